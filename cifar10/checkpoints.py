@@ -1,0 +1,107 @@
+"""Checkpoints on disk: the newest, its step, and whether it fits the graph."""
+
+import glob
+import os
+
+import tensorflow.compat.v1 as tf
+
+from cifar10 import config as config_lib
+from cifar10.errors import UserError
+
+# What a trainer writes into its directory; --overwrite deletes no more.
+_PREFIX = 'model.ckpt'
+_RUN_FILES = (
+  'checkpoint',
+  _PREFIX + '-*',
+  'graph.pbtxt',
+  'events.out.tfevents.*',
+  config_lib.FILE_NAME,
+)
+
+
+def latest(directory):
+  """The newest checkpoint in `directory`; None where there is none."""
+  try:
+    return tf.train.latest_checkpoint(directory)
+  except ValueError:  # The file `checkpoint`, which names it, is damaged.
+    return None
+
+
+def check_named(directory):
+  """Checks that, where there are checkpoints, the newest one is named.
+
+  Else a trainer would begin at step 0 and write over them.
+
+  Raises:
+    UserError: the file `checkpoint`, which names it, is damaged or gone.
+  """
+  pattern = os.path.join(glob.escape(directory), _PREFIX + '-*.index')
+  found = sorted(glob.glob(pattern), key=os.path.getmtime)
+  if found and latest(directory) is None:
+    raise UserError(
+      '%s: names no checkpoint that is there; expected a line '
+      'model_checkpoint_path: "%s". Mend it, or start afresh with --overwrite'
+      % (
+        os.path.join(directory, 'checkpoint'),
+        os.path.basename(found[-1])[: -len('.index')],
+      )
+    )
+
+
+def prefix(directory):
+  """What the names of the checkpoints in `directory` begin with."""
+  return os.path.join(directory, _PREFIX)
+
+
+def read(path):
+  """A reader of the checkpoint `path`.
+
+  Raises:
+    UserError: it cannot be read.
+  """
+  try:
+    return tf.train.NewCheckpointReader(path)
+  except (tf.errors.OpError, ValueError) as error:
+    raise UserError('%s: cannot be read: %s' % (path, error)) from error
+
+
+def step(path):
+  """The global step of the checkpoint `path`, as an int.
+
+  Raises:
+    UserError: it cannot be read, or holds no global step.
+  """
+  reader = read(path)
+  if not reader.has_tensor('global_step'):
+    raise UserError('%s: holds no global_step' % path)
+  return int(reader.get_tensor('global_step'))
+
+
+def check_fits(path, variables):
+  """Checks that the checkpoint holds `variables`, each of the right shape.
+
+  Args:
+    path: the checkpoint.
+    variables: dict of variables by their names in the checkpoint.
+
+  Raises:
+    UserError: names the first variable that does not fit.
+  """
+  shapes = read(path).get_variable_to_shape_map()
+  for name, variable in sorted(variables.items()):
+    expected = variable.shape.as_list()
+    if name not in shapes:
+      raise UserError('%s: holds no variable %s' % (path, name))
+    if shapes[name] != expected:
+      raise UserError(
+        '%s: %s has shape %s; this model expects %s'
+        % (path, name, shapes[name], expected)
+      )
+
+
+def remove_run(directory):
+  """Deletes what a trainer has written into `directory`, and no other file."""
+  # The file `checkpoint` goes first: a run half deleted is no run.
+  for pattern in _RUN_FILES:
+    for path in glob.glob(os.path.join(glob.escape(directory), pattern)):
+      os.remove(path)

@@ -1,0 +1,197 @@
+"""The CIFAR-10 model: the graph, from images to a training step.
+
+    images, labels = distorted_inputs(data)       batches of training images
+    logits = inference(images)                    the model
+    total_loss = loss(logits, labels)             what is to be made small
+    train_op = train(total_loss, global_step)     one step towards that
+
+The tutorial's sections "Model Inputs", "Model Prediction" and "Model
+Training".
+"""
+
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10_input
+from cifar10 import training
+from cifar10.config import Config
+from cifar10.layers import activation_summary
+from cifar10.layers import variable_on_cpu
+from cifar10.layers import variable_with_weight_decay
+
+NUM_CLASSES = 10
+
+# A multi-GPU trainer prefixes the operations of each GPU with this name and
+# a number: tower_0, tower_1, ...
+TOWER_NAME = 'tower'
+
+
+def distorted_inputs(data, config=Config()):
+  """Batches of training images for one step of all towers.
+
+  Args:
+    data: dataset.DataSet.
+    config: Config.
+
+  Returns:
+    images: float32 tensor, [config.examples_per_step, 24, 24, 3].
+    labels: int32 tensor, [config.examples_per_step].
+  """
+  return cifar10_input.distorted_inputs(
+    data, config.examples_per_step, seeded=config.seed is not None
+  )
+
+
+def inputs(data, config=Config()):
+  """Batches of the images to evaluate on, each image once.
+
+  Args:
+    data: dataset.DataSet.
+    config: Config.
+
+  Returns:
+    images: float32 tensor, [at most config.batch_size, 24, 24, 3].
+    labels: int32 tensor, [at most config.batch_size].
+  """
+  return cifar10_input.inputs(data, config.eval_data, config.batch_size)
+
+
+def inference(images, num_classes=NUM_CLASSES):
+  """Builds the model: two convolutions and three fully connected layers.
+
+  Args:
+    images: float32 tensor, [batch, height, width, depth]; the batch size may
+      be unknown, the others not.
+    num_classes: number of classes.
+
+  Returns:
+    logits: float32 tensor, [batch, num_classes], not normalized.
+
+  Raises:
+    ValueError: `images` has another rank, or an unknown size.
+  """
+  shape = images.shape
+  if shape.rank != 4 or not shape[1:].is_fully_defined():
+    raise ValueError(
+      'inference: %s has shape %s; expected [batch, height, width, depth]'
+      % (images.name, shape)
+    )
+
+  with tf.variable_scope('conv1') as scope:
+    kernel = variable_with_weight_decay(
+      'weights', [5, 5, shape.as_list()[3], 64], stddev=5e-2
+    )
+    conv = tf.nn.conv2d(images, kernel, [1, 1, 1, 1], padding='SAME')
+    biases = variable_on_cpu('biases', [64], tf.constant_initializer(0.0))
+    pre_activation = tf.nn.bias_add(conv, biases)
+    conv1 = tf.nn.relu(pre_activation, name=scope.name)
+    activation_summary(conv1)  # [batch, 24, 24, 64]
+
+  pool1 = _max_pool(conv1, name='pool1')  # [batch, 12, 12, 64]
+  norm1 = _local_response_norm(pool1, name='norm1')
+
+  with tf.variable_scope('conv2') as scope:
+    kernel = variable_with_weight_decay('weights', [5, 5, 64, 64], stddev=5e-2)
+    conv = tf.nn.conv2d(norm1, kernel, [1, 1, 1, 1], padding='SAME')
+    biases = variable_on_cpu('biases', [64], tf.constant_initializer(0.1))
+    pre_activation = tf.nn.bias_add(conv, biases)
+    conv2 = tf.nn.relu(pre_activation, name=scope.name)
+    activation_summary(conv2)  # [batch, 12, 12, 64]
+
+  norm2 = _local_response_norm(conv2, name='norm2')
+  pool2 = _max_pool(norm2, name='pool2')  # [batch, 6, 6, 64]
+
+  with tf.variable_scope('local3') as scope:
+    # Each image becomes a row, whatever the batch size.
+    dim = pool2.shape[1:].num_elements()
+    reshape = tf.reshape(pool2, [-1, dim])  # [batch, 2304]
+    weights = variable_with_weight_decay(
+      'weights', [dim, 384], stddev=0.04, wd=0.004
+    )
+    biases = variable_on_cpu('biases', [384], tf.constant_initializer(0.1))
+    local3 = tf.nn.relu(tf.matmul(reshape, weights) + biases, name=scope.name)
+    activation_summary(local3)  # [batch, 384]
+
+  with tf.variable_scope('local4') as scope:
+    weights = variable_with_weight_decay(
+      'weights', [384, 192], stddev=0.04, wd=0.004
+    )
+    biases = variable_on_cpu('biases', [192], tf.constant_initializer(0.1))
+    local4 = tf.nn.relu(tf.matmul(local3, weights) + biases, name=scope.name)
+    activation_summary(local4)  # [batch, 192]
+
+  # The softmax itself is part of the loss, which takes logits.
+  with tf.variable_scope('softmax_linear') as scope:
+    weights = variable_with_weight_decay(
+      'weights', [192, num_classes], stddev=1 / 192.0
+    )
+    biases = variable_on_cpu(
+      'biases', [num_classes], tf.constant_initializer(0.0)
+    )
+    softmax_linear = tf.add(tf.matmul(local4, weights), biases, name=scope.name)
+    activation_summary(softmax_linear)  # [batch, num_classes]
+
+  return softmax_linear
+
+
+def softmax(logits):
+  """The probability of each class: float32 [batch, num_classes], rows of 1."""
+  return tf.nn.softmax(logits, name='softmax')
+
+
+def loss(logits, labels):
+  """The total loss: mean cross entropy plus the decay of the weights.
+
+  Args:
+    logits: float32 tensor, [batch, num_classes], from `inference`.
+    labels: integer tensor, [batch].
+
+  Returns:
+    float32 scalar tensor. What it sums up is in the collection 'losses'; a
+    tower adds up its own part of it.
+  """
+  cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(
+    labels=labels, logits=logits, name='cross_entropy_per_example'
+  )
+  cross_entropy_mean = tf.reduce_mean(cross_entropy, name='cross_entropy')
+  tf.add_to_collection('losses', cross_entropy_mean)
+  tower = tf.get_default_graph().get_name_scope()
+  losses = tf.get_collection('losses', tower + '/' if tower else None)
+  return tf.add_n(losses, name='total_loss')
+
+
+def train(total_loss, global_step, config=Config()):
+  """Builds one step of training.
+
+  Args:
+    total_loss: float32 scalar tensor, from `loss`.
+    global_step: integer variable, counts the steps.
+    config: Config; its learning rate decays by the examples seen.
+
+  Returns:
+    The operation that updates the variables, their moving averages and
+    `global_step`.
+  """
+  losses_averaged = training.average_losses(
+    tf.get_collection('losses') + [total_loss]
+  )
+  learning_rate = training.learning_rate(global_step, config)
+  optimizer = tf.train.GradientDescentOptimizer(learning_rate)
+  with tf.control_dependencies([losses_averaged]):
+    gradients = optimizer.compute_gradients(total_loss)
+  return training.apply_gradients(optimizer, gradients, global_step, config)
+
+
+def _max_pool(x, name):
+  """Halves height and width; 3 x 3 windows that overlap."""
+  return tf.nn.max_pool(
+    x, ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding='SAME', name=name
+  )
+
+
+def _local_response_norm(x, name):
+  """Response normalization over 9 neighbouring channels.
+
+  Krizhevsky et al., "ImageNet Classification with Deep Convolutional Neural
+  Networks", section 3.3, with the numbers of the tutorial.
+  """
+  return tf.nn.lrn(x, 4, bias=1.0, alpha=0.001 / 9.0, beta=0.75, name=name)

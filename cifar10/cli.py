@@ -1,0 +1,125 @@
+"""What the entry scripts share: flags to Config, errors to one line."""
+
+import dataclasses
+import os
+import sys
+
+from absl import app
+from absl import flags
+import tensorflow.compat.v1 as tf
+
+from cifar10 import config as config_lib
+from cifar10.errors import UserError
+
+# The flags of every program: which data, and how it uses the machine.
+COMMON_FLAGS = (
+  'dataset',
+  'data_dir',
+  'data_url',
+  'data_sha256',
+  'batch_size',
+  'gpu_memory_fraction',
+  'log_device_placement',
+)
+
+# The flags of every trainer.
+TRAINER_FLAGS = COMMON_FLAGS + (
+  'max_steps',
+  'learning_rate',
+  'clip_norm',
+  'seed',
+  'train_dir',
+  'overwrite',
+  'save_secs',
+  'save_steps',
+  'max_to_keep',
+  'log_frequency',
+)
+
+# What can go wrong outside the program: TensorFlow's words, with no traceback.
+_ENVIRONMENT_ERRORS = (
+  tf.errors.DataLossError,
+  tf.errors.NotFoundError,
+  tf.errors.PermissionDeniedError,
+  tf.errors.ResourceExhaustedError,
+)
+
+_DEFINE_BY_TYPE = {
+  bool: flags.DEFINE_boolean,
+  int: flags.DEFINE_integer,
+  float: flags.DEFINE_float,
+}
+
+
+def run(work, flag_names, description):
+  """Runs a program: reads the flags, calls `work(config)`, and exits.
+
+  The status is 0 when `work` returns, and 1 after an error. A mistake of the
+  user or the machine is told in one line, without a traceback.
+
+  Args:
+    work: function of a Config.
+    flag_names: the fields of Config that this program has as flags.
+    description: what `--help` says first.
+  """
+  # Into a file or pipe too, each line goes out when it is printed.
+  sys.stdout.reconfigure(line_buffering=True)
+  sys.modules['__main__'].__doc__ = description
+  _define_flags(flag_names)
+  app.run(lambda argv: _run_guarded(work, flag_names, argv))
+
+
+def sibling_command(name):
+  """How to call the program `name`, in the way that this one was called."""
+  directory, script = os.path.split(sys.argv[0])
+  extension = os.path.splitext(script)[1]
+  command = os.path.join(directory, name + extension)
+  return 'python ' + command if extension else command
+
+
+def _define_flags(names):
+  fields = {
+    field.name: field for field in dataclasses.fields(config_lib.Config)
+  }
+  for name in names:
+    limits = dict(fields[name].metadata)
+    text = limits.pop('help')
+    default = fields[name].default
+    if 'choices' in limits:
+      define = flags.DEFINE_enum
+      limits = {'enum_values': limits['choices']}
+    elif name == 'seed':
+      define = flags.DEFINE_integer
+    else:
+      define = _DEFINE_BY_TYPE.get(type(default), flags.DEFINE_string)
+    # Listed by --help as the program's own, wherever they are defined.
+    define(name, default=default, help=text, module_name=sys.argv[0], **limits)
+
+
+def _run_guarded(work, flag_names, argv):
+  """Calls `work`; returns the exit status."""
+  program = os.path.splitext(os.path.basename(argv[0]))[0]
+
+  def fail(message):
+    print('%s: error: %s' % (program, message), file=sys.stderr)
+    return 1
+
+  if len(argv) > 1:
+    return fail(
+      'unexpected argument %r; a flag is written --name=value, '
+      'a switch --name or --noname' % argv[1]
+    )
+  # absl turns TensorFlow's INFO lines on, and prints them a second time.
+  tf.logging.set_verbosity(tf.logging.WARN)
+  tf.get_logger().propagate = False
+  values = {name: flags.FLAGS[name].value for name in flag_names}
+  try:
+    work(config_lib.Config(**values))
+  except (UserError, OSError) as error:
+    return fail(error)
+  except _ENVIRONMENT_ERRORS as error:
+    return fail(error.message.splitlines()[0])
+  except KeyboardInterrupt:
+    fail('interrupted')
+    return 130  # As a shell reports death by SIGINT.
+  return 0

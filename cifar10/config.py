@@ -1,0 +1,167 @@
+"""Every number that shapes a run, in one frozen dataclass.
+
+The entry scripts fill a `Config` from their flags and pass it down; nothing
+below them reads a flag. A trainer saves it as `config.json` beside its
+checkpoints. The defaults are the tutorial's.
+"""
+
+import dataclasses
+import json
+import os
+from typing import Optional
+
+from cifar10 import files
+
+FILE_NAME = 'config.json'
+
+
+def _field(default, text, **limits):
+  """A field with its help text and the limits of its flag, if it has one."""
+  metadata = dict(limits, help=text)
+  return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """The settings of one run. Where a field has a flag, the names are equal."""
+
+  # The data.
+  dataset: str = _field(
+    'cifar10', 'The data set.', choices=('cifar10', 'sample')
+  )
+  data_dir: str = _field(
+    '/tmp/cifar10_data', 'Where the data set is, or is put if it is not there.'
+  )
+  data_url: str = _field(
+    'https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz',
+    'Where to fetch CIFAR-10 from; a mirror, or a file:// address.',
+  )
+  data_sha256: str = _field(
+    'c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd',
+    'SHA-256 that the fetched archive must have.',
+  )
+  examples_per_epoch: int = 50000  # Training examples, from the files.
+
+  # Training.
+  batch_size: int = _field(
+    128, 'Images in a batch; a batch for each GPU.', lower_bound=1
+  )
+  num_gpus: int = _field(1, 'How many GPUs to train on.', lower_bound=1)
+  max_steps: int = _field(
+    1000000, 'Global step at which training ends.', lower_bound=1
+  )
+  learning_rate: float = _field(0.1, 'Initial learning rate.', lower_bound=0.0)
+  num_epochs_per_decay: float = 350.0
+  learning_rate_decay_factor: float = 0.1
+  moving_average_decay: float = 0.9999
+  clip_norm: float = _field(
+    0.0, 'Largest global norm of the gradients; 0: no limit.', lower_bound=0.0
+  )
+  seed: Optional[int] = _field(
+    None, 'Makes a run repeatable: same seed, same numbers.'
+  )
+  # Steps that the examples seen are ahead of the global step; see
+  # `resumed_from`.
+  step_offset: int = 0
+
+  # The training directory and what is written there.
+  train_dir: str = _field(
+    '/tmp/cifar10_train', 'Where checkpoints and summaries are written.'
+  )
+  overwrite: bool = _field(
+    False, 'Delete the run in --train_dir and start afresh.'
+  )
+  save_secs: int = _field(
+    600, 'Seconds between checkpoints; 0: not by time.', lower_bound=0
+  )
+  save_steps: int = _field(
+    0, 'Steps between checkpoints; 0: not by steps.', lower_bound=0
+  )
+  max_to_keep: int = _field(
+    0, 'Delete all but so many newest checkpoints; 0: keep all.', lower_bound=0
+  )
+  log_frequency: int = _field(
+    10, 'Steps between lines on the console.', lower_bound=1
+  )
+  summary_steps: int = 100
+
+  # Evaluation.
+  checkpoint_dir: str = _field(
+    '/tmp/cifar10_train', 'Where the checkpoints to evaluate are.'
+  )
+  eval_dir: str = _field(
+    '/tmp/cifar10_eval', 'Where the summaries of the evaluation are written.'
+  )
+  eval_data: str = _field(
+    'test', 'Which images to evaluate on.', choices=('test', 'train_eval')
+  )
+  eval_interval_secs: int = _field(
+    300, 'Least seconds between two evaluations.', lower_bound=0
+  )
+  run_once: bool = _field(False, 'Evaluate the newest checkpoint and end.')
+  use_moving_averages: bool = _field(
+    True, 'Evaluate the moving averages of the variables.'
+  )
+  eval_device: str = _field(
+    'gpu',
+    'Where to evaluate; gpu falls back to the CPU where there is none.',
+    choices=('gpu', 'cpu'),
+  )
+
+  # The session.
+  gpu_memory_fraction: float = _field(
+    0.0,
+    'Share of the memory of each GPU to take; 0: grow on demand.',
+    lower_bound=0.0,
+    upper_bound=1.0,
+  )
+  log_device_placement: bool = _field(
+    False, 'Print the device of every operation.'
+  )
+
+  @property
+  def examples_per_step(self):
+    """Training examples consumed by one step of all towers together."""
+    return self.batch_size * self.num_gpus
+
+  def resumed_from(self, saved, step):
+    """This config, going on at `step` of the run that `saved` began.
+
+    The learning rate decays by examples seen. A checkpoint holds the global
+    step only, so where the number of examples a step has changed, the steps
+    so far are counted anew in steps of the new size, and `step_offset` holds
+    the difference.
+
+    Args:
+      saved: the Config of the run so far.
+      step: global step of the checkpoint that training goes on from.
+    """
+    if saved.examples_per_step == self.examples_per_step:
+      offset = saved.step_offset
+    else:
+      examples_seen = (step + saved.step_offset) * saved.examples_per_step
+      offset = examples_seen // self.examples_per_step - step
+    return dataclasses.replace(self, step_offset=offset)
+
+  def save(self, directory):
+    """Writes `config.json` into `directory`, whole or not at all."""
+    text = json.dumps(dataclasses.asdict(self), indent=2, sort_keys=True)
+    files.write_atomically(
+      os.path.join(directory, FILE_NAME), (text + '\n').encode('utf-8')
+    )
+
+
+def load(directory):
+  """The Config saved in `directory`, or None where there is none.
+
+  Fields that this version does not know are passed over, and those that the
+  file lacks have their defaults, so that runs outlive versions.
+
+  Raises:
+    UserError: the file is no JSON object.
+  """
+  values = files.read_json(os.path.join(directory, FILE_NAME))
+  if values is None:
+    return None
+  known = {field.name for field in dataclasses.fields(Config)}
+  return Config(**{k: v for k, v in values.items() if k in known})

@@ -1,0 +1,133 @@
+"""From batches of raw records to images, distorted or just cropped.
+
+The tutorial's section "Model Inputs". No queues here: functions of tensors.
+"""
+
+import math
+
+import tensorflow.compat.v1 as tf
+
+# Ranges of the random distortions, from the tutorial.
+_MAX_BRIGHTNESS_DELTA = 63
+_MIN_CONTRAST, _MAX_CONTRAST = 0.2, 1.8
+
+
+def distort(records, layout, size):
+  """Distorts a batch of records, each image in its own random way.
+
+  A crop of size x size anywhere in the image, a flip from left to
+  right for every other image, brightness by up to 63 of 255, contrast by a
+  factor of 0.2 to 1.8, and then whitening, all from the tutorial.
+
+  Args:
+    records: uint8 tensor, [batch, layout.record_bytes].
+    layout: dataset.Layout, how a record is laid out.
+    size: height and width of the result, in pixels.
+
+  Returns:
+    float32 tensor, [batch, size, size, depth].
+  """
+  count = tf.shape(records)[:1]
+  # [batch, 1, 1, 1] goes with [batch, height, width, depth].
+  for_each_image = tf.concat([count, [1, 1, 1]], 0)
+  images = _crop(
+    records,
+    layout,
+    size,
+    size,
+    top=tf.random_uniform(count, 0, layout.height - size + 1, dtype=tf.int32),
+    left=tf.random_uniform(count, 0, layout.width - size + 1, dtype=tf.int32),
+    flip=tf.random_uniform(count, 0, 2, dtype=tf.int32),
+  )
+  images = tf.cast(images, tf.float32)
+  images += tf.random_uniform(
+    for_each_image, -_MAX_BRIGHTNESS_DELTA, _MAX_BRIGHTNESS_DELTA
+  )
+  factors = tf.random_uniform(for_each_image, _MIN_CONTRAST, _MAX_CONTRAST)
+  means = tf.reduce_mean(images, [1, 2], keepdims=True)  # Of each colour.
+  images = (images - means) * factors + means
+  return whiten(images)
+
+
+def central_crop(records, layout, size):
+  """The whitened middle of each image of a batch; takes what `distort` takes.
+
+  Returns:
+    float32 tensor, [batch, size, size, depth].
+  """
+  zeros = tf.zeros_like(records[:, 0], tf.int32)
+  images = _crop(
+    records,
+    layout,
+    size,
+    size,
+    top=zeros + (layout.height - size) // 2,
+    left=zeros + (layout.width - size) // 2,
+  )
+  return whiten(tf.cast(images, tf.float32))
+
+
+def whiten(images):
+  """Scales each image to mean 0 and variance 1.
+
+  The divisor is at least 1 / sqrt(pixels), so that an image of one colour
+  becomes zeros; as tf.image.per_image_standardization does.
+
+  Args:
+    images: float32 tensor, [batch, height, width, depth].
+  """
+  pixels = images.shape[1:].num_elements()
+  images -= tf.reduce_mean(images, [1, 2, 3], keepdims=True)
+  variance = tf.reduce_mean(tf.square(images), [1, 2, 3], keepdims=True)
+  return images * tf.minimum(tf.rsqrt(variance), math.sqrt(pixels))
+
+
+def whole(records, layout):
+  """The images of a batch as they are.
+
+  Args:
+    records: uint8 tensor, [batch, layout.record_bytes].
+    layout: dataset.Layout, how a record is laid out.
+
+  Returns:
+    uint8 tensor, [batch, layout.height, layout.width, layout.depth].
+  """
+  zeros = tf.zeros_like(records[:, 0], tf.int32)
+  return _crop(records, layout, layout.height, layout.width, zeros, zeros)
+
+
+def _crop(records, layout, height, width, top, left, flip=None):
+  """Cuts a part out of each image and puts the colours last.
+
+  A record's planes of red, green and blue are rows of pixels. One gather
+  takes each pixel of the result from where it lies in its record; crop, flip
+  and the change of order cost nothing on top.
+
+  Args:
+    records: uint8 tensor, [n, layout.record_bytes].
+    layout: how a record is laid out.
+    height, width: size of the parts.
+    top, left: int32 tensors, [n]; where each part begins.
+    flip: int32 tensor, [n]; 1 where the part is mirrored left to right.
+
+  Returns:
+    uint8 tensor, [n, height, width, depth].
+  """
+
+  def along(axis, values):
+    shape = [1, 1, 1, 1]
+    shape[axis] = -1
+    return tf.reshape(values, shape)
+
+  columns = along(2, tf.range(width))
+  if flip is not None:
+    flip = along(0, flip)
+    columns = flip * (width - 1 - columns) + (1 - flip) * columns
+  plane = layout.height * layout.width
+  starts = tf.range(tf.shape(records)[0]) * layout.record_bytes
+  index = (
+    along(0, starts + layout.label_bytes + top * layout.width + left)
+    + along(1, tf.range(height) * layout.width)
+    + (columns + along(3, tf.range(layout.depth) * plane))
+  )
+  return tf.gather(tf.reshape(records, [-1]), index)

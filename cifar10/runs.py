@@ -1,0 +1,175 @@
+"""A training run: begun, resumed or finished; its session and its end."""
+
+import contextlib
+import dataclasses
+import os
+import signal
+import threading
+
+import tensorflow.compat.v1 as tf
+
+from cifar10 import checkpoints
+from cifar10 import cli
+from cifar10 import config as config_lib
+from cifar10 import hooks
+from cifar10 import training
+
+
+def begin(config, data):
+  """Readies `config.train_dir` for a run that begins or goes on.
+
+  Args:
+    config: Config, as the flags say it.
+    data: dataset.DataSet to train on.
+
+  Returns:
+    The Config to train with, saved beside the checkpoints; None if the run
+    is at `config.max_steps` already.
+
+  Raises:
+    UserError: the directory cannot be used.
+  """
+  directory = config.train_dir
+  os.makedirs(directory, exist_ok=True)
+  if config.overwrite:
+    checkpoints.remove_run(directory)
+  checkpoints.check_named(directory)
+  config = dataclasses.replace(
+    config, examples_per_epoch=data.count(data.train_files)
+  )
+  checkpoint = checkpoints.latest(directory)
+  if checkpoint is not None:
+    step = checkpoints.step(checkpoint)
+    if step >= config.max_steps:
+      print(
+        '%s is at step %d already, and --max_steps=%d: nothing to do.'
+        % (directory, step, config.max_steps)
+      )
+      _print_commands(config)
+      return None
+    print('Resuming from %s.' % checkpoint)
+    saved = config_lib.load(directory)
+    if saved is not None:
+      config = config.resumed_from(saved, step)
+  config.save(directory)
+  return config
+
+
+def session_config(config, use_gpu=True):
+  """The tf.ConfigProto of every session: memory grows, placement is soft.
+
+  Args:
+    config: Config.
+    use_gpu: False hides the GPUs from the session.
+  """
+  proto = tf.ConfigProto(
+    allow_soft_placement=True,
+    log_device_placement=config.log_device_placement,
+    device_count={} if use_gpu else {'GPU': 0},
+  )
+  proto.gpu_options.allow_growth = True
+  if config.gpu_memory_fraction:
+    fraction = config.gpu_memory_fraction
+    proto.gpu_options.per_process_gpu_memory_fraction = fraction
+  return proto
+
+
+@contextlib.contextmanager
+def training_session(config, train_op, loss):
+  """A session that resumes, reports, saves, and ends at `config.max_steps`.
+
+  SIGINT (Ctrl-C) and SIGTERM end it too, after the step in hand. However it
+  ends, but for an error, the last step is saved.
+
+  Args:
+    config: Config, from `begin`.
+    train_op: operation to be run by the caller `while not should_stop()`.
+    loss: scalar tensor to report.
+
+  Yields:
+    tf.train.MonitoredSession.
+
+  Raises:
+    UserError: the newest checkpoint does not fit the graph; a checkpoint
+      cannot be written; or (DivergedError) the loss is not finite.
+  """
+  step = _step_after(train_op)
+  (learning_rate,) = tf.get_collection(training.LEARNING_RATE)
+  # Names relative to the directory, so that it can be moved.
+  saver = tf.train.Saver(
+    max_to_keep=config.max_to_keep, save_relative_paths=True
+  )
+  checkpoint = checkpoints.latest(config.train_dir)
+  if checkpoint is not None:
+    variables = {v.op.name: v for v in tf.global_variables()}
+    checkpoints.check_fits(checkpoint, variables)
+  with _signals_noted() as signals:
+    try:
+      with tf.train.MonitoredTrainingSession(
+        checkpoint_dir=config.train_dir,
+        scaffold=tf.train.Scaffold(saver=saver),
+        hooks=[
+          # First: what follows does not see a step that went wrong.
+          hooks.DivergenceHook(step, loss, learning_rate),
+          hooks.LoggerHook(step, loss, config),
+          hooks.SummaryHook(step, config),
+          hooks.CheckpointHook(step, saver, config),
+          hooks.SignalHook(signals),
+          tf.train.StopAtStepHook(last_step=config.max_steps),
+        ],
+        # Those of the library report steps that are off by one, by chance.
+        save_checkpoint_secs=None,
+        save_checkpoint_steps=None,
+        save_summaries_secs=None,
+        save_summaries_steps=None,
+        log_step_count_steps=None,
+        config=session_config(config),
+      ) as session:
+        yield session
+    finally:
+      # After an error too, the summaries so far are worth reading.
+      tf.summary.FileWriterCache.get(config.train_dir).flush()
+    for signum in signals[:1]:
+      print('Stopped by %s.' % signal.Signals(signum).name)
+  last = checkpoints.latest(config.train_dir)
+  print('Step %d is saved in %s.' % (checkpoints.step(last), last))
+  _print_commands(config)
+
+
+def _step_after(train_op):
+  """The global step after `train_op`, exactly, as a tensor."""
+  with tf.control_dependencies([train_op]):
+    return tf.train.get_global_step().read_value()
+
+
+@contextlib.contextmanager
+def _signals_noted():
+  """Yields a list that the numbers of SIGINT and SIGTERM are added to."""
+  signals = []
+  # Python lets only the main thread take signals.
+  is_main = threading.current_thread() is threading.main_thread()
+  numbers = (signal.SIGINT, signal.SIGTERM) if is_main else ()
+  before = {
+    number: signal.signal(number, lambda n, frame: signals.append(n))
+    for number in numbers
+  }
+  try:
+    yield signals
+  finally:
+    for number, handler in before.items():
+      signal.signal(number, handler)
+
+
+def _print_commands(config):
+  """What to do with the checkpoints next."""
+  defaults = config_lib.Config()
+  data_flags = ''.join(
+    ' --%s=%s' % (name, getattr(config, name))
+    for name in ('dataset', 'data_dir')
+    if getattr(config, name) != getattr(defaults, name)
+  )
+  print(
+    'To evaluate: %s --checkpoint_dir=%s%s'
+    % (cli.sibling_command('cifar10_eval'), config.train_dir, data_flags)
+  )
+  print('To look at it: tensorboard --logdir=%s' % config.train_dir)

@@ -1,0 +1,81 @@
+"""The graph of an update: learning rate, loss averages, gradients.
+
+The tutorial's section "Model Training". What every trainer shares.
+"""
+
+import tensorflow.compat.v1 as tf
+
+# The collection that holds the learning rate, for whoever reports it.
+LEARNING_RATE = 'learning_rate'
+
+
+def learning_rate(global_step, config):
+  """The learning rate at `global_step`: x 0.1 every 350 epochs, stepwise.
+
+  The steps to a decay are as many as it takes to see 350 epochs of examples
+  with the batches of all towers, so N towers decay N times as early.
+
+  Args:
+    global_step: integer variable, counts the steps.
+    config: Config.
+
+  Returns:
+    float32 scalar tensor.
+  """
+  batches_per_epoch = config.examples_per_epoch / config.examples_per_step
+  rate = tf.train.exponential_decay(
+    config.learning_rate,
+    global_step + config.step_offset,
+    max(1, int(batches_per_epoch * config.num_epochs_per_decay)),
+    config.learning_rate_decay_factor,
+    staircase=True,
+  )
+  tf.summary.scalar('learning_rate', rate)
+  tf.add_to_collection(LEARNING_RATE, rate)
+  return rate
+
+
+def average_losses(losses):
+  """Keeps moving averages of `losses` and adds summaries of both.
+
+  Args:
+    losses: list of float32 scalar tensors. Their operations' names are those
+      of the summaries and, with `/avg`, of the averages in checkpoints.
+
+  Returns:
+    The operation that updates the averages.
+  """
+  averages = tf.train.ExponentialMovingAverage(0.9, name='avg')
+  update = averages.apply(losses)
+  for loss in losses:
+    name = 'losses/' + loss.op.name
+    tf.summary.scalar(name + '_raw', loss)
+    tf.summary.scalar(name, averages.average(loss))
+  return update
+
+
+def apply_gradients(optimizer, gradients, global_step, config):
+  """Updates the variables, then their moving averages.
+
+  Args:
+    optimizer: tf.train.Optimizer.
+    gradients: list of pairs (gradient, variable).
+    global_step: integer variable, counts the steps.
+    config: Config.
+
+  Returns:
+    The operation that does all of it.
+  """
+  if config.clip_norm:
+    values, variables = zip(*gradients)
+    values, _ = tf.clip_by_global_norm(values, config.clip_norm)
+    gradients = list(zip(values, variables))
+  for gradient, variable in gradients:
+    tf.summary.histogram(variable.op.name + '/values', variable)
+    tf.summary.histogram(variable.op.name + '/gradients', gradient)
+  applied = optimizer.apply_gradients(gradients, global_step)
+  with tf.control_dependencies([applied]):
+    averages = tf.train.ExponentialMovingAverage(
+      config.moving_average_decay, num_updates=global_step.read_value()
+    )
+    return averages.apply(tf.trainable_variables())
