@@ -1,8 +1,7 @@
 """The CIFAR-10 tutorial's training system, in TensorFlow 1 graph style.
 
 Importing the package imports TensorFlow once, in graph mode, and keeps its
-start-up chatter off the terminal. With TF_CPP_MIN_LOG_LEVEL set (0 shows all)
-nothing is held back.
+start-up chatter off the terminal; TF_CPP_MIN_LOG_LEVEL=0 shows it.
 """
 
 import contextlib
@@ -43,10 +42,10 @@ def _import_tensorflow():
   tf.config.experimental.list_physical_devices('GPU')
 
 
-if 'TF_CPP_MIN_LOG_LEVEL' in os.environ:
+# 2 is errors only. Who asks for more, sees all of it.
+if os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2') < '2':
   _import_tensorflow()
 else:
-  os.environ['TF_CPP_MIN_LOG_LEVEL'] = '2'  # Errors only.
   # TensorFlow 2 writes lines at import that heed no log level.
   with _stderr_held_back():
     _import_tensorflow()

@@ -1,5 +1,6 @@
 """Checkpoints on disk: the newest, its step, and whether it fits the graph."""
 
+import contextlib
 import glob
 import os
 
@@ -53,16 +54,14 @@ def prefix(directory):
   return os.path.join(directory, _PREFIX)
 
 
-def read(path):
-  """A reader of the checkpoint `path`.
+def shapes(path):
+  """The shapes of all variables in the checkpoint `path`, by name.
 
   Raises:
     UserError: it cannot be read.
   """
-  try:
-    return tf.train.NewCheckpointReader(path)
-  except (tf.errors.OpError, ValueError) as error:
-    raise UserError('%s: cannot be read: %s' % (path, error)) from error
+  with _one_line(path):
+    return tf.train.NewCheckpointReader(path).get_variable_to_shape_map()
 
 
 def step(path):
@@ -71,32 +70,44 @@ def step(path):
   Raises:
     UserError: it cannot be read, or holds no global step.
   """
-  reader = read(path)
-  if not reader.has_tensor('global_step'):
+  if 'global_step' not in shapes(path):
     raise UserError('%s: holds no global_step' % path)
-  return int(reader.get_tensor('global_step'))
+  with _one_line(path):
+    return int(tf.train.load_variable(path, 'global_step'))
+
+
+@contextlib.contextmanager
+def _one_line(path):
+  """What a reader says of a damaged file, as a UserError."""
+  try:
+    yield
+  # TensorFlow 2 turns the errors of its reader into various exceptions.
+  except (tf.errors.OpError, LookupError, RuntimeError, ValueError) as error:
+    raise UserError('%s: cannot be read: %s' % (path, error)) from error
 
 
 def check_fits(path, variables):
-  """Checks that the checkpoint holds `variables`, each of the right shape.
+  """Checks that the checkpoint holds `variables`, whole and of their shapes.
 
   Args:
     path: the checkpoint.
     variables: dict of variables by their names in the checkpoint.
 
   Raises:
-    UserError: names the first variable that does not fit.
+    UserError: names the first variable that does not fit, or what is damaged.
   """
-  shapes = read(path).get_variable_to_shape_map()
+  found = shapes(path)
   for name, variable in sorted(variables.items()):
     expected = variable.shape.as_list()
-    if name not in shapes:
+    if name not in found:
       raise UserError('%s: holds no variable %s' % (path, name))
-    if shapes[name] != expected:
+    if found[name] != expected:
       raise UserError(
         '%s: %s has shape %s; this model expects %s'
-        % (path, name, shapes[name], expected)
+        % (path, name, found[name], expected)
       )
+    with _one_line(path):  # Verifies the checksum of its content.
+      tf.train.load_variable(path, name)
 
 
 def remove_run(directory):

@@ -23,6 +23,7 @@ from cifar10 import dataset
 from cifar10 import hooks
 from cifar10 import runs
 from cifar10.errors import UserError
+from cifar10.layers import histogram_summary
 import tensorflow.compat.v1 as tf
 
 _POLL_SECS = 1
@@ -88,29 +89,29 @@ def evaluate(config):
   data = dataset.prepare(config)
   with tf.Graph().as_default() as default_graph:
     graph = build(data, config)
-    writer = tf.summary.FileWriter(config.eval_dir, default_graph)
-    for checkpoint in new_checkpoints(config):
-      step = checkpoints.step(checkpoint)
-      result, summaries = evaluate_checkpoint(graph, checkpoint, config)
-      expected = data.count(data.files(config.eval_data))
-      if result.total != expected:
-        raise UserError(
-          '%s: read %d images; expected %d'
-          % (config.eval_data, result.total, expected)
+    with tf.summary.FileWriter(config.eval_dir, default_graph) as writer:
+      for checkpoint in new_checkpoints(config):
+        step = checkpoints.step(checkpoint)
+        result, summaries = evaluate_checkpoint(graph, checkpoint, config)
+        expected = data.count(data.files(config.eval_data))
+        if result.total != expected:
+          raise UserError(
+            '%s: read %d images; expected %d'
+            % (config.eval_data, result.total, expected)
+          )
+        print(
+          '%s: precision @ 1 = %.3f (%d / %d, step %d)'
+          % (
+            hooks.timestamp(),
+            result.precision,
+            result.correct,
+            result.total,
+            step,
+          )
         )
-      print(
-        '%s: precision @ 1 = %.3f (%d / %d, step %d)'
-        % (
-          hooks.timestamp(),
-          result.precision,
-          result.correct,
-          result.total,
-          step,
-        )
-      )
-      writer.add_summary(summaries, step)
-      writer.add_summary(_scalars(result), step)
-      writer.flush()
+        writer.add_summary(summaries, step)
+        writer.add_summary(_scalars(result), step)
+        writer.flush()
 
 
 def build(data, config):
@@ -126,7 +127,7 @@ def build(data, config):
   images, labels = cifar10.inputs(data, config)
   logits = cifar10.inference(images, len(data.classes))
   loss = cifar10.loss(logits, labels)
-  tf.summary.histogram('softmax/activations', cifar10.softmax(logits))
+  histogram_summary('softmax/activations', cifar10.softmax(logits))
   averages = tf.train.ExponentialMovingAverage(config.moving_average_decay)
 
   def restoration(variables):
@@ -206,7 +207,7 @@ def evaluate_checkpoint(graph, checkpoint, config):
 def _fitting_scaffold(graph, checkpoint, config):
   """The averages where they are wanted and there, else the variables."""
   restoration = graph.averaged if config.use_moving_averages else graph.plain
-  names = checkpoints.read(checkpoint).get_variable_to_shape_map()
+  names = checkpoints.shapes(checkpoint)
   if config.use_moving_averages and not any(
     name.endswith('/ExponentialMovingAverage') for name in names
   ):

@@ -96,6 +96,16 @@ def _define_flags(names):
     define(name, default=default, help=text, module_name=sys.argv[0], **limits)
 
 
+def _summary(error):
+  """What a tf.errors.OpError says in one line.
+
+  TensorFlow 2 says first that there was an error and in which node.
+  """
+  lines = error.message.splitlines()
+  nodes = [i for i, line in enumerate(lines) if line.startswith('Node:')]
+  return lines[nodes[-1] + 1] if nodes else lines[0]
+
+
 def _run_guarded(work, flag_names, argv):
   """Calls `work`; returns the exit status."""
   program = os.path.splitext(os.path.basename(argv[0]))[0]
@@ -118,7 +128,7 @@ def _run_guarded(work, flag_names, argv):
   except (UserError, OSError) as error:
     return fail(error)
   except _ENVIRONMENT_ERRORS as error:
-    return fail(error.message.splitlines()[0])
+    return fail(_summary(error))
   except KeyboardInterrupt:
     fail('interrupted')
     return 130  # As a shell reports death by SIGINT.

@@ -145,10 +145,10 @@ class CheckpointHook(tf.train.SessionRunHook):
 class SummaryHook(tf.train.SessionRunHook):
   """Writes all summaries every `summary_steps` steps, from step 0 on."""
 
-  def __init__(self, step, config):
+  def __init__(self, step, writer, config):
     self._step = step
+    self._writer = writer
     self._every = config.summary_steps
-    self._directory = config.train_dir
     self._next = None
 
   def begin(self):
@@ -156,7 +156,6 @@ class SummaryHook(tf.train.SessionRunHook):
     self._summaries = tf.summary.merge_all()
 
   def after_create_session(self, session, coord):
-    self._writer = tf.summary.FileWriterCache.get(self._directory)
     self._writer.add_graph(session.graph)
     self._next = session.run(self._global_step)
 
@@ -171,9 +170,6 @@ class SummaryHook(tf.train.SessionRunHook):
     if 'summaries' in run_values.results:
       self._writer.add_summary(run_values.results['summaries'], step - 1)
     self._next = step
-
-  def end(self, session):
-    self._writer.flush()
 
 
 class SignalHook(tf.train.SessionRunHook):

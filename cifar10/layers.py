@@ -34,6 +34,21 @@ def variable_with_weight_decay(name, shape, *, stddev, wd=None):
   return var
 
 
+def histogram_summary(name, x):
+  """Adds a histogram that passes over what is not a finite number.
+
+  TensorFlow's own ends the session at the first NaN, with a message about a
+  summary, before the loss can tell what happened.
+
+  Args:
+    name: tag of the summary.
+    x: float tensor.
+  """
+  x = tf.where(tf.is_finite(x), x, tf.zeros_like(x))
+  with tf.name_scope(None):
+    tf.summary.histogram(name, x)
+
+
 def activation_summary(x):
   """Adds a histogram of activations and the share of zeros among them.
 
@@ -47,6 +62,6 @@ def activation_summary(x):
   scope = tf.get_variable_scope()
   if scope.reuse:
     return
+  histogram_summary(scope.name + '/activations', x)
   with tf.name_scope(None):
-    tf.summary.histogram(scope.name + '/activations', x)
     tf.summary.scalar(scope.name + '/sparsity', tf.nn.zero_fraction(x))

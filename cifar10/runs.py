@@ -14,6 +14,12 @@ from cifar10 import config as config_lib
 from cifar10 import hooks
 from cifar10 import training
 
+_READ_ERRORS = (
+  tf.errors.DataLossError,
+  tf.errors.NotFoundError,
+  tf.errors.PermissionDeniedError,
+)
+
 
 def begin(config, data):
   """Readies `config.train_dir` for a run that begins or goes on.
@@ -78,8 +84,8 @@ def session_config(config, use_gpu=True):
 def training_session(config, train_op, loss):
   """A session that resumes, reports, saves, and ends at `config.max_steps`.
 
-  SIGINT (Ctrl-C) and SIGTERM end it too, after the step in hand. However it
-  ends, but for an error, the last step is saved.
+  SIGINT (Ctrl-C) and SIGTERM end it too, after the step in hand. The last
+  step is saved then as at any end, also when the input has failed.
 
   Args:
     config: Config, from `begin`.
@@ -103,32 +109,38 @@ def training_session(config, train_op, loss):
   if checkpoint is not None:
     variables = {v.op.name: v for v in tf.global_variables()}
     checkpoints.check_fits(checkpoint, variables)
-  with _signals_noted() as signals:
-    try:
-      with tf.train.MonitoredTrainingSession(
-        checkpoint_dir=config.train_dir,
-        scaffold=tf.train.Scaffold(saver=saver),
-        hooks=[
-          # First: what follows does not see a step that went wrong.
-          hooks.DivergenceHook(step, loss, learning_rate),
-          hooks.LoggerHook(step, loss, config),
-          hooks.SummaryHook(step, config),
-          hooks.CheckpointHook(step, saver, config),
-          hooks.SignalHook(signals),
-          tf.train.StopAtStepHook(last_step=config.max_steps),
-        ],
-        # Those of the library report steps that are off by one, by chance.
-        save_checkpoint_secs=None,
-        save_checkpoint_steps=None,
-        save_summaries_secs=None,
-        save_summaries_steps=None,
-        log_step_count_steps=None,
-        config=session_config(config),
-      ) as session:
+  saving = hooks.CheckpointHook(step, saver, config)
+  # Closed, and so written out, also when an error ends the session.
+  writer = tf.summary.FileWriter(config.train_dir)
+  with _signals_noted() as signals, writer:
+    with tf.train.MonitoredTrainingSession(
+      checkpoint_dir=config.train_dir,
+      scaffold=tf.train.Scaffold(saver=saver),
+      hooks=[
+        # First: what follows does not see a step that went wrong.
+        hooks.DivergenceHook(step, loss, learning_rate),
+        hooks.LoggerHook(step, loss, config),
+        hooks.SummaryHook(step, writer, config),
+        saving,
+        hooks.SignalHook(signals),
+        tf.train.StopAtStepHook(last_step=config.max_steps),
+      ],
+      # Those of the library report steps that are off by one, by chance.
+      save_checkpoint_secs=None,
+      save_checkpoint_steps=None,
+      save_summaries_secs=None,
+      save_summaries_steps=None,
+      log_step_count_steps=None,
+      config=session_config(config),
+    ) as session:
+      try:
         yield session
-    finally:
-      # After an error too, the summaries so far are worth reading.
-      tf.summary.FileWriterCache.get(config.train_dir).flush()
+      except _READ_ERRORS:
+        # The input failed and no step is half done: keep what was learnt.
+        session.run_step_fn(
+          lambda step_context: saving.end(step_context.session)
+        )
+        raise
     for signum in signals[:1]:
       print('Stopped by %s.' % signal.Signals(signum).name)
   last = checkpoints.latest(config.train_dir)

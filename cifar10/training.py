@@ -5,6 +5,8 @@ The tutorial's section "Model Training". What every trainer shares.
 
 import tensorflow.compat.v1 as tf
 
+from cifar10.layers import histogram_summary
+
 # The collection that holds the learning rate, for whoever reports it.
 LEARNING_RATE = 'learning_rate'
 
@@ -71,11 +73,14 @@ def apply_gradients(optimizer, gradients, global_step, config):
     values, _ = tf.clip_by_global_norm(values, config.clip_norm)
     gradients = list(zip(values, variables))
   for gradient, variable in gradients:
-    tf.summary.histogram(variable.op.name + '/values', variable)
-    tf.summary.histogram(variable.op.name + '/gradients', gradient)
-  applied = optimizer.apply_gradients(gradients, global_step)
+    histogram_summary(variable.op.name + '/values', variable.read_value())
+    histogram_summary(variable.op.name + '/gradients', gradient)
+  applied = optimizer.apply_gradients(gradients)
   with tf.control_dependencies([applied]):
+    # The step comes from the counting itself: where it is read by an operation
+    # of its own, TensorFlow's graph optimizer may read it before.
+    step = tf.assign_add(global_step, 1)
     averages = tf.train.ExponentialMovingAverage(
-      config.moving_average_decay, num_updates=global_step.read_value()
+      config.moving_average_decay, num_updates=step
     )
     return averages.apply(tf.trainable_variables())

@@ -1,0 +1,62 @@
+"""Short runs on the bundled sample: what several test modules need."""
+
+import os
+import re
+import subprocess
+import sys
+
+from cifar10.config import Config
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+# The tutorial's line, as printed by the trainers and by the evaluator.
+TIME = r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}'
+STEP_LINE = re.compile(
+  '^' + TIME + r': step (\d+), loss = (\d+\.\d\d) '
+  r'\((\d+\.\d) examples/sec; (\d+\.\d{3}) sec/batch\)$',
+  re.MULTILINE,
+)
+PRECISION_LINE = re.compile(
+  '^' + TIME + r': precision @ 1 = (\d\.\d{3}) \((\d+) / (\d+), step (\d+)\)$',
+  re.MULTILINE,
+)
+
+
+def small_config(tmp_path, **changes):
+  """A Config for a few quick steps on the sample."""
+  settings = {
+    'dataset': 'sample',
+    'batch_size': 16,
+    'max_steps': 4,
+    'log_frequency': 1,
+    'train_dir': str(tmp_path / 'train'),
+    'checkpoint_dir': str(tmp_path / 'train'),
+    'eval_dir': str(tmp_path / 'eval'),
+    'run_once': True,
+  }
+  settings.update(changes)
+  return Config(**settings)
+
+
+def start(program, *flags):
+  """Starts a program as a process of its own, on the sample."""
+  return subprocess.Popen(
+    [sys.executable, os.path.join(ROOT, 'cifar10', program + '.py')]
+    + ['--dataset=sample']
+    + list(flags),
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+    universal_newlines=True,
+  )
+
+
+def run(program, *flags):
+  """Runs a program to its end: returns status, output and error output."""
+  process = start(program, *flags)
+  out, err = process.communicate(timeout=300)
+  return process.returncode, out, err
+
+
+def steps(out):
+  """The numbers of the steps that a trainer has printed."""
+  return [int(step) for step, _, _, _ in STEP_LINE.findall(out)]

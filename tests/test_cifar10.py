@@ -1,0 +1,264 @@
+"""The model: the tutorial's facts, counted and measured in the graph."""
+
+import re
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10
+from cifar10 import layers
+from cifar10.config import Config
+
+# Shapes from the tutorial's section "Model Prediction".
+VARIABLES = {
+  'conv1/weights': [5, 5, 3, 64],
+  'conv1/biases': [64],
+  'conv2/weights': [5, 5, 64, 64],
+  'conv2/biases': [64],
+  'local3/weights': [2304, 384],
+  'local3/biases': [384],
+  'local4/weights': [384, 192],
+  'local4/biases': [192],
+  'softmax_linear/weights': [192, 10],
+  'softmax_linear/biases': [10],
+}
+
+
+@pytest.fixture(autouse=True)
+def graph():
+  with tf.Graph().as_default() as default_graph:
+    tf.set_random_seed(1)
+    yield default_graph
+
+
+def initialized_session():
+  session = tf.Session()
+  session.run(tf.global_variables_initializer())
+  return session
+
+
+def random_images(count):
+  return tf.random_normal([count, 24, 24, 3], seed=2)
+
+
+def test_trainable_variables_are_the_tutorials():
+  cifar10.inference(random_images(2))
+  shapes = {v.op.name: v.shape.as_list() for v in tf.trainable_variables()}
+  assert shapes == VARIABLES
+  assert sum(np.prod(shape) for shape in shapes.values()) == 1068298
+
+
+def test_variables_are_float32_on_the_cpu_whatever_the_device():
+  with tf.device('/gpu:0'):
+    cifar10.inference(random_images(2))
+  for v in tf.trainable_variables():
+    assert v.dtype.base_dtype == tf.float32
+    assert tf.DeviceSpec.from_string(v.device).device_type == 'CPU', v.name
+
+
+def test_operations_are_named_and_ordered_as_in_the_tutorial(graph):
+  logits = cifar10.inference(random_images(2))
+  assert logits.op.name == 'softmax_linear/softmax_linear'
+  for name, source in (
+    ('pool1', 'conv1/conv1'),
+    ('norm1', 'pool1'),
+    ('conv2/Conv2D', 'norm1'),
+    ('norm2', 'conv2/conv2'),
+    ('pool2', 'norm2'),
+  ):
+    assert graph.get_operation_by_name(name).inputs[0].op.name == source
+  norm = graph.get_operation_by_name('norm1')
+  assert norm.get_attr('depth_radius') == 4
+  assert norm.get_attr('bias') == 1
+  assert norm.get_attr('alpha') == pytest.approx(0.001 / 9)
+  assert norm.get_attr('beta') == 0.75
+  pool = graph.get_operation_by_name('pool2')
+  assert pool.get_attr('ksize') == [1, 3, 3, 1]
+  assert pool.get_attr('strides') == [1, 2, 2, 1]
+  assert pool.outputs[0].shape.as_list() == [2, 6, 6, 64]
+
+
+def test_initial_values_are_the_tutorials():
+  cifar10.inference(random_images(2))
+  with initialized_session() as session:
+    values = {v.op.name: session.run(v) for v in tf.trainable_variables()}
+  biases = {'conv1': 0, 'conv2': 0.1, 'local3': 0.1, 'local4': 0.1}
+  biases['softmax_linear'] = 0
+  stddevs = {'conv1': 0.05, 'conv2': 0.05, 'local3': 0.04, 'local4': 0.04}
+  stddevs['softmax_linear'] = 1 / 192
+  for layer, bias in biases.items():
+    assert (values[layer + '/biases'] == np.float32(bias)).all()
+    weights = values[layer + '/weights']
+    # A normal distribution cut off at two deviations has 0.8796 of its own.
+    assert weights.std() == pytest.approx(0.8796 * stddevs[layer], rel=0.05)
+    assert np.abs(weights).max() <= 2 * stddevs[layer]
+
+
+def test_weight_decay_is_on_exactly_two_variables():
+  cifar10.inference(random_images(2))
+  losses = tf.get_collection('losses')
+  names = [loss.op.name for loss in losses]
+  assert names == ['local3/weight_loss', 'local4/weight_loss']
+  with initialized_session() as session:
+    for loss, name in zip(losses, ('local3/weights', 'local4/weights')):
+      (weights,) = [v for v in tf.trainable_variables() if v.op.name == name]
+      value, decay = session.run([weights, loss])
+      assert decay == pytest.approx(0.004 * (value**2).sum() / 2, rel=1e-4)
+
+
+def test_first_loss_is_the_tutorials():
+  logits = cifar10.inference(random_images(128))
+  labels = tf.random_uniform([128], 0, 10, tf.int32, seed=3)
+  total_loss = cifar10.loss(logits, labels)
+  with initialized_session() as session:
+    assert session.run(total_loss) == pytest.approx(4.68, abs=0.05)
+
+
+def test_loss_is_mean_cross_entropy_and_decay():
+  labels = np.array([3, 0, 9, 9], np.int32)
+  logits = cifar10.inference(random_images(4))
+  total_loss = cifar10.loss(logits, tf.constant(labels))
+  decay = tf.add_n(tf.get_collection('losses')[:2])
+  with initialized_session() as session:
+    scores, found, decay = session.run([logits, total_loss, decay])
+  scores = scores.astype(np.float64)
+  log_sums = np.log(np.exp(scores).sum(axis=1))
+  expected = (log_sums - scores[np.arange(4), labels]).mean() + decay
+  assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_any_batch_size_also_an_unknown_one():
+  images = tf.placeholder(tf.float32, [None, 24, 24, 3])
+  logits = cifar10.inference(images)
+  assert logits.shape.as_list() == [None, 10]
+  values = np.random.RandomState(0).randn(7, 24, 24, 3)
+  with initialized_session() as session:
+    together = session.run(logits, {images: values})
+    for i in range(7):
+      alone = session.run(logits, {images: values[i : i + 1]})
+      np.testing.assert_allclose(alone[0], together[i], atol=1e-5)
+
+
+def test_another_number_of_classes_size_and_depth():
+  logits = cifar10.inference(tf.zeros([2, 48, 48, 1]), num_classes=3)
+  assert logits.shape.as_list() == [2, 3]
+
+
+@pytest.mark.parametrize('shape', [[2, 24, 24], [2, None, 24, 3]])
+def test_images_of_another_shape_are_refused(shape):
+  images = tf.placeholder(tf.float32, shape, name='photos')
+  with pytest.raises(ValueError, match='photos.*expected .batch, height'):
+    cifar10.inference(images)
+
+
+def test_softmax_gives_probabilities():
+  probabilities = cifar10.softmax(tf.constant([[0.0, np.log(3.0)]]))
+  assert probabilities.op.name == 'softmax'
+  with tf.Session() as session:
+    np.testing.assert_allclose(
+      session.run(probabilities), [[0.25, 0.75]], rtol=1e-5
+    )
+
+
+def test_multiply_adds_are_the_tutorials(graph):
+  cifar10.inference(tf.zeros([1, 24, 24, 3]))
+  multiply_adds = 0
+  for operation in graph.get_operations():
+    if operation.type in ('Conv2D', 'MatMul'):
+      kernel = operation.inputs[1].shape.as_list()
+      positions = operation.outputs[0].shape[1:-1].num_elements() or 1
+      multiply_adds += positions * int(np.prod(kernel))
+  # The tutorial says about 19.5 million; conv1 2.76, conv2 14.75, the fully
+  # connected layers 0.96.
+  assert multiply_adds == 18470784
+
+
+def test_train_takes_a_step_of_gradient_descent_and_averages():
+  images = tf.constant(np.random.RandomState(0).randn(4, 24, 24, 3), tf.float32)
+  global_step = tf.train.get_or_create_global_step()
+  total_loss = cifar10.loss(
+    cifar10.inference(images), tf.constant([1, 2, 3, 4])
+  )
+  train_op = cifar10.train(total_loss, global_step, Config(learning_rate=0.05))
+  variables = tf.trainable_variables()
+  gradients = tf.gradients(total_loss, variables)
+  averages = {
+    v.op.name: v
+    for v in tf.global_variables()
+    if v.op.name.endswith('/ExponentialMovingAverage')
+  }
+  assert len(averages) == len(variables) == 10
+  with initialized_session() as session:
+    before, slopes = session.run([variables, gradients])
+    session.run(train_op)
+    after, step = session.run([variables, global_step])
+    assert step == 1
+    for variable, old, new, slope in zip(variables, before, after, slopes):
+      np.testing.assert_allclose(new, old - 0.05 * slope, atol=1e-6)
+      average = averages[variable.op.name + '/ExponentialMovingAverage']
+      # min(0.9999, (1 + step) / (10 + step)) at step 1, after the update.
+      decay = 2 / 11
+      np.testing.assert_allclose(
+        session.run(average), decay * old + (1 - decay) * new, atol=1e-6
+      )
+
+
+def test_saved_variables_are_the_tutorials():
+  global_step = tf.train.get_or_create_global_step()
+  logits = cifar10.inference(random_images(4))
+  total_loss = cifar10.loss(logits, tf.constant([1, 2, 3, 4]))
+  cifar10.train(total_loss, global_step)
+  names = set(VARIABLES)
+  names.update(name + '/ExponentialMovingAverage' for name in VARIABLES)
+  names.update(
+    (
+      'global_step',
+      'cross_entropy/avg',
+      'total_loss/avg',
+      'local3/weight_loss/avg',
+      'local4/weight_loss/avg',
+    )
+  )
+  assert {v.op.name for v in tf.global_variables()} == names
+  assert global_step.dtype.base_dtype == tf.int64
+
+
+def test_summaries_are_named_without_towers_and_once():
+  with tf.variable_scope(''):
+    for i in range(2):
+      with tf.variable_scope('', reuse=i > 0), tf.name_scope('tower_%d' % i):
+        cifar10.inference(random_images(2))
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    summary = tf.Summary.FromString(session.run(tf.summary.merge_all()))
+  tags = sorted(value.tag for value in summary.value)
+  layer_names = {name.split('/')[0] for name in VARIABLES}
+  assert tags == sorted(
+    name + kind
+    for name in layer_names
+    for kind in ('/activations', '/sparsity')
+  )
+
+
+def test_training_summaries():
+  global_step = tf.train.get_or_create_global_step()
+  logits = cifar10.inference(random_images(4))
+  cifar10.train(cifar10.loss(logits, tf.constant([1, 2, 3, 4])), global_step)
+  with initialized_session() as session:
+    summary = tf.Summary.FromString(session.run(tf.summary.merge_all()))
+  tags = {value.tag for value in summary.value}
+  assert 'learning_rate' in tags
+  for loss in ('cross_entropy', 'total_loss', 'local3/weight_loss'):
+    assert {'losses/' + loss, 'losses/' + loss + '_raw'} <= tags
+  for name in VARIABLES:
+    assert {name + '/values', name + '/gradients'} <= tags
+  assert not [tag for tag in tags if re.search(r'tower_|_\d+$', tag)]
+
+
+def test_a_histogram_survives_what_is_not_finite():
+  layers.histogram_summary('x', tf.constant([1.0, np.nan, np.inf, -2.0]))
+  with tf.Session() as session:
+    summary = tf.Summary.FromString(session.run(tf.summary.merge_all()))
+  assert (summary.value[0].tag, summary.value[0].histo.num) == ('x', 4)
+  assert (summary.value[0].histo.min, summary.value[0].histo.max) == (-2, 1)

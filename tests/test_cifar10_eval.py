@@ -1,0 +1,248 @@
+"""The evaluator: exact counts, followed checkpoints, its output."""
+
+import dataclasses
+import glob
+import os
+import shutil
+import threading
+import time
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import checkpoints
+from cifar10 import cifar10
+from cifar10 import cifar10_eval
+from cifar10 import cifar10_train
+from cifar10 import config as config_lib
+from cifar10 import dataset
+from cifar10 import distortions
+from cifar10.errors import UserError
+from tests import short_runs
+
+
+@pytest.fixture(scope='module')
+def trained(tmp_path_factory):
+  """A directory with a run of 30 steps on the sample."""
+  folder = tmp_path_factory.mktemp('trained')
+  config = short_runs.small_config(
+    folder, batch_size=64, max_steps=30, log_frequency=100
+  )
+  cifar10_train.train(config)
+  return folder
+
+
+def evaluate(folder, capsys, **changes):
+  """Evaluates; returns (precision, correct, total, step) of each line."""
+  settings = {'batch_size': 100, 'run_once': True}
+  settings.update(changes)
+  capsys.readouterr()
+  cifar10_eval.evaluate(short_runs.small_config(folder, **settings))
+  out = capsys.readouterr().out
+  lines = short_runs.PRECISION_LINE.findall(out)
+  return [(float(p), int(c), int(t), int(s)) for p, c, t, s in lines], out
+
+
+def oracle_count(folder, names, averaged=True):
+  """Counts the right answers with the model fed from numpy, all at once."""
+  layout = dataset.Layout()
+  records = np.concatenate(
+    [
+      np.fromfile(name, np.uint8).reshape(-1, layout.record_bytes)
+      for name in names
+    ]
+  )
+  with tf.Graph().as_default():
+    images = distortions.central_crop(tf.constant(records), layout, 24)
+    logits = cifar10.inference(images)
+    suffix = '/ExponentialMovingAverage' if averaged else ''
+    saver = tf.train.Saver(
+      {v.op.name + suffix: v for v in tf.trainable_variables()}
+    )
+    with tf.Session() as session:
+      saver.restore(session, checkpoints.latest(str(folder / 'train')))
+      answers = session.run(logits).argmax(axis=1)
+  return int((answers == records[:, 0]).sum())
+
+
+@pytest.mark.parametrize(
+  'eval_data, total', [('test', 500), ('train_eval', 1000)]
+)
+def test_each_image_counts_once_for_any_batch_size(
+  trained, capsys, eval_data, total
+):
+  config = short_runs.small_config(trained)
+  data = dataset.prepare(config)
+  expected = oracle_count(trained, data.files(eval_data))
+  for batch_size in (1, 100, 128, 500):
+    found, _ = evaluate(
+      trained, capsys, batch_size=batch_size, eval_data=eval_data
+    )
+    precision = round(expected / total, 3)
+    assert found == [(precision, expected, total, 30)], batch_size
+
+
+def test_moving_averages_are_used_unless_told(trained, capsys):
+  data = dataset.prepare(short_runs.small_config(trained))
+  plain = oracle_count(trained, data.test_files, averaged=False)
+  found, _ = evaluate(trained, capsys, use_moving_averages=False)
+  assert found[0][1] == plain
+  assert plain != oracle_count(trained, data.test_files)
+
+
+def test_a_checkpoint_without_averages_is_evaluated_with_a_warning(
+  trained, tmp_path, capsys
+):
+  directory = str(tmp_path / 'train')
+  os.makedirs(directory)
+  path = checkpoints.latest(str(trained / 'train'))
+  with tf.Graph().as_default(), tf.Session() as session:
+    variables = {
+      name: tf.Variable(tf.train.load_variable(path, name), name=name)
+      for name, _ in tf.train.list_variables(path)
+      if 'ExponentialMovingAverage' not in name
+    }
+    session.run(tf.global_variables_initializer())
+    tf.train.Saver(variables).save(session, directory + '/model.ckpt', 30)
+  found, out = evaluate(tmp_path, capsys)
+  assert 'WARNING' in out and 'no moving averages' in out
+  plain, _ = evaluate(trained, capsys, use_moving_averages=False)
+  assert found == plain
+
+
+def test_one_missing_average_is_named(trained, tmp_path, capsys, monkeypatch):
+  shutil.copytree(str(trained / 'train'), str(tmp_path / 'train'))
+  shapes = checkpoints.shapes
+  missing = 'conv2/biases/ExponentialMovingAverage'
+
+  def all_but_one(path):
+    return {k: v for k, v in shapes(path).items() if k != missing}
+
+  monkeypatch.setattr(checkpoints, 'shapes', all_but_one)
+  with pytest.raises(UserError, match='holds no variable ' + missing):
+    evaluate(tmp_path, capsys)
+
+
+def test_a_moved_directory_evaluates_to_the_same(trained, tmp_path, capsys):
+  expected, _ = evaluate(trained, capsys)
+  shutil.copytree(str(trained / 'train'), str(tmp_path / 'away'))
+  os.rename(str(tmp_path / 'away'), str(tmp_path / 'train'))
+  found, _ = evaluate(tmp_path, capsys)
+  assert found == expected
+
+
+def test_a_process_prints_the_tutorials_line_and_nothing_else(trained):
+  status, out, err = short_runs.run(
+    'cifar10_eval',
+    '--checkpoint_dir=%s' % (trained / 'train'),
+    '--eval_dir=%s' % (trained / 'eval'),
+  )
+  # Without --run_once: step 30 is the last of the run, so it ends by itself.
+  assert (status, err) == (0, '')
+  (line,) = out.splitlines()
+  assert short_runs.PRECISION_LINE.match(line)
+  assert line.endswith('/ 500, step 30)')
+
+
+def test_summaries_hold_precision_loss_and_images(trained, tmp_path, capsys):
+  found, _ = evaluate(trained, capsys, eval_dir=str(tmp_path / 'summaries'))
+  (path,) = glob.glob(str(tmp_path / 'summaries' / 'events.*'))
+  values = {}
+  for event in tf.train.summary_iterator(path):
+    for value in event.summary.value:
+      values[value.tag] = (event.step, value)
+  step, precision = values['Precision @ 1']
+  assert step == 30
+  assert precision.simple_value == pytest.approx(found[0][1] / 500)
+  assert 3 < values['loss'][1].simple_value < 5
+  assert values['images/image/0'][1].image.height == 24
+  assert 'softmax/activations' in values
+
+
+def test_loss_does_not_depend_on_the_batch_size(trained):
+  results = []
+  for batch_size in (7, 500):
+    config = short_runs.small_config(trained, batch_size=batch_size)
+    with tf.Graph().as_default():
+      graph = cifar10_eval.build(dataset.prepare(config), config)
+      checkpoint = checkpoints.latest(config.checkpoint_dir)
+      result, _ = cifar10_eval.evaluate_checkpoint(graph, checkpoint, config)
+    results.append(result)
+  assert results[0].loss == pytest.approx(results[1].loss, rel=1e-5)
+
+
+def test_no_checkpoint_is_an_error_if_run_once(tmp_path, capsys):
+  with pytest.raises(UserError, match='holds no checkpoint'):
+    evaluate(tmp_path, capsys)
+
+
+class Clock:
+  """A time module for the evaluator; a trainer works while it sleeps."""
+
+  def __init__(self, works):
+    self._now = 0.0
+    self._works = works  # By the number of the sleep.
+    self.naps = []
+
+  def time(self):
+    return self._now
+
+  def sleep(self, seconds):
+    self._now += seconds
+    self.naps.append(seconds)
+    assert len(self.naps) < 50
+    self._works.get(len(self.naps), lambda: None)()
+
+
+def test_checkpoints_are_followed_each_once_to_the_last(
+  tmp_path, capsys, monkeypatch
+):
+  def train_to(step):
+    config = short_runs.small_config(tmp_path, max_steps=step)
+    cifar10_train.train(config)
+    # As a trainer has it that is on its way to step 6.
+    saved = config_lib.load(config.train_dir)
+    dataclasses.replace(saved, max_steps=6).save(config.train_dir)
+
+  clock = Clock(
+    {
+      3: lambda: train_to(2),
+      8: lambda: train_to(4),
+      12: lambda: train_to(6),
+    }
+  )
+  monkeypatch.setattr(cifar10_eval, 'time', clock)
+  found, out = evaluate(
+    tmp_path, capsys, run_once=False, eval_interval_secs=300
+  )
+  assert [step for _, _, _, step in found] == [2, 4, 6]
+  assert out.count('No checkpoint in ') == 1
+  # Looks often for the first one, and waits behind each evaluation.
+  assert clock.naps[:5] == [1, 1, 1, 300, 1]
+  assert clock.naps.count(300) == 2
+
+
+def test_damage_is_named(trained, tmp_path, capsys):
+  shutil.copytree(str(trained / 'train'), str(tmp_path / 'train'))
+  index = tmp_path / 'train' / 'model.ckpt-30.index'
+  index.write_bytes(index.read_bytes()[:20])
+  with pytest.raises(UserError, match='model.ckpt-30: cannot be read'):
+    evaluate(tmp_path, capsys)
+
+
+def test_an_incomplete_reading_is_an_error(trained, capsys, monkeypatch):
+  monkeypatch.setattr(dataset.DataSet, 'count', lambda self, files: 501)
+  with pytest.raises(UserError, match='read 500 images; expected 501'):
+    evaluate(trained, capsys)
+
+
+def test_evaluation_leaves_no_thread_and_no_noise(trained, capfd):
+  before = threading.active_count()
+  config = short_runs.small_config(trained)
+  cifar10_eval.evaluate(config)
+  deadline = time.time() + 10
+  while threading.active_count() > before and time.time() < deadline:
+    time.sleep(0.05)
+  assert threading.active_count() == before
+  assert capfd.readouterr().err == ''

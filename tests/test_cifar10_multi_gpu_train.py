@@ -1,0 +1,200 @@
+"""Towers: their names and devices, their gradients, their checkpoints."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import checkpoints
+from cifar10 import cifar10
+from cifar10 import cifar10_multi_gpu_train
+from cifar10 import cifar10_train
+from cifar10 import config as config_lib
+from cifar10 import dataset
+from cifar10 import runs
+from cifar10.config import Config
+from tests import short_runs
+
+
+def build(config):
+  """The trainer's graph; returns (train_op, loss)."""
+  with tf.device('/cpu:0'):
+    global_step = tf.train.get_or_create_global_step()
+    data = dataset.prepare(config)
+    return cifar10_multi_gpu_train.build(data, config, global_step)
+
+
+def session_without_gpus():
+  config = runs.session_config(Config(), use_gpu=False)
+  return tf.train.MonitoredSession(tf.train.ChiefSessionCreator(config=config))
+
+
+@pytest.fixture
+def four_towers(tmp_path):
+  with tf.Graph().as_default() as graph:
+    build(short_runs.small_config(tmp_path, num_gpus=4))
+    yield graph
+
+
+def test_towers_are_named_as_in_the_tutorial_and_on_their_devices(four_towers):
+  for i in range(4):
+    for name in (
+      'conv1/Conv2D',
+      'local4/MatMul',
+      'cross_entropy',
+      'total_loss',
+    ):
+      operation = four_towers.get_operation_by_name('tower_%d/%s' % (i, name))
+      device = tf.DeviceSpec.from_string(operation.device)
+      assert (device.device_type, device.device_index) == ('GPU', i)
+
+
+def test_variables_are_shared_and_on_the_cpu(four_towers):
+  assert len(tf.trainable_variables()) == 10
+  for v in tf.global_variables():
+    device = tf.DeviceSpec.from_string(v.device)
+    assert device.device_type == 'CPU', v.name
+
+
+def test_there_is_one_input_on_the_cpu_however_many_towers(four_towers):
+  operations = four_towers.get_operations()
+  shuffle_queues = [o for o in operations if 'RandomShuffleQueue' in o.type]
+  assert len(shuffle_queues) == 1
+  ready = [o for o in operations if o.type.startswith('QueueDequeue')]
+  takes = [o for o in ready if 'ready_batches' in o.inputs[0].op.name]
+  assert len(takes) == 1
+  for operation in operations:
+    if operation.name.startswith('distorted_inputs/'):
+      device = tf.DeviceSpec.from_string(operation.device)
+      assert device.device_type == 'CPU', operation.name
+
+
+def test_more_than_ten_towers_keep_their_losses_apart():
+  # The name tower_1 is the beginning of tower_10.
+  images = tf.zeros([2, 24, 24, 3])
+  with tf.Graph().as_default():
+    for i in (10, 1):
+      images = tf.zeros([2, 24, 24, 3])
+      with tf.variable_scope('', reuse=i == 1), tf.name_scope('tower_%d' % i):
+        losses = cifar10_multi_gpu_train.tower_losses(images, [0, 1], 10)
+      assert sorted(losses) == [
+        'cross_entropy',
+        'local3/weight_loss',
+        'local4/weight_loss',
+        'total_loss',
+      ]
+      total = losses['total_loss'].op
+      assert len(total.inputs) == 3
+      for term in total.inputs:
+        assert term.op.name.startswith('tower_%d/' % i)
+
+
+@pytest.mark.parametrize('towers', [1, 2, 4])
+def test_gradients_are_those_of_the_whole_batch(towers):
+  values = np.random.RandomState(0).randn(8, 24, 24, 3).astype(np.float32)
+  labels = np.arange(8, dtype=np.int32)
+  with tf.Graph().as_default():
+    tf.set_random_seed(1)
+    optimizer = tf.train.GradientDescentOptimizer(0.1)
+    whole = cifar10.loss(cifar10.inference(tf.constant(values)), labels)
+    expected = [gradient for gradient, _ in optimizer.compute_gradients(whole)]
+    gradients = []
+    for i, part in enumerate(np.split(np.arange(8), towers)):
+      with tf.variable_scope('', reuse=True), tf.name_scope('tower_%d' % i):
+        losses = cifar10_multi_gpu_train.tower_losses(
+          tf.constant(values[part]), labels[part], 10
+        )
+        gradients.append(optimizer.compute_gradients(losses['total_loss']))
+    averaged = cifar10_multi_gpu_train.average_gradients(gradients)
+    assert [v for _, v in averaged] == tf.trainable_variables()
+    with tf.Session() as session:
+      session.run(tf.global_variables_initializer())
+      found, expected = session.run([[g for g, _ in averaged], expected])
+  for a, b in zip(found, expected):
+    np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
+
+
+def test_each_tower_has_its_own_part_of_the_batch(tmp_path):
+  with tf.Graph().as_default() as graph:
+    build(short_runs.small_config(tmp_path, num_gpus=2))
+    parts = [
+      graph.get_operation_by_name('tower_%d/conv1/Conv2D' % i).inputs[0]
+      for i in range(2)
+    ]
+    with session_without_gpus() as session:
+      first, second = session.run(parts)
+      third, _ = session.run(parts)
+  assert first.shape == second.shape == (16, 24, 24, 3)
+  images = np.concatenate([first, second, third]).reshape(48, -1)
+  assert len(np.unique(images, axis=0)) == 48
+
+
+def test_the_loss_shown_is_the_mean_of_the_towers(tmp_path):
+  with tf.Graph().as_default() as graph:
+    _, loss = build(short_runs.small_config(tmp_path, num_gpus=2))
+    towers = [
+      graph.get_tensor_by_name('tower_%d/total_loss:0' % i) for i in range(2)
+    ]
+    with session_without_gpus() as session:
+      mean, losses = session.run([loss, towers])
+  assert losses[0] != losses[1]
+  assert mean == pytest.approx(sum(losses) / 2, rel=1e-6)
+
+
+def list_variables(config):
+  path = checkpoints.latest(config.train_dir)
+  reader = tf.train.NewCheckpointReader(path)
+  types = reader.get_variable_to_dtype_map()
+  return {n: (s, types[n]) for n, s in tf.train.list_variables(path)}
+
+
+def test_either_trainer_resumes_the_other(tmp_path, capsys):
+  one = short_runs.small_config(tmp_path / 'one', max_steps=2)
+  cifar10_train.train(one)
+  two = short_runs.small_config(tmp_path / 'two', max_steps=2, num_gpus=2)
+  cifar10_multi_gpu_train.train(two)
+  assert list_variables(one) == list_variables(two)
+  capsys.readouterr()
+
+  cifar10_multi_gpu_train.train(
+    short_runs.small_config(tmp_path / 'one', max_steps=4, num_gpus=2)
+  )
+  assert short_runs.steps(capsys.readouterr().out) == [2, 3]
+  # 2 steps of 16 examples are 1 step of 2 x 16.
+  assert config_lib.load(one.train_dir).step_offset == -1
+
+  cifar10_train.train(short_runs.small_config(tmp_path / 'two', max_steps=4))
+  assert short_runs.steps(capsys.readouterr().out) == [2, 3]
+  assert config_lib.load(two.train_dir).step_offset == 2
+
+
+def test_a_process_says_what_it_runs_on(tmp_path):
+  status, out, err = short_runs.run(
+    'cifar10_multi_gpu_train',
+    '--num_gpus=12',
+    '--batch_size=1',
+    '--max_steps=1',
+    '--train_dir=%s' % tmp_path,
+  )
+  assert (status, err) == (0, '')
+  assert '12 tower(s), each with batches of 1: 12 images a step' in out
+  assert 'WARNING: --num_gpus=12, but TensorFlow finds ' in out
+  ((step, _, rate, seconds),) = short_runs.STEP_LINE.findall(out)
+  assert step == '0'
+  # As in the tutorial, sec/batch is for the batch of one tower.
+  assert float(rate) * float(seconds) == pytest.approx(1, rel=0.1)
+
+
+def test_one_tower_computes_what_the_single_trainer_computes(tmp_path, capsys):
+  losses = []
+  for train, name in (
+    (cifar10_train.train, 'single'),
+    (cifar10_multi_gpu_train.train, 'towers'),
+  ):
+    config = short_runs.small_config(tmp_path / name, max_steps=1)
+    train(config)
+    losses.append(list_variables(config))
+  assert losses[0] == losses[1]
+
+
+def test_default_is_one_gpu():
+  assert Config().num_gpus == 1

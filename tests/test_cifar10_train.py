@@ -1,0 +1,324 @@
+"""The trainer, as a process and as a function, on the bundled sample."""
+
+import glob
+import json
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import checkpoints
+from cifar10 import cifar10
+from cifar10 import cifar10_train
+from cifar10 import config as config_lib
+from cifar10 import hooks
+from cifar10.errors import DivergedError
+from cifar10.errors import UserError
+from tests import short_runs
+
+
+def variable(train_dir, name, step=None):
+  path = checkpoints.latest(train_dir)
+  if step is not None:
+    path = '%s-%d' % (checkpoints.prefix(train_dir), step)
+  return tf.train.load_variable(path, name)
+
+
+def scalars(directory):
+  """All scalar summaries in a directory, as {tag: {step: value}}."""
+  found = {}
+  for path in glob.glob(os.path.join(directory, 'events.*')):
+    for event in tf.train.summary_iterator(path):
+      for value in event.summary.value:
+        if value.HasField('simple_value'):
+          steps = found.setdefault(value.tag, {})
+          steps[event.step] = value.simple_value
+  return found
+
+
+def test_a_run_prints_saves_resumes_and_finishes(tmp_path):
+  train_dir = str(tmp_path / 'train')
+  flags = ['--train_dir=' + train_dir, '--batch_size=16']
+  status, out, err = short_runs.run('cifar10_train', '--max_steps=21', *flags)
+  assert (status, err) == (0, '')
+  lines = out.splitlines()
+  assert lines[0] == (
+    'Filling queue with 400 CIFAR images before starting to train.'
+  )
+  assert short_runs.steps(out) == [0, 10, 20]
+  for _, loss, rate, seconds in short_runs.STEP_LINE.findall(out):
+    assert 3.5 < float(loss) < 5.5
+    # Both are rounded: to 0.1 and to 0.001.
+    assert 16 / float(rate) == pytest.approx(float(seconds), abs=0.0006)
+  assert lines[4] == 'Step 21 is saved in %s/model.ckpt-21.' % train_dir
+  assert lines[5].startswith('To evaluate: python ')
+  assert lines[5].endswith(
+    'cifar10_eval.py --checkpoint_dir=%s --dataset=sample' % train_dir
+  )
+  assert lines[6] == 'To look at it: tensorboard --logdir=' + train_dir
+  assert len(lines) == 7
+  average = variable(train_dir, 'total_loss/avg')
+
+  status, out, err = short_runs.run('cifar10_train', '--max_steps=41', *flags)
+  assert (status, err) == (0, '')
+  assert out.startswith('Resuming from %s/model.ckpt-21.\n' % train_dir)
+  assert short_runs.steps(out) == [30, 40]
+  # The first run's checkpoint is as it was.
+  assert variable(train_dir, 'total_loss/avg', step=21) == average
+  files = sorted(os.listdir(train_dir))
+
+  status, out, err = short_runs.run('cifar10_train', '--max_steps=41', *flags)
+  assert (status, err) == (0, '')
+  assert out.startswith('%s is at step 41 already' % train_dir)
+  assert short_runs.steps(out) == []
+  assert sorted(os.listdir(train_dir)) == files
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_the_step_and_ends_cleanly(tmp_path, number):
+  train_dir = str(tmp_path / 'train')
+  process = short_runs.start(
+    'cifar10_train',
+    '--train_dir=' + train_dir,
+    '--batch_size=16',
+    '--log_frequency=1',
+  )
+  line = ''
+  while 'step 3,' not in line:
+    line = process.stdout.readline()
+    assert line, process.communicate()
+  process.send_signal(number)
+  out, err = process.communicate(timeout=60)
+  assert (process.returncode, err) == (0, '')
+  last = short_runs.steps(line + out)[-1]
+  assert 'Stopped by %s.\n' % number.name in out
+  assert 'Step %d is saved' % (last + 1) in out
+  assert variable(train_dir, 'global_step') == last + 1
+
+
+def test_a_kill_loses_no_more_than_what_is_not_saved(tmp_path):
+  train_dir = str(tmp_path / 'train')
+  flags = ['--train_dir=' + train_dir, '--batch_size=16', '--log_frequency=1']
+  process = short_runs.start('cifar10_train', '--save_steps=1', *flags)
+  line = ''
+  while 'step 5,' not in line:
+    line = process.stdout.readline()
+    assert line, process.communicate()
+  process.kill()
+  process.communicate()
+  saved = variable(train_dir, 'global_step')
+  assert saved >= 5
+  status, out, err = short_runs.run(
+    'cifar10_train', '--max_steps=%d' % (saved + 2), *flags
+  )
+  assert (status, err) == (0, '')
+  assert short_runs.steps(out) == [saved, saved + 1]
+
+
+def test_a_diverging_run_says_where_and_keeps_a_finite_checkpoint(tmp_path):
+  train_dir = str(tmp_path / 'train')
+  status, out, err = short_runs.run(
+    'cifar10_train',
+    '--train_dir=' + train_dir,
+    '--batch_size=16',
+    '--learning_rate=1e12',
+    '--save_steps=1',
+    '--log_frequency=1',
+  )
+  assert status == 1
+  (line,) = err.splitlines()
+  last = short_runs.steps(out)[-1]
+  assert 'loss is nan at step %d with learning rate 1e+12' % (last + 1) in line
+  reader = tf.train.NewCheckpointReader(checkpoints.latest(train_dir))
+  for name in reader.get_variable_to_shape_map():
+    assert np.isfinite(reader.get_tensor(name)).all(), name
+
+
+@pytest.fixture
+def count_of_threads():
+  """Fails when a test leaves a thread behind."""
+  before = threading.active_count()
+  yield
+  deadline = time.time() + 10
+  while threading.active_count() > before and time.time() < deadline:
+    time.sleep(0.1)
+  assert threading.active_count() == before
+
+
+def test_training_lowers_the_loss_and_learns(tmp_path, capsys):
+  config = short_runs.small_config(
+    tmp_path, batch_size=64, max_steps=150, seed=1, log_frequency=10
+  )
+  cifar10_train.train(config)
+  losses = [
+    float(loss)
+    for _, loss, _, _ in short_runs.STEP_LINE.findall(capsys.readouterr().out)
+  ]
+  assert losses[0] == pytest.approx(4.68, abs=0.05)
+  # The decay of the weights alone takes it to 4.45 by then.
+  assert np.mean(losses[-3:]) < 4.2
+
+
+def test_seeded_runs_are_equal_and_others_not(tmp_path, capsys):
+  def losses(name, seed):
+    config = short_runs.small_config(tmp_path / name, seed=seed)
+    cifar10_train.train(config)
+    lines = short_runs.STEP_LINE.findall(capsys.readouterr().out)
+    return [loss for _, loss, _, _ in lines], variable(
+      config.train_dir, 'conv1/weights', step=0
+    )
+
+  first, first_weights = losses('a', 7)
+  second, second_weights = losses('b', 7)
+  third, third_weights = losses('c', 8)
+  assert first == second
+  assert (first_weights == second_weights).all()
+  assert (first_weights != third_weights).any()
+  assert len(first) == len(third) == 4
+
+
+def test_summaries_come_every_100_steps_at_exact_steps(tmp_path):
+  config = short_runs.small_config(
+    tmp_path, batch_size=2, max_steps=101, log_frequency=50
+  )
+  cifar10_train.train(config)
+  found = scalars(config.train_dir)
+  for tag in ('learning_rate', 'losses/total_loss', 'conv1/sparsity'):
+    assert sorted(found[tag]) == [0, 100], tag
+  assert found['learning_rate'][100] == pytest.approx(0.1)
+
+
+def test_resumed_averages_and_rate_go_on(tmp_path, capsys):
+  config = short_runs.small_config(tmp_path, max_steps=3)
+  cifar10_train.train(config)
+  name = 'local4/weights/ExponentialMovingAverage'
+  average = variable(config.train_dir, name)
+  longer = short_runs.small_config(tmp_path, max_steps=4, learning_rate=1e-30)
+  cifar10_train.train(longer)
+  # With hardly a step taken, the average moves towards the variable by the
+  # decay of step 4: it was restored, and counted on.
+  value = variable(config.train_dir, 'local4/weights')
+  np.testing.assert_allclose(
+    variable(config.train_dir, name),
+    average * 5 / 14 + value * 9 / 14,
+    atol=1e-7,
+  )
+
+
+def test_a_larger_batch_goes_on_at_the_same_examples(tmp_path):
+  config = short_runs.small_config(tmp_path, max_steps=4)
+  cifar10_train.train(config)
+  cifar10_train.train(
+    short_runs.small_config(tmp_path, max_steps=5, batch_size=32)
+  )
+  saved = config_lib.load(config.train_dir)
+  # 4 steps of 16 are 2 steps of 32.
+  assert (saved.batch_size, saved.step_offset) == (32, -2)
+  assert saved.examples_per_epoch == 1000
+
+
+def test_overwrite_starts_afresh_and_spares_other_files(tmp_path, capsys):
+  config = short_runs.small_config(tmp_path)
+  cifar10_train.train(config)
+  (tmp_path / 'train' / 'notes.txt').write_text('mine')
+  cifar10_train.train(
+    short_runs.small_config(tmp_path, overwrite=True, max_steps=2)
+  )
+  assert variable(config.train_dir, 'global_step') == 2
+  names = os.listdir(config.train_dir)
+  assert 'notes.txt' in names
+  assert 'model.ckpt-4.index' not in names
+  assert len([n for n in names if n.startswith('events.')]) == 1
+
+
+def test_checkpoints_by_steps_are_all_kept_unless_told(tmp_path):
+  def steps_saved(name, **changes):
+    config = short_runs.small_config(
+      tmp_path / name, max_steps=5, save_steps=2, **changes
+    )
+    cifar10_train.train(config)
+    names = glob.glob(os.path.join(config.train_dir, '*.index'))
+    return sorted(int(n.split('-')[-1].split('.')[0]) for n in names)
+
+  assert steps_saved('all') == [0, 2, 4, 5]
+  assert steps_saved('some', max_to_keep=2) == [4, 5]
+
+
+def test_checkpoints_by_time(tmp_path, monkeypatch):
+  clock = [1000.0]
+
+  def tick():
+    clock[0] += 100
+    return clock[0]
+
+  monkeypatch.setattr(hooks.time, 'time', tick)
+  config = short_runs.small_config(tmp_path, max_steps=12, save_secs=1000)
+  cifar10_train.train(config)
+  names = glob.glob(os.path.join(config.train_dir, '*.index'))
+  # The clock moves 300 a step: the hooks look at it three times.
+  assert len(names) > 3
+
+
+def test_a_run_leaves_no_thread_and_a_final_graph(
+  tmp_path, capfd, count_of_threads
+):
+  cifar10_train.train(short_runs.small_config(tmp_path))
+  assert capfd.readouterr().err == ''
+
+
+def test_checkpoints_without_a_name_are_not_written_over(tmp_path):
+  config = short_runs.small_config(tmp_path, max_steps=2)
+  cifar10_train.train(config)
+  state = tmp_path / 'train' / 'checkpoint'
+  for damage in (state.unlink, lambda: state.write_text('')):
+    damage()
+    with pytest.raises(UserError, match='names no checkpoint.*model.ckpt-2'):
+      cifar10_train.train(config)
+
+
+def test_a_damaged_checkpoint_is_named(tmp_path):
+  config = short_runs.small_config(tmp_path, max_steps=2)
+  cifar10_train.train(config)
+  data = tmp_path / 'train' / 'model.ckpt-2.data-00000-of-00001'
+  content = bytearray(data.read_bytes())
+  content[len(content) // 2] ^= 0xFF
+  data.write_bytes(bytes(content))
+  longer = short_runs.small_config(tmp_path, max_steps=3)
+  with pytest.raises(UserError, match='model.ckpt-2: cannot be read'):
+    cifar10_train.train(longer)
+
+
+def test_a_checkpoint_of_another_model_is_named(tmp_path, monkeypatch):
+  config = short_runs.small_config(tmp_path, max_steps=2)
+  cifar10_train.train(config)
+  inference = cifar10.inference
+  monkeypatch.setattr(
+    cifar10, 'inference', lambda images, n: inference(images, n + 1)
+  )
+  longer = short_runs.small_config(tmp_path, max_steps=3)
+  with pytest.raises(UserError, match=r'softmax_linear/.*\[10\].*\[11\]'):
+    cifar10_train.train(longer)
+
+
+def test_a_step_that_spoils_variables_is_not_saved(tmp_path, monkeypatch):
+  # The loss of step 0 is finite, what its gradients make of the variables is
+  # not; the loss would tell at step 1 only.
+  config = short_runs.small_config(
+    tmp_path, save_steps=1, learning_rate=float('inf')
+  )
+  with pytest.raises(DivergedError, match='not finite at step 1'):
+    cifar10_train.train(config)
+  assert variable(config.train_dir, 'global_step') == 0
+
+
+def test_config_is_saved_beside_the_checkpoints(tmp_path):
+  config = short_runs.small_config(tmp_path, learning_rate=0.03)
+  cifar10_train.train(config)
+  with open(os.path.join(config.train_dir, 'config.json')) as saved:
+    values = json.load(saved)
+  assert values['learning_rate'] == 0.03
+  assert values['dataset'] == 'sample'
