@@ -91,14 +91,16 @@ def evaluate(config):
     graph = build(data, config)
     with tf.summary.FileWriter(config.eval_dir, default_graph) as writer:
       for checkpoint in new_checkpoints(config):
-        step = checkpoints.step(checkpoint)
-        result, summaries = evaluate_checkpoint(graph, checkpoint, config)
-        expected = data.count(data.files(config.eval_data))
-        if result.total != expected:
-          raise UserError(
-            '%s: read %d images; expected %d'
-            % (config.eval_data, result.total, expected)
-          )
+        try:
+          step = checkpoints.step(checkpoint)
+          result, summaries = evaluate_checkpoint(graph, checkpoint, config)
+        except (UserError, tf.errors.NotFoundError):
+          if config.run_once or tf.train.checkpoint_exists(checkpoint):
+            raise
+          # A trainer with --max_to_keep was faster.
+          print('%s was deleted; waiting for the next.' % checkpoint)
+          continue
+        _check_total(result, data.count(data.files(config.eval_data)), config)
         print(
           '%s: precision @ 1 = %.3f (%d / %d, step %d)'
           % (
@@ -220,10 +222,20 @@ def _fitting_scaffold(graph, checkpoint, config):
   return restoration.scaffold
 
 
+def _check_total(result, expected, config):
+  if result.total != expected:
+    raise UserError(
+      '--eval_data=%s: read %d images; expected %d'
+      % (config.eval_data, result.total, expected)
+    )
+
+
 def _is_last(checkpoint, config):
   """Whether the run that wrote `checkpoint` goes no further."""
   run = config_lib.load(config.checkpoint_dir)
-  return run is not None and checkpoints.step(checkpoint) >= run.max_steps
+  if run is None or not tf.train.checkpoint_exists(checkpoint):
+    return False
+  return checkpoints.step(checkpoint) >= run.max_steps
 
 
 def _scalars(result):

@@ -223,6 +223,32 @@ def test_checkpoints_are_followed_each_once_to_the_last(
   assert clock.naps.count(300) == 2
 
 
+def test_a_checkpoint_deleted_on_the_way_is_passed_over(
+  tmp_path, capsys, monkeypatch
+):
+  config = short_runs.small_config(tmp_path, max_steps=2)
+  cifar10_train.train(config)
+  evaluate_checkpoint = cifar10_eval.evaluate_checkpoint
+  calls = []
+
+  def beaten_by_the_trainer(graph, checkpoint, config):
+    calls.append(checkpoint)
+    if len(calls) == 1:
+      longer = short_runs.small_config(tmp_path, max_steps=4)
+      cifar10_train.train(longer)
+      for path in glob.glob(checkpoint + '.*'):
+        os.remove(path)
+    return evaluate_checkpoint(graph, checkpoint, config)
+
+  monkeypatch.setattr(
+    cifar10_eval, 'evaluate_checkpoint', beaten_by_the_trainer
+  )
+  monkeypatch.setattr(cifar10_eval, 'time', Clock({}))
+  found, out = evaluate(tmp_path, capsys, run_once=False)
+  assert [step for _, _, _, step in found] == [4]
+  assert 'model.ckpt-2 was deleted; waiting for the next.' in out
+
+
 def test_damage_is_named(trained, tmp_path, capsys):
   shutil.copytree(str(trained / 'train'), str(tmp_path / 'train'))
   index = tmp_path / 'train' / 'model.ckpt-30.index'
