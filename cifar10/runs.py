@@ -29,8 +29,8 @@ def begin(config, data):
     data: dataset.DataSet to train on.
 
   Returns:
-    The Config to train with, saved beside the checkpoints; None if the run
-    is at `config.max_steps` already.
+    The Config to train with; None if the run is at `config.max_steps`
+    already.
 
   Raises:
     UserError: the directory cannot be used.
@@ -57,7 +57,6 @@ def begin(config, data):
     saved = config_lib.load(directory)
     if saved is not None:
       config = config.resumed_from(saved, step)
-  config.save(directory)
   return config
 
 
@@ -99,16 +98,13 @@ def training_session(config, train_op, loss):
     UserError: the newest checkpoint does not fit the graph; a checkpoint
       cannot be written; or (DivergedError) the loss is not finite.
   """
-  step = _step_after(train_op)
-  (learning_rate,) = tf.get_collection(training.LEARNING_RATE)
+  _check_newest(config)
+  config.save(config.train_dir)
   # Names relative to the directory, so that it can be moved.
   saver = tf.train.Saver(
     max_to_keep=config.max_to_keep, save_relative_paths=True
   )
-  checkpoint = checkpoints.latest(config.train_dir)
-  if checkpoint is not None:
-    variables = {v.op.name: v for v in tf.global_variables()}
-    checkpoints.check_fits(checkpoint, variables)
+  step = _step_after(train_op)
   saving = hooks.CheckpointHook(step, saver, config)
   # Closed, and so written out, also when an error ends the session.
   writer = tf.summary.FileWriter(config.train_dir)
@@ -116,15 +112,7 @@ def training_session(config, train_op, loss):
     with tf.train.MonitoredTrainingSession(
       checkpoint_dir=config.train_dir,
       scaffold=tf.train.Scaffold(saver=saver),
-      hooks=[
-        # First: what follows does not see a step that went wrong.
-        hooks.DivergenceHook(step, loss, learning_rate),
-        hooks.LoggerHook(step, loss, config),
-        hooks.SummaryHook(step, writer, config),
-        saving,
-        hooks.SignalHook(signals),
-        tf.train.StopAtStepHook(last_step=config.max_steps),
-      ],
+      hooks=_hooks(config, step, loss, writer, saving, signals),
       # Those of the library report steps that are off by one, by chance.
       save_checkpoint_secs=None,
       save_checkpoint_steps=None,
@@ -146,6 +134,27 @@ def training_session(config, train_op, loss):
   last = checkpoints.latest(config.train_dir)
   print('Step %d is saved in %s.' % (checkpoints.step(last), last))
   _print_commands(config)
+
+
+def _check_newest(config):
+  """Checks that the newest checkpoint, if there is one, fits the graph."""
+  checkpoint = checkpoints.latest(config.train_dir)
+  if checkpoint is not None:
+    variables = {v.op.name: v for v in tf.global_variables()}
+    checkpoints.check_fits(checkpoint, variables)
+
+
+def _hooks(config, step, loss, writer, saving, signals):
+  (learning_rate,) = tf.get_collection(training.LEARNING_RATE)
+  return [
+    # First: what follows does not see a step that went wrong.
+    hooks.DivergenceHook(step, loss, learning_rate),
+    hooks.LoggerHook(step, loss, config),
+    hooks.SummaryHook(step, writer, config),
+    saving,
+    hooks.SignalHook(signals),
+    tf.train.StopAtStepHook(last_step=config.max_steps),
+  ]
 
 
 def _step_after(train_op):
