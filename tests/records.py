@@ -1,0 +1,45 @@
+"""Files of synthetic records in CIFAR-10's binary version."""
+
+import numpy as np
+
+from cifar10 import dataset
+
+
+def make_records(labels, seed=0, layout=dataset.Layout()):
+  """Random images with these labels: uint8 [len(labels), record_bytes].
+
+  The last pixels hold the number of the record, so that no two are equal.
+  """
+  labels = np.asarray(labels)
+  records = np.random.RandomState(seed).randint(
+    0, 256, (len(labels), layout.record_bytes), dtype=np.uint8
+  )
+  records[:, layout.label_bytes - 1] = labels
+  records[:, -3:] = np.stack(
+    [seed + 0 * labels, np.arange(len(labels)) >> 8, np.arange(len(labels))],
+    axis=1,
+  ).astype(np.uint8)
+  return records
+
+
+def images_of(records, layout=dataset.Layout()):
+  """The pixels of records: uint8 [n, height, width, depth]."""
+  planes = records[:, layout.label_bytes :].reshape(
+    -1, layout.depth, layout.height, layout.width
+  )
+  return planes.transpose(0, 2, 3, 1)
+
+
+def make_folder(data_dir, per_file=20):
+  """A complete cifar-10-batches-bin in `data_dir`, of so many records a file.
+
+  Returns:
+    The folder, a pathlib.Path.
+  """
+  folder = data_dir / 'cifar-10-batches-bin'
+  folder.mkdir(parents=True)
+  names = ['data_batch_%d.bin' % i for i in range(1, 6)] + ['test_batch.bin']
+  for seed, name in enumerate(names):
+    labels = np.arange(per_file) % 10
+    (folder / name).write_bytes(make_records(labels, seed).tobytes())
+  return folder
