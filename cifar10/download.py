@@ -223,7 +223,7 @@ def _unpack(archive, folder, required, optional):
   inside = os.path.basename(folder)
   wanted = {'%s/%s' % (inside, name): name for name in required + optional}
   try:
-    with tarfile.open(archive, 'r:*') as tar:
+    with tarfile.open(archive, 'r:gz') as tar:
       for member in tar:
         name = wanted.get(os.path.normpath(member.name))
         if name is None or not member.isreg():
