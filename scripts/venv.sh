@@ -38,9 +38,9 @@ make_venv() {
     "$2" -m venv "$1"
   fi
   if [ ! "$stamp" -nt setup.py ] || [ ! "$stamp" -nt requirements.txt ]; then
-    echo "Installing into $1 (TensorFlow is some 600 MB the first time)."
-    "$1/bin/python" -m pip install --quiet --upgrade pip
-    "$1/bin/python" -m pip install --quiet --editable ".${3:+[$3]}"
+    echo "Installing into $1 (the first time, TensorFlow is some 600 MB)."
+    "$1/bin/python" -m pip install -qq --upgrade pip
+    "$1/bin/python" -m pip install -qq --editable ".${3:+[$3]}"
     touch "$stamp"
   fi
 }

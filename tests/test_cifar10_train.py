@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import shutil
 import signal
 import threading
 import time
@@ -18,6 +19,7 @@ from cifar10 import config as config_lib
 from cifar10 import hooks
 from cifar10.errors import DivergedError
 from cifar10.errors import UserError
+from tests import records as records_lib
 from tests import short_runs
 
 
@@ -268,6 +270,27 @@ def test_a_run_leaves_no_thread_and_a_final_graph(
 ):
   cifar10_train.train(short_runs.small_config(tmp_path))
   assert capfd.readouterr().err == ''
+
+
+def test_what_was_learnt_is_saved_when_the_input_fails(tmp_path, monkeypatch):
+  folder = records_lib.make_folder(tmp_path / 'data', per_file=20)
+  config = short_runs.small_config(
+    tmp_path,
+    dataset='cifar10',
+    data_dir=str(tmp_path / 'data'),
+    max_steps=10000,
+  )
+  after_run = hooks.LoggerHook.after_run
+
+  def then_the_data_goes(self, run_context, run_values):
+    after_run(self, run_context, run_values)
+    if run_values.results[0] == 3:
+      shutil.rmtree(str(folder))
+
+  monkeypatch.setattr(hooks.LoggerHook, 'after_run', then_the_data_goes)
+  with pytest.raises(tf.errors.NotFoundError, match='data_batch_'):
+    cifar10_train.train(config)
+  assert variable(config.train_dir, 'global_step') > 3
 
 
 def test_checkpoints_without_a_name_are_not_written_over(tmp_path):

@@ -12,6 +12,8 @@ import sys
 import tarfile
 import threading
 import time
+import urllib.error
+import urllib.request
 
 import pytest
 
@@ -52,20 +54,24 @@ class Server(http.server.HTTPServer):
   """Serves ARCHIVE, with one fault for each of the first requests.
 
   A fault is a status to answer with, or the number of bytes after which the
-  connection breaks off.
+  connection breaks off. After `hold` bytes of each answer it waits for `go`.
   """
 
   daemon_threads = True
 
-  def __init__(self, faults=(), ranges=True, pause=0):
+  def __init__(self, faults=(), ranges=True, hold=None):
     super().__init__(('127.0.0.1', 0), Handler)
     self.faults = list(faults)
     self.ranges = ranges
-    self.pause = pause
+    self.hold = hold
+    self.go = threading.Event()
     self.asked = []  # The Range of each request.
     self.sent = 0
     self.url = 'http://127.0.0.1:%d/archive.tar.gz' % self.server_port
-    threading.Thread(target=self.serve_forever, daemon=True).start()
+    # Looks often whether it is to shut down.
+    threading.Thread(
+      target=self.serve_forever, args=(0.01,), daemon=True
+    ).start()
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -90,12 +96,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
       part = body[i : i + (1 << 15)]
       if fault is not None and i >= fault:
         return
+      if server.hold is not None and i >= server.hold:
+        server.go.wait(60)
       try:
         self.wfile.write(part)
       except OSError:
         return
       server.sent += len(part)
-      time.sleep(server.pause)
 
   def log_message(self, *args):
     pass
@@ -111,8 +118,15 @@ def serve():
 
   yield start
   for server in servers:
+    server.go.set()
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch):
+  """The server is on this machine, whatever the environment says."""
+  monkeypatch.setenv('no_proxy', '*')
 
 
 @pytest.fixture(autouse=True)
@@ -170,10 +184,10 @@ def test_a_broken_connection_is_taken_up_where_it_broke(tmp_path, serve, naps):
   server = serve(faults=[300000, 100000])
   fetch(tmp_path, server.url)
   assert_complete(tmp_path)
-  assert server.asked[0] is None and len(server.asked) == 3
-  offsets = [int(r[len('bytes=') : -1]) for r in server.asked[1:]]
-  assert 0 < offsets[0] < offsets[1]
-  assert server.sent < len(ARCHIVE) + 200000
+  # What the server sends of an answer are whole parts of 1 << 15 bytes.
+  first, second = 10 << 15, (10 + 4) << 15
+  assert server.asked == [None, 'bytes=%d-' % first, 'bytes=%d-' % second]
+  assert server.sent == len(ARCHIVE)  # No byte comes twice.
   assert naps == [1, 2]
 
 
@@ -191,6 +205,8 @@ def test_a_server_without_ranges_sends_all_again(tmp_path, serve):
   server = serve(faults=[300000], ranges=False)
   fetch(tmp_path, server.url)
   assert_complete(tmp_path)
+  assert server.asked[0] is None and server.asked[1] is not None
+  assert server.sent == (10 << 15) + len(ARCHIVE)
 
 
 def test_a_part_that_is_whole_already_is_used(tmp_path, serve):
@@ -203,12 +219,16 @@ def test_a_part_that_is_whole_already_is_used(tmp_path, serve):
   assert server.sent == 0
 
 
-def test_a_spoilt_part_is_fetched_anew(tmp_path, serve):
+@pytest.mark.parametrize('size', [1000, len(ARCHIVE), len(ARCHIVE) + 1000])
+def test_a_spoilt_part_is_fetched_anew(tmp_path, serve, naps, size):
   (tmp_path / 'data').mkdir()
   part = tmp_path / 'data' / ('archive.tar.gz.%s.part' % sha256(ARCHIVE)[:8])
-  part.write_bytes(b'?' * 1000)
-  fetch(tmp_path, serve().url)
+  part.write_bytes(b'?' * size)
+  server = serve()
+  fetch(tmp_path, server.url)
   assert_complete(tmp_path)
+  assert server.asked == ['bytes=%d-' % size, None]
+  assert naps == []
 
 
 def test_a_busy_server_is_asked_again_and_a_missing_file_is_not(
@@ -224,11 +244,41 @@ def test_a_busy_server_is_asked_again_and_a_missing_file_is_not(
   assert len(server.asked) == 1
 
 
+def test_a_server_that_stays_busy_is_given_up(tmp_path, serve, naps):
+  server = serve(faults=[503] * 9)
+  message = error_of(tmp_path, server.url)
+  assert server.url in message and 'Service Unavailable' in message
+  assert len(server.asked) == 5 and naps == [1, 2, 4, 8]
+  assert names(tmp_path) == []
+
+
+def test_a_network_that_goes_away_for_a_moment(
+  tmp_path, serve, naps, monkeypatch
+):
+  urlopen = urllib.request.urlopen
+  calls = []
+
+  def sometimes(*args, **kwargs):
+    calls.append(args)
+    if len(calls) in (2, 3):
+      raise urllib.error.URLError(ConnectionRefusedError('refused'))
+    return urlopen(*args, **kwargs)
+
+  monkeypatch.setattr(urllib.request, 'urlopen', sometimes)
+  server = serve(faults=[300000])
+  fetch(tmp_path, server.url)
+  assert_complete(tmp_path)
+  assert naps == [1, 2, 4]
+  assert server.sent == len(ARCHIVE)
+
+
 def test_a_wrong_checksum_leaves_nothing(tmp_path, serve):
   message = error_of(tmp_path, serve().url, 'f' * 64)
   assert 'found SHA-256 ' + sha256(ARCHIVE) in message
   assert 'expected ' + 'f' * 64 in message and '--data_sha256' in message
   assert names(tmp_path) == []
+  fetch(tmp_path, serve().url, sha256(ARCHIVE).upper())
+  assert_complete(tmp_path)
 
 
 def test_an_archive_of_the_users_is_used_or_left_alone(tmp_path):
@@ -257,6 +307,14 @@ def test_a_file_address(tmp_path):
   source.write_bytes(ARCHIVE)
   fetch(tmp_path, 'file://%s' % source)
   assert_complete(tmp_path)
+  assert source.read_bytes() == ARCHIVE
+
+
+def test_a_file_address_of_no_file_is_told_at_once(tmp_path, naps):
+  url = 'file://%s' % (tmp_path / 'none.tar.gz')
+  message = error_of(tmp_path, url)
+  assert url in message and 'No such file' in message
+  assert naps == []
 
 
 def test_no_network_is_told_at_once(tmp_path, naps):
@@ -308,6 +366,8 @@ def test_members_outside_the_folder_are_not_written(tmp_path):
   members['../evil'] = b'x'
   members['folder/../../evil'] = b'x'
   members[str(tmp_path / 'evil')] = b'x'
+  # Written through, this folder would be another one.
+  members['folder'] = link('folder', str(tmp_path), tarfile.SYMTYPE)
   members['folder/sub/a.bin'] = b'x'
   members['folder/more.bin'] = b'x'
   archive = make_archive(members)
@@ -357,17 +417,25 @@ def wait_for(condition, process):
 
 
 def test_killed_while_fetching(tmp_path, serve):
-  server = serve(pause=0.02)
+  # Two chunks of the reader.
+  server = serve(hold=600000)
   process = start(tmp_path, server.url)
-  wait_for(lambda: server.sent > 300000, process)
+  data = tmp_path / 'data'
+
+  def held():
+    return sum(part.stat().st_size for part in data.glob('*.part'))
+
+  wait_for(lambda: held() > 200000, process)
   process.send_signal(signal.SIGKILL)
   process.communicate()
   (part,) = names(tmp_path)
   assert part.endswith('.part')
+  kept = held()
   again = serve()
   fetch(tmp_path, again.url)
   assert_complete(tmp_path)
-  assert again.sent < len(ARCHIVE)
+  assert again.asked == ['bytes=%d-' % kept]
+  assert again.sent == len(ARCHIVE) - kept
 
 
 def test_killed_while_unpacking(tmp_path, serve):
@@ -391,13 +459,13 @@ def test_killed_while_unpacking(tmp_path, serve):
 
 
 def test_two_processes_fetch_once(tmp_path, serve):
-  server = serve(pause=0.2)
+  server = serve(hold=100000)
   first = start(tmp_path, server.url)
   wait_for(lambda: server.sent > 0, first)
   second = start(tmp_path, server.url)
   line = second.stdout.readline()
   assert line == 'Another process is fetching the data; waiting for it.\n'
-  server.pause = 0
+  server.go.set()
   for process in (first, second):
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, '')
