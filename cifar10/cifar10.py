@@ -9,6 +9,8 @@ The tutorial's sections "Model Inputs", "Model Prediction" and "Model
 Training".
 """
 
+import re
+
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_input
@@ -154,8 +156,9 @@ def loss(logits, labels):
   )
   cross_entropy_mean = tf.reduce_mean(cross_entropy, name='cross_entropy')
   tf.add_to_collection('losses', cross_entropy_mean)
-  tower = tf.get_default_graph().get_name_scope()
-  losses = tf.get_collection('losses', tower + '/' if tower else None)
+  scope = tf.get_default_graph().get_name_scope() + '/'
+  tower = re.match('(.*/)?%s_[0-9]+/' % TOWER_NAME, scope)
+  losses = tf.get_collection('losses', tower.group() if tower else None)
   return tf.add_n(losses, name='total_loss')
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import sys
+from typing import Optional
 
 from absl import app
 from absl import flags
@@ -47,7 +48,9 @@ _ENVIRONMENT_ERRORS = (
 _DEFINE_BY_TYPE = {
   bool: flags.DEFINE_boolean,
   int: flags.DEFINE_integer,
+  Optional[int]: flags.DEFINE_integer,
   float: flags.DEFINE_float,
+  str: flags.DEFINE_string,
 }
 
 
@@ -84,16 +87,18 @@ def _define_flags(names):
   for name in names:
     limits = dict(fields[name].metadata)
     text = limits.pop('help')
-    default = fields[name].default
+    define = _DEFINE_BY_TYPE[fields[name].type]
     if 'choices' in limits:
       define = flags.DEFINE_enum
       limits = {'enum_values': limits['choices']}
-    elif name == 'seed':
-      define = flags.DEFINE_integer
-    else:
-      define = _DEFINE_BY_TYPE.get(type(default), flags.DEFINE_string)
     # Listed by --help as the program's own, wherever they are defined.
-    define(name, default=default, help=text, module_name=sys.argv[0], **limits)
+    define(
+      name,
+      default=fields[name].default,
+      help=text,
+      module_name=sys.argv[0],
+      **limits,
+    )
 
 
 def _summary(error):

@@ -32,7 +32,7 @@ class LoggerHook(tf.train.SessionRunHook):
 
   def before_run(self, run_context):
     if self._time is None:
-      self._time = time.time()
+      self._time = time.monotonic()
     return tf.train.SessionRunArgs(self._fetches)
 
   def after_run(self, run_context, run_values):
@@ -42,7 +42,7 @@ class LoggerHook(tf.train.SessionRunHook):
     step = int(step) - 1
     if step % self._config.log_frequency:
       return
-    now = time.time()
+    now = time.monotonic()
     seconds_per_step = (now - self._time) / self._steps
     self._time, self._steps = now, 0
     print(
@@ -107,7 +107,7 @@ class CheckpointHook(tf.train.SessionRunHook):
     step = session.run(self._global_step)
     if checkpoints.latest(self._config.train_dir) is None:
       self._save(session, step)
-    self._saved_step, self._saved_time = step, time.time()
+    self._saved_step, self._saved_time = step, time.monotonic()
 
   def before_run(self, run_context):
     return tf.train.SessionRunArgs(self._step)
@@ -116,7 +116,7 @@ class CheckpointHook(tf.train.SessionRunHook):
     step = run_values.results
     by_steps, by_secs = self._config.save_steps, self._config.save_secs
     if (by_steps and step - self._saved_step >= by_steps) or (
-      by_secs and time.time() - self._saved_time >= by_secs
+      by_secs and time.monotonic() - self._saved_time >= by_secs
     ):
       self._save(run_context.session, step)
 
@@ -139,7 +139,7 @@ class CheckpointHook(tf.train.SessionRunHook):
       raise UserError(
         '%s-%d: cannot be written: %s' % (prefix, step, error)
       ) from error
-    self._saved_step, self._saved_time = step, time.time()
+    self._saved_step, self._saved_time = step, time.monotonic()
 
 
 class SummaryHook(tf.train.SessionRunHook):

@@ -48,7 +48,8 @@ def average_losses(losses):
     The operation that updates the averages.
   """
   averages = tf.train.ExponentialMovingAverage(0.9, name='avg')
-  update = averages.apply(losses)
+  with tf.device('/cpu:0'):
+    update = averages.apply(losses)
   for loss in losses:
     name = 'losses/' + loss.op.name
     tf.summary.scalar(name + '_raw', loss)

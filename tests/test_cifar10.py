@@ -7,6 +7,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
+from cifar10 import dataset
 from cifar10 import layers
 from cifar10.config import Config
 
@@ -174,6 +175,17 @@ def test_multiply_adds_are_the_tutorials(graph):
   assert multiply_adds == 18470784
 
 
+def test_inputs_are_of_the_configs_size_and_repeatable_with_a_seed():
+  config = Config(dataset='sample', batch_size=6, num_gpus=3, seed=0)
+  data = dataset.prepare(config)
+  images, labels = cifar10.distorted_inputs(data, config)
+  assert images.shape.as_list() == [18, 24, 24, 3]
+  assert labels.shape.as_list() == [18]
+  # One after the other, so that their order is no accident.
+  runner = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)[-1]
+  assert len(runner.enqueue_ops) == 1
+
+
 def test_train_takes_a_step_of_gradient_descent_and_averages():
   images = tf.constant(np.random.RandomState(0).randn(4, 24, 24, 3), tf.float32)
   global_step = tf.train.get_or_create_global_step()
@@ -202,6 +214,25 @@ def test_train_takes_a_step_of_gradient_descent_and_averages():
       np.testing.assert_allclose(
         session.run(average), decay * old + (1 - decay) * new, atol=1e-6
       )
+
+
+def test_the_decay_is_in_the_loss_whatever_the_name_scope():
+  with tf.name_scope('model'):
+    logits = cifar10.inference(random_images(2))
+  with tf.name_scope('loss'):
+    total_loss = cifar10.loss(logits, tf.constant([1, 2]))
+  assert len(total_loss.op.inputs) == 3
+
+
+def test_all_variables_are_on_the_cpu():
+  with tf.device('/cpu:0'):
+    global_step = tf.train.get_or_create_global_step()
+  logits = cifar10.inference(random_images(4))
+  total_loss = cifar10.loss(logits, tf.constant([1, 2, 3, 4]))
+  cifar10.train(total_loss, global_step)
+  for v in tf.global_variables():
+    device = tf.DeviceSpec.from_string(v.device)
+    assert device.device_type == 'CPU', v.name
 
 
 def test_saved_variables_are_the_tutorials():

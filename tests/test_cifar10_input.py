@@ -93,6 +93,22 @@ def test_read_cifar10_keeps_its_contract(tmp_path):
     coord.join(threads)
 
 
+def test_of_two_label_bytes_the_last_is_the_label(tmp_path):
+  layout = dataset.Layout(label_bytes=2)
+  records = records_lib.make_records([3, 9], layout=layout)
+  records[:, 0] = 77
+  names = write(tmp_path, records)
+  data = data_set(names)._replace(layout=layout)
+  images, labels = cifar10_input.inputs(data, 'test', 2)
+  ((images, labels),) = take_all([images, labels])
+  assert labels.tolist() == [3, 9]
+  expected = [
+    reference.central_crop(image, 24)
+    for image in records_lib.images_of(records, layout)
+  ]
+  np.testing.assert_allclose(images, expected, atol=1e-4)
+
+
 @pytest.mark.parametrize('batch_size', [1, 7, 100, 1000])
 def test_evaluation_gives_each_image_once_in_order(tmp_path, batch_size):
   files = [
