@@ -40,6 +40,11 @@ def _import_tensorflow():
   # The first look for GPUs writes an error line where there is no driver.
   # It claims no memory on the GPUs that it finds.
   tf.config.experimental.list_physical_devices('GPU')
+  # TensorFlow 2.20 writes at its first session, whatever the log level. This
+  # one leaves the GPUs and the default graph alone.
+  no_gpus = tf.ConfigProto(device_count={'GPU': 0})
+  with tf.Graph().as_default(), tf.Session(config=no_gpus) as session:
+    session.run(tf.constant(0))
 
 
 # 2 is errors only. Who asks for more, sees all of it.

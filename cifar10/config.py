@@ -8,9 +8,10 @@ checkpoints. The defaults are the tutorial's.
 import dataclasses
 import json
 import os
-from typing import Optional
+from typing import Optional, Tuple
 
 from cifar10 import files
+from cifar10.errors import UserError
 
 FILE_NAME = 'config.json'
 
@@ -60,9 +61,8 @@ class Config:
   seed: Optional[int] = _field(
     None, 'Makes a run repeatable: same seed, same numbers.'
   )
-  # Steps that the examples seen are ahead of the global step; see
-  # `resumed_from`.
-  step_offset: int = 0
+  # The run so far: (first step, examples a step) of each of its stretches.
+  stretches: Tuple[Tuple[int, int], ...] = ()
 
   # The training directory and what is written there.
   train_dir: str = _field(
@@ -124,24 +124,35 @@ class Config:
     """Training examples consumed by one step of all towers together."""
     return self.batch_size * self.num_gpus
 
+  @property
+  def step_offset(self):
+    """How far the examples seen are ahead of the global step, in steps.
+
+    The learning rate decays by examples seen, and a checkpoint holds the
+    global step only. Where a step has not always had as many examples as
+    now, this is added to count all examples in steps of the present size.
+    """
+    if not self.stretches:
+      return 0
+    seen = 0
+    for (start, size), (end, _) in zip(self.stretches, self.stretches[1:]):
+      seen += (end - start) * size
+    start, size = self.stretches[-1]
+    return seen // size - start
+
   def resumed_from(self, saved, step):
     """This config, going on at `step` of the run that `saved` began.
 
-    The learning rate decays by examples seen. A checkpoint holds the global
-    step only, so where the number of examples a step has changed, the steps
-    so far are counted anew in steps of the new size, and `step_offset` holds
-    the difference.
-
     Args:
       saved: the Config of the run so far.
-      step: global step of the checkpoint that training goes on from.
+      step: global step of the checkpoint that training goes on from; not
+        necessarily the last one of the run so far.
     """
-    if saved.examples_per_step == self.examples_per_step:
-      offset = saved.step_offset
-    else:
-      examples_seen = (step + saved.step_offset) * saved.examples_per_step
-      offset = examples_seen // self.examples_per_step - step
-    return dataclasses.replace(self, step_offset=offset)
+    stretches = saved.stretches or ((0, saved.examples_per_step),)
+    stretches = tuple(s for s in stretches if s[0] < step)
+    if not stretches or stretches[-1][1] != self.examples_per_step:
+      stretches += ((step, self.examples_per_step),)
+    return dataclasses.replace(self, stretches=stretches)
 
   def save(self, directory):
     """Writes `config.json` into `directory`, whole or not at all."""
@@ -158,10 +169,32 @@ def load(directory):
   file lacks have their defaults, so that runs outlive versions.
 
   Raises:
-    UserError: the file is no JSON object.
+    UserError: the file holds no JSON object, or a value of another type.
   """
-  values = files.read_json(os.path.join(directory, FILE_NAME))
+  path = os.path.join(directory, FILE_NAME)
+  values = files.read_json(path)
   if values is None:
     return None
-  known = {field.name for field in dataclasses.fields(Config)}
-  return Config(**{k: v for k, v in values.items() if k in known})
+  loaded = {}
+  for field in dataclasses.fields(Config):
+    if field.name in values:
+      loaded[field.name] = _typed(values[field.name], field, path)
+  return Config(**loaded)
+
+
+def _typed(value, field, path):
+  """`value` from JSON, as the type that the field has."""
+  try:
+    if field.name == 'stretches':
+      return tuple((int(start), int(size)) for start, size in value)
+    if value is None and field.default is None:
+      return None
+    expected = int if field.default is None else type(field.default)
+    if isinstance(value, expected) or (expected, type(value)) == (float, int):
+      return value
+  except (TypeError, ValueError):
+    pass
+  raise UserError(
+    '%s: %s is %s; expected a value as %s'
+    % (path, field.name, json.dumps(value), json.dumps(field.default))
+  )

@@ -8,11 +8,13 @@ import http.client
 import os
 import shutil
 import socket
+import ssl
 import sys
 import tarfile
 import time
 import urllib.error
 import urllib.request
+import zlib
 
 from cifar10.errors import UserError
 
@@ -25,6 +27,14 @@ OFFICIAL_BYTES = 170052171
 _ATTEMPTS = 5
 _TIMEOUT_SECS = 30
 _CHUNK_BYTES = 1 << 18
+
+# Reasons that stay: no address, no such file, a folder, no trust.
+_NEVER = (
+  str,
+  FileNotFoundError,
+  IsADirectoryError,
+  ssl.SSLCertVerificationError,
+)
 
 
 def fetch_and_unpack(url, sha256, archive, folder, required, optional=()):
@@ -88,39 +98,57 @@ def _fetch_checked(url, sha256, archive):
 
 def _fetch(url, sha256, partial):
   """Fetches `url` to `partial`, going on from what is there already."""
-  for attempt in range(1, _ATTEMPTS + 1):
+  failures = 0  # Since something came.
+  has_received = False
+  while True:
+    before = _size(partial)
     try:
       _fetch_rest(url, sha256, partial)
       return
     except (OSError, ValueError, http.client.HTTPException) as error:
+      failures += 1
+      if _size(partial) > before:
+        failures, has_received = 1, True
       reason = getattr(error, 'reason', None) or error
-      if attempt == _ATTEMPTS or _is_hopeless(error, reason, attempt):
+      if failures == _ATTEMPTS or _is_hopeless(error, reason, has_received):
         raise UserError(
           'cannot fetch %s: %s. Without a network: put the archive at %s, '
           'name a mirror with --data_url, or use --dataset=sample'
           % (url, reason, partial.rsplit('.', 2)[0])
         ) from error
-      wait = 2 ** (attempt - 1)
+      wait = 2 ** (failures - 1)
       print('%s: %s; trying again in %d s.' % (url, reason, wait))
       time.sleep(wait)
 
 
-def _is_hopeless(error, reason, attempt):
+def _size(path):
+  return os.path.getsize(path) if os.path.exists(path) else 0
+
+
+def _is_hopeless(error, reason, has_received):
   """Whether another attempt at fetching would end as this one did."""
   if isinstance(error, urllib.error.HTTPError):
-    return error.code < 500
-  if isinstance(error, ValueError):  # Not an address.
+    # 408 and 429: a server that is slow or busy.
+    return error.code < 500 and error.code not in (408, 429)
+  number = getattr(reason, 'errno', None)
+  if (
+    isinstance(error, (ValueError, http.client.InvalidURL))
+    or isinstance(reason, _NEVER)
+    or number in (errno.EACCES, errno.ENOSPC, errno.EROFS)
+  ):
     return True
-  if getattr(reason, 'errno', None) in (errno.ENOSPC, errno.EACCES):
-    return True
-  # There is no network, unless a moment ago there was.
-  no_network = (socket.gaierror, ConnectionRefusedError, FileNotFoundError)
-  return attempt == 1 and isinstance(reason, no_network)
+  no_network = isinstance(
+    reason, (socket.gaierror, ConnectionRefusedError)
+  ) or number in (
+    errno.ENETUNREACH,
+    errno.EHOSTUNREACH,
+  )  # Unless a moment ago there was one.
+  return no_network and not has_received
 
 
 def _fetch_rest(url, sha256, partial):
   """One connection: asks for what `partial` lacks and appends it."""
-  have = os.path.getsize(partial) if os.path.exists(partial) else 0
+  have = _size(partial)
   request = urllib.request.Request(url)
   if have:
     request.add_header('Range', 'bytes=%d-' % have)
@@ -240,7 +268,7 @@ def _unpack(archive, folder, required, optional):
           % (archive, inside, name)
         )
     os.rename(temporary, folder)
-  except (tarfile.TarError, EOFError, OSError) as error:
+  except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
     raise UserError('%s: cannot be unpacked: %s' % (archive, error)) from error
   finally:
     shutil.rmtree(temporary, ignore_errors=True)

@@ -1,5 +1,8 @@
 """Files of synthetic records in CIFAR-10's binary version."""
 
+import hashlib
+import tarfile
+
 import numpy as np
 
 from cifar10 import dataset
@@ -43,3 +46,10 @@ def make_folder(data_dir, per_file=20):
     labels = np.arange(per_file) % 10
     (folder / name).write_bytes(make_records(labels, seed).tobytes())
   return folder
+
+
+def make_archive(path, folder):
+  """Packs a folder as the official archive is; returns its SHA-256."""
+  with tarfile.open(str(path), 'w:gz') as tar:
+    tar.add(str(folder), folder.name)
+  return hashlib.sha256(path.read_bytes()).hexdigest()

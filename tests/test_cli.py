@@ -1,48 +1,103 @@
 """The command lines: ways to start, flags, and mistakes in them."""
 
+import dataclasses
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 import tensorflow.compat.v1 as tf
 
+from cifar10 import cifar10_eval
 from cifar10 import cli
+from cifar10.config import Config
+from cifar10.errors import UserError
+from tests import records as records_lib
 from tests import short_runs
 
 ROOT = short_runs.ROOT
 
 
 def call(arguments, cwd=ROOT, **environment):
-  process = subprocess.Popen(
+  # The programs find their package by themselves.
+  inherited = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
+  process = subprocess.run(
     [sys.executable] + arguments,
+    check=False,
     cwd=cwd,
-    env=dict(os.environ, **environment),
+    env=dict(inherited, **environment),
     stdout=subprocess.PIPE,
     stderr=subprocess.PIPE,
     universal_newlines=True,
+    timeout=120,
   )
-  out, err = process.communicate(timeout=120)
-  return process.returncode, out, err
+  return process.returncode, process.stdout, process.stderr
+
+
+def flags_in(text):
+  """The flags that --help lists, with the text of their defaults."""
+  found = {}
+  for entry in re.split(r'^  --', text, flags=re.MULTILINE)[1:]:
+    name = re.match(r'(\[no\])?(\w+):', entry).group(2)
+    default = re.search(r"\(default:\s+'(.*)'\)", entry)
+    found[name] = default and default.group(1)
+  return found
+
+
+def as_absl_says(value):
+  if isinstance(value, bool):
+    return str(value).lower()
+  return None if value is None else str(value)
 
 
 @pytest.mark.parametrize(
-  'arguments, cwd',
+  'arguments, cwd, flags',
   [
-    (['cifar10_train.py'], os.path.join(ROOT, 'cifar10')),
-    (['cifar10/cifar10_multi_gpu_train.py'], ROOT),
-    (['-m', 'cifar10.cifar10_train'], ROOT),
-    ([os.path.join(ROOT, 'cifar10', 'cifar10_eval.py')], '/'),
+    (
+      ['cifar10_train.py'],
+      os.path.join(ROOT, 'cifar10'),
+      cli.TRAINER_FLAGS,
+    ),
+    (
+      ['cifar10/cifar10_multi_gpu_train.py'],
+      ROOT,
+      cli.TRAINER_FLAGS + ('num_gpus',),
+    ),
+    (['-m', 'cifar10.cifar10_train'], ROOT, cli.TRAINER_FLAGS),
+    (
+      [os.path.join(ROOT, 'cifar10', 'cifar10_eval.py')],
+      '/',
+      cifar10_eval._FLAGS,
+    ),
   ],
+  ids=['inside', 'root', 'module', 'elsewhere'],
 )
-def test_every_way_to_start_lists_the_flags_with_their_defaults(arguments, cwd):
-  _, out, err = call(arguments + ['--help'], cwd)
-  assert err == ''
+def test_every_way_to_start_lists_the_flags_with_their_defaults(
+  arguments, cwd, flags
+):
+  status, out, err = call(arguments + ['--help'], cwd)
+  assert (status, err) == (1, '')  # absl's status for --help.
   assert 'CIFAR-10 model' in out
   assert '--batch_size: Images in a batch' in out
-  assert "(default: '128')" in out
-  has_gpus = 'multi_gpu' in arguments[0]
-  assert ('--num_gpus' in out) == has_gpus
+  assert flags_in(out) == {
+    name: as_absl_says(getattr(Config(), name)) for name in flags
+  }
+
+
+def test_what_has_no_flag():
+  fields = {field.name: field for field in dataclasses.fields(Config)}
+  flags = set(cli.TRAINER_FLAGS) | set(cifar10_eval._FLAGS) | {'num_gpus'}
+  assert set(fields) - flags == {
+    'examples_per_epoch',
+    'num_epochs_per_decay',
+    'learning_rate_decay_factor',
+    'moving_average_decay',
+    'stretches',
+    'summary_steps',
+  }
+  for name in flags:
+    assert fields[name].metadata['help'].endswith('.'), name
 
 
 @pytest.mark.parametrize(
@@ -50,7 +105,8 @@ def test_every_way_to_start_lists_the_flags_with_their_defaults(arguments, cwd):
   [
     ('train', ['--bach_size=4'], "Unknown command line flag 'bach_size'"),
     ('train', ['--batch_size=0'], '--batch_size=0'),
-    ('train', ['--learning_rate=fast'], '--learning_rate=fast'),
+    ('multi_gpu_train', ['--learning_rate=fast'], '--learning_rate=fast'),
+    ('train', ['--seed=one'], '--seed=one'),
     ('train', ['--dataset=mnist'], '--dataset=mnist'),
     ('eval', ['--run_once', 'False'], "unexpected argument 'False'"),
     ('eval', ['--eval_data=tests'], '--eval_data=tests'),
@@ -61,12 +117,13 @@ def test_mistakes_are_named_and_nothing_is_done(
 ):
   name = 'cifar10/cifar10_%s.py' % program
   directory = '--%s_dir=%s' % (
-    'train' if program == 'train' else 'eval',
+    'eval' if program == 'eval' else 'train',
     tmp_path / 'out',
   )
   status, out, err = call([name, directory] + flags)
   assert status == 1
-  assert message in err and 'Traceback' not in err
+  assert message in err.splitlines()[0] and 'Traceback' not in err
+  assert len(err.splitlines()) <= 2  # The second is how to get help.
   assert out == ''
   assert os.listdir(str(tmp_path)) == []
 
@@ -114,11 +171,70 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path):
   assert str(tmp_path / 'file' / 'train') in err and err.count('\n') == 1
 
 
+def test_fetch_data_fetches_and_checks(tmp_path):
+  folder = records_lib.make_folder(tmp_path / 'mirror', per_file=3)
+  archive = tmp_path / 'mirror.tar.gz'
+  arguments = [
+    os.path.join(ROOT, 'scripts', 'fetch_data.py'),
+    '--data_dir=%s' % (tmp_path / 'data'),
+    '--data_url=file://%s' % archive,
+    '--data_sha256=' + records_lib.make_archive(archive, folder),
+  ]
+  status, out, err = call(arguments, str(tmp_path))
+  assert (status, err) == (0, '')
+  assert out.startswith('Fetching mirror.tar.gz ')
+  made = tmp_path / 'data' / folder.name
+  assert sorted(os.listdir(str(made))) == sorted(os.listdir(str(folder)))
+
+
+@pytest.mark.parametrize(
+  'error, status, line',
+  [
+    (UserError('x: bad'), 1, 'program: error: x: bad\n'),
+    (
+      FileNotFoundError(2, 'No such file or directory', 'x'),
+      1,
+      "program: error: [Errno 2] No such file or directory: 'x'\n",
+    ),
+    (
+      tf.errors.ResourceExhaustedError(None, None, 'out of memory\nhint'),
+      1,
+      'program: error: out of memory\n',
+    ),
+    (KeyboardInterrupt(), 130, 'program: error: interrupted\n'),
+  ],
+  ids=['user', 'system', 'tensorflow', 'interrupt'],
+)
+def test_errors_from_outside_are_one_line(capsys, error, status, line):
+  def work(config):
+    raise error
+
+  assert cli._run_guarded(work, (), ['dir/program.py']) == status
+  assert capsys.readouterr().err == line
+
+
+def test_errors_of_the_program_keep_their_traceback():
+  def work(config):
+    raise ZeroDivisionError
+
+  with pytest.raises(ZeroDivisionError):
+    cli._run_guarded(work, (), ['program'])
+
+
+def test_success_is_status_0_and_without_flags_all_is_default(capsys):
+  got = []
+  assert cli._run_guarded(got.append, (), ['program']) == 0
+  assert got == [Config()]
+  assert capsys.readouterr().err == ''
+
+
 def test_a_program_is_named_as_its_sibling_was_called(monkeypatch):
   for called, sibling in (
     ('cifar10_train.py', 'python cifar10_eval.py'),
     ('cifar10/cifar10_train.py', 'python cifar10/cifar10_eval.py'),
-    ('/venv/bin/cifar10_train', '/venv/bin/cifar10_eval'),
+    ('/a.b/cifar10/cifar10_train.py', 'python /a.b/cifar10/cifar10_eval.py'),
+    ('/a.b/bin/cifar10_train', '/a.b/bin/cifar10_eval'),
+    ('cifar10_train', 'cifar10_eval'),
   ):
     monkeypatch.setattr(sys, 'argv', [called])
     assert cli.sibling_command('cifar10_eval') == sibling

@@ -1,6 +1,9 @@
 """Data sets on disk: what is there, what is checked, and the sample."""
 
+import hashlib
+import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 
@@ -28,7 +31,16 @@ def error_of(path, **kwargs):
 def test_complete_data_is_used_without_a_network(tmp_path):
   folder = records_lib.make_folder(tmp_path, per_file=20)
   before = sorted(os.listdir(str(tmp_path)))
-  data = dataset.prepare(Config(data_dir=str(tmp_path), data_url='nowhere'))
+  # Nor is anything written.
+  for path in (folder, tmp_path):
+    path.chmod(0o555)
+    os.utime(str(path), (1, 1))
+  try:
+    data = dataset.prepare(Config(data_dir=str(tmp_path), data_url='nowhere'))
+    assert folder.stat().st_mtime == tmp_path.stat().st_mtime == 1
+  finally:
+    for path in (tmp_path, folder):
+      path.chmod(0o755)
   assert [os.path.basename(f) for f in data.train_files] == [
     'data_batch_%d.bin' % i for i in range(1, 6)
   ]
@@ -37,6 +49,52 @@ def test_complete_data_is_used_without_a_network(tmp_path):
   assert data.count(data.files('test')) == 20
   assert len(data.classes) == 10
   assert sorted(os.listdir(str(tmp_path))) == before
+
+
+def test_what_is_not_there_is_fetched_once(tmp_path):
+  folder = records_lib.make_folder(tmp_path / 'mirror', per_file=3)
+  (folder / 'batches.meta.txt').write_text('airplane')
+  (folder / 'more.txt').write_text('more')
+  archive = tmp_path / 'mirror.tar.gz'
+  config = Config(
+    data_dir=str(tmp_path / 'data'),
+    data_url='file://%s' % archive,
+    data_sha256=records_lib.make_archive(archive, folder),
+  )
+  data = dataset.prepare(config)
+  (folder / 'more.txt').unlink()  # Is none of CIFAR-10's files.
+  made = tmp_path / 'data' / 'cifar-10-batches-bin'
+  assert data.test_files == (str(made / 'test_batch.bin'),)
+  assert sorted(os.listdir(str(made))) == sorted(os.listdir(str(folder)))
+  for name in os.listdir(str(folder)):
+    assert (made / name).read_bytes() == (folder / name).read_bytes()
+  assert data.count(data.train_files) == 15
+  # Later calls need neither the address nor the archive beside the folder.
+  archive.unlink()
+  (tmp_path / 'data' / 'cifar-10-binary.tar.gz').unlink()
+  assert dataset.prepare(config) == data
+
+
+def test_an_archive_that_was_put_there_is_unpacked(tmp_path):
+  folder = records_lib.make_folder(tmp_path / 'mirror', per_file=3)
+  (tmp_path / 'data').mkdir()
+  archive = tmp_path / 'data' / 'cifar-10-binary.tar.gz'
+  sha256 = records_lib.make_archive(archive, folder)
+  config = Config(
+    data_dir=str(tmp_path / 'data'), data_url='nowhere', data_sha256=sha256
+  )
+  data = dataset.prepare(config)
+  assert data.count(data.train_files + data.test_files) == 18
+
+
+def test_counts_are_of_the_files_given(tmp_path):
+  path = tmp_path / 'x.bin'
+  with open(str(path), 'wb') as sparse:
+    sparse.truncate(10000 * 3073)
+  data = dataset.in_folder(str(tmp_path), ['x.bin'], ['x.bin', 'x.bin'])
+  assert data.count([]) == 0
+  assert data.count(data.files('train_eval')) == 10000
+  assert data.count(data.files('test')) == 20000
 
 
 @pytest.mark.parametrize('name', ['data_batch_4.bin', 'test_batch.bin'])
@@ -98,6 +156,51 @@ def test_the_sample_needs_nothing_and_is_balanced(tmp_path):
   assert os.listdir(str(tmp_path)) == []
 
 
+def load_make_sample(monkeypatch):
+  """The script make_sample.py, as a module."""
+  monkeypatch.setattr(sys, 'path', list(sys.path))
+  path = os.path.join(short_runs.ROOT, 'scripts', 'make_sample.py')
+  spec = importlib.util.spec_from_file_location('make_sample', path)
+  module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  return module
+
+
+def test_a_sample_does_not_depend_on_the_order(tmp_path, monkeypatch):
+  make_sample = load_make_sample(monkeypatch)
+  records = records_lib.make_records(np.arange(60) % 10)
+  paths = [str(tmp_path / name) for name in ('x.bin', 'y.bin')]
+  records[:25].tofile(paths[0])
+  records[25:].tofile(paths[1])
+  taken = make_sample.sample(paths, 2)
+  # By another road: of each class those of the smallest SHA-256.
+  by_sha = sorted(
+    (hashlib.sha256(record.tobytes()).digest(), record.tobytes())
+    for record in records
+  )
+  expected = [
+    record
+    for k, (_, record) in enumerate(by_sha)
+    if sum(earlier[0] == record[0] for _, earlier in by_sha[:k]) < 2
+  ]
+  assert len(expected) == 20 and taken == b''.join(expected)
+  records = records[np.random.RandomState(0).permutation(60)]
+  records[:40].tofile(paths[0])
+  records[40:].tofile(paths[1])
+  assert make_sample.sample(paths, 2) == taken
+
+
+def test_a_sample_of_too_few_records_is_told(tmp_path, monkeypatch):
+  make_sample = load_make_sample(monkeypatch)
+  path = tmp_path / 'x.bin'
+  path.write_bytes(records_lib.make_records(np.arange(29) % 10).tobytes())
+  with pytest.raises(UserError) as info:
+    make_sample.sample([str(path)], 3)
+  message = str(info.value)
+  assert message.startswith('%s: found [3, 3, 3, 3, 3, 3, 3, 3, 3, 2]' % path)
+  assert message.endswith('expected 3 of each') and '\n' not in message
+
+
 @pytest.mark.skipif(not os.path.isdir(REAL), reason='needs ' + REAL)
 def test_the_sample_comes_out_again_whatever_the_order(tmp_path):
   folder = tmp_path / 'permuted'
@@ -124,6 +227,7 @@ def test_the_sample_comes_out_again_whatever_the_order(tmp_path):
       '--out=%s' % (tmp_path / 'sample'),
     ]
   )
+  shutil.rmtree(str(folder))  # 150 MB, that pytest would keep.
   for name in ('data_batch_1.bin', 'test_batch.bin'):
     made = (tmp_path / 'sample' / name).read_bytes()
     path = os.path.join(short_runs.ROOT, 'cifar10', 'sample', name)
