@@ -93,6 +93,7 @@ def distorted_inputs(data, batch_size, seeded=False):
   """
   layout = data.layout
   num_examples = data.count(data.train_files)
+  # The tutorial's line and number. The queue goes on to hold a whole epoch.
   print(
     'Filling queue with %d CIFAR images before starting to train.'
     % int(num_examples * MIN_FRACTION_OF_EXAMPLES_IN_QUEUE)

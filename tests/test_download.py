@@ -486,6 +486,15 @@ def test_killed_while_unpacking(tmp_path, serve, start):
   assert_complete(tmp_path)
 
 
+def test_the_folder_appears_by_one_rename(tmp_path, serve, monkeypatch):
+  def fail(*args):
+    raise OSError('no rename')
+
+  monkeypatch.setattr(download.os, 'rename', fail)
+  assert 'no rename' in error_of(tmp_path, serve().url)
+  assert names(tmp_path) == ['archive.tar.gz']
+
+
 def test_two_processes_fetch_once(tmp_path, serve, start):
   server = serve(hold=100000)
   first = start(server.url)
