@@ -19,6 +19,8 @@ from tests import reference
 # cases.
 CHI_SQUARED_9 = 27.9
 
+OTHER_LAYOUT = dataset.Layout(height=48, width=40, depth=1, label_bytes=2)
+
 
 @pytest.fixture(autouse=True)
 def graph():
@@ -37,8 +39,8 @@ def write(folder, *files):
   return tuple(names)
 
 
-def data_set(names):
-  return dataset.DataSet(train_files=names, test_files=names)
+def data_set(names, layout=dataset.Layout()):
+  return dataset.DataSet(train_files=names, test_files=names, layout=layout)
 
 
 def take_all(tensors):
@@ -64,17 +66,18 @@ def times_seen(records):
   return collections.Counter(row.tobytes() for row in records)
 
 
-def test_read_cifar10_keeps_its_contract(tmp_path):
-  first = records_lib.make_records([3, 9], seed=1)
-  second = records_lib.make_records([0], seed=2)
+@pytest.mark.parametrize('layout', [dataset.Layout(), OTHER_LAYOUT])
+def test_read_cifar10_keeps_its_contract(tmp_path, layout):
+  first = records_lib.make_records([3, 9], seed=1, layout=layout)
+  second = records_lib.make_records([0], seed=2, layout=layout)
   names = write(tmp_path, first, second)
   queue = tf.train.string_input_producer(names, num_epochs=1, shuffle=False)
-  record = cifar10_input.read_cifar10(queue)
-  assert (record.height, record.width, record.depth) == (32, 32, 3)
+  record = cifar10_input.read_cifar10(queue, layout)
+  assert (record.height, record.width, record.depth) == layout[:3]
   assert (record.label.dtype, record.label.shape.as_list()) == (tf.int32, [1])
   assert record.uint8image.dtype == tf.uint8
-  assert record.uint8image.shape.as_list() == [32, 32, 3]
-  images = records_lib.images_of(np.concatenate([first, second]))
+  assert record.uint8image.shape.as_list() == list(layout[:3])
+  images = records_lib.images_of(np.concatenate([first, second]), layout)
   with tf.Session() as session:
     session.run(tf.local_variables_initializer())
     coord = tf.train.Coordinator()
@@ -91,6 +94,18 @@ def test_read_cifar10_keeps_its_contract(tmp_path):
       session.run(fetches)
     coord.request_stop()
     coord.join(threads)
+
+
+def test_the_reference_reads_the_same(tmp_path):
+  names = write(tmp_path, records_lib.make_records([3, 9, 0]))
+  ours = cifar10_input.read_cifar10(tf.train.string_input_producer(names))
+  theirs = reference.read_by_tensorflow(tf.train.string_input_producer(names))
+  fetches = [[ours.uint8image, ours.label], theirs]
+  with tf.train.MonitoredSession() as session:
+    for expected in (3, 9, 0):
+      (pixels, label), (same_pixels, same_label) = session.run(fetches)
+      np.testing.assert_array_equal(pixels, same_pixels)
+      assert label.tolist() == [same_label] == [expected]
 
 
 def test_of_two_label_bytes_the_last_is_the_label(tmp_path):
@@ -141,16 +156,53 @@ def test_evaluation_reads_files_longer_than_a_read(tmp_path):
   np.testing.assert_array_equal(found, records[:, 0])
 
 
-def test_training_batches_have_static_shapes_and_the_labels_of_images():
-  data = dataset.prepare(Config(dataset='sample'))
-  images, labels = cifar10_input.distorted_inputs(data, 32)
-  assert images.shape.as_list() == [32, 24, 24, 3]
-  assert labels.shape.as_list() == [32]
+def test_training_images_and_those_to_evaluate_on_are_kept_apart(tmp_path):
+  for folder in ('train', 'test'):
+    (tmp_path / folder).mkdir()
+  data = dataset.DataSet(
+    write(tmp_path / 'train', records_lib.make_records([1] * 6)),
+    write(tmp_path / 'test', records_lib.make_records([2] * 4)),
+  )
+  for eval_data, expected in (('train_eval', [1] * 6), ('test', [2] * 4)):
+    with tf.Graph().as_default():
+      _, labels = cifar10_input.inputs(data, eval_data, 10)
+      assert np.concatenate(take_all(labels)).tolist() == expected
+  _, labels = cifar10_input.distorted_inputs(data, 24)
   with tf.train.MonitoredSession() as session:
-    images, labels = session.run([images, labels])
-  np.testing.assert_allclose(images.mean(axis=(1, 2, 3)), 0, atol=1e-4)
-  np.testing.assert_allclose(images.std(axis=(1, 2, 3)), 1, atol=1e-3)
-  assert labels.min() >= 0 and labels.max() <= 9
+    assert session.run(labels).tolist() == [1] * 24
+
+
+@pytest.mark.parametrize('layout', [dataset.Layout(), OTHER_LAYOUT])
+def test_training_batches_have_static_shapes_and_whole_contents(
+  tmp_path, layout
+):
+  records = records_lib.make_records(np.arange(64) % 10, layout=layout)
+  data = data_set(write(tmp_path, records), layout)
+  images, labels = cifar10_input.distorted_inputs(data, 32)
+  assert images.shape.as_list() == [32, 24, 24, layout.depth]
+  assert labels.shape.as_list() == [32]
+  assert (images.dtype, labels.dtype) == (tf.float32, tf.int32)
+  with tf.train.MonitoredSession() as session:
+    batches = [session.run([images, labels]) for _ in range(4)]
+  for images, _ in batches:
+    np.testing.assert_allclose(images.mean(axis=(1, 2, 3)), 0, atol=1e-4)
+    np.testing.assert_allclose(images.std(axis=(1, 2, 3)), 1, atol=1e-3)
+  assert {label for _, labels in batches for label in labels} == set(range(10))
+
+
+def test_images_of_either_input_are_in_the_summaries():
+  data = dataset.prepare(Config(dataset='sample'))
+  for tensors in (
+    lambda: cifar10_input.distorted_inputs(data, 12),
+    lambda: cifar10_input.inputs(data, 'test', 12),
+  ):
+    with tf.Graph().as_default():
+      tensors()
+      merged = tf.summary.merge_all()
+      with tf.train.MonitoredSession() as session:
+        summary = tf.Summary.FromString(session.run(merged))
+    tags = {value.tag for value in summary.value}
+    assert {'images/image/%d' % i for i in range(10)} <= tags
 
 
 def test_labels_stay_with_their_images(tmp_path):
@@ -214,14 +266,30 @@ def test_more_than_fits_is_shuffled_in_parts(tmp_path, monkeypatch):
   assert times_seen(found[:80]) == times_seen(records[:80])
 
 
-def chi_squared_of_halves(labels):
-  """How far both halves of an epoch are from equal numbers of each class."""
+def test_files_of_more_than_fits_come_in_random_order(tmp_path, monkeypatch):
+  monkeypatch.setattr(cifar10_input, '_MAX_EPOCH_IN_QUEUE', 50)
+  files = [records_lib.make_records(np.arange(20) % 10, i) for i in range(10)]
+  found = raw_batches(write(tmp_path, *files), 200, 20, 60)
+  # 80 records at a time: each second epoch begins with 4 whole files.
+  assert set(times_seen(found).values()) == {6}
+  parts = []
+  for start in (0, 400):
+    part = found[start : start + 80, -3]  # The seed of make_records.
+    assert np.bincount(part).max() == 20
+    parts.append(set(part))
+  assert len(parts[0]) == len(parts[1]) == 4
+  assert parts[0] != parts[1]
+
+
+def chi_squared(labels):
+  """How far the parts of an epoch are from equal numbers of each class."""
   values = []
-  for half in np.split(labels, 2):
-    counts = np.bincount(half, minlength=10)
-    expected = len(half) / 10
-    values.append(((counts - expected) ** 2 / expected).sum())
-  return max(values)
+  for share in (0.5, 0.6):
+    for part in np.split(labels, [int(share * len(labels))]):
+      counts = np.bincount(part, minlength=10)
+      expected = len(part) / 10
+      values.append(((counts - expected) ** 2 / expected).sum())
+  return values
 
 
 def sorted_files(tmp_path):
@@ -233,7 +301,7 @@ def test_sorted_files_give_mixed_batches(tmp_path):
   names, _ = sorted_files(tmp_path)
   labels = raw_batches(names, 1000, 20, 150)[:, 0]
   for epoch in np.split(labels, 3):
-    assert chi_squared_of_halves(epoch) < CHI_SQUARED_9
+    assert max(chi_squared(epoch)) < CHI_SQUARED_9
   # Batch by batch: the sum of 150 values of 9 degrees of freedom has a
   # deviation of sqrt(2 * 9 * 150); without replacement it is a little less.
   counts = np.stack(
@@ -244,11 +312,21 @@ def test_sorted_files_give_mixed_batches(tmp_path):
 
 
 def test_the_classical_input_does_not_mix_sorted_files(tmp_path):
-  names, _ = sorted_files(tmp_path)
-  _, labels = reference.classical_distorted_inputs(names, 1000, 20)
+  names, records = sorted_files(tmp_path)
+  images, labels = reference.classical_distorted_inputs(
+    names, num_examples=1000, batch_size=20
+  )
+  assert images.shape.as_list() == [20, 24, 24, 3]
   with tf.train.MonitoredSession() as session:
-    found = np.concatenate([session.run(labels) for _ in range(50)])
-  assert chi_squared_of_halves(found) > CHI_SQUARED_9
+    batches = [session.run([images, labels]) for _ in range(50)]
+  for images, _ in batches:
+    np.testing.assert_allclose(images.mean(axis=(1, 2, 3)), 0, atol=1e-4)
+    np.testing.assert_allclose(images.std(axis=(1, 2, 3)), 1, atol=1e-3)
+  found = np.concatenate([labels for _, labels in batches])
+  assert set(found) == set(range(10))
+  assert min(chi_squared(found)) > CHI_SQUARED_9
+  # Nor does what is not shuffled at all pass.
+  assert min(chi_squared(records[:, 0])) > CHI_SQUARED_9
 
 
 def test_a_seed_makes_batches_repeatable():
@@ -266,6 +344,16 @@ def test_a_seed_makes_batches_repeatable():
     np.testing.assert_array_equal(images, again)
     np.testing.assert_array_equal(labels, labels_again)
   assert (first[0][0] != third[0][0]).any()
+  assert any((a[1] != b[1]).any() for a, b in zip(first, third))
+
+
+def test_without_a_seed_each_run_has_its_own_order(tmp_path):
+  names = write(tmp_path, records_lib.make_records(np.arange(100) % 10))
+  runs = []
+  for _ in range(2):
+    with tf.Graph().as_default():
+      runs.append(raw_batches(names, 100, 50, 2))
+  assert (runs[0] != runs[1]).any()
 
 
 def test_input_is_on_the_cpu_with_one_shuffle_queue(graph):
@@ -276,19 +364,19 @@ def test_input_is_on_the_cpu_with_one_shuffle_queue(graph):
   queues = 0
   for operation in graph.get_operations():
     if operation.name.startswith(('distorted_inputs/', 'inputs/')):
-      device = tf.DeviceSpec.from_string(operation.device)
-      assert device.device_type == 'CPU', operation.name
+      assert operation.device == '/device:CPU:0', operation.name
     queues += operation.type == 'RandomShuffleQueueV2'
   assert queues == 1
 
 
-def test_the_filling_line_is_the_tutorials(tmp_path, monkeypatch, capsys):
-  names = write(tmp_path, records_lib.make_records([1]))
+def test_the_filling_line_is_the_tutorials(monkeypatch, capsys):
+  line = 'Filling queue with %d CIFAR images before starting to train.\n'
+  data = dataset.prepare(Config(dataset='sample'))
+  cifar10_input.distorted_inputs(data, 128)
+  assert capsys.readouterr().out == line % 400
   monkeypatch.setattr(dataset.DataSet, 'count', lambda self, files: 50000)
-  cifar10_input.distorted_inputs(data_set(names), 128)
-  assert capsys.readouterr().out == (
-    'Filling queue with 20000 CIFAR images before starting to train.\n'
-  )
+  cifar10_input.distorted_inputs(data, 128)
+  assert capsys.readouterr().out == line % 20000
   assert cifar10_input.NUM_PREPROCESS_THREADS == 16
 
 
@@ -302,41 +390,51 @@ def test_the_preprocessing_threads_are_sixteen_or_one(graph):
 
 
 def threads_left(before):
+  """The threads that are new since `before` and do not end."""
   deadline = time.time() + 10
-  while threading.active_count() > before and time.time() < deadline:
+  while set(threading.enumerate()) - before and time.time() < deadline:
     time.sleep(0.01)
-  return threading.active_count() - before
+  return set(threading.enumerate()) - before
 
 
 def test_sessions_end_without_noise_or_threads(capfd):
   data = dataset.prepare(Config(dataset='sample'))
   tensors = list(cifar10_input.distorted_inputs(data, 8))
-  before = threading.active_count()
+  before = set(threading.enumerate())
   for _ in range(3):
     with tf.train.MonitoredSession() as session:
       session.run(tensors)
-    assert threads_left(before) == 0
+    assert not threads_left(before)
   assert capfd.readouterr().err == ''
 
 
 def test_a_coordinator_by_hand_ends_without_noise_or_threads(capfd):
   data = dataset.prepare(Config(dataset='sample'))
   tensors = list(cifar10_input.distorted_inputs(data, 8))
-  before = threading.active_count()
+  before = set(threading.enumerate())
   with tf.Session() as session:
     coord = tf.train.Coordinator()
     threads = tf.train.start_queue_runners(session, coord)
+    assert set(threading.enumerate()) - before
     session.run(tensors)
     coord.request_stop()
     coord.join(threads)
-  assert threads_left(before) == 0
+  assert not threads_left(before)
   assert capfd.readouterr().err == ''
 
 
-def test_a_file_that_vanishes_is_named(tmp_path):
-  names = write(tmp_path, records_lib.make_records(np.arange(40) % 10))
-  tensors = list(cifar10_input.distorted_inputs(data_set(names), 8))
-  os.remove(names[0])
-  with pytest.raises(tf.errors.NotFoundError, match='data_batch_1.bin'):
+@pytest.mark.parametrize('vanished', [0, 1])
+@pytest.mark.parametrize('training', [True, False])
+def test_a_file_that_vanishes_is_named(tmp_path, training, vanished):
+  records = records_lib.make_records(np.arange(40) % 10)
+  names = write(tmp_path, records[:20], records[20:])
+  if training:
+    tensors = cifar10_input.distorted_inputs(data_set(names), 8)
+  else:
+    tensors = cifar10_input.inputs(data_set(names), 'test', 8)
+  os.remove(names[vanished])
+  file = os.path.basename(names[vanished])
+  with pytest.raises(tf.errors.NotFoundError, match=file):
     with tf.train.MonitoredSession() as session:
-      session.run(tensors)
+      while True:
+        session.run(list(tensors))
