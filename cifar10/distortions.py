@@ -5,6 +5,7 @@ The tutorial's section "Model Inputs". No queues here: functions of tensors.
 
 import math
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
 # Ranges of the random distortions, from the tutorial.
@@ -40,12 +41,13 @@ def distort(records, layout, size):
     flip=tf.random_uniform(count, 0, 2, dtype=tf.int32),
   )
   images = tf.cast(images, tf.float32)
-  images += tf.random_uniform(
+  brightness = tf.random_uniform(
     for_each_image, -_MAX_BRIGHTNESS_DELTA, _MAX_BRIGHTNESS_DELTA
   )
-  factors = tf.random_uniform(for_each_image, _MIN_CONTRAST, _MAX_CONTRAST)
+  contrast = tf.random_uniform(for_each_image, _MIN_CONTRAST, _MAX_CONTRAST)
   means = tf.reduce_mean(images, [1, 2], keepdims=True)  # Of each colour.
-  images = (images - means) * factors + means
+  # (images + brightness), drawn away from (means + brightness) by contrast.
+  images = images * contrast + (means * (1 - contrast) + brightness)
   return whiten(images)
 
 
@@ -63,6 +65,7 @@ def central_crop(records, layout, size):
     size,
     top=zeros + (layout.height - size) // 2,
     left=zeros + (layout.width - size) // 2,
+    flip=zeros,
   )
   return whiten(tf.cast(images, tf.float32))
 
@@ -93,10 +96,12 @@ def whole(records, layout):
     uint8 tensor, [batch, layout.height, layout.width, layout.depth].
   """
   zeros = tf.zeros_like(records[:, 0], tf.int32)
-  return _crop(records, layout, layout.height, layout.width, zeros, zeros)
+  return _crop(
+    records, layout, layout.height, layout.width, zeros, zeros, zeros
+  )
 
 
-def _crop(records, layout, height, width, top, left, flip=None):
+def _crop(records, layout, height, width, top, left, flip):
   """Cuts a part out of each image and puts the colours last.
 
   A record's planes of red, green and blue are rows of pixels. One gather
@@ -114,20 +119,15 @@ def _crop(records, layout, height, width, top, left, flip=None):
     uint8 tensor, [n, height, width, depth].
   """
 
-  def along(axis, values):
-    shape = [1, 1, 1, 1]
-    shape[axis] = -1
-    return tf.reshape(values, shape)
-
-  columns = along(2, tf.range(width))
-  if flip is not None:
-    flip = along(0, flip)
-    columns = flip * (width - 1 - columns) + (1 - flip) * columns
-  plane = layout.height * layout.width
-  starts = tf.range(tf.shape(records)[0]) * layout.record_bytes
-  index = (
-    along(0, starts + layout.label_bytes + top * layout.width + left)
-    + along(1, tf.range(height) * layout.width)
-    + (columns + along(3, tf.range(layout.depth) * plane))
-  )
-  return tf.gather(tf.reshape(records, [-1]), index)
+  # Where the pixels of a part lie, counted from its first one.
+  rows = np.arange(height)[:, np.newaxis, np.newaxis] * layout.width
+  columns = np.arange(width)[:, np.newaxis]
+  planes = np.arange(layout.depth) * layout.height * layout.width
+  as_they_are = np.ravel(rows + columns + planes)
+  mirrored = np.ravel(rows + columns[::-1] + planes)
+  pixels = tf.constant(np.stack([as_they_are, mirrored]), tf.int32)
+  records_begin = tf.range(tf.shape(records)[0]) * layout.record_bytes
+  begin = records_begin + layout.label_bytes + top * layout.width + left
+  index = tf.gather(pixels, flip) + begin[:, tf.newaxis]
+  images = tf.gather(tf.reshape(records, [-1]), index)
+  return tf.reshape(images, [-1, height, width, layout.depth])
