@@ -4,26 +4,7 @@ Importing the package imports TensorFlow once, in graph mode, and keeps its
 start-up chatter off the terminal; TF_CPP_MIN_LOG_LEVEL=0 shows it.
 """
 
-import contextlib
-import os
-import tempfile
-
-
-@contextlib.contextmanager
-def _stderr_held_back():
-  """Holds back what native code writes to stderr, unless the body fails."""
-  with tempfile.TemporaryFile() as held:
-    stderr = os.dup(2)
-    os.dup2(held.fileno(), 2)
-    try:
-      yield
-    except BaseException:
-      held.seek(0)
-      os.write(stderr, held.read())
-      raise
-    finally:
-      os.dup2(stderr, 2)
-      os.close(stderr)
+from cifar10 import quiet
 
 
 def _not_a_deprecation(record):
@@ -40,17 +21,7 @@ def _import_tensorflow():
   # The first look for GPUs writes an error line where there is no driver.
   # It claims no memory on the GPUs that it finds.
   tf.config.experimental.list_physical_devices('GPU')
-  # TensorFlow 2.20 writes at its first session, whatever the log level. This
-  # one leaves the GPUs and the default graph alone.
-  no_gpus = tf.ConfigProto(device_count={'GPU': 0})
-  with tf.Graph().as_default(), tf.Session(config=no_gpus) as session:
-    session.run(tf.constant(0))
 
 
-# 2 is errors only. Who asks for more, sees all of it.
-if os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2') < '2':
+with quiet.stderr_held_back():
   _import_tensorflow()
-else:
-  # TensorFlow 2 writes lines at import that heed no log level.
-  with _stderr_held_back():
-    _import_tensorflow()

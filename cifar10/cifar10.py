@@ -17,6 +17,7 @@ from cifar10 import cifar10_input
 from cifar10 import training
 from cifar10.config import Config
 from cifar10.layers import activation_summary
+from cifar10.layers import local_response_norm
 from cifar10.layers import variable_on_cpu
 from cifar10.layers import variable_with_weight_decay
 
@@ -57,13 +58,16 @@ def inputs(data, config=Config()):
   return cifar10_input.inputs(data, config.eval_data, config.batch_size)
 
 
-def inference(images, num_classes=NUM_CLASSES):
+def inference(images, num_classes=NUM_CLASSES, precision='float32'):
   """Builds the model: two convolutions and three fully connected layers.
 
   Args:
     images: float32 tensor, [batch, height, width, depth]; the batch size may
       be unknown, the others not.
     num_classes: number of classes.
+    precision: type that convolutions and matrix products are computed in, and
+      what lies between them; 'float32', 'bfloat16' or 'float16'. Variables
+      and logits are float32 always.
 
   Returns:
     logits: float32 tensor, [batch, num_classes], not normalized.
@@ -78,28 +82,37 @@ def inference(images, num_classes=NUM_CLASSES):
       % (images.name, shape)
     )
 
+  dtype = tf.as_dtype(precision)
+  images = tf.cast(images, dtype)
+
   with tf.variable_scope('conv1') as scope:
     kernel = variable_with_weight_decay(
-      'weights', [5, 5, shape.as_list()[3], 64], stddev=5e-2
+      'weights', [5, 5, shape.as_list()[3], 64], stddev=5e-2, dtype=dtype
     )
     conv = tf.nn.conv2d(images, kernel, [1, 1, 1, 1], padding='SAME')
-    biases = variable_on_cpu('biases', [64], tf.constant_initializer(0.0))
+    biases = variable_on_cpu(
+      'biases', [64], tf.constant_initializer(0.0), dtype=dtype
+    )
     pre_activation = tf.nn.bias_add(conv, biases)
     conv1 = tf.nn.relu(pre_activation, name=scope.name)
     activation_summary(conv1)  # [batch, 24, 24, 64]
 
   pool1 = _max_pool(conv1, name='pool1')  # [batch, 12, 12, 64]
-  norm1 = _local_response_norm(pool1, name='norm1')
+  norm1 = local_response_norm(pool1, 4, alpha=0.001 / 9.0, name='norm1')
 
   with tf.variable_scope('conv2') as scope:
-    kernel = variable_with_weight_decay('weights', [5, 5, 64, 64], stddev=5e-2)
+    kernel = variable_with_weight_decay(
+      'weights', [5, 5, 64, 64], stddev=5e-2, dtype=dtype
+    )
     conv = tf.nn.conv2d(norm1, kernel, [1, 1, 1, 1], padding='SAME')
-    biases = variable_on_cpu('biases', [64], tf.constant_initializer(0.1))
+    biases = variable_on_cpu(
+      'biases', [64], tf.constant_initializer(0.1), dtype=dtype
+    )
     pre_activation = tf.nn.bias_add(conv, biases)
     conv2 = tf.nn.relu(pre_activation, name=scope.name)
     activation_summary(conv2)  # [batch, 12, 12, 64]
 
-  norm2 = _local_response_norm(conv2, name='norm2')
+  norm2 = local_response_norm(conv2, 4, alpha=0.001 / 9.0, name='norm2')
   pool2 = _max_pool(norm2, name='pool2')  # [batch, 6, 6, 64]
 
   with tf.variable_scope('local3') as scope:
@@ -107,29 +120,34 @@ def inference(images, num_classes=NUM_CLASSES):
     dim = pool2.shape[1:].num_elements()
     reshape = tf.reshape(pool2, [-1, dim])  # [batch, 2304]
     weights = variable_with_weight_decay(
-      'weights', [dim, 384], stddev=0.04, wd=0.004
+      'weights', [dim, 384], stddev=0.04, wd=0.004, dtype=dtype
     )
-    biases = variable_on_cpu('biases', [384], tf.constant_initializer(0.1))
+    biases = variable_on_cpu(
+      'biases', [384], tf.constant_initializer(0.1), dtype=dtype
+    )
     local3 = tf.nn.relu(tf.matmul(reshape, weights) + biases, name=scope.name)
     activation_summary(local3)  # [batch, 384]
 
   with tf.variable_scope('local4') as scope:
     weights = variable_with_weight_decay(
-      'weights', [384, 192], stddev=0.04, wd=0.004
+      'weights', [384, 192], stddev=0.04, wd=0.004, dtype=dtype
     )
-    biases = variable_on_cpu('biases', [192], tf.constant_initializer(0.1))
+    biases = variable_on_cpu(
+      'biases', [192], tf.constant_initializer(0.1), dtype=dtype
+    )
     local4 = tf.nn.relu(tf.matmul(local3, weights) + biases, name=scope.name)
     activation_summary(local4)  # [batch, 192]
 
   # The softmax itself is part of the loss, which takes logits.
   with tf.variable_scope('softmax_linear') as scope:
     weights = variable_with_weight_decay(
-      'weights', [192, num_classes], stddev=1 / 192.0
+      'weights', [192, num_classes], stddev=1 / 192.0, dtype=dtype
     )
     biases = variable_on_cpu(
       'biases', [num_classes], tf.constant_initializer(0.0)
     )
-    softmax_linear = tf.add(tf.matmul(local4, weights), biases, name=scope.name)
+    product = tf.cast(tf.matmul(local4, weights), tf.float32)
+    softmax_linear = tf.add(product, biases, name=scope.name)
     activation_summary(softmax_linear)  # [batch, num_classes]
 
   return softmax_linear
@@ -189,12 +207,3 @@ def _max_pool(x, name):
   return tf.nn.max_pool(
     x, ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding='SAME', name=name
   )
-
-
-def _local_response_norm(x, name):
-  """Response normalization over 9 neighbouring channels.
-
-  Krizhevsky et al., "ImageNet Classification with Deep Convolutional Neural
-  Networks", section 3.3, with the numbers of the tutorial.
-  """
-  return tf.nn.lrn(x, 4, bias=1.0, alpha=0.001 / 9.0, beta=0.75, name=name)

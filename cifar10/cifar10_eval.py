@@ -21,7 +21,7 @@ from cifar10 import cli
 from cifar10 import config as config_lib
 from cifar10 import dataset
 from cifar10 import hooks
-from cifar10 import runs
+from cifar10 import sessions
 from cifar10.errors import UserError
 from cifar10.layers import histogram_summary
 import tensorflow.compat.v1 as tf
@@ -127,7 +127,7 @@ def build(data, config):
     EvalGraph.
   """
   images, labels = cifar10.inputs(data, config)
-  logits = cifar10.inference(images, len(data.classes))
+  logits = cifar10.inference(images, len(data.classes), config.precision)
   loss = cifar10.loss(logits, labels)
   histogram_summary('softmax/activations', cifar10.softmax(logits))
   averages = tf.train.ExponentialMovingAverage(config.moving_average_decay)
@@ -186,7 +186,7 @@ def evaluate_checkpoint(graph, checkpoint, config):
   """
   creator = tf.train.ChiefSessionCreator(
     _fitting_scaffold(graph, checkpoint, config),
-    config=runs.session_config(config, config.eval_device == 'gpu'),
+    config=sessions.session_config(config, config.eval_device == 'gpu'),
     checkpoint_filename_with_path=checkpoint,
   )
   correct, total, loss = 0, 0, 0.0

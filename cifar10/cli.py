@@ -10,6 +10,7 @@ from absl import flags
 import tensorflow.compat.v1 as tf
 
 from cifar10 import config as config_lib
+from cifar10 import sessions
 from cifar10.errors import UserError
 
 # The flags of every program: which data, and how it uses the machine.
@@ -19,6 +20,9 @@ COMMON_FLAGS = (
   'data_url',
   'data_sha256',
   'batch_size',
+  'precision',
+  'intra_op_threads',
+  'inter_op_threads',
   'gpu_memory_fraction',
   'log_device_placement',
 )
@@ -128,8 +132,11 @@ def _run_guarded(work, flag_names, argv):
   tf.logging.set_verbosity(tf.logging.WARN)
   tf.get_logger().propagate = False
   values = {name: flags.FLAGS[name].value for name in flag_names}
+  config = config_lib.Config(**values)
+  sessions.start(config)
+  sessions.warn_of_slow_precision(config, config.eval_device == 'gpu')
   try:
-    work(config_lib.Config(**values))
+    work(config)
   except (UserError, OSError) as error:
     return fail(error)
   except _ENVIRONMENT_ERRORS as error:

@@ -43,6 +43,14 @@ class Config:
   )
   examples_per_epoch: int = 50000  # Training examples, from the files.
 
+  # The model.
+  precision: str = _field(
+    'float32',
+    'What convolutions and matrix products are computed in. Variables, their '
+    'averages and the loss are float32 always.',
+    choices=('float32', 'bfloat16', 'float16'),
+  )
+
   # Training.
   batch_size: int = _field(
     128, 'Images in a batch; a batch for each GPU.', lower_bound=1
@@ -114,6 +122,12 @@ class Config:
     'Share of the memory of each GPU to take; 0: grow on demand.',
     lower_bound=0.0,
     upper_bound=1.0,
+  )
+  intra_op_threads: int = _field(
+    0, 'Threads that share one operation; 0: one for each core.', lower_bound=0
+  )
+  inter_op_threads: int = _field(
+    0, 'Operations that run side by side; 0: one for each core.', lower_bound=0
   )
   log_device_placement: bool = _field(
     False, 'Print the device of every operation.'

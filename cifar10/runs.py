@@ -12,6 +12,7 @@ from cifar10 import checkpoints
 from cifar10 import cli
 from cifar10 import config as config_lib
 from cifar10 import hooks
+from cifar10 import sessions
 from cifar10 import training
 
 _READ_ERRORS = (
@@ -60,27 +61,8 @@ def begin(config, data):
   return config
 
 
-def session_config(config, use_gpu=True):
-  """The tf.ConfigProto of every session: memory grows, placement is soft.
-
-  Args:
-    config: Config.
-    use_gpu: False hides the GPUs from the session.
-  """
-  proto = tf.ConfigProto(
-    allow_soft_placement=True,
-    log_device_placement=config.log_device_placement,
-    device_count={} if use_gpu else {'GPU': 0},
-  )
-  proto.gpu_options.allow_growth = True
-  if config.gpu_memory_fraction:
-    fraction = config.gpu_memory_fraction
-    proto.gpu_options.per_process_gpu_memory_fraction = fraction
-  return proto
-
-
 @contextlib.contextmanager
-def training_session(config, train_op, loss):
+def training_session(config, train_op, loss, more_hooks=()):
   """A session that resumes, reports, saves, and ends at `config.max_steps`.
 
   SIGINT (Ctrl-C) and SIGTERM end it too, after the step in hand. The last
@@ -90,6 +72,8 @@ def training_session(config, train_op, loss):
     config: Config, from `begin`.
     train_op: operation to be run by the caller `while not should_stop()`.
     loss: scalar tensor to report.
+    more_hooks: list of tf.train.SessionRunHook, what this trainer needs
+      besides.
 
   Yields:
     tf.train.MonitoredSession.
@@ -112,14 +96,15 @@ def training_session(config, train_op, loss):
     with tf.train.MonitoredTrainingSession(
       checkpoint_dir=config.train_dir,
       scaffold=tf.train.Scaffold(saver=saver),
-      hooks=_hooks(config, step, loss, writer, saving, signals),
+      hooks=_hooks(config, step, loss, writer, saving, signals)
+      + list(more_hooks),
       # Those of the library report steps that are off by one, by chance.
       save_checkpoint_secs=None,
       save_checkpoint_steps=None,
       save_summaries_secs=None,
       save_summaries_steps=None,
       log_step_count_steps=None,
-      config=session_config(config),
+      config=sessions.session_config(config),
     ) as session:
       try:
         yield session

@@ -53,6 +53,23 @@ def distort(image, size, top, left, flip, brightness, contrast):
   return whiten((image - means) * contrast + means)
 
 
+def local_response_norm(x, depth_radius, alpha):
+  """x / (1 + alpha * sum of squares) ** 0.75, the sum channel by channel.
+
+  Args:
+    x: float array, [batch, height, width, channels].
+    depth_radius: so many channels on either side count, and the own.
+    alpha: float.
+  """
+  y = np.empty_like(x)
+  for channel in range(x.shape[3]):
+    first = max(0, channel - depth_radius)
+    window = x[..., first : channel + depth_radius + 1]
+    scale = 1 + alpha * (window**2).sum(axis=3)
+    y[..., channel] = x[..., channel] * scale**-0.75
+  return y
+
+
 def distort_by_tensorflow(image):
   """The tutorial's distortions of one image, by TensorFlow's own operations.
 
@@ -78,15 +95,45 @@ def read_by_tensorflow(filename_queue):
     filename_queue: queue of the names of the files to read.
 
   Returns:
-    image: uint8 tensor, [32, 32, 3].
+    image: float32 tensor, [32, 32, 3], 0 to 255.
     label: int32 scalar tensor.
   """
   _, value = tf.FixedLengthRecordReader(1 + 3 * 32 * 32).read(filename_queue)
   record = tf.decode_raw(value, tf.uint8)
   planes = tf.reshape(tf.slice(record, [1], [3 * 32 * 32]), [3, 32, 32])
-  # Not tf.transpose: TensorFlow 2 logs an error where it transposes bytes.
-  image = tf.stack(tf.unstack(planes), axis=2)
+  image = tf.transpose(tf.cast(planes, tf.float32), [1, 2, 0])
   return image, tf.cast(record[0], tf.int32)
+
+
+def tensorflow_lrn(x, depth_radius, alpha, name):
+  """TensorFlow's own local response normalization; see `layers.banded_lrn`."""
+  return tf.nn.lrn(x, depth_radius, 1.0, alpha, 0.75, name=name)
+
+
+def classical_inputs(filenames, batch_size):
+  """The tutorial's input for evaluation: whole images, one by one.
+
+  Args:
+    filenames: files of records.
+    batch_size: number of images in a batch; the last one may have fewer.
+
+  Returns:
+    images: float32 tensor, [at most batch_size, 24, 24, 3].
+    labels: int32 tensor, [at most batch_size].
+  """
+  with tf.device('/cpu:0'):
+    filename_queue = tf.train.string_input_producer(
+      list(filenames), num_epochs=1, shuffle=False
+    )
+    image, label = read_by_tensorflow(filename_queue)
+    image = tf.image.resize_image_with_crop_or_pad(image, SIZE, SIZE)
+    return tf.train.batch(
+      [tf.image.per_image_standardization(image), label],
+      batch_size=batch_size,
+      num_threads=16,
+      capacity=4000 + 3 * batch_size,
+      allow_smaller_final_batch=True,
+    )
 
 
 def classical_distorted_inputs(filenames, num_examples, batch_size):

@@ -83,6 +83,28 @@ def test_each_image_counts_once_for_any_batch_size(
     assert found == [(precision, expected, total, 30)], batch_size
 
 
+@pytest.mark.parametrize('written', ['float32', 'bfloat16'])
+def test_a_checkpoint_evaluates_at_any_precision(tmp_path, capsys, written):
+  config = short_runs.small_config(
+    tmp_path, batch_size=64, max_steps=20, precision=written
+  )
+  cifar10_train.train(config)
+  assert config_lib.load(config.train_dir).precision == written
+  counts = {}
+  for precision in ('float32', 'bfloat16', 'float16'):
+    ((_, counts[precision], total, step),), _ = evaluate(
+      tmp_path, capsys, precision=precision
+    )
+    assert (total, step) == (500, 20)
+  expected = oracle_count(
+    tmp_path, dataset.prepare(config).test_files, averaged=True
+  )
+  assert counts['float32'] == expected
+  # Rounding turns an answer only where two classes are close to one another.
+  assert abs(counts['bfloat16'] - expected) < 25
+  assert abs(counts['float16'] - expected) < 10
+
+
 def test_moving_averages_are_used_unless_told(trained, capsys):
   data = dataset.prepare(short_runs.small_config(trained))
   plain = oracle_count(trained, data.test_files, averaged=False)

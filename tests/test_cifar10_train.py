@@ -1,5 +1,6 @@
 """The trainer, as a process and as a function, on the bundled sample."""
 
+import contextlib
 import glob
 import json
 import os
@@ -17,6 +18,7 @@ from cifar10 import cifar10
 from cifar10 import cifar10_train
 from cifar10 import config as config_lib
 from cifar10 import hooks
+from cifar10 import runs
 from cifar10.errors import DivergedError
 from cifar10.errors import UserError
 from tests import records as records_lib
@@ -331,7 +333,9 @@ def test_a_checkpoint_of_another_model_is_named(tmp_path, monkeypatch):
   cifar10_train.train(config)
   inference = cifar10.inference
   monkeypatch.setattr(
-    cifar10, 'inference', lambda images, n: inference(images, n + 1)
+    cifar10,
+    'inference',
+    lambda images, n, precision: inference(images, n + 1, precision),
   )
   longer = short_runs.small_config(tmp_path, max_steps=3)
   with pytest.raises(UserError, match=r'softmax_linear/.*\[10\].*\[11\]'):
@@ -356,3 +360,34 @@ def test_config_is_saved_beside_the_checkpoints(tmp_path):
     values = json.load(saved)
   assert values['learning_rate'] == 0.03
   assert values['dataset'] == 'sample'
+
+
+def test_a_process_trains_in_bfloat16(tmp_path):
+  status, out, err = short_runs.run(
+    'cifar10_train',
+    '--precision=bfloat16',
+    '--intra_op_threads=2',
+    '--inter_op_threads=1',
+    '--batch_size=64',
+    '--max_steps=61',
+    '--train_dir=%s' % tmp_path,
+  )
+  assert (status, err) == (0, '')
+  losses = [float(loss) for _, loss, _, _ in short_runs.STEP_LINE.findall(out)]
+  assert losses[0] == pytest.approx(4.68, abs=0.05)
+  assert losses[6] < losses[0] - 0.2
+
+
+def test_the_graph_is_final_before_the_first_step(tmp_path, monkeypatch):
+  training_session = runs.training_session
+  finalized = []
+
+  @contextlib.contextmanager
+  def noted(*args):
+    with training_session(*args) as session:
+      finalized.append(session.graph.finalized)
+      yield session
+
+  monkeypatch.setattr(runs, 'training_session', noted)
+  cifar10_train.train(short_runs.small_config(tmp_path, max_steps=1))
+  assert finalized == [True]
