@@ -29,6 +29,7 @@ setuptools.setup(
   ],
   extras_require={
     'lint': ['ruff==0.17.*'],
+    'plot': ['matplotlib'],
     'tensorboard': ['tensorboard>=2.20; python_version >= "3.9"'],
     'test': ['pytest'],
   },

@@ -182,3 +182,13 @@ class SignalHook(tf.train.SessionRunHook):
   def after_run(self, run_context, run_values):
     if self._signals:
       run_context.request_stop()
+
+
+class PrefetchHook(tf.train.SessionRunHook):
+  """Brings the first batch to where each step takes one and puts the next."""
+
+  def __init__(self, prefetch):
+    self._prefetch = prefetch
+
+  def after_create_session(self, session, coord):
+    session.run(self._prefetch)

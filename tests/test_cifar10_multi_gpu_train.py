@@ -10,22 +10,26 @@ from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
 from cifar10 import config as config_lib
 from cifar10 import dataset
-from cifar10 import runs
+from cifar10 import hooks
+from cifar10 import sessions
 from cifar10.config import Config
 from tests import short_runs
 
 
 def build(config):
-  """The trainer's graph; returns (train_op, loss)."""
+  """The trainer's graph, as Towers."""
   with tf.device('/cpu:0'):
     global_step = tf.train.get_or_create_global_step()
     data = dataset.prepare(config)
     return cifar10_multi_gpu_train.build(data, config, global_step)
 
 
-def session_without_gpus():
-  config = runs.session_config(Config(), use_gpu=False)
-  return tf.train.MonitoredSession(tf.train.ChiefSessionCreator(config=config))
+def session_without_gpus(towers):
+  config = sessions.session_config(Config(), use_gpu=False)
+  return tf.train.MonitoredSession(
+    tf.train.ChiefSessionCreator(config=config),
+    hooks=[hooks.PrefetchHook(towers.prefetch)],
+  )
 
 
 @pytest.fixture
@@ -115,27 +119,39 @@ def test_gradients_are_those_of_the_whole_batch(towers):
 
 def test_each_tower_has_its_own_part_of_the_batch(tmp_path):
   with tf.Graph().as_default() as graph:
-    build(short_runs.small_config(tmp_path, num_gpus=2))
+    towers = build(short_runs.small_config(tmp_path, num_gpus=2))
     parts = [
       graph.get_operation_by_name('tower_%d/conv1/Conv2D' % i).inputs[0]
       for i in range(2)
     ]
-    with session_without_gpus() as session:
-      first, second = session.run(parts)
-      third, _ = session.run(parts)
-  assert first.shape == second.shape == (16, 24, 24, 3)
-  images = np.concatenate([first, second, third]).reshape(48, -1)
-  assert len(np.unique(images, axis=0)) == 48
+    batches = []
+    with session_without_gpus(towers) as session:
+      for _ in range(3):
+        batches.extend(session.run([parts, towers.train_op])[0])
+  assert {batch.shape for batch in batches} == {(16, 24, 24, 3)}
+  # Not one image twice: neither in both towers nor in two steps.
+  images = np.concatenate(batches).reshape(96, -1)
+  assert len(np.unique(images, axis=0)) == 96
+
+
+def test_the_next_batch_waits_on_the_device_of_its_tower(four_towers):
+  for i in range(4):
+    for name in ('Stage', 'Unstage'):
+      operation = four_towers.get_operation_by_name('tower_%d/%s' % (i, name))
+      device = tf.DeviceSpec.from_string(operation.device)
+      assert (device.device_type, device.device_index) == ('GPU', i)
+    kernel = four_towers.get_operation_by_name('tower_%d/conv1/Conv2D' % i)
+    assert kernel.inputs[0].op is operation
 
 
 def test_the_loss_shown_is_the_mean_of_the_towers(tmp_path):
   with tf.Graph().as_default() as graph:
-    _, loss = build(short_runs.small_config(tmp_path, num_gpus=2))
-    towers = [
+    towers = build(short_runs.small_config(tmp_path, num_gpus=2))
+    losses = [
       graph.get_tensor_by_name('tower_%d/total_loss:0' % i) for i in range(2)
     ]
-    with session_without_gpus() as session:
-      mean, losses = session.run([loss, towers])
+    with session_without_gpus(towers) as session:
+      mean, losses = session.run([towers.loss, losses])
   assert losses[0] != losses[1]
   assert mean == pytest.approx(sum(losses) / 2, rel=1e-6)
 
