@@ -85,7 +85,7 @@ def local_response_norm(x, depth_radius, alpha, name):
   dtype = x.dtype
   if dtype.size < 4:
     x = tf.cast(x, tf.float32)
-  # TensorFlow's own is made for GPUs; on CPUs it takes four times as long.
+  # TensorFlow's own is made for GPUs; on CPUs it takes three times as long.
   if sessions.has_gpu():
     x = tf.nn.lrn(x, depth_radius, 1.0, alpha, 0.75, name=name)
   else:

@@ -22,7 +22,6 @@ import re
 import subprocess
 import sys
 import time
-from unittest import mock
 
 BEGUN = time.time()
 # TensorFlow 2 logs an error where the classical form transposes bytes.
@@ -30,8 +29,6 @@ os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, ROOT)
 
-from cifar10 import cifar10
-from cifar10 import cifar10_input
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import dataset
 from cifar10 import files
@@ -39,12 +36,11 @@ from cifar10 import layers
 from cifar10 import sessions
 from cifar10.config import Config
 from tests import reference
+import forms
 import numpy as np
 import tensorflow.compat.v1 as tf
 
 BATCH_SIZES = (32, 64, 128, 256, 512, 1024)
-CLASSICAL = 'classical'
-PRECISIONS = ('float32', 'bfloat16')
 FIRST = 'first'
 
 
@@ -55,19 +51,18 @@ class Table:
     self.rows = []
     print('%-44s %-10s %9s  ratio (spread)' % ('', 'form', 'median'))
 
-  def add(self, what, unit, rounds, baseline, inverse=False):
+  def add(self, what, unit, rounds, baseline=forms.CLASSICAL):
     """Adds a row for each form.
 
     Args:
       what: what was measured.
-      unit: its unit.
+      unit: its unit; of what is not by the second, less is better.
       rounds: for each form, the values of all rounds.
       baseline: the form that others are compared with.
-      inverse: whether less is better, so that ratios are turned around.
     """
     for form, values in rounds.items():
       ratios = np.divide(values, rounds[baseline])
-      if inverse:
+      if not unit.endswith('/s'):
         ratios = 1 / ratios
       row = {
         'what': what,
@@ -107,75 +102,39 @@ def stepping(build):
       yield lambda: session.run(fetches)
 
 
-def seconds_by_turns(builds, rounds, steps, warm_up=3):
-  """The seconds of a step of each form, for each round.
+def rates_by_turns(builds, count, rounds, steps, warm_up):
+  """How many examples a second each form takes, for each round.
 
   Args:
     builds: for each form, what `stepping` takes.
+    count: how many examples a step has.
     rounds: how often each form has its turn.
     steps: how many steps a turn has.
     warm_up: how many steps before each turn are not counted.
   """
-  seconds = {form: [] for form in builds}
+  rates = {form: np.zeros(rounds) for form in builds}
   with contextlib.ExitStack() as stack:
     step = {f: stack.enter_context(stepping(b)) for f, b in builds.items()}
-    for _ in range(rounds):
+    for i in range(rounds):
       for form in builds:
         for _ in range(warm_up):
           step[form]()
         begun = time.perf_counter()
         for _ in range(steps):
           step[form]()
-        seconds[form].append((time.perf_counter() - begun) / steps)
-  return seconds
-
-
-def rates(seconds, count):
-  """Seconds a step, as `count` a step by the second."""
-  return {form: count / np.array(values) for form, values in seconds.items()}
-
-
-def train_on(images, labels, form, config):
-  """Builds the trainer's step in the classical form or in a precision."""
-  global_step = tf.train.get_or_create_global_step()
-  if form == CLASSICAL:
-    with mock.patch.object(layers, 'banded_lrn', reference.tensorflow_lrn):
-      logits = cifar10.inference(images)
-  else:
-    logits = cifar10.inference(images, precision=form)
-  return cifar10.train(cifar10.loss(logits, labels), global_step, config)
-
-
-def batches(form, data, batch_size):
-  """Builds the training input in the classical form or in ours."""
-  if form == CLASSICAL:
-    return reference.classical_distorted_inputs(
-      data.train_files, data.count(data.train_files), batch_size
-    )
-  return cifar10_input.distorted_inputs(data, batch_size)
-
-
-def fixed_batch(batch_size):
-  """A batch that costs nothing: images [batch_size, 24, 24, 3] and labels."""
-  with tf.device('/cpu:0'):
-    images = tf.get_variable(
-      'images',
-      [batch_size, 24, 24, 3],
-      initializer=tf.random_normal_initializer(),
-      trainable=False,
-    )
-  return images, tf.constant(np.arange(batch_size) % 10, tf.int32)
+        rates[form][i] = count * steps / (time.perf_counter() - begun)
+  return rates
 
 
 def measure_input(table, data, rounds):
   """Batches of training images, without training."""
 
   def build(form):
-    return [tensor.op for tensor in batches(form, data, 128)]
+    return [tensor.op for tensor in forms.batches(form, data, 128)]
 
-  builds = {f: lambda f=f: build(f) for f in (CLASSICAL, 'ours')}
-  seconds = seconds_by_turns(builds, rounds, steps=60, warm_up=20)
-  table.add('input', 'images/s', rates(seconds, 128), CLASSICAL)
+  builds = {f: lambda f=f: build(f) for f in (forms.CLASSICAL, 'ours')}
+  rates = rates_by_turns(builds, 128, rounds, steps=60, warm_up=20)
+  table.add('input', 'images/s', rates)
 
 
 def measure_normalization(table, rounds):
@@ -195,37 +154,25 @@ def measure_normalization(table, rounds):
     return [y.op, tf.gradients(y, x, dy)[0].op]
 
   builds = {
-    CLASSICAL: lambda: build(reference.tensorflow_lrn),
+    forms.CLASSICAL: lambda: build(reference.tensorflow_lrn),
     'ours': lambda: build(layers.local_response_norm),
   }
-  seconds = seconds_by_turns(builds, rounds, steps=40)
-  milliseconds = {f: 1e3 * np.array(v) for f, v in seconds.items()}
-  table.add('LRN alone', 'ms', milliseconds, CLASSICAL, inverse=True)
+  rates = rates_by_turns(builds, 1, rounds, steps=40, warm_up=3)
+  table.add('LRN forward and backward', '1/s', rates)
 
 
-def measure_steps(table, rounds, batch_size, forms):
-  """Steps of training on images that are there already."""
+def measure_training(table, what, rounds, which, batch_size, images, **turn):
+  """Training in `which` forms; `images(form)` builds images and labels.
 
-  def build(form):
-    return train_on(*fixed_batch(batch_size), form, Config())
-
-  builds = {form: lambda form=form: build(form) for form in forms}
-  steps = max(2, 2048 // batch_size)
-  seconds = seconds_by_turns(builds, rounds, steps, warm_up=1)
-  what = 'training step, batch %d' % batch_size
-  table.add(what, 'examples/s', rates(seconds, batch_size), CLASSICAL)
-
-
-def measure_training(table, data, rounds):
-  """Training from the files on."""
+  What a `turn` of a form is, is as `rates_by_turns` takes it.
+  """
 
   def build(form):
-    return train_on(*batches(form, data, 128), form, Config())
+    return forms.train_on(*images(form), form, Config())
 
-  builds = {f: lambda f=f: build(f) for f in (CLASSICAL,) + PRECISIONS}
-  seconds = seconds_by_turns(builds, rounds, steps=40, warm_up=20)
-  what = 'training, end to end, batch 128'
-  table.add(what, 'examples/s', rates(seconds, 128), CLASSICAL)
+  builds = {form: lambda form=form: build(form) for form in which}
+  rates = rates_by_turns(builds, batch_size, rounds, **turn)
+  table.add('%s, batch %d' % (what, batch_size), 'examples/s', rates)
 
 
 def measure_towers(table, data, rounds):
@@ -239,28 +186,23 @@ def measure_towers(table, data, rounds):
     return towers.train_op
 
   def single():
-    return train_on(*batches('float32', data, 128), 'float32', Config())
+    return forms.train_on(
+      *forms.batches('float32', data, 128), 'float32', Config()
+    )
 
   for num_gpus in (1, 2, 4):
     builds = {'one device': single, 'towers': lambda n=num_gpus: build(n)}
-    seconds = seconds_by_turns(builds, rounds, steps=20, warm_up=10)
-    examples = {'one device': 128, 'towers': 128 * num_gpus}
-    rate = {f: examples[f] / np.array(v) for f, v in seconds.items()}
-    table.add('%d tower(s)' % num_gpus, 'examples/s', rate, 'one device')
+    rates = rates_by_turns(builds, 128, rounds, steps=20, warm_up=10)
+    rates['towers'] *= num_gpus
+    table.add('%d tower(s)' % num_gpus, 'examples/s', rates, 'one device')
 
 
 def measure_evaluation(table, data, rounds):
   """All test images, from the start of a session to its end."""
 
   def build(form):
-    if form == CLASSICAL:
-      images, labels = reference.classical_inputs(data.test_files, 128)
-      with mock.patch.object(layers, 'banded_lrn', reference.tensorflow_lrn):
-        logits = cifar10.inference(images)
-    else:
-      images, labels = cifar10_input.inputs(data, 'test', 128)
-      logits = cifar10.inference(images, precision=form)
-    return tf.nn.in_top_k(logits, labels, 1)
+    images, labels = forms.test_batches(form, data, 128)
+    return tf.nn.in_top_k(forms.logits_of(images, form), labels, 1)
 
   def evaluate(graph, correct):
     count = 0
@@ -269,18 +211,18 @@ def measure_evaluation(table, data, rounds):
         count += len(session.run(correct))
     assert count == data.count(data.test_files), count
 
-  forms = {}
-  for form in (CLASSICAL,) + PRECISIONS:
+  built = {}
+  for form in forms.ALL:
     with tf.Graph().as_default() as graph:
-      forms[form] = (graph, build(form))
-  seconds = {form: [] for form in forms}
+      built[form] = (graph, build(form))
+  seconds = {form: [] for form in built}
   for _ in range(rounds):
-    for form, (graph, correct) in forms.items():
+    for form, (graph, correct) in built.items():
       begun = time.perf_counter()
       evaluate(graph, correct)
       seconds[form].append(time.perf_counter() - begun)
   what = 'evaluation of %d' % data.count(data.test_files)
-  table.add(what, 's', seconds, CLASSICAL, inverse=True)
+  table.add(what, 's', seconds)
 
 
 def measure_starts(table, args, rounds, steps):
@@ -293,7 +235,7 @@ def measure_starts(table, args, rounds, steps):
   }
   values = {name: {} for name in names}
   for _ in range(rounds):
-    for form in (CLASSICAL,) + PRECISIONS:
+    for form in forms.ALL:
       command = [sys.executable, os.path.abspath(__file__), '--child=' + form]
       command += ['--steps=%d' % steps, '--data_dir=' + args.data_dir]
       command += ['--dataset=' + args.dataset]
@@ -301,7 +243,7 @@ def measure_starts(table, args, rounds, steps):
       for name, value in json.loads(out.decode().splitlines()[-1]).items():
         values[name].setdefault(form, []).append(value)
   for name, (what, unit) in names.items():
-    table.add(what, unit, values[name], CLASSICAL, inverse=True)
+    table.add(what, unit, values[name])
 
 
 def memory(field):
@@ -313,8 +255,8 @@ def memory(field):
 def child(form, data, steps):
   """Trains `steps` steps and prints how that went, as JSON."""
   with tf.Graph().as_default():
-    images, labels = batches(form, data, 128)
-    train_op = train_on(images, labels, form, Config())
+    images, labels = forms.batches(form, data, 128)
+    train_op = forms.train_on(images, labels, form, Config())
     with tf.train.MonitoredSession() as session:
       started = time.perf_counter()
       session.run([images.op, labels.op])
@@ -326,16 +268,9 @@ def child(form, data, steps):
         if step == min(100, steps) - 1:
           early = memory('VmRSS')
       growth = memory('VmRSS') / early
-  print(
-    json.dumps(
-      {
-        'first_batch': first_batch,
-        'first_step': first_step,
-        'peak': memory('VmHWM'),
-        'growth': growth,
-      }
-    )
-  )
+  result = {'first_batch': first_batch, 'first_step': first_step}
+  result.update(peak=memory('VmHWM'), growth=growth)
+  print(json.dumps(result))
 
 
 def machine():
@@ -359,18 +294,36 @@ def measure(args):
   data = dataset.prepare(Config(dataset=args.dataset, data_dir=args.data_dir))
   about = machine()
   print(json.dumps(about))
-  rounds = 3 if args.quick else args.rounds
+  rounds = args.rounds
   table = Table()
   measure_input(table, data, rounds)
   measure_normalization(table, rounds)
-  measure_training(table, data, rounds)
+  measure_training(
+    table,
+    'training',
+    rounds,
+    forms.ALL,
+    128,
+    lambda form: forms.batches(form, data, 128),
+    steps=12 if args.quick else 40,
+    # What was prepared while the others had their turns is used up.
+    warm_up=20,
+  )
   measure_evaluation(table, data, rounds)
   if args.quick:
     measure_starts(table, args, 1, steps=30)
   else:
-    for batch_size in BATCH_SIZES:
-      measure_steps(table, rounds, batch_size, (CLASSICAL,) + PRECISIONS)
-    measure_steps(table, rounds, 128, (CLASSICAL, 'float16'))
+    for size in BATCH_SIZES:
+      measure_training(
+        table,
+        'step',
+        rounds,
+        forms.ALL + ('float16',) * (size == 32),  # It takes its time.
+        size,
+        lambda form, size=size: forms.fixed_batch(size),
+        steps=max(2, 3000 // size),
+        warm_up=1,
+      )
     measure_towers(table, data, rounds)
     measure_starts(table, args, rounds, steps=300)
   result = {'machine': about, 'rounds': rounds, 'rows': table.rows}

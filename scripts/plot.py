@@ -58,6 +58,8 @@ def draw_curves(results):
     for kind, style in (('averaged', '-'), ('plain', ':')):
       precisions = [100 * p[kind] / result['total'] for p in points]
       for axes, unit in zip(both, ('step', 'minutes')):
+        if unit not in points[0]:
+          continue
         axes.plot(
           [point[unit] for point in points],
           precisions,
