@@ -29,18 +29,18 @@ TOWER_NAME = 'tower'
 
 
 def distorted_inputs(data, config=Config()):
-  """Batches of training images for one step of all towers.
+  """Batches of training images for one step of all towers of a machine.
 
   Args:
     data: dataset.DataSet.
     config: Config.
 
   Returns:
-    images: float32 tensor, [config.examples_per_step, 24, 24, 3].
-    labels: int32 tensor, [config.examples_per_step].
+    images: float32 tensor, [config.examples_per_machine, 24, 24, 3].
+    labels: int32 tensor, [config.examples_per_machine].
   """
   return cifar10_input.distorted_inputs(
-    data, config.examples_per_step, seeded=config.seed is not None
+    data, config.examples_per_machine, seeded=config.seed is not None
   )
 
 
@@ -199,7 +199,8 @@ def train(total_loss, global_step, config=Config()):
   optimizer = tf.train.GradientDescentOptimizer(learning_rate)
   with tf.control_dependencies([losses_averaged]):
     gradients = optimizer.compute_gradients(total_loss)
-  return training.apply_gradients(optimizer, gradients, global_step, config)
+  training.summarize(gradients)
+  return training.update(optimizer, gradients, global_step, config)
 
 
 def _max_pool(x, name):

@@ -93,6 +93,48 @@ class Config:
   )
   summary_steps: int = 100
 
+  # The cluster.
+  ps_hosts: str = _field('', 'The parameter servers: host:port,host:port,...')
+  worker_hosts: str = _field('', 'The workers, as --ps_hosts; first the chief.')
+  job_name: str = _field('', 'What this task is.', choices=('', 'ps', 'worker'))
+  task_index: int = _field(0, 'Number of this task in its job.', lower_bound=0)
+  sync: bool = _field(
+    True,
+    'Average the gradients of all workers before each step; --nosync: each '
+    'worker applies its own at once.',
+  )
+  backup_workers: int = _field(
+    0, 'So many workers need not be waited for in a step.', lower_bound=0
+  )
+  machines_per_step: int = 1  # Workers whose batches make one step.
+  ps_strategy: str = _field(
+    'round_robin',
+    'How variables are spread over parameter servers.',
+    choices=('round_robin', 'by_size'),
+  )
+  partition_ps: bool = _field(
+    False, 'Split large variables over all parameter servers.'
+  )
+  model_parallel: bool = _field(
+    False,
+    'Put the convolutions on the first device of a worker and the fully '
+    'connected layers on the second.',
+  )
+  grad_dtype: str = _field(
+    'float32',
+    'Type in which gradients are sent to parameter servers.',
+    choices=('float32', 'bfloat16', 'float16'),
+  )
+  connect_timeout_secs: int = _field(
+    60, 'How long other tasks may be out of reach.', lower_bound=1
+  )
+  stall_secs: int = _field(
+    120, 'How long a step may wait for the other workers.', lower_bound=1
+  )
+  operation_timeout_ms: int = _field(
+    0, 'Limit of every single call of the session; 0: none.', lower_bound=0
+  )
+
   # Evaluation.
   checkpoint_dir: str = _field(
     '/tmp/cifar10_train', 'Where the checkpoints to evaluate are.'
@@ -134,9 +176,14 @@ class Config:
   )
 
   @property
-  def examples_per_step(self):
-    """Training examples consumed by one step of all towers together."""
+  def examples_per_machine(self):
+    """Training examples that one machine, with all its towers, takes a step."""
     return self.batch_size * self.num_gpus
+
+  @property
+  def examples_per_step(self):
+    """Training examples consumed by one step of all machines together."""
+    return self.examples_per_machine * self.machines_per_step
 
   @property
   def step_offset(self):

@@ -57,8 +57,19 @@ def average_losses(losses):
   return update
 
 
-def apply_gradients(optimizer, gradients, global_step, config):
-  """Updates the variables, then their moving averages.
+def summarize(gradients):
+  """Adds histograms of all variables and their gradients.
+
+  Args:
+    gradients: list of pairs (gradient, variable).
+  """
+  for gradient, variable in gradients:
+    histogram_summary(variable.op.name + '/values', variable.read_value())
+    histogram_summary(variable.op.name + '/gradients', gradient)
+
+
+def update(optimizer, gradients, global_step, config):
+  """Updates the variables, the global step, then the moving averages.
 
   Args:
     optimizer: tf.train.Optimizer.
@@ -73,9 +84,6 @@ def apply_gradients(optimizer, gradients, global_step, config):
     values, variables = zip(*gradients)
     values, _ = tf.clip_by_global_norm(values, config.clip_norm)
     gradients = list(zip(values, variables))
-  for gradient, variable in gradients:
-    histogram_summary(variable.op.name + '/values', variable.read_value())
-    histogram_summary(variable.op.name + '/gradients', gradient)
   applied = optimizer.apply_gradients(gradients)
   with tf.control_dependencies([applied]):
     # The step comes from the counting itself: where it is read by an operation
@@ -84,4 +92,17 @@ def apply_gradients(optimizer, gradients, global_step, config):
     averages = tf.train.ExponentialMovingAverage(
       config.moving_average_decay, num_updates=step
     )
-    return averages.apply(tf.trainable_variables())
+    # Where the variables are; else they would all travel to the worker.
+    updates = []
+    for device, variables in _by_device(tf.trainable_variables()):
+      with tf.device(device):
+        updates.append(averages.apply(variables))
+    return tf.group(*updates)
+
+
+def _by_device(variables):
+  """Pairs of a device and the list of its variables."""
+  found = {}
+  for variable in variables:
+    found.setdefault(variable.device, []).append(variable)
+  return found.items()

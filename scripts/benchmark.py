@@ -181,9 +181,9 @@ def measure_towers(table, data, rounds):
   def build(num_gpus):
     global_step = tf.train.get_or_create_global_step()
     config = Config(num_gpus=num_gpus)
-    towers = cifar10_multi_gpu_train.build(data, config, global_step)
+    train_op, towers = cifar10_multi_gpu_train.build(data, config, global_step)
     tf.add_to_collection(FIRST, towers.prefetch)
-    return towers.train_op
+    return train_op
 
   def single():
     return forms.train_on(

@@ -12,23 +12,24 @@ from cifar10 import config as config_lib
 from cifar10 import dataset
 from cifar10 import hooks
 from cifar10 import sessions
+from cifar10 import towers
 from cifar10.config import Config
 from tests import short_runs
 
 
 def build(config):
-  """The trainer's graph, as Towers."""
+  """The trainer's graph; returns (train_op, towers)."""
   with tf.device('/cpu:0'):
     global_step = tf.train.get_or_create_global_step()
     data = dataset.prepare(config)
     return cifar10_multi_gpu_train.build(data, config, global_step)
 
 
-def session_without_gpus(towers):
+def session_without_gpus(built):
   config = sessions.session_config(Config(), use_gpu=False)
   return tf.train.MonitoredSession(
     tf.train.ChiefSessionCreator(config=config),
-    hooks=[hooks.PrefetchHook(towers.prefetch)],
+    hooks=[hooks.PrefetchHook(built.prefetch)],
   )
 
 
@@ -79,7 +80,7 @@ def test_more_than_ten_towers_keep_their_losses_apart():
     for i in (10, 1):
       images = tf.zeros([2, 24, 24, 3])
       with tf.variable_scope('', reuse=i == 1), tf.name_scope('tower_%d' % i):
-        losses = cifar10_multi_gpu_train.tower_losses(images, [0, 1], 10)
+        losses = towers.tower_losses(images, [0, 1], 10)
       assert sorted(losses) == [
         'cross_entropy',
         'local3/weight_loss',
@@ -92,8 +93,8 @@ def test_more_than_ten_towers_keep_their_losses_apart():
         assert term.op.name.startswith('tower_%d/' % i)
 
 
-@pytest.mark.parametrize('towers', [1, 2, 4])
-def test_gradients_are_those_of_the_whole_batch(towers):
+@pytest.mark.parametrize('count', [1, 2, 4])
+def test_gradients_are_those_of_the_whole_batch(count):
   values = np.random.RandomState(0).randn(8, 24, 24, 3).astype(np.float32)
   labels = np.arange(8, dtype=np.int32)
   with tf.Graph().as_default():
@@ -102,13 +103,13 @@ def test_gradients_are_those_of_the_whole_batch(towers):
     whole = cifar10.loss(cifar10.inference(tf.constant(values)), labels)
     expected = [gradient for gradient, _ in optimizer.compute_gradients(whole)]
     gradients = []
-    for i, part in enumerate(np.split(np.arange(8), towers)):
+    for i, part in enumerate(np.split(np.arange(8), count)):
       with tf.variable_scope('', reuse=True), tf.name_scope('tower_%d' % i):
-        losses = cifar10_multi_gpu_train.tower_losses(
+        losses = towers.tower_losses(
           tf.constant(values[part]), labels[part], 10
         )
         gradients.append(optimizer.compute_gradients(losses['total_loss']))
-    averaged = cifar10_multi_gpu_train.average_gradients(gradients)
+    averaged = towers.average_gradients(gradients)
     assert [v for _, v in averaged] == tf.trainable_variables()
     with tf.Session() as session:
       session.run(tf.global_variables_initializer())
@@ -119,15 +120,15 @@ def test_gradients_are_those_of_the_whole_batch(towers):
 
 def test_each_tower_has_its_own_part_of_the_batch(tmp_path):
   with tf.Graph().as_default() as graph:
-    towers = build(short_runs.small_config(tmp_path, num_gpus=2))
+    train_op, two = build(short_runs.small_config(tmp_path, num_gpus=2))
     parts = [
       graph.get_operation_by_name('tower_%d/conv1/Conv2D' % i).inputs[0]
       for i in range(2)
     ]
     batches = []
-    with session_without_gpus(towers) as session:
+    with session_without_gpus(two) as session:
       for _ in range(3):
-        batches.extend(session.run([parts, towers.train_op])[0])
+        batches.extend(session.run([parts, train_op])[0])
   assert {batch.shape for batch in batches} == {(16, 24, 24, 3)}
   # Not one image twice: neither in both towers nor in two steps.
   images = np.concatenate(batches).reshape(96, -1)
@@ -146,12 +147,12 @@ def test_the_next_batch_waits_on_the_device_of_its_tower(four_towers):
 
 def test_the_loss_shown_is_the_mean_of_the_towers(tmp_path):
   with tf.Graph().as_default() as graph:
-    towers = build(short_runs.small_config(tmp_path, num_gpus=2))
+    _, two = build(short_runs.small_config(tmp_path, num_gpus=2))
     losses = [
       graph.get_tensor_by_name('tower_%d/total_loss:0' % i) for i in range(2)
     ]
-    with session_without_gpus(towers) as session:
-      mean, losses = session.run([towers.loss, losses])
+    with session_without_gpus(two) as session:
+      mean, losses = session.run([two.losses['total_loss'], losses])
   assert losses[0] != losses[1]
   assert mean == pytest.approx(sum(losses) / 2, rel=1e-6)
 

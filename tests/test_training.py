@@ -57,7 +57,7 @@ def test_gradients_are_clipped_to_a_global_norm():
   b = tf.get_variable('b', initializer=[0.0])
   global_step = tf.train.get_or_create_global_step()
   gradients = [(tf.constant([3.0]), a), (tf.constant([4.0]), b)]
-  train_op = training.apply_gradients(
+  train_op = training.update(
     tf.train.GradientDescentOptimizer(1.0),
     gradients,
     global_step,
@@ -72,7 +72,7 @@ def test_gradients_are_clipped_to_a_global_norm():
 def test_moving_averages_count_the_step_just_made():
   a = tf.get_variable('a', initializer=[0.0])
   global_step = tf.train.get_or_create_global_step()
-  train_op = training.apply_gradients(
+  train_op = training.update(
     tf.train.GradientDescentOptimizer(1.0),
     [(tf.constant([-1.0]), a)],
     global_step,
