@@ -86,19 +86,34 @@ def _one_line(path):
     raise UserError('%s: cannot be read: %s' % (path, error)) from error
 
 
-def check_fits(path, variables):
-  """Checks that the checkpoint holds `variables`, whole and of their shapes.
+def expected_shapes(variables):
+  """What a checkpoint of `variables` holds: shapes by name.
+
+  Args:
+    variables: list of variables. Parts of a partitioned one make a whole.
+  """
+  expected = {}
+  for variable in variables:
+    part = variable._get_save_slice_info()  # There is no public name for it.
+    if part is None:
+      expected[variable.op.name] = variable.shape.as_list()
+    else:
+      expected[part.full_name] = list(part.full_shape)
+  return expected
+
+
+def check_fits(path, expected_shapes):
+  """Checks that the checkpoint holds variables, whole and of their shapes.
 
   Args:
     path: the checkpoint.
-    variables: dict of variables by their names in the checkpoint.
+    expected_shapes: dict of shapes, as lists, by names in the checkpoint.
 
   Raises:
     UserError: names the first variable that does not fit, or what is damaged.
   """
   found = shapes(path)
-  for name, variable in sorted(variables.items()):
-    expected = variable.shape.as_list()
+  for name, expected in sorted(expected_shapes.items()):
     if name not in found:
       raise UserError('%s: holds no variable %s' % (path, name))
     if found[name] != expected:

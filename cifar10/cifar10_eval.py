@@ -218,7 +218,8 @@ def _fitting_scaffold(graph, checkpoint, config):
       'themselves.' % checkpoint
     )
     restoration = graph.plain
-  checkpoints.check_fits(checkpoint, restoration.variables)
+  expected = {n: v.shape.as_list() for n, v in restoration.variables.items()}
+  checkpoints.check_fits(checkpoint, expected)
   return restoration.scaffold
 
 

@@ -21,14 +21,26 @@ def timestamp():
   return datetime.datetime.now().isoformat(sep=' ', timespec='microseconds')
 
 
+def _multiple_within(every, begin, end):
+  """Whether there is a multiple of `every` from `begin` up to before `end`."""
+  return (begin - 1) // every < (end - 1) // every
+
+
 class LoggerHook(tf.train.SessionRunHook):
   """Prints the tutorial's line every `log_frequency` steps."""
 
   def __init__(self, step, loss, config):
     self._fetches = [step, loss]
     self._config = config
-    self._time = None
-    self._steps = 0  # Since that time.
+    self._global_step = None  # As the next step finds it.
+    self._time = None  # When the last line was printed, and
+    self._since = None  # the global step of then.
+
+  def begin(self):
+    self._initial_step = tf.train.get_global_step()
+
+  def after_create_session(self, session, coord):
+    self._global_step = self._since = session.run(self._initial_step)
 
   def before_run(self, run_context):
     if self._time is None:
@@ -37,19 +49,19 @@ class LoggerHook(tf.train.SessionRunHook):
 
   def after_run(self, run_context, run_values):
     step, loss = run_values.results
-    self._steps += 1
-    # The tutorial counts from 0: the step that makes the global step 1.
-    step = int(step) - 1
-    if step % self._config.log_frequency:
+    # With other workers beside this one, several steps may have been taken.
+    due = _multiple_within(self._config.log_frequency, self._global_step, step)
+    self._global_step = step
+    if not due:
       return
     now = time.monotonic()
-    seconds_per_step = (now - self._time) / self._steps
-    self._time, self._steps = now, 0
+    seconds_per_step = (now - self._time) / (step - self._since)
+    self._time, self._since = now, step
     print(
       '%s: step %d, loss = %.2f (%.1f examples/sec; %.3f sec/batch)'
       % (
         timestamp(),
-        step,
+        step - 1,  # The tutorial counts from 0.
         loss,
         self._config.examples_per_step / seconds_per_step,
         # As in the tutorial, a batch is what one tower takes.
@@ -104,6 +116,7 @@ class CheckpointHook(tf.train.SessionRunHook):
       )
 
   def after_create_session(self, session, coord):
+    self._session = session
     step = session.run(self._global_step)
     if checkpoints.latest(self._config.train_dir) is None:
       self._save(session, step)
@@ -124,6 +137,10 @@ class CheckpointHook(tf.train.SessionRunHook):
     step = session.run(self._global_step)
     if step != self._saved_step:
       self._save(session, step)
+
+  def save_now(self):
+    """Saves the last whole step, whatever the session is running."""
+    self.end(self._session)
 
   def _save(self, session, step):
     if not session.run(self._is_finite):
@@ -149,7 +166,8 @@ class SummaryHook(tf.train.SessionRunHook):
     self._step = step
     self._writer = writer
     self._every = config.summary_steps
-    self._next = None
+    self._next = None  # The global step as the next step finds it.
+    self._due = None  # The multiple of `every` that comes next.
 
   def begin(self):
     self._global_step = tf.train.get_global_step()
@@ -158,10 +176,11 @@ class SummaryHook(tf.train.SessionRunHook):
   def after_create_session(self, session, coord):
     self._writer.add_graph(session.graph)
     self._next = session.run(self._global_step)
+    self._due = -(-self._next // self._every) * self._every
 
   def before_run(self, run_context):
     fetches = {'step': self._step}
-    if self._next % self._every == 0:
+    if self._next >= self._due:  # More, where other workers step on.
       fetches['summaries'] = self._summaries
     return tf.train.SessionRunArgs(fetches)
 
@@ -169,6 +188,7 @@ class SummaryHook(tf.train.SessionRunHook):
     step = int(run_values.results['step'])
     if 'summaries' in run_values.results:
       self._writer.add_summary(run_values.results['summaries'], step - 1)
+      self._due = ((step - 1) // self._every + 1) * self._every
     self._next = step
 
 

@@ -52,7 +52,7 @@ def begin(config, data):
         '%s is at step %d already, and --max_steps=%d: nothing to do.'
         % (directory, step, config.max_steps)
       )
-      _print_commands(config)
+      print_commands(config)
       return None
     print('Resuming from %s.' % checkpoint)
     saved = config_lib.load(directory)
@@ -82,17 +82,17 @@ def training_session(config, train_op, loss, more_hooks=()):
     UserError: the newest checkpoint does not fit the graph; a checkpoint
       cannot be written; or (DivergedError) the loss is not finite.
   """
-  _check_newest(config)
+  check_newest(config)
   config.save(config.train_dir)
   # Names relative to the directory, so that it can be moved.
   saver = tf.train.Saver(
     max_to_keep=config.max_to_keep, save_relative_paths=True
   )
-  step = _step_after(train_op)
+  step = step_after(train_op)
   saving = hooks.CheckpointHook(step, saver, config)
   # Closed, and so written out, also when an error ends the session.
   writer = tf.summary.FileWriter(config.train_dir)
-  with _signals_noted() as signals, writer:
+  with signals_noted() as signals, writer:
     with tf.train.MonitoredTrainingSession(
       checkpoint_dir=config.train_dir,
       scaffold=tf.train.Scaffold(saver=saver),
@@ -118,15 +118,15 @@ def training_session(config, train_op, loss, more_hooks=()):
       print('Stopped by %s.' % signal.Signals(signum).name)
   last = checkpoints.latest(config.train_dir)
   print('Step %d is saved in %s.' % (checkpoints.step(last), last))
-  _print_commands(config)
+  print_commands(config)
 
 
-def _check_newest(config):
+def check_newest(config):
   """Checks that the newest checkpoint, if there is one, fits the graph."""
   checkpoint = checkpoints.latest(config.train_dir)
   if checkpoint is not None:
-    variables = {v.op.name: v for v in tf.global_variables()}
-    checkpoints.check_fits(checkpoint, variables)
+    expected = checkpoints.expected_shapes(tf.global_variables())
+    checkpoints.check_fits(checkpoint, expected)
 
 
 def _hooks(config, step, loss, writer, saving, signals):
@@ -142,31 +142,49 @@ def _hooks(config, step, loss, writer, saving, signals):
   ]
 
 
-def _step_after(train_op):
+def step_after(train_op):
   """The global step after `train_op`, exactly, as a tensor."""
   with tf.control_dependencies([train_op]):
     return tf.train.get_global_step().read_value()
 
 
 @contextlib.contextmanager
-def _signals_noted():
-  """Yields a list that the numbers of SIGINT and SIGTERM are added to."""
+def signals_noted():
+  """Yields a list that the numbers of SIGINT and SIGTERM are added to.
+
+  At once, also while the main thread hangs in a step.
+  """
   signals = []
   # Python lets only the main thread take signals.
-  is_main = threading.current_thread() is threading.main_thread()
-  numbers = (signal.SIGINT, signal.SIGTERM) if is_main else ()
+  if threading.current_thread() is not threading.main_thread():
+    yield signals
+    return
+  reader, writer = os.pipe()
+  os.set_blocking(writer, False)
+
+  def note():
+    for number in iter(lambda: os.read(reader, 1), b''):
+      signals.append(number[0])
+
+  noting = threading.Thread(target=note, name='signals', daemon=True)
+  noting.start()
+  wakeup = signal.set_wakeup_fd(writer)
   before = {
-    number: signal.signal(number, lambda n, frame: signals.append(n))
-    for number in numbers
+    number: signal.signal(number, lambda n, frame: None)
+    for number in (signal.SIGINT, signal.SIGTERM)
   }
   try:
     yield signals
   finally:
     for number, handler in before.items():
       signal.signal(number, handler)
+    signal.set_wakeup_fd(wakeup)
+    os.close(writer)  # Ends the thread.
+    noting.join()
+    os.close(reader)
 
 
-def _print_commands(config):
+def print_commands(config):
   """What to do with the checkpoints next."""
   defaults = config_lib.Config()
   data_flags = ''.join(

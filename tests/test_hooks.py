@@ -18,8 +18,11 @@ class Clock:
     return self.now
 
 
-def lines_of(config, first_step, seconds, monkeypatch, capsys):
-  """Runs steps that take the given seconds; returns what the lines say."""
+def lines_of(config, first_step, seconds, monkeypatch, capsys, stride=1):
+  """Runs steps that take the given seconds; returns what the lines say.
+
+  Each takes the global step `stride` further, as with other workers.
+  """
   clock = Clock()
   seconds = list(seconds)
 
@@ -29,11 +32,14 @@ def lines_of(config, first_step, seconds, monkeypatch, capsys):
 
   monkeypatch.setattr(hooks, 'time', clock)
   with tf.Graph().as_default():
-    step = tf.Variable(first_step, dtype=tf.int64, trainable=False)
+    step = tf.train.get_or_create_global_step()
     with tf.control_dependencies([tf.py_func(work, [], tf.bool)]):
-      count = tf.assign_add(step, 1)
+      count = tf.assign_add(step, stride)
     hook = hooks.LoggerHook(count, tf.constant(2.5), config)
-    with tf.train.MonitoredSession(hooks=[hook]) as session:
+    init = tf.assign(step, first_step)
+    scaffold = tf.train.Scaffold(init_op=init)
+    creator = tf.train.ChiefSessionCreator(scaffold)
+    with tf.train.MonitoredSession(creator, [hook]) as session:
       while seconds:
         session.run(count)
   found = short_runs.STEP_LINE.findall(capsys.readouterr().out)
@@ -60,6 +66,18 @@ def test_a_resumed_run_counts_only_its_own_steps(monkeypatch, capsys):
   seconds = [1, 1, 1, 1] + [2] * 10
   found = lines_of(config, 7, seconds, monkeypatch, capsys)
   assert found == [(10, 2.5, 100.0, 1.0), (20, 2.5, 50.0, 2.0)]
+
+
+def test_steps_of_other_workers_count(monkeypatch, capsys):
+  config = Config(batch_size=100, log_frequency=10)
+  # Of four steps this worker takes one: 4, 8, 12 and so on.
+  found = lines_of(config, 0, [2] * 8, monkeypatch, capsys, stride=4)
+  assert found == [
+    (3, 2.5, 200.0, 0.5),
+    (11, 2.5, 200.0, 0.5),
+    (23, 2.5, 200.0, 0.5),
+    (31, 2.5, 200.0, 0.5),
+  ]
 
 
 def test_towers_share_the_seconds_of_a_step(monkeypatch, capsys):
