@@ -12,7 +12,12 @@ def _read(name):
     return text.read()
 
 
-_PROGRAMS = ('cifar10_train', 'cifar10_multi_gpu_train', 'cifar10_eval')
+_PROGRAMS = (
+  'cifar10_train',
+  'cifar10_multi_gpu_train',
+  'cifar10_distributed_train',
+  'cifar10_eval',
+)
 
 setuptools.setup(
   name='cifar10-tutorial',

@@ -1,0 +1,89 @@
+"""Hooks of a worker: steps together with the others, and ends with them."""
+
+import threading
+
+import tensorflow.compat.v1 as tf
+
+
+class SyncHook(tf.train.SessionRunHook):
+  """Runs the updates of a tf.train.SyncReplicasOptimizer in the chief.
+
+  In place of the optimizer's own hook, whose thread goes on to wait for
+  gradients behind the last step, so that the chief cannot end.
+  """
+
+  def __init__(self, optimizer, task, progress):
+    """Takes the optimizer, cluster.Task and board.Progress."""
+    self._optimizer = optimizer
+    self._is_chief = task.is_chief
+    self._last_step = progress.last_step
+
+  def begin(self):
+    runner = self._optimizer.get_chief_queue_runner()
+    (self._update,) = runner.enqueue_ops
+    self._global_step = tf.train.get_global_step()
+    if self._is_chief:
+      self._start = self._optimizer.chief_init_op
+    else:
+      self._start = self._optimizer.local_step_init_op
+    # What the optimizer's own hook looks at; unused, it logs an error.
+    tf.group(self._optimizer.ready_for_local_init_op)
+
+  def after_create_session(self, session, coord):
+    session.run(self._start)
+    if self._is_chief:
+      threading.Thread(
+        target=self._update_until_last_step,
+        args=(session, coord),
+        name='sync',
+        daemon=True,
+      ).start()
+
+  def _update_until_last_step(self, session, coord):
+    try:
+      step, last_step = session.run([self._global_step, self._last_step])
+      while step < last_step:
+        session.run(self._update)
+        step, last_step = session.run([self._global_step, self._last_step])
+    except (tf.errors.OpError, RuntimeError) as error:
+      coord.request_stop(error)  # Ignored if it has stopped already.
+
+
+class LastStepHook(tf.train.SessionRunHook):
+  """Ends this worker at the last step, or all of them after a signal."""
+
+  def __init__(self, step, progress, signals, steps_to_go):
+    """Makes the hook.
+
+    Args:
+      step: the global step after the train_op, a tensor.
+      progress: board.Progress.
+      signals: list that a signal handler appends to.
+      steps_to_go: after a signal, how many more steps all workers take; None:
+        this worker ends alone.
+    """
+    with tf.control_dependencies([step]):
+      self._fetches = [step, progress.last_step.read_value()]
+    self._last_step = progress.last_step
+    self._signals = signals
+    self._steps_to_go = steps_to_go
+    self._told = False
+
+  def begin(self):
+    self._new_last_step = tf.placeholder(tf.int64, [])
+    self._assign = tf.assign(self._last_step, self._new_last_step)
+
+  def before_run(self, run_context):
+    return tf.train.SessionRunArgs(self._fetches)
+
+  def after_run(self, run_context, run_values):
+    step, last_step = run_values.results
+    if self._signals and not self._told:
+      self._told = True
+      if self._steps_to_go is None:
+        run_context.request_stop()
+        return
+      last_step = min(last_step, step + self._steps_to_go)
+      run_context.session.run(self._assign.op, {self._new_last_step: last_step})
+    if step >= last_step:
+      run_context.request_stop()

@@ -1,0 +1,321 @@
+"""A run on a cluster: how tasks join it, train, and leave it.
+
+A parameter server serves until the workers have left. A worker joins by
+agreeing with the others on the cluster and the run, trains in a session, and
+tells the parameter servers when that is closed.
+"""
+
+import contextlib
+import dataclasses
+import signal
+import time
+
+import tensorflow.compat.v1 as tf
+
+from cifar10 import board
+from cifar10 import checkpoints
+from cifar10 import cluster
+from cifar10 import cluster_hooks
+from cifar10 import hooks
+from cifar10 import runs
+from cifar10 import training
+from cifar10 import watch
+from cifar10.errors import UserError
+
+_POLL_SECS = 0.5
+
+# How long a parameter server stays when the chief, which saves, has left.
+_GRACE_SECS = 10
+
+# Settings that must be equal in all workers.
+_AGREED = (
+  'batch_size',
+  'num_gpus',
+  'sync',
+  'backup_workers',
+  'ps_strategy',
+  'partition_ps',
+)
+
+
+def serve(task, config):
+  """Serves variables until the workers have left.
+
+  After SIGINT (Ctrl-C) or SIGTERM, too, workers have some seconds to leave,
+  so that signals to a whole cluster lose nothing.
+
+  Args:
+    task: cluster.Task, of the job `ps`.
+    config: Config.
+
+  Raises:
+    UserError: the port is taken, or no worker can be reached.
+  """
+  server = cluster.start_server(task, config)
+  print('Serving at %s.' % task.address)
+  with runs.signals_noted() as signals, tf.Graph().as_default():
+    proto = cluster.session_config(task, config)
+    with tf.Session(server.target, config=proto) as session:
+      if task.index == 0:
+        board.Notice('cluster').write(session, task.hosts)
+      _serve_until_left(session, task, config, signals)
+  # The workers' last sessions close meanwhile.
+  time.sleep(1)
+  for signum in signals[:1]:
+    print('Stopped by %s.' % signal.Signals(signum).name)
+  print('Served.')
+
+
+def _serve_until_left(session, task, config, signals):
+  left = board.left(task, task.index)
+  leaver, count = left.dequeue(), left.size()
+  have_left = set()
+  reached = ends = None  # When a worker was reached; when the end is near.
+  while True:
+    now = time.monotonic()
+    while session.run(count):
+      have_left.add(int(session.run(leaver)))
+    if ends is None and (signals or 0 in have_left):
+      ends = now + _GRACE_SECS
+    present = not all(cluster.unreachable(w) for w in task.workers)
+    if present or reached is None:
+      reached = now
+    if len(have_left) == len(task.workers):
+      return
+    if not present and (have_left or signals):
+      return
+    if ends is not None and now > ends:
+      return
+    if now - reached > config.connect_timeout_secs:
+      raise UserError(
+        'no worker of %s can be reached for %d s (--connect_timeout_secs)'
+        % (','.join(task.workers), config.connect_timeout_secs)
+      )
+    time.sleep(_POLL_SECS)
+
+
+@contextlib.contextmanager
+def membership(task, config):
+  """Joins the cluster as a worker, and leaves it at the end.
+
+  Args:
+    task: cluster.Task, of the job `worker`.
+    config: Config.
+
+  Yields:
+    server: tf.train.Server.
+    watching: watch.Watch.
+
+  Raises:
+    UserError: a host cannot be reached, or the tasks were started with
+      different clusters.
+  """
+  server = cluster.start_server(task, config)
+  cluster.reach(task.ps, '--ps_hosts', config.connect_timeout_secs)
+  if config.sync and not config.backup_workers:
+    cluster.reach(task.workers, '--worker_hosts', config.connect_timeout_secs)
+  hosts = _notice(server, task, config, 'cluster', task.ps[0])
+  if hosts != task.hosts:
+    raise UserError(
+      'the cluster is %s here, but %s at parameter server %s'
+      % (task.hosts, hosts, task.ps[0])
+    )
+  watching = watch.Watch(server, task, config)
+  try:
+    yield server, watching
+  finally:
+    watching.end()
+    with contextlib.suppress(tf.errors.OpError):
+      with _board_session(server, task, config) as session:
+        session.run(
+          [board.left(task, i).enqueue(task.index) for i in range(len(task.ps))]
+        )
+
+
+@contextlib.contextmanager
+def _board_session(server, task, config):
+  """A session of its own, in a graph of its own."""
+  proto = cluster.session_config(task, config)
+  proto.operation_timeout_in_ms = 1000 * config.connect_timeout_secs
+  with tf.Graph().as_default():
+    with tf.Session(server.target, config=proto) as session:
+      yield session
+
+
+def _notice(server, task, config, name, source):
+  """Waits for the notice `name` that the task at `source` writes."""
+  deadline = time.monotonic() + config.connect_timeout_secs
+  with _board_session(server, task, config) as session:
+    notice = board.Notice(name)
+    while time.monotonic() < deadline:
+      value = notice.read(session)
+      if value is not None:
+        return value
+      time.sleep(_POLL_SECS)
+  raise UserError(
+    '%s: has not begun within %d s (--connect_timeout_secs)'
+    % (source, config.connect_timeout_secs)
+  )
+
+
+def agree(server, task, config, begin):
+  """Agrees with the chief on the run.
+
+  Args:
+    server: tf.train.Server.
+    task: cluster.Task.
+    config: Config.
+    begin: function without arguments that begins the run in the chief and
+      returns its Config, or None if there is nothing left to do.
+
+  Returns:
+    The Config to train with; None if there is nothing left to do.
+
+  Raises:
+    UserError: a flag differs from the chief's.
+  """
+  if task.is_chief:
+    config = begin()
+    settings = None
+    if config is not None:
+      settings = {name: getattr(config, name) for name in _AGREED}
+      settings['max_steps'] = config.max_steps
+      settings['stretches'] = config.stretches
+    with _board_session(server, task, config) as session:
+      board.Notice('run').write(session, [settings])
+    return config
+  (settings,) = _notice(server, task, config, 'run', task.workers[0])
+  if settings is None:
+    print('The run of the chief is at its end already: nothing to do.')
+    return None
+  for name in _AGREED:
+    if getattr(config, name) != settings[name]:
+      raise UserError(
+        '--%s is %s here, but %s in the chief (%s)'
+        % (name, getattr(config, name), settings[name], task.workers[0])
+      )
+  stretches = tuple(tuple(stretch) for stretch in settings['stretches'])
+  return dataclasses.replace(
+    config, max_steps=settings['max_steps'], stretches=stretches
+  )
+
+
+class _SessionCreator(tf.train.SessionCreator):
+  """Creates a worker's session: initialized, or joined in its state.
+
+  The chief initializes the variables, from the newest checkpoint if there is
+  one; unless the parameter servers hold them still, from before this task was
+  started again. The others wait for that.
+  """
+
+  def __init__(self, server, task, config, scaffold):
+    self._server = server
+    self._task = task
+    self._config = config
+    self._scaffold = scaffold
+
+  def create_session(self):
+    self._scaffold.finalize()
+    proto = cluster.session_config(self._task, self._config)
+    manager = tf.train.SessionManager(
+      local_init_op=self._scaffold.local_init_op,
+      ready_op=self._scaffold.ready_op,
+      ready_for_local_init_op=self._scaffold.ready_for_local_init_op,
+      recovery_wait_secs=1,
+    )
+    wait_secs = 0 if self._task.is_chief else self._config.connect_timeout_secs
+    try:
+      return manager.wait_for_session(
+        self._server.target, config=proto, max_wait_secs=wait_secs
+      )
+    except tf.errors.DeadlineExceededError as error:
+      if not self._task.is_chief:
+        raise UserError(
+          'the chief (%s) has initialized nothing within %d s '
+          '(--connect_timeout_secs)' % (self._task.workers[0], wait_secs)
+        ) from error
+    return manager.prepare_session(
+      self._server.target,
+      init_op=self._scaffold.init_op,
+      saver=self._scaffold.saver,
+      checkpoint_dir=self._config.train_dir,
+      config=proto,
+    )
+
+
+def _save_now(saving, config):
+  """Saves the step in hand, beside a step that hangs; says where."""
+  saving.save_now()
+  return 'Step %d is saved in %s' % _last(config)
+
+
+def _last(config):
+  """The newest checkpoint: its step and path."""
+  path = checkpoints.latest(config.train_dir)
+  return checkpoints.step(path), path
+
+
+@contextlib.contextmanager
+def training_session(server, watching, task, config, graph):
+  """A worker's session, which ends with those of the others.
+
+  Args:
+    server: tf.train.Server.
+    watching: watch.Watch.
+    task: cluster.Task.
+    config: Config.
+    graph: cifar10_distributed_train.TrainingGraph.
+
+  Yields:
+    tf.train.MonitoredSession.
+
+  Raises:
+    UserError: a checkpoint does not fit the graph or cannot be written; or
+      (DivergedError) the loss is not finite.
+  """
+  saver = tf.train.Saver(
+    max_to_keep=config.max_to_keep, save_relative_paths=True
+  )
+  step = runs.step_after(graph.train_op)
+  (learning_rate,) = tf.get_collection(training.LEARNING_RATE)
+  steps_to_go = None
+  if config.sync and not config.backup_workers:
+    steps_to_go = 1
+  elif task.is_chief:
+    steps_to_go = 2 if config.sync else 0
+  local_init = tf.train.Scaffold.default_local_init_op()
+  with contextlib.ExitStack() as stack:
+    signals = stack.enter_context(runs.signals_noted())
+    all_hooks = [
+      hooks.DivergenceHook(step, graph.loss, learning_rate),
+      hooks.LoggerHook(step, graph.loss, config),
+    ]
+    if task.is_chief:
+      runs.check_newest(config)
+      config.save(config.train_dir)
+      local_init = tf.group(local_init, graph.progress.initializer)
+      writer = stack.enter_context(tf.summary.FileWriter(config.train_dir))
+      saving = hooks.CheckpointHook(step, saver, config)
+      watching.save = lambda: _save_now(saving, config)
+      all_hooks += [hooks.SummaryHook(step, writer, config), saving]
+    all_hooks += [
+      cluster_hooks.LastStepHook(step, graph.progress, signals, steps_to_go),
+      hooks.PrefetchHook(graph.prefetch),
+    ]
+    if config.sync:
+      all_hooks.append(
+        cluster_hooks.SyncHook(graph.optimizer, task, graph.progress)
+      )
+    scaffold = tf.train.Scaffold(saver=saver, local_init_op=local_init)
+    creator = _SessionCreator(server, task, config, scaffold)
+    with tf.train.MonitoredSession(
+      creator, all_hooks, stop_grace_period_secs=5
+    ) as session:
+      watching.training_begins(signals)
+      yield session
+      watching.end()
+    for signum in signals[:1]:
+      print('Stopped by %s.' % signal.Signals(signum).name)
+  if task.is_chief:
+    print('Step %d is saved in %s.' % _last(config))
+    runs.print_commands(config)

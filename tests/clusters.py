@@ -1,0 +1,106 @@
+"""Clusters of real processes on the loopback interface, for tests."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+
+from tests import short_runs
+
+
+def free_addresses(count):
+  """Loopback addresses, `host:port`, where nobody listens."""
+  probes = [socket.socket() for _ in range(count)]
+  try:
+    for probe in probes:
+      probe.bind(('127.0.0.1', 0))
+    return ['127.0.0.1:%d' % probe.getsockname()[1] for probe in probes]
+  finally:
+    for probe in probes:
+      probe.close()
+
+
+class Cluster:
+  """A cluster whose tasks are started, killed and waited for one by one."""
+
+  def __init__(self, tmp_path, num_ps, num_workers, *flags):
+    self._tmp_path = tmp_path
+    addresses = free_addresses(num_ps + num_workers)
+    self.ps, self.workers = addresses[:num_ps], addresses[num_ps:]
+    self.train_dir = str(tmp_path / 'train')
+    self._flags = [
+      '--ps_hosts=' + ','.join(self.ps),
+      '--worker_hosts=' + ','.join(self.workers),
+      '--train_dir=' + self.train_dir,
+      '--dataset=sample',
+      '--batch_size=4',
+      '--log_frequency=1',
+    ] + list(flags)
+    self.processes = []
+
+  def start(self, job, index, *flags):
+    """Starts a task; its output goes to a file."""
+    path = self._tmp_path / ('%d.log' % len(self.processes))
+    program = os.path.join(
+      short_runs.ROOT, 'cifar10', 'cifar10_distributed_train.py'
+    )
+    command = [sys.executable, program, '--job_name=' + job]
+    command += ['--task_index=%d' % index] + self._flags + list(flags)
+    with open(str(path), 'wb') as log:
+      process = subprocess.Popen(command, stdout=log, stderr=log)
+    process.log = path
+    self.processes.append(process)
+    return process
+
+  def start_all(self):
+    """Starts every task; returns the lists of servers and of workers."""
+    servers = [self.start('ps', i) for i in range(len(self.ps))]
+    workers = [self.start('worker', i) for i in range(len(self.workers))]
+    return servers, workers
+
+  def __enter__(self):
+    return self
+
+  def __exit__(self, *error):
+    for process in self.processes:
+      process.kill()
+      process.wait()
+
+
+def output(process):
+  """What a task has printed so far."""
+  return process.log.read_text()
+
+
+def steps(process):
+  """The steps that a task has printed so far."""
+  return short_runs.steps(output(process))
+
+
+def wait_for_step(process, step, timeout=90):
+  """Waits until a task has printed a step of at least `step`."""
+  deadline = time.monotonic() + timeout
+  while not steps(process) or steps(process)[-1] < step:
+    assert process.poll() is None, output(process)
+    assert time.monotonic() < deadline, output(process)
+    time.sleep(0.05)
+
+
+def wait(processes, timeout=90):
+  """Waits for the end of tasks; returns their exit statuses."""
+  deadline = time.monotonic() + timeout
+  for process in processes:
+    process.wait(timeout=max(0.1, deadline - time.monotonic()))
+  return [process.returncode for process in processes]
+
+
+def is_clean(process):
+  """Whether a task has printed nothing but what it is meant to."""
+  expected = re.compile(
+    r'Serving at |Served\.|Filling queue |Each step receives |Resuming from '
+    r'|Stopped by |Step \d+ is saved|To evaluate: |To look at it: |'
+    + short_runs.TIME
+  )
+  return all(expected.match(line) for line in output(process).splitlines())

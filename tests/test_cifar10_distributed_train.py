@@ -1,0 +1,260 @@
+"""Clusters: their arithmetic, and their faults, as real processes."""
+
+import glob
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import checkpoints
+from cifar10 import cifar10
+from cifar10 import cifar10_distributed_train
+from cifar10 import cifar10_eval
+from cifar10 import cifar10_train
+from cifar10.config import Config
+from tests import clusters
+from tests import short_runs
+
+
+def saved(train_dir):
+  """All variables of the newest checkpoint, by name."""
+  path = checkpoints.latest(train_dir)
+  reader = tf.train.NewCheckpointReader(path)
+  return {n: reader.get_tensor(n) for n, _ in tf.train.list_variables(path)}
+
+
+def staleness(train_dir):
+  """The values of the summary, in order."""
+  (path,) = glob.glob(os.path.join(train_dir, 'events.*'))
+  return [
+    value.simple_value
+    for event in tf.train.summary_iterator(path)
+    for value in event.summary.value
+    if value.tag == 'staleness'
+  ]
+
+
+def test_two_workers_compute_what_one_trainer_computes(tmp_path, monkeypatch):
+  images = np.random.RandomState(0).randn(128, 24, 24, 3).astype(np.float32)
+  labels = np.arange(128, dtype=np.int32) % 10
+
+  def part(data, config):
+    # The half of its task, or all for the single trainer.
+    begin = 64 * config.task_index
+    rows = slice(begin, begin + config.examples_per_machine)
+    return tf.constant(images[rows]), tf.constant(labels[rows])
+
+  monkeypatch.setattr(cifar10, 'distorted_inputs', part)
+  single = short_runs.small_config(
+    tmp_path / 'single', batch_size=128, max_steps=1
+  )
+  cifar10_train.train(single)
+  # Both go on from its step 1.
+  ps, *workers = clusters.free_addresses(3)
+  config = {
+    'max_steps': 3,
+    'ps_hosts': ps,
+    'worker_hosts': ','.join(workers),
+    'batch_size': 64,
+    'summary_steps': 1,
+  }
+  (tmp_path / 'cluster').mkdir()
+  for file in (tmp_path / 'single' / 'train').iterdir():
+    target = tmp_path / 'cluster' / 'train' / file.name
+    target.parent.mkdir(exist_ok=True)
+    target.write_bytes(file.read_bytes())
+  tasks = [
+    short_runs.small_config(
+      tmp_path / 'cluster', job_name=job, task_index=index, **config
+    )
+    for job, index in (('ps', 0), ('worker', 0), ('worker', 1))
+  ]
+  threads = [
+    threading.Thread(target=cifar10_distributed_train.train, args=(task,))
+    for task in tasks
+  ]
+  for thread in threads:
+    thread.start()
+  for thread in threads:
+    thread.join()
+  cifar10_train.train(
+    short_runs.small_config(tmp_path / 'single', batch_size=128, max_steps=3)
+  )
+  expected = saved(single.train_dir)
+  found = saved(tasks[1].train_dir)
+  assert found.keys() == expected.keys()
+  assert found['global_step'] == expected['global_step'] == 3
+  assert staleness(tasks[1].train_dir) == [0, 0]
+  for name, value in expected.items():
+    # The averaged losses of a cluster are those of the chief's own batches.
+    if not name.endswith('/avg'):
+      np.testing.assert_allclose(
+        found[name], value, rtol=1e-4, atol=1e-6, err_msg=name
+      )
+
+
+@pytest.mark.parametrize('flags', [(), ('--nosync',)])
+def test_a_cluster_trains_saves_and_ends(tmp_path, capsys, flags):
+  with clusters.Cluster(tmp_path, 2, 2, '--max_steps=12', *flags) as cluster:
+    servers, workers = cluster.start_all()
+    clusters.wait_for_step(workers[0], 1)
+    assert clusters.wait(workers) == [0, 0]
+    ended = time.monotonic()
+    assert clusters.wait(servers) == [0, 0]
+    assert time.monotonic() - ended < 15
+    for process in cluster.processes:
+      assert clusters.is_clean(process), clusters.output(process)
+    if not flags:
+      # In step, from the first to the last.
+      assert clusters.steps(workers[0]) == list(range(12))
+      assert clusters.steps(workers[1]) == list(range(12))
+    last = int(saved(cluster.train_dir)['global_step'])
+    assert last == 12 if not flags else 12 <= last <= 13
+  config = short_runs.small_config(tmp_path)
+  cifar10_eval.evaluate(config)
+  ((_, _, total, step),) = short_runs.PRECISION_LINE.findall(
+    capsys.readouterr().out
+  )
+  assert (int(total), int(step)) == (500, last)
+  cifar10_train.train(short_runs.small_config(tmp_path, max_steps=15))
+  assert short_runs.steps(capsys.readouterr().out)[-1] == 14
+
+
+def test_a_parameter_server_that_dies_is_named_and_its_cluster_resumes(
+  tmp_path,
+):
+  flags = ('--connect_timeout_secs=5', '--save_steps=5')
+  with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
+    servers, workers = cluster.start_all()
+    clusters.wait_for_step(workers[0], 12)
+    servers[0].kill()
+    assert clusters.wait(workers, timeout=40) == [1, 1]
+    for worker in workers:
+      assert 'parameter server %s has been' % cluster.ps[0] in clusters.output(
+        worker
+      )
+    at = int(saved(cluster.train_dir)['global_step'])
+    assert at >= 10
+    servers, workers = cluster.start_all()
+    clusters.wait_for_step(workers[1], at + 2)
+    assert clusters.steps(workers[0])[0] == at
+    workers[0].send_signal(signal.SIGTERM)
+    assert clusters.wait(servers + workers) == [0, 0, 0]
+
+
+def test_without_a_worker_sync_names_it_and_saves(tmp_path):
+  with clusters.Cluster(tmp_path, 1, 2, '--stall_secs=4') as cluster:
+    servers, workers = cluster.start_all()
+    clusters.wait_for_step(workers[0], 3)
+    workers[1].kill()
+    assert clusters.wait([workers[0]], timeout=40) == [1]
+    out = clusters.output(workers[0])
+    assert 'waiting for worker 1 (%s)' % cluster.workers[1] in out
+    step = int(saved(cluster.train_dir)['global_step'])
+    assert step >= 4 and 'Step %d is saved' % step in out
+
+
+@pytest.mark.parametrize('index', [0, 1])
+def test_a_worker_started_again_joins_and_goes_on(tmp_path, index):
+  with clusters.Cluster(tmp_path, 1, 2, '--max_steps=40') as cluster:
+    servers, workers = cluster.start_all()
+    clusters.wait_for_step(workers[0], 5)
+    workers[index].kill()
+    survivor = workers[1 - index]
+    again = cluster.start('worker', index)
+    assert clusters.wait(servers + [survivor, again]) == [0, 0, 0]
+    # Not a step is lost, even without the chief: the servers hold it.
+    assert clusters.steps(survivor) == list(range(40))
+    assert clusters.steps(again)[-1] == 39
+    assert int(saved(cluster.train_dir)['global_step']) == 40
+
+
+def test_backup_workers_are_not_waited_for(tmp_path):
+  flags = ('--backup_workers=1', '--max_steps=30', '--stall_secs=20')
+  with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
+    servers, workers = cluster.start_all()
+    clusters.wait_for_step(workers[0], 3)
+    workers[1].kill()
+    assert clusters.wait(servers + workers[:1]) == [0, 0]
+    assert int(saved(cluster.train_dir)['global_step']) >= 30
+
+
+def test_async_goes_on_without_a_worker_and_the_chief_comes_back(tmp_path):
+  flags = ('--nosync', '--max_steps=400', '--save_steps=1000')
+  with clusters.Cluster(tmp_path, 1, 3, *flags) as cluster:
+    servers, workers = cluster.start_all()
+    for worker in workers:
+      clusters.wait_for_step(worker, 5)
+    workers[2].kill()
+    workers[0].kill()
+    seen = clusters.steps(workers[1])[-1]
+    chief = cluster.start('worker', 0)
+    clusters.wait_for_step(chief, seen)
+    # What was learnt meanwhile is not lost: it goes on from there.
+    assert clusters.steps(chief)[0] > seen
+    assert clusters.wait(servers + [workers[1], chief]) == [0, 0, 0]
+    assert int(saved(cluster.train_dir)['global_step']) >= 400
+
+
+def test_a_signal_ends_all_in_step_and_saves(tmp_path):
+  with clusters.Cluster(tmp_path, 1, 2) as cluster:
+    servers, workers = cluster.start_all()
+    clusters.wait_for_step(workers[1], 3)
+    workers[1].send_signal(signal.SIGINT)
+    assert clusters.wait(servers + workers) == [0, 0, 0]
+    assert clusters.steps(workers[0]) == clusters.steps(workers[1])
+    last = clusters.steps(workers[0])[-1] + 1
+    assert int(saved(cluster.train_dir)['global_step']) == last
+    assert 'Stopped by SIGINT' in clusters.output(workers[1])
+    for process in cluster.processes:
+      assert clusters.is_clean(process), clusters.output(process)
+
+
+def test_what_is_absent_at_the_start_is_named(tmp_path):
+  flags = ('--connect_timeout_secs=3',)
+  with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
+    worker = cluster.start('worker', 0)
+    assert clusters.wait([worker]) == [1]
+    message = '--ps_hosts: %s cannot be reached within 3 s' % cluster.ps[0]
+    assert message in clusters.output(worker)
+    server = cluster.start('ps', 0)
+    assert clusters.wait([server]) == [1]
+    assert 'no worker of %s' % cluster.workers[0] in clusters.output(server)
+
+
+def test_clusters_and_flags_that_differ_are_named(tmp_path):
+  with clusters.Cluster(tmp_path, 1, 2, '--connect_timeout_secs=20') as cluster:
+    cluster.start('ps', 0)
+    cluster.start('worker', 0)
+    different = cluster.start('worker', 1, '--batch_size=7')
+    assert clusters.wait([different]) == [1]
+    expected = '--batch_size is 7 here, but 4 in the chief'
+    assert expected in clusters.output(different)
+    hosts = ','.join(cluster.workers + ['127.0.0.1:9'])
+    other = cluster.start('worker', 1, '--worker_hosts=' + hosts, '--nosync')
+    assert clusters.wait([other]) == [1]
+    assert 'the cluster is --ps_hosts=' in clusters.output(other)
+    assert ',127.0.0.1:9 here, but ' in clusters.output(other)
+
+
+def test_updates_have_the_optimizer_that_config_says():
+  # What SyncReplicasOptimizer calls: one update is variables and averages.
+  with tf.Graph().as_default():
+    v = tf.get_variable('v', initializer=[1.0])
+    global_step = tf.train.get_or_create_global_step()
+    updates = cifar10_distributed_train.Updates(
+      tf.train.GradientDescentOptimizer(0.5), Config()
+    )
+    update = updates.apply_gradients([(tf.constant([1.0]), v)], global_step)
+    (average,) = [a for a in tf.global_variables() if 'Moving' in a.op.name]
+    with tf.Session() as session:
+      session.run(tf.global_variables_initializer())
+      session.run(update)
+      values = session.run([v, average, global_step])
+  # The decay at step 1 is (1 + 1) / (10 + 1).
+  assert values[0] == [0.5] and values[2] == 1
+  assert values[1] == pytest.approx([2 / 11 * 1 + 9 / 11 * 0.5])
