@@ -226,6 +226,11 @@ def unreachable(address):
 
 
 def for_cluster(config, task):
-  """`config`, with the number of workers whose batches make one step."""
+  """`config` for one task of a cluster.
+
+  With the number of workers whose batches make one step, and a seed of the
+  task's own: with the same one, all workers would take the same images.
+  """
   machines = len(task.workers) - config.backup_workers if config.sync else 1
-  return dataclasses.replace(config, machines_per_step=machines)
+  seed = None if config.seed is None else config.seed + task.index
+  return dataclasses.replace(config, machines_per_step=machines, seed=seed)

@@ -166,3 +166,9 @@ def test_batches_of_a_step_are_those_that_are_averaged():
     (Config(batch_size=10, sync=False), 10),
   ):
     assert cluster.for_cluster(config, task).examples_per_step == examples
+
+
+def test_each_worker_has_images_of_its_own():
+  task = cluster.Task('worker', 1, ('a:1',), ('b:1', 'c:1'))
+  assert cluster.for_cluster(Config(seed=3), task).seed == 4
+  assert cluster.for_cluster(Config(), task).seed is None
