@@ -29,9 +29,9 @@ def saved(train_dir):
 
 def staleness(train_dir):
   """The values of the summary, in order."""
-  (path,) = glob.glob(os.path.join(train_dir, 'events.*'))
   return [
     value.simple_value
+    for path in glob.glob(os.path.join(train_dir, 'events.*'))
     for event in tf.train.summary_iterator(path)
     for value in event.summary.value
     if value.tag == 'staleness'

@@ -9,6 +9,7 @@ import sys
 import pytest
 import tensorflow.compat.v1 as tf
 
+from cifar10 import cifar10_distributed_train
 from cifar10 import cifar10_eval
 from cifar10 import cli
 from cifar10.config import Config
@@ -87,9 +88,10 @@ def test_every_way_to_start_lists_the_flags_with_their_defaults(
 
 def test_what_has_no_flag():
   fields = {field.name: field for field in dataclasses.fields(Config)}
-  flags = set(cli.TRAINER_FLAGS) | set(cifar10_eval._FLAGS) | {'num_gpus'}
+  flags = set(cifar10_distributed_train._FLAGS) | set(cifar10_eval._FLAGS)
   assert set(fields) - flags == {
     'examples_per_epoch',
+    'machines_per_step',
     'num_epochs_per_decay',
     'learning_rate_decay_factor',
     'moving_average_decay',
