@@ -392,7 +392,8 @@ def test_memory_does_not_grow(tmp_path, monkeypatch):
     'cifar10_train',
     '--batch_size=2',
     '--max_steps=2001',
-    '--log_frequency=500',
+    '--log_frequency=100',
+    '--learning_rate=0.001',
     '--train_dir=%s' % tmp_path,
   )
   memory = {}
@@ -401,9 +402,12 @@ def test_memory_does_not_grow(tmp_path, monkeypatch):
       memory[step] = resident_megabytes(process.pid)
   _, err = process.communicate(timeout=60)
   assert (process.returncode, err) == (0, '')
-  assert sorted(memory) == [0, 500, 1000, 1500, 2000]
-  # A leak of a tensor of conv1's weights in each step would be 30 MB.
-  assert memory[2000] - memory[500] < 15
+  assert sorted(memory) == list(range(0, 2001, 100))
+  # On a busy machine memory swings with what is under way: the lows tell. A
+  # leak of a tensor of conv1's weights in each step would be 19 MB.
+  early = min(memory[step] for step in range(100, 1001, 100))
+  late = min(memory[step] for step in range(1100, 2001, 100))
+  assert late - early < 15
 
 
 def test_the_graph_is_final_before_the_first_step(tmp_path, monkeypatch):
