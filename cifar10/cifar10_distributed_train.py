@@ -21,6 +21,7 @@ from cifar10 import board
 from cifar10 import cifar10
 from cifar10 import cli
 from cifar10 import cluster
+from cifar10 import cluster_hooks
 from cifar10 import cluster_runs
 from cifar10 import dataset
 from cifar10 import placement
@@ -78,9 +79,10 @@ class Updates(tf.train.Optimizer):
     self._config = config
 
   def apply_gradients(self, grads_and_vars, global_step=None, name=None):
-    return training.update(
-      self._optimizer, list(grads_and_vars), global_step, self._config
-    )
+    with tf.container(''):  # The averages are those of the model.
+      return training.update(
+        self._optimizer, list(grads_and_vars), global_step, self._config
+      )
 
 
 def build(task, data, config):
@@ -129,7 +131,8 @@ def build(task, data, config):
   tf.summary.scalar(
     'staleness', tf.reduce_mean(tf.to_float(progress.staleness))
   )
-  updated = optimizer.apply_gradients(gradients, global_step)
+  with cluster_hooks.sync_container(config.chief_starts):
+    updated = optimizer.apply_gradients(gradients, global_step)
   train_op = tf.group(
     updated, noted, towers.prefetch, *([losses_averaged] * task.is_chief)
   )
@@ -154,26 +157,27 @@ def train(config):
     cluster_runs.serve(task, config)
     return
   data = dataset.prepare(config)
-  with cluster_runs.membership(task, config) as (server, watching):
-    config = cluster_runs.agree(
+  with cluster_runs.membership(task, config) as server:
+    for run in cluster_runs.agree(
       server, task, config, lambda: runs.begin(config, data)
-    )
-    if config is None:
-      return
-    with tf.Graph().as_default(), tf.device(
-      placement.device_function(task, config)
     ):
-      tf.set_random_seed(config.seed)
-      graph = build(task, data, config)
-      print(
-        'Each step receives %.2f MB from parameter servers and sends %.2f MB.'
-        % tuple(n / 1e6 for n in placement.bytes_of_step(graph.train_op))
-      )
-      with cluster_runs.training_session(
-        server, watching, task, config, graph
-      ) as session:
-        while not session.should_stop():
-          session.run(graph.train_op)
+      _work(server, task, data, run)
+
+
+def _work(server, task, data, config):
+  """Builds the graph of a worker and takes its steps."""
+  with tf.Graph().as_default(), tf.device(
+    placement.device_function(task, config)
+  ):
+    tf.set_random_seed(config.seed)
+    graph = build(task, data, config)
+    print(
+      'Each step receives %.2f MB from parameter servers and sends %.2f MB.'
+      % tuple(n / 1e6 for n in placement.bytes_of_step(graph.train_op))
+    )
+    with cluster_runs.training_session(server, task, config, graph) as session:
+      while not session.should_stop():
+        session.run(graph.train_op)
 
 
 def main():

@@ -1,8 +1,19 @@
 """Hooks of a worker: steps together with the others, and ends with them."""
 
+import contextlib
 import threading
 
 import tensorflow.compat.v1 as tf
+
+
+def sync_container(chief_start):
+  """The tf.container of what makes workers step together.
+
+  Each time that the chief is started it is another one. On the parameter
+  servers an update may be under way still that a chief has begun who is gone,
+  and it would take the gradients of the next one.
+  """
+  return tf.container('sync%d' % chief_start)
 
 
 class SyncHook(tf.train.SessionRunHook):
@@ -10,13 +21,24 @@ class SyncHook(tf.train.SessionRunHook):
 
   In place of the optimizer's own hook, whose thread goes on to wait for
   gradients behind the last step, so that the chief cannot end.
+
+  Workers that step with an earlier start of the chief are released: their
+  session ends as at the end of input.
   """
 
-  def __init__(self, optimizer, task, progress):
-    """Takes the optimizer, cluster.Task and board.Progress."""
+  def __init__(self, optimizer, task, progress, chief_starts):
+    """Makes the hook.
+
+    Args:
+      optimizer: tf.train.SyncReplicasOptimizer.
+      task: cluster.Task.
+      progress: board.Progress.
+      chief_starts: how often a chief has begun, this time included.
+    """
     self._optimizer = optimizer
     self._is_chief = task.is_chief
     self._last_step = progress.last_step
+    self._chief_starts = chief_starts
 
   def begin(self):
     runner = self._optimizer.get_chief_queue_runner()
@@ -24,6 +46,7 @@ class SyncHook(tf.train.SessionRunHook):
     self._global_step = tf.train.get_global_step()
     if self._is_chief:
       self._start = self._optimizer.chief_init_op
+      self._releases = [self._close(n) for n in range(1, self._chief_starts)]
     else:
       self._start = self._optimizer.local_step_init_op
     # What the optimizer's own hook looks at; unused, it logs an error.
@@ -32,12 +55,22 @@ class SyncHook(tf.train.SessionRunHook):
   def after_create_session(self, session, coord):
     session.run(self._start)
     if self._is_chief:
+      for release in self._releases:
+        with contextlib.suppress(tf.errors.CancelledError):  # Closed already.
+          session.run(release)
       threading.Thread(
         target=self._update_until_last_step,
         args=(session, coord),
         name='sync',
         daemon=True,
       ).start()
+
+  def _close(self, chief_start):
+    """Closes the queue where workers have waited since an earlier start."""
+    with sync_container(chief_start), tf.device(self._global_step.device):
+      return tf.FIFOQueue(
+        -1, [tf.int64], shapes=[[]], shared_name='sync_token_q'
+      ).close()
 
   def _update_until_last_step(self, session, coord):
     try:

@@ -103,8 +103,7 @@ def membership(task, config):
     config: Config.
 
   Yields:
-    server: tf.train.Server.
-    watching: watch.Watch.
+    tf.train.Server.
 
   Raises:
     UserError: a host cannot be reached, or the tasks were started with
@@ -120,11 +119,9 @@ def membership(task, config):
       'the cluster is %s here, but %s at parameter server %s'
       % (task.hosts, hosts, task.ps[0])
     )
-  watching = watch.Watch(server, task, config)
   try:
-    yield server, watching
+    yield server
   finally:
-    watching.end()
     with contextlib.suppress(tf.errors.OpError):
       with _board_session(server, task, config) as session:
         session.run(
@@ -159,7 +156,9 @@ def _notice(server, task, config, name, source):
 
 
 def agree(server, task, config, begin):
-  """Agrees with the chief on the run.
+  """Agrees with the chief on the run, each time that it is to be taken up.
+
+  With --sync that is also when the chief has been started again.
 
   Args:
     server: tf.train.Server.
@@ -168,35 +167,59 @@ def agree(server, task, config, begin):
     begin: function without arguments that begins the run in the chief and
       returns its Config, or None if there is nothing left to do.
 
-  Returns:
-    The Config to train with; None if there is nothing left to do.
+  Yields:
+    The Config to train with; nothing if there is nothing left to do.
 
   Raises:
     UserError: a flag differs from the chief's.
   """
   if task.is_chief:
-    config = begin()
-    settings = None
+    config = _announce(server, task, config, begin())
     if config is not None:
-      settings = {name: getattr(config, name) for name in _AGREED}
-      settings['max_steps'] = config.max_steps
-      settings['stretches'] = config.stretches
-    with _board_session(server, task, config) as session:
-      board.Notice('run').write(session, [settings])
-    return config
-  (settings,) = _notice(server, task, config, 'run', task.workers[0])
-  if settings is None:
-    print('The run of the chief is at its end already: nothing to do.')
-    return None
+      yield config
+    return
+  chief_starts = None
+  while True:
+    run = _notice(server, task, config, 'run', task.workers[0])
+    if run['chief_starts'] == chief_starts:
+      return
+    chief_starts = run['chief_starts']
+    if run['settings'] is None:
+      print('The run of the chief is at its end already: nothing to do.')
+      return
+    yield _agreed(task, config, chief_starts, run['settings'])
+    if not config.sync:
+      return
+
+
+def _announce(server, task, config, begun):
+  """Tells the workers of the run that the chief has begun; its Config."""
+  with _board_session(server, task, config) as session:
+    notice = board.Notice('run')
+    before = notice.read(session) or {'chief_starts': 0}
+    run = {'chief_starts': before['chief_starts'] + 1, 'settings': None}
+    if begun is not None:
+      begun = dataclasses.replace(begun, chief_starts=run['chief_starts'])
+      run['settings'] = {name: getattr(begun, name) for name in _AGREED}
+      run['settings']['max_steps'] = begun.max_steps
+      run['settings']['stretches'] = begun.stretches
+    notice.write(session, run)
+  return begun
+
+
+def _agreed(task, config, chief_starts, settings):
+  """The Config of a worker, which must have the chief's settings."""
   for name in _AGREED:
     if getattr(config, name) != settings[name]:
       raise UserError(
         '--%s is %s here, but %s in the chief (%s)'
         % (name, getattr(config, name), settings[name], task.workers[0])
       )
-  stretches = tuple(tuple(stretch) for stretch in settings['stretches'])
   return dataclasses.replace(
-    config, max_steps=settings['max_steps'], stretches=stretches
+    config,
+    chief_starts=chief_starts,
+    max_steps=settings['max_steps'],
+    stretches=tuple(tuple(stretch) for stretch in settings['stretches']),
   )
 
 
@@ -256,12 +279,11 @@ def _last(config):
 
 
 @contextlib.contextmanager
-def training_session(server, watching, task, config, graph):
+def training_session(server, task, config, graph):
   """A worker's session, which ends with those of the others.
 
   Args:
     server: tf.train.Server.
-    watching: watch.Watch.
     task: cluster.Task.
     config: Config.
     graph: cifar10_distributed_train.TrainingGraph.
@@ -286,6 +308,8 @@ def training_session(server, watching, task, config, graph):
   local_init = tf.train.Scaffold.default_local_init_op()
   with contextlib.ExitStack() as stack:
     signals = stack.enter_context(runs.signals_noted())
+    watching = watch.Watch(server, task, config)
+    stack.callback(watching.end)
     all_hooks = [
       hooks.DivergenceHook(step, graph.loss, learning_rate),
       hooks.LoggerHook(step, graph.loss, config),
@@ -304,7 +328,9 @@ def training_session(server, watching, task, config, graph):
     ]
     if config.sync:
       all_hooks.append(
-        cluster_hooks.SyncHook(graph.optimizer, task, graph.progress)
+        cluster_hooks.SyncHook(
+          graph.optimizer, task, graph.progress, config.chief_starts
+        )
       )
     scaffold = tf.train.Scaffold(saver=saver, local_init_op=local_init)
     creator = _SessionCreator(server, task, config, scaffold)

@@ -107,6 +107,7 @@ class Config:
     0, 'So many workers need not be waited for in a step.', lower_bound=0
   )
   machines_per_step: int = 1  # Workers whose batches make one step.
+  chief_starts: int = 1  # How often a chief has begun at these servers.
   ps_strategy: str = _field(
     'round_robin',
     'How variables are spread over parameter servers.',

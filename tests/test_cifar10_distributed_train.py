@@ -158,16 +158,24 @@ def test_without_a_worker_sync_names_it_and_saves(tmp_path):
     assert step >= 4 and 'Step %d is saved' % step in out
 
 
-def test_a_worker_started_again_joins_and_goes_on(tmp_path):
-  with clusters.Cluster(tmp_path, 1, 2, '--max_steps=40') as cluster:
+@pytest.mark.parametrize('index, times', [(0, 2), (1, 1)])
+def test_a_worker_started_again_joins_and_goes_on(tmp_path, index, times):
+  flags = ('--max_steps=40', '--save_steps=1000')
+  with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
     servers, workers = cluster.start_all()
-    clusters.wait_for_step(workers[0], 5)
-    workers[1].kill()
-    again = cluster.start('worker', 1)
-    assert clusters.wait(servers + [workers[0], again]) == [0, 0, 0]
-    assert clusters.steps(workers[0]) == list(range(40))
+    again, survivor = workers[index], workers[1 - index]
+    for step in (5, 15)[:times]:
+      clusters.wait_for_step(again, step)
+      again.kill()
+      again = cluster.start('worker', index)
+    assert clusters.wait(servers + [survivor, again]) == [0, 0, 0]
+    # Not a step is lost, even without the chief: the servers hold it.
+    assert clusters.steps(survivor) == list(range(40))
+    assert clusters.steps(again)[0] >= step
     assert clusters.steps(again)[-1] == 39
     assert int(saved(cluster.train_dir)['global_step']) == 40
+    for process in servers + [survivor, again]:
+      assert clusters.is_clean(process), clusters.output(process)
 
 
 def test_backup_workers_are_not_waited_for(tmp_path):
