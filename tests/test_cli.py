@@ -90,6 +90,7 @@ def test_what_has_no_flag():
   fields = {field.name: field for field in dataclasses.fields(Config)}
   flags = set(cifar10_distributed_train._FLAGS) | set(cifar10_eval._FLAGS)
   assert set(fields) - flags == {
+    'chief_starts',
     'examples_per_epoch',
     'machines_per_step',
     'num_epochs_per_decay',
