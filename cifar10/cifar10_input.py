@@ -17,7 +17,8 @@ import tensorflow.compat.v1 as tf
 from cifar10 import dataset
 from cifar10 import distortions
 
-# Images are cropped to this height and width, in pixels.
+# CIFAR-10's images are cropped to this height and width, in pixels; those of
+# other data sets in the same proportion.
 IMAGE_SIZE = 24
 
 NUM_PREPROCESS_THREADS = 16
@@ -77,6 +78,11 @@ def read_cifar10(filename_queue, layout=dataset.Layout()):
   return Record(layout.height, layout.width, layout.depth, key, label, image)
 
 
+def crop_size(layout):
+  """Height and width that images of a dataset.Layout are cropped to."""
+  return layout.height * IMAGE_SIZE // dataset.Layout().height
+
+
 def distorted_inputs(data, batch_size, seeded=False):
   """Batches of distorted training images, without end, shuffled each epoch.
 
@@ -87,11 +93,11 @@ def distorted_inputs(data, batch_size, seeded=False):
       seed their order and contents are the same in each run.
 
   Returns:
-    images: float32 tensor, [batch_size, IMAGE_SIZE, IMAGE_SIZE, depth], each
+    images: float32 tensor, [batch_size, size, size, depth], each
       image of mean 0 and variance 1.
     labels: int32 tensor, [batch_size].
   """
-  layout = data.layout
+  layout, size = data.layout, crop_size(data.layout)
   num_examples = data.count(data.train_files)
   # The tutorial's line and number. The queue goes on to hold a whole epoch.
   print(
@@ -105,12 +111,12 @@ def distorted_inputs(data, batch_size, seeded=False):
     records = raw_batches.dequeue()
     images, labels = _ready_batches(
       [
-        distortions.distort(records, layout, IMAGE_SIZE),
+        distortions.distort(records, layout, size, data.flip),
         _labels(records, layout),
       ],
       num_threads=1 if seeded else NUM_PREPROCESS_THREADS,
     )
-    images.set_shape([batch_size, IMAGE_SIZE, IMAGE_SIZE, layout.depth])
+    images.set_shape([batch_size, size, size, layout.depth])
     labels.set_shape([batch_size])
   tf.summary.image('images', images, max_outputs=10)
   return images, labels
@@ -125,12 +131,12 @@ def inputs(data, eval_data, batch_size):
     batch_size: number of images in a batch; the last batch may have fewer.
 
   Returns:
-    images: float32 tensor, [at most batch_size, IMAGE_SIZE, IMAGE_SIZE,
-      depth], the middle of each image, of mean 0 and variance 1.
+    images: float32 tensor, [at most batch_size, size, size, depth], the middle
+      of each image, of mean 0 and variance 1.
     labels: int32 tensor, [at most batch_size].
     Running them raises tf.errors.OutOfRangeError behind the last batch.
   """
-  layout = data.layout
+  layout, size = data.layout, crop_size(data.layout)
   with tf.device('/cpu:0'), tf.name_scope('inputs'):
     filename_queue = tf.train.string_input_producer(
       list(data.files(eval_data)), num_epochs=1, shuffle=False
@@ -147,26 +153,26 @@ def inputs(data, eval_data, batch_size):
     )
     images, labels = _ready_batches(
       [
-        distortions.central_crop(records, layout, IMAGE_SIZE),
+        distortions.central_crop(records, layout, size),
         _labels(records, layout),
       ],
       num_threads=1,
     )
-    images.set_shape([None, IMAGE_SIZE, IMAGE_SIZE, layout.depth])
+    images.set_shape([None, size, size, layout.depth])
     labels.set_shape([None])
   tf.summary.image('images', images, max_outputs=10)
   return images, labels
+
+
+def _labels(records, layout):
+  """The labels of raw records, int32 [n]."""
+  return layout.labels(tf.cast(records[:, : layout.label_bytes], tf.int32))
 
 
 def _decode(values, layout):
   """String tensor [n] to uint8 tensor [n, record_bytes]."""
   records = tf.decode_raw(values, tf.uint8)
   return tf.reshape(records, [-1, layout.record_bytes])
-
-
-def _labels(records, layout):
-  """The labels of raw records as int32 [n]; the last of the label bytes."""
-  return tf.cast(records[:, layout.label_bytes - 1], tf.int32)
 
 
 def _shuffled_batches(filenames, num_examples, batch_size, layout):

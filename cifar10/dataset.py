@@ -1,7 +1,9 @@
 """Which data sets there are, where their files lie, and whether they are whole.
 
 The tutorial's section "Input": CIFAR-10's binary version keeps one record an
-image, a byte of label and then the 32 x 32 red, green and blue planes.
+image, a byte of label and then the 32 x 32 red, green and blue planes. People's
+own pictures are kept in the same way (see scripts/make_dataset.py), with a file
+`dataset.json` that says what they are.
 """
 
 import os
@@ -10,6 +12,7 @@ from typing import NamedTuple, Tuple
 import numpy as np
 
 from cifar10 import download
+from cifar10 import files
 from cifar10.errors import UserError
 
 CLASSES = (
@@ -25,6 +28,9 @@ CLASSES = (
   'truck',
 )
 
+# Describes a folder of people's own pictures.
+FILE_NAME = 'dataset.json'
+
 _TRAIN_NAMES = tuple('data_batch_%d.bin' % i for i in range(1, 6))
 _TEST_NAMES = ('test_batch.bin',)
 _FOLDER = 'cifar-10-batches-bin'
@@ -35,33 +41,58 @@ _SAMPLE_FOLDER = os.path.join(
 
 
 class Layout(NamedTuple):
-  """How a record is laid out: the label, then `depth` planes of pixels."""
+  """How a record is laid out: labels, then `depth` planes of pixels.
+
+  Attributes:
+    height: rows of the image.
+    width: columns of the image.
+    depth: colours of the image.
+    label_bytes: bytes of all labels of a record.
+    label_at: which of them make the label that counts, the highest first.
+  """
 
   height: int = 32
   width: int = 32
   depth: int = 3
   label_bytes: int = 1
+  label_at: Tuple[int, ...] = (0,)
 
   @property
   def record_bytes(self):
     return self.label_bytes + self.height * self.width * self.depth
 
+  def labels(self, records):
+    """The labels of `records`, an integer array or tensor [n, bytes]."""
+    label = 0
+    for at in self.label_at:
+      label = 256 * label + records[:, at]
+    return label
+
 
 class DataSet(NamedTuple):
-  """A data set on disk, its files checked."""
+  """A data set on disk, its files checked.
+
+  Attributes:
+    train_files: paths of the files of training records.
+    test_files: paths of the files of test records.
+    classes: names of the classes, in the order of their labels.
+    layout: Layout of the records.
+    flip: whether a mirrored image is of the same class.
+  """
 
   train_files: Tuple[str, ...]
   test_files: Tuple[str, ...]
   classes: Tuple[str, ...] = CLASSES
   layout: Layout = Layout()
+  flip: bool = True
 
   def files(self, eval_data):
     """The files of 'test' or of 'train_eval', the training images."""
     return {'test': self.test_files, 'train_eval': self.train_files}[eval_data]
 
-  def count(self, files):
-    """How many records the files hold together."""
-    return sum(os.path.getsize(f) for f in files) // self.layout.record_bytes
+  def count(self, paths):
+    """How many records the files at `paths` hold together."""
+    return sum(os.path.getsize(p) for p in paths) // self.layout.record_bytes
 
 
 def prepare(config):
@@ -70,8 +101,11 @@ def prepare(config):
   Raises:
     UserError: it cannot be fetched, or a file is missing or damaged.
   """
+  own = os.path.join(config.data_dir, FILE_NAME)
   if config.dataset == 'sample':
     data = in_folder(_SAMPLE_FOLDER, train_names=_TRAIN_NAMES[:1])
+  elif os.path.exists(own):
+    data = load(own)
   else:
     folder = os.path.join(config.data_dir, _FOLDER)
     if not os.path.isdir(folder):
@@ -87,6 +121,38 @@ def prepare(config):
   for path in data.train_files + data.test_files:
     check_file(path, data.layout, len(data.classes))
   return data
+
+
+def load(path):
+  """The DataSet that the file `path`, a dataset.json, describes; not checked.
+
+  Raises:
+    UserError: it does not describe one.
+  """
+  value = files.read_json(path)
+  folder = os.path.dirname(path)
+  try:
+    size, channels = int(value['size']), int(value['channels'])
+    classes = tuple(str(name) for name in value['classes'])
+    train, test = (
+      tuple(os.path.join(folder, name) for name in value[part]['files'])
+      for part in ('train', 'test')
+    )
+    flip = bool(value['flip'])
+  except (AttributeError, KeyError, TypeError, ValueError) as error:
+    raise UserError(
+      '%s: %r; expected classes, size, channels, flip, train and test as '
+      'scripts/make_dataset.py writes them' % (path, error)
+    ) from error
+  return DataSet(
+    train, test, classes, layout_for(size, channels, classes), flip
+  )
+
+
+def layout_for(size, channels, classes):
+  """The Layout of square images with as many label bytes as classes need."""
+  label_bytes = 1 if len(classes) <= 256 else 2
+  return Layout(size, size, channels, label_bytes, tuple(range(label_bytes)))
 
 
 def check_file(path, layout=Layout(), num_classes=len(CLASSES)):
@@ -116,9 +182,8 @@ def check_file(path, layout=Layout(), num_classes=len(CLASSES)):
       '%s: found %s bytes; expected %s'
       % (path, format(size, ','), size_expected)
     )
-  labels = np.memmap(path, np.uint8, 'r')[
-    layout.label_bytes - 1 :: layout.record_bytes
-  ]
+  records = np.memmap(path, np.uint8, 'r').reshape(-1, layout.record_bytes)
+  labels = layout.labels(records[:, : layout.label_bytes].astype(np.int32))
   bad = np.flatnonzero(labels >= num_classes)
   if bad.size:
     raise UserError(

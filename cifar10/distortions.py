@@ -13,7 +13,7 @@ _MAX_BRIGHTNESS_DELTA = 63
 _MIN_CONTRAST, _MAX_CONTRAST = 0.2, 1.8
 
 
-def distort(records, layout, size):
+def distort(records, layout, size, mirrored=True):
   """Distorts a batch of records, each image in its own random way.
 
   A crop of size x size anywhere in the image, a flip from left to
@@ -24,6 +24,7 @@ def distort(records, layout, size):
     records: uint8 tensor, [batch, layout.record_bytes].
     layout: dataset.Layout, how a record is laid out.
     size: height and width of the result, in pixels.
+    mirrored: whether images are flipped; a mirrored digit is none.
 
   Returns:
     float32 tensor, [batch, size, size, depth].
@@ -38,7 +39,7 @@ def distort(records, layout, size):
     size,
     top=tf.random_uniform(count, 0, layout.height - size + 1, dtype=tf.int32),
     left=tf.random_uniform(count, 0, layout.width - size + 1, dtype=tf.int32),
-    flip=tf.random_uniform(count, 0, 2, dtype=tf.int32),
+    flip=tf.random_uniform(count, 0, 2 if mirrored else 1, dtype=tf.int32),
   )
   images = tf.cast(images, tf.float32)
   brightness = tf.random_uniform(

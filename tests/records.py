@@ -17,7 +17,8 @@ def make_records(labels, seed=0, layout=dataset.Layout()):
   records = np.random.RandomState(seed).randint(
     0, 256, (len(labels), layout.record_bytes), dtype=np.uint8
   )
-  records[:, layout.label_bytes - 1] = labels
+  for at, shift in zip(reversed(layout.label_at), (0, 8)):
+    records[:, at] = labels >> shift
   records[:, -3:] = np.stack(
     [seed + 0 * labels, np.arange(len(labels)) >> 8, np.arange(len(labels))],
     axis=1,

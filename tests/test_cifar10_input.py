@@ -19,7 +19,9 @@ from tests import reference
 # cases.
 CHI_SQUARED_9 = 27.9
 
-OTHER_LAYOUT = dataset.Layout(height=48, width=40, depth=1, label_bytes=2)
+OTHER_LAYOUT = dataset.Layout(
+  height=48, width=40, depth=1, label_bytes=2, label_at=(1,)
+)
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +111,7 @@ def test_the_reference_reads_the_same(tmp_path):
 
 
 def test_of_two_label_bytes_the_last_is_the_label(tmp_path):
-  layout = dataset.Layout(label_bytes=2)
+  layout = dataset.Layout(label_bytes=2, label_at=(1,))
   records = records_lib.make_records([3, 9], layout=layout)
   records[:, 0] = 77
   names = write(tmp_path, records)
@@ -179,7 +181,8 @@ def test_training_batches_have_static_shapes_and_whole_contents(
   records = records_lib.make_records(np.arange(64) % 10, layout=layout)
   data = data_set(write(tmp_path, records), layout)
   images, labels = cifar10_input.distorted_inputs(data, 32)
-  assert images.shape.as_list() == [32, 24, 24, layout.depth]
+  size = 24 if layout.height == 32 else 36  # Three quarters.
+  assert images.shape.as_list() == [32, size, size, layout.depth]
   assert labels.shape.as_list() == [32]
   assert (images.dtype, labels.dtype) == (tf.float32, tf.int32)
   with tf.train.MonitoredSession() as session:

@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -134,7 +135,7 @@ def test_damaged_files_are_told_with_what_was_found_and_expected(tmp_path):
 
 
 def test_a_layout_of_two_label_bytes_takes_the_last(tmp_path):
-  layout = dataset.Layout(height=4, width=4, depth=1, label_bytes=2)
+  layout = dataset.Layout(4, 4, 1, label_bytes=2, label_at=(1,))
   assert layout.record_bytes == 18
   records = records_lib.make_records([1, 2], layout=layout)
   records[:, 0] = 255  # The first label byte is not the label.
@@ -239,3 +240,60 @@ def test_the_official_archive_is_the_default():
   assert Config().data_url.startswith('https://www.cs.toronto.edu/')
   assert Config().data_sha256 == download.OFFICIAL_SHA256
   assert download.OFFICIAL_BYTES == 170052171
+
+
+def make_own(folder, **changes):
+  """A folder of people's own pictures: 3 classes of 8 x 8 grey images."""
+  classes = changes.get('classes', ['a', 'b', 'c'])
+  layout = dataset.layout_for(8, 1, classes)
+  records = records_lib.make_records([0, len(classes) - 1], layout=layout)
+  (folder / 'train.bin').write_bytes(records.tobytes())
+  (folder / 'test.bin').write_bytes(records.tobytes())
+  value = {
+    'classes': classes,
+    'size': 8,
+    'channels': 1,
+    'flip': False,
+    'train': {'files': ['train.bin']},
+    'test': {'files': ['test.bin']},
+  }
+  value.update(changes)
+  (folder / 'dataset.json').write_text(json.dumps(value))
+  return Config(data_dir=str(folder))
+
+
+def test_a_folder_that_says_what_it_is_needs_no_other_flag(tmp_path):
+  data = dataset.prepare(make_own(tmp_path))
+  assert data.train_files == (str(tmp_path / 'train.bin'),)
+  assert data.classes == ('a', 'b', 'c')
+  assert data.layout == dataset.Layout(8, 8, 1)
+  assert not data.flip
+  assert data.count(data.test_files) == 2
+
+
+def test_more_than_256_classes_have_two_bytes(tmp_path):
+  classes = ['class %d' % i for i in range(1000)]
+  data = dataset.prepare(make_own(tmp_path, classes=classes))
+  assert data.layout == dataset.Layout(8, 8, 1, 2, (0, 1))
+  records = np.fromfile(data.train_files[0], np.uint8).reshape(-1, 66)
+  assert records[1, :2].tolist() == [3, 231]  # 999
+  labels = data.layout.labels(records.astype(int))
+  assert labels.tolist() == [0, 999]
+  make_own(tmp_path, classes=classes)
+  records[1, 0] = 4
+  (tmp_path / 'test.bin').write_bytes(records.tobytes())
+  with pytest.raises(UserError, match='record 1 has label 1255; .* 0 to 999'):
+    dataset.prepare(Config(data_dir=str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+  'changes, message',
+  [
+    ({'size': None}, 'dataset.json: TypeError'),
+    ({'train': []}, 'dataset.json: TypeError'),
+    ({'test': {}}, 'dataset.json: KeyError..files'),
+  ],
+)
+def test_a_wrong_description_is_named(tmp_path, changes, message):
+  with pytest.raises(UserError, match=message):
+    dataset.prepare(make_own(tmp_path, **changes))

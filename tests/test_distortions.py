@@ -13,7 +13,7 @@ from tests import reference
 
 LAYOUTS = [
   dataset.Layout(),
-  dataset.Layout(height=48, width=40, depth=1, label_bytes=2),
+  dataset.Layout(height=48, width=40, depth=1, label_bytes=2, label_at=(1,)),
 ]
 
 
@@ -146,3 +146,14 @@ def test_whitening_is_tensorflows():
   ours, theirs = run([distortions.whiten(images), theirs])
   np.testing.assert_allclose(ours, theirs, atol=1e-3)
   assert cifar10_input.IMAGE_SIZE == reference.SIZE == 24
+
+
+def test_without_flips_all_images_are_the_right_way_round(monkeypatch):
+  # Bright on the left, dark on the right.
+  layout = dataset.Layout(8, 8, 1)
+  image = np.repeat([[255] * 4 + [0] * 4], 8, axis=0)
+  records = tf.constant([[0] + list(image.ravel())] * 200, tf.uint8)
+  for mirrored, sides in ((False, {False}), (True, {False, True})):
+    images = run(distortions.distort(records, layout, 8, mirrored))
+    found = images[:, :, 0].mean(1) < images[:, :, -1].mean(1)
+    assert set(found.ravel().tolist()) == sides
