@@ -17,6 +17,7 @@ _PROGRAMS = (
   'cifar10_multi_gpu_train',
   'cifar10_distributed_train',
   'cifar10_eval',
+  'cifar10_predict',
 )
 
 setuptools.setup(
@@ -34,9 +35,10 @@ setuptools.setup(
   ],
   extras_require={
     'lint': ['ruff==0.17.*'],
+    'pictures': ['pillow'],
     'plot': ['matplotlib'],
     'tensorboard': ['tensorboard>=2.20; python_version >= "3.9"'],
-    'test': ['pytest'],
+    'test': ['pytest', 'pillow'],
   },
   entry_points={
     'console_scripts': [

@@ -21,6 +21,7 @@ from cifar10 import cli
 from cifar10 import config as config_lib
 from cifar10 import dataset
 from cifar10 import hooks
+from cifar10 import restoring
 from cifar10 import sessions
 from cifar10.errors import UserError
 from cifar10.layers import histogram_summary
@@ -39,13 +40,6 @@ _FLAGS = cli.COMMON_FLAGS + (
 )
 
 
-class Restoration(NamedTuple):
-  """Where the variables come from, by names in a checkpoint, and how."""
-
-  variables: dict
-  scaffold: tf.train.Scaffold
-
-
 class EvalGraph(NamedTuple):
   """Handles of the evaluation graph.
 
@@ -53,15 +47,13 @@ class EvalGraph(NamedTuple):
     correct: bool tensor, [batch]; whether the right class has the top logit.
     loss: float32 scalar tensor, the total loss of the batch.
     summaries: string scalar tensor, images and activations of the batch.
-    averaged: Restoration of the variables from their moving averages.
-    plain: Restoration of the variables from themselves.
+    restorations: restoring.Restorations of the variables.
   """
 
   correct: Any
   loss: Any
   summaries: Any
-  averaged: Restoration
-  plain: Restoration
+  restorations: restoring.Restorations
 
 
 class Result(NamedTuple):
@@ -130,18 +122,11 @@ def build(data, config):
   logits = cifar10.inference(images, len(data.classes), config.precision)
   loss = cifar10.loss(logits, labels)
   histogram_summary('softmax/activations', cifar10.softmax(logits))
-  averages = tf.train.ExponentialMovingAverage(config.moving_average_decay)
-
-  def restoration(variables):
-    scaffold = tf.train.Scaffold(saver=tf.train.Saver(variables))
-    return Restoration(variables, scaffold)
-
   return EvalGraph(
     correct=tf.nn.in_top_k(logits, labels, 1),
     loss=loss,
     summaries=tf.summary.merge_all(),
-    averaged=restoration(averages.variables_to_restore()),
-    plain=restoration({v.op.name: v for v in tf.trainable_variables()}),
+    restorations=restoring.build(config),
   )
 
 
@@ -185,7 +170,7 @@ def evaluate_checkpoint(graph, checkpoint, config):
     UserError: the checkpoint cannot be read or is of another model.
   """
   creator = tf.train.ChiefSessionCreator(
-    _fitting_scaffold(graph, checkpoint, config),
+    restoring.fitting_scaffold(graph.restorations, checkpoint, config),
     config=sessions.session_config(config, config.eval_device == 'gpu'),
     checkpoint_filename_with_path=checkpoint,
   )
@@ -204,23 +189,6 @@ def evaluate_checkpoint(graph, checkpoint, config):
       total += size
       loss += float(batch['loss']) * size
   return Result(correct, total, loss / max(1, total)), summaries
-
-
-def _fitting_scaffold(graph, checkpoint, config):
-  """The averages where they are wanted and there, else the variables."""
-  restoration = graph.averaged if config.use_moving_averages else graph.plain
-  names = checkpoints.shapes(checkpoint)
-  if config.use_moving_averages and not any(
-    name.endswith('/ExponentialMovingAverage') for name in names
-  ):
-    print(
-      'WARNING: %s holds no moving averages; evaluating the variables '
-      'themselves.' % checkpoint
-    )
-    restoration = graph.plain
-  expected = {n: v.shape.as_list() for n, v in restoration.variables.items()}
-  checkpoints.check_fits(checkpoint, expected)
-  return restoration.scaffold
 
 
 def _check_total(result, expected, config):

@@ -58,7 +58,7 @@ _DEFINE_BY_TYPE = {
 }
 
 
-def run(work, flag_names, description):
+def run(work, flag_names, description, takes_arguments=False, of_run=()):
   """Runs a program: reads the flags, calls `work(config)`, and exits.
 
   The status is 0 when `work` returns, and 1 after an error. A mistake of the
@@ -68,12 +68,19 @@ def run(work, flag_names, description):
     work: function of a Config.
     flag_names: the fields of Config that this program has as flags.
     description: what `--help` says first.
+    takes_arguments: whether arguments that are no flags are allowed; `work`
+      gets the list of them after the Config.
+    of_run: fields that are those of the run in `--checkpoint_dir`, if it has
+      saved its Config and none of them is given as a flag.
   """
-  # Into a file or pipe too, each line goes out when it is printed.
-  sys.stdout.reconfigure(line_buffering=True)
+  # Into a file or pipe too, each line goes out when it is printed. Names of
+  # files may hold bytes that are no text.
+  sys.stdout.reconfigure(line_buffering=True, errors='backslashreplace')
   sys.modules['__main__'].__doc__ = description
   _define_flags(flag_names)
-  app.run(lambda argv: _run_guarded(work, flag_names, argv))
+  app.run(
+    lambda argv: _run_guarded(work, flag_names, argv, takes_arguments, of_run)
+  )
 
 
 def sibling_command(name):
@@ -115,7 +122,17 @@ def _summary(error):
   return lines[nodes[-1] + 1] if nodes else lines[0]
 
 
-def _run_guarded(work, flag_names, argv):
+def _config(flag_names, of_run):
+  """The Config that the flags and the saved run say."""
+  values = {name: flags.FLAGS[name].value for name in flag_names}
+  if of_run and not any(flags.FLAGS[name].present for name in of_run):
+    saved = config_lib.load(values['checkpoint_dir'])
+    if saved is not None:
+      values.update({name: getattr(saved, name) for name in of_run})
+  return config_lib.Config(**values)
+
+
+def _run_guarded(work, flag_names, argv, takes_arguments=False, of_run=()):
   """Calls `work`; returns the exit status."""
   program = os.path.splitext(os.path.basename(argv[0]))[0]
 
@@ -123,7 +140,7 @@ def _run_guarded(work, flag_names, argv):
     print('%s: error: %s' % (program, message), file=sys.stderr)
     return 1
 
-  if len(argv) > 1:
+  if argv[1:] and not takes_arguments:
     return fail(
       'unexpected argument %r; a flag is written --name=value, '
       'a switch --name or --noname' % argv[1]
@@ -131,12 +148,11 @@ def _run_guarded(work, flag_names, argv):
   # absl turns TensorFlow's INFO lines on, and prints them a second time.
   tf.logging.set_verbosity(tf.logging.WARN)
   tf.get_logger().propagate = False
-  values = {name: flags.FLAGS[name].value for name in flag_names}
-  config = config_lib.Config(**values)
-  sessions.start(config)
-  sessions.warn_of_slow_precision(config, config.eval_device == 'gpu')
   try:
-    work(config)
+    config = _config(flag_names, of_run)
+    sessions.start(config)
+    sessions.warn_of_slow_precision(config, config.eval_device == 'gpu')
+    work(config, *([argv[1:]] if takes_arguments else []))
   except (UserError, OSError) as error:
     return fail(error)
   except _ENVIRONMENT_ERRORS as error:

@@ -159,6 +159,17 @@ class Config:
     choices=('gpu', 'cpu'),
   )
 
+  # Labels for people's own pictures.
+  top_k: int = _field(
+    3, 'How many classes to print, the likeliest first.', lower_bound=1
+  )
+  json: bool = _field(
+    False, 'Print a JSON object for each picture, with all probabilities.'
+  )
+  grid: str = _field(
+    '', 'PNG to draw, a sheet of the pictures with their classes below.'
+  )
+
   # The session.
   gpu_memory_fraction: float = _field(
     0.0,

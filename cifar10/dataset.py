@@ -95,29 +95,37 @@ class DataSet(NamedTuple):
     return sum(os.path.getsize(p) for p in paths) // self.layout.record_bytes
 
 
+def describe(config):
+  """The DataSet that `config` names; its files need not be there.
+
+  Raises:
+    UserError: a dataset.json does not describe one.
+  """
+  own = os.path.join(config.data_dir, FILE_NAME)
+  if config.dataset == 'sample':
+    return in_folder(_SAMPLE_FOLDER, train_names=_TRAIN_NAMES[:1])
+  if os.path.exists(own):
+    return load(own)
+  return in_folder(os.path.join(config.data_dir, _FOLDER))
+
+
 def prepare(config):
   """The DataSet that `config` names, fetched if it is not there, and checked.
 
   Raises:
     UserError: it cannot be fetched, or a file is missing or damaged.
   """
-  own = os.path.join(config.data_dir, FILE_NAME)
-  if config.dataset == 'sample':
-    data = in_folder(_SAMPLE_FOLDER, train_names=_TRAIN_NAMES[:1])
-  elif os.path.exists(own):
-    data = load(own)
-  else:
-    folder = os.path.join(config.data_dir, _FOLDER)
-    if not os.path.isdir(folder):
-      download.fetch_and_unpack(
-        config.data_url,
-        config.data_sha256,
-        os.path.join(config.data_dir, _ARCHIVE),
-        folder,
-        required=_TRAIN_NAMES + _TEST_NAMES,
-        optional=('batches.meta.txt', 'readme.html'),
-      )
-    data = in_folder(folder)
+  data = describe(config)
+  folder = os.path.join(config.data_dir, _FOLDER)
+  if data == in_folder(folder) and not os.path.isdir(folder):
+    download.fetch_and_unpack(
+      config.data_url,
+      config.data_sha256,
+      os.path.join(config.data_dir, _ARCHIVE),
+      folder,
+      required=_TRAIN_NAMES + _TEST_NAMES,
+      optional=('batches.meta.txt', 'readme.html'),
+    )
   for path in data.train_files + data.test_files:
     check_file(path, data.layout, len(data.classes))
   return data

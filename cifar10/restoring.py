@@ -1,0 +1,82 @@
+"""Which variables of a checkpoint the model gets: averages, or the plain ones.
+
+For programs that use a model and do not train it.
+"""
+
+from typing import NamedTuple
+
+import tensorflow.compat.v1 as tf
+
+from cifar10 import checkpoints
+
+
+class Restoration(NamedTuple):
+  """Where the variables come from, by names in a checkpoint, and how."""
+
+  variables: dict
+  scaffold: tf.train.Scaffold
+
+
+class Restorations(NamedTuple):
+  """The ways to fill the variables of a graph.
+
+  Attributes:
+    averaged: Restoration of the variables from their moving averages.
+    plain: Restoration of the variables from themselves.
+  """
+
+  averaged: Restoration
+  plain: Restoration
+
+
+def build(config):
+  """Builds both ways to restore the model in the default graph.
+
+  Args:
+    config: Config.
+
+  Returns:
+    Restorations.
+  """
+  averages = tf.train.ExponentialMovingAverage(config.moving_average_decay)
+
+  def restoration(variables):
+    scaffold = tf.train.Scaffold(saver=tf.train.Saver(variables))
+    return Restoration(variables, scaffold)
+
+  return Restorations(
+    averaged=restoration(averages.variables_to_restore()),
+    plain=restoration({v.op.name: v for v in tf.trainable_variables()}),
+  )
+
+
+def fitting_scaffold(restorations, checkpoint, config):
+  """The averages where they are wanted and there, else the variables.
+
+  Prints a warning where they are wanted and not there.
+
+  Args:
+    restorations: Restorations.
+    checkpoint: path of a checkpoint.
+    config: Config.
+
+  Returns:
+    tf.train.Scaffold, whose saver restores them.
+
+  Raises:
+    UserError: the checkpoint cannot be read or is of another model.
+  """
+  wanted = config.use_moving_averages
+  restoration = restorations.averaged if wanted else restorations.plain
+  names = checkpoints.shapes(checkpoint)
+  if wanted and not any(
+    name.endswith('/ExponentialMovingAverage') for name in names
+  ):
+    print(
+      'WARNING: %s holds no moving averages; taking the variables '
+      'themselves.' % checkpoint
+    )
+    restoration = restorations.plain
+  expected = {n: v.shape.as_list() for n, v in restoration.variables.items()}
+  checkpoints.check_fits(checkpoint, expected)
+  return restoration.scaffold

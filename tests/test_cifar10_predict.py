@@ -1,0 +1,300 @@
+"""Labels for pictures: the evaluator's answers, and what is printed of them."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+from PIL import Image
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import checkpoints
+from cifar10 import cifar10_eval
+from cifar10 import cifar10_predict
+from cifar10 import cifar10_train
+from cifar10 import config as config_lib
+from cifar10 import dataset
+from cifar10 import download
+from cifar10.errors import UserError
+from tests import records as records_lib
+from tests import short_runs
+
+COUNT = 100
+
+
+@pytest.fixture(scope='module')
+def trained(tmp_path_factory):
+  """A directory with a short run on the sample."""
+  folder = tmp_path_factory.mktemp('trained')
+  config = short_runs.small_config(
+    folder, batch_size=32, max_steps=15, log_frequency=100
+  )
+  cifar10_train.train(config)
+  return folder
+
+
+@pytest.fixture(scope='module')
+def exported(tmp_path_factory):
+  """A folder with the first 100 test images of the sample as PNG."""
+  folder = tmp_path_factory.mktemp('exported')
+  data = dataset.prepare(config_lib.Config(dataset='sample'))
+  records = np.fromfile(data.test_files[0], np.uint8).reshape(-1, 3073)
+  for index, image in enumerate(records_lib.images_of(records[:COUNT])):
+    Image.fromarray(image).save(str(folder / ('%03d.png' % index)))
+  return folder
+
+
+def predict(folder, capsys, names, **changes):
+  """Labels pictures; returns the lines of its output and of its errors."""
+  capsys.readouterr()
+  config = short_runs.small_config(folder, **changes)
+  cifar10_predict.predict(config, [str(name) for name in names])
+  out, err = capsys.readouterr()
+  return out.splitlines(), err.splitlines()
+
+
+def evaluated(config):
+  """What the evaluator finds for its first batch: right or not, and softmax."""
+  checkpoint = checkpoints.latest(config.checkpoint_dir)
+  with tf.Graph().as_default() as default_graph:
+    graph = cifar10_eval.build(dataset.prepare(config), config)
+    logits = default_graph.get_tensor_by_name('softmax_linear/softmax_linear:0')
+    kind = 'averaged' if config.use_moving_averages else 'plain'
+    creator = tf.train.ChiefSessionCreator(
+      getattr(graph.restorations, kind).scaffold,
+      checkpoint_filename_with_path=checkpoint,
+    )
+    with tf.train.MonitoredSession(creator) as session:
+      correct, logits = session.run([graph.correct, logits])
+  odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+  return correct, odds / odds.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize('averages', [True, False])
+def test_answers_are_those_of_the_evaluator(
+  trained, exported, capsys, averages
+):
+  changes = {'batch_size': COUNT, 'use_moving_averages': averages}
+  config = short_runs.small_config(trained, **changes)
+  correct, expected = evaluated(config)
+  for batch_size in (7, COUNT):
+    changes['batch_size'] = batch_size
+    lines, err = predict(trained, capsys, [exported], json=True, **changes)
+    answers = [json.loads(line) for line in lines]
+    assert err == []
+    assert [a['file'] for a in answers] == [
+      str(exported / ('%03d.png' % i)) for i in range(COUNT)
+    ]
+    found = np.array([list(a['probabilities'].values()) for a in answers])
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+    assert list(answers[0]['probabilities']) == list(dataset.CLASSES)
+    classes = [dataset.CLASSES.index(a['class']) for a in answers]
+    assert classes == expected.argmax(axis=1).tolist()
+  data = dataset.prepare(config)
+  labels = np.fromfile(data.test_files[0], np.uint8)[::3073][:COUNT]
+  np.testing.assert_array_equal(labels == classes, correct)
+  assert 0 < correct.sum() < COUNT
+
+
+@pytest.mark.parametrize('top_k, shown', [(1, 1), (3, 3), (99, 10)])
+def test_a_line_names_the_likeliest_classes(
+  trained, exported, capsys, top_k, shown
+):
+  names = [exported / '005.png', exported / '002.png']
+  lines, _ = predict(trained, capsys, names, top_k=top_k)
+  objects, _ = predict(trained, capsys, names, json=True)
+  assert len(lines) == len(objects) == 2
+  for name, line, answer in zip(names, lines, map(json.loads, objects)):
+    ordered = sorted(answer['probabilities'].items(), key=lambda item: -item[1])
+    assert ordered[0][0] == answer['class']
+    expected = ['%s %.1f %%' % (n, 100 * p) for n, p in ordered[:shown]]
+    assert line == '%s: %s' % (name, ', '.join(expected))
+
+
+def test_the_broken_is_named_and_the_rest_is_labelled(
+  trained, exported, capsys
+):
+  names = ['gone.png', exported / '001.png', __file__, exported / '002.png']
+  expected, _ = predict(trained, capsys, names[1::2])
+  for batch_size in (1, 128):
+    with pytest.raises(UserError, match='^2 of 4 pictures could not be read$'):
+      predict(trained, capsys, names, batch_size=batch_size)
+    out, err = capsys.readouterr()
+    assert out.splitlines() == expected
+    assert [line.split(':')[0] for line in err.splitlines()] == [
+      'gone.png',
+      __file__,
+    ]
+
+
+def test_all_broken(trained, capsys):
+  with pytest.raises(UserError, match='^1 of 1 pictures'):
+    predict(trained, capsys, [__file__])
+  assert capsys.readouterr().out == ''
+
+
+def test_nothing_to_label_with(tmp_path, exported, trained, capsys):
+  with pytest.raises(UserError, match='train: holds no checkpoint; .*_dir$'):
+    predict(tmp_path, capsys, [exported])
+  with pytest.raises(UserError, match='no picture found'):
+    predict(trained, capsys, [tmp_path])
+
+
+def test_a_large_photograph_is_what_its_small_copy_is(
+  trained, exported, tmp_path, capsys
+):
+  with tf.Graph().as_default(), tf.Session() as session:
+    content = (exported / '003.png').read_bytes()
+    image = session.run(tf.image.decode_png(content))
+    large = image.repeat(30, axis=0).repeat(30, axis=1)
+    # As wide as a photograph; what lies left and right is cut off.
+    large = np.pad(large, [(0, 0), (240, 240), (0, 0)], 'constant')
+    jpeg = session.run(tf.image.encode_jpeg(large, quality=98))
+  (tmp_path / 'large.jpg').write_bytes(jpeg)
+  lines, _ = predict(
+    trained,
+    capsys,
+    [tmp_path / 'large.jpg', exported / '003.png', exported / '004.png'],
+    json=True,
+  )
+  large, small, other = [
+    np.array(list(json.loads(line)['probabilities'].values())) for line in lines
+  ]
+  difference = np.abs(large - small).max()
+  assert difference < 0.02
+  assert difference < np.abs(other - small).max() / 3
+
+
+def test_a_sheet_shows_what_could_be_read(trained, exported, tmp_path, capsys):
+  pytest.importorskip('matplotlib')
+  path = tmp_path / 'sheet.png'
+  names = [exported / ('%03d.png' % i) for i in range(5)] + [__file__]
+  with pytest.raises(UserError, match='^1 of 6'):
+    predict(trained, capsys, names, grid=str(path))
+  with tf.Graph().as_default(), tf.Session() as session:
+    sheet = session.run(tf.image.decode_png(path.read_bytes(), channels=3))
+  assert 3 * 128 < sheet.shape[1] < 3.5 * 128
+  assert 2 * (128 + 4 * 10) < sheet.shape[0] < 2 * (128 + 5 * 20)
+  # The sixth place is empty.
+  place = sheet[sheet.shape[0] // 2 + 10 :, 2 * sheet.shape[1] // 3 + 10 :]
+  assert (place == 255).all()
+  # A second time, the sheet would be written over.
+  with pytest.raises(UserError, match='is there already'):
+    predict(trained, capsys, names, grid=str(path))
+
+
+def test_nothing_is_fetched(trained, exported, tmp_path, capsys, monkeypatch):
+  monkeypatch.setattr(download, 'fetch_and_unpack', None)  # Not to be called.
+  names = [exported / '001.png']
+  expected, _ = predict(trained, capsys, names)
+  for folder, warnings in ((str(tmp_path), 0), (str(tmp_path / 'no'), 1)):
+    lines, err = predict(
+      trained, capsys, names, dataset='cifar10', data_dir=folder
+    )
+    assert lines == expected
+    assert len(err) == warnings
+  assert err[0].startswith('WARNING: --data_dir=%s' % (tmp_path / 'no'))
+  assert os.listdir(str(tmp_path)) == []
+
+
+def test_without_averages_it_warns_beside_the_answers(
+  trained, exported, tmp_path, capsys
+):
+  directory = str(tmp_path / 'train')
+  os.makedirs(directory)
+  path = checkpoints.latest(str(trained / 'train'))
+  with tf.Graph().as_default(), tf.Session() as session:
+    variables = {
+      name: tf.Variable(tf.train.load_variable(path, name), name=name)
+      for name, _ in tf.train.list_variables(path)
+      if 'ExponentialMovingAverage' not in name
+    }
+    session.run(tf.global_variables_initializer())
+    tf.train.Saver(variables).save(session, directory + '/model.ckpt', 30)
+  lines, err = predict(tmp_path, capsys, [exported])
+  assert len(err) == 1 and 'holds no moving averages' in err[0]
+  plain = predict(trained, capsys, [exported], use_moving_averages=False)
+  assert (lines, []) == plain
+
+
+def call(arguments, content=b''):
+  """Runs the program; returns its status, output and errors."""
+  process = subprocess.run(
+    [sys.executable, 'cifar10/cifar10_predict.py'] + arguments,
+    cwd=short_runs.ROOT,
+    check=False,
+    input=content,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+    timeout=120,
+  )
+  return process.returncode, process.stdout.decode(), process.stderr.decode()
+
+
+def test_a_process(trained, exported, tmp_path):
+  flag = '--checkpoint_dir=%s' % (trained / 'train')
+  content = (exported / '001.png').read_bytes()
+  odd = os.fsencode(str(tmp_path)) + b'/no text \xff.png'
+  with open(odd, 'wb') as picture:
+    picture.write(content)
+  (tmp_path / 'z.jpg').write_bytes(b'\xff\xd8\xff' + bytes(99))
+  # Flags may stand anywhere.
+  status, out, err = call(['-', flag, str(tmp_path), '--top_k=2'], content)
+  assert status == 1
+  piped, named = out.splitlines()
+  assert piped.startswith('-: ') and piped.count('%') == 2
+  assert named == '%s/no text \\udcff.png%s' % (tmp_path, piped[1:])
+  broken, summary = err.splitlines()
+  assert broken.startswith('%s: ' % (tmp_path / 'z.jpg'))
+  assert summary == (
+    'cifar10_predict: error: 1 of 3 pictures could not be read'
+  )
+
+
+def test_a_process_without_pictures_says_what_it_expects():
+  status, out, err = call([])
+  assert (status, out) == (1, '')
+  assert err.startswith('cifar10_predict: error: no arguments: no picture')
+  assert err.count('\n') == 1
+
+
+def test_the_run_tells_the_data_set_unless_a_flag_does(
+  tmp_path, exported, trained
+):
+  classes = ['ape', 'bee', 'cow']
+  layout = dataset.layout_for(16, 1, classes)
+  own = tmp_path / 'own'
+  own.mkdir()
+  records = records_lib.make_records(np.arange(30) % 3, layout=layout)
+  (own / 'all.bin').write_bytes(records.tobytes())
+  part = {'files': ['all.bin']}
+  value = {'classes': classes, 'size': 16, 'channels': 1, 'flip': True}
+  value.update(train=part, test=part)
+  (own / 'dataset.json').write_text(json.dumps(value))
+  config = short_runs.small_config(
+    tmp_path, dataset='cifar10', data_dir=str(own), max_steps=2
+  )
+  cifar10_train.train(config)
+  flag = '--checkpoint_dir=%s' % config.train_dir
+  picture = str(exported / '001.png')
+  status, out, err = call([flag, picture, '--json'])
+  assert (status, err) == (0, '')
+  answer = json.loads(out)
+  assert set(answer) == {'file', 'class', 'probabilities'}
+  assert list(answer['probabilities']) == classes
+  assert sum(answer['probabilities'].values()) == pytest.approx(1, abs=1e-5)
+  # Grey pictures of 16 x 16, by the crop that the evaluator makes.
+  with tf.Graph().as_default():
+    graph = cifar10_predict.build(dataset.describe(config), config)
+    assert graph.records.shape.as_list() == [None, 1 + 16 * 16]
+  status, out, err = call([flag, picture, '--dataset=sample'])
+  assert (status, out) == (1, '')
+  assert 'this model expects' in err and err.count('\n') == 1
+
+
+def test_the_model_is_not_changed_by_labelling(trained, exported, capsys):
+  before = sorted(os.listdir(str(trained / 'train')))
+  predict(trained, capsys, [exported / '001.png'])
+  assert sorted(os.listdir(str(trained / 'train'))) == before
