@@ -37,8 +37,9 @@ setuptools.setup(
     'lint': ['ruff==0.17.*'],
     'pictures': ['pillow'],
     'plot': ['matplotlib'],
+    'svhn': ['scipy'],
     'tensorboard': ['tensorboard>=2.20; python_version >= "3.9"'],
-    'test': ['pytest', 'pillow'],
+    'test': ['pytest', 'pillow', 'scipy'],
   },
   entry_points={
     'console_scripts': [

@@ -33,7 +33,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 # Which data set the model is for; the saved run knows it too.
-_DATA_FLAGS = ('dataset', 'data_dir')
+_DATA_FLAGS = ('dataset', 'cifar100_labels', 'data_dir')
 
 _FLAGS = _DATA_FLAGS + (
   'checkpoint_dir',

@@ -16,6 +16,7 @@ from cifar10.errors import UserError
 # The flags of every program: which data, and how it uses the machine.
 COMMON_FLAGS = (
   'dataset',
+  'cifar100_labels',
   'data_dir',
   'data_url',
   'data_sha256',

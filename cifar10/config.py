@@ -28,18 +28,29 @@ class Config:
 
   # The data.
   dataset: str = _field(
-    'cifar10', 'The data set.', choices=('cifar10', 'sample')
+    'cifar10',
+    'The data set. Where --data_dir holds a dataset.json, as '
+    'scripts/make_dataset.py makes it, cifar10 is what that describes.',
+    choices=('cifar10', 'cifar100', 'svhn', 'sample'),
+  )
+  cifar100_labels: str = _field(
+    'fine',
+    'Which labels of CIFAR-100: its 100 classes or its 20 groups of classes.',
+    choices=('fine', 'coarse'),
   )
   data_dir: str = _field(
     '/tmp/cifar10_data', 'Where the data set is, or is put if it is not there.'
   )
   data_url: str = _field(
-    'https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz',
-    'Where to fetch CIFAR-10 from; a mirror, or a file:// address.',
+    '',
+    'Where to fetch the data set from, a mirror or a file:// address: the '
+    'archive, or for svhn the folder of its two files. Default: its official '
+    'place.',
   )
   data_sha256: str = _field(
-    'c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd',
-    'SHA-256 that the fetched archive must have.',
+    '',
+    'SHA-256 that the fetched file must have; for svhn both, with a comma '
+    'between. Default: that of the official file.',
   )
   examples_per_epoch: int = 50000  # Training examples, from the files.
 

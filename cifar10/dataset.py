@@ -1,18 +1,18 @@
 """Which data sets there are, where their files lie, and whether they are whole.
 
 The tutorial's section "Input": CIFAR-10's binary version keeps one record an
-image, a byte of label and then the 32 x 32 red, green and blue planes. People's
-own pictures are kept in the same way (see scripts/make_dataset.py), with a file
-`dataset.json` that says what they are.
+image, a byte of label and then the 32 x 32 red, green and blue planes. All
+others are kept in the same way, people's own pictures too (see
+scripts/make_dataset.py), with a file `dataset.json` that says what they are.
 """
 
 import os
-from typing import NamedTuple, Tuple
+from typing import NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from cifar10 import download
-from cifar10 import files
+from cifar10 import description
+from cifar10 import sources
 from cifar10.errors import UserError
 
 CLASSES = (
@@ -28,13 +28,11 @@ CLASSES = (
   'truck',
 )
 
-# Describes a folder of people's own pictures.
-FILE_NAME = 'dataset.json'
+# How many classes the labels of CIFAR-100 tell apart, in the order of their
+# bytes in a record.
+_CIFAR100_CLASSES = {'coarse': 20, 'fine': 100}
 
-_TRAIN_NAMES = tuple('data_batch_%d.bin' % i for i in range(1, 6))
-_TEST_NAMES = ('test_batch.bin',)
-_FOLDER = 'cifar-10-batches-bin'
-_ARCHIVE = 'cifar-10-binary.tar.gz'
+_CIFAR10_SOURCE = sources.SOURCES['cifar10']
 _SAMPLE_FOLDER = os.path.join(
   os.path.dirname(os.path.abspath(__file__)), 'sample'
 )
@@ -78,6 +76,8 @@ class DataSet(NamedTuple):
     classes: names of the classes, in the order of their labels.
     layout: Layout of the records.
     flip: whether a mirrored image is of the same class.
+    counts: how many records train_files and test_files must hold; None where
+      that is not known.
   """
 
   train_files: Tuple[str, ...]
@@ -85,6 +85,7 @@ class DataSet(NamedTuple):
   classes: Tuple[str, ...] = CLASSES
   layout: Layout = Layout()
   flip: bool = True
+  counts: Tuple[Optional[int], Optional[int]] = (None, None)
 
   def files(self, eval_data):
     """The files of 'test' or of 'train_eval', the training images."""
@@ -96,17 +97,12 @@ class DataSet(NamedTuple):
 
 
 def describe(config):
-  """The DataSet that `config` names; its files need not be there.
+  """The DataSet that `config` names; the files of records need not be there.
 
   Raises:
-    UserError: a dataset.json does not describe one.
+    UserError: what describes it is not there, or wrong.
   """
-  own = os.path.join(config.data_dir, FILE_NAME)
-  if config.dataset == 'sample':
-    return in_folder(_SAMPLE_FOLDER, train_names=_TRAIN_NAMES[:1])
-  if os.path.exists(own):
-    return load(own)
-  return in_folder(os.path.join(config.data_dir, _FOLDER))
+  return _DESCRIBED[_kind(config)](config)
 
 
 def prepare(config):
@@ -115,20 +111,82 @@ def prepare(config):
   Raises:
     UserError: it cannot be fetched, or a file is missing or damaged.
   """
+  source = sources.SOURCES.get(_kind(config))
+  if source and not os.path.isdir(source.folder_in(config.data_dir)):
+    sources.fetch(source, config)
   data = describe(config)
-  folder = os.path.join(config.data_dir, _FOLDER)
-  if data == in_folder(folder) and not os.path.isdir(folder):
-    download.fetch_and_unpack(
-      config.data_url,
-      config.data_sha256,
-      os.path.join(config.data_dir, _ARCHIVE),
-      folder,
-      required=_TRAIN_NAMES + _TEST_NAMES,
-      optional=('batches.meta.txt', 'readme.html'),
-    )
-  for path in data.train_files + data.test_files:
-    check_file(path, data.layout, len(data.classes))
+  parts = zip((data.train_files, data.test_files), data.counts)
+  for paths, count in parts:
+    for path in paths:
+      check_file(path, data.layout, len(data.classes))
+    if count not in (None, data.count(paths)):
+      raise UserError(
+        '%s: found %d records; expected %d, as %s beside says'
+        % (', '.join(paths), data.count(paths), count, description.FILE_NAME)
+      )
   return data
+
+
+def _kind(config):
+  """Which of _DESCRIBED the data set is."""
+  own = os.path.join(config.data_dir, description.FILE_NAME)
+  is_own = config.dataset == 'cifar10' and os.path.exists(own)
+  return 'own' if is_own else config.dataset
+
+
+def _cifar10(config):
+  return in_folder(_CIFAR10_SOURCE.folder_in(config.data_dir))
+
+
+def _cifar100(config):
+  """CIFAR-100: a byte of coarse label, one of fine label, then the planes."""
+  folder = _fetched_folder(config)
+  kind = config.cifar100_labels
+  path = os.path.join(folder, kind + '_label_names.txt')
+  with open(path, encoding='utf-8') as names:
+    classes = tuple(names.read().split())
+  if len(classes) != _CIFAR100_CLASSES[kind]:
+    raise UserError(
+      '%s: found %d names; expected %d'
+      % (path, len(classes), _CIFAR100_CLASSES[kind])
+    )
+  source = sources.SOURCES['cifar100']
+  label_at = (list(_CIFAR100_CLASSES).index(kind),)
+  return in_folder(folder, source.train, source.test)._replace(
+    classes=classes, layout=Layout(label_bytes=2, label_at=label_at)
+  )
+
+
+def _own(config):
+  return load(os.path.join(config.data_dir, description.FILE_NAME))
+
+
+def _sample(config):
+  return in_folder(_SAMPLE_FOLDER, train_names=_CIFAR10_SOURCE.train[:1])
+
+
+def _svhn(config):
+  return load(os.path.join(_fetched_folder(config), description.FILE_NAME))
+
+
+_DESCRIBED = {
+  'cifar10': _cifar10,
+  'cifar100': _cifar100,
+  'own': _own,
+  'sample': _sample,
+  'svhn': _svhn,
+}
+
+
+def _fetched_folder(config):
+  """The folder of a public data set, which says what its classes are."""
+  folder = sources.SOURCES[config.dataset].folder_in(config.data_dir)
+  if not os.path.isdir(folder):
+    raise UserError(
+      '%s: no such folder; scripts/fetch_data.py --dataset=%s fetches it'
+      % (folder, config.dataset)
+    )
+  return folder
 
 
 def load(path):
@@ -137,23 +195,14 @@ def load(path):
   Raises:
     UserError: it does not describe one.
   """
-  value = files.read_json(path)
-  folder = os.path.dirname(path)
-  try:
-    size, channels = int(value['size']), int(value['channels'])
-    classes = tuple(str(name) for name in value['classes'])
-    train, test = (
-      tuple(os.path.join(folder, name) for name in value[part]['files'])
-      for part in ('train', 'test')
-    )
-    flip = bool(value['flip'])
-  except (AttributeError, KeyError, TypeError, ValueError) as error:
-    raise UserError(
-      '%s: %r; expected classes, size, channels, flip, train and test as '
-      'scripts/make_dataset.py writes them' % (path, error)
-    ) from error
+  said = description.load(path)
   return DataSet(
-    train, test, classes, layout_for(size, channels, classes), flip
+    train_files=said.train.files,
+    test_files=said.test.files,
+    classes=said.classes,
+    layout=layout_for(said.size, said.channels, said.classes),
+    flip=said.flip,
+    counts=(said.train.count, said.test.count),
   )
 
 
@@ -200,7 +249,9 @@ def check_file(path, layout=Layout(), num_classes=len(CLASSES)):
     )
 
 
-def in_folder(folder, train_names=_TRAIN_NAMES, test_names=_TEST_NAMES):
+def in_folder(
+  folder, train_names=_CIFAR10_SOURCE.train, test_names=_CIFAR10_SOURCE.test
+):
   """The DataSet of the files in `folder`, not checked."""
   return DataSet(
     train_files=tuple(os.path.join(folder, name) for name in train_names),

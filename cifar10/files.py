@@ -1,7 +1,10 @@
 """Files that are whole or absent, whatever happens on the way."""
 
+import contextlib
+import hashlib
 import json
 import os
+import shutil
 
 from cifar10.errors import UserError
 
@@ -19,6 +22,36 @@ def write_atomically(path, content):
     if os.path.exists(temporary):
       os.remove(temporary)
     raise
+
+
+@contextlib.contextmanager
+def new_folder(path, temporary):
+  """A folder that appears when all of it is there, by a rename.
+
+  Args:
+    path: the folder, which does not exist yet.
+    temporary: where it is filled, beside `path`. What is there, left by a
+      killed process, is deleted.
+
+  Yields:
+    `temporary`, an empty folder; it is gone if the body fails.
+  """
+  shutil.rmtree(temporary, ignore_errors=True)
+  os.mkdir(temporary)
+  try:
+    yield temporary
+    os.rename(temporary, path)
+  finally:
+    shutil.rmtree(temporary, ignore_errors=True)
+
+
+def sha256(path):
+  """The SHA-256 of a file, in hexadecimal."""
+  digest = hashlib.sha256()
+  with open(path, 'rb') as source:
+    for chunk in iter(lambda: source.read(1 << 18), b''):
+      digest.update(chunk)
+  return digest.hexdigest()
 
 
 def read_json(path):

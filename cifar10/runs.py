@@ -189,7 +189,7 @@ def print_commands(config):
   defaults = config_lib.Config()
   data_flags = ''.join(
     ' --%s=%s' % (name, getattr(config, name))
-    for name in ('dataset', 'data_dir')
+    for name in ('dataset', 'cifar100_labels', 'data_dir')
     if getattr(config, name) != getattr(defaults, name)
   )
   print(

@@ -1,6 +1,7 @@
-"""Fetches CIFAR-10 and checks it; does nothing where it is there and whole.
+"""Fetches a data set and checks it; does nothing where it is there and whole.
 
 python scripts/fetch_data.py --data_dir=/tmp/cifar10_data
+python scripts/fetch_data.py --dataset=svhn
 """
 
 import os
@@ -12,5 +13,5 @@ from cifar10 import cli
 from cifar10 import dataset
 
 if __name__ == '__main__':
-  flags = ('data_dir', 'data_url', 'data_sha256')
+  flags = ('dataset', 'data_dir', 'data_url', 'data_sha256')
   cli.run(dataset.prepare, flags, __doc__)

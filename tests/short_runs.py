@@ -1,5 +1,6 @@
 """Short runs on the bundled sample: what several test modules need."""
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -60,3 +61,13 @@ def run(program, *flags):
 def steps(out):
   """The numbers of the steps that a trainer has printed."""
   return [int(step) for step, _, _, _ in STEP_LINE.findall(out)]
+
+
+def load_script(monkeypatch, name):
+  """A script of the folder `scripts`, as a module."""
+  monkeypatch.setattr(sys, 'path', list(sys.path))
+  path = os.path.join(ROOT, 'scripts', name + '.py')
+  spec = importlib.util.spec_from_file_location(name, path)
+  module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  return module

@@ -186,7 +186,7 @@ def test_a_sheet_shows_what_could_be_read(trained, exported, tmp_path, capsys):
 
 
 def test_nothing_is_fetched(trained, exported, tmp_path, capsys, monkeypatch):
-  monkeypatch.setattr(download, 'fetch_and_unpack', None)  # Not to be called.
+  monkeypatch.setattr(download, 'fetch_into', None)  # Not to be called.
   names = [exported / '001.png']
   expected, _ = predict(trained, capsys, names)
   for folder, warnings in ((str(tmp_path), 0), (str(tmp_path / 'no'), 1)):

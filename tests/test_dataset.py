@@ -1,7 +1,7 @@
 """Data sets on disk: what is there, what is checked, and the sample."""
 
+import dataclasses
 import hashlib
-import importlib.util
 import json
 import os
 import shutil
@@ -11,8 +11,8 @@ import sys
 import numpy as np
 import pytest
 
+from cifar10 import checkpoints
 from cifar10 import dataset
-from cifar10 import download
 from cifar10.config import Config
 from cifar10.errors import UserError
 from tests import records as records_lib
@@ -157,18 +157,8 @@ def test_the_sample_needs_nothing_and_is_balanced(tmp_path):
   assert os.listdir(str(tmp_path)) == []
 
 
-def load_make_sample(monkeypatch):
-  """The script make_sample.py, as a module."""
-  monkeypatch.setattr(sys, 'path', list(sys.path))
-  path = os.path.join(short_runs.ROOT, 'scripts', 'make_sample.py')
-  spec = importlib.util.spec_from_file_location('make_sample', path)
-  module = importlib.util.module_from_spec(spec)
-  spec.loader.exec_module(module)
-  return module
-
-
 def test_a_sample_does_not_depend_on_the_order(tmp_path, monkeypatch):
-  make_sample = load_make_sample(monkeypatch)
+  make_sample = short_runs.load_script(monkeypatch, 'make_sample')
   records = records_lib.make_records(np.arange(60) % 10)
   paths = [str(tmp_path / name) for name in ('x.bin', 'y.bin')]
   records[:25].tofile(paths[0])
@@ -192,7 +182,7 @@ def test_a_sample_does_not_depend_on_the_order(tmp_path, monkeypatch):
 
 
 def test_a_sample_of_too_few_records_is_told(tmp_path, monkeypatch):
-  make_sample = load_make_sample(monkeypatch)
+  make_sample = short_runs.load_script(monkeypatch, 'make_sample')
   path = tmp_path / 'x.bin'
   path.write_bytes(records_lib.make_records(np.arange(29) % 10).tobytes())
   with pytest.raises(UserError) as info:
@@ -234,12 +224,6 @@ def test_the_sample_comes_out_again_whatever_the_order(tmp_path):
     path = os.path.join(short_runs.ROOT, 'cifar10', 'sample', name)
     with open(path, 'rb') as bundled:
       assert made == bundled.read(), name
-
-
-def test_the_official_archive_is_the_default():
-  assert Config().data_url.startswith('https://www.cs.toronto.edu/')
-  assert Config().data_sha256 == download.OFFICIAL_SHA256
-  assert download.OFFICIAL_BYTES == 170052171
 
 
 def make_own(folder, **changes):
@@ -286,14 +270,114 @@ def test_more_than_256_classes_have_two_bytes(tmp_path):
     dataset.prepare(Config(data_dir=str(tmp_path)))
 
 
-@pytest.mark.parametrize(
-  'changes, message',
-  [
-    ({'size': None}, 'dataset.json: TypeError'),
-    ({'train': []}, 'dataset.json: TypeError'),
-    ({'test': {}}, 'dataset.json: KeyError..files'),
-  ],
-)
-def test_a_wrong_description_is_named(tmp_path, changes, message):
-  with pytest.raises(UserError, match=message):
-    dataset.prepare(make_own(tmp_path, **changes))
+def test_files_changed_behind_the_description_are_named(tmp_path):
+  both = [{'files': [n + '.bin'], 'count': 2} for n in ('train', 'test')]
+  config = make_own(tmp_path, train=both[0], test=both[1])
+  assert dataset.prepare(config).counts == (2, 2)
+  path = tmp_path / 'test.bin'
+  records = path.read_bytes()
+  path.write_bytes(records + records[:65])
+  with pytest.raises(UserError) as info:
+    dataset.prepare(config)
+  assert str(info.value) == (
+    '%s: found 3 records; expected 2, as dataset.json beside says' % path
+  )
+  make_own(tmp_path, train=both[0], test=both[1], size=7)
+  train = str(tmp_path / 'train.bin')
+  with pytest.raises(UserError, match=train + ': found 130 bytes; .* 50-byte'):
+    dataset.prepare(config)
+
+
+def make_cifar100(folder):
+  """A mirror of CIFAR-100: its Config, and records by file."""
+  folder.mkdir(parents=True)
+  layout = dataset.Layout(label_bytes=2)
+  made = {}
+  for seed, (name, count) in enumerate((('train.bin', 200), ('test.bin', 100))):
+    records = records_lib.make_records(np.arange(count) % 20, seed, layout)
+    records[:, 1] = np.arange(count) % 100
+    (folder / name).write_bytes(records.tobytes())
+    made[name] = records
+  for kind, count in (('fine', 100), ('coarse', 20)):
+    lines = ['%s_%d' % (kind, i) for i in range(count)] + ['']
+    path = folder / (kind + '_label_names.txt')
+    path.write_text('\n'.join(lines) + '\n')  # Ends as the official ones do.
+  archive = folder.parent / 'mirror.tar.gz'
+  config = Config(
+    dataset='cifar100',
+    data_dir=str(folder.parent / 'data'),
+    data_url='file://%s' % archive,
+    data_sha256=records_lib.make_archive(archive, folder),
+  )
+  return config, made
+
+
+def test_cifar100_has_fine_and_coarse_labels(tmp_path):
+  config, made = make_cifar100(tmp_path / 'cifar-100-binary')
+  fine = dataset.prepare(config)
+  # A description of something else is not what was asked for.
+  (tmp_path / 'data' / 'dataset.json').write_text('{}')
+  coarse = dataset.prepare(
+    dataclasses.replace(config, cifar100_labels='coarse', data_url='nowhere')
+  )
+  folder = tmp_path / 'data' / 'cifar-100-binary'
+  assert fine.train_files == coarse.train_files == (str(folder / 'train.bin'),)
+  assert fine.test_files == coarse.test_files == (str(folder / 'test.bin'),)
+  assert fine.classes == tuple('fine_%d' % i for i in range(100))
+  assert coarse.classes == tuple('coarse_%d' % i for i in range(20))
+  assert fine.flip and coarse.flip
+  assert fine.count(fine.train_files) == 200
+  for data, at in ((fine, 1), (coarse, 0)):
+    assert data.layout.record_bytes == 3074
+    records = np.fromfile(data.test_files[0], np.uint8).reshape(-1, 3074)
+    np.testing.assert_array_equal(records, made['test.bin'])
+    labels = data.layout.labels(records.astype(int))
+    np.testing.assert_array_equal(labels, records[:, at])
+
+
+def test_what_is_not_fetched_yet_is_not_guessed(tmp_path):
+  for name, folder in (('cifar100', 'cifar-100-binary'), ('svhn', 'svhn')):
+    config = Config(dataset=name, data_dir=str(tmp_path))
+    with pytest.raises(UserError) as info:
+      dataset.describe(config)
+    assert str(info.value) == (
+      '%s: no such folder; scripts/fetch_data.py --dataset=%s fetches it'
+      % (tmp_path / folder, name)
+    )
+
+
+def test_cifar100_is_checked(tmp_path):
+  config, made = make_cifar100(tmp_path / 'cifar-100-binary')
+  data = dataset.prepare(config)
+  with open(data.train_files[0], 'r+b') as file:
+    file.seek(3074 * 7)
+    file.write(b'\x14')
+  dataset.prepare(config)  # Wrong among the coarse labels only.
+  coarse = dataclasses.replace(config, cifar100_labels='coarse')
+  with pytest.raises(UserError, match='record 7 has label 20; .* 0 to 19'):
+    dataset.prepare(coarse)
+  names = tmp_path / 'data' / 'cifar-100-binary' / 'coarse_label_names.txt'
+  names.write_text('a b c')
+  with pytest.raises(UserError, match='names.txt: found 3 names; expected 20'):
+    dataset.prepare(coarse)
+
+
+@pytest.mark.parametrize('kind, classes', [('fine', 100), ('coarse', 20)])
+def test_cifar100_trains_and_says_how_to_evaluate(tmp_path, kind, classes):
+  config, _ = make_cifar100(tmp_path / 'cifar-100-binary')
+  status, out, err = short_runs.run(
+    'cifar10_train',
+    '--dataset=cifar100',
+    '--cifar100_labels=' + kind,
+    '--data_dir=' + config.data_dir,
+    '--data_url=' + config.data_url,
+    '--data_sha256=' + config.data_sha256,
+    '--train_dir=%s' % (tmp_path / 'train'),
+    '--batch_size=4',
+    '--max_steps=1',
+  )
+  assert (status, err) == (0, '')
+  shapes = checkpoints.shapes(str(tmp_path / 'train' / 'model.ckpt-1'))
+  assert shapes['softmax_linear/biases'] == [classes]
+  flags = ' --cifar100_labels=coarse' if kind == 'coarse' else ''
+  assert ' --dataset=cifar100%s --data_dir=' % flags in out

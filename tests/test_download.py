@@ -141,14 +141,14 @@ def naps(monkeypatch):
   return taken
 
 
-def fetch(tmp_path, url, digest=None):
-  download.fetch_and_unpack(
-    url,
-    digest or sha256(ARCHIVE),
-    str(tmp_path / 'data' / 'archive.tar.gz'),
+def fetch(tmp_path, url, digest=None, size=None):
+  archive = str(tmp_path / 'data' / 'archive.tar.gz')
+  download.fetch_into(
     str(tmp_path / 'data' / 'folder'),
-    REQUIRED,
-    optional=('c.txt',),
+    [download.Remote(url, digest or sha256(ARCHIVE), archive, size)],
+    lambda paths, folder: download.unpack(
+      paths[0], 'folder', folder, REQUIRED, optional=('c.txt',)
+    ),
   )
 
 
@@ -299,11 +299,9 @@ def test_an_archive_of_the_users_is_used_or_left_alone(tmp_path):
   assert_complete(tmp_path)
 
 
-def test_another_size_than_the_official_is_told_before_fetching(
-  tmp_path, serve
-):
+def test_another_size_than_expected_is_told_before_fetching(tmp_path, serve):
   server = serve()
-  message = error_of(tmp_path, server.url, download.OFFICIAL_SHA256)
+  message = error_of(tmp_path, server.url, None, 170052171)
   assert 'has %d bytes; expected 170052171' % len(ARCHIVE) in message
   assert names(tmp_path) == []
 
@@ -418,8 +416,10 @@ def start(tmp_path):
       '%s\n'
       "digest = '%s'\n"
       'data = pathlib.Path(sys.argv[1])\n'
-      'download.fetch_and_unpack(sys.argv[2], digest,'
-      " str(data / 'archive.tar.gz'), str(data / 'folder'), %r)\n"
+      "archive = str(data / 'archive.tar.gz')\n"
+      "download.fetch_into(str(data / 'folder'),"
+      ' [download.Remote(sys.argv[2], digest, archive)],'
+      " lambda paths, to: download.unpack(archive, 'folder', to, %r))\n"
     ) % (setup, sha256(ARCHIVE), REQUIRED)
     process = subprocess.Popen(
       [sys.executable, '-u', '-c', program, str(tmp_path / 'data'), url],
@@ -491,7 +491,8 @@ def test_the_folder_appears_by_one_rename(tmp_path, serve, monkeypatch):
     raise OSError('no rename')
 
   monkeypatch.setattr(download.os, 'rename', fail)
-  assert 'no rename' in error_of(tmp_path, serve().url)
+  with pytest.raises(OSError, match='no rename'):
+    fetch(tmp_path, serve().url)
   assert names(tmp_path) == ['archive.tar.gz']
 
 
