@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import numpy as np
+from PIL import Image
 import pytest
 
 from cifar10 import checkpoints
@@ -363,8 +364,9 @@ def test_cifar100_is_checked(tmp_path):
 
 
 @pytest.mark.parametrize('kind, classes', [('fine', 100), ('coarse', 20)])
-def test_cifar100_trains_and_says_how_to_evaluate(tmp_path, kind, classes):
-  config, _ = make_cifar100(tmp_path / 'cifar-100-binary')
+def test_cifar100_trains_and_the_run_knows_its_labels(tmp_path, kind, classes):
+  config, made = make_cifar100(tmp_path / 'cifar-100-binary')
+  train_dir = tmp_path / 'train'
   status, out, err = short_runs.run(
     'cifar10_train',
     '--dataset=cifar100',
@@ -372,12 +374,37 @@ def test_cifar100_trains_and_says_how_to_evaluate(tmp_path, kind, classes):
     '--data_dir=' + config.data_dir,
     '--data_url=' + config.data_url,
     '--data_sha256=' + config.data_sha256,
-    '--train_dir=%s' % (tmp_path / 'train'),
+    '--train_dir=%s' % train_dir,
     '--batch_size=4',
     '--max_steps=1',
   )
   assert (status, err) == (0, '')
-  shapes = checkpoints.shapes(str(tmp_path / 'train' / 'model.ckpt-1'))
+  shapes = checkpoints.shapes(str(train_dir / 'model.ckpt-1'))
   assert shapes['softmax_linear/biases'] == [classes]
-  flags = ' --cifar100_labels=coarse' if kind == 'coarse' else ''
-  assert ' --dataset=cifar100%s --data_dir=' % flags in out
+  flags = ['--dataset=cifar100', '--data_dir=' + config.data_dir]
+  if kind == 'coarse':
+    flags.insert(1, '--cifar100_labels=coarse')
+  line = '--checkpoint_dir=%s %s\n' % (train_dir, ' '.join(flags))
+  assert line in out
+  status, out, err = short_runs.run(
+    'cifar10_eval',
+    *flags,
+    '--run_once',
+    '--checkpoint_dir=%s' % train_dir,
+    '--eval_dir=%s' % (tmp_path / 'eval'),
+  )
+  assert (status, err) == (0, '')
+  assert ' / 100, step 1)' in out
+  (image,) = records_lib.images_of(
+    made['test.bin'][:1], dataset.Layout(label_bytes=2)
+  )
+  picture = str(tmp_path / 'x.png')
+  Image.fromarray(image).save(picture)
+  script = os.path.join(short_runs.ROOT, 'cifar10', 'cifar10_predict.py')
+  printed = subprocess.check_output(
+    [sys.executable, script, picture]
+    + ['--json', '--checkpoint_dir=%s' % train_dir]
+  )
+  assert list(json.loads(printed.decode())['probabilities']) == [
+    '%s_%d' % (kind, i) for i in range(classes)
+  ]
