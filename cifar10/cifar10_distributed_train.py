@@ -133,6 +133,9 @@ def build(task, data, config):
   )
   with cluster_hooks.sync_container(config.chief_starts):
     updated = optimizer.apply_gradients(gradients, global_step)
+  if config.sync:
+    # What the optimizer's own hook looks at; unused, it logs an error.
+    tf.group(optimizer.ready_for_local_init_op)
   train_op = tf.group(
     updated, noted, towers.prefetch, *([losses_averaged] * task.is_chief)
   )

@@ -49,8 +49,6 @@ class SyncHook(tf.train.SessionRunHook):
       self._releases = [self._close(n) for n in range(1, self._chief_starts)]
     else:
       self._start = self._optimizer.local_step_init_op
-    # What the optimizer's own hook looks at; unused, it logs an error.
-    tf.group(self._optimizer.ready_for_local_init_op)
 
   def after_create_session(self, session, coord):
     session.run(self._start)

@@ -17,6 +17,7 @@ import pytest
 from cifar10 import dataset
 from cifar10.config import Config
 from cifar10.errors import UserError
+from tests import clusters
 from tests import picture_folders
 from tests import records as records_lib
 from tests import short_runs
@@ -425,6 +426,18 @@ def test_a_model_of_another_data_set_is_told(
   )
   # Nothing of the run is changed.
   assert {p.name: p.stat().st_size for p in other_model.iterdir()} == before
+
+
+def test_a_worker_tells_it_too(tmp_path, other_model):
+  flags = ['--train_dir=%s' % other_model, '--max_steps=9']
+  with clusters.Cluster(tmp_path, 1, 1, *flags) as cluster:
+    servers, workers = cluster.start_all()
+    assert clusters.wait(workers + servers) == [1, 0]
+    last = clusters.output(workers[0]).splitlines()[-1]
+  assert last == (
+    'cifar10_distributed_train: error: %s/model.ckpt-1: conv1/weights has '
+    'shape [5, 5, 1, 64]; this model expects [5, 5, 3, 64]' % other_model
+  )
 
 
 @pytest.fixture(scope='module')
