@@ -1,0 +1,1 @@
+"""What scripts/report.py is made of."""
