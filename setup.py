@@ -39,7 +39,7 @@ setuptools.setup(
     'plot': ['matplotlib'],
     'svhn': ['scipy'],
     'tensorboard': ['tensorboard>=2.20; python_version >= "3.9"'],
-    'test': ['pytest', 'pillow', 'scipy'],
+    'test': ['pytest', 'matplotlib', 'pillow', 'scipy'],
   },
   entry_points={
     'console_scripts': [
