@@ -18,6 +18,7 @@ _PROGRAMS = (
   'cifar10_distributed_train',
   'cifar10_eval',
   'cifar10_predict',
+  'cifar10_export',
 )
 
 setuptools.setup(

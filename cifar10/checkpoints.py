@@ -3,6 +3,7 @@
 import contextlib
 import glob
 import os
+import re
 
 import tensorflow.compat.v1 as tf
 
@@ -19,6 +20,11 @@ _RUN_FILES = (
   config_lib.FILE_NAME,
 )
 
+# What the files of one checkpoint have after its name.
+_FILE_SUFFIX = re.compile(r'\.(index|meta|data-\d{5}-of-\d{5})$')
+
+_FEW_STEPS = 4  # That an error lists, of the first and of the last.
+
 
 def latest(directory):
   """The newest checkpoint in `directory`; None where there is none."""
@@ -26,6 +32,45 @@ def latest(directory):
     return tf.train.latest_checkpoint(directory)
   except ValueError:  # The file `checkpoint`, which names it, is damaged.
     return None
+
+
+def find(directory, wanted=''):
+  """The checkpoint that a person asks for.
+
+  Args:
+    directory: where a trainer has written.
+    wanted: a step, or the path of a checkpoint or of one of its files; empty
+      for the newest one.
+
+  Returns:
+    Its path.
+
+  Raises:
+    UserError: it is not there; names the steps of those that are.
+  """
+  path = _FILE_SUFFIX.sub('', wanted) or latest(directory)
+  if wanted.isdecimal():
+    path = '%s-%d' % (prefix(directory), int(wanted))
+  # TensorFlow 1 raises an error where there is no such folder.
+  folder = os.path.dirname(path or directory) or '.'
+  if path and os.path.isdir(folder) and tf.train.checkpoint_exists(path):
+    return path
+  steps = [str(step) for step in _steps(directory)]
+  if wanted:
+    problem = '--checkpoint=%s: there is no %s' % (wanted, path)
+  elif steps:
+    problem = '%s: names none that is there' % _name_file(directory)
+  else:
+    raise UserError(
+      '%s: holds no checkpoint; name the --train_dir of a run with '
+      '--checkpoint_dir' % directory
+    )
+  if len(steps) > 2 * _FEW_STEPS:
+    steps[_FEW_STEPS:-_FEW_STEPS] = ['...']
+  raise UserError(
+    '%s; the checkpoints in %s are of the steps: %s'
+    % (problem, directory or '.', ', '.join(steps) or 'none')
+  )
 
 
 def check_named(directory):
@@ -36,14 +81,13 @@ def check_named(directory):
   Raises:
     UserError: the file `checkpoint`, which names it, is damaged or gone.
   """
-  pattern = os.path.join(glob.escape(directory), _PREFIX + '-*.index')
-  found = sorted(glob.glob(pattern), key=os.path.getmtime)
+  found = sorted(_indices(directory), key=os.path.getmtime)
   if found and latest(directory) is None:
     raise UserError(
       '%s: names no checkpoint that is there; expected a line '
       'model_checkpoint_path: "%s". Mend it, or start afresh with --overwrite'
       % (
-        os.path.join(directory, 'checkpoint'),
+        _name_file(directory),
         os.path.basename(found[-1])[: -len('.index')],
       )
     )
@@ -74,6 +118,23 @@ def step(path):
     raise UserError('%s: holds no global_step' % path)
   with _one_line(path):
     return int(tf.train.load_variable(path, 'global_step'))
+
+
+def _name_file(directory):
+  """The file that names the newest checkpoint in `directory`."""
+  return os.path.join(directory, 'checkpoint')
+
+
+def _indices(directory):
+  """The index files of all checkpoints in `directory`."""
+  return glob.glob(os.path.join(glob.escape(directory), _PREFIX + '-*.index'))
+
+
+def _steps(directory):
+  """The steps of the checkpoints in `directory`, in order."""
+  start = len(prefix(directory)) + 1
+  names = [path[start : -len('.index')] for path in _indices(directory)]
+  return sorted(int(name) for name in names if name.isdecimal())
 
 
 @contextlib.contextmanager

@@ -22,22 +22,15 @@ from cifar10 import cifar10
 from cifar10 import cifar10_input
 from cifar10 import cli
 from cifar10 import contact_sheet
-from cifar10 import dataset
 from cifar10 import distortions
 from cifar10 import pictures
 from cifar10 import restoring
 from cifar10 import sessions
-from cifar10.config import Config
 from cifar10.errors import UserError
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-# Which data set the model is for; the saved run knows it too.
-_DATA_FLAGS = ('dataset', 'cifar100_labels', 'data_dir')
-
-_FLAGS = _DATA_FLAGS + (
-  'checkpoint_dir',
-  'use_moving_averages',
+_FLAGS = cli.MODEL_FLAGS + (
   'top_k',
   'json',
   'grid',
@@ -78,13 +71,8 @@ def predict(config, names):
   """
   pictures.need_pillow()
   paths = pictures.find(names)
-  checkpoint = checkpoints.latest(config.checkpoint_dir)
-  if checkpoint is None:
-    raise UserError(
-      '%s: holds no checkpoint; name the --train_dir of a run with '
-      '--checkpoint_dir' % config.checkpoint_dir
-    )
-  data = _describe(config)
+  checkpoint = checkpoints.find(config.checkpoint_dir)
+  data = restoring.describe(config)
   sheet = None
   if config.grid:
     shown = min(config.top_k, len(data.classes))
@@ -135,21 +123,6 @@ def build(data, config):
   )
 
 
-def _describe(config):
-  """The DataSet of `config`; says so where its folder is not to be found."""
-  data = dataset.describe(config)
-  guessed = config.dataset == Config.dataset and not os.path.isdir(
-    config.data_dir
-  )
-  if guessed and config.data_dir != Config.data_dir:
-    print(
-      'WARNING: --data_dir=%s: there is no such folder; the classes are taken '
-      "for CIFAR-10's." % config.data_dir,
-      file=sys.stderr,
-    )
-  return data
-
-
 def _label(paths, graph, session, data, config, sheet):
   """Labels a batch of pictures; returns how many could be read."""
   read, records = [], []
@@ -193,7 +166,7 @@ def _as_json(path, classes, probabilities):
 
 def main():
   """The console command."""
-  cli.run(predict, _FLAGS, __doc__, takes_arguments=True, of_run=_DATA_FLAGS)
+  cli.run(predict, _FLAGS, __doc__, takes_arguments=True, of_run=cli.DATA_FLAGS)
 
 
 if __name__ == '__main__':

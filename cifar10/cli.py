@@ -42,6 +42,12 @@ TRAINER_FLAGS = COMMON_FLAGS + (
   'log_frequency',
 )
 
+# Which data set a model is for; its run knows it too.
+DATA_FLAGS = ('dataset', 'cifar100_labels', 'data_dir')
+
+# The flags of every program that uses a model as it is.
+MODEL_FLAGS = DATA_FLAGS + ('checkpoint_dir', 'use_moving_averages')
+
 # What can go wrong outside the program: TensorFlow's words, with no traceback.
 _ENVIRONMENT_ERRORS = (
   tf.errors.DataLossError,
@@ -71,7 +77,7 @@ def run(work, flag_names, description, takes_arguments=False, of_run=()):
     description: what `--help` says first.
     takes_arguments: whether arguments that are no flags are allowed; `work`
       gets the list of them after the Config.
-    of_run: fields that are those of the run in `--checkpoint_dir`, if it has
+    of_run: fields that are those of the run whose model is used, if it has
       saved its Config and none of them is given as a flag.
   """
   # Into a file or pipe too, each line goes out when it is printed. Names of
@@ -125,12 +131,16 @@ def _summary(error):
 
 def _config(flag_names, of_run):
   """The Config that the flags and the saved run say."""
-  values = {name: flags.FLAGS[name].value for name in flag_names}
+  config = config_lib.Config(
+    **{name: flags.FLAGS[name].value for name in flag_names}
+  )
   if of_run and not any(flags.FLAGS[name].present for name in of_run):
-    saved = config_lib.load(values['checkpoint_dir'])
+    saved = config_lib.load(config.run_dir)
     if saved is not None:
-      values.update({name: getattr(saved, name) for name in of_run})
-  return config_lib.Config(**values)
+      config = dataclasses.replace(
+        config, **{name: getattr(saved, name) for name in of_run}
+      )
+  return config
 
 
 def _run_guarded(work, flag_names, argv, takes_arguments=False, of_run=()):

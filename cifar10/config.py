@@ -149,7 +149,7 @@ class Config:
 
   # Evaluation.
   checkpoint_dir: str = _field(
-    '/tmp/cifar10_train', 'Where the checkpoints to evaluate are.'
+    '/tmp/cifar10_train', 'Where the checkpoints are.'
   )
   eval_dir: str = _field(
     '/tmp/cifar10_eval', 'Where the summaries of the evaluation are written.'
@@ -162,7 +162,7 @@ class Config:
   )
   run_once: bool = _field(False, 'Evaluate the newest checkpoint and end.')
   use_moving_averages: bool = _field(
-    True, 'Evaluate the moving averages of the variables.'
+    True, 'Take the moving averages of the variables.'
   )
   eval_device: str = _field(
     'gpu',
@@ -180,6 +180,18 @@ class Config:
   grid: str = _field(
     '', 'PNG to draw, a sheet of the pictures with their classes below.'
   )
+
+  # The export.
+  checkpoint: str = _field(
+    '',
+    'Which checkpoint to take: a step of the run in --checkpoint_dir, or the '
+    'path of a checkpoint; empty: the newest one.',
+  )
+  export_dir: str = _field(
+    '/tmp/cifar10_export', 'Folder to write a SavedModel to; empty: none.'
+  )
+  tflite: str = _field('', 'File to write a TensorFlow Lite model to.')
+  frozen_graph: str = _field('', 'File to write a frozen graph to.')
 
   # The session.
   gpu_memory_fraction: float = _field(
@@ -207,6 +219,13 @@ class Config:
   def examples_per_step(self):
     """Training examples consumed by one step of all machines together."""
     return self.examples_per_machine * self.machines_per_step
+
+  @property
+  def run_dir(self):
+    """The directory of the run whose model is used."""
+    if self.checkpoint and not self.checkpoint.isdecimal():
+      return os.path.dirname(self.checkpoint)
+    return self.checkpoint_dir
 
   @property
   def step_offset(self):

@@ -71,6 +71,21 @@ def central_crop(records, layout, size):
   return whiten(tf.cast(images, tf.float32))
 
 
+def crop_images(images, size):
+  """What `central_crop` makes of records, of images that are none.
+
+  Args:
+    images: float32 tensor, [batch, height, width, depth].
+    size: height and width of the result, in pixels.
+
+  Returns:
+    float32 tensor, [batch, size, size, depth].
+  """
+  _, height, width, _ = images.shape.as_list()
+  top, left = (height - size) // 2, (width - size) // 2
+  return whiten(images[:, top : top + size, left : left + size])
+
+
 def whiten(images):
   """Scales each image to mean 0 and variance 1.
 

@@ -25,17 +25,19 @@ def write_atomically(path, content):
 
 
 @contextlib.contextmanager
-def new_folder(path, temporary):
+def new_folder(path, temporary=None):
   """A folder that appears when all of it is there, by a rename.
 
   Args:
-    path: the folder, which does not exist yet.
-    temporary: where it is filled, beside `path`. What is there, left by a
-      killed process, is deleted.
+    path: the folder, which does not exist yet or is empty.
+    temporary: where it is filled, beside `path`; a name of this process's own
+      by default. What is there, left by a killed process, is deleted.
 
   Yields:
     `temporary`, an empty folder; it is gone if the body fails.
   """
+  # Without a slash at its end, which would make it lie within.
+  temporary = temporary or '%s.tmp%d' % (os.path.normpath(path), os.getpid())
   shutil.rmtree(temporary, ignore_errors=True)
   os.mkdir(temporary)
   try:

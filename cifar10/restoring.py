@@ -1,13 +1,17 @@
-"""Which variables of a checkpoint the model gets: averages, or the plain ones.
+"""Which model is meant: of what data, and from which variables.
 
 For programs that use a model and do not train it.
 """
 
+import os
+import sys
 from typing import NamedTuple
 
 import tensorflow.compat.v1 as tf
 
 from cifar10 import checkpoints
+from cifar10 import dataset
+from cifar10.config import Config
 
 
 class Restoration(NamedTuple):
@@ -27,6 +31,33 @@ class Restorations(NamedTuple):
 
   averaged: Restoration
   plain: Restoration
+
+
+def describe(config):
+  """The DataSet of a model; its files need not be there.
+
+  Prints a warning where the folder that would describe it is not there.
+
+  Args:
+    config: Config.
+
+  Returns:
+    dataset.DataSet.
+
+  Raises:
+    UserError: a dataset.json does not describe one.
+  """
+  data = dataset.describe(config)
+  guessed = config.dataset == Config.dataset and not os.path.isdir(
+    config.data_dir
+  )
+  if guessed and config.data_dir != Config.data_dir:
+    print(
+      'WARNING: --data_dir=%s: there is no such folder; the classes are taken '
+      "for CIFAR-10's." % config.data_dir,
+      file=sys.stderr,
+    )
+  return data
 
 
 def build(config):

@@ -199,7 +199,7 @@ def make(args):
   if not found:
     raise UserError('%s: no picture found' % args.folder)
   os.makedirs(os.path.dirname(out), exist_ok=True)
-  with files.new_folder(out, '%s.tmp%d' % (out, os.getpid())) as temporary:
+  with files.new_folder(out) as temporary:
     counts, broken = write(temporary, classes, found, args)
     check(counts, classes, args)
     totals = [int(counts[part].sum()) for part in _PARTS]

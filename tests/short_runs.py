@@ -6,6 +6,12 @@ import re
 import subprocess
 import sys
 
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+from cifar10 import checkpoints
+from cifar10 import cifar10_eval
+from cifar10 import dataset
 from cifar10.config import Config
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -37,6 +43,30 @@ def small_config(tmp_path, **changes):
   }
   settings.update(changes)
   return Config(**settings)
+
+
+def evaluated(config, step=None):
+  """What the evaluator finds for its first batch: right or not, and softmax.
+
+  Args:
+    config: Config.
+    step: which checkpoint to evaluate; None for the newest.
+  """
+  checkpoint = checkpoints.latest(config.checkpoint_dir)
+  if step is not None:
+    checkpoint = '%s-%d' % (checkpoints.prefix(config.checkpoint_dir), step)
+  with tf.Graph().as_default() as default_graph:
+    graph = cifar10_eval.build(dataset.prepare(config), config)
+    logits = default_graph.get_tensor_by_name('softmax_linear/softmax_linear:0')
+    kind = 'averaged' if config.use_moving_averages else 'plain'
+    creator = tf.train.ChiefSessionCreator(
+      getattr(graph.restorations, kind).scaffold,
+      checkpoint_filename_with_path=checkpoint,
+    )
+    with tf.train.MonitoredSession(creator) as session:
+      correct, logits = session.run([graph.correct, logits])
+  odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+  return correct, odds / odds.sum(axis=1, keepdims=True)
 
 
 def start(program, *flags):

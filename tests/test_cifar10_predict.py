@@ -11,7 +11,6 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import checkpoints
-from cifar10 import cifar10_eval
 from cifar10 import cifar10_predict
 from cifar10 import cifar10_train
 from cifar10 import config as config_lib
@@ -55,30 +54,13 @@ def predict(folder, capsys, names, **changes):
   return out.splitlines(), err.splitlines()
 
 
-def evaluated(config):
-  """What the evaluator finds for its first batch: right or not, and softmax."""
-  checkpoint = checkpoints.latest(config.checkpoint_dir)
-  with tf.Graph().as_default() as default_graph:
-    graph = cifar10_eval.build(dataset.prepare(config), config)
-    logits = default_graph.get_tensor_by_name('softmax_linear/softmax_linear:0')
-    kind = 'averaged' if config.use_moving_averages else 'plain'
-    creator = tf.train.ChiefSessionCreator(
-      getattr(graph.restorations, kind).scaffold,
-      checkpoint_filename_with_path=checkpoint,
-    )
-    with tf.train.MonitoredSession(creator) as session:
-      correct, logits = session.run([graph.correct, logits])
-  odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-  return correct, odds / odds.sum(axis=1, keepdims=True)
-
-
 @pytest.mark.parametrize('averages', [True, False])
 def test_answers_are_those_of_the_evaluator(
   trained, exported, capsys, averages
 ):
   changes = {'batch_size': COUNT, 'use_moving_averages': averages}
   config = short_runs.small_config(trained, **changes)
-  correct, expected = evaluated(config)
+  correct, expected = short_runs.evaluated(config)
   for batch_size in (7, COUNT):
     changes['batch_size'] = batch_size
     lines, err = predict(trained, capsys, [exported], json=True, **changes)

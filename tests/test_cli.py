@@ -11,6 +11,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_distributed_train
 from cifar10 import cifar10_eval
+from cifar10 import cifar10_export
 from cifar10 import cifar10_predict
 from cifar10 import cli
 from cifar10.config import Config
@@ -91,7 +92,7 @@ def test_every_way_to_start_lists_the_flags_with_their_defaults(
 def test_what_has_no_flag():
   fields = {field.name: field for field in dataclasses.fields(Config)}
   flags = set(cifar10_distributed_train._FLAGS) | set(cifar10_eval._FLAGS)
-  flags |= set(cifar10_predict._FLAGS)
+  flags |= set(cifar10_predict._FLAGS) | set(cifar10_export._FLAGS)
   assert set(fields) - flags == {
     'chief_starts',
     'examples_per_epoch',

@@ -65,6 +65,8 @@ def test_central_crops_are_those_of_single_images(layout):
   images = records_lib.images_of(records, layout)
   expected = [reference.central_crop(image, 24) for image in images]
   np.testing.assert_allclose(found, expected, atol=1e-4)
+  of_images = distortions.crop_images(tf.constant(images, tf.float32), 24)
+  np.testing.assert_allclose(run(of_images), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize('layout', LAYOUTS)

@@ -50,6 +50,35 @@ def test_an_interrupt_leaves_what_was_there_and_no_more(tmp_path, monkeypatch):
   assert path.read_bytes() == b'old'
 
 
+@pytest.mark.parametrize('there', [True, False])
+def test_a_folder_appears_whole(tmp_path, there):
+  path = tmp_path / 'x'
+  if there:
+    path.mkdir()
+  with files.new_folder(str(path) + '/') as temporary:
+    os.mkdir(temporary)
+    (tmp_path / temporary / 'file').write_text('new')
+    assert os.listdir(str(path)) == [] if there else not path.exists()
+  assert os.listdir(str(tmp_path)) == ['x']
+  assert (path / 'file').read_text() == 'new'
+
+
+def test_a_folder_that_fails_leaves_what_was_there_and_no_more(tmp_path):
+  path = tmp_path / 'x'
+  with pytest.raises(OSError, match='broken'):
+    with files.new_folder(str(path)) as temporary:
+      os.mkdir(temporary)
+      fail()
+  assert os.listdir(str(tmp_path)) == []
+  path.mkdir()
+  (path / 'file').write_text('old')
+  with pytest.raises(OSError):
+    with files.new_folder(str(path)) as temporary:
+      os.mkdir(temporary)
+  assert os.listdir(str(tmp_path)) == ['x']
+  assert (path / 'file').read_text() == 'old'
+
+
 def test_a_disk_that_is_full_half_way(tmp_path):
   path = tmp_path / 'x'
   path.write_bytes(b'old')

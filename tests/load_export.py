@@ -1,0 +1,119 @@
+"""Loads an exported model with plain TensorFlow, as others would.
+
+    python load_export.py FORM MODEL FOLDER RESULTS
+
+gives it the first 100, 7 and 1 of the images in FOLDER/images.npy and of the
+pictures FOLDER/*.png, and writes what it answers to RESULTS, an .npz file
+with names such as 'pictures 7 label', and 'classes'. Run by tests in a process
+of its own; nothing of the project is imported.
+"""
+
+import glob
+import sys
+import zipfile
+
+import numpy as np
+import tensorflow as tf
+
+OUTPUTS = ('class', 'label', 'probabilities')
+
+
+def saved_model(path):
+  """As in TensorFlow 2."""
+  model = tf.saved_model.load(path)
+
+  def call(signature, batch):
+    name = 'images' if signature == 'serving_default' else signature
+    found = model.signatures[signature](**{name: tf.constant(batch)})
+    return {key: value.numpy() for key, value in found.items()}
+
+  classes = model.signatures['classes']()['classes'].numpy()
+  return ('serving_default', 'images', 'pictures'), call, classes
+
+
+def loader(path):
+  """As in TensorFlow 1, or with its way in TensorFlow 2."""
+  v1 = tf.compat.v1
+  session = v1.Session(graph=tf.Graph())
+  with session.graph.as_default():
+    signatures = v1.saved_model.loader.load(
+      session, ['serve'], path
+    ).signature_def
+
+  def call(signature, batch):
+    (given,) = signatures[signature].inputs.values()
+    wanted = {k: v.name for k, v in signatures[signature].outputs.items()}
+    return session.run(wanted, {given.name: batch})
+
+  classes = session.run(signatures['classes'].outputs['classes'].name)
+  return ('serving_default', 'images', 'pictures'), call, classes
+
+
+def frozen(path):
+  graph_def = tf.compat.v1.GraphDef()
+  with open(path, 'rb') as content:
+    graph_def.ParseFromString(content.read())
+  graph = tf.Graph()
+  with graph.as_default():
+    tf.import_graph_def(graph_def, name='')
+  session = tf.compat.v1.Session(graph=graph)
+
+  def call(name, batch):
+    return session.run(
+      {output: output + ':0' for output in OUTPUTS}, {name + ':0': batch}
+    )
+
+  return ('images', 'pictures'), call, session.run('classes:0')
+
+
+def tflite(path):
+  """The file's own batch size where the interpreter has no other."""
+  interpreter = tf.lite.Interpreter(path)
+  interpreter.allocate_tensors()
+  (given,) = interpreter.get_input_details()
+
+  def run(batch):
+    interpreter.set_tensor(given['index'], batch)
+    interpreter.invoke()
+    return {
+      output['name']: interpreter.get_tensor(output['index'])
+      for output in interpreter.get_output_details()
+    }
+
+  def call(_, batch):
+    batch = batch.astype(given['dtype'])
+    if given.get('shape_signature', given['shape'])[0] == -1:
+      interpreter.resize_tensor_input(given['index'], batch.shape)
+      interpreter.allocate_tensors()
+      return run(batch)
+    single = [run(image[np.newaxis]) for image in batch]
+    return {
+      name: np.concatenate([found[name] for found in single])
+      for name in single[0]
+    }
+
+  with zipfile.ZipFile(path) as within:
+    classes = within.read('labels.txt').splitlines()
+  return ('images',), call, np.array(classes)
+
+
+def main(form, model, folder, results):
+  images = np.load(folder + '/images.npy')
+  pictures = []
+  for name in sorted(glob.glob(folder + '/*.png')):
+    with open(name, 'rb') as content:
+      pictures.append(content.read())
+  signatures, call, classes = globals()[form](model)
+  found = {'classes': classes.astype('S')}
+  for count in 100, 7, 1:
+    for signature in signatures:
+      given = pictures if signature == 'pictures' else images
+      for name, value in call(signature, given[:count]).items():
+        kind = 'S' if value.dtype == object else value.dtype
+        found['%s %d %s' % (signature, count, name)] = value.astype(kind)
+  assert not any(name.split('.')[0] == 'cifar10' for name in sys.modules)
+  np.savez(results, **found)
+
+
+if __name__ == '__main__':
+  main(*sys.argv[1:])
