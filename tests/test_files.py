@@ -56,7 +56,6 @@ def test_a_folder_appears_whole(tmp_path, there):
   if there:
     path.mkdir()
   with files.new_folder(str(path) + '/') as temporary:
-    os.mkdir(temporary)
     (tmp_path / temporary / 'file').write_text('new')
     assert os.listdir(str(path)) == [] if there else not path.exists()
   assert os.listdir(str(tmp_path)) == ['x']
@@ -66,15 +65,14 @@ def test_a_folder_appears_whole(tmp_path, there):
 def test_a_folder_that_fails_leaves_what_was_there_and_no_more(tmp_path):
   path = tmp_path / 'x'
   with pytest.raises(OSError, match='broken'):
-    with files.new_folder(str(path)) as temporary:
-      os.mkdir(temporary)
+    with files.new_folder(str(path)):
       fail()
   assert os.listdir(str(tmp_path)) == []
   path.mkdir()
   (path / 'file').write_text('old')
   with pytest.raises(OSError):
-    with files.new_folder(str(path)) as temporary:
-      os.mkdir(temporary)
+    with files.new_folder(str(path)):
+      pass
   assert os.listdir(str(tmp_path)) == ['x']
   assert (path / 'file').read_text() == 'old'
 
