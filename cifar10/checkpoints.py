@@ -178,12 +178,22 @@ def check_fits(path, expected_shapes):
     if name not in found:
       raise UserError('%s: holds no variable %s' % (path, name))
     if found[name] != expected:
+      if name.startswith('local3/biases') and len(found[name]) != len(expected):
+        raise UserError(
+          '%s: is of --top_layers=%s; this model is of --top_layers=%s'
+          % (path, _top_layers(found[name]), _top_layers(expected))
+        )
       raise UserError(
         '%s: %s has shape %s; this model expects %s'
         % (path, name, found[name], expected)
       )
     with _one_line(path):  # Verifies the checksum of its content.
       tf.train.load_variable(path, name)
+
+
+def _top_layers(shape):
+  """The --top_layers of a model, by the shape of the biases of local3."""
+  return 'full' if len(shape) == 1 else 'local'
 
 
 def remove_run(directory):

@@ -20,6 +20,7 @@ from cifar10.layers import activation_summary
 from cifar10.layers import local_response_norm
 from cifar10.layers import variable_on_cpu
 from cifar10.layers import variable_with_weight_decay
+from cifar10.local_layers import local_layer
 
 NUM_CLASSES = 10
 
@@ -58,8 +59,10 @@ def inputs(data, config=Config()):
   return cifar10_input.inputs(data, config.eval_data, config.batch_size)
 
 
-def inference(images, num_classes=NUM_CLASSES, precision='float32'):
-  """Builds the model: two convolutions and three fully connected layers.
+def inference(
+  images, num_classes=NUM_CLASSES, precision='float32', top_layers='full'
+):
+  """Builds the model: two convolutions, two layers on top, and the logits.
 
   Args:
     images: float32 tensor, [batch, height, width, depth]; the batch size may
@@ -68,6 +71,8 @@ def inference(images, num_classes=NUM_CLASSES, precision='float32'):
     precision: type that convolutions and matrix products are computed in, and
       what lies between them; 'float32', 'bfloat16' or 'float16'. Variables
       and logits are float32 always.
+    top_layers: what local3 and local4 are; 'full', fully connected, or
+      'local', locally connected as in cuda-convnet.
 
   Returns:
     logits: float32 tensor, [batch, num_classes], not normalized.
@@ -115,38 +120,23 @@ def inference(images, num_classes=NUM_CLASSES, precision='float32'):
   norm2 = local_response_norm(conv2, 4, alpha=0.001 / 9.0, name='norm2')
   pool2 = _max_pool(norm2, name='pool2')  # [batch, 6, 6, 64]
 
-  with tf.variable_scope('local3') as scope:
-    # Each image becomes a row, whatever the batch size.
-    dim = pool2.shape[1:].num_elements()
-    reshape = tf.reshape(pool2, [-1, dim])  # [batch, 2304]
-    weights = variable_with_weight_decay(
-      'weights', [dim, 384], stddev=0.04, wd=0.004, dtype=dtype
-    )
-    biases = variable_on_cpu(
-      'biases', [384], tf.constant_initializer(0.1), dtype=dtype
-    )
-    local3 = tf.nn.relu(tf.matmul(reshape, weights) + biases, name=scope.name)
-    activation_summary(local3)  # [batch, 384]
-
-  with tf.variable_scope('local4') as scope:
-    weights = variable_with_weight_decay(
-      'weights', [384, 192], stddev=0.04, wd=0.004, dtype=dtype
-    )
-    biases = variable_on_cpu(
-      'biases', [192], tf.constant_initializer(0.1), dtype=dtype
-    )
-    local4 = tf.nn.relu(tf.matmul(local3, weights) + biases, name=scope.name)
-    activation_summary(local4)  # [batch, 192]
+  if top_layers == 'local':
+    local3 = local_layer(pool2, 64, name='local3')  # [batch, 6, 6, 64]
+    local4 = local_layer(local3, 32, name='local4')  # [batch, 6, 6, 32]
+  else:
+    local3 = _fully_connected(pool2, 384, name='local3')  # [batch, 384]
+    local4 = _fully_connected(local3, 192, name='local4')  # [batch, 192]
 
   # The softmax itself is part of the loss, which takes logits.
   with tf.variable_scope('softmax_linear') as scope:
+    rows, dim = _as_rows(local4)  # dim is 192, or 1152.
     weights = variable_with_weight_decay(
-      'weights', [192, num_classes], stddev=1 / 192.0, dtype=dtype
+      'weights', [dim, num_classes], stddev=1 / dim, dtype=dtype
     )
     biases = variable_on_cpu(
       'biases', [num_classes], tf.constant_initializer(0.0)
     )
-    product = tf.cast(tf.matmul(local4, weights), tf.float32)
+    product = tf.cast(tf.matmul(rows, weights), tf.float32)
     softmax_linear = tf.add(product, biases, name=scope.name)
     activation_summary(softmax_linear)  # [batch, num_classes]
 
@@ -208,3 +198,24 @@ def _max_pool(x, name):
   return tf.nn.max_pool(
     x, ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding='SAME', name=name
   )
+
+
+def _fully_connected(x, units, name):
+  """A layer in which each unit sees all of `x`: float [batch, units]."""
+  with tf.variable_scope(name) as scope:
+    rows, dim = _as_rows(x)
+    weights = variable_with_weight_decay(
+      'weights', [dim, units], stddev=0.04, wd=0.004, dtype=x.dtype
+    )
+    biases = variable_on_cpu(
+      'biases', [units], tf.constant_initializer(0.1), dtype=x.dtype
+    )
+    layer = tf.nn.relu(tf.matmul(rows, weights) + biases, name=scope.name)
+    activation_summary(layer)
+  return layer
+
+
+def _as_rows(x):
+  """Each image of `x` as a row, whatever the batch size; and its length."""
+  dim = x.shape[1:].num_elements()
+  return tf.reshape(x, [-1, dim]), dim

@@ -119,7 +119,9 @@ def build(data, config):
     EvalGraph.
   """
   images, labels = cifar10.inputs(data, config)
-  logits = cifar10.inference(images, len(data.classes), config.precision)
+  logits = cifar10.inference(
+    images, len(data.classes), config.precision, config.top_layers
+  )
   loss = cifar10.loss(logits, labels)
   histogram_summary('softmax/activations', cifar10.softmax(logits))
   return EvalGraph(

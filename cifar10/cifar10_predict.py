@@ -115,7 +115,9 @@ def build(data, config):
     images = distortions.central_crop(
       records, layout, cifar10_input.crop_size(layout)
     )
-  logits = cifar10.inference(images, len(data.classes), config.precision)
+  logits = cifar10.inference(
+    images, len(data.classes), config.precision, config.top_layers
+  )
   return PredictGraph(
     records=records,
     probabilities=cifar10.softmax(logits),

@@ -39,7 +39,9 @@ def train(config):
       global_step = tf.train.get_or_create_global_step()
 
     images, labels = cifar10.distorted_inputs(data, config)
-    logits = cifar10.inference(images, len(data.classes), config.precision)
+    logits = cifar10.inference(
+      images, len(data.classes), config.precision, config.top_layers
+    )
     loss = cifar10.loss(logits, labels)
     train_op = cifar10.train(loss, global_step, config)
 

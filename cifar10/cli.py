@@ -22,6 +22,7 @@ COMMON_FLAGS = (
   'data_sha256',
   'batch_size',
   'precision',
+  'top_layers',
   'intra_op_threads',
   'inter_op_threads',
   'gpu_memory_fraction',
@@ -46,7 +47,11 @@ TRAINER_FLAGS = COMMON_FLAGS + (
 DATA_FLAGS = ('dataset', 'cifar100_labels', 'data_dir')
 
 # The flags of every program that uses a model as it is.
-MODEL_FLAGS = DATA_FLAGS + ('checkpoint_dir', 'use_moving_averages')
+MODEL_FLAGS = DATA_FLAGS + (
+  'checkpoint_dir',
+  'use_moving_averages',
+  'top_layers',
+)
 
 # What can go wrong outside the program: TensorFlow's words, with no traceback.
 _ENVIRONMENT_ERRORS = (
@@ -71,14 +76,17 @@ def run(work, flag_names, description, takes_arguments=False, of_run=()):
   The status is 0 when `work` returns, and 1 after an error. A mistake of the
   user or the machine is told in one line, without a traceback.
 
+  A program with `--checkpoint_dir` takes `top_layers` from the run there, if
+  it has saved its Config and the flag does not say otherwise.
+
   Args:
     work: function of a Config.
     flag_names: the fields of Config that this program has as flags.
     description: what `--help` says first.
     takes_arguments: whether arguments that are no flags are allowed; `work`
       gets the list of them after the Config.
-    of_run: fields that are those of the run whose model is used, if it has
-      saved its Config and none of them is given as a flag.
+    of_run: other fields that are those of that run, if none of them is given
+      as a flag.
   """
   # Into a file or pipe too, each line goes out when it is printed. Names of
   # files may hold bytes that are no text.
@@ -134,12 +142,13 @@ def _config(flag_names, of_run):
   config = config_lib.Config(
     **{name: flags.FLAGS[name].value for name in flag_names}
   )
-  if of_run and not any(flags.FLAGS[name].present for name in of_run):
+  if 'checkpoint_dir' in flag_names:
     saved = config_lib.load(config.run_dir)
-    if saved is not None:
-      config = dataclasses.replace(
-        config, **{name: getattr(saved, name) for name in of_run}
-      )
+    for names in (of_run, ('top_layers',)):
+      if saved and not any(flags.FLAGS[name].present for name in names):
+        config = dataclasses.replace(
+          config, **{name: getattr(saved, name) for name in names}
+        )
   return config
 
 

@@ -29,6 +29,7 @@ _GRACE_SECS = 10
 
 # Settings that must be equal in all workers.
 _AGREED = (
+  'top_layers',
   'batch_size',
   'num_gpus',
   'sync',

@@ -61,6 +61,12 @@ class Config:
     'averages and the loss are float32 always.',
     choices=('float32', 'bfloat16', 'float16'),
   )
+  top_layers: str = _field(
+    'full',
+    'What local3 and local4 are: full, fully connected; or local, locally '
+    'connected as in cuda-convnet.',
+    choices=('full', 'local'),
+  )
 
   # Training.
   batch_size: int = _field(

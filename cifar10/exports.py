@@ -58,7 +58,7 @@ def freeze(data, checkpoint, config):
     UserError: the checkpoint cannot be read or is of another model.
   """
   with tf.Graph().as_default() as graph, _session() as session:
-    _build(data)
+    _build(data, config)
     scaffold = restoring.fitting_scaffold(
       restoring.build(config), checkpoint, config
     )
@@ -83,7 +83,7 @@ def _session():
   return tf.Session(config=sessions.session_config(Config(), use_gpu=False))
 
 
-def _build(data):
+def _build(data, config):
   """Builds the graph, as the evaluation has it, between the nodes above."""
   layout = data.layout
   pictures = tf.placeholder(tf.string, [None], 'pictures')
@@ -94,7 +94,9 @@ def _build(data):
   )
   pixels = tf.cast(images, tf.float32, 'pixels')
   cropped = distortions.crop_images(pixels, cifar10_input.crop_size(layout))
-  logits = cifar10.inference(cropped, len(data.classes))
+  logits = cifar10.inference(
+    cropped, len(data.classes), top_layers=config.top_layers
+  )
   tf.identity(cifar10.softmax(logits), 'probabilities')
   number = tf.argmax(logits, 1, output_type=tf.int32, name='class')
   classes = tf.constant(data.classes, name='classes')

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
+from cifar10.config import Config
 
 
 class Towers(NamedTuple):
@@ -50,7 +51,7 @@ def build(images, labels, optimizer, num_classes, config):
       with tf.name_scope('%s_%d' % (cifar10.TOWER_NAME, i)) as tower:
         put, batch = staged([tower_images[i], tower_labels[i]], tower)
         puts.append(put)
-        losses.append(tower_losses(*batch, num_classes, config.precision))
+        losses.append(tower_losses(*batch, num_classes, config))
         gradients.append(optimizer.compute_gradients(losses[i]['total_loss']))
   mean_losses = {
     name: mean([tower[name] for tower in losses], name) for name in losses[0]
@@ -80,21 +81,23 @@ def staged(tensors, name):
   return put, got
 
 
-def tower_losses(images, labels, num_classes, precision='float32'):
+def tower_losses(images, labels, num_classes, config=Config()):
   """Builds the model of one tower, within its device and name scope.
 
   Args:
     images: float32 tensor, [batch, 24, 24, 3].
     labels: int32 tensor, [batch].
     num_classes: number of classes.
-    precision: type to compute in, as `inference` takes it.
+    config: Config.
 
   Returns:
     Scalar tensors by the names that they have outside of towers; the one to
     be minimized is 'total_loss'.
   """
   tower = tf.get_default_graph().get_name_scope() + '/'
-  logits = cifar10.inference(images, num_classes, precision)
+  logits = cifar10.inference(
+    images, num_classes, config.precision, config.top_layers
+  )
   total_loss = cifar10.loss(logits, labels)
   losses = tf.get_collection('losses', tower) + [total_loss]
   return {loss.op.name[len(tower) :]: loss for loss in losses}

@@ -70,6 +70,22 @@ def local_response_norm(x, depth_radius, alpha):
   return y
 
 
+def locally_connected(x, weights):
+  """At each position, the products of its own filters and its own window.
+
+  Args:
+    x: float array, [batch, height, width, channels].
+    weights: float array, [height, width, rows, columns, channels, filters].
+  """
+  height, width, rows, columns = weights.shape[:4]
+  y = np.zeros(x.shape[:3] + weights.shape[5:], x.dtype)
+  for i, j, row, column in np.ndindex(height, width, rows, columns):
+    at, beside = i + row - rows // 2, j + column - columns // 2
+    if 0 <= at < height and 0 <= beside < width:
+      y[:, i, j] += x[:, at, beside].dot(weights[i, j, row, column])
+  return y
+
+
 def distort_by_tensorflow(image):
   """The tutorial's distortions of one image, by TensorFlow's own operations.
 

@@ -276,6 +276,20 @@ def test_the_run_tells_the_data_set_unless_a_flag_does(
   assert 'this model expects' in err and err.count('\n') == 1
 
 
+def test_the_run_tells_its_layers_whatever_flag_tells_the_data_set(
+  tmp_path, exported
+):
+  config = short_runs.small_config(tmp_path, max_steps=1, top_layers='local')
+  cifar10_train.train(config)
+  arguments = ['--checkpoint_dir=%s' % config.train_dir, '--dataset=sample']
+  arguments.append(str(exported / '001.png'))
+  status, out, err = call(arguments)
+  assert (status, out.count('%'), err) == (0, 3, '')
+  status, out, err = call(arguments + ['--top_layers=full'])
+  assert (status, out) == (1, '')
+  assert 'is of --top_layers=local' in err and err.count('\n') == 1
+
+
 def test_the_model_is_not_changed_by_labelling(trained, exported, capsys):
   before = sorted(os.listdir(str(trained / 'train')))
   predict(trained, capsys, [exported / '001.png'])
