@@ -88,9 +88,9 @@ def inference(
     )
 
   dtype = tf.as_dtype(precision)
-  images = tf.cast(images, dtype)
 
   with tf.variable_scope('conv1') as scope:
+    images = tf.cast(images, dtype)
     kernel = variable_with_weight_decay(
       'weights', [5, 5, shape.as_list()[3], 64], stddev=5e-2, dtype=dtype
     )
@@ -159,11 +159,14 @@ def loss(logits, labels):
     float32 scalar tensor. What it sums up is in the collection 'losses'; a
     tower adds up its own part of it.
   """
-  cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(
-    labels=labels, logits=logits, name='cross_entropy_per_example'
-  )
-  cross_entropy_mean = tf.reduce_mean(cross_entropy, name='cross_entropy')
-  tf.add_to_collection('losses', cross_entropy_mean)
+  with tf.name_scope('loss'):
+    per_example = tf.nn.sparse_softmax_cross_entropy_with_logits(
+      labels=labels, logits=logits, name='cross_entropy_per_example'
+    )
+    mean = tf.reduce_mean(per_example, name='cross_entropy_mean')
+  # These two are outside: checkpoints name their averages after them.
+  cross_entropy = tf.identity(mean, name='cross_entropy')
+  tf.add_to_collection('losses', cross_entropy)
   scope = tf.get_default_graph().get_name_scope() + '/'
   tower = re.match('(.*/)?%s_[0-9]+/' % TOWER_NAME, scope)
   losses = tf.get_collection('losses', tower.group() if tower else None)
@@ -187,7 +190,7 @@ def train(total_loss, global_step, config=Config()):
   )
   learning_rate = training.learning_rate(global_step, config)
   optimizer = tf.train.GradientDescentOptimizer(learning_rate)
-  with tf.control_dependencies([losses_averaged]):
+  with tf.control_dependencies([losses_averaged]), training.box():
     gradients = optimizer.compute_gradients(total_loss)
   training.summarize(gradients)
   return training.update(optimizer, gradients, global_step, config)

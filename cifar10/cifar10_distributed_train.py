@@ -26,6 +26,7 @@ from cifar10 import cluster_runs
 from cifar10 import dataset
 from cifar10 import placement
 from cifar10 import runs
+from cifar10 import summaries
 from cifar10 import towers as towers_lib
 from cifar10 import training
 import tensorflow.compat.v1 as tf
@@ -128,9 +129,7 @@ def build(task, data, config):
   with tf.control_dependencies([staleness]):
     first = tf.identity(first)
   gradients = placement.sent_as([(first, variable)] + others, config.grad_dtype)
-  tf.summary.scalar(
-    'staleness', tf.reduce_mean(tf.to_float(progress.staleness))
-  )
+  summaries.scalar('staleness', tf.reduce_mean(tf.to_float(progress.staleness)))
   with cluster_hooks.sync_container(config.chief_starts):
     updated = optimizer.apply_gradients(gradients, global_step)
   if config.sync:

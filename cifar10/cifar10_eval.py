@@ -23,8 +23,8 @@ from cifar10 import dataset
 from cifar10 import hooks
 from cifar10 import restoring
 from cifar10 import sessions
+from cifar10 import summaries
 from cifar10.errors import UserError
-from cifar10.layers import histogram_summary
 import tensorflow.compat.v1 as tf
 
 _POLL_SECS = 1
@@ -123,7 +123,9 @@ def build(data, config):
     images, len(data.classes), config.precision, config.top_layers
   )
   loss = cifar10.loss(logits, labels)
-  histogram_summary('softmax/activations', cifar10.softmax(logits))
+  probabilities = cifar10.softmax(logits)
+  with tf.name_scope('softmax/'):
+    summaries.histogram('softmax/activations', probabilities)
   return EvalGraph(
     correct=tf.nn.in_top_k(logits, labels, 1),
     loss=loss,

@@ -16,6 +16,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import dataset
 from cifar10 import distortions
+from cifar10 import summaries
 
 # CIFAR-10's images are cropped to this height and width, in pixels; those of
 # other data sets in the same proportion.
@@ -118,7 +119,7 @@ def distorted_inputs(data, batch_size, seeded=False):
     )
     images.set_shape([batch_size, size, size, layout.depth])
     labels.set_shape([batch_size])
-  tf.summary.image('images', images, max_outputs=10)
+    summaries.images_and_labels(images, labels, data.classes)
   return images, labels
 
 
@@ -160,7 +161,7 @@ def inputs(data, eval_data, batch_size):
     )
     images.set_shape([None, size, size, layout.depth])
     labels.set_shape([None])
-  tf.summary.image('images', images, max_outputs=10)
+    summaries.images_and_labels(images, labels, data.classes)
   return images, labels
 
 

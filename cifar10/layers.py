@@ -1,9 +1,10 @@
-"""What `inference` is made of: variables, normalization, summaries."""
+"""What `inference` is made of: variables, normalization, activations."""
 
 import numpy as np
 import tensorflow.compat.v1 as tf
 
 from cifar10 import sessions
+from cifar10 import summaries
 
 _IMAGES_IN_SUMMARIES = 16
 
@@ -50,21 +51,6 @@ def variable_with_weight_decay(
   return tf.cast(var, dtype)
 
 
-def histogram_summary(name, x):
-  """Adds a histogram that passes over what is not a finite number.
-
-  TensorFlow's own ends the session at the first NaN, with a message about a
-  summary, before the loss can tell what happened.
-
-  Args:
-    name: tag of the summary.
-    x: float tensor.
-  """
-  x = tf.where(tf.is_finite(x), x, tf.zeros_like(x))
-  with tf.name_scope(None):
-    tf.summary.histogram(name, x)
-
-
 def local_response_norm(x, depth_radius, alpha, name):
   """Divides each activation by what its neighbouring channels have.
 
@@ -83,14 +69,15 @@ def local_response_norm(x, depth_radius, alpha, name):
     float tensor of the shape of `x`; computed in float32 at least.
   """
   dtype = x.dtype
-  if dtype.size < 4:
-    x = tf.cast(x, tf.float32)
-  # TensorFlow's own is made for GPUs; on CPUs it takes three times as long.
-  if sessions.has_gpu():
-    x = tf.nn.lrn(x, depth_radius, 1.0, alpha, 0.75, name=name)
-  else:
-    x = banded_lrn(x, depth_radius, alpha, name)
-  return tf.cast(x, dtype)
+  with tf.name_scope(name) as scope:
+    if dtype.size < 4:
+      x = tf.cast(x, tf.float32)
+    # TensorFlow's own is made for GPUs; on CPUs it takes three times as long.
+    if sessions.has_gpu():
+      x = tf.nn.lrn(x, depth_radius, 1.0, alpha, 0.75, name=scope)
+    else:
+      x = banded_lrn(x, depth_radius, alpha, scope)
+    return tf.cast(x, dtype)
 
 
 def banded_lrn(x, depth_radius, alpha, name):
@@ -138,6 +125,5 @@ def activation_summary(x):
   # Departure from the tutorial: of some images. A histogram of all of conv1's
   # takes as long as three steps of training.
   x = tf.cast(x[:_IMAGES_IN_SUMMARIES], tf.float32)
-  histogram_summary(scope.name + '/activations', x)
-  with tf.name_scope(None):
-    tf.summary.scalar(scope.name + '/sparsity', tf.nn.zero_fraction(x))
+  summaries.histogram(scope.name + '/activations', x)
+  summaries.scalar(scope.name + '/sparsity', tf.nn.zero_fraction(x))

@@ -144,7 +144,7 @@ def _hooks(config, step, loss, writer, saving, signals):
 
 def step_after(train_op):
   """The global step after `train_op`, exactly, as a tensor."""
-  with tf.control_dependencies([train_op]):
+  with tf.control_dependencies([train_op]), training.box():
     return tf.train.get_global_step().read_value()
 
 

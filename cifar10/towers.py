@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
+from cifar10 import training
 from cifar10.config import Config
 
 
@@ -42,8 +43,9 @@ def build(images, labels, optimizer, num_classes, config):
   Returns:
     Towers.
   """
-  tower_images = tf.split(images, config.num_gpus)
-  tower_labels = tf.split(labels, config.num_gpus)
+  with tf.name_scope('parts'):
+    tower_images = tf.split(images, config.num_gpus)
+    tower_labels = tf.split(labels, config.num_gpus)
   puts, gradients, losses = [], [], []
   for i in range(config.num_gpus):
     reuse = None if i == 0 else True
@@ -103,6 +105,7 @@ def tower_losses(images, labels, num_classes, config=Config()):
   return {loss.op.name[len(tower) :]: loss for loss in losses}
 
 
+@training.box()
 def average_gradients(tower_gradients):
   """Averages the gradients of each variable over all towers.
 
@@ -123,4 +126,5 @@ def average_gradients(tower_gradients):
 
 def mean(tensors, name=None):
   """The mean of tensors of one shape."""
-  return tf.multiply(tf.add_n(tensors), 1 / len(tensors), name=name)
+  with tf.name_scope(name, 'mean') as scope:
+    return tf.multiply(tf.add_n(tensors), 1 / len(tensors), name=scope)

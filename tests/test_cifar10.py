@@ -1,5 +1,6 @@
 """The model: the tutorial's facts, counted and measured in the graph."""
 
+import collections
 import re
 
 import numpy as np
@@ -8,6 +9,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
 from cifar10 import dataset
+from cifar10 import runs
 from cifar10.config import Config
 
 # Shapes from the tutorial's section "Model Prediction".
@@ -329,10 +331,54 @@ def test_training_summaries():
   cifar10.train(cifar10.loss(logits, tf.constant([1, 2, 3, 4])), global_step)
   with initialized_session() as session:
     summary = tf.Summary.FromString(session.run(tf.summary.merge_all()))
-  tags = {value.tag for value in summary.value}
-  assert 'learning_rate' in tags
-  for loss in ('cross_entropy', 'total_loss', 'local3/weight_loss'):
-    assert {'losses/' + loss, 'losses/' + loss + '_raw'} <= tags
+  tags = ['learning_rate']
+  losses = ['cross_entropy', 'total_loss']
+  losses += ['local3/weight_loss', 'local4/weight_loss']
+  for loss in losses:
+    tags += ['losses/' + loss, 'losses/' + loss + '_raw']
   for name in VARIABLES:
-    assert {name + '/values', name + '/gradients'} <= tags
-  assert not [tag for tag in tags if re.search(r'tower_|_\d+$', tag)]
+    tags += [name + '/values', name + '/gradients']
+  for layer in {name.split('/')[0] for name in VARIABLES}:
+    tags += [layer + '/activations', layer + '/sparsity']
+  assert sorted(value.tag for value in summary.value) == sorted(tags)
+
+
+@pytest.mark.parametrize('top_layers', ['full', 'local'])
+@pytest.mark.parametrize('precision', ['float32', 'bfloat16'])
+def test_the_graph_is_in_boxes(graph, precision, top_layers):
+  config = Config(dataset='sample')
+  global_step = tf.train.get_or_create_global_step()
+  images, labels = cifar10.distorted_inputs(dataset.prepare(config), config)
+  logits = cifar10.inference(images, 10, precision, top_layers)
+  train_op = cifar10.train(cifar10.loss(logits, labels), global_step, config)
+  runs.step_after(train_op)
+  counts = collections.Counter(
+    operation.name.split('/')[0] for operation in graph.get_operations()
+  )
+  # TensorBoard draws a single operation as a dot.
+  dots = {name for name, count in counts.items() if count == 1}
+  assert dots == {'pool1', 'pool2'}
+  assert set(counts) - dots == {
+    'global_step',
+    'distorted_inputs',
+    'conv1',
+    'norm1',
+    'conv2',
+    'norm2',
+    'local3',
+    'local4',
+    'softmax_linear',
+    'loss',
+    'cross_entropy',  # These two hold their moving averages besides.
+    'total_loss',
+    'train',
+  }
+
+
+def test_the_loss_is_computed_in_its_box_and_named_outside(graph):
+  cifar10.loss(tf.zeros([2, 10]), tf.constant([1, 2]))
+  operations = graph.get_operations()
+  (entropy,) = [o for o in operations if o.type.startswith('SparseSoftmax')]
+  assert entropy.name.startswith('loss/')
+  names = [loss.op.name for loss in tf.get_collection('losses')]
+  assert names == ['cross_entropy']

@@ -53,6 +53,21 @@ def test_towers_are_named_as_in_the_tutorial_and_on_their_devices(four_towers):
       assert (device.device_type, device.device_index) == ('GPU', i)
 
 
+def test_the_graph_is_in_boxes(four_towers):
+  names = {o.name.split('/')[0] for o in four_towers.get_operations()}
+  layers = {v.op.name.split('/')[0] for v in tf.trainable_variables()}
+  assert {n for n in names - layers if not n.startswith('tower_')} == {
+    'global_step',
+    'distorted_inputs',
+    'parts',
+    'cross_entropy',
+    'total_loss',
+    'train',
+    'group_deps',
+    'group_deps_1',
+  }
+
+
 def test_variables_are_shared_and_on_the_cpu(four_towers):
   assert len(tf.trainable_variables()) == 10
   for v in tf.global_variables():
