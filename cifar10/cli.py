@@ -41,6 +41,7 @@ TRAINER_FLAGS = COMMON_FLAGS + (
   'save_steps',
   'max_to_keep',
   'log_frequency',
+  'progress',
 )
 
 # Which data set a model is for; its run knows it too.

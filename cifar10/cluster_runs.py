@@ -17,6 +17,7 @@ from cifar10 import checkpoints
 from cifar10 import cluster
 from cifar10 import cluster_hooks
 from cifar10 import hooks
+from cifar10 import progress
 from cifar10 import runs
 from cifar10 import training
 from cifar10 import watch
@@ -311,9 +312,10 @@ def training_session(server, task, config, graph):
     signals = stack.enter_context(runs.signals_noted())
     watching = watch.Watch(server, task, config)
     stack.callback(watching.end)
+    reporting = progress.reporting(step, graph.loss, config)
     all_hooks = [
       hooks.DivergenceHook(step, graph.loss, learning_rate),
-      hooks.LoggerHook(step, graph.loss, config),
+      stack.enter_context(reporting),
     ]
     if task.is_chief:
       runs.check_newest(config)

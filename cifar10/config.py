@@ -108,6 +108,9 @@ class Config:
   log_frequency: int = _field(
     10, 'Steps between lines on the console.', lower_bound=1
   )
+  progress: bool = _field(
+    False, 'On a terminal, show one live line in place of those lines.'
+  )
   summary_steps: int = 100
 
   # The cluster.

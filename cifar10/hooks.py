@@ -52,11 +52,11 @@ class LoggerHook(tf.train.SessionRunHook):
     # With other workers beside this one, several steps may have been taken.
     due = _multiple_within(self._config.log_frequency, self._global_step, step)
     self._global_step = step
-    if not due:
-      return
-    now = time.monotonic()
-    seconds_per_step = (now - self._time) / (step - self._since)
-    self._time, self._since = now, step
+    if due:
+      self._report(step, loss)
+
+  def _report(self, step, loss):
+    seconds_per_step = self._seconds_per_step(step)
     print(
       '%s: step %d, loss = %.2f (%.1f examples/sec; %.3f sec/batch)'
       % (
@@ -68,6 +68,13 @@ class LoggerHook(tf.train.SessionRunHook):
         seconds_per_step / self._config.num_gpus,
       )
     )
+
+  def _seconds_per_step(self, step):
+    """Of the steps since the last report; this one is then the last."""
+    now = time.monotonic()
+    seconds = (now - self._time) / (step - self._since)
+    self._time, self._since = now, step
+    return seconds
 
 
 class DivergenceHook(tf.train.SessionRunHook):

@@ -12,6 +12,7 @@ from cifar10 import checkpoints
 from cifar10 import cli
 from cifar10 import config as config_lib
 from cifar10 import hooks
+from cifar10 import progress
 from cifar10 import sessions
 from cifar10 import training
 
@@ -92,11 +93,12 @@ def training_session(config, train_op, loss, more_hooks=()):
   saving = hooks.CheckpointHook(step, saver, config)
   # Closed, and so written out, also when an error ends the session.
   writer = tf.summary.FileWriter(config.train_dir)
-  with signals_noted() as signals, writer:
+  reporting = progress.reporting(step, loss, config)
+  with signals_noted() as signals, writer, reporting as reporter:
     with tf.train.MonitoredTrainingSession(
       checkpoint_dir=config.train_dir,
       scaffold=tf.train.Scaffold(saver=saver),
-      hooks=_hooks(config, step, loss, writer, saving, signals)
+      hooks=_hooks(config, step, loss, reporter, writer, saving, signals)
       + list(more_hooks),
       # Those of the library report steps that are off by one, by chance.
       save_checkpoint_secs=None,
@@ -129,12 +131,12 @@ def check_newest(config):
     checkpoints.check_fits(checkpoint, expected)
 
 
-def _hooks(config, step, loss, writer, saving, signals):
+def _hooks(config, step, loss, reporter, writer, saving, signals):
   (learning_rate,) = tf.get_collection(training.LEARNING_RATE)
   return [
     # First: what follows does not see a step that went wrong.
     hooks.DivergenceHook(step, loss, learning_rate),
-    hooks.LoggerHook(step, loss, config),
+    reporter,
     hooks.SummaryHook(step, writer, config),
     saving,
     hooks.SignalHook(signals),
