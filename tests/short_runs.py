@@ -69,6 +69,21 @@ def evaluated(config, step=None):
   return correct, odds / odds.sum(axis=1, keepdims=True)
 
 
+def copy_without_averages(source, target):
+  """Copies the newest checkpoint of a directory, the plain variables only."""
+  path = checkpoints.latest(str(source))
+  with tf.Graph().as_default(), tf.Session() as session:
+    variables = {
+      name: tf.Variable(tf.train.load_variable(path, name), name=name)
+      for name, _ in tf.train.list_variables(path)
+      if 'ExponentialMovingAverage' not in name
+    }
+    session.run(tf.global_variables_initializer())
+    target.mkdir(parents=True)
+    prefix = checkpoints.prefix(str(target))
+    tf.train.Saver(variables).save(session, prefix, checkpoints.step(path))
+
+
 def start(program, *flags):
   """Starts a program as a process of its own, on the sample."""
   return subprocess.Popen(

@@ -116,17 +116,7 @@ def test_moving_averages_are_used_unless_told(trained, capsys):
 def test_a_checkpoint_without_averages_is_evaluated_with_a_warning(
   trained, tmp_path, capsys
 ):
-  directory = str(tmp_path / 'train')
-  os.makedirs(directory)
-  path = checkpoints.latest(str(trained / 'train'))
-  with tf.Graph().as_default(), tf.Session() as session:
-    variables = {
-      name: tf.Variable(tf.train.load_variable(path, name), name=name)
-      for name, _ in tf.train.list_variables(path)
-      if 'ExponentialMovingAverage' not in name
-    }
-    session.run(tf.global_variables_initializer())
-    tf.train.Saver(variables).save(session, directory + '/model.ckpt', 30)
+  short_runs.copy_without_averages(trained / 'train', tmp_path / 'train')
   found, out = evaluate(tmp_path, capsys)
   assert 'WARNING' in out and 'no moving averages' in out
   plain, _ = evaluate(trained, capsys, use_moving_averages=False)

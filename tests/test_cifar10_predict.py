@@ -10,7 +10,6 @@ from PIL import Image
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10 import checkpoints
 from cifar10 import cifar10_predict
 from cifar10 import cifar10_train
 from cifar10 import config as config_lib
@@ -184,17 +183,7 @@ def test_nothing_is_fetched(trained, exported, tmp_path, capsys, monkeypatch):
 def test_without_averages_it_warns_beside_the_answers(
   trained, exported, tmp_path, capsys
 ):
-  directory = str(tmp_path / 'train')
-  os.makedirs(directory)
-  path = checkpoints.latest(str(trained / 'train'))
-  with tf.Graph().as_default(), tf.Session() as session:
-    variables = {
-      name: tf.Variable(tf.train.load_variable(path, name), name=name)
-      for name, _ in tf.train.list_variables(path)
-      if 'ExponentialMovingAverage' not in name
-    }
-    session.run(tf.global_variables_initializer())
-    tf.train.Saver(variables).save(session, directory + '/model.ckpt', 30)
+  short_runs.copy_without_averages(trained / 'train', tmp_path / 'train')
   lines, err = predict(tmp_path, capsys, [exported])
   assert len(err) == 1 and 'holds no moving averages' in err[0]
   plain = predict(trained, capsys, [exported], use_moving_averages=False)
