@@ -102,8 +102,8 @@ def distorted_inputs(data, batch_size, seeded=False):
   num_examples = data.count(data.train_files)
   # The tutorial's line and number. The queue goes on to hold a whole epoch.
   print(
-    'Filling queue with %d CIFAR images before starting to train.'
-    % int(num_examples * MIN_FRACTION_OF_EXAMPLES_IN_QUEUE)
+    'Filling queue with %d %s images before starting to train.'
+    % (int(num_examples * MIN_FRACTION_OF_EXAMPLES_IN_QUEUE), data.name)
   )
   with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
     raw_batches = _shuffled_batches(

@@ -78,6 +78,7 @@ class DataSet(NamedTuple):
     flip: whether a mirrored image is of the same class.
     counts: how many records train_files and test_files must hold; None where
       that is not known.
+    name: what its images are called on the console.
   """
 
   train_files: Tuple[str, ...]
@@ -86,6 +87,7 @@ class DataSet(NamedTuple):
   layout: Layout = Layout()
   flip: bool = True
   counts: Tuple[Optional[int], Optional[int]] = (None, None)
+  name: str = 'CIFAR'
 
   def files(self, eval_data):
     """The files of 'test' or of 'train_eval', the training images."""
@@ -203,6 +205,7 @@ def load(path):
     layout=layout_for(said.size, said.channels, said.classes),
     flip=said.flip,
     counts=(said.train.count, said.test.count),
+    name=os.path.basename(os.path.dirname(os.path.abspath(path))),
   )
 
 

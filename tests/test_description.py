@@ -39,6 +39,7 @@ def test_what_is_saved_is_what_is_loaded(tmp_path):
     layout=dataset.Layout(8, 8, 1),
     flip=False,
     counts=(3, 2),
+    name=tmp_path.name,
   )
   value = json.loads((tmp_path / 'dataset.json').read_text())
   assert value['sha256'] == {

@@ -391,6 +391,8 @@ def test_from_pictures_to_answers(tmp_path, make):
     '--seed=1',
   )
   assert (status, err) == (0, '')
+  # 0.4 of 96, called as the folder is.
+  assert printed.startswith('Filling queue with 38 out images before ')
   assert short_runs.steps(printed) == [0, 10, 20, 30]
   assert check_evaluated(out, train_dir, 24) >= 16  # 8 would be chance.
   classes = ('disc', 'square', 'triangle')
