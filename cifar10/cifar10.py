@@ -37,7 +37,8 @@ def distorted_inputs(data, config=Config()):
     config: Config.
 
   Returns:
-    images: float32 tensor, [config.examples_per_machine, 24, 24, 3].
+    images: float32 tensor, [config.examples_per_machine, 24, 24, 3]; other data
+      sets have other sizes.
     labels: int32 tensor, [config.examples_per_machine].
   """
   return cifar10_input.distorted_inputs(
@@ -53,7 +54,8 @@ def inputs(data, config=Config()):
     config: Config.
 
   Returns:
-    images: float32 tensor, [at most config.batch_size, 24, 24, 3].
+    images: float32 tensor, [at most config.batch_size, 24, 24, 3]; other data
+      sets have other sizes.
     labels: int32 tensor, [at most config.batch_size].
   """
   return cifar10_input.inputs(data, config.eval_data, config.batch_size)

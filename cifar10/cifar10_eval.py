@@ -85,7 +85,7 @@ def evaluate(config):
       for checkpoint in new_checkpoints(config):
         try:
           step = checkpoints.step(checkpoint)
-          result, summaries = evaluate_checkpoint(graph, checkpoint, config)
+          result, summary = evaluate_checkpoint(graph, checkpoint, config)
         except (UserError, tf.errors.NotFoundError):
           if config.run_once or tf.train.checkpoint_exists(checkpoint):
             raise
@@ -103,7 +103,7 @@ def evaluate(config):
             step,
           )
         )
-        writer.add_summary(summaries, step)
+        writer.add_summary(summary, step)
         writer.add_summary(_scalars(result), step)
         writer.flush()
 
@@ -168,7 +168,7 @@ def evaluate_checkpoint(graph, checkpoint, config):
 
   Returns:
     result: Result.
-    summaries: bytes, graph.summaries of the first batch.
+    summary: bytes, graph.summaries of the first batch.
 
   Raises:
     UserError: the checkpoint cannot be read or is of another model.
@@ -179,20 +179,20 @@ def evaluate_checkpoint(graph, checkpoint, config):
     checkpoint_filename_with_path=checkpoint,
   )
   correct, total, loss = 0, 0, 0.0
-  summaries = None
+  summary = None
   # The session ends without an error behind the last image.
   with tf.train.MonitoredSession(creator) as session:
     while not session.should_stop():
       fetches = {'correct': graph.correct, 'loss': graph.loss}
-      if summaries is None:
-        fetches['summaries'] = graph.summaries
+      if summary is None:
+        fetches['summary'] = graph.summaries
       batch = session.run(fetches)
-      summaries = batch.get('summaries', summaries)
+      summary = batch.get('summary', summary)
       size = len(batch['correct'])
       correct += int(batch['correct'].sum())
       total += size
       loss += float(batch['loss']) * size
-  return Result(correct, total, loss / max(1, total)), summaries
+  return Result(correct, total, loss / max(1, total)), summary
 
 
 def _check_total(result, expected, config):

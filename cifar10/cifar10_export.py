@@ -115,7 +115,7 @@ def _make_parent(path):
 
 def main():
   """The console command."""
-  cli.run(export, _FLAGS, __doc__, of_run=cli.DATA_FLAGS)
+  cli.run(export, _FLAGS, __doc__)
 
 
 if __name__ == '__main__':

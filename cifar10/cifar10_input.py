@@ -42,11 +42,11 @@ class Record(NamedTuple):
   """One example, as `read_cifar10` gives it.
 
   Attributes:
-    height: rows of the image (32).
-    width: columns of the image (32).
-    depth: colours of the image (3).
+    height: rows of the image; 32 for CIFAR-10.
+    width: columns of the image; 32.
+    depth: colours of the image; 3.
     key: scalar string tensor, `file:record`.
-    label: int32 tensor of shape [1], 0 to 9.
+    label: int32 tensor of shape [1]; 0 to 9.
     uint8image: uint8 tensor of shape [height, width, depth].
   """
 

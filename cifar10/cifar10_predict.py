@@ -168,7 +168,7 @@ def _as_json(path, classes, probabilities):
 
 def main():
   """The console command."""
-  cli.run(predict, _FLAGS, __doc__, takes_arguments=True, of_run=cli.DATA_FLAGS)
+  cli.run(predict, _FLAGS, __doc__, takes_arguments=True)
 
 
 if __name__ == '__main__':

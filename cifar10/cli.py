@@ -44,15 +44,14 @@ TRAINER_FLAGS = COMMON_FLAGS + (
   'progress',
 )
 
-# Which data set a model is for; its run knows it too.
+# Which data set it is.
 DATA_FLAGS = ('dataset', 'cifar100_labels', 'data_dir')
 
+# What a program with --checkpoint_dir takes from the run there.
+_OF_RUN = DATA_FLAGS + ('top_layers',)
+
 # The flags of every program that uses a model as it is.
-MODEL_FLAGS = DATA_FLAGS + (
-  'checkpoint_dir',
-  'use_moving_averages',
-  'top_layers',
-)
+MODEL_FLAGS = _OF_RUN + ('checkpoint_dir', 'use_moving_averages')
 
 # What can go wrong outside the program: TensorFlow's words, with no traceback.
 _ENVIRONMENT_ERRORS = (
@@ -71,14 +70,14 @@ _DEFINE_BY_TYPE = {
 }
 
 
-def run(work, flag_names, description, takes_arguments=False, of_run=()):
+def run(work, flag_names, description, takes_arguments=False):
   """Runs a program: reads the flags, calls `work(config)`, and exits.
 
   The status is 0 when `work` returns, and 1 after an error. A mistake of the
   user or the machine is told in one line, without a traceback.
 
-  A program with `--checkpoint_dir` takes `top_layers` from the run there, if
-  it has saved its Config and the flag does not say otherwise.
+  A program with `--checkpoint_dir` takes the data set and `top_layers` from the
+  run there, if it has saved its Config; except what is given as a flag.
 
   Args:
     work: function of a Config.
@@ -86,17 +85,13 @@ def run(work, flag_names, description, takes_arguments=False, of_run=()):
     description: what `--help` says first.
     takes_arguments: whether arguments that are no flags are allowed; `work`
       gets the list of them after the Config.
-    of_run: other fields that are those of that run, if none of them is given
-      as a flag.
   """
   # Into a file or pipe too, each line goes out when it is printed. Names of
   # files may hold bytes that are no text.
   sys.stdout.reconfigure(line_buffering=True, errors='backslashreplace')
   sys.modules['__main__'].__doc__ = description
   _define_flags(flag_names)
-  app.run(
-    lambda argv: _run_guarded(work, flag_names, argv, takes_arguments, of_run)
-  )
+  app.run(lambda argv: _run_guarded(work, flag_names, argv, takes_arguments))
 
 
 def sibling_command(name):
@@ -138,22 +133,22 @@ def _summary(error):
   return lines[nodes[-1] + 1] if nodes else lines[0]
 
 
-def _config(flag_names, of_run):
+def _config(flag_names):
   """The Config that the flags and the saved run say."""
   config = config_lib.Config(
     **{name: flags.FLAGS[name].value for name in flag_names}
   )
   if 'checkpoint_dir' in flag_names:
     saved = config_lib.load(config.run_dir)
-    for names in (of_run, ('top_layers',)):
-      if saved and not any(flags.FLAGS[name].present for name in names):
-        config = dataclasses.replace(
-          config, **{name: getattr(saved, name) for name in names}
-        )
+    if saved is not None:
+      names = [name for name in _OF_RUN if not flags.FLAGS[name].present]
+      config = dataclasses.replace(
+        config, **{name: getattr(saved, name) for name in names}
+      )
   return config
 
 
-def _run_guarded(work, flag_names, argv, takes_arguments=False, of_run=()):
+def _run_guarded(work, flag_names, argv, takes_arguments=False):
   """Calls `work`; returns the exit status."""
   program = os.path.splitext(os.path.basename(argv[0]))[0]
 
@@ -170,7 +165,7 @@ def _run_guarded(work, flag_names, argv, takes_arguments=False, of_run=()):
   tf.logging.set_verbosity(tf.logging.WARN)
   tf.get_logger().propagate = False
   try:
-    config = _config(flag_names, of_run)
+    config = _config(flag_names)
     sessions.start(config)
     sessions.warn_of_slow_precision(config, config.eval_device == 'gpu')
     work(config, *([argv[1:]] if takes_arguments else []))

@@ -30,6 +30,8 @@ _GRACE_SECS = 10
 
 # Settings that must be equal in all workers.
 _AGREED = (
+  'dataset',
+  'cifar100_labels',
   'top_layers',
   'batch_size',
   'num_gpus',

@@ -268,7 +268,9 @@ class Config:
 
   def save(self, directory):
     """Writes `config.json` into `directory`, whole or not at all."""
-    text = json.dumps(dataclasses.asdict(self), indent=2, sort_keys=True)
+    value = dataclasses.asdict(self)
+    value['data_dir'] = os.path.abspath(self.data_dir)  # From elsewhere too.
+    text = json.dumps(value, indent=2, sort_keys=True)
     files.write_atomically(
       os.path.join(directory, FILE_NAME), (text + '\n').encode('utf-8')
     )

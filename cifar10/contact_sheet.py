@@ -6,6 +6,7 @@ Drawn by matplotlib, which the extra `.[plot]` brings.
 import io
 import math
 import os
+import warnings
 
 import numpy as np
 
@@ -41,7 +42,7 @@ class ContactSheet:
       from matplotlib.figure import Figure
     except ImportError as error:
       raise UserError(
-        '--grid=%s: needs matplotlib; pip install matplotlib' % path
+        "--grid=%s: needs matplotlib: pip install '.[plot]'" % path
       ) from error
     if os.path.exists(path):
       raise UserError('--grid=%s: is there already; expected a new file' % path)
@@ -87,20 +88,23 @@ class ContactSheet:
         figure.text(
           left / width,
           1 - (top + PICTURE + 4 + number * _LINE) / height,
-          _shortened(line).replace('$', r'\$'),  # No formula.
+          _drawable(line),
           size=_TEXT * 72 / _DPI,
           weight='normal' if number else 'bold',
           verticalalignment='top',
         )
     figure.figimage(sheet, origin='upper')
     png = io.BytesIO()
-    figure.savefig(png, format='png', dpi=_DPI)
+    with warnings.catch_warnings():
+      warnings.simplefilter('ignore')  # Of letters that its font lacks.
+      figure.savefig(png, format='png', dpi=_DPI)
     files.write_atomically(self._path, png.getvalue())
 
 
-def _shortened(line):
-  """The line, without its middle where it is long."""
-  if len(line) <= _LETTERS:
-    return line
-  half = (_LETTERS - 1) // 2
-  return line[:half] + '\N{HORIZONTAL ELLIPSIS}' + line[-half:]
+def _drawable(line):
+  """The line as matplotlib draws it, without its middle where it is long."""
+  line = line.encode('utf-8', 'replace').decode('utf-8')
+  if len(line) > _LETTERS:
+    half = (_LETTERS - 1) // 2
+    line = line[:half] + '\N{HORIZONTAL ELLIPSIS}' + line[-half:]
+  return line.replace('$', r'\$')  # No formula.

@@ -59,6 +59,8 @@ def load(path):
   folder = os.path.dirname(path)
 
   def part(name):
+    if not isinstance(value[name]['files'], list):
+      raise TypeError('files of %s are no list' % name)
     paths = tuple(os.path.join(folder, n) for n in value[name]['files'])
     count = value[name].get('count')
     return Part(paths, None if count is None else int(count))
@@ -74,7 +76,13 @@ def load(path):
     )
     _check(said)
     return said
-  except (AttributeError, KeyError, TypeError, ValueError) as error:
+  except (
+    AttributeError,
+    KeyError,
+    OverflowError,
+    TypeError,
+    ValueError,
+  ) as error:
     raise UserError(
       '%s: %r; expected classes, size, channels, flip, train and test as '
       'scripts/make_dataset.py writes them' % (path, error)
@@ -85,6 +93,10 @@ def _check(said):
   """Raises a ValueError if a Description is not one of images."""
   if len(said.classes) < 2:
     raise ValueError('%d classes; expected 2 or more' % len(said.classes))
+  if len(set(said.classes)) < len(said.classes):
+    raise ValueError('two classes of one name')
+  for name in said.classes:
+    name.encode('utf-8')  # A ValueError where it is no text.
   if said.size < SMALLEST:
     raise ValueError('size %d; expected %d or more' % (said.size, SMALLEST))
   if said.channels not in CHANNELS:

@@ -8,6 +8,7 @@ that the model is trained on.
 import io
 import os
 import sys
+import warnings
 
 import numpy as np
 
@@ -101,22 +102,24 @@ def read(name):
 
   try:
     source = io.BytesIO(sys.stdin.buffer.read()) if name == '-' else name
-    with Image.open(source, formats=_FORMATS) as image:
-      return _on_white(_eight_bits(ImageOps.exif_transpose(image)))
+    with warnings.catch_warnings():
+      warnings.simplefilter('ignore')  # Of large sizes, and odd notes.
+      with Image.open(source, formats=_FORMATS) as image:
+        return _on_white(_eight_bits(ImageOps.exif_transpose(image)))
   except Image.UnidentifiedImageError as error:
     raise UserError(
       '%s: no picture; expected PNG, JPEG, BMP or GIF' % name
     ) from error
-  # Pillow has many words for a damaged file.
-  except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as e:
-    problem = getattr(e, 'strerror', None) or e
-    raise UserError('%s: cannot be read: %s' % (name, problem)) from e
+  # For a damaged file Pillow has errors of many kinds, struct.error too.
+  except Exception as error:
+    problem = getattr(error, 'strerror', None) or error
+    raise UserError('%s: cannot be read: %s' % (name, problem)) from error
 
 
 def fit(image, size, channels):
   """The middle square of a picture, as large as can be, scaled to `size`.
 
-  Each pixel of the result is a mean of all that it covers, so that nothing is
+  Each pixel of the result is made of all that it covers, so that nothing is
   passed over in a large photograph. A picture of `size` stays as it is.
 
   Args:

@@ -15,6 +15,7 @@ from cifar10 import hooks
 from cifar10 import progress
 from cifar10 import sessions
 from cifar10 import training
+from cifar10.errors import UserError
 
 _READ_ERRORS = (
   tf.errors.DataLossError,
@@ -35,7 +36,8 @@ def begin(config, data):
     already.
 
   Raises:
-    UserError: the directory cannot be used.
+    UserError: the directory cannot be used, or holds a run on another data
+      set.
   """
   directory = config.train_dir
   os.makedirs(directory, exist_ok=True)
@@ -58,8 +60,20 @@ def begin(config, data):
     print('Resuming from %s.' % checkpoint)
     saved = config_lib.load(directory)
     if saved is not None:
+      _check_data(config, saved)
       config = config.resumed_from(saved, step)
   return config
+
+
+def _check_data(config, saved):
+  """Checks that a run goes on with the data set that it has begun with."""
+  for name in ('dataset', 'cifar100_labels'):
+    here, before = getattr(config, name), getattr(saved, name)
+    if here != before:
+      raise UserError(
+        '--%s is %s, but the run in %s is of %s; name another --train_dir'
+        % (name, here, config.train_dir, before)
+      )
 
 
 @contextlib.contextmanager
@@ -191,7 +205,7 @@ def print_commands(config):
   defaults = config_lib.Config()
   data_flags = ''.join(
     ' --%s=%s' % (name, getattr(config, name))
-    for name in ('dataset', 'cifar100_labels', 'data_dir')
+    for name in cli.DATA_FLAGS
     if getattr(config, name) != getattr(defaults, name)
   )
   print(

@@ -34,7 +34,7 @@ def build(images, labels, optimizer, num_classes, config):
   """Builds the towers, each with its own part of the batch.
 
   Args:
-    images: float32 tensor, [config.examples_per_machine, 24, 24, 3].
+    images: float32 tensor, [config.examples_per_machine, size, size, depth].
     labels: int32 tensor, [config.examples_per_machine].
     optimizer: tf.train.Optimizer, to compute gradients with.
     num_classes: number of classes.
@@ -87,7 +87,7 @@ def tower_losses(images, labels, num_classes, config=Config()):
   """Builds the model of one tower, within its device and name scope.
 
   Args:
-    images: float32 tensor, [batch, 24, 24, 3].
+    images: float32 tensor, [batch, size, size, depth].
     labels: int32 tensor, [batch].
     num_classes: number of classes.
     config: Config.

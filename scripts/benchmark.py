@@ -318,7 +318,9 @@ def measure(args):
         table,
         'step',
         rounds,
-        forms.ALL + ('float16',) * (size == 32),  # It takes its time.
+        forms.ALL
+        + ('float16',) * (size == 32)  # It takes its time.
+        + (forms.LOCAL,) * (size == 128),
         size,
         lambda form, size=size: forms.fixed_batch(size),
         steps=max(2, 3000 // size),

@@ -11,13 +11,16 @@ import tensorflow.compat.v1 as tf
 
 CLASSICAL = 'classical'
 ALL = (CLASSICAL, 'float32', 'bfloat16')
+LOCAL = 'local'  # In float32, with locally connected layers.
 
 
 def logits_of(images, form):
-  """Builds the model in the classical form or in a precision."""
+  """Builds the model in the classical form, in a precision, or LOCAL."""
   if form == CLASSICAL:
     with mock.patch.object(layers, 'banded_lrn', reference.tensorflow_lrn):
       return cifar10.inference(images)
+  if form == LOCAL:
+    return cifar10.inference(images, top_layers='local')
   return cifar10.inference(images, precision=form)
 
 

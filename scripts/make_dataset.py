@@ -13,7 +13,6 @@ if a class then has none left to train on or none to test on.
 """
 
 import argparse
-import glob
 import os
 import signal
 import sys
@@ -51,7 +50,7 @@ def find(folder):
 
   Raises:
     OSError: a folder cannot be read.
-    UserError: there are fewer than two classes.
+    UserError: there are fewer than two classes, or one has no picture.
   """
   parts = {None: folder}
   inside = _folders_in(folder)
@@ -70,6 +69,13 @@ def find(folder):
       'FOLDER/<class>/<pictures> or FOLDER/train/<class>/<pictures> and '
       'FOLDER/test/<class>/<pictures>' % (folder, len(classes))
     )
+  for name in classes:
+    try:
+      name.encode('utf-8')
+    except UnicodeEncodeError as error:
+      raise UserError(
+        '%s: the name of the class %r is no text in UTF-8' % (folder, name)
+      ) from error
   found = [
     Picture(picture, label, part)
     for part, path in parts.items()
@@ -77,6 +83,11 @@ def find(folder):
     if os.path.isdir(os.path.join(path, name))
     for picture in pictures.in_folder(os.path.join(path, name))
   ]
+  empty = set(range(len(classes))) - {picture.label for picture in found}
+  if empty:
+    raise UserError(
+      '%s: no picture found of class %s' % (folder, classes[min(empty)])
+    )
   return classes, found
 
 
@@ -84,11 +95,10 @@ def tell_of_others(folder, found):
   """Says which files are passed over; of hidden ones nothing is said."""
   taken = {picture.path for picture in found}
   others = sorted(
-    path
-    for path in glob.glob(
-      os.path.join(glob.escape(folder), '**'), recursive=True
-    )
-    if os.path.isfile(path) and path not in taken
+    os.path.join(path, name)
+    for path, folders, names in os.walk(folder)
+    for name in names
+    if not name.startswith('.') and os.path.join(path, name) not in taken
   )
   if others:
     print(
@@ -196,8 +206,6 @@ def make(args):
     raise UserError('--out=%s: is there already' % args.out)
   classes, found = find(args.folder)
   tell_of_others(args.folder, found)
-  if not found:
-    raise UserError('%s: no picture found' % args.folder)
   os.makedirs(os.path.dirname(out), exist_ok=True)
   with files.new_folder(out) as temporary:
     counts, broken = write(temporary, classes, found, args)

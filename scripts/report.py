@@ -26,7 +26,6 @@ from reporting import answers
 from reporting import charts
 from reporting import events
 from reporting import page
-import tensorflow.compat.v1 as tf
 
 
 def gather(train_dir, eval_dir, data_dir=None):
@@ -76,7 +75,7 @@ def gather(train_dir, eval_dir, data_dir=None):
     try:
       filters = answers.first_filters(checkpoint)
       answered = answers.ask(checkpoint, asked)
-    except (UserError, OSError, tf.errors.OpError) as error:
+    except (UserError, OSError) as error:
       left_out.append('No answers to the test images: %s' % error)
   name = os.path.basename(os.path.abspath(train_dir))
   return page.Run(name, config, found, precisions, answered, filters, left_out)
@@ -125,5 +124,7 @@ def main():
 if __name__ == '__main__':
   try:
     main()
-  except (UserError, OSError, tf.errors.OpError) as error:
+  except (UserError, OSError) as error:
     sys.exit('report: error: %s' % error)
+  except KeyboardInterrupt:
+    sys.exit(130)

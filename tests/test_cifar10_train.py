@@ -1,6 +1,7 @@
 """The trainer, as a process and as a function, on the bundled sample."""
 
 import contextlib
+import dataclasses
 import glob
 import json
 import os
@@ -18,6 +19,7 @@ from cifar10 import checkpoints
 from cifar10 import cifar10
 from cifar10 import cifar10_train
 from cifar10 import config as config_lib
+from cifar10 import dataset
 from cifar10 import hooks
 from cifar10 import runs
 from cifar10.errors import DivergedError
@@ -341,6 +343,17 @@ def test_a_checkpoint_of_another_model_is_named(tmp_path, monkeypatch):
   longer = short_runs.small_config(tmp_path, max_steps=3)
   with pytest.raises(UserError, match=r'softmax_linear/.*\[10\].*\[11\]'):
     cifar10_train.train(longer)
+
+
+def test_a_run_goes_on_with_its_own_data_set(tmp_path):
+  config = short_runs.small_config(tmp_path, max_steps=1)
+  cifar10_train.train(config)
+  data = dataset.prepare(config)
+  other = dataclasses.replace(config, dataset='cifar10', max_steps=2)
+  with pytest.raises(
+    UserError, match='cifar10, but the run in .* is of sample'
+  ):
+    runs.begin(other, data)
 
 
 def test_a_step_that_spoils_variables_is_not_saved(tmp_path, monkeypatch):

@@ -46,7 +46,7 @@ def test_every_field_is_saved(tmp_path):
     elif isinstance(field.default, tuple):
       values[field.name] = ((0, 128), (10, 256))
     elif isinstance(field.default, str):
-      values[field.name] = field.default + ' \u00e9"\\'
+      values[field.name] = '/' + field.default + ' \u00e9"\\'
     else:
       values[field.name] = (field.default or 0) + 1
   config = Config(**values)
@@ -54,6 +54,12 @@ def test_every_field_is_saved(tmp_path):
   assert config_lib.load(str(tmp_path)) == config
   Config().save(str(tmp_path))  # Over it.
   assert config_lib.load(str(tmp_path)) == Config()
+
+
+def test_the_data_is_found_from_elsewhere(tmp_path):
+  Config(data_dir='here').save(str(tmp_path))
+  saved = config_lib.load(str(tmp_path))
+  assert saved.data_dir == os.path.abspath('here')
 
 
 def test_there_may_be_none(tmp_path):

@@ -65,6 +65,17 @@ def test_one_picture_and_none(tmp_path, matplotlib):
   assert SIDE < decoded(path).shape[1] < 1.5 * SIDE
 
 
+def test_names_may_be_no_text_or_of_other_letters(
+  tmp_path, matplotlib, recwarn
+):
+  path = str(tmp_path / 'sheet.png')
+  sheet = contact_sheet.ContactSheet(path, 1, 2)
+  sheet.add(plain(7), ['\udcff', '\u732b' * 30])
+  sheet.write()
+  assert os.path.exists(path)
+  assert list(recwarn) == []
+
+
 def test_what_cannot_be_drawn_is_told_at_once(tmp_path, matplotlib):
   taken = tmp_path / 'taken.png'
   taken.write_bytes(b'precious')
@@ -82,5 +93,5 @@ def test_what_cannot_be_drawn_is_told_at_once(tmp_path, matplotlib):
 def test_without_matplotlib_it_is_one_line(monkeypatch):
   monkeypatch.setitem(sys.modules, 'matplotlib', None)
   monkeypatch.setitem(sys.modules, 'matplotlib.figure', None)
-  with pytest.raises(UserError, match='needs matplotlib; pip install'):
+  with pytest.raises(UserError, match=r"pip install '\.\[plot\]'"):
     contact_sheet.ContactSheet('x.png', 1, 1)

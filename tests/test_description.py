@@ -25,7 +25,7 @@ def write(folder, **changes):
 
 
 def test_what_is_saved_is_what_is_loaded(tmp_path):
-  classes = ['x', '\u00fc \udcff']  # The name of a folder may be no text.
+  classes = ['x', '\u00fc']
   layout = dataset.layout_for(8, 1, classes)
   records = records_lib.make_records([0, 1, 1], layout=layout)
   (tmp_path / 'train.bin').write_bytes(records.tobytes())
@@ -60,7 +60,11 @@ def test_counts_need_not_be_said(tmp_path):
     ({'size': None}, 'TypeError'),
     ({'train': []}, 'TypeError'),
     ({'test': {}}, "KeyError..files'"),
+    ({'test': {'files': 'test.bin'}}, 'files of test are no list'),
     ({'classes': ['a']}, '1 classes; expected 2 or more'),
+    ({'classes': ['a', 'b', 'a']}, 'two classes of one name'),
+    ({'classes': ['a', '\udcff']}, 'UnicodeEncodeError'),
+    ({'size': float('inf')}, 'OverflowError'),
     ({'size': 1}, 'size 1; expected 2 or more'),
     ({'channels': 4}, '4 channels; expected 3 or 1'),
     ({'test': {'files': []}}, 'no files'),

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from cifar10 import dataset
+from cifar10 import description
 from cifar10.config import Config
 from cifar10.errors import UserError
 from tests import clusters
@@ -161,6 +162,7 @@ def test_broken_pictures_and_other_files_are_told(
   (folder / 'b' / 'notes.txt').write_text('')
   (folder / 'b' / '.hidden.png').write_text('')
   (folder / '.git').mkdir()
+  (folder / 'b' / 'up').symlink_to('..')  # Round and round.
   make(folder, tmp_path / 'out', '--size=8')
   printed, err = capsys.readouterr()
   assert '2 classes, 4 pictures to train on, 2 to test on; 2 broken.' in printed
@@ -188,14 +190,14 @@ def test_what_cannot_be_made_is_one_line(tmp_path, error_of):
   picture_folders.write_noise(folder, {'a': 2})
   assert 'found 1 folder(s) of classes; expected two' in error_of(folder, out)
   (folder / 'b').mkdir()
-  line = error_of(folder, out)
-  assert 'class b has 0 picture(s) to train on and 0 to test on' in line
+  line = '%s: no picture found of class b' % folder
+  assert error_of(folder, out) == line
   picture_folders.write_noise(folder, {'b': 1})
   assert 'class b has 1 picture(s)' in error_of(folder, out)
-  (folder / 'b' / '0.png').unlink()
-  for number in (0, 1):
-    (folder / 'a' / ('%d.png' % number)).unlink()
-  assert error_of(folder, out) == '%s: no picture found' % folder
+  odd = os.fsencode(str(folder)) + b'/\xff'
+  os.mkdir(odd)
+  assert 'is no text in UTF-8' in error_of(folder, out)
+  os.rmdir(odd)
   out.mkdir()
   assert error_of(folder, out) == '--out=%s: is there already' % out
   assert os.listdir(str(out)) == []
@@ -298,8 +300,10 @@ def test_stopped_half_way(tmp_path, number, status):
   # The process waits for this one for ever.
   os.mkfifo(str(tmp_path / 'fifo'))
   program = (
-    'import runpy, sys\n'
+    'import runpy, signal, sys\n'
     'from cifar10 import pictures\n'
+    # As in a terminal, wherever this is run.
+    'signal.signal(signal.SIGINT, signal.default_int_handler)\n'
     "pictures.read = lambda path: open(%r, 'rb').read()\n"
     'sys.argv = sys.argv[1:]\n'
     "runpy.run_path(sys.argv[0], run_name='__main__')\n"
@@ -403,48 +407,12 @@ def test_from_pictures_to_answers(tmp_path, make):
   assert sum(a == c for a, c in zip(answers, classes)) >= 2
 
 
-@pytest.mark.parametrize(
-  'program, flags',
-  [
-    ('cifar10_eval', ['--run_once', '--eval_dir=%s/eval', '--checkpoint_dir']),
-    ('cifar10_train', ['--max_steps=9', '--train_dir']),
-    ('cifar10_multi_gpu_train', ['--max_steps=9', '--train_dir']),
-  ],
-)
-def test_a_model_of_another_data_set_is_told(
-  tmp_path, other_model, program, flags
-):
-  flags = [flag.replace('%s', str(tmp_path)) for flag in flags]
-  flags[-1] += '=%s' % other_model
-  before = {p.name: p.stat().st_size for p in other_model.iterdir()}
-  status, _, err = short_runs.run(program, '--batch_size=4', *flags)
-  name = 'conv1/weights'
-  if program == 'cifar10_eval':
-    name += '/ExponentialMovingAverage'
-  assert (status, err) == (
-    1,
-    '%s: error: %s/model.ckpt-1: %s has shape [5, 5, 1, 64]; this model '
-    'expects [5, 5, 3, 64]\n' % (program, other_model, name),
-  )
-  # Nothing of the run is changed.
-  assert {p.name: p.stat().st_size for p in other_model.iterdir()} == before
-
-
-def test_a_worker_tells_it_too(tmp_path, other_model):
-  flags = ['--train_dir=%s' % other_model, '--max_steps=9']
-  with clusters.Cluster(tmp_path, 1, 1, *flags) as cluster:
-    servers, workers = cluster.start_all()
-    assert clusters.wait(workers + servers) == [1, 0]
-    last = clusters.output(workers[0]).splitlines()[-1]
-  assert last == (
-    'cifar10_distributed_train: error: %s/model.ckpt-1: conv1/weights has '
-    'shape [5, 5, 1, 64]; this model expects [5, 5, 3, 64]' % other_model
-  )
-
-
 @pytest.fixture(scope='module')
 def other_model(tmp_path_factory):
-  """The directory of a run on two classes of grey images."""
+  """The directory of a run on two classes of grey images.
+
+  In the folder `coloured` beside it is a data set of two in colour.
+  """
   folder = tmp_path_factory.mktemp('other')
   picture_folders.write_noise(folder / 'in', {'a': 5, 'b': 5}, channels=1)
   status, _, err = picture_folders.make_dataset(
@@ -460,4 +428,57 @@ def other_model(tmp_path_factory):
     '--max_steps=1',
   )
   assert (status, err) == (0, '')
+  coloured = folder / 'coloured'
+  coloured.mkdir()
+  records = records_lib.make_records([0, 1, 0, 1])
+  for name in ('train.bin', 'test.bin'):
+    (coloured / name).write_bytes(records.tobytes())
+  description.save(str(coloured), 'ab', 32, 3, flip=True, counts=(4, 4))
   return folder / 'train'
+
+
+@pytest.mark.parametrize(
+  'program, flags',
+  [
+    ('cifar10_eval', ['--run_once', '--eval_dir=%s/eval', '--checkpoint_dir']),
+    ('cifar10_train', ['--max_steps=9', '--train_dir']),
+    ('cifar10_multi_gpu_train', ['--max_steps=9', '--train_dir']),
+  ],
+)
+def test_a_model_of_another_data_set_is_told(
+  tmp_path, other_model, program, flags
+):
+  flags = [flag.replace('%s', str(tmp_path)) for flag in flags]
+  flags[-1] += '=%s' % other_model
+  before = {p.name: p.stat().st_size for p in other_model.iterdir()}
+  status, _, err = short_runs.run(
+    program,
+    '--dataset=cifar10',
+    '--data_dir=%s' % (other_model.parent / 'coloured'),
+    '--batch_size=4',
+    *flags,
+  )
+  name = 'conv1/weights'
+  if program == 'cifar10_eval':
+    name += '/ExponentialMovingAverage'
+  assert (status, err) == (
+    1,
+    '%s: error: %s/model.ckpt-1: %s has shape [5, 5, 1, 64]; this model '
+    'expects [5, 5, 3, 64]\n' % (program, other_model, name),
+  )
+  # Nothing of the run is changed.
+  assert {p.name: p.stat().st_size for p in other_model.iterdir()} == before
+
+
+def test_a_worker_tells_it_too(tmp_path, other_model):
+  flags = ['--train_dir=%s' % other_model, '--max_steps=9']
+  flags += ['--dataset=cifar10']
+  flags += ['--data_dir=%s' % (other_model.parent / 'coloured')]
+  with clusters.Cluster(tmp_path, 1, 1, *flags) as cluster:
+    servers, workers = cluster.start_all()
+    assert clusters.wait(workers + servers) == [1, 0]
+    last = clusters.output(workers[0]).splitlines()[-1]
+  assert last == (
+    'cifar10_distributed_train: error: %s/model.ckpt-1: conv1/weights has '
+    'shape [5, 5, 1, 64]; this model expects [5, 5, 3, 64]' % other_model
+  )

@@ -1,6 +1,7 @@
 """People's own pictures: which are found, how they are read and scaled."""
 
 import io
+import struct
 import sys
 
 import numpy as np
@@ -161,6 +162,27 @@ def test_what_is_cut_off_is_named(tmp_path):
     path.write_bytes(path.read_bytes()[:-300])
     with pytest.raises(UserError, match='x.%s: cannot be read' % kind):
       read(str(path))
+
+
+def test_odd_notes_of_a_camera_are_named(tmp_path):
+  # Two notes: its width as text, and that it is turned, so that Pillow writes
+  # all anew and stumbles.
+  notes = struct.pack('<2sHLH', b'II', 42, 8, 2)
+  notes += struct.pack('<HHL4s', 0x0100, 2, 4, b'big')
+  notes += struct.pack('<HHLHxx', 0x0112, 3, 1, 6) + bytes(4)
+  path = saved(tmp_path / 'x.jpg', noise(8, 8), exif=b'Exif\x00\x00' + notes)
+  with pytest.raises(UserError, match='x.jpg: cannot be read'):
+    read(path)
+
+
+def test_a_large_picture_is_read_without_a_word(tmp_path, monkeypatch, recwarn):
+  path = saved(tmp_path / 'x.png', noise(20, 20))
+  monkeypatch.setattr(Image, 'MAX_IMAGE_PIXELS', 300)
+  assert pictures.read(path).size == (20, 20)
+  assert list(recwarn) == []
+  monkeypatch.setattr(Image, 'MAX_IMAGE_PIXELS', 100)
+  with pytest.raises(UserError, match='x.png: cannot be read: .*400 pixels'):
+    pictures.read(path)
 
 
 def test_a_missing_file_is_named():

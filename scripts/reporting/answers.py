@@ -11,7 +11,7 @@ from cifar10 import sessions
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-_BATCH_SIZE = 500
+_BATCH_SIZE = 128
 _KERNEL = 'conv1/weights'
 
 

@@ -69,6 +69,7 @@ def render(run):
   if run.config is not None:
     body += _settings(run.config)
   return page.substitute(
+    mark=MARK,
     title=escape(run.name),
     style=style,
     body=body,
