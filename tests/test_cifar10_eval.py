@@ -86,7 +86,7 @@ def test_each_image_counts_once_for_any_batch_size(
 @pytest.mark.parametrize('written', ['float32', 'bfloat16', 'float16'])
 def test_a_checkpoint_evaluates_at_any_precision(tmp_path, capsys, written):
   config = short_runs.small_config(
-    tmp_path, batch_size=32, max_steps=20, precision=written
+    tmp_path, batch_size=8, max_steps=20, precision=written
   )
   cifar10_train.train(config)
   assert config_lib.load(config.train_dir).precision == written

@@ -30,7 +30,7 @@ def matplotlib():
 def test_pictures_lie_in_rows_with_their_lines_below(tmp_path, matplotlib):
   path = str(tmp_path / 'sheet.png')
   sheet = contact_sheet.ContactSheet(path, 5, 2)
-  colors = [(200, 0, 0), (0, 200, 0), (0, 0, 200), (9, 9, 9), (0, 99, 99)]
+  colors = [(200, 0, 0), (0, 200, 0), (0, 0, 200), (90, 0, 90), (0, 99, 99)]
   for color in colors:
     # Names of files are no formulas, and long ones do not run on.
     sheet.add(plain(color), ['a_$x^$_' * 20, '$'])
