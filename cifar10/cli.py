@@ -143,7 +143,9 @@ def _config(flag_names):
     if saved is not None:
       names = [name for name in _OF_RUN if not flags.FLAGS[name].present]
       config = dataclasses.replace(
-        config, **{name: getattr(saved, name) for name in names}
+        config,
+        classes=saved.classes,
+        **{name: getattr(saved, name) for name in names},
       )
   return config
 

@@ -53,6 +53,7 @@ class Config:
     'between. Default: that of the official file.',
   )
   examples_per_epoch: int = 50000  # Training examples, from the files.
+  classes: Tuple[str, ...] = ()  # Their names, from the data.
 
   # The model.
   precision: str = _field(
@@ -301,6 +302,8 @@ def _typed(value, field, path):
   try:
     if field.name == 'stretches':
       return tuple((int(start), int(size)) for start, size in value)
+    if field.name == 'classes':
+      return tuple(str(name) for name in value)
     if value is None and field.default is None:
       return None
     expected = int if field.default is None else type(field.default)

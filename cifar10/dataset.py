@@ -102,9 +102,35 @@ def describe(config):
   """The DataSet that `config` names; the files of records need not be there.
 
   Raises:
-    UserError: what describes it is not there, or wrong.
+    UserError: what describes it is not there, or wrong; or the model of
+      `config` has other classes.
   """
-  return _DESCRIBED[_kind(config)](config)
+  data = _DESCRIBED[_kind(config)](config)
+  check_classes(data, config, config.classes)
+  return data
+
+
+def check_classes(data, config, trained):
+  """Checks that a data set has the classes that a model was trained on.
+
+  Args:
+    data: DataSet.
+    config: Config that names it.
+    trained: names of the classes; empty where they are not known.
+
+  Raises:
+    UserError: it has others.
+  """
+  if trained not in ((), data.classes):
+    raise UserError(
+      '--dataset=%s --data_dir=%s: found the classes %s; the model was trained '
+      'on %s'
+      % (config.dataset, config.data_dir, _few(data.classes), _few(trained))
+    )
+
+
+def _few(names):
+  return ', '.join(names[:3]) + ', ... (%d)' % len(names) * (len(names) > 3)
 
 
 def prepare(config):
@@ -113,13 +139,21 @@ def prepare(config):
   Raises:
     UserError: it cannot be fetched, or a file is missing or damaged.
   """
-  source = sources.SOURCES.get(_kind(config))
+  kind = _kind(config)
+  if kind == 'cifar10':
+    describe(config)  # Not to be fetched for a model of something else.
+  source = sources.SOURCES.get(kind)
   if source and not os.path.isdir(source.folder_in(config.data_dir)):
     sources.fetch(source, config)
   data = describe(config)
   parts = zip((data.train_files, data.test_files), data.counts)
   for paths, count in parts:
     for path in paths:
+      if source and not os.path.isfile(path):
+        raise UserError(
+          '%s: no such file. Move its folder away, and it is fetched anew'
+          % path
+        )
       check_file(path, data.layout, len(data.classes))
     if count not in (None, data.count(paths)):
       raise UserError(
@@ -228,10 +262,7 @@ def check_file(path, layout=Layout(), num_classes=len(CLASSES)):
     layout.record_bytes, ','
   )
   if not os.path.isfile(path):
-    raise UserError(
-      '%s: no such file; expected %s. If its folder is incomplete, move the '
-      'folder away and it is fetched anew' % (path, size_expected)
-    )
+    raise UserError('%s: no such file; expected %s' % (path, size_expected))
   size = os.path.getsize(path)
   if size == 0:
     raise UserError(

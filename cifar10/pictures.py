@@ -7,6 +7,7 @@ that the model is trained on.
 
 import io
 import os
+import stat
 import sys
 import warnings
 
@@ -77,9 +78,16 @@ def in_folder(folder):
     found += [
       os.path.join(path, name)
       for name in names
-      if name.lower().endswith(_EXTENSIONS) and not name.startswith('.')
+      if name.lower().endswith(_EXTENSIONS)
+      and not name.startswith('.')
+      and not _is_pipe(os.path.join(path, name))
     ]
   return sorted(found)
+
+
+def _is_pipe(path):
+  """Whether to read it would wait for another process."""
+  return os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode)
 
 
 def read(name):

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import os
+import shlex
 import signal
 import threading
 
@@ -11,11 +12,11 @@ import tensorflow.compat.v1 as tf
 from cifar10 import checkpoints
 from cifar10 import cli
 from cifar10 import config as config_lib
+from cifar10 import dataset
 from cifar10 import hooks
 from cifar10 import progress
 from cifar10 import sessions
 from cifar10 import training
-from cifar10.errors import UserError
 
 _READ_ERRORS = (
   tf.errors.DataLossError,
@@ -36,8 +37,7 @@ def begin(config, data):
     already.
 
   Raises:
-    UserError: the directory cannot be used, or holds a run on another data
-      set.
+    UserError: the directory cannot be used, or holds a run on other classes.
   """
   directory = config.train_dir
   os.makedirs(directory, exist_ok=True)
@@ -45,7 +45,9 @@ def begin(config, data):
     checkpoints.remove_run(directory)
   checkpoints.check_named(directory)
   config = dataclasses.replace(
-    config, examples_per_epoch=data.count(data.train_files)
+    config,
+    examples_per_epoch=data.count(data.train_files),
+    classes=data.classes,
   )
   checkpoint = checkpoints.latest(directory)
   if checkpoint is not None:
@@ -57,23 +59,12 @@ def begin(config, data):
       )
       print_commands(config)
       return None
-    print('Resuming from %s.' % checkpoint)
     saved = config_lib.load(directory)
     if saved is not None:
-      _check_data(config, saved)
+      dataset.check_classes(data, config, saved.classes)
       config = config.resumed_from(saved, step)
+    print('Resuming from %s.' % checkpoint)
   return config
-
-
-def _check_data(config, saved):
-  """Checks that a run goes on with the data set that it has begun with."""
-  for name in ('dataset', 'cifar100_labels'):
-    here, before = getattr(config, name), getattr(saved, name)
-    if here != before:
-      raise UserError(
-        '--%s is %s, but the run in %s is of %s; name another --train_dir'
-        % (name, here, config.train_dir, before)
-      )
 
 
 @contextlib.contextmanager
@@ -203,13 +194,14 @@ def signals_noted():
 def print_commands(config):
   """What to do with the checkpoints next."""
   defaults = config_lib.Config()
+  train_dir = shlex.quote(config.train_dir)
   data_flags = ''.join(
-    ' --%s=%s' % (name, getattr(config, name))
+    ' --%s=%s' % (name, shlex.quote(getattr(config, name)))
     for name in cli.DATA_FLAGS
     if getattr(config, name) != getattr(defaults, name)
   )
   print(
     'To evaluate: %s --checkpoint_dir=%s%s'
-    % (cli.sibling_command('cifar10_eval'), config.train_dir, data_flags)
+    % (cli.sibling_command('cifar10_eval'), train_dir, data_flags)
   )
-  print('To look at it: tensorboard --logdir=%s' % config.train_dir)
+  print('To look at it: tensorboard --logdir=%s' % train_dir)

@@ -14,6 +14,7 @@ if a class then has none left to train on or none to test on.
 
 import argparse
 import os
+import shlex
 import signal
 import sys
 from typing import NamedTuple, Optional
@@ -83,11 +84,13 @@ def find(folder):
     if os.path.isdir(os.path.join(path, name))
     for picture in pictures.in_folder(os.path.join(path, name))
   ]
-  empty = set(range(len(classes))) - {picture.label for picture in found}
-  if empty:
-    raise UserError(
-      '%s: no picture found of class %s' % (folder, classes[min(empty)])
-    )
+  for part, path in parts.items():
+    there = {picture.label for picture in found if picture.part == part}
+    empty = set(range(len(classes))) - there
+    if empty:
+      raise UserError(
+        '%s: no picture found of class %s' % (path, classes[min(empty)])
+      )
   return classes, found
 
 
@@ -218,19 +221,27 @@ def make(args):
     '%s: %d classes, %d pictures to train on, %d to test on; %d broken.'
     % (args.out, len(classes), totals[0], totals[1], broken)
   )
-  print('To train: python cifar10/cifar10_train.py --data_dir=%s' % args.out)
+  print(
+    'To train: python cifar10/cifar10_train.py --data_dir=%s'
+    % shlex.quote(args.out)
+  )
 
 
 def _number(kind, lowest, below):
   """A type for argparse: a number within limits."""
 
   def parse(text):
-    value = kind(text)
+    try:
+      value = kind(text)
+    except ValueError:
+      value = below
     if not lowest <= value < below:
-      raise ValueError
+      raise argparse.ArgumentTypeError(
+        'found %s; expected a number from %s to below %s'
+        % (text, lowest, below)
+      )
     return value
 
-  parse.__name__ = 'number'  # argparse says: invalid number value.
   return parse
 
 

@@ -345,15 +345,15 @@ def test_a_checkpoint_of_another_model_is_named(tmp_path, monkeypatch):
     cifar10_train.train(longer)
 
 
-def test_a_run_goes_on_with_its_own_data_set(tmp_path):
+def test_a_run_goes_on_with_its_own_classes(tmp_path):
   config = short_runs.small_config(tmp_path, max_steps=1)
   cifar10_train.train(config)
+  longer = dataclasses.replace(config, max_steps=2)
   data = dataset.prepare(config)
-  other = dataclasses.replace(config, dataset='cifar10', max_steps=2)
-  with pytest.raises(
-    UserError, match='cifar10, but the run in .* is of sample'
-  ):
-    runs.begin(other, data)
+  assert runs.begin(longer, data).classes == dataset.CLASSES
+  digits = data._replace(classes=tuple('0123456789'))
+  with pytest.raises(UserError, match='found the classes 0, 1, 2, ... .10.; '):
+    runs.begin(longer, digits)
 
 
 def test_a_step_that_spoils_variables_is_not_saved(tmp_path, monkeypatch):

@@ -95,6 +95,7 @@ def test_what_has_no_flag():
   flags |= set(cifar10_predict._FLAGS) | set(cifar10_export._FLAGS)
   assert set(fields) - flags == {
     'chief_starts',
+    'classes',
     'examples_per_epoch',
     'machines_per_step',
     'num_epochs_per_decay',

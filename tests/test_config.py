@@ -43,6 +43,8 @@ def test_every_field_is_saved(tmp_path):
   for field in dataclasses.fields(Config):
     if isinstance(field.default, bool):
       values[field.name] = not field.default
+    elif field.name == 'classes':
+      values[field.name] = ('a', '\u00e9')
     elif isinstance(field.default, tuple):
       values[field.name] = ((0, 128), (10, 256))
     elif isinstance(field.default, str):

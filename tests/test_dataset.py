@@ -256,6 +256,22 @@ def test_a_folder_that_says_what_it_is_needs_no_other_flag(tmp_path):
   assert data.count(data.test_files) == 2
 
 
+def test_a_model_is_not_used_with_other_classes(tmp_path):
+  own = dataclasses.replace(make_own(tmp_path), classes=('a', 'b', 'c'))
+  assert dataset.prepare(own) == dataset.describe(own)
+  renamed = dataclasses.replace(own, classes=('a', 'b', 'd'))
+  # A folder that has been moved away is not made anew, nor anything fetched.
+  gone = dataclasses.replace(own, data_dir=str(tmp_path / 'no'))
+  for config, message in (
+    (renamed, 'found the classes a, b, c; the model was trained on a, b, d$'),
+    (gone, 'data_dir=.*/no: found the classes airplane, .*trained on a, b, c$'),
+  ):
+    for function in (dataset.describe, dataset.prepare):
+      with pytest.raises(UserError, match=message):
+        function(config)
+  assert not (tmp_path / 'no').exists()
+
+
 def test_more_than_256_classes_have_two_bytes(tmp_path):
   classes = ['class %d' % i for i in range(1000)]
   data = dataset.prepare(make_own(tmp_path, classes=classes))

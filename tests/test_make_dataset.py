@@ -141,10 +141,8 @@ def test_parts_that_are_divided_already_stay_so(tmp_path, make, error_of):
   for part, pictures in made.items():
     assert keys(found[part]) == keys(pictures)
   picture_folders.write_noise(folder / 'test', {'c': 2})
-  assert error_of(folder, tmp_path / 'more') == (
-    '%s: class c has 0 picture(s) to train on and 2 to test on; expected one '
-    'or more of each' % folder
-  )
+  line = error_of(folder, tmp_path / 'more')
+  assert line == '%s: no picture found of class c' % (folder / 'train')
   (folder / 'valid').mkdir()
   line = error_of(folder, tmp_path / 'more')
   assert line.startswith('%s: found test, train, valid; expected' % folder)
@@ -212,7 +210,7 @@ def test_wrong_flags_are_named(tmp_path, make, capsys, flag):
   with pytest.raises(SystemExit):
     make(tmp_path, tmp_path / 'x', flag)
   name = flag.split('=')[0]
-  assert 'argument %s: invalid' % name in capsys.readouterr().err
+  assert 'argument %s: ' % name in capsys.readouterr().err
 
 
 def test_an_error_of_the_process_is_one_line(tmp_path):

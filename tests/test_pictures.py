@@ -1,6 +1,7 @@
 """People's own pictures: which are found, how they are read and scaled."""
 
 import io
+import os
 import struct
 import sys
 
@@ -131,6 +132,12 @@ def test_files_and_folders_are_found_in_order(tmp_path):
   (tmp_path / 'empty').mkdir()
   with pytest.raises(UserError, match='/empty: no picture found'):
     pictures.find([str(tmp_path / 'empty')])
+
+
+def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path):
+  os.mkfifo(str(tmp_path / 'pipe.png'))
+  saved(tmp_path / 'x.png', noise(8, 8))
+  assert pictures.in_folder(str(tmp_path)) == [str(tmp_path / 'x.png')]
 
 
 def test_standard_input_is_read(tmp_path, monkeypatch):
