@@ -74,7 +74,10 @@ class Task:
         text = begun + log.read()
         *lines, begun = text.split('\n')
         for line in lines + [begun] * (ended and bool(begun)):
-          print('%-8s | %s' % (self.name, line), flush=True)
+          # In one piece: `print` writes the end of a line by itself, and the
+          # threads of other tasks may come between.
+          sys.stdout.write('%-8s | %s\n' % (self.name, line))
+          sys.stdout.flush()
         if ended:
           return
         time.sleep(_POLL_SECS)
