@@ -7,7 +7,6 @@ tells the parameter servers when that is closed.
 
 import contextlib
 import dataclasses
-import signal
 import time
 
 import tensorflow.compat.v1 as tf
@@ -65,8 +64,7 @@ def serve(task, config):
       _serve_until_left(session, task, config, signals)
   # The workers' last sessions close meanwhile.
   time.sleep(1)
-  for signum in signals[:1]:
-    print('Stopped by %s.' % signal.Signals(signum).name)
+  runs.print_stopped(signals)
   print('Served.')
 
 
@@ -273,13 +271,8 @@ class _SessionCreator(tf.train.SessionCreator):
 def _save_now(saving, config):
   """Saves the step in hand, beside a step that hangs; says where."""
   saving.save_now()
-  return 'Step %d is saved in %s' % _last(config)
-
-
-def _last(config):
-  """The newest checkpoint: its step and path."""
-  path = checkpoints.latest(config.train_dir)
-  return checkpoints.step(path), path
+  last = checkpoints.latest(config.train_dir)
+  return 'Step %d is saved in %s' % (checkpoints.step(last), last)
 
 
 @contextlib.contextmanager
@@ -345,8 +338,6 @@ def training_session(server, task, config, graph):
       watching.training_begins(signals)
       yield session
       watching.end()
-    for signum in signals[:1]:
-      print('Stopped by %s.' % signal.Signals(signum).name)
+    runs.print_stopped(signals)
   if task.is_chief:
-    print('Step %d is saved in %s.' % _last(config))
-    runs.print_commands(config)
+    runs.print_saved(config)

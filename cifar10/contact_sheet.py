@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 
+from cifar10 import extras
 from cifar10 import files
 from cifar10.errors import UserError
 
@@ -38,12 +39,9 @@ class ContactSheet:
       UserError: matplotlib is missing, the path cannot be used or is taken,
         or there are too many pictures.
     """
-    try:
-      from matplotlib.figure import Figure
-    except ImportError as error:
-      raise UserError(
-        "--grid=%s: needs matplotlib: pip install '.[plot]'" % path
-      ) from error
+    figure = extras.need(
+      'matplotlib.figure', 'plot', '--grid=%s: needs matplotlib' % path
+    )
     if os.path.exists(path):
       raise UserError('--grid=%s: is there already; expected a new file' % path)
     if not os.path.isdir(os.path.dirname(path) or '.'):
@@ -53,7 +51,7 @@ class ContactSheet:
         '--grid=%s: found %d pictures; a sheet holds at most %d'
         % (path, count, _MOST_PICTURES)
       )
-    self._figure_class = Figure
+    self._figure_class = figure.Figure
     self._path = path
     self._lines = lines
     self._entries = []

@@ -13,6 +13,7 @@ import warnings
 
 import numpy as np
 
+from cifar10 import extras
 from cifar10.errors import UserError
 
 _EXTENSIONS = ('.bmp', '.gif', '.jpeg', '.jpg', '.png')
@@ -26,12 +27,7 @@ def need_pillow():
   Raises:
     UserError: it is not.
   """
-  try:
-    import PIL  # noqa: F401 (Whether it is there.)
-  except ImportError as error:
-    raise UserError(
-      "pictures are read with Pillow: pip install '.[pictures]'"
-    ) from error
+  extras.need('PIL', 'pictures', 'pictures are read with Pillow')
 
 
 def find(names):

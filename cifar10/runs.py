@@ -121,11 +121,8 @@ def training_session(config, train_op, loss, more_hooks=()):
           lambda step_context: saving.end(step_context.session)
         )
         raise
-    for signum in signals[:1]:
-      print('Stopped by %s.' % signal.Signals(signum).name)
-  last = checkpoints.latest(config.train_dir)
-  print('Step %d is saved in %s.' % (checkpoints.step(last), last))
-  print_commands(config)
+    print_stopped(signals)
+  print_saved(config)
 
 
 def check_newest(config):
@@ -189,6 +186,19 @@ def signals_noted():
     os.close(writer)  # Ends the thread.
     noting.join()
     os.close(reader)
+
+
+def print_stopped(signals):
+  """Which signal, the first of `signals`, has ended the run, if one has."""
+  for signum in signals[:1]:
+    print('Stopped by %s.' % signal.Signals(signum).name)
+
+
+def print_saved(config):
+  """Where the last step is saved, and what to do with it next."""
+  last = checkpoints.latest(config.train_dir)
+  print('Step %d is saved in %s.' % (checkpoints.step(last), last))
+  print_commands(config)
 
 
 def print_commands(config):

@@ -5,6 +5,7 @@ import os
 import numpy as np
 
 from cifar10 import description
+from cifar10 import extras
 from cifar10.errors import UserError
 
 CLASSES = tuple('0123456789')
@@ -19,12 +20,9 @@ def need_scipy():
   Raises:
     UserError: it is not.
   """
-  try:
-    import scipy.io  # noqa: F401 (Whether it is there.)
-  except ImportError as error:
-    raise UserError(
-      "--dataset=svhn: its files are read with scipy: pip install '.[svhn]'"
-    ) from error
+  extras.need(
+    'scipy.io', 'svhn', '--dataset=svhn: its files are read with scipy'
+  )
 
 
 def convert(sources, folder):

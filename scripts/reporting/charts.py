@@ -7,7 +7,7 @@ import base64
 import io
 import re
 
-from cifar10.errors import UserError
+from cifar10 import extras
 import numpy as np
 
 # matplotlib draws in these colours; in the page the style sheet's take their
@@ -42,12 +42,7 @@ def need_matplotlib():
   Raises:
     UserError: it is not.
   """
-  try:
-    import matplotlib  # noqa: F401 (Whether it is there.)
-  except ImportError as error:
-    raise UserError(
-      "a report is drawn with matplotlib: pip install '.[plot]'"
-    ) from error
+  extras.need('matplotlib', 'plot', 'a report is drawn with matplotlib')
 
 
 def lines(title, curves, log=False, low=None):
