@@ -4,7 +4,7 @@ Importing the package imports TensorFlow once, in graph mode, and keeps its
 start-up chatter off the terminal; TF_CPP_MIN_LOG_LEVEL=0 shows it.
 """
 
-from cifar10 import quiet
+from cifar10.util import log_suppression
 
 
 def _not_a_deprecation(record):
@@ -23,5 +23,5 @@ def _import_tensorflow():
   tf.config.experimental.list_physical_devices('GPU')
 
 
-with quiet.stderr_held_back():
+with log_suppression.stderr_held_back():
   _import_tensorflow()

@@ -14,13 +14,13 @@ import re
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_input
-from cifar10 import training
+from cifar10.training import train_op
 from cifar10.config import Config
-from cifar10.layers import activation_summary
-from cifar10.layers import local_response_norm
-from cifar10.layers import variable_on_cpu
-from cifar10.layers import variable_with_weight_decay
-from cifar10.local_layers import local_layer
+from cifar10.model.layers import activation_summary
+from cifar10.model.layers import local_response_norm
+from cifar10.model.layers import variable_on_cpu
+from cifar10.model.layers import variable_with_weight_decay
+from cifar10.model.local_layers import local_layer
 
 NUM_CLASSES = 10
 
@@ -187,15 +187,15 @@ def train(total_loss, global_step, config=Config()):
     The operation that updates the variables, their moving averages and
     `global_step`.
   """
-  losses_averaged = training.average_losses(
+  losses_averaged = train_op.average_losses(
     tf.get_collection('losses') + [total_loss]
   )
-  learning_rate = training.learning_rate(global_step, config)
+  learning_rate = train_op.learning_rate(global_step, config)
   optimizer = tf.train.GradientDescentOptimizer(learning_rate)
-  with tf.control_dependencies([losses_averaged]), training.box():
+  with tf.control_dependencies([losses_averaged]), train_op.box():
     gradients = optimizer.compute_gradients(total_loss)
-  training.summarize(gradients)
-  return training.update(optimizer, gradients, global_step, config)
+  train_op.summarize(gradients)
+  return train_op.update(optimizer, gradients, global_step, config)
 
 
 def _max_pool(x, name):

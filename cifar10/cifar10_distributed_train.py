@@ -17,18 +17,18 @@ if not __package__:  # Run by its path: the package is one folder up.
   sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 # The package first: it imports TensorFlow without its start-up chatter.
-from cifar10 import board
+from cifar10.cluster import shared_state
 from cifar10 import cifar10
 from cifar10 import cli
-from cifar10 import cluster
-from cifar10 import cluster_hooks
-from cifar10 import cluster_runs
-from cifar10 import dataset
-from cifar10 import placement
-from cifar10 import runs
-from cifar10 import summaries
-from cifar10 import towers as towers_lib
-from cifar10 import training
+from cifar10.cluster import cluster_spec
+from cifar10.cluster import hooks as cluster_hooks
+from cifar10.cluster import session as cluster_session
+from cifar10.data import datasets
+from cifar10.cluster import placement
+from cifar10.training import session as session_lib
+from cifar10.util import summaries
+from cifar10.training import towers as towers_lib
+from cifar10.training import train_op
 import tensorflow.compat.v1 as tf
 
 _FLAGS = cli.TRAINER_FLAGS + (
@@ -58,14 +58,14 @@ class TrainingGraph(NamedTuple):
     loss: float32 scalar tensor, the mean of this worker's towers.
     optimizer: what applies gradients; with --sync, when those of the other
       workers are there too.
-    progress: board.Progress.
+    progress: shared_state.Progress.
   """
 
   train_op: Any
   prefetch: Any
   loss: Any
   optimizer: Any
-  progress: board.Progress
+  progress: shared_state.Progress
 
 
 class Updates(tf.train.Optimizer):
@@ -81,7 +81,7 @@ class Updates(tf.train.Optimizer):
 
   def apply_gradients(self, grads_and_vars, global_step=None, name=None):
     with tf.container(''):  # The averages are those of the model.
-      return training.update(
+      return train_op.update(
         self._optimizer, list(grads_and_vars), global_step, self._config
       )
 
@@ -90,17 +90,17 @@ def build(task, data, config):
   """Builds the graph of one worker; to be called within its device function.
 
   Args:
-    task: cluster.Task.
-    data: dataset.DataSet.
+    task: cluster_spec.Task.
+    data: datasets.DataSet.
     config: Config.
 
   Returns:
     TrainingGraph.
   """
   global_step = tf.train.get_or_create_global_step()
-  progress = board.progress(task, config.max_steps)
+  progress = shared_state.progress(task, config.max_steps)
   read_at = global_step.read_value()
-  learning_rate = training.learning_rate(global_step, config)
+  learning_rate = train_op.learning_rate(global_step, config)
   descent = tf.train.GradientDescentOptimizer(learning_rate)
   optimizer = Updates(descent, config)
   if config.sync:
@@ -115,8 +115,8 @@ def build(task, data, config):
       images, labels, descent, len(data.classes), config
     )
   # Built by all, so that each variable has its place; kept by the chief.
-  losses_averaged = training.average_losses(list(towers.losses.values()))
-  training.summarize(towers.gradients)
+  losses_averaged = train_op.average_losses(list(towers.losses.values()))
+  train_op.summarize(towers.gradients)
   with tf.control_dependencies([gradient for gradient, _ in towers.gradients]):
     staleness = global_step.read_value() - read_at
     noted = tf.group(
@@ -153,15 +153,15 @@ def train(config):
     UserError: the cluster, the data, the training directory or the loss is
       unusable.
   """
-  task = cluster.task_from_config(config)
-  config = cluster.for_cluster(config, task)
+  task = cluster_spec.task_from_config(config)
+  config = cluster_spec.for_cluster(config, task)
   if task.job == 'ps':
-    cluster_runs.serve(task, config)
+    cluster_session.serve(task, config)
     return
-  data = dataset.prepare(config)
-  with cluster_runs.membership(task, config) as server:
-    for run in cluster_runs.agree(
-      server, task, config, lambda: runs.begin(config, data)
+  data = datasets.prepare(config)
+  with cluster_session.membership(task, config) as server:
+    for run in cluster_session.agree(
+      server, task, config, lambda: session_lib.begin(config, data)
     ):
       _work(server, task, data, run)
 
@@ -177,7 +177,7 @@ def _work(server, task, data, config):
       'Each step receives %.2f MB from parameter servers and sends %.2f MB.'
       % tuple(n / 1e6 for n in placement.bytes_of_step(graph.train_op))
     )
-    with cluster_runs.training_session(server, task, config, graph) as session:
+    with cluster_session.training_session(server, task, config, graph) as session:
       while not session.should_stop():
         session.run(graph.train_op)
 

@@ -15,15 +15,15 @@ if not __package__:  # Run by its path: the package is one folder up.
   sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 # The package first: it imports TensorFlow without its start-up chatter.
-from cifar10 import checkpoints
+from cifar10.training import checkpoints
 from cifar10 import cifar10
 from cifar10 import cli
 from cifar10 import config as config_lib
-from cifar10 import dataset
-from cifar10 import hooks
-from cifar10 import restoring
-from cifar10 import sessions
-from cifar10 import summaries
+from cifar10.data import datasets
+from cifar10.training import hooks
+from cifar10.serving import restore
+from cifar10.util import session_settings
+from cifar10.util import summaries
 from cifar10.errors import UserError
 import tensorflow.compat.v1 as tf
 
@@ -47,13 +47,13 @@ class EvalGraph(NamedTuple):
     correct: bool tensor, [batch]; whether the right class has the top logit.
     loss: float32 scalar tensor, the total loss of the batch.
     summaries: string scalar tensor, images and activations of the batch.
-    restorations: restoring.Restorations of the variables.
+    restorations: restore.Restorations of the variables.
   """
 
   correct: Any
   loss: Any
   summaries: Any
-  restorations: restoring.Restorations
+  restorations: restore.Restorations
 
 
 class Result(NamedTuple):
@@ -78,7 +78,7 @@ def evaluate(config):
     UserError: the data or a checkpoint is unusable; or there is no checkpoint
       and `config.run_once` is set.
   """
-  data = dataset.prepare(config)
+  data = datasets.prepare(config)
   with tf.Graph().as_default() as default_graph:
     graph = build(data, config)
     with tf.summary.FileWriter(config.eval_dir, default_graph) as writer:
@@ -112,7 +112,7 @@ def build(data, config):
   """Builds the evaluation graph in the default graph.
 
   Args:
-    data: dataset.DataSet.
+    data: datasets.DataSet.
     config: Config.
 
   Returns:
@@ -130,7 +130,7 @@ def build(data, config):
     correct=tf.nn.in_top_k(logits, labels, 1),
     loss=loss,
     summaries=tf.summary.merge_all(),
-    restorations=restoring.build(config),
+    restorations=restore.build(config),
   )
 
 
@@ -174,8 +174,8 @@ def evaluate_checkpoint(graph, checkpoint, config):
     UserError: the checkpoint cannot be read or is of another model.
   """
   creator = tf.train.ChiefSessionCreator(
-    restoring.fitting_scaffold(graph.restorations, checkpoint, config),
-    config=sessions.session_config(config, config.eval_device == 'gpu'),
+    restore.fitting_scaffold(graph.restorations, checkpoint, config),
+    config=session_settings.config_proto(config, config.eval_device == 'gpu'),
     checkpoint_filename_with_path=checkpoint,
   )
   correct, total, loss = 0, 0, 0.0

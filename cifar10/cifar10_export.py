@@ -15,11 +15,11 @@ if not __package__:  # Run by its path: the package is one folder up.
   sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 # The package first: it imports TensorFlow without its start-up chatter.
-from cifar10 import checkpoints
+from cifar10.training import checkpoints
 from cifar10 import cli
-from cifar10 import exports
-from cifar10 import files
-from cifar10 import restoring
+from cifar10.serving import export
+from cifar10.util import files
+from cifar10.serving import restore
 from cifar10.errors import UserError
 
 # What is written, by the flag that says where, and how others load it.
@@ -57,17 +57,17 @@ def export(config):
   _check_targets(config)
   checkpoint = checkpoints.find(config.run_dir, config.checkpoint)
   step = checkpoints.step(checkpoint)
-  data = restoring.describe(config)
-  frozen = exports.freeze(data, checkpoint, config)
+  data = restore.describe(config)
+  frozen = export.freeze(data, checkpoint, config)
   contents = {}  # All of it before the first file is written.
   if config.tflite:
-    contents[config.tflite] = exports.tflite(frozen, data)
+    contents[config.tflite] = export.tflite(frozen, data)
   if config.frozen_graph:
     contents[config.frozen_graph] = frozen.SerializeToString()
   if config.export_dir:
     _make_parent(config.export_dir)
     with files.new_folder(config.export_dir) as folder:
-      exports.write_saved_model(frozen, folder)
+      export.write_saved_model(frozen, folder)
   for path, content in contents.items():
     _make_parent(path)
     files.write_atomically(path, content)

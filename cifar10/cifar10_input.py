@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from cifar10 import dataset
-from cifar10 import distortions
-from cifar10 import summaries
+from cifar10.data import datasets
+from cifar10.data import distortions
+from cifar10.util import summaries
 
 # CIFAR-10's images are cropped to this height and width, in pixels; those of
 # other data sets in the same proportion.
@@ -58,7 +58,7 @@ class Record(NamedTuple):
   uint8image: Any
 
 
-def read_cifar10(filename_queue, layout=dataset.Layout()):
+def read_cifar10(filename_queue, layout=datasets.Layout()):
   """Reads one example of CIFAR-10's binary format.
 
   For readings in parallel, call it as often: each call has its own reader.
@@ -80,15 +80,15 @@ def read_cifar10(filename_queue, layout=dataset.Layout()):
 
 
 def crop_size(layout):
-  """Height and width that images of a dataset.Layout are cropped to."""
-  return layout.height * IMAGE_SIZE // dataset.Layout().height
+  """Height and width that images of a datasets.Layout are cropped to."""
+  return layout.height * IMAGE_SIZE // datasets.Layout().height
 
 
 def distorted_inputs(data, batch_size, seeded=False):
   """Batches of distorted training images, without end, shuffled each epoch.
 
   Args:
-    data: dataset.DataSet.
+    data: datasets.DataSet.
     batch_size: number of images in a batch.
     seeded: prepare batches one after the other, so that with a graph-level
       seed their order and contents are the same in each run.
@@ -127,7 +127,7 @@ def inputs(data, eval_data, batch_size):
   """Batches of whole images in the order of the files, each image once.
 
   Args:
-    data: dataset.DataSet.
+    data: datasets.DataSet.
     eval_data: 'test' or 'train_eval'.
     batch_size: number of images in a batch; the last batch may have fewer.
 

@@ -17,11 +17,11 @@ if not __package__:  # Run by its path: the package is one folder up.
 # The package first: it imports TensorFlow without its start-up chatter.
 from cifar10 import cifar10
 from cifar10 import cli
-from cifar10 import dataset
-from cifar10 import hooks
-from cifar10 import runs
-from cifar10 import towers as towers_lib
-from cifar10 import training
+from cifar10.data import datasets
+from cifar10.training import hooks
+from cifar10.training import session as session_lib
+from cifar10.training import towers as towers_lib
+from cifar10.training import train_op
 import tensorflow.compat.v1 as tf
 
 
@@ -29,7 +29,7 @@ def build(data, config, global_step):
   """Builds the training graph.
 
   Args:
-    data: dataset.DataSet.
+    data: datasets.DataSet.
     config: Config.
     global_step: integer variable, counts the steps.
 
@@ -39,15 +39,15 @@ def build(data, config, global_step):
     towers: towers.Towers.
   """
   images, labels = cifar10.distorted_inputs(data, config)
-  learning_rate = training.learning_rate(global_step, config)
+  learning_rate = train_op.learning_rate(global_step, config)
   optimizer = tf.train.GradientDescentOptimizer(learning_rate)
   towers = towers_lib.build(
     images, labels, optimizer, len(data.classes), config
   )
-  losses_averaged = training.average_losses(list(towers.losses.values()))
-  training.summarize(towers.gradients)
+  losses_averaged = train_op.average_losses(list(towers.losses.values()))
+  train_op.summarize(towers.gradients)
   with tf.control_dependencies([losses_averaged]):
-    updated = training.update(optimizer, towers.gradients, global_step, config)
+    updated = train_op.update(optimizer, towers.gradients, global_step, config)
   return tf.group(updated, towers.prefetch), towers
 
 
@@ -60,8 +60,8 @@ def train(config):
   Raises:
     UserError: the data, the training directory or the loss is unusable.
   """
-  data = dataset.prepare(config)
-  config = runs.begin(config, data)
+  data = datasets.prepare(config)
+  config = session_lib.begin(config, data)
   if config is None:
     return
   _print_devices(config)
@@ -72,7 +72,7 @@ def train(config):
 
     loss = towers.losses['total_loss']
     prefetch = hooks.PrefetchHook(towers.prefetch)
-    with runs.training_session(config, train_op, loss, [prefetch]) as session:
+    with session_lib.training_session(config, train_op, loss, [prefetch]) as session:
       while not session.should_stop():
         session.run(train_op)
 

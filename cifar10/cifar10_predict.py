@@ -17,15 +17,15 @@ if not __package__:  # Run by its path: the package is one folder up.
   sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 # The package first: it imports TensorFlow without its start-up chatter.
-from cifar10 import checkpoints
+from cifar10.training import checkpoints
 from cifar10 import cifar10
 from cifar10 import cifar10_input
 from cifar10 import cli
-from cifar10 import contact_sheet
-from cifar10 import distortions
-from cifar10 import pictures
-from cifar10 import restoring
-from cifar10 import sessions
+from cifar10.serving import contact_sheet
+from cifar10.data import distortions
+from cifar10.data import pictures
+from cifar10.serving import restore
+from cifar10.util import session_settings
 from cifar10.errors import UserError
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -50,12 +50,12 @@ class PredictGraph(NamedTuple):
     records: uint8 placeholder, [batch, layout.record_bytes]; labels are not
       looked at.
     probabilities: float32 tensor, [batch, classes].
-    restorations: restoring.Restorations of the variables.
+    restorations: restore.Restorations of the variables.
   """
 
   records: Any
   probabilities: Any
-  restorations: restoring.Restorations
+  restorations: restore.Restorations
 
 
 def predict(config, names):
@@ -72,7 +72,7 @@ def predict(config, names):
   pictures.need_pillow()
   paths = pictures.find(names)
   checkpoint = checkpoints.find(config.checkpoint_dir)
-  data = restoring.describe(config)
+  data = restore.describe(config)
   sheet = None
   if config.grid:
     shown = min(config.top_k, len(data.classes))
@@ -81,10 +81,10 @@ def predict(config, names):
   with tf.Graph().as_default():
     graph = build(data, config)
     with contextlib.redirect_stdout(sys.stderr):  # Answers go to stdout.
-      scaffold = restoring.fitting_scaffold(
+      scaffold = restore.fitting_scaffold(
         graph.restorations, checkpoint, config
       )
-    with tf.Session(config=sessions.session_config(config, use_gpu)) as session:
+    with tf.Session(config=session_settings.config_proto(config, use_gpu)) as session:
       scaffold.saver.restore(session, checkpoint)
       labelled = 0
       for start in range(0, len(paths), config.batch_size):
@@ -121,7 +121,7 @@ def build(data, config):
   return PredictGraph(
     records=records,
     probabilities=cifar10.softmax(logits),
-    restorations=restoring.build(config),
+    restorations=restore.build(config),
   )
 
 

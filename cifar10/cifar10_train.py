@@ -15,8 +15,8 @@ if not __package__:  # Run by its path: the package is one folder up.
 # The package first: it imports TensorFlow without its start-up chatter.
 from cifar10 import cifar10
 from cifar10 import cli
-from cifar10 import dataset
-from cifar10 import runs
+from cifar10.data import datasets
+from cifar10.training import session as session_lib
 import tensorflow.compat.v1 as tf
 
 
@@ -29,8 +29,8 @@ def train(config):
   Raises:
     UserError: the data, the training directory or the loss is unusable.
   """
-  data = dataset.prepare(config)
-  config = runs.begin(config, data)
+  data = datasets.prepare(config)
+  config = session_lib.begin(config, data)
   if config is None:
     return
   with tf.Graph().as_default():
@@ -45,7 +45,7 @@ def train(config):
     loss = cifar10.loss(logits, labels)
     train_op = cifar10.train(loss, global_step, config)
 
-    with runs.training_session(config, train_op, loss) as session:
+    with session_lib.training_session(config, train_op, loss) as session:
       while not session.should_stop():
         session.run(train_op)
 

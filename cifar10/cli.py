@@ -10,7 +10,7 @@ from absl import flags
 import tensorflow.compat.v1 as tf
 
 from cifar10 import config as config_lib
-from cifar10 import sessions
+from cifar10.util import session_settings
 from cifar10.errors import UserError
 
 # The flags of every program: which data, and how it uses the machine.
@@ -168,8 +168,8 @@ def _run_guarded(work, flag_names, argv, takes_arguments=False):
   tf.get_logger().propagate = False
   try:
     config = _config(flag_names)
-    sessions.start(config)
-    sessions.warn_of_slow_precision(config, config.eval_device == 'gpu')
+    session_settings.start(config)
+    session_settings.warn_of_slow_precision(config, config.eval_device == 'gpu')
     work(config, *([argv[1:]] if takes_arguments else []))
   except (UserError, OSError) as error:
     return fail(error)

@@ -10,7 +10,7 @@ import json
 import os
 from typing import Optional, Tuple
 
-from cifar10 import files
+from cifar10.util import files
 from cifar10.errors import UserError
 
 FILE_NAME = 'config.json'

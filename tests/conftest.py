@@ -1,7 +1,7 @@
 """What every test needs."""
 
-from cifar10 import sessions
+from cifar10.util import session_settings
 from cifar10.config import Config
 
 # As every program does at its start.
-sessions.start(Config())
+session_settings.start(Config())

@@ -5,10 +5,10 @@ import tarfile
 
 import numpy as np
 
-from cifar10 import dataset
+from cifar10.data import datasets
 
 
-def make_records(labels, seed=0, layout=dataset.Layout()):
+def make_records(labels, seed=0, layout=datasets.Layout()):
   """Random images with these labels: uint8 [len(labels), record_bytes].
 
   The last pixels hold the number of the record, so that no two are equal.
@@ -26,7 +26,7 @@ def make_records(labels, seed=0, layout=dataset.Layout()):
   return records
 
 
-def images_of(records, layout=dataset.Layout()):
+def images_of(records, layout=datasets.Layout()):
   """The pixels of records: uint8 [n, height, width, depth]."""
   planes = records[:, layout.label_bytes :].reshape(
     -1, layout.depth, layout.height, layout.width

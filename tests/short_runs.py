@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from cifar10 import checkpoints
+from cifar10.training import checkpoints
 from cifar10 import cifar10_eval
-from cifar10 import dataset
+from cifar10.data import datasets
 from cifar10.config import Config
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -56,7 +56,7 @@ def evaluated(config, step=None):
   if step is not None:
     checkpoint = '%s-%d' % (checkpoints.prefix(config.checkpoint_dir), step)
   with tf.Graph().as_default() as default_graph:
-    graph = cifar10_eval.build(dataset.prepare(config), config)
+    graph = cifar10_eval.build(datasets.prepare(config), config)
     logits = default_graph.get_tensor_by_name('softmax_linear/softmax_linear:0')
     kind = 'averaged' if config.use_moving_averages else 'plain'
     creator = tf.train.ChiefSessionCreator(

@@ -8,8 +8,8 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
-from cifar10 import dataset
-from cifar10 import runs
+from cifar10.data import datasets
+from cifar10.training import session as session_lib
 from cifar10.config import Config
 
 # Shapes from the tutorial's section "Model Prediction".
@@ -190,7 +190,7 @@ def test_multiply_adds_are_the_tutorials(graph):
 
 def test_inputs_are_of_the_configs_size_and_repeatable_with_a_seed():
   config = Config(dataset='sample', batch_size=6, num_gpus=3, seed=0)
-  data = dataset.prepare(config)
+  data = datasets.prepare(config)
   images, labels = cifar10.distorted_inputs(data, config)
   assert images.shape.as_list() == [18, 24, 24, 3]
   assert labels.shape.as_list() == [18]
@@ -348,10 +348,10 @@ def test_training_summaries():
 def test_the_graph_is_in_boxes(graph, precision, top_layers):
   config = Config(dataset='sample')
   global_step = tf.train.get_or_create_global_step()
-  images, labels = cifar10.distorted_inputs(dataset.prepare(config), config)
+  images, labels = cifar10.distorted_inputs(datasets.prepare(config), config)
   logits = cifar10.inference(images, 10, precision, top_layers)
   train_op = cifar10.train(cifar10.loss(logits, labels), global_step, config)
-  runs.step_after(train_op)
+  session_lib.step_after(train_op)
   counts = collections.Counter(
     operation.name.split('/')[0] for operation in graph.get_operations()
   )

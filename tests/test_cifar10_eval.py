@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10 import checkpoints
+from cifar10.training import checkpoints
 from cifar10 import cifar10
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_train
 from cifar10 import config as config_lib
-from cifar10 import dataset
-from cifar10 import distortions
+from cifar10.data import datasets
+from cifar10.data import distortions
 from cifar10.errors import UserError
 from tests import short_runs
 
@@ -46,7 +46,7 @@ def evaluate(folder, capsys, **changes):
 
 def oracle_count(folder, names, averaged=True):
   """Counts the right answers with the model fed from numpy, all at once."""
-  layout = dataset.Layout()
+  layout = datasets.Layout()
   records = np.concatenate(
     [
       np.fromfile(name, np.uint8).reshape(-1, layout.record_bytes)
@@ -73,7 +73,7 @@ def test_each_image_counts_once_for_any_batch_size(
   trained, capsys, eval_data, total
 ):
   config = short_runs.small_config(trained)
-  data = dataset.prepare(config)
+  data = datasets.prepare(config)
   expected = oracle_count(trained, data.files(eval_data))
   for batch_size in (1, 100, 128, 500):
     found, _ = evaluate(
@@ -97,7 +97,7 @@ def test_a_checkpoint_evaluates_at_any_precision(tmp_path, capsys, written):
     )
     assert (total, step) == (500, 20)
   expected = oracle_count(
-    tmp_path, dataset.prepare(config).test_files, averaged=True
+    tmp_path, datasets.prepare(config).test_files, averaged=True
   )
   assert counts['float32'] == expected
   # Rounding turns an answer only where two classes are close to one another.
@@ -106,7 +106,7 @@ def test_a_checkpoint_evaluates_at_any_precision(tmp_path, capsys, written):
 
 
 def test_moving_averages_are_used_unless_told(trained, capsys):
-  data = dataset.prepare(short_runs.small_config(trained))
+  data = datasets.prepare(short_runs.small_config(trained))
   plain = oracle_count(trained, data.test_files, averaged=False)
   found, _ = evaluate(trained, capsys, use_moving_averages=False)
   assert found[0][1] == plain
@@ -177,7 +177,7 @@ def test_loss_does_not_depend_on_the_batch_size(trained):
   for batch_size in (7, 500):
     config = short_runs.small_config(trained, batch_size=batch_size)
     with tf.Graph().as_default():
-      graph = cifar10_eval.build(dataset.prepare(config), config)
+      graph = cifar10_eval.build(datasets.prepare(config), config)
       checkpoint = checkpoints.latest(config.checkpoint_dir)
       result, _ = cifar10_eval.evaluate_checkpoint(graph, checkpoint, config)
     results.append(result)
@@ -270,7 +270,7 @@ def test_damage_is_named(trained, tmp_path, capsys):
 
 
 def test_an_incomplete_reading_is_an_error(trained, capsys, monkeypatch):
-  monkeypatch.setattr(dataset.DataSet, 'count', lambda self, files: 501)
+  monkeypatch.setattr(datasets.DataSet, 'count', lambda self, files: 501)
   with pytest.raises(UserError, match='read 500 images; expected 501'):
     evaluate(trained, capsys)
 

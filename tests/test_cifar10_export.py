@@ -11,8 +11,8 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_export
 from cifar10 import cifar10_train
-from cifar10 import dataset
-from cifar10 import exports
+from cifar10.data import datasets
+from cifar10.serving import export
 from cifar10.config import Config
 from cifar10.errors import UserError
 from tests import records as records_lib
@@ -44,7 +44,7 @@ def trained(tmp_path_factory):
 @pytest.fixture(scope='module')
 def images():
   """The first test images of the sample, uint8 [COUNT, 32, 32, 3]."""
-  (path,) = dataset.prepare(Config(dataset='sample')).test_files
+  (path,) = datasets.prepare(Config(dataset='sample')).test_files
   records = np.fromfile(path, np.uint8).reshape(-1, 3073)[:COUNT]
   return records_lib.images_of(records)
 
@@ -107,7 +107,7 @@ def test_each_form_answers_elsewhere_as_the_evaluator(
     Image.fromarray(image).save(str(tmp_path / ('%03d.png' % i)))
   found = load_elsewhere(form, exported[FORMS[form]], tmp_path)
   classes = found.pop('classes').tolist()
-  assert classes == [name.encode() for name in dataset.CLASSES]
+  assert classes == [name.encode() for name in datasets.CLASSES]
   signatures = {
     'saved_model': {'serving_default', 'images', 'pictures'},
     'loader': {'serving_default', 'images', 'pictures'},
@@ -144,7 +144,7 @@ def test_what_is_written_is_told_with_its_step(trained, exported):
   checkpoint = str(trained / 'train' / 'model.ckpt-20')
   assert lines[0] == 'Step 20, from %s. 10 classes: %s.' % (
     checkpoint,
-    ', '.join(dataset.CLASSES),
+    ', '.join(datasets.CLASSES),
   )
   assert lines[1].startswith('SavedModel: ' + exported['export_dir'])
   assert len([line for line in lines if 'uint8 [n, 32, 32, 3]' in line]) == 2
@@ -259,14 +259,14 @@ def test_targets_are_wanted_and_apart(trained, tmp_path):
 def test_a_failure_leaves_nothing_behind(
   trained, tmp_path, monkeypatch, failing
 ):
-  write = exports.write_saved_model
+  write = export.write_saved_model
 
   def fail(frozen, place):
     if failing == 'write_saved_model':
       write(frozen, place)
     raise OSError('the disk is full')
 
-  monkeypatch.setattr(exports, failing, fail)
+  monkeypatch.setattr(export, failing, fail)
   with pytest.raises(OSError, match='the disk is full'):
     export_frozen(
       trained,

@@ -10,7 +10,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_input
-from cifar10 import dataset
+from cifar10.data import datasets
 from cifar10.config import Config
 from tests import records as records_lib
 from tests import reference
@@ -19,7 +19,7 @@ from tests import reference
 # cases.
 CHI_SQUARED_9 = 27.9
 
-OTHER_LAYOUT = dataset.Layout(
+OTHER_LAYOUT = datasets.Layout(
   height=48, width=40, depth=1, label_bytes=2, label_at=(1,)
 )
 
@@ -41,8 +41,8 @@ def write(folder, *files):
   return tuple(names)
 
 
-def data_set(names, layout=dataset.Layout()):
-  return dataset.DataSet(train_files=names, test_files=names, layout=layout)
+def data_set(names, layout=datasets.Layout()):
+  return datasets.DataSet(train_files=names, test_files=names, layout=layout)
 
 
 def take_all(tensors):
@@ -57,7 +57,7 @@ def take_all(tensors):
 def raw_batches(names, num_examples, batch_size, count):
   """Takes `count` batches of raw records from the shuffled input."""
   queue = cifar10_input._shuffled_batches(
-    names, num_examples, batch_size, dataset.Layout()
+    names, num_examples, batch_size, datasets.Layout()
   )
   batch = queue.dequeue()
   with tf.train.MonitoredSession() as session:
@@ -68,7 +68,7 @@ def times_seen(records):
   return collections.Counter(row.tobytes() for row in records)
 
 
-@pytest.mark.parametrize('layout', [dataset.Layout(), OTHER_LAYOUT])
+@pytest.mark.parametrize('layout', [datasets.Layout(), OTHER_LAYOUT])
 def test_read_cifar10_keeps_its_contract(tmp_path, layout):
   first = records_lib.make_records([3, 9], seed=1, layout=layout)
   second = records_lib.make_records([0], seed=2, layout=layout)
@@ -111,7 +111,7 @@ def test_the_reference_reads_the_same(tmp_path):
 
 
 def test_of_two_label_bytes_the_last_is_the_label(tmp_path):
-  layout = dataset.Layout(label_bytes=2, label_at=(1,))
+  layout = datasets.Layout(label_bytes=2, label_at=(1,))
   records = records_lib.make_records([3, 9], layout=layout)
   records[:, 0] = 77
   names = write(tmp_path, records)
@@ -161,7 +161,7 @@ def test_evaluation_reads_files_longer_than_a_read(tmp_path):
 def test_training_images_and_those_to_evaluate_on_are_kept_apart(tmp_path):
   for folder in ('train', 'test'):
     (tmp_path / folder).mkdir()
-  data = dataset.DataSet(
+  data = datasets.DataSet(
     write(tmp_path / 'train', records_lib.make_records([1] * 6)),
     write(tmp_path / 'test', records_lib.make_records([2] * 4)),
   )
@@ -174,7 +174,7 @@ def test_training_images_and_those_to_evaluate_on_are_kept_apart(tmp_path):
     assert session.run(labels).tolist() == [1] * 24
 
 
-@pytest.mark.parametrize('layout', [dataset.Layout(), OTHER_LAYOUT])
+@pytest.mark.parametrize('layout', [datasets.Layout(), OTHER_LAYOUT])
 def test_training_batches_have_static_shapes_and_whole_contents(
   tmp_path, layout
 ):
@@ -194,7 +194,7 @@ def test_training_batches_have_static_shapes_and_whole_contents(
 
 
 def test_images_of_either_input_are_in_the_summaries():
-  data = dataset.prepare(Config(dataset='sample'))
+  data = datasets.prepare(Config(dataset='sample'))
   for tensors in (
     lambda: cifar10_input.distorted_inputs(data, 12),
     lambda: cifar10_input.inputs(data, 'test', 12),
@@ -333,7 +333,7 @@ def test_the_classical_input_does_not_mix_sorted_files(tmp_path):
 
 
 def test_a_seed_makes_batches_repeatable():
-  data = dataset.prepare(Config(dataset='sample'))
+  data = datasets.prepare(Config(dataset='sample'))
 
   def batches(seed):
     with tf.Graph().as_default():
@@ -360,7 +360,7 @@ def test_without_a_seed_each_run_has_its_own_order(tmp_path):
 
 
 def test_input_is_on_the_cpu_with_one_shuffle_queue(graph):
-  data = dataset.prepare(Config(dataset='sample'))
+  data = datasets.prepare(Config(dataset='sample'))
   with tf.device('/gpu:0'):
     cifar10_input.distorted_inputs(data, 4)
     cifar10_input.inputs(data, 'test', 4)
@@ -374,17 +374,17 @@ def test_input_is_on_the_cpu_with_one_shuffle_queue(graph):
 
 def test_the_filling_line_is_the_tutorials(monkeypatch, capsys):
   line = 'Filling queue with %d CIFAR images before starting to train.\n'
-  data = dataset.prepare(Config(dataset='sample'))
+  data = datasets.prepare(Config(dataset='sample'))
   cifar10_input.distorted_inputs(data, 128)
   assert capsys.readouterr().out == line % 400
-  monkeypatch.setattr(dataset.DataSet, 'count', lambda self, files: 50000)
+  monkeypatch.setattr(datasets.DataSet, 'count', lambda self, files: 50000)
   cifar10_input.distorted_inputs(data, 128)
   assert capsys.readouterr().out == line % 20000
   assert cifar10_input.NUM_PREPROCESS_THREADS == 16
 
 
 def test_the_preprocessing_threads_are_sixteen_or_one(graph):
-  data = dataset.prepare(Config(dataset='sample'))
+  data = datasets.prepare(Config(dataset='sample'))
   for seeded, count in ((False, 16), (True, 1)):
     with tf.Graph().as_default():
       cifar10_input.distorted_inputs(data, 4, seeded)
@@ -401,7 +401,7 @@ def threads_left(before):
 
 
 def test_sessions_end_without_noise_or_threads(capfd):
-  data = dataset.prepare(Config(dataset='sample'))
+  data = datasets.prepare(Config(dataset='sample'))
   tensors = list(cifar10_input.distorted_inputs(data, 8))
   before = set(threading.enumerate())
   for _ in range(3):
@@ -412,7 +412,7 @@ def test_sessions_end_without_noise_or_threads(capfd):
 
 
 def test_a_coordinator_by_hand_ends_without_noise_or_threads(capfd):
-  data = dataset.prepare(Config(dataset='sample'))
+  data = datasets.prepare(Config(dataset='sample'))
   tensors = list(cifar10_input.distorted_inputs(data, 8))
   before = set(threading.enumerate())
   with tf.Session() as session:

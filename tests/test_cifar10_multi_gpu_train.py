@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10 import checkpoints
+from cifar10.training import checkpoints
 from cifar10 import cifar10
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
 from cifar10 import config as config_lib
-from cifar10 import dataset
-from cifar10 import hooks
-from cifar10 import sessions
-from cifar10 import towers
+from cifar10.data import datasets
+from cifar10.training import hooks
+from cifar10.util import session_settings
+from cifar10.training import towers
 from cifar10.config import Config
 from tests import short_runs
 
@@ -21,12 +21,12 @@ def build(config):
   """The trainer's graph; returns (train_op, towers)."""
   with tf.device('/cpu:0'):
     global_step = tf.train.get_or_create_global_step()
-    data = dataset.prepare(config)
+    data = datasets.prepare(config)
     return cifar10_multi_gpu_train.build(data, config, global_step)
 
 
 def session_without_gpus(built):
-  config = sessions.session_config(Config(), use_gpu=False)
+  config = session_settings.config_proto(Config(), use_gpu=False)
   return tf.train.MonitoredSession(
     tf.train.ChiefSessionCreator(config=config),
     hooks=[hooks.PrefetchHook(built.prefetch)],

@@ -13,8 +13,8 @@ import tensorflow.compat.v1 as tf
 from cifar10 import cifar10_predict
 from cifar10 import cifar10_train
 from cifar10 import config as config_lib
-from cifar10 import dataset
-from cifar10 import download
+from cifar10.data import datasets
+from cifar10.data import download
 from cifar10.errors import UserError
 from tests import records as records_lib
 from tests import short_runs
@@ -37,7 +37,7 @@ def trained(tmp_path_factory):
 def exported(tmp_path_factory):
   """A folder with the first 100 test images of the sample as PNG."""
   folder = tmp_path_factory.mktemp('exported')
-  data = dataset.prepare(config_lib.Config(dataset='sample'))
+  data = datasets.prepare(config_lib.Config(dataset='sample'))
   records = np.fromfile(data.test_files[0], np.uint8).reshape(-1, 3073)
   for index, image in enumerate(records_lib.images_of(records[:COUNT])):
     Image.fromarray(image).save(str(folder / ('%03d.png' % index)))
@@ -70,10 +70,10 @@ def test_answers_are_those_of_the_evaluator(
     ]
     found = np.array([list(a['probabilities'].values()) for a in answers])
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
-    assert list(answers[0]['probabilities']) == list(dataset.CLASSES)
-    classes = [dataset.CLASSES.index(a['class']) for a in answers]
+    assert list(answers[0]['probabilities']) == list(datasets.CLASSES)
+    classes = [datasets.CLASSES.index(a['class']) for a in answers]
     assert classes == expected.argmax(axis=1).tolist()
-  data = dataset.prepare(config)
+  data = datasets.prepare(config)
   labels = np.fromfile(data.test_files[0], np.uint8)[::3073][:COUNT]
   np.testing.assert_array_equal(labels == classes, correct)
   assert 0 < correct.sum() < COUNT
@@ -235,7 +235,7 @@ def test_the_run_tells_the_data_set_unless_a_flag_does(
   tmp_path, exported, trained
 ):
   classes = ['ape', 'bee', 'cow']
-  layout = dataset.layout_for(16, 1, classes)
+  layout = datasets.layout_for(16, 1, classes)
   own = tmp_path / 'own'
   own.mkdir()
   records = records_lib.make_records(np.arange(30) % 3, layout=layout)
@@ -258,7 +258,7 @@ def test_the_run_tells_the_data_set_unless_a_flag_does(
   assert sum(answer['probabilities'].values()) == pytest.approx(1, abs=1e-5)
   # Grey pictures of 16 x 16, by the crop that the evaluator makes.
   with tf.Graph().as_default():
-    graph = cifar10_predict.build(dataset.describe(config), config)
+    graph = cifar10_predict.build(datasets.describe(config), config)
     assert graph.records.shape.as_list() == [None, 1 + 16 * 16]
   status, out, err = call([flag, picture, '--dataset=sample'])
   assert (status, out) == (1, '')

@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10 import checkpoints
+from cifar10.training import checkpoints
 from cifar10 import cifar10
 from cifar10 import cifar10_train
 from cifar10 import config as config_lib
-from cifar10 import dataset
-from cifar10 import hooks
-from cifar10 import runs
+from cifar10.data import datasets
+from cifar10.training import hooks
+from cifar10.training import session as session_lib
 from cifar10.errors import DivergedError
 from cifar10.errors import UserError
 from tests import records as records_lib
@@ -349,11 +349,11 @@ def test_a_run_goes_on_with_its_own_classes(tmp_path):
   config = short_runs.small_config(tmp_path, max_steps=1)
   cifar10_train.train(config)
   longer = dataclasses.replace(config, max_steps=2)
-  data = dataset.prepare(config)
-  assert runs.begin(longer, data).classes == dataset.CLASSES
+  data = datasets.prepare(config)
+  assert session_lib.begin(longer, data).classes == datasets.CLASSES
   digits = data._replace(classes=tuple('0123456789'))
   with pytest.raises(UserError, match='found the classes 0, 1, 2, ... .10.; '):
-    runs.begin(longer, digits)
+    session_lib.begin(longer, digits)
 
 
 def test_a_step_that_spoils_variables_is_not_saved(tmp_path, monkeypatch):
@@ -425,7 +425,7 @@ def test_memory_does_not_grow(tmp_path, monkeypatch):
 
 
 def test_the_graph_is_final_before_the_first_step(tmp_path, monkeypatch):
-  training_session = runs.training_session
+  training_session = session_lib.training_session
   finalized = []
 
   @contextlib.contextmanager
@@ -434,6 +434,6 @@ def test_the_graph_is_final_before_the_first_step(tmp_path, monkeypatch):
       finalized.append(session.graph.finalized)
       yield session
 
-  monkeypatch.setattr(runs, 'training_session', noted)
+  monkeypatch.setattr(session_lib, 'training_session', noted)
   cifar10_train.train(short_runs.small_config(tmp_path, max_steps=1))
   assert finalized == [True]

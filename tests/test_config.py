@@ -7,7 +7,7 @@ import os
 import pytest
 
 from cifar10 import config as config_lib
-from cifar10 import files
+from cifar10.util import files
 from cifar10.config import Config
 from cifar10.errors import UserError
 

@@ -1,0 +1,236 @@
+"""A cluster: its tasks, their hosts and servers.
+
+A cluster is a set of tasks that train one model. Those of the job `ps` hold
+the variables, those of the job `worker` compute; worker 0 is the chief, which
+saves. Each task is a process with a server of TensorFlow's own runtime.
+"""
+
+import collections
+import dataclasses
+import json
+import os
+import socket
+import time
+from typing import NamedTuple, Tuple
+
+import tensorflow.compat.v1 as tf
+
+from cifar10.util import session_settings
+from cifar10.errors import UserError
+
+_POLL_SECS = 0.2
+
+
+class Task(NamedTuple):
+  """One task of a cluster, and the cluster.
+
+  Attributes:
+    job: 'ps' or 'worker'.
+    index: number of the task in its job.
+    ps: addresses of the parameter servers, `host:port`.
+    workers: addresses of the workers.
+  """
+
+  job: str
+  index: int
+  ps: Tuple[str, ...]
+  workers: Tuple[str, ...]
+
+  @property
+  def is_chief(self):
+    """Whether this is the task that initializes and saves."""
+    return self.job == 'worker' and self.index == 0
+
+  @property
+  def address(self):
+    """The address of this task."""
+    return (self.ps if self.job == 'ps' else self.workers)[self.index]
+
+  @property
+  def device(self):
+    """The name of this task in device names."""
+    return '/job:%s/task:%d' % (self.job, self.index)
+
+  @property
+  def hosts(self):
+    """The cluster as the flags write it."""
+    return '--ps_hosts=%s --worker_hosts=%s' % (
+      ','.join(self.ps),
+      ','.join(self.workers),
+    )
+
+
+def task_from_config(config, environ=os.environ):
+  """The task that this process is.
+
+  Args:
+    config: Config; its flags, where there are any, come before TF_CONFIG.
+    environ: environment variables.
+
+  Returns:
+    Task.
+
+  Raises:
+    UserError: names the flag, or the part of TF_CONFIG, that is wrong.
+  """
+  if config.ps_hosts or config.worker_hosts:
+    ps, workers = _split(config.ps_hosts), _split(config.worker_hosts)
+    source = {'ps': '--ps_hosts', 'worker': '--worker_hosts'}
+    job, index = config.job_name, config.task_index
+    job_source, index_source = '--job_name', '--task_index'
+  elif 'TF_CONFIG' in environ:
+    ps, workers, job, index = _parse_tf_config(environ['TF_CONFIG'])
+    source = {'ps': 'TF_CONFIG: cluster.ps', 'worker': 'TF_CONFIG: workers'}
+    job_source, index_source = 'TF_CONFIG: task.type', 'TF_CONFIG: task.index'
+  else:
+    raise UserError(
+      'no cluster given; expected --ps_hosts and --worker_hosts, or TF_CONFIG'
+    )
+  if job not in ('ps', 'worker'):
+    raise UserError("%s is '%s'; expected ps or worker" % (job_source, job))
+  tasks = {'ps': ps, 'worker': workers}
+  for name, addresses in tasks.items():
+    if not addresses:
+      raise UserError('%s names no host' % source[name])
+    for address in addresses:
+      _check_address(address, source[name])
+  twice = [a for a, n in collections.Counter(ps + workers).items() if n > 1]
+  if twice:
+    raise UserError('%s is the address of two tasks' % twice[0])
+  if not 0 <= index < len(tasks[job]):
+    raise UserError(
+      '%s is %d; %s names %d task(s), expected 0 to %d'
+      % (index_source, index, source[job], len(tasks[job]), len(tasks[job]) - 1)
+    )
+  if config.model_parallel and config.num_gpus > 1:
+    raise UserError(
+      '--model_parallel: --num_gpus is %d; expected 1, a tower on two devices'
+      % config.num_gpus
+    )
+  if config.backup_workers >= len(workers):
+    raise UserError(
+      '--backup_workers is %d; with %d worker(s) expected less than that'
+      % (config.backup_workers, len(workers))
+    )
+  return Task(job, index, ps, workers)
+
+
+def _split(hosts):
+  return tuple(host for host in hosts.split(',') if host)
+
+
+def _parse_tf_config(text):
+  """TF_CONFIG as (ps, workers, job, index); its chief is worker 0."""
+  try:
+    value = json.loads(text)
+    hosts = value['cluster']
+    job, index = value['task']['type'], int(value['task']['index'])
+    chief = tuple(hosts.get('chief', hosts.get('master', ())))
+    ps, workers = tuple(hosts.get('ps', ())), tuple(hosts.get('worker', ()))
+  except (AttributeError, KeyError, TypeError, ValueError) as error:
+    raise UserError(
+      'TF_CONFIG: not as expected, {"cluster": {"ps": [...], "worker": [...]}, '
+      '"task": {"type": ..., "index": ...}}: %r' % error
+    ) from error
+  if job in ('chief', 'master'):
+    job = 'worker'
+  elif job == 'worker':
+    index += len(chief)
+  return ps, chief + workers, job, index
+
+
+def _check_address(address, source):
+  host, _, port = address.rpartition(':')
+  if not host or not port.isdigit() or not 0 < int(port) < 65536:
+    raise UserError("%s: '%s'; expected host:port" % (source, address))
+
+
+def start_server(task, config):
+  """Starts the server of this task.
+
+  Args:
+    task: Task.
+    config: Config.
+
+  Returns:
+    tf.train.Server.
+
+  Raises:
+    UserError: the port is taken.
+  """
+  port = int(task.address.rpartition(':')[2])
+  # TensorFlow's server shares a port with another one and does not say so.
+  with socket.socket(socket.AF_INET6) as probe:
+    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+      probe.bind(('::', port))
+    except OSError as error:
+      raise UserError(
+        '%s: port %d of this machine: %s' % (task.address, port, error.strerror)
+      ) from error
+  spec = {'ps': list(task.ps), 'worker': list(task.workers)}
+  return tf.train.Server(
+    tf.train.ClusterSpec(spec),
+    job_name=task.job,
+    task_index=task.index,
+    config=session_settings.config_proto(config),
+  )
+
+
+def session_config(task, config):
+  """The tf.ConfigProto of a worker's sessions.
+
+  They know of the parameter servers and this worker only; without that they
+  wait for workers that are gone.
+  """
+  proto = session_settings.config_proto(config)
+  proto.device_filters.extend(['/job:ps', task.device])
+  proto.operation_timeout_in_ms = config.operation_timeout_ms
+  return proto
+
+
+def reach(addresses, flag, timeout_secs):
+  """Waits until a connection to each address can be made.
+
+  Args:
+    addresses: list of `host:port`.
+    flag: where they come from, for the error.
+    timeout_secs: how long to wait for all of them.
+
+  Raises:
+    UserError: names the first one that cannot be reached, and why.
+  """
+  deadline = time.monotonic() + timeout_secs
+  for address in addresses:
+    while True:
+      problem = unreachable(address)
+      if problem is None:
+        break
+      if time.monotonic() > deadline:
+        raise UserError(
+          '%s: %s cannot be reached within %d s (--connect_timeout_secs): %s'
+          % (flag, address, timeout_secs, problem)
+        )
+      time.sleep(_POLL_SECS)
+
+
+def unreachable(address):
+  """Why no connection to `host:port` can be made; None if one can be."""
+  host, _, port = address.rpartition(':')
+  try:
+    socket.create_connection((host.strip('[]'), int(port)), timeout=1).close()
+  except OSError as error:
+    return error.strerror or str(error)
+  return None
+
+
+def for_cluster(config, task):
+  """`config` for one task of a cluster.
+
+  With the number of workers whose batches make one step, and a seed of the
+  task's own: with the same one, all workers would take the same images.
+  """
+  machines = len(task.workers) - config.backup_workers if config.sync else 1
+  seed = None if config.seed is None else config.seed + task.index
+  return dataclasses.replace(config, machines_per_step=machines, seed=seed)

@@ -1,0 +1,156 @@
+"""Runs a whole cluster on this machine: to learn, and to test.
+
+    python scripts/local_cluster.py --num_ps=1 --num_workers=2 --max_steps=500
+
+Flags that are not listed here go to every task. Each task has a log in
+--log_dir; all of them are shown here too, with the name of the task before
+each line. When a task fails, the others are stopped. No process stays behind.
+"""
+
+import argparse
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+# By its path: a task starts quicker without this package imported first.
+_PROGRAM = os.path.join(
+  os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+  'cifar10_distributed_train.py',
+)
+
+_PR_SET_PDEATHSIG = 1
+_POLL_SECS = 0.1
+# Longer than a task takes to save and leave.
+_STOP_SECS = 20
+
+
+def free_ports(count):
+  """Ports of the loopback interface that nobody listens at."""
+  probes = [socket.socket() for _ in range(count)]
+  for probe in probes:
+    probe.bind(('127.0.0.1', 0))
+  ports = [probe.getsockname()[1] for probe in probes]
+  for probe in probes:
+    probe.close()
+  return ports
+
+
+def end_with_parent():
+  """Has this process, a new task, ended by Linux when the launcher dies."""
+  if sys.platform == 'linux':
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+class Task:
+  """One process of the cluster, and the thread that shows its log."""
+
+  def __init__(self, job, index, flags, log_dir):
+    self.name = '%s %d' % (job, index)
+    command = [sys.executable, _PROGRAM, '--job_name=' + job]
+    command += ['--task_index=%d' % index] + flags
+    path = os.path.join(log_dir, '%s%d.log' % (job, index))
+    # A file and no pipe: it outlives a launcher that is killed.
+    with open(path, 'wb') as log:
+      # A group of its own: Ctrl-C reaches the launcher, which passes it on.
+      self.process = subprocess.Popen(
+        command,
+        stdout=log,
+        stderr=log,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+        preexec_fn=end_with_parent,  # noqa: PLW1509 (It calls no Python lock.)
+      )
+    self._thread = threading.Thread(target=self._show, args=(path,))
+    self._thread.start()
+
+  def _show(self, path):
+    begun = ''  # A line that is not yet whole.
+    with open(path, encoding='utf-8', errors='replace') as log:
+      while True:
+        ended = self.process.poll() is not None
+        text = begun + log.read()
+        *lines, begun = text.split('\n')
+        for line in lines + [begun] * (ended and bool(begun)):
+          # In one piece: `print` writes the end of a line by itself, and the
+          # threads of other tasks may come between.
+          sys.stdout.write('%-8s | %s\n' % (self.name, line))
+          sys.stdout.flush()
+        if ended:
+          return
+        time.sleep(_POLL_SECS)
+
+  def signal(self, signum):
+    """Sends a signal to the process, if it is still there."""
+    if self.process.poll() is None:
+      self.process.send_signal(signum)
+
+  def join(self):
+    """Waits for the end of the process and of what it says."""
+    self.process.wait()
+    self._thread.join()
+
+
+def stop(tasks):
+  """Stops all tasks: workers first, which save; by force in the end."""
+  for job in ('worker', 'ps'):
+    chosen = [task for task in tasks if task.name.startswith(job)]
+    deadline = time.monotonic() + _STOP_SECS
+    for task in chosen:
+      task.signal(signal.SIGTERM)
+    while time.monotonic() < deadline and any(
+      task.process.poll() is None for task in chosen
+    ):
+      time.sleep(_POLL_SECS)
+    for task in chosen:
+      task.signal(signal.SIGKILL)
+
+
+def run(num_ps, num_workers, log_dir, flags):
+  """Runs the cluster to its end; returns the exit status."""
+  os.makedirs(log_dir, exist_ok=True)
+  addresses = ['127.0.0.1:%d' % p for p in free_ports(num_ps + num_workers)]
+  flags = [
+    '--ps_hosts=' + ','.join(addresses[:num_ps]),
+    '--worker_hosts=' + ','.join(addresses[num_ps:]),
+  ] + flags
+  signals = []
+  for signum in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(signum, lambda number, frame: signals.append(number))
+  tasks = [Task('ps', i, flags, log_dir) for i in range(num_ps)]
+  tasks += [Task('worker', i, flags, log_dir) for i in range(num_workers)]
+  failed = None
+  while any(task.process.poll() is None for task in tasks):
+    failed = next((t for t in tasks if t.process.poll()), None)
+    if failed or signals:
+      stop(tasks)
+    time.sleep(_POLL_SECS)
+  for task in tasks:
+    task.join()
+  failed = failed or next((t for t in tasks if t.process.returncode), None)
+  if failed and not signals:
+    print(
+      'local_cluster: %s ended with status %d'
+      % (failed.name, failed.process.returncode)
+    )
+    return 1
+  return 128 + signals[0] if signals else 0
+
+
+def main():
+  """Reads the flags and runs the cluster."""
+  parser = argparse.ArgumentParser(
+    description=__doc__,
+    formatter_class=argparse.RawDescriptionHelpFormatter,
+    allow_abbrev=False,
+  )
+  parser.add_argument('--num_ps', type=int, default=1, help='default 1')
+  parser.add_argument('--num_workers', type=int, default=2, help='default 2')
+  parser.add_argument('--log_dir', default='/tmp/cifar10_cluster_logs')
+  args, flags = parser.parse_known_args()
+  sys.exit(run(args.num_ps, args.num_workers, args.log_dir, flags))
+

@@ -1,0 +1,1 @@
+"""What `cifar10.inference` is made of."""

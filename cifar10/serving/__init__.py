@@ -1,0 +1,1 @@
+"""What uses a trained model: checkpoints restored, pictures labelled, exports."""

@@ -1,0 +1,1 @@
+"""What `cifar10.train` and a training run are made of."""

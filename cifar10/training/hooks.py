@@ -1,0 +1,221 @@
+"""What happens beside the steps of training: lines, summaries, checkpoints.
+
+Each hook takes `step`, a tensor that is the global step after the train_op of
+the same session call (see `training.step_after`). A hook that asked for the
+global step itself would get it from before or after the update, by chance.
+"""
+
+import datetime
+import math
+import time
+
+import tensorflow.compat.v1 as tf
+
+from cifar10.training import checkpoints
+from cifar10.errors import DivergedError
+from cifar10.errors import UserError
+
+
+def timestamp():
+  """The time as the tutorial's lines begin: 2015-11-04 11:45:45.927302."""
+  return datetime.datetime.now().isoformat(sep=' ', timespec='microseconds')
+
+
+def _multiple_within(every, begin, end):
+  """Whether there is a multiple of `every` from `begin` up to before `end`."""
+  return (begin - 1) // every < (end - 1) // every
+
+
+class LoggerHook(tf.train.SessionRunHook):
+  """Prints the tutorial's line every `log_frequency` steps."""
+
+  def __init__(self, step, loss, config):
+    self._fetches = [step, loss]
+    self._config = config
+    self._global_step = None  # As the next step finds it.
+    self._time = None  # When the last line was printed, and
+    self._since = None  # the global step of then.
+
+  def begin(self):
+    self._initial_step = tf.train.get_global_step()
+
+  def after_create_session(self, session, coord):
+    self._global_step = self._since = session.run(self._initial_step)
+
+  def before_run(self, run_context):
+    if self._time is None:
+      self._time = time.monotonic()
+    return tf.train.SessionRunArgs(self._fetches)
+
+  def after_run(self, run_context, run_values):
+    step, loss = run_values.results
+    # With other workers beside this one, several steps may have been taken.
+    due = _multiple_within(self._config.log_frequency, self._global_step, step)
+    self._global_step = step
+    if due:
+      self._report(step, loss)
+
+  def _report(self, step, loss):
+    seconds_per_step = self._seconds_per_step(step)
+    print(
+      '%s: step %d, loss = %.2f (%.1f examples/sec; %.3f sec/batch)'
+      % (
+        timestamp(),
+        step - 1,  # The tutorial counts from 0.
+        loss,
+        self._config.examples_per_step / seconds_per_step,
+        # As in the tutorial, a batch is what one tower takes.
+        seconds_per_step / self._config.num_gpus,
+      )
+    )
+
+  def _seconds_per_step(self, step):
+    """Of the steps since the last report; this one is then the last."""
+    now = time.monotonic()
+    seconds = (now - self._time) / (step - self._since)
+    self._time, self._since = now, step
+    return seconds
+
+
+class DivergenceHook(tf.train.SessionRunHook):
+  """Stops with an error when the loss is not finite."""
+
+  def __init__(self, step, loss, learning_rate):
+    self._fetches = [step, loss, learning_rate]
+
+  def before_run(self, run_context):
+    return tf.train.SessionRunArgs(self._fetches)
+
+  def after_run(self, run_context, run_values):
+    step, loss, learning_rate = run_values.results
+    if not math.isfinite(loss):
+      raise DivergedError(
+        'loss is %s at step %d with learning rate %g; expected a finite '
+        'number. The newest checkpoint is from before; try a smaller '
+        '--learning_rate or a --clip_norm' % (loss, step - 1, learning_rate)
+      )
+
+
+class CheckpointHook(tf.train.SessionRunHook):
+  """Saves by time, by steps, at the first step of a run and at the end.
+
+  Does what tf.train.CheckpointSaverHook does, and besides: saves by time and
+  by steps together, never a variable that is not finite, and never again what
+  it has restored.
+  """
+
+  def __init__(self, step, saver, config):
+    self._step = step
+    self._saver = saver
+    self._config = config
+    self._saved_step = None
+    self._saved_time = None
+
+  def begin(self):
+    self._global_step = tf.train.get_global_step()
+    with tf.name_scope('checkpoint'):
+      self._is_finite = tf.reduce_all(
+        [
+          tf.reduce_all(tf.is_finite(v))
+          for v in tf.global_variables()
+          if v.dtype.is_floating
+        ]
+      )
+
+  def after_create_session(self, session, coord):
+    self._session = session
+    step = session.run(self._global_step)
+    if checkpoints.latest(self._config.train_dir) is None:
+      self._save(session, step)
+    self._saved_step, self._saved_time = step, time.monotonic()
+
+  def before_run(self, run_context):
+    return tf.train.SessionRunArgs(self._step)
+
+  def after_run(self, run_context, run_values):
+    step = run_values.results
+    by_steps, by_secs = self._config.save_steps, self._config.save_secs
+    if (by_steps and step - self._saved_step >= by_steps) or (
+      by_secs and time.monotonic() - self._saved_time >= by_secs
+    ):
+      self._save(run_context.session, step)
+
+  def end(self, session):
+    step = session.run(self._global_step)
+    if step != self._saved_step:
+      self._save(session, step)
+
+  def save_now(self):
+    """Saves the last whole step, whatever the session is running."""
+    self.end(self._session)
+
+  def _save(self, session, step):
+    if not session.run(self._is_finite):
+      raise DivergedError(
+        'a variable is not finite at step %d; expected finite numbers. The '
+        'newest checkpoint is from before; try a smaller --learning_rate or a '
+        '--clip_norm' % step
+      )
+    prefix = checkpoints.prefix(self._config.train_dir)
+    try:
+      self._saver.save(session, prefix, global_step=int(step))
+    except (tf.errors.OpError, OSError) as error:
+      raise UserError(
+        '%s-%d: cannot be written: %s' % (prefix, step, error)
+      ) from error
+    self._saved_step, self._saved_time = step, time.monotonic()
+
+
+class SummaryHook(tf.train.SessionRunHook):
+  """Writes all summaries every `summary_steps` steps, from step 0 on."""
+
+  def __init__(self, step, writer, config):
+    self._step = step
+    self._writer = writer
+    self._every = config.summary_steps
+    self._next = None  # The global step as the next step finds it.
+    self._due = None  # The multiple of `every` that comes next.
+
+  def begin(self):
+    self._global_step = tf.train.get_global_step()
+    self._summaries = tf.summary.merge_all()
+
+  def after_create_session(self, session, coord):
+    self._writer.add_graph(session.graph)
+    self._next = session.run(self._global_step)
+    self._due = -(-self._next // self._every) * self._every
+
+  def before_run(self, run_context):
+    fetches = {'step': self._step}
+    if self._next >= self._due:  # More, where other workers step on.
+      fetches['summaries'] = self._summaries
+    return tf.train.SessionRunArgs(fetches)
+
+  def after_run(self, run_context, run_values):
+    step = int(run_values.results['step'])
+    if 'summaries' in run_values.results:
+      self._writer.add_summary(run_values.results['summaries'], step - 1)
+      self._due = ((step - 1) // self._every + 1) * self._every
+    self._next = step
+
+
+class SignalHook(tf.train.SessionRunHook):
+  """Ends training after the current step once a signal has come."""
+
+  def __init__(self, signals):
+    """Takes a list that a signal handler appends to."""
+    self._signals = signals
+
+  def after_run(self, run_context, run_values):
+    if self._signals:
+      run_context.request_stop()
+
+
+class PrefetchHook(tf.train.SessionRunHook):
+  """Brings the first batch to where each step takes one and puts the next."""
+
+  def __init__(self, prefetch):
+    self._prefetch = prefetch
+
+  def after_create_session(self, session, coord):
+    session.run(self._prefetch)

@@ -1,0 +1,1 @@
+"""Files, sessions, logs and optional packages: what every wing may use."""

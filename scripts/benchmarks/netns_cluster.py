@@ -1,0 +1,227 @@
+#!/usr/bin/env python
+"""Runs a cluster on several hosts that are network namespaces of this machine.
+
+    sudo python scripts/benchmarks/netns_cluster.py cut    cuts a link for some seconds
+    sudo python scripts/benchmarks/netns_cluster.py slow   compares a slow link with others
+
+Three hosts, a parameter server and two workers, each with an address of its
+own, hang on a switch. `cut` takes the second worker off it in the middle of a
+run and checks that no step is lost. `slow` limits that worker's link and shows
+what --grad_dtype and --nosync make of it. Needs Linux, root, and the programs
+`ip` and `tc`. Other flags go to every task.
+"""
+
+import argparse
+import contextlib
+import datetime
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 2))
+sys.path.insert(0, ROOT)
+
+from cifar10.training import checkpoints
+import tensorflow.compat.v1 as tf
+
+PROGRAM = os.path.join(ROOT, 'cifar10', 'cifar10_distributed_train.py')
+HOSTS = {'ps0': '10.77.0.1', 'w0': '10.77.0.2', 'w1': '10.77.0.3'}
+PREFIX = 'cifar10-'
+SWITCH = PREFIX + 'switch'
+STEP = re.compile(r'^(\S+ \S+): step (\d+), ', re.MULTILINE)
+
+
+def sh(command):
+  """Runs a command, words divided by spaces."""
+  subprocess.run(command.split(), check=True)
+
+
+def inside(namespace, command):
+  """`command` as it is run on a host."""
+  return 'ip netns exec %s %s' % (namespace, command)
+
+
+@contextlib.contextmanager
+def network():
+  """Sets the hosts up, and takes all of it down again."""
+  namespaces = [SWITCH] + [PREFIX + host for host in HOSTS]
+  with contextlib.ExitStack() as stack:
+    for namespace in namespaces:
+      sh('ip netns add ' + namespace)
+      stack.callback(sh, 'ip netns del ' + namespace)
+      sh(inside(namespace, 'ip link set lo up'))
+    sh(inside(SWITCH, 'ip link add bridge type bridge'))
+    sh(inside(SWITCH, 'ip link set bridge up'))
+    for host, address in HOSTS.items():
+      namespace = PREFIX + host
+      peer = 'netns %s name eth0' % namespace
+      add = 'ip link add %s type veth peer %s' % (host, peer)
+      sh(inside(SWITCH, add))
+      sh(inside(SWITCH, 'ip link set %s master bridge up' % host))
+      sh(inside(namespace, 'ip addr add %s/24 dev eth0' % address))
+      sh(inside(namespace, 'ip link set eth0 up'))
+    yield
+
+
+def limit(mbit):
+  """Limits the link of the second worker, both ways."""
+  rate = 'root tbf rate %gmbit burst 128kb latency 200ms' % mbit
+  sh(inside(PREFIX + 'w1', 'tc qdisc add dev eth0 ' + rate))
+  sh(inside(SWITCH, 'tc qdisc add dev w1 ' + rate))
+
+
+@contextlib.contextmanager
+def cluster(directory, flags):
+  """Starts a cluster; yields its processes by host, each with its `log`."""
+  command = [sys.executable, PROGRAM, '--train_dir=' + directory]
+  command += ['--ps_hosts=%s:2222' % HOSTS['ps0']]
+  command += ['--worker_hosts=%s:2222,%s:2222' % (HOSTS['w0'], HOSTS['w1'])]
+  processes = {}
+  with contextlib.ExitStack() as stack:
+    for host in HOSTS:
+      job = {'ps': 'ps', 'w': 'worker'}[host[:-1]]
+      task = ['--job_name=' + job, '--task_index=' + host[-1]]
+      path = os.path.join(directory, host + '.log')
+      with open(path, 'wb') as log:
+        process = subprocess.Popen(
+          inside(PREFIX + host, '').split() + command + task + flags,
+          stdout=log,
+          stderr=log,
+        )
+      process.log = path
+      stack.callback(process.wait)
+      stack.callback(process.kill)
+      processes[host] = process
+    yield processes
+
+
+def steps(process):
+  """The steps that a task has printed, and when: pairs (step, datetime)."""
+  with open(process.log, encoding='utf-8') as log:
+    return [
+      (int(step), datetime.datetime.fromisoformat(when))
+      for when, step in STEP.findall(log.read())
+    ]
+
+
+def finish(processes):
+  """Waits for the end of all tasks; exits with what they say if one fails."""
+  for host, process in processes.items():
+    if process.wait():
+      with open(process.log, encoding='utf-8') as log:
+        sys.exit('%s ended with %d:\n%s' % (host, process.wait(), log.read()))
+
+
+def cut(args, flags):
+  """Takes the second worker off the network in the middle of a run."""
+  flags = ['--max_steps=%d' % args.steps, '--log_frequency=1'] + flags
+  with network(), tempfile.TemporaryDirectory() as directory:
+    with cluster(directory, flags) as tasks:
+      while len(steps(tasks['w1'])) < args.steps // 2:
+        if tasks['w1'].poll() is not None:
+          finish(tasks)
+        time.sleep(0.1)
+      print('Cutting the link of worker 1 for %d s.' % args.secs, flush=True)
+      sh(inside(SWITCH, 'ip link set w1 down'))
+      time.sleep(args.secs)
+      sh(inside(SWITCH, 'ip link set w1 up'))
+      finish(tasks)
+      for host in ('w0', 'w1'):
+        times = [when for _, when in steps(tasks[host])]
+        gaps = [(b - a).total_seconds() for a, b in zip(times, times[1:])]
+        numbers = [number for number, _ in steps(tasks[host])]
+        whole = numbers == list(range(args.steps))
+        print(
+          '%s: %s steps 0 to %d; the longest took %.1f s.'
+          % (host, 'all' if whole else 'NOT all', numbers[-1], max(gaps))
+        )
+      last = checkpoints.step(checkpoints.latest(directory))
+      print('The checkpoint is of step %d.' % last)
+      if not whole or last != args.steps:
+        sys.exit('Steps were lost.')
+
+
+def slow(args, flags):
+  """Trains with and without a limit, in each mode and type of gradients."""
+  print('link of worker 1  mode   gradients  examples/s  staleness  messages')
+  for mbit in (None, args.mbit):
+    for mode in ('--sync', '--nosync'):
+      for dtype in ('float32', 'bfloat16'):
+        more = [mode, '--grad_dtype=' + dtype, '--log_frequency=1']
+        more += ['--max_steps=%d' % args.steps]
+        with network(), tempfile.TemporaryDirectory() as directory:
+          if mbit:
+            limit(mbit)
+          with cluster(directory, more + flags) as tasks:
+            finish(tasks)
+            rate = examples_per_second(tasks['w0'], mode, args.batch_size)
+            received, sent = traffic(tasks['w0'])
+          print(
+            '%-17s %-6s %-10s %10.0f %10.2f  %s MB in, %s MB out'
+            % (
+              '%g Mbit/s' % mbit if mbit else 'as it is',
+              mode[2:],
+              dtype,
+              rate,
+              staleness(directory),
+              received,
+              sent,
+            ),
+            flush=True,
+          )
+
+
+def examples_per_second(process, mode, batch_size):
+  """The rate of all workers, of the second half of a run."""
+  found = steps(process)
+  (first, begin), (last, end) = found[len(found) // 2], found[-1]
+  per_step = batch_size * (2 if mode == '--sync' else 1)
+  return per_step * (last - first) / (end - begin).total_seconds()
+
+
+def traffic(process):
+  """What the task says of the bytes of a step, in MB: (received, sent)."""
+  with open(process.log, encoding='utf-8') as log:
+    pattern = r'receives ([\d.]+) MB .* sends ([\d.]+) MB'
+    return re.search(pattern, log.read()).groups()
+
+
+def staleness(directory):
+  """The mean of the summary `staleness` from its second value on."""
+  (path,) = glob.glob(os.path.join(directory, 'events.*'))
+  values = [
+    value.simple_value
+    for event in tf.train.summary_iterator(path)
+    for value in event.summary.value
+    if value.tag == 'staleness'
+  ]
+  return sum(values[1:]) / max(1, len(values) - 1)
+
+
+def main():
+  """Reads the flags and runs the clusters."""
+  parser = argparse.ArgumentParser(
+    description=__doc__,
+    formatter_class=argparse.RawDescriptionHelpFormatter,
+    allow_abbrev=False,
+  )
+  parser.add_argument('what', choices=('cut', 'slow'))
+  parser.add_argument('--steps', type=int, default=300, help='default 300')
+  parser.add_argument('--secs', type=int, default=8, help='of the cut')
+  parser.add_argument(
+    '--mbit', type=float, default=200, help='of the slow link'
+  )
+  parser.add_argument('--batch_size', type=int, default=128)
+  args, flags = parser.parse_known_args()
+  if os.geteuid():
+    parser.error('network namespaces need root')
+  flags.append('--batch_size=%d' % args.batch_size)
+  (cut if args.what == 'cut' else slow)(args, flags)
+
+
+if __name__ == '__main__':
+  main()

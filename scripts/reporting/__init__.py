@@ -1,1 +1,0 @@
-"""What scripts/report.py is made of."""

@@ -1,0 +1,174 @@
+"""Tasks from flags and TF_CONFIG, their servers, what is reached."""
+
+import json
+import socket
+import threading
+
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10.cluster import cluster_spec
+from cifar10.config import Config
+from cifar10.errors import UserError
+
+FLAGS = {
+  'ps_hosts': 'a:2222',
+  'worker_hosts': 'b:2222,c:2222',
+  'job_name': 'worker',
+}
+
+
+@pytest.fixture(autouse=True)
+def graph():
+  with tf.Graph().as_default() as graph:
+    yield graph
+
+
+def task_from_flags(**changes):
+  return cluster_spec.task_from_config(Config(**dict(FLAGS, **changes)), environ={})
+
+
+def task_from_environment(ps, workers, job, index, **more):
+  value = {
+    'cluster': dict({'ps': ps, 'worker': workers}, **more),
+    'task': {'type': job, 'index': index},
+  }
+  return cluster_spec.task_from_config(Config(), {'TF_CONFIG': json.dumps(value)})
+
+
+def test_a_task_comes_from_the_flags():
+  task = task_from_flags(task_index=1)
+  assert (task.job, task.index, task.address) == ('worker', 1, 'c:2222')
+  assert (task.ps, task.workers) == (('a:2222',), ('b:2222', 'c:2222'))
+  assert task.device == '/job:worker/task:1'
+  assert not task.is_chief
+  assert task_from_flags().is_chief
+  assert not task_from_flags(job_name='ps').is_chief
+
+
+def test_a_task_comes_from_tf_config():
+  task = task_from_environment(['a:1'], ['b:1', 'c:1'], 'worker', 1)
+  assert task == cluster_spec.Task('worker', 1, ('a:1',), ('b:1', 'c:1'))
+  task = task_from_environment(['a:1'], ['b:1'], 'ps', 0)
+  assert task == cluster_spec.Task('ps', 0, ('a:1',), ('b:1',))
+
+
+def test_the_chief_of_tf_config_is_worker_0():
+  hosts = (['a:1'], ['c:1', 'd:1'])
+  workers = ('b:1', 'c:1', 'd:1')
+  chief = task_from_environment(*hosts, 'chief', 0, chief=['b:1'])
+  assert chief == cluster_spec.Task('worker', 0, ('a:1',), workers)
+  second = task_from_environment(*hosts, 'worker', 1, chief=['b:1'])
+  assert second == cluster_spec.Task('worker', 2, ('a:1',), workers)
+
+
+def test_flags_come_before_tf_config():
+  environ = {'TF_CONFIG': 'nonsense'}
+  task = cluster_spec.task_from_config(Config(**FLAGS), environ)
+  assert task.ps == ('a:2222',)
+
+
+@pytest.mark.parametrize(
+  'changes, message',
+  [
+    ({'task_index': 2}, r'--task_index is 2; --worker_hosts names 2 task\(s\)'),
+    ({'task_index': -1}, '--task_index is -1'),
+    ({'job_name': ''}, "--job_name is ''; expected ps or worker"),
+    ({'ps_hosts': ''}, '--ps_hosts names no host'),
+    ({'worker_hosts': ''}, '--worker_hosts names no host'),
+    ({'ps_hosts': 'a'}, "--ps_hosts: 'a'; expected host:port"),
+    ({'ps_hosts': 'a:x'}, "--ps_hosts: 'a:x'; expected host:port"),
+    ({'ps_hosts': 'a:99999'}, "--ps_hosts: 'a:99999'; expected host:port"),
+    ({'ps_hosts': 'b:2222'}, 'b:2222 is the address of two tasks'),
+    ({'model_parallel': True, 'num_gpus': 2}, '--model_parallel: --num_gpus'),
+    ({'backup_workers': 2}, '--backup_workers is 2; with 2 worker'),
+  ],
+)
+def test_wrong_flags_are_named(changes, message):
+  with pytest.raises(UserError, match=message):
+    task_from_flags(**changes)
+
+
+@pytest.mark.parametrize(
+  'text',
+  ['nonsense', '[]', '{"cluster": {}}', '{"cluster": [], "task": {}}'],
+)
+def test_a_wrong_tf_config_is_named(text):
+  with pytest.raises(UserError, match='^TF_CONFIG: not as expected'):
+    cluster_spec.task_from_config(Config(), {'TF_CONFIG': text})
+
+
+def test_without_a_cluster_the_flags_are_named():
+  with pytest.raises(UserError, match='expected --ps_hosts and --worker_hosts'):
+    cluster_spec.task_from_config(Config(), {})
+
+
+def free_port():
+  with socket.socket() as probe:
+    probe.bind(('127.0.0.1', 0))
+    return probe.getsockname()[1]
+
+
+def test_a_host_that_comes_late_is_reached():
+  port = free_port()
+  listener = socket.socket()
+  listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+
+  def listen():
+    listener.bind(('127.0.0.1', port))
+    listener.listen(5)
+
+  timer = threading.Timer(0.5, listen)
+  timer.start()
+  address = '127.0.0.1:%d' % port
+  assert cluster_spec.unreachable(address) == 'Connection refused'
+  cluster_spec.reach([address], '--ps_hosts', timeout_secs=20)
+  timer.join()
+  assert cluster_spec.unreachable(address) is None
+  listener.close()
+
+
+@pytest.mark.parametrize(
+  'host, problem',
+  [('127.0.0.1', 'Connection refused'), ('nosuchhost.invalid', 'not known')],
+)
+def test_a_host_out_of_reach_is_named(host, problem):
+  address = '%s:%d' % (host, free_port())
+  with pytest.raises(UserError) as error:
+    cluster_spec.reach([address], '--ps_hosts', timeout_secs=1)
+  assert str(error.value).startswith('--ps_hosts: %s cannot be' % address)
+  assert problem in str(error.value)
+
+
+def test_a_taken_port_is_named():
+  with socket.socket() as taken:
+    taken.bind(('127.0.0.1', 0))
+    taken.listen(1)
+    address = '127.0.0.1:%d' % taken.getsockname()[1]
+    task = cluster_spec.Task('ps', 0, (address,), ('127.0.0.1:1',))
+    with pytest.raises(UserError, match='port .* Address already in use'):
+      cluster_spec.start_server(task, Config())
+
+
+def test_workers_do_not_wait_for_one_another():
+  task = cluster_spec.Task('worker', 3, ('a:1',), tuple('bcdef'))
+  proto = cluster_spec.session_config(task, Config(operation_timeout_ms=70))
+  assert list(proto.device_filters) == ['/job:ps', '/job:worker/task:3']
+  assert proto.operation_timeout_in_ms == 70
+
+
+def test_batches_of_a_step_are_those_that_are_averaged():
+  task = cluster_spec.Task('worker', 0, ('a:1',), ('b:1', 'c:1', 'd:1'))
+  for config, examples in (
+    (Config(batch_size=10), 30),
+    (Config(batch_size=10, backup_workers=1), 20),
+    (Config(batch_size=10, num_gpus=2), 60),
+    (Config(batch_size=10, sync=False), 10),
+  ):
+    assert cluster_spec.for_cluster(config, task).examples_per_step == examples
+
+
+def test_each_worker_has_images_of_its_own():
+  task = cluster_spec.Task('worker', 1, ('a:1',), ('b:1', 'c:1'))
+  assert cluster_spec.for_cluster(Config(seed=3), task).seed == 4
+  assert cluster_spec.for_cluster(Config(), task).seed is None

@@ -1,0 +1,107 @@
+"""scripts/local_cluster.py: a whole cluster, started, shown and stopped."""
+
+import glob
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from cifar10.training import checkpoints
+from tests import short_runs
+
+LAUNCHER = os.path.join(short_runs.ROOT, 'scripts', 'local_cluster.py')
+
+
+def start(tmp_path, *flags):
+  """Starts a launcher; its output goes to the file `out`."""
+  command = [sys.executable, LAUNCHER, '--log_dir=%s' % (tmp_path / 'logs')]
+  command += ['--train_dir=%s' % (tmp_path / 'train'), '--dataset=sample']
+  command += ['--batch_size=4', '--log_frequency=1'] + list(flags)
+  with open(str(tmp_path / 'out'), 'wb') as out:
+    return subprocess.Popen(command, stdout=out, stderr=out)
+
+
+def wait_for(tmp_path, pattern, timeout=90):
+  """Waits until the launcher has printed what matches; returns its output."""
+  deadline = time.monotonic() + timeout
+  while True:
+    out = (tmp_path / 'out').read_text()
+    if re.search(pattern, out):
+      return out
+    assert time.monotonic() < deadline, out
+    time.sleep(0.05)
+
+
+def tasks(tmp_path, which='--job_name='):
+  """The processes that are tasks of the cluster, or `which` of them."""
+  found = []
+  for path in glob.glob('/proc/[0-9]*/cmdline'):
+    try:
+      with open(path, 'rb') as file:
+        words = file.read()
+    except OSError:  # It has just ended.
+      continue
+    if which.encode() in words and str(tmp_path).encode() in words:
+      found.append(int(path.split('/')[2]))
+  return found
+
+
+def wait_for_no_tasks(tmp_path, timeout=30):
+  deadline = time.monotonic() + timeout
+  while tasks(tmp_path):
+    assert time.monotonic() < deadline, tasks(tmp_path)
+    time.sleep(0.1)
+
+
+def saved_step(tmp_path):
+  return checkpoints.step(checkpoints.latest(str(tmp_path / 'train')))
+
+
+def test_a_cluster_is_run_shown_and_logged(tmp_path):
+  launcher = start(tmp_path, '--num_ps=2', '--num_workers=2', '--max_steps=5')
+  assert launcher.wait(timeout=120) == 0
+  out = (tmp_path / 'out').read_text()
+  for name in ('ps 0', 'ps 1', 'worker 0', 'worker 1'):
+    shown = re.findall('^%-8s \\| (.*)$' % name, out, re.MULTILINE)
+    log = (tmp_path / 'logs' / (name.replace(' ', '') + '.log')).read_text()
+    assert log.splitlines() == shown and shown
+  assert len(re.findall(r'^ps \d     \| Served\.$', out, re.MULTILINE)) == 2
+  assert all('|' in line for line in out.splitlines())
+  assert saved_step(tmp_path) == 5
+  assert not tasks(tmp_path)
+
+
+def test_when_a_task_fails_all_end(tmp_path):
+  launcher = start(tmp_path)
+  wait_for(tmp_path, r'worker 1 \| .* step 2,')
+  (worker,) = tasks(tmp_path, '--job_name=worker\0--task_index=1')
+  os.kill(worker, signal.SIGKILL)
+  assert launcher.wait(timeout=60) == 1
+  out = (tmp_path / 'out').read_text()
+  assert 'local_cluster: worker 1 ended with status -9' in out
+  assert saved_step(tmp_path) >= 2
+  assert not tasks(tmp_path)
+
+
+def test_ctrl_c_saves_and_leaves_no_process(tmp_path):
+  launcher = start(tmp_path)
+  wait_for(tmp_path, r'worker 0 \| .* step 3,')
+  launcher.send_signal(signal.SIGINT)
+  assert launcher.wait(timeout=60) == 128 + signal.SIGINT
+  assert not tasks(tmp_path)
+  out = (tmp_path / 'out').read_text()
+  assert 'Traceback' not in out and 'error' not in out
+  assert 'Step %d is saved' % saved_step(tmp_path) in out
+  assert saved_step(tmp_path) >= 4
+
+
+def test_the_tasks_of_a_killed_launcher_save_and_end(tmp_path):
+  launcher = start(tmp_path)
+  wait_for(tmp_path, r'worker 0 \| .* step 3,')
+  assert len(tasks(tmp_path)) == 3
+  launcher.kill()
+  launcher.wait()
+  wait_for_no_tasks(tmp_path)
+  assert saved_step(tmp_path) >= 4

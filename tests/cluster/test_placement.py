@@ -1,0 +1,130 @@
+"""What is placed where in a cluster, and the bytes that travel."""
+
+import collections
+
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10
+from cifar10.cluster import cluster_spec
+from cifar10.cluster import placement
+from cifar10.training import train_op
+from cifar10.config import Config
+
+PARAMETERS = 1068298
+LOCAL3 = 2304 * 384
+
+
+@pytest.fixture(autouse=True)
+def graph():
+  with tf.Graph().as_default() as graph:
+    yield graph
+
+
+def places(config, ps=2):
+  """The device of each operation of the model, on worker 1."""
+  hosts = tuple('p%d:1' % i for i in range(ps))
+  task = cluster_spec.Task('worker', 1, hosts, ('b:1', 'c:1'))
+  with tf.device(placement.device_function(task, config)):
+    logits = cifar10.inference(tf.zeros([2, 24, 24, 3]))
+    cifar10.loss(logits, tf.constant([1, 2]))
+  graph = tf.get_default_graph()
+  return {o.name: o.device for o in graph.get_operations()}
+
+
+def test_variables_are_spread_round_robin_and_the_rest_is_here():
+  devices = places(Config())
+  for i, v in enumerate(tf.trainable_variables()):
+    assert v.device == '/job:ps/task:%d/device:CPU:0' % (i % 2), v.name
+  for name in ('conv1/Conv2D', 'local3/MatMul', 'total_loss'):
+    assert devices[name].startswith('/job:worker/task:1'), name
+
+
+def test_variables_are_spread_by_size():
+  places(Config(ps_strategy='by_size'))
+  sizes = {}
+  for v in tf.trainable_variables():
+    size = v.shape.num_elements()
+    sizes[v.device] = sizes.get(v.device, 0) + size
+  # local3/weights, most of it all, has a server for itself.
+  assert sorted(sizes.values())[-1] < LOCAL3 + 5000
+  assert sum(sizes.values()) == PARAMETERS
+
+
+def test_gradients_travel_in_their_type():
+  with tf.device('/job:ps/task:0'):
+    v = tf.get_variable('v', [2])
+  gradient = tf.constant([1.0, 1 / 3])
+  with tf.device('/job:worker/task:0'):
+    ((sent, variable),) = placement.sent_as([(gradient, v)], 'bfloat16')
+    ((same, _),) = placement.sent_as([(gradient, v)], 'float32')
+  assert (variable, same) == (v, gradient)
+  assert (sent.dtype, sent.device) == (tf.float32, '/job:ps/task:0')
+  source = sent.op.inputs[0]
+  assert source.dtype == tf.bfloat16
+  assert source.device == '/job:worker/task:0'
+
+
+def test_large_variables_are_split_over_all_servers():
+  hosts = ('a:1', 'b:1', 'c:1')
+  task = cluster_spec.Task('worker', 0, hosts, ('d:1',))
+  config = Config(partition_ps=True)
+  with tf.device(placement.device_function(task, config)):
+    with tf.variable_scope('', partitioner=placement.partitioner(task, config)):
+      cifar10.inference(tf.zeros([2, 24, 24, 3]))
+  parts = [v for v in tf.trainable_variables() if 'local3/weights' in v.op.name]
+  assert [part.shape.as_list() for part in parts] == [[768, 384]] * 3
+  assert len({part.device for part in parts}) == 3
+  # All others are smaller than 256 KiB.
+  counts = collections.Counter(
+    part._get_save_slice_info().full_name for part in tf.trainable_variables()
+  )
+  assert counts.pop('local3/weights') == 3
+  assert counts.pop('local4/weights') == counts.pop('conv2/weights') == 2
+  assert set(counts.values()) == {1} and len(counts) == 7
+
+
+def test_a_model_is_divided_between_two_devices():
+  task = cluster_spec.Task('worker', 0, ('a:1',), ('b:1',))
+  place = placement.device_function(task, Config(model_parallel=True))
+  with tf.device(place), tf.device('/gpu:0'):
+    logits = cifar10.inference(tf.zeros([2, 24, 24, 3]))
+    tf.gradients(cifar10.loss(logits, [1, 2]), tf.trainable_variables())
+  devices = {
+    op.name: tf.DeviceSpec.from_string(op.device)
+    for op in tf.get_default_graph().get_operations()
+  }
+  for name, index in (
+    ('conv1/Conv2D', 0),
+    ('gradients/conv2/Conv2D_grad/Conv2DBackpropFilter', 0),
+    ('gradients/norm1', 0),
+    ('local3/MatMul', 1),
+    ('gradients/local4/MatMul_grad/MatMul_1', 1),
+    ('softmax_linear/MatMul', 1),
+  ):
+    found = {d.device_index for n, d in devices.items() if n.startswith(name)}
+    assert found == {index}, name
+  for v in tf.global_variables():
+    device = devices[v.op.name]
+    assert (device.job, device.device_type) == ('ps', 'CPU'), v.name
+
+
+@pytest.mark.parametrize(
+  'dtype, size', [('float32', 4), ('bfloat16', 2), ('float16', 2)]
+)
+def test_a_step_reads_all_variables_and_sends_all_gradients(dtype, size):
+  task = cluster_spec.Task('worker', 0, ('a:1', 'b:1'), ('c:1',))
+  config = Config(partition_ps=True)
+  with tf.device(placement.device_function(task, config)):
+    global_step = tf.train.get_or_create_global_step()
+    optimizer = tf.train.GradientDescentOptimizer(0.1)
+    logits = cifar10.inference(tf.zeros([2, 24, 24, 3]))
+    total_loss = cifar10.loss(logits, [1, 2])
+    gradients = placement.sent_as(
+      optimizer.compute_gradients(total_loss), dtype
+    )
+    train_op = train_op.update(optimizer, gradients, global_step, config)
+  received, sent = placement.bytes_of_step(train_op)
+  assert received == 4 * PARAMETERS
+  # And the learning rate, decay and the like: a few numbers.
+  assert 0 <= sent - size * PARAMETERS < 400

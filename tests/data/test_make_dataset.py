@@ -1,0 +1,482 @@
+"""Data sets of people's own pictures: made, trained on, evaluated, used."""
+
+import argparse
+import errno
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from cifar10.data import datasets
+from cifar10.data import dataset_json
+from cifar10.config import Config
+from cifar10.errors import UserError
+from tests import clusters
+from tests import picture_folders
+from tests import records as records_lib
+from tests import short_runs
+
+
+def contents(out):
+  """The data set in a folder: its DataSet, then {part: [(class, image)]}."""
+  data = datasets.prepare(Config(data_dir=str(out)))
+  found = {}
+  for part, (path,) in (('train', data.train_files), ('test', data.test_files)):
+    records = np.fromfile(path, np.uint8).reshape(-1, data.layout.record_bytes)
+    labels = data.layout.labels(records.astype(int))
+    images = records_lib.images_of(records, data.layout)
+    found[part] = [(data.classes[k], i) for k, i in zip(labels, images)]
+  return data, found
+
+
+def keys(items):
+  """What can be compared of a list of (class, image), in any order."""
+  return sorted((name, image.tobytes()) for name, image in items)
+
+
+@pytest.fixture
+def script(monkeypatch):
+  """The script, as a module."""
+  return short_runs.load_script(monkeypatch, 'make_dataset')
+
+
+@pytest.fixture
+def make(script, monkeypatch):
+  """Makes a data set, in this process."""
+
+  def call(folder, out, *flags):
+    arguments = ['make_dataset', str(folder), '--out=%s' % out]
+    monkeypatch.setattr(sys, 'argv', arguments + list(flags))
+    script.make(script.flags())
+
+  return call
+
+
+@pytest.fixture
+def error_of(make):
+  """Fails to make a data set: the error's line; nothing is left behind."""
+
+  def call(folder, out, *flags):
+    there = sorted(os.listdir(str(out.parent)))
+    with pytest.raises((UserError, OSError)) as info:
+      make(folder, out, *flags)
+    assert sorted(os.listdir(str(out.parent))) == there
+    assert '\n' not in str(info.value)
+    return str(info.value)
+
+  return call
+
+
+def test_every_picture_is_in_one_part_and_under_its_class(tmp_path):
+  counts = {'b': 10, 'a': 25, 'c c': 2, 'd': 3}
+  made = picture_folders.write_noise(tmp_path / 'in', counts)
+  status, printed, err = picture_folders.make_dataset(
+    tmp_path / 'in', tmp_path / 'out', '--size=8'
+  )
+  data, found = contents(tmp_path / 'out')
+  assert data.classes == ('a', 'b', 'c c', 'd')
+  assert data.layout == datasets.Layout(8, 8, 3) and data.flip
+  assert data.counts == (31, 9)
+  assert keys(found['train'] + found['test']) == keys(made)
+  tests = [name for name, _ in found['test']]
+  expected = {'a': 5, 'b': 2, 'c c': 1, 'd': 1}
+  assert {n: tests.count(n) for n in counts} == expected
+  # In no order of classes.
+  trained = [name for name, _ in found['train']]
+  assert trained != sorted(trained)
+  lines = printed.splitlines()
+  assert lines[-2:] == [
+    '%s: 4 classes, 31 pictures to train on, 9 to test on; 0 broken.'
+    % (tmp_path / 'out'),
+    'To train: python cifar10/cifar10_train.py --data_dir=%s'
+    % (tmp_path / 'out'),
+  ]
+  assert (status, err) == (0, '') and '\r' not in printed
+  assert sorted(os.listdir(str(tmp_path / 'out'))) == [
+    'dataset.json',
+    'test.bin',
+    'train.bin',
+  ]
+  assert sorted(os.listdir(str(tmp_path))) == ['in', 'out']
+
+
+def test_same_seed_same_bytes(tmp_path, make):
+  picture_folders.write_noise(tmp_path / 'in', {'a': 12, 'b': 12})
+  made = {}
+  for name, flags in (
+    ('one', []),
+    ('again', []),
+    ('other', ['--seed=1', '--test_fraction=0.5']),
+  ):
+    make(tmp_path / 'in', tmp_path / name, '--size=8', *flags)
+    made[name] = {
+      n: (tmp_path / name / n).read_bytes()
+      for n in os.listdir(str(tmp_path / name))
+    }
+  assert made['one'] == made['again']
+  assert made['one']['train.bin'] != made['other']['train.bin']
+  _, found = contents(tmp_path / 'other')
+  assert len(found['test']) == len(found['train']) == 12
+
+
+def test_parts_that_are_divided_already_stay_so(tmp_path, make, error_of):
+  folder, out = tmp_path / 'in', tmp_path / 'out'
+  made = {
+    part: picture_folders.write_noise(folder / part, counts)
+    for part, counts in (
+      ('train', {'a': 3, 'b': 4}),
+      ('test', {'a': 1, 'b': 5}),
+    )
+  }
+  make(folder, out, '--size=8', '--noflip')
+  data, found = contents(out)
+  assert not data.flip
+  for part, pictures in made.items():
+    assert keys(found[part]) == keys(pictures)
+  picture_folders.write_noise(folder / 'test', {'c': 2})
+  line = error_of(folder, tmp_path / 'more')
+  assert line == '%s: no picture found of class c' % (folder / 'train')
+  (folder / 'valid').mkdir()
+  line = error_of(folder, tmp_path / 'more')
+  assert line.startswith('%s: found test, train, valid; expected' % folder)
+
+
+def test_broken_pictures_and_other_files_are_told(
+  tmp_path, make, error_of, capsys
+):
+  folder = tmp_path / 'in'
+  picture_folders.write_noise(folder, {'a': 3, 'b': 3})
+  (folder / 'a' / 'broken.png').write_bytes(
+    (folder / 'a' / '0.png').read_bytes()[:-30]
+  )
+  (folder / 'b' / 'page.JPG').write_text('<html>')
+  (folder / 'b' / 'notes.txt').write_text('')
+  (folder / 'b' / '.hidden.png').write_text('')
+  (folder / '.git').mkdir()
+  (folder / 'b' / 'up').symlink_to('..')  # Round and round.
+  make(folder, tmp_path / 'out', '--size=8')
+  printed, err = capsys.readouterr()
+  assert '2 classes, 4 pictures to train on, 2 to test on; 2 broken.' in printed
+  lines = err.splitlines()
+  notes = folder / 'b' / 'notes.txt'
+  assert lines[0] == '1 other file(s) left out: %s' % notes
+  broken = sorted(line.split(': ')[0] for line in lines[1:])
+  assert broken == [
+    str(folder / 'a' / 'broken.png'),
+    str(folder / 'b' / 'page.JPG'),
+  ]
+  # A class of which nothing but broken ones is left to test on.
+  (folder / 'a' / '0.png').unlink()
+  (folder / 'a' / '1.png').unlink()
+  line = error_of(folder, tmp_path / 'none')
+  assert 'class a has 1 picture(s) to train on and 0 to test on' in line
+
+
+def test_what_cannot_be_made_is_one_line(tmp_path, error_of):
+  folder, out = tmp_path / 'in', tmp_path / 'out'
+  line = error_of(folder, out)
+  assert 'No such file' in line and str(folder) in line
+  folder.mkdir()
+  assert 'found 0 folder(s) of classes; expected two' in error_of(folder, out)
+  picture_folders.write_noise(folder, {'a': 2})
+  assert 'found 1 folder(s) of classes; expected two' in error_of(folder, out)
+  (folder / 'b').mkdir()
+  line = '%s: no picture found of class b' % folder
+  assert error_of(folder, out) == line
+  picture_folders.write_noise(folder, {'b': 1})
+  assert 'class b has 1 picture(s)' in error_of(folder, out)
+  odd = os.fsencode(str(folder)) + b'/\xff'
+  os.mkdir(odd)
+  assert 'is no text in UTF-8' in error_of(folder, out)
+  os.rmdir(odd)
+  out.mkdir()
+  assert error_of(folder, out) == '--out=%s: is there already' % out
+  assert os.listdir(str(out)) == []
+  line = error_of(folder / 'a.txt', tmp_path / 'new')
+  assert str(folder / 'a.txt') in line
+
+
+@pytest.mark.parametrize(
+  'flag', ['--size=1', '--channels=2', '--test_fraction=1', '--seed=-1']
+)
+def test_wrong_flags_are_named(tmp_path, make, capsys, flag):
+  with pytest.raises(SystemExit):
+    make(tmp_path, tmp_path / 'x', flag)
+  name = flag.split('=')[0]
+  assert 'argument %s: ' % name in capsys.readouterr().err
+
+
+def test_an_error_of_the_process_is_one_line(tmp_path):
+  out = tmp_path / 'out'
+  status, printed, err = picture_folders.make_dataset(tmp_path / 'no', out)
+  assert (status, printed) == (1, '')
+  assert err == (
+    "make_dataset: error: [Errno 2] No such file or directory: '%s'\n"
+    % (tmp_path / 'no')
+  )
+
+
+def test_without_pillow_its_extra_is_named(tmp_path, monkeypatch, error_of):
+  monkeypatch.setitem(sys.modules, 'PIL', None)
+  line = error_of(tmp_path, tmp_path / 'out')
+  assert "pip install '.[pictures]'" in line
+
+
+def test_memory_does_not_grow_with_the_pictures(tmp_path, script):
+  folder, size = tmp_path / 'in', 64
+  picture_folders.write_noise(folder, {'a': 1, 'b': 1}, size=size)
+  args = argparse.Namespace(size=size, channels=3, seed=0, test_fraction=0.2)
+
+  def peak(count):
+    """Of the memory that making it takes, by real pictures of noise."""
+    for name in 'ab':
+      for i in range(1, count):
+        link = folder / name / ('%d.png' % i)
+        if not link.exists():
+          os.link(str(folder / name / '0.png'), str(link))
+    out = tmp_path / str(count)
+    out.mkdir()
+    tracemalloc.start()
+    classes, found = script.find(str(folder))
+    script.write(str(out), classes, found, args)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    records = out.joinpath('train.bin').stat().st_size
+    records += out.joinpath('test.bin').stat().st_size
+    assert records == 2 * count * (3 * size**2 + 1)
+    return peak
+
+  peak(10)  # What is made once.
+  few, many = peak(20), peak(200)
+  assert many - few < 2 * 180 * 1000  # Room for their names.
+
+
+def test_a_bar_on_a_terminal(tmp_path):
+  picture_folders.write_noise(tmp_path / 'in', {'a': 10, 'b': 10})
+  broken = tmp_path / 'in' / 'a' / 'x.png'
+  broken.write_text('')
+  terminal, other = pty.openpty()
+  process = subprocess.Popen(
+    [sys.executable, picture_folders.SCRIPT, str(tmp_path / 'in')]
+    + ['--out=%s' % (tmp_path / 'out')],
+    stdout=other,
+    stderr=other,
+  )
+  os.close(other)
+  shown = b''
+  while True:
+    try:
+      part = os.read(terminal, 4096)
+    except OSError as error:  # What Linux says at the end.
+      assert error.errno == errno.EIO
+      break
+    if not part:
+      break
+    shown += part
+  os.close(terminal)
+  assert process.wait() == 0
+  lines = shown.decode().replace('\r\n', '\n').split('\n')
+  bar = '\rPictures 100 % [#########################] 21'
+  assert lines[1].endswith(bar)
+  assert lines[0].count('\rPictures ') + lines[1].count('\rPictures ') == 21
+  # Told on a line of its own.
+  assert '\r\033[K%s: no picture; expected' % broken in lines[0]
+
+
+@pytest.mark.parametrize(
+  'number, status', [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+)
+def test_stopped_half_way(tmp_path, number, status):
+  picture_folders.write_noise(tmp_path / 'in', {'a': 2, 'b': 2})
+  # The process waits for this one for ever.
+  os.mkfifo(str(tmp_path / 'fifo'))
+  program = (
+    'import runpy, signal, sys\n'
+    'from cifar10 import pictures\n'
+    # As in a terminal, wherever this is run.
+    'signal.signal(signal.SIGINT, signal.default_int_handler)\n'
+    "pictures.read = lambda path: open(%r, 'rb').read()\n"
+    'sys.argv = sys.argv[1:]\n'
+    "runpy.run_path(sys.argv[0], run_name='__main__')\n"
+  ) % str(tmp_path / 'fifo')
+  process = subprocess.Popen(
+    [sys.executable, '-c', program, picture_folders.SCRIPT]
+    + [str(tmp_path / 'in'), '--out=%s' % (tmp_path / 'out')],
+    cwd=short_runs.ROOT,
+    stderr=subprocess.PIPE,
+  )
+  deadline = time.time() + 120
+  while not list(tmp_path.glob('out.tmp*/test.bin')):
+    assert time.time() < deadline and process.poll() is None
+    time.sleep(0.02)
+  process.send_signal(number)
+  assert process.communicate(timeout=60)[1] == b''
+  assert process.returncode == status
+  assert sorted(os.listdir(str(tmp_path))) == ['fifo', 'in']
+
+
+def test_300_classes_in_grey(tmp_path, make):
+  counts = {'class %03d' % i: 2 for i in range(300)}
+  made = picture_folders.write_noise(tmp_path / 'in', counts, channels=1)
+  out = tmp_path / 'out'
+  make(tmp_path / 'in', out, '--size=8', '--channels=1')
+  data, found = contents(out)
+  assert data.layout == datasets.Layout(8, 8, 1, 2, (0, 1))
+  assert len(data.classes) == 300
+  assert keys(found['train'] + found['test']) == keys(made)
+  train_dir = tmp_path / 'train'
+  status, printed, err = short_runs.run(
+    'cifar10_train',
+    '--dataset=cifar10',
+    '--data_dir=%s' % out,
+    '--train_dir=%s' % train_dir,
+    '--batch_size=4',
+    '--max_steps=2',
+    '--log_frequency=1',
+  )
+  assert (status, err) == (0, '')
+  assert short_runs.steps(printed) == [0, 1]
+  check_evaluated(out, train_dir, 300)
+  picture = tmp_path / 'in' / 'class 299' / '0.png'
+  check_predicted([picture], train_dir, data.classes)
+
+
+def check_evaluated(out, train_dir, total):
+  """Evaluates on the data set in `out`; returns how many are right."""
+  status, printed, err = short_runs.run(
+    'cifar10_eval',
+    '--dataset=cifar10',
+    '--data_dir=%s' % out,
+    '--run_once',
+    '--checkpoint_dir=%s' % train_dir,
+    '--eval_dir=%s-eval' % train_dir,
+  )
+  assert (status, err) == (0, '')
+  ((_, correct, found, _),) = short_runs.PRECISION_LINE.findall(printed)
+  assert int(found) == total
+  return int(correct)
+
+
+def check_predicted(names, train_dir, classes):
+  """Labels pictures with no word of the data; returns the likeliest classes."""
+  script = os.path.join(short_runs.ROOT, 'cifar10', 'cifar10_predict.py')
+  printed = subprocess.check_output(
+    [sys.executable, script, '--json', '--checkpoint_dir=%s' % train_dir]
+    + [str(name) for name in names]
+  )
+  answers = [json.loads(line) for line in printed.decode().splitlines()]
+  assert len(answers) == len(names)
+  for answer in answers:
+    assert tuple(answer['probabilities']) == classes
+  return [answer['class'] for answer in answers]
+
+
+def test_from_pictures_to_answers(tmp_path, make):
+  for name, images in picture_folders.shapes(40, 64).items():
+    picture_folders.write_pngs(tmp_path / 'in' / name, images)
+  out, train_dir = tmp_path / 'out', tmp_path / 'train'
+  make(tmp_path / 'in', out, '--size=48')
+  status, printed, err = short_runs.run(
+    'cifar10_train',
+    '--dataset=cifar10',
+    '--data_dir=%s' % out,
+    '--train_dir=%s' % train_dir,
+    '--batch_size=16',
+    '--max_steps=40',
+    '--seed=1',
+  )
+  assert (status, err) == (0, '')
+  # 0.4 of 96, called as the folder is.
+  assert printed.startswith('Filling queue with 38 out images before ')
+  assert short_runs.steps(printed) == [0, 10, 20, 30]
+  assert check_evaluated(out, train_dir, 24) >= 16  # 8 would be chance.
+  classes = ('disc', 'square', 'triangle')
+  new = [images[0] for images in picture_folders.shapes(1, 200, 7).values()]
+  picture_folders.write_pngs(tmp_path / 'new', new)
+  names = [tmp_path / 'new' / ('%d.png' % k) for k in range(3)]
+  answers = check_predicted(names, train_dir, classes)
+  assert sum(a == c for a, c in zip(answers, classes)) >= 2
+
+
+@pytest.fixture(scope='module')
+def other_model(tmp_path_factory):
+  """The directory of a run on two classes of grey images.
+
+  In the folder `coloured` beside it is a data set of two in colour.
+  """
+  folder = tmp_path_factory.mktemp('other')
+  picture_folders.write_noise(folder / 'in', {'a': 5, 'b': 5}, channels=1)
+  status, _, err = picture_folders.make_dataset(
+    folder / 'in', folder / 'out', '--channels=1'
+  )
+  assert (status, err) == (0, '')
+  status, _, err = short_runs.run(
+    'cifar10_train',
+    '--dataset=cifar10',
+    '--data_dir=%s' % (folder / 'out'),
+    '--train_dir=%s' % (folder / 'train'),
+    '--batch_size=4',
+    '--max_steps=1',
+  )
+  assert (status, err) == (0, '')
+  coloured = folder / 'coloured'
+  coloured.mkdir()
+  records = records_lib.make_records([0, 1, 0, 1])
+  for name in ('train.bin', 'test.bin'):
+    (coloured / name).write_bytes(records.tobytes())
+  dataset_json.save(str(coloured), 'ab', 32, 3, flip=True, counts=(4, 4))
+  return folder / 'train'
+
+
+@pytest.mark.parametrize(
+  'program, flags',
+  [
+    ('cifar10_eval', ['--run_once', '--eval_dir=%s/eval', '--checkpoint_dir']),
+    ('cifar10_train', ['--max_steps=9', '--train_dir']),
+    ('cifar10_multi_gpu_train', ['--max_steps=9', '--train_dir']),
+  ],
+)
+def test_a_model_of_another_data_set_is_told(
+  tmp_path, other_model, program, flags
+):
+  flags = [flag.replace('%s', str(tmp_path)) for flag in flags]
+  flags[-1] += '=%s' % other_model
+  before = {p.name: p.stat().st_size for p in other_model.iterdir()}
+  status, _, err = short_runs.run(
+    program,
+    '--dataset=cifar10',
+    '--data_dir=%s' % (other_model.parent / 'coloured'),
+    '--batch_size=4',
+    *flags,
+  )
+  name = 'conv1/weights'
+  if program == 'cifar10_eval':
+    name += '/ExponentialMovingAverage'
+  assert (status, err) == (
+    1,
+    '%s: error: %s/model.ckpt-1: %s has shape [5, 5, 1, 64]; this model '
+    'expects [5, 5, 3, 64]\n' % (program, other_model, name),
+  )
+  # Nothing of the run is changed.
+  assert {p.name: p.stat().st_size for p in other_model.iterdir()} == before
+
+
+def test_a_worker_tells_it_too(tmp_path, other_model):
+  flags = ['--train_dir=%s' % other_model, '--max_steps=9']
+  flags += ['--dataset=cifar10']
+  flags += ['--data_dir=%s' % (other_model.parent / 'coloured')]
+  with clusters.Cluster(tmp_path, 1, 1, *flags) as cluster:
+    servers, workers = cluster.start_all()
+    assert clusters.wait(workers + servers) == [1, 0]
+    last = clusters.output(workers[0]).splitlines()[-1]
+  assert last == (
+    'cifar10_distributed_train: error: %s/model.ckpt-1: conv1/weights has '
+    'shape [5, 5, 1, 64]; this model expects [5, 5, 3, 64]' % other_model
+  )

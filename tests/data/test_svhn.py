@@ -1,0 +1,155 @@
+"""SVHN: fetched, checked and turned into records."""
+
+import os
+import sys
+
+import numpy as np
+import pytest
+
+from cifar10.data import datasets
+from cifar10.util import files
+from cifar10.data import svhn
+from cifar10.config import Config
+from cifar10.errors import UserError
+from tests import records as records_lib
+from tests import short_runs
+
+NAMES = ('train_32x32.mat', 'test_32x32.mat')
+
+
+def save(path, labels, images=None):
+  """Writes a .mat as SVHN's; returns the images, uint8 [n, 32, 32, 3]."""
+  scipy_io = pytest.importorskip('scipy.io')
+  if images is None:
+    images = np.random.RandomState(len(labels)).randint(
+      0, 256, (len(labels), 32, 32, 3), np.uint8
+    )
+  content = {
+    'X': images.transpose(1, 2, 3, 0),
+    'y': np.array(labels, np.uint8)[:, np.newaxis],
+  }
+  scipy_io.savemat(str(path), content, do_compression=True)
+  return images
+
+
+def mirror(folder):
+  """A mirror of two files; returns its Config and {name: (labels, images)}."""
+  folder.mkdir()
+  written = {}
+  # More than are written at once.
+  for name, count in zip(NAMES, (2300, 40)):
+    labels = np.arange(count) % 10 + 1
+    written[name] = (labels, save(folder / name, labels))
+  digests = [files.sha256(str(folder / name)) for name in NAMES]
+  config = Config(
+    dataset='svhn',
+    data_dir=str(folder.parent / 'data'),
+    data_url='file://%s/' % folder,
+    data_sha256=','.join(digests),
+  )
+  return config, written
+
+
+def test_it_is_fetched_and_turned_into_records_once(tmp_path, monkeypatch):
+  config, written = mirror(tmp_path / 'mirror')
+  data = datasets.prepare(config)
+  assert data.classes == tuple('0123456789') and not data.flip
+  assert data.layout == datasets.Layout()
+  made = tmp_path / 'data' / 'svhn'
+  assert data.train_files == (str(made / 'train.bin'),)
+  assert data.test_files == (str(made / 'test.bin'),)
+  for name, (path,) in zip(NAMES, (data.train_files, data.test_files)):
+    labels, images = written[name]
+    records = np.fromfile(path, np.uint8).reshape(-1, 3073)
+    np.testing.assert_array_equal(records[:, 0], labels % 10)
+    assert 10 in labels  # The digit 0.
+    np.testing.assert_array_equal(records_lib.images_of(records), images)
+  assert sorted(os.listdir(str(tmp_path / 'data'))) == [
+    '.fetch.lock',
+    'svhn',
+    NAMES[1],
+    NAMES[0],
+  ]
+  # Then neither the mirror nor what was fetched nor scipy is needed.
+  for name in NAMES:
+    (tmp_path / 'mirror' / name).unlink()
+    (tmp_path / 'data' / name).unlink()
+  monkeypatch.setitem(sys.modules, 'scipy', None)
+  assert datasets.prepare(config) == data
+  assert data.counts == (2300, 40)
+  # The folder also describes itself.
+  assert datasets.prepare(Config(data_dir=str(made))) == data
+
+
+def test_another_file_is_told_and_nothing_made(tmp_path):
+  config, _ = mirror(tmp_path / 'mirror')
+  name = NAMES[1]
+  (tmp_path / 'mirror' / name).write_bytes(b'other')
+  with pytest.raises(UserError, match=name + ': found SHA-256'):
+    datasets.prepare(config)
+  # What was good of it is kept.
+  found = sorted(os.listdir(str(tmp_path / 'data')))
+  assert found == ['.fetch.lock', NAMES[0]]
+
+
+@pytest.mark.parametrize(
+  'labels, images, message',
+  [
+    ([1, 11], None, 'found label 11; expected labels 1 to 10'),
+    ([0, 1], None, 'found label 0; expected labels 1 to 10'),
+    ([1], np.zeros([2, 32, 32, 3], np.uint8), r'y \(1,\); expected X uint8'),
+    ([1], np.zeros([1, 32, 32, 3], np.float32), 'X float32'),
+    ([1], np.zeros([1, 16, 32, 3], np.uint8), r'\(16, 32, 3, 1\)'),
+  ],
+)
+def test_other_content_is_told(tmp_path, labels, images, message):
+  source = tmp_path / 'x.mat'
+  if images is not None and images.shape[0] == 1:
+    # savemat drops no last axis of one.
+    images = images.repeat(2, axis=0)
+    labels = labels * 2
+    message = message.replace('3, 1', '3, 2')
+  save(source, labels, images)
+  with pytest.raises(UserError, match=message) as info:
+    svhn.write_records(str(source), str(tmp_path / 'x.bin'))
+  assert str(info.value).startswith('%s: ' % source)
+  assert '\n' not in str(info.value)
+  assert not (tmp_path / 'x.bin').exists()
+
+
+@pytest.mark.parametrize(
+  'content', [b'', b'no mat', b'MATLAB 5.0' + b'?' * 999]
+)
+def test_a_damaged_file_is_told(tmp_path, content):
+  pytest.importorskip('scipy.io')
+  source = tmp_path / 'x.mat'
+  source.write_bytes(content)
+  with pytest.raises(UserError, match='x.mat: cannot be read: ') as info:
+    svhn.write_records(str(source), str(tmp_path / 'x.bin'))
+  assert '\n' not in str(info.value)
+
+
+def test_without_scipy_nothing_is_fetched(tmp_path, monkeypatch):
+  monkeypatch.setitem(sys.modules, 'scipy', None)
+  monkeypatch.setitem(sys.modules, 'scipy.io', None)
+  config = Config(dataset='svhn', data_dir=str(tmp_path), data_url='nowhere')
+  with pytest.raises(UserError, match=r"scipy: pip install '\.\[svhn\]'$"):
+    datasets.prepare(config)
+  assert os.listdir(str(tmp_path)) == []
+
+
+def test_a_trainer_fetches_it(tmp_path):
+  config, _ = mirror(tmp_path / 'mirror')
+  status, out, err = short_runs.run(
+    'cifar10_train',
+    '--dataset=svhn',
+    '--data_dir=' + config.data_dir,
+    '--data_url=' + config.data_url,
+    '--data_sha256=' + config.data_sha256,
+    '--train_dir=%s' % (tmp_path / 'train'),
+    '--batch_size=4',
+    '--max_steps=1',
+  )
+  assert (status, err) == (0, '')
+  assert short_runs.steps(out) == [0]
+  assert ' --dataset=svhn --data_dir=%s\n' % config.data_dir in out

@@ -1,0 +1,316 @@
+"""scripts/report.py: the page, and what it is made of."""
+
+import base64
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10.training import checkpoints
+from cifar10 import cifar10
+from cifar10 import cifar10_eval
+from cifar10 import cifar10_train
+from cifar10.data import datasets
+from cifar10.data import distortions
+from cifar10.errors import UserError
+import report
+from cifar10.report import confusion
+from cifar10.report import charts
+from cifar10.report import events
+from cifar10.report import page
+from tests import records as records_lib
+from tests import short_runs
+
+pytest.importorskip('matplotlib')
+
+SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'report.py')
+SVG = '{http://www.w3.org/2000/svg}svg'
+
+
+class Page:
+  """A page taken apart: its charts, tables, images, and all its text.
+
+  Fails where tags do not match, or where the page would load something.
+  """
+
+  def __init__(self, content):
+    root = ElementTree.fromstring(content)
+    self.charts = [chart.get('aria-label') for chart in root.iter(SVG)]
+    self.images = list(root.iter('img'))
+    self.tables = [
+      [[''.join(cell.itertext()) for cell in row] for row in table.iter('tr')]
+      for table in root.iter('table')
+    ]
+    self.text = ''.join(root.find('body').itertext())
+    self.captions = [''.join(c.itertext()) for c in root.iter('figcaption')]
+    values = [value for tag in root.iter() for value in tag.attrib.values()]
+    assert not any('//' in value for value in values if value[:5] != 'data:')
+    assert '@import' not in content and not re.search(r'url\([^#]', content)
+    assert not {'script', 'link', 'iframe'} & {tag.tag for tag in root.iter()}
+    assert all(i.get('src').startswith('data:') for i in self.images)
+    names = [tag.get('id') for tag in root.iter() if tag.get('id')]
+    assert len(names) == len(set(names))
+    assert 'nan' not in self.text.split()
+
+
+def pixels(image):
+  """The image in a data: URI, uint8 [height, width, 4]."""
+  from matplotlib.image import imread
+
+  png = base64.b64decode(image.get('src')[len('data:image/png;base64,') :])
+  return np.round(255 * imread(io.BytesIO(png))).astype(np.uint8)
+
+
+def run_report(*arguments, **environment):
+  """Runs the script; returns status, output and error output."""
+  process = subprocess.run(
+    [sys.executable, SCRIPT] + [str(a) for a in arguments],
+    env=dict(os.environ, **environment),
+    capture_output=True,
+    text=True,
+    timeout=300,
+    check=False,
+  )
+  return process.returncode, process.stdout, process.stderr
+
+
+@pytest.fixture(scope='module')
+def trained(tmp_path_factory):
+  """A folder with a run of 40 steps on the sample, evaluated twice."""
+  folder = tmp_path_factory.mktemp('trained')
+  for steps in (20, 40):
+    config = short_runs.small_config(
+      folder, batch_size=64, max_steps=steps, summary_steps=2, seed=1
+    )
+    cifar10_train.train(config)
+    cifar10_eval.evaluate(config)
+  return folder
+
+
+@pytest.fixture
+def copied(trained, tmp_path):
+  """A copy of the run, to be damaged."""
+  shutil.copytree(str(trained / 'train'), str(tmp_path / 'train'))
+  return tmp_path / 'train'
+
+
+def oracle(trained):
+  """Records and probabilities, from a model fed from numpy, all at once."""
+  data = datasets.prepare(short_runs.small_config(trained))
+  content = np.fromfile(data.test_files[0], np.uint8).reshape(-1, 3073)
+  with tf.Graph().as_default():
+    images = distortions.central_crop(tf.constant(content), data.layout, 24)
+    probabilities = tf.nn.softmax(cifar10.inference(images))
+    averages = tf.train.ExponentialMovingAverage(0.9999)
+    saver = tf.train.Saver(averages.variables_to_restore())
+    with tf.Session() as session:
+      saver.restore(session, checkpoints.latest(str(trained / 'train')))
+      return content, session.run(probabilities)
+
+
+def test_the_page_of_a_run(trained, tmp_path):
+  run = report.gather(str(trained / 'train'), str(trained / 'eval'))
+  assert [point.step for point in run.precisions] == [20, 40]
+  # What is asked here is what the evaluator has found.
+  assert run.precisions[1].value == pytest.approx(run.answers.precision)
+  assert (run.answers.step, run.left_out) == (40, [])
+  for tag in ('losses/total_loss', 'losses/cross_entropy', 'learning_rate'):
+    points = events.curve(run.files, tag)
+    assert [point.step for point in points] == list(range(0, 40, 2))
+  averages = 'conv1/weights/ExponentialMovingAverage'
+  checkpoint = checkpoints.latest(str(trained / 'train'))
+  np.testing.assert_array_equal(
+    run.filters, tf.train.load_variable(checkpoint, averages)
+  )
+  # No rate between the last of one start and the first of the next.
+  rates = events.throughput(run.files, run.config)
+  assert [p.step for p in rates] == [s for s in range(2, 40, 2) if s != 20]
+
+  out = tmp_path / 'page.html'
+  flags = '--out=%s' % out, '--eval_dir=%s' % (trained / 'eval')
+  printed = '%s is written.\n' % out
+  assert run_report(trained / 'train', *flags) == (0, printed, '')
+  assert os.listdir(str(tmp_path)) == ['page.html']
+  content = out.read_text(encoding='utf-8')
+  assert content.count('class="right"') == 10
+  found = Page(content)
+  assert len(found.charts) == 4
+  matrix, classes, mistakes, settings = found.tables
+
+  records, probabilities = oracle(trained)
+  labels, given = records[:, 0], probabilities.argmax(axis=1)
+  counts = np.zeros([10, 10], int)
+  np.add.at(counts, (labels, given), 1)
+  assert matrix[0][1:] == list(datasets.CLASSES)
+  assert matrix[1:] == [
+    [name] + [str(count) for count in row]
+    for name, row in zip(datasets.CLASSES, counts)
+  ]
+  for number, row in enumerate(classes[1:]):
+    right, answered = counts[number, number], counts[:, number].sum()
+    precision = '%.1f\u00a0%%' % (100 * right / answered) if answered else '–'
+    recall = '%.1f\u00a0%%' % (100 * right / 50)
+    assert row == [datasets.CLASSES[number], '50', precision, recall]
+  np.fill_diagonal(counts, 0)
+  assert [int(row[2]) for row in mistakes[1:]] == sorted(counts.flat)[:-16:-1]
+
+  # The pictures of the surest wrong answers, in that order.
+  surest = probabilities.max(axis=1)
+  wrong = [i for i in range(500) if given[i] != labels[i]]
+  wrong.sort(key=lambda i: -surest[i])
+  images = records_lib.images_of(records)
+  pictures = [i for i in found.images if i.get('alt')]
+  assert len(pictures) == 24
+  shown = [int(i.get('alt').split()[-1]) for i in pictures]
+  np.testing.assert_allclose(surest[shown], surest[wrong[:24]], rtol=1e-4)
+  for index, picture, caption in zip(shown, pictures, found.captions):
+    np.testing.assert_array_equal(pixels(picture)[..., :3], images[index])
+    right, answer = (datasets.CLASSES[x[index]] for x in (labels, given))
+    assert caption.startswith(right + answer + ' ')
+  filters = [i for i in found.images if not i.get('alt')]
+  assert [pixels(i).shape for i in filters] == [(5, 5, 4)] * 64
+
+  values = {name: rest for name, *rest in settings[1:]}
+  assert values['batch_size'] == ['64', '128']
+  assert values['learning_rate'] == ['0.1', '0.1']
+
+
+def test_mistakes_by_count():
+  confusion = np.array([[5, 2, 0], [7, 1, 0], [0, 0, 0]])
+  mistakes = [(1, 0, 7), (0, 1, 2)]
+  assert answers.frequent_mistakes(confusion, 9) == mistakes
+  assert answers.frequent_mistakes(confusion, 1) == mistakes[:1]
+  precision, recall = answers.precision_and_recall(confusion)
+  np.testing.assert_allclose(precision, [5 / 12, 1 / 3, np.nan])
+  np.testing.assert_allclose(recall, [5 / 7, 1 / 8, np.nan])
+
+
+def page_of(train_dir, eval_dir='/nowhere', **changes):
+  run = report.gather(str(train_dir), str(eval_dir), **changes)
+  return run, Page(page.render(run))
+
+
+def test_without_events_the_checkpoint_is_reported(copied):
+  for path in copied.glob('events*'):
+    path.unlink()
+  run, found = page_of(copied)
+  assert run.left_out[0] == 'No events in %s: no loss, rates, times.' % copied
+  assert run.left_out[1].startswith('No evaluations of this run in /nowhere ')
+  assert all(line in found.text for line in run.left_out)
+  assert found.charts == [] and len(found.tables) == 4
+
+
+def test_without_a_checkpoint_the_curves_are_reported(copied, tmp_path):
+  data = tmp_path / 'data'
+  short_runs.small_config(tmp_path, dataset='cifar10').save(str(copied))
+  _, found = page_of(copied, data_dir=str(data))
+  assert '%s/cifar-10-batches-bin/test_batch.bin: no such' % data in found.text
+  assert not data.exists()  # It was not fetched.
+  assert len(found.charts) == 3
+  assert len(found.images) == 64  # The filters need no data.
+  (copied / 'model.ckpt-40.index').write_bytes(b'damaged')
+  _, found = page_of(copied)
+  assert 'model.ckpt-40: cannot be read' in found.text
+  assert len(found.charts) == 3 and len(found.tables) == 1
+  for path in copied.glob('model.ckpt-*'):
+    path.unlink()
+  (copied / 'config.json').unlink()
+  run, found = page_of(copied)
+  assert run.left_out[0] == 'No config.json in %s: no settings.' % copied
+  assert run.left_out[-1].startswith('No checkpoint in %s: ' % copied)
+  assert len(found.charts) == 3 and found.tables == []
+
+
+def test_what_cannot_be_done_is_one_line_and_status_1(tmp_path):
+  out = tmp_path / 'page.html'
+  (tmp_path / 'matplotlib.py').write_text('raise ImportError')
+  for changes, problem in (
+    ({}, '%s: holds neither event files nor a checkpoint; expected' % tmp_path),
+    ({'PYTHONPATH': str(tmp_path)}, "matplotlib: pip install '.[plot]'"),
+  ):
+    status, printed, errors = run_report(tmp_path, '--out=%s' % out, **changes)
+    assert (status, printed, errors.count('\n')) == (1, '', 1)
+    assert errors.startswith('report: error: ') and problem in errors
+  assert not out.exists()
+
+
+def test_only_a_report_is_written_over(tmp_path):
+  path = tmp_path / 'notes.html'
+  path.write_text('<html>my notes</html>')
+  with pytest.raises(UserError, match='notes.html: is no report; expected a'):
+    report.check_out(str(path))
+  with pytest.raises(UserError, match='x.html: there is no such folder'):
+    report.check_out(str(tmp_path / 'no' / 'x.html'))
+  path.write_text('<!DOCTYPE html><head>%s' % page.MARK)
+  report.check_out(str(path))
+  report.check_out(str(tmp_path / 'new.html'))
+
+
+def make_dataset(folder, names, layout):
+  """Random images of a person's own classes; returns those of the test."""
+  parts = {'train.bin': None, 'test_1.bin': None, 'test_2.bin': None}
+  for seed, name in enumerate(parts):
+    labels = np.arange(300) % len(names)
+    parts[name] = records_lib.make_records(labels, seed, layout)
+    (folder / name).write_bytes(parts[name].tobytes())
+  value = {'classes': names, 'size': layout.height, 'channels': layout.depth}
+  value['train'] = {'files': ['train.bin']}
+  value['test'] = {'files': ['test_1.bin', 'test_2.bin']}
+  (folder / 'dataset.json').write_text(json.dumps(dict(value, flip=False)))
+  tests = np.concatenate([parts['test_1.bin'], parts['test_2.bin']])
+  return records_lib.images_of(tests, layout)
+
+
+@pytest.mark.parametrize('classes, size', [(3, 48), (300, 16)])
+def test_people_s_own_grey_images(tmp_path, classes, size):
+  names = ['<b>"%d" & co' % i for i in range(classes)]
+  images = make_dataset(tmp_path, names, datasets.layout_for(size, 1, names))
+  cifar10_train.train(
+    short_runs.small_config(
+      tmp_path, dataset='cifar10', data_dir=str(tmp_path), max_steps=1
+    )
+  )
+  run, found = page_of(tmp_path / 'train')
+  counts = run.answers.confusion
+  assert counts.shape == (classes, classes)
+  assert counts.sum(axis=1).tolist() == [600 // classes] * classes
+  assert len(found.charts) == 2  # No rate of a single step.
+  # Many classes are a picture, not a table.
+  assert len(found.tables) == (4 if classes == 3 else 3)
+  assert [row[0] for row in found.tables[-3][1:]] == names
+  shapes = [pixels(image).shape[:2] for image in found.images]
+  assert shapes.count((5, 5)) == 64 and shapes.count((size, size)) == 24
+  assert shapes.count((300, 300)) == (classes == 300)
+  # Images of the second file too are the right ones.
+  for image in found.images:
+    if image.get('alt').startswith('Test image'):
+      expected = images[int(image.get('alt').split()[-1])]
+      np.testing.assert_array_equal(pixels(image)[..., :1], expected)
+
+
+@pytest.mark.parametrize('log', [False, True])
+def test_a_chart_is_in_the_style_sheets_colours(log):
+  points = [events.Point(i, 0, 10.0 ** (i % 3)) for i in range(1000)]
+  curves = [('one', points, 'faint'), ('two', points[:9], 'second')]
+  chart = charts.lines('Title', curves, log=log)
+  assert set(re.findall('#0{5}.|var.*?[)]', chart)) == {
+    'var(--%s)' % name for name in ('main', 'second', 'text', 'grid')
+  }
+  texts = re.findall('<text.*?>(.*?)</text>', chart)
+  assert {'Title', 'one', 'two', '1,000', 'step'} <= set(texts)
+  assert ('50' in texts and '1' in texts) == log
+
+
+def test_a_curve_is_smoothed_by_medians():
+  points = [events.Point(i, 0, float(i % 5)) for i in range(500)]
+  middles = [events.Point(5 * i + 2, 0, 2.0) for i in range(100)]
+  assert charts.smooth(points) == middles
+  assert charts.smooth(points[:100]) == points[:100]

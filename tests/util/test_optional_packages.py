@@ -1,0 +1,21 @@
+"""Packages that may be missing: there, or told how to get."""
+
+import json
+import sys
+
+import pytest
+
+from cifar10.util import optional_packages
+from cifar10.errors import UserError
+
+
+def test_what_is_there_is_imported():
+  assert optional_packages.need('json', 'x', 'this reads json') is json
+
+
+def test_what_is_missing_is_told_with_its_extra(monkeypatch):
+  monkeypatch.setitem(sys.modules, 'json', None)
+  message = r"^this reads json: pip install '\.\[x\]'$"
+  for package in ('json', 'json.decoder.none', 'no_such_package'):
+    with pytest.raises(UserError, match=message):
+      optional_packages.need(package, 'x', 'this reads json')
