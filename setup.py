@@ -12,39 +12,53 @@ def _read(name):
     return text.read()
 
 
-_PROGRAMS = (
-  'cifar10_train',
-  'cifar10_multi_gpu_train',
-  'cifar10_distributed_train',
-  'cifar10_eval',
-  'cifar10_predict',
-  'cifar10_export',
-)
+# Each command, and the module with its `main`.
+_COMMANDS = {
+  'cifar10_train': 'cifar10_train',
+  'cifar10_multi_gpu_train': 'cifar10_multi_gpu_train',
+  'cifar10_distributed_train': 'cifar10_distributed_train',
+  'cifar10_eval': 'cifar10_eval',
+  'cifar10_predict': 'cifar10_predict',
+  'cifar10_export': 'cifar10_export',
+  'cifar10_fetch_data': 'data.fetch_data',
+  'cifar10_local_cluster': 'cluster.local_cluster',
+  'cifar10_make_dataset': 'data.make_dataset',
+  'cifar10_report': 'report.report',
+}
+
+_PICTURES = ['pillow']
+_REPORT = ['jinja2', 'matplotlib']
+_SVHN = ['scipy']
 
 setuptools.setup(
   name='cifar10-tutorial',
-  version='1.0.0',
+  version='1.1.0',
   description='The TensorFlow CIFAR-10 tutorial: train, evaluate, multi-GPU.',
   long_description=_read('README.md'),
   long_description_content_type='text/markdown',
   license='Apache-2.0',
-  packages=['cifar10'],
-  package_data={'cifar10': ['sample/*.bin']},
-  python_requires='>=3.7,<3.14',
+  packages=setuptools.find_packages(include=['cifar10', 'cifar10.*']),
+  package_data={
+    'cifar10.data': ['sample/*.bin'],
+    'cifar10.report': ['page.css', 'page.html'],
+  },
+  # Neither of the two versions of TensorFlow runs on Python 3.8.
+  python_requires='>=3.7,<3.14,!=3.8.*',
   install_requires=[
     line for line in _read('requirements.txt').splitlines() if line[0] != '#'
   ],
   extras_require={
-    'lint': ['ruff==0.17.*'],
-    'pictures': ['pillow'],
-    'plot': ['matplotlib'],
-    'svhn': ['scipy'],
+    'gpu': ['tensorflow[and-cuda]; python_version >= "3.9"'],
+    'lint': ['ruff==0.17.*', 'import-linter'],
+    'pictures': _PICTURES,
+    'report': _REPORT,
+    'svhn': _SVHN,
     'tensorboard': ['tensorboard>=2.20; python_version >= "3.9"'],
-    'test': ['pytest', 'matplotlib', 'pillow', 'scipy'],
+    'test': ['pytest', 'pytest-xdist'] + _PICTURES + _REPORT + _SVHN,
   },
   entry_points={
     'console_scripts': [
-      '%s = cifar10.%s:main' % (name, name) for name in _PROGRAMS
+      '%s = cifar10.%s:main' % item for item in _COMMANDS.items()
     ]
   },
 )

@@ -8,35 +8,34 @@ Every image counts exactly once, whatever the batch size.
 
 import os
 import sys
-import time
 from typing import Any, NamedTuple
 
 if not __package__:  # Run by its path: the package is one folder up.
   sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# The package first: it imports TensorFlow without its start-up chatter.
-from cifar10.training import checkpoints
+# The package first: it imports TensorFlow without its start-up messages.
 from cifar10 import cifar10
 from cifar10 import cli
 from cifar10 import config as config_lib
 from cifar10.data import datasets
-from cifar10.training import hooks
+from cifar10.errors import UserError
+from cifar10.serving import inference_graph
 from cifar10.serving import restore
+from cifar10.training import checkpoints
+from cifar10.training import hooks
 from cifar10.util import session_settings
 from cifar10.util import summaries
-from cifar10.errors import UserError
 import tensorflow.compat.v1 as tf
 
-_POLL_SECS = 1
-
-_FLAGS = cli.COMMON_FLAGS + (
-  'checkpoint_dir',
-  'eval_dir',
-  'eval_data',
-  'eval_interval_secs',
-  'run_once',
-  'use_moving_averages',
-  'eval_device',
+GROUPS = (
+  'data',
+  'download',
+  'input',
+  'model',
+  'checkpoint',
+  'inference',
+  'evaluation',
+  'session',
 )
 
 
@@ -57,7 +56,7 @@ class EvalGraph(NamedTuple):
 
 
 class Result(NamedTuple):
-  """What one evaluation found: counts of images, and their mean loss."""
+  """The result of an evaluation: counts of images, and their mean loss."""
 
   correct: int
   total: int
@@ -72,27 +71,28 @@ def evaluate(config):
   """Evaluates checkpoints as they appear, up to the last one of the run.
 
   Args:
-    config: Config.
+    config: config.Config.
 
   Raises:
     UserError: the data or a checkpoint is unusable; or there is no checkpoint
-      and `config.run_once` is set.
+      and `run_once` is set.
   """
-  data = datasets.prepare(config)
+  data = datasets.prepare(config.data, config.download)
+  settings = config.evaluation
   with tf.Graph().as_default() as default_graph:
     graph = build(data, config)
-    with tf.summary.FileWriter(config.eval_dir, default_graph) as writer:
+    with tf.summary.FileWriter(settings.eval_dir, default_graph) as writer:
       for checkpoint in new_checkpoints(config):
         try:
           step = checkpoints.step(checkpoint)
           result, summary = evaluate_checkpoint(graph, checkpoint, config)
         except (UserError, tf.errors.NotFoundError):
-          if config.run_once or tf.train.checkpoint_exists(checkpoint):
+          if settings.run_once or tf.train.checkpoint_exists(checkpoint):
             raise
           # A trainer with --max_to_keep was faster.
           print('%s was deleted; waiting for the next.' % checkpoint)
           continue
-        _check_total(result, data.count(data.files(config.eval_data)), config)
+        _check_total(result, data, settings.eval_data)
         print(
           '%s: precision @ 1 = %.3f (%d / %d, step %d)'
           % (
@@ -106,6 +106,8 @@ def evaluate(config):
         writer.add_summary(summary, step)
         writer.add_summary(_scalars(result), step)
         writer.flush()
+        if settings.run_once or _is_last(step, config):
+          return
 
 
 def build(data, config):
@@ -113,49 +115,49 @@ def build(data, config):
 
   Args:
     data: datasets.DataSet.
-    config: Config.
+    config: config.Config.
 
   Returns:
     EvalGraph.
   """
   images, labels = cifar10.inputs(data, config)
-  logits = cifar10.inference(
-    images, len(data.classes), config.precision, config.top_layers
+  model = inference_graph.build(
+    images, len(data.classes), config.model, config.session.precision
   )
-  loss = cifar10.loss(logits, labels)
-  probabilities = cifar10.softmax(logits)
+  loss = cifar10.loss(model.logits, labels)
   with tf.name_scope('softmax/'):
-    summaries.histogram('softmax/activations', probabilities)
+    summaries.histogram('softmax/activations', model.probabilities)
   return EvalGraph(
-    correct=tf.nn.in_top_k(logits, labels, 1),
+    correct=tf.nn.in_top_k(model.logits, labels, 1),
     loss=loss,
     summaries=tf.summary.merge_all(),
-    restorations=restore.build(config),
+    restorations=model.restorations,
   )
 
 
 def new_checkpoints(config):
-  """Yields the newest checkpoint each time that there is a new one.
+  """Yields the newest checkpoint whenever there is a new one.
 
-  Ends with the last one of the run, or with the first if `config.run_once`.
+  Args:
+    config: config.Config.
+
+  Raises:
+    UserError: there is no checkpoint, and `run_once` is set; or the file that
+      names the newest one is damaged.
   """
-  evaluated = None
-  told = False
-  while True:
-    started = time.time()
-    checkpoint = checkpoints.latest(config.checkpoint_dir)
-    if checkpoint is None and config.run_once:
-      raise UserError('%s: holds no checkpoint' % config.checkpoint_dir)
-    if checkpoint is None and not told:
-      print('No checkpoint in %s yet; waiting.' % config.checkpoint_dir)
-      told = True
-    if checkpoint not in (None, evaluated):
-      yield checkpoint
-      evaluated = checkpoint
-      if config.run_once or _is_last(checkpoint, config):
-        return
-      time.sleep(max(0, started + config.eval_interval_secs - time.time()))
-    time.sleep(_POLL_SECS)
+  directory = config.checkpoint.checkpoint_dir
+  if checkpoints.latest(directory) is None:
+    if config.evaluation.run_once:
+      raise UserError('%s: holds no checkpoint' % directory)
+    print('No checkpoint in %s yet; waiting.' % directory)
+  try:
+    yield from tf.train.checkpoints_iterator(
+      directory, min_interval_secs=config.evaluation.eval_interval_secs
+    )
+  except ValueError as error:
+    raise UserError(
+      '%s: names no checkpoint' % os.path.join(directory, 'checkpoint')
+    ) from error
 
 
 def evaluate_checkpoint(graph, checkpoint, config):
@@ -164,7 +166,7 @@ def evaluate_checkpoint(graph, checkpoint, config):
   Args:
     graph: EvalGraph.
     checkpoint: path of a checkpoint.
-    config: Config.
+    config: config.Config.
 
   Returns:
     result: Result.
@@ -174,13 +176,17 @@ def evaluate_checkpoint(graph, checkpoint, config):
     UserError: the checkpoint cannot be read or is of another model.
   """
   creator = tf.train.ChiefSessionCreator(
-    restore.fitting_scaffold(graph.restorations, checkpoint, config),
-    config=session_settings.config_proto(config, config.eval_device == 'gpu'),
+    restore.fitting_scaffold(
+      graph.restorations, checkpoint, config.checkpoint.use_moving_averages
+    ),
+    config=session_settings.config_proto(
+      config.session, use_gpu=config.inference.eval_device == 'gpu'
+    ),
     checkpoint_filename_with_path=checkpoint,
   )
   correct, total, loss = 0, 0, 0.0
   summary = None
-  # The session ends without an error behind the last image.
+  # The session ends without an error after the last image.
   with tf.train.MonitoredSession(creator) as session:
     while not session.should_stop():
       fetches = {'correct': graph.correct, 'loss': graph.loss}
@@ -195,20 +201,19 @@ def evaluate_checkpoint(graph, checkpoint, config):
   return Result(correct, total, loss / max(1, total)), summary
 
 
-def _check_total(result, expected, config):
+def _check_total(result, data, eval_data):
+  expected = data.count(data.files(eval_data))
   if result.total != expected:
     raise UserError(
       '--eval_data=%s: read %d images; expected %d'
-      % (config.eval_data, result.total, expected)
+      % (eval_data, result.total, expected)
     )
 
 
-def _is_last(checkpoint, config):
-  """Whether the run that wrote `checkpoint` goes no further."""
-  run = config_lib.load(config.checkpoint_dir)
-  if run is None or not tf.train.checkpoint_exists(checkpoint):
-    return False
-  return checkpoints.step(checkpoint) >= run.max_steps
+def _is_last(step, config):
+  """Whether the run goes no further than `step`."""
+  run = config_lib.load(config.checkpoint.checkpoint_dir)
+  return run is not None and step >= run.optimization.max_steps
 
 
 def _scalars(result):
@@ -220,7 +225,7 @@ def _scalars(result):
 
 def main():
   """The console command."""
-  cli.run(evaluate, _FLAGS, __doc__)
+  cli.run(evaluate, GROUPS, __doc__)
 
 
 if __name__ == '__main__':

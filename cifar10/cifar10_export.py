@@ -1,10 +1,10 @@
-"""Takes the trained CIFAR-10 model away, to be used without this program.
+"""Exports the trained CIFAR-10 model, to be used without this program.
 
     python cifar10_export.py                         a SavedModel
     python cifar10_export.py --tflite=cifar10.tflite --frozen_graph=cifar10.pb
                                                      and these files
 
-The model takes images as they are, or PNG, JPEG, BMP and GIF files, and gives
+The exported model takes images, or PNG, JPEG, BMP and GIF files, and returns
 the class and the probability of each class.
 """
 
@@ -14,13 +14,16 @@ import sys
 if not __package__:  # Run by its path: the package is one folder up.
   sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# The package first: it imports TensorFlow without its start-up chatter.
-from cifar10.training import checkpoints
+# The package first: it imports TensorFlow without its start-up messages.
 from cifar10 import cli
-from cifar10.serving import export
-from cifar10.util import files
-from cifar10.serving import restore
+from cifar10 import config as config_lib
 from cifar10.errors import UserError
+from cifar10.serving import export as export_lib
+from cifar10.serving import restore
+from cifar10.training import checkpoints
+from cifar10.util import files
+
+GROUPS = ('data', 'model', 'checkpoint', 'export')
 
 # What is written, by the flag that says where, and how others load it.
 _REPORTS = {
@@ -41,33 +44,32 @@ To load it: graph_def.ParseFromString(open('{path}', 'rb').read())
   tf.import_graph_def(graph_def, name='')""",
 }
 
-_FLAGS = cli.MODEL_FLAGS + ('checkpoint',) + tuple(_REPORTS)
-
 
 def export(config):
-  """Writes the model of a checkpoint in each form that `config` asks for.
+  """Writes the model of a checkpoint in each format that `config` asks for.
 
   Args:
-    config: Config.
+    config: config.Config.
 
   Raises:
-    UserError: there is no such checkpoint, it is of another model, or what is
-      to be written is there already. Nothing is written then.
+    UserError: there is no such checkpoint, it is of another model, or one of
+      the targets exists already. Then nothing is written.
   """
-  _check_targets(config)
-  checkpoint = checkpoints.find(config.run_dir, config.checkpoint)
+  targets = config.export
+  _check_targets(targets)
+  checkpoint = checkpoints.find(config.run_dir, targets.checkpoint)
   step = checkpoints.step(checkpoint)
-  data = restore.describe(config)
-  frozen = export.freeze(data, checkpoint, config)
+  data = restore.describe(config.data, config_lib.Data.data_dir)
+  frozen = export_lib.freeze(data, checkpoint, config)
   contents = {}  # All of it before the first file is written.
-  if config.tflite:
-    contents[config.tflite] = export.tflite(frozen, data)
-  if config.frozen_graph:
-    contents[config.frozen_graph] = frozen.SerializeToString()
-  if config.export_dir:
-    _make_parent(config.export_dir)
-    with files.new_folder(config.export_dir) as folder:
-      export.write_saved_model(frozen, folder)
+  if targets.tflite:
+    contents[targets.tflite] = export_lib.tflite(frozen, data, config.session)
+  if targets.frozen_graph:
+    contents[targets.frozen_graph] = frozen.SerializeToString()
+  if targets.export_dir:
+    _make_parent(targets.export_dir)
+    with files.new_folder(targets.export_dir) as folder:
+      export_lib.write_saved_model(frozen, folder, config.session)
   for path, content in contents.items():
     _make_parent(path)
     files.write_atomically(path, content)
@@ -77,15 +79,16 @@ def export(config):
   )
   shape = '[n, %d, %d, %d]' % data.layout[:3]
   for flag, report in _REPORTS.items():
-    if getattr(config, flag):
-      print(report.format(path=getattr(config, flag), shape=shape))
+    path = getattr(targets, flag)
+    if path:
+      print(report.format(path=path, shape=shape))
 
 
-def _check_targets(config):
-  """Checks that no two targets are one, and that none is there already."""
+def _check_targets(targets):
+  """Checks that no two targets are the same, and that none exists yet."""
   taken = {}
   for flag in _REPORTS:
-    path = getattr(config, flag)
+    path = getattr(targets, flag)
     if not path:
       continue
     if os.path.lexists(path) and not (
@@ -115,7 +118,7 @@ def _make_parent(path):
 
 def main():
   """The console command."""
-  cli.run(export, _FLAGS, __doc__)
+  cli.run(export, GROUPS, __doc__)
 
 
 if __name__ == '__main__':

@@ -5,22 +5,25 @@ The tutorial's section "Model Inputs". A record travels
     filename queue -> reader -> shuffle queue -> batches of raw records
         -> preprocessing threads -> queue of ready batches
 
-as raw bytes until the last stage, which distorts a whole batch at once, each
-image in its own way. All of it lives on the CPU, whatever the model runs on,
-and there is one of each queue, however many towers take batches from it.
+as raw bytes up to the last stage, which distorts a whole batch at once, each
+image in its own way. All of this runs on the CPU, wherever the model runs, and
+there is one of each queue, however many towers take batches from it.
 """
-
-from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from cifar10.data import datasets
 from cifar10.data import distortions
+from cifar10.data import records as records_lib
 from cifar10.util import summaries
 
-# CIFAR-10's images are cropped to this height and width, in pixels; those of
+# Images of CIFAR-10 are cropped to this height and width, in pixels; those of
 # other data sets in the same proportion.
 IMAGE_SIZE = 24
+
+# Global constants describing the CIFAR-10 data set.
+NUM_CLASSES = 10
+NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN = 50000
+NUM_EXAMPLES_PER_EPOCH_FOR_EVAL = 10000
 
 NUM_PREPROCESS_THREADS = 16
 
@@ -28,79 +31,60 @@ NUM_PREPROCESS_THREADS = 16
 # 20,000 of CIFAR-10's 50,000.
 MIN_FRACTION_OF_EXAMPLES_IN_QUEUE = 0.4
 
-# Where a whole epoch is at most so many records, it is shuffled at once
-# (departure from the tutorial, which mixes 20,000 with those that come after
-# and so never mixes well what is sorted by class on disk).
+# An epoch of up to this many records is shuffled as a whole. (Departure from
+# the tutorial, which mixes 20,000 records with those that follow, and so never
+# mixes well what is sorted by class on disk.)
 _MAX_EPOCH_IN_QUEUE = 100000
 
-_RECORDS_A_READ = 1000
+_RECORDS_PER_READ = 1000
 _RAW_BATCHES = 4
 _READY_BATCHES = 16
 
 
-class Record(NamedTuple):
-  """One example, as `read_cifar10` gives it.
+def read_cifar10(filename_queue, layout, at_most=_RECORDS_PER_READ):
+  """Reads records of CIFAR-10's binary format.
 
-  Attributes:
-    height: rows of the image; 32 for CIFAR-10.
-    width: columns of the image; 32.
-    depth: colours of the image; 3.
-    key: scalar string tensor, `file:record`.
-    label: int32 tensor of shape [1]; 0 to 9.
-    uint8image: uint8 tensor of shape [height, width, depth].
-  """
-
-  height: int
-  width: int
-  depth: int
-  key: Any
-  label: Any
-  uint8image: Any
-
-
-def read_cifar10(filename_queue, layout=datasets.Layout()):
-  """Reads one example of CIFAR-10's binary format.
-
-  For readings in parallel, call it as often: each call has its own reader.
+  Departure from the tutorial: many records at a time, not decoded yet.
+  Recommendation of the tutorial that still holds: for N readers in parallel,
+  call this N times.
 
   Args:
     filename_queue: queue of the names of the files to read.
-    layout: how a record is laid out.
+    layout: records.Layout.
+    at_most: how many records to read, an int or int tensor. A read ends with
+      the file, so it may return fewer.
 
   Returns:
-    A Record. Running its tensors raises tf.errors.OutOfRangeError when the
-    queue is closed and the last record has been read.
+    uint8 tensor, [n, layout.record_bytes]. Running it raises
+    tf.errors.OutOfRangeError after the last record.
   """
   reader = tf.FixedLengthRecordReader(layout.record_bytes)
-  key, value = reader.read(filename_queue)
-  records = _decode([value], layout)
-  image = distortions.whole(records, layout)[0]
-  label = tf.reshape(_labels(records, layout), [1])
-  return Record(layout.height, layout.width, layout.depth, key, label, image)
+  _, values = reader.read_up_to(filename_queue, tf.cast(at_most, tf.int64))
+  return records_lib.decode(values, layout)
 
 
 def crop_size(layout):
-  """Height and width that images of a datasets.Layout are cropped to."""
-  return layout.height * IMAGE_SIZE // datasets.Layout().height
+  """Height and width, in pixels, of the crops from images of a Layout."""
+  return layout.height * IMAGE_SIZE // records_lib.Layout().height
 
 
 def distorted_inputs(data, batch_size, seeded=False):
-  """Batches of distorted training images, without end, shuffled each epoch.
+  """Endless batches of distorted training images, shuffled anew each epoch.
 
   Args:
     data: datasets.DataSet.
     batch_size: number of images in a batch.
-    seeded: prepare batches one after the other, so that with a graph-level
-      seed their order and contents are the same in each run.
+    seeded: prepare batches in a single thread, so that with a graph-level seed
+      their order and contents are the same in each run.
 
   Returns:
-    images: float32 tensor, [batch_size, size, size, depth], each
-      image of mean 0 and variance 1.
+    images: float32 tensor, [batch_size, size, size, depth], each image of
+      mean 0 and variance 1.
     labels: int32 tensor, [batch_size].
   """
   layout, size = data.layout, crop_size(data.layout)
   num_examples = data.count(data.train_files)
-  # The tutorial's line and number. The queue goes on to hold a whole epoch.
+  # The tutorial's line and number, although the queue holds a whole epoch.
   print(
     'Filling queue with %d %s images before starting to train.'
     % (int(num_examples * MIN_FRACTION_OF_EXAMPLES_IN_QUEUE), data.name)
@@ -111,10 +95,8 @@ def distorted_inputs(data, batch_size, seeded=False):
     )
     records = raw_batches.dequeue()
     images, labels = _ready_batches(
-      [
-        distortions.distort(records, layout, size, data.flip),
-        _labels(records, layout),
-      ],
+      distortions.distort(records, layout, size, data.flip),
+      records_lib.labels(records, layout),
       num_threads=1 if seeded else NUM_PREPROCESS_THREADS,
     )
     images.set_shape([batch_size, size, size, layout.depth])
@@ -124,7 +106,7 @@ def distorted_inputs(data, batch_size, seeded=False):
 
 
 def inputs(data, eval_data, batch_size):
-  """Batches of whole images in the order of the files, each image once.
+  """Batches of undistorted images in the order of the files, each image once.
 
   Args:
     data: datasets.DataSet.
@@ -135,28 +117,24 @@ def inputs(data, eval_data, batch_size):
     images: float32 tensor, [at most batch_size, size, size, depth], the middle
       of each image, of mean 0 and variance 1.
     labels: int32 tensor, [at most batch_size].
-    Running them raises tf.errors.OutOfRangeError behind the last batch.
+    Running them raises tf.errors.OutOfRangeError after the last batch.
   """
   layout, size = data.layout, crop_size(data.layout)
   with tf.device('/cpu:0'), tf.name_scope('inputs'):
     filename_queue = tf.train.string_input_producer(
       list(data.files(eval_data)), num_epochs=1, shuffle=False
     )
-    reader = tf.FixedLengthRecordReader(layout.record_bytes)
-    _, values = reader.read_up_to(filename_queue, _RECORDS_A_READ)
-    # Gathers the reads, which end with each file, to batches.
+    # Regroups the reads, which end with each file, into batches.
     records = tf.train.batch(
-      [_decode(values, layout)],
+      [read_cifar10(filename_queue, layout)],
       batch_size,
-      capacity=batch_size + 2 * _RECORDS_A_READ,
+      capacity=batch_size + 2 * _RECORDS_PER_READ,
       enqueue_many=True,
       allow_smaller_final_batch=True,
     )
     images, labels = _ready_batches(
-      [
-        distortions.central_crop(records, layout, size),
-        _labels(records, layout),
-      ],
+      distortions.central_crop(records, layout, size),
+      records_lib.labels(records, layout),
       num_threads=1,
     )
     images.set_shape([None, size, size, layout.depth])
@@ -165,35 +143,32 @@ def inputs(data, eval_data, batch_size):
   return images, labels
 
 
-def _labels(records, layout):
-  """The labels of raw records, int32 [n]."""
-  return layout.labels(tf.cast(records[:, : layout.label_bytes], tf.int32))
-
-
-def _decode(values, layout):
-  """String tensor [n] to uint8 tensor [n, record_bytes]."""
-  records = tf.decode_raw(values, tf.uint8)
-  return tf.reshape(records, [-1, layout.record_bytes])
-
-
 def _shuffled_batches(filenames, num_examples, batch_size, layout):
-  """A queue of batches of raw records, an epoch after the other.
+  """A queue of batches of raw records, epoch after epoch, shuffled.
 
-  The shuffle queue is filled with a whole epoch and then drawn empty, so each
-  epoch is a random order of all examples, however they lie on disk. What is
-  left of an epoch below a batch goes into the next one.
+  A RandomShuffleQueue draws at random from what it holds. For a random order
+  of the whole epoch it must hold the whole epoch, so one thread takes turns:
+
+      filename queue                     shuffle queue            raw batches
+
+      1. fill:   read_cifar10  ------>  |||||||||||||  one epoch
+      2. empty:                         |||||||||||||  ------>  batch, batch, ..
+      3. again:  read_cifar10  ------>  |  fewer than a batch are left, and go
+                                           into the next epoch
+
+  Each turn is a single operation of the graph, with two loops in it; its queue
+  runner repeats it. Meanwhile training goes on with the batches drawn before.
 
   Returns:
     A queue with elements of uint8 [batch_size, record_bytes].
   """
-  epoch = num_examples
+  epoch_size = num_examples
   if num_examples > _MAX_EPOCH_IN_QUEUE:
-    epoch = int(MIN_FRACTION_OF_EXAMPLES_IN_QUEUE * num_examples)
-    epoch = max(epoch, _MAX_EPOCH_IN_QUEUE)
+    epoch_size = int(MIN_FRACTION_OF_EXAMPLES_IN_QUEUE * num_examples)
+    epoch_size = max(epoch_size, _MAX_EPOCH_IN_QUEUE)
   filename_queue = tf.train.string_input_producer(list(filenames))
-  reader = tf.FixedLengthRecordReader(layout.record_bytes)
   shuffle_queue = tf.RandomShuffleQueue(
-    capacity=epoch + batch_size,
+    capacity=epoch_size + batch_size,
     min_after_dequeue=0,
     dtypes=[tf.uint8],
     shapes=[[layout.record_bytes]],
@@ -206,39 +181,38 @@ def _shuffled_batches(filenames, num_examples, batch_size, layout):
     name='raw_batches',
   )
 
-  def fill(filled):
-    wanted = tf.minimum(_RECORDS_A_READ, epoch - filled)
-    _, values = reader.read_up_to(filename_queue, tf.cast(wanted, tf.int64))
-    put = shuffle_queue.enqueue_many([_decode(values, layout)])
-    with tf.control_dependencies([put]):
-      return filled + tf.size(values)
+  def read_some(num_read):
+    at_most = tf.minimum(_RECORDS_PER_READ, epoch_size - num_read)
+    records = read_cifar10(filename_queue, layout, at_most)
+    with tf.control_dependencies([shuffle_queue.enqueue_many([records])]):
+      return num_read + tf.shape(records)[0]
 
-  def draw(left):
-    put = raw_batches.enqueue([shuffle_queue.dequeue_many(batch_size)])
-    with tf.control_dependencies([put]):
-      return left - batch_size
+  def draw_batch(num_left):
+    batch = shuffle_queue.dequeue_many(batch_size)
+    with tf.control_dependencies([raw_batches.enqueue([batch])]):
+      return num_left - batch_size
 
-  filled = _while(lambda filled: filled < epoch, fill, tf.constant(0))
+  filled = _repeat_while(lambda n: n < epoch_size, read_some, tf.constant(0))
   with tf.control_dependencies([filled]):
-    in_queue = shuffle_queue.size()
-  drawn = _while(lambda left: left >= batch_size, draw, in_queue)
-  tf.train.add_queue_runner(tf.train.QueueRunner(raw_batches, [drawn.op]))
+    num_left = shuffle_queue.size()
+  emptied = _repeat_while(lambda n: n >= batch_size, draw_batch, num_left)
+  tf.train.add_queue_runner(tf.train.QueueRunner(raw_batches, [emptied.op]))
   return raw_batches
 
 
-def _while(condition, body, value):
-  """tf.while_loop over one scalar, one iteration at a time."""
+def _repeat_while(condition, body, count):
+  """tf.while_loop over one number, one iteration at a time."""
   return tf.while_loop(
-    condition, body, [value], parallel_iterations=1, back_prop=False
+    condition, body, [count], parallel_iterations=1, back_prop=False
   )
 
 
-def _ready_batches(tensors, num_threads):
-  """Computes `tensors` ahead of their use, in threads of their own."""
+def _ready_batches(images, labels, num_threads):
+  """Computes batches before they are needed, in threads of their own."""
   queue = tf.FIFOQueue(
-    _READY_BATCHES, [t.dtype for t in tensors], name='ready_batches'
+    _READY_BATCHES, [images.dtype, labels.dtype], name='ready_batches'
   )
-  enqueue = queue.enqueue(tensors)
+  enqueue = queue.enqueue([images, labels])
   tf.train.add_queue_runner(
     tf.train.QueueRunner(queue, [enqueue] * num_threads)
   )

@@ -4,8 +4,8 @@
 
 Each GPU holds a tower, a copy of the model that shares its variables with the
 others, and takes its own part of each batch. The gradients of all towers are
-averaged and applied at once. Checkpoints are those of cifar10_train.py:
-either program resumes what the other has begun.
+averaged and applied at once. Checkpoints are those of cifar10_train.py: each
+of the two programs resumes the other's runs.
 """
 
 import os
@@ -14,86 +14,109 @@ import sys
 if not __package__:  # Run by its path: the package is one folder up.
   sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# The package first: it imports TensorFlow without its start-up chatter.
+# The package first: it imports TensorFlow without its start-up messages.
 from cifar10 import cifar10
 from cifar10 import cli
+from cifar10.cifar10 import TOWER_NAME
+from cifar10.cifar10 import tower_loss
 from cifar10.data import datasets
+from cifar10.model import layers
 from cifar10.training import hooks
-from cifar10.training import session as session_lib
-from cifar10.training import towers as towers_lib
-from cifar10.training import train_op
+from cifar10.training import towers
+from cifar10.training import train_dir
+from cifar10.training import train_op as train_op_lib
+from cifar10.training.session import monitored_training_session
+from cifar10.training.towers import average_gradients
+from six.moves import xrange
 import tensorflow.compat.v1 as tf
 
 
-def build(data, config, global_step):
+def build(data, config, run_state, global_step):
   """Builds the training graph.
 
   Args:
     data: datasets.DataSet.
-    config: Config.
+    config: config.Config.
+    run_state: run_state.RunState.
     global_step: integer variable, counts the steps.
 
   Returns:
-    train_op: operation that takes one step with all towers, and takes the next
-      batch to them meanwhile.
-    towers: towers.Towers.
+    train_op: operation that takes a step with all towers, and meanwhile copies
+      the next batch to their GPUs.
+    loss: float32 scalar tensor, the mean of the towers' total losses.
+    prefetch: operation that copies the first batch, to be run once before.
   """
+  num_gpus = config.towers.num_gpus
   images, labels = cifar10.distorted_inputs(data, config)
-  learning_rate = train_op.learning_rate(global_step, config)
-  optimizer = tf.train.GradientDescentOptimizer(learning_rate)
-  towers = towers_lib.build(
-    images, labels, optimizer, len(data.classes), config
+  batches = towers.split(images, labels, num_gpus)
+  opt = train_op_lib.gradient_descent(
+    global_step, config.optimization, run_state
   )
-  losses_averaged = train_op.average_losses(list(towers.losses.values()))
-  train_op.summarize(towers.gradients)
-  with tf.control_dependencies([losses_averaged]):
-    updated = train_op.update(optimizer, towers.gradients, global_step, config)
-  return tf.group(updated, towers.prefetch), towers
+
+  stages, tower_losses, tower_grads = [], [], []
+  with layers.compute_in(config.session.precision):
+    for i in xrange(num_gpus):
+      with towers.tower(TOWER_NAME, i) as scope:
+        stage, (images, labels) = towers.staged(batches[i], scope)
+        loss = tower_loss(
+          scope, images, labels, len(data.classes), config.model.top_layers
+        )
+        grads = opt.compute_gradients(loss)
+        stages.append(stage)
+        tower_losses.append(towers.named_losses(scope, loss))
+        tower_grads.append(grads)
+
+  grads = average_gradients(tower_grads)
+  losses = towers.mean_losses(tower_losses)
+  prefetch = tf.group(*stages)
+  step = train_op_lib.build(opt, grads, list(losses.values()), global_step)
+  return tf.group(step, prefetch), losses['total_loss'], prefetch
 
 
 def train(config):
-  """Trains until `config.max_steps`, or a signal.
+  """Trains until `max_steps`, or until a signal.
 
   Args:
-    config: Config.
+    config: config.Config.
 
   Raises:
     UserError: the data, the training directory or the loss is unusable.
   """
-  data = datasets.prepare(config)
-  config = session_lib.begin(config, data)
-  if config is None:
-    return
-  _print_devices(config)
-  with tf.Graph().as_default(), tf.device('/cpu:0'):
-    tf.set_random_seed(config.seed)
-    global_step = tf.train.get_or_create_global_step()
-    train_op, towers = build(data, config, global_step)
+  data = datasets.prepare(config.data, config.download)
+  run_state = train_dir.prepare(config, data, config.examples_per_machine)
+  if run_state is not None:
+    _print_devices(config)
+    with tf.Graph().as_default(), tf.device('/cpu:0'):
+      tf.set_random_seed(config.optimization.seed)
+      global_step = tf.train.get_or_create_global_step()
+      train_op, loss, prefetch = build(data, config, run_state, global_step)
 
-    loss = towers.losses['total_loss']
-    prefetch = hooks.PrefetchHook(towers.prefetch)
-    with session_lib.training_session(config, train_op, loss, [prefetch]) as session:
-      while not session.should_stop():
-        session.run(train_op)
+      with monitored_training_session(
+        train_op, loss, config, run_state, [hooks.PrefetchHook(prefetch)]
+      ) as mon_sess:
+        while not mon_sess.should_stop():
+          mon_sess.run(train_op)
+  cli.print_next_commands(config)
 
 
 def _print_devices(config):
+  num_gpus = config.towers.num_gpus
   found = len(tf.config.experimental.list_physical_devices('GPU'))
   print(
     'Training on %d tower(s), each with batches of %d: %d images a step.'
-    % (config.num_gpus, config.batch_size, config.examples_per_step)
+    % (num_gpus, config.input.batch_size, config.examples_per_machine)
   )
-  if found < config.num_gpus:
+  if found < num_gpus:
     print(
       'WARNING: --num_gpus=%d, but TensorFlow finds %d GPU(s) here. Towers '
       'without a GPU of their own run on %s, which is no faster than one.'
-      % (config.num_gpus, found, "another one's" if found else 'the CPU')
+      % (num_gpus, found, "another one's" if found else 'the CPU')
     )
 
 
 def main():
   """The console command."""
-  cli.run(train, cli.TRAINER_FLAGS + ('num_gpus',), __doc__)
+  cli.run(train, cli.TRAINER_GROUPS + ('towers',), __doc__)
 
 
 if __name__ == '__main__':

@@ -1,7 +1,7 @@
-"""What the entry scripts share: flags to Config, errors to one line."""
+"""What the programs share: flags to Config, errors to one line."""
 
-import dataclasses
 import os
+import shlex
 import sys
 from typing import Optional
 
@@ -10,50 +10,28 @@ from absl import flags
 import tensorflow.compat.v1 as tf
 
 from cifar10 import config as config_lib
-from cifar10.util import session_settings
 from cifar10.errors import UserError
+from cifar10.training import run_state
+from cifar10.util import session_settings
 
-# The flags of every program: which data, and how it uses the machine.
-COMMON_FLAGS = (
-  'dataset',
-  'cifar100_labels',
-  'data_dir',
-  'data_url',
-  'data_sha256',
-  'batch_size',
-  'precision',
-  'top_layers',
-  'intra_op_threads',
-  'inter_op_threads',
-  'gpu_memory_fraction',
-  'log_device_placement',
-)
-
-# The flags of every trainer.
-TRAINER_FLAGS = COMMON_FLAGS + (
-  'max_steps',
-  'learning_rate',
-  'clip_norm',
-  'seed',
-  'train_dir',
-  'overwrite',
-  'save_secs',
-  'save_steps',
-  'max_to_keep',
-  'log_frequency',
-  'progress',
+# The groups of settings that every trainer takes.
+TRAINER_GROUPS = (
+  'data',
+  'download',
+  'input',
+  'model',
+  'optimization',
+  'run',
+  'session',
 )
 
 # Which data set it is.
-DATA_FLAGS = ('dataset', 'cifar100_labels', 'data_dir')
+_DATA_FLAGS = ('dataset', 'cifar100_labels', 'data_dir')
 
 # What a program with --checkpoint_dir takes from the run there.
-_OF_RUN = DATA_FLAGS + ('top_layers',)
+_SETTINGS_OF_RUN = _DATA_FLAGS + ('top_layers',)
 
-# The flags of every program that uses a model as it is.
-MODEL_FLAGS = _OF_RUN + ('checkpoint_dir', 'use_moving_averages')
-
-# What can go wrong outside the program: TensorFlow's words, with no traceback.
+# What can go wrong outside the program: TensorFlow's message, no traceback.
 _ENVIRONMENT_ERRORS = (
   tf.errors.DataLossError,
   tf.errors.NotFoundError,
@@ -70,32 +48,59 @@ _DEFINE_BY_TYPE = {
 }
 
 
-def run(work, flag_names, description, takes_arguments=False):
+def run(work, groups, description, takes_arguments=False):
   """Runs a program: reads the flags, calls `work(config)`, and exits.
 
   The status is 0 when `work` returns, and 1 after an error. A mistake of the
-  user or the machine is told in one line, without a traceback.
+  user or a fault of the machine is reported in one line, without a traceback.
 
   A program with `--checkpoint_dir` takes the data set and `top_layers` from the
-  run there, if it has saved its Config; except what is given as a flag.
+  run there, if it has saved its settings, except those given as flags.
 
   Args:
-    work: function of a Config.
-    flag_names: the fields of Config that this program has as flags.
-    description: what `--help` says first.
-    takes_arguments: whether arguments that are no flags are allowed; `work`
+    work: function of a config.Config.
+    groups: names of the groups of Config whose fields are the flags.
+    description: what `--help` prints first.
+    takes_arguments: whether arguments that are not flags are allowed; `work`
       gets the list of them after the Config.
   """
-  # Into a file or pipe too, each line goes out when it is printed. Names of
-  # files may hold bytes that are no text.
+  # Each line is written when it is printed, into a file or pipe too. Names of
+  # files may hold bytes that are not text.
   sys.stdout.reconfigure(line_buffering=True, errors='backslashreplace')
   sys.modules['__main__'].__doc__ = description
-  _define_flags(flag_names)
-  app.run(lambda argv: _run_guarded(work, flag_names, argv, takes_arguments))
+  names = flag_names(groups)
+  _define_flags(names)
+  app.run(lambda argv: _run_guarded(work, names, argv, takes_arguments))
+
+
+def flag_names(groups):
+  """The flags of some groups of settings, a list of names."""
+  return [
+    name
+    for name, field in config_lib.FIELDS.items()
+    if config_lib.GROUP_OF[name] in groups and 'help' in field.metadata
+  ]
+
+
+def print_next_commands(config):
+  """Prints what a person does next with the checkpoints of a run."""
+  defaults = config_lib.Config().flat(['data'])
+  settings = config.flat(['data'])
+  train_dir = shlex.quote(config.run.train_dir)
+  data_flags = ''.join(
+    ' --%s=%s' % (name, shlex.quote(settings[name]))
+    for name in _DATA_FLAGS
+    if settings[name] != defaults[name]
+  )
+  print(
+    'To evaluate: %s --checkpoint_dir=%s%s'
+    % (sibling_command('cifar10_eval'), train_dir, data_flags)
+  )
+  print('To look at it: tensorboard --logdir=%s' % train_dir)
 
 
 def sibling_command(name):
-  """How to call the program `name`, in the way that this one was called."""
+  """The command of the program `name`, in the way this one was called."""
   directory, script = os.path.split(sys.argv[0])
   extension = os.path.splitext(script)[1]
   command = os.path.join(directory, name + extension)
@@ -103,20 +108,18 @@ def sibling_command(name):
 
 
 def _define_flags(names):
-  fields = {
-    field.name: field for field in dataclasses.fields(config_lib.Config)
-  }
   for name in names:
-    limits = dict(fields[name].metadata)
+    field = config_lib.FIELDS[name]
+    limits = dict(field.metadata)
     text = limits.pop('help')
-    define = _DEFINE_BY_TYPE[fields[name].type]
+    define = _DEFINE_BY_TYPE[field.type]
     if 'choices' in limits:
       define = flags.DEFINE_enum
       limits = {'enum_values': limits['choices']}
-    # Listed by --help as the program's own, wherever they are defined.
+    # --help lists them as the program's own, wherever they are defined.
     define(
       name,
-      default=fields[name].default,
+      default=field.default,
       help=text,
       module_name=sys.argv[0],
       **limits,
@@ -124,33 +127,35 @@ def _define_flags(names):
 
 
 def _summary(error):
-  """What a tf.errors.OpError says in one line.
+  """The message of a tf.errors.OpError in one line.
 
-  TensorFlow 2 says first that there was an error and in which node.
+  TensorFlow 2 begins with the fact of an error and the name of the node.
   """
   lines = error.message.splitlines()
   nodes = [i for i, line in enumerate(lines) if line.startswith('Node:')]
   return lines[nodes[-1] + 1] if nodes else lines[0]
 
 
-def _config(flag_names):
-  """The Config that the flags and the saved run say."""
-  config = config_lib.Config(
-    **{name: flags.FLAGS[name].value for name in flag_names}
+def _config(names):
+  """The Config from the flags and from the run in --checkpoint_dir."""
+  config = config_lib.Config.of(
+    **{name: flags.FLAGS[name].value for name in names}
   )
-  if 'checkpoint_dir' in flag_names:
-    saved = config_lib.load(config.run_dir)
-    if saved is not None:
-      names = [name for name in _OF_RUN if not flags.FLAGS[name].present]
-      config = dataclasses.replace(
-        config,
-        classes=saved.classes,
-        **{name: getattr(saved, name) for name in names},
-      )
-  return config
+  if 'checkpoint_dir' not in names:
+    return config
+  saved = config_lib.load(config.run_dir)
+  if saved is None:
+    return config
+  of_run = saved.flat(['data', 'model'])
+  given = [name for name in names if flags.FLAGS[name].present]
+  state = run_state.load(config.run_dir)
+  return config.replace(
+    classes=state.classes if state else (),
+    **{n: of_run[n] for n in _SETTINGS_OF_RUN if n not in given},
+  )
 
 
-def _run_guarded(work, flag_names, argv, takes_arguments=False):
+def _run_guarded(work, names, argv, takes_arguments=False):
   """Calls `work`; returns the exit status."""
   program = os.path.splitext(os.path.basename(argv[0]))[0]
 
@@ -167,9 +172,11 @@ def _run_guarded(work, flag_names, argv, takes_arguments=False):
   tf.logging.set_verbosity(tf.logging.WARN)
   tf.get_logger().propagate = False
   try:
-    config = _config(flag_names)
-    session_settings.start(config)
-    session_settings.warn_of_slow_precision(config, config.eval_device == 'gpu')
+    config = _config(names)
+    session_settings.start_threads(config.session)
+    session_settings.warn_of_slow_precision(
+      config.session.precision, config.inference.eval_device == 'gpu'
+    )
     work(config, *([argv[1:]] if takes_arguments else []))
   except (UserError, OSError) as error:
     return fail(error)

@@ -1,10 +1,15 @@
 #!/usr/bin/env python
-"""Runs cifar10/data/fetch_data.py; installed, it is the command cifar10_fetch_data."""
+"""Fetches a data set (cifar10_fetch_data, from a checkout).
 
-import os
+    python scripts/fetch_data.py --data_dir=/tmp/cifar10_data
+
+The program is cifar10/data/fetch_data.py.
+"""
+
+from pathlib import Path
 import sys
 
-sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from cifar10.data.fetch_data import main
 

@@ -1,10 +1,15 @@
 #!/usr/bin/env python
-"""Runs cifar10/cluster/local_cluster.py; installed, it is the command cifar10_local_cluster."""
+"""Runs a cluster on one machine (cifar10_local_cluster, from a checkout).
 
-import os
+    python scripts/local_cluster.py --num_ps=1 --num_workers=2 --max_steps=500
+
+The program is cifar10/cluster/local_cluster.py.
+"""
+
+from pathlib import Path
 import sys
 
-sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from cifar10.cluster.local_cluster import main
 

@@ -1,10 +1,15 @@
 #!/usr/bin/env python
-"""Runs cifar10/data/make_dataset.py; installed, it is the command cifar10_make_dataset."""
+"""Makes a data set of pictures (cifar10_make_dataset, from a checkout).
 
-import os
+    python scripts/make_dataset.py pictures --out=/tmp/my_data --size=48
+
+The program is cifar10/data/make_dataset.py.
+"""
+
+from pathlib import Path
 import sys
 
-sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from cifar10.data.make_dataset import main
 

@@ -1,10 +1,15 @@
 #!/usr/bin/env python
-"""Runs cifar10/report/report.py; installed, it is the command cifar10_report."""
+"""Reports on a training run (cifar10_report, from a checkout).
 
-import os
+    python scripts/report.py /tmp/cifar10_train --out=report.html
+
+The program is cifar10/report/report.py.
+"""
+
+from pathlib import Path
 import sys
 
-sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from cifar10.report.report import main
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs all tests: in .venv, and again on Python 3.7 with TensorFlow 1.15.5
-# where a Python 3.7 is found (set PYTHON37 to point at one).
+# Runs all tests, one process for each core: in .venv, and again on Python 3.7
+# with TensorFlow 1.15.5 if there is a Python 3.7 (PYTHON37=... names one).
 #
 #   scripts/test.sh [arguments of pytest]
 set -euo pipefail
@@ -9,12 +9,12 @@ cd "$(dirname "$0")/.."
 
 make_venv .venv "$(find_python)" test
 echo "Testing with $(versions .venv)."
-.venv/bin/python -m pytest "$@"
+.venv/bin/python -m pytest -n auto --dist worksteal "$@"
 
 if python37=$(find_python37); then
   make_venv .venv37 "$python37" test
   echo "Testing with $(versions .venv37)."
-  .venv37/bin/python -m pytest "$@"
+  .venv37/bin/python -m pytest -n auto --dist worksteal "$@"
 else
   echo 'NOT tested on TensorFlow 1.15.5: no Python 3.7 found (PYTHON37=...).'
 fi

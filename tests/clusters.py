@@ -1,25 +1,16 @@
 """Clusters of real processes on the loopback interface, for tests."""
 
-import os
 import re
-import socket
-import subprocess
-import sys
 import time
 
+from cifar10.cluster import local_cluster
+from tests import processes
 from tests import short_runs
 
 
 def free_addresses(count):
-  """Loopback addresses, `host:port`, where nobody listens."""
-  probes = [socket.socket() for _ in range(count)]
-  try:
-    for probe in probes:
-      probe.bind(('127.0.0.1', 0))
-    return ['127.0.0.1:%d' % probe.getsockname()[1] for probe in probes]
-  finally:
-    for probe in probes:
-      probe.close()
+  """Loopback addresses, `host:port`, that no process listens at."""
+  return ['127.0.0.1:%d' % port for port in local_cluster.free_ports(count)]
 
 
 class Cluster:
@@ -43,13 +34,11 @@ class Cluster:
   def start(self, job, index, *flags):
     """Starts a task; its output goes to a file."""
     path = self._tmp_path / ('%d.log' % len(self.processes))
-    program = os.path.join(
-      short_runs.ROOT, 'cifar10', 'cifar10_distributed_train.py'
-    )
-    command = [sys.executable, program, '--job_name=' + job]
-    command += ['--task_index=%d' % index] + self._flags + list(flags)
+    command = [short_runs.script('cifar10_distributed_train')]
+    command += ['--job_name=' + job, '--task_index=%d' % index]
+    command += self._flags + list(flags)
     with open(str(path), 'wb') as log:
-      process = subprocess.Popen(command, stdout=log, stderr=log)
+      process = processes.start(command, stdout=log, stderr=log)
     process.log = path
     self.processes.append(process)
     return process

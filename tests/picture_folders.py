@@ -1,37 +1,62 @@
-"""Folders of pictures, and processes that make data sets of them."""
+"""Picture files and folders of them, for tests, and data sets made of them."""
 
 import os
-import subprocess
-import sys
 
 import numpy as np
 from PIL import Image
 
+from tests import processes
 from tests import short_runs
 
 SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'make_dataset.py')
 
 
-def noise(count, size=8, channels=3, seed=0):
-  """Images that are all different: uint8 [count, size, size, channels]."""
+def noise(height, width, channels=3, seed=0):
+  """Random pixels: uint8 [height, width, channels]."""
   random = np.random.RandomState(seed)
-  shape = (count, size, size, channels)
-  return random.randint(0, 256, shape).astype(np.uint8)
+  return random.randint(0, 256, (height, width, channels)).astype(np.uint8)
+
+
+def save(path, pixels, **options):
+  """Saves pixels as a picture in the format of its extension.
+
+  Args:
+    path: pathlib.Path.
+    pixels: uint8 array, [height, width, channels] or [height, width] for gray.
+    **options: options of the format, as Pillow takes them.
+
+  Returns:
+    The path, a string.
+  """
+  if pixels.ndim == 3 and pixels.shape[2] == 1:
+    pixels = pixels[..., 0]
+  Image.fromarray(pixels).save(str(path), **options)
+  return str(path)
 
 
 def write_pngs(folder, images):
-  """Writes images as 0.png, 1.png, ... into a folder, which is made."""
+  """Writes images as 0.png, 1.png, ... into a folder; makes the folder."""
   folder.mkdir(parents=True, exist_ok=True)
   for number, image in enumerate(images):
-    pixels = image[..., 0] if image.shape[2] == 1 else image
-    Image.fromarray(pixels).save(str(folder / ('%d.png' % number)))
+    save(folder / ('%d.png' % number), image)
 
 
 def write_noise(folder, counts, size=8, channels=3):
-  """Writes PNGs of noise into folders of classes: [(class, image)]."""
+  """Writes PNG files of noise into class folders.
+
+  Args:
+    folder: pathlib.Path of the folder of the class folders.
+    counts: dict of class name: number of pictures.
+    size: height and width of the pictures.
+    channels: color channels of the pictures.
+
+  Returns:
+    List of (class name, image), no two alike.
+  """
   made = []
-  for seed, (name, count) in enumerate(sorted(counts.items())):
-    images = noise(count, size, channels, seed)
+  for name, count in sorted(counts.items()):
+    seeds = range(len(made), len(made) + count)
+    images = [noise(size, size, channels, seed) for seed in seeds]
     write_pngs(folder / name, images)
     made += [(name, image) for image in images]
   return made
@@ -40,7 +65,7 @@ def write_noise(folder, counts, size=8, channels=3):
 def shapes(count, size, seed=0):
   """Images of three classes: {name: uint8 [count, size, size, 3]}.
 
-  Red discs, green squares and blue triangles on grey, anywhere in the image.
+  Red discs, green squares and blue triangles on gray, anywhere in the image.
   """
   random = np.random.RandomState(seed)
   y, x = np.mgrid[:size, :size]
@@ -56,20 +81,13 @@ def shapes(count, size, seed=0):
         np.maximum(abs(top), abs(left)) < radius,
         (abs(top) < radius) & (2 * abs(left) < top + radius),
       )[label]
-      colour = random.randint(0, 60, 3)
-      colour[label] = random.randint(180, 256)
-      image[inside] = colour
+      color = random.randint(0, 60, 3)
+      color[label] = random.randint(180, 256)
+      image[inside] = color
     drawn[name] = images
   return drawn
 
 
 def make_dataset(folder, out, *flags):
-  """Runs the script: returns status, output and error output."""
-  process = subprocess.Popen(
-    [sys.executable, SCRIPT, str(folder), '--out=%s' % out] + list(flags),
-    stdout=subprocess.PIPE,
-    stderr=subprocess.PIPE,
-    universal_newlines=True,
-  )
-  out, err = process.communicate(timeout=300)
-  return process.returncode, out, err
+  """Runs make_dataset.py; returns its status, output and error output."""
+  return processes.run([SCRIPT, str(folder), '--out=%s' % out, *flags])

@@ -1,13 +1,31 @@
 """The slow, obvious forms of what the project does fast: oracles for tests.
 
-Here an image is read and distorted by itself, as the tutorial describes it,
+Here each image is read and distorted by itself, as the tutorial describes it,
 and none of the project's own reading and distorting is called.
 """
 
-import numpy as np
-import tensorflow.compat.v1 as tf
+import importlib.util
+import os
 
-SIZE = 24  # Height and width of the crops.
+import numpy as np
+
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def _load(path):
+  """The module in the file `path`; scripts are not in a package."""
+  name = os.path.splitext(os.path.basename(path))[0]
+  spec = importlib.util.spec_from_file_location(name, path)
+  module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  return module
+
+
+# The tutorial's own pipeline, which is also what the benchmark compares with.
+_baselines = _load(os.path.join(_ROOT, 'scripts', 'benchmarks', 'baselines.py'))
+read_by_tensorflow = _baselines.read_image
+distort_by_tensorflow = _baselines.distort_image
+classical_distorted_inputs = _baselines.classical_distorted_inputs
 
 
 def whiten(image):
@@ -40,7 +58,7 @@ def distort(image, size, top, left, flip, brightness, contrast):
     top, left: where the crop begins.
     flip: whether the crop is mirrored left to right.
     brightness: added to each pixel.
-    contrast: factor on each pixel's distance from the mean of its colour.
+    contrast: factor on each pixel's distance from the mean of its color.
 
   Returns:
     float64 array, [size, size, depth].
@@ -58,8 +76,12 @@ def local_response_norm(x, depth_radius, alpha):
 
   Args:
     x: float array, [batch, height, width, channels].
-    depth_radius: so many channels on either side count, and the own.
+    depth_radius: channels on either side that enter the sum, besides the
+      channel itself.
     alpha: float.
+
+  Returns:
+    float array of the shape of `x`.
   """
   y = np.empty_like(x)
   for channel in range(x.shape[3]):
@@ -76,6 +98,9 @@ def locally_connected(x, weights):
   Args:
     x: float array, [batch, height, width, channels].
     weights: float array, [height, width, rows, columns, channels, filters].
+
+  Returns:
+    float array, [batch, height, width, filters].
   """
   height, width, rows, columns = weights.shape[:4]
   y = np.zeros(x.shape[:3] + weights.shape[5:], x.dtype)
@@ -84,94 +109,3 @@ def locally_connected(x, weights):
     if 0 <= at < height and 0 <= beside < width:
       y[:, i, j] += x[:, at, beside].dot(weights[i, j, row, column])
   return y
-
-
-def distort_by_tensorflow(image):
-  """The tutorial's distortions of one image, by TensorFlow's own operations.
-
-  Args:
-    image: uint8 tensor, [height, width, depth].
-
-  Returns:
-    float32 tensor, [24, 24, depth].
-  """
-  depth = image.shape.as_list()[2]
-  image = tf.cast(image, tf.float32)
-  image = tf.random_crop(image, [SIZE, SIZE, depth])
-  image = tf.image.random_flip_left_right(image)
-  image = tf.image.random_brightness(image, max_delta=63)
-  image = tf.image.random_contrast(image, lower=0.2, upper=1.8)
-  return tf.image.per_image_standardization(image)
-
-
-def read_by_tensorflow(filename_queue):
-  """Reads one record of CIFAR-10, by TensorFlow's own operations.
-
-  Args:
-    filename_queue: queue of the names of the files to read.
-
-  Returns:
-    image: float32 tensor, [32, 32, 3], 0 to 255.
-    label: int32 scalar tensor.
-  """
-  _, value = tf.FixedLengthRecordReader(1 + 3 * 32 * 32).read(filename_queue)
-  record = tf.decode_raw(value, tf.uint8)
-  planes = tf.reshape(tf.slice(record, [1], [3 * 32 * 32]), [3, 32, 32])
-  image = tf.transpose(tf.cast(planes, tf.float32), [1, 2, 0])
-  return image, tf.cast(record[0], tf.int32)
-
-
-def tensorflow_lrn(x, depth_radius, alpha, name):
-  """TensorFlow's own local response normalization; see `layers.banded_lrn`."""
-  return tf.nn.lrn(x, depth_radius, 1.0, alpha, 0.75, name=name)
-
-
-def classical_inputs(filenames, batch_size):
-  """The tutorial's input for evaluation: whole images, one by one.
-
-  Args:
-    filenames: files of records.
-    batch_size: number of images in a batch; the last one may have fewer.
-
-  Returns:
-    images: float32 tensor, [at most batch_size, 24, 24, 3].
-    labels: int32 tensor, [at most batch_size].
-  """
-  with tf.device('/cpu:0'):
-    filename_queue = tf.train.string_input_producer(
-      list(filenames), num_epochs=1, shuffle=False
-    )
-    image, label = read_by_tensorflow(filename_queue)
-    image = tf.image.resize_image_with_crop_or_pad(image, SIZE, SIZE)
-    return tf.train.batch(
-      [tf.image.per_image_standardization(image), label],
-      batch_size=batch_size,
-      num_threads=16,
-      capacity=4000 + 3 * batch_size,
-      allow_smaller_final_batch=True,
-    )
-
-
-def classical_distorted_inputs(filenames, num_examples, batch_size):
-  """The tutorial's input: a shuffle queue of images distorted one by one.
-
-  Args:
-    filenames: files of records.
-    num_examples: how many records they hold.
-    batch_size: number of images in a batch.
-
-  Returns:
-    images: float32 tensor, [batch_size, 24, 24, 3].
-    labels: int32 tensor, [batch_size].
-  """
-  with tf.device('/cpu:0'):
-    filename_queue = tf.train.string_input_producer(list(filenames))
-    image, label = read_by_tensorflow(filename_queue)
-    enough = int(num_examples * 0.4)
-    return tf.train.shuffle_batch(
-      [distort_by_tensorflow(image), label],
-      batch_size=batch_size,
-      num_threads=16,
-      capacity=enough + 3 * batch_size,
-      min_after_dequeue=enough,
-    )

@@ -1,18 +1,16 @@
 """Short runs on the bundled sample: what several test modules need."""
 
-import importlib.util
 import os
 import re
-import subprocess
-import sys
 
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from cifar10.training import checkpoints
 from cifar10 import cifar10_eval
-from cifar10.data import datasets
 from cifar10.config import Config
+from cifar10.data import datasets
+from cifar10.training import checkpoints
+from tests import processes
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -42,7 +40,12 @@ def small_config(tmp_path, **changes):
     'run_once': True,
   }
   settings.update(changes)
-  return Config(**settings)
+  return Config.of(**settings)
+
+
+def prepared(config):
+  """The DataSet of a Config, fetched and checked as by a program."""
+  return datasets.prepare(config.data, config.download)
 
 
 def evaluated(config, step=None):
@@ -52,13 +55,16 @@ def evaluated(config, step=None):
     config: Config.
     step: which checkpoint to evaluate; None for the newest.
   """
-  checkpoint = checkpoints.latest(config.checkpoint_dir)
+  checkpoint = checkpoints.latest(config.checkpoint.checkpoint_dir)
   if step is not None:
-    checkpoint = '%s-%d' % (checkpoints.prefix(config.checkpoint_dir), step)
+    checkpoint = '%s-%d' % (
+      checkpoints.prefix(config.checkpoint.checkpoint_dir),
+      step,
+    )
   with tf.Graph().as_default() as default_graph:
-    graph = cifar10_eval.build(datasets.prepare(config), config)
+    graph = cifar10_eval.build(prepared(config), config)
     logits = default_graph.get_tensor_by_name('softmax_linear/softmax_linear:0')
-    kind = 'averaged' if config.use_moving_averages else 'plain'
+    kind = 'averaged' if config.checkpoint.use_moving_averages else 'plain'
     creator = tf.train.ChiefSessionCreator(
       getattr(graph.restorations, kind).scaffold,
       checkpoint_filename_with_path=checkpoint,
@@ -84,35 +90,25 @@ def copy_without_averages(source, target):
     tf.train.Saver(variables).save(session, prefix, checkpoints.step(path))
 
 
+def script(program):
+  """The path of a program's script."""
+  return os.path.join(ROOT, 'cifar10', program + '.py')
+
+
 def start(program, *flags):
-  """Starts a program as a process of its own, on the sample."""
-  return subprocess.Popen(
-    [sys.executable, os.path.join(ROOT, 'cifar10', program + '.py')]
-    + ['--dataset=sample']
-    + list(flags),
-    stdout=subprocess.PIPE,
-    stderr=subprocess.PIPE,
-    universal_newlines=True,
+  """Starts a program as its own process, on the sample."""
+  return processes.start(
+    [script(program), '--dataset=sample', *flags],
+    stdout=processes.PIPE,
+    stderr=processes.PIPE,
   )
 
 
 def run(program, *flags):
   """Runs a program to its end: returns status, output and error output."""
-  process = start(program, *flags)
-  out, err = process.communicate(timeout=300)
-  return process.returncode, out, err
+  return processes.run([script(program), '--dataset=sample', *flags])
 
 
 def steps(out):
   """The numbers of the steps that a trainer has printed."""
   return [int(step) for step, _, _, _ in STEP_LINE.findall(out)]
-
-
-def load_script(monkeypatch, name):
-  """A script of the folder `scripts`, as a module."""
-  monkeypatch.setattr(sys, 'path', list(sys.path))
-  path = os.path.join(ROOT, 'scripts', name + '.py')
-  spec = importlib.util.spec_from_file_location(name, path)
-  module = importlib.util.module_from_spec(spec)
-  spec.loader.exec_module(module)
-  return module

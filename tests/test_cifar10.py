@@ -8,9 +8,11 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
-from cifar10.data import datasets
-from cifar10.training import session as session_lib
 from cifar10.config import Config
+from cifar10.model import layers
+from cifar10.training import run_state
+from cifar10.training import session as session_lib
+from tests import short_runs
 
 # Shapes from the tutorial's section "Model Prediction".
 VARIABLES = {
@@ -38,6 +40,13 @@ def initialized_session():
   session = tf.Session()
   session.run(tf.global_variables_initializer())
   return session
+
+
+def train(total_loss, global_step, **settings):
+  """The train_op, of the tutorial's data set and batches."""
+  state = run_state.RunState(('a', 'b'), 50000, ((0, 128),))
+  optimization = Config.of(**settings).optimization
+  return cifar10.train(total_loss, global_step, optimization, state)
 
 
 def random_images(count):
@@ -82,11 +91,11 @@ def test_operations_are_named_and_ordered_as_in_the_tutorial(graph):
 def test_the_normalization_has_the_tutorials_numbers(monkeypatch):
   calls = []
 
-  def noted(x, depth_radius, alpha, name):
+  def noted(x, depth_radius, alpha, name, portable):
     calls.append((depth_radius, alpha, name))
     return x
 
-  monkeypatch.setattr(cifar10, 'local_response_norm', noted)
+  monkeypatch.setattr(cifar10, '_local_response_norm', noted)
   cifar10.inference(random_images(2))
   assert calls == [(4, 0.001 / 9, 'norm1'), (4, 0.001 / 9, 'norm2')]
 
@@ -189,8 +198,8 @@ def test_multiply_adds_are_the_tutorials(graph):
 
 
 def test_inputs_are_of_the_configs_size_and_repeatable_with_a_seed():
-  config = Config(dataset='sample', batch_size=6, num_gpus=3, seed=0)
-  data = datasets.prepare(config)
+  config = Config.of(dataset='sample', batch_size=6, num_gpus=3, seed=0)
+  data = short_runs.prepared(config)
   images, labels = cifar10.distorted_inputs(data, config)
   assert images.shape.as_list() == [18, 24, 24, 3]
   assert labels.shape.as_list() == [18]
@@ -205,7 +214,7 @@ def test_train_takes_a_step_of_gradient_descent_and_averages():
   total_loss = cifar10.loss(
     cifar10.inference(images), tf.constant([1, 2, 3, 4])
   )
-  train_op = cifar10.train(total_loss, global_step, Config(learning_rate=0.05))
+  train_op = train(total_loss, global_step, learning_rate=0.05)
   variables = tf.trainable_variables()
   gradients = tf.gradients(total_loss, variables)
   averages = {
@@ -233,10 +242,11 @@ def total_losses(images, labels, precisions):
   """The total loss in each precision, with the same variables."""
   losses = []
   for i, precision in enumerate(precisions):
-    with tf.variable_scope('', reuse=i > 0), tf.name_scope('tower_%d' % i):
-      logits = cifar10.inference(images, precision=precision)
-      assert logits.dtype == tf.float32
-      losses.append(cifar10.loss(logits, labels))
+    with layers.compute_in(precision), tf.variable_scope('', reuse=i > 0):
+      with tf.name_scope('tower_%d' % i) as scope:
+        logits = cifar10.inference(images)
+        assert logits.dtype == tf.float32
+        losses.append(cifar10.loss(logits, labels, scope))
   return losses
 
 
@@ -282,7 +292,7 @@ def test_all_variables_are_on_the_cpu():
     global_step = tf.train.get_or_create_global_step()
   logits = cifar10.inference(random_images(4))
   total_loss = cifar10.loss(logits, tf.constant([1, 2, 3, 4]))
-  cifar10.train(total_loss, global_step)
+  train(total_loss, global_step)
   for v in tf.global_variables():
     device = tf.DeviceSpec.from_string(v.device)
     assert device.device_type == 'CPU', v.name
@@ -292,7 +302,7 @@ def test_saved_variables_are_the_tutorials():
   global_step = tf.train.get_or_create_global_step()
   logits = cifar10.inference(random_images(4))
   total_loss = cifar10.loss(logits, tf.constant([1, 2, 3, 4]))
-  cifar10.train(total_loss, global_step)
+  train(total_loss, global_step)
   names = set(VARIABLES)
   names.update(name + '/ExponentialMovingAverage' for name in VARIABLES)
   names.update(
@@ -328,7 +338,7 @@ def test_summaries_are_named_without_towers_and_once():
 def test_training_summaries():
   global_step = tf.train.get_or_create_global_step()
   logits = cifar10.inference(random_images(4))
-  cifar10.train(cifar10.loss(logits, tf.constant([1, 2, 3, 4])), global_step)
+  train(cifar10.loss(logits, tf.constant([1, 2, 3, 4])), global_step)
   with initialized_session() as session:
     summary = tf.Summary.FromString(session.run(tf.summary.merge_all()))
   tags = ['learning_rate']
@@ -346,11 +356,12 @@ def test_training_summaries():
 @pytest.mark.parametrize('top_layers', ['full', 'local'])
 @pytest.mark.parametrize('precision', ['float32', 'bfloat16'])
 def test_the_graph_is_in_boxes(graph, precision, top_layers):
-  config = Config(dataset='sample')
+  config = Config.of(dataset='sample')
   global_step = tf.train.get_or_create_global_step()
-  images, labels = cifar10.distorted_inputs(datasets.prepare(config), config)
-  logits = cifar10.inference(images, 10, precision, top_layers)
-  train_op = cifar10.train(cifar10.loss(logits, labels), global_step, config)
+  images, labels = cifar10.distorted_inputs(short_runs.prepared(config), config)
+  with layers.compute_in(precision):
+    logits = cifar10.inference(images, 10, top_layers)
+  train_op = train(cifar10.loss(logits, labels), global_step)
   session_lib.step_after(train_op)
   counts = collections.Counter(
     operation.name.split('/')[0] for operation in graph.get_operations()

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10.training import checkpoints
 from cifar10 import cifar10
 from cifar10 import cifar10_distributed_train
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_train
-from cifar10.config import Config
+from cifar10.config import Optimization
+from cifar10.training import checkpoints
+from cifar10.training import train_op
 from tests import clusters
 from tests import short_runs
 
@@ -44,7 +45,7 @@ def test_two_workers_compute_what_one_trainer_computes(tmp_path, monkeypatch):
 
   def part(data, config):
     # The half of its task, or all for the single trainer.
-    begin = 64 * config.task_index
+    begin = 64 * config.cluster.task_index
     rows = slice(begin, begin + config.examples_per_machine)
     return tf.constant(images[rows]), tf.constant(labels[rows])
 
@@ -84,11 +85,11 @@ def test_two_workers_compute_what_one_trainer_computes(tmp_path, monkeypatch):
   cifar10_train.train(
     short_runs.small_config(tmp_path / 'single', batch_size=128, max_steps=3)
   )
-  expected = saved(single.train_dir)
-  found = saved(tasks[1].train_dir)
+  expected = saved(single.run.train_dir)
+  found = saved(tasks[1].run.train_dir)
   assert found.keys() == expected.keys()
   assert found['global_step'] == expected['global_step'] == 3
-  assert staleness(tasks[1].train_dir) == [0, 0]
+  assert staleness(tasks[1].run.train_dir) == [0, 0]
   for name, value in expected.items():
     # The averaged losses of a cluster are those of the chief's own batches.
     if not name.endswith('/avg'):
@@ -246,15 +247,15 @@ def test_clusters_and_flags_that_differ_are_named(tmp_path):
     assert ',127.0.0.1:9 here, but ' in clusters.output(other)
 
 
-def test_updates_have_the_optimizer_that_config_says():
-  # What SyncReplicasOptimizer calls: one update is variables and averages.
+def test_one_update_is_variables_averages_and_step():
+  # What a SyncReplicasOptimizer applies.
   with tf.Graph().as_default():
     v = tf.get_variable('v', initializer=[1.0])
     global_step = tf.train.get_or_create_global_step()
-    updates = cifar10_distributed_train.Updates(
-      tf.train.GradientDescentOptimizer(0.5), Config()
+    optimizer = train_op.AveragingOptimizer(
+      tf.train.GradientDescentOptimizer(0.5), Optimization()
     )
-    update = updates.apply_gradients([(tf.constant([1.0]), v)], global_step)
+    update = optimizer.apply_gradients([(tf.constant([1.0]), v)], global_step)
     (average,) = [a for a in tf.global_variables() if 'Moving' in a.op.name]
     with tf.Session() as session:
       session.run(tf.global_variables_initializer())

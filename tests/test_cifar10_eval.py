@@ -1,9 +1,9 @@
 """The evaluator: exact counts, followed checkpoints, its output."""
 
-import dataclasses
 import glob
 import os
 import shutil
+import sys
 import threading
 import time
 
@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10.training import checkpoints
 from cifar10 import cifar10
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_train
 from cifar10 import config as config_lib
 from cifar10.data import datasets
 from cifar10.data import distortions
+from cifar10.data.records import Layout
 from cifar10.errors import UserError
+from cifar10.training import checkpoints
 from tests import short_runs
 
 
@@ -31,6 +32,10 @@ def trained(tmp_path_factory):
   )
   cifar10_train.train(config)
   return folder
+
+
+# Where TensorFlow's iterator over checkpoints waits.
+ITERATOR_MODULE = sys.modules[tf.train.checkpoints_iterator.__module__]
 
 
 def evaluate(folder, capsys, **changes):
@@ -46,7 +51,7 @@ def evaluate(folder, capsys, **changes):
 
 def oracle_count(folder, names, averaged=True):
   """Counts the right answers with the model fed from numpy, all at once."""
-  layout = datasets.Layout()
+  layout = Layout()
   records = np.concatenate(
     [
       np.fromfile(name, np.uint8).reshape(-1, layout.record_bytes)
@@ -73,7 +78,7 @@ def test_each_image_counts_once_for_any_batch_size(
   trained, capsys, eval_data, total
 ):
   config = short_runs.small_config(trained)
-  data = datasets.prepare(config)
+  data = short_runs.prepared(config)
   expected = oracle_count(trained, data.files(eval_data))
   for batch_size in (1, 100, 128, 500):
     found, _ = evaluate(
@@ -89,7 +94,7 @@ def test_a_checkpoint_evaluates_at_any_precision(tmp_path, capsys, written):
     tmp_path, batch_size=8, max_steps=20, precision=written
   )
   cifar10_train.train(config)
-  assert config_lib.load(config.train_dir).precision == written
+  assert config_lib.load(config.run.train_dir).session.precision == written
   counts = {}
   for precision in ('float32', 'bfloat16', 'float16'):
     ((_, counts[precision], total, step),), _ = evaluate(
@@ -97,7 +102,7 @@ def test_a_checkpoint_evaluates_at_any_precision(tmp_path, capsys, written):
     )
     assert (total, step) == (500, 20)
   expected = oracle_count(
-    tmp_path, datasets.prepare(config).test_files, averaged=True
+    tmp_path, short_runs.prepared(config).test_files, averaged=True
   )
   assert counts['float32'] == expected
   # Rounding turns an answer only where two classes are close to one another.
@@ -106,7 +111,7 @@ def test_a_checkpoint_evaluates_at_any_precision(tmp_path, capsys, written):
 
 
 def test_moving_averages_are_used_unless_told(trained, capsys):
-  data = datasets.prepare(short_runs.small_config(trained))
+  data = short_runs.prepared(short_runs.small_config(trained))
   plain = oracle_count(trained, data.test_files, averaged=False)
   found, _ = evaluate(trained, capsys, use_moving_averages=False)
   assert found[0][1] == plain
@@ -177,8 +182,8 @@ def test_loss_does_not_depend_on_the_batch_size(trained):
   for batch_size in (7, 500):
     config = short_runs.small_config(trained, batch_size=batch_size)
     with tf.Graph().as_default():
-      graph = cifar10_eval.build(datasets.prepare(config), config)
-      checkpoint = checkpoints.latest(config.checkpoint_dir)
+      graph = cifar10_eval.build(short_runs.prepared(config), config)
+      checkpoint = checkpoints.latest(config.checkpoint.checkpoint_dir)
       result, _ = cifar10_eval.evaluate_checkpoint(graph, checkpoint, config)
     results.append(result)
   assert results[0].loss == pytest.approx(results[1].loss, rel=1e-5)
@@ -214,8 +219,8 @@ def test_checkpoints_are_followed_each_once_to_the_last(
     config = short_runs.small_config(tmp_path, max_steps=step)
     cifar10_train.train(config)
     # As a trainer has it that is on its way to step 6.
-    saved = config_lib.load(config.train_dir)
-    dataclasses.replace(saved, max_steps=6).save(config.train_dir)
+    saved = config_lib.load(config.run.train_dir)
+    saved.replace(max_steps=6).save(config.run.train_dir)
 
   clock = Clock(
     {
@@ -224,7 +229,7 @@ def test_checkpoints_are_followed_each_once_to_the_last(
       12: lambda: train_to(6),
     }
   )
-  monkeypatch.setattr(cifar10_eval, 'time', clock)
+  monkeypatch.setattr(ITERATOR_MODULE, 'time', clock)
   found, out = evaluate(
     tmp_path, capsys, run_once=False, eval_interval_secs=300
   )
@@ -255,7 +260,7 @@ def test_a_checkpoint_deleted_on_the_way_is_passed_over(
   monkeypatch.setattr(
     cifar10_eval, 'evaluate_checkpoint', beaten_by_the_trainer
   )
-  monkeypatch.setattr(cifar10_eval, 'time', Clock({}))
+  monkeypatch.setattr(ITERATOR_MODULE, 'time', Clock({}))
   found, out = evaluate(tmp_path, capsys, run_once=False)
   assert [step for _, _, _, step in found] == [4]
   assert 'model.ckpt-2 was deleted; waiting for the next.' in out

@@ -11,12 +11,12 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_export
 from cifar10 import cifar10_train
-from cifar10.data import datasets
-from cifar10.serving import export
 from cifar10.config import Config
+from cifar10.data import datasets
 from cifar10.errors import UserError
-from tests import records as records_lib
+from cifar10.serving import export
 from tests import short_runs
+from tests import synthetic_records
 from tests import test_dataset
 from tests import test_pictures
 
@@ -44,9 +44,9 @@ def trained(tmp_path_factory):
 @pytest.fixture(scope='module')
 def images():
   """The first test images of the sample, uint8 [COUNT, 32, 32, 3]."""
-  (path,) = datasets.prepare(Config(dataset='sample')).test_files
+  (path,) = short_runs.prepared(Config.of(dataset='sample')).test_files
   records = np.fromfile(path, np.uint8).reshape(-1, 3073)[:COUNT]
-  return records_lib.images_of(records)
+  return synthetic_records.images_of(records)
 
 
 @pytest.fixture(scope='module')

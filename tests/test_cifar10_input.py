@@ -10,16 +10,19 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_input
-from cifar10.data import datasets
 from cifar10.config import Config
-from tests import records as records_lib
+from cifar10.data import datasets
+from cifar10.data import records as records_lib
+from cifar10.data.records import Layout
 from tests import reference
+from tests import short_runs
+from tests import synthetic_records
 
 # A chi-squared value with 9 degrees of freedom is below this in 99.9 of 100
 # cases.
 CHI_SQUARED_9 = 27.9
 
-OTHER_LAYOUT = datasets.Layout(
+OTHER_LAYOUT = Layout(
   height=48, width=40, depth=1, label_bytes=2, label_at=(1,)
 )
 
@@ -41,7 +44,7 @@ def write(folder, *files):
   return tuple(names)
 
 
-def data_set(names, layout=datasets.Layout()):
+def data_set(names, layout=Layout()):
   return datasets.DataSet(train_files=names, test_files=names, layout=layout)
 
 
@@ -57,7 +60,7 @@ def take_all(tensors):
 def raw_batches(names, num_examples, batch_size, count):
   """Takes `count` batches of raw records from the shuffled input."""
   queue = cifar10_input._shuffled_batches(
-    names, num_examples, batch_size, datasets.Layout()
+    names, num_examples, batch_size, Layout()
   )
   batch = queue.dequeue()
   with tf.train.MonitoredSession() as session:
@@ -68,51 +71,50 @@ def times_seen(records):
   return collections.Counter(row.tobytes() for row in records)
 
 
-@pytest.mark.parametrize('layout', [datasets.Layout(), OTHER_LAYOUT])
-def test_read_cifar10_keeps_its_contract(tmp_path, layout):
-  first = records_lib.make_records([3, 9], seed=1, layout=layout)
-  second = records_lib.make_records([0], seed=2, layout=layout)
+@pytest.mark.parametrize(
+  'layout', [Layout(), OTHER_LAYOUT], ids=['cifar10', 'other']
+)
+def test_read_cifar10_reads_each_record_once_in_order(tmp_path, layout):
+  first = synthetic_records.make_records([3, 9, 1], seed=1, layout=layout)
+  second = synthetic_records.make_records([0], seed=2, layout=layout)
   names = write(tmp_path, first, second)
   queue = tf.train.string_input_producer(names, num_epochs=1, shuffle=False)
-  record = cifar10_input.read_cifar10(queue, layout)
-  assert (record.height, record.width, record.depth) == layout[:3]
-  assert (record.label.dtype, record.label.shape.as_list()) == (tf.int32, [1])
-  assert record.uint8image.dtype == tf.uint8
-  assert record.uint8image.shape.as_list() == list(layout[:3])
-  images = records_lib.images_of(np.concatenate([first, second]), layout)
+  records = cifar10_input.read_cifar10(queue, layout, at_most=2)
+  assert records.dtype == tf.uint8
+  assert records.shape.as_list() == [None, layout.record_bytes]
+  found = []
   with tf.Session() as session:
     session.run(tf.local_variables_initializer())
     coord = tf.train.Coordinator()
     threads = tf.train.start_queue_runners(session, coord)
-    fetches = [record.key, record.label, record.uint8image]
-    for file, number, label, image in zip(
-      [0, 0, 1], [0, 1, 0], [3, 9, 0], images
-    ):
-      key, found, pixels = session.run(fetches)
-      assert key.decode() == '%s:%d' % (names[file], number)
-      assert found.tolist() == [label]
-      np.testing.assert_array_equal(pixels, image)
+    # No read goes beyond its file.
+    for expected in (first[:2], first[2:], second):
+      found.append(session.run(records))
+      np.testing.assert_array_equal(found[-1], expected)
     with pytest.raises(tf.errors.OutOfRangeError):
-      session.run(fetches)
+      session.run(records)
     coord.request_stop()
     coord.join(threads)
 
 
 def test_the_reference_reads_the_same(tmp_path):
-  names = write(tmp_path, records_lib.make_records([3, 9, 0]))
-  ours = cifar10_input.read_cifar10(tf.train.string_input_producer(names))
+  layout = Layout()
+  names = write(tmp_path, synthetic_records.make_records([3, 9, 0]))
+  queue = tf.train.string_input_producer(names)
+  ours = cifar10_input.read_cifar10(queue, layout, at_most=1)
   theirs = reference.read_by_tensorflow(tf.train.string_input_producer(names))
-  fetches = [[ours.uint8image, ours.label], theirs]
+  fetches = [ours, records_lib.labels(ours, layout), theirs]
   with tf.train.MonitoredSession() as session:
     for expected in (3, 9, 0):
-      (pixels, label), (same_pixels, same_label) = session.run(fetches)
+      record, label, (same_pixels, same_label) = session.run(fetches)
+      (pixels,) = synthetic_records.images_of(record, layout)
       np.testing.assert_array_equal(pixels, same_pixels)
       assert label.tolist() == [same_label] == [expected]
 
 
 def test_of_two_label_bytes_the_last_is_the_label(tmp_path):
-  layout = datasets.Layout(label_bytes=2, label_at=(1,))
-  records = records_lib.make_records([3, 9], layout=layout)
+  layout = Layout(label_bytes=2, label_at=(1,))
+  records = synthetic_records.make_records([3, 9], layout=layout)
   records[:, 0] = 77
   names = write(tmp_path, records)
   data = data_set(names)._replace(layout=layout)
@@ -121,7 +123,7 @@ def test_of_two_label_bytes_the_last_is_the_label(tmp_path):
   assert labels.tolist() == [3, 9]
   expected = [
     reference.central_crop(image, 24)
-    for image in records_lib.images_of(records, layout)
+    for image in synthetic_records.images_of(records, layout)
   ]
   np.testing.assert_allclose(images, expected, atol=1e-4)
 
@@ -129,7 +131,8 @@ def test_of_two_label_bytes_the_last_is_the_label(tmp_path):
 @pytest.mark.parametrize('batch_size', [1, 7, 100, 1000])
 def test_evaluation_gives_each_image_once_in_order(tmp_path, batch_size):
   files = [
-    records_lib.make_records(np.arange(n) % 10, seed=n) for n in (13, 1, 29)
+    synthetic_records.make_records(np.arange(n) % 10, seed=n)
+    for n in (13, 1, 29)
   ]
   names = write(tmp_path, *files)
   tensors = cifar10_input.inputs(data_set(names), 'test', batch_size)
@@ -143,7 +146,7 @@ def test_evaluation_gives_each_image_once_in_order(tmp_path, batch_size):
   found = np.concatenate([images for images, _ in batches])
   expected = [
     reference.central_crop(image, 24)
-    for image in records_lib.images_of(records)
+    for image in synthetic_records.images_of(records)
   ]
   np.testing.assert_allclose(found, expected, atol=1e-4)
   labels = np.concatenate([labels for _, labels in batches])
@@ -151,7 +154,7 @@ def test_evaluation_gives_each_image_once_in_order(tmp_path, batch_size):
 
 
 def test_evaluation_reads_files_longer_than_a_read(tmp_path):
-  records = records_lib.make_records(np.arange(2345) % 10)
+  records = synthetic_records.make_records(np.arange(2345) % 10)
   names = write(tmp_path, records)
   _, labels = cifar10_input.inputs(data_set(names), 'train_eval', 128)
   found = np.concatenate(take_all(labels))
@@ -162,8 +165,8 @@ def test_training_images_and_those_to_evaluate_on_are_kept_apart(tmp_path):
   for folder in ('train', 'test'):
     (tmp_path / folder).mkdir()
   data = datasets.DataSet(
-    write(tmp_path / 'train', records_lib.make_records([1] * 6)),
-    write(tmp_path / 'test', records_lib.make_records([2] * 4)),
+    write(tmp_path / 'train', synthetic_records.make_records([1] * 6)),
+    write(tmp_path / 'test', synthetic_records.make_records([2] * 4)),
   )
   for eval_data, expected in (('train_eval', [1] * 6), ('test', [2] * 4)):
     with tf.Graph().as_default():
@@ -174,11 +177,11 @@ def test_training_images_and_those_to_evaluate_on_are_kept_apart(tmp_path):
     assert session.run(labels).tolist() == [1] * 24
 
 
-@pytest.mark.parametrize('layout', [datasets.Layout(), OTHER_LAYOUT])
+@pytest.mark.parametrize('layout', [Layout(), OTHER_LAYOUT])
 def test_training_batches_have_static_shapes_and_whole_contents(
   tmp_path, layout
 ):
-  records = records_lib.make_records(np.arange(64) % 10, layout=layout)
+  records = synthetic_records.make_records(np.arange(64) % 10, layout=layout)
   data = data_set(write(tmp_path, records), layout)
   images, labels = cifar10_input.distorted_inputs(data, 32)
   size = 24 if layout.height == 32 else 36  # Three quarters.
@@ -194,7 +197,7 @@ def test_training_batches_have_static_shapes_and_whole_contents(
 
 
 def test_images_of_either_input_are_in_the_summaries():
-  data = datasets.prepare(Config(dataset='sample'))
+  data = short_runs.prepared(Config.of(dataset='sample'))
   for tensors in (
     lambda: cifar10_input.distorted_inputs(data, 12),
     lambda: cifar10_input.inputs(data, 'test', 12),
@@ -227,7 +230,7 @@ def test_labels_stay_with_their_images(tmp_path):
 
 
 def test_an_epoch_is_a_random_order_of_all_records(tmp_path):
-  records = records_lib.make_records(np.arange(300) % 10)
+  records = synthetic_records.make_records(np.arange(300) % 10)
   names = write(tmp_path, records[:100], records[100:150], records[150:])
   found = raw_batches(names, 300, 25, 36)
   epochs = np.split(found, 3)
@@ -238,7 +241,7 @@ def test_an_epoch_is_a_random_order_of_all_records(tmp_path):
 
 
 def test_what_is_left_of_an_epoch_goes_into_the_next(tmp_path):
-  records = records_lib.make_records(np.arange(100) % 10)
+  records = synthetic_records.make_records(np.arange(100) % 10)
   names = write(tmp_path, records)
   # 14 batches of 7 an epoch, and 2 records over: 20 batches are 140 records.
   found = raw_batches(names, 100, 7, 20)
@@ -252,7 +255,7 @@ def test_what_is_left_of_an_epoch_goes_into_the_next(tmp_path):
 
 
 def test_a_batch_may_be_larger_than_an_epoch(tmp_path):
-  records = records_lib.make_records(np.arange(10))
+  records = synthetic_records.make_records(np.arange(10))
   names = write(tmp_path, records)
   found = raw_batches(names, 10, 25, 2)
   assert set(times_seen(found).values()) == {5}
@@ -260,8 +263,8 @@ def test_a_batch_may_be_larger_than_an_epoch(tmp_path):
 
 def test_more_than_fits_is_shuffled_in_parts(tmp_path, monkeypatch):
   monkeypatch.setattr(cifar10_input, '_MAX_EPOCH_IN_QUEUE', 50)
-  monkeypatch.setattr(cifar10_input, '_RECORDS_A_READ', 7)
-  records = records_lib.make_records(np.arange(200) % 10)
+  monkeypatch.setattr(cifar10_input, '_RECORDS_PER_READ', 7)
+  records = synthetic_records.make_records(np.arange(200) % 10)
   names = write(tmp_path, records)
   found = raw_batches(names, 200, 10, 40)
   # 0.4 of the examples at a time, the tutorial's share: 5 times for 2 epochs.
@@ -271,7 +274,9 @@ def test_more_than_fits_is_shuffled_in_parts(tmp_path, monkeypatch):
 
 def test_files_of_more_than_fits_come_in_random_order(tmp_path, monkeypatch):
   monkeypatch.setattr(cifar10_input, '_MAX_EPOCH_IN_QUEUE', 50)
-  files = [records_lib.make_records(np.arange(20) % 10, i) for i in range(10)]
+  files = [
+    synthetic_records.make_records(np.arange(20) % 10, i) for i in range(10)
+  ]
   found = raw_batches(write(tmp_path, *files), 200, 20, 60)
   # 80 records at a time: each second epoch begins with 4 whole files.
   assert set(times_seen(found).values()) == {6}
@@ -296,7 +301,7 @@ def chi_squared(labels):
 
 
 def sorted_files(tmp_path):
-  records = records_lib.make_records(np.repeat(np.arange(10), 100))
+  records = synthetic_records.make_records(np.repeat(np.arange(10), 100))
   return write(tmp_path, *np.split(records, 5)), records
 
 
@@ -333,7 +338,7 @@ def test_the_classical_input_does_not_mix_sorted_files(tmp_path):
 
 
 def test_a_seed_makes_batches_repeatable():
-  data = datasets.prepare(Config(dataset='sample'))
+  data = short_runs.prepared(Config.of(dataset='sample'))
 
   def batches(seed):
     with tf.Graph().as_default():
@@ -351,7 +356,7 @@ def test_a_seed_makes_batches_repeatable():
 
 
 def test_without_a_seed_each_run_has_its_own_order(tmp_path):
-  names = write(tmp_path, records_lib.make_records(np.arange(100) % 10))
+  names = write(tmp_path, synthetic_records.make_records(np.arange(100) % 10))
   runs = []
   for _ in range(2):
     with tf.Graph().as_default():
@@ -360,7 +365,7 @@ def test_without_a_seed_each_run_has_its_own_order(tmp_path):
 
 
 def test_input_is_on_the_cpu_with_one_shuffle_queue(graph):
-  data = datasets.prepare(Config(dataset='sample'))
+  data = short_runs.prepared(Config.of(dataset='sample'))
   with tf.device('/gpu:0'):
     cifar10_input.distorted_inputs(data, 4)
     cifar10_input.inputs(data, 'test', 4)
@@ -374,7 +379,7 @@ def test_input_is_on_the_cpu_with_one_shuffle_queue(graph):
 
 def test_the_filling_line_is_the_tutorials(monkeypatch, capsys):
   line = 'Filling queue with %d CIFAR images before starting to train.\n'
-  data = datasets.prepare(Config(dataset='sample'))
+  data = short_runs.prepared(Config.of(dataset='sample'))
   cifar10_input.distorted_inputs(data, 128)
   assert capsys.readouterr().out == line % 400
   monkeypatch.setattr(datasets.DataSet, 'count', lambda self, files: 50000)
@@ -384,7 +389,7 @@ def test_the_filling_line_is_the_tutorials(monkeypatch, capsys):
 
 
 def test_the_preprocessing_threads_are_sixteen_or_one(graph):
-  data = datasets.prepare(Config(dataset='sample'))
+  data = short_runs.prepared(Config.of(dataset='sample'))
   for seeded, count in ((False, 16), (True, 1)):
     with tf.Graph().as_default():
       cifar10_input.distorted_inputs(data, 4, seeded)
@@ -401,7 +406,7 @@ def threads_left(before):
 
 
 def test_sessions_end_without_noise_or_threads(capfd):
-  data = datasets.prepare(Config(dataset='sample'))
+  data = short_runs.prepared(Config.of(dataset='sample'))
   tensors = list(cifar10_input.distorted_inputs(data, 8))
   before = set(threading.enumerate())
   for _ in range(3):
@@ -412,7 +417,7 @@ def test_sessions_end_without_noise_or_threads(capfd):
 
 
 def test_a_coordinator_by_hand_ends_without_noise_or_threads(capfd):
-  data = datasets.prepare(Config(dataset='sample'))
+  data = short_runs.prepared(Config.of(dataset='sample'))
   tensors = list(cifar10_input.distorted_inputs(data, 8))
   before = set(threading.enumerate())
   with tf.Session() as session:
@@ -429,7 +434,7 @@ def test_a_coordinator_by_hand_ends_without_noise_or_threads(capfd):
 @pytest.mark.parametrize('vanished', [0, 1])
 @pytest.mark.parametrize('training', [True, False])
 def test_a_file_that_vanishes_is_named(tmp_path, training, vanished):
-  records = records_lib.make_records(np.arange(40) % 10)
+  records = synthetic_records.make_records(np.arange(40) % 10)
   names = write(tmp_path, records[:20], records[20:])
   if training:
     tensors = cifar10_input.distorted_inputs(data_set(names), 8)

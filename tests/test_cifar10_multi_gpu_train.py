@@ -4,32 +4,32 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10.training import checkpoints
 from cifar10 import cifar10
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
-from cifar10 import config as config_lib
-from cifar10.data import datasets
+from cifar10.config import Session
+from cifar10.training import checkpoints
 from cifar10.training import hooks
-from cifar10.util import session_settings
+from cifar10.training import run_state
 from cifar10.training import towers
-from cifar10.config import Config
+from cifar10.util import session_settings
 from tests import short_runs
 
 
 def build(config):
-  """The trainer's graph; returns (train_op, towers)."""
+  """The trainer's graph; returns (train_op, loss, prefetch)."""
   with tf.device('/cpu:0'):
     global_step = tf.train.get_or_create_global_step()
-    data = datasets.prepare(config)
-    return cifar10_multi_gpu_train.build(data, config, global_step)
+    data = short_runs.prepared(config)
+    state = run_state.begin(data, config.examples_per_machine)
+    return cifar10_multi_gpu_train.build(data, config, state, global_step)
 
 
-def session_without_gpus(built):
-  config = session_settings.config_proto(Config(), use_gpu=False)
+def session_without_gpus(prefetch):
+  config = session_settings.config_proto(Session(), use_gpu=False)
   return tf.train.MonitoredSession(
     tf.train.ChiefSessionCreator(config=config),
-    hooks=[hooks.PrefetchHook(built.prefetch)],
+    hooks=[hooks.PrefetchHook(prefetch)],
   )
 
 
@@ -95,14 +95,17 @@ def test_more_than_ten_towers_keep_their_losses_apart():
     for i in (10, 1):
       images = tf.zeros([2, 24, 24, 3])
       with tf.variable_scope('', reuse=i == 1), tf.name_scope('tower_%d' % i):
-        losses = towers.tower_losses(images, [0, 1], 10)
+        scope = 'tower_%d/' % i
+        loss = cifar10.tower_loss(scope, images, [0, 1])
+      losses = towers.named_losses(scope, loss)
       assert sorted(losses) == [
         'cross_entropy',
         'local3/weight_loss',
         'local4/weight_loss',
         'total_loss',
       ]
-      total = losses['total_loss'].op
+      assert losses['total_loss'] is loss
+      total = loss.op
       assert len(total.inputs) == 3
       for term in total.inputs:
         assert term.op.name.startswith('tower_%d/' % i)
@@ -120,10 +123,10 @@ def test_gradients_are_those_of_the_whole_batch(count):
     gradients = []
     for i, part in enumerate(np.split(np.arange(8), count)):
       with tf.variable_scope('', reuse=True), tf.name_scope('tower_%d' % i):
-        losses = towers.tower_losses(
-          tf.constant(values[part]), labels[part], 10
+        loss = cifar10.tower_loss(
+          'tower_%d/' % i, tf.constant(values[part]), labels[part]
         )
-        gradients.append(optimizer.compute_gradients(losses['total_loss']))
+        gradients.append(optimizer.compute_gradients(loss))
     averaged = towers.average_gradients(gradients)
     assert [v for _, v in averaged] == tf.trainable_variables()
     with tf.Session() as session:
@@ -135,13 +138,13 @@ def test_gradients_are_those_of_the_whole_batch(count):
 
 def test_each_tower_has_its_own_part_of_the_batch(tmp_path):
   with tf.Graph().as_default() as graph:
-    train_op, two = build(short_runs.small_config(tmp_path, num_gpus=2))
+    train_op, _, prefetch = build(short_runs.small_config(tmp_path, num_gpus=2))
     parts = [
       graph.get_operation_by_name('tower_%d/conv1/Conv2D' % i).inputs[0]
       for i in range(2)
     ]
     batches = []
-    with session_without_gpus(two) as session:
+    with session_without_gpus(prefetch) as session:
       for _ in range(3):
         batches.extend(session.run([parts, train_op])[0])
   assert {batch.shape for batch in batches} == {(16, 24, 24, 3)}
@@ -162,18 +165,18 @@ def test_the_next_batch_waits_on_the_device_of_its_tower(four_towers):
 
 def test_the_loss_shown_is_the_mean_of_the_towers(tmp_path):
   with tf.Graph().as_default() as graph:
-    _, two = build(short_runs.small_config(tmp_path, num_gpus=2))
+    _, loss, prefetch = build(short_runs.small_config(tmp_path, num_gpus=2))
     losses = [
       graph.get_tensor_by_name('tower_%d/total_loss:0' % i) for i in range(2)
     ]
-    with session_without_gpus(two) as session:
-      mean, losses = session.run([two.losses['total_loss'], losses])
+    with session_without_gpus(prefetch) as session:
+      mean, losses = session.run([loss, losses])
   assert losses[0] != losses[1]
   assert mean == pytest.approx(sum(losses) / 2, rel=1e-6)
 
 
 def list_variables(config):
-  path = checkpoints.latest(config.train_dir)
+  path = checkpoints.latest(config.run.train_dir)
   reader = tf.train.NewCheckpointReader(path)
   types = reader.get_variable_to_dtype_map()
   return {n: (s, types[n]) for n, s in tf.train.list_variables(path)}
@@ -192,11 +195,11 @@ def test_either_trainer_resumes_the_other(tmp_path, capsys):
   )
   assert short_runs.steps(capsys.readouterr().out) == [2, 3]
   # 2 steps of 16 examples are 1 step of 2 x 16.
-  assert config_lib.load(one.train_dir).step_offset == -1
+  assert run_state.load(one.run.train_dir).step_offset == -1
 
   cifar10_train.train(short_runs.small_config(tmp_path / 'two', max_steps=4))
   assert short_runs.steps(capsys.readouterr().out) == [2, 3]
-  assert config_lib.load(two.train_dir).step_offset == 2
+  assert run_state.load(two.run.train_dir).step_offset == 2
 
 
 def test_a_process_says_what_it_runs_on(tmp_path):
@@ -226,7 +229,3 @@ def test_one_tower_computes_what_the_single_trainer_computes(tmp_path, capsys):
     train(config)
     losses.append(list_variables(config))
   assert losses[0] == losses[1]
-
-
-def test_default_is_one_gpu():
-  assert Config().num_gpus == 1

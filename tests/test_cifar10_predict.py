@@ -15,9 +15,10 @@ from cifar10 import cifar10_train
 from cifar10 import config as config_lib
 from cifar10.data import datasets
 from cifar10.data import download
+from cifar10.data.records import layout_for
 from cifar10.errors import UserError
-from tests import records as records_lib
 from tests import short_runs
+from tests import synthetic_records
 
 COUNT = 100
 
@@ -37,9 +38,9 @@ def trained(tmp_path_factory):
 def exported(tmp_path_factory):
   """A folder with the first 100 test images of the sample as PNG."""
   folder = tmp_path_factory.mktemp('exported')
-  data = datasets.prepare(config_lib.Config(dataset='sample'))
+  data = datasets.prepare(config_lib.Config.of(dataset='sample'))
   records = np.fromfile(data.test_files[0], np.uint8).reshape(-1, 3073)
-  for index, image in enumerate(records_lib.images_of(records[:COUNT])):
+  for index, image in enumerate(synthetic_records.images_of(records[:COUNT])):
     Image.fromarray(image).save(str(folder / ('%03d.png' % index)))
   return folder
 
@@ -73,7 +74,7 @@ def test_answers_are_those_of_the_evaluator(
     assert list(answers[0]['probabilities']) == list(datasets.CLASSES)
     classes = [datasets.CLASSES.index(a['class']) for a in answers]
     assert classes == expected.argmax(axis=1).tolist()
-  data = datasets.prepare(config)
+  data = short_runs.prepared(config)
   labels = np.fromfile(data.test_files[0], np.uint8)[::3073][:COUNT]
   np.testing.assert_array_equal(labels == classes, correct)
   assert 0 < correct.sum() < COUNT
@@ -235,10 +236,10 @@ def test_the_run_tells_the_data_set_unless_a_flag_does(
   tmp_path, exported, trained
 ):
   classes = ['ape', 'bee', 'cow']
-  layout = datasets.layout_for(16, 1, classes)
+  layout = layout_for(16, 1, classes)
   own = tmp_path / 'own'
   own.mkdir()
-  records = records_lib.make_records(np.arange(30) % 3, layout=layout)
+  records = synthetic_records.make_records(np.arange(30) % 3, layout=layout)
   (own / 'all.bin').write_bytes(records.tobytes())
   part = {'files': ['all.bin']}
   value = {'classes': classes, 'size': 16, 'channels': 1, 'flip': True}
@@ -248,7 +249,7 @@ def test_the_run_tells_the_data_set_unless_a_flag_does(
     tmp_path, dataset='cifar10', data_dir=str(own), max_steps=2
   )
   cifar10_train.train(config)
-  flag = '--checkpoint_dir=%s' % config.train_dir
+  flag = '--checkpoint_dir=%s' % config.run.train_dir
   picture = str(exported / '001.png')
   status, out, err = call([flag, picture, '--json'])
   assert (status, err) == (0, '')
@@ -258,7 +259,7 @@ def test_the_run_tells_the_data_set_unless_a_flag_does(
   assert sum(answer['probabilities'].values()) == pytest.approx(1, abs=1e-5)
   # Grey pictures of 16 x 16, by the crop that the evaluator makes.
   with tf.Graph().as_default():
-    graph = cifar10_predict.build(datasets.describe(config), config)
+    graph = cifar10_predict.build(datasets.describe(config.data), config)
     assert graph.records.shape.as_list() == [None, 1 + 16 * 16]
   status, out, err = call([flag, picture, '--dataset=sample'])
   assert (status, out) == (1, '')
@@ -271,7 +272,7 @@ def test_the_run_tells_its_layers_whatever_flag_tells_the_data_set(
 ):
   config = short_runs.small_config(tmp_path, max_steps=1, top_layers='local')
   cifar10_train.train(config)
-  arguments = ['--checkpoint_dir=%s' % config.train_dir, '--dataset=sample']
+  arguments = ['--checkpoint_dir=%s' % config.run.train_dir, '--dataset=sample']
   arguments.append(str(exported / '001.png'))
   status, out, err = call(arguments)
   assert (status, out.count('%'), err) == (0, 3, '')

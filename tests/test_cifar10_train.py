@@ -1,7 +1,6 @@
 """The trainer, as a process and as a function, on the bundled sample."""
 
 import contextlib
-import dataclasses
 import glob
 import json
 import os
@@ -15,17 +14,18 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10.training import checkpoints
 from cifar10 import cifar10
 from cifar10 import cifar10_train
 from cifar10 import config as config_lib
 from cifar10.data import datasets
-from cifar10.training import hooks
-from cifar10.training import session as session_lib
 from cifar10.errors import DivergedError
 from cifar10.errors import UserError
-from tests import records as records_lib
+from cifar10.training import checkpoints
+from cifar10.training import hooks
+from cifar10.training import run_state
+from cifar10.training import train_dir
 from tests import short_runs
+from tests import synthetic_records
 
 
 def variable(train_dir, name, step=None):
@@ -140,7 +140,7 @@ def test_a_diverging_run_says_where_and_keeps_a_finite_checkpoint(tmp_path):
   assert status == 1
   (line,) = err.splitlines()
   last = short_runs.steps(out)[-1]
-  assert 'loss is nan at step %d with learning rate 1e+12' % (last + 1) in line
+  assert 'loss is nan at step %d with --learning_rate=1e+12' % (last + 1) in line
   reader = tf.train.NewCheckpointReader(checkpoints.latest(train_dir))
   for name in reader.get_variable_to_shape_map():
     assert np.isfinite(reader.get_tensor(name)).all(), name
@@ -177,7 +177,7 @@ def test_seeded_runs_are_equal_and_others_not(tmp_path, capsys):
     cifar10_train.train(config)
     lines = short_runs.STEP_LINE.findall(capsys.readouterr().out)
     return [loss for _, loss, _, _ in lines], variable(
-      config.train_dir, 'conv1/weights', step=0
+      config.run.train_dir, 'conv1/weights', step=0
     )
 
   first, first_weights = losses('a', 7)
@@ -194,7 +194,7 @@ def test_summaries_come_every_100_steps_at_exact_steps(tmp_path):
     tmp_path, batch_size=2, max_steps=101, log_frequency=50
   )
   cifar10_train.train(config)
-  found = scalars(config.train_dir)
+  found = scalars(config.run.train_dir)
   for tag in ('learning_rate', 'losses/total_loss', 'conv1/sparsity'):
     assert sorted(found[tag]) == [0, 100], tag
   assert found['learning_rate'][100] == pytest.approx(0.1)
@@ -204,14 +204,14 @@ def test_resumed_averages_and_rate_go_on(tmp_path, capsys):
   config = short_runs.small_config(tmp_path, max_steps=3)
   cifar10_train.train(config)
   name = 'local4/weights/ExponentialMovingAverage'
-  average = variable(config.train_dir, name)
+  average = variable(config.run.train_dir, name)
   longer = short_runs.small_config(tmp_path, max_steps=4, learning_rate=1e-30)
   cifar10_train.train(longer)
   # With hardly a step taken, the average moves towards the variable by the
   # decay of step 4: it was restored, and counted on.
-  value = variable(config.train_dir, 'local4/weights')
+  value = variable(config.run.train_dir, 'local4/weights')
   np.testing.assert_allclose(
-    variable(config.train_dir, name),
+    variable(config.run.train_dir, name),
     average * 5 / 14 + value * 9 / 14,
     atol=1e-7,
   )
@@ -223,10 +223,11 @@ def test_a_larger_batch_goes_on_at_the_same_examples(tmp_path):
   cifar10_train.train(
     short_runs.small_config(tmp_path, max_steps=5, batch_size=32)
   )
-  saved = config_lib.load(config.train_dir)
+  saved = run_state.load(config.run.train_dir)
   # 4 steps of 16 are 2 steps of 32.
-  assert (saved.batch_size, saved.step_offset) == (32, -2)
+  assert (saved.examples_per_step, saved.step_offset) == (32, -2)
   assert saved.examples_per_epoch == 1000
+  assert config_lib.load(config.run.train_dir).input.batch_size == 32
 
 
 def test_overwrite_starts_afresh_and_spares_other_files(tmp_path, capsys):
@@ -236,15 +237,15 @@ def test_overwrite_starts_afresh_and_spares_other_files(tmp_path, capsys):
   cifar10_train.train(
     short_runs.small_config(tmp_path, overwrite=True, max_steps=2)
   )
-  assert variable(config.train_dir, 'global_step') == 2
-  names = os.listdir(config.train_dir)
+  assert variable(config.run.train_dir, 'global_step') == 2
+  names = os.listdir(config.run.train_dir)
   assert 'notes.txt' in names
   assert 'model.ckpt-4.index' not in names
   assert len([n for n in names if n.startswith('events.')]) == 1
 
 
 def steps_saved(config):
-  names = glob.glob(os.path.join(config.train_dir, '*.index'))
+  names = glob.glob(os.path.join(config.run.train_dir, '*.index'))
   return sorted(int(n.split('-')[-1].split('.')[0]) for n in names)
 
 
@@ -289,7 +290,7 @@ def test_a_run_leaves_no_thread_and_a_final_graph(
 
 
 def test_what_was_learnt_is_saved_when_the_input_fails(tmp_path, monkeypatch):
-  folder = records_lib.make_folder(tmp_path / 'data', per_file=20)
+  folder = synthetic_records.make_folder(tmp_path / 'data', per_file=20)
   config = short_runs.small_config(
     tmp_path,
     dataset='cifar10',
@@ -306,7 +307,7 @@ def test_what_was_learnt_is_saved_when_the_input_fails(tmp_path, monkeypatch):
   monkeypatch.setattr(hooks.LoggerHook, 'after_run', then_the_data_goes)
   with pytest.raises(tf.errors.NotFoundError, match='data_batch_'):
     cifar10_train.train(config)
-  assert variable(config.train_dir, 'global_step') > 3
+  assert variable(config.run.train_dir, 'global_step') > 3
 
 
 def test_checkpoints_without_a_name_are_not_written_over(tmp_path):
@@ -338,7 +339,7 @@ def test_a_checkpoint_of_another_model_is_named(tmp_path, monkeypatch):
   monkeypatch.setattr(
     cifar10,
     'inference',
-    lambda images, n, *form: inference(images, n + 1, *form),
+    lambda images, n, *more: inference(images, n + 1, *more),
   )
   longer = short_runs.small_config(tmp_path, max_steps=3)
   with pytest.raises(UserError, match=r'softmax_linear/.*\[10\].*\[11\]'):
@@ -348,12 +349,12 @@ def test_a_checkpoint_of_another_model_is_named(tmp_path, monkeypatch):
 def test_a_run_goes_on_with_its_own_classes(tmp_path):
   config = short_runs.small_config(tmp_path, max_steps=1)
   cifar10_train.train(config)
-  longer = dataclasses.replace(config, max_steps=2)
-  data = datasets.prepare(config)
-  assert session_lib.begin(longer, data).classes == datasets.CLASSES
+  longer = config.replace(max_steps=2)
+  data = short_runs.prepared(config)
+  assert train_dir.prepare(longer, data, 16).classes == datasets.CLASSES
   digits = data._replace(classes=tuple('0123456789'))
   with pytest.raises(UserError, match='found the classes 0, 1, 2, ... .10.; '):
-    session_lib.begin(longer, digits)
+    train_dir.prepare(longer, digits, 16)
 
 
 def test_a_step_that_spoils_variables_is_not_saved(tmp_path, monkeypatch):
@@ -364,13 +365,13 @@ def test_a_step_that_spoils_variables_is_not_saved(tmp_path, monkeypatch):
   )
   with pytest.raises(DivergedError, match='not finite at step 1'):
     cifar10_train.train(config)
-  assert variable(config.train_dir, 'global_step') == 0
+  assert variable(config.run.train_dir, 'global_step') == 0
 
 
 def test_config_is_saved_beside_the_checkpoints(tmp_path):
   config = short_runs.small_config(tmp_path, learning_rate=0.03)
   cifar10_train.train(config)
-  with open(os.path.join(config.train_dir, 'config.json')) as saved:
+  with open(os.path.join(config.run.train_dir, 'config.json')) as saved:
     values = json.load(saved)
   assert values['learning_rate'] == 0.03
   assert values['dataset'] == 'sample'
@@ -425,15 +426,15 @@ def test_memory_does_not_grow(tmp_path, monkeypatch):
 
 
 def test_the_graph_is_final_before_the_first_step(tmp_path, monkeypatch):
-  training_session = session_lib.training_session
+  new_session = cifar10_train.monitored_training_session
   finalized = []
 
   @contextlib.contextmanager
   def noted(*args):
-    with training_session(*args) as session:
+    with new_session(*args) as session:
       finalized.append(session.graph.finalized)
       yield session
 
-  monkeypatch.setattr(session_lib, 'training_session', noted)
+  monkeypatch.setattr(cifar10_train, 'monitored_training_session', noted)
   cifar10_train.train(short_runs.small_config(tmp_path, max_steps=1))
   assert finalized == [True]

@@ -1,6 +1,5 @@
 """The command lines: ways to start, flags, and mistakes in them."""
 
-import dataclasses
 import os
 import re
 import subprocess
@@ -9,27 +8,31 @@ import sys
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10 import cifar10_distributed_train
 from cifar10 import cifar10_eval
-from cifar10 import cifar10_export
 from cifar10 import cifar10_predict
 from cifar10 import cli
+from cifar10 import config as config_lib
 from cifar10.config import Config
 from cifar10.errors import UserError
-from tests import records as records_lib
+from tests import processes
 from tests import short_runs
+from tests import synthetic_records
 
 ROOT = short_runs.ROOT
 
 
 def call(arguments, cwd=ROOT, **environment):
+  """Runs Python; returns status, output and error output."""
   # The programs find their package by themselves.
   inherited = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
+  environment = dict(inherited, **environment)
+  if arguments[0] != '-c':
+    return processes.run(arguments, cwd=cwd, env=environment)
   process = subprocess.run(
     [sys.executable] + arguments,
     check=False,
     cwd=cwd,
-    env=dict(inherited, **environment),
+    env=environment,
     stdout=subprocess.PIPE,
     stderr=subprocess.PIPE,
     universal_newlines=True,
@@ -55,57 +58,52 @@ def as_absl_says(value):
 
 
 @pytest.mark.parametrize(
-  'arguments, cwd, flags',
+  'arguments, cwd, groups',
   [
     (
       ['cifar10_train.py'],
       os.path.join(ROOT, 'cifar10'),
-      cli.TRAINER_FLAGS,
+      cli.TRAINER_GROUPS,
     ),
     (
       ['cifar10/cifar10_multi_gpu_train.py'],
       ROOT,
-      cli.TRAINER_FLAGS + ('num_gpus',),
+      cli.TRAINER_GROUPS + ('towers',),
     ),
-    (['-m', 'cifar10.cifar10_train'], ROOT, cli.TRAINER_FLAGS),
+    (['-m', 'cifar10.cifar10_train'], ROOT, cli.TRAINER_GROUPS),
     (
       [os.path.join(ROOT, 'cifar10', 'cifar10_eval.py')],
       '/',
-      cifar10_eval._FLAGS,
+      cifar10_eval.GROUPS,
     ),
-    (['cifar10/cifar10_predict.py'], ROOT, cifar10_predict._FLAGS),
+    (['cifar10/cifar10_predict.py'], ROOT, cifar10_predict.GROUPS),
   ],
   ids=['inside', 'root', 'module', 'elsewhere', 'arguments'],
 )
 def test_every_way_to_start_lists_the_flags_with_their_defaults(
-  arguments, cwd, flags
+  arguments, cwd, groups
 ):
   status, out, err = call(arguments + ['--help'], cwd)
   assert (status, err) == (1, '')  # absl's status for --help.
   assert 'CIFAR-10 model' in out
   assert '--batch_size: Images in a batch' in out
   assert flags_in(out) == {
-    name: as_absl_says(getattr(Config(), name)) for name in flags
+    name: as_absl_says(config_lib.FIELDS[name].default)
+    for name in cli.flag_names(groups)
   }
 
 
-def test_what_has_no_flag():
-  fields = {field.name: field for field in dataclasses.fields(Config)}
-  flags = set(cifar10_distributed_train._FLAGS) | set(cifar10_eval._FLAGS)
-  flags |= set(cifar10_predict._FLAGS) | set(cifar10_export._FLAGS)
-  assert set(fields) - flags == {
-    'chief_starts',
+def test_every_setting_is_a_flag_but_these():
+  flags = set(cli.flag_names(dict.fromkeys(config_lib.GROUP_OF.values())))
+  assert set(config_lib.FIELDS) - flags == {
     'classes',
-    'examples_per_epoch',
-    'machines_per_step',
     'num_epochs_per_decay',
     'learning_rate_decay_factor',
     'moving_average_decay',
-    'stretches',
     'summary_steps',
   }
   for name in flags:
-    assert fields[name].metadata['help'].endswith('.'), name
+    assert config_lib.FIELDS[name].metadata['help'].endswith('.'), name
 
 
 @pytest.mark.parametrize(
@@ -180,13 +178,13 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path):
 
 
 def test_fetch_data_fetches_and_checks(tmp_path):
-  folder = records_lib.make_folder(tmp_path / 'mirror', per_file=3)
+  folder = synthetic_records.make_folder(tmp_path / 'mirror', per_file=3)
   archive = tmp_path / 'mirror.tar.gz'
   arguments = [
     os.path.join(ROOT, 'scripts', 'fetch_data.py'),
     '--data_dir=%s' % (tmp_path / 'data'),
     '--data_url=file://%s' % archive,
-    '--data_sha256=' + records_lib.make_archive(archive, folder),
+    '--data_sha256=' + synthetic_records.make_archive(archive, folder),
   ]
   status, out, err = call(arguments, str(tmp_path))
   assert (status, err) == (0, '')

@@ -1,4 +1,4 @@
-"""The Config: saved, loaded, resumed."""
+"""The Config: its groups, its defaults, saved and loaded."""
 
 import dataclasses
 import json
@@ -6,62 +6,127 @@ import os
 
 import pytest
 
+from cifar10 import cifar10
+from cifar10 import cifar10_input
 from cifar10 import config as config_lib
-from cifar10.util import files
 from cifar10.config import Config
 from cifar10.errors import UserError
+from cifar10.training import run_state
+from cifar10.training.run_state import RunState
+
+# The names in a config.json of version 1.0, with values that are not defaults.
+VERSION_1 = {
+  'backup_workers': 1,
+  'batch_size': 64,
+  'chief_starts': 3,
+  'classes': ['a', 'b'],
+  'clip_norm': 0.5,
+  'dataset': 'sample',
+  'eval_dir': '/elsewhere',
+  'examples_per_epoch': 1000,
+  'learning_rate': 0.05,
+  'machines_per_step': 1,
+  'num_gpus': 2,
+  'precision': 'bfloat16',
+  'seed': None,
+  'stretches': [[0, 64], [10, 128]],
+  'top_layers': 'local',
+  'train_dir': '/runs/1',
+}
 
 
 def test_defaults_are_the_tutorials():
-  config = Config()
-  assert (config.batch_size, config.learning_rate) == (128, 0.1)
-  assert config.num_epochs_per_decay == 350
-  assert config.learning_rate_decay_factor == 0.1
-  assert config.moving_average_decay == 0.9999
-  assert config.train_dir == config.checkpoint_dir == '/tmp/cifar10_train'
-  assert config.eval_dir == '/tmp/cifar10_eval'
-  assert config.data_dir == '/tmp/cifar10_data'
-  assert (config.max_steps, config.log_frequency) == (1000000, 10)
-  assert (config.eval_interval_secs, config.eval_data) == (300, 'test')
-  assert config.summary_steps == 100
+  settings = Config().flat(set(config_lib.GROUP_OF.values()))
+  expected = {
+    'batch_size': 128,
+    'learning_rate': 0.1,
+    'num_epochs_per_decay': 350,
+    'learning_rate_decay_factor': 0.1,
+    'moving_average_decay': 0.9999,
+    'train_dir': '/tmp/cifar10_train',
+    'checkpoint_dir': '/tmp/cifar10_train',
+    'eval_dir': '/tmp/cifar10_eval',
+    'data_dir': '/tmp/cifar10_data',
+    'max_steps': 1000000,
+    'log_frequency': 10,
+    'eval_interval_secs': 300,
+    'eval_data': 'test',
+    'run_once': False,
+    'num_gpus': 1,
+    'log_device_placement': False,
+    'summary_steps': 100,
+  }
+  assert {name: settings[name] for name in expected} == expected
+
+
+def test_the_tutorials_constants_are_in_its_own_files():
+  assert cifar10_input.IMAGE_SIZE == cifar10.IMAGE_SIZE == 24
+  assert cifar10_input.NUM_CLASSES == cifar10.NUM_CLASSES == 10
+  assert cifar10.NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN == 50000
+  assert cifar10.NUM_EXAMPLES_PER_EPOCH_FOR_EVAL == 10000
+  assert cifar10.MOVING_AVERAGE_DECAY == 0.9999
+  assert cifar10.NUM_EPOCHS_PER_DECAY == 350.0
+  assert cifar10.LEARNING_RATE_DECAY_FACTOR == 0.1
+  assert cifar10.INITIAL_LEARNING_RATE == 0.1
+  assert cifar10.TOWER_NAME == 'tower'
 
 
 def test_it_cannot_be_changed():
   with pytest.raises(dataclasses.FrozenInstanceError):
-    Config().batch_size = 1
+    Config().input = None
+  with pytest.raises(dataclasses.FrozenInstanceError):
+    Config().input.batch_size = 1
 
 
-def test_what_is_saved_is_loaded(tmp_path):
-  config = Config(batch_size=7, seed=3, run_once=True, learning_rate=1e-3)
-  config.save(str(tmp_path))
-  assert config_lib.load(str(tmp_path)) == config
-  assert os.listdir(str(tmp_path)) == ['config.json']
+def test_settings_are_found_by_their_flat_names():
+  config = Config.of(batch_size=7, seed=3)
+  assert (config.input.batch_size, config.optimization.seed) == (7, 3)
+  assert config.replace(seed=4) == Config.of(batch_size=7, seed=4)
+  assert config.flat(['input', 'towers']) == {'batch_size': 7, 'num_gpus': 1}
+  with pytest.raises(KeyError):
+    Config.of(bach_size=7)
 
 
-def test_every_field_is_saved(tmp_path):
+def test_what_describes_the_run_is_saved_and_loaded(tmp_path):
   values = {}
-  for field in dataclasses.fields(Config):
-    if isinstance(field.default, bool):
-      values[field.name] = not field.default
-    elif field.name == 'classes':
-      values[field.name] = ('a', '\u00e9')
-    elif isinstance(field.default, tuple):
-      values[field.name] = ((0, 128), (10, 256))
-    elif isinstance(field.default, str):
-      values[field.name] = '/' + field.default + ' \u00e9"\\'
+  for name, default in Config().saved_settings().items():
+    if isinstance(default, bool):
+      values[name] = not default
+    elif isinstance(default, str):
+      values[name] = '/' + default + ' \u00e9"\\'
     else:
-      values[field.name] = (field.default or 0) + 1
-  config = Config(**values)
+      values[name] = (default or 0) + 1
+  config = Config.of(run_once=True, export_dir='/x', **values)
   config.save(str(tmp_path))
-  assert config_lib.load(str(tmp_path)) == config
+  assert os.listdir(str(tmp_path)) == ['config.json']
+  # The settings of other programs are no part of it.
+  assert config_lib.load(str(tmp_path)) == Config.of(**values)
   Config().save(str(tmp_path))  # Over it.
   assert config_lib.load(str(tmp_path)) == Config()
 
 
+def test_it_is_flat_on_disk(tmp_path):
+  Config.of(num_gpus=3).save(str(tmp_path))
+  values = json.loads((tmp_path / 'config.json').read_text())
+  assert values['num_gpus'] == 3
+  assert not any(isinstance(value, (dict, list)) for value in values.values())
+  assert not {'classes', 'eval_dir', 'top_k', 'export_dir'} & set(values)
+
+
+def test_the_file_of_version_1_is_loaded(tmp_path):
+  (tmp_path / 'config.json').write_text(json.dumps(VERSION_1))
+  names = set(VERSION_1) & set(config_lib.FIELDS) - {'classes'}
+  expected = Config.of(**{name: VERSION_1[name] for name in names})
+  assert config_lib.load(str(tmp_path)) == expected
+  assert expected.model.top_layers == 'local'
+  state = run_state.load(str(tmp_path))
+  assert state == RunState(('a', 'b'), 1000, ((0, 64), (10, 128)))
+
+
 def test_the_data_is_found_from_elsewhere(tmp_path):
-  Config(data_dir='here').save(str(tmp_path))
+  Config.of(data_dir='here').save(str(tmp_path))
   saved = config_lib.load(str(tmp_path))
-  assert saved.data_dir == os.path.abspath('here')
+  assert saved.data.data_dir == os.path.abspath('here')
 
 
 def test_there_may_be_none(tmp_path):
@@ -71,7 +136,7 @@ def test_there_may_be_none(tmp_path):
 def test_fields_of_other_versions_are_passed_over(tmp_path):
   values = {'batch_size': 9, 'from_the_future': 1}
   (tmp_path / 'config.json').write_text(json.dumps(values))
-  assert config_lib.load(str(tmp_path)) == Config(batch_size=9)
+  assert config_lib.load(str(tmp_path)) == Config.of(batch_size=9)
 
 
 @pytest.mark.parametrize('text', ['{"batch_size": ', '', '[1]'])
@@ -89,8 +154,6 @@ def test_a_damaged_file_is_named(tmp_path, text):
     {'batch_size': None},
     {'batch_size': 128.5},
     {'seed': 'x'},
-    {'stretches': 3},
-    {'stretches': [[1]]},
   ],
 )
 def test_a_value_of_another_type_is_named(tmp_path, values):
@@ -99,76 +162,8 @@ def test_a_value_of_another_type_is_named(tmp_path, values):
   with pytest.raises(UserError, match='config.json: %s is ' % name) as info:
     config_lib.load(str(tmp_path))
   assert '\n' not in str(info.value)
-  whole_number = {'learning_rate': 1}
-  (tmp_path / 'config.json').write_text(json.dumps(whole_number))
-  assert config_lib.load(str(tmp_path)).learning_rate == 1
 
 
-def test_a_run_resumed_with_the_same_batch_keeps_its_offset():
-  saved = Config(stretches=((0, 64), (200, 128)))
-  assert saved.step_offset == -100
-  resumed = Config(learning_rate=0.5).resumed_from(saved, 1000)
-  assert resumed == Config(learning_rate=0.5, stretches=saved.stretches)
-  assert Config().step_offset == 0
-
-
-def test_a_run_resumed_with_another_batch_counts_its_examples():
-  single = Config(batch_size=128)
-  double = Config(batch_size=128, num_gpus=2).resumed_from(single, 1000)
-  # 1,000 steps of 128 are 500 of 256.
-  assert 1000 + double.step_offset == 500
-  again = single.resumed_from(double, 1600)
-  # And 600 of 256 on top: as many examples as 2,200 steps of 128.
-  assert 1600 + again.step_offset == 2200
-
-
-@pytest.mark.parametrize('changes', [{'batch_size': 256}, {'num_gpus': 2}])
-def test_twice_the_batch_is_half_the_steps(tmp_path, changes):
-  double = Config(**changes).resumed_from(Config(), 100000)
-  assert double.step_offset == -50000
-  # Through the file, and back again without a step in between.
-  double.save(str(tmp_path))
-  saved = config_lib.load(str(tmp_path))
-  assert Config(**changes).resumed_from(saved, 100000) == double
-  assert Config().resumed_from(saved, 100000).step_offset == 0
-
-
-def test_a_run_that_goes_back_counts_what_is_left_of_it():
-  # 128 up to step 100,000 and 256 from there: begun again from step 40,000.
-  saved = Config(num_gpus=2).resumed_from(Config(), 100000)
-  again = Config(num_gpus=2).resumed_from(saved, 40000)
-  assert 40000 + again.step_offset == 20000
-  assert Config().resumed_from(saved, 40000).step_offset == 0
-  assert Config().resumed_from(saved, 0).step_offset == 0
-  assert Config(num_gpus=2).resumed_from(saved, 0).step_offset == 0
-
-
-def test_the_same_examples_a_step_from_other_batches_keep_the_offset():
-  saved = Config(batch_size=128, stretches=((0, 64), (14, 128)))
-  towers = Config(batch_size=64, num_gpus=2)
-  assert towers.resumed_from(saved, 1000).step_offset == -7
-
-
-@pytest.mark.parametrize('step', [0, 1, 99999, 123457])
-@pytest.mark.parametrize('batch_size', [1, 100, 127, 1000])
-def test_uneven_batches_lose_less_than_a_step(step, batch_size):
-  config = Config(batch_size=batch_size).resumed_from(Config(), step)
-  counted = (step + config.step_offset) * batch_size
-  assert 0 <= step * 128 - counted < batch_size
-
-
-def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
-  path = str(tmp_path / 'x')
-  files.write_atomically(path, b'old')
-
-  def fail(*args):
-    raise OSError('disk full')
-
-  for name in ('fsync', 'replace'):
-    with monkeypatch.context() as patch:
-      patch.setattr(files.os, name, fail)
-      with pytest.raises(OSError, match='disk full'):
-        files.write_atomically(path, b'new')
-    with open(path, 'rb') as content:
-      assert content.read() == b'old'
-    assert os.listdir(str(tmp_path)) == ['x']
+def test_a_whole_number_is_a_float_too(tmp_path):
+  (tmp_path / 'config.json').write_text('{"learning_rate": 1}')
+  assert config_lib.load(str(tmp_path)).optimization.learning_rate == 1

@@ -6,8 +6,6 @@ saves. Each task is a process with a server of TensorFlow's own runtime.
 """
 
 import collections
-import dataclasses
-import json
 import os
 import socket
 import time
@@ -15,8 +13,8 @@ from typing import NamedTuple, Tuple
 
 import tensorflow.compat.v1 as tf
 
-from cifar10.util import session_settings
 from cifar10.errors import UserError
+from cifar10.util import session_settings
 
 _POLL_SECS = 0.2
 
@@ -59,13 +57,22 @@ class Task(NamedTuple):
       ','.join(self.workers),
     )
 
+  def workers_per_step(self, settings):
+    """How many workers' batches make a step, by the config.Cluster."""
+    if not settings.sync:
+      return 1
+    return len(self.workers) - settings.backup_workers
 
-def task_from_config(config, environ=os.environ):
+  def own_seed(self, seed):
+    """The seed of this task's graph; with equal ones, all take equal images."""
+    return None if seed is None else seed + self.index
+
+
+def task_from_config(config):
   """The task that this process is.
 
   Args:
-    config: Config; its flags, where there are any, come before TF_CONFIG.
-    environ: environment variables.
+    config: config.Config; its flags, if any are given, come before TF_CONFIG.
 
   Returns:
     Task.
@@ -73,13 +80,14 @@ def task_from_config(config, environ=os.environ):
   Raises:
     UserError: names the flag, or the part of TF_CONFIG, that is wrong.
   """
-  if config.ps_hosts or config.worker_hosts:
-    ps, workers = _split(config.ps_hosts), _split(config.worker_hosts)
+  settings = config.cluster
+  if settings.ps_hosts or settings.worker_hosts:
+    ps, workers = _split(settings.ps_hosts), _split(settings.worker_hosts)
     source = {'ps': '--ps_hosts', 'worker': '--worker_hosts'}
-    job, index = config.job_name, config.task_index
+    job, index = settings.job_name, settings.task_index
     job_source, index_source = '--job_name', '--task_index'
-  elif 'TF_CONFIG' in environ:
-    ps, workers, job, index = _parse_tf_config(environ['TF_CONFIG'])
+  elif 'TF_CONFIG' in os.environ:
+    ps, workers, job, index = _resolve_tf_config()
     source = {'ps': 'TF_CONFIG: cluster.ps', 'worker': 'TF_CONFIG: workers'}
     job_source, index_source = 'TF_CONFIG: task.type', 'TF_CONFIG: task.index'
   else:
@@ -89,28 +97,21 @@ def task_from_config(config, environ=os.environ):
   if job not in ('ps', 'worker'):
     raise UserError("%s is '%s'; expected ps or worker" % (job_source, job))
   tasks = {'ps': ps, 'worker': workers}
-  for name, addresses in tasks.items():
-    if not addresses:
-      raise UserError('%s names no host' % source[name])
-    for address in addresses:
-      _check_address(address, source[name])
-  twice = [a for a, n in collections.Counter(ps + workers).items() if n > 1]
-  if twice:
-    raise UserError('%s is the address of two tasks' % twice[0])
+  _check_addresses(tasks, source)
   if not 0 <= index < len(tasks[job]):
     raise UserError(
       '%s is %d; %s names %d task(s), expected 0 to %d'
       % (index_source, index, source[job], len(tasks[job]), len(tasks[job]) - 1)
     )
-  if config.model_parallel and config.num_gpus > 1:
+  if settings.model_parallel and config.towers.num_gpus > 1:
     raise UserError(
       '--model_parallel: --num_gpus is %d; expected 1, a tower on two devices'
-      % config.num_gpus
+      % config.towers.num_gpus
     )
-  if config.backup_workers >= len(workers):
+  if settings.backup_workers >= len(workers):
     raise UserError(
       '--backup_workers is %d; with %d worker(s) expected less than that'
-      % (config.backup_workers, len(workers))
+      % (settings.backup_workers, len(workers))
     )
   return Task(job, index, ps, workers)
 
@@ -119,18 +120,18 @@ def _split(hosts):
   return tuple(host for host in hosts.split(',') if host)
 
 
-def _parse_tf_config(text):
+def _resolve_tf_config():
   """TF_CONFIG as (ps, workers, job, index); its chief is worker 0."""
   try:
-    value = json.loads(text)
-    hosts = value['cluster']
-    job, index = value['task']['type'], int(value['task']['index'])
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    hosts = resolver.cluster_spec().as_dict()
+    job, index = resolver.task_type, int(resolver.task_id)
     chief = tuple(hosts.get('chief', hosts.get('master', ())))
     ps, workers = tuple(hosts.get('ps', ())), tuple(hosts.get('worker', ()))
   except (AttributeError, KeyError, TypeError, ValueError) as error:
     raise UserError(
-      'TF_CONFIG: not as expected, {"cluster": {"ps": [...], "worker": [...]}, '
-      '"task": {"type": ..., "index": ...}}: %r' % error
+      'TF_CONFIG: found %s; expected {"cluster": {"ps": [...], "worker": '
+      '[...]}, "task": {"type": ..., "index": ...}}' % os.environ['TF_CONFIG']
     ) from error
   if job in ('chief', 'master'):
     job = 'worker'
@@ -139,18 +140,27 @@ def _parse_tf_config(text):
   return ps, chief + workers, job, index
 
 
-def _check_address(address, source):
-  host, _, port = address.rpartition(':')
-  if not host or not port.isdigit() or not 0 < int(port) < 65536:
-    raise UserError("%s: '%s'; expected host:port" % (source, address))
+def _check_addresses(tasks, source):
+  """Checks that each job has addresses, each of the form host:port, once."""
+  for job, addresses in tasks.items():
+    if not addresses:
+      raise UserError('%s names no host' % source[job])
+    for address in addresses:
+      host, _, port = address.rpartition(':')
+      if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise UserError("%s: '%s'; expected host:port" % (source[job], address))
+  counts = collections.Counter(tasks['ps'] + tasks['worker'])
+  for address, count in counts.items():
+    if count > 1:
+      raise UserError('%s is the address of two tasks' % address)
 
 
-def start_server(task, config):
+def start_server(task, settings):
   """Starts the server of this task.
 
   Args:
     task: Task.
-    config: Config.
+    settings: config.Session.
 
   Returns:
     tf.train.Server.
@@ -159,7 +169,7 @@ def start_server(task, config):
     UserError: the port is taken.
   """
   port = int(task.address.rpartition(':')[2])
-  # TensorFlow's server shares a port with another one and does not say so.
+  # TensorFlow's server silently shares a port with another one.
   with socket.socket(socket.AF_INET6) as probe:
     probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -174,19 +184,23 @@ def start_server(task, config):
     tf.train.ClusterSpec(spec),
     job_name=task.job,
     task_index=task.index,
-    config=session_settings.config_proto(config),
+    config=session_settings.config_proto(settings),
   )
 
 
-def session_config(task, config):
+def config_proto(task, config):
   """The tf.ConfigProto of a worker's sessions.
 
-  They know of the parameter servers and this worker only; without that they
-  wait for workers that are gone.
+  It names the parameter servers and this worker only; else sessions wait for
+  workers that are gone.
+
+  Args:
+    task: Task.
+    config: config.Config.
   """
-  proto = session_settings.config_proto(config)
+  proto = session_settings.config_proto(config.session)
   proto.device_filters.extend(['/job:ps', task.device])
-  proto.operation_timeout_in_ms = config.operation_timeout_ms
+  proto.operation_timeout_in_ms = config.cluster.operation_timeout_ms
   return proto
 
 
@@ -223,14 +237,3 @@ def unreachable(address):
   except OSError as error:
     return error.strerror or str(error)
   return None
-
-
-def for_cluster(config, task):
-  """`config` for one task of a cluster.
-
-  With the number of workers whose batches make one step, and a seed of the
-  task's own: with the same one, all workers would take the same images.
-  """
-  machines = len(task.workers) - config.backup_workers if config.sync else 1
-  seed = None if config.seed is None else config.seed + task.index
-  return dataclasses.replace(config, machines_per_step=machines, seed=seed)

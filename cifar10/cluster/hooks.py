@@ -1,4 +1,4 @@
-"""Hooks of a worker: steps together with the others, and ends with them."""
+"""Hooks of a worker: it keeps in step with the others, and ends with them."""
 
 import contextlib
 import threading
@@ -7,11 +7,11 @@ import tensorflow.compat.v1 as tf
 
 
 def sync_container(chief_start):
-  """The tf.container of what makes workers step together.
+  """The tf.container of what keeps workers in step.
 
-  Each time that the chief is started it is another one. On the parameter
-  servers an update may be under way still that a chief has begun who is gone,
-  and it would take the gradients of the next one.
+  Each start of the chief has another one: on the parameter servers an update
+  of a chief that was killed may still be running, and would take the gradients
+  meant for its successor.
   """
   return tf.container('sync%d' % chief_start)
 
@@ -19,26 +19,26 @@ def sync_container(chief_start):
 class SyncHook(tf.train.SessionRunHook):
   """Runs the updates of a tf.train.SyncReplicasOptimizer in the chief.
 
-  In place of the optimizer's own hook, whose thread goes on to wait for
-  gradients behind the last step, so that the chief cannot end.
+  In place of the optimizer's own hook, whose thread waits for gradients even
+  after the last step, so that the chief cannot end.
 
-  Workers that step with an earlier start of the chief are released: their
+  Workers in step with an earlier start of the chief are released: their
   session ends as at the end of input.
   """
 
-  def __init__(self, optimizer, task, progress, chief_starts):
+  def __init__(self, optimizer, task, progress, chief_start):
     """Makes the hook.
 
     Args:
       optimizer: tf.train.SyncReplicasOptimizer.
-      task: cluster.Task.
-      progress: board.Progress.
-      chief_starts: how often a chief has begun, this time included.
+      task: cluster_spec.Task.
+      progress: shared_state.Progress.
+      chief_start: how many times a chief has started, this time included.
     """
     self._optimizer = optimizer
     self._is_chief = task.is_chief
     self._last_step = progress.last_step
-    self._chief_starts = chief_starts
+    self._chief_start = chief_start
 
   def begin(self):
     runner = self._optimizer.get_chief_queue_runner()
@@ -46,7 +46,7 @@ class SyncHook(tf.train.SessionRunHook):
     self._global_step = tf.train.get_global_step()
     if self._is_chief:
       self._start = self._optimizer.chief_init_op
-      self._releases = [self._close(n) for n in range(1, self._chief_starts)]
+      self._releases = [self._close(n) for n in range(1, self._chief_start)]
     else:
       self._start = self._optimizer.local_step_init_op
 
@@ -88,8 +88,8 @@ class LastStepHook(tf.train.SessionRunHook):
 
     Args:
       step: the global step after the train_op, a tensor.
-      progress: board.Progress.
-      signals: list that a signal handler appends to.
+      progress: shared_state.Progress.
+      signals: list that the numbers of signals are added to.
       steps_to_go: after a signal, how many more steps all workers take; None:
         this worker ends alone.
     """

@@ -1,10 +1,10 @@
-"""Runs a whole cluster on this machine: to learn, and to test.
+"""Runs a whole cluster on this machine, to learn and to test.
 
     python scripts/local_cluster.py --num_ps=1 --num_workers=2 --max_steps=500
 
 Flags that are not listed here go to every task. Each task has a log in
---log_dir; all of them are shown here too, with the name of the task before
-each line. When a task fails, the others are stopped. No process stays behind.
+--log_dir, and its lines are shown here too, after the name of the task. When a
+task fails, the others are stopped. No process stays behind.
 """
 
 import argparse
@@ -17,7 +17,6 @@ import sys
 import threading
 import time
 
-# By its path: a task starts quicker without this package imported first.
 _PROGRAM = os.path.join(
   os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
   'cifar10_distributed_train.py',
@@ -30,7 +29,7 @@ _STOP_SECS = 20
 
 
 def free_ports(count):
-  """Ports of the loopback interface that nobody listens at."""
+  """Ports of the loopback interface that no process listens at."""
   probes = [socket.socket() for _ in range(count)]
   for probe in probes:
     probe.bind(('127.0.0.1', 0))
@@ -41,7 +40,7 @@ def free_ports(count):
 
 
 def end_with_parent():
-  """Has this process, a new task, ended by Linux when the launcher dies."""
+  """Has Linux end this process, a new task, when the launcher dies."""
   if sys.platform == 'linux':
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
@@ -54,7 +53,7 @@ class Task:
     command = [sys.executable, _PROGRAM, '--job_name=' + job]
     command += ['--task_index=%d' % index] + flags
     path = os.path.join(log_dir, '%s%d.log' % (job, index))
-    # A file and no pipe: it outlives a launcher that is killed.
+    # A file instead of a pipe: it outlives a launcher that is killed.
     with open(path, 'wb') as log:
       # A group of its own: Ctrl-C reaches the launcher, which passes it on.
       self.process = subprocess.Popen(
@@ -69,15 +68,16 @@ class Task:
     self._thread.start()
 
   def _show(self, path):
-    begun = ''  # A line that is not yet whole.
+    partial = ''  # A line that has not ended yet.
     with open(path, encoding='utf-8', errors='replace') as log:
       while True:
         ended = self.process.poll() is not None
-        text = begun + log.read()
-        *lines, begun = text.split('\n')
-        for line in lines + [begun] * (ended and bool(begun)):
-          # In one piece: `print` writes the end of a line by itself, and the
-          # threads of other tasks may come between.
+        *lines, partial = (partial + log.read()).split('\n')
+        if ended and partial:
+          lines.append(partial)
+        for line in lines:
+          # In a single write: `print` writes the end of a line separately, and
+          # the threads of other tasks may write in between.
           sys.stdout.write('%-8s | %s\n' % (self.name, line))
           sys.stdout.flush()
         if ended:
@@ -85,18 +85,18 @@ class Task:
         time.sleep(_POLL_SECS)
 
   def signal(self, signum):
-    """Sends a signal to the process, if it is still there."""
+    """Sends a signal to the process, unless it has ended."""
     if self.process.poll() is None:
       self.process.send_signal(signum)
 
   def join(self):
-    """Waits for the end of the process and of what it says."""
+    """Waits for the end of the process and of its output."""
     self.process.wait()
     self._thread.join()
 
 
 def stop(tasks):
-  """Stops all tasks: workers first, which save; by force in the end."""
+  """Stops all tasks: first the workers, which save; at last by force."""
   for job in ('worker', 'ps'):
     chosen = [task for task in tasks if task.name.startswith(job)]
     deadline = time.monotonic() + _STOP_SECS
@@ -153,4 +153,3 @@ def main():
   parser.add_argument('--log_dir', default='/tmp/cifar10_cluster_logs')
   args, flags = parser.parse_known_args()
   sys.exit(run(args.num_ps, args.num_workers, args.log_dir, flags))
-

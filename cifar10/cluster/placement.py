@@ -1,7 +1,7 @@
-"""What is placed where in a cluster, and what travels between.
+"""Placement: which device holds or computes what, and what travels.
 
-The variables are on the parameter servers; what is computed with them is on
-the workers. Each step a worker reads the variables and sends gradients.
+The parameter servers hold the variables, the workers compute. In each step a
+worker reads the variables and sends gradients.
 """
 
 import re
@@ -14,20 +14,19 @@ _FULLY_CONNECTED = re.compile(
 )
 
 
-def device_function(task, config):
-  """What places operations: variables on parameter servers, the rest here.
+def device_function(task, settings):
+  """Places variables on the parameter servers, all else on this worker.
 
   Args:
-    task: cluster.Task, a worker.
-    config: Config; with `model_parallel`, what a tower's only GPU would get
-      is divided: the convolutions stay, the fully connected layers go to the
-      second GPU.
+    task: cluster_spec.Task, a worker.
+    settings: config.Cluster; with `model_parallel` the convolutions stay on
+      the tower's GPU, and the fully connected layers go to the second GPU.
 
   Returns:
     A function for tf.device.
   """
   strategy = None  # Round robin.
-  if config.ps_strategy == 'by_size':
+  if settings.ps_strategy == 'by_size':
     strategy = GreedyLoadBalancing(len(task.ps))
   simple = tf.train.replica_device_setter(
     worker_device=task.device + '/cpu:0',
@@ -41,14 +40,14 @@ def device_function(task, config):
       device = device.replace(device_index=1)
     return device.to_string()
 
-  return divided if config.model_parallel else simple
+  return divided if settings.model_parallel else simple
 
 
 class GreedyLoadBalancing:
   """Puts each variable on the parameter server with the fewest bytes so far.
 
-  As tf.contrib.training.GreedyLoadBalancingStrategy with its byte_size_load_fn
-  did, which TensorFlow 2 no longer has.
+  Does what tf.contrib.training.GreedyLoadBalancingStrategy did with
+  byte_size_load_fn; TensorFlow 2 has no contrib.
   """
 
   def __init__(self, num_ps):
@@ -60,19 +59,19 @@ class GreedyLoadBalancing:
     return index
 
 
-def partitioner(task, config):
-  """What splits variables that are large; None where none is to be split."""
-  if not config.partition_ps:
+def partitioner(task, settings):
+  """The partitioner of large variables; None if they are not to be split."""
+  if not settings.partition_ps:
     return None
   return tf.min_max_variable_partitioner(len(task.ps))
 
 
 def sent_as(gradients, dtype):
-  """Gradients that go to the parameter servers in `dtype`.
+  """Sends gradients to the parameter servers in `dtype`.
 
   Args:
     gradients: list of pairs (float32 gradient, variable).
-    dtype: name of a type, for the way only.
+    dtype: name of the type in which they travel.
 
   Returns:
     A list like `gradients`.
@@ -93,8 +92,8 @@ def bytes_of_step(train_op):
 
   Returns:
     received: bytes of the tensors that come from parameter servers.
-    sent: bytes of those that go there. What the runtime adds to them, and
-      tensors of unknown size, are not counted.
+    sent: bytes of the tensors that go there. Neither counts the overhead of
+      the runtime, nor tensors of unknown size.
   """
   tensors = {('ps', 'worker'): set(), ('worker', 'ps'): set()}
   pending, seen = [train_op], {train_op}
@@ -104,7 +103,7 @@ def bytes_of_step(train_op):
     for tensor in op.inputs:
       source = tf.DeviceSpec.from_string(tensor.device)
       if (source.job, to.job) in tensors:
-        # To one task it is sent once, however many take it there.
+        # A task receives it once, however many operations use it there.
         tensors[source.job, to.job].add((tensor.name, to.task))
     before = {tensor.op for tensor in op.inputs} | set(op.control_inputs)
     pending += before - seen
@@ -118,5 +117,5 @@ def bytes_of_step(train_op):
 
 
 def _size(tensor):
-  """The bytes of a tensor; 0 where its shape is not known."""
+  """The bytes of a tensor; 0 if its shape is not known."""
   return (tensor.shape.num_elements() or 0) * tensor.dtype.size

@@ -1,8 +1,8 @@
-"""What the tasks of a cluster tell one another, on the parameter servers.
+"""The state that the tasks of a cluster share, on the parameter servers.
 
-Small variables and queues that are in no checkpoint. They are in a container
-of their own, where every task finds them by name: in the session that trains,
-and in sessions beside it that no step of training holds up.
+Small variables and queues that are in no checkpoint. They have their own
+container, where every task finds them by name: in the session that trains, and
+in sessions beside it, which no training step delays.
 """
 
 import contextlib
@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-_NAME = 'board'
+_NAME = 'shared'  # Letters only: TensorFlow allows no underscore.
 
 
 @contextlib.contextmanager
-def _on_board(ps_index=0):
-  """Where, and in which container, the board is."""
+def _in_container(ps_index=0):
+  """The device and the container of the shared state."""
   device = '/job:ps/task:%d/cpu:0' % ps_index
   with tf.device(device), tf.container(_NAME), tf.name_scope(None):
     yield
@@ -26,9 +26,9 @@ class Progress(NamedTuple):
   """How far the workers are: int64 variables, an element for each worker.
 
   Attributes:
-    steps: steps that the worker has taken since the chief began.
-    staleness: for the worker's last step, how many steps of others came
-      between its reading the variables and its gradients.
+    steps: steps that the worker has taken since the chief started.
+    staleness: for the worker's last step, how many steps others took after it
+      read the variables and before it had its gradients.
     last_step: the global step at which all workers end; a scalar.
   """
 
@@ -38,7 +38,7 @@ class Progress(NamedTuple):
 
   @property
   def initializer(self):
-    """The operation with which the chief begins."""
+    """The operation that the chief runs at its start."""
     return tf.group(*(variable.initializer for variable in self))
 
 
@@ -46,11 +46,11 @@ def progress(task, last_step):
   """Builds, or finds, the Progress of the workers of a cluster.
 
   Args:
-    task: cluster.Task.
+    task: cluster_spec.Task.
     last_step: what the chief initializes it with.
   """
   zeros = [0] * len(task.workers)
-  with _on_board():
+  with _in_container():
     return Progress(
       *(
         tf.Variable(
@@ -68,22 +68,22 @@ class Notice:
   """A text that one task writes and the others read."""
 
   def __init__(self, name):
-    with _on_board():
+    with _in_container():
       self._text = tf.Variable(
         '', trainable=False, collections=[], name='%s/%s' % (_NAME, name)
       )
       self._new_text = tf.placeholder(tf.string, [])
       self._write = tf.assign(self._text, self._new_text)
-      is_there = tf.is_variable_initialized(self._text)
-      self._is_there = tf.identity(is_there)
+      exists = tf.is_variable_initialized(self._text)
+      self._exists = tf.identity(exists)
 
   def write(self, session, value):
-    """Writes `value`, which JSON can hold."""
+    """Writes `value`, anything that JSON can hold."""
     session.run(self._write.op, {self._new_text: json.dumps(value)})
 
   def read(self, session):
-    """The value written last; None where there is none."""
-    if not session.run(self._is_there):
+    """The value written last; None if there is none."""
+    if not session.run(self._exists):
       return None
     return json.loads(session.run(self._text).decode('utf-8'))
 
@@ -92,13 +92,13 @@ def left(task, ps_index):
   """The queue on a parameter server where workers leave their numbers.
 
   Args:
-    task: cluster.Task.
+    task: cluster_spec.Task.
     ps_index: which parameter server; each has a queue.
 
   Returns:
     tf.FIFOQueue of int32 scalars.
   """
-  with _on_board(ps_index):
+  with _in_container(ps_index):
     return tf.FIFOQueue(
       len(task.workers), [tf.int32], shapes=[[]], shared_name='left'
     )

@@ -1,1 +1,1 @@
-"""What lies on disk: records, data sets, pictures; how they are read and made."""
+"""Data on disk: records, data sets and pictures; reading and making them."""

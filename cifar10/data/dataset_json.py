@@ -1,9 +1,9 @@
-"""The file dataset.json: what the records in the files beside it are.
+"""The file dataset.json, which describes the files of records beside it.
 
 {
   "classes": ["cat", "dog"],      names, in the order of their labels
-  "size": 48,                     height and width of the images
-  "channels": 3,                  their colours, 3 or 1
+  "size": 48,                     height and width of the images, in pixels
+  "channels": 3,                  color channels, 3 or 1
   "flip": true,                   whether to mirror images in training
   "train": {"files": ["train.bin"], "count": 800},
   "test": {"files": ["test.bin"], "count": 200},
@@ -15,29 +15,43 @@ import json
 import os
 from typing import NamedTuple, Optional, Tuple
 
-from cifar10.util import files
 from cifar10.errors import UserError
+from cifar10.util import files
 
 FILE_NAME = 'dataset.json'
 
-# The files of records that `save` describes.
+# The names of the files of records that `save` describes.
 TRAIN_NAME, TEST_NAME = 'train.bin', 'test.bin'
 
-# Height and width of the smallest images that the model takes.
+# Height and width of the smallest images that the model accepts, in pixels.
 SMALLEST = 2
 
 CHANNELS = (3, 1)
 
 
 class Part(NamedTuple):
-  """The training or the test records: paths, and how many if that is said."""
+  """The training or the test records.
+
+  Attributes:
+    files: paths of the files of records.
+    count: how many records they hold together; None if the file does not say.
+  """
 
   files: Tuple[str, ...]
   count: Optional[int]
 
 
 class Description(NamedTuple):
-  """What a dataset.json says."""
+  """The content of a dataset.json.
+
+  Attributes:
+    classes: names of the classes, in the order of their labels.
+    size: height and width of the images, in pixels.
+    channels: color channels of the images, 3 or 1.
+    flip: whether a mirrored image still belongs to its class.
+    train: Part.
+    test: Part.
+  """
 
   classes: Tuple[str, ...]
   size: int
@@ -48,34 +62,47 @@ class Description(NamedTuple):
 
 
 def load(path):
-  """The Description in the file `path`.
+  """Reads a dataset.json and checks it.
+
+  Args:
+    path: path of the file.
+
+  Returns:
+    Description.
 
   Raises:
-    UserError: there is none.
+    UserError: the file is missing or damaged.
   """
   value = files.read_json(path)
   if value is None:
     raise UserError('%s: no such file' % path)
   folder = os.path.dirname(path)
 
+  def check_type(found, expected, message):
+    if not isinstance(found, expected):
+      raise TypeError(message)
+
   def part(name):
-    if not isinstance(value[name]['files'], list):
-      raise TypeError('files of %s are no list' % name)
+    check_type(
+      value[name]['files'], list, 'the files of %s are not a list' % name
+    )
     paths = tuple(os.path.join(folder, n) for n in value[name]['files'])
     count = value[name].get('count')
     return Part(paths, None if count is None else int(count))
 
   try:
-    said = Description(
+    check_type(value['classes'], list, 'classes is not a list')
+    check_type(value['flip'], bool, 'flip is neither true nor false')
+    description = Description(
       classes=tuple(str(name) for name in value['classes']),
       size=int(value['size']),
       channels=int(value['channels']),
-      flip=bool(value['flip']),
+      flip=value['flip'],
       train=part('train'),
       test=part('test'),
     )
-    _check(said)
-    return said
+    _check(description)
+    return description
   except (
     AttributeError,
     KeyError,
@@ -85,36 +112,41 @@ def load(path):
   ) as error:
     raise UserError(
       '%s: %r; expected classes, size, channels, flip, train and test as '
-      'scripts/make_dataset.py writes them' % (path, error)
+      'cifar10_make_dataset writes them' % (path, error)
     ) from error
 
 
-def _check(said):
-  """Raises a ValueError if a Description is not one of images."""
-  if len(said.classes) < 2:
-    raise ValueError('%d classes; expected 2 or more' % len(said.classes))
-  if len(set(said.classes)) < len(said.classes):
-    raise ValueError('two classes of one name')
-  for name in said.classes:
-    name.encode('utf-8')  # A ValueError where it is no text.
-  if said.size < SMALLEST:
-    raise ValueError('size %d; expected %d or more' % (said.size, SMALLEST))
-  if said.channels not in CHANNELS:
-    raise ValueError('%d channels; expected 3 or 1' % said.channels)
-  if not (said.train.files and said.test.files):
-    raise ValueError('no files; expected some to train on and some to test on')
+def _check(description):
+  """Checks a Description.
+
+  Raises:
+    ValueError: a value is out of range.
+  """
+  classes, size = description.classes, description.size
+  if len(classes) < 2:
+    raise ValueError('%d classes; expected 2 or more' % len(classes))
+  if len(set(classes)) < len(classes):
+    raise ValueError('two classes have the same name')
+  for name in classes:
+    name.encode('utf-8')  # Raises a ValueError for a lone surrogate.
+  if size < SMALLEST:
+    raise ValueError('size %d; expected %d or more' % (size, SMALLEST))
+  if description.channels not in CHANNELS:
+    raise ValueError('%d channels; expected 3 or 1' % description.channels)
+  if not (description.train.files and description.test.files):
+    raise ValueError('no files; expected at least one in train and in test')
 
 
 def save(folder, classes, size, channels, flip, counts):
-  """Writes the dataset.json of a folder with a train.bin and a test.bin.
+  """Writes the dataset.json of a folder that holds train.bin and test.bin.
 
   Args:
     folder: path of the folder.
     classes: names of the classes, in the order of their labels.
-    size: height and width of the images.
-    channels: their colours, 3 or 1.
-    flip: whether a mirrored image is of the same class.
-    counts: how many records train.bin and test.bin hold.
+    size: height and width of the images, in pixels.
+    channels: color channels of the images, 3 or 1.
+    flip: whether a mirrored image still belongs to its class.
+    counts: numbers of records in train.bin and in test.bin.
   """
   names = (TRAIN_NAME, TEST_NAME)
   train, test = (

@@ -1,17 +1,15 @@
-"""Which data sets there are, where their files lie, and whether they are whole.
+"""The data sets: their files on disk, their classes, and the checks before use.
 
-The tutorial's section "Input": CIFAR-10's binary version keeps one record an
-image, a byte of label and then the 32 x 32 red, green and blue planes. All
-others are kept in the same way, people's own pictures too (see
-scripts/make_dataset.py), with a file `dataset.json` that says what they are.
+The tutorial's section "Input". All data sets are stored in CIFAR-10's binary
+format (see records.py). A data set that `cifar10_make_dataset` has written also
+holds a file `dataset.json` that describes it.
 """
 
 import os
 from typing import NamedTuple, Optional, Tuple
 
-import numpy as np
-
 from cifar10.data import dataset_json
+from cifar10.data import records
 from cifar10.data import sources
 from cifar10.errors import UserError
 
@@ -28,156 +26,151 @@ CLASSES = (
   'truck',
 )
 
-# How many classes the labels of CIFAR-100 tell apart, in the order of their
-# bytes in a record.
+# Numbers of classes of CIFAR-100's two labels, in the order of their bytes in a
+# record.
 _CIFAR100_CLASSES = {'coarse': 20, 'fine': 100}
 
 _CIFAR10_SOURCE = sources.SOURCES['cifar10']
+
 SAMPLE_FOLDER = os.path.join(
   os.path.dirname(os.path.abspath(__file__)), 'sample'
 )
 
 
-class Layout(NamedTuple):
-  """How a record is laid out: labels, then `depth` planes of pixels.
-
-  Attributes:
-    height: rows of the image.
-    width: columns of the image.
-    depth: colours of the image.
-    label_bytes: bytes of all labels of a record.
-    label_at: which of them make the label that counts, the highest first.
-  """
-
-  height: int = 32
-  width: int = 32
-  depth: int = 3
-  label_bytes: int = 1
-  label_at: Tuple[int, ...] = (0,)
-
-  @property
-  def record_bytes(self):
-    return self.label_bytes + self.height * self.width * self.depth
-
-  def labels(self, records):
-    """The labels of `records`, an integer array or tensor [n, bytes]."""
-    label = 0
-    for at in self.label_at:
-      label = 256 * label + records[:, at]
-    return label
-
-
 class DataSet(NamedTuple):
-  """A data set on disk, its files checked.
+  """A data set on disk.
 
   Attributes:
     train_files: paths of the files of training records.
     test_files: paths of the files of test records.
     classes: names of the classes, in the order of their labels.
-    layout: Layout of the records.
-    flip: whether a mirrored image is of the same class.
-    counts: how many records train_files and test_files must hold; None where
-      that is not known.
-    name: what its images are called on the console.
+    layout: records.Layout.
+    flip: whether a mirrored image still belongs to its class.
+    counts: how many records train_files and test_files must hold; None if the
+      number is unknown.
+    name: name of the images in messages, as in "CIFAR images".
   """
 
   train_files: Tuple[str, ...]
   test_files: Tuple[str, ...]
   classes: Tuple[str, ...] = CLASSES
-  layout: Layout = Layout()
+  layout: records.Layout = records.Layout()
   flip: bool = True
   counts: Tuple[Optional[int], Optional[int]] = (None, None)
   name: str = 'CIFAR'
 
   def files(self, eval_data):
-    """The files of 'test' or of 'train_eval', the training images."""
+    """The files to evaluate on.
+
+    Args:
+      eval_data: 'test', or 'train_eval' for the training images.
+
+    Returns:
+      Tuple of paths.
+    """
     return {'test': self.test_files, 'train_eval': self.train_files}[eval_data]
 
   def count(self, paths):
-    """How many records the files at `paths` hold together."""
+    """The total number of records in the files `paths`, by their sizes."""
     return sum(os.path.getsize(p) for p in paths) // self.layout.record_bytes
 
 
-def describe(config):
-  """The DataSet that `config` names; the files of records need not be there.
+def describe(settings):
+  """The DataSet that the settings name; its records may be missing.
+
+  Args:
+    settings: config.Data.
+
+  Returns:
+    DataSet.
 
   Raises:
-    UserError: what describes it is not there, or wrong; or the model of
-      `config` has other classes.
+    UserError: the files that describe the data set are missing or damaged, or
+      its classes are not those of the model, `settings.classes`.
   """
-  data = _DESCRIBED[_kind(config)](config)
-  check_classes(data, config, config.classes)
+  data = _DESCRIBE[_kind(settings)](settings)
+  check_classes(data, settings, settings.classes)
   return data
 
 
-def check_classes(data, config, trained):
+def check_classes(data, settings, trained):
   """Checks that a data set has the classes that a model was trained on.
 
   Args:
     data: DataSet.
-    config: Config that names it.
-    trained: names of the classes; empty where they are not known.
+    settings: config.Data that names it.
+    trained: names of the model's classes; empty if they are unknown.
 
   Raises:
-    UserError: it has others.
+    UserError: the data set has other classes.
   """
-  if trained not in ((), data.classes):
+  if trained and trained != data.classes:
     raise UserError(
       '--dataset=%s --data_dir=%s: found the classes %s; the model was trained '
       'on %s'
-      % (config.dataset, config.data_dir, _few(data.classes), _few(trained))
+      % (settings.dataset, settings.data_dir, _few(data.classes), _few(trained))
     )
 
 
 def _few(names):
-  return ', '.join(names[:3]) + ', ... (%d)' % len(names) * (len(names) > 3)
+  """The first names and, if there are more, how many there are."""
+  shown = ', '.join(names[:3])
+  return shown + ', ... (%d)' % len(names) if names[3:] else shown
 
 
-def prepare(config):
-  """The DataSet that `config` names, fetched if it is not there, and checked.
+def prepare(settings, download):
+  """Fetches the data set that the settings name if it is missing; checks it.
+
+  Args:
+    settings: config.Data.
+    download: config.Download.
+
+  Returns:
+    DataSet.
 
   Raises:
-    UserError: it cannot be fetched, or a file is missing or damaged.
+    UserError: the data set cannot be fetched, a file is missing or damaged, or
+      its classes are not those of the model, `settings.classes`.
   """
-  kind = _kind(config)
+  kind = _kind(settings)
   if kind == 'cifar10':
-    describe(config)  # Not to be fetched for a model of something else.
+    describe(settings)  # Fetch nothing if the model has other classes.
   source = sources.SOURCES.get(kind)
-  if source and not os.path.isdir(source.folder_in(config.data_dir)):
-    sources.fetch(source, config)
-  data = describe(config)
+  if source and not os.path.isdir(source.folder_in(settings.data_dir)):
+    sources.fetch(source, settings.data_dir, download)
+  data = describe(settings)
   parts = zip((data.train_files, data.test_files), data.counts)
   for paths, count in parts:
     for path in paths:
       if source and not os.path.isfile(path):
         raise UserError(
-          '%s: no such file. Move its folder away, and it is fetched anew'
+          '%s: no such file. Remove its folder, and the data is fetched again'
           % path
         )
-      check_file(path, data.layout, len(data.classes))
+      records.check_file(path, data.layout, len(data.classes))
     if count not in (None, data.count(paths)):
       raise UserError(
-        '%s: found %d records; expected %d, as %s beside says'
+        '%s: found %d records; expected %d, according to %s in that folder'
         % (', '.join(paths), data.count(paths), count, dataset_json.FILE_NAME)
       )
   return data
 
 
-def _kind(config):
-  """Which of _DESCRIBED the data set is."""
-  own = os.path.join(config.data_dir, dataset_json.FILE_NAME)
-  is_own = config.dataset == 'cifar10' and os.path.exists(own)
-  return 'own' if is_own else config.dataset
+def _kind(settings):
+  """The key of the data set in _DESCRIBE."""
+  own = os.path.join(settings.data_dir, dataset_json.FILE_NAME)
+  is_own = settings.dataset == 'cifar10' and os.path.exists(own)
+  return 'own' if is_own else settings.dataset
 
 
-def _cifar10(config):
-  return in_folder(_CIFAR10_SOURCE.folder_in(config.data_dir))
+def _cifar10(settings):
+  return in_folder(_CIFAR10_SOURCE.folder_in(settings.data_dir))
 
 
-def _cifar100(config):
-  """CIFAR-100: a byte of coarse label, one of fine label, then the planes."""
-  folder = _fetched_folder(config)
-  kind = config.cifar100_labels
+def _cifar100(settings):
+  """CIFAR-100: a coarse label byte, a fine label byte, then the planes."""
+  folder = _fetched_folder(settings)
+  kind = settings.cifar100_labels
   path = os.path.join(folder, kind + '_label_names.txt')
   with open(path, encoding='utf-8') as names:
     classes = tuple(names.read().split())
@@ -189,23 +182,24 @@ def _cifar100(config):
   source = sources.SOURCES['cifar100']
   label_at = (list(_CIFAR100_CLASSES).index(kind),)
   return in_folder(folder, source.train, source.test)._replace(
-    classes=classes, layout=Layout(label_bytes=2, label_at=label_at)
+    classes=classes, layout=records.Layout(label_bytes=2, label_at=label_at)
   )
 
 
-def _own(config):
-  return load(os.path.join(config.data_dir, dataset_json.FILE_NAME))
+def _own(settings):
+  return load(os.path.join(settings.data_dir, dataset_json.FILE_NAME))
 
 
-def _sample(config):
+def _sample(settings):
   return in_folder(SAMPLE_FOLDER, train_names=_CIFAR10_SOURCE.train[:1])
 
 
-def _svhn(config):
-  return load(os.path.join(_fetched_folder(config), dataset_json.FILE_NAME))
+def _svhn(settings):
+  return load(os.path.join(_fetched_folder(settings), dataset_json.FILE_NAME))
 
 
-_DESCRIBED = {
+# Functions that describe a data set, by its name.
+_DESCRIBE = {
   'cifar10': _cifar10,
   'cifar100': _cifar100,
   'own': _own,
@@ -214,79 +208,60 @@ _DESCRIBED = {
 }
 
 
-def _fetched_folder(config):
-  """The folder of a public data set, which says what its classes are."""
-  folder = sources.SOURCES[config.dataset].folder_in(config.data_dir)
+def _fetched_folder(settings):
+  """The folder of a public data set whose files name its classes.
+
+  Raises:
+    UserError: there is no such folder.
+  """
+  folder = sources.SOURCES[settings.dataset].folder_in(settings.data_dir)
   if not os.path.isdir(folder):
     raise UserError(
-      '%s: no such folder; scripts/fetch_data.py --dataset=%s fetches it'
-      % (folder, config.dataset)
+      '%s: no such folder; cifar10_fetch_data --dataset=%s fetches it'
+      % (folder, settings.dataset)
     )
   return folder
 
 
 def load(path):
-  """The DataSet that the file `path`, a dataset.json, describes; not checked.
+  """The DataSet that a dataset.json describes; its records are not checked.
+
+  Args:
+    path: path of the dataset.json; the records are in the same folder.
+
+  Returns:
+    DataSet.
 
   Raises:
-    UserError: it does not describe one.
+    UserError: the file is missing or damaged.
   """
-  said = dataset_json.load(path)
+  description = dataset_json.load(path)
   return DataSet(
-    train_files=said.train.files,
-    test_files=said.test.files,
-    classes=said.classes,
-    layout=layout_for(said.size, said.channels, said.classes),
-    flip=said.flip,
-    counts=(said.train.count, said.test.count),
+    train_files=description.train.files,
+    test_files=description.test.files,
+    classes=description.classes,
+    layout=records.layout_for(
+      description.size, description.channels, description.classes
+    ),
+    flip=description.flip,
+    counts=(description.train.count, description.test.count),
     name=os.path.basename(os.path.dirname(os.path.abspath(path))),
   )
-
-
-def layout_for(size, channels, classes):
-  """The Layout of square images with as many label bytes as classes need."""
-  label_bytes = 1 if len(classes) <= 256 else 2
-  return Layout(size, size, channels, label_bytes, tuple(range(label_bytes)))
-
-
-def check_file(path, layout=Layout(), num_classes=len(CLASSES)):
-  """Checks that `path` holds whole records with labels below `num_classes`.
-
-  TensorFlow's reader passes over an incomplete record without a word, and
-  waits forever for a first whole one, so this is done before it starts.
-
-  Raises:
-    UserError: names the file, what was found and what was expected.
-  """
-  size_expected = 'a whole number of %s-byte records' % format(
-    layout.record_bytes, ','
-  )
-  if not os.path.isfile(path):
-    raise UserError('%s: no such file; expected %s' % (path, size_expected))
-  size = os.path.getsize(path)
-  if size == 0:
-    raise UserError(
-      '%s: the file is empty; expected %s' % (path, size_expected)
-    )
-  if size % layout.record_bytes:
-    raise UserError(
-      '%s: found %s bytes; expected %s'
-      % (path, format(size, ','), size_expected)
-    )
-  records = np.memmap(path, np.uint8, 'r').reshape(-1, layout.record_bytes)
-  labels = layout.labels(records[:, : layout.label_bytes].astype(np.int32))
-  bad = np.flatnonzero(labels >= num_classes)
-  if bad.size:
-    raise UserError(
-      '%s: record %d has label %d; expected labels 0 to %d'
-      % (path, bad[0], labels[bad[0]], num_classes - 1)
-    )
 
 
 def in_folder(
   folder, train_names=_CIFAR10_SOURCE.train, test_names=_CIFAR10_SOURCE.test
 ):
-  """The DataSet of the files in `folder`, not checked."""
+  """A DataSet of CIFAR-10's classes and layout; its files are not checked.
+
+  Args:
+    folder: path of the folder of the files.
+    train_names: names of the files of training records.
+    test_names: names of the files of test records.
+
+  Returns:
+    DataSet.
+  """
   return DataSet(
     train_files=tuple(os.path.join(folder, name) for name in train_names),
     test_files=tuple(os.path.join(folder, name) for name in test_names),

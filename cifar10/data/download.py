@@ -1,4 +1,4 @@
-"""Fetches files and unpacks archives, safely and whole or not at all."""
+"""Fetches files and unpacks archives; leaves no incomplete files behind."""
 
 import contextlib
 import errno
@@ -11,20 +11,20 @@ import ssl
 import tarfile
 import time
 from typing import NamedTuple, Optional
-import urllib.error
-import urllib.request
 import zlib
 
-from cifar10.util import progress_bar
-from cifar10.util import files
-from cifar10.errors import UserError
+from six.moves import urllib
 
-_ATTEMPTS = 5
+from cifar10.errors import UserError
+from cifar10.util import files
+from cifar10.util import progress_bar
+
+_ATTEMPTS = 5  # In a row without progress.
 _TIMEOUT_SECS = 30
 _CHUNK_BYTES = 1 << 18
 
-# Reasons that stay: no address, no such file, a folder, no trust.
-_NEVER = (
+# Reasons of errors that another attempt would meet again.
+_PERMANENT = (
   str,
   FileNotFoundError,
   IsADirectoryError,
@@ -36,10 +36,10 @@ class Remote(NamedTuple):
   """A file to fetch.
 
   Attributes:
-    url: its http, https or file address.
-    sha256: what it must hash to.
-    path: where it is put on this machine.
-    size: its bytes, where they are known.
+    url: address; http, https or file.
+    sha256: expected SHA-256, in hexadecimal.
+    path: path of the local copy.
+    size: expected size in bytes; None if unknown.
   """
 
   url: str
@@ -49,20 +49,20 @@ class Remote(NamedTuple):
 
 
 def fetch_into(folder, remotes, fill):
-  """Fetches files and makes a folder of what they hold.
+  """Fetches files and makes a folder from their contents.
 
-  A file that is there already is not fetched. A fetch that breaks off is
-  taken up again where it stopped, also by a later call. Of several processes
-  that call this, one works and the others wait for it.
+  Does not fetch files that exist. Resumes an interrupted fetch, even one of an
+  earlier process. If several processes call this, one works and the others wait
+  for it.
 
   Args:
-    folder: path of the folder that comes into being, when it is whole.
+    folder: path of the folder to make; it appears when it is complete.
     remotes: list of Remote.
-    fill: function of the paths of the fetched files and the path of an empty
-      folder: puts there what `folder` is to hold.
+    fill: function (paths of the fetched files, path of an empty folder) that
+      writes the contents of `folder` into the empty folder.
 
   Raises:
-    UserError: a file cannot be fetched or is not the one expected.
+    UserError: a file cannot be fetched or has the wrong checksum.
   """
   directory = os.path.dirname(folder)
   os.makedirs(directory, exist_ok=True)
@@ -80,7 +80,7 @@ def fetch_into(folder, remotes, fill):
 
 @contextlib.contextmanager
 def _only_process(lock_path):
-  """Holds a lock that ends with the process, however that ends."""
+  """Holds a file lock; the system releases it if the process is killed."""
   with open(lock_path, 'w', encoding='utf-8') as lock:
     try:
       fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -91,13 +91,17 @@ def _only_process(lock_path):
 
 
 def _fetch_checked(remote):
-  """Fetches a file; it appears when it is whole and the one expected."""
+  """Fetches a file; it appears when its checksum is verified.
+
+  Raises:
+    UserError: the file cannot be fetched or has the wrong checksum.
+  """
   url, sha256, path, size = remote
   partial = '%s.%s.part' % (path, sha256[:8])
   resumed = os.path.exists(partial)
   _fetch(url, size, partial)
   if resumed and files.sha256(partial) != sha256.lower():
-    # The part that an earlier process left may be what is wrong.
+    # The part from an earlier process may be damaged: fetch all of it.
     os.remove(partial)
     _fetch(url, size, partial)
   if files.sha256(partial) != sha256.lower():
@@ -108,8 +112,12 @@ def _fetch_checked(remote):
 
 
 def _fetch(url, size, partial):
-  """Fetches `url` to `partial`, going on from what is there already."""
-  failures = 0  # Since something came.
+  """Fetches `url` to `partial`, appending to what it holds; retries.
+
+  Raises:
+    UserError: the file cannot be fetched.
+  """
+  failures = 0  # In a row, without new bytes.
   has_received = False
   while True:
     before = _size(partial)
@@ -121,14 +129,14 @@ def _fetch(url, size, partial):
       if _size(partial) > before:
         failures, has_received = 1, True
       reason = getattr(error, 'reason', None) or error
-      if failures == _ATTEMPTS or _is_hopeless(error, reason, has_received):
+      if failures == _ATTEMPTS or _is_permanent(error, reason, has_received):
         raise UserError(
           'cannot fetch %s: %s. Without a network: put the file at %s, '
           'name a mirror with --data_url, or use --dataset=sample'
           % (url, reason, partial.rsplit('.', 2)[0])
         ) from error
       wait = 2 ** (failures - 1)
-      print('%s: %s; trying again in %d s.' % (url, reason, wait))
+      print('%s: %s; retrying in %d s.' % (url, reason, wait))
       time.sleep(wait)
 
 
@@ -136,15 +144,21 @@ def _size(path):
   return os.path.getsize(path) if os.path.exists(path) else 0
 
 
-def _is_hopeless(error, reason, has_received):
-  """Whether another attempt at fetching would end as this one did."""
+def _is_permanent(error, reason, has_received):
+  """Whether another attempt would fail for the same reason.
+
+  Args:
+    error: exception.
+    reason: the exception or string behind it.
+    has_received: whether an earlier attempt of this process got any bytes.
+  """
   if isinstance(error, urllib.error.HTTPError):
-    # 408 and 429: a server that is slow or busy.
+    # 408 and 429: the server is slow or busy.
     return error.code < 500 and error.code not in (408, 429)
   number = getattr(reason, 'errno', None)
   if (
     isinstance(error, (ValueError, http.client.InvalidURL))
-    or isinstance(reason, _NEVER)
+    or isinstance(reason, _PERMANENT)
     or number in (errno.EACCES, errno.ENOSPC, errno.EROFS)
   ):
     return True
@@ -153,12 +167,23 @@ def _is_hopeless(error, reason, has_received):
   ) or number in (
     errno.ENETUNREACH,
     errno.EHOSTUNREACH,
-  )  # Unless a moment ago there was one.
+  )
+  # If the network worked a moment ago, the failure is temporary.
   return no_network and not has_received
 
 
 def _fetch_rest(url, size, partial):
-  """One connection: asks for what `partial` lacks and appends it."""
+  """Opens one connection, requests the missing bytes and appends them.
+
+  Args:
+    url: address.
+    size: expected size in bytes; None if unknown.
+    partial: path of the file to append to.
+
+  Raises:
+    UserError: the file has another size.
+    OSError, ValueError, http.client.HTTPException: the connection fails.
+  """
   have = _size(partial)
   request = urllib.request.Request(url)
   if have:
@@ -166,12 +191,12 @@ def _fetch_rest(url, size, partial):
   try:
     response = urllib.request.urlopen(request, timeout=_TIMEOUT_SECS)
   except urllib.error.HTTPError as error:
-    if error.code == 416:  # Nothing lies behind what is there: it is whole.
+    if error.code == 416:  # Range not satisfiable: `partial` is complete.
       return
     raise
   with response:
     if getattr(response, 'status', None) != 206:
-      have = 0  # The server sends all of it, whatever was asked.
+      have = 0  # The server ignores the range and sends the whole file.
     length = response.headers.get('Content-Length')
     total = have + int(length) if length else None
     if size is not None and total not in (None, size):
@@ -198,7 +223,7 @@ def _fetch_rest(url, size, partial):
 
 
 def _wrong_checksum(source, path, expected):
-  """The UserError for the file `path` that came from `source`."""
+  """The UserError for the file `path`, fetched from `source`."""
   return UserError(
     '%s: found SHA-256 %s (%d bytes); expected %s. If you trust this file, '
     'give its checksum with --data_sha256'
@@ -209,19 +234,18 @@ def _wrong_checksum(source, path, expected):
 def unpack(archive, inside, folder, required, optional=()):
   """Unpacks the named files of a .tar.gz.
 
-  Members are looked up by their exact names and only the bytes of regular
-  files are written, to paths made here: what else the archive may hold, with
-  whatever names or links, is never touched.
+  Safe for untrusted archives: writes only regular files with exactly these
+  names, to paths made from these names. Ignores links and all other members.
 
   Args:
     archive: path of the archive.
-    inside: the folder in the archive that the files are taken from.
-    folder: path of the folder that they are put into.
-    required: names of the files that must be in the archive.
-    optional: names of files that are unpacked too if they are there.
+    inside: folder in the archive that holds the files.
+    folder: path of the folder to write the files to.
+    required: tuple of names of files that the archive must hold.
+    optional: tuple of names of files that the archive may hold.
 
   Raises:
-    UserError: the archive is damaged, or lacks a file.
+    UserError: the archive is damaged or lacks a required file.
   """
   wanted = {'%s/%s' % (inside, name): name for name in required + optional}
   try:
@@ -239,6 +263,4 @@ def unpack(archive, inside, folder, required, optional=()):
     raise UserError('%s: cannot be unpacked: %s' % (archive, error)) from error
   for name in required:
     if not os.path.exists(os.path.join(folder, name)):
-      raise UserError(
-        '%s: holds no file %s/%s, which was expected' % (archive, inside, name)
-      )
+      raise UserError('%s: holds no file %s/%s' % (archive, inside, name))

@@ -1,15 +1,29 @@
-"""Fetches a data set and checks it; does nothing where it is there and whole.
+"""Fetches a data set if it is missing, and checks its files.
 
-python scripts/fetch_data.py --data_dir=/tmp/cifar10_data
-python scripts/fetch_data.py --dataset=svhn
+cifar10_fetch_data --data_dir=/tmp/cifar10_data
+cifar10_fetch_data --dataset=svhn
 """
 
 from cifar10 import cli
 from cifar10.data import datasets
 
 
+def fetch(config):
+  """Fetches the data set that `config` names if it is missing; checks it.
+
+  Args:
+    config: config.Config.
+
+  Raises:
+    UserError: the data set cannot be fetched, or a file is missing or damaged.
+  """
+  datasets.prepare(config.data, config.download)
+
 
 def main():
   """The console command."""
-  flags = ('dataset', 'data_dir', 'data_url', 'data_sha256')
-  cli.run(datasets.prepare, flags, __doc__)
+  cli.run(fetch, ('data', 'download'), __doc__)
+
+
+if __name__ == '__main__':
+  main()

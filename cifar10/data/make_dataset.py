@@ -1,15 +1,15 @@
 """Makes a data set of your own pictures, for --data_dir of all programs.
 
-    python scripts/make_dataset.py pictures --out=/tmp/my_data --size=48
+    cifar10_make_dataset pictures --out=/tmp/my_data --size=48
 
-The pictures (PNG, JPEG, BMP, GIF) lie in folders named after their classes:
-pictures/<class>/*. Of each class a part is set aside for the test, unless
-they are divided already: pictures/train/<class>/* and pictures/test/<class>/*.
-The middle square of each is scaled to --size. The same pictures, flags and
-seed make the same bytes.
+The pictures (PNG, JPEG, BMP, GIF) are in one folder per class,
+pictures/<class>/*. The program holds out a part of each class for testing,
+unless the pictures are split already: pictures/train/<class>/* and
+pictures/test/<class>/*. It scales the central square of each picture to --size.
+The same pictures, flags and seed yield the same bytes.
 
-A broken picture is named and left out. The status is 1, and nothing is made,
-if a class then has none left to train on or none to test on.
+The program names broken pictures and skips them. If a class is left without a
+training or a test picture, it writes nothing and exits with status 1.
 """
 
 import argparse
@@ -21,19 +21,25 @@ from typing import NamedTuple, Optional
 
 import numpy as np
 
-from cifar10.util import progress_bar
-from cifar10.data import datasets
 from cifar10.data import dataset_json
-from cifar10.util import files
 from cifar10.data import pictures
+from cifar10.data import records
 from cifar10.errors import UserError
+from cifar10.util import files
+from cifar10.util import progress_bar
 
 _PARTS = ('train', 'test')
 _FILES = dict(zip(_PARTS, (dataset_json.TRAIN_NAME, dataset_json.TEST_NAME)))
 
 
 class Picture(NamedTuple):
-  """Where a picture is, its label, and its part: None if still to be chosen."""
+  """A picture file.
+
+  Attributes:
+    path: path of the file.
+    label: number of its class.
+    part: 'train' or 'test'; None if it is not assigned yet.
+  """
 
   path: str
   label: int
@@ -41,22 +47,25 @@ class Picture(NamedTuple):
 
 
 def find(folder):
-  """Finds the pictures in `folder` and what their classes are.
+  """Finds the classes and pictures in a folder.
+
+  Args:
+    folder: path of the folder.
 
   Returns:
-    classes: list of names, sorted.
+    classes: sorted list of names.
     found: list of Picture, sorted by part, class and name.
 
   Raises:
     OSError: a folder cannot be read.
-    UserError: there are fewer than two classes, or one has no picture.
+    UserError: there are fewer than two classes, or one has no pictures.
   """
   parts = {None: folder}
   inside = _folders_in(folder)
   if set(_PARTS) <= set(inside):
     if len(inside) > len(_PARTS):
       raise UserError(
-        '%s: found %s; expected train and test alone, or a folder for each '
+        '%s: found %s; expected only train and test, or one folder per '
         'class' % (folder, ', '.join(inside))
       )
     parts = {part: os.path.join(folder, part) for part in _PARTS}
@@ -64,8 +73,8 @@ def find(folder):
   classes = sorted(names)
   if len(classes) < 2:
     raise UserError(
-      '%s: found %d folder(s) of classes; expected two or more, as in '
-      'FOLDER/<class>/<pictures> or FOLDER/train/<class>/<pictures> and '
+      '%s: found %d class folder(s); expected two or more: '
+      'FOLDER/<class>/<pictures>, or FOLDER/train/<class>/<pictures> and '
       'FOLDER/test/<class>/<pictures>' % (folder, len(classes))
     )
   for name in classes:
@@ -73,7 +82,7 @@ def find(folder):
       name.encode('utf-8')
     except UnicodeEncodeError as error:
       raise UserError(
-        '%s: the name of the class %r is no text in UTF-8' % (folder, name)
+        '%s: the class name %r is not valid UTF-8' % (folder, name)
       ) from error
   found = [
     Picture(picture, label, part)
@@ -83,17 +92,22 @@ def find(folder):
     for picture in pictures.in_folder(os.path.join(path, name))
   ]
   for part, path in parts.items():
-    there = {picture.label for picture in found if picture.part == part}
-    empty = set(range(len(classes))) - there
+    present = {picture.label for picture in found if picture.part == part}
+    empty = set(range(len(classes))) - present
     if empty:
       raise UserError(
-        '%s: no picture found of class %s' % (path, classes[min(empty)])
+        '%s: no pictures found of class %s' % (path, classes[min(empty)])
       )
   return classes, found
 
 
-def tell_of_others(folder, found):
-  """Says which files are passed over; of hidden ones nothing is said."""
+def report_ignored_files(folder, found):
+  """Prints which files are not pictures; does not mention hidden files.
+
+  Args:
+    folder: path of the folder.
+    found: list of Picture.
+  """
   taken = {picture.path for picture in found}
   others = sorted(
     os.path.join(path, name)
@@ -103,14 +117,14 @@ def tell_of_others(folder, found):
   )
   if others:
     print(
-      '%d other file(s) left out: %s%s'
+      '%d other file(s) ignored: %s%s'
       % (len(others), ', '.join(others[:3]), ', ...' if others[3:] else ''),
       file=sys.stderr,
     )
 
 
 def _folders_in(folder):
-  """Names of the folders in `folder`, sorted, without hidden ones."""
+  """The sorted names of the folders in `folder`, without hidden ones."""
   return sorted(
     name
     for name in os.listdir(folder)
@@ -118,17 +132,26 @@ def _folders_in(folder):
   )
 
 
-def tests_of(count, fraction):
-  """How many of `count` pictures of a class are set aside for the test."""
+def num_test_pictures(count, fraction):
+  """How many of `count` pictures of a class to hold out for testing.
+
+  Args:
+    count: pictures of the class.
+    fraction: fraction of them to hold out, 0 to 1.
+
+  Returns:
+    An int, which leaves at least one picture for training, and if possible at
+    least one for testing.
+  """
   if count < 2:
     return 0
   return max(1, min(count - 1, int(count * fraction + 0.5)))
 
 
 def write(folder, classes, found, args):
-  """Writes train.bin and test.bin into `folder`, in an order by chance.
+  """Writes the pictures to train.bin and test.bin, in random order.
 
-  Each picture is read when it is written. Those that are broken are told.
+  Reads one picture at a time. Prints an error for each broken one.
 
   Args:
     folder: path of an empty folder.
@@ -137,10 +160,10 @@ def write(folder, classes, found, args):
     args: the flags.
 
   Returns:
-    counts: {part: array [classes], pictures of each class}.
-    broken: how many pictures are left out.
+    counts: dict of part: int array [classes], the pictures of each class.
+    broken: number of broken pictures.
   """
-  layout = datasets.layout_for(args.size, args.channels, classes)
+  layout = records.layout_for(args.size, args.channels, classes)
   counts = {part: np.zeros(len(classes), int) for part in _PARTS}
   broken = 0
   shown = progress_bar.Bar('Pictures', len(found))
@@ -160,7 +183,7 @@ def write(folder, classes, found, args):
         image = pictures.fit(picture, args.size, args.channels)
         part = part or _part_of_next(label, counts, args.test_fraction)
         counts[part][label] += 1
-        outputs[part].write(pictures.record(image, layout, label).tobytes())
+        outputs[part].write(records.encode(image, layout, label).tobytes())
       shown.show(done)
     for output in outputs.values():
       output.flush()
@@ -170,43 +193,54 @@ def write(folder, classes, found, args):
 
 
 def _part_of_next(label, counts, fraction):
-  """Where the next good picture of a class goes.
+  """The part that the next picture of a class belongs to.
 
-  So that broken ones do not count, this is decided one by one: after each,
-  there are as many for the test as `tests_of` says.
+  Decided after a picture is read, so that broken ones do not count. After each
+  picture, `num_test_pictures` of those so far are test pictures.
   """
   tests = counts['test'][label]
   total = counts['train'][label] + tests + 1
-  return 'test' if tests_of(total, fraction) > tests else 'train'
+  return 'test' if num_test_pictures(total, fraction) > tests else 'train'
 
 
 def check(counts, classes, args):
-  """Checks that each class has pictures to train on and to test on.
+  """Checks that each class has training and test pictures.
+
+  Args:
+    counts: dict of part: int array [classes], from `write`.
+    classes: list of names.
+    args: the flags.
 
   Raises:
-    UserError: names the first class that has not.
+    UserError: a class has no training or no test pictures.
   """
   for name, train, test in zip(classes, counts['train'], counts['test']):
     if not (train and test):
       raise UserError(
         '%s: class %s has %d picture(s) to train on and %d to test on; '
-        'expected one or more of each' % (args.folder, name, train, test)
+        'expected at least one of each' % (args.folder, name, train, test)
       )
 
 
 def make(args):
-  """Makes the data set that the flags ask for, whole or not at all.
+  """Makes a data set; after an error, writes nothing.
+
+  Args:
+    args: the flags.
 
   Raises:
     OSError: a folder cannot be read or written.
-    UserError: names the folder or class, and what is wrong with it.
+    UserError: the folder does not hold the pictures of a data set, `args.out`
+      exists, or Pillow is not installed.
   """
   pictures.need_pillow()
   out = os.path.abspath(args.out)
   if os.path.lexists(out):
-    raise UserError('--out=%s: is there already' % args.out)
+    raise UserError(
+      '--out=%s: already exists; expected a new folder' % args.out
+    )
   classes, found = find(args.folder)
-  tell_of_others(args.folder, found)
+  report_ignored_files(args.folder, found)
   os.makedirs(os.path.dirname(out), exist_ok=True)
   with files.new_folder(out) as temporary:
     counts, broken = write(temporary, classes, found, args)
@@ -226,7 +260,7 @@ def make(args):
 
 
 def _number(kind, lowest, below):
-  """A type for argparse: a number within limits."""
+  """A type for argparse: a number from `lowest` to below `below`."""
 
   def parse(text):
     try:
@@ -244,12 +278,14 @@ def _number(kind, lowest, below):
 
 
 def flags():
-  """The flags of the command line."""
+  """Parses the command line; returns the flags, an argparse.Namespace."""
   parser = argparse.ArgumentParser(
     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
   )
-  parser.add_argument('folder', help='the folder of the classes')
-  parser.add_argument('--out', required=True, help='the folder to make')
+  parser.add_argument('folder', help='folder that holds one folder per class')
+  parser.add_argument(
+    '--out', required=True, help='folder to write; must not exist'
+  )
   parser.add_argument(
     '--size',
     type=_number(int, dataset_json.SMALLEST, 10000),
@@ -261,31 +297,31 @@ def flags():
     type=int,
     choices=dataset_json.CHANNELS,
     default=3,
-    help='3: colour, 1: grey (3)',
+    help='color channels: 3, or 1 for gray (3)',
   )
   parser.add_argument(
     '--test_fraction',
     type=_number(float, 0, 1),
     default=0.2,
-    help='share of each class to test on, one picture at least (0.2)',
+    help='fraction of each class to test on, at least one picture (0.2)',
   )
   parser.add_argument(
     '--seed',
     type=_number(int, 0, 2**32),
     default=0,
-    help='of the choice and order of the pictures (0)',
+    help='seed of the random split and order of the pictures (0)',
   )
   parser.add_argument(
     '--flip',
     action='store_true',
     default=True,
-    help='mirror images at random in training, as is the default',
+    help='mirror images at random in training (the default)',
   )
   parser.add_argument(
     '--noflip',
     dest='flip',
     action='store_false',
-    help='do not, as is right for letters and digits',
+    help='do not mirror images; for letters and digits',
   )
   return parser.parse_args()
 
@@ -293,11 +329,15 @@ def flags():
 def main():
   """The console command."""
   args = flags()
-  # The temporary folder goes away then too.
+  # As an exception, so that the temporary folder is deleted.
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
   try:
     make(args)
   except (UserError, OSError) as error:
     sys.exit('make_dataset: error: %s' % error)
   except KeyboardInterrupt:
-    sys.exit(130)
+    sys.exit(130)  # As a shell reports death by SIGINT.
+
+
+if __name__ == '__main__':
+  main()

@@ -1,10 +1,10 @@
-"""Makes the bundled sample: a few records of CIFAR-10, as many of each class.
+"""Makes the bundled sample: a few records of each class of CIFAR-10.
 
-    python scripts/make_sample.py /tmp/cifar10_data/cifar-10-batches-bin
+    python -m cifar10.data.make_sample /tmp/cifar10_data/cifar-10-batches-bin
 
-Writes 1,000 training and 500 test records to cifar10/sample/. Of each class
-the records with the smallest SHA-256 are taken, in the order of their SHA-256
-over all classes: the same bytes come out, however the records are ordered.
+Writes 1,000 training and 500 test records to cifar10/data/sample/. Takes the
+records with the smallest SHA-256 of each class and sorts them by their SHA-256,
+so that the result does not depend on the order of the records.
 """
 
 import argparse
@@ -12,35 +12,32 @@ import hashlib
 import os
 import sys
 
-import numpy as np
-
 from cifar10.data import datasets
-from cifar10.util import files
+from cifar10.data import records as records_lib
 from cifar10.errors import UserError
+from cifar10.util import files
 
 _TRAIN_PER_CLASS = 100
 _TEST_PER_CLASS = 50
 
 
 def sample(paths, per_class):
-  """Takes `per_class` records of each class.
+  """Selects `per_class` records of each class.
 
   Args:
-    paths: files of records of CIFAR-10's binary version.
-    per_class: how many records to take of each class.
+    paths: paths of files of records, in CIFAR-10's binary format.
+    per_class: number of records of each class.
 
   Returns:
     The records, as bytes.
 
   Raises:
-    UserError: a file is damaged, or holds fewer records of a class.
+    UserError: a file is damaged, or the files hold too few records of a class.
   """
-  layout = datasets.Layout()
-  records = []
+  layout = records_lib.Layout()
   for path in paths:
-    datasets.check_file(path)
-    content = np.fromfile(path, np.uint8).reshape(-1, layout.record_bytes)
-    records.extend(row.tobytes() for row in content)
+    records_lib.check_file(path, layout, len(datasets.CLASSES))
+  records = [row.tobytes() for row in records_lib.load(paths, layout)]
   records.sort(key=lambda record: hashlib.sha256(record).digest())
   taken = dict.fromkeys(range(len(datasets.CLASSES)), 0)
   chosen = []
@@ -57,27 +54,45 @@ def sample(paths, per_class):
   return b''.join(chosen)
 
 
-def main():
-  """The command line."""
-  parser = argparse.ArgumentParser(
-    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-  )
-  parser.add_argument('folder', help='the folder of the .bin files')
-  parser.add_argument('--out', default=datasets.SAMPLE_FOLDER)
-  arguments = parser.parse_args()
-  data = datasets.in_folder(arguments.folder)
-  os.makedirs(arguments.out, exist_ok=True)
+def make(folder, out):
+  """Writes the sample of CIFAR-10 and prints the SHA-256 of its files.
+
+  Args:
+    folder: path of the folder of CIFAR-10's files.
+    out: path of the folder to write to.
+
+  Raises:
+    OSError: a file cannot be read or written.
+    UserError: a file is missing or damaged.
+  """
+  data = datasets.in_folder(folder)
+  os.makedirs(out, exist_ok=True)
   for name, paths, per_class in (
     ('data_batch_1.bin', data.train_files, _TRAIN_PER_CLASS),
     ('test_batch.bin', data.test_files, _TEST_PER_CLASS),
   ):
     content = sample(paths, per_class)
-    files.write_atomically(os.path.join(arguments.out, name), content)
+    files.write_atomically(os.path.join(out, name), content)
     print('%s: %s' % (name, hashlib.sha256(content).hexdigest()))
 
 
-if __name__ == '__main__':
+def main():
+  """The program."""
+  parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+  )
+  parser.add_argument('folder', help='folder of the .bin files of CIFAR-10')
+  parser.add_argument(
+    '--out',
+    default=datasets.SAMPLE_FOLDER,
+    help='folder to write to (cifar10/data/sample)',
+  )
+  args = parser.parse_args()
   try:
-    main()
+    make(args.folder, args.out)
   except (UserError, OSError) as error:
     sys.exit('make_sample: error: %s' % error)
+
+
+if __name__ == '__main__':
+  main()

@@ -1,8 +1,8 @@
-"""People's own pictures: found, read, and brought to the shape of a data set.
+"""The user's own pictures: finding, reading and scaling them.
 
-Pillow, an extra, reads the files. A picture of any size becomes a record of
-the data set, so that all that comes after treats it as it treats the images
-that the model is trained on.
+Pillow, an optional package, reads the files. `fit` scales a picture of any size
+to the image size of a data set, so that it can become a record and pass through
+the same graph as the images that the model is trained on.
 """
 
 import io
@@ -13,8 +13,8 @@ import warnings
 
 import numpy as np
 
-from cifar10.util import optional_packages
 from cifar10.errors import UserError
+from cifar10.util import optional_packages
 
 _EXTENSIONS = ('.bmp', '.gif', '.jpeg', '.jpg', '.png')
 _FORMATS = ('BMP', 'GIF', 'JPEG', 'PNG')
@@ -22,34 +22,34 @@ _MODES = {1: 'L', 3: 'RGB'}
 
 
 def need_pillow():
-  """Checks that Pillow is there.
+  """Checks that Pillow is installed.
 
   Raises:
-    UserError: it is not.
+    UserError: it is not installed.
   """
-  optional_packages.need('PIL', 'pictures', 'pictures are read with Pillow')
+  optional_packages.need('PIL', 'pictures', 'reading pictures needs Pillow')
 
 
 def find(names):
-  """The pictures that `names` stand for.
+  """Replaces each folder by the pictures in it.
 
   Args:
-    names: list of files, folders, and `-` for standard input.
+    names: list of paths of files and folders, and `-` for standard input.
 
   Returns:
-    List of them, with each folder replaced by the pictures in it and in all
-    folders below, sorted; hidden ones are left out.
+    List of paths, and `-`. In the place of a folder stand the pictures in it
+    and in its subfolders, sorted, without hidden ones.
 
   Raises:
     OSError: a folder cannot be read.
-    UserError: there is none.
+    UserError: there are no pictures.
   """
   found = []
   for name in names:
     found += in_folder(name) if os.path.isdir(name) else [name]
   if not found:
     raise UserError(
-      '%s: no picture found; expected files, folders with %s files, or - for '
+      '%s: no pictures found; expected files, folders with %s files, or - for '
       'a picture on standard input'
       % (', '.join(names) or 'no arguments', ' '.join(_EXTENSIONS))
     )
@@ -57,9 +57,15 @@ def find(names):
 
 
 def in_folder(folder):
-  """The paths of all pictures in a folder and those below, sorted.
+  """The paths of all pictures in a folder and its subfolders.
 
-  Hidden files and folders are passed over.
+  Skips hidden files and folders, and named pipes.
+
+  Args:
+    folder: path of the folder.
+
+  Returns:
+    Sorted list of paths.
 
   Raises:
     OSError: a folder cannot be read.
@@ -82,24 +88,24 @@ def in_folder(folder):
 
 
 def _is_pipe(path):
-  """Whether to read it would wait for another process."""
+  """Whether `path` is a named pipe, which would block a reader."""
   return os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode)
 
 
 def read(name):
-  """Reads a picture, whole and of any size.
+  """Reads a picture of any size.
 
-  The way up is the one that its camera has noted, what is transparent is on
-  white, and of several frames the first is taken.
+  Rotates it according to its EXIF orientation, puts transparent parts on a
+  white background, and takes the first frame of an animation.
 
   Args:
     name: path of a PNG, JPEG, BMP or GIF file, or `-` for standard input.
 
   Returns:
-    PIL.Image.Image, grey or in colour, without transparency.
+    PIL.Image.Image, gray or in color, without transparency.
 
   Raises:
-    UserError: it cannot be read, is damaged or is no picture.
+    UserError: the file cannot be read, is damaged or is not a picture.
   """
   from PIL import Image
   from PIL import ImageOps
@@ -107,29 +113,29 @@ def read(name):
   try:
     source = io.BytesIO(sys.stdin.buffer.read()) if name == '-' else name
     with warnings.catch_warnings():
-      warnings.simplefilter('ignore')  # Of large sizes, and odd notes.
+      warnings.simplefilter('ignore')  # About large sizes and odd metadata.
       with Image.open(source, formats=_FORMATS) as image:
         return _on_white(_eight_bits(ImageOps.exif_transpose(image)))
   except Image.UnidentifiedImageError as error:
     raise UserError(
-      '%s: no picture; expected PNG, JPEG, BMP or GIF' % name
+      '%s: not a picture; expected PNG, JPEG, BMP or GIF' % name
     ) from error
-  # For a damaged file Pillow has errors of many kinds, struct.error too.
+  # Pillow raises many types of exceptions for damaged files, even struct.error.
   except Exception as error:
     problem = getattr(error, 'strerror', None) or error
     raise UserError('%s: cannot be read: %s' % (name, problem)) from error
 
 
 def fit(image, size, channels):
-  """The middle square of a picture, as large as can be, scaled to `size`.
+  """Scales the largest central square of a picture to size x size pixels.
 
-  Each pixel of the result is made of all that it covers, so that nothing is
-  passed over in a large photograph. A picture of `size` stays as it is.
+  The filter has antialiasing: each pixel of the result is a weighted mean of
+  all pixels that it covers. A picture of the right size is not changed.
 
   Args:
-    image: PIL.Image.Image, as `read` gives it.
+    image: PIL.Image.Image, as `read` returns it.
     size: height and width of the result, in pixels.
-    channels: 3 for red, green and blue, or 1 for grey.
+    channels: 3 for red, green and blue, or 1 for gray.
 
   Returns:
     uint8 array, [size, size, channels].
@@ -144,7 +150,7 @@ def fit(image, size, channels):
 
 
 def _eight_bits(image):
-  """A grey picture of 16 bits as one of 8, which Pillow would cut off."""
+  """Converts 16-bit gray to 8 bits by scaling; Pillow would clip at 255."""
   if not image.mode.startswith('I'):
     return image
   from PIL import Image
@@ -153,7 +159,7 @@ def _eight_bits(image):
 
 
 def _on_white(image):
-  """A picture without transparency."""
+  """Composites a picture with transparency onto white."""
   from PIL import Image
 
   if (
@@ -163,20 +169,3 @@ def _on_white(image):
   image = image.convert('RGBA')
   white = Image.new('RGBA', image.size, 'white')
   return Image.alpha_composite(white, image)
-
-
-def record(image, layout, label=0):
-  """An image as a record of a data set.
-
-  Args:
-    image: uint8 array, [layout.height, layout.width, layout.depth].
-    layout: dataset.Layout with one label.
-    label: integer.
-
-  Returns:
-    uint8 array, [layout.record_bytes].
-  """
-  labels = [label >> 8 * i & 255 for i in range(layout.label_bytes)][::-1]
-  return np.concatenate(
-    [np.array(labels, np.uint8), image.transpose(2, 0, 1).ravel()]
-  )

@@ -1,4 +1,4 @@
-"""The public data sets: where they come from and how they get on the disk."""
+"""The public data sets: their official addresses, and how to fetch them."""
 
 import os
 from typing import Any, NamedTuple, Tuple
@@ -10,7 +10,13 @@ from cifar10.errors import UserError
 
 
 class Official(NamedTuple):
-  """A file in its official place: address, SHA-256, bytes."""
+  """A file at its official address.
+
+  Attributes:
+    url: address.
+    sha256: SHA-256 of the content, in hexadecimal.
+    size: size in bytes.
+  """
 
   url: str
   sha256: str
@@ -21,15 +27,17 @@ class Source(NamedTuple):
   """A public data set.
 
   Attributes:
-    folder: name of the folder of its files, in `data_dir` and in its archive.
-    official: the files that are fetched.
+    folder: name of its folder, in `data_dir` and in its archive.
+    official: the files to fetch.
     train: names of the files of training records in `folder`.
-    test: names of the files of test records.
-    required: names of the other files that it needs.
-    optional: names of files that it may have besides.
-    convert: function of the paths of what was fetched and of a folder, that
-      makes the files there. None: they are unpacked from the one archive.
-    need: function that checks that `convert` has what it needs, or None.
+    test: names of the files of test records in `folder`.
+    required: names of other files in `folder` that must be there.
+    optional: names of other files in `folder` that may be there.
+    convert: function (paths of the fetched files, path of a folder) that
+      writes the files of the data set into the folder; None if they are
+      unpacked from the one archive.
+    need: function that checks that the packages for `convert` are installed;
+      None if it needs none.
   """
 
   folder: str
@@ -42,11 +50,11 @@ class Source(NamedTuple):
   need: Any = None
 
   def folder_in(self, data_dir):
-    """The path of its folder."""
+    """The path of its folder in `data_dir`."""
     return os.path.join(data_dir, self.folder)
 
 
-# SHA-256 and sizes are those that TensorFlow Datasets 4.9.10 expects too.
+# The SHA-256 and sizes agree with those in TensorFlow Datasets 4.9.10.
 SOURCES = {
   # https://www.cs.toronto.edu/~kriz/cifar.html
   'cifar10': Source(
@@ -98,14 +106,19 @@ SOURCES = {
 }
 
 
-def fetch(source, config):
-  """Puts the folder of a Source into `config.data_dir`.
+def fetch(source, data_dir, settings):
+  """Fetches a data set and puts its folder into `data_dir`.
+
+  Args:
+    source: Source.
+    data_dir: path of the folder that gets the folder of the data set.
+    settings: config.Download.
 
   Raises:
-    UserError: it cannot be fetched, unpacked or converted.
+    UserError: the data set cannot be fetched, unpacked or converted.
   """
   if source.need is not None:
-    source.need()  # Before so much is fetched for nothing.
+    source.need()  # Before fetching what could not be converted.
 
   def unpack(archives, folder):
     required = source.train + source.test + source.required
@@ -114,37 +127,43 @@ def fetch(source, config):
     )
 
   download.fetch_into(
-    source.folder_in(config.data_dir),
-    remotes(source, config),
+    source.folder_in(data_dir),
+    remotes(source, data_dir, settings),
     source.convert or unpack,
   )
 
 
-def remotes(source, config):
-  """What is fetched of a Source, from where `config` says.
+def remotes(source, data_dir, settings):
+  """The files to fetch, from the official addresses or from a mirror.
+
+  Args:
+    source: Source.
+    data_dir: path of the folder to put the files into.
+    settings: config.Download.
 
   Returns:
-    List of download.Remote; their paths are in `config.data_dir`.
+    List of download.Remote.
 
   Raises:
-    UserError: --data_sha256 has more or fewer checksums than there are files.
+    UserError: the number of checksums in --data_sha256 is not the number of
+      files.
   """
   digests = [official.sha256 for official in source.official]
   names = [os.path.basename(official.url) for official in source.official]
-  if config.data_sha256:
-    digests = config.data_sha256.split(',')
+  if settings.data_sha256:
+    digests = settings.data_sha256.split(',')
   if len(digests) != len(names):
     raise UserError(
-      '--data_sha256: found %d checksum(s); expected %d with a comma between, '
-      'of %s' % (len(digests), len(names), ', '.join(names))
+      '--data_sha256: found %d checksum(s); expected %d, separated by commas, '
+      'for %s' % (len(digests), len(names), ', '.join(names))
     )
-  found = []
+  files = []
   for official, name, digest in zip(source.official, names, digests):
-    url = config.data_url or official.url
-    if config.data_url and len(names) > 1:
-      url = '%s/%s' % (config.data_url.rstrip('/'), name)
+    url = settings.data_url or official.url
+    if settings.data_url and len(names) > 1:
+      url = '%s/%s' % (settings.data_url.rstrip('/'), name)
     is_official = digest.lower() == official.sha256
     size = official.size if is_official else None
-    path = os.path.join(config.data_dir, name)
-    found.append(download.Remote(url, digest, path, size))
-  return found
+    path = os.path.join(data_dir, name)
+    files.append(download.Remote(url, digest, path, size))
+  return files

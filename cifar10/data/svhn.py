@@ -1,69 +1,69 @@
-"""Turns the house numbers of SVHN, kept in MATLAB's format, into records."""
+"""Converts the images of SVHN from MATLAB's format to records."""
 
 import os
 
 import numpy as np
 
 from cifar10.data import dataset_json
-from cifar10.util import optional_packages
 from cifar10.errors import UserError
+from cifar10.util import optional_packages
 
 CLASSES = tuple('0123456789')
 
-_SHAPE = (32, 32, 3)
-_RECORDS_A_WRITE = 1000
+_SHAPE = (32, 32, 3)  # Of an image: height, width, channels.
+_RECORDS_PER_WRITE = 1000
 
 
 def need_scipy():
-  """Checks that the reader of MATLAB's format is there.
+  """Checks that scipy, which reads MATLAB's format, is installed.
 
   Raises:
-    UserError: it is not.
+    UserError: it is not installed.
   """
   optional_packages.need(
-    'scipy.io', 'svhn', '--dataset=svhn: its files are read with scipy'
+    'scipy.io', 'svhn', '--dataset=svhn: reading its files needs scipy'
   )
 
 
 def convert(sources, folder):
-  """Writes the records of both files and their dataset.json.
+  """Converts both files to records and writes their dataset.json.
 
   Args:
     sources: paths of train_32x32.mat and test_32x32.mat.
-    folder: path of the folder to write into.
+    folder: path of the folder to write to.
 
   Raises:
-    UserError: a file holds something else.
+    UserError: a file is damaged or holds something else.
   """
   names = (dataset_json.TRAIN_NAME, dataset_json.TEST_NAME)
   counts = [
     write_records(source, os.path.join(folder, name))
     for source, name in zip(sources, names)
   ]
-  # A mirrored digit is none.
+  # A mirrored digit is not a digit.
   dataset_json.save(folder, CLASSES, 32, 3, flip=False, counts=counts)
 
 
 def write_records(source, path):
-  """Writes the images of a file of cropped digits as records.
+  """Converts a file of cropped digits to records.
 
   Args:
     source: path of a .mat file with X, uint8 [32, 32, 3, n], and y, [n, 1],
-      labels 1 to 10, where 10 is the digit 0.
-    path: the file that is written: label and planes of colour, as CIFAR-10's.
+      labels 1 to 10, where 10 stands for the digit 0.
+    path: path of the file to write, in CIFAR-10's binary format.
 
   Returns:
-    n, how many there are.
+    Number of records.
 
   Raises:
-    UserError: the file holds something else.
+    UserError: the file is damaged or holds something else.
   """
   images, labels = _read(source)
   digits = (labels % 10).astype(np.uint8)[:, np.newaxis]
   with open(path, 'wb') as output:
-    # Piece by piece: a second copy of all would be large.
-    for begin in range(0, len(digits), _RECORDS_A_WRITE):
-      part = slice(begin, begin + _RECORDS_A_WRITE)
+    # In parts: a second copy of all images would take much memory.
+    for start in range(0, len(digits), _RECORDS_PER_WRITE):
+      part = slice(start, start + _RECORDS_PER_WRITE)
       planes = images[..., part].transpose(3, 2, 0, 1)
       planes = planes.reshape(len(planes), -1)
       output.write(np.concatenate([digits[part], planes], axis=1).tobytes())
@@ -73,12 +73,16 @@ def write_records(source, path):
 
 
 def _read(source):
-  """X and y of a .mat file, y as [n]; checked."""
+  """Reads X, uint8 [32, 32, 3, n], and y, [n], from a .mat file; checks both.
+
+  Raises:
+    UserError: the file is damaged or holds something else.
+  """
   import scipy.io
 
   try:
     content = scipy.io.loadmat(source, variable_names=('X', 'y'))
-  # Those of scipy are of many kinds, plain Exception's heirs among them.
+  # scipy raises many types of exceptions for damaged files.
   except Exception as error:
     raise UserError('%s: cannot be read: %s' % (source, error)) from error
   images, labels = (np.asarray(content.get(name)) for name in 'Xy')

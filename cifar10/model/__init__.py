@@ -1,1 +1,1 @@
-"""What `cifar10.inference` is made of."""
+"""The layers that `cifar10.inference` is built from."""

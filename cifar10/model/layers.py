@@ -1,4 +1,8 @@
-"""What `inference` is made of: variables, normalization, activations."""
+"""The layers of the model: variables, pooling, dense layers, normalization.
+
+Variables are float32. Convolutions and matrix products are computed in the
+type of the enclosing variable scope, see `compute_in`.
+"""
 
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -9,71 +13,154 @@ from cifar10.util import summaries
 _IMAGES_IN_SUMMARIES = 16
 
 
-def variable_on_cpu(name, shape, initializer, *, dtype=tf.float32):
+def compute_in(dtype):
+  """A variable scope in which layers compute in the type `dtype`.
+
+  Args:
+    dtype: 'float32', 'bfloat16' or 'float16'.
+
+  Returns:
+    tf.variable_scope, a context manager.
+  """
+  return tf.variable_scope('', dtype=tf.as_dtype(dtype))
+
+
+def variable_on_cpu(name, shape, initializer, *, dtype=None):
   """A float32 variable in the memory of the CPU, where towers can share it.
 
   Args:
     name: name of the variable within the variable scope.
     shape: list of ints.
     initializer: initializer of the variable.
-    dtype: type to compute with.
+    dtype: type of the result; None for the type of the variable scope.
 
   Returns:
-    The variable, as a tensor of type `dtype`.
+    The value of the variable, a tensor of type `dtype`.
   """
   with tf.device('/cpu:0'):
     var = tf.get_variable(name, shape, tf.float32, initializer)
-  return tf.cast(var, dtype)
+  return tf.cast(var, dtype or tf.get_variable_scope().dtype)
 
 
-def variable_with_weight_decay(
-  name, shape, *, stddev, wd=None, dtype=tf.float32
-):
-  """A variable drawn from a truncated normal distribution, decayed or not.
+def variable_with_weight_decay(name, shape, *, stddev, wd=None):
+  """A variable with truncated normal initialization and optional weight decay.
 
   Args:
     name: name of the variable within the variable scope.
     shape: list of ints.
     stddev: standard deviation of the distribution before truncation.
-    wd: the L2 loss of the variable times `wd` is added to the collection
-      'losses'; None adds nothing.
-    dtype: type to compute with.
+    wd: factor of the variable's L2 loss, which joins the collection 'losses';
+      None for no weight decay.
 
   Returns:
-    The variable, as a tensor of type `dtype`.
+    The value of the variable, a tensor of the type of the variable scope.
   """
-  var = variable_on_cpu(
-    name, shape, tf.truncated_normal_initializer(stddev=stddev)
-  )
+  initializer = tf.truncated_normal_initializer(stddev=stddev)
+  # The L2 loss of the float32 variable, not of a rounded copy.
+  var = variable_on_cpu(name, shape, initializer, dtype=tf.float32)
   if wd is not None:
     weight_decay = tf.multiply(tf.nn.l2_loss(var), wd, name='weight_loss')
     tf.add_to_collection('losses', weight_decay)
-  return tf.cast(var, dtype)
+  return tf.cast(var, tf.get_variable_scope().dtype)
 
 
-def local_response_norm(x, depth_radius, alpha, name):
-  """Divides each activation by what its neighbouring channels have.
+def activation_summary(x):
+  """Adds summaries of a layer: a histogram and the fraction of zeros.
+
+  Their tags begin with the name of the variable scope, which has no `tower_N/`
+  in it. Of several towers, only the first one adds summaries.
+
+  Args:
+    x: float tensor, [batch, ...], the output of the layer. Call this function
+      in the variable scope of the layer.
+  """
+  scope = tf.get_variable_scope()
+  if scope.reuse:
+    return
+  # Departure from the tutorial: the first images only. A histogram of all
+  # activations of conv1 takes as long as three training steps.
+  x = tf.cast(x[:_IMAGES_IN_SUMMARIES], tf.float32)
+  summaries.histogram(scope.name + '/activations', x)
+  summaries.scalar(scope.name + '/sparsity', tf.nn.zero_fraction(x))
+
+
+def max_pool(x, name):
+  """Max pooling over 3 x 3 windows with stride 2, which overlap.
+
+  Args:
+    x: float tensor, [batch, height, width, channels].
+    name: name of the operation.
+
+  Returns:
+    Tensor of the type of `x`, [batch, ceil(height / 2), ceil(width / 2),
+    channels].
+  """
+  return tf.nn.max_pool(
+    x, ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding='SAME', name=name
+  )
+
+
+def flatten(x):
+  """Reshapes each image to a row.
+
+  Args:
+    x: tensor, [batch, ...]; only the batch size may be unknown.
+
+  Returns:
+    rows: tensor of the type of `x`, [batch, dim].
+    dim: int.
+  """
+  dim = x.shape[1:].num_elements()
+  return tf.reshape(x, [-1, dim]), dim
+
+
+def fully_connected(x, units, name):
+  """A fully connected layer with ReLU, as local3 and local4.
+
+  Args:
+    x: float tensor, [batch, ...]; only the batch size may be unknown.
+    units: number of units.
+    name: name of the layer and its variable scope.
+
+  Returns:
+    Tensor of the type of `x`, [batch, units].
+  """
+  with tf.variable_scope(name) as scope:
+    rows, dim = flatten(x)
+    weights = variable_with_weight_decay(
+      'weights', [dim, units], stddev=0.04, wd=0.004
+    )
+    biases = variable_on_cpu('biases', [units], tf.constant_initializer(0.1))
+    layer = tf.nn.relu(tf.matmul(rows, weights) + biases, name=scope.name)
+    activation_summary(layer)
+  return layer
+
+
+def local_response_norm(x, depth_radius, alpha, name, portable=False):
+  """Divides each activation by a power of a sum over neighboring channels.
 
   Krizhevsky et al., "ImageNet Classification with Deep Convolutional Neural
   Networks", section 3.3, with bias 1 and beta 0.75:
 
-      x / (1 + alpha * sum of x ** 2 over the nearest channels) ** 0.75
+      x / (1 + alpha * sum of x ** 2 over the neighboring channels) ** 0.75
 
   Args:
     x: float tensor, [batch, height, width, channels].
-    depth_radius: so many channels on either side count, and the own.
+    depth_radius: channels on either side that enter the sum, besides the
+      channel itself.
     alpha: float.
     name: name of the operation.
+    portable: whether to use TensorFlow's own operation on any device.
 
   Returns:
-    float tensor of the shape of `x`; computed in float32 at least.
+    Tensor of the type and shape of `x`, computed in at least float32.
   """
   dtype = x.dtype
   with tf.name_scope(name) as scope:
     if dtype.size < 4:
       x = tf.cast(x, tf.float32)
-    # TensorFlow's own is made for GPUs; on CPUs it takes three times as long.
-    if session_settings.has_gpu():
+    # On CPUs, TensorFlow's own operation takes three times as long.
+    if portable or session_settings.has_gpu():
       x = tf.nn.lrn(x, depth_radius, 1.0, alpha, 0.75, name=scope)
     else:
       x = banded_lrn(x, depth_radius, alpha, scope)
@@ -81,10 +168,22 @@ def local_response_norm(x, depth_radius, alpha, name):
 
 
 def banded_lrn(x, depth_radius, alpha, name):
-  """`local_response_norm` by matrix products, for CPUs; takes the same."""
+  """`local_response_norm` by matrix products, which is faster on CPUs.
+
+  Args:
+    x: float tensor, [batch, height, width, channels]; any size but `channels`
+      may be unknown.
+    depth_radius: channels on either side that enter the sum.
+    alpha: float.
+    name: name of the operation.
+
+  Returns:
+    Tensor of the type and shape of `x`.
+  """
   channels = x.shape.as_list()[3]
   index = np.arange(channels)
-  # Row times band: the sum over a window, for every channel at once.
+  # A row vector times this band matrix: for each channel, the sum over its
+  # window.
   band = np.abs(index[:, np.newaxis] - index) <= depth_radius
 
   def windowed_sum(rows, factor):
@@ -93,7 +192,7 @@ def banded_lrn(x, depth_radius, alpha, name):
   @tf.custom_gradient
   def normalize(x):
     scale = 1 + windowed_sum(tf.square(x), alpha)
-    # scale ** -0.75, from what processors are fast at.
+    # scale ** -0.75 without a power, which is slow.
     root = tf.rsqrt(scale)
     factor = root * tf.sqrt(root)
     y = x * factor
@@ -107,23 +206,3 @@ def banded_lrn(x, depth_radius, alpha, name):
   with tf.name_scope(name) as scope:
     rows = normalize(tf.reshape(x, [-1, channels]))
     return tf.reshape(rows, tf.shape(x), name=scope)
-
-
-def activation_summary(x):
-  """Adds a histogram of activations and the share of zeros among them.
-
-  They are named after the variable scope, which bears no `tower_N/`. Of
-  several towers the first one speaks for all.
-
-  Args:
-    x: float tensor, the output of the layer in whose variable scope this is
-      called.
-  """
-  scope = tf.get_variable_scope()
-  if scope.reuse:
-    return
-  # Departure from the tutorial: of some images. A histogram of all of conv1's
-  # takes as long as three steps of training.
-  x = tf.cast(x[:_IMAGES_IN_SUMMARIES], tf.float32)
-  summaries.histogram(scope.name + '/activations', x)
-  summaries.scalar(scope.name + '/sparsity', tf.nn.zero_fraction(x))

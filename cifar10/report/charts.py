@@ -1,17 +1,16 @@
-"""Curves as SVG and images as PNG, both as text to stand in a page.
+"""Line charts as SVG and images as PNG, both as text to put into a page.
 
-Drawn by matplotlib, which the extra `.[plot]` brings.
+matplotlib, which the extra `.[report]` brings, draws them.
 """
 
 import base64
 import io
 import re
 
-from cifar10.util import optional_packages
 import numpy as np
 
-# matplotlib draws in these colours; in the page the style sheet's take their
-# places, which are others in the light and in the dark.
+# matplotlib draws in these colors. In the page, variables of the style sheet
+# replace them, which differ between the light and the dark style.
 _COLORS = {
   'text': '#000001',
   'grid': '#000002',
@@ -21,7 +20,7 @@ _COLORS = {
 _STYLE = {
   'font.size': 9,
   'axes.titlesize': 10,
-  'svg.fonttype': 'none',  # Letters stay letters.
+  'svg.fonttype': 'none',  # Keep text as text.
   'text.color': _COLORS['text'],
   'axes.labelcolor': _COLORS['text'],
   'axes.edgecolor': _COLORS['grid'],
@@ -31,41 +30,32 @@ _STYLE = {
   'xtick.color': _COLORS['text'],
   'ytick.color': _COLORS['text'],
 }
-_SIZE = 4.4, 2.6  # Inches: letters are as large as the page's in half of it.
-_BINS = 100  # Points of a smooth curve.
-_FEW_POINTS = 50  # Are marked.
+# Inches. At half the width of the page, text is as large as the page's.
+_SIZE = 4.4, 2.6
+_MAX_SMOOTH_POINTS = 100
+_FEW_POINTS = 50  # A curve with fewer points has markers.
 
 
-def need_matplotlib():
-  """Checks that matplotlib is there.
-
-  Raises:
-    UserError: it is not.
-  """
-  optional_packages.need('matplotlib', 'plot', 'a report is drawn with matplotlib')
-
-
-def lines(title, curves, log=False, low=None):
-  """A chart of values over steps.
+def line_chart(title, curves, log=False, bottom=None):
+  """Draws values over steps.
 
   Args:
-    title: what it shows, with the unit.
-    curves: list of (name, points, color); the points have a step and a value,
-      the color is 'main', 'second' or 'faint'.
-    log: whether the scale of values is logarithmic, if all are positive.
-    low: the lower end of the scale; None: as the values are.
+    title: str, the quantity and its unit.
+    curves: list of (label, points, color): str; list of events.Points; and
+      'main', 'second' or 'faint'.
+    log: use a logarithmic scale if all values are positive.
+    bottom: lower end of the scale of values; None: chosen by the values.
 
   Returns:
-    str of SVG.
+    str, an SVG element.
   """
   import matplotlib
-  from matplotlib import ticker
   from matplotlib.figure import Figure
 
   with matplotlib.rc_context(dict(_STYLE, **{'svg.hashsalt': title})):
     figure = Figure(_SIZE, layout='constrained')
     axes = figure.add_subplot()
-    for name, points, color in curves:
+    for label, points, color in curves:
       faint = color == 'faint'
       axes.plot(
         [point.step for point in points],
@@ -75,55 +65,61 @@ def lines(title, curves, log=False, low=None):
         alpha=0.4 if faint else 1,
         marker='o' if len(points) < _FEW_POINTS else None,
         markersize=2.5,
-        label=name,
+        label=label,
       )
-    axes.xaxis.set_major_locator(ticker.MaxNLocator(5, integer=True))
-    if log:
-      _scale_by_powers(
-        axes, [p.value for _, points, _ in curves for p in points]
-      )
-    axes.xaxis.set_major_formatter('{x:,.0f}')
-    axes.yaxis.set_major_formatter('{x:,g}')
-    axes.set_ylim(bottom=low)
+    _set_scales(
+      axes, [point.value for _, points, _ in curves for point in points], log
+    )
+    axes.set_ylim(bottom=bottom)
     axes.set_xlabel('step')
     axes.set_title(title, loc='left')
     axes.grid(axis='y', linewidth=0.6)
     axes.tick_params(length=0)
     if len(curves) > 1:
       axes.legend(frameon=False)
-    return _svg(figure, title)
+    return _svg(figure)
 
 
-def _scale_by_powers(axes, values):
-  """Makes the scale of `values` logarithmic, if all are positive."""
+def _set_scales(axes, values, log):
+  """Sets the scales of steps and of `values`, with their numbers."""
   from matplotlib import ticker
 
+  axes.xaxis.set_major_locator(ticker.MaxNLocator(5, integer=True))
   low, high = min(values), max(values)
-  if low > 0:
+  if log and low > 0:
     axes.set_yscale('log')
     axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_minor_locator(ticker.NullLocator())
-  if 0 < low == high:  # Else the line lies on the edge.
-    axes.set_ylim(low / 2, high * 2)
+    if low == high:  # A constant would lie on the edge.
+      axes.set_ylim(low / 2, high * 2)
+  axes.xaxis.set_major_formatter('{x:,.0f}')
+  axes.yaxis.set_major_formatter('{x:,g}')
 
 
-def _svg(figure, title):
-  """The figure as SVG, with the style sheet's colours."""
+def _svg(figure):
+  """The figure as an SVG element in the colors of the style sheet."""
   content = io.StringIO()
   figure.savefig(content, format='svg', transparent=True)
   svg = content.getvalue()
   svg = svg[svg.index('<svg') :]
   svg = re.sub('<metadata>.*?</metadata>', '', svg, flags=re.DOTALL)
-  # The same in each chart, but a page has each name once.
+  # All charts use the same ids, and a page may hold each id only once.
   svg = re.sub('<g id="[^"]*"', '<g', svg)
   for name, color in _COLORS.items():
     svg = svg.replace(color, 'var(--%s)' % name)
-  return svg.replace('<svg', '<svg role="img" aria-label="%s"' % title, 1)
+  return svg
 
 
 def smooth(points):
-  """A calmer curve: of each of some equal parts its middle point and median."""
-  size = -(-len(points) // _BINS) or 1
+  """Smooths a curve: cuts it into equal parts and takes their medians.
+
+  Args:
+    points: list of events.Points.
+
+  Returns:
+    List of at most 100 events.Points, each at the middle step of its part.
+  """
+  size = -(-len(points) // _MAX_SMOOTH_POINTS) or 1
   parts = [points[i : i + size] for i in range(0, len(points), size)]
   return [
     part[len(part) // 2]._replace(
@@ -133,12 +129,15 @@ def smooth(points):
   ]
 
 
-def picture(image):
-  """An image as a data: URI of a PNG, pixel by pixel.
+def png_uri(image):
+  """An image as a data: URI of a PNG, pixel for pixel.
 
   Args:
-    image: uint8 array [height, width, depth]; depth 1 is grey, 3 colours, and
-      4 colours and opacity.
+    image: uint8 array, [height, width, depth]; depth 1 is gray, 3 is RGB, 4 is
+      RGB and opacity.
+
+  Returns:
+    str.
   """
   from matplotlib.image import imsave
 

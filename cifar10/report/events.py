@@ -1,4 +1,4 @@
-"""What event files tell of a run: curves over its steps, and times."""
+"""Reads event files: curves over the steps of a run, and times."""
 
 import glob
 import math
@@ -7,11 +7,11 @@ from typing import Dict, List, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-_PRECISION = 'Precision @ 1'  # As the evaluator calls it.
+_PRECISION = 'Precision @ 1'  # The evaluator's tag.
 
 
 class Point(NamedTuple):
-  """A value at a global step, and when it was written (seconds of Unix)."""
+  """A value at a global step, and the Unix time at which it was written."""
 
   step: int
   time: float
@@ -19,32 +19,40 @@ class Point(NamedTuple):
 
 
 class EventFile(NamedTuple):
-  """One event file: a program from its start to its end.
+  """The content of one event file: what one session of a program wrote.
 
   Attributes:
-    path: where it is.
-    begun, ended: times of its first and its last event, seconds of Unix.
-    scalars: the Points of each tag, finite numbers only.
-    cut_off: whether it ends within an event, so that there was more.
+    path: path of the file.
+    start_time: Unix time of the first event.
+    end_time: Unix time of the last event.
+    scalars: dict from each tag to its Points; only finite values.
+    truncated: whether the file ends in the middle of an event.
   """
 
   path: str
-  begun: float
-  ended: float
+  start_time: float
+  end_time: float
   scalars: Dict[str, List[Point]]
-  cut_off: bool
+  truncated: bool
 
 
 def read_folder(directory):
-  """The EventFiles in `directory`, the oldest first; empty ones left out."""
+  """Reads the event files in a folder.
+
+  Args:
+    directory: the folder, which may be missing.
+
+  Returns:
+    List of EventFiles, the oldest first, without empty ones.
+  """
   pattern = os.path.join(glob.escape(directory), 'events.out.tfevents.*')
   found = [_read(path) for path in glob.glob(pattern)]
-  return sorted((file for file in found if file), key=lambda f: f.begun)
+  return sorted((file for file in found if file), key=lambda f: f.start_time)
 
 
 def _read(path):
-  """The EventFile at `path`, as far as it is whole; None if it is empty."""
-  times, scalars, cut_off = [], {}, False
+  """The EventFile at `path`, up to the first damage; None if it is empty."""
+  times, scalars, truncated = [], {}, False
   try:
     for event in tf.train.summary_iterator(path):
       times.append(event.wall_time)
@@ -54,35 +62,52 @@ def _read(path):
           point = Point(event.step, event.wall_time, number)
           scalars.setdefault(value.tag, []).append(point)
   except tf.errors.DataLossError:
-    cut_off = True
+    truncated = True
   if not times:
     return None
-  return EventFile(path, times[0], times[-1], scalars, cut_off)
+  return EventFile(path, times[0], times[-1], scalars, truncated)
 
 
 def curve(files, tag):
-  """The Points of `tag` in all EventFiles of a run, by step."""
-  return _joined(file.scalars.get(tag, []) for file in files)
-
-
-def throughput(files, config):
-  """Images a second between summaries: Points at the later one of each two.
+  """The values of one tag over a whole run.
 
   Args:
-    files: EventFiles of a run. No time between a stop and a restart counts.
-    config: Config of the run; tells the examples of a step.
+    files: EventFiles of the run, the oldest first.
+    tag: str.
+
+  Returns:
+    List of Points, in the order of their steps.
   """
-  return _joined(
-    _rates(file.scalars.get('learning_rate', []), config) for file in files
+  return _join(file.scalars.get(tag, []) for file in files)
+
+
+def throughput(files, stretches):
+  """Images per second between each summary and the one before it.
+
+  The time between a stop and a restart does not count.
+
+  Args:
+    files: EventFiles of the run, the oldest first.
+    stretches: pairs (first step, examples per step), from a RunState.
+
+  Returns:
+    List of Points, in the order of their steps.
+  """
+  return _join(
+    _rates(file.scalars.get('learning_rate', []), stretches) for file in files
   )
 
 
 def precisions(directory, since):
-  """The evaluator's precisions: Points by step, the newest for each.
+  """The precisions that the evaluator found.
 
   Args:
     directory: the evaluator's --eval_dir.
-    since: when the run began; what was written before is of another run.
+    since: Unix time at which the run began; older evaluations are of another
+      run.
+
+  Returns:
+    List of Points, in the order of their steps; the newest one of each step.
   """
   by_step = {
     point.step: point
@@ -93,11 +118,11 @@ def precisions(directory, since):
   return sorted(by_step.values())
 
 
-def _joined(pieces):
-  """One curve of the pieces of each start, the oldest first.
+def _join(pieces):
+  """Joins the curves of successive sessions, the oldest first.
 
-  A run that goes on from an older checkpoint takes some steps again; of those
-  the last time counts.
+  A session that resumes from an older checkpoint repeats some steps; its points
+  replace the earlier ones.
   """
   points = []
   for piece in pieces:
@@ -107,9 +132,8 @@ def _joined(pieces):
   return points
 
 
-def _rates(points, config):
-  """Images a second between each two neighbours of `points`."""
-  stretches = config.stretches or ((0, config.examples_per_step),)
+def _rates(points, stretches):
+  """Images per second between neighboring `points`."""
   found = []
   for last, point in zip(points, points[1:]):
     if point.time > last.time:

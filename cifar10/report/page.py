@@ -1,111 +1,128 @@
-"""A run as one HTML page that needs nothing else.
+"""Renders a run as one HTML page that loads nothing else.
 
-What there is nothing to tell of has no section; `Run.left_out` says why.
+This module prepares numbers and images; page.html, a Jinja2 template, holds the
+sections and their text, and page.css the style. The page leaves out sections
+that have no data, and lists the reasons in `Run.left_out`.
 """
 
-import dataclasses
 import datetime
-from html import escape
 import os
 import platform
-import string
 from typing import Any, List, NamedTuple, Optional
 
-from cifar10.config import Config
 import numpy as np
-from cifar10.report import confusion
-from cifar10.report import charts
-from cifar10.report import events
 import tensorflow.compat.v1 as tf
 
-# Tells a report from other files.
+from cifar10.config import Config
+from cifar10.report import charts
+from cifar10.report import confusion
+from cifar10.report import events
+
+# Marks a file as a report, which a later report may overwrite.
 MARK = '<meta name="generator" content="cifar10 report"/>'
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
-_MATRIX_CLASSES = 20  # More are not readable as a table.
-_MISTAKES = 15
-_PICTURES = 24
+_MAX_TABLE_CLASSES = 20  # A larger confusion matrix is drawn as an image.
+_MAX_MISTAKES = 15
+_MAX_IMAGES = 24
 
 
 class Run(NamedTuple):
-  """All that a page tells.
+  """The content of a page.
 
   Attributes:
-    name: what the page is called after.
-    config: the saved Config; None where there is none.
-    files: the trainer's events.EventFiles.
-    precisions: events.Points of the evaluator.
-    answers: answers.Answers of the newest checkpoint; None where it has none.
-    filters: float array [height, width, depth, filters]; None likewise.
-    left_out: what the page does not tell and why, lines of text.
+    name: the name of the run in the title.
+    config: the Config saved with the run; None if there is none.
+    files: events.EventFiles of the trainer, the oldest first.
+    throughput: events.Points, images per second.
+    precisions: events.Points, precision @ 1 found by the evaluator.
+    predictions: confusion.TestPredictions of the newest checkpoint; None if
+      there are none.
+    filters: weights of conv1, float array, [height, width, depth, filters];
+      None if there are none.
+    left_out: list of str, what the page leaves out and why.
   """
 
   name: str
   config: Optional[Config]
   files: List[events.EventFile]
+  throughput: List[events.Point]
   precisions: List[events.Point]
-  answers: Optional[confusion.Answers]
+  predictions: Optional[confusion.TestPredictions]
   filters: Any
   left_out: List[str]
 
 
 def render(run):
-  """The page of a Run, a str of HTML."""
-  with open(os.path.join(_FOLDER, 'page.html'), encoding='utf-8') as file:
-    page = string.Template(file.read())
-  with open(os.path.join(_FOLDER, 'page.css'), encoding='utf-8') as file:
-    style = file.read()
-  throughput = events.throughput(run.files, run.config or Config())
-  body = _facts(run, throughput) + ''.join(
-    '<p>%s</p>\n' % escape(line) for line in run.left_out
+  """Renders the page.
+
+  Args:
+    run: Run.
+
+  Returns:
+    str of HTML that is also well-formed XML.
+  """
+  import jinja2
+
+  environment = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(_FOLDER),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=jinja2.StrictUndefined,
   )
-  body += _curves(run, throughput)
-  if run.answers is not None:
-    body += _confusion(run.answers) + '<div class="beside">'
-    body += _classes(run.answers) + _mistakes(run.answers) + '</div>'
-    body += _pictures(run.answers)
+  environment.filters.update(
+    number=_number, percent=_percent, fraction=_fraction
+  )
+  content = {
+    'mark': MARK,
+    'run': run,
+    'facts': _facts(run),
+    'charts': _charts(run),
+    'time': datetime.datetime.now().strftime('%Y-%m-%d %H:%M'),
+    'tensorflow': tf.__version__,
+    'python': platform.python_version(),
+  }
+  if run.predictions is not None:
+    content['classes'] = _classes(run.predictions)
+    if len(run.predictions.classes) <= _MAX_TABLE_CLASSES:
+      content['matrix'] = _matrix(run.predictions)
+    else:
+      content['matrix_image'] = _matrix_image(run.predictions)
+    content['mistakes'] = _mistakes(run.predictions)
+    content['images'] = _images(run.predictions)
   if run.filters is not None:
-    body += _filters(run.filters)
+    content['filters'] = _filters(run.filters)
   if run.config is not None:
-    body += _settings(run.config)
-  return page.substitute(
-    mark=MARK,
-    title=escape(run.name),
-    style=style,
-    body=body,
-    when=datetime.datetime.now().strftime('%Y-%m-%d %H:%M'),
-    tensorflow=tf.__version__,
-    python=platform.python_version(),
-  )
+    content['settings'] = _settings(run.config)
+  return environment.get_template('page.html').render(content)
 
 
-def _facts(run, throughput):
-  """The numbers that one looks for first."""
+def _facts(run):
+  """The main results: tuples (name, value, note), str each."""
   facts = []
   if run.precisions:
     best = max(run.precisions, key=lambda point: point.value)
-    where = 'step %d, of %d' % (best.step, len(run.precisions))
-    facts.append(('Best evaluation', _percent(best.value, 2), where))
-  if run.answers is not None:
-    precision = _percent(run.answers.precision, 2)
-    facts.append(('Newest checkpoint', precision, 'step %d' % run.answers.step))
-  if throughput:
-    median = np.median([point.value for point in throughput])
-    facts.append(('Images a second', '{:,.0f}'.format(median), 'median'))
+    note = 'step %d; evaluations: %d' % (best.step, len(run.precisions))
+    facts.append(('Best evaluation', _percent(best.value, 2), note))
+  if run.predictions is not None:
+    precision = _percent(run.predictions.precision, 2)
+    note = 'step %d' % run.predictions.step
+    facts.append(('Newest checkpoint', precision, note))
+  if run.throughput:
+    median = np.median([point.value for point in run.throughput])
+    facts.append(('Images per second', _number(median), 'median'))
   if run.files:
-    seconds = round(sum(file.ended - file.begun for file in run.files))
-    starts = 'starts: %d' % len(run.files)
-    time = datetime.timedelta(seconds=seconds)
-    facts.append(('Training time', str(time), starts))
-  return '<dl>%s</dl>\n' % ''.join(
-    '<div><dt>%s</dt><dd><b>%s</b> %s</dd></div>' % fact for fact in facts
-  )
+    seconds = sum(file.end_time - file.start_time for file in run.files)
+    time = datetime.timedelta(seconds=round(seconds))
+    note = 'sessions: %d' % len(run.files)
+    facts.append(('Training time', str(time), note))
+  return facts
 
 
-def _curves(run, throughput):
-  """The charts; those without a point are left out."""
-
-  rate, loss, raw, entropy = (
+def _charts(run):
+  """The charts that have points: pairs (title, str of SVG)."""
+  learning_rate, total, raw_total, cross_entropy = (
     events.curve(run.files, tag)
     for tag in (
       'learning_rate',
@@ -114,178 +131,132 @@ def _curves(run, throughput):
       'losses/cross_entropy',
     )
   )
-  # Averages begin at 0, which is none.
-  loss, entropy = ([p for p in c if p.value] for c in (loss, entropy))
+  # The moving averages start at 0, before the first loss.
+  total, cross_entropy = (
+    charts.smooth([point for point in points if point.value])
+    for points in (total, cross_entropy)
+  )
   losses = [
-    ('total, raw', raw, 'faint'),
-    ('cross entropy', charts.smooth(entropy), 'second'),
-    ('total', charts.smooth(loss), 'main'),
+    ('total, raw', raw_total, 'faint'),
+    ('cross entropy', cross_entropy, 'second'),
+    ('total', total, 'main'),
   ]
-  # Chance, before the first step, would press the rest to the upper edge.
+  # The precision of an untrained model, at step 0, would squeeze the others.
   precisions = [p for p in run.precisions if p.step] or run.precisions
   precisions = [p._replace(value=100 * p.value) for p in precisions]
   throughputs = [
-    ('between summaries', throughput, 'faint'),
-    ('median', charts.smooth(throughput), 'main'),
+    ('between summaries', run.throughput, 'faint'),
+    ('median', charts.smooth(run.throughput), 'main'),
   ]
-  drawn = [
-    '<div class="chart">%s</div>\n' % charts.lines(title, curves, **options)
+  return [
+    (title, charts.line_chart(title, curves, **options))
     for title, curves, options in (
       ('Loss', losses, {'log': True}),
       ('Precision @ 1, %', [('', precisions, 'main')], {}),
-      ('Learning rate', [('', rate, 'main')], {'log': True}),
-      ('Images a second', throughputs, {'low': 0}),
+      ('Learning rate', [('', learning_rate, 'main')], {'log': True}),
+      ('Images per second', throughputs, {'bottom': 0}),
     )
     if curves[0][1]
   ]
-  return '<div class="charts">%s</div>\n' % ''.join(drawn)
 
 
-def _confusion(answers):
-  """What is taken for what: a matrix, and the most frequent mistakes."""
-  counts, classes = answers.confusion, answers.classes
-  shares = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
-  if len(classes) <= _MATRIX_CLASSES:
-    rows = [
-      [escape(name)]
-      + [
-        _shaded('{:,}'.format(count), share, 'right' if i == j else 'wrong')
-        for j, (count, share) in enumerate(zip(counts[i], shares[i]))
-      ]
-      for i, name in enumerate(classes)
-    ]
-    names = ['<span>%s</span>' % escape(name) for name in classes]
-    matrix = _table([''] + names, rows, 'matrix')
-  else:
-    # The share as the opacity of a blue that is seen on black and on white.
-    pixels = np.full(counts.shape + (4,), (64, 128, 255, 0), np.uint8)
-    pixels[..., 3] = 255 * np.sqrt(shares)  # So that a few are seen too.
-    matrix = '<img class="matrix" src="%s" alt="Confusion matrix"/>' % (
-      charts.picture(pixels)
-    )
-  return _section(
-    'What is taken for what',
-    '<p>Each row is a right class, each column an answer.</p>' + matrix,
-  )
+def _class_shares(matrix):
+  """The confusion matrix in fractions of each true class; 0 without images."""
+  return matrix / np.maximum(1, matrix.sum(axis=1, keepdims=True))
 
 
-def _mistakes(answers):
-  """The pairs of classes that are mistaken most often."""
-  counts, classes = answers.confusion, answers.classes
-  rows = [
-    (
-      escape(classes[label]),
-      escape(classes[answer]),
-      '{:,}'.format(count),
-      _percent(count / counts[label].sum()),
-    )
-    for label, answer, count in confusion.frequent_mistakes(counts, _MISTAKES)
-  ]
-  return _section(
-    'The most frequent mistakes',
-    _table(('Right class', 'Answer', 'Images', 'Of the class'), rows),
-  )
+def _matrix(predictions):
+  """The confusion matrix by rows: pairs (true class, cells).
 
-
-def _classes(answers):
-  """Precision and recall of each class."""
-  rows = [
-    (
-      escape(name),
-      '{:,}'.format(images),
-      _shaded(_percent(precision), precision, 'bar'),
-      _shaded(_percent(recall), recall, 'bar'),
-    )
-    for name, images, precision, recall in zip(
-      answers.classes,
-      answers.confusion.sum(axis=1),
-      *confusion.precision_and_recall(answers.confusion),
+  The cells are pairs (number of images, fraction of the true class).
+  """
+  matrix = predictions.confusion_matrix
+  return [
+    (name, list(zip(counts, shares)))
+    for name, counts, shares in zip(
+      predictions.classes, matrix, _class_shares(matrix)
     )
   ]
-  return _section(
-    'Class by class',
-    '<p>Precision: how many answers that name the class are right. Recall: '
-    'how many images of the class are answered so.</p>'
-    + _table(('Class', 'Images', 'Precision', 'Recall'), rows),
-  )
 
 
-def _pictures(answers):
-  """The test images that are answered wrong with most confidence."""
-  figures = [
-    '<figure><img src="%s" alt="Test image %d"/>'
-    '<figcaption>%s<br/><b>%s</b> %s</figcaption></figure>\n'
-    % (
-      charts.picture(answers.images[i]),
+def _matrix_image(predictions):
+  """The confusion matrix as the URI of an image, a pixel for each pair."""
+  shares = _class_shares(predictions.confusion_matrix)
+  # A blue that shows on white and on black; the square root of the fraction,
+  # so that rare mistakes show too, is its opacity.
+  pixels = np.full(shares.shape + (4,), (64, 128, 255, 0), np.uint8)
+  pixels[..., 3] = 255 * np.sqrt(shares)
+  return charts.png_uri(pixels)
+
+
+def _classes(predictions):
+  """Tuples (class, number of images, precision, recall)."""
+  matrix = predictions.confusion_matrix
+  precision, recall = confusion.precision_and_recall(matrix)
+  return list(zip(predictions.classes, matrix.sum(axis=1), precision, recall))
+
+
+def _mistakes(predictions):
+  """Tuples (true class, predicted class, images, fraction of the class)."""
+  matrix, classes = predictions.confusion_matrix, predictions.classes
+  return [
+    (classes[label], classes[wrong], count, count / matrix[label].sum())
+    for label, wrong, count in confusion.frequent_mistakes(
+      matrix, _MAX_MISTAKES
+    )
+  ]
+
+
+def _images(predictions):
+  """The most confident mistakes.
+
+  Tuples (image number, URI, true class, predicted class, probability).
+  """
+  return [
+    (
       i,
-      escape(answers.classes[answers.labels[i]]),
-      escape(answers.classes[answers.answers[i]]),
-      _percent(answers.confidences[i]),
+      charts.png_uri(predictions.images[i]),
+      predictions.classes[predictions.labels[i]],
+      predictions.classes[predictions.predicted[i]],
+      predictions.confidences[i],
     )
-    for i in answers.most_confidently_wrong(_PICTURES)
+    for i in predictions.most_confident_mistakes(_MAX_IMAGES)
   ]
-  return _section(
-    'Most confidently wrong',
-    '<p>Below each test image its right class, and then the answer and its '
-    'probability.</p><div class="pictures">%s</div>' % ''.join(figures),
-  )
 
 
 def _filters(filters):
-  """The weights of conv1 as pictures."""
-  # Zero is a middle grey, and the strongest weight of each filter full.
-  strongest = np.maximum(1e-12, np.abs(filters).max(axis=(0, 1, 2)))
-  scaled = np.round(127.5 * (1 + filters / strongest)).astype(np.uint8)
-  images = [
-    '<img src="%s" alt=""/>' % charts.picture(scaled[..., i])
-    for i in range(scaled.shape[3])
-  ]
-  return _section(
-    'Filters of the first layer',
-    '<p>The weights of conv1, each filter scaled by itself; grey is zero.</p>'
-    '<div class="filters">%s</div>' % ''.join(images),
-  )
+  """The weights of conv1 as URIs of images, one for each filter."""
+  # Zero is medium gray, and the largest weight of each filter full intensity.
+  largest = np.maximum(1e-12, np.abs(filters).max(axis=(0, 1, 2)))
+  scaled = np.round(127.5 * (1 + filters / largest)).astype(np.uint8)
+  return [charts.png_uri(scaled[..., i]) for i in range(scaled.shape[3])]
 
 
 def _settings(config):
-  """All settings of the run, those that are not the defaults first."""
-  changed, others = [], []
-  for field in dataclasses.fields(Config):
-    value = escape(str(getattr(config, field.name)))
-    default = escape(str(field.default))
-    if value == default:
-      others.append((field.name, value, default))
-    else:
-      changed.append((field.name, '<b>%s</b>' % value, default))
-  rows = changed + others
-  return _section('Settings', _table(('', 'Here', 'Default'), rows, 'settings'))
+  """The saved settings: tuples (name, value, default, whether changed).
+
+  Changed settings come first.
+  """
+  defaults = Config().saved_settings()
+  settings = [
+    (name, value, defaults[name], value != defaults[name])
+    for name, value in config.saved_settings().items()
+  ]
+  return sorted(settings, key=lambda setting: not setting[3])
 
 
-def _section(title, body):
-  return '<section>\n<h2>%s</h2>\n%s\n</section>\n' % (title, body)
-
-
-def _table(head, rows, kind=''):
-  """A table of HTML texts; the first of each row is its heading."""
-  heads = ''.join('<th scope="col">%s</th>' % text for text in head)
-  body = ''
-  for name, *texts in rows:
-    cells = ''.join('<td>%s</td>' % text for text in texts)
-    body += '<tr><th scope="row">%s</th>%s</tr>\n' % (name, cells)
-  return (
-    '<div class="scroll" tabindex="0"><table class="%s"><thead><tr>%s</tr>'
-    '</thead>\n<tbody>%s</tbody></table></div>\n' % (kind, heads, body)
-  )
-
-
-def _shaded(text, share, kind):
-  """Text that the style sheet shades by a share; NaN is no share."""
-  share = np.nan_to_num(share)
-  return '<i class="%s" style="--share:%.3f">%s</i>' % (kind, share, text)
+def _number(number):
+  """A number with separators of thousands: 1,068,298."""
+  return '{:,.0f}'.format(number)
 
 
 def _percent(share, digits=1):
-  """A share as 86.5 %."""
+  """A fraction as 86.5 %; a dash for NaN."""
   if np.isnan(share):
     return '–'
   return '%.*f\u00a0%%' % (digits, 100 * share)
+
+
+def _fraction(share):
+  """A fraction as a number of the style sheet; 0 for NaN."""
+  return '%.3f' % np.nan_to_num(share)

@@ -1,45 +1,49 @@
-"""Writes a page about a run: one HTML file that needs nothing else.
+"""Reports on a training run: writes one HTML page that loads nothing else.
 
     python scripts/report.py /tmp/cifar10_train --out=report.html
 
-Curves from the event files of the trainer and of the evaluator; and from the
-newest checkpoint, which is evaluated here on all test images, what is taken for
-what, the worst mistakes and the filters of conv1. What is missing is left out,
-and the page says so. Needs the extra `.[plot]`.
+The page shows curves from the event files of the trainer and the evaluator. It
+also evaluates the newest checkpoint on all test images, and shows the confusion
+matrix, the worst mistakes and the filters of conv1. It leaves out what is
+missing, and says so. Needs the extra `.[report]`.
 """
 
 import argparse
-import dataclasses
 import os
 import sys
 
-from cifar10.training import checkpoints
+import tensorflow.compat.v1 as tf
+
 from cifar10 import config as config_lib
-from cifar10.util import files
-from cifar10.util import session_settings
 from cifar10.errors import UserError
 from cifar10.report import confusion
-from cifar10.report import charts
 from cifar10.report import events
 from cifar10.report import page
+from cifar10.training import checkpoints
+from cifar10.training import run_state
+from cifar10.util import files
+from cifar10.util import optional_packages
+from cifar10.util import session_settings
+
+_KERNEL = 'conv1/weights'
 
 
 def gather(train_dir, eval_dir, data_dir=None):
-  """Reads what there is of a run, and evaluates its newest checkpoint.
+  """Reads the files of a run, and evaluates its newest checkpoint.
 
   Args:
-    train_dir: the folder that a trainer has written to.
-    eval_dir: the folder that the evaluator has written to, or none.
-    data_dir: where the data is; None: where the run had it.
+    train_dir: the trainer's --train_dir.
+    eval_dir: the evaluator's --eval_dir; may be missing.
+    data_dir: folder of the data set; None: the --data_dir of the run.
 
   Returns:
     page.Run.
 
   Raises:
-    UserError: there is neither an event nor a checkpoint; or config.json is
-      damaged.
+    UserError: there are neither event files nor a checkpoint; or config.json or
+      run_state.json is damaged.
   """
-  config = config_lib.load(train_dir)
+  config, state = config_lib.load(train_dir), run_state.load(train_dir)
   found = events.read_folder(train_dir)
   checkpoint = checkpoints.latest(train_dir)
   if not found and checkpoint is None:
@@ -47,55 +51,114 @@ def gather(train_dir, eval_dir, data_dir=None):
       '%s: holds neither event files nor a checkpoint; expected the '
       '--train_dir of a trainer' % train_dir
     )
-  precisions = events.precisions(eval_dir, found[0].begun if found else 0)
-  left_out = [
-    '%s ends within an event; it is read as far as it goes.' % file.path
-    for file in found
-    if file.cut_off
-  ]
-  if config is None:
-    left_out.append('No config.json in %s: no settings.' % train_dir)
-  if not found:
-    left_out.append('No events in %s: no loss, rates, times.' % train_dir)
+  precisions = events.precisions(eval_dir, found[0].start_time if found else 0)
+  left_out = _missing_files(train_dir, config, found)
   if not precisions:
     left_out.append(
-      'No evaluations of this run in %s (--eval_dir): no curve of precision.'
+      'No evaluations of this run in %s (--eval_dir): no precision curve.'
       % eval_dir
     )
-  answered = filters = None
+  predictions = filters = None
   if checkpoint is None:
-    left_out.append('No checkpoint in %s: no answers, no filters.' % train_dir)
+    left_out.append(
+      'No checkpoint in %s: no predictions, no filters.' % train_dir
+    )
   else:
-    run = config or config_lib.Config()
-    asked = dataclasses.replace(run, data_dir=data_dir or run.data_dir)
     try:
-      filters = answers.first_filters(checkpoint)
-      answered = answers.ask(checkpoint, asked)
+      filters = _read_filters(checkpoint)
+      predictions = confusion.predict_test_images(
+        checkpoint, _prediction_config(config, state, data_dir)
+      )
     except (UserError, OSError) as error:
-      left_out.append('No answers to the test images: %s' % error)
-  name = os.path.basename(os.path.abspath(train_dir))
-  return page.Run(name, config, found, precisions, answered, filters, left_out)
+      left_out.append('No predictions for the test images: %s' % error)
+  return page.Run(
+    name=os.path.basename(os.path.abspath(train_dir)),
+    config=config,
+    files=found,
+    throughput=events.throughput(found, state.stretches) if state else [],
+    precisions=precisions,
+    predictions=predictions,
+    filters=filters,
+    left_out=left_out,
+  )
+
+
+def _missing_files(train_dir, config, found):
+  """Lines on damaged and missing files of the trainer, and what they cause."""
+  lines = [
+    '%s ends in the middle of an event; the events before it are shown.'
+    % file.path
+    for file in found
+    if file.truncated
+  ]
+  if config is None:
+    lines.append('No config.json in %s: no settings.' % train_dir)
+  if not found:
+    lines.append(
+      'No event files in %s: no loss, learning rate, throughput, training time.'
+      % train_dir
+    )
+  return lines
+
+
+def _prediction_config(config, state, data_dir):
+  """The Config for predicting the test images of a run, in float32."""
+  config = config or config_lib.Config()
+  return config.replace(
+    precision='float32',
+    data_dir=data_dir or config.data.data_dir,
+    classes=state.classes if state else (),
+  )
+
+
+def _read_filters(checkpoint):
+  """The weights of conv1, averaged if the checkpoint has averages.
+
+  Args:
+    checkpoint: path of the checkpoint.
+
+  Returns:
+    float32 array, [height, width, depth, filters].
+
+  Raises:
+    UserError: the checkpoint cannot be read or holds no such weights.
+  """
+  averaged = _KERNEL + '/ExponentialMovingAverage'
+  shapes = checkpoints.shapes(checkpoint)
+  name = averaged if averaged in shapes else _KERNEL
+  checkpoints.check_fits(checkpoint, {name: shapes.get(name)})
+  return tf.train.load_variable(checkpoint, name)
 
 
 def check_out(path):
-  """Checks that `path` is free, or an older report.
+  """Checks that `path` is a new file or an older report.
 
   Raises:
-    UserError: another file is there, or its folder is not.
+    UserError: `path` is another file, or its folder does not exist.
+    OSError: `path` cannot be read.
   """
   if not os.path.isdir(os.path.dirname(path) or '.'):
     raise UserError('--out=%s: there is no such folder' % path)
   if os.path.exists(path):
     with open(path, 'rb') as file:
       if page.MARK.encode('utf-8') not in file.read(1000):
-        raise UserError('--out=%s: is no report; expected a new name' % path)
+        raise UserError('--out=%s: is not a report; expected a new file' % path)
 
 
 def write(args):
-  """Writes the page that the flags ask for."""
-  charts.need_matplotlib()
+  """Writes the page that the flags ask for.
+
+  Args:
+    args: argparse.Namespace with train_dir, out, eval_dir and data_dir.
+
+  Raises:
+    UserError: a package or the run is missing, or `out` cannot be overwritten.
+    OSError: a file cannot be read or written.
+  """
+  for package, name in (('jinja2', 'Jinja2'), ('matplotlib', 'matplotlib')):
+    optional_packages.need(package, 'report', 'a report needs %s' % name)
   check_out(args.out)
-  session_settings.start(config_lib.Config())
+  session_settings.start_threads(config_lib.Session())
   run = gather(args.train_dir, args.eval_dir, args.data_dir)
   files.write_atomically(args.out, page.render(run).encode('utf-8'))
   for line in run.left_out:
@@ -104,19 +167,23 @@ def write(args):
 
 
 def main():
-  """Reads the flags, gathers and writes."""
+  """The console command."""
   parser = argparse.ArgumentParser(
     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
   )
-  parser.add_argument('train_dir', help='folder of the run')
-  parser.add_argument('--out', default='report.html', help='the page to write')
+  parser.add_argument('train_dir', help="the trainer's --train_dir")
   parser.add_argument(
-    '--eval_dir',
-    default=config_lib.Config.eval_dir,
-    help="the evaluator's folder (default: %(default)s)",
+    '--out',
+    default='report.html',
+    help='the HTML file to write (default: %(default)s)',
   )
   parser.add_argument(
-    '--data_dir', help="folder of the data (default: the run's)"
+    '--eval_dir',
+    default=config_lib.Evaluation.eval_dir,
+    help="the evaluator's --eval_dir (default: %(default)s)",
+  )
+  parser.add_argument(
+    '--data_dir', help="folder of the data set (default: the run's --data_dir)"
   )
   args = parser.parse_args()
   try:

@@ -1,1 +1,1 @@
-"""What uses a trained model: checkpoints restored, pictures labelled, exports."""
+"""Use of a trained model: checkpoints, labels of pictures, exports."""

@@ -1,15 +1,16 @@
-"""The trained model as one graph of constants, and the forms it is kept in.
+"""Freezes a trained model into one graph, and writes it in several formats.
 
-These nodes of the graph have names to call them by:
+The graph has these named nodes. Feed either `images` or `pictures`:
 
-    images         uint8 [n, height, width, depth], what goes in, or else
-    pictures       string [n], the content of PNG, JPEG, BMP or GIF files
-    class          int32 [n], what comes out
-    label          string [n], the name of the class
+    images         uint8 [n, height, width, depth]
+    pictures       string [n], the contents of PNG, JPEG, BMP or GIF files
+    class          int32 [n], the most probable class
+    label          string [n], the name of that class
     probabilities  float32 [n, classes]
-    classes        string [classes], the names of all, in the same order
+    classes        string [classes], the names of all classes
 """
 
+import contextlib
 import io
 import os
 import sys
@@ -17,18 +18,17 @@ import zipfile
 
 import tensorflow.compat.v1 as tf
 
-from cifar10 import cifar10
 from cifar10 import cifar10_input
 from cifar10.data import distortions
+from cifar10.serving import inference_graph
 from cifar10.serving import picture_ops
-from cifar10.util import log_suppression
 from cifar10.serving import restore
+from cifar10.util import log_suppression
 from cifar10.util import session_settings
-from cifar10.config import Config
 
 _OUTPUTS = ('class', 'label', 'probabilities')
 
-# What goes into each signature of a SavedModel, and what comes out.
+# The inputs and outputs of each signature of a SavedModel.
 _SIGNATURES = {
   tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: (('images',), _OUTPUTS),
   'images': (('images',), _OUTPUTS),
@@ -36,31 +36,32 @@ _SIGNATURES = {
   'classes': ((), ('classes',)),
 }
 
-# A TensorFlow Lite file knows numbers only. The names of the classes are in a
-# file within it, in the place and by the name that the format has for them.
+# The tensors of a TensorFlow Lite model are numeric. It keeps the names of the
+# classes in an associated file, appended as a zip archive; the format defines
+# the name of that file.
 _TFLITE_OUTPUTS = ('class', 'probabilities')
 _TFLITE_LABELS = 'labels.txt'
 
 
 def freeze(data, checkpoint, config):
-  """The model with the variables of a checkpoint, as constants.
+  """Builds the model and turns the variables of a checkpoint into constants.
 
   Args:
-    data: dataset.DataSet, which classes and layout the images have.
+    data: datasets.DataSet that the model was trained on.
     checkpoint: path of a checkpoint.
-    config: Config.
+    config: config.Config.
 
   Returns:
-    tf.GraphDef, of the nodes above and what lies between them. Computes in
-    float32, whatever the run was trained in.
+    tf.GraphDef with the nodes above. It computes in float32, even if the run
+    was trained in another precision.
 
   Raises:
-    UserError: the checkpoint cannot be read or is of another model.
+    UserError: the checkpoint cannot be read or belongs to another model.
   """
-  with tf.Graph().as_default() as graph, _session() as session:
-    _build(data, config)
+  with tf.Graph().as_default() as graph, _session(config.session) as session:
+    model = _build(data, config)
     scaffold = restore.fitting_scaffold(
-      restore.build(config), checkpoint, config
+      model.restorations, checkpoint, config.checkpoint.use_moving_averages
     )
     scaffold.saver.restore(session, checkpoint)
     frozen = tf.graph_util.convert_variables_to_constants(
@@ -68,23 +69,17 @@ def freeze(data, checkpoint, config):
     )
   for node in frozen.node:
     node.device = ''  # The variables were pinned to the CPU.
-    if node.op == 'IdentityN':
-      # What tf.custom_gradient makes of (y, x), to name a gradient that only
-      # this process knows. All that goes on from there is y.
-      types = node.attr['T'].list.type
-      node.op, node.attr['T'].type = 'Identity', types[0]
-      del node.input[1:]
-      del node.attr['_gradient_op_type']
   return frozen
 
 
-def _session():
-  """A session of the default graph that leaves the GPU to a trainer."""
-  return tf.Session(config=session_settings.config_proto(Config(), use_gpu=False))
+def _session(settings):
+  """A session on the CPU, so that it takes no GPU memory from a trainer."""
+  proto = session_settings.config_proto(settings, use_gpu=False)
+  return tf.Session(config=proto)
 
 
 def _build(data, config):
-  """Builds the graph, as the evaluation has it, between the nodes above."""
+  """Builds the nodes above in the default graph; returns the InferenceGraph."""
   layout = data.layout
   pictures = tf.placeholder(tf.string, [None], 'pictures')
   images = tf.placeholder_with_default(
@@ -93,28 +88,31 @@ def _build(data, config):
     'images',
   )
   pixels = tf.cast(images, tf.float32, 'pixels')
-  cropped = distortions.crop_images(pixels, cifar10_input.crop_size(layout))
-  logits = cifar10.inference(
-    cropped, len(data.classes), top_layers=config.top_layers
+  cropped = distortions.central_crop_of_images(
+    pixels, cifar10_input.crop_size(layout)
   )
-  tf.identity(cifar10.softmax(logits), 'probabilities')
-  number = tf.argmax(logits, 1, output_type=tf.int32, name='class')
+  model = inference_graph.build(
+    cropped, len(data.classes), config.model, portable=True
+  )
+  tf.identity(model.probabilities, 'probabilities')
+  number = tf.argmax(model.logits, 1, output_type=tf.int32, name='class')
   classes = tf.constant(data.classes, name='classes')
   tf.gather(classes, number, name='label')
+  return model
 
 
-def write_saved_model(frozen, path):
-  """Writes a SavedModel, with the tag `serve`.
+def write_saved_model(frozen, path, settings):
+  """Writes a SavedModel with the tag `serve`.
 
-  Its signatures are `images`, the default one, and `pictures`, each with the
-  class, label and probabilities of what goes in; and `classes`, which takes
-  nothing.
+  Its signatures are `images`, which is also the default, and `pictures`; both
+  return class, label and probabilities. A third one, `classes`, has no inputs.
 
   Args:
     frozen: tf.GraphDef, from `freeze`.
-    path: folder that is not there yet.
+    path: path of a folder that does not exist or is empty.
+    settings: config.Session.
   """
-  with tf.Graph().as_default() as graph, _session() as session:
+  with tf.Graph().as_default() as graph, _session(settings) as session:
     tf.import_graph_def(frozen, name='')
 
     def infos(names):
@@ -135,22 +133,24 @@ def write_saved_model(frozen, path):
         )
         for key, (inputs, outputs) in _SIGNATURES.items()
       },
-      strip_default_attrs=True,  # For other versions of TensorFlow.
+      strip_default_attrs=True,  # So that older versions can load it.
     )
     builder.save()
 
 
-def tflite(frozen, data):
-  """The model as a TensorFlow Lite file, from images as float32 on.
+def tflite(frozen, data, settings):
+  """Converts the model to TensorFlow Lite.
 
-  Not as uint8: the converter of TensorFlow 1 does not know how to cast it.
+  Its input `images` is float32, because the converter of TensorFlow 1 cannot
+  cast uint8. Its outputs are `class` and `probabilities`.
 
   Args:
     frozen: tf.GraphDef, from `freeze`.
-    data: dataset.DataSet, which classes and layout the images have.
+    data: datasets.DataSet that the model was trained on.
+    settings: config.Session.
 
   Returns:
-    The content of the file, bytes.
+    The content of a .tflite file, bytes.
   """
   layout = data.layout
   with tf.Graph().as_default() as graph:
@@ -163,22 +163,38 @@ def tflite(frozen, data):
     )
     for name, output in zip(_TFLITE_OUTPUTS, outputs):
       tf.identity(output, name)
-  # Without what decodes pictures, which the converter would look at.
+  # Without the operations that decode pictures; the converter would try to
+  # convert them.
   numbers_only = tf.graph_util.extract_sub_graph(
     graph.as_graph_def(), list(_TFLITE_OUTPUTS)
   )
-  with tf.Graph().as_default(), _session() as session:
+  with tf.Graph().as_default(), _session(settings) as session:
     images, *outputs = tf.import_graph_def(
       numbers_only,
       return_elements=[name + ':0' for name in ('images',) + _TFLITE_OUTPUTS],
       name='',
     )
     converter = tf.lite.TFLiteConverter.from_session(session, [images], outputs)
-    # TensorFlow 1 calls a program for it, which is installed beside Python.
-    beside = os.path.dirname(sys.executable)
-    os.environ['PATH'] = os.pathsep.join([os.environ['PATH'], beside])
-    with log_suppression.stderr_held_back():
+    with _scripts_on_path(), log_suppression.stderr_held_back():
       content = io.BytesIO(converter.convert())
-  with zipfile.ZipFile(content, 'a') as within:
-    within.writestr(_TFLITE_LABELS, '\n'.join(data.classes) + '\n')
+  with zipfile.ZipFile(content, 'a') as archive:
+    archive.writestr(_TFLITE_LABELS, '\n'.join(data.classes) + '\n')
   return content.getvalue()
+
+
+@contextlib.contextmanager
+def _scripts_on_path():
+  """Appends the folder of Python's scripts to PATH, and restores PATH.
+
+  TensorFlow 1 runs a script, installed beside Python, to convert a model.
+  """
+  path = os.environ.get('PATH')
+  scripts = os.path.dirname(sys.executable)
+  os.environ['PATH'] = os.pathsep.join([path or os.defpath, scripts])
+  try:
+    yield
+  finally:
+    if path is None:
+      del os.environ['PATH']
+    else:
+      os.environ['PATH'] = path

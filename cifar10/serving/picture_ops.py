@@ -1,40 +1,39 @@
-"""People's own pictures within the graph, where no Pillow is at hand.
+"""Decodes and scales pictures by TensorFlow operations, without Pillow.
 
-An exported model takes pictures as files hold them. What becomes of them is
-what `pictures.py` makes of them for cifar10_predict: the middle square, scaled
-by the same filter over all pixels that it covers, rounded as it rounds; what is
-transparent is on white, and of several frames the first is taken. A picture of
-the model's own size stays as it is. Others differ by no more than one of 255
-levels where they are PNG or JPEG.
+An exported model takes the contents of picture files. These operations do what
+data/pictures.py does for cifar10_predict: they scale the largest central square
+with the same filter and rounding, put transparent parts on white, and take the
+first frame of an animation. A picture of the right size is not changed. The
+pixels of scaled PNG and JPEG files differ from Pillow's by at most 1 of 255.
 
-What TensorFlow does not know: which way a camera noted as up, BMP files with a
-palette of colours, transparency in GIF files. TensorFlow 1 decodes BMP files of
-one depth only, that of the first one.
+TensorFlow does not support EXIF orientation, BMP files with a palette, and
+transparency in GIF files. TensorFlow 1 decodes BMP files of a single depth,
+that of the first one.
 """
 
 import tensorflow.compat.v1 as tf
 
-# How much of red, green and blue there is in grey.
-_GREY = (0.299, 0.587, 0.114)
+# Weights of red, green and blue in gray, as in ITU-R BT.601.
+_GRAY = (0.299, 0.587, 0.114)
 
 
 def decode(pictures, layout):
-  """Pictures of any size as images of the size of a data set.
+  """Decodes pictures of any size and scales them to the size of a data set.
 
   Args:
-    pictures: string tensor, [n], the content of PNG, JPEG, BMP or GIF files.
-    layout: dataset.Layout, which size and colours the images are to have.
+    pictures: string tensor, [n], the contents of PNG, JPEG, BMP or GIF files.
+    layout: records.Layout of the data set.
 
   Returns:
     uint8 tensor, [n, layout.height, layout.width, layout.depth]. Running it
-    raises tf.errors.InvalidArgumentError where a picture cannot be decoded.
+    raises tf.errors.InvalidArgumentError if a picture cannot be decoded.
   """
 
   def image(picture):
     colors = _in_colors(_decode_one(picture))
     if layout.depth == 1:
-      grey = tf.tensordot(tf.cast(colors, tf.float32), _GREY, 1)
-      colors = _as_uint8(grey[:, :, tf.newaxis])
+      gray = tf.tensordot(tf.cast(colors, tf.float32), _GRAY, 1)
+      colors = _as_uint8(gray[:, :, tf.newaxis])
     return _fit(colors, layout.height)
 
   images = tf.map_fn(image, pictures, tf.uint8)
@@ -43,10 +42,10 @@ def decode(pictures, layout):
 
 
 def _decode_one(picture):
-  """A picture as uint8 [height, width, 1 to 4], as its file has it."""
+  """Decodes one file to uint8 [height, width, 1 to 4 channels]."""
 
   def jpeg():
-    # As Pillow decodes it; TensorFlow takes a faster, coarser way by itself.
+    # As Pillow decodes it. TensorFlow's default is faster and less accurate.
     return tf.image.decode_jpeg(picture, dct_method='INTEGER_ACCURATE')
 
   def other():
@@ -58,9 +57,9 @@ def _decode_one(picture):
 
 
 def _in_colors(image):
-  """uint8 [height, width, 1 to 4] as uint8 [height, width, 3], on white."""
+  """Converts uint8 [height, width, 1 to 4 channels] to RGB, on white."""
 
-  def on_white():
+  def on_white():  # The last of 2 or 4 channels is opacity.
     pixels = tf.cast(image, tf.float32)
     opacity = pixels[:, :, -1:] / 255
     return _as_uint8(pixels[:, :, :-1] * opacity + 255 * (1 - opacity))
@@ -73,19 +72,18 @@ def _in_colors(image):
 
 
 def _fit(image, size):
-  """The middle square of uint8 [height, width, depth], scaled to `size`."""
-  found = tf.shape(image)[:2]
-  side = tf.reduce_min(found)
+  """Scales the central square of uint8 [height, width, depth] to `size`."""
+  shape = tf.shape(image)[:2]
+  side = tf.reduce_min(shape)
   scale = tf.cast(size / side, tf.float32)
-  top, left = tf.unstack(tf.cast((side - found) / 2, tf.float32) * scale)
-  # First the rows and then the columns, with whole levels in between, as
-  # Pillow does it.
-  image = _scale(image, [found[0], size], [1.0, scale], [0.0, left])
+  top, left = tf.unstack(tf.cast((side - shape) / 2, tf.float32) * scale)
+  # As Pillow does: horizontally, rounding to uint8, then vertically.
+  image = _scale(image, [shape[0], size], [1.0, scale], [0.0, left])
   return _scale(image, [size, size], [scale, 1.0], [top, 0.0])
 
 
 def _scale(image, size, scale, shift):
-  """Scales and then shifts uint8 [height, width, depth] to one of `size`."""
+  """Scales and then shifts uint8 [height, width, depth]; crops to `size`."""
   (scaled,) = tf.unstack(
     tf.raw_ops.ScaleAndTranslate(
       images=image[tf.newaxis],
@@ -101,5 +99,5 @@ def _scale(image, size, scale, shift):
 
 
 def _as_uint8(pixels):
-  """float32 to uint8, rounded; what is beyond 0 to 255 is cut off."""
+  """Rounds float32 to uint8; clips to 0 ... 255."""
   return tf.saturate_cast(tf.round(pixels), tf.uint8)

@@ -1,7 +1,4 @@
-"""Which model is meant: of what data, and from which variables.
-
-For programs that use a model and do not train it.
-"""
+"""Restores a trained model: the data set it knows, and its variables."""
 
 import os
 import sys
@@ -9,20 +6,24 @@ from typing import NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from cifar10.training import checkpoints
 from cifar10.data import datasets
-from cifar10.config import Config
+from cifar10.training import checkpoints
 
 
 class Restoration(NamedTuple):
-  """Where the variables come from, by names in a checkpoint, and how."""
+  """One way to restore the variables of a graph.
+
+  Attributes:
+    variables: dict of name in the checkpoint: variable.
+    scaffold: tf.train.Scaffold, whose saver restores them.
+  """
 
   variables: dict
   scaffold: tf.train.Scaffold
 
 
 class Restorations(NamedTuple):
-  """The ways to fill the variables of a graph.
+  """The two ways to restore the variables of a graph.
 
   Attributes:
     averaged: Restoration of the variables from their moving averages.
@@ -33,43 +34,45 @@ class Restorations(NamedTuple):
   plain: Restoration
 
 
-def describe(config):
-  """The DataSet of a model; its files need not be there.
+def describe(settings, default_data_dir):
+  """The DataSet of a model; its files may be missing.
 
-  Prints a warning where the folder that would describe it is not there.
+  Prints a warning if it assumes CIFAR-10 because `data_dir` is missing.
 
   Args:
-    config: Config.
+    settings: config.Data.
+    default_data_dir: the default of `data_dir`, which need not exist.
 
   Returns:
     datasets.DataSet.
 
   Raises:
-    UserError: a datasets.json does not describe one.
+    UserError: the files that describe the data set are missing or damaged, or
+      its classes are not those of the model.
   """
-  data = datasets.describe(config)
-  guessed = config.dataset == Config.dataset and not os.path.isdir(
-    config.data_dir
+  data = datasets.describe(settings)
+  guessed = settings.dataset == 'cifar10' and not os.path.isdir(
+    settings.data_dir
   )
-  if guessed and config.data_dir != Config.data_dir:
+  if guessed and settings.data_dir != default_data_dir:
     print(
-      'WARNING: --data_dir=%s: there is no such folder; the classes are taken '
-      "for CIFAR-10's." % config.data_dir,
+      'WARNING: --data_dir=%s: no such folder; assuming the classes of '
+      'CIFAR-10.' % settings.data_dir,
       file=sys.stderr,
     )
   return data
 
 
-def build(config):
-  """Builds both ways to restore the model in the default graph.
+def build(moving_average_decay):
+  """Builds both ways to restore the variables of the default graph.
 
   Args:
-    config: Config.
+    moving_average_decay: float, the decay of the moving averages.
 
   Returns:
     Restorations.
   """
-  averages = tf.train.ExponentialMovingAverage(config.moving_average_decay)
+  averages = tf.train.ExponentialMovingAverage(moving_average_decay)
 
   def restoration(variables):
     scaffold = tf.train.Scaffold(saver=tf.train.Saver(variables))
@@ -81,33 +84,37 @@ def build(config):
   )
 
 
-def fitting_scaffold(restorations, checkpoint, config):
-  """The averages where they are wanted and there, else the variables.
+def fitting_scaffold(restorations, checkpoint, use_moving_averages):
+  """Chooses between moving averages and variables, and checks the checkpoint.
 
-  Prints a warning where they are wanted and not there.
+  Prints a warning if it falls back to the variables because the checkpoint
+  holds no moving averages.
 
   Args:
     restorations: Restorations.
     checkpoint: path of a checkpoint.
-    config: Config.
+    use_moving_averages: whether to restore the moving averages.
 
   Returns:
-    tf.train.Scaffold, whose saver restores them.
+    tf.train.Scaffold, whose saver restores the variables.
 
   Raises:
-    UserError: the checkpoint cannot be read or is of another model.
+    UserError: the checkpoint cannot be read or belongs to another model.
   """
-  wanted = config.use_moving_averages
-  restoration = restorations.averaged if wanted else restorations.plain
-  names = checkpoints.shapes(checkpoint)
-  if wanted and not any(
-    name.endswith('/ExponentialMovingAverage') for name in names
-  ):
+  if use_moving_averages and not _has_averages(checkpoint):
     print(
-      'WARNING: %s holds no moving averages; taking the variables '
-      'themselves.' % checkpoint
+      'WARNING: %s holds no moving averages; using the variables themselves.'
+      % checkpoint
     )
-    restoration = restorations.plain
-  expected = {n: v.shape.as_list() for n, v in restoration.variables.items()}
+    use_moving_averages = False
+  chosen = restorations.averaged if use_moving_averages else restorations.plain
+  expected = {n: v.shape.as_list() for n, v in chosen.variables.items()}
   checkpoints.check_fits(checkpoint, expected)
-  return restoration.scaffold
+  return chosen.scaffold
+
+
+def _has_averages(checkpoint):
+  return any(
+    name.endswith('/ExponentialMovingAverage')
+    for name in checkpoints.shapes(checkpoint)
+  )

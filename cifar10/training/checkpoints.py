@@ -7,27 +7,18 @@ import re
 
 import tensorflow.compat.v1 as tf
 
-from cifar10 import config as config_lib
 from cifar10.errors import UserError
 
-# What a trainer writes into its directory; --overwrite deletes no more.
-_PREFIX = 'model.ckpt'
-_RUN_FILES = (
-  'checkpoint',
-  _PREFIX + '-*',
-  'graph.pbtxt',
-  'events.out.tfevents.*',
-  config_lib.FILE_NAME,
-)
+PREFIX = 'model.ckpt'  # What the names of checkpoints begin with.
 
-# What the files of one checkpoint have after its name.
+# What follows the name of a checkpoint in the names of its files.
 _FILE_SUFFIX = re.compile(r'\.(index|meta|data-\d{5}-of-\d{5})$')
 
-_FEW_STEPS = 4  # That an error lists, of the first and of the last.
+_FEW_STEPS = 4  # An error lists this many first steps, and as many last ones.
 
 
 def latest(directory):
-  """The newest checkpoint in `directory`; None where there is none."""
+  """The newest checkpoint in `directory`; None if there is none."""
   try:
     return tf.train.latest_checkpoint(directory)
   except ValueError:  # The file `checkpoint`, which names it, is damaged.
@@ -38,20 +29,20 @@ def find(directory, wanted=''):
   """The checkpoint that a person asks for.
 
   Args:
-    directory: where a trainer has written.
+    directory: the training directory of a run.
     wanted: a step, or the path of a checkpoint or of one of its files; empty
       for the newest one.
 
   Returns:
-    Its path.
+    The path of the checkpoint.
 
   Raises:
-    UserError: it is not there; names the steps of those that are.
+    UserError: there is no such checkpoint; names the steps of existing ones.
   """
   path = _FILE_SUFFIX.sub('', wanted) or latest(directory)
   if wanted.isdecimal():
     path = '%s-%d' % (prefix(directory), int(wanted))
-  # TensorFlow 1 raises an error where there is no such folder.
+  # TensorFlow 1 raises an error if the folder does not exist.
   folder = os.path.dirname(path or directory) or '.'
   if path and os.path.isdir(folder) and tf.train.checkpoint_exists(path):
     return path
@@ -59,7 +50,7 @@ def find(directory, wanted=''):
   if wanted:
     problem = '--checkpoint=%s: there is no %s' % (wanted, path)
   elif steps:
-    problem = '%s: names none that is there' % _name_file(directory)
+    problem = '%s: names no existing checkpoint' % _name_file(directory)
   else:
     raise UserError(
       '%s: holds no checkpoint; name the --train_dir of a run with '
@@ -68,24 +59,24 @@ def find(directory, wanted=''):
   if len(steps) > 2 * _FEW_STEPS:
     steps[_FEW_STEPS:-_FEW_STEPS] = ['...']
   raise UserError(
-    '%s; the checkpoints in %s are of the steps: %s'
+    '%s; the steps of the checkpoints in %s: %s'
     % (problem, directory or '.', ', '.join(steps) or 'none')
   )
 
 
 def check_named(directory):
-  """Checks that, where there are checkpoints, the newest one is named.
+  """Checks that the newest checkpoint is named, if there are any.
 
-  Else a trainer would begin at step 0 and write over them.
+  Otherwise a trainer would start at step 0 and overwrite them.
 
   Raises:
-    UserError: the file `checkpoint`, which names it, is damaged or gone.
+    UserError: the file `checkpoint`, which names it, is damaged or missing.
   """
   found = sorted(_indices(directory), key=os.path.getmtime)
   if found and latest(directory) is None:
     raise UserError(
-      '%s: names no checkpoint that is there; expected a line '
-      'model_checkpoint_path: "%s". Mend it, or start afresh with --overwrite'
+      '%s: names no existing checkpoint; expected a line '
+      'model_checkpoint_path: "%s". Repair it, or start afresh with --overwrite'
       % (
         _name_file(directory),
         os.path.basename(found[-1])[: -len('.index')],
@@ -95,7 +86,7 @@ def check_named(directory):
 
 def prefix(directory):
   """What the names of the checkpoints in `directory` begin with."""
-  return os.path.join(directory, _PREFIX)
+  return os.path.join(directory, PREFIX)
 
 
 def shapes(path):
@@ -127,7 +118,7 @@ def _name_file(directory):
 
 def _indices(directory):
   """The index files of all checkpoints in `directory`."""
-  return glob.glob(os.path.join(glob.escape(directory), _PREFIX + '-*.index'))
+  return glob.glob(os.path.join(glob.escape(directory), PREFIX + '-*.index'))
 
 
 def _steps(directory):
@@ -196,9 +187,12 @@ def _top_layers(shape):
   return 'full' if len(shape) == 1 else 'local'
 
 
-def remove_run(directory):
-  """Deletes what a trainer has written into `directory`, and no other file."""
-  # The file `checkpoint` goes first: a run half deleted is no run.
-  for pattern in _RUN_FILES:
-    for path in glob.glob(os.path.join(glob.escape(directory), pattern)):
-      os.remove(path)
+def check_newest(directory):
+  """Checks that the newest checkpoint, if there is one, fits the graph.
+
+  Raises:
+    UserError: it does not.
+  """
+  checkpoint = latest(directory)
+  if checkpoint is not None:
+    check_fits(checkpoint, expected_shapes(tf.global_variables()))

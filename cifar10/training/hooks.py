@@ -1,8 +1,8 @@
 """What happens beside the steps of training: lines, summaries, checkpoints.
 
-Each hook takes `step`, a tensor that is the global step after the train_op of
-the same session call (see `training.step_after`). A hook that asked for the
-global step itself would get it from before or after the update, by chance.
+Each hook takes `step`, a tensor with the global step after the train_op of the
+same session call (see `session.step_after`). A hook that fetched the global
+step itself would get it from before or from after the update, by chance.
 """
 
 import datetime
@@ -11,9 +11,9 @@ import time
 
 import tensorflow.compat.v1 as tf
 
-from cifar10.training import checkpoints
 from cifar10.errors import DivergedError
 from cifar10.errors import UserError
+from cifar10.training import checkpoints
 
 
 def timestamp():
@@ -21,36 +21,47 @@ def timestamp():
   return datetime.datetime.now().isoformat(sep=' ', timespec='microseconds')
 
 
-def _multiple_within(every, begin, end):
-  """Whether there is a multiple of `every` from `begin` up to before `end`."""
+def _has_multiple(every, begin, end):
+  """Whether there is a multiple of `every` from `begin` to before `end`."""
   return (begin - 1) // every < (end - 1) // every
 
 
 class LoggerHook(tf.train.SessionRunHook):
   """Prints the tutorial's line every `log_frequency` steps."""
 
-  def __init__(self, step, loss, config):
+  def __init__(self, step, loss, config, run_state):
+    """Makes the hook.
+
+    Args:
+      step: the global step after the train_op, a tensor.
+      loss: scalar tensor to print.
+      config: config.Config.
+      run_state: run_state.RunState.
+    """
     self._fetches = [step, loss]
     self._config = config
-    self._global_step = None  # As the next step finds it.
-    self._time = None  # When the last line was printed, and
-    self._since = None  # the global step of then.
+    self._examples_per_step = run_state.examples_per_step
+    self._global_step = None  # Before the next step.
+    self._reported_time = None  # When the last line was printed.
+    self._reported_step = None  # The global step at that time.
 
   def begin(self):
     self._initial_step = tf.train.get_global_step()
 
   def after_create_session(self, session, coord):
-    self._global_step = self._since = session.run(self._initial_step)
+    self._global_step = session.run(self._initial_step)
+    self._reported_step = self._global_step
 
   def before_run(self, run_context):
-    if self._time is None:
-      self._time = time.monotonic()
+    if self._reported_time is None:
+      self._reported_time = time.monotonic()
     return tf.train.SessionRunArgs(self._fetches)
 
   def after_run(self, run_context, run_values):
     step, loss = run_values.results
-    # With other workers beside this one, several steps may have been taken.
-    due = _multiple_within(self._config.log_frequency, self._global_step, step)
+    # With several workers, one session call may see several steps.
+    every = self._config.run.log_frequency
+    due = _has_multiple(every, self._global_step, step)
     self._global_step = step
     if due:
       self._report(step, loss)
@@ -63,51 +74,73 @@ class LoggerHook(tf.train.SessionRunHook):
         timestamp(),
         step - 1,  # The tutorial counts from 0.
         loss,
-        self._config.examples_per_step / seconds_per_step,
+        self._examples_per_step / seconds_per_step,
         # As in the tutorial, a batch is what one tower takes.
-        seconds_per_step / self._config.num_gpus,
+        seconds_per_step / self._config.towers.num_gpus,
       )
     )
 
   def _seconds_per_step(self, step):
-    """Of the steps since the last report; this one is then the last."""
+    """Mean seconds of the steps since the last report, which ends here."""
     now = time.monotonic()
-    seconds = (now - self._time) / (step - self._since)
-    self._time, self._since = now, step
-    return seconds
+    seconds = now - self._reported_time
+    count = step - self._reported_step
+    self._reported_time, self._reported_step = now, step
+    return seconds / count
 
 
 class DivergenceHook(tf.train.SessionRunHook):
-  """Stops with an error when the loss is not finite."""
+  """Stops with an error when the loss is not finite.
 
-  def __init__(self, step, loss, learning_rate):
-    self._fetches = [step, loss, learning_rate]
+  Not tf.train.NanTensorHook: that passes infinity, and its error names neither
+  the step nor the learning rate.
+  """
+
+  def __init__(self, step, loss, settings):
+    """Makes the hook.
+
+    Args:
+      step: the global step after the train_op, a tensor.
+      loss: scalar tensor.
+      settings: config.Optimization.
+    """
+    self._fetches = [step, loss]
+    self._learning_rate = settings.learning_rate
 
   def before_run(self, run_context):
     return tf.train.SessionRunArgs(self._fetches)
 
   def after_run(self, run_context, run_values):
-    step, loss, learning_rate = run_values.results
+    step, loss = run_values.results
     if not math.isfinite(loss):
       raise DivergedError(
-        'loss is %s at step %d with learning rate %g; expected a finite '
+        'loss is %s at step %d with --learning_rate=%g; expected a finite '
         'number. The newest checkpoint is from before; try a smaller '
-        '--learning_rate or a --clip_norm' % (loss, step - 1, learning_rate)
+        '--learning_rate or a --clip_norm'
+        % (loss, step - 1, self._learning_rate)
       )
 
 
 class CheckpointHook(tf.train.SessionRunHook):
   """Saves by time, by steps, at the first step of a run and at the end.
 
-  Does what tf.train.CheckpointSaverHook does, and besides: saves by time and
-  by steps together, never a variable that is not finite, and never again what
-  it has restored.
+  Not tf.train.CheckpointSaverHook with a CheckpointSaverListener: that saves
+  either by time or by steps, writes again over the checkpoint that it has just
+  restored, and names the step from before or after the update, by chance. This
+  one also never saves a variable that is not finite.
   """
 
-  def __init__(self, step, saver, config):
+  def __init__(self, step, saver, settings):
+    """Makes the hook.
+
+    Args:
+      step: the global step after the train_op, a tensor.
+      saver: tf.train.Saver.
+      settings: config.Run.
+    """
     self._step = step
     self._saver = saver
-    self._config = config
+    self._settings = settings
     self._saved_step = None
     self._saved_time = None
 
@@ -125,7 +158,7 @@ class CheckpointHook(tf.train.SessionRunHook):
   def after_create_session(self, session, coord):
     self._session = session
     step = session.run(self._global_step)
-    if checkpoints.latest(self._config.train_dir) is None:
+    if checkpoints.latest(self._settings.train_dir) is None:
       self._save(session, step)
     self._saved_step, self._saved_time = step, time.monotonic()
 
@@ -134,10 +167,10 @@ class CheckpointHook(tf.train.SessionRunHook):
 
   def after_run(self, run_context, run_values):
     step = run_values.results
-    by_steps, by_secs = self._config.save_steps, self._config.save_secs
-    if (by_steps and step - self._saved_step >= by_steps) or (
-      by_secs and time.monotonic() - self._saved_time >= by_secs
-    ):
+    steps = step - self._saved_step
+    seconds = time.monotonic() - self._saved_time
+    by_steps, by_secs = self._settings.save_steps, self._settings.save_secs
+    if (by_steps and steps >= by_steps) or (by_secs and seconds >= by_secs):
       self._save(run_context.session, step)
 
   def end(self, session):
@@ -146,7 +179,7 @@ class CheckpointHook(tf.train.SessionRunHook):
       self._save(session, step)
 
   def save_now(self):
-    """Saves the last whole step, whatever the session is running."""
+    """Saves the last whole step, also while the session runs another one."""
     self.end(self._session)
 
   def _save(self, session, step):
@@ -156,7 +189,7 @@ class CheckpointHook(tf.train.SessionRunHook):
         'newest checkpoint is from before; try a smaller --learning_rate or a '
         '--clip_norm' % step
       )
-    prefix = checkpoints.prefix(self._config.train_dir)
+    prefix = checkpoints.prefix(self._settings.train_dir)
     try:
       self._saver.save(session, prefix, global_step=int(step))
     except (tf.errors.OpError, OSError) as error:
@@ -169,12 +202,19 @@ class CheckpointHook(tf.train.SessionRunHook):
 class SummaryHook(tf.train.SessionRunHook):
   """Writes all summaries every `summary_steps` steps, from step 0 on."""
 
-  def __init__(self, step, writer, config):
+  def __init__(self, step, writer, settings):
+    """Makes the hook.
+
+    Args:
+      step: the global step after the train_op, a tensor.
+      writer: tf.summary.FileWriter.
+      settings: config.Run.
+    """
     self._step = step
     self._writer = writer
-    self._every = config.summary_steps
-    self._next = None  # The global step as the next step finds it.
-    self._due = None  # The multiple of `every` that comes next.
+    self._every = settings.summary_steps
+    self._next = None  # The global step before the next step.
+    self._due = None  # The next multiple of `every`.
 
   def begin(self):
     self._global_step = tf.train.get_global_step()
@@ -187,7 +227,7 @@ class SummaryHook(tf.train.SessionRunHook):
 
   def before_run(self, run_context):
     fetches = {'step': self._step}
-    if self._next >= self._due:  # More, where other workers step on.
+    if self._next >= self._due:  # Greater if other workers take steps too.
       fetches['summaries'] = self._summaries
     return tf.train.SessionRunArgs(fetches)
 
@@ -203,7 +243,7 @@ class SignalHook(tf.train.SessionRunHook):
   """Ends training after the current step once a signal has come."""
 
   def __init__(self, signals):
-    """Takes a list that a signal handler appends to."""
+    """Takes the list that the numbers of signals are added to."""
     self._signals = signals
 
   def after_run(self, run_context, run_values):
@@ -212,9 +252,10 @@ class SignalHook(tf.train.SessionRunHook):
 
 
 class PrefetchHook(tf.train.SessionRunHook):
-  """Brings the first batch to where each step takes one and puts the next."""
+  """Copies the first batch to the devices, before the first step takes it."""
 
   def __init__(self, prefetch):
+    """Takes the operation that copies a batch to all towers."""
     self._prefetch = prefetch
 
   def after_create_session(self, session, coord):

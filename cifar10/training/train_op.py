@@ -1,6 +1,7 @@
-"""The graph of an update: learning rate, loss averages, gradients.
+"""The operation that takes one training step.
 
-The tutorial's section "Model Training". What every trainer shares.
+The tutorial's section "Model Training": learning rate, optimizer, summaries,
+update and moving averages. Every trainer builds its step from these.
 """
 
 import contextlib
@@ -9,109 +10,89 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.util import summaries
 
-# The collection that holds the learning rate, for whoever reports it.
-LEARNING_RATE = 'learning_rate'
-
 
 @contextlib.contextmanager
 def box():
   """The box `train` of TensorBoard's graph; also a decorator."""
-  # With the slash it is the same one each time that it is entered.
+  # The slash reenters the same name scope each time.
   with tf.name_scope('train/'):
     yield
 
 
 @box()
-def learning_rate(global_step, config):
-  """The learning rate at `global_step`: x 0.1 every 350 epochs, stepwise.
+def learning_rate(global_step, settings, run_state):
+  """The learning rate: x 0.1 every 350 epochs, in steps.
 
-  The steps to a decay are as many as it takes to see 350 epochs of examples
-  with the batches of all towers, so N towers decay N times as early.
+  A decay comes after the number of steps that take 350 epochs of examples, so
+  with N towers it comes after an Nth of the steps.
 
   Args:
     global_step: integer variable, counts the steps.
-    config: Config.
+    settings: config.Optimization.
+    run_state: run_state.RunState.
 
   Returns:
     float32 scalar tensor.
   """
-  batches_per_epoch = config.examples_per_epoch / config.examples_per_step
+  batches_per_epoch = run_state.examples_per_epoch / run_state.examples_per_step
   rate = tf.train.exponential_decay(
-    config.learning_rate,
-    global_step + config.step_offset,
-    max(1, int(batches_per_epoch * config.num_epochs_per_decay)),
-    config.learning_rate_decay_factor,
+    settings.learning_rate,
+    global_step + run_state.step_offset,
+    max(1, int(batches_per_epoch * settings.num_epochs_per_decay)),
+    settings.learning_rate_decay_factor,
     staircase=True,
   )
   summaries.scalar('learning_rate', rate)
-  tf.add_to_collection(LEARNING_RATE, rate)
   return rate
 
 
-@box()
-def average_losses(losses):
-  """Keeps moving averages of `losses` and adds summaries of both.
+class AveragingOptimizer(tf.train.Optimizer):
+  """An optimizer whose update is all of a step's update.
 
-  Args:
-    losses: list of float32 scalar tensors. Their operations' names are those
-      of the summaries and, with `/avg`, of the averages in checkpoints.
-
-  Returns:
-    The operation that updates the averages.
+  It clips the gradients, applies them, counts the step, and updates the moving
+  averages of the variables. As one optimizer, it can be what a
+  tf.train.SyncReplicasOptimizer runs with the gradients of all workers.
   """
-  averages = tf.train.ExponentialMovingAverage(0.9, name='avg')
-  with tf.device('/cpu:0'):
-    update = averages.apply(losses)
-  for loss in losses:
-    name = 'losses/' + loss.op.name
-    summaries.scalar(name + '_raw', loss)
-    summaries.scalar(name, averages.average(loss))
-  return update
+
+  def __init__(self, optimizer, settings):
+    """Wraps an optimizer.
+
+    Args:
+      optimizer: tf.train.Optimizer.
+      settings: config.Optimization.
+    """
+    super().__init__(use_locking=False, name='AveragingOptimizer')
+    self._optimizer = optimizer
+    self._settings = settings
+
+  def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+    # The containers of a cluster's workers are not for what is saved.
+    with tf.container(''), box():
+      gradients = _clipped(list(grads_and_vars), self._settings.clip_norm)
+      applied = self._optimizer.apply_gradients(gradients)
+      with tf.control_dependencies([applied]):
+        # The step is the value of the assignment: TensorFlow's graph optimizer
+        # may move a separate read before it.
+        step = tf.assign_add(global_step, 1)
+        averages = tf.train.ExponentialMovingAverage(
+          self._settings.moving_average_decay, num_updates=step
+        )
+        # On the devices of the variables; else all of them would travel to the
+        # worker.
+        updates = []
+        for device, variables in _by_device(tf.trainable_variables()):
+          with tf.device(device):
+            updates.append(averages.apply(variables))
+        return tf.group(*updates)
 
 
-@box()
-def summarize(gradients):
-  """Adds histograms of all variables and their gradients.
-
-  Args:
-    gradients: list of pairs (gradient, variable).
-  """
-  for gradient, variable in gradients:
-    summaries.histogram(variable.op.name + '/values', variable.read_value())
-    summaries.histogram(variable.op.name + '/gradients', gradient)
-
-
-@box()
-def update(optimizer, gradients, global_step, config):
-  """Updates the variables, the global step, then the moving averages.
-
-  Args:
-    optimizer: tf.train.Optimizer.
-    gradients: list of pairs (gradient, variable).
-    global_step: integer variable, counts the steps.
-    config: Config.
-
-  Returns:
-    The operation that does all of it.
-  """
-  if config.clip_norm:
-    values, variables = zip(*gradients)
-    values, _ = tf.clip_by_global_norm(values, config.clip_norm)
-    gradients = list(zip(values, variables))
-  applied = optimizer.apply_gradients(gradients)
-  with tf.control_dependencies([applied]):
-    # The step comes from the counting itself: where it is read by an operation
-    # of its own, TensorFlow's graph optimizer may read it before.
-    step = tf.assign_add(global_step, 1)
-    averages = tf.train.ExponentialMovingAverage(
-      config.moving_average_decay, num_updates=step
-    )
-    # Where the variables are; else they would all travel to the worker.
-    updates = []
-    for device, variables in _by_device(tf.trainable_variables()):
-      with tf.device(device):
-        updates.append(averages.apply(variables))
-    return tf.group(*updates)
+def _clipped(gradients, clip_norm):
+  """Pairs (gradient, variable), of a global norm of at most `clip_norm`."""
+  if not clip_norm:
+    return gradients
+  values, variables = zip(*gradients)
+  values, _ = tf.clip_by_global_norm(values, clip_norm)
+  return list(zip(values, variables))
 
 
 def _by_device(variables):
@@ -120,3 +101,73 @@ def _by_device(variables):
   for variable in variables:
     found.setdefault(variable.device, []).append(variable)
   return found.items()
+
+
+def gradient_descent(global_step, settings, run_state):
+  """The optimizer of all trainers.
+
+  Args:
+    global_step: integer variable, counts the steps.
+    settings: config.Optimization.
+    run_state: run_state.RunState.
+
+  Returns:
+    AveragingOptimizer.
+  """
+  lr = learning_rate(global_step, settings, run_state)
+  return AveragingOptimizer(tf.train.GradientDescentOptimizer(lr), settings)
+
+
+@box()
+def build(opt, grads, losses, global_step, keeps_averages=True):
+  """Builds the operation that takes a step, from its gradients.
+
+  Args:
+    opt: AveragingOptimizer, or an optimizer around one.
+    grads: list of pairs (gradient, variable).
+    losses: list of float32 scalar tensors, as `add_loss_summaries` takes them.
+    global_step: integer variable, counts the steps.
+    keeps_averages: whether the step updates the averages of the losses; the
+      chief of a cluster does so for all workers.
+
+  Returns:
+    The operation that updates the variables, their moving averages, the
+    averages of the losses and `global_step`.
+  """
+  loss_averages_op = add_loss_summaries(losses)
+  _add_gradient_summaries(grads)
+  # The losses of a step are those before its update.
+  with tf.control_dependencies(losses):
+    grads = [(tf.identity(grad), var) for grad, var in grads]
+  apply_gradient_op = opt.apply_gradients(grads, global_step)
+  if not keeps_averages:
+    return apply_gradient_op
+  return tf.group(apply_gradient_op, loss_averages_op)
+
+
+@box()
+def add_loss_summaries(losses):
+  """Keeps moving averages of losses and adds summaries of both.
+
+  Args:
+    losses: list of float32 scalar tensors. The names of their operations are
+      those of the summaries and, with `/avg`, of the averages in checkpoints.
+
+  Returns:
+    The operation that updates the averages.
+  """
+  averages = tf.train.ExponentialMovingAverage(0.9, name='avg')
+  with tf.device('/cpu:0'):
+    loss_averages_op = averages.apply(losses)
+  for loss in losses:
+    name = 'losses/' + loss.op.name
+    summaries.scalar(name + '_raw', loss)
+    summaries.scalar(name, averages.average(loss))
+  return loss_averages_op
+
+
+def _add_gradient_summaries(grads):
+  """Adds histograms of all variables and their gradients."""
+  for grad, var in grads:
+    summaries.histogram(var.op.name + '/values', var.read_value())
+    summaries.histogram(var.op.name + '/gradients', grad)

@@ -1,1 +1,1 @@
-"""Files, sessions, logs and optional packages: what every wing may use."""
+"""Files, session settings, logs, optional packages: shared by all wings."""

@@ -1,4 +1,4 @@
-"""Files that are whole or absent, whatever happens on the way."""
+"""Atomic writes of files and folders, checksums, and JSON files."""
 
 import contextlib
 import hashlib
@@ -10,7 +10,15 @@ from cifar10.errors import UserError
 
 
 def write_atomically(path, content):
-  """Writes the bytes `content` to `path`: a reader sees all or nothing."""
+  """Writes a file so that a reader never sees a part of it.
+
+  Args:
+    path: path of the file; an existing file is replaced.
+    content: bytes.
+
+  Raises:
+    OSError: the file cannot be written; then `path` is as before.
+  """
   temporary = '%s.tmp%d' % (path, os.getpid())
   try:
     with open(temporary, 'wb') as output:
@@ -26,17 +34,22 @@ def write_atomically(path, content):
 
 @contextlib.contextmanager
 def new_folder(path, temporary=None):
-  """A folder that appears when all of it is there, by a rename.
+  """Makes a folder that appears under its name when it is complete.
 
   Args:
-    path: the folder, which does not exist yet or is empty.
-    temporary: where it is filled, beside `path`; a name of this process's own
-      by default. What is there, left by a killed process, is deleted.
+    path: path of the folder, which does not exist or is empty.
+    temporary: path, on the same file system, of the folder to fill; deleted
+      first if a killed process has left it. By default a name beside `path`
+      that contains the process id.
 
   Yields:
-    `temporary`, an empty folder; it is gone if the body fails.
+    `temporary`, an empty folder. It is renamed to `path` after the body, and
+    deleted if the body raises.
+
+  Raises:
+    OSError: a folder cannot be made, or `path` exists and is not empty.
   """
-  # Without a slash at its end, which would make it lie within.
+  # Without a trailing slash, which would put it inside `path`.
   temporary = temporary or '%s.tmp%d' % (os.path.normpath(path), os.getpid())
   shutil.rmtree(temporary, ignore_errors=True)
   os.mkdir(temporary)
@@ -48,7 +61,7 @@ def new_folder(path, temporary=None):
 
 
 def sha256(path):
-  """The SHA-256 of a file, in hexadecimal."""
+  """The SHA-256 of the file `path`, in hexadecimal."""
   digest = hashlib.sha256()
   with open(path, 'rb') as source:
     for chunk in iter(lambda: source.read(1 << 18), b''):
@@ -57,10 +70,16 @@ def sha256(path):
 
 
 def read_json(path):
-  """The JSON object in the file `path`; None where there is no such file.
+  """Reads a JSON object from a file.
+
+  Args:
+    path: path of the file.
+
+  Returns:
+    dict; None if there is no such file.
 
   Raises:
-    UserError: the file holds something else.
+    UserError: the file does not hold a JSON object.
   """
   try:
     with open(path, encoding='utf-8') as source:

@@ -1,18 +1,19 @@
-"""Keeps TensorFlow's chatter off the terminal, and nothing else."""
+"""Suppresses TensorFlow's log lines on the terminal, and nothing else."""
 
 import contextlib
 import os
 import tempfile
 
-# 2 is errors only. Who asks for more, sees all of it.
+# 2: errors only. A user who sets a lower level sees all lines.
 _LEVEL = os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
 
 
 @contextlib.contextmanager
 def stderr_held_back():
-  """Holds back what native code writes to stderr, unless the body fails.
+  """Discards what native code writes to stderr, unless the body raises.
 
-  Some lines of TensorFlow 2 heed no log level.
+  Some lines of TensorFlow 2 ignore the log level. After an exception the lines
+  are printed. The file descriptor is redirected, for all threads.
   """
   if _LEVEL < '2':
     yield

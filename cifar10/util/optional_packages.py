@@ -1,4 +1,4 @@
-"""Packages that only some programs need."""
+"""Packages that only some programs need, and that may not be installed."""
 
 import importlib
 
@@ -9,15 +9,15 @@ def need(package, extra, reason):
   """Imports a package that may not be installed.
 
   Args:
-    package: its name in Python.
-    extra: the extra of this project that brings it.
-    reason: what it is needed for, as the error says it.
+    package: name of the package or module, as in an import statement.
+    extra: the extra of this project that installs it.
+    reason: what needs it; the beginning of the error message.
 
   Returns:
     The module.
 
   Raises:
-    UserError: it is not there; tells how to get it.
+    UserError: it is not installed; the message names the command to install it.
   """
   try:
     return importlib.import_module(package)

@@ -1,4 +1,4 @@
-"""How far a long piece of work has come."""
+"""Shows the progress of a long task."""
 
 import sys
 
@@ -6,16 +6,16 @@ _TO_END_OF_LINE = '\033[K'
 
 
 class Bar:
-  """A bar on a terminal; a line every tenth into a file or pipe."""
+  """A live bar on a terminal; in a file or pipe, a line for every 10 %."""
 
   def __init__(self, what, total, unit=1, amount='%d'):
-    """Begins with nothing done.
+    """Starts at zero and prints nothing.
 
     Args:
-      what: what is being done; each line begins with it.
-      total: how much there is to do; None where that is not known.
-      unit: how much of it makes one unit of `amount`.
-      amount: format of a number of units; each line ends with it.
+      what: name of the task; each line begins with it.
+      total: amount of work; None if unknown.
+      unit: amount of work in one unit of the display.
+      amount: format of the number of units done; each line ends with it.
     """
     self._what = what
     self._total = total
@@ -25,7 +25,11 @@ class Bar:
     self._live = sys.stdout.isatty()
 
   def show(self, done):
-    """Shows that so much is done, if that changes what is seen."""
+    """Updates the display if it changes.
+
+    Args:
+      done: amount of work done so far.
+    """
     if self._total:
       now = 100 * done // self._total
       now -= 0 if self._live else now % 10
@@ -44,12 +48,12 @@ class Bar:
     )
 
   def clear(self):
-    """Takes the bar off a terminal, until it is shown again."""
+    """Removes the bar from a terminal until the next `show`."""
     if self._live:
       print('\r' + _TO_END_OF_LINE, end='', flush=True)
       self._shown = None
 
   def end(self):
-    """Leaves the bar's line."""
+    """Ends the line of the bar on a terminal."""
     if self._live:
       print()

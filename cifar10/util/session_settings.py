@@ -1,4 +1,4 @@
-"""How sessions use the machine: devices, memory, threads, precision."""
+"""Settings of sessions: devices, memory, threads, precision."""
 
 import tensorflow.compat.v1 as tf
 
@@ -8,68 +8,72 @@ _CPU_INFO = '/proc/cpuinfo'
 
 
 def has_gpu():
-  """Whether TensorFlow finds a GPU on this machine."""
+  """Returns whether TensorFlow finds a GPU on this machine."""
   return bool(tf.config.experimental.list_physical_devices('GPU'))
 
 
-def session_config(config, use_gpu=True):
-  """The tf.ConfigProto of every session: memory grows, placement is soft.
+def config_proto(settings, use_gpu=True):
+  """The tf.ConfigProto of a session, with soft placement and memory growth.
 
   Args:
-    config: Config.
-    use_gpu: False hides the GPUs from the session.
+    settings: config.Session.
+    use_gpu: whether the session sees the GPUs.
+
+  Returns:
+    tf.ConfigProto.
   """
   proto = tf.ConfigProto(
     allow_soft_placement=True,
-    log_device_placement=config.log_device_placement,
+    log_device_placement=settings.log_device_placement,
     device_count={} if use_gpu else {'GPU': 0},
-    intra_op_parallelism_threads=config.intra_op_threads,
-    inter_op_parallelism_threads=config.inter_op_threads,
+    intra_op_parallelism_threads=settings.intra_op_threads,
+    inter_op_parallelism_threads=settings.inter_op_threads,
   )
   proto.gpu_options.allow_growth = True
-  if config.gpu_memory_fraction:
-    fraction = config.gpu_memory_fraction
+  if settings.gpu_memory_fraction:
+    fraction = settings.gpu_memory_fraction
     proto.gpu_options.per_process_gpu_memory_fraction = fraction
   return proto
 
 
-def start(config):
-  """Starts TensorFlow's threads; to be called before any other session.
+def start_threads(settings):
+  """Starts TensorFlow's thread pools; call it before any other session.
 
-  The first session of a process decides on the threads of all. With
-  TensorFlow 2.20 it also writes lines on the terminal that heed no log level.
+  The first session of a process sets the numbers of threads of all sessions.
+  With TensorFlow 2.20 it also prints lines at every log level; this function
+  discards them.
 
   Args:
-    config: Config.
+    settings: config.Session.
   """
-  proto = session_config(config, use_gpu=False)
+  proto = config_proto(settings, use_gpu=False)
   proto.log_device_placement = False
   with log_suppression.stderr_held_back():
     with tf.Graph().as_default(), tf.Session(config=proto) as session:
       session.run(tf.constant(0))
 
 
-def warn_of_slow_precision(config, use_gpu=True):
-  """Prints a warning where `config.precision` is no gain on this machine.
+def warn_of_slow_precision(precision, use_gpu=True):
+  """Prints a warning if a precision is slower than float32 on this machine.
 
   Args:
-    config: Config.
-    use_gpu: whether a GPU is used where there is one.
+    precision: 'float32', 'bfloat16' or 'float16'.
+    use_gpu: whether the program runs on a GPU if there is one.
   """
-  if config.precision == 'float32' or (use_gpu and has_gpu()):
+  if precision == 'float32' or (use_gpu and has_gpu()):
     return
-  if config.precision == 'bfloat16' and _cpu_has_bfloat16():
+  if precision == 'bfloat16' and _cpu_has_bfloat16():
     return
   print(
     'WARNING: --precision=%s is slower than float32 on this processor, which '
-    'has no instructions for it.' % config.precision
+    'has no instructions for it.' % precision
   )
 
 
 def _cpu_has_bfloat16():
-  """Whether the processor multiplies bfloat16, and TensorFlow makes use of it.
+  """Whether the processor has bfloat16 instructions and TensorFlow uses them.
 
-  TensorFlow 1 has no fast bfloat16 on any processor.
+  TensorFlow 1 uses them on no processor.
   """
   try:
     with open(_CPU_INFO) as file:

@@ -1,17 +1,16 @@
-"""Summaries: what TensorBoard shows of a run.
+"""Summaries, which TensorBoard displays.
 
-The operations of TensorFlow's own functions, with one difference: the tag is
-what the caller says, whatever the name scope. So the operations can be in the
-box of the graph that they belong to.
+Unlike tf.summary, these functions do not prefix tags with the name scope, so
+that a summary operation can be in the scope of the graph that it belongs to.
 """
 
 import tensorflow.compat.v1 as tf
 
-_IMAGES = 10
+_MAX_IMAGES = 10
 
 
 def scalar(tag, x):
-  """Adds a scalar.
+  """Adds a summary of a scalar to the collection of summaries.
 
   Args:
     tag: tag of the summary.
@@ -21,10 +20,10 @@ def scalar(tag, x):
 
 
 def histogram(tag, x):
-  """Adds a histogram that passes over what is not a finite number.
+  """Adds a histogram in which values that are not finite count as zero.
 
-  TensorFlow's own ends the session at the first NaN, with a message about a
-  summary, before the loss can tell what happened.
+  TensorFlow's own histogram raises an error at the first NaN, before the check
+  of the loss can report that training diverged.
 
   Args:
     tag: tag of the summary.
@@ -35,16 +34,18 @@ def histogram(tag, x):
 
 
 def images_and_labels(images, labels, classes):
-  """Adds the first images of a batch, and a table of what they show.
+  """Adds the first images of a batch, and a table of their class names.
 
   Args:
     images: float32 tensor, [batch, height, width, depth].
     labels: int32 tensor, [batch].
     classes: names of the classes, in the order of their labels.
   """
-  _add(tf.raw_ops.ImageSummary(tag='images', tensor=images, max_images=_IMAGES))
-  names = tf.gather(tf.constant(classes), labels[:_IMAGES])
-  tags = tf.constant(['images/image/%d' % i for i in range(_IMAGES)])
+  _add(
+    tf.raw_ops.ImageSummary(tag='images', tensor=images, max_images=_MAX_IMAGES)
+  )
+  names = tf.gather(tf.constant(classes), labels[:_MAX_IMAGES])
+  tags = tf.constant(['images/image/%d' % i for i in range(_MAX_IMAGES)])
   tags = tags[: tf.size(names)]
   metadata = tf.SummaryMetadata(
     plugin_data=tf.SummaryMetadata.PluginData(plugin_name='text')

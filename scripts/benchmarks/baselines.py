@@ -1,49 +1,73 @@
-"""The two forms that benchmark.py compares: classical, and this project's."""
+"""The forms that benchmark.py compares: the classical one, and this project's.
 
-from unittest import mock
+The classical form is the tutorial's: each image is read and distorted by
+itself, by TensorFlow's own operations, and waits in a shuffle queue of single
+images; normalization is tf.nn.lrn, in float32. It uses none of this project's
+reading and distorting.
+"""
 
 from cifar10 import cifar10
 from cifar10 import cifar10_input
+from cifar10.config import Optimization
 from cifar10.model import layers
-from tests import reference
+from cifar10.training import run_state
 import numpy as np
 import tensorflow.compat.v1 as tf
 
 CLASSICAL = 'classical'
-ALL = (CLASSICAL, 'float32', 'bfloat16')
+FORMS = (CLASSICAL, 'float32', 'bfloat16')
 LOCAL = 'local'  # In float32, with locally connected layers.
 
-
-def logits_of(images, form):
-  """Builds the model in the classical form, in a precision, or LOCAL."""
-  if form == CLASSICAL:
-    with mock.patch.object(layers, 'banded_lrn', reference.tensorflow_lrn):
-      return cifar10.inference(images)
-  if form == LOCAL:
-    return cifar10.inference(images, top_layers='local')
-  return cifar10.inference(images, precision=form)
+_RECORD_BYTES = 1 + 3 * 32 * 32
+_SIZE = cifar10_input.IMAGE_SIZE
 
 
-def train_on(images, labels, form, config):
-  """Builds the trainer's step in the classical form or in a precision."""
-  global_step = tf.train.get_or_create_global_step()
-  total_loss = cifar10.loss(logits_of(images, form), labels)
-  return cifar10.train(total_loss, global_step, config)
+def inference(images, form):
+  """Builds the model: CLASSICAL, LOCAL, or in the precision of that name."""
+  precision = 'float32' if form in (CLASSICAL, LOCAL) else form
+  with layers.compute_in(precision):
+    return cifar10.inference(
+      images,
+      top_layers='local' if form == LOCAL else 'full',
+      portable=form == CLASSICAL,  # tf.nn.lrn.
+    )
 
 
-def batches(form, data, batch_size):
+def train(images, labels, form, data):
+  """Builds the training step on top of a batch, in one of the forms.
+
+  Args:
+    images: float32 tensor, [batch, 24, 24, 3].
+    labels: int32 tensor, [batch].
+    form: as `inference` takes it.
+    data: datasets.DataSet; sets the pace of the learning rate.
+
+  Returns:
+    The operation that takes a step.
+  """
+  total_loss = cifar10.loss(inference(images, form), labels)
+  batch_size = images.shape.as_list()[0]
+  return cifar10.train(
+    total_loss,
+    tf.train.get_or_create_global_step(),
+    Optimization(),
+    run_state.begin(data, batch_size),
+  )
+
+
+def distorted_inputs(form, data, batch_size):
   """Builds the training input in the classical form or in ours."""
   if form == CLASSICAL:
-    return reference.classical_distorted_inputs(
+    return classical_distorted_inputs(
       data.train_files, data.count(data.train_files), batch_size
     )
   return cifar10_input.distorted_inputs(data, batch_size)
 
 
-def test_batches(form, data, batch_size):
-  """Builds the evaluation's input in the classical form or in ours."""
+def inputs(form, data, batch_size):
+  """Builds the test images' input in the classical form or in ours."""
   if form == CLASSICAL:
-    return reference.classical_inputs(data.test_files, batch_size)
+    return classical_inputs(data.test_files, batch_size)
   return cifar10_input.inputs(data, 'test', batch_size)
 
 
@@ -52,8 +76,97 @@ def fixed_batch(batch_size):
   with tf.device('/cpu:0'):
     images = tf.get_variable(
       'images',
-      [batch_size, 24, 24, 3],
+      [batch_size, _SIZE, _SIZE, 3],
       initializer=tf.random_normal_initializer(),
       trainable=False,
     )
-  return images, tf.constant(np.arange(batch_size) % 10, tf.int32)
+  labels = np.arange(batch_size) % cifar10.NUM_CLASSES
+  return images, tf.constant(labels, tf.int32)
+
+
+def classical_distorted_inputs(filenames, num_examples, batch_size):
+  """The tutorial's training input: a shuffle queue of single images.
+
+  Args:
+    filenames: files of records.
+    num_examples: how many records they hold.
+    batch_size: number of images in a batch.
+
+  Returns:
+    images: float32 tensor, [batch_size, 24, 24, 3].
+    labels: int32 tensor, [batch_size].
+  """
+  with tf.device('/cpu:0'):
+    filename_queue = tf.train.string_input_producer(list(filenames))
+    image, label = read_image(filename_queue)
+    min_after_dequeue = int(num_examples * 0.4)
+    return tf.train.shuffle_batch(
+      [distort_image(image), label],
+      batch_size=batch_size,
+      num_threads=16,
+      capacity=min_after_dequeue + 3 * batch_size,
+      min_after_dequeue=min_after_dequeue,
+    )
+
+
+def classical_inputs(filenames, batch_size):
+  """The tutorial's input for evaluation: a queue of single images.
+
+  Departure from the tutorial: it ends after the last image, so that each image
+  counts once, as it does in this project.
+
+  Args:
+    filenames: files of records.
+    batch_size: number of images in a batch; the last batch may have fewer.
+
+  Returns:
+    images: float32 tensor, [at most batch_size, 24, 24, 3].
+    labels: int32 tensor, [at most batch_size].
+  """
+  with tf.device('/cpu:0'):
+    filename_queue = tf.train.string_input_producer(
+      list(filenames), num_epochs=1, shuffle=False
+    )
+    image, label = read_image(filename_queue)
+    image = tf.image.resize_image_with_crop_or_pad(image, _SIZE, _SIZE)
+    return tf.train.batch(
+      [tf.image.per_image_standardization(image), label],
+      batch_size=batch_size,
+      num_threads=16,
+      capacity=4000 + 3 * batch_size,
+      allow_smaller_final_batch=True,
+    )
+
+
+def read_image(filename_queue):
+  """Reads one record of CIFAR-10.
+
+  Args:
+    filename_queue: queue of the names of the files to read.
+
+  Returns:
+    image: float32 tensor, [32, 32, 3], 0 to 255.
+    label: int32 scalar tensor.
+  """
+  _, value = tf.FixedLengthRecordReader(_RECORD_BYTES).read(filename_queue)
+  record = tf.decode_raw(value, tf.uint8)
+  planes = tf.reshape(record[1:], [3, 32, 32])
+  image = tf.transpose(tf.cast(planes, tf.float32), [1, 2, 0])
+  return image, tf.cast(record[0], tf.int32)
+
+
+def distort_image(image):
+  """The tutorial's random distortions of one image.
+
+  Args:
+    image: tensor, [height, width, depth], 0 to 255.
+
+  Returns:
+    float32 tensor, [24, 24, depth].
+  """
+  depth = image.shape.as_list()[2]
+  image = tf.random_crop(tf.cast(image, tf.float32), [_SIZE, _SIZE, depth])
+  image = tf.image.random_flip_left_right(image)
+  image = tf.image.random_brightness(image, max_delta=63)
+  image = tf.image.random_contrast(image, lower=0.2, upper=1.8)
+  return tf.image.per_image_standardization(image)

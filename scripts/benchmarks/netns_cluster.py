@@ -1,14 +1,15 @@
 #!/usr/bin/env python
-"""Runs a cluster on several hosts that are network namespaces of this machine.
+"""Runs a cluster on three hosts, which are network namespaces of this machine.
 
-    sudo python scripts/benchmarks/netns_cluster.py cut    cuts a link for some seconds
-    sudo python scripts/benchmarks/netns_cluster.py slow   compares a slow link with others
+    sudo python scripts/benchmarks/netns_cluster.py cut
+    sudo python scripts/benchmarks/netns_cluster.py slow
 
-Three hosts, a parameter server and two workers, each with an address of its
-own, hang on a switch. `cut` takes the second worker off it in the middle of a
-run and checks that no step is lost. `slow` limits that worker's link and shows
-what --grad_dtype and --nosync make of it. Needs Linux, root, and the programs
-`ip` and `tc`. Other flags go to every task.
+The hosts, a parameter server and two workers, have addresses of their own and
+are connected by a switch. `cut` disconnects the second worker in the middle of
+a run and checks that no step is lost; the status is 1 if one is. `slow` limits
+the link of the second worker, and compares --sync, --nosync and the values of
+--grad_dtype with and without that limit. Other flags go to every task. Needs
+Linux, root, and the programs `ip` and `tc`.
 """
 
 import argparse
@@ -16,22 +17,27 @@ import contextlib
 import datetime
 import glob
 import os
+from pathlib import Path
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 2))
-sys.path.insert(0, ROOT)
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cifar10.training import checkpoints
+import cifar10
 import tensorflow.compat.v1 as tf
 
-PROGRAM = os.path.join(ROOT, 'cifar10', 'cifar10_distributed_train.py')
+PROGRAM = os.path.join(
+  os.path.dirname(cifar10.__file__), 'cifar10_distributed_train.py'
+)
 HOSTS = {'ps0': '10.77.0.1', 'w0': '10.77.0.2', 'w1': '10.77.0.3'}
-PREFIX = 'cifar10-'
+PREFIX = 'cifar10-'  # Of the names of network namespaces.
 SWITCH = PREFIX + 'switch'
+POLL_SECS = 0.1
 STEP = re.compile(r'^(\S+ \S+): step (\d+), ', re.MULTILINE)
 
 
@@ -41,13 +47,13 @@ def sh(command):
 
 
 def inside(namespace, command):
-  """`command` as it is run on a host."""
+  """The command that runs `command` in a network namespace."""
   return 'ip netns exec %s %s' % (namespace, command)
 
 
 @contextlib.contextmanager
 def network():
-  """Sets the hosts up, and takes all of it down again."""
+  """Sets up the switch and the hosts, and removes them at the end."""
   namespaces = [SWITCH] + [PREFIX + host for host in HOSTS]
   with contextlib.ExitStack() as stack:
     for namespace in namespaces:
@@ -68,7 +74,7 @@ def network():
 
 
 def limit(mbit):
-  """Limits the link of the second worker, both ways."""
+  """Limits the link of the second worker to `mbit` Mbit/s each way."""
   rate = 'root tbf rate %gmbit burst 128kb latency 200ms' % mbit
   sh(inside(PREFIX + 'w1', 'tc qdisc add dev eth0 ' + rate))
   sh(inside(SWITCH, 'tc qdisc add dev w1 ' + rate))
@@ -76,7 +82,15 @@ def limit(mbit):
 
 @contextlib.contextmanager
 def cluster(directory, flags):
-  """Starts a cluster; yields its processes by host, each with its `log`."""
+  """Starts a cluster, and kills at the end what is left of it.
+
+  Args:
+    directory: the training directory; logs go there too.
+    flags: flags of every task.
+
+  Yields:
+    A dict of subprocess.Popen by host, each with the path of its log as `log`.
+  """
   command = [sys.executable, PROGRAM, '--train_dir=' + directory]
   command += ['--ps_hosts=%s:2222' % HOSTS['ps0']]
   command += ['--worker_hosts=%s:2222,%s:2222' % (HOSTS['w0'], HOSTS['w1'])]
@@ -100,7 +114,7 @@ def cluster(directory, flags):
 
 
 def steps(process):
-  """The steps that a task has printed, and when: pairs (step, datetime)."""
+  """The lines of steps that a task has printed: pairs (step, datetime)."""
   with open(process.log, encoding='utf-8') as log:
     return [
       (int(step), datetime.datetime.fromisoformat(when))
@@ -109,44 +123,61 @@ def steps(process):
 
 
 def finish(processes):
-  """Waits for the end of all tasks; exits with what they say if one fails."""
-  for host, process in processes.items():
-    if process.wait():
-      with open(process.log, encoding='utf-8') as log:
-        sys.exit('%s ended with %d:\n%s' % (host, process.wait(), log.read()))
+  """Waits until all tasks have ended; exits with a failed task's log."""
+  running = dict(processes)
+  while running:
+    for host, process in list(running.items()):
+      if process.poll() is None:
+        continue
+      del running[host]
+      if process.returncode:
+        with open(process.log, encoding='utf-8') as log:
+          sys.exit(
+            '%s ended with status %d:\n%s'
+            % (host, process.returncode, log.read())
+          )
+    time.sleep(POLL_SECS)
 
 
 def cut(args, flags):
-  """Takes the second worker off the network in the middle of a run."""
+  """Disconnects the second worker in the middle of a run.
+
+  Exits with status 1 if a step is missing in a worker or in the checkpoint.
+  """
   flags = ['--max_steps=%d' % args.steps, '--log_frequency=1'] + flags
   with network(), tempfile.TemporaryDirectory() as directory:
     with cluster(directory, flags) as tasks:
       while len(steps(tasks['w1'])) < args.steps // 2:
-        if tasks['w1'].poll() is not None:
+        if any(task.poll() is not None for task in tasks.values()):
           finish(tasks)
-        time.sleep(0.1)
+          sys.exit('The cluster ended before the link was cut.')
+        time.sleep(POLL_SECS)
       print('Cutting the link of worker 1 for %d s.' % args.secs, flush=True)
       sh(inside(SWITCH, 'ip link set w1 down'))
       time.sleep(args.secs)
       sh(inside(SWITCH, 'ip link set w1 up'))
       finish(tasks)
-      for host in ('w0', 'w1'):
-        times = [when for _, when in steps(tasks[host])]
-        gaps = [(b - a).total_seconds() for a, b in zip(times, times[1:])]
-        numbers = [number for number, _ in steps(tasks[host])]
-        whole = numbers == list(range(args.steps))
-        print(
-          '%s: %s steps 0 to %d; the longest took %.1f s.'
-          % (host, 'all' if whole else 'NOT all', numbers[-1], max(gaps))
-        )
+      lost = [host for host in ('w0', 'w1') if not check(host, tasks, args)]
       last = checkpoints.step(checkpoints.latest(directory))
       print('The checkpoint is of step %d.' % last)
-      if not whole or last != args.steps:
-        sys.exit('Steps were lost.')
+      if lost or last != args.steps:
+        sys.exit('Steps were lost: %s.' % ', '.join(lost or ['checkpoint']))
+
+
+def check(host, tasks, args):
+  """Prints and returns whether a worker has taken each step once."""
+  numbers, times = zip(*steps(tasks[host]))
+  whole = numbers == tuple(range(args.steps))
+  gaps = [(b - a).total_seconds() for a, b in zip(times, times[1:])]
+  print(
+    '%s: %s steps 0 to %d; the longest took %.1f s.'
+    % (host, 'all' if whole else 'NOT all', args.steps - 1, max(gaps))
+  )
+  return whole
 
 
 def slow(args, flags):
-  """Trains with and without a limit, in each mode and type of gradients."""
+  """Trains with and without the limit, in each mode and type of gradients."""
   print('link of worker 1  mode   gradients  examples/s  staleness  messages')
   for mbit in (None, args.mbit):
     for mode in ('--sync', '--nosync'):
@@ -176,7 +207,7 @@ def slow(args, flags):
 
 
 def examples_per_second(process, mode, batch_size):
-  """The rate of all workers, of the second half of a run."""
+  """The rate of all workers together, in the second half of a run."""
   found = steps(process)
   (first, begin), (last, end) = found[len(found) // 2], found[-1]
   per_step = batch_size * (2 if mode == '--sync' else 1)
@@ -184,7 +215,7 @@ def examples_per_second(process, mode, batch_size):
 
 
 def traffic(process):
-  """What the task says of the bytes of a step, in MB: (received, sent)."""
+  """The megabytes of a step, as the task printed them: (received, sent)."""
   with open(process.log, encoding='utf-8') as log:
     pattern = r'receives ([\d.]+) MB .* sends ([\d.]+) MB'
     return re.search(pattern, log.read()).groups()
@@ -210,15 +241,38 @@ def main():
     allow_abbrev=False,
   )
   parser.add_argument('what', choices=('cut', 'slow'))
-  parser.add_argument('--steps', type=int, default=300, help='default 300')
-  parser.add_argument('--secs', type=int, default=8, help='of the cut')
   parser.add_argument(
-    '--mbit', type=float, default=200, help='of the slow link'
+    '--steps',
+    type=int,
+    default=300,
+    help='steps of each run (default %(default)s)',
   )
-  parser.add_argument('--batch_size', type=int, default=128)
+  parser.add_argument(
+    '--secs',
+    type=int,
+    default=8,
+    help='how long the link is cut (default %(default)s)',
+  )
+  parser.add_argument(
+    '--mbit',
+    type=float,
+    default=200,
+    help='limit of the slow link in Mbit/s, each way (default %(default)s)',
+  )
+  parser.add_argument(
+    '--batch_size',
+    type=int,
+    default=128,
+    help='of each worker (default %(default)s)',
+  )
   args, flags = parser.parse_known_args()
+  if args.steps < 10:
+    parser.error('--steps=%d: expected at least 10' % args.steps)
   if os.geteuid():
     parser.error('network namespaces need root')
+  for program in ('ip', 'tc'):
+    if shutil.which(program) is None:
+      parser.error('%s: not found; it is part of iproute2' % program)
   flags.append('--batch_size=%d' % args.batch_size)
   (cut if args.what == 'cut' else slow)(args, flags)
 

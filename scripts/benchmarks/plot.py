@@ -1,33 +1,39 @@
 #!/usr/bin/env python
-"""Draws what the scripts beside this one have measured, as PNG.
+"""Draws what benchmark.py and precision_curve.py have measured, as PNG.
 
-    python scripts/benchmarks/plot.py benchmark.json             -> benchmark.png
-    python scripts/benchmarks/plot.py bfloat16.json float32.json --out=precision.png
+    python scripts/benchmarks/plot.py benchmark.json
+    python scripts/benchmarks/plot.py bfloat16.json float32.json --out=both.png
 
-Takes one file of benchmark.py, or any number of files of precision_curve.py
-to be drawn together. Needs the extra `.[plot]`.
+Takes one file of benchmark.py, or any number of files of precision_curve.py,
+which it draws together. Needs the extra `.[report]`.
 """
 
 import argparse
 import io
-import json
 import os
+from pathlib import Path
 import sys
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 2))
-sys.path.insert(0, ROOT)
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from cifar10.errors import UserError
 from cifar10.util import files
-import matplotlib
-from matplotlib import pyplot
+from cifar10.util import optional_packages
 
-matplotlib.use('Agg')  # No screen.
+
+def new_figure(width, height):
+  """An empty matplotlib Figure; width and height are in inches."""
+  figure = optional_packages.need(
+    'matplotlib.figure', 'report', 'charts are drawn with matplotlib'
+  )
+  return figure.Figure(figsize=(width, height))
 
 
 def draw_benchmark(result):
   """Draws the ratios of all rows as bars; returns the figure."""
   rows = [row for row in result['rows'] if row['form'] != row['baseline']]
-  figure, axes = pyplot.subplots(figsize=(9, 1.2 + 0.25 * len(rows)))
+  figure = new_figure(9, 1.2 + 0.25 * len(rows))
+  axes = figure.subplots()
   for y, row in enumerate(rows):
     spread = [
       [row['ratio'] - row['lowest']],
@@ -52,7 +58,8 @@ def draw_benchmark(result):
 
 def draw_curves(results):
   """Draws precision against steps and against minutes; returns the figure."""
-  figure, both = pyplot.subplots(1, 2, figsize=(10, 4.2), sharey=True)
+  figure = new_figure(10, 4.2)
+  both = figure.subplots(1, 2, sharey=True)
   for index, result in enumerate(results):
     points = result['points']
     for kind, style in (('averaged', '-'), ('plain', ':')):
@@ -76,27 +83,49 @@ def draw_curves(results):
   return figure
 
 
+def draw(paths, out):
+  """Draws the results in the files at `paths` into the PNG file `out`.
+
+  Raises:
+    UserError: matplotlib is not installed, or a file holds no results.
+  """
+  results = []
+  for path in paths:
+    result = files.read_json(path)
+    if result is None:
+      raise UserError('%s: no such file' % path)
+    if ('rows' in result) + ('points' in result) != 1:
+      raise UserError(
+        '%s: expected results of benchmark.py or precision_curve.py' % path
+      )
+    results.append(result)
+  if all('points' in result for result in results):
+    figure = draw_curves(results)
+  elif len(results) == 1:
+    figure = draw_benchmark(results[0])
+  else:
+    raise UserError('results of benchmark.py are drawn one file at a time')
+  figure.tight_layout()
+  png = io.BytesIO()
+  figure.savefig(png, format='png', dpi=100)
+  files.write_atomically(out, png.getvalue())
+
+
 def main():
-  """Reads the files and draws them."""
+  """Reads the flags and draws."""
   parser = argparse.ArgumentParser(
     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
   )
   parser.add_argument('results', nargs='+', help='files of JSON')
-  parser.add_argument('--out', help='the PNG; default: beside the first file')
+  parser.add_argument(
+    '--out', help='the PNG file to write (default: beside the first file)'
+  )
   args = parser.parse_args()
-  results = []
-  for path in args.results:
-    with open(path, encoding='utf-8') as file:
-      results.append(json.load(file))
-  if 'rows' in results[0]:
-    figure = draw_benchmark(results[0])
-  else:
-    figure = draw_curves(results)
-  figure.tight_layout()
-  png = io.BytesIO()
-  figure.savefig(png, format='png', dpi=100)
-  path = args.out or os.path.splitext(args.results[0])[0] + '.png'
-  files.write_atomically(path, png.getvalue())
+  out = args.out or os.path.splitext(args.results[0])[0] + '.png'
+  try:
+    draw(args.results, out)
+  except (UserError, OSError) as error:
+    sys.exit('plot: error: %s' % error)
 
 
 if __name__ == '__main__':

@@ -1,25 +1,27 @@
 #!/usr/bin/env python
 """Evaluates the checkpoints of a run, with and without moving averages.
 
-    python scripts/benchmarks/precision_curve.py /tmp/cifar10_train --out=curve.json
+    python scripts/benchmarks/precision_curve.py /tmp/cifar10_train \\
+        --out=curve.json
 
 Writes precision @ 1 against steps and minutes as JSON, for plot.py to draw.
-The minutes are those between the run's first checkpoint and the others.
+The minutes are those from the run's first checkpoint on.
 """
 
 import argparse
-import dataclasses
 import json
 import os
+from pathlib import Path
 import re
 import sys
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 2))
-sys.path.insert(0, ROOT)
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cifar10 import cifar10_eval
 from cifar10 import config as config_lib
 from cifar10.data import datasets
+from cifar10.errors import UserError
+from cifar10.training import run_state
 from cifar10.util import files
 from cifar10.util import session_settings
 import tensorflow.compat.v1 as tf
@@ -38,33 +40,56 @@ def checkpoints_by_step(directory):
 def evaluate(directory, every, batch_size):
   """Evaluates each checkpoint at a multiple of `every` steps.
 
+  Args:
+    directory: the --train_dir of the run.
+    every: steps between the checkpoints to evaluate.
+    batch_size: images in a batch.
+
   Returns:
-    A dict for JSON: the points of the curve, and what they are points of.
+    A dict for JSON: the points of the curve, and the settings behind them.
+
+  Raises:
+    UserError: there is no such run, or its data or a checkpoint is unusable.
   """
   run = config_lib.load(directory)
-  config = dataclasses.replace(run, batch_size=batch_size, precision='float32')
-  data = datasets.prepare(config)
+  if run is None:
+    raise UserError(
+      '%s: holds no %s; expected the --train_dir of a run'
+      % (directory, run_state.CONFIG_FILE)
+    )
   found = checkpoints_by_step(directory)
+  if not found:
+    raise UserError('%s: holds no checkpoint' % directory)
+  chosen = {step: path for step, path in found.items() if step % every == 0}
+  if not chosen:
+    raise UserError(
+      '%s: holds no checkpoint at a multiple of --every=%d steps; found those '
+      'of steps %d to %d' % (directory, every, min(found), max(found))
+    )
+  state = run_state.load(directory)
+  config = run.replace(
+    batch_size=batch_size,
+    precision='float32',
+    classes=state.classes if state else (),
+  )
+  data = datasets.prepare(config.data, config.download)
   begun = os.path.getmtime(found[min(found)] + '.index')
   points = []
   with tf.Graph().as_default():
     graph = cifar10_eval.build(data, config)
-    for step, path in found.items():
-      if step % every:
-        continue
+    for step, path in chosen.items():
       minutes = (os.path.getmtime(path + '.index') - begun) / 60
       point = {'step': step, 'minutes': round(minutes, 2)}
       for kind in ('averaged', 'plain'):
-        config = dataclasses.replace(
-          config, use_moving_averages=kind == 'averaged'
+        result, _ = cifar10_eval.evaluate_checkpoint(
+          graph, path, config.replace(use_moving_averages=kind == 'averaged')
         )
-        result, _ = cifar10_eval.evaluate_checkpoint(graph, path, config)
         point[kind] = result.correct
       points.append(point)
       print(json.dumps(point), flush=True)
   return {
-    'precision': run.precision,
-    'batch_size': run.batch_size,
+    'precision': run.session.precision,
+    'batch_size': run.input.batch_size,
     'tensorflow': tf.__version__,
     'total': result.total,
     'points': points,
@@ -76,15 +101,30 @@ def main():
   parser = argparse.ArgumentParser(
     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
   )
-  parser.add_argument('train_dir', help='folder of the checkpoints')
-  parser.add_argument('--out', required=True, help='the JSON to write')
-  parser.add_argument('--every', type=int, default=1000, help='steps')
-  parser.add_argument('--batch_size', type=int, default=500)
+  parser.add_argument('train_dir', help='folder of the run')
+  parser.add_argument('--out', required=True, help='the JSON file to write')
+  parser.add_argument(
+    '--every',
+    type=int,
+    default=1000,
+    help='steps between the checkpoints to evaluate (default %(default)s)',
+  )
+  parser.add_argument(
+    '--batch_size',
+    type=int,
+    default=500,
+    help='images in a batch (default %(default)s)',
+  )
   args = parser.parse_args()
-  session_settings.start(config_lib.Config())
-  result = evaluate(args.train_dir, args.every, args.batch_size)
-  text = json.dumps(result, indent=1) + '\n'
-  files.write_atomically(args.out, text.encode('utf-8'))
+  if args.every < 1 or args.batch_size < 1:
+    parser.error('--every and --batch_size: expected at least 1')
+  session_settings.start_threads(config_lib.Session())
+  try:
+    result = evaluate(args.train_dir, args.every, args.batch_size)
+    text = json.dumps(result, indent=1) + '\n'
+    files.write_atomically(args.out, text.encode('utf-8'))
+  except (UserError, OSError) as error:
+    sys.exit('precision_curve: error: %s' % error)
 
 
 if __name__ == '__main__':

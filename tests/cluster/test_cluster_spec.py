@@ -8,7 +8,10 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10.cluster import cluster_spec
+from cifar10.cluster import local_cluster
+from cifar10.config import Cluster
 from cifar10.config import Config
+from cifar10.config import Session
 from cifar10.errors import UserError
 
 FLAGS = {
@@ -24,16 +27,28 @@ def graph():
     yield graph
 
 
+@pytest.fixture(autouse=True)
+def no_tf_config(monkeypatch):
+  monkeypatch.delenv('TF_CONFIG', raising=False)
+
+
 def task_from_flags(**changes):
-  return cluster_spec.task_from_config(Config(**dict(FLAGS, **changes)), environ={})
+  return cluster_spec.task_from_config(Config.of(**dict(FLAGS, **changes)))
 
 
-def task_from_environment(ps, workers, job, index, **more):
-  value = {
-    'cluster': dict({'ps': ps, 'worker': workers}, **more),
-    'task': {'type': job, 'index': index},
-  }
-  return cluster_spec.task_from_config(Config(), {'TF_CONFIG': json.dumps(value)})
+@pytest.fixture
+def task_from_environment(monkeypatch):
+  """Sets TF_CONFIG and returns the task that comes of it."""
+
+  def call(ps, workers, job, index, **more):
+    value = {
+      'cluster': dict({'ps': ps, 'worker': workers}, **more),
+      'task': {'type': job, 'index': index},
+    }
+    monkeypatch.setenv('TF_CONFIG', json.dumps(value))
+    return cluster_spec.task_from_config(Config())
+
+  return call
 
 
 def test_a_task_comes_from_the_flags():
@@ -46,14 +61,14 @@ def test_a_task_comes_from_the_flags():
   assert not task_from_flags(job_name='ps').is_chief
 
 
-def test_a_task_comes_from_tf_config():
+def test_a_task_comes_from_tf_config(task_from_environment):
   task = task_from_environment(['a:1'], ['b:1', 'c:1'], 'worker', 1)
   assert task == cluster_spec.Task('worker', 1, ('a:1',), ('b:1', 'c:1'))
   task = task_from_environment(['a:1'], ['b:1'], 'ps', 0)
   assert task == cluster_spec.Task('ps', 0, ('a:1',), ('b:1',))
 
 
-def test_the_chief_of_tf_config_is_worker_0():
+def test_the_chief_of_tf_config_is_worker_0(task_from_environment):
   hosts = (['a:1'], ['c:1', 'd:1'])
   workers = ('b:1', 'c:1', 'd:1')
   chief = task_from_environment(*hosts, 'chief', 0, chief=['b:1'])
@@ -62,9 +77,9 @@ def test_the_chief_of_tf_config_is_worker_0():
   assert second == cluster_spec.Task('worker', 2, ('a:1',), workers)
 
 
-def test_flags_come_before_tf_config():
-  environ = {'TF_CONFIG': 'nonsense'}
-  task = cluster_spec.task_from_config(Config(**FLAGS), environ)
+def test_flags_come_before_tf_config(monkeypatch):
+  monkeypatch.setenv('TF_CONFIG', 'nonsense')
+  task = cluster_spec.task_from_config(Config.of(**FLAGS))
   assert task.ps == ('a:2222',)
 
 
@@ -93,24 +108,19 @@ def test_wrong_flags_are_named(changes, message):
   'text',
   ['nonsense', '[]', '{"cluster": {}}', '{"cluster": [], "task": {}}'],
 )
-def test_a_wrong_tf_config_is_named(text):
-  with pytest.raises(UserError, match='^TF_CONFIG: not as expected'):
-    cluster_spec.task_from_config(Config(), {'TF_CONFIG': text})
+def test_a_wrong_tf_config_is_named(text, monkeypatch):
+  monkeypatch.setenv('TF_CONFIG', text)
+  with pytest.raises(UserError, match='^TF_CONFIG: found .*; expected '):
+    cluster_spec.task_from_config(Config())
 
 
 def test_without_a_cluster_the_flags_are_named():
   with pytest.raises(UserError, match='expected --ps_hosts and --worker_hosts'):
-    cluster_spec.task_from_config(Config(), {})
-
-
-def free_port():
-  with socket.socket() as probe:
-    probe.bind(('127.0.0.1', 0))
-    return probe.getsockname()[1]
+    cluster_spec.task_from_config(Config())
 
 
 def test_a_host_that_comes_late_is_reached():
-  port = free_port()
+  (port,) = local_cluster.free_ports(1)
   listener = socket.socket()
   listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 
@@ -133,7 +143,8 @@ def test_a_host_that_comes_late_is_reached():
   [('127.0.0.1', 'Connection refused'), ('nosuchhost.invalid', 'not known')],
 )
 def test_a_host_out_of_reach_is_named(host, problem):
-  address = '%s:%d' % (host, free_port())
+  (port,) = local_cluster.free_ports(1)
+  address = '%s:%d' % (host, port)
   with pytest.raises(UserError) as error:
     cluster_spec.reach([address], '--ps_hosts', timeout_secs=1)
   assert str(error.value).startswith('--ps_hosts: %s cannot be' % address)
@@ -147,28 +158,27 @@ def test_a_taken_port_is_named():
     address = '127.0.0.1:%d' % taken.getsockname()[1]
     task = cluster_spec.Task('ps', 0, (address,), ('127.0.0.1:1',))
     with pytest.raises(UserError, match='port .* Address already in use'):
-      cluster_spec.start_server(task, Config())
+      cluster_spec.start_server(task, Session())
 
 
 def test_workers_do_not_wait_for_one_another():
   task = cluster_spec.Task('worker', 3, ('a:1',), tuple('bcdef'))
-  proto = cluster_spec.session_config(task, Config(operation_timeout_ms=70))
+  proto = cluster_spec.config_proto(task, Config.of(operation_timeout_ms=70))
   assert list(proto.device_filters) == ['/job:ps', '/job:worker/task:3']
   assert proto.operation_timeout_in_ms == 70
 
 
 def test_batches_of_a_step_are_those_that_are_averaged():
   task = cluster_spec.Task('worker', 0, ('a:1',), ('b:1', 'c:1', 'd:1'))
-  for config, examples in (
-    (Config(batch_size=10), 30),
-    (Config(batch_size=10, backup_workers=1), 20),
-    (Config(batch_size=10, num_gpus=2), 60),
-    (Config(batch_size=10, sync=False), 10),
+  for settings, workers in (
+    (Cluster(), 3),
+    (Cluster(backup_workers=1), 2),
+    (Cluster(sync=False), 1),
   ):
-    assert cluster_spec.for_cluster(config, task).examples_per_step == examples
+    assert task.workers_per_step(settings) == workers
 
 
-def test_each_worker_has_images_of_its_own():
+def test_each_worker_has_its_own_images():
   task = cluster_spec.Task('worker', 1, ('a:1',), ('b:1', 'c:1'))
-  assert cluster_spec.for_cluster(Config(seed=3), task).seed == 4
-  assert cluster_spec.for_cluster(Config(), task).seed is None
+  assert task.own_seed(3) == 4
+  assert task.own_seed(None) is None

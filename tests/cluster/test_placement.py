@@ -8,8 +8,9 @@ import tensorflow.compat.v1 as tf
 from cifar10 import cifar10
 from cifar10.cluster import cluster_spec
 from cifar10.cluster import placement
-from cifar10.training import train_op
+from cifar10.config import Cluster
 from cifar10.config import Config
+from cifar10.training import train_op as train_op_lib
 
 PARAMETERS = 1068298
 LOCAL3 = 2304 * 384
@@ -25,7 +26,7 @@ def places(config, ps=2):
   """The device of each operation of the model, on worker 1."""
   hosts = tuple('p%d:1' % i for i in range(ps))
   task = cluster_spec.Task('worker', 1, hosts, ('b:1', 'c:1'))
-  with tf.device(placement.device_function(task, config)):
+  with tf.device(placement.device_function(task, config.cluster)):
     logits = cifar10.inference(tf.zeros([2, 24, 24, 3]))
     cifar10.loss(logits, tf.constant([1, 2]))
   graph = tf.get_default_graph()
@@ -41,7 +42,7 @@ def test_variables_are_spread_round_robin_and_the_rest_is_here():
 
 
 def test_variables_are_spread_by_size():
-  places(Config(ps_strategy='by_size'))
+  places(Config.of(ps_strategy='by_size'))
   sizes = {}
   for v in tf.trainable_variables():
     size = v.shape.num_elements()
@@ -68,9 +69,11 @@ def test_gradients_travel_in_their_type():
 def test_large_variables_are_split_over_all_servers():
   hosts = ('a:1', 'b:1', 'c:1')
   task = cluster_spec.Task('worker', 0, hosts, ('d:1',))
-  config = Config(partition_ps=True)
-  with tf.device(placement.device_function(task, config)):
-    with tf.variable_scope('', partitioner=placement.partitioner(task, config)):
+  config = Config.of(partition_ps=True)
+  with tf.device(placement.device_function(task, config.cluster)):
+    with tf.variable_scope(
+      '', partitioner=placement.partitioner(task, config.cluster)
+    ):
       cifar10.inference(tf.zeros([2, 24, 24, 3]))
   parts = [v for v in tf.trainable_variables() if 'local3/weights' in v.op.name]
   assert [part.shape.as_list() for part in parts] == [[768, 384]] * 3
@@ -86,7 +89,7 @@ def test_large_variables_are_split_over_all_servers():
 
 def test_a_model_is_divided_between_two_devices():
   task = cluster_spec.Task('worker', 0, ('a:1',), ('b:1',))
-  place = placement.device_function(task, Config(model_parallel=True))
+  place = placement.device_function(task, Cluster(model_parallel=True))
   with tf.device(place), tf.device('/gpu:0'):
     logits = cifar10.inference(tf.zeros([2, 24, 24, 3]))
     tf.gradients(cifar10.loss(logits, [1, 2]), tf.trainable_variables())
@@ -114,8 +117,8 @@ def test_a_model_is_divided_between_two_devices():
 )
 def test_a_step_reads_all_variables_and_sends_all_gradients(dtype, size):
   task = cluster_spec.Task('worker', 0, ('a:1', 'b:1'), ('c:1',))
-  config = Config(partition_ps=True)
-  with tf.device(placement.device_function(task, config)):
+  config = Config.of(partition_ps=True)
+  with tf.device(placement.device_function(task, config.cluster)):
     global_step = tf.train.get_or_create_global_step()
     optimizer = tf.train.GradientDescentOptimizer(0.1)
     logits = cifar10.inference(tf.zeros([2, 24, 24, 3]))
@@ -123,7 +126,9 @@ def test_a_step_reads_all_variables_and_sends_all_gradients(dtype, size):
     gradients = placement.sent_as(
       optimizer.compute_gradients(total_loss), dtype
     )
-    train_op = train_op.update(optimizer, gradients, global_step, config)
+    train_op = train_op_lib.AveragingOptimizer(
+      optimizer, config.optimization
+    ).apply_gradients(gradients, global_step)
   received, sent = placement.bytes_of_step(train_op)
   assert received == 4 * PARAMETERS
   # And the learning rate, decay and the like: a few numbers.

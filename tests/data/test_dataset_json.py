@@ -1,4 +1,4 @@
-"""datasets.json: what is written is read, and what is wrong is named."""
+"""dataset.json: writing, reading, and errors in it."""
 
 import hashlib
 import json
@@ -6,16 +6,19 @@ import json
 import numpy as np
 import pytest
 
-from cifar10.data import datasets
-from cifar10.data import dataset_json
+from cifar10 import cifar10_train
 from cifar10.config import Config
+from cifar10.data import dataset_json
+from cifar10.data import datasets
+from cifar10.data.records import Layout
+from cifar10.data.records import layout_for
 from cifar10.errors import UserError
-from tests import records as records_lib
 from tests import short_runs
+from tests import synthetic_records
 
 
 def write(folder, **changes):
-  """Writes a datasets.json with something changed; returns its path."""
+  """Writes a dataset.json with some entries changed; returns its path."""
   value = {'classes': ['a', 'b'], 'size': 8, 'channels': 1, 'flip': True}
   value.update(train={'files': ['x']}, test={'files': ['y', 'z'], 'count': 7})
   value.update(changes)
@@ -24,19 +27,19 @@ def write(folder, **changes):
   return str(path)
 
 
-def test_what_is_saved_is_what_is_loaded(tmp_path):
-  classes = ['x', '\u00fc']
-  layout = datasets.layout_for(8, 1, classes)
-  records = records_lib.make_records([0, 1, 1], layout=layout)
+def test_a_saved_description_is_loaded(tmp_path):
+  classes = ['x', '\u00fc']  # Not ASCII.
+  layout = layout_for(8, 1, classes)
+  records = synthetic_records.make_records([0, 1, 1], layout=layout)
   (tmp_path / 'train.bin').write_bytes(records.tobytes())
   (tmp_path / 'test.bin').write_bytes(records[:2].tobytes())
   dataset_json.save(str(tmp_path), classes, 8, 1, flip=False, counts=(3, 2))
-  data = datasets.prepare(Config(data_dir=str(tmp_path)))
+  data = short_runs.prepared(Config.of(data_dir=str(tmp_path)))
   assert data == datasets.DataSet(
     train_files=(str(tmp_path / 'train.bin'),),
     test_files=(str(tmp_path / 'test.bin'),),
     classes=tuple(classes),
-    layout=datasets.Layout(8, 8, 1),
+    layout=Layout(8, 8, 1),
     flip=False,
     counts=(3, 2),
     name=tmp_path.name,
@@ -48,10 +51,16 @@ def test_what_is_saved_is_what_is_loaded(tmp_path):
   }
 
 
-def test_counts_need_not_be_said(tmp_path):
-  said = dataset_json.load(write(tmp_path))
-  assert said.train == ((str(tmp_path / 'x'),), None)
-  assert said.test == (tuple(str(tmp_path / n) for n in 'yz'), 7)
+def test_counts_are_optional(tmp_path):
+  description = dataset_json.load(write(tmp_path))
+  assert description == dataset_json.Description(
+    classes=('a', 'b'),
+    size=8,
+    channels=1,
+    flip=True,
+    train=((str(tmp_path / 'x'),), None),
+    test=(tuple(str(tmp_path / n) for n in 'yz'), 7),
+  )
 
 
 @pytest.mark.parametrize(
@@ -60,14 +69,33 @@ def test_counts_need_not_be_said(tmp_path):
     ({'size': None}, 'TypeError'),
     ({'train': []}, 'TypeError'),
     ({'test': {}}, "KeyError..files'"),
-    ({'test': {'files': 'test.bin'}}, 'files of test are no list'),
+    ({'test': {'files': 'test.bin'}}, 'the files of test are not a list'),
+    ({'classes': 'ab'}, 'classes is not a list'),
     ({'classes': ['a']}, '1 classes; expected 2 or more'),
-    ({'classes': ['a', 'b', 'a']}, 'two classes of one name'),
+    ({'classes': ['a', 'b', 'a']}, 'two classes have the same name'),
     ({'classes': ['a', '\udcff']}, 'UnicodeEncodeError'),
     ({'size': float('inf')}, 'OverflowError'),
     ({'size': 1}, 'size 1; expected 2 or more'),
     ({'channels': 4}, '4 channels; expected 3 or 1'),
-    ({'test': {'files': []}}, 'no files'),
+    ({'flip': 'false'}, 'flip is neither true nor false'),
+    ({'test': {'files': []}}, 'no files; expected at least one in train and'),
+    ({'train': {'files': []}}, 'no files; expected at least one in train and'),
+  ],
+  ids=[
+    'no size',
+    'list',
+    'no files',
+    'files not a list',
+    'classes not a list',
+    'one class',
+    'equal names',
+    'not UTF-8',
+    'infinite',
+    'too small',
+    'channels',
+    'flip not a bool',
+    'no test files',
+    'no train files',
   ],
 )
 def test_a_wrong_description_is_named(tmp_path, changes, message):
@@ -75,6 +103,7 @@ def test_a_wrong_description_is_named(tmp_path, changes, message):
   with pytest.raises(UserError, match=message) as info:
     dataset_json.load(path)
   assert str(info.value).startswith(path + ': ')
+  assert str(info.value).endswith(' as cifar10_make_dataset writes them')
   assert '\n' not in str(info.value)
 
 
@@ -83,21 +112,20 @@ def test_a_missing_description_is_named(tmp_path):
     dataset_json.load(str(tmp_path / 'dataset.json'))
 
 
-def test_the_smallest_images_train(tmp_path):
-  # Of smaller ones, nothing would be left when they are cropped.
+def test_the_smallest_images_train(tmp_path, capsys):
+  # Nothing would be left of smaller ones after the crop.
   size = dataset_json.SMALLEST
-  layout = datasets.layout_for(size, 1, 'ab')
+  layout = layout_for(size, 1, 'ab')
   records = np.random.RandomState(0).randint(0, 2, (8, layout.record_bytes))
   for name in ('train.bin', 'test.bin'):
     (tmp_path / name).write_bytes(records.astype(np.uint8).tobytes())
   dataset_json.save(str(tmp_path), 'ab', size, 1, flip=True, counts=(8, 8))
-  status, out, err = short_runs.run(
-    'cifar10_train',
-    '--dataset=cifar10',
-    '--data_dir=%s' % tmp_path,
-    '--train_dir=%s' % (tmp_path / 'run'),
-    '--batch_size=4',
-    '--max_steps=1',
+  config = short_runs.small_config(
+    tmp_path,
+    dataset='cifar10',
+    data_dir=str(tmp_path),
+    batch_size=4,
+    max_steps=1,
   )
-  assert (status, err) == (0, '')
-  assert short_runs.steps(out) == [0]
+  cifar10_train.train(config)
+  assert short_runs.steps(capsys.readouterr().out) == [0]

@@ -1,4 +1,4 @@
-"""Fetching and unpacking, from a real server with real faults."""
+"""Fetching and unpacking, from a real server that injects faults."""
 
 import gzip
 import hashlib
@@ -7,30 +7,29 @@ import io
 import os
 import signal
 import socket
-import subprocess
-import sys
 import tarfile
 import threading
 import time
-import urllib.error
-import urllib.request
 
+import numpy as np
 import pytest
+from six.moves import urllib
 
 from cifar10.data import download
 from cifar10.errors import UserError
+from tests import processes
 from tests import short_runs
 
 REQUIRED = ('a.bin', 'b.bin')
-# Larger than a chunk of the reader, and not to be compressed.
+# Larger than a chunk of the reader, and incompressible.
 CONTENT = {
-  'folder/a.bin': os.urandom(900000),
-  'folder/b.bin': os.urandom(300000),
+  'folder/a.bin': np.random.RandomState(0).bytes(900000),
+  'folder/b.bin': np.random.RandomState(1).bytes(300000),
 }
 
 
 def make_archive(members):
-  """A .tar.gz of {name: bytes, or a TarInfo to be used as it is}."""
+  """The bytes of a .tar.gz of {name: bytes, or a TarInfo to add}."""
   stream = io.BytesIO()
   with tarfile.open(fileobj=stream, mode='w:gz') as tar:
     for name, content in members.items():
@@ -51,10 +50,17 @@ def sha256(content):
 
 
 class Server(http.server.HTTPServer):
-  """Serves ARCHIVE, with one fault for each of the first requests.
+  """Serves ARCHIVE.
 
-  A fault is a status to answer with, or the number of bytes after which the
-  connection breaks off. After `hold` bytes of each answer it waits for `go`.
+  Attributes:
+    faults: one fault for each of the first requests: a status to answer with,
+      or the number of bytes after which to close the connection.
+    ranges: whether it supports ranges.
+    hold: number of bytes after which an answer waits for `go`, or None.
+    go: threading.Event.
+    asked: the Range header of each request, or None.
+    sent: total number of bytes sent.
+    url: its address.
   """
 
   daemon_threads = True
@@ -65,10 +71,10 @@ class Server(http.server.HTTPServer):
     self.ranges = ranges
     self.hold = hold
     self.go = threading.Event()
-    self.asked = []  # The Range of each request.
+    self.asked = []
     self.sent = 0
     self.url = 'http://127.0.0.1:%d/archive.tar.gz' % self.server_port
-    # Looks often whether it is to shut down.
+    # Polls every 0.01 s whether to shut down.
     threading.Thread(
       target=self.serve_forever, args=(0.01,), daemon=True
     ).start()
@@ -125,20 +131,20 @@ def serve():
 
 @pytest.fixture(autouse=True)
 def no_proxy(monkeypatch):
-  """The server is on this machine, whatever the environment says."""
+  """Uses no proxy for the server, which is on this machine."""
   monkeypatch.setenv('no_proxy', '*')
 
 
 @pytest.fixture(autouse=True)
-def naps(monkeypatch):
-  """Waits between attempts take no time, and are noted."""
-  taken = []
+def waits(monkeypatch):
+  """Replaces waits between attempts; returns the list of their seconds."""
+  seconds = []
 
   class Clock:
-    sleep = staticmethod(taken.append)
+    sleep = staticmethod(seconds.append)
 
   monkeypatch.setattr(download, 'time', Clock)
-  return taken
+  return seconds
 
 
 def fetch(tmp_path, url, digest=None, size=None):
@@ -180,18 +186,21 @@ def test_fetches_once_and_shows_progress(tmp_path, serve, capsys):
   assert server.asked == [None]
 
 
-def test_a_broken_connection_is_taken_up_where_it_broke(tmp_path, serve, naps):
+def test_an_interrupted_fetch_is_resumed(tmp_path, serve, waits, capsys):
   server = serve(faults=[300000, 100000])
   fetch(tmp_path, server.url)
   assert_complete(tmp_path)
-  # What the server sends of an answer are whole parts of 1 << 15 bytes.
+  # The server sends multiples of 1 << 15 bytes.
   first, second = 10 << 15, (10 + 4) << 15
   assert server.asked == [None, 'bytes=%d-' % first, 'bytes=%d-' % second]
-  assert server.sent == len(ARCHIVE)  # No byte comes twice.
-  assert naps == [1, 1]  # The waits grow only while nothing comes.
+  assert server.sent == len(ARCHIVE)  # No byte is sent twice.
+  assert waits == [1, 1]  # They grow only without progress.
+  printed = capsys.readouterr().out
+  assert printed.count('%s: the connection ended after ' % server.url) == 2
+  assert printed.count('; retrying in 1 s.\n') == 2
 
 
-def test_a_later_call_goes_on_too(tmp_path, serve):
+def test_a_later_call_resumes_too(tmp_path, serve):
   with pytest.raises(UserError, match='the connection ended after'):
     fetch(tmp_path, serve(faults=[200000] + [0] * 9).url)
   assert names(tmp_path)[0].endswith('.part')
@@ -201,7 +210,7 @@ def test_a_later_call_goes_on_too(tmp_path, serve):
   assert server.asked[0] is not None
 
 
-def test_a_server_without_ranges_sends_all_again(tmp_path, serve):
+def test_a_server_without_ranges_sends_the_whole_file_again(tmp_path, serve):
   server = serve(faults=[300000], ranges=False)
   fetch(tmp_path, server.url)
   assert_complete(tmp_path)
@@ -209,7 +218,7 @@ def test_a_server_without_ranges_sends_all_again(tmp_path, serve):
   assert server.sent == (10 << 15) + len(ARCHIVE)
 
 
-def test_a_part_that_is_whole_already_is_used(tmp_path, serve):
+def test_a_complete_part_is_used(tmp_path, serve):
   (tmp_path / 'data').mkdir()
   part = tmp_path / 'data' / ('archive.tar.gz.%s.part' % sha256(ARCHIVE)[:8])
   part.write_bytes(ARCHIVE)
@@ -219,8 +228,12 @@ def test_a_part_that_is_whole_already_is_used(tmp_path, serve):
   assert server.sent == 0
 
 
-@pytest.mark.parametrize('size', [1000, len(ARCHIVE), len(ARCHIVE) + 1000])
-def test_a_spoilt_part_is_fetched_anew(tmp_path, serve, naps, size):
+@pytest.mark.parametrize(
+  'size',
+  [1000, len(ARCHIVE), len(ARCHIVE) + 1000],
+  ids=['short', 'whole', 'long'],
+)
+def test_a_damaged_part_is_fetched_again(tmp_path, serve, waits, size):
   (tmp_path / 'data').mkdir()
   part = tmp_path / 'data' / ('archive.tar.gz.%s.part' % sha256(ARCHIVE)[:8])
   part.write_bytes(b'?' * size)
@@ -228,33 +241,31 @@ def test_a_spoilt_part_is_fetched_anew(tmp_path, serve, naps, size):
   fetch(tmp_path, server.url)
   assert_complete(tmp_path)
   assert server.asked == ['bytes=%d-' % size, None]
-  assert naps == []
+  assert waits == []
 
 
-def test_a_busy_server_is_asked_again_and_a_missing_file_is_not(
-  tmp_path, serve, naps
+def test_retries_if_the_server_is_busy_but_not_if_the_file_is_missing(
+  tmp_path, serve, waits
 ):
   server = serve(faults=[503, 503])
   fetch(tmp_path, server.url)
   assert_complete(tmp_path)
-  assert naps == [1, 2]
+  assert waits == [1, 2]
   server = serve(faults=[404, 404])
   message = error_of(tmp_path / 'other', server.url)
   assert server.url in message and 'Not Found' in message
   assert len(server.asked) == 1
 
 
-def test_a_server_that_stays_busy_is_given_up(tmp_path, serve, naps):
+def test_gives_up_if_the_server_stays_busy(tmp_path, serve, waits):
   server = serve(faults=[503] * 9)
   message = error_of(tmp_path, server.url)
   assert server.url in message and 'Service Unavailable' in message
-  assert len(server.asked) == 5 and naps == [1, 2, 4, 8]
+  assert len(server.asked) == 5 and waits == [1, 2, 4, 8]
   assert names(tmp_path) == []
 
 
-def test_a_network_that_goes_away_for_a_moment(
-  tmp_path, serve, naps, monkeypatch
-):
+def test_a_network_that_fails_for_a_moment(tmp_path, serve, waits, monkeypatch):
   urlopen = urllib.request.urlopen
   calls = []
 
@@ -268,14 +279,14 @@ def test_a_network_that_goes_away_for_a_moment(
   server = serve(faults=[300000])
   fetch(tmp_path, server.url)
   assert_complete(tmp_path)
-  assert naps == [1, 2, 4]
+  assert waits == [1, 2, 4]
   assert server.sent == len(ARCHIVE)
 
 
-def test_a_connection_that_breaks_often_gets_there_too(tmp_path, serve, naps):
+def test_any_number_of_interruptions_with_progress(tmp_path, serve, waits):
   fetch(tmp_path, serve(faults=[50000] * 10).url)
   assert_complete(tmp_path)
-  assert len(naps) == 10
+  assert waits == [1] * 10
 
 
 def test_a_wrong_checksum_leaves_nothing(tmp_path, serve):
@@ -287,7 +298,7 @@ def test_a_wrong_checksum_leaves_nothing(tmp_path, serve):
   assert_complete(tmp_path)
 
 
-def test_an_archive_of_the_users_is_used_or_left_alone(tmp_path):
+def test_an_archive_from_the_user_is_used_but_never_changed(tmp_path):
   (tmp_path / 'data').mkdir()
   archive = tmp_path / 'data' / 'archive.tar.gz'
   archive.write_bytes(ARCHIVE[:-1])
@@ -299,7 +310,7 @@ def test_an_archive_of_the_users_is_used_or_left_alone(tmp_path):
   assert_complete(tmp_path)
 
 
-def test_another_size_than_expected_is_told_before_fetching(tmp_path, serve):
+def test_a_wrong_size_is_an_error_before_fetching(tmp_path, serve):
   server = serve()
   message = error_of(tmp_path, server.url, None, 170052171)
   assert 'has %d bytes; expected 170052171' % len(ARCHIVE) in message
@@ -314,14 +325,14 @@ def test_a_file_address(tmp_path):
   assert source.read_bytes() == ARCHIVE
 
 
-def test_a_file_address_of_no_file_is_told_at_once(tmp_path, naps):
+def test_a_file_address_without_a_file_is_an_error_at_once(tmp_path, waits):
   url = 'file://%s' % (tmp_path / 'none.tar.gz')
   message = error_of(tmp_path, url)
   assert url in message and 'No such file' in message
-  assert naps == []
+  assert waits == []
 
 
-def test_no_network_is_told_at_once(tmp_path, naps):
+def test_no_network_is_an_error_at_once(tmp_path, waits):
   with socket.socket() as unused:
     unused.bind(('127.0.0.1', 0))
     url = 'http://127.0.0.1:%d/x.tar.gz' % unused.getsockname()[1]
@@ -331,7 +342,7 @@ def test_no_network_is_told_at_once(tmp_path, naps):
   for url in ('nonsense', 'htp://a/x', 'http:///x', 'http://a:b/x'):
     assert 'cannot fetch %s: ' % url in error_of(tmp_path, url)
   assert 'directory' in error_of(tmp_path, 'file://%s' % tmp_path)
-  assert naps == []
+  assert waits == []
   assert names(tmp_path) == []
 
 
@@ -345,7 +356,7 @@ def link(name, target, kind):
 @pytest.mark.parametrize(
   'members',
   [
-    {'folder/a.bin': b'a'},  # One is missing.
+    {'folder/a.bin': b'a'},
     dict(
       CONTENT,
       **{'folder/b.bin': link('folder/b.bin', 'a.bin', tarfile.SYMTYPE)},
@@ -359,7 +370,7 @@ def link(name, target, kind):
   ],
   ids=['missing', 'symlink', 'hard link', 'other folder', 'nothing'],
 )
-def test_an_archive_of_other_content_leaves_no_folder(tmp_path, members):
+def test_an_archive_without_the_files_leaves_no_folder(tmp_path, members):
   archive = make_archive(members)
   source = tmp_path / 'mirror.tar.gz'
   source.write_bytes(archive)
@@ -373,7 +384,7 @@ def test_members_outside_the_folder_are_not_written(tmp_path):
   members['../evil'] = b'x'
   members['folder/../../evil'] = b'x'
   members[str(tmp_path / 'evil')] = b'x'
-  # Written through, this folder would be another one.
+  # If followed, this link would lead out of the folder.
   members['folder'] = link('folder', str(tmp_path), tarfile.SYMTYPE)
   members['folder/sub/a.bin'] = b'x'
   members['folder/more.bin'] = b'x'
@@ -394,7 +405,7 @@ def test_members_outside_the_folder_are_not_written(tmp_path):
     gzip.compress(b'no tar'),
     b'',
   ],
-  ids=['truncated', 'spoilt', 'no gzip', 'no tar', 'empty'],
+  ids=['truncated', 'overwritten', 'no gzip', 'no tar', 'empty'],
 )
 def test_a_damaged_archive_leaves_no_folder(tmp_path, archive):
   source = tmp_path / 'mirror.tar.gz'
@@ -404,35 +415,45 @@ def test_a_damaged_archive_leaves_no_folder(tmp_path, archive):
   assert names(tmp_path) == ['archive.tar.gz']
 
 
+# Fetches an archive to sys.argv[1] from the address sys.argv[2].
+PROGRAM = """
+import os
+import sys
+
+from cifar10.data import download
+
+sys.stdout.reconfigure(line_buffering=True)
+{setup}
+archive = os.path.join(sys.argv[1], 'archive.tar.gz')
+download.fetch_into(
+  os.path.join(sys.argv[1], 'folder'),
+  [download.Remote(sys.argv[2], '{sha256}', archive)],
+  lambda paths, to: download.unpack(archive, 'folder', to, {required}),
+)
+"""
+
+
 @pytest.fixture
 def start(tmp_path):
-  """Starts processes that fetch this module's archive from a URL."""
-  processes = []
+  """Starts processes that fetch ARCHIVE from an address."""
+  started = []
 
   def begin(url, setup=''):
-    program = (
-      'import sys, pathlib\n'
-      'from cifar10.data import download\n'
-      '%s\n'
-      "digest = '%s'\n"
-      'data = pathlib.Path(sys.argv[1])\n'
-      "archive = str(data / 'archive.tar.gz')\n"
-      "download.fetch_into(str(data / 'folder'),"
-      ' [download.Remote(sys.argv[2], digest, archive)],'
-      " lambda paths, to: download.unpack(archive, 'folder', to, %r))\n"
-    ) % (setup, sha256(ARCHIVE), REQUIRED)
-    process = subprocess.Popen(
-      [sys.executable, '-u', '-c', program, str(tmp_path / 'data'), url],
-      cwd=short_runs.ROOT,
-      stdout=subprocess.PIPE,
-      stderr=subprocess.PIPE,
-      universal_newlines=True,
+    script = tmp_path / ('fetch_%d.py' % len(started))
+    script.write_text(
+      PROGRAM.format(setup=setup, sha256=sha256(ARCHIVE), required=REQUIRED)
     )
-    processes.append(process)
+    process = processes.start(
+      [str(script), str(tmp_path / 'data'), url],
+      cwd=short_runs.ROOT,
+      stdout=processes.PIPE,
+      stderr=processes.PIPE,
+    )
+    started.append(process)
     return process
 
   yield begin
-  for process in processes:  # Those that a failed test has left.
+  for process in started:  # Those that a failed test leaves behind.
     process.kill()
     process.communicate()
 
@@ -467,7 +488,7 @@ def test_killed_while_fetching(tmp_path, serve, start):
 
 
 def test_killed_while_unpacking(tmp_path, serve, start):
-  # The last file never gets written: the process waits for its end there.
+  # The process blocks when it writes the last file.
   setup = (
     'import time, shutil\n'
     'copy = shutil.copyfileobj\n'
@@ -486,7 +507,7 @@ def test_killed_while_unpacking(tmp_path, serve, start):
   assert_complete(tmp_path)
 
 
-def test_the_folder_appears_by_one_rename(tmp_path, serve, monkeypatch):
+def test_the_folder_appears_by_a_rename(tmp_path, serve, monkeypatch):
   def fail(*args):
     raise OSError('no rename')
 

@@ -14,24 +14,24 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from cifar10.data import datasets
-from cifar10.data import dataset_json
 from cifar10.config import Config
+from cifar10.data import dataset_json
+from cifar10.data.records import Layout
 from cifar10.errors import UserError
 from tests import clusters
 from tests import picture_folders
-from tests import records as records_lib
 from tests import short_runs
+from tests import synthetic_records
 
 
 def contents(out):
   """The data set in a folder: its DataSet, then {part: [(class, image)]}."""
-  data = datasets.prepare(Config(data_dir=str(out)))
+  data = short_runs.prepared(Config.of(data_dir=str(out)))
   found = {}
   for part, (path,) in (('train', data.train_files), ('test', data.test_files)):
     records = np.fromfile(path, np.uint8).reshape(-1, data.layout.record_bytes)
     labels = data.layout.labels(records.astype(int))
-    images = records_lib.images_of(records, data.layout)
+    images = synthetic_records.images_of(records, data.layout)
     found[part] = [(data.classes[k], i) for k, i in zip(labels, images)]
   return data, found
 
@@ -82,7 +82,7 @@ def test_every_picture_is_in_one_part_and_under_its_class(tmp_path):
   )
   data, found = contents(tmp_path / 'out')
   assert data.classes == ('a', 'b', 'c c', 'd')
-  assert data.layout == datasets.Layout(8, 8, 3) and data.flip
+  assert data.layout == Layout(8, 8, 3) and data.flip
   assert data.counts == (31, 9)
   assert keys(found['train'] + found['test']) == keys(made)
   tests = [name for name, _ in found['test']]
@@ -328,7 +328,7 @@ def test_300_classes_in_grey(tmp_path, make):
   out = tmp_path / 'out'
   make(tmp_path / 'in', out, '--size=8', '--channels=1')
   data, found = contents(out)
-  assert data.layout == datasets.Layout(8, 8, 1, 2, (0, 1))
+  assert data.layout == Layout(8, 8, 1, 2, (0, 1))
   assert len(data.classes) == 300
   assert keys(found['train'] + found['test']) == keys(made)
   train_dir = tmp_path / 'train'
@@ -428,7 +428,7 @@ def other_model(tmp_path_factory):
   assert (status, err) == (0, '')
   coloured = folder / 'coloured'
   coloured.mkdir()
-  records = records_lib.make_records([0, 1, 0, 1])
+  records = synthetic_records.make_records([0, 1, 0, 1])
   for name in ('train.bin', 'test.bin'):
     (coloured / name).write_bytes(records.tobytes())
   dataset_json.save(str(coloured), 'ab', 32, 3, flip=True, counts=(4, 4))

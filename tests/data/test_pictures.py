@@ -1,4 +1,4 @@
-"""People's own pictures: which are found, how they are read and scaled."""
+"""The user's own pictures: finding, reading and scaling them."""
 
 import io
 import os
@@ -9,21 +9,10 @@ import numpy as np
 from PIL import Image
 import pytest
 
-from cifar10.data import datasets
 from cifar10.data import pictures
 from cifar10.errors import UserError
-from tests import records as records_lib
-
-
-def noise(height, width, channels=3, seed=0):
-  random = np.random.RandomState(seed)
-  return random.randint(0, 256, (height, width, channels)).astype(np.uint8)
-
-
-def saved(path, pixels, **options):
-  """Writes pixels, an array, as a picture of the kind its name says."""
-  Image.fromarray(pixels).save(str(path), **options)
-  return str(path)
+from tests.picture_folders import noise
+from tests.picture_folders import save
 
 
 def read(path, size=8, channels=3):
@@ -31,24 +20,24 @@ def read(path, size=8, channels=3):
 
 
 @pytest.mark.parametrize('kind', ['png', 'bmp'])
-def test_a_picture_of_the_size_stays_as_it_is(tmp_path, kind):
+def test_a_picture_of_the_right_size_is_not_changed(tmp_path, kind):
   pixels = noise(8, 8)
-  path = saved(tmp_path / ('x.' + kind), pixels)
+  path = save(tmp_path / ('x.' + kind), pixels)
   np.testing.assert_array_equal(read(path), pixels)
-  grey = noise(8, 8, 1)
-  path = saved(tmp_path / ('y.' + kind), grey[..., 0])
-  np.testing.assert_array_equal(read(path, channels=1), grey)
-  np.testing.assert_array_equal(read(path), grey.repeat(3, axis=2))
+  gray = noise(8, 8, 1)
+  path = save(tmp_path / ('y.' + kind), gray)
+  np.testing.assert_array_equal(read(path, channels=1), gray)
+  np.testing.assert_array_equal(read(path), gray.repeat(3, axis=2))
 
 
-def test_a_jpeg_and_a_gif_are_nearly_what_was_saved(tmp_path):
+def test_a_jpeg_and_a_gif_are_close_to_the_original(tmp_path):
   pixels = np.full([8, 8, 3], (200, 100, 50), np.uint8)
   for kind in ('jpg', 'gif'):
-    found = read(saved(tmp_path / ('x.' + kind), pixels, quality=95))
+    found = read(save(tmp_path / ('x.' + kind), pixels, quality=95))
     assert np.abs(found.astype(int) - pixels).max() <= 3
 
 
-def test_of_a_gif_the_first_frame_is_taken(tmp_path):
+def test_the_first_frame_of_an_animation_is_read(tmp_path):
   frames = [Image.fromarray(np.full([8, 8], v, np.uint8)) for v in (9, 200)]
   frames[0].save(
     str(tmp_path / 'x.gif'), save_all=True, append_images=frames[1:]
@@ -56,64 +45,55 @@ def test_of_a_gif_the_first_frame_is_taken(tmp_path):
   assert (read(str(tmp_path / 'x.gif')) == 9).all()
 
 
-def test_the_name_does_not_matter(tmp_path):
+def test_the_extension_does_not_matter(tmp_path):
   pixels = noise(8, 8)
-  saved(tmp_path / 'x.png', pixels)
+  save(tmp_path / 'x.png', pixels)
   (tmp_path / 'x.png').rename(tmp_path / 'photo.jpg')
   found = read(str(tmp_path / 'photo.jpg'))
   np.testing.assert_array_equal(found, pixels)
 
 
-def test_what_is_transparent_is_on_white(tmp_path):
+def test_transparent_parts_are_put_on_white(tmp_path):
   pixels = noise(8, 8, 4)
-  found = read(saved(tmp_path / 'x.png', pixels)).astype(int)
+  found = read(save(tmp_path / 'x.png', pixels)).astype(int)
   color, alpha = pixels[..., :3].astype(float), pixels[..., 3:] / 255
   expected = color * alpha + 255 * (1 - alpha)
   assert np.abs(found - expected).max() <= 1
 
 
-def test_of_16_bits_the_upper_8_are_taken(tmp_path):
+def test_16_bits_are_scaled_to_8(tmp_path):
   pixels = np.arange(64, dtype=np.uint16).reshape(8, 8) * 1024
-  found = read(saved(tmp_path / 'x.png', pixels), channels=1)
+  found = read(save(tmp_path / 'x.png', pixels), channels=1)
   np.testing.assert_array_equal(found[..., 0], pixels >> 8)
 
 
-def test_a_camera_says_which_way_is_up(tmp_path):
+def test_exif_orientation_is_applied(tmp_path):
   pixels = np.zeros([8, 8, 3], np.uint8)
   pixels[:4] = 255
   exif = Image.Exif()
-  exif[0x0112] = 6  # Turn it right by a quarter.
-  path = saved(tmp_path / 'x.jpg', pixels, quality=95, exif=exif)
+  exif[0x0112] = 6  # Rotate clockwise by 90 degrees.
+  path = save(tmp_path / 'x.jpg', pixels, quality=95, exif=exif)
   found = read(path)
   assert found[:, :3].max() < 60 and found[:, 5:].min() > 190
 
 
 @pytest.mark.parametrize('shape', [(80, 160), (160, 80)])
-def test_the_middle_square_of_a_large_picture_is_averaged(tmp_path, shape):
-  # Black and white pixels in turn are grey from afar, in the middle; the
-  # ends are cut off.
+def test_the_central_square_of_a_large_picture_is_averaged(tmp_path, shape):
+  # A checkerboard in the central square, which becomes gray. The rest is cut
+  # off.
   pixels = np.full(shape + (3,), 77, np.uint8)
   board = np.indices((80, 80)).sum(0) % 2 * 255
   top, left = (shape[0] - 80) // 2, (shape[1] - 80) // 2
   pixels[top : top + 80, left : left + 80] = board[..., np.newaxis]
-  found = read(saved(tmp_path / 'x.png', pixels)).astype(int)
+  found = read(save(tmp_path / 'x.png', pixels)).astype(int)
   assert np.abs(found - 127.5).max() < 12
 
 
 def test_a_small_picture_is_scaled_up(tmp_path):
   pixels = np.array([[0, 255]] * 2, np.uint8)
-  found = read(saved(tmp_path / 'x.png', pixels), channels=1)
+  found = read(save(tmp_path / 'x.png', pixels), channels=1)
   assert found.shape == (8, 8, 1)
   assert found[:, 0].max() == 0 and found[:, -1].min() == 255
-
-
-def test_records_are_those_of_the_data_set():
-  for classes in (10, 300):
-    layout = datasets.layout_for(8, 3, range(classes))
-    records = records_lib.make_records([classes - 1], layout=layout)
-    (image,) = records_lib.images_of(records, layout)
-    found = pictures.record(image, layout, classes - 1)
-    np.testing.assert_array_equal(found, records[0])
 
 
 def test_files_and_folders_are_found_in_order(tmp_path):
@@ -130,19 +110,25 @@ def test_files_and_folders_are_found_in_order(tmp_path):
     'x.txt',
   ]
   (tmp_path / 'empty').mkdir()
-  with pytest.raises(UserError, match='/empty: no picture found'):
-    pictures.find([str(tmp_path / 'empty')])
+  empty = str(tmp_path / 'empty')
+  for names, found in (([empty], empty), ([], 'no arguments')):
+    with pytest.raises(UserError) as info:
+      pictures.find(names)
+    assert str(info.value) == (
+      '%s: no pictures found; expected files, folders with .bmp .gif .jpeg .jpg '
+      '.png files, or - for a picture on standard input' % found
+    )
 
 
-def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path):
+def test_a_named_pipe_in_a_folder_is_skipped(tmp_path):
   os.mkfifo(str(tmp_path / 'pipe.png'))
-  saved(tmp_path / 'x.png', noise(8, 8))
+  save(tmp_path / 'x.png', noise(8, 8))
   assert pictures.in_folder(str(tmp_path)) == [str(tmp_path / 'x.png')]
 
 
 def test_standard_input_is_read(tmp_path, monkeypatch):
   pixels = noise(8, 8)
-  saved(tmp_path / 'x.png', pixels)
+  save(tmp_path / 'x.png', pixels)
   content = io.BytesIO((tmp_path / 'x.png').read_bytes())
   monkeypatch.setattr(sys, 'stdin', io.TextIOWrapper(content))
   np.testing.assert_array_equal(read('-'), pixels)
@@ -151,39 +137,40 @@ def test_standard_input_is_read(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
   'content, message',
   [
-    (b'', 'no picture; expected PNG'),
-    (b'hello', 'no picture; expected PNG'),
+    (b'', 'x.png: not a picture; expected PNG, JPEG, BMP or GIF$'),
+    (b'hello', 'x.png: not a picture; expected PNG, JPEG, BMP or GIF$'),
     (b'\x89PNG\r\n\x1a\n' + bytes(50), 'x.png: '),
   ],
+  ids=['empty', 'text', 'header'],
 )
-def test_what_is_no_picture_is_named(tmp_path, content, message):
+def test_a_file_that_is_not_a_picture_is_named(tmp_path, content, message):
   (tmp_path / 'x.png').write_bytes(content)
   with pytest.raises(UserError, match=message):
     read(str(tmp_path / 'x.png'))
 
 
-def test_what_is_cut_off_is_named(tmp_path):
+def test_a_truncated_file_is_named(tmp_path):
   for kind in ('png', 'jpg', 'bmp', 'gif'):
     path = tmp_path / ('x.' + kind)
-    saved(path, noise(50, 50))
+    save(path, noise(50, 50))
     path.write_bytes(path.read_bytes()[:-300])
     with pytest.raises(UserError, match='x.%s: cannot be read' % kind):
       read(str(path))
 
 
-def test_odd_notes_of_a_camera_are_named(tmp_path):
-  # Two notes: its width as text, and that it is turned, so that Pillow writes
-  # all anew and stumbles.
-  notes = struct.pack('<2sHLH', b'II', 42, 8, 2)
-  notes += struct.pack('<HHL4s', 0x0100, 2, 4, b'big')
-  notes += struct.pack('<HHLHxx', 0x0112, 3, 1, 6) + bytes(4)
-  path = saved(tmp_path / 'x.jpg', noise(8, 8), exif=b'Exif\x00\x00' + notes)
+def test_a_file_with_damaged_metadata_is_named(tmp_path):
+  # Two EXIF entries: the width as text, and an orientation, because of which
+  # Pillow writes all entries again and fails.
+  exif = struct.pack('<2sHLH', b'II', 42, 8, 2)
+  exif += struct.pack('<HHL4s', 0x0100, 2, 4, b'big')
+  exif += struct.pack('<HHLHxx', 0x0112, 3, 1, 6) + bytes(4)
+  path = save(tmp_path / 'x.jpg', noise(8, 8), exif=b'Exif\x00\x00' + exif)
   with pytest.raises(UserError, match='x.jpg: cannot be read'):
     read(path)
 
 
-def test_a_large_picture_is_read_without_a_word(tmp_path, monkeypatch, recwarn):
-  path = saved(tmp_path / 'x.png', noise(20, 20))
+def test_a_large_picture_is_read_silently(tmp_path, monkeypatch, recwarn):
+  path = save(tmp_path / 'x.png', noise(20, 20))
   monkeypatch.setattr(Image, 'MAX_IMAGE_PIXELS', 300)
   assert pictures.read(path).size == (20, 20)
   assert list(recwarn) == []
@@ -200,5 +187,8 @@ def test_a_missing_file_is_named():
 def test_without_pillow_its_extra_is_named(monkeypatch):
   pictures.need_pillow()
   monkeypatch.setitem(sys.modules, 'PIL', None)
-  with pytest.raises(UserError, match=r"pip install '\.\[pictures\]'"):
+  with pytest.raises(UserError) as info:
     pictures.need_pillow()
+  assert str(info.value) == (
+    "reading pictures needs Pillow: pip install '.[pictures]'"
+  )

@@ -1,4 +1,4 @@
-"""The public data sets: their official places, and mirrors of them."""
+"""The public data sets: their official addresses, and mirrors."""
 
 import functools
 import hashlib
@@ -9,10 +9,11 @@ import threading
 import numpy as np
 import pytest
 
-from cifar10.data import sources
 from cifar10.config import Config
+from cifar10.config import Download
+from cifar10.data import sources
 from cifar10.errors import UserError
-from tests import records as records_lib
+from tests import synthetic_records
 
 
 @pytest.fixture
@@ -37,11 +38,12 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 def remotes(**settings):
-  config = Config(data_dir='x', **settings)
-  return sources.remotes(sources.SOURCES[config.dataset], config)
+  config = Config.of(**settings)
+  source = sources.SOURCES[config.data.dataset]
+  return sources.remotes(source, 'x', config.download)
 
 
-def test_official_places():
+def test_official_addresses():
   (cifar10,) = remotes()
   assert cifar10 == (
     'https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz',
@@ -71,7 +73,7 @@ def test_official_places():
   )
 
 
-def test_a_mirror_has_the_same_file_unless_it_is_said_to_have_another():
+def test_a_mirror_has_the_official_file_unless_a_checksum_is_given():
   (official,) = remotes()
   (other,) = remotes(data_url='file:///m')
   assert other == official._replace(url='file:///m')
@@ -81,16 +83,25 @@ def test_a_mirror_has_the_same_file_unless_it_is_said_to_have_another():
   assert other == official._replace(sha256='f' * 64, size=None)
 
 
-def test_of_two_files_the_mirror_is_their_folder():
+def test_the_mirror_of_two_files_is_their_folder():
   train, test = remotes(dataset='svhn', data_url='http://m/', data_sha256='a,b')
   assert (train.url, train.sha256) == ('http://m/train_32x32.mat', 'a')
   assert (test.url, test.sha256) == ('http://m/test_32x32.mat', 'b')
-  with pytest.raises(
-    UserError, match='found 1 checksum.*; expected 2 .* train'
+  for settings, message in (
+    (
+      {'dataset': 'svhn', 'data_sha256': '0' * 64},
+      'found 1 checksum(s); expected 2, separated by commas, for '
+      'train_32x32.mat, test_32x32.mat',
+    ),
+    (
+      {'data_sha256': 'a,b'},
+      'found 2 checksum(s); expected 1, separated by commas, for '
+      'cifar-10-binary.tar.gz',
+    ),
   ):
-    remotes(dataset='svhn', data_sha256='0' * 64)
-  with pytest.raises(UserError, match='found 2 checksum.*; expected 1 '):
-    remotes(data_sha256='a,b')
+    with pytest.raises(UserError) as info:
+      remotes(**settings)
+    assert str(info.value) == '--data_sha256: ' + message
 
 
 def test_an_archive_is_fetched_and_unpacked(tmp_path, mirror):
@@ -102,13 +113,12 @@ def test_an_archive_is_fetched_and_unpacked(tmp_path, mirror):
   for name in names:
     (inside / name).write_text(name)
   archive = folder / 'a.tar.gz'
-  config = Config(
-    dataset='cifar100',
-    data_dir=str(tmp_path / 'data'),
+  source = sources.SOURCES['cifar100']
+  settings = Download(
     data_url=address + '/a.tar.gz',
-    data_sha256=records_lib.make_archive(archive, inside),
+    data_sha256=synthetic_records.make_archive(archive, inside),
   )
-  sources.fetch(sources.SOURCES['cifar100'], config)
+  sources.fetch(source, str(tmp_path / 'data'), settings)
   made = tmp_path / 'data' / 'cifar-100-binary'
   assert {p.name: p.read_text() for p in made.iterdir()} == {
     name: name for name in names
@@ -118,18 +128,16 @@ def test_an_archive_is_fetched_and_unpacked(tmp_path, mirror):
     (inside / name).rename(tmp_path / name)
     archive = tmp_path / 'without' / name / 'cifar-100-binary.tar.gz'
     archive.parent.mkdir(parents=True)
-    config = Config(
-      data_dir=str(archive.parent),
-      data_sha256=records_lib.make_archive(archive, inside),
+    settings = Download(
+      data_sha256=synthetic_records.make_archive(archive, inside)
     )
-    with pytest.raises(
-      UserError, match='holds no file cifar-100-binary/' + name
-    ):
-      sources.fetch(sources.SOURCES['cifar100'], config)
+    message = 'holds no file cifar-100-binary/' + name
+    with pytest.raises(UserError, match=message):
+      sources.fetch(source, str(archive.parent), settings)
     (tmp_path / name).rename(inside / name)
 
 
-def test_what_needs_converting_is_converted(tmp_path, mirror):
+def test_files_in_another_format_are_converted(tmp_path, mirror):
   scipy_io = pytest.importorskip('scipy.io')
   folder, address = mirror
   digests = []
@@ -139,13 +147,8 @@ def test_what_needs_converting_is_converted(tmp_path, mirror):
     scipy_io.savemat(str(folder / name), {'X': images, 'y': labels})
     content = (folder / name).read_bytes()
     digests.append(hashlib.sha256(content).hexdigest())
-  config = Config(
-    dataset='svhn',
-    data_dir=str(tmp_path / 'data'),
-    data_url=address,
-    data_sha256=','.join(digests),
-  )
-  sources.fetch(sources.SOURCES['svhn'], config)
+  settings = Download(data_url=address, data_sha256=','.join(digests))
+  sources.fetch(sources.SOURCES['svhn'], str(tmp_path / 'data'), settings)
   made = tmp_path / 'data' / 'svhn'
   assert {p.name: p.stat().st_size for p in made.glob('*.bin')} == {
     'train.bin': 5 * 3073,

@@ -1,4 +1,4 @@
-"""SVHN: fetched, checked and turned into records."""
+"""SVHN: fetching, checking and converting to records."""
 
 import os
 import sys
@@ -6,19 +6,20 @@ import sys
 import numpy as np
 import pytest
 
-from cifar10.data import datasets
-from cifar10.util import files
-from cifar10.data import svhn
+from cifar10 import cifar10_train
 from cifar10.config import Config
+from cifar10.data import svhn
+from cifar10.data.records import Layout
 from cifar10.errors import UserError
-from tests import records as records_lib
+from cifar10.util import files
 from tests import short_runs
+from tests import synthetic_records
 
 NAMES = ('train_32x32.mat', 'test_32x32.mat')
 
 
 def save(path, labels, images=None):
-  """Writes a .mat as SVHN's; returns the images, uint8 [n, 32, 32, 3]."""
+  """Writes a .mat file like SVHN's; returns images, uint8 [n, 32, 32, 3]."""
   scipy_io = pytest.importorskip('scipy.io')
   if images is None:
     images = np.random.RandomState(len(labels)).randint(
@@ -33,15 +34,15 @@ def save(path, labels, images=None):
 
 
 def mirror(folder):
-  """A mirror of two files; returns its Config and {name: (labels, images)}."""
+  """Makes a mirror; returns its Config and {name: (labels, images)}."""
   folder.mkdir()
   written = {}
-  # More than are written at once.
+  # More records than are written at once.
   for name, count in zip(NAMES, (2300, 40)):
     labels = np.arange(count) % 10 + 1
     written[name] = (labels, save(folder / name, labels))
   digests = [files.sha256(str(folder / name)) for name in NAMES]
-  config = Config(
+  config = Config.of(
     dataset='svhn',
     data_dir=str(folder.parent / 'data'),
     data_url='file://%s/' % folder,
@@ -50,11 +51,11 @@ def mirror(folder):
   return config, written
 
 
-def test_it_is_fetched_and_turned_into_records_once(tmp_path, monkeypatch):
+def test_it_is_fetched_and_converted_once(tmp_path, monkeypatch):
   config, written = mirror(tmp_path / 'mirror')
-  data = datasets.prepare(config)
+  data = short_runs.prepared(config)
   assert data.classes == tuple('0123456789') and not data.flip
-  assert data.layout == datasets.Layout()
+  assert data.layout == Layout()
   made = tmp_path / 'data' / 'svhn'
   assert data.train_files == (str(made / 'train.bin'),)
   assert data.test_files == (str(made / 'test.bin'),)
@@ -63,31 +64,31 @@ def test_it_is_fetched_and_turned_into_records_once(tmp_path, monkeypatch):
     records = np.fromfile(path, np.uint8).reshape(-1, 3073)
     np.testing.assert_array_equal(records[:, 0], labels % 10)
     assert 10 in labels  # The digit 0.
-    np.testing.assert_array_equal(records_lib.images_of(records), images)
+    np.testing.assert_array_equal(synthetic_records.images_of(records), images)
   assert sorted(os.listdir(str(tmp_path / 'data'))) == [
     '.fetch.lock',
     'svhn',
     NAMES[1],
     NAMES[0],
   ]
-  # Then neither the mirror nor what was fetched nor scipy is needed.
+  # Later calls need neither the mirror, nor the fetched files, nor scipy.
   for name in NAMES:
     (tmp_path / 'mirror' / name).unlink()
     (tmp_path / 'data' / name).unlink()
   monkeypatch.setitem(sys.modules, 'scipy', None)
-  assert datasets.prepare(config) == data
+  assert short_runs.prepared(config) == data
   assert data.counts == (2300, 40)
-  # The folder also describes itself.
-  assert datasets.prepare(Config(data_dir=str(made))) == data
+  # The folder has a dataset.json, so it works as --data_dir too.
+  assert short_runs.prepared(Config.of(data_dir=str(made))) == data
 
 
-def test_another_file_is_told_and_nothing_made(tmp_path):
+def test_a_wrong_file_is_named_and_nothing_is_converted(tmp_path):
   config, _ = mirror(tmp_path / 'mirror')
   name = NAMES[1]
   (tmp_path / 'mirror' / name).write_bytes(b'other')
   with pytest.raises(UserError, match=name + ': found SHA-256'):
-    datasets.prepare(config)
-  # What was good of it is kept.
+    short_runs.prepared(config)
+  # The file with the right checksum is kept.
   found = sorted(os.listdir(str(tmp_path / 'data')))
   assert found == ['.fetch.lock', NAMES[0]]
 
@@ -98,17 +99,13 @@ def test_another_file_is_told_and_nothing_made(tmp_path):
     ([1, 11], None, 'found label 11; expected labels 1 to 10'),
     ([0, 1], None, 'found label 0; expected labels 1 to 10'),
     ([1], np.zeros([2, 32, 32, 3], np.uint8), r'y \(1,\); expected X uint8'),
-    ([1], np.zeros([1, 32, 32, 3], np.float32), 'X float32'),
-    ([1], np.zeros([1, 16, 32, 3], np.uint8), r'\(16, 32, 3, 1\)'),
+    ([1, 1], np.zeros([2, 32, 32, 3], np.float32), 'X float32'),
+    ([1, 1], np.zeros([2, 16, 32, 3], np.uint8), r'\(16, 32, 3, 2\)'),
   ],
+  ids=['label 11', 'label 0', 'one label', 'float', 'height'],
 )
-def test_other_content_is_told(tmp_path, labels, images, message):
+def test_wrong_content_is_an_error(tmp_path, labels, images, message):
   source = tmp_path / 'x.mat'
-  if images is not None and images.shape[0] == 1:
-    # savemat drops no last axis of one.
-    images = images.repeat(2, axis=0)
-    labels = labels * 2
-    message = message.replace('3, 1', '3, 2')
   save(source, labels, images)
   with pytest.raises(UserError, match=message) as info:
     svhn.write_records(str(source), str(tmp_path / 'x.bin'))
@@ -118,9 +115,11 @@ def test_other_content_is_told(tmp_path, labels, images, message):
 
 
 @pytest.mark.parametrize(
-  'content', [b'', b'no mat', b'MATLAB 5.0' + b'?' * 999]
+  'content',
+  [b'', b'no mat', b'MATLAB 5.0' + b'?' * 999],
+  ids=['empty', 'short', 'long'],
 )
-def test_a_damaged_file_is_told(tmp_path, content):
+def test_a_damaged_file_is_named(tmp_path, content):
   pytest.importorskip('scipy.io')
   source = tmp_path / 'x.mat'
   source.write_bytes(content)
@@ -132,24 +131,20 @@ def test_a_damaged_file_is_told(tmp_path, content):
 def test_without_scipy_nothing_is_fetched(tmp_path, monkeypatch):
   monkeypatch.setitem(sys.modules, 'scipy', None)
   monkeypatch.setitem(sys.modules, 'scipy.io', None)
-  config = Config(dataset='svhn', data_dir=str(tmp_path), data_url='nowhere')
-  with pytest.raises(UserError, match=r"scipy: pip install '\.\[svhn\]'$"):
-    datasets.prepare(config)
+  config = Config.of(dataset='svhn', data_dir=str(tmp_path), data_url='nowhere')
+  with pytest.raises(UserError) as info:
+    short_runs.prepared(config)
+  assert str(info.value) == (
+    "--dataset=svhn: reading its files needs scipy: pip install '.[svhn]'"
+  )
   assert os.listdir(str(tmp_path)) == []
 
 
-def test_a_trainer_fetches_it(tmp_path):
+def test_a_trainer_fetches_it(tmp_path, capsys):
   config, _ = mirror(tmp_path / 'mirror')
-  status, out, err = short_runs.run(
-    'cifar10_train',
-    '--dataset=svhn',
-    '--data_dir=' + config.data_dir,
-    '--data_url=' + config.data_url,
-    '--data_sha256=' + config.data_sha256,
-    '--train_dir=%s' % (tmp_path / 'train'),
-    '--batch_size=4',
-    '--max_steps=1',
+  cifar10_train.train(
+    config.replace(train_dir=str(tmp_path / 'train'), batch_size=4, max_steps=1)
   )
-  assert (status, err) == (0, '')
+  out = capsys.readouterr().out
   assert short_runs.steps(out) == [0]
-  assert ' --dataset=svhn --data_dir=%s\n' % config.data_dir in out
+  assert ' --dataset=svhn --data_dir=%s\n' % config.data.data_dir in out

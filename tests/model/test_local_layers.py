@@ -10,8 +10,8 @@ from cifar10 import cifar10
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
-from cifar10.model import local_layers
 from cifar10.errors import UserError
+from cifar10.model import local_layers
 from tests import reference
 from tests import short_runs
 
@@ -201,15 +201,15 @@ def test_a_run_is_resumed_on_two_towers_and_evaluated_without_a_flag(
   )
   assert short_runs.steps(capsys.readouterr().out) == [4, 5]
   directories = [
-    '--checkpoint_dir=' + config.train_dir,
-    '--eval_dir=' + config.eval_dir,
+    '--checkpoint_dir=' + config.run.train_dir,
+    '--eval_dir=' + config.evaluation.eval_dir,
   ]
   status, out, err = short_runs.run('cifar10_eval', '--run_once', *directories)
   assert (status, err) == (0, '')
   ((_, _, total, step),) = short_runs.PRECISION_LINE.findall(out)
   assert (total, step) == ('500', '6')
   # Also where the run has saved nothing but checkpoints.
-  os.remove(os.path.join(config.train_dir, 'config.json'))
+  os.remove(os.path.join(config.run.train_dir, 'config.json'))
   flags = ['--run_once', '--top_layers=local'] + directories
   status, out_by_flag, _ = short_runs.run('cifar10_eval', *flags)
   assert status == 0

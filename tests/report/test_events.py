@@ -1,8 +1,7 @@
-"""scripts/reporting/events.py: curves and times from event files."""
+"""Curves and times from event files."""
 
 import tensorflow.compat.v1 as tf
 
-from cifar10.config import Config
 from cifar10.report import events
 
 
@@ -15,8 +14,8 @@ def write_events(path, points, tag='learning_rate'):
       writer.write(event.SerializeToString())
 
 
-def test_what_a_restart_takes_again_counts_once(tmp_path):
-  # Stopped behind step 40 without a checkpoint since 20.
+def test_steps_that_a_restart_repeats_count_once(tmp_path):
+  # Stopped after step 40; the last checkpoint was of step 20.
   path = str(tmp_path / 'events.out.tfevents.')
   write_events(path + '1.b', [(10 * i, 100.0 + i, 0.5) for i in range(5)])
   write_events(
@@ -26,22 +25,22 @@ def test_what_a_restart_takes_again_counts_once(tmp_path):
   points = events.curve(found, 'learning_rate')
   assert [p.step for p in points] == [0, 10, 20, 30, 40, 50]
   assert [p.value for p in points] == [0.5] * 2 + [0.25] * 4
-  # From step 30 on, each step has three times as many examples.
-  rates = events.throughput(found, Config(stretches=((0, 8), (30, 24))))
+  # From step 30 on, a step takes three times as many examples.
+  rates = events.throughput(found, ((0, 8), (30, 24)))
   assert [p.step for p in rates] == [10, 20, 30, 40, 50]
   assert [p.value for p in rates] == [80, 80, 40, 120, 120]
 
 
 def test_damaged_events_are_read_as_far_as_they_go(tmp_path):
   path = tmp_path / 'events.out.tfevents.1.host'
-  # Steps that take as many bytes each.
+  # Step numbers of equal length in bytes.
   write_events(path, [(1000 + i, 50.0 + i, 0.5) for i in range(5)])
   content = path.read_bytes()
   size = len(content) // 5
 
   def steps():
     return [
-      [p.step for p in file.scalars['learning_rate']] + [file.cut_off]
+      [p.step for p in file.scalars['learning_rate']] + [file.truncated]
       for file in events.read_folder(str(tmp_path))
     ]
 

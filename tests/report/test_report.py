@@ -1,5 +1,6 @@
-"""scripts/report.py: the page, and what it is made of."""
+"""The report program: what it gathers, and the page that it writes."""
 
+import argparse
 import base64
 import io
 import json
@@ -14,21 +15,21 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10.training import checkpoints
 from cifar10 import cifar10
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_train
 from cifar10.data import datasets
 from cifar10.data import distortions
+from cifar10.data.records import layout_for
 from cifar10.errors import UserError
-import report
-from cifar10.report import confusion
-from cifar10.report import charts
 from cifar10.report import events
 from cifar10.report import page
-from tests import records as records_lib
+from cifar10.report import report
+from cifar10.training import checkpoints
 from tests import short_runs
+from tests import synthetic_records
 
+pytest.importorskip('jinja2')
 pytest.importorskip('matplotlib')
 
 SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'report.py')
@@ -36,19 +37,25 @@ SVG = '{http://www.w3.org/2000/svg}svg'
 
 
 class Page:
-  """A page taken apart: its charts, tables, images, and all its text.
+  """A parsed page: its charts, tables, images and text.
 
-  Fails where tags do not match, or where the page would load something.
+  Fails if tags do not match, or if the page would load something.
   """
 
   def __init__(self, content):
     root = ElementTree.fromstring(content)
-    self.charts = [chart.get('aria-label') for chart in root.iter(SVG)]
+    charts = [tag for tag in root.iter('div') if tag.get('class') == 'chart']
+    self.charts = [chart.get('aria-label') for chart in charts]
+    assert all(chart.get('role') == 'img' for chart in charts)
+    assert [len(list(c.iter(SVG))) for c in charts] == [1] * len(charts)
+    assert len(list(root.iter(SVG))) == len(charts)
     self.images = list(root.iter('img'))
     self.tables = [
       [[''.join(cell.itertext()) for cell in row] for row in table.iter('tr')]
       for table in root.iter('table')
     ]
+    self.title = root.find('head/title').text
+    self.headings = [heading.text for heading in root.iter('h2')]
     self.text = ''.join(root.find('body').itertext())
     self.captions = [''.join(c.itertext()) for c in root.iter('figcaption')]
     values = [value for tag in root.iter() for value in tag.attrib.values()]
@@ -59,6 +66,8 @@ class Page:
     names = [tag.get('id') for tag in root.iter() if tag.get('id')]
     assert len(names) == len(set(names))
     assert 'nan' not in self.text.split()
+    shares = [float(share) for share in re.findall('--share:(.*?)"', content)]
+    assert all(0 <= share <= 1 for share in shares)
 
 
 def pixels(image):
@@ -104,7 +113,7 @@ def copied(trained, tmp_path):
 
 def oracle(trained):
   """Records and probabilities, from a model fed from numpy, all at once."""
-  data = datasets.prepare(short_runs.small_config(trained))
+  data = short_runs.prepared(short_runs.small_config(trained))
   content = np.fromfile(data.test_files[0], np.uint8).reshape(-1, 3073)
   with tf.Graph().as_default():
     images = distortions.central_crop(tf.constant(content), data.layout, 24)
@@ -119,9 +128,9 @@ def oracle(trained):
 def test_the_page_of_a_run(trained, tmp_path):
   run = report.gather(str(trained / 'train'), str(trained / 'eval'))
   assert [point.step for point in run.precisions] == [20, 40]
-  # What is asked here is what the evaluator has found.
-  assert run.precisions[1].value == pytest.approx(run.answers.precision)
-  assert (run.answers.step, run.left_out) == (40, [])
+  # The report and the evaluator agree.
+  assert run.precisions[1].value == pytest.approx(run.predictions.precision)
+  assert (run.predictions.step, run.left_out) == (40, [])
   for tag in ('losses/total_loss', 'losses/cross_entropy', 'learning_rate'):
     points = events.curve(run.files, tag)
     assert [point.step for point in points] == list(range(0, 40, 2))
@@ -131,8 +140,9 @@ def test_the_page_of_a_run(trained, tmp_path):
     run.filters, tf.train.load_variable(checkpoint, averages)
   )
   # No rate between the last of one start and the first of the next.
-  rates = events.throughput(run.files, run.config)
-  assert [p.step for p in rates] == [s for s in range(2, 40, 2) if s != 20]
+  assert [p.step for p in run.throughput] == [
+    s for s in range(2, 40, 2) if s != 20
+  ]
 
   out = tmp_path / 'page.html'
   flags = '--out=%s' % out, '--eval_dir=%s' % (trained / 'eval')
@@ -142,7 +152,20 @@ def test_the_page_of_a_run(trained, tmp_path):
   content = out.read_text(encoding='utf-8')
   assert content.count('class="right"') == 10
   found = Page(content)
-  assert len(found.charts) == 4
+  assert found.charts == [
+    'Loss',
+    'Precision @ 1, %',
+    'Learning rate',
+    'Images per second',
+  ]
+  assert found.headings == [
+    'Confusion matrix',
+    'Precision and recall by class',
+    'Most frequent mistakes',
+    'Most confident mistakes',
+    'Filters of conv1',
+    'Settings',
+  ]
   matrix, classes, mistakes, settings = found.tables
 
   records, probabilities = oracle(trained)
@@ -162,11 +185,11 @@ def test_the_page_of_a_run(trained, tmp_path):
   np.fill_diagonal(counts, 0)
   assert [int(row[2]) for row in mistakes[1:]] == sorted(counts.flat)[:-16:-1]
 
-  # The pictures of the surest wrong answers, in that order.
+  # The images of the most confident mistakes, in that order.
   surest = probabilities.max(axis=1)
   wrong = [i for i in range(500) if given[i] != labels[i]]
   wrong.sort(key=lambda i: -surest[i])
-  images = records_lib.images_of(records)
+  images = synthetic_records.images_of(records)
   pictures = [i for i in found.images if i.get('alt')]
   assert len(pictures) == 24
   shown = [int(i.get('alt').split()[-1]) for i in pictures]
@@ -181,16 +204,11 @@ def test_the_page_of_a_run(trained, tmp_path):
   values = {name: rest for name, *rest in settings[1:]}
   assert values['batch_size'] == ['64', '128']
   assert values['learning_rate'] == ['0.1', '0.1']
-
-
-def test_mistakes_by_count():
-  confusion = np.array([[5, 2, 0], [7, 1, 0], [0, 0, 0]])
-  mistakes = [(1, 0, 7), (0, 1, 2)]
-  assert answers.frequent_mistakes(confusion, 9) == mistakes
-  assert answers.frequent_mistakes(confusion, 1) == mistakes[:1]
-  precision, recall = answers.precision_and_recall(confusion)
-  np.testing.assert_allclose(precision, [5 / 12, 1 / 3, np.nan])
-  np.testing.assert_allclose(recall, [5 / 7, 1 / 8, np.nan])
+  # All saved settings; those that differ from the defaults come first.
+  assert sorted(values) == sorted(run.config.saved_settings())
+  changed = [value != default for value, default in values.values()]
+  assert changed == sorted(changed, reverse=True)
+  assert content.count('<td><b>') == sum(changed) < len(changed)
 
 
 def page_of(train_dir, eval_dir='/nowhere', **changes):
@@ -202,7 +220,10 @@ def test_without_events_the_checkpoint_is_reported(copied):
   for path in copied.glob('events*'):
     path.unlink()
   run, found = page_of(copied)
-  assert run.left_out[0] == 'No events in %s: no loss, rates, times.' % copied
+  assert run.left_out[0] == (
+    'No event files in %s: no loss, learning rate, throughput, training time.'
+    % copied
+  )
   assert run.left_out[1].startswith('No evaluations of this run in /nowhere ')
   assert all(line in found.text for line in run.left_out)
   assert found.charts == [] and len(found.tables) == 4
@@ -229,12 +250,29 @@ def test_without_a_checkpoint_the_curves_are_reported(copied, tmp_path):
   assert len(found.charts) == 3 and found.tables == []
 
 
+def test_a_data_set_of_other_classes_is_not_predicted(copied):
+  state = json.loads((copied / 'run_state.json').read_text())
+  state['classes'][0] = 'zebra'
+  (copied / 'run_state.json').write_text(json.dumps(state))
+  run, found = page_of(copied)
+  assert run.predictions is None
+  assert 'the model was trained on zebra, automobile' in found.text
+
+
+def test_the_name_of_a_run_is_escaped(copied):
+  odd = copied.parent / 'R&D <b> {{ 7 * 7 }}'
+  copied.rename(odd)
+  _, found = page_of(odd)
+  assert found.title == 'Run report: R&D <b> {{ 7 * 7 }}'
+
+
 def test_what_cannot_be_done_is_one_line_and_status_1(tmp_path):
   out = tmp_path / 'page.html'
   (tmp_path / 'matplotlib.py').write_text('raise ImportError')
+  package = "a report needs matplotlib: pip install '.[report]'"
   for changes, problem in (
     ({}, '%s: holds neither event files nor a checkpoint; expected' % tmp_path),
-    ({'PYTHONPATH': str(tmp_path)}, "matplotlib: pip install '.[plot]'"),
+    ({'PYTHONPATH': str(tmp_path)}, package),
   ):
     status, printed, errors = run_report(tmp_path, '--out=%s' % out, **changes)
     assert (status, printed, errors.count('\n')) == (1, '', 1)
@@ -242,10 +280,26 @@ def test_what_cannot_be_done_is_one_line_and_status_1(tmp_path):
   assert not out.exists()
 
 
+@pytest.mark.parametrize(
+  'package, name', [('jinja2', 'Jinja2'), ('matplotlib', 'matplotlib')]
+)
+def test_a_missing_package_is_one_line(tmp_path, monkeypatch, package, name):
+  out = tmp_path / 'page.html'
+  args = argparse.Namespace(
+    train_dir=str(tmp_path), out=str(out), eval_dir='/nowhere', data_dir=None
+  )
+  monkeypatch.setitem(sys.modules, package, None)
+  with pytest.raises(
+    UserError, match=r"needs %s: pip install '\.\[report\]'$" % name
+  ):
+    report.write(args)
+  assert not out.exists()
+
+
 def test_only_a_report_is_written_over(tmp_path):
   path = tmp_path / 'notes.html'
   path.write_text('<html>my notes</html>')
-  with pytest.raises(UserError, match='notes.html: is no report; expected a'):
+  with pytest.raises(UserError, match='notes.html: is not a report; expected'):
     report.check_out(str(path))
   with pytest.raises(UserError, match='x.html: there is no such folder'):
     report.check_out(str(tmp_path / 'no' / 'x.html'))
@@ -259,27 +313,27 @@ def make_dataset(folder, names, layout):
   parts = {'train.bin': None, 'test_1.bin': None, 'test_2.bin': None}
   for seed, name in enumerate(parts):
     labels = np.arange(300) % len(names)
-    parts[name] = records_lib.make_records(labels, seed, layout)
+    parts[name] = synthetic_records.make_records(labels, seed, layout)
     (folder / name).write_bytes(parts[name].tobytes())
   value = {'classes': names, 'size': layout.height, 'channels': layout.depth}
   value['train'] = {'files': ['train.bin']}
   value['test'] = {'files': ['test_1.bin', 'test_2.bin']}
   (folder / 'dataset.json').write_text(json.dumps(dict(value, flip=False)))
   tests = np.concatenate([parts['test_1.bin'], parts['test_2.bin']])
-  return records_lib.images_of(tests, layout)
+  return synthetic_records.images_of(tests, layout)
 
 
 @pytest.mark.parametrize('classes, size', [(3, 48), (300, 16)])
-def test_people_s_own_grey_images(tmp_path, classes, size):
+def test_a_data_set_of_ones_own_in_gray(tmp_path, classes, size):
   names = ['<b>"%d" & co' % i for i in range(classes)]
-  images = make_dataset(tmp_path, names, datasets.layout_for(size, 1, names))
+  images = make_dataset(tmp_path, names, layout_for(size, 1, names))
   cifar10_train.train(
     short_runs.small_config(
       tmp_path, dataset='cifar10', data_dir=str(tmp_path), max_steps=1
     )
   )
   run, found = page_of(tmp_path / 'train')
-  counts = run.answers.confusion
+  counts = run.predictions.confusion_matrix
   assert counts.shape == (classes, classes)
   assert counts.sum(axis=1).tolist() == [600 // classes] * classes
   assert len(found.charts) == 2  # No rate of a single step.
@@ -294,23 +348,3 @@ def test_people_s_own_grey_images(tmp_path, classes, size):
     if image.get('alt').startswith('Test image'):
       expected = images[int(image.get('alt').split()[-1])]
       np.testing.assert_array_equal(pixels(image)[..., :1], expected)
-
-
-@pytest.mark.parametrize('log', [False, True])
-def test_a_chart_is_in_the_style_sheets_colours(log):
-  points = [events.Point(i, 0, 10.0 ** (i % 3)) for i in range(1000)]
-  curves = [('one', points, 'faint'), ('two', points[:9], 'second')]
-  chart = charts.lines('Title', curves, log=log)
-  assert set(re.findall('#0{5}.|var.*?[)]', chart)) == {
-    'var(--%s)' % name for name in ('main', 'second', 'text', 'grid')
-  }
-  texts = re.findall('<text.*?>(.*?)</text>', chart)
-  assert {'Title', 'one', 'two', '1,000', 'step'} <= set(texts)
-  assert ('50' in texts and '1' in texts) == log
-
-
-def test_a_curve_is_smoothed_by_medians():
-  points = [events.Point(i, 0, float(i % 5)) for i in range(500)]
-  middles = [events.Point(5 * i + 2, 0, 2.0) for i in range(100)]
-  assert charts.smooth(points) == middles
-  assert charts.smooth(points[:100]) == points[:100]

@@ -1,4 +1,9 @@
-"""The contact sheet: its size, what is where, and what is in its way."""
+"""The contact sheet: size, positions, text, and what keeps it from being made.
+
+Each test of the drawing runs with DejaVu Sans, if the system has it, and with
+the font that comes with Pillow: the bitmap font of Pillow 9, or the TrueType
+font of later versions.
+"""
 
 import os
 import sys
@@ -7,8 +12,8 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10.serving import contact_sheet
 from cifar10.errors import UserError
+from cifar10.serving import contact_sheet
 
 SIDE = contact_sheet.PICTURE
 
@@ -22,17 +27,36 @@ def decoded(path):
     return session.run(tf.image.decode_png(tf.read_file(path), channels=3))
 
 
-@pytest.fixture
-def matplotlib():
-  return pytest.importorskip('matplotlib')
+@pytest.fixture(params=['dejavu', 'bundled'])
+def font(request, monkeypatch):
+  image_font = pytest.importorskip('PIL.ImageFont')
+  if request.param == 'bundled':
+    monkeypatch.setattr(contact_sheet, '_FONT_FILES', ['missing.ttf'])
+  else:
+    try:
+      image_font.truetype('DejaVuSans.ttf')
+    except OSError:
+      pytest.skip('DejaVu Sans is not installed')
+  return contact_sheet._load_fonts()[1]
 
 
-def test_pictures_lie_in_rows_with_their_lines_below(tmp_path, matplotlib):
+def drawn(path, *lines):
+  """The text below a single picture: uint8 [height, width, 3]."""
+  color = (200, 0, 0)  # Text is gray.
+  sheet = contact_sheet.ContactSheet(str(path), 1, len(lines))
+  sheet.add(plain(color), list(lines))
+  sheet.write()
+  pixels = decoded(str(path))
+  rows, _ = np.nonzero((pixels == color).all(axis=-1))
+  return pixels[rows.max() + 1 :]
+
+
+def test_pictures_lie_in_rows_with_their_lines_below(tmp_path, font):
   path = str(tmp_path / 'sheet.png')
   sheet = contact_sheet.ContactSheet(path, 5, 2)
   colors = [(200, 0, 0), (0, 200, 0), (0, 0, 200), (90, 0, 90), (0, 99, 99)]
   for color in colors:
-    # Names of files are no formulas, and long ones do not run on.
+    # Markup in file names is drawn as it is, and long names are shortened.
     sheet.add(plain(color), ['a_$x^$_' * 20, '$'])
   assert os.listdir(str(tmp_path)) == []
   sheet.write()
@@ -53,9 +77,13 @@ def test_pictures_lie_in_rows_with_their_lines_below(tmp_path, matplotlib):
   for text in below:
     assert 100 < (text < 100).all(axis=-1).sum() < text.size / 6
     np.testing.assert_array_equal(text, below[0])
+  # Nothing else is on the sheet.
+  inked = (pixels < 255).any(axis=-1).sum()
+  texts = sum((text < 255).any(axis=-1).sum() for text in below)
+  assert inked == 5 * SIDE * SIDE + texts
 
 
-def test_one_picture_and_none(tmp_path, matplotlib):
+def test_one_picture_and_none(tmp_path, font):
   path = str(tmp_path / 'sheet.png')
   sheet = contact_sheet.ContactSheet(path, 3, 1)
   sheet.write()
@@ -65,18 +93,53 @@ def test_one_picture_and_none(tmp_path, matplotlib):
   assert SIDE < decoded(path).shape[1] < 1.5 * SIDE
 
 
-def test_names_may_be_no_text_or_of_other_letters(
-  tmp_path, matplotlib, recwarn
-):
-  path = str(tmp_path / 'sheet.png')
-  sheet = contact_sheet.ContactSheet(path, 1, 2)
-  sheet.add(plain(7), ['\udcff', '\u732b' * 30])
-  sheet.write()
-  assert os.path.exists(path)
+def test_the_first_line_stands_out(tmp_path, font):
+  text = drawn(tmp_path / 'sheet.png', 'truck', 'truck')
+  rows = np.flatnonzero((text < 255).any(axis=(1, 2)))
+  start = rows[np.flatnonzero(np.diff(rows) > 1)[0] + 1]  # Of the second.
+  first, second = (255.0 - part for part in np.split(text, [start]))
+  assert first.sum() > 1.2 * second.sum()
+  assert first.max() > 1.2 * second.max()
+
+
+def test_long_lines_keep_their_start_and_end(font):
+  def shorten(line):
+    return contact_sheet._shorten(line, font)
+
+  for line in ('', 'cat.jpg', 'i' * 20):
+    assert shorten(line) == line
+  for line in ('IMG_2026-01-01_holidays_by_the_sea_0017.jpeg', 'Wi' * 500):
+    short = shorten(line)
+    start, end = short.split('...')
+    assert line.startswith(start) and line.endswith(end)
+    assert 0 <= len(start) - len(end) <= 1 and len(end) > 3
+    # As long as it fits below the picture.
+    assert 0.8 * SIDE < font.getlength(short) <= SIDE
+
+
+@pytest.mark.parametrize(
+  'line, expected',
+  [
+    ('\udcff.png', '?.png'),  # Not UTF-8 on disk.
+    ('a\nb\tc\x07d', 'a b c?d'),
+    ('at 5\u202fPM.png', 'at 5 PM.png'),
+    ('Fr\xf6sche', 'Fr\xf6sche'),
+  ],
+)
+def test_characters_that_cannot_be_drawn_are_replaced(font, line, expected):
+  assert contact_sheet._drawable(line, font) == expected
+
+
+def test_names_may_be_no_text_or_of_other_letters(tmp_path, font, recwarn):
+  path = tmp_path / 'sheet.png'
+  text = drawn(path, '\udcff', '\u732b' * 30, '\u0416\u2026', 'a\nb')
+  assert path.exists()
+  assert (text < 255).any(axis=(1, 2)).sum() > 4 * 5  # Each line shows.
   assert list(recwarn) == []
 
 
-def test_what_cannot_be_drawn_is_told_at_once(tmp_path, matplotlib):
+def test_what_cannot_be_drawn_is_told_at_once(tmp_path):
+  pytest.importorskip('PIL')
   taken = tmp_path / 'taken.png'
   taken.write_bytes(b'precious')
   for path, count, message in (
@@ -90,8 +153,9 @@ def test_what_cannot_be_drawn_is_told_at_once(tmp_path, matplotlib):
   assert taken.read_bytes() == b'precious'
 
 
-def test_without_matplotlib_it_is_one_line(monkeypatch):
-  monkeypatch.setitem(sys.modules, 'matplotlib', None)
-  monkeypatch.setitem(sys.modules, 'matplotlib.figure', None)
-  with pytest.raises(UserError, match=r"pip install '\.\[plot\]'"):
+def test_without_pillow_it_is_one_line(monkeypatch):
+  monkeypatch.setitem(sys.modules, 'PIL', None)
+  with pytest.raises(
+    UserError, match=r"--grid=x.png: needs Pillow: pip install '\.\[pictures\]'"
+  ):
     contact_sheet.ContactSheet('x.png', 1, 1)

@@ -5,8 +5,8 @@ import os
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10.training import checkpoints
 from cifar10.errors import UserError
+from cifar10.training import checkpoints
 
 
 def make(folder, steps):
@@ -40,7 +40,7 @@ def test_what_is_missing_is_told_with_the_steps_that_are_there(
     checkpoints.find(str(tmp_path), wanted)
   message = str(info.value)
   assert message.startswith('--checkpoint=%s: there is no ' % wanted)
-  assert message.endswith('%s are of the steps: 0, 10, 20' % tmp_path)
+  assert message.endswith('checkpoints in %s: 0, 10, 20' % tmp_path)
 
 
 def test_of_many_steps_a_few_are_told(tmp_path):
@@ -55,13 +55,15 @@ def test_where_there_is_none(tmp_path):
   expected = '^%s: holds no checkpoint; name the --train_dir' % tmp_path
   with pytest.raises(UserError, match=expected):
     checkpoints.find(str(tmp_path))
-  with pytest.raises(UserError, match='are of the steps: none$'):
+  with pytest.raises(
+    UserError, match='the steps of the checkpoints in .*: none$'
+  ):
     checkpoints.find(str(tmp_path), '1')
 
 
 def test_where_the_newest_is_not_named(tmp_path):
   make(tmp_path, [10, 20])
   os.remove(str(tmp_path / 'checkpoint'))
-  expected = '/checkpoint: names none that is there; .*: 10, 20$'
+  expected = '/checkpoint: names no existing checkpoint; .*: 10, 20$'
   with pytest.raises(UserError, match=expected):
     checkpoints.find(str(tmp_path))

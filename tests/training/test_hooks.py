@@ -4,8 +4,9 @@ import re
 
 import tensorflow.compat.v1 as tf
 
-from cifar10.training import hooks
 from cifar10.config import Config
+from cifar10.training import hooks
+from cifar10.training import run_state
 from tests import short_runs
 
 
@@ -35,7 +36,8 @@ def lines_of(config, first_step, seconds, monkeypatch, capsys, stride=1):
     step = tf.train.get_or_create_global_step()
     with tf.control_dependencies([tf.py_func(work, [], tf.bool)]):
       count = tf.assign_add(step, stride)
-    hook = hooks.LoggerHook(count, tf.constant(2.5), config)
+    state = run_state.RunState((), 50000, ((0, config.examples_per_machine),))
+    hook = hooks.LoggerHook(count, tf.constant(2.5), config, state)
     init = tf.assign(step, first_step)
     scaffold = tf.train.Scaffold(init_op=init)
     creator = tf.train.ChiefSessionCreator(scaffold)
@@ -49,7 +51,7 @@ def lines_of(config, first_step, seconds, monkeypatch, capsys, stride=1):
 def test_the_rate_is_that_of_the_steps_since_the_line_before(
   monkeypatch, capsys
 ):
-  config = Config(batch_size=128, log_frequency=4)
+  config = Config.of(batch_size=128, log_frequency=4)
   seconds = [4, 1, 1, 1, 1, 2, 2, 2, 2]
   found = lines_of(config, 0, seconds, monkeypatch, capsys)
   # The first line is about one step, those that follow about four.
@@ -61,7 +63,7 @@ def test_the_rate_is_that_of_the_steps_since_the_line_before(
 
 
 def test_a_resumed_run_counts_only_its_own_steps(monkeypatch, capsys):
-  config = Config(batch_size=100, log_frequency=10)
+  config = Config.of(batch_size=100, log_frequency=10)
   # From step 7 on: the first line is behind 4 steps, not 10.
   seconds = [1, 1, 1, 1] + [2] * 10
   found = lines_of(config, 7, seconds, monkeypatch, capsys)
@@ -69,7 +71,7 @@ def test_a_resumed_run_counts_only_its_own_steps(monkeypatch, capsys):
 
 
 def test_steps_of_other_workers_count(monkeypatch, capsys):
-  config = Config(batch_size=100, log_frequency=10)
+  config = Config.of(batch_size=100, log_frequency=10)
   # Of four steps this worker takes one: 4, 8, 12 and so on.
   found = lines_of(config, 0, [2] * 8, monkeypatch, capsys, stride=4)
   assert found == [
@@ -81,7 +83,7 @@ def test_steps_of_other_workers_count(monkeypatch, capsys):
 
 
 def test_towers_share_the_seconds_of_a_step(monkeypatch, capsys):
-  config = Config(batch_size=100, num_gpus=4, log_frequency=1)
+  config = Config.of(batch_size=100, num_gpus=4, log_frequency=1)
   found = lines_of(config, 0, [2], monkeypatch, capsys)
   # 400 images in 2 seconds; a batch of 100 every half second.
   assert found == [(0, 2.5, 200.0, 0.5)]

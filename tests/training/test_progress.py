@@ -6,7 +6,6 @@ import os
 import pty
 import re
 import struct
-import subprocess
 import sys
 import termios
 
@@ -14,11 +13,13 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_train
-from cifar10.training import hooks
-from cifar10.training import progress
 from cifar10.config import Config
 from cifar10.errors import DivergedError
+from cifar10.training import hooks
+from cifar10.training import progress
+from cifar10.training import run_state
 from tests import clusters
+from tests import processes
 from tests import short_runs
 
 LIVE = re.compile(
@@ -74,20 +75,18 @@ class Terminal:
 
 def start(terminal, *flags, program='cifar10_train'):
   """Starts a trainer in `terminal`."""
-  path = os.path.join(short_runs.ROOT, 'cifar10', program + '.py')
-  return subprocess.Popen(
-    # So that Ctrl-C typed there is a signal to the trainer.
-    ['setsid', '--ctty', sys.executable, path, '--progress']
-    + ['--dataset=sample', '--batch_size=16']
-    + list(flags),
+  command = [short_runs.script(program), '--progress']
+  return processes.start(
+    command + ['--dataset=sample', '--batch_size=16', *flags],
     stdin=terminal.slave,
     stdout=terminal.slave,
     stderr=terminal.slave,
+    controls_terminal=True,  # Ctrl-C typed there is a signal to the trainer.
   )
 
 
 def test_a_run_shows_one_line_that_is_written_over(tmp_path):
-  terminal = Terminal(100)
+  terminal = Terminal(200)  # Wide enough for the paths.
   process = start(terminal, '--max_steps=45', '--train_dir=%s' % tmp_path)
   terminal.read_to_end()
   assert process.wait() == 0
@@ -129,7 +128,7 @@ def test_a_worker_of_a_cluster_shows_it_too(tmp_path):
   server = short_runs.start(
     'cifar10_distributed_train', '--job_name=ps', *flags
   )
-  terminal = Terminal(100)
+  terminal = Terminal(200)  # Wide enough for the paths.
   process = start(
     terminal, '--job_name=worker', *flags, program='cifar10_distributed_train'
   )
@@ -277,12 +276,15 @@ def test_the_rate_is_of_the_last_steps_and_the_time_left_of_all(monkeypatch):
   monkeypatch.setattr(hooks, 'time', clock)
   monkeypatch.setattr(progress, 'time', clock)
   line = Line()
-  config = Config(batch_size=10, num_gpus=2, max_steps=100000, log_frequency=8)
+  config = Config.of(
+    batch_size=10, num_gpus=2, max_steps=100000, log_frequency=8
+  )
   with tf.Graph().as_default():
     step = tf.train.get_or_create_global_step()
     with tf.control_dependencies([tf.py_func(work, [], tf.bool)]):
       count = tf.assign_add(step, 1)
-    hook = progress.ProgressHook(count, tf.constant(2.5), config, line)
+    state = run_state.RunState((), 50000, ((0, 20),))
+    hook = progress.ProgressHook(count, tf.constant(2.5), config, state, line)
     scaffold = tf.train.Scaffold(init_op=tf.assign(step, 1008))
     creator = tf.train.ChiefSessionCreator(scaffold)
     with tf.train.MonitoredSession(creator, [hook]) as session:

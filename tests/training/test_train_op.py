@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
+from cifar10.config import Optimization
+from cifar10.training import run_state
 from cifar10.training import train_op
-from cifar10.config import Config
 
 
 @pytest.fixture(autouse=True)
@@ -14,9 +15,10 @@ def graph():
     yield default_graph
 
 
-def rates(config, steps):
+def rates(steps, stretches=((0, 128),), examples_per_epoch=50000):
   global_step = tf.train.get_or_create_global_step()
-  rate = train_op.learning_rate(global_step, config)
+  state = run_state.RunState((), examples_per_epoch, stretches)
+  rate = train_op.learning_rate(global_step, Optimization(), state)
   with tf.Session() as session:
     session.run(tf.global_variables_initializer())
     found = []
@@ -27,28 +29,32 @@ def rates(config, steps):
 
 
 @pytest.mark.parametrize(
-  'settings, decay_steps',
+  'changes, decay_steps',
   [
     # The tutorial's: 350 epochs of 50,000 images in batches of 128.
     ({}, 136718),
-    ({'num_gpus': 2}, 68359),
-    ({'batch_size': 1000}, 17500),
+    ({'stretches': ((0, 256),)}, 68359),
+    ({'stretches': ((0, 1000),)}, 17500),
     ({'examples_per_epoch': 1000}, 2734),
   ],
 )
-def test_learning_rate_falls_to_a_tenth_every_350_epochs(settings, decay_steps):
+def test_learning_rate_falls_to_a_tenth_every_350_epochs(changes, decay_steps):
   steps = [0, decay_steps - 1, decay_steps, 2 * decay_steps - 1]
   steps.append(2 * decay_steps)
-  found = rates(Config(**settings), steps)
+  found = rates(steps, **changes)
   np.testing.assert_allclose(found, [0.1, 0.1, 0.01, 0.01, 0.001], rtol=1e-5)
 
 
 def test_learning_rate_counts_examples_when_the_batch_has_changed():
-  begun = Config(batch_size=128)
-  doubled = Config(batch_size=128, num_gpus=2).resumed_from(begun, 100000)
   # 36,718 more batches of 128 are 18,359 of 256.
-  np.testing.assert_allclose(
-    rates(doubled, [100000, 118358, 118359]), [0.1, 0.1, 0.01], rtol=1e-5
+  found = rates([100000, 118358, 118359], ((0, 128), (100000, 256)))
+  np.testing.assert_allclose(found, [0.1, 0.1, 0.01], rtol=1e-5)
+
+
+def optimizer(**settings):
+  """The optimizer of all trainers, around gradient descent at rate 1."""
+  return train_op.AveragingOptimizer(
+    tf.train.GradientDescentOptimizer(1.0), Optimization(**settings)
   )
 
 
@@ -57,33 +63,23 @@ def test_gradients_are_clipped_to_a_global_norm():
   b = tf.get_variable('b', initializer=[0.0])
   global_step = tf.train.get_or_create_global_step()
   gradients = [(tf.constant([3.0]), a), (tf.constant([4.0]), b)]
-  train_op = train_op.update(
-    tf.train.GradientDescentOptimizer(1.0),
-    gradients,
-    global_step,
-    Config(clip_norm=0.5),
-  )
+  update = optimizer(clip_norm=0.5).apply_gradients(gradients, global_step)
   with tf.Session() as session:
     session.run(tf.global_variables_initializer())
-    session.run(train_op)
+    session.run(update)
     np.testing.assert_allclose(session.run([a, b]), [[-0.3], [-0.4]], rtol=1e-5)
 
 
 def test_moving_averages_count_the_step_just_made():
   a = tf.get_variable('a', initializer=[0.0])
   global_step = tf.train.get_or_create_global_step()
-  train_op = train_op.update(
-    tf.train.GradientDescentOptimizer(1.0),
-    [(tf.constant([-1.0]), a)],
-    global_step,
-    Config(),
-  )
+  update = optimizer().apply_gradients([(tf.constant([-1.0]), a)], global_step)
   (average,) = [v for v in tf.global_variables() if 'Moving' in v.op.name]
   expected = 0.0
   with tf.Session() as session:
     session.run(tf.global_variables_initializer())
     for step in range(1, 50):
-      session.run(train_op)
+      session.run(update)
       decay = min(0.9999, (1 + step) / (10 + step))
       expected = decay * expected + (1 - decay) * step
       assert session.run(average)[0] == pytest.approx(expected, rel=1e-5)
@@ -91,7 +87,7 @@ def test_moving_averages_count_the_step_just_made():
 
 def test_loss_averages_decay_by_a_tenth():
   loss = tf.constant(2.0, name='total_loss')
-  update = train_op.average_losses([loss])
+  update = train_op.add_loss_summaries([loss])
   (average,) = tf.global_variables()
   assert average.op.name == 'total_loss/avg'
   with tf.Session() as session:

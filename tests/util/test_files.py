@@ -5,8 +5,8 @@ import resource
 
 import pytest
 
-from cifar10.util import files
 from cifar10.errors import UserError
+from cifar10.util import files
 
 
 def fail(*args):

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from cifar10.util import optional_packages
 from cifar10.errors import UserError
+from cifar10.util import optional_packages
 
 
 def test_what_is_there_is_imported():

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from cifar10.util import session_settings
 from cifar10.config import Config
+from cifar10.util import session_settings
 from tests import short_runs
 
 
@@ -20,7 +20,7 @@ def test_memory_of_gpus_grows_on_demand_and_placement_is_soft():
 
 
 def test_settings_reach_the_session():
-  config = Config(
+  config = Config.of(
     gpu_memory_fraction=0.3,
     log_device_placement=True,
     intra_op_threads=3,
@@ -42,7 +42,7 @@ from cifar10.util import session_settings
 from cifar10.config import Config
 import tensorflow.compat.v1 as tf
 count = lambda: len(os.listdir('/proc/self/task'))
-config = Config(intra_op_threads=int(sys.argv[1]))
+config = Config.of(intra_op_threads=int(sys.argv[1]))
 before = count()
 session_settings.start(config)
 with tf.Session(config=session_settings.config_proto(Config())) as session:
@@ -77,17 +77,17 @@ def test_bfloat16_is_fast_where_the_processor_has_it(
 ):
   cpu_with(features, tmp_path, monkeypatch)
   monkeypatch.setattr(session_settings.tf, '__version__', '2.21.0')
-  session_settings.warn_of_slow_precision(Config(precision='bfloat16'))
-  session_settings.warn_of_slow_precision(Config(precision='float32'))
+  session_settings.warn_of_slow_precision(Config.of(precision='bfloat16'))
+  session_settings.warn_of_slow_precision(Config.of(precision='float32'))
   assert capsys.readouterr().out == ''
   monkeypatch.setattr(session_settings.tf, '__version__', '1.15.5')
-  session_settings.warn_of_slow_precision(Config(precision='bfloat16'))
+  session_settings.warn_of_slow_precision(Config.of(precision='bfloat16'))
   assert '--precision=bfloat16' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize('precision', ['bfloat16', 'float16'])
 def test_a_slow_precision_is_told(tmp_path, monkeypatch, capsys, precision):
-  config = Config(precision=precision)
+  config = Config.of(precision=precision)
   cpu_with('avx512f', tmp_path, monkeypatch)
   session_settings.warn_of_slow_precision(config)
   warning = capsys.readouterr().out

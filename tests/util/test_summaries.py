@@ -5,9 +5,10 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
+from cifar10.config import Config
 from cifar10.data import datasets
 from cifar10.util import summaries
-from cifar10.config import Config
+from tests import short_runs
 
 
 @pytest.fixture(autouse=True)
@@ -53,9 +54,9 @@ def table_of(value):
 def test_images_come_with_the_names_of_their_classes(
   training, batch_size, shown
 ):
-  config = Config(dataset='sample', batch_size=batch_size)
+  config = Config.of(dataset='sample', batch_size=batch_size)
   inputs = cifar10.distorted_inputs if training else cifar10.inputs
-  _, labels = inputs(datasets.prepare(config), config)
+  _, labels = inputs(short_runs.prepared(config), config)
   fetches = [labels, tf.summary.merge_all()]
   with tf.train.MonitoredSession() as session:
     for _ in range(2):

@@ -1,0 +1,242 @@
+"""How a task joins a cluster, agrees with the others, and leaves.
+
+A parameter server serves until the workers have left. A worker joins by
+agreeing with the others on the cluster and on the run, and tells the parameter
+servers when it leaves.
+"""
+
+import contextlib
+import dataclasses
+import time
+from typing import Any, NamedTuple
+
+import tensorflow.compat.v1 as tf
+
+from cifar10.cluster import cluster_spec
+from cifar10.cluster import shared_state
+from cifar10.errors import UserError
+from cifar10.training import run_state
+from cifar10.training import signals as signals_lib
+
+_POLL_SECS = 0.5
+
+# How long a parameter server stays when the chief, which saves, has left.
+_GRACE_SECS = 10
+
+# Settings that must be the same in all workers.
+_AGREED = (
+  'dataset',
+  'cifar100_labels',
+  'top_layers',
+  'batch_size',
+  'num_gpus',
+  'sync',
+  'backup_workers',
+  'ps_strategy',
+  'partition_ps',
+)
+_AGREED_GROUPS = ('data', 'model', 'input', 'towers', 'cluster')
+
+
+def serve(task, config):
+  """Serves variables until the workers have left.
+
+  Also after SIGINT (Ctrl-C) or SIGTERM the workers have some seconds to leave,
+  so that a signal to a whole cluster loses nothing.
+
+  Args:
+    task: cluster_spec.Task, of the job `ps`.
+    config: config.Config.
+
+  Raises:
+    UserError: the port is taken, or no worker can be reached.
+  """
+  server = cluster_spec.start_server(task, config.session)
+  print('Serving at %s.' % task.address)
+  with signals_lib.noted() as signals, tf.Graph().as_default():
+    proto = cluster_spec.config_proto(task, config)
+    with tf.Session(server.target, config=proto) as session:
+      if task.index == 0:
+        shared_state.Notice('cluster').write(session, task.hosts)
+      _serve_until_left(session, task, config, signals)
+  # The workers' last sessions close meanwhile.
+  time.sleep(1)
+  signals_lib.print_first(signals)
+  print('Served.')
+
+
+def _serve_until_left(session, task, config, signals):
+  left = shared_state.left(task, task.index)
+  leaver, count = left.dequeue(), left.size()
+  have_left = set()
+  reached = ends = None  # When a worker was reached; when the end is near.
+  while True:
+    now = time.monotonic()
+    while session.run(count):
+      have_left.add(int(session.run(leaver)))
+    if ends is None and (signals or 0 in have_left):
+      ends = now + _GRACE_SECS
+    present = not all(cluster_spec.unreachable(w) for w in task.workers)
+    if present or reached is None:
+      reached = now
+    if len(have_left) == len(task.workers):
+      return
+    if not present and (have_left or signals):
+      return
+    if ends is not None and now > ends:
+      return
+    if now - reached > config.cluster.connect_timeout_secs:
+      raise UserError(
+        'no worker of %s can be reached for %d s (--connect_timeout_secs)'
+        % (','.join(task.workers), config.cluster.connect_timeout_secs)
+      )
+    time.sleep(_POLL_SECS)
+
+
+@contextlib.contextmanager
+def joined(task, config):
+  """Joins the cluster as a worker, and leaves it at the end.
+
+  Args:
+    task: cluster_spec.Task, of the job `worker`.
+    config: config.Config.
+
+  Yields:
+    tf.train.Server.
+
+  Raises:
+    UserError: a host cannot be reached, or the tasks were started with
+      different clusters.
+  """
+  server = cluster_spec.start_server(task, config.session)
+  cluster_spec.reach(task.ps, '--ps_hosts', config.cluster.connect_timeout_secs)
+  if config.cluster.sync and not config.cluster.backup_workers:
+    cluster_spec.reach(
+      task.workers, '--worker_hosts', config.cluster.connect_timeout_secs
+    )
+  hosts = _wait_for_notice(server, task, config, 'cluster', task.ps[0])
+  if hosts != task.hosts:
+    raise UserError(
+      'the cluster is %s here, but %s at parameter server %s'
+      % (task.hosts, hosts, task.ps[0])
+    )
+  try:
+    yield server
+  finally:
+    with contextlib.suppress(tf.errors.OpError):
+      with _side_session(server, task, config) as session:
+        session.run(
+          [
+            shared_state.left(task, i).enqueue(task.index)
+            for i in range(len(task.ps))
+          ]
+        )
+
+
+@contextlib.contextmanager
+def _side_session(server, task, config):
+  """A session beside the training, in its own graph."""
+  proto = cluster_spec.config_proto(task, config)
+  proto.operation_timeout_in_ms = 1000 * config.cluster.connect_timeout_secs
+  with tf.Graph().as_default():
+    with tf.Session(server.target, config=proto) as session:
+      yield session
+
+
+def _wait_for_notice(server, task, config, name, source):
+  """Waits for the notice `name` that the task at `source` writes."""
+  deadline = time.monotonic() + config.cluster.connect_timeout_secs
+  with _side_session(server, task, config) as session:
+    notice = shared_state.Notice(name)
+    while time.monotonic() < deadline:
+      value = notice.read(session)
+      if value is not None:
+        return value
+      time.sleep(_POLL_SECS)
+  raise UserError(
+    '%s: has not started within %d s (--connect_timeout_secs)'
+    % (source, config.cluster.connect_timeout_secs)
+  )
+
+
+class Agreement(NamedTuple):
+  """What the chief and a worker have agreed on.
+
+  Attributes:
+    config: config.Config to train with.
+    run_state: run_state.RunState to train with.
+    chief_start: how many times a chief has started with these servers.
+  """
+
+  config: Any
+  run_state: Any
+  chief_start: int
+
+
+def agree(server, task, config, begin):
+  """Agrees with the chief on the run, each time that there is one to join.
+
+  With --sync a restarted chief begins another one.
+
+  Args:
+    server: tf.train.Server.
+    task: cluster_spec.Task.
+    config: config.Config.
+    begin: function without arguments that prepares the run in the chief and
+      returns its run_state.RunState, or None if there is nothing left to do.
+
+  Yields:
+    Agreement; nothing if there is nothing left to do.
+
+  Raises:
+    UserError: a flag differs from the chief's.
+  """
+  if task.is_chief:
+    state = begin()
+    chief_start = _announce(server, task, config, state)
+    if state is not None:
+      yield Agreement(config, state, chief_start)
+    return
+  joined = None
+  while True:
+    run = _wait_for_notice(server, task, config, 'run', task.workers[0])
+    if run['chief_start'] == joined:
+      return
+    joined = run['chief_start']
+    if run['settings'] is None:
+      print('The run of the chief is at its end already: nothing to do.')
+      return
+    yield _agreed(task, config, run)
+    if not config.cluster.sync:
+      return
+
+
+def _announce(server, task, config, state):
+  """Tells the workers of the run that the chief begins; counts its starts."""
+  with _side_session(server, task, config) as session:
+    notice = shared_state.Notice('run')
+    before = notice.read(session) or {'chief_start': 0}
+    run = {'chief_start': before['chief_start'] + 1, 'settings': None}
+    if state is not None:
+      settings = config.flat(_AGREED_GROUPS)
+      run['settings'] = {name: settings[name] for name in _AGREED}
+      run['max_steps'] = config.optimization.max_steps
+      run['state'] = dataclasses.asdict(state)
+    notice.write(session, run)
+  return run['chief_start']
+
+
+def _agreed(task, config, run):
+  """The Agreement of a worker, whose settings must be the chief's."""
+  settings = config.flat(_AGREED_GROUPS)
+  for name in _AGREED:
+    if settings[name] != run['settings'][name]:
+      raise UserError(
+        '--%s is %s here, but %s in the chief (%s)'
+        % (name, settings[name], run['settings'][name], task.workers[0])
+      )
+  return Agreement(
+    config.replace(max_steps=run['max_steps']),
+    run_state.from_json(run['state']),
+    run['chief_start'],
+  )

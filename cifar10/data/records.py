@@ -1,0 +1,193 @@
+"""Records in CIFAR-10's binary format: their layout, reading and writing.
+
+The tutorial's section "Input". A record is one image: a label byte, then the
+red, the green and the blue plane, row by row. All data sets of this project use
+this format; a `Layout` holds the sizes, in which they differ.
+"""
+
+import os
+from typing import NamedTuple, Tuple
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+from cifar10.errors import UserError
+
+
+class Layout(NamedTuple):
+  """The layout of a record: labels, then `depth` planes of pixels.
+
+  Attributes:
+    height: rows of the image.
+    width: columns of the image.
+    depth: color channels of the image.
+    label_bytes: bytes of all labels together.
+    label_at: positions of the bytes that make up the label in use, most
+      significant byte first.
+  """
+
+  height: int = 32
+  width: int = 32
+  depth: int = 3
+  label_bytes: int = 1
+  label_at: Tuple[int, ...] = (0,)
+
+  @property
+  def record_bytes(self):
+    """Size of a record in bytes."""
+    return self.label_bytes + self.height * self.width * self.depth
+
+  def labels(self, records):
+    """The labels of records.
+
+    Args:
+      records: integer array or tensor, [n, at least label_bytes], of a type
+        that the labels fit into.
+
+    Returns:
+      Array or tensor of the same type, [n].
+    """
+    label = 0
+    for at in self.label_at:
+      label = 256 * label + records[:, at]
+    return label
+
+
+def layout_for(size, channels, classes):
+  """The Layout of square images, with as many label bytes as classes need.
+
+  Args:
+    size: height and width of the images, in pixels.
+    channels: color channels of the images.
+    classes: names of the classes.
+
+  Returns:
+    Layout.
+  """
+  label_bytes = 1 if len(classes) <= 256 else 2
+  return Layout(size, size, channels, label_bytes, tuple(range(label_bytes)))
+
+
+def decode(values, layout):
+  """Converts records from strings, as TensorFlow's readers return them.
+
+  Args:
+    values: string tensor, [n], one record each.
+    layout: Layout.
+
+  Returns:
+    uint8 tensor, [n, layout.record_bytes].
+  """
+  return tf.reshape(tf.decode_raw(values, tf.uint8), [-1, layout.record_bytes])
+
+
+def labels(records, layout):
+  """The labels of records, as integers.
+
+  Args:
+    records: uint8 tensor, [n, layout.record_bytes].
+    layout: Layout.
+
+  Returns:
+    int32 tensor, [n].
+  """
+  return layout.labels(tf.cast(records[:, : layout.label_bytes], tf.int32))
+
+
+def crop(records, layout, size, *, top, left, flip):
+  """Cuts a square out of each image and moves the color channels last.
+
+  A single gather takes each pixel of the result from its place in the record,
+  so crop, flip and transposition take no extra pass over the data.
+
+  Args:
+    records: uint8 tensor, [n, layout.record_bytes].
+    layout: Layout.
+    size: height and width of the squares, in pixels.
+    top, left: int32 tensors, [n]; the first row and column of each square.
+    flip: int32 tensor, [n]; 1 mirrors the square left to right, 0 does not.
+
+  Returns:
+    uint8 tensor, [n, size, size, layout.depth].
+  """
+  # Offsets of the pixels of a square from its first pixel.
+  rows = np.arange(size)[:, np.newaxis, np.newaxis] * layout.width
+  columns = np.arange(size)[:, np.newaxis]
+  planes = np.arange(layout.depth) * layout.height * layout.width
+  unflipped = np.ravel(rows + columns + planes)
+  flipped = np.ravel(rows + columns[::-1] + planes)
+  pixels = tf.constant(np.stack([unflipped, flipped]), tf.int32)
+  record_starts = tf.range(tf.shape(records)[0]) * layout.record_bytes
+  starts = record_starts + layout.label_bytes + top * layout.width + left
+  index = tf.gather(pixels, flip) + starts[:, tf.newaxis]
+  images = tf.gather(tf.reshape(records, [-1]), index)
+  return tf.reshape(images, [-1, size, size, layout.depth])
+
+
+def encode(image, layout, label=0):
+  """The record of an image.
+
+  Args:
+    image: uint8 array, [layout.height, layout.width, layout.depth].
+    layout: Layout whose label takes up all label bytes, most significant byte
+      first, as `layout_for` returns it.
+    label: integer.
+
+  Returns:
+    uint8 array, [layout.record_bytes].
+  """
+  label_bytes = [label >> 8 * i & 255 for i in range(layout.label_bytes)][::-1]
+  return np.concatenate(
+    [np.array(label_bytes, np.uint8), image.transpose(2, 0, 1).ravel()]
+  )
+
+
+def load(paths, layout):
+  """Reads all records of several files.
+
+  Args:
+    paths: paths of files that `check_file` has checked.
+    layout: Layout.
+
+  Returns:
+    uint8 array, [n, layout.record_bytes].
+  """
+  content = np.concatenate([np.fromfile(path, np.uint8) for path in paths])
+  return content.reshape(-1, layout.record_bytes)
+
+
+def check_file(path, layout, num_classes):
+  """Checks that a file holds whole records with labels below `num_classes`.
+
+  TensorFlow's reader skips an incomplete record silently, and waits forever if
+  there is no complete one. So programs check the files first.
+
+  Args:
+    path: path of the file.
+    layout: Layout.
+    num_classes: number of classes.
+
+  Raises:
+    UserError: the file is missing, empty or damaged; the message names the
+      file, what was found and what was expected.
+  """
+  expected = 'a whole number of %s-byte records' % format(
+    layout.record_bytes, ','
+  )
+  if not os.path.isfile(path):
+    raise UserError('%s: no such file; expected %s' % (path, expected))
+  size = os.path.getsize(path)
+  if size == 0:
+    raise UserError('%s: the file is empty; expected %s' % (path, expected))
+  if size % layout.record_bytes:
+    raise UserError(
+      '%s: found %s bytes; expected %s' % (path, format(size, ','), expected)
+    )
+  records = np.memmap(path, np.uint8, 'r').reshape(-1, layout.record_bytes)
+  found = layout.labels(records[:, : layout.label_bytes].astype(np.int32))
+  wrong = np.flatnonzero(found >= num_classes)
+  if wrong.size:
+    raise UserError(
+      '%s: record %d has label %d; expected labels 0 to %d'
+      % (path, wrong[0], found[wrong[0]], num_classes - 1)
+    )

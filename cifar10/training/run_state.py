@@ -1,0 +1,127 @@
+"""The state of a run that goes on from session to session, beside checkpoints.
+
+Checkpoints hold the global step and the variables, `config.json` the settings.
+This is the rest: which classes the model is trained on, and how many examples
+each step so far has taken.
+"""
+
+import dataclasses
+import json
+import os
+from typing import Tuple
+
+from cifar10.errors import UserError
+from cifar10.util import files
+
+CONFIG_FILE = 'config.json'
+STATE_FILE = 'run_state.json'
+
+
+@dataclasses.dataclass(frozen=True)
+class RunState:
+  """What a run is trained on, and how far each batch size has taken it.
+
+  Attributes:
+    classes: names of the classes, in the order of their labels.
+    examples_per_epoch: training examples in the data set.
+    stretches: pairs (first step, examples per step), in order. A new one
+      begins where the run is resumed with another number of examples a step,
+      because the batch size or the number of towers or workers has changed.
+  """
+
+  classes: Tuple[str, ...]
+  examples_per_epoch: int
+  stretches: Tuple[Tuple[int, int], ...]
+
+  @property
+  def examples_per_step(self):
+    """Training examples that a step takes now, on all machines together."""
+    return self.stretches[-1][1]
+
+  @property
+  def step_offset(self):
+    """How far the examples seen are ahead of the global step, in steps.
+
+    The learning rate falls with the examples seen, and a checkpoint holds only
+    the global step. Adding this to it counts all examples in steps of the
+    present size, also if earlier steps had another one.
+    """
+    seen = 0
+    for (start, size), (end, _) in zip(self.stretches, self.stretches[1:]):
+      seen += (end - start) * size
+    start, size = self.stretches[-1]
+    return seen // size - start
+
+  def save(self, directory):
+    """Writes the state into `directory`, whole or not at all."""
+    text = json.dumps(dataclasses.asdict(self), indent=2, sort_keys=True)
+    files.write_atomically(
+      os.path.join(directory, STATE_FILE),
+      (text + '\n').encode('utf-8'),
+    )
+
+
+def begin(data, examples_per_step):
+  """The RunState at step 0.
+
+  Args:
+    data: datasets.DataSet to train on.
+    examples_per_step: training examples that a step takes.
+  """
+  return RunState(
+    data.classes, data.count(data.train_files), ((0, examples_per_step),)
+  )
+
+
+def resumed_at(step, stretches, examples_per_step):
+  """The stretches of a run that is resumed.
+
+  Args:
+    step: global step of the checkpoint; not always the last one of the run.
+    stretches: those of the run so far.
+    examples_per_step: training examples that a step takes from there on.
+  """
+  kept = tuple(stretch for stretch in stretches if stretch[0] < step)
+  if kept and kept[-1][1] == examples_per_step:
+    return kept
+  return kept + ((step, examples_per_step),)
+
+
+def load(directory):
+  """The RunState saved in `directory`, or None if there is none.
+
+  Raises:
+    UserError: the file is damaged.
+  """
+  path = os.path.join(directory, STATE_FILE)
+  values = files.read_json(path)
+  if values is None:
+    # Version 1.0 kept all of it in config.json.
+    path = os.path.join(directory, CONFIG_FILE)
+    values = files.read_json(path)
+    if values is None or 'examples_per_epoch' not in values:
+      return None
+  try:
+    return from_json(values)
+  except (KeyError, TypeError, ValueError) as error:
+    raise UserError(
+      '%s: %r; expected classes, examples_per_epoch and stretches, as a '
+      'trainer writes them' % (path, error)
+    ) from error
+
+
+def from_json(values):
+  """The RunState from the dict that JSON holds, also that of version 1.0.
+
+  Raises:
+    KeyError, TypeError, ValueError: it is damaged.
+  """
+  stretches = values['stretches']
+  if not stretches:  # In version 1.0, before a run is resumed.
+    machines = values.get('machines_per_step', 1)
+    stretches = [(0, values['batch_size'] * values['num_gpus'] * machines)]
+  return RunState(
+    tuple(str(name) for name in values.get('classes', ())),
+    int(values['examples_per_epoch']),
+    tuple((int(start), int(size)) for start, size in stretches),
+  )

@@ -1,0 +1,198 @@
+"""Records: layout, labels, crops, encoding, and the check of files."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10.data import records
+from cifar10.data.records import Layout
+from cifar10.errors import UserError
+from tests import synthetic_records
+
+# CIFAR-10, CIFAR-100 with fine labels, and 1,000 classes of gray images that
+# are higher than wide.
+LAYOUTS = {
+  'cifar10': Layout(),
+  'cifar100': Layout(label_bytes=2, label_at=(1,)),
+  'own': Layout(24, 20, 1, label_bytes=2, label_at=(0, 1)),
+}
+
+each_layout = pytest.mark.parametrize('name', sorted(LAYOUTS))
+
+
+@pytest.fixture(autouse=True)
+def graph():
+  with tf.Graph().as_default() as default_graph:
+    yield default_graph
+
+
+def run(tensor, feed=None):
+  with tf.Session() as session:
+    return session.run(tensor, feed)
+
+
+def test_layouts_of_the_public_data_sets():
+  assert Layout() == (32, 32, 3, 1, (0,))
+  assert Layout().record_bytes == 3073
+  assert LAYOUTS['cifar100'].record_bytes == 3074
+  assert LAYOUTS['own'].record_bytes == 2 + 24 * 20
+
+
+@pytest.mark.parametrize(
+  'num_classes, label_bytes', [(2, 1), (256, 1), (257, 2), (65536, 2)]
+)
+def test_labels_take_one_or_two_bytes(num_classes, label_bytes):
+  layout = records.layout_for(8, 3, range(num_classes))
+  assert layout == Layout(8, 8, 3, label_bytes, tuple(range(label_bytes)))
+
+
+@each_layout
+def test_labels_of_arrays_and_tensors(name):
+  layout = LAYOUTS[name]
+  expected = [3, 0, 999] if name == 'own' else [3, 0, 99]
+  content = synthetic_records.make_records(expected, layout=layout)
+  if name == 'cifar100':
+    content[:, 0] = 255  # The coarse label, which is not in use.
+  assert layout.labels(content.astype(int)).tolist() == expected
+  labels = records.labels(tf.constant(content), layout)
+  assert labels.dtype == tf.int32 and labels.shape.as_list() == [3]
+  assert run(labels).tolist() == expected
+
+
+@each_layout
+def test_strings_are_decoded_to_bytes(name):
+  layout = LAYOUTS[name]
+  content = synthetic_records.make_records(np.arange(5), layout=layout)
+  values = tf.placeholder(tf.string, [None])
+  decoded = records.decode(values, layout)
+  assert decoded.dtype == tf.uint8
+  assert decoded.shape.as_list() == [None, layout.record_bytes]
+  for count in (5, 1, 0):
+    strings = [record.tobytes() for record in content[:count]]
+    np.testing.assert_array_equal(
+      run(decoded, {values: strings}), content[:count]
+    )
+
+
+@each_layout
+@pytest.mark.parametrize('size', [1, 13, 20])
+def test_crops_are_exact(name, size):
+  layout, count = LAYOUTS[name], 50
+  content = synthetic_records.make_records(np.arange(count), layout=layout)
+  random = np.random.RandomState(size)
+  top = random.randint(0, layout.height - size + 1, count)
+  left = random.randint(0, layout.width - size + 1, count)
+  flip = random.randint(0, 2, count)
+  # The corners, where an error of one would show.
+  top[:4] = [0, 0, layout.height - size, layout.height - size]
+  left[:4] = [0, layout.width - size, 0, layout.width - size]
+  batch = tf.placeholder(tf.uint8, [None, layout.record_bytes])
+  crops = records.crop(
+    batch,
+    layout,
+    size,
+    top=tf.constant(top, tf.int32),
+    left=tf.constant(left, tf.int32),
+    flip=tf.constant(flip, tf.int32),
+  )
+  assert crops.dtype == tf.uint8
+  assert crops.shape.as_list()[1:] == [size, size, layout.depth]
+  found = run(crops, {batch: content})
+  assert len(found) == count
+  images = synthetic_records.images_of(content, layout)
+  for crop, image, y, x, mirrored in zip(found, images, top, left, flip):
+    expected = image[y : y + size, x : x + size]
+    np.testing.assert_array_equal(
+      crop, expected[:, ::-1] if mirrored else expected
+    )
+
+
+def test_a_crop_of_the_whole_image():
+  content = synthetic_records.make_records(np.arange(7))
+  zeros = tf.zeros([7], tf.int32)
+  crops = records.crop(
+    tf.constant(content), Layout(), 32, top=zeros, left=zeros, flip=zeros
+  )
+  np.testing.assert_array_equal(
+    run(crops), synthetic_records.images_of(content)
+  )
+
+
+@pytest.mark.parametrize('num_classes', [10, 256, 257, 1000])
+@pytest.mark.parametrize('channels', [1, 3])
+def test_an_image_is_encoded_as_its_record(num_classes, channels):
+  layout = records.layout_for(8, channels, range(num_classes))
+  labels = [0, num_classes // 2, num_classes - 1]
+  content = synthetic_records.make_records(labels, layout=layout)
+  images = synthetic_records.images_of(content, layout)
+  for label, image, expected in zip(labels, images, content):
+    found = records.encode(image, layout, label)
+    assert found.dtype == np.uint8
+    np.testing.assert_array_equal(found, expected)
+  # Without a label, as for a picture to be labeled.
+  unlabeled = records.encode(images[-1], layout)
+  assert not unlabeled[: layout.label_bytes].any()
+  np.testing.assert_array_equal(
+    unlabeled[layout.label_bytes :], content[-1, layout.label_bytes :]
+  )
+
+
+@each_layout
+def test_all_records_of_several_files_are_loaded_in_order(tmp_path, name):
+  layout = LAYOUTS[name]
+  content = synthetic_records.make_records(np.arange(9), layout=layout)
+  paths = [str(tmp_path / n) for n in ('x.bin', 'y.bin')]
+  content[:4].tofile(paths[1])
+  content[4:].tofile(paths[0])
+  found = records.load(paths[::-1], layout)
+  np.testing.assert_array_equal(found, content)
+  assert found.dtype == np.uint8
+
+
+def error_of(path, layout=Layout(), num_classes=10):
+  """The message of the error that the check raises, without the path."""
+  with pytest.raises(UserError) as info:
+    records.check_file(str(path), layout, num_classes)
+  message = str(info.value)
+  assert message.startswith('%s: ' % path) and '\n' not in message
+  return message[len('%s: ' % path) :]
+
+
+def test_the_check_reports_what_was_found_and_what_was_expected(tmp_path):
+  path = tmp_path / 'x.bin'
+  content = synthetic_records.make_records(np.arange(30) % 10)
+  expected = 'expected a whole number of 3,073-byte records'
+  assert error_of(path) == 'no such file; ' + expected
+  assert error_of(tmp_path) == 'no such file; ' + expected  # A folder.
+  path.write_bytes(b'')
+  assert error_of(path) == 'the file is empty; ' + expected
+  path.write_bytes(content.tobytes()[:-1])
+  assert error_of(path) == 'found 92,189 bytes; ' + expected
+  path.write_bytes(content.tobytes() + b'x')
+  assert error_of(path) == 'found 92,191 bytes; ' + expected
+  content[17, 0] = 10
+  content[18, 0] = 200
+  path.write_bytes(content.tobytes())
+  assert error_of(path) == 'record 17 has label 10; expected labels 0 to 9'
+  assert (
+    error_of(path, num_classes=3)
+    == 'record 3 has label 3; expected labels 0 to 2'
+  )
+  content[17:19, 0] = 9
+  path.write_bytes(content.tobytes())
+  records.check_file(str(path), Layout(), 10)
+
+
+def test_the_check_reads_the_label_in_use(tmp_path):
+  path = tmp_path / 'x.bin'
+  layout = Layout(4, 4, 1, label_bytes=2, label_at=(1,))
+  content = synthetic_records.make_records([1, 2], layout=layout)
+  content[:, 0] = 255  # Not part of the label.
+  path.write_bytes(content.tobytes())
+  records.check_file(str(path), layout, 3)
+  assert error_of(path, layout, 2).startswith('record 1 has label 2; ')
+  layout = layout._replace(label_at=(0, 1))
+  content[:, :2] = [[3, 231], [3, 232]]  # 999 and 1000.
+  path.write_bytes(content.tobytes())
+  records.check_file(str(path), layout, 1001)
+  assert error_of(path, layout, 1000).startswith('record 1 has label 1000; ')

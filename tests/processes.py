@@ -1,0 +1,187 @@
+"""Python processes for tests, quick to start: see fork_server.py.
+
+`start` and `run` are as subprocess.Popen and subprocess.run. A process of
+another Python, with code on its command line, or whose start is what is tested
+is one for subprocess itself.
+"""
+
+import array
+import atexit
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+PIPE, STDOUT, DEVNULL = subprocess.PIPE, subprocess.STDOUT, subprocess.DEVNULL
+
+_server = None
+
+
+class _Server:
+  """The fork server of this process."""
+
+  def __init__(self):
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    self._path = os.path.join(folder, 'socket')
+    script = os.path.join(os.path.dirname(__file__), 'fork_server.py')
+    self._process = subprocess.Popen(
+      [sys.executable, script, self._path], stdin=PIPE, stdout=PIPE
+    )
+    assert self._process.stdout.readline() == b'ready\n'
+    atexit.register(self._process.stdin.close)
+
+  def fork(self, request, files):
+    """Returns the connection that tells of the new process."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(self._path)
+    numbers = array.array('i', files).tobytes()
+    content = (json.dumps(request) + '\n').encode('utf-8')
+    sent = connection.sendmsg(
+      [content], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, numbers)]
+    )
+    connection.sendall(content[sent:])
+    return connection
+
+
+class Process:
+  """A process, with what tests use of subprocess.Popen."""
+
+  def __init__(
+    self,
+    command,
+    *,
+    stdin=DEVNULL,
+    stdout=None,
+    stderr=None,
+    cwd=None,
+    env=None,
+    start_new_session=False,
+    controls_terminal=False,
+  ):
+    """Starts it.
+
+    Args:
+      command: list: a script of Python or `-m` and a module, then arguments.
+      stdin, stdout, stderr, cwd, env, start_new_session: as Popen takes them.
+      controls_terminal: whether signals typed at the terminal `stdin` go to
+        the process, which has a session of its own.
+    """
+    global _server
+    if _server is None:
+      _server = _Server()
+    self.args = command
+    self.returncode = None
+    self.stdin = self.stdout = self.stderr = None
+    opened = []  # To be closed here once the process has them.
+    files = []
+    for name, given in (
+      ('stdin', stdin),
+      ('stdout', stdout),
+      ('stderr', stderr),
+    ):
+      if given == PIPE:
+        ends = os.pipe()
+        theirs, ours = ends if name == 'stdin' else ends[::-1]
+        opened.append(theirs)
+        files.append(theirs)
+        mode = 'w' if name == 'stdin' else 'r'
+        setattr(self, name, open(ours, mode))
+      elif given == DEVNULL:
+        opened.append(os.open(os.devnull, os.O_RDWR))
+        files.append(opened[-1])
+      elif given == STDOUT:
+        files.append(files[1])
+      elif given is None:
+        files.append(len(files))
+      else:
+        files.append(given if isinstance(given, int) else given.fileno())
+    request = {
+      'arguments': [str(argument) for argument in command],
+      'directory': cwd or os.getcwd(),
+      'environment': dict(os.environ if env is None else env),
+      'new_session': start_new_session or controls_terminal,
+      'controls_terminal': controls_terminal,
+    }
+    self._connection = _server.fork(request, files)
+    for number in opened:
+      os.close(number)
+    self._received = b''
+    while b'\n' not in self._received:
+      self._received += self._connection.recv(100)
+    pid, self._received = self._received.split(b'\n', 1)
+    self.pid = int(pid)
+
+  def poll(self):
+    """The status once it has ended, else None."""
+    try:
+      return self.wait(0)
+    except subprocess.TimeoutExpired:
+      return None
+
+  def wait(self, timeout=None):
+    """Waits for the end; returns the status."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    while self.returncode is None:
+      if b'\n' in self._received:
+        self.returncode = int(self._received)
+        self._connection.close()
+        break
+      left = None if deadline is None else max(0, deadline - time.monotonic())
+      if not select.select([self._connection], [], [], left)[0]:
+        raise subprocess.TimeoutExpired(self.args, timeout)
+      self._received += self._connection.recv(100)
+    return self.returncode
+
+  def send_signal(self, number):
+    """Sends a signal, if it has not ended."""
+    if self.poll() is None:
+      os.kill(self.pid, number)
+
+  def kill(self):
+    """Kills it."""
+    self.send_signal(signal.SIGKILL)
+
+  def communicate(self, timeout=None):
+    """Waits for the end; returns the output and the error output."""
+    texts = {}
+
+    def read(name, stream):
+      texts[name] = stream.read()
+
+    threads = [
+      threading.Thread(target=read, args=(name, stream), daemon=True)
+      for name, stream in (('out', self.stdout), ('err', self.stderr))
+      if stream is not None
+    ]
+    for thread in threads:
+      thread.start()
+    self.wait(timeout)
+    for thread in threads:
+      thread.join(timeout)
+      if thread.is_alive():
+        raise subprocess.TimeoutExpired(self.args, timeout)
+    return texts.get('out'), texts.get('err')
+
+
+def start(command, **options):
+  """Starts a process: see Process."""
+  return Process(command, **options)
+
+
+def run(command, timeout=300, **options):
+  """Runs a process to its end; returns status, output and error output."""
+  options = dict({'stdout': PIPE, 'stderr': PIPE}, **options)
+  process = Process(command, **options)
+  try:
+    out, err = process.communicate(timeout)
+  finally:
+    process.kill()
+  return process.returncode, out, err

@@ -1,0 +1,90 @@
+"""Data sets of synthetic records, for tests."""
+
+import hashlib
+import json
+import tarfile
+
+import numpy as np
+
+from cifar10.config import Config
+from cifar10.data.records import Layout
+from cifar10.data.records import layout_for
+
+
+def make_records(labels, seed=0, layout=Layout()):
+  """Records of random images: uint8 [len(labels), record_bytes].
+
+  The last three pixels hold the seed and the number of the record, so that no
+  two records are equal.
+  """
+  labels = np.asarray(labels)
+  records = np.random.RandomState(seed).randint(
+    0, 256, (len(labels), layout.record_bytes), dtype=np.uint8
+  )
+  for at, shift in zip(reversed(layout.label_at), (0, 8)):
+    records[:, at] = labels >> shift
+  records[:, -3:] = np.stack(
+    [seed + 0 * labels, np.arange(len(labels)) >> 8, np.arange(len(labels))],
+    axis=1,
+  ).astype(np.uint8)
+  return records
+
+
+def images_of(records, layout=Layout()):
+  """The pixels of records: uint8 [n, height, width, depth]."""
+  planes = records[:, layout.label_bytes :].reshape(
+    -1, layout.depth, layout.height, layout.width
+  )
+  return planes.transpose(0, 2, 3, 1)
+
+
+def make_folder(data_dir, per_file=20):
+  """Makes a cifar-10-batches-bin in `data_dir`, with `per_file` records a file.
+
+  Returns:
+    The folder, a pathlib.Path.
+  """
+  folder = data_dir / 'cifar-10-batches-bin'
+  folder.mkdir(parents=True)
+  names = ['data_batch_%d.bin' % i for i in range(1, 6)] + ['test_batch.bin']
+  for seed, name in enumerate(names):
+    labels = np.arange(per_file) % 10
+    (folder / name).write_bytes(make_records(labels, seed).tobytes())
+  return folder
+
+
+def make_archive(path, folder):
+  """Packs a folder like the official archive; returns its SHA-256."""
+  with tarfile.open(str(path), 'w:gz') as tar:
+    tar.add(str(folder), folder.name)
+  return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def make_own_dataset(folder, **changes):
+  """Makes a data set with a dataset.json: 3 classes of gray 8 x 8 images.
+
+  Both files hold a record of the first class and one of the last.
+
+  Args:
+    folder: the folder to write to, a pathlib.Path that exists.
+    **changes: other values for entries of the dataset.json.
+
+  Returns:
+    The Config that names the data set.
+  """
+  classes = changes.get('classes', ['a', 'b', 'c'])
+  layout = layout_for(8, 1, classes)
+  records = make_records([0, len(classes) - 1], layout=layout)
+  (folder / 'train.bin').write_bytes(records.tobytes())
+  (folder / 'test.bin').write_bytes(records.tobytes())
+  value = {
+    'classes': classes,
+    'size': 8,
+    'channels': 1,
+    'flip': False,
+    'train': {'files': ['train.bin']},
+    'test': {'files': ['test.bin']},
+  }
+  value.update(changes)
+  (folder / 'dataset.json').write_text(json.dumps(value))
+  return Config.of(data_dir=str(folder))
