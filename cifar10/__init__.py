@@ -1,7 +1,7 @@
 """The CIFAR-10 tutorial's training system, in TensorFlow 1 graph style.
 
 Importing the package imports TensorFlow once, in graph mode, and keeps its
-start-up chatter off the terminal; TF_CPP_MIN_LOG_LEVEL=0 shows it.
+start-up messages off the terminal; TF_CPP_MIN_LOG_LEVEL=0 shows them.
 """
 
 from cifar10.util import log_suppression
@@ -18,8 +18,8 @@ def _import_tensorflow():
   # Not disable_eager_execution(): alone it leaves resource variables on in
   # TensorFlow 2 and off in TensorFlow 1.
   tf.disable_v2_behavior()
-  # The first look for GPUs writes an error line where there is no driver.
-  # It claims no memory on the GPUs that it finds.
+  # The first search for GPUs logs an error if there is no driver. It claims no
+  # memory on the GPUs that it finds.
   tf.config.experimental.list_physical_devices('GPU')
 
 

@@ -44,9 +44,8 @@ _READY_BATCHES = 16
 def read_cifar10(filename_queue, layout, at_most=_RECORDS_PER_READ):
   """Reads records of CIFAR-10's binary format.
 
-  Departure from the tutorial: many records at a time, not decoded yet.
-  Recommendation of the tutorial that still holds: for N readers in parallel,
-  call this N times.
+  Departure from the tutorial: many records at a time, as raw bytes. Call it
+  once per parallel reader.
 
   Args:
     filename_queue: queue of the names of the files to read.

@@ -1,11 +1,11 @@
-"""Loads an exported model with plain TensorFlow, as others would.
+"""Loads exported models with TensorFlow alone, as their users do.
 
-    python load_export.py FORM MODEL FOLDER RESULTS
+    python load_export.py FOLDER FORMAT=MODEL FORMAT=MODEL ...
 
-gives it the first 100, 7 and 1 of the images in FOLDER/images.npy and of the
-pictures FOLDER/*.png, and writes what it answers to RESULTS, an .npz file
-with names such as 'pictures 7 label', and 'classes'. Run by tests in a process
-of its own; nothing of the project is imported.
+Feeds each model the first 100, 7 and 1 of the images in FOLDER/images.npy and
+of the pictures FOLDER/*.png. Writes its outputs to FOLDER/FORMAT.npz, by names
+such as 'pictures 7 label', and 'classes'. Tests run it in a separate process;
+it imports nothing of this project.
 """
 
 import glob
@@ -19,7 +19,7 @@ OUTPUTS = ('class', 'label', 'probabilities')
 
 
 def saved_model(path):
-  """As in TensorFlow 2."""
+  """Loads a SavedModel in the way of TensorFlow 2."""
   model = tf.saved_model.load(path)
 
   def call(signature, batch):
@@ -32,7 +32,7 @@ def saved_model(path):
 
 
 def loader(path):
-  """As in TensorFlow 1, or with its way in TensorFlow 2."""
+  """Loads a SavedModel in the way of TensorFlow 1."""
   v1 = tf.compat.v1
   session = v1.Session(graph=tf.Graph())
   with session.graph.as_default():
@@ -50,6 +50,7 @@ def loader(path):
 
 
 def frozen(path):
+  """Loads a frozen graph."""
   graph_def = tf.compat.v1.GraphDef()
   with open(path, 'rb') as content:
     graph_def.ParseFromString(content.read())
@@ -67,7 +68,11 @@ def frozen(path):
 
 
 def tflite(path):
-  """The file's own batch size where the interpreter has no other."""
+  """Loads a TensorFlow Lite file.
+
+  If the file does not declare its batch size as variable, as those of
+  TensorFlow 1, it feeds one image at a time.
+  """
   interpreter = tf.lite.Interpreter(path)
   interpreter.allocate_tensors()
   (given,) = interpreter.get_input_details()
@@ -92,27 +97,36 @@ def tflite(path):
       for name in single[0]
     }
 
-  with zipfile.ZipFile(path) as within:
-    classes = within.read('labels.txt').splitlines()
+  with zipfile.ZipFile(path) as archive:
+    classes = archive.read('labels.txt').splitlines()
   return ('images',), call, np.array(classes)
 
 
-def main(form, model, folder, results):
-  images = np.load(folder + '/images.npy')
-  pictures = []
-  for name in sorted(glob.glob(folder + '/*.png')):
-    with open(name, 'rb') as content:
-      pictures.append(content.read())
-  signatures, call, classes = globals()[form](model)
-  found = {'classes': classes.astype('S')}
+def outputs_of(file_format, path, images, pictures):
+  """All outputs of a model: a dict of arrays by name."""
+  signatures, call, classes = globals()[file_format](path)
+  outputs = {'classes': classes.astype('S')}
   for count in 100, 7, 1:
     for signature in signatures:
       given = pictures if signature == 'pictures' else images
       for name, value in call(signature, given[:count]).items():
         kind = 'S' if value.dtype == object else value.dtype
-        found['%s %d %s' % (signature, count, name)] = value.astype(kind)
+        outputs['%s %d %s' % (signature, count, name)] = value.astype(kind)
+  return outputs
+
+
+def main(folder, *models):
+  """Loads, feeds and saves; see above."""
+  images = np.load(folder + '/images.npy')
+  pictures = []
+  for name in sorted(glob.glob(folder + '/*.png')):
+    with open(name, 'rb') as content:
+      pictures.append(content.read())
+  for model in models:
+    file_format, path = model.split('=', 1)
+    outputs = outputs_of(file_format, path, images, pictures)
+    np.savez('%s/%s.npz' % (folder, file_format), **outputs)
   assert not any(name.split('.')[0] == 'cifar10' for name in sys.modules)
-  np.savez(results, **found)
 
 
 if __name__ == '__main__':

@@ -7,6 +7,7 @@ is one for subprocess itself.
 
 import array
 import atexit
+import functools
 import json
 import os
 import select
@@ -21,11 +22,9 @@ import time
 
 PIPE, STDOUT, DEVNULL = subprocess.PIPE, subprocess.STDOUT, subprocess.DEVNULL
 
-_server = None
-
 
 class _Server:
-  """The fork server of this process."""
+  """A fork server, which ends with this process."""
 
   def __init__(self):
     folder = tempfile.mkdtemp()
@@ -51,6 +50,12 @@ class _Server:
     return connection
 
 
+@functools.lru_cache(maxsize=None)
+def _server():
+  """The fork server of this process, started when it is first needed."""
+  return _Server()
+
+
 class Process:
   """A process, with what tests use of subprocess.Popen."""
 
@@ -74,9 +79,6 @@ class Process:
       controls_terminal: whether signals typed at the terminal `stdin` go to
         the process, which has a session of its own.
     """
-    global _server
-    if _server is None:
-      _server = _Server()
     self.args = command
     self.returncode = None
     self.stdin = self.stdout = self.stderr = None
@@ -110,7 +112,7 @@ class Process:
       'new_session': start_new_session or controls_terminal,
       'controls_terminal': controls_terminal,
     }
-    self._connection = _server.fork(request, files)
+    self._connection = _server().fork(request, files)
     for number in opened:
       os.close(number)
     self._received = b''

@@ -4,7 +4,6 @@ import glob
 import os
 import signal
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -104,9 +103,7 @@ def test_a_cluster_trains_saves_and_ends(tmp_path, capsys, flags):
     servers, workers = cluster.start_all()
     clusters.wait_for_step(workers[0], 1)
     assert clusters.wait(workers) == [0, 0]
-    ended = time.monotonic()
     assert clusters.wait(servers) == [0, 0]
-    assert time.monotonic() - ended < 15
     for process in cluster.processes:
       assert clusters.is_clean(process), clusters.output(process)
     if not flags:
@@ -190,7 +187,8 @@ def test_backup_workers_are_not_waited_for(tmp_path):
 
 
 def test_async_goes_on_without_a_worker_and_the_chief_comes_back(tmp_path):
-  flags = ('--nosync', '--max_steps=400', '--save_steps=1000')
+  # Without a last step: no worker ends before the chief is back.
+  flags = ('--nosync', '--save_steps=1000000')
   with clusters.Cluster(tmp_path, 1, 3, *flags) as cluster:
     servers, workers = cluster.start_all()
     for worker in workers:
@@ -200,10 +198,12 @@ def test_async_goes_on_without_a_worker_and_the_chief_comes_back(tmp_path):
     seen = clusters.steps(workers[1])[-1]
     chief = cluster.start('worker', 0)
     clusters.wait_for_step(chief, seen)
-    # What was learnt meanwhile is not lost: it goes on from there.
+    # What was learned meanwhile is not lost: it resumes from there.
     assert clusters.steps(chief)[0] > seen
+    chief.send_signal(signal.SIGTERM)
     assert clusters.wait(servers + [workers[1], chief]) == [0, 0, 0]
-    assert int(saved(cluster.train_dir)['global_step']) >= 400
+    last = clusters.steps(chief)[-1]
+    assert int(saved(cluster.train_dir)['global_step']) > last
 
 
 def test_a_signal_ends_all_in_step_and_saves(tmp_path):

@@ -1,11 +1,10 @@
-"""The export: each form answers elsewhere as the evaluator does here."""
+"""Exports: each format, loaded elsewhere, agrees with the evaluator."""
 
 import os
 import subprocess
 import sys
 
 import numpy as np
-from PIL import Image
 import pytest
 import tensorflow.compat.v1 as tf
 
@@ -15,19 +14,21 @@ from cifar10.config import Config
 from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.serving import export
+from tests import picture_folders
+from tests import processes
 from tests import short_runs
 from tests import synthetic_records
-from tests import test_dataset
-from tests import test_pictures
 
-COUNT = 100  # Images that the answers are compared on.
+COUNT = 100  # Images to compare on.
 
-FORMS = {  # What is loaded, and how, by the name of its flag.
-  'saved_model': 'export_dir',
+# Functions of load_export.py, and the flags of what they load.
+FORMATS = {
   'loader': 'export_dir',
   'tflite': 'tflite',
   'frozen': 'frozen_graph',
 }
+if tf.__version__ >= '2':
+  FORMATS['saved_model'] = 'export_dir'
 
 
 @pytest.fixture(scope='module')
@@ -51,7 +52,7 @@ def images():
 
 @pytest.fixture(scope='module')
 def exported(trained):
-  """What a process prints that exports each form; they are in `trained`."""
+  """Exports each format into `trained`; returns the paths and the output."""
   flags = {
     'checkpoint_dir': 'train',
     'export_dir': 'away/model/',
@@ -59,7 +60,7 @@ def exported(trained):
     'frozen_graph': 'files/model.pb',
   }
   paths = {flag: str(trained / path) for flag, path in flags.items()}
-  os.makedirs(paths['export_dir'])  # It may be there, if it is empty.
+  os.makedirs(paths['export_dir'])  # An empty folder may exist.
   paths['export_dir'] += '/'
   status, out, err = short_runs.run(
     'cifar10_export', *['--%s=%s' % item for item in paths.items()]
@@ -77,35 +78,41 @@ def expected(folder, step=None, averaged=True):
   return found
 
 
-def load_elsewhere(form, path, folder):
-  """What `load_export.py` finds out, in a process of its own."""
-  results = str(folder / 'results.npz')
+@pytest.fixture(scope='module')
+def loaded(exported, images, tmp_path_factory):
+  """The outputs of each format, from load_export.py: {format: dict}."""
+  folder = tmp_path_factory.mktemp('loaded')
+  np.save(str(folder / 'images.npy'), images)
+  for i, image in enumerate(images):
+    picture_folders.save(folder / ('%03d.png' % i), image)
+  models = [
+    '%s=%s' % (file_format, exported[flag])
+    for file_format, flag in FORMATS.items()
+  ]
   environment = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
+  # An interpreter of its own: one from tests.processes has loaded this project.
   process = subprocess.run(
     [sys.executable, os.path.join(os.path.dirname(__file__), 'load_export.py')]
-    + [form, path, str(folder), results],
+    + [str(folder)]
+    + models,
     check=False,
     cwd=str(folder),
     env=environment,
     stdout=subprocess.PIPE,
     stderr=subprocess.STDOUT,
     universal_newlines=True,
-    timeout=120,
+    timeout=300,
   )
   assert process.returncode == 0, process.stdout
-  return dict(np.load(results))
+  return {
+    file_format: dict(np.load(str(folder / (file_format + '.npz'))))
+    for file_format in FORMATS
+  }
 
 
-@pytest.mark.parametrize('form', sorted(FORMS))
-def test_each_form_answers_elsewhere_as_the_evaluator(
-  trained, exported, images, tmp_path, form
-):
-  if form == 'saved_model' and tf.__version__ < '2':
-    pytest.skip('tf.saved_model.load is of TensorFlow 2')
-  np.save(str(tmp_path / 'images.npy'), images)
-  for i, image in enumerate(images):
-    Image.fromarray(image).save(str(tmp_path / ('%03d.png' % i)))
-  found = load_elsewhere(form, exported[FORMS[form]], tmp_path)
+@pytest.mark.parametrize('file_format', sorted(FORMATS))
+def test_each_format_agrees_with_the_evaluator(trained, loaded, file_format):
+  found = loaded[file_format]
   classes = found.pop('classes').tolist()
   assert classes == [name.encode() for name in datasets.CLASSES]
   signatures = {
@@ -113,9 +120,9 @@ def test_each_form_answers_elsewhere_as_the_evaluator(
     'loader': {'serving_default', 'images', 'pictures'},
     'frozen': {'images', 'pictures'},
     'tflite': {'images'},
-  }[form]
+  }[file_format]
   outputs = {'class', 'probabilities'}
-  if form != 'tflite':
+  if file_format != 'tflite':
     outputs.add('label')
   assert set(found) == {
     '%s %d %s' % (signature, count, output)
@@ -139,7 +146,7 @@ def test_each_form_answers_elsewhere_as_the_evaluator(
       np.testing.assert_array_equal(answers, numbers, name)
 
 
-def test_what_is_written_is_told_with_its_step(trained, exported):
+def test_it_prints_what_it_has_written(trained, exported):
   lines = exported['out'].splitlines()
   checkpoint = str(trained / 'train' / 'model.ckpt-20')
   assert lines[0] == 'Step 20, from %s. 10 classes: %s.' % (
@@ -149,7 +156,7 @@ def test_what_is_written_is_told_with_its_step(trained, exported):
   assert lines[1].startswith('SavedModel: ' + exported['export_dir'])
   assert len([line for line in lines if 'uint8 [n, 32, 32, 3]' in line]) == 2
   assert len([line for line in lines if 'To load it' in line]) == 3
-  # Nothing besides, such as temporary names.
+  # No temporary files are left.
   assert sorted(os.listdir(str(trained / 'away'))) == ['model']
   assert os.listdir(str(trained / 'files')) == ['model.pb']
   assert sorted(os.listdir(exported['export_dir'])) == [
@@ -166,14 +173,14 @@ def read_frozen(path):
   return graph_def
 
 
-def test_the_graph_is_fit_to_travel(exported):
+def test_the_graph_runs_elsewhere(exported):
   graph_def = read_frozen(exported['frozen_graph'])
   assert {node.device for node in graph_def.node} == {''}
   ops = {node.op for node in graph_def.node}
   assert not [op for op in ops if 'Variable' in op or 'Summary' in op]
   with tf.Graph().as_default() as graph:
     tf.import_graph_def(graph_def, name='')
-    # Its gradient is found too, with nothing of this process.
+    # Its gradient needs no function that this process has registered.
     probability = graph.get_tensor_by_name('probabilities:0')
     pixels = graph.get_tensor_by_name('pixels:0')
     assert tf.gradients(probability, pixels)[0] is not None
@@ -183,7 +190,7 @@ def test_the_graph_is_fit_to_travel(exported):
 
 
 def export_frozen(folder, target, **changes):
-  """Exports a frozen graph, into `target`, a path that is not there yet."""
+  """Exports a frozen graph to `target`, a new path; returns the GraphDef."""
   settings = {'export_dir': '', 'frozen_graph': str(target)}
   settings.update(changes)
   cifar10_export.export(short_runs.small_config(folder, **settings))
@@ -191,6 +198,7 @@ def export_frozen(folder, target, **changes):
 
 
 def answers(graph_def, given, output='probabilities'):
+  """Runs a frozen graph with {name of an input: value}."""
   given = {name + ':0': value for name, value in given.items()}
   with tf.Graph().as_default(), tf.Session() as session:
     tf.import_graph_def(graph_def, name='')
@@ -209,7 +217,7 @@ def test_a_checkpoint_is_chosen_by_step_or_path(trained, images, tmp_path):
       assert close == (other == step), (checkpoint, other)
 
 
-def test_the_variables_themselves_on_request(trained, images, tmp_path):
+def test_the_variables_without_averages(trained, images, tmp_path):
   graph_def = export_frozen(
     trained, tmp_path / 'plain', use_moving_averages=False
   )
@@ -222,31 +230,31 @@ def test_the_variables_themselves_on_request(trained, images, tmp_path):
 @pytest.mark.parametrize('flag', ['export_dir', 'tflite', 'frozen_graph'])
 @pytest.mark.parametrize('kind', ['folder', 'file', 'link'])
 def test_nothing_is_overwritten(trained, tmp_path, flag, kind):
-  there = tmp_path / 'there'
+  existing = tmp_path / 'existing'
   if kind == 'folder':
-    there.mkdir()
-    (there / 'x').write_text('precious')
+    existing.mkdir()
+    (existing / 'x').write_text('precious')
   elif kind == 'file':
-    there.write_text('precious')
+    existing.write_text('precious')
   else:
-    there.symlink_to(tmp_path / 'nowhere')
+    existing.symlink_to(tmp_path / 'nowhere')
   targets = {
     name: str(tmp_path / name)
     for name in ('export_dir', 'tflite', 'frozen_graph')
   }
-  targets[flag] = str(there)
+  targets[flag] = str(existing)
   with pytest.raises(UserError) as info:
     export_frozen(trained, targets['frozen_graph'], **targets)
-  message = '--%s=%s: is there already; expected a new ' % (flag, there)
+  message = '--%s=%s: is there already; expected a new ' % (flag, existing)
   assert str(info.value).startswith(message)
   assert '\n' not in str(info.value)
-  assert os.listdir(str(tmp_path)) == ['there']
+  assert os.listdir(str(tmp_path)) == ['existing']
   if kind != 'link':
-    file = there / 'x' if kind == 'folder' else there
+    file = existing / 'x' if kind == 'folder' else existing
     assert file.read_text() == 'precious'
 
 
-def test_targets_are_wanted_and_apart(trained, tmp_path):
+def test_there_is_a_target_and_no_two_are_the_same(trained, tmp_path):
   same = str(tmp_path / 'x')
   with pytest.raises(UserError, match='--frozen_graph=.*: is --tflite as well'):
     export_frozen(trained, same, tflite=str(tmp_path / 'y' / '..' / 'x'))
@@ -261,9 +269,9 @@ def test_a_failure_leaves_nothing_behind(
 ):
   write = export.write_saved_model
 
-  def fail(frozen, place):
+  def fail(frozen, target, settings):
     if failing == 'write_saved_model':
-      write(frozen, place)
+      write(frozen, target, settings)
     raise OSError('the disk is full')
 
   monkeypatch.setattr(export, failing, fail)
@@ -291,45 +299,43 @@ def test_errors_are_one_line(trained, tmp_path):
 
 @pytest.fixture(scope='module')
 def own_run(tmp_path_factory):
-  """A run on people's own pictures: 3 classes of grey 8 x 8 images."""
+  """A run on the user's own pictures: 3 classes of gray 8 x 8 images."""
   folder = tmp_path_factory.mktemp('own')
   (folder / 'data').mkdir()
-  data_dir = test_dataset.make_own(folder / 'data').data_dir
+  data = synthetic_records.make_own_dataset(folder / 'data').data
   cifar10_train.train(
     short_runs.small_config(
-      folder, dataset='cifar10', data_dir=data_dir, batch_size=2, max_steps=2
+      folder,
+      dataset='cifar10',
+      data_dir=data.data_dir,
+      batch_size=2,
+      max_steps=2,
     )
   )
-  # What describes the data is enough.
+  # The export needs the dataset.json, but no records.
   for name in ('train.bin', 'test.bin'):
     os.remove(str(folder / 'data' / name))
   return folder
 
 
 @pytest.mark.parametrize('suffix', ['', '.index'])
-def test_the_run_of_a_checkpoint_tells_its_data_set(own_run, tmp_path, suffix):
-  # The program by itself, since short_runs.run names a data set.
-  process = subprocess.run(
+def test_the_data_set_is_that_of_the_run(own_run, tmp_path, suffix):
+  # Not by short_runs.run, which names a data set.
+  status, out, err = processes.run(
     [
-      sys.executable,
-      os.path.join(short_runs.ROOT, 'cifar10', 'cifar10_export.py'),
+      short_runs.script('cifar10_export'),
       '--checkpoint=train/model.ckpt-2' + suffix,
       '--export_dir=',
       '--frozen_graph=%s' % (tmp_path / 'x'),
     ],
-    check=False,
     cwd=str(own_run),
-    stdout=subprocess.PIPE,
-    stderr=subprocess.STDOUT,
-    universal_newlines=True,
-    timeout=120,
   )
-  assert process.returncode == 0, process.stdout
-  assert process.stdout.startswith('Step 2, from train/model.ckpt-2. 3 classes')
+  assert (status, err) == (0, '')
+  assert out.startswith('Step 2, from train/model.ckpt-2. 3 classes: a, b, c.')
   graph_def = read_frozen(tmp_path / 'x')
-  image = test_pictures.noise(8, 8, 1)
+  image = picture_folders.noise(8, 8, 1)
   path = tmp_path / 'x.png'
-  test_pictures.saved(path, image[..., 0])
+  picture_folders.save(path, image)
   found = answers(graph_def, {'pictures': [path.read_bytes()]})
   assert found.shape == (1, 3)
   np.testing.assert_array_equal(found, answers(graph_def, {'images': [image]}))

@@ -1,9 +1,7 @@
-"""Labels for pictures: the evaluator's answers, and what is printed of them."""
+"""Labeling pictures: the evaluator's answers, and the output."""
 
 import json
 import os
-import subprocess
-import sys
 
 import numpy as np
 from PIL import Image
@@ -12,15 +10,17 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_predict
 from cifar10 import cifar10_train
-from cifar10 import config as config_lib
+from cifar10.config import Config
 from cifar10.data import datasets
 from cifar10.data import download
 from cifar10.data.records import layout_for
 from cifar10.errors import UserError
+from tests import picture_folders
+from tests import processes
 from tests import short_runs
 from tests import synthetic_records
 
-COUNT = 100
+COUNT = 100  # Test images of the sample that are labeled.
 
 
 @pytest.fixture(scope='module')
@@ -36,9 +36,9 @@ def trained(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def exported(tmp_path_factory):
-  """A folder with the first 100 test images of the sample as PNG."""
+  """A folder with the first COUNT test images of the sample as PNG files."""
   folder = tmp_path_factory.mktemp('exported')
-  data = datasets.prepare(config_lib.Config.of(dataset='sample'))
+  data = short_runs.prepared(Config.of(dataset='sample'))
   records = np.fromfile(data.test_files[0], np.uint8).reshape(-1, 3073)
   for index, image in enumerate(synthetic_records.images_of(records[:COUNT])):
     Image.fromarray(image).save(str(folder / ('%03d.png' % index)))
@@ -46,7 +46,7 @@ def exported(tmp_path_factory):
 
 
 def predict(folder, capsys, names, **changes):
-  """Labels pictures; returns the lines of its output and of its errors."""
+  """Labels pictures; returns the lines of the output and the error output."""
   capsys.readouterr()
   config = short_runs.small_config(folder, **changes)
   cifar10_predict.predict(config, [str(name) for name in names])
@@ -81,7 +81,7 @@ def test_answers_are_those_of_the_evaluator(
 
 
 @pytest.mark.parametrize('top_k, shown', [(1, 1), (3, 3), (99, 10)])
-def test_a_line_names_the_likeliest_classes(
+def test_a_line_names_the_most_probable_classes(
   trained, exported, capsys, top_k, shown
 ):
   names = [exported / '005.png', exported / '002.png']
@@ -95,7 +95,7 @@ def test_a_line_names_the_likeliest_classes(
     assert line == '%s: %s' % (name, ', '.join(expected))
 
 
-def test_the_broken_is_named_and_the_rest_is_labelled(
+def test_broken_pictures_are_named_and_the_others_are_labeled(
   trained, exported, capsys
 ):
   names = ['gone.png', exported / '001.png', __file__, exported / '002.png']
@@ -111,27 +111,27 @@ def test_the_broken_is_named_and_the_rest_is_labelled(
     ]
 
 
-def test_all_broken(trained, capsys):
+def test_only_broken_pictures(trained, capsys):
   with pytest.raises(UserError, match='^1 of 1 pictures'):
     predict(trained, capsys, [__file__])
   assert capsys.readouterr().out == ''
 
 
-def test_nothing_to_label_with(tmp_path, exported, trained, capsys):
+def test_no_checkpoint_or_no_pictures(tmp_path, exported, trained, capsys):
   with pytest.raises(UserError, match='train: holds no checkpoint; .*_dir$'):
     predict(tmp_path, capsys, [exported])
-  with pytest.raises(UserError, match='no picture found'):
+  with pytest.raises(UserError, match='no pictures found'):
     predict(trained, capsys, [tmp_path])
 
 
-def test_a_large_photograph_is_what_its_small_copy_is(
+def test_a_large_photograph_is_labeled_like_its_small_copy(
   trained, exported, tmp_path, capsys
 ):
   with tf.Graph().as_default(), tf.Session() as session:
     content = (exported / '003.png').read_bytes()
     image = session.run(tf.image.decode_png(content))
     large = image.repeat(30, axis=0).repeat(30, axis=1)
-    # As wide as a photograph; what lies left and right is cut off.
+    # Wider than high, as photographs are. The margins are cut off.
     large = np.pad(large, [(0, 0), (240, 240), (0, 0)], 'constant')
     jpeg = session.run(tf.image.encode_jpeg(large, quality=98))
   (tmp_path / 'large.jpg').write_bytes(jpeg)
@@ -149,8 +149,9 @@ def test_a_large_photograph_is_what_its_small_copy_is(
   assert difference < np.abs(other - small).max() / 3
 
 
-def test_a_sheet_shows_what_could_be_read(trained, exported, tmp_path, capsys):
-  pytest.importorskip('matplotlib')
+def test_a_sheet_shows_the_pictures_that_could_be_read(
+  trained, exported, tmp_path, capsys
+):
   path = tmp_path / 'sheet.png'
   names = [exported / ('%03d.png' % i) for i in range(5)] + [__file__]
   with pytest.raises(UserError, match='^1 of 6'):
@@ -162,7 +163,7 @@ def test_a_sheet_shows_what_could_be_read(trained, exported, tmp_path, capsys):
   # The sixth place is empty.
   place = sheet[sheet.shape[0] // 2 + 10 :, 2 * sheet.shape[1] // 3 + 10 :]
   assert (place == 255).all()
-  # A second time, the sheet would be written over.
+  # An existing file is not replaced.
   with pytest.raises(UserError, match='is there already'):
     predict(trained, capsys, names, grid=str(path))
 
@@ -181,7 +182,7 @@ def test_nothing_is_fetched(trained, exported, tmp_path, capsys, monkeypatch):
   assert os.listdir(str(tmp_path)) == []
 
 
-def test_without_averages_it_warns_beside_the_answers(
+def test_the_warning_about_missing_averages_is_not_in_the_output(
   trained, exported, tmp_path, capsys
 ):
   short_runs.copy_without_averages(trained / 'train', tmp_path / 'train')
@@ -191,29 +192,28 @@ def test_without_averages_it_warns_beside_the_answers(
   assert (lines, []) == plain
 
 
-def call(arguments, content=b''):
-  """Runs the program; returns its status, output and errors."""
-  process = subprocess.run(
-    [sys.executable, 'cifar10/cifar10_predict.py'] + arguments,
-    cwd=short_runs.ROOT,
-    check=False,
-    input=content,
-    stdout=subprocess.PIPE,
-    stderr=subprocess.PIPE,
-    timeout=120,
-  )
-  return process.returncode, process.stdout.decode(), process.stderr.decode()
+def call(arguments, stdin=os.devnull):
+  """Runs the program; returns its status, output and error output.
+
+  Args:
+    arguments: list of flags and names.
+    stdin: path of a file that is its standard input.
+  """
+  with open(str(stdin), 'rb') as content:
+    return processes.run(
+      [short_runs.script('cifar10_predict'), *arguments], stdin=content
+    )
 
 
 def test_a_process(trained, exported, tmp_path):
   flag = '--checkpoint_dir=%s' % (trained / 'train')
-  content = (exported / '001.png').read_bytes()
+  stdin = exported / '001.png'
   odd = os.fsencode(str(tmp_path)) + b'/no text \xff.png'
   with open(odd, 'wb') as picture:
-    picture.write(content)
+    picture.write(stdin.read_bytes())
   (tmp_path / 'z.jpg').write_bytes(b'\xff\xd8\xff' + bytes(99))
-  # Flags may stand anywhere.
-  status, out, err = call(['-', flag, str(tmp_path), '--top_k=2'], content)
+  # Flags may follow names.
+  status, out, err = call(['-', flag, str(tmp_path), '--top_k=2'], stdin)
   assert status == 1
   piped, named = out.splitlines()
   assert piped.startswith('-: ') and piped.count('%') == 2
@@ -228,18 +228,21 @@ def test_a_process(trained, exported, tmp_path):
 def test_a_process_without_pictures_says_what_it_expects():
   status, out, err = call([])
   assert (status, out) == (1, '')
-  assert err.startswith('cifar10_predict: error: no arguments: no picture')
-  assert err.count('\n') == 1
+  assert err == (
+    'cifar10_predict: error: no arguments: no pictures found; expected files, '
+    'folders with .bmp .gif .jpeg .jpg .png files, or - for a picture on '
+    'standard input\n'
+  )
 
 
-def test_the_run_tells_the_data_set_unless_a_flag_does(
-  tmp_path, exported, trained
+def test_the_data_set_is_that_of_the_run_unless_a_flag_names_another(
+  tmp_path, exported
 ):
   classes = ['ape', 'bee', 'cow']
   layout = layout_for(16, 1, classes)
   own = tmp_path / 'own'
   own.mkdir()
-  records = synthetic_records.make_records(np.arange(30) % 3, layout=layout)
+  records = synthetic_records.make_records(np.arange(16) % 3, layout=layout)
   (own / 'all.bin').write_bytes(records.tobytes())
   part = {'files': ['all.bin']}
   value = {'classes': classes, 'size': 16, 'channels': 1, 'flip': True}
@@ -250,24 +253,29 @@ def test_the_run_tells_the_data_set_unless_a_flag_does(
   )
   cifar10_train.train(config)
   flag = '--checkpoint_dir=%s' % config.run.train_dir
-  picture = str(exported / '001.png')
-  status, out, err = call([flag, picture, '--json'])
+  picture_folders.write_pngs(
+    tmp_path / 'in', synthetic_records.images_of(records, layout)
+  )
+  names = [str(tmp_path / 'in' / ('%d.png' % i)) for i in range(16)]
+  status, out, err = call([flag, '--json', *names])
   assert (status, err) == (0, '')
-  answer = json.loads(out)
-  assert set(answer) == {'file', 'class', 'probabilities'}
-  assert list(answer['probabilities']) == classes
-  assert sum(answer['probabilities'].values()) == pytest.approx(1, abs=1e-5)
-  # Grey pictures of 16 x 16, by the crop that the evaluator makes.
-  with tf.Graph().as_default():
-    graph = cifar10_predict.build(datasets.describe(config.data), config)
-    assert graph.records.shape.as_list() == [None, 1 + 16 * 16]
+  answers = [json.loads(line) for line in out.splitlines()]
+  assert [answer['file'] for answer in answers] == names
+  for answer in answers:
+    assert set(answer) == {'file', 'class', 'probabilities'}
+    assert list(answer['probabilities']) == classes
+  # As the evaluator finds for gray images of 16 x 16 pixels.
+  _, expected = short_runs.evaluated(config)
+  found = [list(answer['probabilities'].values()) for answer in answers]
+  np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+  picture = str(exported / '001.png')
   status, out, err = call([flag, picture, '--dataset=sample'])
   assert (status, out) == (1, '')
   assert 'the model was trained on ape, bee, cow' in err
   assert err.count('\n') == 1
 
 
-def test_the_run_tells_its_layers_whatever_flag_tells_the_data_set(
+def test_the_layers_are_those_of_the_run_even_if_a_flag_names_the_data_set(
   tmp_path, exported
 ):
   config = short_runs.small_config(tmp_path, max_steps=1, top_layers='local')
@@ -281,7 +289,7 @@ def test_the_run_tells_its_layers_whatever_flag_tells_the_data_set(
   assert 'is of --top_layers=local' in err and err.count('\n') == 1
 
 
-def test_the_model_is_not_changed_by_labelling(trained, exported, capsys):
+def test_labeling_does_not_change_the_run(trained, exported, capsys):
   before = sorted(os.listdir(str(trained / 'train')))
   predict(trained, capsys, [exported / '001.png'])
   assert sorted(os.listdir(str(trained / 'train'))) == before

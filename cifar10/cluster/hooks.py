@@ -98,7 +98,7 @@ class LastStepHook(tf.train.SessionRunHook):
     self._last_step = progress.last_step
     self._signals = signals
     self._steps_to_go = steps_to_go
-    self._told = False
+    self._announced = False
 
   def begin(self):
     self._new_last_step = tf.placeholder(tf.int64, [])
@@ -109,8 +109,8 @@ class LastStepHook(tf.train.SessionRunHook):
 
   def after_run(self, run_context, run_values):
     step, last_step = run_values.results
-    if self._signals and not self._told:
-      self._told = True
+    if self._signals and not self._announced:
+      self._announced = True
       if self._steps_to_go is None:
         run_context.request_stop()
         return

@@ -21,7 +21,7 @@ class WorkerRole(session_lib.Role):
       task: cluster_spec.Task.
       config: config.Config.
       progress: shared_state.Progress.
-      watchdog: watchdog.Watchdog, told when steps begin.
+      watchdog: watchdog.Watchdog that watches the steps.
     """
     super().__init__(config)
     self.saves = task.is_chief

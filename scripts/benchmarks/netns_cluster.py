@@ -209,6 +209,10 @@ def slow(args, flags):
 def examples_per_second(process, mode, batch_size):
   """The rate of all workers together, in the second half of a run."""
   found = steps(process)
+  if len(found) < 4:
+    sys.exit(
+      'Worker 0 took %d steps, too few to time: raise --steps.' % len(found)
+    )
   (first, begin), (last, end) = found[len(found) // 2], found[-1]
   per_step = batch_size * (2 if mode == '--sync' else 1)
   return per_step * (last - first) / (end - begin).total_seconds()

@@ -115,8 +115,8 @@ def test_files_and_folders_are_found_in_order(tmp_path):
     with pytest.raises(UserError) as info:
       pictures.find(names)
     assert str(info.value) == (
-      '%s: no pictures found; expected files, folders with .bmp .gif .jpeg .jpg '
-      '.png files, or - for a picture on standard input' % found
+      '%s: no pictures found; expected files, folders with .bmp .gif .jpeg '
+      '.jpg .png files, or - for a picture on standard input' % found
     )
 
 

@@ -1,4 +1,4 @@
-"""What the model is made of: normalization and activations."""
+"""The layers of the model: variables, normalization, summaries."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def graph():
 
 
 def values_and_gradients(normalize, x, dy):
-  """What `normalize` makes of `x`, and of `dy` on the way back."""
+  """The outputs of `normalize` for `x`, and its gradients for `dy`."""
   x = tf.constant(x)
   y = normalize(x)
   with tf.Session() as session:
@@ -33,11 +33,11 @@ def random_pair(scale, channels, dtype=np.float32):
   )
 
 
-# Of the sizes that activations have, much smaller, and where the sum over the
-# neighbours outweighs the one beside it.
+# Activations of usual size, much smaller ones, and ones whose weighted sum of
+# squares outweighs the bias.
 @pytest.mark.parametrize('scale', [1e-3, 1.0, 30.0, 1e3])
 @pytest.mark.parametrize('channels', [3, 64])
-def test_banded_normalization_is_tensorflows(scale, channels):
+def test_banded_normalization_agrees_with_tensorflow(scale, channels):
   x, dy = random_pair(scale, channels)
   ours, our_gradients = values_and_gradients(
     lambda x: layers.banded_lrn(x, 4, ALPHA, 'norm'), x, dy
@@ -64,7 +64,7 @@ def test_banded_normalization_is_exact_in_float64(scale, depth_radius):
     return reference.local_response_norm(x, depth_radius, ALPHA)
 
   np.testing.assert_allclose(ours, expected(x), rtol=1e-12)
-  # The slope in a random direction, by central differences.
+  # The derivative in a random direction, by central differences.
   direction = np.random.RandomState(0).randn(*x.shape)
   step = 1e-5 * scale
   difference = expected(x + step * direction) - expected(x - step * direction)
@@ -84,15 +84,21 @@ def test_banded_normalization_takes_any_batch_size():
       np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize('has_gpu', [True, False])
-def test_the_normalization_is_the_one_that_is_fast_here(
-  graph, monkeypatch, has_gpu
+@pytest.mark.parametrize(
+  'has_gpu, portable', [(True, False), (False, False), (False, True)]
+)
+def test_cpus_get_the_banded_normalization_unless_it_must_be_portable(
+  graph, monkeypatch, has_gpu, portable
 ):
-  monkeypatch.setattr(layers.sessions, 'has_gpu', lambda: has_gpu)
-  y = layers.local_response_norm(tf.ones([1, 2, 2, 64]), 4, ALPHA, 'norm1')
+  monkeypatch.setattr(layers.session_settings, 'has_gpu', lambda: has_gpu)
+  y = layers.local_response_norm(
+    tf.ones([1, 2, 2, 64]), 4, ALPHA, 'norm1', portable
+  )
   assert y.op.name == 'norm1'
-  assert y.op.type == ('LRN' if has_gpu else 'Reshape')
+  by_tensorflow = has_gpu or portable
+  assert y.op.type == ('LRN' if by_tensorflow else 'Reshape')
   norms = [o for o in graph.get_operations() if o.type == 'LRN']
+  assert len(norms) == by_tensorflow
   for norm in norms:
     assert norm.get_attr('depth_radius') == 4
     assert norm.get_attr('bias') == 1
@@ -101,7 +107,7 @@ def test_the_normalization_is_the_one_that_is_fast_here(
 
 
 @pytest.mark.parametrize(
-  'dtype, rounding', [(tf.bfloat16, 2.0**-8), (tf.float16, 2.0**-11)]
+  'dtype, rounding', [('bfloat16', 2.0**-8), ('float16', 2.0**-11)]
 )
 def test_half_precision_is_normalized_in_float32(dtype, rounding):
   x, _ = random_pair(30.0, 64)
@@ -111,11 +117,91 @@ def test_half_precision_is_normalized_in_float32(dtype, rounding):
   with tf.Session() as session:
     found, x = session.run([tf.cast(y, tf.float32), tf.cast(half, tf.float32)])
   expected = reference.local_response_norm(x.astype(np.float64), 4, ALPHA)
-  # Rounded once, at the end.
+  # Only the result is rounded.
   np.testing.assert_allclose(found, expected, rtol=1.01 * rounding, atol=1e-7)
 
 
-def test_activations_are_summarized_of_some_images():
+@pytest.mark.parametrize('dtype', ['float32', 'bfloat16', 'float16'])
+def test_the_variable_scope_sets_the_type_of_values_but_not_of_variables(dtype):
+  with layers.compute_in(dtype), tf.variable_scope('layer'):
+    weights = layers.variable_with_weight_decay(
+      'weights', [30, 40], stddev=0.05, wd=0.004
+    )
+    biases = layers.variable_on_cpu(
+      'biases', [40], tf.constant_initializer(0.1)
+    )
+    exact = layers.variable_on_cpu(
+      'exact', [40], tf.constant_initializer(0.1), dtype=tf.float32
+    )
+  assert weights.dtype == biases.dtype == dtype
+  assert exact.dtype == tf.float32
+  variables = {v.op.name: v for v in tf.trainable_variables()}
+  assert sorted(variables) == ['layer/biases', 'layer/exact', 'layer/weights']
+  for variable in variables.values():
+    assert variable.dtype.base_dtype == tf.float32
+    assert variable.device == '/device:CPU:0'
+  (loss,) = tf.get_collection('losses')
+  assert loss.op.name == 'layer/weight_loss' and loss.dtype == tf.float32
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    value, found = session.run([variables['layer/weights'], loss])
+  assert found == pytest.approx(0.004 * (value**2).sum() / 2, rel=1e-5)
+  assert np.abs(value).max() <= 2 * 0.05  # Truncated at two deviations.
+
+
+def test_no_weight_decay_by_default():
+  layers.variable_with_weight_decay('weights', [3], stddev=0.05)
+  assert tf.get_collection('losses') == []
+
+
+def test_the_default_type_is_float32():
+  assert layers.variable_on_cpu('x', [1], None).dtype == tf.float32
+
+
+def test_max_pool_overlaps():
+  x = np.arange(2 * 5 * 6 * 1, dtype=np.float32).reshape(2, 5, 6, 1)
+  y = layers.max_pool(tf.constant(x), 'pool1')
+  assert y.op.name == 'pool1'
+  with tf.Session() as session:
+    found = session.run(y)
+  # The largest number of a window is its last one. SAME padding is on both
+  # sides of an odd size, and at the end of an even size.
+  rows, columns = [1, 3, 4], [2, 4, 5]
+  np.testing.assert_array_equal(found, x[:, rows][:, :, columns])
+
+
+def test_rows_of_images():
+  images = tf.placeholder(tf.float32, [None, 3, 4, 5])
+  rows, dim = layers.flatten(images)
+  assert (rows.shape.as_list(), dim) == ([None, 60], 60)
+  x = np.arange(120, dtype=np.float32).reshape(2, 3, 4, 5)
+  with tf.Session() as session:
+    found = session.run(rows, {images: x})
+  np.testing.assert_array_equal(found, x.reshape(2, 60))
+
+
+def test_a_fully_connected_layer():
+  x = np.random.RandomState(0).randn(7, 2, 3).astype(np.float32)
+  images = tf.placeholder(tf.float32, [None, 2, 3])
+  y = layers.fully_connected(images, 9, 'local3')
+  assert y.op.name == 'local3/local3' and y.shape.as_list() == [None, 9]
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    values = {v.op.name: session.run(v) for v in tf.trainable_variables()}
+    found = session.run(y, {images: x})
+  assert (values['local3/biases'] == np.float32(0.1)).all()
+  expected = x.reshape(7, 6).dot(values['local3/weights']) + np.float32(0.1)
+  np.testing.assert_allclose(found, np.maximum(expected, 0), atol=1e-6)
+
+
+def test_a_layer_that_is_reused_adds_no_summaries():
+  for reuse in (False, True):
+    with tf.variable_scope('layer', reuse=reuse):
+      layers.activation_summary(tf.ones([2, 3]))
+  assert len(tf.get_collection(tf.GraphKeys.SUMMARIES)) == 2
+
+
+def test_activation_summaries_are_of_the_first_images():
   x = np.zeros([40, 10], np.float32)
   x[:16, :4] = 2
   with tf.variable_scope('layer'):

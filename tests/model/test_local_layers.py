@@ -11,6 +11,7 @@ from cifar10 import cifar10_eval
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
 from cifar10.errors import UserError
+from cifar10.model import layers
 from cifar10.model import local_layers
 from tests import reference
 from tests import short_runs
@@ -59,7 +60,7 @@ def test_each_position_has_filters_of_its_own(shape):
 
 
 @pytest.mark.parametrize('shape', SHAPES)
-def test_gradients_are_the_slopes(shape):
+def test_gradients_are_exact(shape):
   values = random_pair(*shape)
   tensors = [tf.constant(value) for value in values]
   y = local_layers.locally_connected(*tensors)
@@ -67,7 +68,8 @@ def test_gradients_are_the_slopes(shape):
   dy = random.randn(*y.shape.as_list())
   with tf.Session() as session:
     gradients = session.run(tf.gradients(y, tensors, tf.constant(dy)))
-  # In random directions. It is linear in either, so the difference is exact.
+  # The derivatives in random directions. The layer is linear in each of its
+  # inputs, so the differences are exact.
   for i, gradient in enumerate(gradients):
     for _ in range(3):
       direction = random.randn(*gradient.shape)
@@ -87,7 +89,7 @@ def test_equal_filters_everywhere_are_a_convolution():
 
 
 @pytest.mark.parametrize(
-  'dtype, rounding', [(tf.bfloat16, 2.0**-8), (tf.float16, 2.0**-11)]
+  'dtype, rounding', [('bfloat16', 2.0**-8), ('float16', 2.0**-11)]
 )
 def test_half_precision_stays_half(dtype, rounding):
   x, weights = (
@@ -95,12 +97,12 @@ def test_half_precision_stays_half(dtype, rounding):
   )
   y = local_layers.locally_connected(x, weights)
   gradients = tf.gradients(tf.reduce_sum(y), [x, weights])
-  assert {t.dtype for t in [y] + gradients} == {dtype}
+  assert {t.dtype.name for t in [y] + gradients} == {dtype}
   with tf.Session() as session:
     fetches = [tf.cast(t, tf.float32) for t in (x, weights, y)]
     x, weights, found = session.run(fetches)
   expected = reference.locally_connected(x, weights)
-  # TensorFlow 1 adds up what it has rounded.
+  # TensorFlow 1 rounds before each addition.
   np.testing.assert_allclose(found, expected, atol=60 * rounding)
 
 
@@ -129,7 +131,7 @@ def test_the_model_has_the_variables_of_cuda_convnet():
   assert sum(np.prod(shape) for shape in shapes.values()) == 2112970
 
 
-def test_the_model_is_what_its_layers_are(graph):
+def test_the_model_computes_what_its_layers_compute(graph):
   images = random_images(3)
   logits = cifar10.inference(images, top_layers='local')
   tensors = [logits]
@@ -173,10 +175,9 @@ def test_the_first_loss_is_the_entropy_and_the_decay_of_both_layers():
 
 
 @pytest.mark.parametrize('precision', ['bfloat16', 'float16'])
-def test_its_products_are_of_the_precision(graph, precision):
-  logits = cifar10.inference(
-    random_images(2), precision=precision, top_layers='local'
-  )
+def test_its_products_have_the_precision_of_the_scope(graph, precision):
+  with layers.compute_in(precision):
+    logits = cifar10.inference(random_images(2), top_layers='local')
   assert logits.dtype == tf.float32
   kernels = [
     operation.inputs[1].dtype
@@ -208,7 +209,7 @@ def test_a_run_is_resumed_on_two_towers_and_evaluated_without_a_flag(
   assert (status, err) == (0, '')
   ((_, _, total, step),) = short_runs.PRECISION_LINE.findall(out)
   assert (total, step) == ('500', '6')
-  # Also where the run has saved nothing but checkpoints.
+  # The same with a flag, if the run has saved nothing but checkpoints.
   os.remove(os.path.join(config.run.train_dir, 'config.json'))
   flags = ['--run_once', '--top_layers=local'] + directories
   status, out_by_flag, _ = short_runs.run('cifar10_eval', *flags)

@@ -43,7 +43,7 @@ def largest_difference(found, expected):
 
 
 def smooth(height, width, channels=3):
-  """Smooth waves that reach black and white: uint8 [height, width, channels]."""
+  """Waves up to black and white: uint8 [height, width, channels]."""
   y, x, c = np.indices((height, width, channels))
   waves = np.sin(9 * y / height + c) + np.cos(7 * x / width - 2 * c)
   return np.clip(127.5 + 100 * waves, 0, 255).astype(np.uint8)

@@ -1,5 +1,6 @@
-"""Files that are whole or absent: atomic writing, JSON that may be broken."""
+"""Atomic writes of files and folders, checksums, and JSON files."""
 
+import hashlib
 import os
 import resource
 
@@ -13,7 +14,7 @@ def fail(*args):
   raise OSError('broken')
 
 
-def test_a_file_is_written_and_written_over(tmp_path):
+def test_a_file_is_written_and_replaced(tmp_path):
   path = tmp_path / 'x'
   files.write_atomically(str(path), b'old')
   assert path.read_bytes() == b'old'
@@ -22,22 +23,20 @@ def test_a_file_is_written_and_written_over(tmp_path):
   assert os.listdir(str(tmp_path)) == ['x']
 
 
-@pytest.mark.parametrize('there', [True, False])
+@pytest.mark.parametrize('exists', [True, False])
 @pytest.mark.parametrize('function', ['fsync', 'replace'])
-def test_a_failure_leaves_what_was_there_and_no_more(
-  tmp_path, monkeypatch, there, function
-):
+def test_a_failure_changes_nothing(tmp_path, monkeypatch, exists, function):
   path = tmp_path / 'x'
-  if there:
+  if exists:
     path.write_bytes(b'old')
   monkeypatch.setattr(files.os, function, fail)
   with pytest.raises(OSError, match='broken'):
     files.write_atomically(str(path), b'new')
-  assert os.listdir(str(tmp_path)) == ['x'] * there
-  assert not there or path.read_bytes() == b'old'
+  assert os.listdir(str(tmp_path)) == ['x'] * exists
+  assert not exists or path.read_bytes() == b'old'
 
 
-def test_an_interrupt_leaves_what_was_there_and_no_more(tmp_path, monkeypatch):
+def test_an_interrupt_changes_nothing(tmp_path, monkeypatch):
   def interrupt(*args):
     raise KeyboardInterrupt
 
@@ -50,19 +49,19 @@ def test_an_interrupt_leaves_what_was_there_and_no_more(tmp_path, monkeypatch):
   assert path.read_bytes() == b'old'
 
 
-@pytest.mark.parametrize('there', [True, False])
-def test_a_folder_appears_whole(tmp_path, there):
+@pytest.mark.parametrize('exists', [True, False])
+def test_a_folder_appears_when_it_is_complete(tmp_path, exists):
   path = tmp_path / 'x'
-  if there:
+  if exists:
     path.mkdir()
   with files.new_folder(str(path) + '/') as temporary:
     (tmp_path / temporary / 'file').write_text('new')
-    assert os.listdir(str(path)) == [] if there else not path.exists()
+    assert os.listdir(str(path)) == [] if exists else not path.exists()
   assert os.listdir(str(tmp_path)) == ['x']
   assert (path / 'file').read_text() == 'new'
 
 
-def test_a_folder_that_fails_leaves_what_was_there_and_no_more(tmp_path):
+def test_a_failure_in_a_folder_changes_nothing(tmp_path):
   path = tmp_path / 'x'
   with pytest.raises(OSError, match='broken'):
     with files.new_folder(str(path)):
@@ -77,7 +76,17 @@ def test_a_folder_that_fails_leaves_what_was_there_and_no_more(tmp_path):
   assert (path / 'file').read_text() == 'old'
 
 
-def test_a_disk_that_is_full_half_way(tmp_path):
+def test_what_a_killed_process_has_left_in_a_folder_is_deleted(tmp_path):
+  temporary = tmp_path / 'x.unpacking'
+  temporary.mkdir()
+  (temporary / 'old').write_text('')
+  path = str(tmp_path / 'x')
+  with files.new_folder(path, str(temporary)) as folder:
+    assert folder == str(temporary) and os.listdir(folder) == []
+  assert os.listdir(str(tmp_path)) == ['x'] and os.listdir(path) == []
+
+
+def test_a_full_disk_changes_nothing(tmp_path):
   path = tmp_path / 'x'
   path.write_bytes(b'old')
   limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -91,7 +100,7 @@ def test_a_disk_that_is_full_half_way(tmp_path):
   assert path.read_bytes() == b'old'
 
 
-def test_a_reader_sees_all_or_nothing(tmp_path, monkeypatch):
+def test_a_reader_sees_the_old_or_the_new_content(tmp_path, monkeypatch):
   path = tmp_path / 'x'
   path.write_bytes(b'old')
   replace = os.replace
@@ -108,10 +117,17 @@ def test_a_reader_sees_all_or_nothing(tmp_path, monkeypatch):
   assert path.read_bytes() == b'new'
 
 
-def test_a_folder_that_is_not_there_is_not_made(tmp_path):
+def test_a_missing_folder_is_not_made(tmp_path):
   with pytest.raises(FileNotFoundError):
     files.write_atomically(str(tmp_path / 'none' / 'x'), b'new')
   assert os.listdir(str(tmp_path)) == []
+
+
+def test_the_checksum_of_a_file(tmp_path):
+  path = tmp_path / 'x'
+  for content in (b'', b'x' * ((1 << 18) + 1)):  # More than is read at once.
+    path.write_bytes(content)
+    assert files.sha256(str(path)) == hashlib.sha256(content).hexdigest()
 
 
 def test_json_is_an_object_or_absent(tmp_path):
@@ -130,8 +146,9 @@ def test_json_is_an_object_or_absent(tmp_path):
     (b'[1]', 'expected a JSON object'),
     (b'null', 'expected a JSON object'),
   ],
+  ids=['empty', 'truncated', 'not UTF-8', 'list', 'null'],
 )
-def test_other_content_is_told_in_one_line(tmp_path, content, reason):
+def test_other_content_is_an_error_of_one_line(tmp_path, content, reason):
   path = tmp_path / 'x.json'
   path.write_bytes(content)
   with pytest.raises(UserError) as info:

@@ -1,17 +1,15 @@
-"""The session's settings, and what is said of the precision."""
-
-import subprocess
-import sys
+"""Settings of sessions, and the warning about slow precisions."""
 
 import pytest
 
-from cifar10.config import Config
+from cifar10.config import Session
 from cifar10.util import session_settings
+from tests import processes
 from tests import short_runs
 
 
-def test_memory_of_gpus_grows_on_demand_and_placement_is_soft():
-  proto = session_settings.config_proto(Config())
+def test_by_default_gpu_memory_grows_and_placement_is_soft():
+  proto = session_settings.config_proto(Session())
   assert proto.allow_soft_placement
   assert proto.gpu_options.allow_growth
   assert proto.gpu_options.per_process_gpu_memory_fraction == 0
@@ -20,13 +18,13 @@ def test_memory_of_gpus_grows_on_demand_and_placement_is_soft():
 
 
 def test_settings_reach_the_session():
-  config = Config.of(
+  settings = Session(
     gpu_memory_fraction=0.3,
     log_device_placement=True,
     intra_op_threads=3,
     inter_op_threads=5,
   )
-  proto = session_settings.config_proto(config, use_gpu=False)
+  proto = session_settings.config_proto(settings, use_gpu=False)
   fraction = proto.gpu_options.per_process_gpu_memory_fraction
   assert fraction == pytest.approx(0.3)
   assert proto.log_device_placement
@@ -35,33 +33,46 @@ def test_settings_reach_the_session():
   assert proto.inter_op_parallelism_threads == 5
 
 
-# Counts the threads of a process before and after its first big product.
+# Counts the threads that a process starts up to its first large product.
 COUNT_THREADS = """
-import os, sys
+import os
+import sys
+
+from cifar10.config import Session
 from cifar10.util import session_settings
-from cifar10.config import Config
 import tensorflow.compat.v1 as tf
-count = lambda: len(os.listdir('/proc/self/task'))
-config = Config.of(intra_op_threads=int(sys.argv[1]))
-before = count()
-session_settings.start(config)
-with tf.Session(config=session_settings.config_proto(Config())) as session:
+
+
+def num_threads():
+  return len(os.listdir('/proc/self/task'))
+
+
+before = num_threads()
+session_settings.start_threads(Session(intra_op_threads=int(sys.argv[1])))
+proto = session_settings.config_proto(Session())
+with tf.Session(config=proto) as session:
   session.run(tf.matmul(tf.ones([500, 500]), tf.ones([500, 500])))
-print(count() - before)
+print(num_threads() - before)
 """
 
 
-def test_the_first_session_decides_on_the_threads():
+def test_the_first_session_sets_the_number_of_threads(tmp_path):
+  script = tmp_path / 'count_threads.py'
+  script.write_text(COUNT_THREADS)
   counts = []
   for threads in (1, 9):
-    out = subprocess.run(
-      [sys.executable, '-c', COUNT_THREADS, str(threads)],
-      cwd=short_runs.ROOT,
-      stdout=subprocess.PIPE,
-      check=True,
-    ).stdout
+    status, out, err = processes.run(
+      [str(script), str(threads)], cwd=short_runs.ROOT
+    )
+    assert (status, err) == (0, '')
     counts.append(int(out))
   assert counts[1] >= counts[0] + 8
+
+
+def test_starting_threads_prints_nothing(capfd):
+  # Nor does it log the placement of its one operation.
+  session_settings.start_threads(Session(log_device_placement=True))
+  assert capfd.readouterr() == ('', '')
 
 
 def cpu_with(features, tmp_path, monkeypatch):
@@ -72,28 +83,39 @@ def cpu_with(features, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize('features', ['avx512_bf16', 'amx_bf16 amx_tile'])
-def test_bfloat16_is_fast_where_the_processor_has_it(
+def test_bfloat16_is_fast_if_the_processor_has_instructions_for_it(
   tmp_path, monkeypatch, capsys, features
 ):
   cpu_with(features, tmp_path, monkeypatch)
   monkeypatch.setattr(session_settings.tf, '__version__', '2.21.0')
-  session_settings.warn_of_slow_precision(Config.of(precision='bfloat16'))
-  session_settings.warn_of_slow_precision(Config.of(precision='float32'))
+  session_settings.warn_of_slow_precision('bfloat16')
+  session_settings.warn_of_slow_precision('float32')
   assert capsys.readouterr().out == ''
   monkeypatch.setattr(session_settings.tf, '__version__', '1.15.5')
-  session_settings.warn_of_slow_precision(Config.of(precision='bfloat16'))
+  session_settings.warn_of_slow_precision('bfloat16')
   assert '--precision=bfloat16' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize('precision', ['bfloat16', 'float16'])
-def test_a_slow_precision_is_told(tmp_path, monkeypatch, capsys, precision):
-  config = Config.of(precision=precision)
+def test_a_slow_precision_prints_a_warning(
+  tmp_path, monkeypatch, capsys, precision
+):
   cpu_with('avx512f', tmp_path, monkeypatch)
-  session_settings.warn_of_slow_precision(config)
+  session_settings.warn_of_slow_precision(precision)
   warning = capsys.readouterr().out
-  assert warning.startswith('WARNING: --precision=%s is slower' % precision)
+  assert warning == (
+    'WARNING: --precision=%s is slower than float32 on this processor, which '
+    'has no instructions for it.\n' % precision
+  )
   monkeypatch.setattr(session_settings, 'has_gpu', lambda: True)
-  session_settings.warn_of_slow_precision(config)
+  session_settings.warn_of_slow_precision(precision)
   assert capsys.readouterr().out == ''
-  session_settings.warn_of_slow_precision(config, use_gpu=False)
+  session_settings.warn_of_slow_precision(precision, use_gpu=False)
   assert capsys.readouterr().out == warning
+
+
+def test_an_unknown_processor_has_no_bfloat16(tmp_path, monkeypatch, capsys):
+  cpu_with('avx512_bf16', tmp_path, monkeypatch)
+  monkeypatch.setattr(session_settings, '_CPU_INFO', str(tmp_path / 'none'))
+  session_settings.warn_of_slow_precision('bfloat16')
+  assert capsys.readouterr().out.startswith('WARNING: --precision=bfloat16 ')

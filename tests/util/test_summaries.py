@@ -1,4 +1,4 @@
-"""Summaries: their tags, wherever the operations are, and their contents."""
+"""Summaries: their tags, in any name scope, and their contents."""
 
 import numpy as np
 import pytest
@@ -18,11 +18,11 @@ def graph():
 
 
 def values_of(summary):
-  """The values of a serialized summary, by tag."""
+  """The values of a serialized summary: a dict by tag."""
   return {v.tag: v for v in tf.Summary.FromString(summary).value}
 
 
-def test_the_tag_is_as_given_and_the_operation_in_the_scope(graph):
+def test_the_name_scope_changes_the_operation_but_not_the_tag(graph):
   with tf.name_scope('outer'):
     summaries.scalar('a/b', tf.constant(2.0))
     summaries.histogram('a/b_c', tf.constant([1.0]))
@@ -34,16 +34,17 @@ def test_the_tag_is_as_given_and_the_operation_in_the_scope(graph):
   assert found['a/b'].simple_value == 2
 
 
-def test_a_histogram_survives_what_is_not_finite():
+def test_values_that_are_not_finite_count_as_zero_in_a_histogram():
   summaries.histogram('x', tf.constant([1.0, np.nan, np.inf, -2.0]))
   with tf.Session() as session:
     found = values_of(session.run(tf.summary.merge_all()))
   assert found['x'].histo.num == 4
+  assert found['x'].histo.sum == -1
   assert (found['x'].histo.min, found['x'].histo.max) == (-2, 1)
 
 
 def table_of(value):
-  """The rows of a text summary."""
+  """The rows of a text summary: a list of lists of strings."""
   assert value.metadata.plugin_data.plugin_name == 'text'
   table = tf.make_ndarray(value.tensor)
   return [[cell.decode('utf-8') for cell in row] for row in table.tolist()]

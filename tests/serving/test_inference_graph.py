@@ -1,0 +1,81 @@
+"""The inference graph: the model, its probabilities, and its precision."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10
+from cifar10.config import Model
+from cifar10.model import layers
+from cifar10.serving import inference_graph
+
+PRODUCTS = ('Conv2D', 'MatMul', 'BatchMatMul', 'BatchMatMulV2')
+
+
+@pytest.fixture(autouse=True)
+def graph():
+  with tf.Graph().as_default() as default_graph:
+    tf.set_random_seed(1)
+    yield default_graph
+
+
+def images(count=3):
+  return tf.random_normal([count, 24, 24, 3], seed=2)
+
+
+def test_probabilities_are_the_softmax_of_the_logits():
+  model = inference_graph.build(images(), 7, Model())
+  assert model.logits.op.name == 'softmax_linear/softmax_linear'
+  assert model.probabilities.op.name == 'softmax'
+  for tensor in (model.logits, model.probabilities):
+    assert tensor.dtype == tf.float32 and tensor.shape.as_list() == [3, 7]
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    logits, found = session.run([model.logits, model.probabilities])
+  odds = np.exp(logits.astype(np.float64))
+  expected = odds / odds.sum(axis=1, keepdims=True)
+  np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize('top_layers', ['full', 'local'])
+def test_it_is_the_model_of_the_trainers(graph, top_layers):
+  model = inference_graph.build(images(), 10, Model(top_layers=top_layers))
+  shapes = {v.op.name: v.shape for v in tf.trainable_variables()}
+  with tf.Graph().as_default():
+    cifar10.inference(tf.zeros([1, 24, 24, 3]), 10, top_layers)
+    expected = {v.op.name: v.shape for v in tf.trainable_variables()}
+  assert shapes == expected
+  assert set(model.restorations.plain.variables) == set(expected)
+  assert set(model.restorations.averaged.variables) == {
+    name + '/ExponentialMovingAverage' for name in expected
+  }
+
+
+@pytest.mark.parametrize('precision', ['float32', 'bfloat16', 'float16'])
+def test_products_have_the_given_precision(graph, precision):
+  model = inference_graph.build(images(), 10, Model(), precision)
+  assert model.logits.dtype == model.probabilities.dtype == tf.float32
+  types = [
+    operation.inputs[0].dtype.name
+    for operation in graph.get_operations()
+    if operation.type in PRODUCTS and 'norm' not in operation.name
+  ]
+  assert types == [precision] * 5
+  # The scope that calls it keeps its own type.
+  assert tf.get_variable_scope().dtype == tf.float32
+
+
+@pytest.mark.parametrize('portable', [True, False])
+def test_a_portable_graph_has_operations_of_tensorflow_only(
+  graph, monkeypatch, portable
+):
+  monkeypatch.setattr(layers.session_settings, 'has_gpu', lambda: False)
+  inference_graph.build(images(), 10, Model(), portable=portable)
+  norms = [o.name for o in graph.get_operations() if o.type == 'LRN']
+  assert norms == (['norm1', 'norm2'] if portable else [])
+  marked = [
+    operation.name
+    for operation in graph.get_operations()
+    if '_gradient_op_type' in operation.node_def.attr
+  ]
+  assert bool(marked) != portable

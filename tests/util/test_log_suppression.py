@@ -1,0 +1,50 @@
+"""Log suppression: discarded lines, and lines that explain an error."""
+
+import os
+
+import pytest
+
+from cifar10.util import log_suppression
+
+
+@pytest.fixture(autouse=True)
+def level(monkeypatch):
+  """Suppresses, even if the tests run with another log level."""
+  monkeypatch.setattr(log_suppression, '_LEVEL', '2')
+
+
+def test_lines_of_native_code_are_discarded(capfd):
+  with log_suppression.stderr_held_back():
+    os.write(2, b'chatter\n')
+    os.write(1, b'output\n')
+  os.write(2, b'later\n')
+  assert capfd.readouterr() == ('output\n', 'later\n')
+
+
+@pytest.mark.parametrize('error', [ValueError, KeyboardInterrupt])
+def test_after_an_error_the_lines_are_printed(capfd, error):
+  with pytest.raises(error):
+    with log_suppression.stderr_held_back():
+      os.write(2, b'reason\n')
+      raise error
+  os.write(2, b'later\n')
+  assert capfd.readouterr() == ('', 'reason\nlater\n')
+
+
+@pytest.mark.parametrize('chosen', ['0', '1'])
+def test_a_lower_log_level_shows_all_lines(capfd, monkeypatch, chosen):
+  monkeypatch.setattr(log_suppression, '_LEVEL', chosen)
+  with log_suppression.stderr_held_back():
+    os.write(2, b'details\n')
+  assert capfd.readouterr().err == 'details\n'
+
+
+def test_no_file_descriptor_is_left_open():
+  def numbers():
+    return sorted(os.listdir('/proc/self/fd'))
+
+  before = numbers()
+  for _ in range(3):
+    with log_suppression.stderr_held_back():
+      pass
+  assert numbers() == before
