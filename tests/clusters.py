@@ -68,7 +68,7 @@ def steps(process):
   return short_runs.steps(output(process))
 
 
-def wait_for_step(process, step, timeout=90):
+def wait_for_step(process, step, timeout=300):
   """Waits until a task has printed a step of at least `step`."""
   deadline = time.monotonic() + timeout
   while not steps(process) or steps(process)[-1] < step:
@@ -77,7 +77,7 @@ def wait_for_step(process, step, timeout=90):
     time.sleep(0.05)
 
 
-def wait(processes, timeout=90):
+def wait(processes, timeout=300):
   """Waits for the end of tasks; returns their exit statuses."""
   deadline = time.monotonic() + timeout
   for process in processes:

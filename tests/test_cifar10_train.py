@@ -100,7 +100,7 @@ def test_a_signal_saves_the_step_and_ends_cleanly(tmp_path, number):
     line = process.stdout.readline()
     assert line, process.communicate()
   process.send_signal(number)
-  out, err = process.communicate(timeout=60)
+  out, err = process.communicate(timeout=300)
   assert (process.returncode, err) == (0, '')
   last = short_runs.steps(line + out)[-1]
   assert 'Stopped by %s.\n' % number.name in out
@@ -414,7 +414,7 @@ def test_memory_does_not_grow(tmp_path, monkeypatch):
   for line in process.stdout:
     for step in short_runs.steps(line):
       memory[step] = resident_megabytes(process.pid)
-  _, err = process.communicate(timeout=60)
+  _, err = process.communicate(timeout=300)
   assert (process.returncode, err) == (0, '')
   assert sorted(memory) == list(range(0, 2001, 100))
   # On a busy machine memory swings with what is under way: the lows tell. A

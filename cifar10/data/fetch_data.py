@@ -1,7 +1,9 @@
 """Fetches a data set if it is missing, and checks its files.
 
-cifar10_fetch_data --data_dir=/tmp/cifar10_data
-cifar10_fetch_data --dataset=svhn
+    cifar10_fetch_data --data_dir=/tmp/cifar10_data
+    cifar10_fetch_data --dataset=svhn
+
+Without a network, put the archive there yourself.
 """
 
 from cifar10 import cli

@@ -93,14 +93,15 @@ def load(directory):
   Raises:
     UserError: the file is damaged.
   """
-  path = os.path.join(directory, STATE_FILE)
+  # Version 1.0 keeps all of it in config.json, also when it resumes a run of
+  # this version.
+  path = os.path.join(directory, CONFIG_FILE)
   values = files.read_json(path)
-  if values is None:
-    # Version 1.0 kept all of it in config.json.
-    path = os.path.join(directory, CONFIG_FILE)
+  if values is None or 'examples_per_epoch' not in values:
+    path = os.path.join(directory, STATE_FILE)
     values = files.read_json(path)
-    if values is None or 'examples_per_epoch' not in values:
-      return None
+  if values is None:
+    return None
   try:
     return from_json(values)
   except (KeyError, TypeError, ValueError) as error:

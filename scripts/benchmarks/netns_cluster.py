@@ -20,6 +20,7 @@ import os
 from pathlib import Path
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -277,6 +278,8 @@ def main():
   for program in ('ip', 'tc'):
     if shutil.which(program) is None:
       parser.error('%s: not found; it is part of iproute2' % program)
+  # So that the tasks and the network are removed then too.
+  signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
   flags.append('--batch_size=%d' % args.batch_size)
   (cut if args.what == 'cut' else slow)(args, flags)
 

@@ -4,11 +4,10 @@ import glob
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 
 from cifar10.training import checkpoints
+from tests import processes
 from tests import short_runs
 
 LAUNCHER = os.path.join(short_runs.ROOT, 'scripts', 'local_cluster.py')
@@ -16,14 +15,14 @@ LAUNCHER = os.path.join(short_runs.ROOT, 'scripts', 'local_cluster.py')
 
 def start(tmp_path, *flags):
   """Starts a launcher; its output goes to the file `out`."""
-  command = [sys.executable, LAUNCHER, '--log_dir=%s' % (tmp_path / 'logs')]
+  command = [LAUNCHER, '--log_dir=%s' % (tmp_path / 'logs')]
   command += ['--train_dir=%s' % (tmp_path / 'train'), '--dataset=sample']
   command += ['--batch_size=4', '--log_frequency=1'] + list(flags)
   with open(str(tmp_path / 'out'), 'wb') as out:
-    return subprocess.Popen(command, stdout=out, stderr=out)
+    return processes.start(command, stdout=out, stderr=out)
 
 
-def wait_for(tmp_path, pattern, timeout=90):
+def wait_for(tmp_path, pattern, timeout=300):
   """Waits until the launcher has printed what matches; returns its output."""
   deadline = time.monotonic() + timeout
   while True:
@@ -48,7 +47,7 @@ def tasks(tmp_path, which='--job_name='):
   return found
 
 
-def wait_for_no_tasks(tmp_path, timeout=30):
+def wait_for_no_tasks(tmp_path, timeout=120):
   deadline = time.monotonic() + timeout
   while tasks(tmp_path):
     assert time.monotonic() < deadline, tasks(tmp_path)
@@ -61,7 +60,7 @@ def saved_step(tmp_path):
 
 def test_a_cluster_is_run_shown_and_logged(tmp_path):
   launcher = start(tmp_path, '--num_ps=2', '--num_workers=2', '--max_steps=5')
-  assert launcher.wait(timeout=120) == 0
+  assert launcher.wait(timeout=300) == 0
   out = (tmp_path / 'out').read_text()
   for name in ('ps 0', 'ps 1', 'worker 0', 'worker 1'):
     shown = re.findall('^%-8s \\| (.*)$' % name, out, re.MULTILINE)
@@ -78,7 +77,7 @@ def test_when_a_task_fails_all_end(tmp_path):
   wait_for(tmp_path, r'worker 1 \| .* step 2,')
   (worker,) = tasks(tmp_path, '--job_name=worker\0--task_index=1')
   os.kill(worker, signal.SIGKILL)
-  assert launcher.wait(timeout=60) == 1
+  assert launcher.wait(timeout=300) == 1
   out = (tmp_path / 'out').read_text()
   assert 'local_cluster: worker 1 ended with status -9' in out
   assert saved_step(tmp_path) >= 2
@@ -89,7 +88,7 @@ def test_ctrl_c_saves_and_leaves_no_process(tmp_path):
   launcher = start(tmp_path)
   wait_for(tmp_path, r'worker 0 \| .* step 3,')
   launcher.send_signal(signal.SIGINT)
-  assert launcher.wait(timeout=60) == 128 + signal.SIGINT
+  assert launcher.wait(timeout=300) == 128 + signal.SIGINT
   assert not tasks(tmp_path)
   out = (tmp_path / 'out').read_text()
   assert 'Traceback' not in out and 'error' not in out

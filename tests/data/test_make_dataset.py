@@ -1,4 +1,4 @@
-"""Data sets of people's own pictures: made, trained on, evaluated, used."""
+"""Data sets of the user's own pictures, from pictures to predictions."""
 
 import argparse
 import errno
@@ -6,7 +6,6 @@ import json
 import os
 import pty
 import signal
-import subprocess
 import sys
 import time
 import tracemalloc
@@ -14,18 +13,21 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from cifar10 import cifar10_train
 from cifar10.config import Config
 from cifar10.data import dataset_json
+from cifar10.data import make_dataset
 from cifar10.data.records import Layout
 from cifar10.errors import UserError
 from tests import clusters
 from tests import picture_folders
+from tests import processes
 from tests import short_runs
 from tests import synthetic_records
 
 
 def contents(out):
-  """The data set in a folder: its DataSet, then {part: [(class, image)]}."""
+  """Reads a data set; returns its DataSet and {part: [(class, image)]}."""
   data = short_runs.prepared(Config.of(data_dir=str(out)))
   found = {}
   for part, (path,) in (('train', data.train_files), ('test', data.test_files)):
@@ -37,44 +39,38 @@ def contents(out):
 
 
 def keys(items):
-  """What can be compared of a list of (class, image), in any order."""
+  """Makes a list of (class, image) comparable, in any order."""
   return sorted((name, image.tobytes()) for name, image in items)
 
 
 @pytest.fixture
-def script(monkeypatch):
-  """The script, as a module."""
-  return short_runs.load_script(monkeypatch, 'make_dataset')
-
-
-@pytest.fixture
-def make(script, monkeypatch):
+def make(monkeypatch):
   """Makes a data set, in this process."""
 
   def call(folder, out, *flags):
     arguments = ['make_dataset', str(folder), '--out=%s' % out]
     monkeypatch.setattr(sys, 'argv', arguments + list(flags))
-    script.make(script.flags())
+    make_dataset.make(make_dataset.flags())
 
   return call
 
 
 @pytest.fixture
 def error_of(make):
-  """Fails to make a data set: the error's line; nothing is left behind."""
+  """Fails to make a data set; returns the error. Nothing is left behind."""
 
   def call(folder, out, *flags):
-    there = sorted(os.listdir(str(out.parent)))
+    before = sorted(os.listdir(str(out.parent)))
     with pytest.raises((UserError, OSError)) as info:
       make(folder, out, *flags)
-    assert sorted(os.listdir(str(out.parent))) == there
+    assert sorted(os.listdir(str(out.parent))) == before
     assert '\n' not in str(info.value)
     return str(info.value)
 
   return call
 
 
-def test_every_picture_is_in_one_part_and_under_its_class(tmp_path):
+def test_every_picture_is_in_one_part_with_its_class(tmp_path):
   counts = {'b': 10, 'a': 25, 'c c': 2, 'd': 3}
   made = picture_folders.write_noise(tmp_path / 'in', counts)
   status, printed, err = picture_folders.make_dataset(
@@ -88,7 +84,7 @@ def test_every_picture_is_in_one_part_and_under_its_class(tmp_path):
   tests = [name for name, _ in found['test']]
   expected = {'a': 5, 'b': 2, 'c c': 1, 'd': 1}
   assert {n: tests.count(n) for n in counts} == expected
-  # In no order of classes.
+  # Not sorted by class.
   trained = [name for name, _ in found['train']]
   assert trained != sorted(trained)
   lines = printed.splitlines()
@@ -107,7 +103,7 @@ def test_every_picture_is_in_one_part_and_under_its_class(tmp_path):
   assert sorted(os.listdir(str(tmp_path))) == ['in', 'out']
 
 
-def test_same_seed_same_bytes(tmp_path, make):
+def test_the_same_seed_yields_the_same_bytes(tmp_path, make):
   picture_folders.write_noise(tmp_path / 'in', {'a': 12, 'b': 12})
   made = {}
   for name, flags in (
@@ -126,7 +122,7 @@ def test_same_seed_same_bytes(tmp_path, make):
   assert len(found['test']) == len(found['train']) == 12
 
 
-def test_parts_that_are_divided_already_stay_so(tmp_path, make, error_of):
+def test_a_split_by_the_user_is_kept(tmp_path, make, error_of):
   folder, out = tmp_path / 'in', tmp_path / 'out'
   made = {
     part: picture_folders.write_noise(folder / part, counts)
@@ -142,13 +138,16 @@ def test_parts_that_are_divided_already_stay_so(tmp_path, make, error_of):
     assert keys(found[part]) == keys(pictures)
   picture_folders.write_noise(folder / 'test', {'c': 2})
   line = error_of(folder, tmp_path / 'more')
-  assert line == '%s: no picture found of class c' % (folder / 'train')
+  assert line == '%s: no pictures found of class c' % (folder / 'train')
   (folder / 'valid').mkdir()
   line = error_of(folder, tmp_path / 'more')
-  assert line.startswith('%s: found test, train, valid; expected' % folder)
+  assert line == (
+    '%s: found test, train, valid; expected only train and test, or one folder '
+    'per class' % folder
+  )
 
 
-def test_broken_pictures_and_other_files_are_told(
+def test_broken_pictures_and_other_files_are_named(
   tmp_path, make, error_of, capsys
 ):
   folder = tmp_path / 'in'
@@ -160,51 +159,68 @@ def test_broken_pictures_and_other_files_are_told(
   (folder / 'b' / 'notes.txt').write_text('')
   (folder / 'b' / '.hidden.png').write_text('')
   (folder / '.git').mkdir()
-  (folder / 'b' / 'up').symlink_to('..')  # Round and round.
+  (folder / 'b' / 'up').symlink_to('..')  # A cycle.
   make(folder, tmp_path / 'out', '--size=8')
   printed, err = capsys.readouterr()
   assert '2 classes, 4 pictures to train on, 2 to test on; 2 broken.' in printed
   lines = err.splitlines()
   notes = folder / 'b' / 'notes.txt'
-  assert lines[0] == '1 other file(s) left out: %s' % notes
+  assert lines[0] == '1 other file(s) ignored: %s' % notes
   broken = sorted(line.split(': ')[0] for line in lines[1:])
   assert broken == [
     str(folder / 'a' / 'broken.png'),
     str(folder / 'b' / 'page.JPG'),
   ]
-  # A class of which nothing but broken ones is left to test on.
+  # A class without enough pictures that are not broken.
   (folder / 'a' / '0.png').unlink()
   (folder / 'a' / '1.png').unlink()
   line = error_of(folder, tmp_path / 'none')
-  assert 'class a has 1 picture(s) to train on and 0 to test on' in line
+  assert line == (
+    '%s: class a has 1 picture(s) to train on and 0 to test on; expected at '
+    'least one of each' % folder
+  )
 
 
-def test_what_cannot_be_made_is_one_line(tmp_path, error_of):
+def test_errors_are_one_line(tmp_path, error_of):
   folder, out = tmp_path / 'in', tmp_path / 'out'
   line = error_of(folder, out)
   assert 'No such file' in line and str(folder) in line
   folder.mkdir()
-  assert 'found 0 folder(s) of classes; expected two' in error_of(folder, out)
+  assert error_of(folder, out) == (
+    '%s: found 0 class folder(s); expected two or more: '
+    'FOLDER/<class>/<pictures>, or FOLDER/train/<class>/<pictures> and '
+    'FOLDER/test/<class>/<pictures>' % folder
+  )
   picture_folders.write_noise(folder, {'a': 2})
-  assert 'found 1 folder(s) of classes; expected two' in error_of(folder, out)
+  assert 'found 1 class folder(s); expected two' in error_of(folder, out)
   (folder / 'b').mkdir()
-  line = '%s: no picture found of class b' % folder
+  line = '%s: no pictures found of class b' % folder
   assert error_of(folder, out) == line
   picture_folders.write_noise(folder, {'b': 1})
   assert 'class b has 1 picture(s)' in error_of(folder, out)
   odd = os.fsencode(str(folder)) + b'/\xff'
   os.mkdir(odd)
-  assert 'is no text in UTF-8' in error_of(folder, out)
+  assert error_of(folder, out).endswith(" '\\udcff' is not valid UTF-8")
   os.rmdir(odd)
   out.mkdir()
-  assert error_of(folder, out) == '--out=%s: is there already' % out
+  assert error_of(folder, out) == (
+    '--out=%s: already exists; expected a new folder' % out
+  )
   assert os.listdir(str(out)) == []
   line = error_of(folder / 'a.txt', tmp_path / 'new')
   assert str(folder / 'a.txt') in line
 
 
 @pytest.mark.parametrize(
-  'flag', ['--size=1', '--channels=2', '--test_fraction=1', '--seed=-1']
+  'flag',
+  [
+    '--size=1',
+    '--size=x',
+    '--channels=2',
+    '--test_fraction=1',
+    '--test_fraction=nan',
+    '--seed=-1',
+  ],
 )
 def test_wrong_flags_are_named(tmp_path, make, capsys, flag):
   with pytest.raises(SystemExit):
@@ -213,10 +229,15 @@ def test_wrong_flags_are_named(tmp_path, make, capsys, flag):
   assert 'argument %s: ' % name in capsys.readouterr().err
 
 
-def test_an_error_of_the_process_is_one_line(tmp_path):
-  out = tmp_path / 'out'
-  status, printed, err = picture_folders.make_dataset(tmp_path / 'no', out)
-  assert (status, printed) == (1, '')
+@pytest.mark.parametrize(
+  'program', [[picture_folders.SCRIPT], ['-m', 'cifar10.data.make_dataset']]
+)
+def test_an_error_of_the_program_is_one_line(tmp_path, program):
+  status, out, err = processes.run(
+    program + [str(tmp_path / 'no'), '--out=%s' % (tmp_path / 'out')],
+    cwd=short_runs.ROOT,
+  )
+  assert (status, out) == (1, '')
   assert err == (
     "make_dataset: error: [Errno 2] No such file or directory: '%s'\n"
     % (tmp_path / 'no')
@@ -229,13 +250,30 @@ def test_without_pillow_its_extra_is_named(tmp_path, monkeypatch, error_of):
   assert "pip install '.[pictures]'" in line
 
 
-def test_memory_does_not_grow_with_the_pictures(tmp_path, script):
+@pytest.mark.parametrize(
+  'count, fraction, expected',
+  [
+    (0, 0.2, 0),
+    (1, 0.9, 0),
+    (2, 0, 1),
+    (2, 0.99, 1),
+    (10, 0.2, 2),
+    (12, 0.2, 2),
+    (13, 0.2, 3),
+    (25, 0.5, 13),
+  ],
+)
+def test_a_fraction_of_each_class_is_held_out(count, fraction, expected):
+  assert make_dataset.num_test_pictures(count, fraction) == expected
+
+
+def test_memory_does_not_grow_with_the_pictures(tmp_path):
   folder, size = tmp_path / 'in', 64
   picture_folders.write_noise(folder, {'a': 1, 'b': 1}, size=size)
   args = argparse.Namespace(size=size, channels=3, seed=0, test_fraction=0.2)
 
   def peak(count):
-    """Of the memory that making it takes, by real pictures of noise."""
+    """The peak memory of making a data set of `count` pictures a class."""
     for name in 'ab':
       for i in range(1, count):
         link = folder / name / ('%d.png' % i)
@@ -244,8 +282,8 @@ def test_memory_does_not_grow_with_the_pictures(tmp_path, script):
     out = tmp_path / str(count)
     out.mkdir()
     tracemalloc.start()
-    classes, found = script.find(str(folder))
-    script.write(str(out), classes, found, args)
+    classes, found = make_dataset.find(str(folder))
+    make_dataset.write(str(out), classes, found, args)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     records = out.joinpath('train.bin').stat().st_size
@@ -253,9 +291,9 @@ def test_memory_does_not_grow_with_the_pictures(tmp_path, script):
     assert records == 2 * count * (3 * size**2 + 1)
     return peak
 
-  peak(10)  # What is made once.
+  peak(10)  # Allocates what is allocated once.
   few, many = peak(20), peak(200)
-  assert many - few < 2 * 180 * 1000  # Room for their names.
+  assert many - few < 2 * 180 * 1000  # Room for the names.
 
 
 def test_a_bar_on_a_terminal(tmp_path):
@@ -263,8 +301,8 @@ def test_a_bar_on_a_terminal(tmp_path):
   broken = tmp_path / 'in' / 'a' / 'x.png'
   broken.write_text('')
   terminal, other = pty.openpty()
-  process = subprocess.Popen(
-    [sys.executable, picture_folders.SCRIPT, str(tmp_path / 'in')]
+  process = processes.start(
+    [picture_folders.SCRIPT, str(tmp_path / 'in')]
     + ['--out=%s' % (tmp_path / 'out')],
     stdout=other,
     stderr=other,
@@ -274,7 +312,7 @@ def test_a_bar_on_a_terminal(tmp_path):
   while True:
     try:
       part = os.read(terminal, 4096)
-    except OSError as error:  # What Linux says at the end.
+    except OSError as error:  # The end of the file, on Linux.
       assert error.errno == errno.EIO
       break
     if not part:
@@ -286,43 +324,60 @@ def test_a_bar_on_a_terminal(tmp_path):
   bar = '\rPictures 100 % [#########################] 21'
   assert lines[1].endswith(bar)
   assert lines[0].count('\rPictures ') + lines[1].count('\rPictures ') == 21
-  # Told on a line of its own.
-  assert '\r\033[K%s: no picture; expected' % broken in lines[0]
+  # The error has its own line.
+  assert '\r\033[K%s: not a picture; expected' % broken in lines[0]
+
+
+# Makes a data set; blocks at the first picture.
+MAKE_SLOWLY = """
+import signal
+import time
+
+from cifar10.data import make_dataset
+
+# As in a terminal, even if the tests run in the background of a shell.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+make_dataset.pictures.read = lambda path: time.sleep(600)
+make_dataset.main()
+"""
 
 
 @pytest.mark.parametrize(
-  'number, status', [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+  'number, status',
+  [(signal.SIGINT, 130), (signal.SIGTERM, 143)],
+  ids=['SIGINT', 'SIGTERM'],
 )
-def test_stopped_half_way(tmp_path, number, status):
+def test_a_signal_leaves_nothing_behind(tmp_path, number, status):
   picture_folders.write_noise(tmp_path / 'in', {'a': 2, 'b': 2})
-  # The process waits for this one for ever.
-  os.mkfifo(str(tmp_path / 'fifo'))
-  program = (
-    'import runpy, signal, sys\n'
-    'from cifar10 import pictures\n'
-    # As in a terminal, wherever this is run.
-    'signal.signal(signal.SIGINT, signal.default_int_handler)\n'
-    "pictures.read = lambda path: open(%r, 'rb').read()\n"
-    'sys.argv = sys.argv[1:]\n'
-    "runpy.run_path(sys.argv[0], run_name='__main__')\n"
-  ) % str(tmp_path / 'fifo')
-  process = subprocess.Popen(
-    [sys.executable, '-c', program, picture_folders.SCRIPT]
-    + [str(tmp_path / 'in'), '--out=%s' % (tmp_path / 'out')],
+  script = tmp_path / 'make_slowly.py'
+  script.write_text(MAKE_SLOWLY)
+  process = processes.start(
+    [str(script), str(tmp_path / 'in'), '--out=%s' % (tmp_path / 'out')],
     cwd=short_runs.ROOT,
-    stderr=subprocess.PIPE,
+    stderr=processes.PIPE,
   )
-  deadline = time.time() + 120
+  deadline = time.monotonic() + 120
   while not list(tmp_path.glob('out.tmp*/test.bin')):
-    assert time.time() < deadline and process.poll() is None
+    assert time.monotonic() < deadline and process.poll() is None
     time.sleep(0.02)
   process.send_signal(number)
-  assert process.communicate(timeout=60)[1] == b''
+  assert process.communicate(timeout=60)[1] == ''
   assert process.returncode == status
-  assert sorted(os.listdir(str(tmp_path))) == ['fifo', 'in']
+  assert sorted(os.listdir(str(tmp_path))) == ['in', 'make_slowly.py']
 
 
-def test_300_classes_in_grey(tmp_path, make):
+def train(out, tmp_path, capsys, **settings):
+  """Trains on the data set in `out`; returns the output."""
+  capsys.readouterr()
+  cifar10_train.train(
+    short_runs.small_config(
+      tmp_path, dataset='cifar10', data_dir=str(out), **settings
+    )
+  )
+  return capsys.readouterr().out
+
+
+def test_300_gray_classes(tmp_path, make, capsys):
   counts = {'class %03d' % i: 2 for i in range(300)}
   made = picture_folders.write_noise(tmp_path / 'in', counts, channels=1)
   out = tmp_path / 'out'
@@ -331,25 +386,16 @@ def test_300_classes_in_grey(tmp_path, make):
   assert data.layout == Layout(8, 8, 1, 2, (0, 1))
   assert len(data.classes) == 300
   assert keys(found['train'] + found['test']) == keys(made)
-  train_dir = tmp_path / 'train'
-  status, printed, err = short_runs.run(
-    'cifar10_train',
-    '--dataset=cifar10',
-    '--data_dir=%s' % out,
-    '--train_dir=%s' % train_dir,
-    '--batch_size=4',
-    '--max_steps=2',
-    '--log_frequency=1',
-  )
-  assert (status, err) == (0, '')
+  printed = train(out, tmp_path, capsys, batch_size=4, max_steps=2)
   assert short_runs.steps(printed) == [0, 1]
+  train_dir = tmp_path / 'train'
   check_evaluated(out, train_dir, 300)
   picture = tmp_path / 'in' / 'class 299' / '0.png'
   check_predicted([picture], train_dir, data.classes)
 
 
 def check_evaluated(out, train_dir, total):
-  """Evaluates on the data set in `out`; returns how many are right."""
+  """Evaluates on `total` images; returns how many predictions are right."""
   status, printed, err = short_runs.run(
     'cifar10_eval',
     '--dataset=cifar10',
@@ -365,38 +411,32 @@ def check_evaluated(out, train_dir, total):
 
 
 def check_predicted(names, train_dir, classes):
-  """Labels pictures with no word of the data; returns the likeliest classes."""
-  script = os.path.join(short_runs.ROOT, 'cifar10', 'cifar10_predict.py')
-  printed = subprocess.check_output(
-    [sys.executable, script, '--json', '--checkpoint_dir=%s' % train_dir]
+  """Labels pictures by the settings of the run; returns their classes."""
+  status, out, err = processes.run(
+    [short_runs.script('cifar10_predict')]
+    + ['--json', '--checkpoint_dir=%s' % train_dir]
     + [str(name) for name in names]
   )
-  answers = [json.loads(line) for line in printed.decode().splitlines()]
+  assert (status, err) == (0, '')
+  answers = [json.loads(line) for line in out.splitlines()]
   assert len(answers) == len(names)
   for answer in answers:
     assert tuple(answer['probabilities']) == classes
   return [answer['class'] for answer in answers]
 
 
-def test_from_pictures_to_answers(tmp_path, make):
+def test_from_pictures_to_predictions(tmp_path, make, capsys):
   for name, images in picture_folders.shapes(40, 64).items():
     picture_folders.write_pngs(tmp_path / 'in' / name, images)
   out, train_dir = tmp_path / 'out', tmp_path / 'train'
   make(tmp_path / 'in', out, '--size=48')
-  status, printed, err = short_runs.run(
-    'cifar10_train',
-    '--dataset=cifar10',
-    '--data_dir=%s' % out,
-    '--train_dir=%s' % train_dir,
-    '--batch_size=16',
-    '--max_steps=40',
-    '--seed=1',
+  printed = train(
+    out, tmp_path, capsys, batch_size=16, max_steps=40, log_frequency=10, seed=1
   )
-  assert (status, err) == (0, '')
-  # 0.4 of 96, called as the folder is.
+  # 0.4 of 96 images, with the name of the folder.
   assert printed.startswith('Filling queue with 38 out images before ')
   assert short_runs.steps(printed) == [0, 10, 20, 30]
-  assert check_evaluated(out, train_dir, 24) >= 16  # 8 would be chance.
+  assert check_evaluated(out, train_dir, 24) >= 16  # Chance is 8.
   classes = ('disc', 'square', 'triangle')
   new = [images[0] for images in picture_folders.shapes(1, 200, 7).values()]
   picture_folders.write_pngs(tmp_path / 'new', new)
@@ -407,31 +447,30 @@ def test_from_pictures_to_answers(tmp_path, make):
 
 @pytest.fixture(scope='module')
 def other_model(tmp_path_factory):
-  """The directory of a run on two classes of grey images.
+  """The directory of a run on two classes of gray images.
 
-  In the folder `coloured` beside it is a data set of two in colour.
+  The folder `color` beside it holds a data set of two classes in color.
   """
   folder = tmp_path_factory.mktemp('other')
-  picture_folders.write_noise(folder / 'in', {'a': 5, 'b': 5}, channels=1)
-  status, _, err = picture_folders.make_dataset(
-    folder / 'in', folder / 'out', '--channels=1'
+  for name, depth in (('gray', 1), ('color', 3)):
+    (folder / name).mkdir()
+    records = synthetic_records.make_records(
+      [0, 1, 0, 1], layout=Layout(depth=depth)
+    )
+    for part in ('train.bin', 'test.bin'):
+      (folder / name / part).write_bytes(records.tobytes())
+    dataset_json.save(
+      str(folder / name), 'ab', 32, depth, flip=True, counts=(4, 4)
+    )
+  cifar10_train.train(
+    short_runs.small_config(
+      folder,
+      dataset='cifar10',
+      data_dir=str(folder / 'gray'),
+      batch_size=4,
+      max_steps=1,
+    )
   )
-  assert (status, err) == (0, '')
-  status, _, err = short_runs.run(
-    'cifar10_train',
-    '--dataset=cifar10',
-    '--data_dir=%s' % (folder / 'out'),
-    '--train_dir=%s' % (folder / 'train'),
-    '--batch_size=4',
-    '--max_steps=1',
-  )
-  assert (status, err) == (0, '')
-  coloured = folder / 'coloured'
-  coloured.mkdir()
-  records = synthetic_records.make_records([0, 1, 0, 1])
-  for name in ('train.bin', 'test.bin'):
-    (coloured / name).write_bytes(records.tobytes())
-  dataset_json.save(str(coloured), 'ab', 32, 3, flip=True, counts=(4, 4))
   return folder / 'train'
 
 
@@ -443,7 +482,7 @@ def other_model(tmp_path_factory):
     ('cifar10_multi_gpu_train', ['--max_steps=9', '--train_dir']),
   ],
 )
-def test_a_model_of_another_data_set_is_told(
+def test_a_run_on_another_data_set_is_refused(
   tmp_path, other_model, program, flags
 ):
   flags = [flag.replace('%s', str(tmp_path)) for flag in flags]
@@ -452,7 +491,7 @@ def test_a_model_of_another_data_set_is_told(
   status, _, err = short_runs.run(
     program,
     '--dataset=cifar10',
-    '--data_dir=%s' % (other_model.parent / 'coloured'),
+    '--data_dir=%s' % (other_model.parent / 'color'),
     '--batch_size=4',
     *flags,
   )
@@ -464,14 +503,14 @@ def test_a_model_of_another_data_set_is_told(
     '%s: error: %s/model.ckpt-1: %s has shape [5, 5, 1, 64]; this model '
     'expects [5, 5, 3, 64]\n' % (program, other_model, name),
   )
-  # Nothing of the run is changed.
+  # The run is not changed.
   assert {p.name: p.stat().st_size for p in other_model.iterdir()} == before
 
 
-def test_a_worker_tells_it_too(tmp_path, other_model):
+def test_a_worker_refuses_it_too(tmp_path, other_model):
   flags = ['--train_dir=%s' % other_model, '--max_steps=9']
   flags += ['--dataset=cifar10']
-  flags += ['--data_dir=%s' % (other_model.parent / 'coloured')]
+  flags += ['--data_dir=%s' % (other_model.parent / 'color')]
   with clusters.Cluster(tmp_path, 1, 1, *flags) as cluster:
     servers, workers = cluster.start_all()
     assert clusters.wait(workers + servers) == [1, 0]

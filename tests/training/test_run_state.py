@@ -80,6 +80,14 @@ def test_a_run_of_version_1_has_its_state_in_config_json(tmp_path):
   assert run_state.load(str(tmp_path)) == state((0, 64), (9, 384))
 
 
+def test_version_1_may_resume_a_run_of_this_version(tmp_path):
+  state((0, 128)).save(str(tmp_path))
+  values = {'classes': ['a', 'b'], 'examples_per_epoch': 50000}
+  values['stretches'] = [[0, 128], [9, 384]]
+  (tmp_path / 'config.json').write_text(json.dumps(values))
+  assert run_state.load(str(tmp_path)) == state((0, 128), (9, 384))
+
+
 @pytest.mark.parametrize(
   'changes',
   [

@@ -1,0 +1,88 @@
+"""The pages: every link, file and flag that they name exists."""
+
+import os
+import re
+
+import pytest
+
+from cifar10 import cli
+from cifar10 import config as config_lib
+from tests import short_runs
+
+ROOT = short_runs.ROOT
+PAGES = ['README.md'] + sorted(
+  os.path.join('docs', name)
+  for name in os.listdir(os.path.join(ROOT, 'docs'))
+  if name.endswith('.md')
+)
+# Flags of other programs, of absl, and one that stands for any.
+FOREIGN = {'help', 'logdir', 'use_fp16', 'name', 'noname'}
+
+
+def read(page):
+  with open(os.path.join(ROOT, page), encoding='utf-8') as text:
+    return text.read()
+
+
+def anchors(page):
+  """The anchors of a page's headings, as GitHub makes them."""
+  headings = re.findall(r'^#+ (.*)$', read(page), re.MULTILINE)
+  kept = (re.sub(r'[^\w\- ]', '', heading.lower()) for heading in headings)
+  return {heading.replace(' ', '-') for heading in kept}
+
+
+def known_flags():
+  """The flags of all programs and scripts."""
+  found = set(cli.flag_names(set(config_lib.GROUP_OF.values())))
+  found |= {'no' + name for name in found}
+  for folder in ('cifar10', 'scripts'):
+    for path, _, names in os.walk(os.path.join(ROOT, folder)):
+      for name in names:
+        if name.endswith('.py'):
+          text = read(os.path.join(path, name))
+          found |= set(re.findall(r"add_argument\(\s*'--(\w+)'", text))
+  return found | FOREIGN
+
+
+@pytest.mark.parametrize('page', PAGES)
+def test_links_lead_somewhere(page):
+  prose = re.sub(r'^    .*$', '', read(page), flags=re.MULTILINE)
+  links = re.findall(r'\]\(([^)]+)\)', prose)
+  for link in links:
+    if link.startswith(('http://', 'https://')):
+      continue
+    path, _, anchor = link.partition('#')
+    target = page
+    if path:
+      target = os.path.normpath(os.path.join(os.path.dirname(page), path))
+      assert os.path.exists(os.path.join(ROOT, target)), link
+    if anchor:
+      assert anchor in anchors(target), link
+
+
+@pytest.mark.parametrize('page', PAGES)
+def test_files_exist(page):
+  named = set(re.findall(r'[\w/]+\.(?:py|sh|css)\b', read(page)))
+  there = {
+    '/' + os.path.relpath(os.path.join(path, name), ROOT)
+    for folder in ('cifar10', 'scripts', 'tests')
+    for path, _, names in os.walk(os.path.join(ROOT, folder))
+    for name in names
+  }
+  # Pages name modules of a wing from the folder that they speak of.
+  for name in named:
+    assert any(path.endswith('/' + name) for path in there), name
+
+
+@pytest.mark.parametrize('page', PAGES)
+def test_flags_exist(page):
+  text = re.sub(r'nft .*|pip install .*', '', read(page))
+  named = set(re.findall(r'(?<![\w-])--(\w+)', text))
+  assert named <= known_flags(), named - known_flags()
+
+
+def test_all_flags_are_on_the_page_of_flags():
+  flags = set(cli.flag_names(set(config_lib.GROUP_OF.values())))
+  named = set(re.findall(r'--(\w+)', read('docs/flags.md')))
+  named |= {name[2:] for name in named if name.startswith('no')}
+  assert flags <= named, flags - named
