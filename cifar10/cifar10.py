@@ -24,7 +24,7 @@ from cifar10.model.layers import (
 from cifar10.model.local_layers import local_layer as _local_layer
 from cifar10.training import train_op
 
-# Global constants describing the CIFAR-10 data set.
+# Constants describing the CIFAR-10 data set.
 IMAGE_SIZE = cifar10_input.IMAGE_SIZE
 NUM_CLASSES = cifar10_input.NUM_CLASSES
 NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN = (
@@ -88,8 +88,8 @@ def inference(
   Variables and logits are always float32.
 
   Args:
-    images: float32 tensor, [batch, height, width, depth]; the batch size may
-      be unknown, the others not.
+    images: float32 tensor, [batch, height, width, depth]; only the batch size
+      may be unknown.
     num_classes: number of classes.
     top_layers: what local3 and local4 are; 'full', fully connected, or
       'local', locally connected as in cuda-convnet.
@@ -100,13 +100,18 @@ def inference(
     logits: float32 tensor, [batch, num_classes], not normalized.
 
   Raises:
-    ValueError: `images` has another rank, or an unknown size.
+    ValueError: `images` is not of rank 4 or its size is unknown, or
+      `top_layers` is.
   """
   shape = images.shape
   if shape.rank != 4 or not shape[1:].is_fully_defined():
     raise ValueError(
       'inference: %s has shape %s; expected [batch, height, width, depth]'
       % (images.name, shape)
+    )
+  if top_layers not in ('full', 'local'):
+    raise ValueError(
+      'inference: top_layers is %r; expected full or local' % top_layers
     )
 
   # conv1
@@ -169,7 +174,7 @@ def inference(
 
 
 def softmax(logits):
-  """The probability of each class: float32 [batch, num_classes], rows of 1."""
+  """The probabilities: float32 [batch, num_classes]; each row sums to 1."""
   return tf.nn.softmax(logits, name='softmax')
 
 
@@ -190,7 +195,7 @@ def loss(logits, labels, scope=None):
       labels=labels, logits=logits, name='cross_entropy_per_example'
     )
     mean = tf.reduce_mean(per_example, name='cross_entropy_mean')
-  # These two are outside: checkpoints name their averages after them.
+  # Outside the scope `loss`: checkpoints name the averages after these two.
   cross_entropy = tf.identity(mean, name='cross_entropy')
   tf.add_to_collection('losses', cross_entropy)
   return tf.add_n(tf.get_collection('losses', scope), name='total_loss')

@@ -1,6 +1,6 @@
-"""Evaluates the CIFAR-10 model: precision @ 1 for each new checkpoint.
+"""Evaluates the CIFAR-10 model: precision @ 1 of the newest checkpoints.
 
-    python cifar10_eval.py                  beside a trainer, until it is done
+    python cifar10_eval.py                  alongside a trainer, to its end
     python cifar10_eval.py --run_once       the newest checkpoint only
 
 Every image counts exactly once, whatever the batch size.
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 if not __package__:  # Run by its path: the package is one folder up.
   sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# The package first: it imports TensorFlow without its start-up messages.
+# The package first: it hides the start-up messages of TensorFlow.
 from cifar10 import cifar10
 from cifar10 import cli
 from cifar10 import config as config_lib
@@ -89,7 +89,7 @@ def evaluate(config):
         except (UserError, tf.errors.NotFoundError):
           if settings.run_once or tf.train.checkpoint_exists(checkpoint):
             raise
-          # A trainer with --max_to_keep was faster.
+          # A trainer with --max_to_keep has deleted it.
           print('%s was deleted; waiting for the next.' % checkpoint)
           continue
         _check_total(result, data, settings.eval_data)

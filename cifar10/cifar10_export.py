@@ -14,7 +14,7 @@ import sys
 if not __package__:  # Run by its path: the package is one folder up.
   sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# The package first: it imports TensorFlow without its start-up messages.
+# The package first: it hides the start-up messages of TensorFlow.
 from cifar10 import cli
 from cifar10 import config as config_lib
 from cifar10.errors import UserError

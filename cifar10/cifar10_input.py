@@ -20,7 +20,8 @@ from cifar10.util import summaries
 # other data sets in the same proportion.
 IMAGE_SIZE = 24
 
-# Global constants describing the CIFAR-10 data set.
+# The tutorial's constants describing CIFAR-10. The numbers of examples are for
+# readers: the code counts the records in the files.
 NUM_CLASSES = 10
 NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN = 50000
 NUM_EXAMPLES_PER_EPOCH_FOR_EVAL = 10000

@@ -14,7 +14,7 @@ import sys
 if not __package__:  # Run by its path: the package is one folder up.
   sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# The package first: it imports TensorFlow without its start-up messages.
+# The package first: it hides the start-up messages of TensorFlow.
 from cifar10 import cifar10
 from cifar10 import cli
 from cifar10.cifar10 import TOWER_NAME
@@ -80,7 +80,8 @@ def train(config):
     config: config.Config.
 
   Raises:
-    UserError: the data, the training directory or the loss is unusable.
+    UserError: the data or the training directory is unusable, or
+      training diverges.
   """
   data = datasets.prepare(config.data, config.download)
   run_state = train_dir.prepare(config, data, config.examples_per_machine)

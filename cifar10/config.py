@@ -33,8 +33,8 @@ class Data:
 
   dataset: str = _flag(
     'cifar10',
-    'The data set. If --data_dir holds a dataset.json, written by '
-    'cifar10_make_dataset, cifar10 stands for the data set it describes.',
+    'The data set. cifar10 means the data set that --data_dir/dataset.json '
+    'describes, if there is one.',
     choices=('cifar10', 'cifar100', 'svhn', 'sample'),
   )
   cifar100_labels: str = _flag(
@@ -71,7 +71,7 @@ class Input:
   """How images are put into batches."""
 
   batch_size: int = _flag(
-    128, 'Images in a batch; a batch for each GPU.', lower_bound=1
+    128, 'Images in a batch; each GPU takes one batch.', lower_bound=1
   )
 
 
@@ -175,7 +175,7 @@ class Cluster:
     choices=('round_robin', 'by_size'),
   )
   partition_ps: bool = _flag(
-    False, 'Split large variables over all parameter servers.'
+    False, 'Split large variables over the parameter servers.'
   )
   model_parallel: bool = _flag(
     False,
@@ -188,10 +188,10 @@ class Cluster:
     choices=('float32', 'bfloat16', 'float16'),
   )
   connect_timeout_secs: int = _flag(
-    60, 'How long another task may be out of reach.', lower_bound=1
+    60, 'Seconds that another task may be out of reach.', lower_bound=1
   )
   stall_secs: int = _flag(
-    120, 'How long a step may wait for the other workers.', lower_bound=1
+    120, 'Seconds that a step may wait for the other workers.', lower_bound=1
   )
   operation_timeout_ms: int = _flag(
     0, 'Time limit of each call of the session; 0: none.', lower_bound=0

@@ -30,7 +30,7 @@ sys.exit(sys.version_info[:2] != (3, 7))' 2>/dev/null; then
 }
 
 # make_venv FOLDER PYTHON [EXTRA]: makes the environment FOLDER with this project
-# and its EXTRA installed; keeps one that is there and up to date.
+# and its EXTRA installed, or reuses one that is up to date.
 make_venv() {
   local stamp
   stamp="$1/.installed-${3:-base}"

@@ -173,6 +173,11 @@ def test_images_of_another_shape_are_refused(shape):
     cifar10.inference(images)
 
 
+def test_unknown_top_layers_are_refused():
+  with pytest.raises(ValueError, match="'fully'; expected full or local"):
+    cifar10.inference(random_images(2), top_layers='fully')
+
+
 def test_softmax_gives_probabilities():
   probabilities = cifar10.softmax(tf.constant([[0.0, np.log(3.0)]]))
   assert probabilities.op.name == 'softmax'

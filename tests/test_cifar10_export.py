@@ -78,10 +78,8 @@ def expected(folder, step=None, averaged=True):
   return found
 
 
-@pytest.fixture(scope='module')
-def loaded(exported, images, tmp_path_factory):
+def load_elsewhere(exported, images, folder):
   """The outputs of each format, from load_export.py: {format: dict}."""
-  folder = tmp_path_factory.mktemp('loaded')
   np.save(str(folder / 'images.npy'), images)
   for i, image in enumerate(images):
     picture_folders.save(folder / ('%03d.png' % i), image)
@@ -110,9 +108,19 @@ def loaded(exported, images, tmp_path_factory):
   }
 
 
-@pytest.mark.parametrize('file_format', sorted(FORMATS))
-def test_each_format_agrees_with_the_evaluator(trained, loaded, file_format):
-  found = loaded[file_format]
+def test_each_format_agrees_with_the_evaluator(
+  trained, exported, images, tmp_path
+):
+  probabilities = expected(trained)
+  assert len(set(probabilities.argmax(axis=1))) > 1
+  loaded = load_elsewhere(exported, images, tmp_path)
+  assert set(loaded) == set(FORMATS)
+  for file_format, found in loaded.items():
+    check_outputs(file_format, found, probabilities)
+
+
+def check_outputs(file_format, found, probabilities):
+  """Checks all outputs of a format against the evaluator's probabilities."""
   classes = found.pop('classes').tolist()
   assert classes == [name.encode() for name in datasets.CLASSES]
   signatures = {
@@ -130,20 +138,21 @@ def test_each_format_agrees_with_the_evaluator(trained, loaded, file_format):
     for count in (100, 7, 1)
     for output in outputs
   }
-  probabilities = expected(trained)
-  assert len(set(probabilities.argmax(axis=1))) > 1
-  for name, answers in found.items():
+  for name, value in found.items():
     _, count, output = name.split()
+    message = '%s: %s' % (file_format, name)
     wanted = probabilities[: int(count)]
     if output == 'probabilities':
-      assert answers.dtype == np.float32
-      assert answers.shape == wanted.shape, name
-      np.testing.assert_allclose(answers, wanted, rtol=1e-4, atol=1e-6)
+      assert value.dtype == np.float32, message
+      assert value.shape == wanted.shape, message
+      np.testing.assert_allclose(
+        value, wanted, rtol=1e-4, atol=1e-6, err_msg=message
+      )
     else:
       numbers = wanted.argmax(axis=1)
       if output == 'label':
         numbers = [classes[i] for i in numbers]
-      np.testing.assert_array_equal(answers, numbers, name)
+      np.testing.assert_array_equal(value, numbers, message)
 
 
 def test_it_prints_what_it_has_written(trained, exported):

@@ -64,7 +64,7 @@ class Task(NamedTuple):
     return len(self.workers) - settings.backup_workers
 
   def own_seed(self, seed):
-    """The seed of this task's graph; with equal ones, all take equal images."""
+    """The seed of this task; with equal ones, all take the same images."""
     return None if seed is None else seed + self.index
 
 
@@ -72,7 +72,8 @@ def task_from_config(config):
   """The task that this process is.
 
   Args:
-    config: config.Config; its flags, if any are given, come before TF_CONFIG.
+    config: config.Config; its flags, if any are given, take precedence over
+      TF_CONFIG.
 
   Returns:
     Task.
@@ -88,7 +89,10 @@ def task_from_config(config):
     job_source, index_source = '--job_name', '--task_index'
   elif 'TF_CONFIG' in os.environ:
     ps, workers, job, index = _resolve_tf_config()
-    source = {'ps': 'TF_CONFIG: cluster.ps', 'worker': 'TF_CONFIG: workers'}
+    source = {
+      'ps': 'TF_CONFIG: cluster.ps',
+      'worker': 'TF_CONFIG: cluster.worker',
+    }
     job_source, index_source = 'TF_CONFIG: task.type', 'TF_CONFIG: task.index'
   else:
     raise UserError(
@@ -191,8 +195,8 @@ def start_server(task, settings):
 def config_proto(task, config):
   """The tf.ConfigProto of a worker's sessions.
 
-  It names the parameter servers and this worker only; else sessions wait for
-  workers that are gone.
+  It names the parameter servers and this worker only; otherwise sessions wait
+  for workers that are gone.
 
   Args:
     task: Task.

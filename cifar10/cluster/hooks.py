@@ -65,6 +65,7 @@ class SyncHook(tf.train.SessionRunHook):
 
   def _close(self, chief_start):
     """Closes the queue where workers have waited since an earlier start."""
+    # SyncReplicasOptimizer names the queue so.
     with sync_container(chief_start), tf.device(self._global_step.device):
       return tf.FIFOQueue(
         -1, [tf.int64], shapes=[[]], shared_name='sync_token_q'
@@ -89,7 +90,7 @@ class LastStepHook(tf.train.SessionRunHook):
     Args:
       step: the global step after the train_op, a tensor.
       progress: shared_state.Progress.
-      signals: list that the numbers of signals are added to.
+      signals: list to which signal numbers are appended.
       steps_to_go: after a signal, how many more steps all workers take; None:
         this worker ends alone.
     """

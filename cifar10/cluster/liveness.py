@@ -35,7 +35,7 @@ class ServersCheck:
 
 
 class StepsCheck:
-  """Finds that no worker has taken a step for too long; saves if it can."""
+  """Notices when no worker has taken a step for too long; saves if it can."""
 
   def __init__(self, server, task, config, signals, save):
     """Makes the check.
@@ -44,7 +44,7 @@ class StepsCheck:
       server: tf.train.Server.
       task: cluster_spec.Task.
       config: config.Config.
-      signals: list that the numbers of signals are added to.
+      signals: list to which signal numbers are appended.
       save: function that saves the last whole step and returns a sentence that
         says where; None if this task does not save.
     """

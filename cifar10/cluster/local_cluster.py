@@ -125,7 +125,7 @@ def run(num_ps, num_workers, log_dir, flags):
   tasks += [Task('worker', i, flags, log_dir) for i in range(num_workers)]
   failed = None
   while any(task.process.poll() is None for task in tasks):
-    failed = next((t for t in tasks if t.process.poll()), None)
+    failed = failed or next((t for t in tasks if t.process.poll()), None)
     if failed or signals:
       stop(tasks)
     time.sleep(_POLL_SECS)
@@ -153,3 +153,7 @@ def main():
   parser.add_argument('--log_dir', default='/tmp/cifar10_cluster_logs')
   args, flags = parser.parse_known_args()
   sys.exit(run(args.num_ps, args.num_workers, args.log_dir, flags))
+
+
+if __name__ == '__main__':
+  main()

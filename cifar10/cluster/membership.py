@@ -20,7 +20,7 @@ from cifar10.training import signals as signals_lib
 
 _POLL_SECS = 0.5
 
-# How long a parameter server stays when the chief, which saves, has left.
+# How long a parameter server stays after the chief, which saves, has left.
 _GRACE_SECS = 10
 
 # Settings that must be the same in all workers.
@@ -41,7 +41,7 @@ _AGREED_GROUPS = ('data', 'model', 'input', 'towers', 'cluster')
 def serve(task, config):
   """Serves variables until the workers have left.
 
-  Also after SIGINT (Ctrl-C) or SIGTERM the workers have some seconds to leave,
+  After SIGINT (Ctrl-C) or SIGTERM the workers still have some seconds to leave,
   so that a signal to a whole cluster loses nothing.
 
   Args:
@@ -66,6 +66,7 @@ def serve(task, config):
 
 
 def _serve_until_left(session, task, config, signals):
+  """Returns when all workers have left, or are gone after a signal."""
   left = shared_state.left(task, task.index)
   leaver, count = left.dequeue(), left.size()
   have_left = set()
@@ -105,8 +106,8 @@ def joined(task, config):
     tf.train.Server.
 
   Raises:
-    UserError: a host cannot be reached, or the tasks were started with
-      different clusters.
+    UserError: the port is taken, a host cannot be reached, or the tasks were
+      started with different clusters.
   """
   server = cluster_spec.start_server(task, config.session)
   cluster_spec.reach(task.ps, '--ps_hosts', config.cluster.connect_timeout_secs)
@@ -174,9 +175,9 @@ class Agreement(NamedTuple):
 
 
 def agree(server, task, config, begin):
-  """Agrees with the chief on the run, each time that there is one to join.
+  """Waits for each run that the chief announces, and agrees with it.
 
-  With --sync a restarted chief begins another one.
+  With --sync a restarted chief announces another one.
 
   Args:
     server: tf.train.Server.
@@ -197,12 +198,12 @@ def agree(server, task, config, begin):
     if state is not None:
       yield Agreement(config, state, chief_start)
     return
-  joined = None
+  last_joined = None
   while True:
     run = _wait_for_notice(server, task, config, 'run', task.workers[0])
-    if run['chief_start'] == joined:
+    if run['chief_start'] == last_joined:
       return
-    joined = run['chief_start']
+    last_joined = run['chief_start']
     if run['settings'] is None:
       print('The run of the chief is at its end already: nothing to do.')
       return

@@ -10,7 +10,7 @@ from cifar10.util import summaries
 class WorkerOptimizer(tf.train.Optimizer):
   """Notes how stale the gradients are, sends them, and has them applied.
 
-  With --sync they are applied once those of the other workers are there too.
+  With --sync they are applied once those of the other workers have arrived.
   """
 
   def __init__(self, optimizer, task, settings, progress, chief_start):
@@ -46,8 +46,8 @@ class WorkerOptimizer(tf.train.Optimizer):
     )
     mean_staleness = tf.reduce_mean(tf.to_float(self._progress.staleness))
     summaries.scalar('staleness', mean_staleness)
-    # One gradient, the last to be computed and a small one, is sent when the
-    # staleness has been read; else this worker's own step would count too.
+    # The last gradient, a small one, is sent only after the staleness has been
+    # read; otherwise this worker's own step would count.
     (first, variable), *others = grads_and_vars
     with tf.control_dependencies([staleness]):
       first = tf.identity(first)

@@ -23,7 +23,7 @@ _ATTEMPTS = 5  # In a row without progress.
 _TIMEOUT_SECS = 30
 _CHUNK_BYTES = 1 << 18
 
-# Reasons of errors that another attempt would meet again.
+# Errors that another attempt would hit again.
 _PERMANENT = (
   str,
   FileNotFoundError,

@@ -1,6 +1,6 @@
 """Line charts as SVG and images as PNG, both as text to put into a page.
 
-matplotlib, which the extra `.[report]` brings, draws them.
+matplotlib, installed by the extra `.[report]`, draws them.
 """
 
 import base64

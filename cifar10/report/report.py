@@ -192,3 +192,7 @@ def main():
     sys.exit('report: error: %s' % error)
   except KeyboardInterrupt:
     sys.exit(130)
+
+
+if __name__ == '__main__':
+  main()

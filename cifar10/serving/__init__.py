@@ -1,1 +1,1 @@
-"""Use of a trained model: checkpoints, labels of pictures, exports."""
+"""Using a trained model: restoring, predicting, exporting."""

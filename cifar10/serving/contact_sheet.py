@@ -1,6 +1,6 @@
 """A contact sheet: small pictures in rows, each with lines of text below it.
 
-Pillow, which the extra `.[pictures]` brings, draws the sheet.
+Pillow, installed by the extra `.[pictures]`, draws the sheet.
 """
 
 import io

@@ -1,4 +1,7 @@
-"""Checkpoints on disk: the newest, its step, and whether it fits the graph."""
+"""Checkpoints on disk: the newest, its step, and whether it fits the graph.
+
+`hooks.CheckpointHook` writes them.
+"""
 
 import contextlib
 import glob
@@ -53,7 +56,7 @@ def find(directory, wanted=''):
     problem = '%s: names no existing checkpoint' % _name_file(directory)
   else:
     raise UserError(
-      '%s: holds no checkpoint; name the --train_dir of a run with '
+      '%s: holds no checkpoint; pass the --train_dir of a run as '
       '--checkpoint_dir' % directory
     )
   if len(steps) > 2 * _FEW_STEPS:

@@ -1,8 +1,8 @@
-"""What happens beside the steps of training: lines, summaries, checkpoints.
+"""What happens alongside the steps: console lines, summaries, checkpoints.
 
 Each hook takes `step`, a tensor with the global step after the train_op of the
 same session call (see `session.step_after`). A hook that fetched the global
-step itself would get it from before or from after the update, by chance.
+step itself would get it from before or after the update, depending on timing.
 """
 
 import datetime
@@ -92,8 +92,8 @@ class LoggerHook(tf.train.SessionRunHook):
 class DivergenceHook(tf.train.SessionRunHook):
   """Stops with an error when the loss is not finite.
 
-  Not tf.train.NanTensorHook: that passes infinity, and its error names neither
-  the step nor the learning rate.
+  Not tf.train.NanTensorHook: that lets infinity through, and its error names
+  neither the step nor the learning rate.
   """
 
   def __init__(self, step, loss, settings):
@@ -126,8 +126,8 @@ class CheckpointHook(tf.train.SessionRunHook):
 
   Not tf.train.CheckpointSaverHook with a CheckpointSaverListener: that saves
   either by time or by steps, writes again over the checkpoint that it has just
-  restored, and names the step from before or after the update, by chance. This
-  one also never saves a variable that is not finite.
+  restored, and names the step from before or after the update. This one also
+  never saves a variable that is not finite.
   """
 
   def __init__(self, step, saver, settings):
@@ -243,7 +243,7 @@ class SignalHook(tf.train.SessionRunHook):
   """Ends training after the current step once a signal has come."""
 
   def __init__(self, signals):
-    """Takes the list that the numbers of signals are added to."""
+    """Takes the list to which signal numbers are appended."""
     self._signals = signals
 
   def after_run(self, run_context, run_values):

@@ -1,4 +1,4 @@
-"""The session of a training run, with all that happens beside its steps."""
+"""The session of a training run, with all that happens alongside its steps."""
 
 import contextlib
 
@@ -17,7 +17,7 @@ _READ_ERRORS = (
   tf.errors.PermissionDeniedError,
 )
 
-# How long the threads of a session have to end.
+# How long the threads of a session may take to stop.
 _STOP_GRACE_SECS = 5
 
 
@@ -43,7 +43,7 @@ class Role:
 
     Args:
       step: tensor, the global step after the step of the same session call.
-      signals: list that the numbers of signals are added to.
+      signals: list to which signal numbers are appended.
     """
     last_step = self._config.optimization.max_steps
     return [
@@ -52,10 +52,10 @@ class Role:
     ]
 
   def steps_begin(self, signals, save):
-    """Is called when the session is ready for its first step.
+    """Called when the session is ready for its first step.
 
     Args:
-      signals: list that the numbers of signals are added to.
+      signals: list to which signal numbers are appended.
       save: function that saves the last whole step; None where not `saves`.
     """
 
@@ -67,9 +67,10 @@ def monitored_training_session(
   """A tf.train.MonitoredSession that resumes, reports, saves and ends.
 
   Does what tf.train.MonitoredTrainingSession does, with hooks that know the
-  exact step; the library's are off by one, by chance. The session ends at
-  `max_steps`, or after the step in hand when SIGINT (Ctrl-C) or SIGTERM comes.
-  The last step is saved at any end, also if the input has failed.
+  exact step; the library's may be off by one, depending on timing. The session
+  ends at `max_steps`, or after the current step when SIGINT (Ctrl-C) or SIGTERM
+  comes. The last step is also saved if reading the input fails; after any other
+  error the newest checkpoint stays.
 
   Args:
     train_op: operation for the caller to run `while not should_stop()`.
@@ -106,7 +107,7 @@ def monitored_training_session(
       checkpoints.check_newest(run.train_dir)
       config.save(run.train_dir)
       run_state.save(run.train_dir)
-      # Closed, and so written to disk, also if an error ends the session.
+      # Closed, and so flushed, even if an error ends the session.
       writer = stack.enter_context(tf.summary.FileWriter(run.train_dir))
       saving = hooks_lib.CheckpointHook(step, saver, run)
       save = saving.save_now

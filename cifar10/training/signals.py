@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM, noted at once and acted on after the step in hand."""
+"""SIGINT and SIGTERM, noted at once and acted on after the current step."""
 
 import contextlib
 import os

@@ -13,7 +13,7 @@ from cifar10.training import train_op
 
 @contextlib.contextmanager
 def tower(name, index):
-  """The place where a tower is built.
+  """The device, variable scope and name scope of a tower.
 
   Args:
     name: name of the towers; the tutorial's is 'tower'.
@@ -22,7 +22,7 @@ def tower(name, index):
   Yields:
     The name scope of the tower, 'tower_0/' for the first one.
   """
-  # The first tower creates the variables, the others use them again.
+  # The first tower creates the variables, the others reuse them.
   reuse = True if index else None
   with tf.device('/gpu:%d' % index), tf.variable_scope('', reuse=reuse):
     with tf.name_scope('%s_%d' % (name, index)) as scope:
@@ -32,8 +32,13 @@ def tower(name, index):
 def split(images, labels, num_gpus):
   """Splits a batch into equal parts, one for each tower.
 
+  Args:
+    images: float32 tensor, [num_gpus * batch, height, width, depth].
+    labels: int32 tensor, [num_gpus * batch].
+    num_gpus: number of towers.
+
   Returns:
-    A list of pairs (images, labels).
+    A list of pairs (images, labels), each of `batch` examples.
   """
   with tf.name_scope('parts'):
     return list(zip(tf.split(images, num_gpus), tf.split(labels, num_gpus)))
@@ -42,12 +47,12 @@ def split(images, labels, num_gpus):
 def staged(tensors, name):
   """Keeps a batch waiting in the memory of the current device.
 
-  So the step that needs a batch does not wait for its copy from the memory of
-  the CPU to that of a GPU.
+  So the step that needs the batch does not wait for its copy from the memory
+  of the CPU to that of a GPU.
 
   Args:
     tensors: sequence of tensors of known shapes, the next batch.
-    name: name of the staging area, another one for each tower.
+    name: name of the staging area, different for each tower.
 
   Returns:
     stage: operation that copies the next batch to the device.

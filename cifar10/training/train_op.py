@@ -23,8 +23,8 @@ def box():
 def learning_rate(global_step, settings, run_state):
   """The learning rate: x 0.1 every 350 epochs, in steps.
 
-  A decay comes after the number of steps that take 350 epochs of examples, so
-  with N towers it comes after an Nth of the steps.
+  NUM_EPOCHS_PER_DECAY in cifar10.py counts epochs of examples, so with N towers
+  a decay comes after 1/N of the steps. `run_state` knows the examples seen.
 
   Args:
     global_step: integer variable, counts the steps.
@@ -47,7 +47,7 @@ def learning_rate(global_step, settings, run_state):
 
 
 class AveragingOptimizer(tf.train.Optimizer):
-  """An optimizer whose update is all of a step's update.
+  """An optimizer whose `apply_gradients` does everything a step updates.
 
   It clips the gradients, applies them, counts the step, and updates the moving
   averages of the variables. As one optimizer, it can be what a
@@ -66,7 +66,7 @@ class AveragingOptimizer(tf.train.Optimizer):
     self._settings = settings
 
   def apply_gradients(self, grads_and_vars, global_step=None, name=None):
-    # The containers of a cluster's workers are not for what is saved.
+    # What is saved is in the default container, also on a cluster.
     with tf.container(''), box():
       gradients = _clipped(list(grads_and_vars), self._settings.clip_norm)
       applied = self._optimizer.apply_gradients(gradients)
@@ -77,8 +77,8 @@ class AveragingOptimizer(tf.train.Optimizer):
         averages = tf.train.ExponentialMovingAverage(
           self._settings.moving_average_decay, num_updates=step
         )
-        # On the devices of the variables; else all of them would travel to the
-        # worker.
+        # On the device of each variable; otherwise all variables would be sent
+        # to the worker.
         updates = []
         for device, variables in _by_device(tf.trainable_variables()):
           with tf.device(device):
@@ -87,7 +87,7 @@ class AveragingOptimizer(tf.train.Optimizer):
 
 
 def _clipped(gradients, clip_norm):
-  """Pairs (gradient, variable), of a global norm of at most `clip_norm`."""
+  """Gradients clipped to a global norm of `clip_norm`; 0: not clipped."""
   if not clip_norm:
     return gradients
   values, variables = zip(*gradients)

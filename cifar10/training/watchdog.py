@@ -14,7 +14,7 @@ _POLL_SECS = 1
 class Watchdog:
   """Calls checks once a second, each in its own thread.
 
-  A context manager: the watch ends with it, or with `end`.
+  A context manager, which ends the watch.
   """
 
   def __init__(self):
@@ -29,7 +29,7 @@ class Watchdog:
   def watch(self, check):
     """Starts to call a check.
 
-    A check that hangs, for want of a server say, delays no other one.
+    A check that hangs does not delay the others.
 
     Args:
       check: function without arguments. Returns None as long as all is well,
@@ -38,14 +38,17 @@ class Watchdog:
 
     def watch():
       while not self._ended.wait(_POLL_SECS):
-        message = check()
+        try:
+          message = check()
+        except Exception as error:  # Else the process would hang unwatched.
+          message = 'the watchdog has failed: %s' % error
         if message is not None:
           _end_process(message)
 
     threading.Thread(target=watch, name='watchdog', daemon=True).start()
 
   def end(self):
-    """Ends the watch, before other tasks may leave."""
+    """Stops watching; to be called before other tasks may leave."""
     self._ended.set()
 
 

@@ -45,7 +45,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 BATCH_SIZES = (32, 64, 128, 256, 512, 1024)
-EARLY_STEP = 100  # From which memory should not grow.
+EARLY_STEP = 100  # Step after which memory should not grow.
 FIRST = 'first'  # The collection of operations to run once, at the start.
 
 

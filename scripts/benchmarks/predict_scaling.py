@@ -5,8 +5,8 @@
         --step_secs=0.096 --update_secs=0.012
 
 Prints two tables, in Markdown. docs/distributed.md explains the model: a step
-computes, reads the variables and sends gradients through links that carry both
-ways at once, and the parameter servers apply the gradients of each worker.
+computes, reads the variables and sends gradients through full-duplex links, and
+the parameter servers apply the gradients of each worker.
 """
 
 import argparse

@@ -52,7 +52,7 @@ def test_of_many_steps_a_few_are_told(tmp_path):
 
 
 def test_where_there_is_none(tmp_path):
-  expected = '^%s: holds no checkpoint; name the --train_dir' % tmp_path
+  expected = '^%s: holds no checkpoint; pass the --train_dir' % tmp_path
   with pytest.raises(UserError, match=expected):
     checkpoints.find(str(tmp_path))
   with pytest.raises(
