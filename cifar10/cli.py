@@ -1,5 +1,6 @@
 """What the programs share: flags to Config, errors to one line."""
 
+import contextlib
 import os
 import shlex
 import sys
@@ -174,10 +175,16 @@ def _run_guarded(work, names, argv, takes_arguments=False):
   try:
     config = _config(names)
     session_settings.start_threads(config.session)
-    session_settings.warn_of_slow_precision(
-      config.session.precision, config.inference.eval_device == 'gpu'
-    )
-    work(config, *([argv[1:]] if takes_arguments else []))
+    # What a program answers to its arguments is alone on standard output.
+    notices = sys.stderr if takes_arguments else sys.stdout
+    with contextlib.redirect_stdout(notices):
+      session_settings.warn_of_slow_precision(
+        config.session.precision, config.inference.eval_device == 'gpu'
+      )
+    if takes_arguments:
+      work(config, argv[1:])
+    else:
+      work(config)
   except (UserError, OSError) as error:
     return fail(error)
   except _ENVIRONMENT_ERRORS as error:

@@ -14,6 +14,7 @@ from cifar10 import cli
 from cifar10 import config as config_lib
 from cifar10.config import Config
 from cifar10.errors import UserError
+from cifar10.util import session_settings
 from tests import processes
 from tests import short_runs
 from tests import synthetic_records
@@ -217,6 +218,29 @@ def test_errors_from_outside_are_one_line(capsys, error, status, line):
 
   assert cli._run_guarded(work, (), ['dir/program.py']) == status
   assert capsys.readouterr().err == line
+
+
+@pytest.mark.parametrize('takes_arguments', [True, False])
+def test_a_slow_precision_is_told_apart_from_answers(
+  capsys, monkeypatch, takes_arguments
+):
+  config = Config.of(precision='float16')
+  monkeypatch.setattr(cli, '_config', lambda names: config)
+  got = []
+
+  def work(*arguments):
+    got.extend(arguments)
+    print('answer')
+
+  argv = ['program', 'x.png'] if takes_arguments else ['program']
+  assert cli._run_guarded(work, (), argv, takes_arguments) == 0
+  out, err = capsys.readouterr()
+  warned = err if takes_arguments else out
+  if not session_settings.has_gpu():
+    assert warned.startswith('WARNING: --precision=float16 is slower')
+  assert out.endswith('answer\n') and (out + err).count('\n') <= 2
+  assert (out == 'answer\n') or not takes_arguments
+  assert got == ([config, ['x.png']] if takes_arguments else [config])
 
 
 def test_errors_of_the_program_keep_their_traceback():

@@ -1,4 +1,4 @@
-"""The file dataset.json, which describes the files of records beside it.
+"""The file dataset.json, which describes the files of records in its folder.
 
 {
   "classes": ["cat", "dog"],      names, in the order of their labels
@@ -76,33 +76,9 @@ def load(path):
   value = files.read_json(path)
   if value is None:
     raise UserError('%s: no such file' % path)
-  folder = os.path.dirname(path)
-
-  def check_type(found, expected, message):
-    if not isinstance(found, expected):
-      raise TypeError(message)
-
-  def part(name):
-    check_type(
-      value[name]['files'], list, 'the files of %s are not a list' % name
-    )
-    paths = tuple(os.path.join(folder, n) for n in value[name]['files'])
-    count = value[name].get('count')
-    return Part(paths, None if count is None else int(count))
-
   try:
-    check_type(value['classes'], list, 'classes is not a list')
-    check_type(value['flip'], bool, 'flip is neither true nor false')
-    description = Description(
-      classes=tuple(str(name) for name in value['classes']),
-      size=int(value['size']),
-      channels=int(value['channels']),
-      flip=value['flip'],
-      train=part('train'),
-      test=part('test'),
-    )
+    description = _parse(value, os.path.dirname(path))
     _check(description)
-    return description
   except (
     AttributeError,
     KeyError,
@@ -114,6 +90,36 @@ def load(path):
       '%s: %r; expected classes, size, channels, flip, train and test as '
       'cifar10_make_dataset writes them' % (path, error)
     ) from error
+  return description
+
+
+def _parse(value, folder):
+  """Converts the JSON object of a dataset.json in `folder` to a Description.
+
+  Raises:
+    AttributeError, KeyError, OverflowError, TypeError, ValueError: an entry is
+      missing or has the wrong type.
+  """
+
+  def part(name):
+    if not isinstance(value[name]['files'], list):
+      raise TypeError('the files of %s are not a list' % name)
+    paths = tuple(os.path.join(folder, n) for n in value[name]['files'])
+    count = value[name].get('count')
+    return Part(paths, None if count is None else int(count))
+
+  if not isinstance(value['classes'], list):
+    raise TypeError('classes is not a list')
+  if not isinstance(value['flip'], bool):
+    raise TypeError('flip is neither true nor false')
+  return Description(
+    classes=tuple(str(name) for name in value['classes']),
+    size=int(value['size']),
+    channels=int(value['channels']),
+    flip=value['flip'],
+    train=part('train'),
+    test=part('test'),
+  )
 
 
 def _check(description):

@@ -173,7 +173,10 @@ def _cifar100(settings):
   kind = settings.cifar100_labels
   path = os.path.join(folder, kind + '_label_names.txt')
   with open(path, encoding='utf-8') as names:
-    classes = tuple(names.read().split())
+    try:
+      classes = tuple(names.read().split())
+    except UnicodeDecodeError as error:
+      raise UserError('%s: not UTF-8: %s' % (path, error)) from error
   if len(classes) != _CIFAR100_CLASSES[kind]:
     raise UserError(
       '%s: found %d names; expected %d'

@@ -186,7 +186,7 @@ def tflite(frozen, data, settings):
 def _scripts_on_path():
   """Appends the folder of Python's scripts to PATH, and restores PATH.
 
-  TensorFlow 1 runs a script, installed beside Python, to convert a model.
+  TensorFlow 1 runs a script, installed next to Python, to convert a model.
   """
   path = os.environ.get('PATH')
   scripts = os.path.dirname(sys.executable)

@@ -7,8 +7,8 @@ first frame of an animation. A picture of the right size is not changed. The
 pixels of scaled PNG and JPEG files differ from Pillow's by at most 1 of 255.
 
 TensorFlow does not support EXIF orientation, BMP files with a palette, and
-transparency in GIF files. TensorFlow 1 decodes BMP files of a single depth,
-that of the first one.
+transparency in GIF files. In TensorFlow 1, all BMP files that a graph decodes
+must have the depth of the first one.
 """
 
 import tensorflow.compat.v1 as tf

@@ -1,4 +1,4 @@
-"""Restores a trained model: the data set it knows, and its variables."""
+"""Restores a trained model: its data set and its variables."""
 
 import os
 import sys

@@ -65,7 +65,7 @@ def test_missing_data_is_fetched_once(tmp_path):
   for name in os.listdir(str(folder)):
     assert (made / name).read_bytes() == (folder / name).read_bytes()
   assert data.count(data.train_files) == 15
-  # Later calls need neither the address nor the archive beside the folder.
+  # Later calls need neither the address nor the archive.
   archive.unlink()
   (tmp_path / 'data' / 'cifar-10-binary.tar.gz').unlink()
   assert short_runs.prepared(config) == data
@@ -221,7 +221,7 @@ def make_cifar100(folder):
 def test_cifar100_has_fine_and_coarse_labels(tmp_path):
   config, made = make_cifar100(tmp_path / 'cifar-100-binary')
   fine = short_runs.prepared(config)
-  # A dataset.json beside the folder is not consulted: --dataset is given.
+  # A dataset.json in --data_dir does not matter: --dataset names CIFAR-100.
   (tmp_path / 'data' / 'dataset.json').write_text('{}')
   coarse = short_runs.prepared(
     config.replace(cifar100_labels='coarse', data_url='nowhere')
@@ -266,6 +266,10 @@ def test_cifar100_is_checked(tmp_path):
   names.write_text('a b c')
   with pytest.raises(UserError, match='names.txt: found 3 names; expected 20'):
     short_runs.prepared(coarse)
+  names.write_bytes(b'a b \xff')
+  with pytest.raises(UserError, match='names.txt: not UTF-8: .* 0xff') as info:
+    short_runs.prepared(coarse)
+  assert '\n' not in str(info.value)
 
 
 def test_a_run_on_cifar100_remembers_its_labels(tmp_path, capsys):

@@ -449,7 +449,7 @@ def test_from_pictures_to_predictions(tmp_path, make, capsys):
 def other_model(tmp_path_factory):
   """The directory of a run on two classes of gray images.
 
-  The folder `color` beside it holds a data set of two classes in color.
+  The folder `color` next to it holds a data set of two classes in color.
   """
   folder = tmp_path_factory.mktemp('other')
   for name, depth in (('gray', 1), ('color', 3)):

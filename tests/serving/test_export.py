@@ -93,7 +93,7 @@ def convert(saved, monkeypatch):
 
 
 @pytest.mark.parametrize('path', ['/a:/b', ''])
-def test_the_converter_finds_scripts_beside_python(convert, monkeypatch, path):
+def test_the_converter_finds_scripts_next_to_python(convert, monkeypatch, path):
   monkeypatch.setenv('PATH', path)
   for _ in range(2):
     converter = Converter()
