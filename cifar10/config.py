@@ -364,11 +364,8 @@ class Config:
     values = self.saved_settings()
     # So that it is found from another working directory.
     values['data_dir'] = os.path.abspath(self.data.data_dir)
-    text = json.dumps(values, indent=2, sort_keys=True)
-    files.write_atomically(
-      os.path.join(directory, run_state.CONFIG_FILE),
-      (text + '\n').encode('utf-8'),
-    )
+    path = os.path.join(directory, run_state.CONFIG_FILE)
+    files.write_json(path, dict(sorted(values.items())))
 
 
 # What describes a training run.

@@ -11,7 +11,6 @@
 }
 """
 
-import json
 import os
 from typing import NamedTuple, Optional, Tuple
 
@@ -167,5 +166,4 @@ def save(folder, classes, size, channels, flip, counts):
     'test': test,
     'sha256': {n: files.sha256(os.path.join(folder, n)) for n in names},
   }
-  text = json.dumps(value, indent=2) + '\n'
-  files.write_atomically(os.path.join(folder, FILE_NAME), text.encode('utf-8'))
+  files.write_json(os.path.join(folder, FILE_NAME), value)

@@ -6,7 +6,6 @@ each step so far has taken.
 """
 
 import dataclasses
-import json
 import os
 from typing import Tuple
 
@@ -54,11 +53,8 @@ class RunState:
 
   def save(self, directory):
     """Writes the state into `directory`, whole or not at all."""
-    text = json.dumps(dataclasses.asdict(self), indent=2, sort_keys=True)
-    files.write_atomically(
-      os.path.join(directory, STATE_FILE),
-      (text + '\n').encode('utf-8'),
-    )
+    path = os.path.join(directory, STATE_FILE)
+    files.write_json(path, dataclasses.asdict(self))
 
 
 def begin(data, examples_per_step):

@@ -69,6 +69,20 @@ def sha256(path):
   return digest.hexdigest()
 
 
+def write_json(path, value):
+  """Writes a JSON object to `path`, indented, in the order of its keys.
+
+  Args:
+    path: the file; a reader sees all of it or nothing.
+    value: dict of what JSON can hold.
+
+  Raises:
+    OSError: the file cannot be written.
+  """
+  text = json.dumps(value, indent=2) + '\n'
+  write_atomically(path, text.encode('utf-8'))
+
+
 def read_json(path):
   """Reads a JSON object from a file.
 

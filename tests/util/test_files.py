@@ -155,3 +155,12 @@ def test_other_content_is_an_error_of_one_line(tmp_path, content, reason):
     files.read_json(str(path))
   message = str(info.value)
   assert message.startswith('%s: %s' % (path, reason)) and '\n' not in message
+
+
+def test_json_that_is_written_is_read_and_keeps_its_order(tmp_path):
+  path = tmp_path / 'x.json'
+  value = {'b': [1, 2], 'a': {'text': '\u00e9"'}}
+  files.write_json(str(path), value)
+  assert files.read_json(str(path)) == value
+  assert path.read_text().startswith('{\n  "b": [\n')
+  assert path.read_text().endswith('}\n')
