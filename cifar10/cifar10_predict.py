@@ -35,9 +35,12 @@ GROUPS = (
   'model',
   'checkpoint',
   'inference',
+  'answers',
   'prediction',
   'session',
 )
+
+_TOP_K = 3  # How many classes to print, unless --top_k says otherwise.
 
 
 def predict(config, names):
@@ -57,7 +60,8 @@ def predict(config, names):
   data = restore.describe(config.data, config_lib.Data.data_dir)
   sheet = None
   if config.prediction.grid:
-    num_lines = min(config.prediction.top_k, len(data.classes)) + 1
+    top_k = config.answers.top_k or _TOP_K
+    num_lines = min(top_k, len(data.classes)) + 1
     sheet = contact_sheet.ContactSheet(
       config.prediction.grid, len(paths), num_lines
     )
@@ -71,7 +75,7 @@ def predict(config, names):
     batch_size = config.input.batch_size
     for start in range(0, len(paths), batch_size):
       batch = paths[start : start + batch_size]
-      num_labeled += _label(batch, predictor, data, config.prediction, sheet)
+      num_labeled += _label(batch, predictor, data, config.answers, sheet)
   if sheet is not None:
     sheet.write()
   if num_labeled < len(paths):
@@ -100,7 +104,9 @@ def _label(paths, predictor, data, settings, sheet):
     return 0
   answers = predictor.probabilities(np.stack(batch))
   for (path, small), probabilities in zip(read, answers):
-    top_k = np.argsort(-probabilities, kind='stable')[: settings.top_k]
+    top_k = np.argsort(-probabilities, kind='stable')[
+      : settings.top_k or _TOP_K
+    ]
     lines = [
       '%s %.1f %%' % (data.classes[k], 100 * probabilities[k]) for k in top_k
     ]

@@ -13,6 +13,7 @@ import tensorflow.compat.v1 as tf
 from cifar10 import config as config_lib
 from cifar10.errors import UserError
 from cifar10.training import run_state
+from cifar10.util import commands
 from cifar10.util import session_settings
 
 # The groups of settings that every trainer takes.
@@ -95,17 +96,9 @@ def print_next_commands(config):
   )
   print(
     'To evaluate: %s --checkpoint_dir=%s%s'
-    % (sibling_command('cifar10_eval'), train_dir, data_flags)
+    % (commands.command('cifar10_eval'), train_dir, data_flags)
   )
   print('To look at it: tensorboard --logdir=%s' % train_dir)
-
-
-def sibling_command(name):
-  """The command of the program `name`, in the way this one was called."""
-  directory, script = os.path.split(sys.argv[0])
-  extension = os.path.splitext(script)[1]
-  command = os.path.join(directory, name + extension)
-  return 'python ' + command if extension else command
 
 
 def _define_flags(names):

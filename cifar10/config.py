@@ -71,7 +71,10 @@ class Input:
   """How images are put into batches."""
 
   batch_size: int = _flag(
-    128, 'Images in a batch; each GPU takes one batch.', lower_bound=1
+    128,
+    'Images in a batch; each GPU takes one batch.',
+    lower_bound=1,
+    upper_bound=1 << 16,
   )
 
 
@@ -93,6 +96,12 @@ class Optimization:
 
   max_steps: int = _flag(
     1000000, 'Global step at which training ends.', lower_bound=1
+  )
+  epochs: int = _flag(
+    0,
+    'Epochs, passes over the training images, after which training ends; 0: '
+    'only --max_steps counts.',
+    lower_bound=0,
   )
   learning_rate: float = _flag(
     cifar10.INITIAL_LEARNING_RATE, 'Initial learning rate.', lower_bound=0.0
@@ -142,7 +151,22 @@ class Run:
   progress: bool = _flag(
     False, 'On a terminal, show one live line instead of those lines.'
   )
+  stall_secs: int = _flag(
+    120,
+    'Seconds without a step after which training ends with an error; the '
+    'last whole step is saved.',
+    lower_bound=1,
+  )
   summary_steps: int = 100
+
+
+@dataclasses.dataclass(frozen=True)
+class Metrics:
+  """Numbers of a run in a file, for other programs."""
+
+  metrics: str = _flag(
+    '', 'File to append a line of JSON to for each line on the console.'
+  )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,11 +214,8 @@ class Cluster:
   connect_timeout_secs: int = _flag(
     60, 'Seconds that another task may be out of reach.', lower_bound=1
   )
-  stall_secs: int = _flag(
-    120, 'Seconds that a step may wait for the other workers.', lower_bound=1
-  )
   operation_timeout_ms: int = _flag(
-    0, 'Time limit of each call of the session; 0: none.', lower_bound=0
+    0, 'Time limit of a step, in milliseconds; 0: none.', lower_bound=0
   )
 
 
@@ -238,17 +259,28 @@ class Evaluation:
 
 
 @dataclasses.dataclass(frozen=True)
-class Prediction:
-  """What is printed and drawn about labeled pictures."""
+class Answers:
+  """What is printed about images with a trained model."""
 
-  top_k: int = _flag(
-    3, 'How many classes to print, the most probable first.', lower_bound=1
+  top_k: Optional[int] = _flag(
+    None,
+    'Among how many most probable classes the right one may be, in '
+    'evaluation (default 1); how many to print, in prediction (default 3).',
+    lower_bound=1,
   )
   json: bool = _flag(
-    False, 'Print a JSON object for each picture, with all probabilities.'
+    False, 'Print a JSON object in place of each line of text.'
   )
+
+
+@dataclasses.dataclass(frozen=True)
+class Prediction:
+  """What is drawn of labeled pictures."""
+
   grid: str = _flag(
-    '', 'PNG file to draw: a sheet of the pictures with their classes.'
+    '',
+    'Picture file to draw, in the format of its extension: a sheet of the '
+    'pictures with their classes.',
   )
 
 
@@ -306,10 +338,12 @@ class Config:
   optimization: Optimization = Optimization()
   towers: Towers = Towers()
   run: Run = Run()
+  metrics: Metrics = Metrics()
   cluster: Cluster = Cluster()
   checkpoint: Checkpoint = Checkpoint()
   inference: Inference = Inference()
   evaluation: Evaluation = Evaluation()
+  answers: Answers = Answers()
   prediction: Prediction = Prediction()
   export: Export = Export()
   session: Session = Session()
@@ -410,13 +444,39 @@ def load(directory):
 
 
 def _checked(value, field, path):
-  """`value` from JSON, checked against the type of the field."""
+  """`value` from JSON, checked against the type and the limits of the field."""
   if value is None and field.default is None:
     return None
+  if not (_has_type(value, field) and _is_within_limits(value, field.metadata)):
+    raise UserError(
+      '%s: %s is %s; expected %s'
+      % (path, field.name, json.dumps(value), _expected(field))
+    )
+  return value
+
+
+def _has_type(value, field):
   expected = int if field.default is None else type(field.default)
-  if isinstance(value, expected) or (expected, type(value)) == (float, int):
-    return value
-  raise UserError(
-    '%s: %s is %s; expected a value like %s'
-    % (path, field.name, json.dumps(value), json.dumps(field.default))
+  # A whole number is a float too; true and false are no numbers.
+  return type(value) is expected or (type(value), expected) == (int, float)
+
+
+def _is_within_limits(value, limits):
+  return (
+    value in limits.get('choices', [value])
+    and value >= limits.get('lower_bound', value)
+    and value <= limits.get('upper_bound', value)
   )
+
+
+def _expected(field):
+  """What a value of the field may be, in words."""
+  limits = field.metadata
+  if 'choices' in limits:
+    return 'one of ' + ', '.join(limits['choices'])
+  words = ['a value like %s' % json.dumps(field.default)]
+  if 'lower_bound' in limits:
+    words.append('%s or more' % limits['lower_bound'])
+  if 'upper_bound' in limits:
+    words.append('%s or less' % limits['upper_bound'])
+  return ', '.join(words)

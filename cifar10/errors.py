@@ -1,12 +1,34 @@
 """The one kind of exception that a person is meant to read."""
 
 
+def printable(text):
+  """`text` in one line that is safe to print on a terminal.
+
+  Names of files, answers of servers and damaged files may hold line breaks,
+  escape sequences of the terminal, and bytes that are not text. They appear as
+  Python writes them in a string: \\n, \\x1b, \\udcff.
+
+  Args:
+    text: any object.
+
+  Returns:
+    str.
+  """
+  return ''.join(
+    c if c.isprintable() else c.encode('unicode_escape').decode()
+    for c in str(text)
+  )
+
+
 class UserError(Exception):
   """What went wrong, in one line, for the person at the terminal.
 
   The line names the file, flag or host, what was found and what was expected.
   The programs print it without a traceback and exit with status 1.
   """
+
+  def __str__(self):
+    return printable(super().__str__())
 
 
 class DivergedError(UserError):

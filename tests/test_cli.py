@@ -258,18 +258,6 @@ def test_success_is_status_0_and_without_flags_all_is_default(capsys):
   assert capsys.readouterr().err == ''
 
 
-def test_a_program_is_named_as_its_sibling_was_called(monkeypatch):
-  for called, sibling in (
-    ('cifar10_train.py', 'python cifar10_eval.py'),
-    ('cifar10/cifar10_train.py', 'python cifar10/cifar10_eval.py'),
-    ('/a.b/cifar10/cifar10_train.py', 'python /a.b/cifar10/cifar10_eval.py'),
-    ('/a.b/bin/cifar10_train', '/a.b/bin/cifar10_eval'),
-    ('cifar10_train', 'cifar10_eval'),
-  ):
-    monkeypatch.setattr(sys, 'argv', [called])
-    assert cli.sibling_command('cifar10_eval') == sibling
-
-
 def test_errors_of_tensorflow_are_told_by_what_they_say():
   with tf.Graph().as_default(), tf.Session() as session:
     with pytest.raises(tf.errors.NotFoundError) as info:

@@ -90,12 +90,15 @@ def test_settings_are_found_by_their_flat_names():
 def test_what_describes_the_run_is_saved_and_loaded(tmp_path):
   values = {}
   for name, default in Config().saved_settings().items():
+    limits = config_lib.FIELDS[name].metadata
     if isinstance(default, bool):
       values[name] = not default
+    elif 'choices' in limits:
+      values[name] = limits['choices'][-1]
     elif isinstance(default, str):
       values[name] = '/' + default + ' \u00e9"\\'
     else:
-      values[name] = (default or 0) + 1
+      values[name] = min((default or 0) + 1, limits.get('upper_bound', 9e9))
   config = Config.of(run_once=True, export_dir='/x', **values)
   config.save(str(tmp_path))
   assert os.listdir(str(tmp_path)) == ['config.json']
@@ -110,7 +113,9 @@ def test_it_is_flat_on_disk(tmp_path):
   values = json.loads((tmp_path / 'config.json').read_text())
   assert values['num_gpus'] == 3
   assert not any(isinstance(value, (dict, list)) for value in values.values())
-  assert not {'classes', 'eval_dir', 'top_k', 'export_dir'} & set(values)
+  assert not {'classes', 'eval_dir', 'top_k', 'export_dir', 'metrics'} & set(
+    values
+  )
 
 
 def test_the_file_of_version_1_is_loaded(tmp_path):
@@ -154,6 +159,13 @@ def test_a_damaged_file_is_named(tmp_path, text):
     {'batch_size': None},
     {'batch_size': 128.5},
     {'seed': 'x'},
+    {'dataset': 'mnist'},
+    {'top_layers': 'none'},
+    {'batch_size': 0},
+    {'batch_size': 10**9},
+    {'batch_size': True},
+    {'overwrite': 1},
+    {'train_dir': 7},
   ],
 )
 def test_a_value_of_another_type_is_named(tmp_path, values):

@@ -51,7 +51,7 @@ class StepsCheck:
     self._server = server
     self._task = task
     self._proto = cluster_spec.config_proto(task, config)
-    self._stall_secs = config.cluster.stall_secs
+    self._stall_secs = config.run.stall_secs
     self._signals = signals
     self._save = save
     self._steps, self._changed = None, time.monotonic()

@@ -7,13 +7,29 @@ each step so far has taken.
 
 import dataclasses
 import os
-from typing import Tuple
+from typing import Any, Tuple
 
 from cifar10.errors import UserError
 from cifar10.util import files
 
 CONFIG_FILE = 'config.json'
 STATE_FILE = 'run_state.json'
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+  """A start of a trainer.
+
+  Attributes:
+    step: global step that it began at.
+    time: Unix time.
+    changed: settings that differ from those of the start before: tuples
+      (name, value before, value now).
+  """
+
+  step: int
+  time: float
+  changed: Tuple[Tuple[str, Any, Any], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,11 +42,13 @@ class RunState:
     stretches: pairs (first step, examples per step), in order. A new one
       begins where the run is resumed with another number of examples a step,
       because the batch size or the number of towers or workers has changed.
+    starts: Start of each trainer, in order; earlier versions kept none.
   """
 
   classes: Tuple[str, ...]
   examples_per_epoch: int
   stretches: Tuple[Tuple[int, int], ...]
+  starts: Tuple[Start, ...] = ()
 
   @property
   def examples_per_step(self):
@@ -50,6 +68,27 @@ class RunState:
       seen += (end - start) * size
     start, size = self.stretches[-1]
     return seen // size - start
+
+  def epochs(self, step):
+    """How often the training images have been seen before global step `step`.
+
+    A float; fractions are of an epoch that goes on.
+    """
+    examples = (step + self.step_offset) * self.examples_per_step
+    return examples / self.examples_per_epoch
+
+  def last_step(self, settings):
+    """The global step at which training ends.
+
+    Args:
+      settings: config.Optimization.
+    """
+    if not settings.epochs:
+      return settings.max_steps
+    examples = settings.epochs * self.examples_per_epoch
+    # Rounded up: the last step completes the epoch.
+    steps = -(-examples // self.examples_per_step) - self.step_offset
+    return min(settings.max_steps, steps)
 
   def save(self, directory):
     """Writes the state into `directory`, whole or not at all."""
@@ -121,4 +160,12 @@ def from_json(values):
     tuple(str(name) for name in values.get('classes', ())),
     int(values['examples_per_epoch']),
     tuple((int(start), int(size)) for start, size in stretches),
+    tuple(
+      Start(
+        int(start['step']),
+        float(start['time']),
+        tuple((str(name), old, new) for name, old, new in start['changed']),
+      )
+      for start in values.get('starts', ())
+    ),
   )

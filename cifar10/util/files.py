@@ -1,10 +1,12 @@
 """Atomic writes of files and folders, checksums, and JSON files."""
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
 import shutil
+import stat
 
 from cifar10.errors import UserError
 
@@ -20,16 +22,76 @@ def write_atomically(path, content):
     OSError: the file cannot be written; then `path` is as before.
   """
   temporary = '%s.tmp%d' % (path, os.getpid())
+  with contextlib.suppress(FileNotFoundError):
+    os.remove(temporary)  # Of a process that was killed.
   try:
-    with open(temporary, 'wb') as output:
+    # A link that somebody has put there is not followed.
+    with naming(path), open(temporary, 'xb') as output:
       output.write(content)
       output.flush()
       os.fsync(output.fileno())
     os.replace(temporary, path)
   except BaseException:
-    if os.path.exists(temporary):
+    with contextlib.suppress(FileNotFoundError):
       os.remove(temporary)
     raise
+
+
+@contextlib.contextmanager
+def naming(path):
+  """Adds `path` to an OSError of the body that names no file.
+
+  The error of a write says only that the disk is full.
+  """
+  try:
+    yield
+  except OSError as error:
+    if error.errno is None or error.filename is not None:
+      raise
+    raise OSError(error.errno, error.strerror, path) from error
+
+
+def open_own(path):
+  """Opens a file of this user to read and write; makes it if it is missing.
+
+  For files in folders that other users may write to. Follows no link, and
+  changes no content.
+
+  Args:
+    path: path of the file.
+
+  Returns:
+    A file object, binary, positioned at the start.
+
+  Raises:
+    OSError: it cannot be opened.
+    UserError: it is a link, no regular file, or not this user's own.
+  """
+  flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+  try:
+    number = os.open(path, flags, 0o644)
+  except OSError as error:
+    if error.errno != errno.ELOOP:
+      raise
+    raise UserError(
+      '%s: is a link; expected a file, which is written to' % path
+    ) from error
+  file = os.fdopen(number, 'r+b', buffering=0)
+  status = os.fstat(number)
+  problem = None
+  if not stat.S_ISREG(status.st_mode):
+    problem = 'is not a regular file'
+  elif status.st_uid != os.geteuid():
+    problem = 'belongs to another user'
+  elif status.st_nlink > 1:
+    problem = 'has another name besides this one'
+  if problem:
+    file.close()
+    raise UserError(
+      '%s: %s; expected a file of your own, which is written to'
+      % (path, problem)
+    )
+  return file
 
 
 @contextlib.contextmanager
@@ -98,10 +160,30 @@ def read_json(path):
   try:
     with open(path, encoding='utf-8') as source:
       value = json.load(source)
+    _check_strings(value)
   except FileNotFoundError:
     return None
   except ValueError as error:
     raise UserError('%s: not JSON: %s' % (path, error)) from error
+  except RecursionError as error:
+    raise UserError('%s: too many levels of brackets' % path) from error
   if not isinstance(value, dict):
     raise UserError('%s: expected a JSON object' % path)
   return value
+
+
+def _check_strings(value):
+  """Checks that all strings in a value from JSON can be names of files.
+
+  Raises:
+    ValueError: one holds a NUL, or half of a character (a lone surrogate).
+  """
+  if isinstance(value, str):
+    value.encode('utf-8')
+    if '\0' in value:
+      raise ValueError('%r holds a NUL' % value)
+  elif isinstance(value, dict):
+    _check_strings(list(value) + list(value.values()))
+  elif isinstance(value, list):
+    for item in value:
+      _check_strings(item)

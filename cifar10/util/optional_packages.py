@@ -3,6 +3,7 @@
 import importlib
 
 from cifar10.errors import UserError
+from cifar10.util import commands
 
 
 def need(package, extra, reason):
@@ -22,4 +23,4 @@ def need(package, extra, reason):
   try:
     return importlib.import_module(package)
   except ImportError as error:
-    raise UserError("%s: pip install '.[%s]'" % (reason, extra)) from error
+    raise UserError('%s: %s' % (reason, commands.install(extra))) from error

@@ -9,6 +9,23 @@ import tensorflow.compat.v1 as tf
 _MAX_IMAGES = 10
 
 
+def precision_tag(top_k=1, eval_data='test', averaged=True):
+  """The tag of a precision that the evaluator finds.
+
+  The tutorial's tag, 'Precision @ 1', stands for the test images and the moving
+  averages; the tags of other evaluations say how they differ.
+
+  Args:
+    top_k: among how many most probable classes the right one must be.
+    eval_data: 'test', or 'train_eval' for the training images.
+    averaged: whether the model uses the moving averages of its variables.
+  """
+  tag = 'Precision @ %d' % top_k
+  if eval_data != 'test':
+    tag += ', training images'
+  return tag if averaged else tag + ', variables without averages'
+
+
 def scalar(tag, x):
   """Adds a summary of a scalar to the collection of summaries.
 

@@ -1,0 +1,47 @@
+"""The commands that errors and hints name, as they work where this runs."""
+
+import os
+import shlex
+import sys
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_ROOT = os.path.dirname(_PACKAGE)
+
+
+def _in_clone():
+  """Whether the package lies in its source tree, and is not installed."""
+  return os.path.isfile(os.path.join(_ROOT, 'setup.py'))
+
+
+def command(name):
+  """The command that runs a program of this project, as this one was called.
+
+  Args:
+    name: name of the installed command, as 'cifar10_train'.
+
+  Returns:
+    str, quoted for a shell: a script after `python` if this process runs one,
+    else the installed command.
+  """
+  directory, script = os.path.split(sys.argv[0])
+  if not script.endswith('.py'):
+    return shlex.quote(os.path.join(directory, name))
+  folder, file = 'cifar10', name + '.py'
+  if not os.path.exists(os.path.join(_PACKAGE, file)):
+    folder, file = 'scripts', file[len('cifar10_') :]  # It lives in a wing.
+  here = os.path.basename(os.path.abspath(directory))
+  if here == folder:
+    path = os.path.join(directory, file)
+  elif here in ('cifar10', 'scripts'):
+    path = os.path.normpath(os.path.join(directory, '..', folder, file))
+  else:
+    path = os.path.join(_ROOT, folder, file)
+  return 'python ' + shlex.quote(path)
+
+
+def install(extra):
+  """The command that installs an extra of this project."""
+  return "pip install '%s[%s]'" % (
+    '.' if _in_clone() else 'cifar10-tutorial',
+    extra,
+  )
