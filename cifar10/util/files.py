@@ -145,6 +145,21 @@ def write_json(path, value):
   write_atomically(path, text.encode('utf-8'))
 
 
+def append_json_line(path, value):
+  """Appends a line of JSON to a file, in a single write.
+
+  Args:
+    path: the file; made if it is missing.
+    value: dict of what JSON can hold.
+
+  Raises:
+    OSError: the file cannot be written.
+  """
+  line = json.dumps(value) + '\n'
+  with naming(path), open(path, 'ab', buffering=0) as output:
+    output.write(line.encode('utf-8'))
+
+
 def read_json(path):
   """Reads a JSON object from a file.
 
