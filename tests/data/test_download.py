@@ -43,6 +43,7 @@ def make_archive(members):
 
 
 ARCHIVE = make_archive(CONTENT)
+LIMIT = 2 * len(ARCHIVE)
 
 
 def sha256(content):
@@ -151,7 +152,7 @@ def fetch(tmp_path, url, digest=None, size=None):
   archive = str(tmp_path / 'data' / 'archive.tar.gz')
   download.fetch_into(
     str(tmp_path / 'data' / 'folder'),
-    [download.Remote(url, digest or sha256(ARCHIVE), archive, size)],
+    [download.Remote(url, digest or sha256(ARCHIVE), archive, size, LIMIT)],
     lambda paths, folder: download.unpack(
       paths[0], 'folder', folder, REQUIRED, optional=('c.txt',)
     ),
@@ -427,7 +428,7 @@ sys.stdout.reconfigure(line_buffering=True)
 archive = os.path.join(sys.argv[1], 'archive.tar.gz')
 download.fetch_into(
   os.path.join(sys.argv[1], 'folder'),
-  [download.Remote(sys.argv[2], '{sha256}', archive)],
+  [download.Remote(sys.argv[2], '{sha256}', archive, None, 10**9)],
   lambda paths, to: download.unpack(archive, 'folder', to, {required}),
 )
 """
