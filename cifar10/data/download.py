@@ -211,6 +211,11 @@ def _fetch_rest(remote, output):
   with response:
     length = response.headers.get('Content-Length')
     total = have + int(length) if length else remote.size
+    if remote.size is None and total is not None and total > remote.limit:
+      raise UserError(
+        '%s: has %d bytes; expected at most %d'
+        % (remote.url, total, remote.limit)
+      )
     if remote.size is not None and total != remote.size:
       raise UserError(
         '%s: has %d bytes; expected %d (for another file, give its '

@@ -14,7 +14,7 @@ import tensorflow.compat.v1 as tf
 from cifar10.errors import UserError
 from cifar10.util import files
 
-_BYTES_PER_READ = 1 << 22
+_BYTES_PER_READ = 1 << 18
 
 
 class Layout(NamedTuple):

@@ -136,7 +136,8 @@ def new_folder(path, temporary=None):
   """
   # Without a trailing slash, which would put it inside `path`.
   temporary = temporary or '%s.tmp%d' % (os.path.normpath(path), os.getpid())
-  shutil.rmtree(temporary, ignore_errors=True)
+  if os.path.isdir(temporary):  # rmtree waits for the writer of a pipe.
+    shutil.rmtree(temporary, ignore_errors=True)
   try:
     os.mkdir(temporary)
   except FileExistsError as error:
