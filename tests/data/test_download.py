@@ -548,7 +548,13 @@ def test_a_broken_tls_record_is_retried_but_not_an_unknown_certificate(
       plain_texts.pop()
     else:
       content_range = 'bytes %d-' % start
-      respond(handler, 206, body, Content_Range=content_range)
+      respond(
+        handler,
+        206,
+        body,
+        Content_Range=content_range,
+        Content_Length=str(len(body)),
+      )
 
   key, certificate = tls
   server = serve(answer=answer)
