@@ -44,5 +44,6 @@ def _interrupted_silently():
     signal.signal(signal.SIGINT, handler)
 
 
+log_suppression.open_missing_streams()
 with _interrupted_silently(), log_suppression.stderr_held_back():
   _import_tensorflow()

@@ -18,6 +18,7 @@ _ENVIRONMENT_ERRORS = (
   tf.errors.ResourceExhaustedError,
 )
 
+_STDOUT = 'standard output'
 _SIGPIPE_STATUS = 141  # As a shell reports death by SIGPIPE.
 _SIGINT_STATUS = 130
 
@@ -39,7 +40,7 @@ class _Strict(io.FileIO):
     try:
       return super().write(data)
     except OSError as error:
-      raise OSError(error.errno, error.strerror, 'standard output') from error
+      raise OSError(error.errno, error.strerror, _STDOUT) from error
 
 
 def open_streams(answers=False):
@@ -91,11 +92,11 @@ def guarded(work):
   try:
     work()
   except BrokenPipeError:
-    # Python writes what is left at its exit; then that is lost without a word.
-    with contextlib.suppress(OSError):
-      os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    _discard_output()
     return _SIGPIPE_STATUS
   except (UserError, OSError) as error:
+    if getattr(error, 'filename', None) == _STDOUT:
+      _discard_output()
     return fail(str(error) or type(error).__name__)
   except MemoryError:
     return fail('out of memory')
@@ -105,6 +106,12 @@ def guarded(work):
     fail('interrupted')
     return _SIGINT_STATUS
   return 0
+
+
+def _discard_output():
+  """Discards what Python would still write to standard output at its exit."""
+  with contextlib.suppress(OSError):
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def summary(error):
