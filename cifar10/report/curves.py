@@ -71,27 +71,43 @@ def _precision_title(precisions):
   """The title of the precision chart: the tag, if there is only one."""
   if len(precisions) == 1:
     return '%s, %%' % list(precisions)[0]
-  if all(tag.split(',')[0] == DEFAULT_PRECISION for tag in precisions):
+  if _are_top_1(precisions):
     return 'Precision @ 1, %'
   return 'Precision, %'
 
 
 def _precision_curves(precisions):
   """The curves of the precision chart, as charts.line_chart takes them."""
+  labels = precision_labels(precisions)
   colors = itertools.cycle(charts.CURVE_COLORS)
   curves = []
   for (tag, points), color in zip(precisions.items(), colors):
     # The precision of an untrained model, at step 0, would squeeze the others.
     shown = [point for point in points if point.step] or points
     percents = [point._replace(value=100 * point.value) for point in shown]
-    curves.append((precision_label(tag), percents, color))
+    curves.append((labels[tag], percents, color))
   return curves
 
 
-def precision_label(tag):
-  """What tells a kind of evaluation from the others."""
-  if tag == DEFAULT_PRECISION:
-    return 'test images'
-  if tag.startswith(DEFAULT_PRECISION + ', '):
-    return tag[len(DEFAULT_PRECISION + ', ') :]
-  return tag[len('Precision ') :]
+def precision_labels(tags):
+  """What tells kinds of evaluations apart.
+
+  Args:
+    tags: their tags, see summaries.precision_tag.
+
+  Returns:
+    dict from each tag to a str: 'training images', or, unless all are
+    precisions @ 1, '@ 5, training images'.
+  """
+  labels = {}
+  for tag in tags:
+    top_k, *others = tag[len('Precision ') :].split(', ')
+    labels[tag] = ', '.join(others) or 'test images'
+    if not _are_top_1(tags):
+      labels[tag] = '%s, %s' % (top_k, labels[tag])
+  return labels
+
+
+def _are_top_1(tags):
+  """Whether all tags are of a precision @ 1."""
+  return all(tag.split(', ')[0] == DEFAULT_PRECISION for tag in tags)

@@ -114,7 +114,7 @@ def _facts(run):
     tag, points = next(iter(run.precisions.items()))
     name = 'Best evaluation'
     if tag != curves.DEFAULT_PRECISION:
-      name += ', ' + curves.precision_label(tag)
+      name += ', ' + curves.precision_labels([tag])[tag]
     best = max(points, key=lambda point: point.value)
     note = 'step %s; evaluations: %d' % (_number(best.step), len(points))
     facts.append((name, _percent(best.value, 2), note))
