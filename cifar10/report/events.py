@@ -9,8 +9,6 @@ from typing import Dict, List, NamedTuple
 from google.protobuf.message import DecodeError
 import tensorflow.compat.v1 as tf
 
-from cifar10.util import summaries
-
 # What the tags of all precisions begin with, see summaries.precision_tag.
 _PRECISION = re.compile(r'Precision @ (\d+)')
 
@@ -144,9 +142,8 @@ def precisions(files, since):
 
 
 def _rank(tag):
-  """What the tags of precisions are sorted by: the default, then by top k."""
-  top_k = int(_PRECISION.match(tag).group(1))
-  return tag != summaries.precision_tag(), top_k, tag
+  """What the tags of precisions are sorted by: k as a number, then the rest."""
+  return int(_PRECISION.match(tag).group(1)), tag
 
 
 def _join(pieces):
