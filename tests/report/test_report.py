@@ -213,7 +213,7 @@ def test_starts_and_damaged_event_files_of_a_run(copied, tmp_path):
   set_starts(copied, (0, begin - 10.0, ()), (20, begin + 1000.0, CHANGED))
   os.utime(str(copied / 'run_state.json'), (begin + 1001, begin + 1001))
   for path in copied.glob('model.ckpt-*.index'):
-    os.utime(str(path), (begin + 20, begin + 20))
+    os.utime(str(path), (begin + 590, begin + 590))
   last = copied / 'model.ckpt-40.index'
   os.utime(str(last), (begin + 1033, begin + 1033))
   second.unlink()
@@ -222,10 +222,10 @@ def test_starts_and_damaged_event_files_of_a_run(copied, tmp_path):
   eval_dir.mkdir()
   (eval_dir / 'events.out.tfevents.2').write_bytes(b'damaged' * 9)
   run, found = page_of(copied, eval_dir)
-  assert run.durations == [30.0, 33.0]
-  assert found.facts['Training time'] == ('0:01:03', 'starts: 2')
+  assert run.durations == [600.0, 33.0]
+  assert found.facts['Training time'] == ('0:10:33', 'starts: 2')
   starts = found.tables[-2]
-  assert [row[2] for row in starts[1:]] == ['0:00:30', '0:00:33']
+  assert [row[2] for row in starts[1:]] == ['0:10:00', '0:00:33']
   assert run.left_out[:2] == [
     '%s is not a file: passed over.' % (copied / 'events.out.tfevents.1'),
     '%s is damaged or cut off: only the events before are shown.'
