@@ -158,7 +158,13 @@ def monitored_training_session(
           if problem is not None and save is not None:
             problem += '. ' + watchdog_lib.saved(save)
           raise
-    except Exception as error:  # The session may end with another one.
+    except Exception as error:
+      # The input may fail when no step is under way; then the session ends as
+      # at the last step, which saves, and raises its error afterwards.
+      if problem is None and isinstance(error, tf.errors.OpError):
+        problem = diagnosis.explain(error)
+        if problem is not None and save is not None:
+          problem += '. ' + checkpoints.saved_in(run.train_dir)
       if problem is None:
         raise
       raise UserError(problem) from error
