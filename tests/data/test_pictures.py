@@ -154,7 +154,7 @@ def test_every_mode_becomes_gray_or_rgb(tmp_path, mode, color, expected):
   path = str(tmp_path / 'x.tif')
   Image.new(mode, (8, 8), color).save(path)
   assert pictures.read(path).mode == ('L' if mode == '1' else 'RGB')
-  assert (read(path) == expected).all()
+  assert np.abs(read(path).astype(int) - expected).max() <= 1
 
 
 def test_a_palette_becomes_its_colors(tmp_path):
