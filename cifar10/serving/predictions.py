@@ -6,6 +6,7 @@ The model is that of a run, restored from a checkpoint, or an export of
 """
 
 import os
+import warnings
 
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -92,9 +93,11 @@ class ExportedPredictor:
     """
     self._session = session
     try:
-      signatures = tf.saved_model.loader.load(
-        session, [tf.saved_model.SERVING], folder
-      ).signature_def
+      with warnings.catch_warnings():
+        warnings.simplefilter('ignore')  # The parser warns before it fails.
+        signatures = tf.saved_model.loader.load(
+          session, [tf.saved_model.SERVING], folder
+        ).signature_def
     # A damaged file yields exceptions of many types, from the parser of the
     # file to the importer of the graph.
     except Exception as error:
@@ -108,10 +111,18 @@ class ExportedPredictor:
       self._probabilities = images.outputs['probabilities'].name
       shape = images.inputs['images'].tensor_shape.dim
       _, size, _, channels = (dimension.size for dimension in shape)
+      if size < 1 or channels not in (1, 3):
+        raise ValueError('not the shape of square images')
       names = session.run(signatures['classes'].outputs['classes'].name)
       self.classes = tuple(name.decode('utf-8') for name in names)
       self.layout = records_lib.layout_for(size, channels, self.classes)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (
+      AttributeError,
+      KeyError,
+      TypeError,
+      ValueError,
+      tf.errors.OpError,
+    ) as error:
       raise UserError(
         '%s: not an export of cifar10_export; expected a SavedModel with the '
         'signatures images and classes' % folder
