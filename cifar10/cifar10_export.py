@@ -76,7 +76,9 @@ def export(config):
   frozen = export_lib.freeze(data, checkpoint, config)
   contents = {}  # All of it before the first file is written.
   if targets.tflite:
-    contents[targets.tflite] = export_lib.tflite(frozen, data, config.session)
+    with files.naming(targets.tflite):  # TensorFlow 1 converts through files.
+      model = export_lib.tflite(frozen, data, config.session)
+    contents[targets.tflite] = model
   if targets.frozen_graph:
     contents[targets.frozen_graph] = frozen.SerializeToString()
   if targets.export_dir:
