@@ -10,15 +10,26 @@ from typing import NamedTuple, Optional
 
 from cifar10.errors import printable
 from cifar10.util import files
+from tests.faults import damage
+from tests.faults import disk
 from tests.faults import kills
 from tests.faults import locks
+from tests.faults import outputs
 from tests.faults import signals
 from tests.faults import training_files
 from tests.faults.sandbox import BrokenPromiseError
 from tests.faults.sandbox import Kind
 from tests.faults.sandbox import Sandbox
 
-TABLE = kills.KINDS + signals.KINDS + training_files.KINDS + locks.KINDS
+TABLE = (
+  damage.KINDS
+  + disk.KINDS
+  + kills.KINDS
+  + locks.KINDS
+  + outputs.KINDS
+  + signals.KINDS
+  + training_files.KINDS
+)
 GROUPS = tuple(sorted({kind.group for kind in TABLE}))
 
 _SEED_BITS = 40

@@ -31,8 +31,9 @@ class Kind(NamedTuple):
   Attributes:
     group: the class of faults that the table counts it in.
     run: function (Sandbox, random.Random) that makes the fault happen and
-      checks what follows; raises BrokenPromiseError. With `batch`, it takes a list of
-      random.Random and returns a list of messages, None where all is well.
+      checks what follows; raises BrokenPromiseError. With `batch`, it takes a
+      list of random.Random and returns a list of messages, None where all is
+      well.
     weight: how often it is drawn, in proportion to the others.
     batch: how many such faults may share the processes of one sandbox.
   """

@@ -41,11 +41,6 @@ def _replace(path, random):
   os.replace(path + '.new', path)
 
 
-def _grow(path, random):
-  with open(path, 'ab') as file:
-    file.write(b'\x01' * random.randrange(1, _RECORD_BYTES))
-
-
 def _remove(path, random):
   os.remove(path)
 
@@ -55,7 +50,7 @@ def _make_folder(path, random):
   os.mkdir(path)
 
 
-_DAMAGES = (_truncate, _cut, _label, _replace, _grow, _remove, _make_folder)
+_DAMAGES = (_truncate, _cut, _label, _replace, _remove, _make_folder)
 
 
 def one_is_spoiled(sandbox, random):
