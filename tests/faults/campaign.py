@@ -12,9 +12,11 @@ from cifar10.errors import printable
 from cifar10.util import files
 from tests.faults import damage
 from tests.faults import disk
+from tests.faults import downloads
 from tests.faults import kills
 from tests.faults import locks
 from tests.faults import outputs
+from tests.faults import pictures
 from tests.faults import signals
 from tests.faults import training_files
 from tests.faults.sandbox import BrokenPromiseError
@@ -24,9 +26,11 @@ from tests.faults.sandbox import Sandbox
 TABLE = (
   damage.KINDS
   + disk.KINDS
+  + downloads.KINDS
   + kills.KINDS
   + locks.KINDS
   + outputs.KINDS
+  + pictures.KINDS
   + signals.KINDS
   + training_files.KINDS
 )

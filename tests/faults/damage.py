@@ -105,7 +105,7 @@ def _other_type(content, random):
   return json.dumps(value).encode('utf-8')
 
 
-_OF_ANY = (_flip, _flip, _cut, _empty, _nul, _noise)
+OF_ANY = (_flip, _flip, _cut, _empty, _nul, _noise)
 _OF_JSON = (_flip, _cut, _nul, _nested, _other_type, _other_type, _other_type)
 
 
@@ -126,7 +126,7 @@ def _damage(sandbox, path, random):
     sandbox.note('%s is not readable', name)
     os.chmod(path, 0)
   else:
-    change = random.choice(_OF_JSON if path.endswith('.json') else _OF_ANY)
+    change = random.choice(_OF_JSON if path.endswith('.json') else OF_ANY)
     sandbox.note('%s: %s', name, change.__name__[1:])
     with open(path, 'rb') as file:
       content = file.read()
