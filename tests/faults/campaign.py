@@ -3,6 +3,7 @@
 import collections
 import concurrent.futures
 import contextlib
+import os
 import random
 import time
 import traceback
@@ -10,6 +11,8 @@ from typing import NamedTuple, Optional
 
 from cifar10.errors import printable
 from cifar10.util import files
+from tests import short_runs
+from tests.faults import cluster
 from tests.faults import damage
 from tests.faults import disk
 from tests.faults import downloads
@@ -24,7 +27,8 @@ from tests.faults.sandbox import Kind
 from tests.faults.sandbox import Sandbox
 
 TABLE = (
-  damage.KINDS
+  cluster.KINDS
+  + damage.KINDS
   + disk.KINDS
   + downloads.KINDS
   + kills.KINDS
@@ -36,6 +40,7 @@ TABLE = (
 )
 GROUPS = tuple(sorted({kind.group for kind in TABLE}))
 
+SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'faults.py')
 _SEED_BITS = 40
 
 

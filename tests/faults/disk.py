@@ -34,7 +34,7 @@ def can_mount():
   return mounted
 
 
-def _limit(run, size):
+def limit(run, size):
   """Limits the size of the files that a process writes from now on."""
   resource.prlimit(run.process.pid, resource.RLIMIT_FSIZE, (size, size))
 
@@ -64,7 +64,7 @@ def trainer(sandbox, random):
     floor = runs.wait_for_save(run, plan, random.randrange(10))
     size = random.randrange(8 << 20)
     sandbox.note('from step %d on, files of at most %d bytes', floor, size)
-    _limit(run, size)
+    limit(run, size)
   invariants.ended_with_error(
     run, 2 * invariants.START_SECS, names=plan.train_dir
   )
@@ -91,7 +91,7 @@ def trainer_resumes(sandbox, random):
     _fill(plan.train_dir, left)
   run = plan.start('--max_steps=%d' % _STEPS)
   if not mounts:
-    _limit(run, left)
+    limit(run, left)
   invariants.ended_with_error(
     run, 2 * invariants.START_SECS, names=plan.train_dir
   )
@@ -149,7 +149,7 @@ def other(sandbox, random):
   else:
     os.mkdir(out)
     run = sandbox.start(*command)
-    _limit(run, size)
+    limit(run, size)
   invariants.ended_with_error(run, invariants.START_SECS, names=out)
   invariants.no_process(sandbox)
   before.check()

@@ -115,12 +115,19 @@ def named(directory):
   return None if path is None else int(path.rpartition('-')[2])
 
 
-def checkpoints_load(directory, spoiled=()):
+def saved(directory):
+  """The step that the newest checkpoint holds; -1 if there is none."""
+  path = checkpoints.latest(directory)
+  return -1 if path is None else checkpoints.step(path)
+
+
+def checkpoints_load(directory, spoiled=(), grows=False):
   """Checks each whole checkpoint, and that those named exist.
 
   Args:
     directory: a training directory.
     spoiled: steps whose checkpoints the fault itself has damaged.
+    grows: whether checkpoints may be of a later step than their name says.
 
   Returns:
     The newest step that a whole checkpoint is of; -1 if there is none.
@@ -128,7 +135,7 @@ def checkpoints_load(directory, spoiled=()):
   steps = whole(directory)
   for step in steps:
     if step not in spoiled:
-      _check_loads('%s-%d' % (checkpoints.prefix(directory), step), step)
+      _check_loads('%s-%d' % (checkpoints.prefix(directory), step), step, grows)
   if os.path.exists(os.path.join(directory, 'checkpoint')):
     state = tf.train.get_checkpoint_state(directory)
     expect(state, '%s/checkpoint is damaged', directory)
@@ -139,7 +146,7 @@ def checkpoints_load(directory, spoiled=()):
   return steps[-1] if steps else -1
 
 
-def _check_loads(path, step):
+def _check_loads(path, step, grows):
   try:
     reader = tf.train.load_checkpoint(path)
     values = {
@@ -152,7 +159,12 @@ def _check_loads(path, step):
   for name, value in values.items():
     expect(np.all(np.isfinite(value)), '%s: %s is not finite', path, name)
   found = int(values['global_step'])
-  expect(found == step, '%s: holds global_step %d', path, found)
+  expect(
+    found == step or (grows and found > step),
+    '%s: holds global_step %d',
+    path,
+    found,
+  )
 
 
 def trains_to(sandbox, flags, last_step, floor, program='cifar10_train'):

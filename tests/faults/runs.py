@@ -67,18 +67,18 @@ class Plan:
     """Starts the trainer; returns its Run."""
     return self.sandbox.start(self.program, *self.flags, *flags, **options)
 
-  def check_after(self, spoiled=()):
+  def check_after(self, grows=False):
     """Checks what must hold once the trainer has ended, however it did.
 
     Args:
-      spoiled: steps whose checkpoints the fault itself has damaged.
+      grows: whether checkpoints may be of a later step than their name says.
 
     Returns:
       The newest step that is saved; -1 if none is.
     """
     invariants.no_process(self.sandbox)
     self.foreign.check()
-    return invariants.checkpoints_load(self.train_dir, spoiled)
+    return invariants.checkpoints_load(self.train_dir, grows=grows)
 
   def check_resumes(self, saved, *flags):
     """Checks that the run goes on from where it was saved, to its end.
@@ -94,7 +94,8 @@ class Plan:
       saved,
       self.program,
     )
-    self.check_after()
+    invariants.no_process(self.sandbox)
+    self.foreign.check()
 
 
 def _write_foreign(directory, random):

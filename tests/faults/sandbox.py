@@ -198,12 +198,13 @@ class Sandbox:
     """Changes the options of a file system that `mount` has made."""
     subprocess.check_call(['mount', '-o', 'remount,' + options, path])
 
-  def start(self, program, *flags, **options):
+  def start(self, program, *flags, wrapper=(), **options):
     """Starts a program; returns its Run.
 
     Args:
       program: name of a script in cifar10/ or scripts/, without `.py`.
       *flags: its arguments.
+      wrapper: a script that runs the program, and its arguments.
       **options: as Process takes them; stdout and stderr are files by default.
     """
     number = len(self.runs)
@@ -216,9 +217,8 @@ class Sandbox:
         opened.append(paths[stream].open('wb'))
         options['std' + stream] = opened[-1]
     environment = dict(os.environ, TMPDIR=self.path('tmp'))
-    environment.update(options.pop('variables', {}))
     process = processes.start(
-      [script(program), *flags],
+      [*wrapper, script(program), *flags],
       cwd=str(self._work),
       env=environment,
       start_new_session=True,
@@ -228,12 +228,6 @@ class Sandbox:
       file.close()
     run = Run(program, process, paths['out'], paths['err'], name)
     self.runs.append(run)
-    return run
-
-  def run(self, program, *flags, seconds=60, **options):
-    """Runs a program to its end; returns its Run."""
-    run = self.start(program, *flags, **options)
-    run.wait(seconds)
     return run
 
   def pids(self):
