@@ -12,7 +12,7 @@ def second_is_refused(sandbox, random):
   plan = runs.Plan(sandbox, random)
   first = plan.start()
   runs.wait_for_save(first, plan, random.randrange(5))
-  flags = random.choice(([], ['--overwrite'], ['--max_steps=3']))
+  flags = random.choice(([], ['--overwrite']))
   sandbox.note('the second with %s', flags)
   other = random.choice(('cifar10_train', 'cifar10_multi_gpu_train'))
   second = sandbox.start(other, *plan.flags[:4], '--dataset=sample', *flags)

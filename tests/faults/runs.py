@@ -39,6 +39,9 @@ class Plan:
       data: whether it has a data folder of its own, a small one.
       save: --save_steps; None: any.
     """
+    if save is None:
+      # With few images, saves take most of the time until they are read again.
+      save = random.choice((5, 20) if data else (1, 2, 3, 7))
     self.sandbox = sandbox
     self.train_dir = sandbox.path('train')
     self.program = program or random.choice(
@@ -48,7 +51,7 @@ class Plan:
       '--train_dir=' + self.train_dir,
       '--batch_size=%d' % random.choice((4, 8)),
       '--log_frequency=1',
-      '--save_steps=%d' % (save or random.choice((1, 2, 3, 7))),
+      '--save_steps=%d' % save,
     ]
     if self.program == 'cifar10_multi_gpu_train':
       self.flags.append('--num_gpus=2')

@@ -67,7 +67,7 @@ def in_a_hung_step(sandbox, random):
   number = random.choice(_NUMBERS)
   sandbox.note('%s', number.name)
   run.send(number)
-  invariants.ended_with_error(run, invariants.STOP_SECS + 2, number.name)
+  invariants.ended_with_error(run, 1.5 * invariants.STOP_SECS, number.name)
   saved = _check_last_step_saved(plan, run)
   restore()
   plan.check_resumes(saved)

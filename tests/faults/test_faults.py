@@ -59,14 +59,14 @@ def test_what_fails_is_counted_and_repeated(monkeypatch, capsys):
     sandbox.note('drawn: %d', random.randrange(10))
     raise BrokenPromiseError('not kept')
 
-  monkeypatch.setattr(campaign, 'TABLE', (Kind('odd', fails, 1),))
-  faults = campaign.draw(2, seed=1, groups=('odd',))
+  monkeypatch.setattr(campaign, 'TABLE', (Kind('data', fails, 1),))
+  faults = campaign.draw(2, seed=1, groups=('data',))
   assert campaign.main(faults, jobs=2) == 1
   printed = capsys.readouterr().out
   for fault in faults:
     drawn = random.Random(fault.seed).randrange(10)
     assert 'faults.py --one=%d\ndrawn: %d\n' % (fault.seed, drawn) in printed
-  assert re.search(r'^odd +2 +2 ', printed, re.MULTILINE)
+  assert re.search(r'^data +2 +2 ', printed, re.MULTILINE)
 
 
 def test_checkpoints_are_checked(tmp_path):

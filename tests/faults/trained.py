@@ -19,6 +19,12 @@ MAX_STEPS = 12
 _LOCK = threading.Lock()
 
 
+def prepare():
+  """Makes what is copied, unless it is there already."""
+  with _LOCK:
+    _made()
+
+
 def copy(sandbox, *names):
   """Copies parts of the run into a sandbox, under their names.
 
