@@ -1,0 +1,83 @@
+#!/usr/bin/env python
+"""Makes random faults happen to real processes, and checks what follows.
+
+    python scripts/faults.py --count=1000 --seed=7 --jobs=2
+    python scripts/faults.py --class=cluster --count=20
+    python scripts/faults.py --one=123456789
+
+Prints a line for each fault, and at the end a table by class. For each failure
+it prints the command that repeats the fault, and the output of its processes.
+The status is 1 if a fault failed. As root it also fills small file systems,
+which are mounted in a name space of its own.
+"""
+
+import argparse
+import ctypes
+import os
+from pathlib import Path
+import signal
+import sys
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+# Each process, and there are several, does with one core.
+os.environ.setdefault('TF_NUM_INTRAOP_THREADS', '1')
+
+_CLONE_NEWNS = 0x00020000
+_MS_REC_PRIVATE = 0x4000 | 0x40000
+
+
+def own_mounts():
+  """Gives this process its own mounts, which end with it; needs root."""
+  libc = ctypes.CDLL(None, use_errno=True)
+  if libc.unshare(_CLONE_NEWNS) or libc.mount(
+    b'none', b'/', None, ctypes.c_ulong(_MS_REC_PRIVATE), None
+  ):
+    sys.exit('cannot mount: %s' % os.strerror(ctypes.get_errno()))
+
+
+def main():
+  """Reads the flags and runs the campaign; exits with its status."""
+  if os.geteuid() == 0:
+    own_mounts()
+  # Processes started with these signals ignored, as behind `nohup` or `&`,
+  # would ignore them too.
+  for number in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(number) == signal.SIG_IGN:
+      signal.signal(number, signal.SIG_DFL)
+  from tests.faults import campaign
+
+  parser = argparse.ArgumentParser(
+    description=__doc__,
+    formatter_class=argparse.RawDescriptionHelpFormatter,
+    allow_abbrev=False,
+  )
+  parser.add_argument('--count', type=int, default=100, help='default 100')
+  parser.add_argument('--seed', type=int, default=1, help='default 1')
+  parser.add_argument(
+    '--jobs', type=int, default=2, help='faults at the same time; default 2'
+  )
+  parser.add_argument(
+    '--class',
+    dest='groups',
+    action='append',
+    choices=campaign.GROUPS,
+    help='only faults of this class; may be given several times',
+  )
+  parser.add_argument('--one', type=int, help='the seed of a fault to repeat')
+  parser.add_argument('--out', help='JSON file of the results so far')
+  parser.add_argument(
+    '--keep', action='store_true', help='keep the folders of the faults'
+  )
+  args = parser.parse_args()
+  if args.one is not None:
+    faults = [campaign.fault_of(args.one)]
+  else:
+    faults = campaign.draw(
+      args.count, args.seed, args.groups or campaign.GROUPS
+    )
+  sys.exit(campaign.main(faults, args.jobs, args.out, args.keep))
+
+
+if __name__ == '__main__':
+  main()

@@ -1,0 +1,1 @@
+"""The fault campaign: random faults, real processes, the same checks."""

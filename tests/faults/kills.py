@@ -1,0 +1,119 @@
+"""Trainers that are killed at random moments, once or again and again."""
+
+import os
+import time
+
+from tests.faults import invariants
+from tests.faults import runs
+from tests.faults.sandbox import Kind
+
+
+def at_any_time(sandbox, random):
+  """SIGKILL at a random time after the start, also before the first step."""
+  plan = runs.Plan(sandbox, random)
+  run = plan.start()
+  delay = random.uniform(0, 4)
+  sandbox.note('SIGKILL after %.3f s', delay)
+  time.sleep(delay)
+  _kill_and_check(plan, run)
+
+
+def after_a_step(sandbox, random):
+  """SIGKILL shortly after a random step, while checkpoints are written."""
+  plan = runs.Plan(sandbox, random)
+  run = plan.start()
+  step, delay = random.randrange(20), random.uniform(0, 0.1)
+  sandbox.note('SIGKILL %.3f s after step %d', delay, step)
+  run.wait_for_step(step)
+  time.sleep(delay)
+  _kill_and_check(plan, run)
+
+
+def in_a_save(sandbox, random):
+  """SIGKILL as soon as a certain file of a checkpoint is there."""
+  plan = runs.Plan(sandbox, random)
+  run = plan.start()
+  part = random.choice(('tempstate', '.data-', '.index', '.meta', '.tmp'))
+  step, delay = random.randrange(12), random.uniform(0, 0.02)
+  sandbox.note('SIGKILL %.3f s after step %d and a %s', delay, step, part)
+  run.wait_for_step(step)
+  runs.glimpse(plan.train_dir, part, seconds=1)
+  time.sleep(delay)
+  _kill_and_check(plan, run)
+
+
+def again_and_again(sandbox, random):
+  """SIGKILL of one start after the other; steps are never lost."""
+  plan = runs.Plan(sandbox, random)
+  for _ in range(3):
+    run = plan.start()
+    delay = random.uniform(1.5, 3.5)
+    sandbox.note('SIGKILL after %.3f s', delay)
+    time.sleep(delay)
+    saved = _kill(plan, run)
+  plan.check_resumes(saved)
+
+
+def with_leftovers(sandbox, random):
+  """Files that a killed trainer leaves behind are cleared at the next start."""
+  plan = runs.Plan(sandbox, random)
+  run = plan.start()
+  runs.wait_for_save(run, plan, random.randrange(8))
+  saved = _kill(plan, run)
+  for name in (
+    'model.ckpt-%d.data-00000-of-00001.tempstate%d' % (saved + 1, 10**15),
+    'model.ckpt-%d.index.tempstate%d' % (saved + 1, 10**14),
+    'checkpoint.tmp%032x' % random.getrandbits(128),
+    'config.json.tmp%d' % random.randrange(2, 99999),
+    'run_state.json.tmp%d' % random.randrange(2, 99999),
+  ):
+    with open(os.path.join(plan.train_dir, name), 'wb') as leftover:
+      leftover.write(b'x' * random.choice((0, 10, 10000)))
+  plan.check_resumes(saved)
+
+
+def with_no_name(sandbox, random):
+  """A whole checkpoint is taken even if no file `checkpoint` names it."""
+  plan = runs.Plan(sandbox, random)
+  run = plan.start()
+  runs.wait_for_save(run, plan, random.randrange(2, 12))
+  saved = _kill(plan, run)
+  path = os.path.join(plan.train_dir, 'checkpoint')
+  if random.random() < 0.5:
+    sandbox.note('checkpoint is removed')
+    os.remove(path)
+  else:
+    sandbox.note('checkpoint names the first step')
+    with open(path, 'w') as file:
+      file.write('model_checkpoint_path: "model.ckpt-0"\n')
+  plan.check_resumes(saved)
+
+
+def _kill(plan, run):
+  """Kills a trainer; returns the newest step that is saved, -1 if none is."""
+  floor = invariants.named(plan.train_dir)
+  # It ends with another status only if it has ended before.
+  run.process.kill()
+  status = run.wait(5, 'SIGKILL')
+  invariants.expect(status == -9, '%s: status %s', run.name, status)
+  invariants.no_traceback(run)
+  saved = plan.check_after()
+  if floor is not None:
+    invariants.expect(
+      saved >= floor, 'step %d was saved; now it is %d', floor, saved
+    )
+  return saved
+
+
+def _kill_and_check(plan, run):
+  plan.check_resumes(_kill(plan, run))
+
+
+KINDS = (
+  Kind('kill', at_any_time, 8),
+  Kind('kill', after_a_step, 7),
+  Kind('kill', in_a_save, 7),
+  Kind('kill', again_and_again, 2),
+  Kind('kill', with_leftovers, 2),
+  Kind('kill', with_no_name, 2),
+)

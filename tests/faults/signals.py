@@ -1,0 +1,172 @@
+"""Signals that ask a trainer to end, and the watchdog that ends it."""
+
+import os
+import pathlib
+import signal
+import time
+
+from tests.faults import invariants
+from tests.faults import runs
+from tests.faults.invariants import expect
+from tests.faults.sandbox import Kind
+
+_NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_AT_ONCE_SECS = 3
+
+
+def after_a_step(sandbox, random):
+  """A signal ends the run after the current step, which is saved."""
+  plan = runs.Plan(sandbox, random)
+  run = plan.start()
+  number, step = random.choice(_NUMBERS), random.randrange(15)
+  delay = random.uniform(0, 0.1)
+  sandbox.note('%s %.3f s after step %d', number.name, delay, step)
+  run.wait_for_step(step)
+  time.sleep(delay)
+  run.send(number)
+  invariants.ended_clean(run, invariants.STOP_SECS, number.name)
+  plan.check_resumes(_check_last_step_saved(plan, run))
+
+
+def at_any_time(sandbox, random):
+  """A signal at any time, also before there is anything to save."""
+  plan = runs.Plan(sandbox, random)
+  run = plan.start()
+  number, delay = random.choice(_NUMBERS), random.uniform(0.3, 3)
+  sandbox.note('%s after %.3f s', number.name, delay)
+  time.sleep(delay)
+  run.send(number)
+  status = run.wait(invariants.STOP_SECS, number.name)
+  # Before the first step it is what it is to any program.
+  expected = (0, 128 + number, -number) if not run.steps else (0,)
+  expect(status in expected, '%s: status %s', run.name, status)
+  invariants.no_traceback(run)
+  saved = plan.check_after()
+  if run.steps:
+    saved = _check_last_step_saved(plan, run)
+  plan.check_resumes(saved)
+
+
+def several(sandbox, random):
+  """Signals in quick succession are one signal."""
+  plan = runs.Plan(sandbox, random)
+  run = plan.start()
+  run.wait_for_step(random.randrange(15))
+  for _ in range(random.randrange(2, 6)):
+    number = random.choice(_NUMBERS)
+    sandbox.note('%s', number.name)
+    run.send(number)
+    time.sleep(random.choice((0, 0.001, 0.05)))
+  invariants.ended_clean(run, invariants.STOP_SECS, 'the signals')
+  plan.check_resumes(_check_last_step_saved(plan, run))
+
+
+def in_a_hung_step(sandbox, random):
+  """A signal in a step that hangs saves the last whole one: an error."""
+  plan, run, restore = _hung(sandbox, random)
+  number = random.choice(_NUMBERS)
+  sandbox.note('%s', number.name)
+  run.send(number)
+  invariants.ended_with_error(run, 1.5 * invariants.STOP_SECS, number.name)
+  saved = _check_last_step_saved(plan, run)
+  restore()
+  plan.check_resumes(saved)
+
+
+def twice_in_a_hung_step(sandbox, random):
+  """The second signal ends the process at once."""
+  plan, run, restore = _hung(sandbox, random)
+  first, second = random.choice(_NUMBERS), random.choice(_NUMBERS)
+  delay = random.uniform(1.1, 3)
+  sandbox.note('%s, after %.1f s %s', first.name, delay, second.name)
+  run.send(first)
+  time.sleep(delay)
+  run.send(second)
+  status = run.wait(_AT_ONCE_SECS, 'the second signal')
+  expect(
+    # As a shell reports either.
+    status in (128 + second, -second),
+    '%s: status %s after the second signal',
+    run.name,
+    status,
+  )
+  invariants.no_traceback(run)
+  saved = plan.check_after()
+  restore()
+  plan.check_resumes(saved)
+
+
+def no_step(sandbox, random):
+  """No step within --stall_secs: the last one is saved, an error says why."""
+  plan, run, restore = _hung(
+    sandbox, random, '--stall_secs=%d' % random.randint(3, 5)
+  )
+  invariants.ended_with_error(
+    run, 5 + invariants.STALL_GRACE_SECS, 'the last step'
+  )
+  saved = _check_last_step_saved(plan, run)
+  restore()
+  plan.check_resumes(saved)
+
+
+def _hung(sandbox, random, *flags):
+  """A trainer in a step that waits for a file of images.
+
+  Returns:
+    runs.Plan, sandbox.Run, and a function that puts the file back.
+  """
+  plan = runs.Plan(sandbox, random, data=True)
+  run = plan.start(*flags)
+  runs.wait_for_save(run, plan, random.randrange(5))
+  # Whoever opens a named pipe waits for somebody to write to it.
+  files = {path: path.read_bytes() for path in plan.data.glob('data_*.bin')}
+  for path in files:
+    pipe = pathlib.Path(sandbox.path('pipe'))
+    os.mkfifo(str(pipe))
+    pipe.replace(path)
+  seen = []
+
+  def hangs():
+    seen.append((time.monotonic(), len(run.steps)))
+    return seen[-1][1] == _before(seen, seconds=0.7)
+
+  run.wait_until(hangs, 'hung step')
+  expect(run.status is None, '%s: status %s', run.name, run.status)
+
+  def restore():
+    for path, content in files.items():
+      path.unlink()
+      path.write_bytes(content)
+
+  return plan, run, restore
+
+
+def _before(seen, seconds):
+  """The latest of the pairs (time, value) that are older; its value."""
+  now = seen[-1][0]
+  return next((v for t, v in reversed(seen) if t < now - seconds), None)
+
+
+def _check_last_step_saved(plan, run):
+  """Checks that the last step that was printed is saved; returns its number."""
+  saved = plan.check_after()
+  last = run.steps[-1] + 1
+  expect(
+    saved >= last and invariants.named(plan.train_dir) == saved,
+    '%s: step %d is saved, %s is named; %d steps were taken',
+    run.name,
+    saved,
+    invariants.named(plan.train_dir),
+    last,
+  )
+  return saved
+
+
+KINDS = (
+  Kind('signal', after_a_step, 4),
+  Kind('signal', at_any_time, 3),
+  Kind('signal', several, 1),
+  Kind('signal', in_a_hung_step, 2),
+  Kind('signal', twice_in_a_hung_step, 2),
+  Kind('signal', no_step, 2),
+)

@@ -1,0 +1,224 @@
+"""The tasks of a cluster on this machine, to which something happens."""
+
+import time
+
+from cifar10.cluster import local_cluster
+from tests import clusters
+from tests.faults import invariants
+from tests.faults import moved_server
+from tests.faults import runs
+from tests.faults.invariants import expect
+from tests.faults.proxy import Proxy
+
+# How long a cluster may take, beyond its own limits, to end.
+_GRACE_SECS = 25
+_START_SECS = 60
+
+MODES = ('sync', 'async', 'backup')
+_MODE_FLAGS = {
+  'sync': [],
+  'async': ['--nosync'],
+  'backup': ['--backup_workers=1'],
+}
+
+
+class Tasks:
+  """A cluster: its size, its flags, and its processes.
+
+  Attributes:
+    mode: one of MODES.
+    ps, workers: addresses.
+    servers, trainers: sandbox.Run of each task, the latest start of it.
+    train_dir: where the chief saves.
+    limit: seconds within which each task ends once one of them is gone.
+  """
+
+  def __init__(
+    self,
+    sandbox,
+    random,
+    *,
+    modes=MODES,
+    most=3,
+    linked=False,
+    timeout=6,
+    stall=5,
+  ):
+    """Draws a cluster.
+
+    Args:
+      sandbox: sandbox.Sandbox.
+      random: random.Random.
+      modes: of which modes.
+      most: the most workers.
+      linked: whether the first parameter server is reached over a Proxy.
+      timeout: --connect_timeout_secs.
+      stall: --stall_secs.
+    """
+    self.sandbox = sandbox
+    self.mode = random.choice(modes)
+    num_ps = random.choice((1, 1, 2))
+    num_workers = random.randint(2 if self.mode == 'backup' else 1, most)
+    sandbox.note('%s, %d ps, %d workers', self.mode, num_ps, num_workers)
+    addresses = clusters.free_addresses(num_ps + num_workers)
+    self.ps, self.workers = addresses[:num_ps], addresses[num_ps:]
+    self.link = None
+    self._linked = linked
+    self.limit = timeout + stall + _GRACE_SECS
+    # The plan of a trainer on its own, which the run is resumed with.
+    self.plan = runs.Plan(
+      sandbox, random, 'cifar10_train', save=random.choice((3, 10))
+    )
+    self.train_dir = self.plan.train_dir
+    self._flags = self.plan.flags + [
+      '--ps_hosts=' + ','.join(self.ps),
+      '--worker_hosts=' + ','.join(self.workers),
+      '--connect_timeout_secs=%d' % timeout,
+      '--stall_secs=%d' % stall,
+    ]
+    self._flags += _MODE_FLAGS[self.mode]
+    self.servers = [None] * num_ps
+    self.trainers = [None] * num_workers
+
+  def start(self, job, index, *flags, wrapper=()):
+    """Starts a task; returns its Run."""
+    run = self.sandbox.start(
+      'cifar10_distributed_train',
+      '--job_name=' + job,
+      '--task_index=%d' % index,
+      *self._flags,
+      *flags,
+      wrapper=wrapper,
+    )
+    run.name = '%s %d' % (job, index)
+    (self.servers if job == 'ps' else self.trainers)[index] = run
+    return run
+
+  def start_all(self, *flags):
+    """Starts every task."""
+    first = self._start_behind_proxy if self._linked else self.start
+    first('ps', 0, *flags)
+    for index in range(1, len(self.ps)):
+      self.start('ps', index, *flags)
+    for index in range(len(self.workers)):
+      self.start('worker', index, *flags)
+
+  def _start_behind_proxy(self, job, index, *flags):
+    """Starts a server that the others reach over `link`."""
+    port = int(self.ps[index].rpartition(':')[2])
+    (moved,) = local_cluster.free_ports(1)
+    wrapper = [moved_server.__file__, moved]
+    run = self.start(job, index, *flags, wrapper=wrapper)
+    run.wait_until(lambda: 'Serving' in run.out, 'server', _START_SECS)
+    self.link = Proxy(port, moved)
+
+  def __enter__(self):
+    return self
+
+  def __exit__(self, *error):
+    if self.link:
+      self.link.close()
+
+  @property
+  def tasks(self):
+    return self.servers + self.trainers
+
+  @property
+  def chief(self):
+    return self.trainers[0]
+
+  def pick(self, random, roles):
+    """Draws a task of some roles: (role, Run, address).
+
+    Args:
+      random: random.Random.
+      roles: some of `ps`, `chief` and `worker`, any worker but the chief.
+    """
+    choices = []
+    if 'ps' in roles:
+      choices += [('ps',) + pair for pair in zip(self.servers, self.ps)]
+    found = list(zip(self.trainers, self.workers))
+    if 'chief' in roles:
+      choices += [('chief',) + found[0]] * 2
+    if 'worker' in roles:
+      choices += [('worker',) + pair for pair in found[1:]]
+    drawn = random.choice(choices)
+    self.sandbox.note('the %s at %s', drawn[0], drawn[2])
+    return drawn
+
+  def wait_for_step(self, step):
+    """Waits for a step of each worker, and for a checkpoint."""
+    for run in self.trainers:
+      reached = run.wait_for_step(step, _START_SECS)
+      # A backup worker may be at the end of the run before its first step.
+      expect(reached or run.status == 0, '%s: no step %d', run.name, step)
+    self.chief.wait_until(
+      lambda: invariants.named(self.train_dir) is not None, 'checkpoint'
+    )
+
+  def wait_all(self, since, seconds=None, but=()):
+    """Waits for the end of all tasks, but for some; returns their statuses."""
+    deadline = time.monotonic() + (seconds or self.limit)
+    return [
+      run.wait(max(0, deadline - time.monotonic()), since)
+      for run in self.tasks
+      if run not in but
+    ]
+
+  def expect_clean(self, since, but=(), last=None):
+    """Checks that tasks end with status 0, and that the last step is saved.
+
+    Args:
+      since: since when, in words.
+      but: the tasks that need not.
+      last: the global step at the end; None: the last one that was printed.
+    """
+    deadline = time.monotonic() + self.limit
+    for run in self.tasks:
+      if run not in but:
+        left = max(0, deadline - time.monotonic())
+        invariants.ended_clean(run, left, since)
+    taken = max(
+      [step + 1 for run in self.trainers for step in run.steps] or [0]
+    )
+    self.expect_saved(last or taken)
+
+  def expect_saved(self, last):
+    """Checks that the run is saved at a step, or after it."""
+    saved = invariants.saved(self.train_dir)
+    expect(saved >= last, 'step %d is saved; expected %d', saved, last)
+
+  def expect_errors(self, runs, since, names):
+    """Checks that tasks end with an error that names."""
+    deadline = time.monotonic() + self.limit
+    for run in runs:
+      left = max(0, deadline - time.monotonic())
+      invariants.ended_with_error(run, left, since, names=names)
+
+  def expect_either_way(self, since, but=(), last=None):
+    """Checks that tasks end as they should, and lose no step in silence.
+
+    Args:
+      since: since when, in words.
+      but: the tasks that are gone.
+      last: the step that is saved if no task ends with an error.
+    """
+    deadline = time.monotonic() + self.limit
+    statuses = set()
+    for run in self.tasks:
+      if run not in but:
+        left = max(0, deadline - time.monotonic())
+        statuses.add(invariants.ended_either_way(run, left, since))
+    if last is not None and statuses == {0}:
+      self.expect_saved(last)
+
+  def check_resumes(self, floor):
+    """Checks that the run is resumed, by a trainer on its own.
+
+    Args:
+      floor: a step that was saved; -1: none.
+    """
+    # Where workers do not wait for one another, steps go on during a save.
+    saved = self.plan.check_after(grows=self.mode != 'sync')
+    expect(saved >= floor, 'step %d was saved; now %d', floor, saved)
+    self.plan.check_resumes(saved)

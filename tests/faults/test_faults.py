@@ -1,0 +1,150 @@
+"""A few quick faults, and that the campaign notices a promise not kept.
+
+scripts/faults.py runs as many faults as one likes.
+"""
+
+import json
+import random
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from tests import processes
+from tests.faults import campaign
+from tests.faults import invariants
+from tests.faults.sandbox import BrokenPromiseError
+from tests.faults.sandbox import Kind
+from tests.faults.sandbox import Sandbox
+
+QUICK = ('damage', 'download', 'kill', 'picture')
+
+
+def save_checkpoint(directory, step, value=1.0):
+  """Saves a checkpoint of a dozen variables."""
+  with tf.Graph().as_default(), tf.Session() as session:
+    tf.Variable(np.int64(step), name='global_step')
+    for number in range(12):
+      tf.Variable(value, name='v%d' % number)
+    session.run(tf.global_variables_initializer())
+    saver = tf.train.Saver(save_relative_paths=True)
+    saver.save(session, str(directory / 'model.ckpt'), global_step=step)
+
+
+def test_a_few_faults(tmp_path):
+  out = tmp_path / 'results.json'
+  faults = campaign.draw(8, seed=1, groups=QUICK)
+  assert campaign.main(faults, jobs=1, out=str(out)) == 0
+  results = json.loads(out.read_text())['results']
+  assert sorted(r['seed'] for r in results) == sorted(f.seed for f in faults)
+
+
+def test_a_seed_is_a_fault():
+  first, second = (campaign.draw(50, seed=3) for _ in range(2))
+  assert first == second
+  assert [campaign.fault_of(fault.seed) for fault in first] == first
+  assert {fault.kind.group for fault in campaign.draw(9, 3, ('disk',))} == {
+    'disk'
+  }
+  batches = list(campaign.batches(campaign.draw(200, seed=5)))
+  assert sum(map(len, batches)) == 200
+  assert all(len(batch) <= batch[0].kind.batch for batch in batches)
+
+
+def test_what_fails_is_counted_and_repeated(monkeypatch, capsys):
+  def fails(sandbox, random):
+    sandbox.note('drawn: %d', random.randrange(10))
+    raise BrokenPromiseError('not kept')
+
+  monkeypatch.setattr(campaign, 'TABLE', (Kind('data', fails, 1),))
+  faults = campaign.draw(2, seed=1, groups=('data',))
+  assert campaign.main(faults, jobs=2) == 1
+  printed = capsys.readouterr().out
+  for fault in faults:
+    drawn = random.Random(fault.seed).randrange(10)
+    assert 'faults.py --one=%d\ndrawn: %d\n' % (fault.seed, drawn) in printed
+  assert re.search(r'^data +2 +2 ', printed, re.MULTILINE)
+
+
+def test_checkpoints_are_checked(tmp_path):
+  assert invariants.checkpoints_load(str(tmp_path)) == -1
+  save_checkpoint(tmp_path, 3)
+  save_checkpoint(tmp_path, 5)
+  assert invariants.checkpoints_load(str(tmp_path)) == 5
+  (index,) = tmp_path.glob('*-5.index')
+  (data,) = tmp_path.glob('*-5.data*')
+  content = bytearray(data.read_bytes())
+  content[8] ^= 1
+  data.write_bytes(content)
+  with pytest.raises(BrokenPromiseError, match='does not load'):
+    invariants.checkpoints_load(str(tmp_path))
+  index.unlink()  # Named, and not there.
+  with pytest.raises(BrokenPromiseError, match='is named and not there'):
+    invariants.checkpoints_load(str(tmp_path))
+
+
+def test_numbers_in_checkpoints_are_checked(tmp_path):
+  save_checkpoint(tmp_path, 3, value=float('nan'))
+  with pytest.raises(BrokenPromiseError, match='not finite'):
+    invariants.checkpoints_load(str(tmp_path))
+
+
+def test_changes_and_leftovers_are_noticed(tmp_path):
+  (tmp_path / 'mine').write_text('a')
+  (tmp_path / 'folder').mkdir()
+  before = invariants.Unchanged(tmp_path)
+  before.check()
+  invariants.no_leftovers(str(tmp_path))
+  (tmp_path / 'folder' / 'x.tmp17').write_text('b')
+  with pytest.raises(BrokenPromiseError, match='has changed'):
+    before.check()
+  with pytest.raises(BrokenPromiseError, match='is left'):
+    invariants.no_leftovers(str(tmp_path))
+
+
+def test_processes_that_are_left_are_noticed_and_ended():
+  with Sandbox() as sandbox:
+    process = subprocess.Popen(
+      [sys.executable, '-c', 'import time; time.sleep(100)'],
+      cwd=sandbox.path('work'),
+    )
+    with pytest.raises(BrokenPromiseError, match='are left'):
+      invariants.no_process(sandbox, seconds=0.1)
+  assert process.wait(10) == -9
+  assert not sandbox.folder.exists()
+
+
+@pytest.mark.parametrize(
+  'body, problem',
+  [
+    ('sys.exit("odd: error: /x: bad")', None),
+    ('sys.exit("odd: error: bad")', 'the error names'),
+    ('sys.exit("/x: bad")', 'expected one line'),
+    ('sys.exit("odd: error: /x: bad\\nand more")', 'expected one line'),
+    ('sys.exit(2)', 'status 2'),
+    ('1 / 0', 'traceback'),
+    ('pass', 'status 0'),
+    ('import time; time.sleep(9)', 'still runs'),
+  ],
+)
+def test_error_output_is_checked(tmp_path, monkeypatch, body, problem):
+  program = tmp_path / 'odd.py'
+  program.write_text('import sys\n' + body)
+  monkeypatch.setattr('tests.faults.sandbox.script', lambda name: str(program))
+  with Sandbox() as sandbox:
+    run = sandbox.start('odd')
+    if problem is None:
+      invariants.ended_with_error(run, 5)
+    else:
+      with pytest.raises(BrokenPromiseError, match=problem):
+        invariants.ended_with_error(run, 2)
+
+
+def test_the_script_says_what_it_takes():
+  script = [campaign.SCRIPT, '--help']
+  status, out, err = processes.run(script)
+  assert (status, err) == (0, '')
+  assert '--count' in out and 'cluster' in out

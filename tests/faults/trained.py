@@ -1,0 +1,82 @@
+"""A trained run, an evaluation of it, pictures and data: made once, copied."""
+
+import atexit
+import functools
+import pathlib
+import shutil
+import tempfile
+import threading
+
+import numpy as np
+from PIL import Image
+
+from tests import picture_folders
+from tests import processes
+from tests import synthetic_records
+from tests.faults.sandbox import script
+
+MAX_STEPS = 12
+_LOCK = threading.Lock()
+
+
+def prepare():
+  """Makes what is copied, unless it is there already."""
+  with _LOCK:
+    _made()
+
+
+def copy(sandbox, *names):
+  """Copies parts of the run into a sandbox, under their names.
+
+  Args:
+    sandbox: sandbox.Sandbox.
+    *names: `train`, a training directory with the checkpoints of 0, 6 and 12
+      steps; `eval`, its evaluation; `pictures`, two folders of pictures; `own`,
+      a data set made of them; `data`, a small CIFAR-10.
+  """
+  with _LOCK:
+    made = _made()
+  for name in names:
+    shutil.copytree(str(made / name), sandbox.path(name))
+
+
+@functools.lru_cache(maxsize=None)
+def _made():
+  """The folder of what is copied."""
+  folder = pathlib.Path(tempfile.mkdtemp(prefix='faults-'))
+  atexit.register(shutil.rmtree, str(folder), ignore_errors=True)
+  picture_folders.write_noise(folder / 'pictures', {'cat': 6, 'dog': 6}, 40)
+  synthetic_records.make_folder(folder / 'data')
+  _run(
+    'cifar10_train',
+    '--dataset=sample',
+    '--batch_size=8',
+    '--max_steps=%d' % MAX_STEPS,
+    '--save_steps=6',
+    '--train_dir=%s' % (folder / 'train'),
+  )
+  _run(
+    'cifar10_eval',
+    '--run_once',
+    '--batch_size=100',
+    '--checkpoint_dir=%s' % (folder / 'train'),
+    '--eval_dir=%s' % (folder / 'eval'),
+  )
+  _run(
+    'make_dataset',
+    str(folder / 'pictures'),
+    '--out=%s' % (folder / 'own'),
+    '--size=32',
+  )
+  return folder
+
+
+def _run(program, *flags):
+  status, out, err = processes.run([script(program), *flags])
+  assert status == 0, (program, out, err)
+
+
+def picture(random, size=40):
+  """A picture of noise, as Pillow has it."""
+  source = np.random.RandomState(random.randrange(1 << 32))
+  return Image.fromarray(source.randint(0, 256, (size, size, 3), np.uint8))

@@ -1,0 +1,95 @@
+"""Files of training images that somebody spoils while a trainer reads them."""
+
+import os
+import shutil
+
+from tests import synthetic_records
+from tests.faults import invariants
+from tests.faults import runs
+from tests.faults.sandbox import Kind
+
+_STALL_SECS = 4
+_RECORD_BYTES = 3073
+
+
+def _truncate(path, random):
+  with open(path, 'r+b') as file:
+    file.truncate(0)
+
+
+def _cut(path, random):
+  """Cuts it within a record."""
+  size = os.path.getsize(path)
+  records = random.randrange(size // _RECORD_BYTES)
+  with open(path, 'r+b') as file:
+    file.truncate(records * _RECORD_BYTES + random.randrange(1, _RECORD_BYTES))
+
+
+def _label(path, random):
+  """Overwrites a label, in place."""
+  with open(path, 'r+b') as file:
+    records = os.path.getsize(path) // _RECORD_BYTES
+    file.seek(random.randrange(records) * _RECORD_BYTES)
+    file.write(bytes([random.randrange(10, 256)]))
+
+
+def _replace(path, random):
+  """Puts a file of other labels in its place, at once."""
+  labels = [random.randrange(10, 256) for _ in range(20)]
+  with open(path + '.new', 'wb') as file:
+    file.write(synthetic_records.make_records(labels).tobytes())
+  os.replace(path + '.new', path)
+
+
+def _remove(path, random):
+  os.remove(path)
+
+
+def _make_folder(path, random):
+  os.remove(path)
+  os.mkdir(path)
+
+
+_DAMAGES = (_truncate, _cut, _label, _replace, _remove, _make_folder)
+
+
+def one_is_spoiled(sandbox, random):
+  """One line names the file, and the last whole step is saved."""
+  _spoil(sandbox, random, 1)
+
+
+def all_are_spoiled(sandbox, random):
+  """One line names one of the files."""
+  _spoil(sandbox, random, 5)
+
+
+def _spoil(sandbox, random, count):
+  plan = runs.Plan(sandbox, random, data=True)
+  kept = sandbox.path('kept')
+  shutil.copytree(str(plan.data), kept)
+  run = plan.start('--stall_secs=%d' % _STALL_SECS)
+  runs.wait_for_save(run, plan, random.randrange(8))
+  damage = random.choice(_DAMAGES)
+  numbers = random.sample(range(1, 6), count)
+  paths = [str(plan.data / ('data_batch_%d.bin' % n)) for n in numbers]
+  sandbox.note('%s of files %s', damage.__name__[1:], numbers)
+  for path in paths:
+    damage(path, random)
+  invariants.ended_with_error(
+    run,
+    _STALL_SECS + invariants.STALL_GRACE_SECS,
+    'the damage',
+    names=paths,
+  )
+  saved = plan.check_after()
+  invariants.expect(
+    saved > run.steps[-1], 'step %d is saved of %s', saved, run.steps[-3:]
+  )
+  shutil.rmtree(str(plan.data))
+  shutil.copytree(kept, str(plan.data))
+  data = invariants.Unchanged(plan.data)
+  plan.check_resumes(saved)
+  data.check()
+
+
+KINDS = (Kind('data', one_is_spoiled, 6), Kind('data', all_are_spoiled, 2))
