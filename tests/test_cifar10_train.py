@@ -329,7 +329,7 @@ def test_a_whole_checkpoint_without_a_name_is_resumed(tmp_path, capsys):
     capsys.readouterr()
     cifar10_train.train(config)
     line, done = capsys.readouterr().out.splitlines()[:2]
-    assert line.startswith('%s names no existing checkpoint' % state)
+    assert line.startswith('%s does not name the newest' % state)
     assert line.endswith('model.ckpt-2.') and 'at step 2 already' in done
   # A damaged one is passed over.
   (tmp_path / 'train' / 'model.ckpt-2.data-00000-of-00001').write_bytes(b'')
@@ -338,6 +338,22 @@ def test_a_whole_checkpoint_without_a_name_is_resumed(tmp_path, capsys):
   assert 'Resuming from %s.' % (state.parent / 'model.ckpt-0') in (
     capsys.readouterr().out
   )
+
+
+def test_a_checkpoint_named_by_a_person_is_resumed(tmp_path, capsys):
+  config = short_runs.small_config(tmp_path, max_steps=2)
+  cifar10_train.train(config)
+  state = tmp_path / 'train' / 'checkpoint'
+  first, last = (tmp_path / 'train' / ('model.ckpt-%d' % n) for n in (0, 2))
+  state.write_text('model_checkpoint_path: "model.ckpt-0"')
+  # Killed before the last one was named.
+  os.utime(str(state), (0, 0))
+  cifar10_train.train(config)
+  assert 'at step 2 already' in capsys.readouterr().out
+  state.write_text('model_checkpoint_path: "model.ckpt-0"')
+  cifar10_train.train(config)
+  out = capsys.readouterr().out
+  assert 'Resuming from %s.' % first in out and str(last) in out
 
 
 def test_damaged_checkpoints_without_a_name_are_not_written_over(tmp_path):

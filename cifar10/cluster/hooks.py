@@ -78,7 +78,9 @@ class SyncHook(tf.train.SessionRunHook):
         session.run(self._update)
         step, last_step = session.run([self._global_step, self._last_step])
     except (tf.errors.OpError, RuntimeError) as error:
-      coord.request_stop(error)  # Ignored if it has stopped already.
+      # Raises the error itself if the session has ended already.
+      with contextlib.suppress(type(error)):
+        coord.request_stop(error)
 
 
 class LastStepHook(tf.train.SessionRunHook):

@@ -28,6 +28,7 @@ from cifar10.data import records
 from cifar10.errors import UserError
 from cifar10.errors import printable
 from cifar10.util import commands
+from cifar10.util import console
 from cifar10.util import files
 from cifar10.util import progress_bar
 
@@ -331,15 +332,11 @@ def flags():
 
 def main():
   """The console command."""
+  console.open_streams()
   args = flags()
   # As an exception, so that the temporary folder is deleted.
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-  try:
-    make(args)
-  except (UserError, OSError) as error:
-    sys.exit('make_dataset: error: %s' % error)
-  except KeyboardInterrupt:
-    sys.exit(130)  # As a shell reports death by SIGINT.
+  sys.exit(console.guarded(lambda: make(args)))
 
 
 if __name__ == '__main__':

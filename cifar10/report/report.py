@@ -22,6 +22,7 @@ from cifar10.report import page
 from cifar10.report import starts as starts_lib
 from cifar10.training import checkpoints
 from cifar10.training import run_state
+from cifar10.util import console
 from cifar10.util import files
 from cifar10.util import optional_packages
 from cifar10.util import session_settings
@@ -192,13 +193,9 @@ def main():
   parser.add_argument(
     '--data_dir', help="folder of the data set (default: the run's --data_dir)"
   )
+  console.open_streams()
   args = parser.parse_args()
-  try:
-    write(args)
-  except (UserError, OSError) as error:
-    sys.exit('report: error: %s' % error)
-  except KeyboardInterrupt:
-    sys.exit(130)
+  sys.exit(console.guarded(lambda: write(args)))
 
 
 if __name__ == '__main__':

@@ -69,35 +69,45 @@ def find(directory, wanted=''):
 
 
 def name_newest(directory):
-  """Names the newest checkpoint in the file `checkpoint`, if nothing does.
+  """Names the newest whole checkpoint in the file `checkpoint`.
 
-  A trainer that is killed at the end of its first save leaves a checkpoint
-  without a name. Without one a trainer would start at step 0 and overwrite it.
+  A trainer that is killed at the end of a save leaves a checkpoint without a
+  name; without any name the next one would start at step 0 and overwrite it. A
+  name that is newer than all checkpoints was written by a person, and is kept.
 
   Raises:
-    UserError: there are checkpoints, but none is whole.
+    UserError: none is named, and of those that exist none is whole.
   """
-  found = by_age(directory)
-  if not found or latest(directory) is not None:
-    return
+  found, named = by_age(directory), latest(directory)
+  if named is not None:
+    name_time = os.path.getmtime(_name_file(directory))
+    found = [p for p in found if os.path.getmtime(p + '.index') > name_time]
   for path in reversed(found):
-    try:
-      check_fits(path, shapes(path))
-    except UserError:
+    if not _is_whole(path):
       continue
     print(
-      '%s names no existing checkpoint; the newest whole one is %s.'
+      '%s does not name the newest whole checkpoint; going on from %s.'
       % (_name_file(directory), path)
     )
     # As tf.train.Saver writes it, with relative paths.
     line = 'model_checkpoint_path: "%s"\n' % os.path.basename(path)
     files.write_atomically(_name_file(directory), line.encode('utf-8'))
     return
-  raise UserError(
-    '%s: names no existing checkpoint, and %s is damaged; expected a line '
-    'model_checkpoint_path: "%s". Start afresh with --overwrite'
-    % (_name_file(directory), found[-1], os.path.basename(found[-1]))
-  )
+  if found and named is None:
+    raise UserError(
+      '%s: names no existing checkpoint, and %s is damaged; expected a line '
+      'model_checkpoint_path: "%s". Start afresh with --overwrite'
+      % (_name_file(directory), found[-1], os.path.basename(found[-1]))
+    )
+
+
+def _is_whole(path):
+  """Whether all variables of the checkpoint `path` can be read."""
+  try:
+    check_fits(path, shapes(path))
+  except UserError:
+    return False
+  return True
 
 
 def by_age(directory):

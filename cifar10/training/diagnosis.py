@@ -1,5 +1,7 @@
 """Why training does not go on: what has happened to its input."""
 
+import os
+
 import tensorflow.compat.v1 as tf
 
 from cifar10.data import records
@@ -7,8 +9,8 @@ from cifar10.errors import UserError
 from cifar10.training import watchdog
 from cifar10.util import console
 
-# Where the graph of the input is, see cifar10_input.
-_INPUT_SCOPE = 'distorted_inputs'
+# What an error says of an operation of the input, see cifar10_input.
+_IN_INPUT = '{{node distorted_inputs/'
 
 _READ_ERRORS = (
   tf.errors.DataLossError,
@@ -23,6 +25,7 @@ class InputDiagnosis(tf.train.SessionRunHook):
   def __init__(self, data):
     """Takes the datasets.DataSet that the input reads."""
     self._data = data
+    self._sizes = {path: os.path.getsize(path) for path in data.train_files}
     self._session = None
 
   def begin(self):
@@ -50,9 +53,25 @@ class InputDiagnosis(tf.train.SessionRunHook):
       return 'a step has taken longer than --operation_timeout_ms'
     if not isinstance(error, tf.errors.OpError):
       return None
-    name = error.op.name if error.op is not None else ''
-    if name.startswith(_INPUT_SCOPE) or isinstance(error, _READ_ERRORS):
+    if _IN_INPUT in error.message or isinstance(error, _READ_ERRORS):
       return self._damage() or console.summary(error)
+    return None
+
+  def changed(self):
+    """Which training file has another size than at the start; None if none has.
+
+    The reader passes over what is missing without a word.
+    """
+    for path, before in self._sizes.items():
+      try:
+        now = os.path.getsize(path)
+      except OSError as error:
+        return str(error)
+      if now != before:
+        return self._damage() or (
+          '%s: found %d bytes; expected %d, as when training began'
+          % (path, now, before)
+        )
     return None
 
   def _damage(self):

@@ -147,6 +147,9 @@ def monitored_training_session(
             run.stall_secs,
           )
         )
+        watchdog.watch(
+          lambda: watchdog_lib.and_saved(diagnosis.changed(), save)
+        )
         try:
           yield session
           watchdog.end()
@@ -154,9 +157,7 @@ def monitored_training_session(
           raise
         except Exception as error:
           watchdog.end()
-          problem = diagnosis.explain(error)
-          if problem is not None and save is not None:
-            problem += '. ' + watchdog_lib.saved(save)
+          problem = watchdog_lib.and_saved(diagnosis.explain(error), save)
           raise
     except Exception as error:
       # The input may fail when no step is under way; then the session ends as

@@ -58,10 +58,11 @@ def held(directory):
         ) from error
       if not _is_at(lock, path):  # Its holder has just removed it.
         continue
-      lock.truncate()
-      lock.write(
-        b'process %d on %s' % (os.getpid(), socket.gethostname().encode())
-      )
+      with files.naming(path):
+        lock.truncate()
+        lock.write(
+          b'process %d on %s' % (os.getpid(), socket.gethostname().encode())
+        )
       try:
         yield
       finally:

@@ -19,6 +19,9 @@ _POLL_SECS = 1
 _SIGNALED_SECS = 5
 _OF_SLOWEST = 3
 
+# How much longer the first step may take, in which TensorFlow prepares itself.
+_FIRST_SECS = 20
+
 LOOK_SECS = 5  # How long looking for the cause may take.
 _SAVE_SECS = 20  # How long the last save may take.
 _SAY_SECS = 1  # How long a terminal may take to show the last line.
@@ -100,33 +103,34 @@ class StallCheck:
     if self._signals:
       limit = max(_SIGNALED_SECS, _OF_SLOWEST * self._slowest)
       limit, flag = min((limit, ''), (self._stall_secs, flag))
+    if not self._slowest:
+      limit += _FIRST_SECS
     if waited <= limit:
       return None
-    message = 'no step for %d s%s, waiting for %s' % (
-      limit,
-      flag,
-      self._missing(),
-    )
-    if self._save is None:
-      return message
-    return '%s. %s' % (message, saved(self._save))
+    message = 'no step for %d s%s, waiting for %s'
+    return and_saved(message % (limit, flag, self._missing()), self._save)
 
 
-def saved(save):
-  """Saves within a time limit, whatever happens.
+def and_saved(message, save):
+  """Saves the last whole step when an error ends a run, whatever happens.
 
   Args:
-    save: function that saves, and returns a sentence that says where.
+    message: the error; None if there is none.
+    save: function that saves, and returns a sentence that says where; None if
+      this task does not save.
 
   Returns:
-    That sentence, or one that says why the last steps are not saved.
+    The message, and what is saved or why not; None if there is no error.
   """
+  if message is None or save is None:
+    return message
   unsaved = 'The last steps are not saved: %s'
   try:
     late = unsaved % ('saving takes longer than %d s' % _SAVE_SECS)
-    return within(_SAVE_SECS, save, late)
+    sentence = within(_SAVE_SECS, save, late)
   except Exception as error:  # Whatever it is, the process has to end.
-    return unsaved % error
+    sentence = unsaved % error
+  return '%s. %s' % (message, sentence)
 
 
 def within(seconds, work, otherwise):
