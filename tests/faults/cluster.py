@@ -1,10 +1,13 @@
 """Clusters whose tasks are killed, frozen, signalled or cut off."""
 
+import re
 import signal
 import time
 
 from tests.faults import disk
 from tests.faults import invariants
+from tests.faults import runs
+from tests.faults import training_files
 from tests.faults.invariants import expect
 from tests.faults.sandbox import Kind
 from tests.faults.tasks import Tasks
@@ -223,6 +226,50 @@ def chief_cannot_save(sandbox, random):
     tasks.check_resumes(-1)
 
 
+def training_files_spoiled(sandbox, random):
+  """The files of training images are spoiled: all workers end, and say why."""
+  with Tasks(sandbox, random, data=True) as tasks:
+    tasks.start_all('--max_steps=1000000')
+    tasks.wait_for_step(random.randrange(12))
+    floor = invariants.named(tasks.train_dir)
+    restore, paths = training_files.spoil(tasks.plan, random, count=5)
+    tasks.expect_errors(tasks.trainers, 'the damage', paths + tasks.workers)
+    tasks.expect_either_way('the damage')
+    restore()
+    tasks.check_resumes(floor)
+
+
+def launcher_ended(sandbox, random):
+  """The program that runs a cluster on this machine is killed or signalled."""
+  plan = runs.Plan(sandbox, random, 'cifar10_train', save=10)
+  run = sandbox.start(
+    'local_cluster',
+    '--num_workers=%d' % random.choice((1, 2)),
+    '--log_dir=' + sandbox.path('logs'),
+    *plan.flags,
+  )
+  step = random.randrange(12)
+
+  def steps():
+    """The steps that the chief has printed."""
+    return [
+      int(found) for found in re.findall(r'worker 0 .*: step (\d+),', run.out)
+    ]
+
+  run.wait_until(lambda: steps() and steps()[-1] >= step, 'step %d' % step)
+  number = random.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT))
+  sandbox.note('%s after step %d', number.name, step)
+  run.send(number)
+  expected = -number if number == signal.SIGKILL else 128 + number
+  status = run.wait(invariants.START_SECS, number.name)
+  expect(status == expected, '%s: status %s', run.name, status)
+  invariants.no_process(sandbox, seconds=invariants.START_SECS)
+  saved = plan.check_after()
+  # What it has passed on, at least.
+  expect(saved > steps()[-1], 'step %d is saved of %s', saved, steps()[-1])
+  plan.check_resumes(saved)
+
+
 KINDS = (
   Kind('cluster', killed, 6),
   Kind('cluster', frozen, 4),
@@ -236,4 +283,6 @@ KINDS = (
   Kind('cluster', link_mended, 3),
   Kind('cluster', link_reset, 2),
   Kind('cluster', chief_cannot_save, 2),
+  Kind('cluster', training_files_spoiled, 1),
+  Kind('cluster', launcher_ended, 1),
 )

@@ -41,6 +41,7 @@ class Tasks:
     modes=MODES,
     most=3,
     linked=False,
+    data=False,
     timeout=6,
     stall=5,
   ):
@@ -52,6 +53,7 @@ class Tasks:
       modes: of which modes.
       most: the most workers.
       linked: whether the first parameter server is reached over a Proxy.
+      data: whether the workers have a data folder of their own.
       timeout: --connect_timeout_secs.
       stall: --stall_secs.
     """
@@ -67,7 +69,7 @@ class Tasks:
     self.limit = timeout + stall + _GRACE_SECS
     # The plan of a trainer on its own, which the run is resumed with.
     self.plan = runs.Plan(
-      sandbox, random, 'cifar10_train', save=random.choice((3, 10))
+      sandbox, random, 'cifar10_train', data, save=random.choice((3, 10))
     )
     self.train_dir = self.plan.train_dir
     self._flags = self.plan.flags + [
