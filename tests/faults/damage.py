@@ -42,7 +42,7 @@ _MORE_STEPS = 3
 # Ways to damage a file's content: functions of it and a random.Random.
 
 
-def _flip(content, random):
+def flip(content, random):
   """Flips some bits."""
   changed = bytearray(content)
   for _ in range(random.choice((1, 1, 2, 20))):
@@ -51,27 +51,27 @@ def _flip(content, random):
   return bytes(changed)
 
 
-def _cut(content, random):
+def cut(content, random):
   """Cuts it off anywhere."""
   return content[: random.randrange(max(1, len(content)))]
 
 
-def _empty(content, random):
+def empty(content, random):
   return b''
 
 
-def _nul(content, random):
+def nul(content, random):
   """Replaces some bytes, perhaps all to the end, by NULs."""
   start = random.randrange(max(1, len(content)))
   end = random.choice((len(content), min(len(content), start + 16)))
   return content[:start] + bytes(end - start) + content[end:]
 
 
-def _noise(content, random):
+def noise(content, random):
   return bytes(random.randrange(256) for _ in range(random.randrange(1, 4000)))
 
 
-def _nested(content, random):
+def nested(content, random):
   """Thousands of brackets."""
   depth = random.choice((1000, 100000))
   opening, closing = random.choice(((b'[', b']'), (b'{"a":', b'}')))
@@ -79,12 +79,12 @@ def _nested(content, random):
   return opening * depth + middle + closing * random.choice((0, depth))
 
 
-def _other_type(content, random):
+def other_type(content, random):
   """Puts another type of value somewhere in JSON."""
   try:
     value = json.loads(content.decode('utf-8'))
   except ValueError:
-    return _noise(content, random)
+    return noise(content, random)
   new = random.choice(_OTHER_JSON)
   if random.random() < 0.1:
     return json.dumps(new).encode('utf-8')
@@ -105,8 +105,8 @@ def _other_type(content, random):
   return json.dumps(value).encode('utf-8')
 
 
-OF_ANY = (_flip, _flip, _cut, _empty, _nul, _noise)
-_OF_JSON = (_flip, _cut, _nul, _nested, _other_type, _other_type, _other_type)
+OF_ANY = (flip, flip, cut, empty, nul, noise)
+_OF_JSON = (flip, cut, nul, nested, other_type, other_type, other_type)
 
 
 def _damage(sandbox, path, random):
@@ -127,7 +127,7 @@ def _damage(sandbox, path, random):
     os.chmod(path, 0)
   else:
     change = random.choice(_OF_JSON if path.endswith('.json') else OF_ANY)
-    sandbox.note('%s: %s', name, change.__name__[1:])
+    sandbox.note('%s: %s', name, change.__name__)
     with open(path, 'rb') as file:
       content = file.read()
     with open(path, 'wb') as file:
@@ -227,7 +227,7 @@ def of_a_data_set(sandbox, random):
   else:
     path = random.choice(sorted(glob.glob(folder + '/*/*.bin')))
   _damage(sandbox, path, random)
-  before = invariants.Unchanged(folder)
+  before = invariants.Unchanged(folder, ignored=['.fetch.lock'])
   flags = ['--data_dir=' + folder, '--data_url=file:///nowhere']
   command = random.choice(
     (

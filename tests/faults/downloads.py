@@ -2,11 +2,14 @@
 
 import glob
 import hashlib
+import io
 import os
 import pathlib
+import tarfile
 import time
 
 from tests import synthetic_records
+from tests.faults import damage
 from tests.faults import invariants
 from tests.faults.invariants import expect
 from tests.faults.sandbox import Kind
@@ -97,6 +100,39 @@ def one_answer(sandbox, random):
   download.check_again()
 
 
+def damaged_archive(sandbox, random):
+  """An archive that is damaged, although its checksum is right."""
+  download = Download(sandbox, random)
+  change = random.choice((damage.flip, damage.cut, damage.nul, _members))
+  content = change(download.content, random)
+  download.sha256 = hashlib.sha256(content).hexdigest()
+  sandbox.note('archive: %s', change.__name__)
+  with Server(content) as server:
+    run = download.start(server)
+    status = invariants.ended_either_way(run, _FETCH_SECS)
+  unpacked = os.path.join(download.data_dir, _FOLDER)
+  expect(os.path.isdir(unpacked) == (status == 0), '%s is there', unpacked)
+  expect(not os.path.exists(sandbox.path('outside')), 'it wrote outside')
+  invariants.no_leftovers(download.data_dir)
+  download.mine.check()
+
+
+def _members(content, random):
+  """An archive with members that lead out of its folder."""
+  stream = io.BytesIO()
+  names = ['../outside', '/tmp/../outside', _FOLDER + '/../../outside']
+  names += ['%s/data_batch_%d.bin' % (_FOLDER, n) for n in range(1, 6)]
+  with tarfile.open(fileobj=stream, mode='w:gz') as archive:
+    for name in random.sample(names, len(names)):
+      member = tarfile.TarInfo(name)
+      member.type = random.choice(
+        (tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE)
+      )
+      member.linkname = random.choice(('../../outside', '/etc/hostname'))
+      archive.addfile(member)
+  return stream.getvalue()
+
+
 def killed(sandbox, random):
   """The fetching process is killed; the next one goes on."""
   download = Download(sandbox, random)
@@ -166,6 +202,7 @@ def links(sandbox, random):
 
 KINDS = (
   Kind('download', one_answer, 8),
+  Kind('download', damaged_archive, 2),
   Kind('download', killed, 2),
   Kind('download', links, 3),
 )

@@ -246,15 +246,21 @@ def no_process(sandbox, seconds=2):
 class Unchanged:
   """Files and folders that must stay as they are, byte for byte."""
 
-  def __init__(self, *paths):
-    """Remembers files, and folders with all that is in them."""
+  def __init__(self, *paths, ignored=()):
+    """Remembers files, and folders with all that is in them.
+
+    Args:
+      *paths: the files and folders.
+      ignored: names of files in them that may come and go.
+    """
+    self._ignored = set(ignored)
     self._before = {path: _content(path) for path in map(str, paths)}
 
   def check(self):
     """Checks that nothing has changed, come or gone."""
     for path, before in self._before.items():
       after = _content(path)
-      for name in sorted(set(before) | set(after)):
+      for name in sorted((set(before) | set(after)) - self._ignored):
         expect(
           before.get(name) == after.get(name),
           '%s has changed: %s before, %s now',

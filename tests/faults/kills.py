@@ -89,6 +89,38 @@ def with_no_name(sandbox, random):
   plan.check_resumes(saved)
 
 
+def beside_an_evaluator(sandbox, random):
+  """An evaluator follows a run whose trainer is killed and started again."""
+  plan = runs.Plan(sandbox, random)
+  plan.flags.append('--max_to_keep=%d' % random.choice((0, 1, 2)))
+  run = plan.start()
+  runs.wait_for_save(run, plan)
+  evaluator = sandbox.start(
+    'cifar10_eval',
+    '--checkpoint_dir=' + plan.train_dir,
+    '--eval_dir=' + sandbox.path('eval'),
+    '--eval_interval_secs=%d' % random.choice((0, 1)),
+    '--batch_size=100',
+  )
+  delay = random.uniform(0, 3)
+  sandbox.note('SIGKILL after %.3f s', delay)
+  time.sleep(delay)
+  run.process.kill()
+  run.wait(5, 'SIGKILL')
+  last = run.steps[-1] + 20
+  again = plan.start('--max_steps=%d' % last)
+  invariants.ended_clean(again, 2 * invariants.START_SECS)
+  invariants.ended_clean(evaluator, invariants.START_SECS, 'the last step')
+  invariants.expect(
+    'step %d)' % last in evaluator.out,
+    '%s: has not evaluated step %d',
+    evaluator.name,
+    last,
+  )
+  plan.check_after()
+  invariants.no_leftovers(plan.train_dir, sandbox.path('eval'))
+
+
 def _kill(plan, run):
   """Kills a trainer; returns the newest step that is saved, -1 if none is."""
   floor = invariants.named(plan.train_dir)
@@ -116,4 +148,5 @@ KINDS = (
   Kind('kill', again_and_again, 2),
   Kind('kill', with_leftovers, 2),
   Kind('kill', with_no_name, 2),
+  Kind('kill', beside_an_evaluator, 2),
 )

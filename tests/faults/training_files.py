@@ -50,7 +50,7 @@ def _make_folder(path, random):
   os.mkdir(path)
 
 
-_DAMAGES = (_truncate, _cut, _label, _replace, _remove, _make_folder)
+_CHANGES = (_truncate, _cut, _label, _replace, _remove, _make_folder)
 
 
 def one_is_spoiled(sandbox, random):
@@ -65,16 +65,9 @@ def all_are_spoiled(sandbox, random):
 
 def _spoil(sandbox, random, count):
   plan = runs.Plan(sandbox, random, data=True)
-  kept = sandbox.path('kept')
-  shutil.copytree(str(plan.data), kept)
   run = plan.start('--stall_secs=%d' % _STALL_SECS)
   runs.wait_for_save(run, plan, random.randrange(8))
-  damage = random.choice(_DAMAGES)
-  numbers = random.sample(range(1, 6), count)
-  paths = [str(plan.data / ('data_batch_%d.bin' % n)) for n in numbers]
-  sandbox.note('%s of files %s', damage.__name__[1:], numbers)
-  for path in paths:
-    damage(path, random)
+  restore, paths = spoil(plan, random, count)
   invariants.ended_with_error(
     run,
     _STALL_SECS + invariants.STALL_GRACE_SECS,
@@ -85,11 +78,37 @@ def _spoil(sandbox, random, count):
   invariants.expect(
     saved > run.steps[-1], 'step %d is saved of %s', saved, run.steps[-3:]
   )
-  shutil.rmtree(str(plan.data))
-  shutil.copytree(kept, str(plan.data))
+  restore()
   data = invariants.Unchanged(plan.data)
   plan.check_resumes(saved)
   data.check()
+
+
+def spoil(plan, random, count):
+  """Spoils files of training images.
+
+  Args:
+    plan: runs.Plan with a data folder of its own.
+    random: random.Random.
+    count: how many of the five files.
+
+  Returns:
+    A function that puts all files back, and the paths of those spoiled.
+  """
+  kept = plan.sandbox.path('kept')
+  shutil.copytree(str(plan.data), kept)
+  change = random.choice(_CHANGES)
+  numbers = random.sample(range(1, 6), count)
+  paths = [str(plan.data / ('data_batch_%d.bin' % n)) for n in numbers]
+  plan.sandbox.note('%s of files %s', change.__name__[1:], numbers)
+  for path in paths:
+    change(path, random)
+
+  def restore():
+    shutil.rmtree(str(plan.data))
+    shutil.copytree(kept, str(plan.data))
+
+  return restore, paths
 
 
 KINDS = (Kind('data', one_is_spoiled, 6), Kind('data', all_are_spoiled, 2))
