@@ -1,6 +1,7 @@
 """Packaging of the CIFAR-10 tutorial system."""
 
 import os
+import re
 
 import setuptools
 
@@ -26,13 +27,17 @@ _COMMANDS = {
   'cifar10_report': 'report.report',
 }
 
+_VERSION = re.search(
+  "__version__ = '(.*)'", _read(os.path.join('cifar10', '__init__.py'))
+).group(1)
+
 _PICTURES = ['pillow']
 _REPORT = ['jinja2', 'matplotlib']
 _SVHN = ['scipy']
 
 setuptools.setup(
   name='cifar10-tutorial',
-  version='1.1.0',
+  version=_VERSION,
   description='The TensorFlow CIFAR-10 tutorial: train, evaluate, multi-GPU.',
   long_description=_read('README.md'),
   long_description_content_type='text/markdown',

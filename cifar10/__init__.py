@@ -4,7 +4,13 @@ Importing the package imports TensorFlow once, in graph mode, and keeps its
 start-up messages off the terminal; TF_CPP_MIN_LOG_LEVEL=0 shows them.
 """
 
+import contextlib
+import signal
+import threading
+
 from cifar10.util import log_suppression
+
+__version__ = '1.1.0'
 
 
 def _not_a_deprecation(record):
@@ -23,5 +29,21 @@ def _import_tensorflow():
   tf.config.experimental.list_physical_devices('GPU')
 
 
-with log_suppression.stderr_held_back():
+@contextlib.contextmanager
+def _interrupted_silently():
+  """Lets Ctrl-C end the process at once; else it would show a traceback."""
+  handler = signal.getsignal(signal.SIGINT)
+  is_main = threading.current_thread() is threading.main_thread()
+  if handler is not signal.default_int_handler or not is_main:
+    yield
+    return
+  signal.signal(signal.SIGINT, signal.SIG_DFL)
+  try:
+    yield
+  finally:
+    signal.signal(signal.SIGINT, handler)
+
+
+log_suppression.open_missing_streams()
+with _interrupted_silently(), log_suppression.stderr_held_back():
   _import_tensorflow()

@@ -9,6 +9,7 @@ their own batches. Worker 0, the chief, saves; its checkpoints are those of
 cifar10_train.py. The cluster may also come from TF_CONFIG.
 """
 
+import contextlib
 import os
 import sys
 
@@ -115,40 +116,60 @@ def train(config):
   examples_per_step = config.examples_per_machine * task.workers_per_step(
     config.cluster
   )
-  with membership.joined(task, config) as server:
+  with contextlib.ExitStack() as stack:
+    if task.is_chief:
+      stack.enter_context(train_dir.held(config.run.train_dir))
+    server = stack.enter_context(membership.joined(task, config))
     for agreement in membership.agree(
       server,
       task,
       config,
       lambda: train_dir.prepare(config, data, examples_per_step),
     ):
-      _train_as_agreed(server, task, data, agreement)
+      with membership.ending_told(server, task, config, agreement):
+        _train_as_agreed(server, task, data, agreement)
   if task.is_chief:
     cli.print_next_commands(config)
 
 
 def _train_as_agreed(server, task, data, agreement):
   """Builds the graph of a worker and takes its steps."""
-  config = agreement.config
+  config, run_state = agreement.config, agreement.run_state
   with tf.Graph().as_default(), tf.device(
     placement.device_function(task, config.cluster)
-  ), Watchdog() as watchdog:
+  ), liveness.Observer(server, task, config) as observer:
     tf.set_random_seed(task.own_seed(config.optimization.seed))
-    last_step = config.optimization.max_steps
+    last_step = run_state.last_step(config.optimization)
     progress = shared_state.progress(task, last_step)
     train_op, loss, worker_hooks = build(task, data, agreement, progress)
     print(
       'Each step receives %.2f MB from parameter servers and sends %.2f MB.'
       % tuple(n / 1e6 for n in placement.bytes_of_step(train_op))
     )
-    watchdog.watch(liveness.ServersCheck(task, config.cluster))
-    role = WorkerRole(server, task, config, progress, watchdog)
-    with monitored_training_session(
-      train_op, loss, config, agreement.run_state, worker_hooks, role
-    ) as mon_sess:
-      while not mon_sess.should_stop():
-        mon_sess.run(train_op)
-      watchdog.end()
+    role = WorkerRole(server, task, config, progress, observer)
+    with _chief_watched(task, agreement, observer):
+      with monitored_training_session(
+        train_op, loss, data, config, run_state, worker_hooks, role
+      ) as mon_sess:
+        while not mon_sess.should_stop():
+          mon_sess.run(train_op)
+    if role.has_taken_last_step and not task.is_chief:
+      membership.wait_until_saved(task, config, agreement, observer)
+
+
+@contextlib.contextmanager
+def _chief_watched(task, agreement, observer):
+  """Ends a worker when the chief is gone or has ended with an error."""
+  settings = agreement.config.cluster
+  with Watchdog() as watchdog:
+    if not task.is_chief:
+      watchdog.watch(
+        liveness.AnswerCheck(task.workers[:1], 'the chief', settings)
+      )
+      watchdog.watch(
+        lambda: membership.ending_problem(task, agreement, observer.ending)
+      )
+    yield
 
 
 def main():

@@ -6,8 +6,10 @@
 Every image counts exactly once, whatever the batch size.
 """
 
+import json
 import os
 import sys
+import time
 from typing import Any, NamedTuple
 
 if not __package__:  # Run by its path: the package is one folder up.
@@ -23,6 +25,9 @@ from cifar10.serving import inference_graph
 from cifar10.serving import restore
 from cifar10.training import checkpoints
 from cifar10.training import hooks
+from cifar10.training import run_state
+from cifar10.util import event_file
+from cifar10.util import files
 from cifar10.util import session_settings
 from cifar10.util import summaries
 import tensorflow.compat.v1 as tf
@@ -35,6 +40,8 @@ GROUPS = (
   'checkpoint',
   'inference',
   'evaluation',
+  'answers',
+  'metrics',
   'session',
 )
 
@@ -44,27 +51,43 @@ class EvalGraph(NamedTuple):
 
   Attributes:
     correct: bool tensor, [batch]; whether the right class has the top logit.
+    in_top_k: bool tensor, [batch]; whether it has one of the top k logits.
     loss: float32 scalar tensor, the total loss of the batch.
     summaries: string scalar tensor, images and activations of the batch.
     restorations: restore.Restorations of the variables.
   """
 
   correct: Any
+  in_top_k: Any
   loss: Any
   summaries: Any
   restorations: restore.Restorations
 
 
 class Result(NamedTuple):
-  """The result of an evaluation: counts of images, and their mean loss."""
+  """The result of an evaluation.
+
+  Attributes:
+    correct: images whose right class is the most probable one.
+    in_top_k: images whose right class is among the `top_k` most probable ones.
+    total: all images.
+    loss: mean of the total loss.
+    averaged: whether the moving averages of the variables were used.
+  """
 
   correct: int
+  in_top_k: int
   total: int
   loss: float
+  averaged: bool
 
   @property
   def precision(self):
     return self.correct / self.total
+
+  @property
+  def precision_at_k(self):
+    return self.in_top_k / self.total
 
 
 def evaluate(config):
@@ -79,9 +102,12 @@ def evaluate(config):
   """
   data = datasets.prepare(config.data, config.download)
   settings = config.evaluation
+  if settings.run_once:
+    checkpoints.find(config.checkpoint.checkpoint_dir)  # Or nothing is written.
   with tf.Graph().as_default() as default_graph:
     graph = build(data, config)
-    with tf.summary.FileWriter(settings.eval_dir, default_graph) as writer:
+    with event_file.EventFile(settings.eval_dir) as events:
+      events.add_graph(default_graph)
       for checkpoint in new_checkpoints(config):
         try:
           step = checkpoints.step(checkpoint)
@@ -93,19 +119,9 @@ def evaluate(config):
           print('%s was deleted; waiting for the next.' % checkpoint)
           continue
         _check_total(result, data, settings.eval_data)
-        print(
-          '%s: precision @ 1 = %.3f (%d / %d, step %d)'
-          % (
-            hooks.timestamp(),
-            result.precision,
-            result.correct,
-            result.total,
-            step,
-          )
-        )
-        writer.add_summary(summary, step)
-        writer.add_summary(_scalars(result), step)
-        writer.flush()
+        events.add_summary(summary, step)
+        events.add_summary(_scalars(result, config), step)
+        _report(result, step, config)
         if settings.run_once or _is_last(step, config):
           return
 
@@ -129,6 +145,7 @@ def build(data, config):
     summaries.histogram('softmax/activations', model.probabilities)
   return EvalGraph(
     correct=tf.nn.in_top_k(model.logits, labels, 1),
+    in_top_k=tf.nn.in_top_k(model.logits, labels, _top_k(config)),
     loss=loss,
     summaries=tf.summary.merge_all(),
     restorations=model.restorations,
@@ -175,30 +192,37 @@ def evaluate_checkpoint(graph, checkpoint, config):
   Raises:
     UserError: the checkpoint cannot be read or is of another model.
   """
+  averaged = restore.uses_averages(
+    checkpoint, config.checkpoint.use_moving_averages
+  )
   creator = tf.train.ChiefSessionCreator(
-    restore.fitting_scaffold(
-      graph.restorations, checkpoint, config.checkpoint.use_moving_averages
-    ),
+    restore.fitting_scaffold(graph.restorations, checkpoint, averaged),
     config=session_settings.config_proto(
       config.session, use_gpu=config.inference.eval_device == 'gpu'
     ),
     checkpoint_filename_with_path=checkpoint,
   )
-  correct, total, loss = 0, 0, 0.0
+  correct, in_top_k, total, loss = 0, 0, 0, 0.0
   summary = None
   # The session ends without an error after the last image.
   with tf.train.MonitoredSession(creator) as session:
     while not session.should_stop():
-      fetches = {'correct': graph.correct, 'loss': graph.loss}
+      fetches = {
+        'correct': graph.correct,
+        'in_top_k': graph.in_top_k,
+        'loss': graph.loss,
+      }
       if summary is None:
         fetches['summary'] = graph.summaries
       batch = session.run(fetches)
       summary = batch.get('summary', summary)
       size = len(batch['correct'])
       correct += int(batch['correct'].sum())
+      in_top_k += int(batch['in_top_k'].sum())
       total += size
       loss += float(batch['loss']) * size
-  return Result(correct, total, loss / max(1, total)), summary
+  loss /= max(1, total)
+  return Result(correct, in_top_k, total, loss, averaged), summary
 
 
 def _check_total(result, data, eval_data):
@@ -212,13 +236,69 @@ def _check_total(result, data, eval_data):
 
 def _is_last(step, config):
   """Whether the run goes no further than `step`."""
-  run = config_lib.load(config.checkpoint.checkpoint_dir)
-  return run is not None and step >= run.optimization.max_steps
+  directory = config.checkpoint.checkpoint_dir
+  run, state = config_lib.load(directory), run_state.load(directory)
+  if run is None:
+    return False
+  settings = run.optimization
+  return step >= (state.last_step(settings) if state else settings.max_steps)
 
 
-def _scalars(result):
+def _top_k(config):
+  return config.answers.top_k or 1
+
+
+def _report(result, step, config):
+  """Prints the result of an evaluation, and writes it to --metrics."""
+  top_k = _top_k(config)
+  values = {
+    'time': time.time(),
+    'step': step,
+    'precision @ 1': result.precision,
+    'correct': result.correct,
+    'total': result.total,
+    'loss': result.loss,
+    'eval_data': config.evaluation.eval_data,
+    'moving_averages': result.averaged,
+  }
+  at_k = ''
+  if top_k > 1:
+    values['precision @ %d' % top_k] = result.precision_at_k
+    at_k = ', precision @ %d = %.3f' % (top_k, result.precision_at_k)
+  if config.answers.json:
+    print(json.dumps(values))
+  else:
+    print(
+      '%s: precision @ 1 = %.3f (%d / %d, step %d)%s on %s images, %s'
+      % (
+        hooks.timestamp(),
+        result.precision,
+        result.correct,
+        result.total,
+        step,
+        at_k,
+        {'test': 'test', 'train_eval': 'training'}[values['eval_data']],
+        'moving averages' if result.averaged else 'variables without averages',
+      )
+    )
+  if config.metrics.metrics:
+    files.append_json_line(config.metrics.metrics, values)
+
+
+def _scalars(result, config):
+  """The summary of a result, with tags that tell evaluations apart."""
+
+  def tag(top_k):
+    return summaries.precision_tag(
+      top_k, config.evaluation.eval_data, result.averaged
+    )
+
   summary = tf.Summary()
-  summary.value.add(tag='Precision @ 1', simple_value=result.precision)
+  summary.value.add(tag=tag(1), simple_value=result.precision)
+  if _top_k(config) > 1:
+    summary.value.add(
+      tag=tag(_top_k(config)), simple_value=result.precision_at_k
+    )
   summary.value.add(tag='loss', simple_value=result.loss)
   return summary
 

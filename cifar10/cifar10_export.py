@@ -9,6 +9,7 @@ the class and the probability of each class.
 """
 
 import os
+from shlex import quote
 import sys
 
 if not __package__:  # Run by its path: the package is one folder up.
@@ -18,31 +19,41 @@ if not __package__:  # Run by its path: the package is one folder up.
 from cifar10 import cli
 from cifar10 import config as config_lib
 from cifar10.errors import UserError
+from cifar10.errors import printable
 from cifar10.serving import export as export_lib
 from cifar10.serving import restore
 from cifar10.training import checkpoints
 from cifar10.util import files
+import tensorflow.compat.v1 as tf
 
 GROUPS = ('data', 'model', 'checkpoint', 'export')
 
 # What is written, by the flag that says where, and how others load it.
 _REPORTS = {
-  'export_dir': """SavedModel: {path}, with the signatures
+  'export_dir': """SavedModel: {name}, with the signatures
   images, serving_default: images uint8 {shape} -> class, label, probabilities
   pictures: pictures string [n] -> class, label, probabilities
   classes: nothing -> classes
-To load it: model = tf.saved_model.load('{path}')
+To load it: model = tf.saved_model.load({path!r})
   model.signatures['pictures'](pictures=tf.constant([content_of_file]))""",
-  'tflite': """TensorFlow Lite: {path},
+  'tflite': """TensorFlow Lite: {name},
   images float32 {shape}, 0 to 255 -> class, probabilities
-To load it: interpreter = tf.lite.Interpreter('{path}')
-Its classes: unzip -p {path} labels.txt""",
-  'frozen_graph': """Frozen graph: {path},
+To load it: {interpreter}({path!r})
+Its classes: unzip -p {shell} labels.txt""",
+  'frozen_graph': """Frozen graph: {name},
   images uint8 {shape} or pictures string [n]
   -> class, label, probabilities; classes
-To load it: graph_def.ParseFromString(open('{path}', 'rb').read())
+To load it: graph_def.ParseFromString(open({path!r}, 'rb').read())
   tf.import_graph_def(graph_def, name='')""",
 }
+
+# How a TensorFlow Lite file is loaded: TensorFlow 2 refers to a package of its
+# own for that.
+_INTERPRETER = 'interpreter = tf.lite.Interpreter'
+if tf.__version__ >= '2':
+  _INTERPRETER = """pip install ai-edge-litert
+  from ai_edge_litert.interpreter import Interpreter
+  interpreter = Interpreter"""
 
 
 def export(config):
@@ -52,8 +63,10 @@ def export(config):
     config: config.Config.
 
   Raises:
+    OSError: a file cannot be written.
     UserError: there is no such checkpoint, it is of another model, or one of
-      the targets exists already. Then nothing is written.
+      the targets exists already: then nothing is written. Or the SavedModel
+      cannot be written.
   """
   targets = config.export
   _check_targets(targets)
@@ -63,25 +76,40 @@ def export(config):
   frozen = export_lib.freeze(data, checkpoint, config)
   contents = {}  # All of it before the first file is written.
   if targets.tflite:
-    contents[targets.tflite] = export_lib.tflite(frozen, data, config.session)
+    with files.naming(targets.tflite):  # TensorFlow 1 converts through files.
+      model = export_lib.tflite(frozen, data, config.session)
+    contents[targets.tflite] = model
   if targets.frozen_graph:
     contents[targets.frozen_graph] = frozen.SerializeToString()
   if targets.export_dir:
-    _make_parent(targets.export_dir)
-    with files.new_folder(targets.export_dir) as folder:
-      export_lib.write_saved_model(frozen, folder, config.session)
+    _write_saved_model(frozen, targets.export_dir, config.session)
   for path, content in contents.items():
     _make_parent(path)
     files.write_atomically(path, content)
-  print(
-    'Step %d, from %s. %d classes: %s.'
-    % (step, checkpoint, len(data.classes), ', '.join(data.classes))
+  summary = 'Step %d, from %s. %d classes: %s.' % (
+    step,
+    checkpoint,
+    len(data.classes),
+    ', '.join(data.classes),
   )
+  print(printable(summary))
   shape = '[n, %d, %d, %d]' % data.layout[:3]
   for flag, report in _REPORTS.items():
     path = getattr(targets, flag)
     if path:
-      print(report.format(path=path, shape=shape))
+      names = {'name': printable(path), 'path': path, 'shell': quote(path)}
+      print(report.format(shape=shape, interpreter=_INTERPRETER, **names))
+
+
+def _write_saved_model(frozen, path, settings):
+  """Writes the whole SavedModel or nothing; makes the folder around it."""
+  _make_parent(path)
+  try:
+    with files.new_folder(path) as folder:
+      export_lib.write_saved_model(frozen, folder, settings)
+  except tf.errors.OpError as error:
+    problem = error.message.splitlines()[0]
+    raise UserError('%s: cannot be written: %s' % (path, problem)) from error
 
 
 def _check_targets(targets):
@@ -95,7 +123,7 @@ def _check_targets(targets):
       flag == 'export_dir' and _is_empty_folder(path)
     ):
       raise UserError(
-        '--%s=%s: is there already; expected a new %s'
+        '--%s=%s: already exists; expected a new %s'
         % (flag, path, 'or empty folder' if flag == 'export_dir' else 'file')
       )
     other = taken.setdefault(os.path.abspath(path), flag)

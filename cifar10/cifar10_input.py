@@ -94,10 +94,13 @@ def distorted_inputs(data, batch_size, seeded=False):
       data.train_files, num_examples, batch_size, layout
     )
     records = raw_batches.dequeue()
+    labels = records_lib.labels(records, layout)
+    # The files were checked before; they may have been overwritten since.
+    are_known = tf.reduce_all(labels < len(data.classes))
+    with tf.control_dependencies([tf.Assert(are_known, ['unknown label'])]):
+      images = distortions.distort(records, layout, size, data.flip)
     images, labels = _ready_batches(
-      distortions.distort(records, layout, size, data.flip),
-      records_lib.labels(records, layout),
-      num_threads=1 if seeded else NUM_PREPROCESS_THREADS,
+      images, labels, num_threads=1 if seeded else NUM_PREPROCESS_THREADS
     )
     images.set_shape([batch_size, size, size, layout.depth])
     labels.set_shape([batch_size])

@@ -74,7 +74,7 @@ def build(data, config, run_state, global_step):
 
 
 def train(config):
-  """Trains until `max_steps`, or until a signal.
+  """Trains until the last step, or until a signal.
 
   Args:
     config: config.Config.
@@ -84,34 +84,54 @@ def train(config):
       training diverges.
   """
   data = datasets.prepare(config.data, config.download)
-  run_state = train_dir.prepare(config, data, config.examples_per_machine)
-  if run_state is not None:
-    _print_devices(config)
-    with tf.Graph().as_default(), tf.device('/cpu:0'):
-      tf.set_random_seed(config.optimization.seed)
-      global_step = tf.train.get_or_create_global_step()
-      train_op, loss, prefetch = build(data, config, run_state, global_step)
-
-      with monitored_training_session(
-        train_op, loss, config, run_state, [hooks.PrefetchHook(prefetch)]
-      ) as mon_sess:
-        while not mon_sess.should_stop():
-          mon_sess.run(train_op)
+  with train_dir.held(config.run.train_dir):
+    run_state = train_dir.prepare(config, data, config.examples_per_machine)
+    if run_state is not None:
+      _print_devices(config)
+      _take_steps(data, config, run_state)
   cli.print_next_commands(config)
+
+
+def _take_steps(data, config, run_state):
+  """Builds the graph and runs it, step by step.
+
+  Args:
+    data: datasets.DataSet.
+    config: config.Config.
+    run_state: run_state.RunState.
+  """
+  with tf.Graph().as_default(), tf.device('/cpu:0'):
+    tf.set_random_seed(config.optimization.seed)
+    global_step = tf.train.get_or_create_global_step()
+    train_op, loss, prefetch = build(data, config, run_state, global_step)
+
+    with monitored_training_session(
+      train_op, loss, data, config, run_state, [hooks.PrefetchHook(prefetch)]
+    ) as mon_sess:
+      while not mon_sess.should_stop():
+        mon_sess.run(train_op)
 
 
 def _print_devices(config):
   num_gpus = config.towers.num_gpus
   found = len(tf.config.experimental.list_physical_devices('GPU'))
   print(
-    'Training on %d tower(s), each with batches of %d: %d images a step.'
-    % (num_gpus, config.input.batch_size, config.examples_per_machine)
+    'Training on %s with batches of %d: %d images a step.'
+    % (
+      '1 tower' if num_gpus == 1 else '%d towers, each' % num_gpus,
+      config.input.batch_size,
+      config.examples_per_machine,
+    )
   )
   if found < num_gpus:
     print(
-      'WARNING: --num_gpus=%d, but TensorFlow finds %d GPU(s) here. Towers '
-      'without a GPU of their own run on %s, which is no faster than one.'
-      % (num_gpus, found, "another one's" if found else 'the CPU')
+      'WARNING: --num_gpus=%d, but TensorFlow finds %s here. Towers without a '
+      'GPU of their own run on %s, which is no faster than one.'
+      % (
+        num_gpus,
+        {0: 'no GPU', 1: '1 GPU'}.get(found, '%d GPUs' % found),
+        "another one's" if found else 'the CPU',
+      )
     )
 
 

@@ -4,7 +4,9 @@
     python cifar10_predict.py - < cat.jpg            standard input
     python cifar10_predict.py --grid=sheet.png *.png a picture of the answers
 
-Takes PNG, JPEG, BMP and GIF of any size, and prints a line for each.
+Takes pictures of any size, in the formats that Pillow reads, and prints a line
+for each. The model is that of a run, or an export of cifar10_export:
+--checkpoint_dir names the folder of either.
 """
 
 import contextlib
@@ -21,10 +23,9 @@ from cifar10 import config as config_lib
 from cifar10.data import pictures
 from cifar10.data import records
 from cifar10.errors import UserError
+from cifar10.errors import printable
 from cifar10.serving import contact_sheet
 from cifar10.serving import predictions
-from cifar10.serving import restore
-from cifar10.training import checkpoints
 from cifar10.util import session_settings
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -51,31 +52,25 @@ def predict(config, names):
     names: list of files, folders, and `-` for standard input.
 
   Raises:
-    UserError: there is no picture or no checkpoint, or the checkpoint is of
-      another model; or, after all others are labeled, some are damaged.
+    UserError: there is no picture or no model, the model does not fit the
+      settings, or the sheet cannot be written; or, after all others are
+      labeled, some pictures are damaged.
   """
   pictures.need_pillow()
+  grid = config.prediction.grid
   paths = pictures.find(names)
-  checkpoint = checkpoints.find(config.checkpoint.checkpoint_dir)
-  data = restore.describe(config.data, config_lib.Data.data_dir)
-  sheet = None
-  if config.prediction.grid:
-    top_k = config.answers.top_k or _TOP_K
-    num_lines = min(top_k, len(data.classes)) + 1
-    sheet = contact_sheet.ContactSheet(
-      config.prediction.grid, len(paths), num_lines
-    )
+  sheet = contact_sheet.ContactSheet(grid, len(paths)) if grid else None
   proto = session_settings.config_proto(
     config.session, use_gpu=config.inference.eval_device == 'gpu'
   )
   with tf.Graph().as_default(), tf.Session(config=proto) as session:
     with contextlib.redirect_stdout(sys.stderr):  # Answers go to stdout.
-      predictor = predictions.Predictor(session, data, checkpoint, config)
+      predictor = predictions.load(session, config, config_lib.Data.data_dir)
     num_labeled = 0
     batch_size = config.input.batch_size
     for start in range(0, len(paths), batch_size):
       batch = paths[start : start + batch_size]
-      num_labeled += _label(batch, predictor, data, config.answers, sheet)
+      num_labeled += _label(batch, predictor, config.answers, sheet)
   if sheet is not None:
     sheet.write()
   if num_labeled < len(paths):
@@ -85,9 +80,9 @@ def predict(config, names):
     )
 
 
-def _label(paths, predictor, data, settings, sheet):
+def _label(paths, predictor, settings, sheet):
   """Labels a batch of pictures; returns how many could be read."""
-  layout = data.layout
+  layout, classes = predictor.layout, predictor.classes
   read, batch = [], []
   for path in paths:
     try:
@@ -107,13 +102,11 @@ def _label(paths, predictor, data, settings, sheet):
     top_k = np.argsort(-probabilities, kind='stable')[
       : settings.top_k or _TOP_K
     ]
-    lines = [
-      '%s %.1f %%' % (data.classes[k], 100 * probabilities[k]) for k in top_k
-    ]
+    lines = ['%s %.1f %%' % (classes[k], 100 * probabilities[k]) for k in top_k]
     if settings.json:
-      print(_as_json(path, data.classes, probabilities))
+      print(_as_json(path, classes, probabilities))
     else:
-      print('%s: %s' % (path, ', '.join(lines)))
+      print(printable('%s: %s' % (path, ', '.join(lines))))
     if sheet:
       sheet.add(small, lines + [os.path.basename(path)])
   return len(read)

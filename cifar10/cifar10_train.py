@@ -23,7 +23,7 @@ import tensorflow.compat.v1 as tf
 
 
 def train(config):
-  """Trains until `max_steps`, or until a signal.
+  """Trains until the last step, or until a signal.
 
   Args:
     config: config.Config.
@@ -33,30 +33,40 @@ def train(config):
       training diverges.
   """
   data = datasets.prepare(config.data, config.download)
-  run_state = train_dir.prepare(config, data, config.examples_per_machine)
-  if run_state is not None:
-    with tf.Graph().as_default():
-      tf.set_random_seed(config.optimization.seed)
-      with tf.device('/cpu:0'):
-        global_step = tf.train.get_or_create_global_step()
-
-      # Images and labels, the model, its loss, and the step that trains it.
-      images, labels = cifar10.distorted_inputs(data, config)
-      with layers.compute_in(config.session.precision):
-        logits = cifar10.inference(
-          images, len(data.classes), config.model.top_layers
-        )
-      loss = cifar10.loss(logits, labels)
-      train_op = cifar10.train(
-        loss, global_step, config.optimization, run_state
-      )
-
-      with monitored_training_session(
-        train_op, loss, config, run_state
-      ) as mon_sess:
-        while not mon_sess.should_stop():
-          mon_sess.run(train_op)
+  with train_dir.held(config.run.train_dir):
+    run_state = train_dir.prepare(config, data, config.examples_per_machine)
+    if run_state is not None:
+      _take_steps(data, config, run_state)
   cli.print_next_commands(config)
+
+
+def _take_steps(data, config, run_state):
+  """Builds the graph and runs it, step by step.
+
+  Args:
+    data: datasets.DataSet.
+    config: config.Config.
+    run_state: run_state.RunState.
+  """
+  with tf.Graph().as_default():
+    tf.set_random_seed(config.optimization.seed)
+    with tf.device('/cpu:0'):
+      global_step = tf.train.get_or_create_global_step()
+
+    # Images and labels, the model, its loss, and the step that trains it.
+    images, labels = cifar10.distorted_inputs(data, config)
+    with layers.compute_in(config.session.precision):
+      logits = cifar10.inference(
+        images, len(data.classes), config.model.top_layers
+      )
+    loss = cifar10.loss(logits, labels)
+    train_op = cifar10.train(loss, global_step, config.optimization, run_state)
+
+    with monitored_training_session(
+      train_op, loss, data, config, run_state
+    ) as mon_sess:
+      while not mon_sess.should_stop():
+        mon_sess.run(train_op)
 
 
 def main():

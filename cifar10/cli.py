@@ -1,7 +1,7 @@
 """What the programs share: flags to Config, errors to one line."""
 
 import contextlib
-import os
+import platform
 import shlex
 import sys
 from typing import Optional
@@ -10,10 +10,11 @@ from absl import app
 from absl import flags
 import tensorflow.compat.v1 as tf
 
+import cifar10
 from cifar10 import config as config_lib
-from cifar10.errors import UserError
 from cifar10.training import run_state
 from cifar10.util import commands
+from cifar10.util import console
 from cifar10.util import session_settings
 
 # The groups of settings that every trainer takes.
@@ -24,6 +25,7 @@ TRAINER_GROUPS = (
   'model',
   'optimization',
   'run',
+  'metrics',
   'session',
 )
 
@@ -33,13 +35,19 @@ _DATA_FLAGS = ('dataset', 'cifar100_labels', 'data_dir')
 # What a program with --checkpoint_dir takes from the run there.
 _SETTINGS_OF_RUN = _DATA_FLAGS + ('top_layers',)
 
-# What can go wrong outside the program: TensorFlow's message, no traceback.
-_ENVIRONMENT_ERRORS = (
-  tf.errors.DataLossError,
-  tf.errors.NotFoundError,
-  tf.errors.PermissionDeniedError,
-  tf.errors.ResourceExhaustedError,
-)
+# A program that takes a group of settings, for those who give its flags to
+# another one.
+_PROGRAM_WITH = {
+  'optimization': 'cifar10_train',
+  'run': 'cifar10_train',
+  'towers': 'cifar10_multi_gpu_train',
+  'cluster': 'cifar10_distributed_train',
+  'checkpoint': 'cifar10_eval',
+  'evaluation': 'cifar10_eval',
+  'answers': 'cifar10_predict',
+  'prediction': 'cifar10_predict',
+  'export': 'cifar10_export',
+}
 
 _DEFINE_BY_TYPE = {
   bool: flags.DEFINE_boolean,
@@ -53,8 +61,8 @@ _DEFINE_BY_TYPE = {
 def run(work, groups, description, takes_arguments=False):
   """Runs a program: reads the flags, calls `work(config)`, and exits.
 
-  The status is 0 when `work` returns, and 1 after an error. A mistake of the
-  user or a fault of the machine is reported in one line, without a traceback.
+  The status is that of `console.guarded`: a mistake of the user or a fault of
+  the machine is reported in one line, without a traceback.
 
   A program with `--checkpoint_dir` takes the data set and `top_layers` from the
   run there, if it has saved its settings, except those given as flags.
@@ -66,13 +74,39 @@ def run(work, groups, description, takes_arguments=False):
     takes_arguments: whether arguments that are not flags are allowed; `work`
       gets the list of them after the Config.
   """
-  # Each line is written when it is printed, into a file or pipe too. Names of
-  # files may hold bytes that are not text.
-  sys.stdout.reconfigure(line_buffering=True, errors='backslashreplace')
+  console.open_streams(answers=takes_arguments)
+  if '--version' in sys.argv[1:]:
+    print(_version())
+    return
   sys.modules['__main__'].__doc__ = description
   names = flag_names(groups)
   _define_flags(names)
-  app.run(lambda argv: _run_guarded(work, names, argv, takes_arguments))
+  app.run(
+    lambda argv: _run_guarded(work, names, argv, takes_arguments),
+    argv=['--help' if a == '-h' else a for a in sys.argv],
+    flags_parser=_parse,
+  )
+
+
+def _version():
+  return 'cifar10-tutorial %s, TensorFlow %s, Python %s' % (
+    cifar10.__version__,
+    tf.__version__,
+    platform.python_version(),
+  )
+
+
+def _parse(argv):
+  """The arguments that are not flags; ends the program if a flag is wrong."""
+  try:
+    return flags.FLAGS(argv)
+  except flags.UnrecognizedFlagError as error:
+    name = error.flagname
+    others = _PROGRAM_WITH.get(config_lib.GROUP_OF.get(name))
+    hint = '%s has it' % others if others else 'see --help'
+    sys.exit(console.fail('there is no flag --%s; %s' % (name, hint)))
+  except flags.Error as error:
+    sys.exit(console.fail(str(error).replace('flag --', '--', 1)))
 
 
 def flag_names(groups):
@@ -98,7 +132,10 @@ def print_next_commands(config):
     'To evaluate: %s --checkpoint_dir=%s%s'
     % (commands.command('cifar10_eval'), train_dir, data_flags)
   )
-  print('To look at it: tensorboard --logdir=%s' % train_dir)
+  print(
+    'To look at it: tensorboard --logdir_spec=train:%s,eval:%s   (%s)'
+    % (train_dir, config.evaluation.eval_dir, commands.install('tensorboard'))
+  )
 
 
 def _define_flags(names):
@@ -118,16 +155,6 @@ def _define_flags(names):
       module_name=sys.argv[0],
       **limits,
     )
-
-
-def _summary(error):
-  """The message of a tf.errors.OpError in one line.
-
-  TensorFlow 2 begins with the fact of an error and the name of the node.
-  """
-  lines = error.message.splitlines()
-  nodes = [i for i, line in enumerate(lines) if line.startswith('Node:')]
-  return lines[nodes[-1] + 1] if nodes else lines[0]
 
 
 def _config(names):
@@ -151,21 +178,16 @@ def _config(names):
 
 def _run_guarded(work, names, argv, takes_arguments=False):
   """Calls `work`; returns the exit status."""
-  program = os.path.splitext(os.path.basename(argv[0]))[0]
-
-  def fail(message):
-    print('%s: error: %s' % (program, message), file=sys.stderr)
-    return 1
-
   if argv[1:] and not takes_arguments:
-    return fail(
+    return console.fail(
       'unexpected argument %r; a flag is written --name=value, '
       'a switch --name or --noname' % argv[1]
     )
   # absl turns TensorFlow's INFO lines on, and prints them a second time.
   tf.logging.set_verbosity(tf.logging.WARN)
   tf.get_logger().propagate = False
-  try:
+
+  def configured_work():
     config = _config(names)
     session_settings.start_threads(config.session)
     # What a program answers to its arguments is alone on standard output.
@@ -178,11 +200,5 @@ def _run_guarded(work, names, argv, takes_arguments=False):
       work(config, argv[1:])
     else:
       work(config)
-  except (UserError, OSError) as error:
-    return fail(error)
-  except _ENVIRONMENT_ERRORS as error:
-    return fail(_summary(error))
-  except KeyboardInterrupt:
-    fail('interrupted')
-    return 130  # As a shell reports death by SIGINT.
-  return 0
+
+  return console.guarded(configured_work)

@@ -391,15 +391,14 @@ class Config:
     """The settings that describe a training run, a dict by flat names."""
     values = self.flat(_SAVED_GROUPS)
     del values['classes']  # Part of the run's state.
+    # So that it is found from another working directory.
+    values['data_dir'] = os.path.abspath(self.data.data_dir)
     return values
 
   def save(self, directory):
     """Writes `config.json` into `directory`, whole or not at all."""
-    values = self.saved_settings()
-    # So that it is found from another working directory.
-    values['data_dir'] = os.path.abspath(self.data.data_dir)
     path = os.path.join(directory, run_state.CONFIG_FILE)
-    files.write_json(path, dict(sorted(values.items())))
+    files.write_json(path, dict(sorted(self.saved_settings().items())))
 
 
 # What describes a training run.

@@ -33,3 +33,7 @@ class UserError(Exception):
 
 class DivergedError(UserError):
   """The loss or a variable is no longer a finite number."""
+
+
+class SaveError(UserError):
+  """A checkpoint cannot be written."""

@@ -22,7 +22,8 @@ STEP_LINE = re.compile(
   re.MULTILINE,
 )
 PRECISION_LINE = re.compile(
-  '^' + TIME + r': precision @ 1 = (\d\.\d{3}) \((\d+) / (\d+), step (\d+)\)$',
+  '^' + TIME + r': precision @ 1 = (\d\.\d{3}) \((\d+) / (\d+), step (\d+)\)'
+  '.* on (?:test|training) images, (?:moving averages|.* without averages)$',
   re.MULTILINE,
 )
 

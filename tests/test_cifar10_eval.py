@@ -159,7 +159,7 @@ def test_a_process_prints_the_tutorials_line_and_nothing_else(trained):
   assert (status, err) == (0, '')
   (line,) = out.splitlines()
   assert short_runs.PRECISION_LINE.match(line)
-  assert line.endswith('/ 500, step 30)')
+  assert line.endswith('/ 500, step 30) on test images, moving averages')
 
 
 def test_summaries_hold_precision_loss_and_images(trained, tmp_path, capsys):

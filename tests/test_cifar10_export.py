@@ -165,6 +165,17 @@ def test_it_prints_what_it_has_written(trained, exported):
   assert lines[1].startswith('SavedModel: ' + exported['export_dir'])
   assert len([line for line in lines if 'uint8 [n, 32, 32, 3]' in line]) == 2
   assert len([line for line in lines if 'To load it' in line]) == 3
+  tflite = exported['tflite']
+  if tf.__version__ < '2':
+    hint = ["To load it: interpreter = tf.lite.Interpreter('%s')" % tflite]
+  else:
+    hint = [
+      'To load it: pip install ai-edge-litert',
+      '  from ai_edge_litert.interpreter import Interpreter',
+      "  interpreter = Interpreter('%s')" % tflite,
+    ]
+  start = lines.index(hint[0])
+  assert lines[start : start + len(hint)] == hint
   # No temporary files are left.
   assert sorted(os.listdir(str(trained / 'away'))) == ['model']
   assert os.listdir(str(trained / 'files')) == ['model.pb']
@@ -254,7 +265,7 @@ def test_nothing_is_overwritten(trained, tmp_path, flag, kind):
   targets[flag] = str(existing)
   with pytest.raises(UserError) as info:
     export_frozen(trained, targets['frozen_graph'], **targets)
-  message = '--%s=%s: is there already; expected a new ' % (flag, existing)
+  message = '--%s=%s: already exists; expected a new ' % (flag, existing)
   assert str(info.value).startswith(message)
   assert '\n' not in str(info.value)
   assert os.listdir(str(tmp_path)) == ['existing']
@@ -292,6 +303,33 @@ def test_a_failure_leaves_nothing_behind(
       tflite=str(tmp_path / 'tflite'),
     )
   assert os.listdir(str(tmp_path)) == []
+
+
+@pytest.mark.parametrize('flag', ['export_dir', 'tflite', 'frozen_graph'])
+def test_a_full_disk_is_told_with_the_name_of_the_file(trained, tmp_path, flag):
+  target = tmp_path / 'target'
+  flags = {'export_dir': '', flag: str(target)}
+  status, out, err = picture_folders.run_on_full_disk(
+    tmp_path,
+    100000,
+    [short_runs.script('cifar10_export'), '--dataset=sample']
+    + ['--checkpoint_dir=%s' % (trained / 'train')]
+    + ['--%s=%s' % item for item in flags.items()],
+  )
+  assert (status, out) == (1, '')
+  assert err.startswith('cifar10_export: error: ') and err.count('\n') == 1
+  assert str(target) in err and 'File too large' in err
+  assert os.listdir(str(tmp_path)) == ['with_limit.py']
+
+
+def test_hints_quote_odd_paths(trained, tmp_path, capsys):
+  odd = str(tmp_path / "it's\na graph")
+  capsys.readouterr()
+  export_frozen(trained, odd)
+  lines = capsys.readouterr().out.splitlines()
+  assert lines[1] == 'Frozen graph: %s,' % odd.replace('\n', '\\n')
+  assert "open(%r, 'rb')" % odd in lines[4]
+  assert len(lines) == 6
 
 
 def test_errors_are_one_line(trained, tmp_path):

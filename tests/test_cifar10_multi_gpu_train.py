@@ -211,7 +211,7 @@ def test_a_process_says_what_it_runs_on(tmp_path):
     '--train_dir=%s' % tmp_path,
   )
   assert (status, err) == (0, '')
-  assert '12 tower(s), each with batches of 1: 12 images a step' in out
+  assert '12 towers, each with batches of 1: 12 images a step' in out
   assert 'WARNING: --num_gpus=12, but TensorFlow finds ' in out
   ((step, _, rate, seconds),) = short_runs.STEP_LINE.findall(out)
   assert step == '0'

@@ -8,6 +8,7 @@ from PIL import Image
 import pytest
 import tensorflow.compat.v1 as tf
 
+from cifar10 import cifar10_export
 from cifar10 import cifar10_predict
 from cifar10 import cifar10_train
 from cifar10.config import Config
@@ -164,8 +165,85 @@ def test_a_sheet_shows_the_pictures_that_could_be_read(
   place = sheet[sheet.shape[0] // 2 + 10 :, 2 * sheet.shape[1] // 3 + 10 :]
   assert (place == 255).all()
   # An existing file is not replaced.
-  with pytest.raises(UserError, match='is there already'):
+  with pytest.raises(UserError, match='already exists; expected a new file'):
     predict(trained, capsys, names, grid=str(path))
+
+
+def test_a_sheet_of_no_known_format_is_refused_before_any_work(exported):
+  config = Config.of(grid='sheet.foo', checkpoint_dir='/nowhere')
+  with pytest.raises(UserError, match='^--grid=sheet.foo: the extension is'):
+    cifar10_predict.predict(config, [str(exported)])
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_sheet(
+  trained, exported, tmp_path
+):
+  sheet = tmp_path / 'sheet.bmp'
+  status, out, err = picture_folders.run_on_full_disk(
+    tmp_path,
+    10000,
+    [short_runs.script('cifar10_predict'), str(exported / '001.png')]
+    + ['--checkpoint_dir=%s' % (trained / 'train'), '--grid=%s' % sheet],
+  )
+  assert (status, out.count('\n')) == (1, 1)
+  assert err == (
+    "cifar10_predict: error: [Errno 27] File too large: '%s'\n" % sheet
+  )
+  assert os.listdir(str(tmp_path)) == ['with_limit.py']
+
+
+def test_a_name_cannot_forge_an_answer(trained, exported, tmp_path, capsys):
+  name = 'x\nfake.png: cat 99.9 %\x1b[2J'
+  content = (exported / '001.png').read_bytes()
+  (tmp_path / (name + '.png')).write_bytes(content)
+  (tmp_path / (name + '.jpg')).write_bytes(b'')
+  escaped = '%s/x\\nfake.png: cat 99.9 %%\\x1b[2J' % tmp_path
+  for json_too in (False, True):
+    with pytest.raises(UserError, match='^1 of 2'):
+      predict(trained, capsys, [tmp_path], json=json_too)
+    out, err = capsys.readouterr()
+    assert out.count('\n') == err.count('\n') == 1
+    assert err.startswith(escaped + '.jpg: not a picture')
+    if json_too:
+      assert json.loads(out)['file'] == '%s/%s.png' % (tmp_path, name)
+    else:
+      assert out.startswith(escaped + '.png: ')
+
+
+def test_other_files_in_a_folder_are_counted(trained, tmp_path, capsys):
+  picture_folders.write_noise(tmp_path, {'a': 1})
+  for name in ('b.txt', 'a/c.mp4', 'a/.hidden'):
+    (tmp_path / name).write_text('')
+  lines, err = predict(trained, capsys, [tmp_path])
+  assert len(lines) == 1
+  assert err == [
+    '2 other files in %s/ skipped: %s/a/c.mp4, %s/b.txt' % ((tmp_path,) * 3)
+  ]
+
+
+def test_an_export_answers_like_its_run(trained, exported, tmp_path):
+  model = tmp_path / 'model'
+  cifar10_export.export(short_runs.small_config(trained, export_dir=str(model)))
+  # Without the run's settings: what it knows is in the export.
+  names = [str(exported / ('%03d.png' % i)) for i in range(9)]
+  answers = {}
+  for folder in (model, trained / 'train'):
+    status, out, err = call(['--json', '--checkpoint_dir=%s' % folder, *names])
+    assert (status, err) == (0, '')
+    answers[folder.name] = [json.loads(line) for line in out.splitlines()]
+  for found, expected in zip(answers['model'], answers['train']):
+    assert list(found['probabilities']) == list(expected['probabilities'])
+    np.testing.assert_allclose(
+      list(found['probabilities'].values()),
+      list(expected['probabilities'].values()),
+      rtol=1e-4,
+      atol=1e-6,
+    )
+    assert found['file'] == expected['file']
+  (model / 'saved_model.pb').write_bytes(b'damaged')
+  status, out, err = call(['--checkpoint_dir=%s' % model, *names])
+  assert (status, out, err.count('\n')) == (1, '', 1)
+  assert err.startswith('cifar10_predict: error: %s: the SavedModel' % model)
 
 
 def test_nothing_is_fetched(trained, exported, tmp_path, capsys, monkeypatch):
@@ -230,7 +308,7 @@ def test_a_process_without_pictures_says_what_it_expects():
   assert (status, out) == (1, '')
   assert err == (
     'cifar10_predict: error: no arguments: no pictures found; expected files, '
-    'folders with .bmp .gif .jpeg .jpg .png files, or - for a picture on '
+    'folders of files in formats that Pillow reads, or - for a picture on '
     'standard input\n'
   )
 

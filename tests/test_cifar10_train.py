@@ -64,18 +64,23 @@ def test_a_run_prints_saves_resumes_and_finishes(tmp_path):
     # Both are rounded: to 0.1 and to 0.001.
     rounding = 0.0005 + 0.05 * 16 / float(rate) ** 2
     assert 16 / float(rate) == pytest.approx(float(seconds), abs=rounding)
-  assert lines[4] == 'Step 21 is saved in %s/model.ckpt-21.' % train_dir
-  assert lines[5].startswith('To evaluate: python ')
-  assert lines[5].endswith(
+  words = [line.split()[0] for line in lines[1:4]]
+  assert words == ['Data:', 'Model:', 'Settings:']
+  assert lines[7] == 'Step 21 is saved in %s/model.ckpt-21.' % train_dir
+  assert lines[8].startswith('To evaluate: python ')
+  assert lines[8].endswith(
     'cifar10_eval.py --checkpoint_dir=%s --dataset=sample' % train_dir
   )
-  assert lines[6] == 'To look at it: tensorboard --logdir=' + train_dir
-  assert len(lines) == 7
+  assert lines[9].startswith(
+    'To look at it: tensorboard --logdir_spec=train:%s,eval:' % train_dir
+  )
+  assert len(lines) == 10
   average = variable(train_dir, 'total_loss/avg')
 
   status, out, err = short_runs.run('cifar10_train', '--max_steps=41', *flags)
   assert (status, err) == (0, '')
   assert out.startswith('Resuming from %s/model.ckpt-21.\n' % train_dir)
+  assert '\nChanged from here on: --max_steps, 21 -> 41.\n' in out
   assert short_runs.steps(out) == [30, 40]
   # The first run's checkpoint is as it was.
   assert variable(train_dir, 'total_loss/avg', step=21) == average
@@ -88,7 +93,9 @@ def test_a_run_prints_saves_resumes_and_finishes(tmp_path):
   assert sorted(os.listdir(train_dir)) == files
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+  'number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+)
 def test_a_signal_saves_the_step_and_ends_cleanly(tmp_path, number):
   train_dir = str(tmp_path / 'train')
   process = short_runs.start(
@@ -302,23 +309,61 @@ def test_what_was_learnt_is_saved_when_the_input_fails(tmp_path, monkeypatch):
 
   def then_the_data_goes(self, run_context, run_values):
     after_run(self, run_context, run_values)
-    if run_values.results[0] == 3:
+    if run_values.results['step'] == 3:
       shutil.rmtree(str(folder))
 
   monkeypatch.setattr(hooks.LoggerHook, 'after_run', then_the_data_goes)
-  with pytest.raises(tf.errors.NotFoundError, match='data_batch_'):
+  with pytest.raises(
+    UserError, match=r'data_batch_.\.bin: .*Step \d+ is saved'
+  ):
     cifar10_train.train(config)
   assert variable(config.run.train_dir, 'global_step') > 3
 
 
-def test_checkpoints_without_a_name_are_not_written_over(tmp_path):
+def test_a_whole_checkpoint_without_a_name_is_resumed(tmp_path, capsys):
   config = short_runs.small_config(tmp_path, max_steps=2)
   cifar10_train.train(config)
   state = tmp_path / 'train' / 'checkpoint'
   for damage in (state.unlink, lambda: state.write_text('')):
     damage()
-    with pytest.raises(UserError, match='names no existing .*model.ckpt-2'):
-      cifar10_train.train(config)
+    capsys.readouterr()
+    cifar10_train.train(config)
+    line, done = capsys.readouterr().out.splitlines()[:2]
+    assert line.startswith('%s does not name the newest' % state)
+    assert line.endswith('model.ckpt-2.') and 'at step 2 already' in done
+  # A damaged one is passed over.
+  (tmp_path / 'train' / 'model.ckpt-2.data-00000-of-00001').write_bytes(b'')
+  state.unlink()
+  cifar10_train.train(config)
+  assert 'Resuming from %s.' % (state.parent / 'model.ckpt-0') in (
+    capsys.readouterr().out
+  )
+
+
+def test_a_checkpoint_named_by_a_person_is_resumed(tmp_path, capsys):
+  config = short_runs.small_config(tmp_path, max_steps=2)
+  cifar10_train.train(config)
+  state = tmp_path / 'train' / 'checkpoint'
+  first, last = (tmp_path / 'train' / ('model.ckpt-%d' % n) for n in (0, 2))
+  state.write_text('model_checkpoint_path: "model.ckpt-0"')
+  # Killed before the last one was named.
+  os.utime(str(state), (0, 0))
+  cifar10_train.train(config)
+  assert 'at step 2 already' in capsys.readouterr().out
+  state.write_text('model_checkpoint_path: "model.ckpt-0"')
+  cifar10_train.train(config)
+  out = capsys.readouterr().out
+  assert 'Resuming from %s.' % first in out and str(last) in out
+
+
+def test_damaged_checkpoints_without_a_name_are_not_written_over(tmp_path):
+  config = short_runs.small_config(tmp_path, max_steps=2)
+  cifar10_train.train(config)
+  for path in (tmp_path / 'train').glob('model.ckpt-*.data-*'):
+    path.write_bytes(b'')
+  (tmp_path / 'train' / 'checkpoint').unlink()
+  with pytest.raises(UserError, match='names no existing .*model.ckpt-2'):
+    cifar10_train.train(config)
 
 
 def test_a_damaged_checkpoint_is_named(tmp_path):

@@ -18,6 +18,11 @@ from cifar10.util import session_settings
 
 _POLL_SECS = 0.2
 
+_ANSWER_SECS = 2
+
+# RFC 9113, section 3.4: what a client sends first; its SETTINGS frame is empty.
+_HTTP2_BEGINNING = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + b'\0\0\0\4' + bytes(5)
+
 
 class Task(NamedTuple):
   """One task of a cluster, and the cluster.
@@ -151,12 +156,22 @@ def _check_addresses(tasks, source):
       raise UserError('%s names no host' % source[job])
     for address in addresses:
       host, _, port = address.rpartition(':')
-      if not host or not port.isdigit() or not 0 < int(port) < 65536:
+      if (
+        not _is_host(host) or not port.isdecimal() or not 0 < int(port) < 65536
+      ):
         raise UserError("%s: '%s'; expected host:port" % (source[job], address))
   counts = collections.Counter(tasks['ps'] + tasks['worker'])
   for address, count in counts.items():
     if count > 1:
       raise UserError('%s is the address of two tasks' % address)
+
+
+def _is_host(name):
+  """Whether `name` can be looked up at all; 'a..b' cannot."""
+  try:
+    return bool(name.encode('idna'))
+  except UnicodeError:
+    return False
 
 
 def start_server(task, settings):
@@ -174,15 +189,14 @@ def start_server(task, settings):
   """
   port = int(task.address.rpartition(':')[2])
   # TensorFlow's server silently shares a port with another one.
-  with socket.socket(socket.AF_INET6) as probe:
-    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-      probe.bind(('::', port))
-    except OSError as error:
-      raise UserError(
-        '%s: port %d of this machine: %s' % (task.address, port, error.strerror)
-      ) from error
+  try:
+    with _probe() as probe:
+      probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+      probe.bind(('', port))
+  except OSError as error:
+    raise UserError(
+      '%s: port %d of this machine: %s' % (task.address, port, error.strerror)
+    ) from error
   spec = {'ps': list(task.ps), 'worker': list(task.workers)}
   return tf.train.Server(
     tf.train.ClusterSpec(spec),
@@ -190,6 +204,16 @@ def start_server(task, settings):
     task_index=task.index,
     config=session_settings.config_proto(settings),
   )
+
+
+def _probe():
+  """A socket for every address of this machine, with IPv6 if it has that."""
+  try:
+    probe = socket.socket(socket.AF_INET6)
+    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    return probe
+  except OSError:
+    return socket.socket(socket.AF_INET)
 
 
 def config_proto(task, config):
@@ -204,7 +228,6 @@ def config_proto(task, config):
   """
   proto = session_settings.config_proto(config.session)
   proto.device_filters.extend(['/job:ps', task.device])
-  proto.operation_timeout_in_ms = config.cluster.operation_timeout_ms
   return proto
 
 
@@ -234,10 +257,21 @@ def reach(addresses, flag, timeout_secs):
 
 
 def unreachable(address):
-  """Why no connection to `host:port` can be made; None if one can be."""
+  """Why the task at `host:port` does not answer; None if it does.
+
+  An open port is not enough: a process that is stopped still has it. The
+  server speaks HTTP/2, and answers the beginning of a connection.
+  """
   host, _, port = address.rpartition(':')
   try:
-    socket.create_connection((host.strip('[]'), int(port)), timeout=1).close()
+    with socket.create_connection(
+      (host.strip('[]'), int(port)), timeout=_ANSWER_SECS
+    ) as connection:
+      connection.sendall(_HTTP2_BEGINNING)
+      if not connection.recv(1):
+        return 'the connection was closed'
+  except socket.timeout:
+    return 'no answer within %d s' % _ANSWER_SECS
   except OSError as error:
     return error.strerror or str(error)
   return None

@@ -78,7 +78,9 @@ class SyncHook(tf.train.SessionRunHook):
         session.run(self._update)
         step, last_step = session.run([self._global_step, self._last_step])
     except (tf.errors.OpError, RuntimeError) as error:
-      coord.request_stop(error)  # Ignored if it has stopped already.
+      # Raises the error itself if the session has ended already.
+      with contextlib.suppress(type(error)):
+        coord.request_stop(error)
 
 
 class LastStepHook(tf.train.SessionRunHook):
@@ -100,6 +102,7 @@ class LastStepHook(tf.train.SessionRunHook):
     self._signals = signals
     self._steps_to_go = steps_to_go
     self._announced = False
+    self.is_reached = False  # Whether the last step is taken.
 
   def begin(self):
     self._new_last_step = tf.placeholder(tf.int64, [])
@@ -118,4 +121,20 @@ class LastStepHook(tf.train.SessionRunHook):
       last_step = min(last_step, step + self._steps_to_go)
       run_context.session.run(self._assign.op, {self._new_last_step: last_step})
     if step >= last_step:
+      self.is_reached = True
       run_context.request_stop()
+
+
+class TimeLimitHook(tf.train.SessionRunHook):
+  """Limits the time of each step.
+
+  Not the operation_timeout_in_ms of the session, which would also limit the
+  time of saving the last step.
+  """
+
+  def __init__(self, limit_ms):
+    """Takes the limit in milliseconds; 0: none."""
+    self._options = tf.RunOptions(timeout_in_ms=limit_ms)
+
+  def before_run(self, run_context):
+    return tf.train.SessionRunArgs([], options=self._options)

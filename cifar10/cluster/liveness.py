@@ -1,5 +1,7 @@
-"""Checks of whether the other tasks of a cluster are alive, for a watchdog."""
+"""Whether the other tasks of a cluster are alive, and what they are doing."""
 
+import contextlib
+import threading
 import time
 
 import tensorflow.compat.v1 as tf
@@ -7,93 +9,94 @@ import tensorflow.compat.v1 as tf
 from cifar10.cluster import cluster_spec
 from cifar10.cluster import shared_state
 
-# How long a step may wait for others once a signal has come to end the run.
-_SIGNALED_SECS = 5
+_POLL_SECS = 1
 
 
-class ServersCheck:
-  """Finds parameter servers that are out of reach for too long."""
+class AnswerCheck:
+  """A check for a watchdog: tasks that give no answer for too long."""
 
-  def __init__(self, task, settings):
-    """Takes a cluster_spec.Task and the config.Cluster."""
+  def __init__(self, addresses, name, settings):
+    """Makes the check.
+
+    Args:
+      addresses: list of `host:port`.
+      name: what these tasks are called, for the message.
+      settings: config.Cluster.
+    """
+    self._name = name
     self._timeout_secs = settings.connect_timeout_secs
-    self._reached = dict.fromkeys(task.ps, time.monotonic())
+    self._answered = dict.fromkeys(addresses, time.monotonic())
 
   def __call__(self):
-    for address, last in self._reached.items():
+    for address, last in self._answered.items():
       problem = cluster_spec.unreachable(address)
       now = time.monotonic()
       if problem is None:
-        self._reached[address] = now
+        self._answered[address] = now
       elif now - last > self._timeout_secs:
-        return (
-          'parameter server %s has been out of reach for %d s '
-          '(--connect_timeout_secs): %s'
-          % (address, self._timeout_secs, problem)
+        return '%s %s has been out of reach for %d s (%s): %s' % (
+          self._name,
+          address,
+          self._timeout_secs,
+          '--connect_timeout_secs',
+          problem,
         )
     return None
 
 
-class StepsCheck:
-  """Notices when no worker has taken a step for too long; saves if it can."""
+class Observer:
+  """Reads from the parameter servers, again and again, what others are doing.
 
-  def __init__(self, server, task, config, signals, save):
-    """Makes the check.
+  In a thread of its own, because a call to a server that is stopped does not
+  return; what was read last is there at once. A context manager.
 
-    Args:
-      server: tf.train.Server.
-      task: cluster_spec.Task.
-      config: config.Config.
-      signals: list to which signal numbers are appended.
-      save: function that saves the last whole step and returns a sentence that
-        says where; None if this task does not save.
-    """
-    self._server = server
-    self._task = task
+  Attributes:
+    steps: list of the steps that each worker has taken; None before the first
+      answer.
+    ending: what the chief has told of its end, see `membership.ending_told`;
+      None as long as it trains.
+  """
+
+  def __init__(self, server, task, config):
+    """Takes the tf.train.Server, cluster_spec.Task and config.Config."""
+    self.steps = self.ending = None
+    self._target = server.target
     self._proto = cluster_spec.config_proto(task, config)
-    self._stall_secs = config.run.stall_secs
-    self._signals = signals
-    self._save = save
-    self._steps, self._changed = None, time.monotonic()
+    self._ended = threading.Event()
     with tf.Graph().as_default() as self._graph:
       self._progress = shared_state.progress(task, 0)
+      self._notice = shared_state.Notice('ending')
 
-  def __call__(self):
-    found = self._read_steps()
-    if found is None or found != self._steps:
-      self._steps, self._changed = found, time.monotonic()
-      return None
-    limit = self._stall_secs
-    if self._signals:
-      limit = min(limit, _SIGNALED_SECS)
-    if time.monotonic() - self._changed <= limit:
-      return None
-    message = self._stalled(limit)
-    return message if self._save is None else message + '. ' + self._save()
+  def __enter__(self):
+    threading.Thread(target=self._read, name='observer', daemon=True).start()
+    return self
 
-  def _read_steps(self):
-    """The steps of all workers; None if they cannot be read now."""
-    try:
-      with tf.Session(
-        self._server.target, graph=self._graph, config=self._proto
+  def __exit__(self, *error):
+    self._ended.set()
+
+  def _read(self):
+    while not self._ended.is_set():
+      # They may be out of reach for a while.
+      with contextlib.suppress(tf.errors.OpError), tf.Session(
+        self._target, graph=self._graph, config=self._proto
       ) as session:
-        return session.run(self._progress.steps).tolist()
-    except tf.errors.OpError:
-      return None
+        self.ending = self._notice.read(session)
+        self.steps = session.run(self._progress.steps).tolist()
+      self._ended.wait(_POLL_SECS)
 
-  def _stalled(self, seconds):
-    """The message that names the workers which the others wait for."""
-    missing = [
-      i
-      for i, address in enumerate(self._task.workers)
-      if i != self._task.index and cluster_spec.unreachable(address)
-    ] or [i for i, n in enumerate(self._steps) if n < max(self._steps)]
-    names = ', '.join(
-      'worker %d (%s)' % (i, self._task.workers[i]) for i in missing
-    )
-    flag = ' (--stall_secs)' if seconds == self._stall_secs else ''
-    return 'no step for %d s%s, waiting for %s' % (
-      seconds,
-      flag,
-      names or 'an unknown task',
-    )
+
+def missing_workers(task, steps):
+  """The workers that the others wait for, as text.
+
+  Args:
+    task: cluster_spec.Task.
+    steps: the steps that each worker has taken; None if that is not known.
+  """
+  silent = [
+    i
+    for i, address in enumerate(task.workers)
+    if i != task.index and cluster_spec.unreachable(address)
+  ]
+  slow = [i for i, n in enumerate(steps or ()) if n < max(steps)]
+  names = ['worker %d (%s)' % (i, task.workers[i]) for i in silent or slow]
+  return ', '.join(names) or 'an unknown task'

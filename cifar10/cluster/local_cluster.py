@@ -25,7 +25,7 @@ _PROGRAM = os.path.join(
 _PR_SET_PDEATHSIG = 1
 _POLL_SECS = 0.1
 # Longer than a task takes to save and leave.
-_STOP_SECS = 20
+_STOP_SECS = 40
 
 
 def free_ports(count):

@@ -13,14 +13,17 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from cifar10.cluster import cluster_spec
+from cifar10.cluster import liveness
 from cifar10.cluster import shared_state
 from cifar10.errors import UserError
 from cifar10.training import run_state
 from cifar10.training import signals as signals_lib
+from cifar10.training.watchdog import Watchdog
+from cifar10.util import console
 
 _POLL_SECS = 0.5
 
-# How long a parameter server stays after the chief, which saves, has left.
+# How long a parameter server stays after a signal, so that workers can leave.
 _GRACE_SECS = 10
 
 # Settings that must be the same in all workers.
@@ -66,30 +69,43 @@ def serve(task, config):
 
 
 def _serve_until_left(session, task, config, signals):
-  """Returns when all workers have left, or are gone after a signal."""
+  """Returns when all workers have left, or are gone after a signal.
+
+  Raises:
+    UserError: the workers are gone without having left; names the chief if it
+      is the one.
+  """
   left = shared_state.left(task, task.index)
   leaver, count = left.dequeue(), left.size()
   have_left = set()
-  reached = ends = None  # When a worker was reached; when the end is near.
+  timeout_secs = config.cluster.connect_timeout_secs
+  answered = signaled = None  # When a worker answered; when a signal came.
   while True:
     now = time.monotonic()
     while session.run(count):
       have_left.add(int(session.run(leaver)))
-    if ends is None and (signals or 0 in have_left):
-      ends = now + _GRACE_SECS
-    present = not all(cluster_spec.unreachable(w) for w in task.workers)
-    if present or reached is None:
-      reached = now
     if len(have_left) == len(task.workers):
       return
-    if not present and (have_left or signals):
+    others = set(range(len(task.workers))) - have_left
+    is_alone = all(cluster_spec.unreachable(task.workers[i]) for i in others)
+    if not is_alone or answered is None:
+      answered = now
+    if signals:
+      signaled = signaled or now
+      if is_alone or now - signaled > _GRACE_SECS:
+        return
+    if is_alone and 0 in have_left:
       return
-    if ends is not None and now > ends:
-      return
-    if now - reached > config.cluster.connect_timeout_secs:
+    if now - answered > timeout_secs:
       raise UserError(
-        'no worker of %s can be reached for %d s (--connect_timeout_secs)'
-        % (','.join(task.workers), config.cluster.connect_timeout_secs)
+        '%s: no answer for %d s (--connect_timeout_secs)%s'
+        % (
+          ', '.join('worker %d (%s)' % (i, task.workers[i]) for i in others),
+          timeout_secs,
+          '; what the chief, worker 0, has not saved is lost'
+          if have_left
+          else '',
+        )
       )
     time.sleep(_POLL_SECS)
 
@@ -111,6 +127,24 @@ def joined(task, config):
   """
   server = cluster_spec.start_server(task, config.session)
   cluster_spec.reach(task.ps, '--ps_hosts', config.cluster.connect_timeout_secs)
+  with Watchdog() as watchdog:
+    watchdog.watch(
+      liveness.AnswerCheck(task.ps, 'parameter server', config.cluster)
+    )
+    _check_cluster(server, task, config)
+    try:
+      yield server
+    finally:
+      with contextlib.suppress(UserError):
+        _leave(server, task, config)
+
+
+def _check_cluster(server, task, config):
+  """Checks that the tasks were started with the same cluster.
+
+  Raises:
+    UserError: they were not, or a host cannot be reached.
+  """
   if config.cluster.sync and not config.cluster.backup_workers:
     cluster_spec.reach(
       task.workers, '--worker_hosts', config.cluster.connect_timeout_secs
@@ -121,27 +155,36 @@ def joined(task, config):
       'the cluster is %s here, but %s at parameter server %s'
       % (task.hosts, hosts, task.ps[0])
     )
-  try:
-    yield server
-  finally:
-    with contextlib.suppress(tf.errors.OpError):
-      with _side_session(server, task, config) as session:
-        session.run(
-          [
-            shared_state.left(task, i).enqueue(task.index)
-            for i in range(len(task.ps))
-          ]
-        )
+
+
+def _leave(server, task, config):
+  """Tells the parameter servers that this worker leaves."""
+  with _side_session(server, task, config) as session:
+    session.run(
+      [
+        shared_state.left(task, i).enqueue(task.index)
+        for i in range(len(task.ps))
+      ]
+    )
 
 
 @contextlib.contextmanager
 def _side_session(server, task, config):
-  """A session beside the training, in its own graph."""
+  """A session beside the training, in its own graph.
+
+  Raises:
+    UserError: the parameter servers do not answer.
+  """
   proto = cluster_spec.config_proto(task, config)
   proto.operation_timeout_in_ms = 1000 * config.cluster.connect_timeout_secs
-  with tf.Graph().as_default():
-    with tf.Session(server.target, config=proto) as session:
-      yield session
+  try:
+    with tf.Graph().as_default():
+      with tf.Session(server.target, config=proto) as session:
+        yield session
+  except tf.errors.OpError as error:
+    raise UserError(
+      '%s: no answer: %s' % (', '.join(task.ps), console.summary(error))
+    ) from error
 
 
 def _wait_for_notice(server, task, config, name, source):
@@ -157,6 +200,82 @@ def _wait_for_notice(server, task, config, name, source):
   raise UserError(
     '%s: has not started within %d s (--connect_timeout_secs)'
     % (source, config.cluster.connect_timeout_secs)
+  )
+
+
+@contextlib.contextmanager
+def ending_told(server, task, config, agreement):
+  """Tells the workers how the chief's part of a run has ended.
+
+  Does nothing in the other workers.
+
+  Args:
+    server: tf.train.Server.
+    task: cluster_spec.Task.
+    config: config.Config.
+    agreement: Agreement.
+  """
+  if not task.is_chief:
+    yield
+    return
+  problem = None
+  try:
+    yield
+  except BaseException as error:
+    problem = str(error) or type(error).__name__
+    raise
+  finally:
+    ending = {'chief_start': agreement.chief_start, 'problem': problem}
+    with contextlib.suppress(UserError):
+      with _side_session(server, task, config) as session:
+        shared_state.Notice('ending').write(session, ending)
+
+
+def ending_problem(task, agreement, ending):
+  """What a worker says when the chief has ended with an error; None if not.
+
+  Args:
+    task: cluster_spec.Task.
+    agreement: Agreement.
+    ending: what `ending_told` has told; None if nothing yet.
+  """
+  if ending is None or ending['chief_start'] < agreement.chief_start:
+    return None
+  if ending['problem'] is None:
+    return None
+  return 'the chief (%s) has ended with an error: %s' % (
+    task.workers[0],
+    ending['problem'],
+  )
+
+
+def wait_until_saved(task, config, agreement, observer):
+  """Waits, after the last step, until the chief has saved it.
+
+  Args:
+    task: cluster_spec.Task.
+    config: config.Config.
+    agreement: Agreement.
+    observer: liveness.Observer.
+
+  Raises:
+    UserError: the chief has ended with an error, or gives no answer.
+  """
+  check = liveness.AnswerCheck(task.workers[:1], 'the chief', config.cluster)
+  started = time.monotonic()
+  while time.monotonic() - started < config.run.stall_secs:
+    ending = observer.ending
+    if ending and ending['chief_start'] >= agreement.chief_start:
+      if ending['problem'] is not None:
+        raise UserError(ending_problem(task, agreement, ending))
+      return
+    problem = check()
+    if problem is not None:
+      raise UserError(problem + '. The last steps may not be saved')
+    time.sleep(_POLL_SECS)
+  raise UserError(
+    'the chief (%s) has not saved the last step within %d s (--stall_secs)'
+    % (task.workers[0], config.run.stall_secs)
   )
 
 
@@ -222,6 +341,7 @@ def _announce(server, task, config, state):
       settings = config.flat(_AGREED_GROUPS)
       run['settings'] = {name: settings[name] for name in _AGREED}
       run['max_steps'] = config.optimization.max_steps
+      run['epochs'] = config.optimization.epochs
       run['state'] = dataclasses.asdict(state)
     notice.write(session, run)
   return run['chief_start']
@@ -237,7 +357,7 @@ def _agreed(task, config, run):
         % (name, settings[name], run['settings'][name], task.workers[0])
       )
   return Agreement(
-    config.replace(max_steps=run['max_steps']),
+    config.replace(max_steps=run['max_steps'], epochs=run['epochs']),
     run_state.from_json(run['state']),
     run['chief_start'],
   )

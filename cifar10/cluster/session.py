@@ -6,14 +6,13 @@ from cifar10.cluster import cluster_spec
 from cifar10.cluster import hooks
 from cifar10.cluster import liveness
 from cifar10.errors import UserError
-from cifar10.training import checkpoints
 from cifar10.training import session as session_lib
 
 
 class WorkerRole(session_lib.Role):
   """What a worker does in its training session."""
 
-  def __init__(self, server, task, config, progress, watchdog):
+  def __init__(self, server, task, config, progress, observer):
     """Makes the role.
 
     Args:
@@ -21,14 +20,20 @@ class WorkerRole(session_lib.Role):
       task: cluster_spec.Task.
       config: config.Config.
       progress: shared_state.Progress.
-      watchdog: watchdog.Watchdog that watches the steps.
+      observer: liveness.Observer.
     """
     super().__init__(config)
     self.saves = task.is_chief
     self._server = server
     self._task = task
     self._progress = progress
-    self._watchdog = watchdog
+    self._observer = observer
+    self._last_step_hook = None
+
+  @property
+  def has_taken_last_step(self):
+    """Whether the session has ended because there are no more steps."""
+    return self._last_step_hook.is_reached
 
   def creator(self, saver):
     local_init_op = tf.train.Scaffold.default_local_init_op()
@@ -37,9 +42,12 @@ class WorkerRole(session_lib.Role):
     scaffold = tf.train.Scaffold(saver=saver, local_init_op=local_init_op)
     return _SessionCreator(self._server, self._task, self._config, scaffold)
 
-  def ending_hooks(self, step, signals):
-    steps_to_go = self._steps_to_go()
-    return [hooks.LastStepHook(step, self._progress, signals, steps_to_go)]
+  def ending_hooks(self, step, last_step, signals):
+    self._last_step_hook = hooks.LastStepHook(
+      step, self._progress, signals, self._steps_to_go()
+    )
+    limit_ms = self._config.cluster.operation_timeout_ms
+    return [self._last_step_hook, hooks.TimeLimitHook(limit_ms)]
 
   def _steps_to_go(self):
     """After a signal, how many more steps all workers take; None: no more.
@@ -54,24 +62,17 @@ class WorkerRole(session_lib.Role):
       return 2 if settings.sync else 0
     return None
 
-  def steps_begin(self, signals, save):
+  def progress(self, count):
+    # In step with the others, this worker may well wait for them.
+    return self._observer.steps if self._config.cluster.sync else count
+
+  def waits_for(self):
+    for address in self._task.ps:
+      if cluster_spec.unreachable(address):
+        return 'parameter server %s' % address
     if not self._config.cluster.sync:
-      return
-
-    def save_and_say_where():
-      save()
-      last = checkpoints.latest(self._config.run.train_dir)
-      return 'Step %d is saved in %s' % (checkpoints.step(last), last)
-
-    self._watchdog.watch(
-      liveness.StepsCheck(
-        self._server,
-        self._task,
-        self._config,
-        signals,
-        save_and_say_where if save else None,
-      )
-    )
+      return super().waits_for()
+    return liveness.missing_workers(self._task, self._observer.steps)
 
 
 class _SessionCreator(tf.train.SessionCreator):

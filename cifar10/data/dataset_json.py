@@ -25,6 +25,10 @@ TRAIN_NAME, TEST_NAME = 'train.bin', 'test.bin'
 # Height and width of the smallest images that the model accepts, in pixels.
 SMALLEST = 2
 
+# Height and width of the largest images, in pixels: a record of 300 MB. Offsets
+# in a record must fit into 31 bits.
+LARGEST = 10000
+
 CHANNELS = (3, 1)
 
 
@@ -78,13 +82,7 @@ def load(path):
   try:
     description = _parse(value, os.path.dirname(path))
     _check(description)
-  except (
-    AttributeError,
-    KeyError,
-    OverflowError,
-    TypeError,
-    ValueError,
-  ) as error:
+  except (AttributeError, KeyError, TypeError, ValueError) as error:
     raise UserError(
       '%s: %r; expected classes, size, channels, flip, train and test as '
       'cifar10_make_dataset writes them' % (path, error)
@@ -96,16 +94,16 @@ def _parse(value, folder):
   """Converts the JSON object of a dataset.json in `folder` to a Description.
 
   Raises:
-    AttributeError, KeyError, OverflowError, TypeError, ValueError: an entry is
-      missing or has the wrong type.
+    AttributeError, KeyError, TypeError, ValueError: an entry is missing or has
+      the wrong type.
   """
 
   def part(name):
     if not isinstance(value[name]['files'], list):
       raise TypeError('the files of %s are not a list' % name)
-    paths = tuple(os.path.join(folder, n) for n in value[name]['files'])
+    paths = tuple(_path_in(folder, n) for n in value[name]['files'])
     count = value[name].get('count')
-    return Part(paths, None if count is None else int(count))
+    return Part(paths, None if count is None else _integer(count, 'count'))
 
   if not isinstance(value['classes'], list):
     raise TypeError('classes is not a list')
@@ -113,12 +111,34 @@ def _parse(value, folder):
     raise TypeError('flip is neither true nor false')
   return Description(
     classes=tuple(str(name) for name in value['classes']),
-    size=int(value['size']),
-    channels=int(value['channels']),
+    size=_integer(value['size'], 'size'),
+    channels=_integer(value['channels'], 'channels'),
     flip=value['flip'],
     train=part('train'),
     test=part('test'),
   )
+
+
+def _integer(value, key):
+  """An integer from a JSON object.
+
+  Raises:
+    TypeError: it is something else, as 48.9 or true.
+  """
+  if type(value) is not int:
+    raise TypeError('%s is %r; expected an integer' % (key, value))
+  return value
+
+
+def _path_in(folder, name):
+  """The path of a file in `folder`.
+
+  Raises:
+    TypeError, ValueError: `name` could be outside of the folder, or is no name.
+  """
+  if name in ('', '.', '..') or os.path.basename(name) != name:
+    raise ValueError('file %r; expected a name without a folder' % name)
+  return os.path.join(folder, name)
 
 
 def _check(description):
@@ -132,10 +152,8 @@ def _check(description):
     raise ValueError('%d classes; expected 2 or more' % len(classes))
   if len(set(classes)) < len(classes):
     raise ValueError('two classes have the same name')
-  for name in classes:
-    name.encode('utf-8')  # Raises a ValueError for a lone surrogate.
-  if size < SMALLEST:
-    raise ValueError('size %d; expected %d or more' % (size, SMALLEST))
+  if not SMALLEST <= size <= LARGEST:
+    raise ValueError('size %d; expected %d to %d' % (size, SMALLEST, LARGEST))
   if description.channels not in CHANNELS:
     raise ValueError('%d channels; expected 3 or 1' % description.channels)
   if not (description.train.files and description.test.files):

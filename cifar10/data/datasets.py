@@ -6,12 +6,16 @@ holds a file `dataset.json` that describes it.
 """
 
 import os
+import shlex
 from typing import NamedTuple, Optional, Tuple
 
 from cifar10.data import dataset_json
 from cifar10.data import records
 from cifar10.data import sources
 from cifar10.errors import UserError
+from cifar10.errors import printable
+from cifar10.util import commands
+from cifar10.util import files
 
 CLASSES = (
   'airplane',
@@ -139,10 +143,27 @@ def prepare(settings, download):
   if source and not os.path.isdir(source.folder_in(settings.data_dir)):
     sources.fetch(source, settings.data_dir, download)
   data = describe(settings)
+  _check_files(data, source)
+  if source:
+    _warn_of_other_counts(data, source)
+  return data
+
+
+def _check_files(data, source):
+  """Checks all records of a data set.
+
+  Args:
+    data: DataSet.
+    source: sources.Source that it was fetched from; None if it was not.
+
+  Raises:
+    UserError: a file is missing or damaged, or the number of records is not the
+      one in the description.
+  """
   parts = zip((data.train_files, data.test_files), data.counts)
   for paths, count in parts:
     for path in paths:
-      if source and not os.path.isfile(path):
+      if source and not os.path.exists(path):
         raise UserError(
           '%s: no such file. Remove its folder, and the data is fetched again'
           % path
@@ -153,7 +174,27 @@ def prepare(settings, download):
         '%s: found %d records; expected %d, according to %s in that folder'
         % (', '.join(paths), data.count(paths), count, dataset_json.FILE_NAME)
       )
-  return data
+
+
+def _warn_of_other_counts(data, source):
+  """Warns if a public data set is not complete, or holds more records.
+
+  A file that was cut between two records shows no other damage.
+
+  Args:
+    data: DataSet.
+    source: the sources.Source of it.
+  """
+  found = (data.count(data.train_files), data.count(data.test_files))
+  if found != source.counts:
+    print(
+      'Warning: %s: found %s training and %s test records; the official data '
+      'set has %s and %s.'
+      % (
+        printable(os.path.dirname(data.test_files[0])),
+        *(format(count, ',') for count in found + source.counts),
+      )
+    )
 
 
 def _kind(settings):
@@ -172,9 +213,9 @@ def _cifar100(settings):
   folder = _fetched_folder(settings)
   kind = settings.cifar100_labels
   path = os.path.join(folder, kind + '_label_names.txt')
-  with open(path, encoding='utf-8') as names:
+  with files.open_regular(path) as names:
     try:
-      classes = tuple(names.read().split())
+      classes = tuple(names.read().decode('utf-8').split())
     except UnicodeDecodeError as error:
       raise UserError('%s: not UTF-8: %s' % (path, error)) from error
   if len(classes) != _CIFAR100_CLASSES[kind]:
@@ -220,8 +261,13 @@ def _fetched_folder(settings):
   folder = sources.SOURCES[settings.dataset].folder_in(settings.data_dir)
   if not os.path.isdir(folder):
     raise UserError(
-      '%s: no such folder; cifar10_fetch_data --dataset=%s fetches it'
-      % (folder, settings.dataset)
+      '%s: no such folder; to fetch it: %s --dataset=%s --data_dir=%s'
+      % (
+        folder,
+        commands.command('cifar10_fetch_data'),
+        settings.dataset,
+        shlex.quote(settings.data_dir),
+      )
     )
   return folder
 

@@ -2,7 +2,7 @@
 
     cifar10_make_dataset pictures --out=/tmp/my_data --size=48
 
-The pictures (PNG, JPEG, BMP, GIF) are in one folder per class,
+The pictures, in any format that Pillow reads, are in one folder per class,
 pictures/<class>/*. The program holds out a part of each class for testing,
 unless the pictures are split already: pictures/train/<class>/* and
 pictures/test/<class>/*. It scales the central square of each picture to --size.
@@ -13,6 +13,7 @@ training or a test picture, it writes nothing and exits with status 1.
 """
 
 import argparse
+import contextlib
 import os
 import shlex
 import signal
@@ -25,11 +26,18 @@ from cifar10.data import dataset_json
 from cifar10.data import pictures
 from cifar10.data import records
 from cifar10.errors import UserError
+from cifar10.errors import printable
+from cifar10.util import commands
+from cifar10.util import console
 from cifar10.util import files
 from cifar10.util import progress_bar
 
 _PARTS = ('train', 'test')
 _FILES = dict(zip(_PARTS, (dataset_json.TRAIN_NAME, dataset_json.TEST_NAME)))
+_EXPECTED = (
+  'FOLDER/<class>/<pictures>, or FOLDER/train/<class>/<pictures> and '
+  'FOLDER/test/<class>/<pictures>'
+)
 
 
 class Picture(NamedTuple):
@@ -58,8 +66,11 @@ def find(folder):
 
   Raises:
     OSError: a folder cannot be read.
-    UserError: there are fewer than two classes, or one has no pictures.
+    UserError: there is no such folder, there are fewer than two classes, or
+      one has no pictures.
   """
+  if not os.path.isdir(folder):
+    raise UserError('%s: no such folder; expected %s' % (folder, _EXPECTED))
   parts = {None: folder}
   inside = _folders_in(folder)
   if set(_PARTS) <= set(inside):
@@ -73,9 +84,8 @@ def find(folder):
   classes = sorted(names)
   if len(classes) < 2:
     raise UserError(
-      '%s: found %d class folder(s); expected two or more: '
-      'FOLDER/<class>/<pictures>, or FOLDER/train/<class>/<pictures> and '
-      'FOLDER/test/<class>/<pictures>' % (folder, len(classes))
+      '%s: found %d class folder(s); expected two or more: %s'
+      % (folder, len(classes), _EXPECTED)
     )
   for name in classes:
     try:
@@ -99,28 +109,6 @@ def find(folder):
         '%s: no pictures found of class %s' % (path, classes[min(empty)])
       )
   return classes, found
-
-
-def report_ignored_files(folder, found):
-  """Prints which files are not pictures; does not mention hidden files.
-
-  Args:
-    folder: path of the folder.
-    found: list of Picture.
-  """
-  taken = {picture.path for picture in found}
-  others = sorted(
-    os.path.join(path, name)
-    for path, folders, names in os.walk(folder)
-    for name in names
-    if not name.startswith('.') and os.path.join(path, name) not in taken
-  )
-  if others:
-    print(
-      '%d other file(s) ignored: %s%s'
-      % (len(others), ', '.join(others[:3]), ', ...' if others[3:] else ''),
-      file=sys.stderr,
-    )
 
 
 def _folders_in(folder):
@@ -154,7 +142,7 @@ def write(folder, classes, found, args):
   Reads one picture at a time. Prints an error for each broken one.
 
   Args:
-    folder: path of an empty folder.
+    folder: path of an empty folder, which is to become `args.out`.
     classes: list of names.
     found: list of Picture.
     args: the flags.
@@ -162,15 +150,21 @@ def write(folder, classes, found, args):
   Returns:
     counts: dict of part: int array [classes], the pictures of each class.
     broken: number of broken pictures.
+
+  Raises:
+    OSError: a file cannot be written; the error names it by its path in
+      `args.out`.
   """
   layout = records.layout_for(args.size, args.channels, classes)
   counts = {part: np.zeros(len(classes), int) for part in _PARTS}
   broken = 0
   shown = progress_bar.Bar('Pictures', len(found))
   order = np.random.RandomState(args.seed).permutation(len(found))
-  train, test = (os.path.join(folder, _FILES[part]) for part in _PARTS)
-  with open(train, 'wb') as train_file, open(test, 'wb') as test_file:
-    outputs = {'train': train_file, 'test': test_file}
+  with contextlib.ExitStack() as opened:
+    outputs = {}
+    for part, name in _FILES.items():
+      output = open(os.path.join(folder, name), 'wb', buffering=0)
+      outputs[part] = opened.enter_context(output)
     for done, index in enumerate(order, 1):
       path, label, part = found[index]
       try:
@@ -183,13 +177,24 @@ def write(folder, classes, found, args):
         image = pictures.fit(picture, args.size, args.channels)
         part = part or _part_of_next(label, counts, args.test_fraction)
         counts[part][label] += 1
-        outputs[part].write(records.encode(image, layout, label).tobytes())
+        record = records.encode(image, layout, label).tobytes()
+        with files.naming(os.path.join(args.out, _FILES[part])):
+          _write_all(outputs[part], record)
       shown.show(done)
-    for output in outputs.values():
-      output.flush()
-      os.fsync(output.fileno())
+    for part, output in outputs.items():
+      with files.naming(os.path.join(args.out, _FILES[part])):
+        os.fsync(output.fileno())
   shown.end()
   return counts, broken
+
+
+def _write_all(output, content):
+  """Writes all bytes to an unbuffered file, which may take them in parts.
+
+  A buffered file would fail again on closing, with an error of its own.
+  """
+  while content:
+    content = content[output.write(content) :]
 
 
 def _part_of_next(label, counts, fraction):
@@ -240,7 +245,7 @@ def make(args):
       '--out=%s: already exists; expected a new folder' % args.out
     )
   classes, found = find(args.folder)
-  report_ignored_files(args.folder, found)
+  pictures.report_others(args.folder, [picture.path for picture in found])
   os.makedirs(os.path.dirname(out), exist_ok=True)
   with files.new_folder(out) as temporary:
     counts, broken = write(temporary, classes, found, args)
@@ -249,14 +254,13 @@ def make(args):
     dataset_json.save(
       temporary, classes, args.size, args.channels, args.flip, totals
     )
-  print(
+  for line in (
     '%s: %d classes, %d pictures to train on, %d to test on; %d broken.'
-    % (args.out, len(classes), totals[0], totals[1], broken)
-  )
-  print(
-    'To train: python cifar10/cifar10_train.py --data_dir=%s'
-    % shlex.quote(args.out)
-  )
+    % (args.out, len(classes), totals[0], totals[1], broken),
+    'To train: %s --data_dir=%s'
+    % (commands.command('cifar10_train'), shlex.quote(args.out)),
+  ):
+    print(printable(line))
 
 
 def _number(kind, lowest, below):
@@ -328,15 +332,11 @@ def flags():
 
 def main():
   """The console command."""
+  console.open_streams()
   args = flags()
   # As an exception, so that the temporary folder is deleted.
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-  try:
-    make(args)
-  except (UserError, OSError) as error:
-    sys.exit('make_dataset: error: %s' % error)
-  except KeyboardInterrupt:
-    sys.exit(130)  # As a shell reports death by SIGINT.
+  sys.exit(console.guarded(lambda: make(args)))
 
 
 if __name__ == '__main__':

@@ -15,6 +15,7 @@ import sys
 from cifar10.data import datasets
 from cifar10.data import records as records_lib
 from cifar10.errors import UserError
+from cifar10.util import console
 from cifar10.util import files
 
 _TRAIN_PER_CLASS = 100
@@ -87,11 +88,9 @@ def main():
     default=datasets.SAMPLE_FOLDER,
     help='folder to write to (cifar10/data/sample)',
   )
+  console.open_streams()
   args = parser.parse_args()
-  try:
-    make(args.folder, args.out)
-  except (UserError, OSError) as error:
-    sys.exit('make_sample: error: %s' % error)
+  sys.exit(console.guarded(lambda: make(args.folder, args.out)))
 
 
 if __name__ == '__main__':

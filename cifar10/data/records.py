@@ -12,6 +12,9 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
+from cifar10.util import files
+
+_BYTES_PER_READ = 1 << 18
 
 
 class Layout(NamedTuple):
@@ -151,9 +154,18 @@ def load(paths, layout):
 
   Returns:
     uint8 array, [n, layout.record_bytes].
+
+  Raises:
+    UserError: a file has changed since.
   """
-  content = np.concatenate([np.fromfile(path, np.uint8) for path in paths])
-  return content.reshape(-1, layout.record_bytes)
+  parts = []
+  for path in paths:
+    with files.open_regular(path) as source:
+      content = np.fromfile(source, np.uint8)
+    if content.size % layout.record_bytes:
+      raise _wrong_size(path, content.size, layout)
+    parts.append(content.reshape(-1, layout.record_bytes))
+  return np.concatenate(parts)
 
 
 def check_file(path, layout, num_classes):
@@ -171,23 +183,57 @@ def check_file(path, layout, num_classes):
     UserError: the file is missing, empty or damaged; the message names the
       file, what was found and what was expected.
   """
-  expected = 'a whole number of %s-byte records' % format(
-    layout.record_bytes, ','
-  )
-  if not os.path.isfile(path):
-    raise UserError('%s: no such file; expected %s' % (path, expected))
-  size = os.path.getsize(path)
-  if size == 0:
-    raise UserError('%s: the file is empty; expected %s' % (path, expected))
-  if size % layout.record_bytes:
+  try:
+    with files.open_regular(path) as source:
+      size = os.fstat(source.fileno()).st_size
+      if size == 0 or size % layout.record_bytes:
+        raise _wrong_size(path, size, layout)
+      content = _read_labels(source, layout)
+  except FileNotFoundError as error:
     raise UserError(
-      '%s: found %s bytes; expected %s' % (path, format(size, ','), expected)
-    )
-  records = np.memmap(path, np.uint8, 'r').reshape(-1, layout.record_bytes)
-  found = layout.labels(records[:, : layout.label_bytes].astype(np.int32))
+      '%s: no such file; expected %s' % (path, _whole_records(layout))
+    ) from error
+  if len(content) * layout.record_bytes != size:
+    raise UserError('%s: changed while it was checked' % path)
+  found = layout.labels(content.astype(np.int32))
   wrong = np.flatnonzero(found >= num_classes)
   if wrong.size:
     raise UserError(
       '%s: record %d has label %d; expected labels 0 to %d'
       % (path, wrong[0], found[wrong[0]], num_classes - 1)
     )
+
+
+def _read_labels(source, layout):
+  """Reads the label bytes of all records.
+
+  Not by a memory map, whose reader the system kills if the file is truncated.
+
+  Args:
+    source: file of records.
+    layout: Layout.
+
+  Returns:
+    uint8 array, [n, layout.label_bytes].
+  """
+  records_per_read = max(1, _BYTES_PER_READ // layout.record_bytes)
+  parts = []
+  while True:
+    part = np.fromfile(source, np.uint8, records_per_read * layout.record_bytes)
+    whole = part[: part.size // layout.record_bytes * layout.record_bytes]
+    whole = whole.reshape(-1, layout.record_bytes)
+    parts.append(whole[:, : layout.label_bytes].copy())
+    if len(whole) < records_per_read:
+      return np.concatenate(parts)
+
+
+def _whole_records(layout):
+  return 'a whole number of %s-byte records' % format(layout.record_bytes, ',')
+
+
+def _wrong_size(path, size, layout):
+  """The UserError for a file that does not hold whole records."""
+  found = 'found %s bytes' % format(size, ',') if size else 'the file is empty'
+  return UserError(
+    '%s: %s; expected %s' % (path, found, _whole_records(layout))
+  )

@@ -1,12 +1,16 @@
 """The public data sets: their official addresses, and how to fetch them."""
 
 import os
+import re
 from typing import Any, NamedTuple, Tuple
 
 from cifar10.data import dataset_json
 from cifar10.data import download
 from cifar10.data import svhn
 from cifar10.errors import UserError
+
+# How many times as large as the official file another file may be.
+_MOST_TIMES = 10
 
 
 class Official(NamedTuple):
@@ -31,6 +35,7 @@ class Source(NamedTuple):
     official: the files to fetch.
     train: names of the files of training records in `folder`.
     test: names of the files of test records in `folder`.
+    counts: numbers of its training and of its test records.
     required: names of other files in `folder` that must be there.
     optional: names of other files in `folder` that may be there.
     convert: function (paths of the fetched files, path of a folder) that
@@ -44,6 +49,7 @@ class Source(NamedTuple):
   official: Tuple[Official, ...]
   train: Tuple[str, ...]
   test: Tuple[str, ...]
+  counts: Tuple[int, int]
   required: Tuple[str, ...] = ()
   optional: Tuple[str, ...] = ()
   convert: Any = None
@@ -54,7 +60,8 @@ class Source(NamedTuple):
     return os.path.join(data_dir, self.folder)
 
 
-# The SHA-256 and sizes agree with those in TensorFlow Datasets 4.9.10.
+# The SHA-256 and sizes agree with those in TensorFlow Datasets 4.9.10, the
+# counts with the descriptions at the addresses below.
 SOURCES = {
   # https://www.cs.toronto.edu/~kriz/cifar.html
   'cifar10': Source(
@@ -68,6 +75,7 @@ SOURCES = {
     ),
     train=tuple('data_batch_%d.bin' % i for i in range(1, 6)),
     test=('test_batch.bin',),
+    counts=(50000, 10000),
     optional=('batches.meta.txt', 'readme.html'),
   ),
   'cifar100': Source(
@@ -81,6 +89,7 @@ SOURCES = {
     ),
     train=('train.bin',),
     test=('test.bin',),
+    counts=(50000, 10000),
     required=('fine_label_names.txt', 'coarse_label_names.txt'),
   ),
   # http://ufldl.stanford.edu/housenumbers
@@ -100,6 +109,7 @@ SOURCES = {
     ),
     train=(dataset_json.TRAIN_NAME,),
     test=(dataset_json.TEST_NAME,),
+    counts=(73257, 26032),
     convert=svhn.convert,
     need=svhn.need_scipy,
   ),
@@ -145,8 +155,7 @@ def remotes(source, data_dir, settings):
     List of download.Remote.
 
   Raises:
-    UserError: the number of checksums in --data_sha256 is not the number of
-      files.
+    UserError: --data_sha256 does not hold a checksum for each file.
   """
   digests = [official.sha256 for official in source.official]
   names = [os.path.basename(official.url) for official in source.official]
@@ -157,6 +166,11 @@ def remotes(source, data_dir, settings):
       '--data_sha256: found %d checksum(s); expected %d, separated by commas, '
       'for %s' % (len(digests), len(names), ', '.join(names))
     )
+  for digest in digests:
+    if not re.match('[0-9a-fA-F]{64}$', digest):
+      raise UserError(
+        '--data_sha256: found %r; expected 64 hexadecimal digits' % digest
+      )
   files = []
   for official, name, digest in zip(source.official, names, digests):
     url = settings.data_url or official.url
@@ -165,5 +179,6 @@ def remotes(source, data_dir, settings):
     is_official = digest.lower() == official.sha256
     size = official.size if is_official else None
     path = os.path.join(data_dir, name)
-    files.append(download.Remote(url, digest, path, size))
+    limit = _MOST_TIMES * official.size
+    files.append(download.Remote(url, digest, path, size, limit))
   return files

@@ -6,6 +6,7 @@ import numpy as np
 
 from cifar10.data import dataset_json
 from cifar10.errors import UserError
+from cifar10.util import files
 from cifar10.util import optional_packages
 
 CLASSES = tuple('0123456789')
@@ -56,11 +57,12 @@ def write_records(source, path):
     Number of records.
 
   Raises:
+    OSError: the records cannot be written.
     UserError: the file is damaged or holds something else.
   """
   images, labels = _read(source)
   digits = (labels % 10).astype(np.uint8)[:, np.newaxis]
-  with open(path, 'wb') as output:
+  with files.naming(path), open(path, 'wb') as output:
     # In parts: a second copy of all images would take much memory.
     for start in range(0, len(digits), _RECORDS_PER_WRITE):
       part = slice(start, start + _RECORDS_PER_WRITE)

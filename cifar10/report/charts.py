@@ -16,7 +16,12 @@ _COLORS = {
   'grid': '#000002',
   'main': '#000003',
   'second': '#000004',
+  'third': '#000005',
+  'fourth': '#000006',
 }
+# Colors of curves of equal rank, then the same again with other dashes.
+CURVE_COLORS = 'main', 'second', 'third', 'fourth'
+_DASHES = '-', '--', ':'
 _STYLE = {
   'font.size': 9,
   'axes.titlesize': 10,
@@ -32,17 +37,21 @@ _STYLE = {
 }
 # Inches. At half the width of the page, text is as large as the page's.
 _SIZE = 4.4, 2.6
+# The axes in fractions of it: the same in all charts, so that equal steps are
+# below each other. The numbers of both axes fit beside them.
+_MARGINS = {'left': 0.13, 'right': 0.93, 'bottom': 0.17, 'top': 0.9}
 _MAX_SMOOTH_POINTS = 100
 _FEW_POINTS = 50  # A curve with fewer points has markers.
 
 
-def line_chart(title, curves, log=False, bottom=None):
+def line_chart(title, curves, steps, log=False, bottom=None):
   """Draws values over steps.
 
   Args:
     title: str, the quantity and its unit.
-    curves: list of (label, points, color): str; list of events.Points; and
-      'main', 'second' or 'faint'.
+    curves: list of (label, points, color): str; list of events.Points; and one
+      of CURVE_COLORS or 'faint'. The first curve has points.
+    steps: pair, the first and the last step of the axis; no point is outside.
     log: use a logarithmic scale if all values are positive.
     bottom: lower end of the scale of values; None: chosen by the values.
 
@@ -53,21 +62,27 @@ def line_chart(title, curves, log=False, bottom=None):
   from matplotlib.figure import Figure
 
   with matplotlib.rc_context(dict(_STYLE, **{'svg.hashsalt': title})):
-    figure = Figure(_SIZE, layout='constrained')
+    figure = Figure(_SIZE)
+    figure.subplots_adjust(**_MARGINS)
     axes = figure.add_subplot()
-    for label, points, color in curves:
+    for number, (label, points, color) in enumerate(curves):
       faint = color == 'faint'
+      few = len(points) < _FEW_POINTS
       axes.plot(
         [point.step for point in points],
         [point.value for point in points],
         color=_COLORS['main' if faint else color],
+        linestyle=_DASHES[number // len(CURVE_COLORS) % len(_DASHES)],
         linewidth=0.6 if faint else 1.4,
         alpha=0.4 if faint else 1,
-        marker='o' if len(points) < _FEW_POINTS else None,
+        marker='o',
         markersize=2.5,
+        markevery=1 if few else [-1],
+        clip_on=False,  # The last marker is on the edge.
         label=label,
       )
-    _set_scales(
+    _set_steps(axes, steps)
+    _set_values(
       axes, [point.value for _, points, _ in curves for point in points], log
     )
     axes.set_ylim(bottom=bottom)
@@ -80,11 +95,22 @@ def line_chart(title, curves, log=False, bottom=None):
     return _svg(figure)
 
 
-def _set_scales(axes, values, log):
-  """Sets the scales of steps and of `values`, with their numbers."""
+def _set_steps(axes, steps):
+  """Sets the scale of steps, from the first to the last one."""
   from matplotlib import ticker
 
-  axes.xaxis.set_major_locator(ticker.MaxNLocator(5, integer=True))
+  first, last = steps
+  axes.set_xlim(first, max(last, first + 1))
+  axes.xaxis.set_major_locator(
+    ticker.MaxNLocator(5, steps=[1, 2, 2.5, 5, 10], integer=True)
+  )
+  axes.xaxis.set_major_formatter('{x:,.0f}')
+
+
+def _set_values(axes, values, log):
+  """Sets the scale of `values`, with its numbers."""
+  from matplotlib import ticker
+
   low, high = min(values), max(values)
   if log and low > 0:
     axes.set_yscale('log')
@@ -92,7 +118,6 @@ def _set_scales(axes, values, log):
     axes.yaxis.set_minor_locator(ticker.NullLocator())
     if low == high:  # A constant would lie on the edge.
       axes.set_ylim(low / 2, high * 2)
-  axes.xaxis.set_major_formatter('{x:,.0f}')
   axes.yaxis.set_major_formatter('{x:,g}')
 
 
@@ -117,16 +142,20 @@ def smooth(points):
     points: list of events.Points.
 
   Returns:
-    List of at most 100 events.Points, each at the middle step of its part.
+    List of at most 100 events.Points, each at the middle step of its part; the
+    last one at the last step, so that the curve does not end early.
   """
   size = -(-len(points) // _MAX_SMOOTH_POINTS) or 1
   parts = [points[i : i + size] for i in range(0, len(points), size)]
-  return [
+  smoothed = [
     part[len(part) // 2]._replace(
       value=float(np.median([p.value for p in part]))
     )
     for part in parts
   ]
+  if smoothed:
+    smoothed[-1] = smoothed[-1]._replace(step=points[-1].step)
+  return smoothed
 
 
 def png_uri(image):

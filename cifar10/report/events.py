@@ -3,11 +3,14 @@
 import glob
 import math
 import os
+import re
 from typing import Dict, List, NamedTuple
 
+from google.protobuf.message import DecodeError
 import tensorflow.compat.v1 as tf
 
-_PRECISION = 'Precision @ 1'  # The evaluator's tag.
+# What the tags of all precisions begin with, see summaries.precision_tag.
+_PRECISION = re.compile(r'Precision @ (\d+)')
 
 
 class Point(NamedTuple):
@@ -26,14 +29,12 @@ class EventFile(NamedTuple):
     start_time: Unix time of the first event.
     end_time: Unix time of the last event.
     scalars: dict from each tag to its Points; only finite values.
-    truncated: whether the file ends in the middle of an event.
   """
 
   path: str
   start_time: float
   end_time: float
   scalars: Dict[str, List[Point]]
-  truncated: bool
 
 
 def read_folder(directory):
@@ -43,16 +44,33 @@ def read_folder(directory):
     directory: the folder, which may be missing.
 
   Returns:
-    List of EventFiles, the oldest first, without empty ones.
+    files: list of EventFiles, the oldest first, without empty ones.
+    left_out: list of str, a line for each file that is not shown in full.
   """
   pattern = os.path.join(glob.escape(directory), 'events.out.tfevents.*')
-  found = [_read(path) for path in glob.glob(pattern)]
-  return sorted((file for file in found if file), key=lambda f: f.start_time)
+  files, left_out = [], []
+  for path in sorted(glob.glob(pattern)):
+    file, problem = _read(path)
+    if file:
+      files.append(file)
+    if problem:
+      left_out.append(problem)
+  return sorted(files, key=lambda file: file.start_time), left_out
 
 
 def _read(path):
-  """The EventFile at `path`, up to the first damage; None if it is empty."""
-  times, scalars, truncated = [], {}, False
+  """Reads an event file up to the first damage.
+
+  Args:
+    path: the file.
+
+  Returns:
+    file: EventFile; None if it has no events.
+    problem: str, what is not shown and why; None if all is.
+  """
+  if not os.path.isfile(path):  # Reading a pipe would block.
+    return None, '%s is not a file: passed over.' % path
+  times, scalars, problem = [], {}, None
   try:
     for event in tf.train.summary_iterator(path):
       times.append(event.wall_time)
@@ -61,11 +79,12 @@ def _read(path):
         if value.HasField('simple_value') and math.isfinite(number):
           point = Point(event.step, event.wall_time, number)
           scalars.setdefault(value.tag, []).append(point)
-  except tf.errors.DataLossError:
-    truncated = True
-  if not times:
-    return None
-  return EventFile(path, times[0], times[-1], scalars, truncated)
+  except (tf.errors.DataLossError, DecodeError):
+    problem = '%s is damaged or cut off: only the events before are shown.'
+  except tf.errors.OpError:
+    problem = '%s cannot be read.'
+  file = EventFile(path, times[0], times[-1], scalars) if times else None
+  return file, problem and problem % path
 
 
 def curve(files, tag):
@@ -98,24 +117,33 @@ def throughput(files, stretches):
   )
 
 
-def precisions(directory, since):
+def precisions(files, since):
   """The precisions that the evaluator found.
 
   Args:
-    directory: the evaluator's --eval_dir.
+    files: EventFiles of the evaluator, the oldest first.
     since: Unix time at which the run began; older evaluations are of another
       run.
 
   Returns:
-    List of Points, in the order of their steps; the newest one of each step.
+    dict from the tag of each kind of evaluation (see summaries.precision_tag)
+    to its Points in the order of their steps, the newest one of each step. The
+    precision @ 1 for the test images comes first.
   """
-  by_step = {
-    point.step: point
-    for file in read_folder(directory)
-    for point in file.scalars.get(_PRECISION, [])
-    if point.time >= since
+  by_tag = {}
+  for file in files:
+    for tag, points in file.scalars.items():
+      for point in points:
+        if _PRECISION.match(tag) and point.time >= since:
+          by_tag.setdefault(tag, {})[point.step] = point
+  return {
+    tag: sorted(by_tag[tag].values()) for tag in sorted(by_tag, key=_rank)
   }
-  return sorted(by_step.values())
+
+
+def _rank(tag):
+  """What the tags of precisions are sorted by: k as a number, then the rest."""
+  return int(_PRECISION.match(tag).group(1)), tag
 
 
 def _join(pieces):

@@ -8,15 +8,17 @@ that have no data, and lists the reasons in `Run.left_out`.
 import datetime
 import os
 import platform
-from typing import Any, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from cifar10.config import Config
+from cifar10 import config as config_lib
 from cifar10.report import charts
 from cifar10.report import confusion
+from cifar10.report import curves
 from cifar10.report import events
+from cifar10.training import run_state
 
 # Marks a file as a report, which a later report may overwrite.
 MARK = '<meta name="generator" content="cifar10 report"/>'
@@ -25,6 +27,8 @@ _FOLDER = os.path.dirname(os.path.abspath(__file__))
 _MAX_TABLE_CLASSES = 20  # A larger confusion matrix is drawn as an image.
 _MAX_MISTAKES = 15
 _MAX_IMAGES = 24
+# Groups of settings that are shown only if a run used them.
+_SPECIAL_GROUPS = 'towers', 'cluster'
 
 
 class Run(NamedTuple):
@@ -34,8 +38,10 @@ class Run(NamedTuple):
     name: the name of the run in the title.
     config: the Config saved with the run; None if there is none.
     files: events.EventFiles of the trainer, the oldest first.
+    starts: run_state.Starts, in order.
+    durations: seconds of each start, see starts.durations.
     throughput: events.Points, images per second.
-    precisions: events.Points, precision @ 1 found by the evaluator.
+    precisions: what the evaluator found, see events.precisions.
     predictions: confusion.TestPredictions of the newest checkpoint; None if
       there are none.
     filters: weights of conv1, float array, [height, width, depth, filters];
@@ -44,10 +50,12 @@ class Run(NamedTuple):
   """
 
   name: str
-  config: Optional[Config]
+  config: Optional[config_lib.Config]
   files: List[events.EventFile]
+  starts: Tuple[run_state.Start, ...]
+  durations: List[Optional[float]]
   throughput: List[events.Point]
-  precisions: List[events.Point]
+  precisions: Dict[str, List[events.Point]]
   predictions: Optional[confusion.TestPredictions]
   filters: Any
   left_out: List[str]
@@ -78,8 +86,9 @@ def render(run):
     'mark': MARK,
     'run': run,
     'facts': _facts(run),
-    'charts': _charts(run),
-    'time': datetime.datetime.now().strftime('%Y-%m-%d %H:%M'),
+    'charts': curves.draw(run),
+    'starts': _starts(run),
+    'time': _date(datetime.datetime.now().timestamp()),
     'tensorflow': tf.__version__,
     'python': platform.python_version(),
   }
@@ -102,61 +111,50 @@ def _facts(run):
   """The main results: tuples (name, value, note), str each."""
   facts = []
   if run.precisions:
-    best = max(run.precisions, key=lambda point: point.value)
-    note = 'step %d; evaluations: %d' % (best.step, len(run.precisions))
-    facts.append(('Best evaluation', _percent(best.value, 2), note))
+    tag, points = next(iter(run.precisions.items()))
+    name = 'Best evaluation'
+    if tag != curves.DEFAULT_PRECISION:
+      name += ', ' + curves.precision_labels([tag])[tag]
+    best = max(points, key=lambda point: point.value)
+    note = 'step %s; evaluations: %d' % (_number(best.step), len(points))
+    facts.append((name, _percent(best.value, 2), note))
   if run.predictions is not None:
     precision = _percent(run.predictions.precision, 2)
-    note = 'step %d' % run.predictions.step
+    note = 'step ' + _number(run.predictions.step)
     facts.append(('Newest checkpoint', precision, note))
   if run.throughput:
     median = np.median([point.value for point in run.throughput])
     facts.append(('Images per second', _number(median), 'median'))
-  if run.files:
-    seconds = sum(file.end_time - file.start_time for file in run.files)
-    time = datetime.timedelta(seconds=round(seconds))
-    note = 'sessions: %d' % len(run.files)
-    facts.append(('Training time', str(time), note))
+  if run.durations:
+    known = [seconds for seconds in run.durations if seconds is not None]
+    unknown = len(run.durations) - len(known)
+    note = 'starts: %d' % len(run.durations)
+    if unknown:
+      note += ', of unknown length: %d' % unknown
+    time = _duration(sum(known)) if known else 'unknown'
+    facts.append(('Training time', time, note))
   return facts
 
 
-def _charts(run):
-  """The charts that have points: pairs (title, str of SVG)."""
-  learning_rate, total, raw_total, cross_entropy = (
-    events.curve(run.files, tag)
-    for tag in (
-      'learning_rate',
-      'losses/total_loss',
-      'losses/total_loss_raw',
-      'losses/cross_entropy',
-    )
-  )
-  # The moving averages start at 0, before the first loss.
-  total, cross_entropy = (
-    charts.smooth([point for point in points if point.value])
-    for points in (total, cross_entropy)
-  )
-  losses = [
-    ('total, raw', raw_total, 'faint'),
-    ('cross entropy', cross_entropy, 'second'),
-    ('total', total, 'main'),
-  ]
-  # The precision of an untrained model, at step 0, would squeeze the others.
-  precisions = [p for p in run.precisions if p.step] or run.precisions
-  precisions = [p._replace(value=100 * p.value) for p in precisions]
-  throughputs = [
-    ('between summaries', run.throughput, 'faint'),
-    ('median', charts.smooth(run.throughput), 'main'),
-  ]
+def _starts(run):
+  """The starts of a run: tuples (step, date, duration, changed settings).
+
+  Empty if there is nothing to tell: a single start.
+  """
+  if len(run.starts) < 2 and not any(start.changed for start in run.starts):
+    return []
+  seconds = run.durations[len(run.durations) - len(run.starts) :]
   return [
-    (title, charts.line_chart(title, curves, **options))
-    for title, curves, options in (
-      ('Loss', losses, {'log': True}),
-      ('Precision @ 1, %', [('', precisions, 'main')], {}),
-      ('Learning rate', [('', learning_rate, 'main')], {'log': True}),
-      ('Images per second', throughputs, {'bottom': 0}),
+    (
+      start.step,
+      _date(start.time),
+      '–' if duration is None else _duration(duration),
+      [
+        '%s %s -> %s' % (_flag(name), _value(old), _value(new))
+        for name, old, new in start.changed
+      ],
     )
-    if curves[0][1]
+    for start, duration in zip(run.starts, seconds)
   ]
 
 
@@ -168,13 +166,15 @@ def _class_shares(matrix):
 def _matrix(predictions):
   """The confusion matrix by rows: pairs (true class, cells).
 
-  The cells are pairs (number of images, fraction of the true class).
+  The cells are tuples (number of images, fraction of the true class, 'right' or
+  'wrong').
   """
   matrix = predictions.confusion_matrix
+  kinds = np.where(np.eye(len(matrix), dtype=bool), 'right', 'wrong')
   return [
-    (name, list(zip(counts, shares)))
-    for name, counts, shares in zip(
-      predictions.classes, matrix, _class_shares(matrix)
+    (name, list(zip(*cells)))
+    for name, *cells in zip(
+      predictions.classes, matrix, _class_shares(matrix), kinds
     )
   ]
 
@@ -233,16 +233,55 @@ def _filters(filters):
 
 
 def _settings(config):
-  """The saved settings: tuples (name, value, default, whether changed).
+  """The flags of a run: tuples (flag, value, default, whether changed).
 
-  Changed settings come first.
+  Changed settings come first. Left out are settings that are no flags, and
+  those of towers and clusters if the run had none.
   """
-  defaults = Config().saved_settings()
+  default = config_lib.Config()
+  unused = [
+    group
+    for group in _SPECIAL_GROUPS
+    if getattr(config, group) == getattr(default, group)
+  ]
+  defaults = default.saved_settings()
   settings = [
-    (name, value, defaults[name], value != defaults[name])
+    (
+      _flag(name),
+      _value(value),
+      _value(defaults[name]),
+      value != defaults[name],
+    )
     for name, value in config.saved_settings().items()
+    if _is_flag(name) and config_lib.GROUP_OF[name] not in unused
   ]
   return sorted(settings, key=lambda setting: not setting[3])
+
+
+def _is_flag(name):
+  """Whether a setting is a flag of a program."""
+  field = config_lib.FIELDS.get(name)
+  return field is not None and 'help' in field.metadata
+
+
+def _flag(name):
+  """A setting as its flag, if it is one."""
+  return '--' + name if _is_flag(name) else name
+
+
+def _value(value):
+  """The value of a setting; 'none' for None and for no text."""
+  return 'none' if value in (None, '') else str(value)
+
+
+def _date(time):
+  """A Unix time as local date and time: 2015-11-04 11:45."""
+  return datetime.datetime.fromtimestamp(time).strftime('%Y-%m-%d %H:%M')
+
+
+def _duration(seconds):
+  """A number of seconds as hours, minutes and seconds: 1:23:45."""
+  return str(datetime.timedelta(seconds=round(seconds)))
 
 
 def _number(number):

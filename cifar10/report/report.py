@@ -19,8 +19,10 @@ from cifar10.errors import UserError
 from cifar10.report import confusion
 from cifar10.report import events
 from cifar10.report import page
+from cifar10.report import starts as starts_lib
 from cifar10.training import checkpoints
 from cifar10.training import run_state
+from cifar10.util import console
 from cifar10.util import files
 from cifar10.util import optional_packages
 from cifar10.util import session_settings
@@ -40,19 +42,27 @@ def gather(train_dir, eval_dir, data_dir=None):
     page.Run.
 
   Raises:
-    UserError: there are neither event files nor a checkpoint; or config.json or
-      run_state.json is damaged.
+    UserError: there are neither event files nor a checkpoint; config.json or
+      run_state.json is damaged; or a folder is a file.
   """
+  for name, path in (('train_dir', train_dir), ('--eval_dir', eval_dir)):
+    if os.path.exists(path) and not os.path.isdir(path):
+      raise UserError('%s: %s is not a folder' % (name, path))
   config, state = config_lib.load(train_dir), run_state.load(train_dir)
-  found = events.read_folder(train_dir)
+  starts = state.starts if state else ()
+  found, left_out = events.read_folder(train_dir)
   checkpoint = checkpoints.latest(train_dir)
   if not found and checkpoint is None:
     raise UserError(
       '%s: holds neither event files nor a checkpoint; expected the '
       '--train_dir of a trainer' % train_dir
     )
-  precisions = events.precisions(eval_dir, found[0].start_time if found else 0)
-  left_out = _missing_files(train_dir, config, found)
+  left_out += _missing_files(train_dir, config, found)
+  evaluations, problems = events.read_folder(eval_dir)
+  left_out += problems
+  begins = [start.time for start in starts[:1]]
+  begins += [file.start_time for file in found[:1]]
+  precisions = events.precisions(evaluations, min(begins, default=0))
   if not precisions:
     left_out.append(
       'No evaluations of this run in %s (--eval_dir): no precision curve.'
@@ -75,6 +85,10 @@ def gather(train_dir, eval_dir, data_dir=None):
     name=os.path.basename(os.path.abspath(train_dir)),
     config=config,
     files=found,
+    starts=starts,
+    durations=starts_lib.durations(
+      starts, found, starts_lib.checkpoint_times(train_dir, starts)
+    ),
     throughput=events.throughput(found, state.stretches) if state else [],
     precisions=precisions,
     predictions=predictions,
@@ -84,19 +98,13 @@ def gather(train_dir, eval_dir, data_dir=None):
 
 
 def _missing_files(train_dir, config, found):
-  """Lines on damaged and missing files of the trainer, and what they cause."""
-  lines = [
-    '%s ends in the middle of an event; the events before it are shown.'
-    % file.path
-    for file in found
-    if file.truncated
-  ]
+  """Lines on missing files of the trainer, and what they cause."""
+  lines = []
   if config is None:
     lines.append('No config.json in %s: no settings.' % train_dir)
   if not found:
     lines.append(
-      'No event files in %s: no loss, learning rate, throughput, training time.'
-      % train_dir
+      'No event files in %s: no loss, learning rate, throughput.' % train_dir
     )
   return lines
 
@@ -185,13 +193,9 @@ def main():
   parser.add_argument(
     '--data_dir', help="folder of the data set (default: the run's --data_dir)"
   )
+  console.open_streams()
   args = parser.parse_args()
-  try:
-    write(args)
-  except (UserError, OSError) as error:
-    sys.exit('report: error: %s' % error)
-  except KeyboardInterrupt:
-    sys.exit(130)
+  sys.exit(console.guarded(lambda: write(args)))
 
 
 if __name__ == '__main__':

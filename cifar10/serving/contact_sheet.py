@@ -3,6 +3,8 @@
 Pillow, installed by the extra `.[pictures]`, draws the sheet.
 """
 
+import contextlib
+import functools
 import io
 import math
 import os
@@ -23,25 +25,33 @@ _FONT_FILES = 'DejaVuSans-Bold.ttf', 'DejaVuSans.ttf'
 _COLORS = 'black', '#555'
 _MAX_PICTURES = 1000
 
+# Formats that hold small pictures only; Pillow would scale the sheet down.
+_ICON_FORMATS = ('ICNS', 'ICO')
+
+# A code point that never has a character. A font draws it as it draws every
+# character that it lacks.
+_NO_CHARACTER = '\U0010ffff'
+
 
 class ContactSheet:
   """Collects pictures and draws them on one sheet."""
 
-  def __init__(self, path, count, lines):
+  def __init__(self, path, count):
     """Checks that the sheet can be made, before any work is done for it.
 
     Args:
-      path: the PNG file to write.
+      path: the file to write, in the format of its extension.
       count: the largest number of pictures that may be added.
-      lines: number of lines of text below each picture.
 
     Raises:
-      UserError: Pillow is not installed, `path` exists already or its folder
-        does not exist, or there are too many pictures.
+      UserError: Pillow is not installed or does not write the format, `path`
+        exists already or its folder does not exist, or there are too many
+        pictures.
     """
     optional_packages.need('PIL', 'pictures', '--grid=%s: needs Pillow' % path)
-    if os.path.exists(path):
-      raise UserError('--grid=%s: is there already; expected a new file' % path)
+    self._format = _format_of(path)
+    if os.path.lexists(path):
+      raise UserError('--grid=%s: already exists; expected a new file' % path)
     if not os.path.isdir(os.path.dirname(path) or '.'):
       raise UserError('--grid=%s: there is no such folder' % path)
     if count > _MAX_PICTURES:
@@ -50,7 +60,6 @@ class ContactSheet:
         % (path, count, _MAX_PICTURES)
       )
     self._path = path
-    self._lines = lines
     self._entries = []
 
   def add(self, picture, lines):
@@ -67,12 +76,20 @@ class ContactSheet:
 
     Raises:
       OSError: the file cannot be written.
+      UserError: the sheet is too large for the format.
     """
     if not self._entries:
       return
-    png = io.BytesIO()
-    self._draw().save(png, format='PNG')
-    files.write_atomically(self._path, png.getvalue())
+    sheet = self._draw()
+    try:
+      content = _encoded(sheet, self._format)
+    # Each format of Pillow raises its own types of exceptions.
+    except Exception as error:
+      raise UserError(
+        '--grid=%s: a sheet of %d x %d pixels cannot be written as %s: %s'
+        % (self._path, *sheet.size, self._format, error)
+      ) from error
+    files.write_atomically(self._path, content)
 
   def _draw(self):
     """Returns the sheet as a PIL.Image.Image."""
@@ -83,7 +100,8 @@ class ContactSheet:
     columns = min(columns, len(self._entries))
     rows = math.ceil(len(self._entries) / columns)
     cell_width = PICTURE + _GAP
-    cell_height = PICTURE + _LINE_HEIGHT * self._lines + 3 * _GAP // 2
+    num_lines = max(len(lines) for _, lines in self._entries)
+    cell_height = PICTURE + _LINE_HEIGHT * num_lines + 3 * _GAP // 2
     size = columns * cell_width + _GAP, rows * cell_height + _GAP
     sheet = Image.new('RGB', size, 'white')
     draw = ImageDraw.Draw(sheet)
@@ -100,6 +118,35 @@ class ContactSheet:
     return sheet
 
 
+def _format_of(path):
+  """Pillow's name of the format that the extension of `path` stands for.
+
+  Raises:
+    UserError: Pillow does not write pictures in color in such a format.
+  """
+  from PIL import Image
+
+  extension = os.path.splitext(path)[1].lower()
+  name = Image.registered_extensions().get(extension)
+  # An exception: it has no color, or needs a library that this Pillow lacks.
+  with contextlib.suppress(Exception):
+    if name in Image.SAVE and name not in _ICON_FORMATS:
+      _encoded(Image.new('RGB', (1, 1)), name)
+      return name
+  raise UserError(
+    '--grid=%s: the extension is %s; expected that of a picture format that '
+    'Pillow writes in color, such as .png, .jpg, .webp or .pdf'
+    % (path, extension or 'missing')
+  )
+
+
+def _encoded(image, name):
+  """The content of a picture file, bytes, in the format that Pillow names."""
+  content = io.BytesIO()
+  image.save(content, format=name)
+  return content.getvalue()
+
+
 def _load_fonts():
   """The fonts of the first line and of the others: a pair of Pillow's fonts."""
   from PIL import ImageFont
@@ -114,16 +161,26 @@ def _load_fonts():
 def _drawable(line, font):
   """`line` on one line, with a ? for each character that cannot be drawn.
 
-  A character that a TrueType font lacks needs no ?: it is drawn as a box.
+  These are control characters, the surrogates in names that are not UTF-8, and
+  what the font lacks.
   """
+  return ''.join(
+    c if c.isprintable() and _has(font, c) else '?'
+    for c in ' '.join(line.split())
+  )
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _has(font, character):
+  """Whether a font of Pillow can draw a printable character."""
   from PIL import ImageFont
 
-  line = ' '.join(line.split())
-  # Control characters, and the surrogates in names that are not UTF-8.
-  line = ''.join(c if c.isprintable() else '?' for c in line)
   if isinstance(font, ImageFont.ImageFont):  # The bitmap font of Pillow 9.
-    line = line.encode('latin-1', 'replace').decode('latin-1')
-  return line
+    return ord(character) < 256
+  if character == ' ':  # A font may draw what it lacks as a space.
+    return True
+  drawn, lacking = (font.getmask(c) for c in (character, _NO_CHARACTER))
+  return (drawn.size, bytes(drawn)) != (lacking.size, bytes(lacking))
 
 
 def _shorten(line, font):

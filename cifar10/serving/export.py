@@ -2,7 +2,7 @@
 
 The graph has these named nodes. Feed either `images` or `pictures`:
 
-    images         uint8 [n, height, width, depth]
+    images         uint8 [n, height, width, depth]; another size is an error
     pictures       string [n], the contents of PNG, JPEG, BMP or GIF files
     class          int32 [n], the most probable class
     label          string [n], the name of that class
@@ -87,7 +87,10 @@ def _build(data, config):
     [None, layout.height, layout.width, layout.depth],
     'images',
   )
-  pixels = tf.cast(images, tf.float32, 'pixels')
+  # Who loads the model may feed any size: the shape of a placeholder is not
+  # checked when the graph is called as a function.
+  checked = tf.ensure_shape(images, images.shape, 'images_of_right_size')
+  pixels = tf.cast(checked, tf.float32, 'pixels')
   cropped = distortions.central_crop_of_images(
     pixels, cifar10_input.crop_size(layout)
   )
@@ -111,6 +114,9 @@ def write_saved_model(frozen, path, settings):
     frozen: tf.GraphDef, from `freeze`.
     path: path of a folder that does not exist or is empty.
     settings: config.Session.
+
+  Raises:
+    tf.errors.OpError: a file cannot be written.
   """
   with tf.Graph().as_default() as graph, _session(settings) as session:
     tf.import_graph_def(frozen, name='')

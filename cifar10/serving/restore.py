@@ -87,13 +87,10 @@ def build(moving_average_decay):
 def fitting_scaffold(restorations, checkpoint, use_moving_averages):
   """Chooses between moving averages and variables, and checks the checkpoint.
 
-  Prints a warning if it falls back to the variables because the checkpoint
-  holds no moving averages.
-
   Args:
     restorations: Restorations.
     checkpoint: path of a checkpoint.
-    use_moving_averages: whether to restore the moving averages.
+    use_moving_averages: whether to restore the moving averages, if there are.
 
   Returns:
     tf.train.Scaffold, whose saver restores the variables.
@@ -101,16 +98,32 @@ def fitting_scaffold(restorations, checkpoint, use_moving_averages):
   Raises:
     UserError: the checkpoint cannot be read or belongs to another model.
   """
+  averaged = uses_averages(checkpoint, use_moving_averages)
+  chosen = restorations.averaged if averaged else restorations.plain
+  expected = {n: v.shape.as_list() for n, v in chosen.variables.items()}
+  checkpoints.check_fits(checkpoint, expected)
+  return chosen.scaffold
+
+
+def uses_averages(checkpoint, use_moving_averages):
+  """Whether a model is restored from the moving averages of its variables.
+
+  Prints a warning if it cannot be, because the checkpoint holds none.
+
+  Args:
+    checkpoint: path of a checkpoint.
+    use_moving_averages: whether it is meant to be.
+
+  Raises:
+    UserError: the checkpoint cannot be read.
+  """
   if use_moving_averages and not _has_averages(checkpoint):
     print(
       'WARNING: %s holds no moving averages; using the variables themselves.'
       % checkpoint
     )
-    use_moving_averages = False
-  chosen = restorations.averaged if use_moving_averages else restorations.plain
-  expected = {n: v.shape.as_list() for n, v in chosen.variables.items()}
-  checkpoints.check_fits(checkpoint, expected)
-  return chosen.scaffold
+    return False
+  return use_moving_averages
 
 
 def _has_averages(checkpoint):

@@ -11,6 +11,7 @@ import re
 import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
+from cifar10.util import files
 
 PREFIX = 'model.ckpt'  # What the names of checkpoints begin with.
 
@@ -67,24 +68,70 @@ def find(directory, wanted=''):
   )
 
 
-def check_named(directory):
-  """Checks that the newest checkpoint is named, if there are any.
+def name_newest(directory):
+  """Names the newest whole checkpoint in the file `checkpoint`.
 
-  Otherwise a trainer would start at step 0 and overwrite them.
+  A trainer that is killed at the end of a save leaves a checkpoint without a
+  name; without any name the next one would start at step 0 and overwrite it. A
+  name that is newer than all checkpoints was written by a person, and is kept.
 
   Raises:
-    UserError: the file `checkpoint`, which names it, is damaged or missing.
+    UserError: none is named, and of those that exist none is whole.
   """
-  found = sorted(_indices(directory), key=os.path.getmtime)
-  if found and latest(directory) is None:
-    raise UserError(
-      '%s: names no existing checkpoint; expected a line '
-      'model_checkpoint_path: "%s". Repair it, or start afresh with --overwrite'
-      % (
-        _name_file(directory),
-        os.path.basename(found[-1])[: -len('.index')],
-      )
+  found, named = by_age(directory), latest(directory)
+  if named is not None:
+    name_time = os.path.getmtime(_name_file(directory))
+    found = [p for p in found if os.path.getmtime(p + '.index') > name_time]
+  for path in reversed(found):
+    if not _is_whole(path):
+      continue
+    print(
+      '%s does not name the newest whole checkpoint; going on from %s.'
+      % (_name_file(directory), path)
     )
+    # As tf.train.Saver writes it, with relative paths.
+    line = 'model_checkpoint_path: "%s"\n' % os.path.basename(path)
+    files.write_atomically(_name_file(directory), line.encode('utf-8'))
+    return
+  if found and named is None:
+    raise UserError(
+      '%s: names no existing checkpoint, and %s is damaged; expected a line '
+      'model_checkpoint_path: "%s". Start afresh with --overwrite'
+      % (_name_file(directory), found[-1], os.path.basename(found[-1]))
+    )
+
+
+def _is_whole(path):
+  """Whether all variables of the checkpoint `path` can be read."""
+  try:
+    check_fits(path, shapes(path))
+  except UserError:
+    return False
+  return True
+
+
+def by_age(directory):
+  """The paths of all checkpoints in `directory`, the oldest first."""
+  paths = sorted(_indices(directory), key=os.path.getmtime)
+  return [path[: -len('.index')] for path in paths]
+
+
+def remove_unfinished(directory):
+  """Deletes what a killed trainer, or a full disk, has left of a checkpoint.
+
+  To be called by the one process that writes there.
+  """
+  for pattern in ('-*.tempstate*', '-*.tmp*'):
+    for path in glob.glob(glob.escape(prefix(directory)) + pattern):
+      os.remove(path)
+  for path in glob.glob(glob.escape(_name_file(directory)) + '.tmp*'):
+    os.remove(path)
+
+
+def saved_in(directory):
+  """A sentence that says which step is saved last, and where."""
+  last = latest(directory)
+  return 'Step %d is saved in %s' % (step(last), last)
 
 
 def prefix(directory):

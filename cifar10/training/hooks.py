@@ -7,13 +7,23 @@ step itself would get it from before or after the update, depending on timing.
 
 import datetime
 import math
+import threading
 import time
 
 import tensorflow.compat.v1 as tf
 
 from cifar10.errors import DivergedError
-from cifar10.errors import UserError
+from cifar10.errors import SaveError
 from cifar10.training import checkpoints
+from cifar10.training import train_op
+from cifar10.util import console
+from cifar10.util import files
+
+# What a person does when training has diverged.
+_AFTER_DIVERGENCE = (
+  '; expected a finite number. The newest checkpoint is from before; try a '
+  'smaller --learning_rate or a --clip_norm'
+)
 
 
 def timestamp():
@@ -38,9 +48,9 @@ class LoggerHook(tf.train.SessionRunHook):
       config: config.Config.
       run_state: run_state.RunState.
     """
-    self._fetches = [step, loss]
+    self._fetches = {'step': step, 'loss': loss}
     self._config = config
-    self._examples_per_step = run_state.examples_per_step
+    self._run_state = run_state
     self._global_step = None  # Before the next step.
     self._reported_time = None  # When the last line was printed.
     self._reported_step = None  # The global step at that time.
@@ -58,13 +68,13 @@ class LoggerHook(tf.train.SessionRunHook):
     return tf.train.SessionRunArgs(self._fetches)
 
   def after_run(self, run_context, run_values):
-    step, loss = run_values.results
+    step = run_values.results['step']
     # With several workers, one session call may see several steps.
     every = self._config.run.log_frequency
     due = _has_multiple(every, self._global_step, step)
     self._global_step = step
     if due:
-      self._report(step, loss)
+      self._report(**run_values.results)
 
   def _report(self, step, loss):
     seconds_per_step = self._seconds_per_step(step)
@@ -74,7 +84,7 @@ class LoggerHook(tf.train.SessionRunHook):
         timestamp(),
         step - 1,  # The tutorial counts from 0.
         loss,
-        self._examples_per_step / seconds_per_step,
+        self._run_state.examples_per_step / seconds_per_step,
         # As in the tutorial, a batch is what one tower takes.
         seconds_per_step / self._config.towers.num_gpus,
       )
@@ -87,6 +97,29 @@ class LoggerHook(tf.train.SessionRunHook):
     count = step - self._reported_step
     self._reported_time, self._reported_step = now, step
     return seconds / count
+
+
+class MetricsHook(LoggerHook):
+  """Appends a line of JSON to a file as often as LoggerHook prints."""
+
+  def begin(self):
+    super().begin()
+    (rate,) = tf.get_collection(train_op.LEARNING_RATE)
+    self._fetches = dict(self._fetches, learning_rate=rate)
+
+  def _report(self, step, loss, learning_rate):
+    rate = self._run_state.examples_per_step / self._seconds_per_step(step)
+    files.append_json_line(
+      self._config.metrics.metrics,
+      {
+        'time': time.time(),
+        'step': int(step) - 1,  # As on the console.
+        'epoch': self._run_state.epochs(int(step)),
+        'loss': float(loss),
+        'learning_rate': float(learning_rate),
+        'examples_per_sec': rate,
+      },
+    )
 
 
 class DivergenceHook(tf.train.SessionRunHook):
@@ -114,10 +147,8 @@ class DivergenceHook(tf.train.SessionRunHook):
     step, loss = run_values.results
     if not math.isfinite(loss):
       raise DivergedError(
-        'loss is %s at step %d with --learning_rate=%g; expected a finite '
-        'number. The newest checkpoint is from before; try a smaller '
-        '--learning_rate or a --clip_norm'
-        % (loss, step - 1, self._learning_rate)
+        'loss is %s at step %d with --learning_rate=%g%s'
+        % (loss, step - 1, self._learning_rate, _AFTER_DIVERGENCE)
       )
 
 
@@ -143,6 +174,8 @@ class CheckpointHook(tf.train.SessionRunHook):
     self._settings = settings
     self._saved_step = None
     self._saved_time = None
+    # The main thread and a watchdog may save.
+    self._lock = threading.Lock()
 
   def begin(self):
     self._global_step = tf.train.get_global_step()
@@ -158,8 +191,12 @@ class CheckpointHook(tf.train.SessionRunHook):
   def after_create_session(self, session, coord):
     self._session = session
     step = session.run(self._global_step)
-    if checkpoints.latest(self._settings.train_dir) is None:
+    directory = self._settings.train_dir
+    if checkpoints.latest(directory) is None:
       self._save(session, step)
+    elif self._settings.max_to_keep:
+      # Those of earlier starts count too.
+      self._saver.recover_last_checkpoints(checkpoints.by_age(directory))
     self._saved_step, self._saved_time = step, time.monotonic()
 
   def before_run(self, run_context):
@@ -171,46 +208,57 @@ class CheckpointHook(tf.train.SessionRunHook):
     seconds = time.monotonic() - self._saved_time
     by_steps, by_secs = self._settings.save_steps, self._settings.save_secs
     if (by_steps and steps >= by_steps) or (by_secs and seconds >= by_secs):
-      self._save(run_context.session, step)
+      with self._lock:
+        self._save(run_context.session, step)
 
   def end(self, session):
-    step = session.run(self._global_step)
-    if step != self._saved_step:
-      self._save(session, step)
+    with self._lock:
+      step = session.run(self._global_step)
+      if step != self._saved_step:
+        self._save(session, step)
 
   def save_now(self):
-    """Saves the last whole step, also while the session runs another one."""
+    """Saves the last whole step, also while the session runs another one.
+
+    Returns:
+      A sentence that says which step is saved where.
+    """
     self.end(self._session)
+    return checkpoints.saved_in(self._settings.train_dir)
 
   def _save(self, session, step):
     if not session.run(self._is_finite):
       raise DivergedError(
-        'a variable is not finite at step %d; expected finite numbers. The '
-        'newest checkpoint is from before; try a smaller --learning_rate or a '
-        '--clip_norm' % step
+        'a variable is not finite at step %d%s' % (step, _AFTER_DIVERGENCE)
       )
     prefix = checkpoints.prefix(self._settings.train_dir)
     try:
       self._saver.save(session, prefix, global_step=int(step))
-    except (tf.errors.OpError, OSError) as error:
-      raise UserError(
-        '%s-%d: cannot be written: %s' % (prefix, step, error)
+    except (tf.errors.OpError, OSError, ValueError) as error:
+      checkpoints.remove_unfinished(self._settings.train_dir)
+      problem = error
+      if isinstance(error, tf.errors.OpError):
+        problem = console.summary(error)
+      raise SaveError(
+        '%s-%d: cannot be written: %s' % (prefix, step, problem)
       ) from error
     self._saved_step, self._saved_time = step, time.monotonic()
 
 
 class SummaryHook(tf.train.SessionRunHook):
-  """Writes all summaries every `summary_steps` steps, from step 0 on."""
+  """Writes all summaries every `summary_steps` steps, and of the last step."""
 
-  def __init__(self, step, writer, settings):
+  def __init__(self, step, last_step, writer, settings):
     """Makes the hook.
 
     Args:
       step: the global step after the train_op, a tensor.
-      writer: tf.summary.FileWriter.
+      last_step: global step at which training ends.
+      writer: event_file.EventFile.
       settings: config.Run.
     """
     self._step = step
+    self._last_step = last_step
     self._writer = writer
     self._every = settings.summary_steps
     self._next = None  # The global step before the next step.
@@ -227,7 +275,8 @@ class SummaryHook(tf.train.SessionRunHook):
 
   def before_run(self, run_context):
     fetches = {'step': self._step}
-    if self._next >= self._due:  # Greater if other workers take steps too.
+    # Greater if other workers take steps too.
+    if self._next >= min(self._due, self._last_step - 1):
       fetches['summaries'] = self._summaries
     return tf.train.SessionRunArgs(fetches)
 
@@ -237,6 +286,16 @@ class SummaryHook(tf.train.SessionRunHook):
       self._writer.add_summary(run_values.results['summaries'], step - 1)
       self._due = ((step - 1) // self._every + 1) * self._every
     self._next = step
+
+
+class StepCountHook(tf.train.SessionRunHook):
+  """Counts the steps of this process, for a watchdog."""
+
+  def __init__(self):
+    self.count = 0
+
+  def after_run(self, run_context, run_values):
+    self.count += 1
 
 
 class SignalHook(tf.train.SessionRunHook):

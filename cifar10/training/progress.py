@@ -55,8 +55,10 @@ class LiveLine:
 
   def show(self, text):
     """Shows `text`, cut to the width of the terminal."""
-    # Some terminals do not know their size, and report 0.
-    columns = os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    columns = 80
+    with contextlib.suppress(OSError):  # The terminal is gone.
+      # Some terminals do not know their size, and report 0.
+      columns = os.get_terminal_size(sys.stdout.fileno()).columns or columns
     # A character in the last column would move the cursor to the next line.
     text = text[: columns - 1]
     self._draw(text.ljust(min(len(self._shown), columns - 1)), end='\r')
@@ -95,7 +97,7 @@ class ProgressHook(hooks.LoggerHook):
     self._first_time = time.monotonic()
 
   def after_run(self, run_context, run_values):
-    _, self._loss = run_values.results
+    self._loss = run_values.results['loss']
     super().after_run(run_context, run_values)
 
   def end(self, session):
@@ -103,19 +105,20 @@ class ProgressHook(hooks.LoggerHook):
       self._report(self._global_step, self._loss)
 
   def _report(self, step, loss):
-    max_steps = self._config.optimization.max_steps
+    last_step = self._run_state.last_step(self._config.optimization)
     # Estimated from all steps so far, so that it does not jump.
     elapsed = time.monotonic() - self._first_time
     seconds_per_step = elapsed / (step - self._first_step)
     # Other workers may have taken the run past its last step.
-    left = round(seconds_per_step * max(0, max_steps - step))
+    left = round(seconds_per_step * max(0, last_step - step))
     self._line.show(
-      'step %d of %d, loss = %.2f, %.1f examples/sec, %s left'
+      'step %d of %d, epoch %.1f, loss = %.2f, %.1f examples/sec, %s left'
       % (
         step,
-        max_steps,
+        last_step,
+        self._run_state.epochs(step),
         loss,
-        self._examples_per_step / self._seconds_per_step(step),
+        self._run_state.examples_per_step / self._seconds_per_step(step),
         datetime.timedelta(seconds=left),
       )
     )

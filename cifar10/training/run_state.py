@@ -7,6 +7,7 @@ each step so far has taken.
 
 import dataclasses
 import os
+import time
 from typing import Any, Tuple
 
 from cifar10.errors import UserError
@@ -104,7 +105,10 @@ def begin(data, examples_per_step):
     examples_per_step: training examples that a step takes.
   """
   return RunState(
-    data.classes, data.count(data.train_files), ((0, examples_per_step),)
+    data.classes,
+    data.count(data.train_files),
+    ((0, examples_per_step),),
+    (Start(0, time.time()),),
   )
 
 

@@ -4,18 +4,19 @@ import contextlib
 
 import tensorflow.compat.v1 as tf
 
+from cifar10.errors import DivergedError
+from cifar10.errors import SaveError
+from cifar10.errors import UserError
+from cifar10.training import banner
 from cifar10.training import checkpoints
 from cifar10.training import hooks as hooks_lib
 from cifar10.training import progress
 from cifar10.training import signals as signals_lib
 from cifar10.training import train_op as train_op_lib
+from cifar10.training import watchdog as watchdog_lib
+from cifar10.training.diagnosis import InputDiagnosis
+from cifar10.util import event_file
 from cifar10.util import session_settings
-
-_READ_ERRORS = (
-  tf.errors.DataLossError,
-  tf.errors.NotFoundError,
-  tf.errors.PermissionDeniedError,
-)
 
 # How long the threads of a session may take to stop.
 _STOP_GRACE_SECS = 5
@@ -38,43 +39,49 @@ class Role:
       config=session_settings.config_proto(self._config.session),
     )
 
-  def ending_hooks(self, step, signals):
+  def ending_hooks(self, step, last_step, signals):
     """The tf.train.SessionRunHooks that end the session.
 
     Args:
       step: tensor, the global step after the step of the same session call.
+      last_step: global step at which training ends.
       signals: list to which signal numbers are appended.
     """
-    last_step = self._config.optimization.max_steps
     return [
       hooks_lib.SignalHook(signals),
       tf.train.StopAtStepHook(last_step=last_step),
     ]
 
-  def steps_begin(self, signals, save):
-    """Called when the session is ready for its first step.
+  def progress(self, count):
+    """How far training is: a value that changes as long as all is well.
 
     Args:
-      signals: list to which signal numbers are appended.
-      save: function that saves the last whole step; None where not `saves`.
+      count: the steps that this process has taken.
     """
+    return count
+
+  def waits_for(self):
+    """What a step that does not end waits for, if not for images; a str."""
+    return 'the step itself, which does not end'
 
 
 @contextlib.contextmanager
 def monitored_training_session(
-  train_op, loss, config, run_state, hooks=(), role=None
+  train_op, loss, data, config, run_state, hooks=(), role=None
 ):
   """A tf.train.MonitoredSession that resumes, reports, saves and ends.
 
   Does what tf.train.MonitoredTrainingSession does, with hooks that know the
   exact step; the library's may be off by one, depending on timing. The session
-  ends at `max_steps`, or after the current step when SIGINT (Ctrl-C) or SIGTERM
-  comes. The last step is also saved if reading the input fails; after any other
-  error the newest checkpoint stays.
+  ends at the last step, or after the current one when SIGINT (Ctrl-C), SIGTERM
+  or SIGHUP comes. The last whole step is also saved when the input fails, a
+  file cannot be written or a step does not end. When training diverges, the
+  newest checkpoint stays.
 
   Args:
     train_op: operation for the caller to run `while not should_stop()`.
     loss: scalar tensor to report.
+    data: datasets.DataSet that the input reads.
     config: config.Config.
     run_state: run_state.RunState.
     hooks: list of tf.train.SessionRunHook, what this trainer needs besides.
@@ -84,52 +91,87 @@ def monitored_training_session(
     tf.train.MonitoredSession.
 
   Raises:
-    UserError: the newest checkpoint does not fit the graph, a checkpoint
-      cannot be written, or (DivergedError) the loss is not finite.
+    UserError: the newest checkpoint does not fit the graph, the input fails, a
+      file cannot be written, or (DivergedError) the loss is not finite.
   """
   role = role or Role(config)
   run = config.run
   # Relative paths, so that the directory can be moved.
   saver = tf.train.Saver(max_to_keep=run.max_to_keep, save_relative_paths=True)
   step = step_after(train_op)
+  last_step = run_state.last_step(config.optimization)
+  for line in banner.lines(data, config):
+    print(line)
+  counter, diagnosis = hooks_lib.StepCountHook(), InputDiagnosis(data)
   with contextlib.ExitStack() as stack:
     signals = stack.enter_context(signals_lib.noted())
+    watchdog = stack.enter_context(watchdog_lib.Watchdog())
     reporter = stack.enter_context(
       progress.reporting(step, loss, config, run_state)
     )
     # Divergence first: the other hooks do not see a step that went wrong.
     all_hooks = [
       hooks_lib.DivergenceHook(step, loss, config.optimization),
+      counter,
       reporter,
     ]
+    if config.metrics.metrics:
+      all_hooks.append(hooks_lib.MetricsHook(step, loss, config, run_state))
     save = None
     if role.saves:
       checkpoints.check_newest(run.train_dir)
       config.save(run.train_dir)
       run_state.save(run.train_dir)
-      # Closed, and so flushed, even if an error ends the session.
-      writer = stack.enter_context(tf.summary.FileWriter(run.train_dir))
+      writer = stack.enter_context(event_file.EventFile(run.train_dir))
       saving = hooks_lib.CheckpointHook(step, saver, run)
       save = saving.save_now
-      all_hooks += [hooks_lib.SummaryHook(step, writer, run), saving]
-    all_hooks += role.ending_hooks(step, signals)
-    with tf.train.MonitoredSession(
-      role.creator(saver),
-      all_hooks + list(hooks),
-      stop_grace_period_secs=_STOP_GRACE_SECS,
-    ) as session:
-      role.steps_begin(signals, save)
-      try:
-        yield session
-      except _READ_ERRORS:
-        # The input failed and no step is half done: keep what was learned.
-        if save:
-          save()
+      all_hooks += [
+        hooks_lib.SummaryHook(step, last_step, writer, run),
+        saving,
+      ]
+    all_hooks += role.ending_hooks(step, last_step, signals)
+    all_hooks += [diagnosis, *hooks]
+    problem = None
+    try:
+      with tf.train.MonitoredSession(
+        role.creator(saver),
+        all_hooks,
+        stop_grace_period_secs=_STOP_GRACE_SECS,
+      ) as session:
+        watchdog.watch(
+          watchdog_lib.StallCheck(
+            lambda: role.progress(counter.count),
+            lambda: diagnosis.missing() or role.waits_for(),
+            save,
+            signals,
+            run.stall_secs,
+          )
+        )
+        watchdog.watch(
+          lambda: watchdog_lib.and_saved(diagnosis.changed(), save)
+        )
+        try:
+          yield session
+          watchdog.end()
+        except (DivergedError, SaveError):
+          raise
+        except Exception as error:
+          watchdog.end()
+          problem = watchdog_lib.and_saved(diagnosis.explain(error), save)
+          raise
+    except Exception as error:
+      # The input may fail when no step is under way; then the session ends as
+      # at the last step, which saves, and raises its error afterwards.
+      if problem is None and isinstance(error, tf.errors.OpError):
+        problem = diagnosis.explain(error)
+        if problem is not None and save is not None:
+          problem += '. ' + checkpoints.saved_in(run.train_dir)
+      if problem is None:
         raise
+      raise UserError(problem) from error
     signals_lib.print_first(signals)
   if role.saves:
-    last = checkpoints.latest(run.train_dir)
-    print('Step %d is saved in %s.' % (checkpoints.step(last), last))
+    print(checkpoints.saved_in(run.train_dir) + '.')
 
 
 def step_after(train_op):

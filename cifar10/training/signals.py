@@ -1,14 +1,27 @@
-"""SIGINT and SIGTERM, noted at once and acted on after the current step."""
+"""Signals that end a run: noted at once, acted on after the current step.
+
+SIGINT (Ctrl-C), SIGTERM, and SIGHUP, which comes when a connection is lost. The
+second one ends the process at once.
+"""
 
 import contextlib
 import os
 import signal
 import threading
+import time
+
+from cifar10.training import watchdog
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+# Within this time after the first signal others are the same: a launcher sends
+# some twice, to the process and to its group.
+_SAME_SECS = 1
 
 
 @contextlib.contextmanager
 def noted():
-  """Yields a list that the numbers of SIGINT and SIGTERM are added to.
+  """Yields a list that the numbers of the signals are added to.
 
   Python runs signal handlers in the main thread, and only once a call of native
   code returns; a step that hangs never does. So the handlers here do nothing.
@@ -22,17 +35,16 @@ def noted():
     return
   reader, writer = os.pipe()
   os.set_blocking(writer, False)
-
-  def note():
-    for number in iter(lambda: os.read(reader, 1), b''):
-      signals.append(number[0])
-
-  thread = threading.Thread(target=note, name='signals', daemon=True)
+  thread = threading.Thread(
+    target=_note, args=(reader, signals), name='signals', daemon=True
+  )
   thread.start()
   wakeup = signal.set_wakeup_fd(writer)
   handlers = {
     number: signal.signal(number, lambda n, frame: None)
-    for number in (signal.SIGINT, signal.SIGTERM)
+    for number in _ENDING
+    # nohup has it ignored.
+    if (number, signal.getsignal(number)) != (signal.SIGHUP, signal.SIG_IGN)
   }
   try:
     yield signals
@@ -43,6 +55,23 @@ def noted():
     os.close(writer)  # Ends the thread.
     thread.join()
     os.close(reader)
+
+
+def _note(reader, signals):
+  """Adds the signals read from a pipe to a list; ends at the second one."""
+  first_time = None
+  for (number,) in iter(lambda: os.read(reader, 1), b''):
+    if number not in _ENDING:
+      continue
+    if first_time is None:
+      first_time = time.monotonic()
+      signals.append(number)
+    elif time.monotonic() - first_time > _SAME_SECS:
+      watchdog.end_process(
+        'ended by a second signal, %s; what came after the newest checkpoint '
+        'is not saved' % signal.Signals(number).name,
+        128 + number,
+      )
 
 
 def print_first(signals):

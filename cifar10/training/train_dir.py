@@ -1,12 +1,18 @@
 """The training directory: what a run writes there, and how a run begins."""
 
+import contextlib
 import dataclasses
+import fcntl
 import glob
 import os
+import socket
+import time
 
 from cifar10.data import datasets
+from cifar10.errors import UserError
 from cifar10.training import checkpoints
 from cifar10.training import run_state
+from cifar10.util import files
 
 # What a trainer writes; --overwrite deletes nothing else. `checkpoint` goes
 # first: what is left without it cannot be resumed by mistake.
@@ -19,9 +25,65 @@ _RUN_FILES = (
   run_state.STATE_FILE,
 )
 
+_LOCK = '.lock'
+
+# Settings of where and how a run is started, not of what it does.
+_UNTOLD = ('train_dir', 'overwrite', 'progress', 'ps_hosts', 'worker_hosts')
+
+# Settings that name the data set.
+_DATA_SET = ('dataset', 'cifar100_labels')
+
+
+@contextlib.contextmanager
+def held(directory):
+  """Makes the training directory if it is missing, and keeps others out of it.
+
+  The system releases the lock when the process ends, however it ends.
+
+  Raises:
+    OSError: the directory cannot be made or written to.
+    UserError: another trainer uses it.
+  """
+  os.makedirs(directory, exist_ok=True)
+  path = os.path.join(directory, _LOCK)
+  while True:
+    with files.open_own(path) as lock:
+      try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+      except BlockingIOError as error:
+        holder = lock.read(1000).decode('utf-8', 'replace').strip()
+        raise UserError(
+          '%s: another trainer uses this directory: %s. End it first, or give '
+          'another --train_dir' % (directory, holder or 'one that starts now')
+        ) from error
+      if not _is_at(lock, path):  # Its holder has just removed it.
+        continue
+      with files.naming(path):
+        lock.truncate()
+        lock.write(
+          b'process %d on %s' % (os.getpid(), socket.gethostname().encode())
+        )
+      try:
+        yield
+      finally:
+        # While it is held, so that nobody else's is removed.
+        with contextlib.suppress(OSError):
+          os.remove(path)
+      return
+
+
+def _is_at(file, path):
+  """Whether `path` is still the name of an open file."""
+  try:
+    return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+  except FileNotFoundError:
+    return False
+
 
 def prepare(config, data, examples_per_step):
   """Prepares the training directory for a run that starts or is resumed.
+
+  The caller holds the directory, see `held`.
 
   Args:
     config: config.Config.
@@ -29,35 +91,97 @@ def prepare(config, data, examples_per_step):
     examples_per_step: training examples that a step takes, on all machines.
 
   Returns:
-    The run_state.RunState to train with; None if the run is at
-    `max_steps` already.
+    The run_state.RunState to train with; None if the run is at its end already.
 
   Raises:
-    UserError: the directory cannot be used, or holds a run on other classes.
+    UserError: the directory cannot be used, or holds a run on another data set.
   """
   directory = config.run.train_dir
-  os.makedirs(directory, exist_ok=True)
   if config.run.overwrite:
     remove_run(directory)
-  checkpoints.check_named(directory)
+  _remove_unfinished(directory)
+  checkpoints.name_newest(directory)
   checkpoint = checkpoints.latest(directory)
   state = run_state.begin(data, examples_per_step)
   if checkpoint is None:
     return state
   step = checkpoints.step(checkpoint)
-  if step >= config.optimization.max_steps:
-    print(
-      '%s is at step %d already, and --max_steps=%d: nothing to do.'
-      % (directory, step, config.optimization.max_steps)
-    )
-    return None
   saved = run_state.load(directory)
   if saved is not None:
-    datasets.check_classes(data, config.data, saved.classes)
     stretches = run_state.resumed_at(step, saved.stretches, examples_per_step)
     state = dataclasses.replace(state, stretches=stretches)
+  last_step = state.last_step(config.optimization)
+  if step >= last_step:
+    print(
+      '%s is at step %d already, and training ends at step %d: nothing to do.'
+      % (directory, step, last_step)
+    )
+    return None
+  changed = _changes(config)
+  _check_data(config, data, changed, saved)
   print('Resuming from %s.' % checkpoint)
-  return state
+  for name, before, now in changed:
+    print('Changed from here on: --%s, %s -> %s.' % (name, before, now))
+  start = run_state.Start(step, time.time(), changed)
+  starts = saved.starts if saved is not None else ()
+  return dataclasses.replace(state, starts=starts + (start,))
+
+
+def _changes(config):
+  """What differs from the settings that the run has saved.
+
+  Args:
+    config: config.Config.
+
+  Returns:
+    Tuple of tuples (name, value before, value now).
+  """
+  path = os.path.join(config.run.train_dir, run_state.CONFIG_FILE)
+  before = files.read_json(path) or {}
+  return tuple(
+    (name, before[name], now)
+    for name, now in config.saved_settings().items()
+    if name not in _UNTOLD and before.get(name, now) != now
+  )
+
+
+def _check_data(config, data, changed, saved):
+  """Checks that a run goes on with the data set that it was trained on.
+
+  Args:
+    config: config.Config.
+    data: datasets.DataSet.
+    changed: the settings that have changed, from `_changes`.
+    saved: run_state.RunState that the run has saved; None if there is none.
+
+  Raises:
+    UserError: it is another one.
+  """
+  for name, before, now in changed:
+    if name in _DATA_SET:
+      raise UserError(
+        '--%s=%s: the run in %s was trained with %s. Give another --train_dir, '
+        'or start afresh with --overwrite'
+        % (name, now, config.run.train_dir, before)
+      )
+  if saved is None:
+    return
+  datasets.check_classes(data, config.data, saved.classes)
+  found = data.count(data.train_files)
+  if found != saved.examples_per_epoch:
+    print(
+      'WARNING: found %d training images; earlier starts of this run had %d.'
+      % (found, saved.examples_per_epoch)
+    )
+
+
+def _remove_unfinished(directory):
+  """Deletes what a trainer that was killed has left unfinished."""
+  checkpoints.remove_unfinished(directory)
+  for name in (run_state.CONFIG_FILE, run_state.STATE_FILE):
+    start = os.path.join(directory, name)
+    for path in glob.glob(glob.escape(start) + '.tmp*'):
+      os.remove(path)
 
 
 def remove_run(directory):

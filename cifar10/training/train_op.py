@@ -10,6 +10,9 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.util import summaries
 
+# The collection that holds the learning rate.
+LEARNING_RATE = 'learning_rate'
+
 
 @contextlib.contextmanager
 def box():
@@ -43,6 +46,7 @@ def learning_rate(global_step, settings, run_state):
     staircase=True,
   )
   summaries.scalar('learning_rate', rate)
+  tf.add_to_collection(LEARNING_RATE, rate)
   return rate
 
 

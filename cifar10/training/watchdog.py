@@ -5,10 +5,26 @@ Threads beside the main one look for trouble, and end the process in its place.
 """
 
 import os
+import queue
 import sys
 import threading
+import time
+
+from cifar10.util import console
 
 _POLL_SECS = 1
+
+# How long a step may take once a signal has come to end the run; longer if
+# earlier steps took longer.
+_SIGNALED_SECS = 5
+_OF_SLOWEST = 3
+
+# How much longer the first step may take, in which TensorFlow prepares itself.
+_FIRST_SECS = 20
+
+LOOK_SECS = 5  # How long looking for the cause may take.
+_SAVE_SECS = 20  # How long the last save may take.
+_SAY_SECS = 1  # How long a terminal may take to show the last line.
 
 
 class Watchdog:
@@ -42,20 +58,113 @@ class Watchdog:
           message = check()
         except Exception as error:  # Else the process would hang unwatched.
           message = 'the watchdog has failed: %s' % error
-        if message is not None:
-          _end_process(message)
+        if message is not None and not self._ended.is_set():
+          end_process(message)
 
     threading.Thread(target=watch, name='watchdog', daemon=True).start()
 
   def end(self):
-    """Stops watching; to be called before other tasks may leave."""
+    """Stops watching."""
     self._ended.set()
 
 
-def _end_process(message):
+class StallCheck:
+  """A check that notices when no step ends for too long; saves if it can."""
+
+  def __init__(self, progress, missing, save, signals, stall_secs):
+    """Makes the check.
+
+    Args:
+      progress: function that returns at once: how far training is, a value that
+        changes as long as all is well.
+      missing: function that says what the step waits for, a str.
+      save: function that saves the last whole step, and returns a sentence that
+        says where; None if this task does not save.
+      signals: list to which signal numbers are appended.
+      stall_secs: the limit without a signal, in seconds.
+    """
+    self._progress = progress
+    self._missing = missing
+    self._save = save
+    self._signals = signals
+    self._stall_secs = stall_secs
+    self._last, self._changed = None, time.monotonic()
+    self._slowest = 0
+
+  def __call__(self):
+    found, now = self._progress(), time.monotonic()
+    waited = now - self._changed
+    if found != self._last:
+      if self._last is not None:
+        self._slowest = max(self._slowest, waited)
+      self._last, self._changed = found, now
+      return None
+    limit, flag = self._stall_secs, ' (--stall_secs)'
+    if self._signals:
+      limit = max(_SIGNALED_SECS, _OF_SLOWEST * self._slowest)
+      limit, flag = min((limit, ''), (self._stall_secs, flag))
+    if not self._slowest:
+      limit += _FIRST_SECS
+    if waited <= limit:
+      return None
+    message = 'no step for %d s%s, waiting for %s'
+    return and_saved(message % (limit, flag, self._missing()), self._save)
+
+
+def and_saved(message, save):
+  """Saves the last whole step when an error ends a run, whatever happens.
+
+  Args:
+    message: the error; None if there is none.
+    save: function that saves, and returns a sentence that says where; None if
+      this task does not save.
+
+  Returns:
+    The message, and what is saved or why not; None if there is no error.
+  """
+  if message is None or save is None:
+    return message
+  unsaved = 'The last steps are not saved: %s'
+  try:
+    late = unsaved % ('saving takes longer than %d s' % _SAVE_SECS)
+    sentence = within(_SAVE_SECS, save, late)
+  except Exception as error:  # Whatever it is, the process has to end.
+    sentence = unsaved % error
+  return '%s. %s' % (message, sentence)
+
+
+def within(seconds, work, otherwise):
+  """The result of `work()`, or `otherwise` if it takes too long.
+
+  The call goes on in a thread, which does not keep the process from ending.
+
+  Raises:
+    What `work` raises.
+  """
+  results = queue.Queue()
+
+  def run():
+    try:
+      results.put((work(), None))
+    except BaseException as error:
+      results.put((None, error))
+
+  threading.Thread(target=run, name='within', daemon=True).start()
+  try:
+    result, error = results.get(timeout=seconds)
+  except queue.Empty:
+    return otherwise
+  if error is not None:
+    raise error
+  return result
+
+
+def end_process(message, status=1):
   """Prints an error and ends the process, whatever its main thread does."""
-  program = os.path.splitext(os.path.basename(sys.argv[0]))[0]
-  sys.stdout.flush()
-  sys.stderr.write('%s: error: %s\n' % (program, message))
-  sys.stderr.flush()
-  os._exit(1)
+
+  def say():
+    sys.stdout.flush()
+    console.fail(message)
+
+  within(_SAY_SECS, say, None)
+  os._exit(status)

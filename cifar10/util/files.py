@@ -94,6 +94,28 @@ def open_own(path):
   return file
 
 
+def open_regular(path):
+  """Opens a file to read.
+
+  Opening a pipe may wait forever, and reading a device may never end.
+
+  Args:
+    path: path of the file.
+
+  Returns:
+    A file object, binary.
+
+  Raises:
+    OSError: it cannot be opened.
+    UserError: it is a pipe, a device or a folder.
+  """
+  number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+  if not stat.S_ISREG(os.fstat(number).st_mode):
+    os.close(number)
+    raise UserError('%s: is not a regular file; expected one' % path)
+  return os.fdopen(number, 'rb')
+
+
 @contextlib.contextmanager
 def new_folder(path, temporary=None):
   """Makes a folder that appears under its name when it is complete.
@@ -110,11 +132,18 @@ def new_folder(path, temporary=None):
 
   Raises:
     OSError: a folder cannot be made, or `path` exists and is not empty.
+    UserError: something at `temporary` cannot be deleted.
   """
   # Without a trailing slash, which would put it inside `path`.
   temporary = temporary or '%s.tmp%d' % (os.path.normpath(path), os.getpid())
-  shutil.rmtree(temporary, ignore_errors=True)
-  os.mkdir(temporary)
+  if os.path.isdir(temporary):  # rmtree waits for the writer of a pipe.
+    shutil.rmtree(temporary, ignore_errors=True)
+  try:
+    os.mkdir(temporary)
+  except FileExistsError as error:
+    raise UserError(
+      '%s: is in the way of a temporary folder; remove it' % temporary
+    ) from error
   try:
     yield temporary
     os.rename(temporary, path)
@@ -125,7 +154,7 @@ def new_folder(path, temporary=None):
 def sha256(path):
   """The SHA-256 of the file `path`, in hexadecimal."""
   digest = hashlib.sha256()
-  with open(path, 'rb') as source:
+  with open_regular(path) as source:
     for chunk in iter(lambda: source.read(1 << 18), b''):
       digest.update(chunk)
   return digest.hexdigest()
@@ -145,6 +174,21 @@ def write_json(path, value):
   write_atomically(path, text.encode('utf-8'))
 
 
+def append_json_line(path, value):
+  """Appends a line of JSON to a file, in a single write.
+
+  Args:
+    path: the file; made if it is missing.
+    value: dict of what JSON can hold.
+
+  Raises:
+    OSError: the file cannot be written.
+  """
+  line = json.dumps(value) + '\n'
+  with naming(path), open(path, 'ab', buffering=0) as output:
+    output.write(line.encode('utf-8'))
+
+
 def read_json(path):
   """Reads a JSON object from a file.
 
@@ -158,8 +202,8 @@ def read_json(path):
     UserError: the file does not hold a JSON object.
   """
   try:
-    with open(path, encoding='utf-8') as source:
-      value = json.load(source)
+    with open_regular(path) as source:
+      value = json.loads(source.read().decode('utf-8'))
     _check_strings(value)
   except FileNotFoundError:
     return None

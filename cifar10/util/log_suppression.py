@@ -8,6 +8,19 @@ import tempfile
 _LEVEL = os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
 
 
+def open_missing_streams():
+  """Opens /dev/null in the place of standard streams that are closed.
+
+  Otherwise the next file opened, a checkpoint for instance, would get the
+  number of one, and what native code prints.
+  """
+  for number in range(3):
+    try:
+      os.fstat(number)
+    except OSError:
+      os.open(os.devnull, os.O_RDWR)  # Takes the lowest free number.
+
+
 @contextlib.contextmanager
 def stderr_held_back():
   """Discards what native code writes to stderr, unless the body raises.

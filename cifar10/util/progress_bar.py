@@ -54,6 +54,7 @@ class Bar:
       self._shown = None
 
   def end(self):
-    """Ends the line of the bar on a terminal."""
-    if self._live:
+    """Ends the line of the bar on a terminal, if it is shown."""
+    if self._live and self._shown is not None:
       print()
+      self._shown = None

@@ -73,9 +73,25 @@ def test_counts_are_optional(tmp_path):
     ({'classes': 'ab'}, 'classes is not a list'),
     ({'classes': ['a']}, '1 classes; expected 2 or more'),
     ({'classes': ['a', 'b', 'a']}, 'two classes have the same name'),
-    ({'classes': ['a', '\udcff']}, 'UnicodeEncodeError'),
-    ({'size': float('inf')}, 'OverflowError'),
-    ({'size': 1}, 'size 1; expected 2 or more'),
+    ({'size': 48.9}, 'size is 48.9; expected an integer'),
+    ({'size': 8.0}, 'size is 8.0; expected an integer'),
+    ({'size': '8'}, "size is '8'; expected an integer"),
+    ({'size': True}, 'size is True; expected an integer'),
+    ({'size': float('inf')}, 'size is inf; expected an integer'),
+    ({'size': 1}, 'size 1; expected 2 to 10000'),
+    ({'size': 10001}, 'size 10001; expected 2 to 10000'),
+    ({'size': 10**400}, 'expected 2 to 10000'),
+    ({'channels': True}, 'channels is True; expected an integer'),
+    ({'test': {'files': ['y'], 'count': 7.5}}, 'count is 7.5; expected an int'),
+    ({'test': {'files': ['y'], 'count': False}}, 'count is False; expected an'),
+    ({'test': {'files': [7]}}, 'TypeError'),
+    ({'test': {'files': ['../../x']}}, 'file .*x.*; expected a name without a'),
+    ({'test': {'files': ['/etc/passwd']}}, 'expected a name without a folder'),
+    ({'test': {'files': ['a/b']}}, 'expected a name without a folder'),
+    ({'test': {'files': ['a/']}}, 'expected a name without a folder'),
+    ({'test': {'files': ['']}}, 'expected a name without a folder'),
+    ({'test': {'files': ['.']}}, 'expected a name without a folder'),
+    ({'train': {'files': ['x', '..']}}, 'expected a name without a folder'),
     ({'channels': 4}, '4 channels; expected 3 or 1'),
     ({'flip': 'false'}, 'flip is neither true nor false'),
     ({'test': {'files': []}}, 'no files; expected at least one in train and'),
@@ -89,9 +105,25 @@ def test_counts_are_optional(tmp_path):
     'classes not a list',
     'one class',
     'equal names',
-    'not UTF-8',
+    'size with a fraction',
+    'size a float',
+    'size a string',
+    'size a bool',
     'infinite',
     'too small',
+    'too large',
+    'much too large',
+    'channels a bool',
+    'count with a fraction',
+    'count a bool',
+    'file a number',
+    'file above',
+    'file elsewhere',
+    'file in a folder',
+    'folder as a file',
+    'file without a name',
+    'this folder',
+    'folder above',
     'channels',
     'flip not a bool',
     'no test files',
@@ -105,6 +137,24 @@ def test_a_wrong_description_is_named(tmp_path, changes, message):
   assert str(info.value).startswith(path + ': ')
   assert str(info.value).endswith(' as cifar10_make_dataset writes them')
   assert '\n' not in str(info.value)
+
+
+@pytest.mark.parametrize('name', ['a\0b', '\udcff'])
+@pytest.mark.parametrize('key', ['classes', 'files'])
+def test_a_name_that_is_no_text_is_named(tmp_path, key, name):
+  changes = {'classes': ['a', name]}
+  if key == 'files':
+    changes = {'test': {'files': [name]}}
+  path = write(tmp_path, **changes)
+  with pytest.raises(UserError) as info:
+    dataset_json.load(path)
+  assert str(info.value).startswith(path + ': not JSON: ')
+
+
+@pytest.mark.parametrize('channels', dataset_json.CHANNELS)
+def test_offsets_in_the_largest_record_fit_into_31_bits(channels):
+  largest = layout_for(dataset_json.LARGEST, channels, range(1000))
+  assert largest.record_bytes < 1 << 31
 
 
 def test_a_missing_description_is_named(tmp_path):

@@ -14,6 +14,7 @@ from cifar10.data import download
 from cifar10.data.records import Layout
 from cifar10.errors import UserError
 from cifar10.training import checkpoints
+from cifar10.util import commands
 from tests import processes
 from tests import short_runs
 from tests import synthetic_records
@@ -110,6 +111,56 @@ def test_a_missing_file_is_named(tmp_path):
   assert str(info.value) == (
     '%s: no such file. Remove its folder, and the data is fetched again' % path
   )
+
+
+def make_sparse(path, count, layout=Layout()):
+  """Makes a file of records of zeros, which takes no room on the disk."""
+  with open(str(path), 'wb') as file:
+    file.truncate(count * layout.record_bytes)
+
+
+def test_a_warning_names_a_public_data_set_that_is_not_complete(
+  tmp_path, capsys
+):
+  folder = tmp_path / 'cifar-10-batches-bin'
+  folder.mkdir()
+  for i in range(1, 6):
+    make_sparse(folder / ('data_batch_%d.bin' % i), 10000)
+  make_sparse(folder / 'test_batch.bin', 10000)
+  config = Config.of(data_dir=str(tmp_path))
+  short_runs.prepared(config)
+  assert capsys.readouterr().out == ''
+  # Cut between two records.
+  make_sparse(folder / 'data_batch_3.bin', 7000)
+  data = short_runs.prepared(config)
+  assert data.count(data.train_files) == 47000
+  line = (
+    'Warning: %s: found %s training and %s test records; the official data set '
+    'has 50,000 and 10,000.\n'
+  )
+  assert capsys.readouterr().out == line % (folder, '47,000', '10,000')
+  make_sparse(folder / 'data_batch_3.bin', 10000)
+  make_sparse(folder / 'test_batch.bin', 10001)
+  short_runs.prepared(config)
+  assert capsys.readouterr().out == line % (folder, '50,000', '10,001')
+
+
+def test_a_data_set_of_unknown_size_gets_no_warning(tmp_path, capsys):
+  short_runs.prepared(Config.of(dataset='sample'))
+  short_runs.prepared(synthetic_records.make_own_dataset(tmp_path))
+  assert capsys.readouterr().out == ''
+
+
+@pytest.mark.parametrize('make', [os.mkfifo, os.mkdir], ids=['pipe', 'folder'])
+def test_records_are_in_regular_files(tmp_path, make):
+  folder = synthetic_records.make_folder(tmp_path)
+  path = folder / 'data_batch_2.bin'
+  path.unlink()
+  make(str(path))
+  with pytest.raises(UserError) as info:
+    short_runs.prepared(Config.of(data_dir=str(tmp_path)))
+  message = ': is not a regular file; expected one'
+  assert str(info.value) == str(path) + message
 
 
 def test_a_dataset_json_needs_no_other_setting(tmp_path):
@@ -218,9 +269,13 @@ def make_cifar100(folder):
   return config, made
 
 
-def test_cifar100_has_fine_and_coarse_labels(tmp_path):
+def test_cifar100_has_fine_and_coarse_labels(tmp_path, capsys):
   config, made = make_cifar100(tmp_path / 'cifar-100-binary')
   fine = short_runs.prepared(config)
+  assert capsys.readouterr().out.endswith(
+    'found 200 training and 100 test records; the official data set has 50,000 '
+    'and 10,000.\n'
+  )
   # A dataset.json in --data_dir does not matter: --dataset names CIFAR-100.
   (tmp_path / 'data' / 'dataset.json').write_text('{}')
   coarse = short_runs.prepared(
@@ -247,8 +302,13 @@ def test_a_public_data_set_is_described_after_it_is_fetched(tmp_path):
     with pytest.raises(UserError) as info:
       datasets.describe(config.data)
     assert str(info.value) == (
-      '%s: no such folder; cifar10_fetch_data --dataset=%s fetches it'
-      % (tmp_path / folder, name)
+      '%s: no such folder; to fetch it: %s --dataset=%s --data_dir=%s'
+      % (
+        tmp_path / folder,
+        commands.command('cifar10_fetch_data'),
+        name,
+        tmp_path,
+      )
     )
 
 
@@ -266,6 +326,11 @@ def test_cifar100_is_checked(tmp_path):
   names.write_text('a b c')
   with pytest.raises(UserError, match='names.txt: found 3 names; expected 20'):
     short_runs.prepared(coarse)
+  names.unlink()
+  os.mkfifo(str(names))
+  with pytest.raises(UserError, match='names.txt: is not a regular file'):
+    short_runs.prepared(coarse)
+  names.unlink()
   names.write_bytes(b'a b \xff')
   with pytest.raises(UserError, match='names.txt: not UTF-8: .* 0xff') as info:
     short_runs.prepared(coarse)

@@ -25,6 +25,11 @@ from tests import processes
 from tests import short_runs
 from tests import synthetic_records
 
+EXPECTED = (
+  'FOLDER/<class>/<pictures>, or FOLDER/train/<class>/<pictures> and '
+  'FOLDER/test/<class>/<pictures>'
+)
+
 
 def contents(out):
   """Reads a data set; returns its DataSet and {part: [(class, image)]}."""
@@ -91,8 +96,8 @@ def test_every_picture_is_in_one_part_with_its_class(tmp_path):
   assert lines[-2:] == [
     '%s: 4 classes, 31 pictures to train on, 9 to test on; 0 broken.'
     % (tmp_path / 'out'),
-    'To train: python cifar10/cifar10_train.py --data_dir=%s'
-    % (tmp_path / 'out'),
+    'To train: python %s --data_dir=%s'
+    % (short_runs.script('cifar10_train'), tmp_path / 'out'),
   ]
   assert (status, err) == (0, '') and '\r' not in printed
   assert sorted(os.listdir(str(tmp_path / 'out'))) == [
@@ -165,7 +170,7 @@ def test_broken_pictures_and_other_files_are_named(
   assert '2 classes, 4 pictures to train on, 2 to test on; 2 broken.' in printed
   lines = err.splitlines()
   notes = folder / 'b' / 'notes.txt'
-  assert lines[0] == '1 other file(s) ignored: %s' % notes
+  assert lines[0] == '1 other file in %s/ skipped: %s' % (folder, notes)
   broken = sorted(line.split(': ')[0] for line in lines[1:])
   assert broken == [
     str(folder / 'a' / 'broken.png'),
@@ -183,13 +188,13 @@ def test_broken_pictures_and_other_files_are_named(
 
 def test_errors_are_one_line(tmp_path, error_of):
   folder, out = tmp_path / 'in', tmp_path / 'out'
-  line = error_of(folder, out)
-  assert 'No such file' in line and str(folder) in line
+  assert error_of(folder, out) == '%s: no such folder; expected %s' % (
+    folder,
+    EXPECTED,
+  )
   folder.mkdir()
   assert error_of(folder, out) == (
-    '%s: found 0 class folder(s); expected two or more: '
-    'FOLDER/<class>/<pictures>, or FOLDER/train/<class>/<pictures> and '
-    'FOLDER/test/<class>/<pictures>' % folder
+    '%s: found 0 class folder(s); expected two or more: %s' % (folder, EXPECTED)
   )
   picture_folders.write_noise(folder, {'a': 2})
   assert 'found 1 class folder(s); expected two' in error_of(folder, out)
@@ -207,8 +212,9 @@ def test_errors_are_one_line(tmp_path, error_of):
     '--out=%s: already exists; expected a new folder' % out
   )
   assert os.listdir(str(out)) == []
+  (folder / 'a.txt').write_text('')
   line = error_of(folder / 'a.txt', tmp_path / 'new')
-  assert str(folder / 'a.txt') in line
+  assert line.startswith('%s: no such folder; ' % (folder / 'a.txt'))
 
 
 @pytest.mark.parametrize(
@@ -239,8 +245,8 @@ def test_an_error_of_the_program_is_one_line(tmp_path, program):
   )
   assert (status, out) == (1, '')
   assert err == (
-    "make_dataset: error: [Errno 2] No such file or directory: '%s'\n"
-    % (tmp_path / 'no')
+    'make_dataset: error: %s: no such folder; expected %s\n'
+    % (tmp_path / 'no', EXPECTED)
   )
 
 
@@ -270,7 +276,9 @@ def test_a_fraction_of_each_class_is_held_out(count, fraction, expected):
 def test_memory_does_not_grow_with_the_pictures(tmp_path):
   folder, size = tmp_path / 'in', 64
   picture_folders.write_noise(folder, {'a': 1, 'b': 1}, size=size)
-  args = argparse.Namespace(size=size, channels=3, seed=0, test_fraction=0.2)
+  args = argparse.Namespace(
+    out='x', size=size, channels=3, seed=0, test_fraction=0.2
+  )
 
   def peak(count):
     """The peak memory of making a data set of `count` pictures a class."""
@@ -294,6 +302,38 @@ def test_memory_does_not_grow_with_the_pictures(tmp_path):
   peak(10)  # Allocates what is allocated once.
   few, many = peak(20), peak(200)
   assert many - few < 2 * 180 * 1000  # Room for the names.
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
+  # Names of classes that make dataset.json larger than train.bin, which holds
+  # four records of 193 bytes.
+  counts = {200 * 'a': 3, 200 * 'b': 3}
+  picture_folders.write_noise(tmp_path / 'in', counts)
+  out = tmp_path / 'out'
+  command = [picture_folders.SCRIPT, str(tmp_path / 'in'), '--size=8']
+  for limit, name in ((500, str(out / 'train.bin')), (800, 'dataset.json')):
+    status, _, err = picture_folders.run_on_full_disk(
+      tmp_path, limit, command + ['--out=%s' % out]
+    )
+    assert status == 1
+    assert err.startswith('make_dataset: error: [Errno 27] File too large: ')
+    assert err.endswith(name + "'\n") and err.count('\n') == 1
+    assert sorted(os.listdir(str(tmp_path))) == ['in', 'with_limit.py']
+
+
+def test_odd_names_stay_on_one_line(tmp_path, capsys, make):
+  folder = tmp_path / 'in'
+  picture_folders.write_noise(folder, {'a\nb': 3, 'c': 3})
+  (folder / 'c' / '9\x1b[2J.png').write_text('')
+  (folder / 'c' / 'x\nfake: 1.txt').write_text('')
+  make(folder, tmp_path / 'out\nput', '--size=8')
+  out, err = capsys.readouterr()
+  skipped, broken = err.splitlines()
+  assert skipped.endswith('skipped: %s/c/x\\nfake: 1.txt' % folder)
+  assert broken.startswith('%s/c/9\\x1b[2J.png: not a picture' % folder)
+  last = out.splitlines()[-2:]
+  assert last[0].startswith('%s/out\\nput: 2 classes, ' % tmp_path)
+  assert last[1].startswith('To train: ') and '\x1b' not in out + err
 
 
 def test_a_bar_on_a_terminal(tmp_path):

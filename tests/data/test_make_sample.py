@@ -12,6 +12,7 @@ from cifar10.config import Config
 from cifar10.data import datasets
 from cifar10.data import make_sample
 from cifar10.errors import UserError
+from tests import picture_folders
 from tests import processes
 from tests import short_runs
 from tests import synthetic_records
@@ -100,6 +101,20 @@ def test_errors_are_one_line(tmp_path):
   assert err == (
     "make_sample: error: [Errno 17] File exists: '%s/file'\n" % tmp_path
   )
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
+  folder = synthetic_records.make_folder(tmp_path, per_file=500)
+  out = tmp_path / 'out'
+  status, printed, err = picture_folders.run_on_full_disk(
+    tmp_path, 100000, [make_sample.__file__, str(folder), '--out=%s' % out]
+  )
+  assert (status, printed) == (1, '')
+  assert err == (
+    "make_sample: error: [Errno 27] File too large: '%s/data_batch_1.bin'\n"
+    % out
+  )
+  assert os.listdir(str(out)) == []
 
 
 def test_by_default_the_bundled_sample_is_written(monkeypatch):

@@ -30,19 +30,53 @@ def test_a_picture_of_the_right_size_is_not_changed(tmp_path, kind):
   np.testing.assert_array_equal(read(path), gray.repeat(3, axis=2))
 
 
-def test_a_jpeg_and_a_gif_are_close_to_the_original(tmp_path):
+@pytest.mark.parametrize('kind', ['jpg', 'gif', 'webp', 'avif', 'jp2'])
+def test_other_formats_are_close_to_the_original(tmp_path, kind):
+  if '.' + kind not in Image.registered_extensions():
+    pytest.skip('this Pillow does not read .' + kind)
   pixels = np.full([8, 8, 3], (200, 100, 50), np.uint8)
-  for kind in ('jpg', 'gif'):
-    found = read(save(tmp_path / ('x.' + kind), pixels, quality=95))
-    assert np.abs(found.astype(int) - pixels).max() <= 3
+  path = save(tmp_path / ('x.' + kind), pixels, quality=95)
+  assert np.abs(read(path).astype(int) - pixels).max() <= 3
+  assert pictures.in_folder(str(tmp_path)) == [path]
 
 
-def test_the_first_frame_of_an_animation_is_read(tmp_path):
+@pytest.mark.parametrize('kind', ['tif', 'tga', 'ppm', 'pcx', 'ico', 'sgi'])
+def test_lossless_formats_are_read_exactly(tmp_path, kind):
+  pixels = noise(16, 16)
+  path = save(tmp_path / ('x.' + kind), pixels)
+  np.testing.assert_array_equal(read(path, 16), pixels)
+  assert pictures.in_folder(str(tmp_path)) == [path]
+
+
+@pytest.mark.parametrize(
+  'start',
+  [b'%!PS-Adobe-3.0 EPSF', b'\0\0\1\xb3', b'\x89HDF\r\n\x1a\n', b'GRIB\0\0\0\1']
+  + [b'\xd7\xcd\xc6\x9a\0\0', b'%PDF-1.4', b'BUFR'],
+  ids=['EPS', 'MPEG', 'HDF5', 'GRIB', 'WMF', 'PDF', 'BUFR'],
+)
+def test_what_is_no_picture_or_runs_a_program_is_refused(tmp_path, start):
+  path = tmp_path / 'x.png'  # The content counts, not the name.
+  if start.startswith(b'%!PS'):
+    save(tmp_path / 'x.eps', noise(8, 8))
+    (tmp_path / 'x.eps').rename(path)
+  else:
+    path.write_bytes(start + bytes(99))
+  with pytest.raises(UserError, match='x.png: not a picture; expected'):
+    pictures.read(str(path))
+
+
+def test_only_extensions_of_pictures_count(tmp_path):
+  for kind in ('eps', 'ps', 'mpg', 'h5', 'grib', 'wmf', 'pdf', 'txt', 'svg'):
+    (tmp_path / ('x.' + kind)).write_bytes(b'')
+  assert pictures.in_folder(str(tmp_path)) == []
+
+
+@pytest.mark.parametrize('kind', ['gif', 'png', 'webp', 'tif'])
+def test_the_first_frame_of_an_animation_is_read(tmp_path, kind):
   frames = [Image.fromarray(np.full([8, 8], v, np.uint8)) for v in (9, 200)]
-  frames[0].save(
-    str(tmp_path / 'x.gif'), save_all=True, append_images=frames[1:]
-  )
-  assert (read(str(tmp_path / 'x.gif')) == 9).all()
+  path = str(tmp_path / ('x.' + kind))
+  frames[0].save(path, save_all=True, append_images=frames[1:], lossless=True)
+  assert (read(path) == 9).all()
 
 
 def test_the_extension_does_not_matter(tmp_path):
@@ -61,18 +95,82 @@ def test_transparent_parts_are_put_on_white(tmp_path):
   assert np.abs(found - expected).max() <= 1
 
 
-def test_16_bits_are_scaled_to_8(tmp_path):
+@pytest.mark.parametrize('mode', ['LA', 'PA', 'P'])
+def test_transparency_of_gray_and_palettes_is_put_on_white(tmp_path, mode):
+  pixels = np.zeros([8, 8, 4], np.uint8)
+  pixels[:4, :, 3] = 255  # Black above, transparent below.
+  image = Image.fromarray(pixels)
+  if mode == 'LA':
+    image = image.convert('LA')
+  kind = {'LA': 'png', 'P': 'gif', 'PA': 'webp'}[mode]
+  image.save(str(tmp_path / ('x.' + kind)), lossless=True)
+  found = read(str(tmp_path / ('x.' + kind)))
+  assert found[:4].max() == 0 and found[4:].min() == 255
+
+
+@pytest.mark.parametrize('kind', ['png', 'tif'])
+def test_16_bits_are_scaled_to_8(tmp_path, kind):
   pixels = np.arange(64, dtype=np.uint16).reshape(8, 8) * 1024
-  found = read(save(tmp_path / 'x.png', pixels), channels=1)
+  found = read(save(tmp_path / ('x.' + kind), pixels), channels=1)
   np.testing.assert_array_equal(found[..., 0], pixels >> 8)
 
 
-def test_exif_orientation_is_applied(tmp_path):
+@pytest.mark.parametrize(
+  'scale, shift', [(1 / 255, 0), (1, 0), (3, 0), (1, -99), (1e-2, 700)]
+)
+def test_float_levels_are_scaled_to_8_bits(tmp_path, scale, shift):
+  expected = np.arange(256, dtype=np.uint8).reshape(16, 16)
+  levels = (expected.astype(float) * scale + shift).astype(np.float32)
+  found = read(save(tmp_path / 'x.tif', levels), 16, 1)[..., 0]
+  np.testing.assert_array_equal(found, expected)
+
+
+def test_levels_that_are_not_numbers_are_black(tmp_path):
+  levels = np.full([8, 8], 0.5, np.float32)
+  levels[0] = np.nan
+  found = read(save(tmp_path / 'x.tif', levels))
+  assert found[0].max() == 0 and set(found[1:].ravel()) == {128}
+  levels[:] = np.nan
+  assert read(save(tmp_path / 'x.tif', levels)).max() == 0
+
+
+def test_32_bits_are_stretched_to_8(tmp_path):
+  expected = np.arange(256, dtype=np.int32).reshape(16, 16)
+  path = save(tmp_path / 'x.tif', expected * 1000000 - 5)
+  found = read(path, 16, 1)[..., 0]
+  np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+  'mode, color, expected',
+  [
+    ('1', 1, (255, 255, 255)),
+    ('CMYK', (55, 225, 215, 0), (200, 30, 40)),
+    ('LAB', (255, 128, 128), (255, 255, 255)),
+    ('RGBA', (200, 30, 40, 255), (200, 30, 40)),
+  ],
+)
+def test_every_mode_becomes_gray_or_rgb(tmp_path, mode, color, expected):
+  path = str(tmp_path / 'x.tif')
+  Image.new(mode, (8, 8), color).save(path)
+  assert pictures.read(path).mode == ('L' if mode == '1' else 'RGB')
+  assert np.abs(read(path).astype(int) - expected).max() <= 1
+
+
+def test_a_palette_becomes_its_colors(tmp_path):
+  pixels = noise(8, 8)
+  image = Image.fromarray(pixels).quantize(64)
+  image.save(str(tmp_path / 'x.png'))
+  assert np.abs(read(str(tmp_path / 'x.png')).astype(int) - pixels).max() < 9
+
+
+@pytest.mark.parametrize('kind', ['jpg', 'tif', 'webp', 'png'])
+def test_exif_orientation_is_applied_once(tmp_path, kind):
   pixels = np.zeros([8, 8, 3], np.uint8)
   pixels[:4] = 255
   exif = Image.Exif()
   exif[0x0112] = 6  # Rotate clockwise by 90 degrees.
-  path = save(tmp_path / 'x.jpg', pixels, quality=95, exif=exif)
+  path = save(tmp_path / ('x.' + kind), pixels, exif=exif)
   found = read(path)
   assert found[:, :3].max() < 60 and found[:, 5:].min() > 190
 
@@ -115,9 +213,32 @@ def test_files_and_folders_are_found_in_order(tmp_path):
     with pytest.raises(UserError) as info:
       pictures.find(names)
     assert str(info.value) == (
-      '%s: no pictures found; expected files, folders with .bmp .gif .jpeg '
-      '.jpg .png files, or - for a picture on standard input' % found
+      '%s: no pictures found; expected files, folders of files in formats that '
+      'Pillow reads, or - for a picture on standard input' % found
     )
+
+
+def test_other_files_of_a_folder_are_counted_on_one_line(tmp_path, capsys):
+  for name in ('a/1.png', 'b/2.jpg', 'b/.hidden', '.git/config', 'c/3.TIFF'):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b'')
+  folder = str(tmp_path)
+  assert len(pictures.find([folder])) == 3
+  assert capsys.readouterr() == ('', '')
+  (tmp_path / 'b' / 'film.mp4').write_bytes(b'')
+  for given in (folder, folder + '/'):
+    pictures.find([given])
+    assert capsys.readouterr().err == (
+      '1 other file in %s/ skipped: %s/b/film.mp4\n' % (folder, folder)
+    )
+  for name in ('x\ny.txt', 'drawing.eps', 'data.h5'):
+    (tmp_path / name).write_bytes(b'')
+  pictures.find([folder, folder + '/a/1.png'])
+  assert capsys.readouterr().err == (
+    '4 other files in %s/ skipped: %s/b/film.mp4, %s/data.h5, '
+    '%s/drawing.eps, ...\n' % ((folder,) * 4)
+  )
 
 
 def test_a_named_pipe_in_a_folder_is_skipped(tmp_path):
@@ -137,8 +258,8 @@ def test_standard_input_is_read(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
   'content, message',
   [
-    (b'', 'x.png: not a picture; expected PNG, JPEG, BMP or GIF$'),
-    (b'hello', 'x.png: not a picture; expected PNG, JPEG, BMP or GIF$'),
+    (b'', 'x.png: not a picture; expected a format that Pillow reads, '),
+    (b'hello', 'x.png: not a picture; expected a format that Pillow reads, '),
     (b'\x89PNG\r\n\x1a\n' + bytes(50), 'x.png: '),
   ],
   ids=['empty', 'text', 'header'],
@@ -150,7 +271,7 @@ def test_a_file_that_is_not_a_picture_is_named(tmp_path, content, message):
 
 
 def test_a_truncated_file_is_named(tmp_path):
-  for kind in ('png', 'jpg', 'bmp', 'gif'):
+  for kind in ('png', 'jpg', 'bmp', 'gif', 'tif', 'webp'):
     path = tmp_path / ('x.' + kind)
     save(path, noise(50, 50))
     path.write_bytes(path.read_bytes()[:-300])

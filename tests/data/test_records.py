@@ -1,5 +1,7 @@
 """Records: layout, labels, crops, encoding, and the check of files."""
 
+import os
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
@@ -149,6 +151,17 @@ def test_all_records_of_several_files_are_loaded_in_order(tmp_path, name):
   assert found.dtype == np.uint8
 
 
+def test_a_file_that_became_shorter_is_not_loaded(tmp_path):
+  path = tmp_path / 'x.bin'
+  path.write_bytes(b'x' * 3072)
+  with pytest.raises(UserError) as info:
+    records.load([str(path)], Layout())
+  assert str(info.value) == (
+    '%s: found 3,072 bytes; expected a whole number of 3,073-byte records'
+    % path
+  )
+
+
 def error_of(path, layout=Layout(), num_classes=10):
   """The message of the error that the check raises, without the path."""
   with pytest.raises(UserError) as info:
@@ -163,7 +176,6 @@ def test_the_check_reports_what_was_found_and_what_was_expected(tmp_path):
   content = synthetic_records.make_records(np.arange(30) % 10)
   expected = 'expected a whole number of 3,073-byte records'
   assert error_of(path) == 'no such file; ' + expected
-  assert error_of(tmp_path) == 'no such file; ' + expected  # A folder.
   path.write_bytes(b'')
   assert error_of(path) == 'the file is empty; ' + expected
   path.write_bytes(content.tobytes()[:-1])
@@ -181,6 +193,53 @@ def test_the_check_reports_what_was_found_and_what_was_expected(tmp_path):
   content[17:19, 0] = 9
   path.write_bytes(content.tobytes())
   records.check_file(str(path), Layout(), 10)
+
+
+def test_only_a_regular_file_is_checked(tmp_path):
+  pipe = tmp_path / 'pipe'
+  os.mkfifo(str(pipe))
+  for path in (pipe, tmp_path):
+    assert error_of(path) == 'is not a regular file; expected one'
+    with pytest.raises(UserError, match='is not a regular file'):
+      records.load([str(path)], Layout())
+
+
+def test_the_check_reads_all_labels_of_a_large_file(tmp_path):
+  # More than is read at once; the last record of the first part is wrong, then
+  # the first of the second, then the last of all.
+  layout = Layout(1, 1, 1)
+  count = 3 * records._BYTES_PER_READ // 2
+  content = np.zeros([count, 2], np.uint8)
+  path = tmp_path / 'x.bin'
+  for at in (count - 1, records._BYTES_PER_READ // 2 + 1) + (
+    records._BYTES_PER_READ // 2,
+    records._BYTES_PER_READ // 2 - 1,
+  ):
+    content[at, 0] = 10
+    path.write_bytes(content.tobytes())
+    found = error_of(path, layout)
+    assert found == 'record %d has label 10; expected labels 0 to 9' % at
+  # A record that is larger than what is read at once.
+  layout = Layout(1000, 1000, 1)
+  large = synthetic_records.make_records([1, 10], layout=layout)
+  path.write_bytes(large.tobytes())
+  assert error_of(path, layout).startswith('record 1 has label 10; ')
+
+
+@pytest.mark.parametrize('size', [0, 3073, 5000])
+def test_a_file_that_is_cut_while_it_is_checked_is_named(
+  tmp_path, monkeypatch, size
+):
+  path = tmp_path / 'x.bin'
+  path.write_bytes(synthetic_records.make_records([1] * 300).tobytes())
+  read_labels = records._read_labels
+
+  def cut_and_read(source, layout):
+    os.truncate(str(path), size)
+    return read_labels(source, layout)
+
+  monkeypatch.setattr(records, '_read_labels', cut_and_read)
+  assert error_of(path) == 'changed while it was checked'
 
 
 def test_the_check_reads_the_label_in_use(tmp_path):

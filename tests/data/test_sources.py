@@ -50,6 +50,7 @@ def test_official_addresses():
     'c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd',
     os.path.join('x', 'cifar-10-binary.tar.gz'),
     170052171,
+    1700521710,
   )
   (cifar100,) = remotes(dataset='cifar100')
   assert cifar100 == (
@@ -57,6 +58,7 @@ def test_official_addresses():
     '58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec',
     os.path.join('x', 'cifar-100-binary.tar.gz'),
     168513733,
+    1685137330,
   )
   train, test = remotes(dataset='svhn')
   assert train == (
@@ -64,13 +66,23 @@ def test_official_addresses():
     '435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8',
     os.path.join('x', 'train_32x32.mat'),
     182040794,
+    1820407940,
   )
   assert test == (
     'http://ufldl.stanford.edu/housenumbers/test_32x32.mat',
     'cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b',
     os.path.join('x', 'test_32x32.mat'),
     64275384,
+    642753840,
   )
+
+
+def test_official_numbers_of_records():
+  assert {name: s.counts for name, s in sources.SOURCES.items()} == {
+    'cifar10': (50000, 10000),
+    'cifar100': (50000, 10000),
+    'svhn': (73257, 26032),
+  }
 
 
 def test_a_mirror_has_the_official_file_unless_a_checksum_is_given():
@@ -84,9 +96,14 @@ def test_a_mirror_has_the_official_file_unless_a_checksum_is_given():
 
 
 def test_the_mirror_of_two_files_is_their_folder():
-  train, test = remotes(dataset='svhn', data_url='http://m/', data_sha256='a,b')
-  assert (train.url, train.sha256) == ('http://m/train_32x32.mat', 'a')
-  assert (test.url, test.sha256) == ('http://m/test_32x32.mat', 'b')
+  first, second = 'a' * 64, 'b' * 64
+  train, test = remotes(
+    dataset='svhn',
+    data_url='http://m/',
+    data_sha256='%s,%s' % (first, second),
+  )
+  assert (train.url, train.sha256) == ('http://m/train_32x32.mat', first)
+  assert (test.url, test.sha256) == ('http://m/test_32x32.mat', second)
   for settings, message in (
     (
       {'dataset': 'svhn', 'data_sha256': '0' * 64},
@@ -97,6 +114,22 @@ def test_the_mirror_of_two_files_is_their_folder():
       {'data_sha256': 'a,b'},
       'found 2 checksum(s); expected 1, separated by commas, for '
       'cifar-10-binary.tar.gz',
+    ),
+    (
+      {'data_sha256': '0' * 63},
+      'found %r; expected 64 hexadecimal digits' % ('0' * 63),
+    ),
+    (
+      {'data_sha256': '0' * 65},
+      'found %r; expected 64 hexadecimal digits' % ('0' * 65),
+    ),
+    (
+      {'dataset': 'svhn', 'data_sha256': '0' * 64 + ', ' + '0' * 64},
+      'found %r; expected 64 hexadecimal digits' % (' ' + '0' * 64),
+    ),
+    (
+      {'data_sha256': 'g' * 64},
+      'found %r; expected 64 hexadecimal digits' % ('g' * 64),
     ),
   ):
     with pytest.raises(UserError) as info:

@@ -1,6 +1,7 @@
 """SVHN: fetching, checking and converting to records."""
 
 import os
+import resource
 import sys
 
 import numpy as np
@@ -51,9 +52,13 @@ def mirror(folder):
   return config, written
 
 
-def test_it_is_fetched_and_converted_once(tmp_path, monkeypatch):
+def test_it_is_fetched_and_converted_once(tmp_path, monkeypatch, capsys):
   config, written = mirror(tmp_path / 'mirror')
   data = short_runs.prepared(config)
+  assert capsys.readouterr().out.endswith(
+    'found 2,300 training and 40 test records; the official data set has '
+    '73,257 and 26,032.\n'
+  )
   assert data.classes == tuple('0123456789') and not data.flip
   assert data.layout == Layout()
   made = tmp_path / 'data' / 'svhn'
@@ -66,7 +71,6 @@ def test_it_is_fetched_and_converted_once(tmp_path, monkeypatch):
     assert 10 in labels  # The digit 0.
     np.testing.assert_array_equal(synthetic_records.images_of(records), images)
   assert sorted(os.listdir(str(tmp_path / 'data'))) == [
-    '.fetch.lock',
     'svhn',
     NAMES[1],
     NAMES[0],
@@ -90,7 +94,7 @@ def test_a_wrong_file_is_named_and_nothing_is_converted(tmp_path):
     short_runs.prepared(config)
   # The file with the right checksum is kept.
   found = sorted(os.listdir(str(tmp_path / 'data')))
-  assert found == ['.fetch.lock', NAMES[0]]
+  assert found == [NAMES[0]]
 
 
 @pytest.mark.parametrize(
@@ -126,6 +130,19 @@ def test_a_damaged_file_is_named(tmp_path, content):
   with pytest.raises(UserError, match='x.mat: cannot be read: ') as info:
     svhn.write_records(str(source), str(tmp_path / 'x.bin'))
   assert '\n' not in str(info.value)
+
+
+def test_a_full_disk_names_the_file(tmp_path):
+  save(tmp_path / 'x.mat', np.arange(50) % 10 + 1)
+  path = tmp_path / 'x.bin'
+  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+  resource.setrlimit(resource.RLIMIT_FSIZE, (10000, limits[1]))
+  try:
+    with pytest.raises(OSError, match='File too large') as info:
+      svhn.write_records(str(tmp_path / 'x.mat'), str(path))
+  finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+  assert info.value.filename == str(path)
 
 
 def test_without_scipy_nothing_is_fetched(tmp_path, monkeypatch):

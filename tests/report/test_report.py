@@ -1,15 +1,11 @@
 """The report program: what it gathers, and the page that it writes."""
 
 import argparse
-import base64
-import io
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -18,6 +14,7 @@ import tensorflow.compat.v1 as tf
 from cifar10 import cifar10
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_train
+from cifar10 import cli
 from cifar10.data import datasets
 from cifar10.data import distortions
 from cifar10.data.records import layout_for
@@ -28,54 +25,14 @@ from cifar10.report import report
 from cifar10.training import checkpoints
 from tests import short_runs
 from tests import synthetic_records
+from tests.report.parsed_page import Page
+from tests.report.parsed_page import pixels
 
 pytest.importorskip('jinja2')
 pytest.importorskip('matplotlib')
 
+CHANGED = (('max_steps', 20, 40),)
 SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'report.py')
-SVG = '{http://www.w3.org/2000/svg}svg'
-
-
-class Page:
-  """A parsed page: its charts, tables, images and text.
-
-  Fails if tags do not match, or if the page would load something.
-  """
-
-  def __init__(self, content):
-    root = ElementTree.fromstring(content)
-    charts = [tag for tag in root.iter('div') if tag.get('class') == 'chart']
-    self.charts = [chart.get('aria-label') for chart in charts]
-    assert all(chart.get('role') == 'img' for chart in charts)
-    assert [len(list(c.iter(SVG))) for c in charts] == [1] * len(charts)
-    assert len(list(root.iter(SVG))) == len(charts)
-    self.images = list(root.iter('img'))
-    self.tables = [
-      [[''.join(cell.itertext()) for cell in row] for row in table.iter('tr')]
-      for table in root.iter('table')
-    ]
-    self.title = root.find('head/title').text
-    self.headings = [heading.text for heading in root.iter('h2')]
-    self.text = ''.join(root.find('body').itertext())
-    self.captions = [''.join(c.itertext()) for c in root.iter('figcaption')]
-    values = [value for tag in root.iter() for value in tag.attrib.values()]
-    assert not any('//' in value for value in values if value[:5] != 'data:')
-    assert '@import' not in content and not re.search(r'url\([^#]', content)
-    assert not {'script', 'link', 'iframe'} & {tag.tag for tag in root.iter()}
-    assert all(i.get('src').startswith('data:') for i in self.images)
-    names = [tag.get('id') for tag in root.iter() if tag.get('id')]
-    assert len(names) == len(set(names))
-    assert 'nan' not in self.text.split()
-    shares = [float(share) for share in re.findall('--share:(.*?)"', content)]
-    assert all(0 <= share <= 1 for share in shares)
-
-
-def pixels(image):
-  """The image in a data: URI, uint8 [height, width, 4]."""
-  from matplotlib.image import imread
-
-  png = base64.b64decode(image.get('src')[len('data:image/png;base64,') :])
-  return np.round(255 * imread(io.BytesIO(png))).astype(np.uint8)
 
 
 def run_report(*arguments, **environment):
@@ -101,7 +58,19 @@ def trained(tmp_path_factory):
     )
     cifar10_train.train(config)
     cifar10_eval.evaluate(config)
+  files, _ = events.read_folder(config.run.train_dir)
+  times = [file.start_time for file in files]
+  set_starts(folder / 'train', *zip((0, 20), times, ((), CHANGED)))
   return folder
+
+
+def set_starts(train_dir, *starts):
+  """Sets the starts, triples (step, time, changed), in a run's state."""
+  path = train_dir / 'run_state.json'
+  state = json.loads(path.read_text())
+  names = 'step', 'time', 'changed'
+  state['starts'] = [dict(zip(names, start)) for start in starts]
+  path.write_text(json.dumps(state))
 
 
 @pytest.fixture
@@ -127,9 +96,10 @@ def oracle(trained):
 
 def test_the_page_of_a_run(trained, tmp_path):
   run = report.gather(str(trained / 'train'), str(trained / 'eval'))
-  assert [point.step for point in run.precisions] == [20, 40]
+  precisions = run.precisions['Precision @ 1']
+  assert [point.step for point in precisions] == [20, 40]
   # The report and the evaluator agree.
-  assert run.precisions[1].value == pytest.approx(run.predictions.precision)
+  assert precisions[1].value == pytest.approx(run.predictions.precision)
   assert (run.predictions.step, run.left_out) == (40, [])
   for tag in ('losses/total_loss', 'losses/cross_entropy', 'learning_rate'):
     points = events.curve(run.files, tag)
@@ -164,9 +134,11 @@ def test_the_page_of_a_run(trained, tmp_path):
     'Most frequent mistakes',
     'Most confident mistakes',
     'Filters of conv1',
+    'Starts',
     'Settings',
   ]
-  matrix, classes, mistakes, settings = found.tables
+  assert found.title == 'Run report: train'
+  matrix, classes, mistakes, starts, settings = found.tables
 
   records, probabilities = oracle(trained)
   labels, given = records[:, 0], probabilities.argmax(axis=1)
@@ -201,11 +173,17 @@ def test_the_page_of_a_run(trained, tmp_path):
   filters = [i for i in found.images if not i.get('alt')]
   assert [pixels(i).shape for i in filters] == [(5, 5, 4)] * 64
 
+  assert [row[0] for row in starts[1:]] == ['0', '20']
+  assert [row[3] for row in starts[1:]] == ['', '--max_steps 20 -> 40']
+  assert found.facts['Training time'][1] == 'starts: 2'
+
   values = {name: rest for name, *rest in settings[1:]}
-  assert values['batch_size'] == ['64', '128']
-  assert values['learning_rate'] == ['0.1', '0.1']
-  # All saved settings; those that differ from the defaults come first.
-  assert sorted(values) == sorted(run.config.saved_settings())
+  assert values['--batch_size'] == ['64', '128']
+  assert values['--learning_rate'] == ['0.1', '0.1']
+  assert values['--seed'] == ['1', 'none']
+  # The trainer's flags; those that differ from the defaults come first.
+  groups = [group for group in cli.TRAINER_GROUPS if group != 'download']
+  assert sorted(values) == sorted('--' + n for n in cli.flag_names(groups))
   changed = [value != default for value, default in values.values()]
   assert changed == sorted(changed, reverse=True)
   assert content.count('<td><b>') == sum(changed) < len(changed)
@@ -221,12 +199,57 @@ def test_without_events_the_checkpoint_is_reported(copied):
     path.unlink()
   run, found = page_of(copied)
   assert run.left_out[0] == (
-    'No event files in %s: no loss, learning rate, throughput, training time.'
-    % copied
+    'No event files in %s: no loss, learning rate, throughput.' % copied
   )
   assert run.left_out[1].startswith('No evaluations of this run in /nowhere ')
   assert all(line in found.text for line in run.left_out)
-  assert found.charts == [] and len(found.tables) == 4
+  assert found.charts == [] and len(found.tables) == 5
+
+
+def test_starts_and_damaged_event_files_of_a_run(copied, tmp_path):
+  """run_state.json has two starts; the events of the second one are lost."""
+  first, second = sorted(copied.glob('events*'))
+  begin = int(first.name.split('.')[3])
+  set_starts(copied, (0, begin - 10.0, ()), (20, begin + 1000.0, CHANGED))
+  os.utime(str(copied / 'run_state.json'), (begin + 1001, begin + 1001))
+  for path in copied.glob('model.ckpt-*.index'):
+    os.utime(str(path), (begin + 590, begin + 590))
+  last = copied / 'model.ckpt-40.index'
+  os.utime(str(last), (begin + 1033, begin + 1033))
+  second.unlink()
+  (copied / 'events.out.tfevents.1').mkdir()
+  eval_dir = tmp_path / 'eval'
+  eval_dir.mkdir()
+  (eval_dir / 'events.out.tfevents.2').write_bytes(b'damaged' * 9)
+  run, found = page_of(copied, eval_dir)
+  assert run.durations == [600.0, 33.0]
+  assert found.facts['Training time'] == ('0:10:33', 'starts: 2')
+  starts = found.tables[-2]
+  assert [row[2] for row in starts[1:]] == ['0:10:00', '0:00:33']
+  assert run.left_out[:2] == [
+    '%s is not a file: passed over.' % (copied / 'events.out.tfevents.1'),
+    '%s is damaged or cut off: only the events before are shown.'
+    % (eval_dir / 'events.out.tfevents.2'),
+  ]
+  assert all(line in found.text for line in run.left_out)
+
+
+def test_evaluations_before_the_first_start_are_of_another_run(trained, copied):
+  for path in copied.glob('events*'):
+    path.unlink()
+  files, _ = events.read_folder(str(trained / 'eval'))
+  between = (files[0].end_time + files[1].end_time) / 2
+  set_starts(copied, (0, between, ()))
+  run = report.gather(str(copied), str(trained / 'eval'))
+  assert [p.step for p in run.precisions['Precision @ 1']] == [40]
+
+
+def test_a_file_in_place_of_a_folder_is_one_line(copied):
+  path = str(copied / 'config.json')
+  with pytest.raises(UserError, match='--eval_dir: .*json is not a folder$'):
+    report.gather(str(copied), path)
+  with pytest.raises(UserError, match='train_dir: .*json is not a folder$'):
+    report.gather(path, '/nowhere')
 
 
 def test_without_a_checkpoint_the_curves_are_reported(copied, tmp_path):
@@ -240,14 +263,14 @@ def test_without_a_checkpoint_the_curves_are_reported(copied, tmp_path):
   (copied / 'model.ckpt-40.index').write_bytes(b'damaged')
   _, found = page_of(copied)
   assert 'model.ckpt-40: cannot be read' in found.text
-  assert len(found.charts) == 3 and len(found.tables) == 1
+  assert len(found.charts) == 3 and len(found.tables) == 2
   for path in copied.glob('model.ckpt-*'):
     path.unlink()
   (copied / 'config.json').unlink()
   run, found = page_of(copied)
   assert run.left_out[0] == 'No config.json in %s: no settings.' % copied
   assert run.left_out[-1].startswith('No checkpoint in %s: ' % copied)
-  assert len(found.charts) == 3 and found.tables == []
+  assert len(found.charts) == 3 and len(found.tables) == 1
 
 
 def test_a_data_set_of_other_classes_is_not_predicted(copied):
@@ -257,13 +280,6 @@ def test_a_data_set_of_other_classes_is_not_predicted(copied):
   run, found = page_of(copied)
   assert run.predictions is None
   assert 'the model was trained on zebra, automobile' in found.text
-
-
-def test_the_name_of_a_run_is_escaped(copied):
-  odd = copied.parent / 'R&D <b> {{ 7 * 7 }}'
-  copied.rename(odd)
-  _, found = page_of(odd)
-  assert found.title == 'Run report: R&D <b> {{ 7 * 7 }}'
 
 
 def test_what_cannot_be_done_is_one_line_and_status_1(tmp_path):

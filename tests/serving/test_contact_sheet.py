@@ -43,7 +43,7 @@ def font(request, monkeypatch):
 def drawn(path, *lines):
   """The text below a single picture: uint8 [height, width, 3]."""
   color = (200, 0, 0)  # Text is gray.
-  sheet = contact_sheet.ContactSheet(str(path), 1, len(lines))
+  sheet = contact_sheet.ContactSheet(str(path), 1)
   sheet.add(plain(color), list(lines))
   sheet.write()
   pixels = decoded(str(path))
@@ -53,7 +53,7 @@ def drawn(path, *lines):
 
 def test_pictures_lie_in_rows_with_their_lines_below(tmp_path, font):
   path = str(tmp_path / 'sheet.png')
-  sheet = contact_sheet.ContactSheet(path, 5, 2)
+  sheet = contact_sheet.ContactSheet(path, 5)
   colors = [(200, 0, 0), (0, 200, 0), (0, 0, 200), (90, 0, 90), (0, 99, 99)]
   for color in colors:
     # Markup in file names is drawn as it is, and long names are shortened.
@@ -85,7 +85,7 @@ def test_pictures_lie_in_rows_with_their_lines_below(tmp_path, font):
 
 def test_one_picture_and_none(tmp_path, font):
   path = str(tmp_path / 'sheet.png')
-  sheet = contact_sheet.ContactSheet(path, 3, 1)
+  sheet = contact_sheet.ContactSheet(path, 3)
   sheet.write()
   assert not os.path.exists(path)
   sheet.add(plain(7), ['one'])
@@ -123,16 +123,74 @@ def test_long_lines_keep_their_start_and_end(font):
     ('\udcff.png', '?.png'),  # Not UTF-8 on disk.
     ('a\nb\tc\x07d', 'a b c?d'),
     ('at 5\u202fPM.png', 'at 5 PM.png'),
-    ('Fr\xf6sche', 'Fr\xf6sche'),
+    ('\u732b cat \U0010fffd', '? cat ?'),  # Letters that the fonts lack.
   ],
 )
 def test_characters_that_cannot_be_drawn_are_replaced(font, line, expected):
   assert contact_sheet._drawable(line, font) == expected
 
 
+def test_what_dejavu_has_is_drawn():
+  image_font = pytest.importorskip('PIL.ImageFont')
+  try:
+    font = image_font.truetype('DejaVuSans.ttf')
+  except OSError:
+    pytest.skip('DejaVu Sans is not installed')
+  line = 'Fr\xf6sche e\u0301 \u0416\u03a9 \u25a1 0-9 \u2026'
+  assert contact_sheet._drawable(line, font) == line
+
+
+@pytest.mark.parametrize('name', ['x.PNG', 'x.jpg', 'x.webp', 'x.bmp', 'x.tif'])
+def test_the_format_is_that_of_the_extension(tmp_path, name):
+  image = pytest.importorskip('PIL.Image')
+  text = drawn(tmp_path / 'x.png', 'a line')
+  color = (200, 0, 0)
+  sheet = contact_sheet.ContactSheet(str(tmp_path / ('y' + name)), 1)
+  sheet.add(plain(color), ['a line'])
+  sheet.write()
+  with image.open(str(tmp_path / ('y' + name))) as found:
+    extension = os.path.splitext(name)[1].lower()
+    assert image.registered_extensions()[extension] == found.format
+    pixels = np.asarray(found.convert('RGB')).astype(int)
+  assert pixels.shape[1] == text.shape[1]
+  middle = pixels[SIDE // 2 :, SIDE // 2 :][:20, :20]
+  assert np.abs(middle - color).max() < 6
+
+
+def test_a_sheet_may_be_a_pdf_file(tmp_path):
+  pytest.importorskip('PIL')
+  sheet = contact_sheet.ContactSheet(str(tmp_path / 'x.pdf'), 1)
+  sheet.add(plain(7), ['one'])
+  sheet.write()
+  assert (tmp_path / 'x.pdf').read_bytes().startswith(b'%PDF-')
+
+
+@pytest.mark.parametrize('extension', ['', '.txt', '.h5', '.xbm', '.ico', '.'])
+def test_an_extension_that_is_no_format_is_refused_at_once(extension):
+  pytest.importorskip('PIL')
+  with pytest.raises(UserError) as info:
+    contact_sheet.ContactSheet('/nowhere/x' + extension, 1)
+  assert str(info.value) == (
+    '--grid=/nowhere/x%s: the extension is %s; expected that of a picture '
+    'format that Pillow writes in color, such as .png, .jpg, .webp or .pdf'
+    % (extension, extension or 'missing')
+  )
+
+
+def test_a_sheet_that_is_too_large_for_the_format_is_told(tmp_path):
+  pytest.importorskip('PIL')
+  sheet = contact_sheet.ContactSheet(str(tmp_path / 'x.webp'), 1)
+  sheet.add(plain(7), ['line'] * 1200)
+  with pytest.raises(
+    UserError, match=r'x.webp: a sheet of 152 x \d{5} pixels cannot be written'
+  ):
+    sheet.write()
+  assert os.listdir(str(tmp_path)) == []
+
+
 def test_names_may_be_no_text_or_of_other_letters(tmp_path, font, recwarn):
   path = tmp_path / 'sheet.png'
-  text = drawn(path, '\udcff', '\u732b' * 30, '\u0416\u2026', 'a\nb')
+  text = drawn(path, '\udcff', '\u732b' * 3, '\u0416\u2026', 'a\nb')
   assert path.exists()
   assert (text < 255).any(axis=(1, 2)).sum() > 4 * 5  # Each line shows.
   assert list(recwarn) == []
@@ -142,14 +200,16 @@ def test_what_cannot_be_drawn_is_told_at_once(tmp_path):
   pytest.importorskip('PIL')
   taken = tmp_path / 'taken.png'
   taken.write_bytes(b'precious')
+  link = tmp_path / 'link.png'
+  link.symlink_to(tmp_path / 'nowhere')
   for path, count, message in (
-    (taken, 1, 'taken.png: is there already; expected a new file'),
-    (tmp_path, 1, 'is there already'),
+    (taken, 1, 'taken.png: already exists; expected a new file'),
+    (link, 1, 'link.png: already exists; expected a new file'),
     (tmp_path / 'no' / 'x.png', 1, 'x.png: there is no such folder'),
     (tmp_path / 'x.png', 1001, 'found 1001 pictures; a sheet holds at most'),
   ):
     with pytest.raises(UserError, match='^--grid=.*' + message):
-      contact_sheet.ContactSheet(str(path), count, 1)
+      contact_sheet.ContactSheet(str(path), count)
   assert taken.read_bytes() == b'precious'
 
 
@@ -158,4 +218,4 @@ def test_without_pillow_it_is_one_line(monkeypatch):
   with pytest.raises(
     UserError, match=r"--grid=x.png: needs Pillow: pip install '\.\[pictures\]'"
   ):
-    contact_sheet.ContactSheet('x.png', 1, 1)
+    contact_sheet.ContactSheet('x.png', 1)

@@ -49,6 +49,24 @@ def test_the_graph_computes_the_probabilities_of_the_model(saved, averages):
   np.testing.assert_array_equal(label, classes[number])
 
 
+@pytest.mark.parametrize('shape', [(2, 64, 64, 1), (2, 16, 17, 1)])
+def test_images_of_another_size_are_refused(saved, shape):
+  data, checkpoint, _ = saved
+  frozen = export.freeze(data, checkpoint, Config())
+  with tf.Graph().as_default(), tf.Session() as session:
+    # Without a static shape, as a function of TensorFlow 2 is called.
+    images = tf.placeholder(tf.uint8)
+    (label,) = tf.import_graph_def(
+      frozen, {'images': images}, ['label:0'], name=''
+    )
+    right = np.zeros([2, 16, 16, 1], np.uint8)
+    assert session.run(label, {images: right}).shape == (2,)
+    with pytest.raises(
+      tf.errors.InvalidArgumentError, match=r'%d,%d,1\] .*16,16,1' % shape[1:3]
+    ):
+      session.run(label, {images: np.zeros(shape, np.uint8)})
+
+
 @pytest.mark.parametrize('precision', ['bfloat16', 'float16'])
 def test_the_graph_computes_in_float32(saved, precision):
   data, checkpoint, _ = saved

@@ -1,5 +1,7 @@
 """Predictions: probabilities of records, by a restored model."""
 
+import os
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
@@ -7,6 +9,7 @@ import tensorflow.compat.v1 as tf
 from cifar10.config import Config
 from cifar10.data import datasets
 from cifar10.errors import UserError
+from cifar10.serving import export
 from cifar10.serving import predictions
 from tests import synthetic_records
 from tests.serving import random_models
@@ -59,6 +62,104 @@ def test_a_model_of_small_gray_images_and_local_layers(tmp_path):
   assert expected.shape == (3, 3)
   (found,) = predict([records], data, checkpoint, top_layers='local')
   np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_no_records_have_no_probabilities(saved):
+  records = np.zeros([0, CIFAR10.layout.record_bytes], np.uint8)
+  (found,) = predict([records], CIFAR10, saved[0])
+  assert (found.shape, found.dtype) == ((0, 10), np.float32)
+
+
+def export_to(folder, data, checkpoint):
+  """Exports a checkpoint as a SavedModel; returns the path of its folder."""
+  path = str(folder / 'exported')
+  config = Config()
+  frozen = export.freeze(data, checkpoint, config)
+  export.write_saved_model(frozen, path, config.session)
+  return path
+
+
+@pytest.mark.parametrize('own', [False, True])
+def test_an_export_has_the_probabilities_of_its_run(saved, tmp_path, own):
+  data, (checkpoint, values) = CIFAR10, saved
+  if own:
+    data = random_models.own_data(tmp_path, 300)
+    checkpoint, values = random_models.save(tmp_path, data)
+  path = export_to(tmp_path, data, checkpoint)
+  records = synthetic_records.make_records(np.arange(9), layout=data.layout)
+  expected = random_models.probabilities(
+    records, data, values, random_models.AVERAGE
+  )
+  with tf.Graph().as_default(), tf.Session() as session:
+    config = Config.of(checkpoint_dir=path)
+    predictor = predictions.load(session, config, 'nowhere')
+    assert isinstance(predictor, predictions.ExportedPredictor)
+    assert predictor.classes == tuple(data.classes)
+    assert predictor.layout == data.layout
+    found = predictor.probabilities(records)
+    none = predictor.probabilities(records[:0])
+  np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+  assert (none.shape, none.dtype) == ((0, len(data.classes)), np.float32)
+
+
+def test_a_run_is_loaded_from_its_newest_checkpoint(saved):
+  checkpoint, values = saved
+  records = synthetic_records.make_records(np.arange(3))
+  with tf.Graph().as_default(), tf.Session() as session:
+    config = Config.of(
+      checkpoint_dir=os.path.dirname(checkpoint), data_dir='nowhere'
+    )
+    predictor = predictions.load(session, config, 'nowhere')
+    found = predictor.probabilities(records)
+  assert predictor.classes == CIFAR10.classes
+  expected = random_models.probabilities(
+    records, CIFAR10, values, random_models.AVERAGE
+  )
+  np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
+def load_error(folder):
+  """The message of the error of loading what is in a folder, one line."""
+  with tf.Graph().as_default(), tf.Session() as session:
+    config = Config.of(checkpoint_dir=str(folder))
+    with pytest.raises(UserError) as info:
+      predictions.load(session, config, 'nowhere')
+  message = str(info.value)
+  assert message.startswith('%s: ' % folder) and '\n' not in message
+  return message
+
+
+@pytest.mark.parametrize('shape', [[None, 3], [None, None, None, 3]])
+def test_an_export_of_another_program_is_refused(tmp_path, shape):
+  # First without the signatures, then with one that takes something else.
+  for name, key in (('one', 'serving_default'), ('two', 'images')):
+    path = str(tmp_path / name)
+    with tf.Graph().as_default(), tf.Session() as session:
+      given = tf.placeholder(tf.uint8, shape, 'given')
+      signature = tf.saved_model.predict_signature_def(
+        {'images': given}, {'probabilities': tf.cast(given, tf.float32)}
+      )
+      builder = tf.saved_model.Builder(path)
+      builder.add_meta_graph_and_variables(
+        session, [tf.saved_model.SERVING], {key: signature}
+      )
+      builder.save()
+    assert load_error(path) == (
+      '%s: not an export of cifar10_export; expected a SavedModel with the '
+      'signatures images and classes' % path
+    )
+
+
+def test_a_damaged_export_is_named(saved, tmp_path, recwarn):
+  path = export_to(tmp_path, CIFAR10, saved[0])
+  model = os.path.join(path, 'saved_model.pb')
+  with open(model, 'rb') as content:
+    whole = content.read()
+  for damaged in (b'', whole[:-1000], whole[: len(whole) // 2], b'text'):
+    with open(model, 'wb') as content:
+      content.write(damaged)
+    assert 'the SavedModel there cannot be loaded: ' in load_error(path)
+  assert list(recwarn) == []
 
 
 def test_precision_is_that_of_the_settings(saved):

@@ -23,8 +23,8 @@ from tests import processes
 from tests import short_runs
 
 LIVE = re.compile(
-  r'step (\d+) of (\d+), loss = (\d+\.\d\d), (\d+\.\d) examples/sec, '
-  r'(?:\d+ days?, )?\d+:\d\d:\d\d left'
+  r'step (\d+) of (\d+), epoch \d+\.\d, loss = (\d+\.\d\d), '
+  r'(\d+\.\d) examples/sec, (?:\d+ days?, )?\d+:\d\d:\d\d left'
 )
 
 
@@ -92,10 +92,10 @@ def test_a_run_shows_one_line_that_is_written_over(tmp_path):
   assert process.wait() == 0
   lines = terminal.lines()
   assert lines[0].startswith('Filling queue with 400 CIFAR images')
-  assert LIVE.fullmatch(lines[1]).group(1, 2) == ('45', '45')
-  assert lines[1].endswith(', 0:00:00 left')
-  assert lines[2] == 'Step 45 is saved in %s/model.ckpt-45.' % tmp_path
-  assert lines[3].startswith('To evaluate: ')
+  assert LIVE.fullmatch(lines[4]).group(1, 2) == ('45', '45')
+  assert lines[4].endswith(', 0:00:00 left')
+  assert lines[5] == 'Step 45 is saved in %s/model.ckpt-45.' % tmp_path
+  assert lines[6].startswith('To evaluate: ')
   assert lines[-1] == ''
   # When there would have been the tutorial's lines, and twice at the end: as
   # it is shown and as it is left.
@@ -113,7 +113,7 @@ def test_ctrl_c_ends_the_line_and_what_does_not_fit_is_cut(tmp_path):
   assert process.wait() == 0
   lines = terminal.lines()
   at = lines.index('Stopped by SIGINT.')
-  match = re.match(r'step (\d+) of 1000000, loss = ', lines[at - 1])
+  match = re.match(r'step (\d+) of 1000000, epoch 0', lines[at - 1])
   assert match, terminal.written
   assert len(lines[at - 1]) <= 39
   # Of all that was shown before, nothing is left.
@@ -233,7 +233,7 @@ def test_an_error_ends_the_line(tmp_path, monkeypatch):
     cifar10_train.train(config)
   print('error: diverged', file=sys.stderr)
   live, error, last = seen(terminal)[-3:]
-  assert re.match(r'step [12] of 20, loss = \d', live)
+  assert re.match(r'step [12] of 20, epoch 0.0, loss = \d', live)
   assert (error, last) == ('error: diverged', '')
 
 
@@ -293,8 +293,12 @@ def test_the_rate_is_of_the_last_steps_and_the_time_left_of_all(monkeypatch):
   # 20 images a step; 98,991 steps of 3 seconds, 98,983 of 11 / 9 seconds,
   # 98,975 of 26 / 17 seconds, and 98,974 of 28 / 18 seconds.
   assert line.shown == [
-    'step 1009 of 100000, loss = 2.50, 6.7 examples/sec, 3 days, 10:29:33 left',
-    'step 1017 of 100000, loss = 2.50, 20.0 examples/sec, 1 day, 9:36:19 left',
-    'step 1025 of 100000, loss = 2.50, 10.7 examples/sec, 1 day, 18:02:54 left',
-    'step 1026 of 100000, loss = 2.50, 10.0 examples/sec, 1 day, 18:46:00 left',
+    'step 1009 of 100000, epoch 0.4, loss = 2.50, '
+    '6.7 examples/sec, 3 days, 10:29:33 left',
+    'step 1017 of 100000, epoch 0.4, loss = 2.50, '
+    '20.0 examples/sec, 1 day, 9:36:19 left',
+    'step 1025 of 100000, epoch 0.4, loss = 2.50, '
+    '10.7 examples/sec, 1 day, 18:02:54 left',
+    'step 1026 of 100000, epoch 0.4, loss = 2.50, '
+    '10.0 examples/sec, 1 day, 18:46:00 left',
   ]

@@ -1,8 +1,10 @@
 """Atomic writes of files and folders, checksums, and JSON files."""
 
+import errno
 import hashlib
 import os
 import resource
+import stat
 
 import pytest
 
@@ -130,6 +132,120 @@ def test_the_checksum_of_a_file(tmp_path):
     assert files.sha256(str(path)) == hashlib.sha256(content).hexdigest()
 
 
+@pytest.mark.parametrize('kind', ['missing', 'there'])
+def test_an_own_file_is_opened_as_it_is(tmp_path, kind):
+  path = tmp_path / 'x'
+  if kind == 'there':
+    path.write_bytes(b'old')
+  with files.open_own(str(path)) as file:
+    assert file.read() == (b'old' if kind == 'there' else b'')
+    file.seek(0)
+    file.write(b'new!')
+    assert path.read_bytes() == b'new!'  # Not in a buffer.
+  assert stat.S_IMODE(path.stat().st_mode) & ~0o644 == 0
+
+
+@pytest.mark.parametrize(
+  'make, problem',
+  [
+    (lambda path, other: path.symlink_to(other), 'is a link'),
+    (lambda path, other: path.symlink_to('none'), 'is a link'),
+    (lambda path, other: os.link(str(other), str(path)), 'has another name '),
+    (lambda path, other: os.mkfifo(str(path)), 'is not a regular file; '),
+    (lambda path, other: path.symlink_to('/dev/null'), 'is a link'),
+  ],
+  ids=['link', 'dangling link', 'hard link', 'pipe', 'device'],
+)
+def test_what_is_not_an_own_file_is_refused(tmp_path, make, problem):
+  other, path = tmp_path / 'other', tmp_path / 'x'
+  other.write_text('precious')
+  make(path, other)
+  with pytest.raises(UserError) as info:
+    files.open_own(str(path))
+  assert str(info.value).startswith('%s: %s' % (path, problem))
+  assert str(info.value).endswith(', which is written to')
+  assert other.read_text() == 'precious'
+  assert sorted(os.listdir(str(tmp_path))) == ['other', 'x']
+
+
+def test_a_file_of_another_user_is_refused(tmp_path, monkeypatch):
+  path = tmp_path / 'x'
+  path.write_text('theirs')
+  user = os.geteuid()
+  monkeypatch.setattr(files.os, 'geteuid', lambda: user + 1)
+  with pytest.raises(UserError) as info:
+    files.open_own(str(path))
+  assert str(info.value) == (
+    '%s: belongs to another user; expected a file of your own, which is '
+    'written to' % path
+  )
+
+
+def test_a_folder_is_no_own_file(tmp_path):
+  with pytest.raises(IsADirectoryError, match=str(tmp_path)):
+    files.open_own(str(tmp_path))
+
+
+def test_an_error_without_a_file_gets_its_name():
+  with pytest.raises(OSError) as info:
+    with files.naming('a/b'):
+      os.write(-1, b'')
+  assert (info.value.errno, info.value.filename) == (errno.EBADF, 'a/b')
+  assert 'a/b' in str(info.value)
+  # The subclass follows from the number.
+  with pytest.raises(BrokenPipeError, match='a/b'):
+    with files.naming('a/b'):
+      raise OSError(errno.EPIPE, 'pipe')
+
+
+@pytest.mark.parametrize(
+  'error', [OSError(errno.ENOENT, 'no', 'other'), OSError('text'), ValueError()]
+)
+def test_other_errors_are_as_before(error):
+  with pytest.raises(type(error)) as info:
+    with files.naming('a/b'):
+      raise error
+  assert info.value is error
+
+
+def test_only_a_regular_file_is_read(tmp_path):
+  path, pipe, link = (tmp_path / name for name in ('x', 'pipe', 'link'))
+  path.write_bytes(b'content')
+  link.symlink_to(path)
+  os.mkfifo(str(pipe))
+  for name in (path, link):
+    with files.open_regular(str(name)) as file:
+      assert file.read() == b'content'
+  for name in (pipe, tmp_path, '/dev/zero'):
+    for read in (files.open_regular, files.sha256, files.read_json):
+      with pytest.raises(UserError) as info:
+        read(str(name))
+      assert str(info.value) == (
+        '%s: is not a regular file; expected one' % name
+      )
+
+
+@pytest.mark.parametrize('kind', ['link', 'file', 'pipe'])
+def test_what_lies_where_a_folder_is_filled_is_named(tmp_path, kind):
+  other, temporary = tmp_path / 'other', tmp_path / 'x.unpacking'
+  other.mkdir()
+  (other / 'precious').write_text('')
+  if kind == 'link':
+    temporary.symlink_to(other)
+  elif kind == 'file':
+    temporary.write_text('')
+  else:
+    os.mkfifo(str(temporary))
+  with pytest.raises(UserError) as info:
+    with files.new_folder(str(tmp_path / 'x'), str(temporary)):
+      pass
+  assert str(info.value) == (
+    '%s: is in the way of a temporary folder; remove it' % temporary
+  )
+  assert os.listdir(str(other)) == ['precious']
+  assert sorted(os.listdir(str(tmp_path))) == ['other', 'x.unpacking']
+
+
 def test_json_is_an_object_or_absent(tmp_path):
   path = tmp_path / 'x.json'
   assert files.read_json(str(path)) is None
@@ -145,8 +261,28 @@ def test_json_is_an_object_or_absent(tmp_path):
     (b'{"a": "\xff"}', 'not JSON: '),
     (b'[1]', 'expected a JSON object'),
     (b'null', 'expected a JSON object'),
+    (b'{"a": ["x\\u0000"]}', "not JSON: 'x\\x00' holds a NUL"),
+    (b'{"a\\u0000": 1}', "not JSON: 'a\\x00' holds a NUL"),
+    (b'{"a": {"b": "\\udcff"}}', 'not JSON: '),
+    (b'{"\\ud800": 1}', 'not JSON: '),
+    (b'{"a": ' + b'[' * 100000 + b']' * 100000 + b'}', 'too many levels of '),
+    (b'[' * 100000, 'too many levels of brackets'),
+    (b'{"a": ' * 100000, 'too many levels of brackets'),
   ],
-  ids=['empty', 'truncated', 'not UTF-8', 'list', 'null'],
+  ids=[
+    'empty',
+    'truncated',
+    'not UTF-8',
+    'list',
+    'null',
+    'NUL',
+    'NUL in a key',
+    'lone surrogate',
+    'lone surrogate in a key',
+    'levels',
+    'open levels',
+    'levels of objects',
+  ],
 )
 def test_other_content_is_an_error_of_one_line(tmp_path, content, reason):
   path = tmp_path / 'x.json'

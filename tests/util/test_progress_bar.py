@@ -67,6 +67,18 @@ def test_a_terminal_without_a_total(monkeypatch):
   assert terminal.getvalue() == '\rFetching x  0\rFetching x  1'
 
 
+def test_a_bar_that_is_not_shown_ends_without_a_line(monkeypatch):
+  terminal = Terminal()
+  monkeypatch.setattr(sys, 'stdout', terminal)
+  bar = progress_bar.Bar('Pictures', 100)
+  bar.end()
+  assert terminal.getvalue() == ''
+  bar.show(8)
+  bar.clear()
+  bar.end()
+  assert terminal.getvalue().endswith('\r\033[K')
+
+
 def test_a_cleared_bar_is_shown_again(monkeypatch):
   terminal = Terminal()
   monkeypatch.setattr(sys, 'stdout', terminal)

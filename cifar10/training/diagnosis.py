@@ -1,0 +1,84 @@
+"""Why training does not go on: what has happened to its input."""
+
+import os
+
+import tensorflow.compat.v1 as tf
+
+from cifar10.data import records
+from cifar10.errors import UserError
+from cifar10.training import watchdog
+from cifar10.util import console
+
+# What an error says of an operation of the input, see cifar10_input.
+_IN_INPUT = '{{node distorted_inputs/'
+
+_READ_ERRORS = (
+  tf.errors.DataLossError,
+  tf.errors.NotFoundError,
+  tf.errors.PermissionDeniedError,
+)
+
+
+class InputDiagnosis(tf.train.SessionRunHook):
+  """Looks at the input of a session that fails, or whose step does not end."""
+
+  def __init__(self, data):
+    """Takes the datasets.DataSet that the input reads."""
+    self._data = data
+    self._sizes = {path: os.path.getsize(path) for path in data.train_files}
+    self._session = None
+
+  def begin(self):
+    # The last queue of the input is the one that steps take batches from.
+    runners = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
+    self._num_ready = runners[-1].queue.size()
+
+  def after_create_session(self, session, coord):
+    self._session = session
+
+  def missing(self):
+    """What a step waits for, a str; None if it is not the input."""
+    # A session whose servers do not answer may never return.
+    if watchdog.within(
+      watchdog.LOOK_SECS, lambda: self._session.run(self._num_ready), True
+    ):
+      return None
+    return 'training images: %s' % (self._damage() or 'no more come')
+
+  def explain(self, error):
+    """What has caused an error: a str, or None if it is the program itself."""
+    if isinstance(error, (UserError, OSError)):
+      return str(error)
+    if isinstance(error, tf.errors.DeadlineExceededError):
+      return 'a step has taken longer than --operation_timeout_ms'
+    if not isinstance(error, tf.errors.OpError):
+      return None
+    if _IN_INPUT in error.message or isinstance(error, _READ_ERRORS):
+      return self._damage() or console.summary(error)
+    return None
+
+  def changed(self):
+    """Which training file has another size than at the start; None if none has.
+
+    The reader passes over what is missing without a word.
+    """
+    for path, before in self._sizes.items():
+      try:
+        now = os.path.getsize(path)
+      except OSError as error:
+        return str(error)
+      if now != before:
+        return self._damage() or (
+          '%s: found %d bytes; expected %d, as when training began'
+          % (path, now, before)
+        )
+    return None
+
+  def _damage(self):
+    """What is wrong with the training files now; None if nothing is."""
+    for path in self._data.train_files:
+      try:
+        records.check_file(path, self._data.layout, len(self._data.classes))
+      except (UserError, OSError) as error:
+        return str(error)
+    return None

@@ -1,0 +1,99 @@
+"""Output that goes away, and errors in one line."""
+
+import os
+import subprocess
+
+import pytest
+
+from cifar10.errors import UserError
+from cifar10.util import console
+from tests import processes
+
+PROGRAM = """
+import sys
+import cifar10
+from cifar10.util import console
+
+def work():
+  for number in range(3):
+    print('line', number)
+  with open(sys.argv[2], 'w') as done:
+    done.write('done')
+
+console.open_streams(answers=sys.argv[1] == 'answers')
+sys.exit(console.guarded(work))
+"""
+
+
+def run(tmp_path, kind, **streams):
+  """Runs a program: status, output, error output, whether it got through."""
+  program, done = tmp_path / 'program.py', tmp_path / 'done'
+  program.write_text(PROGRAM)
+  status, out, err = processes.run([str(program), kind, str(done)], **streams)
+  return status, out, err, done.exists()
+
+
+def broken_pipe():
+  reader, writer = os.pipe()
+  os.close(reader)
+  return writer
+
+
+def test_lines_arrive(tmp_path):
+  for kind in ('run', 'answers'):
+    found = run(tmp_path, kind)
+    assert found == (0, 'line 0\nline 1\nline 2\n', '', True)
+
+
+def test_a_run_goes_on_without_a_reader(tmp_path):
+  writer = broken_pipe()
+  status, _, _, done = run(tmp_path, 'run', stdout=writer, stderr=writer)
+  assert (status, done) == (0, True)
+
+
+def test_a_run_goes_on_when_the_disk_of_its_log_is_full(tmp_path):
+  with open('/dev/full', 'w') as full:
+    status, _, err, done = run(tmp_path, 'run', stdout=full)
+  assert (status, err, done) == (0, '', True)
+
+
+def test_answers_end_quietly_without_a_reader(tmp_path):
+  status, _, err, done = run(tmp_path, 'answers', stdout=broken_pipe())
+  assert (status, err, done) == (141, '', False)
+
+
+def test_answers_that_cannot_be_written_are_an_error(tmp_path):
+  with open('/dev/full', 'w') as full:
+    status, _, err, done = run(tmp_path, 'answers', stdout=full)
+  assert (status, done) == (1, False)
+  assert err == (
+    "program: error: [Errno 28] No space left on device: 'standard output'\n"
+  )
+
+
+def test_streams_may_be_closed_from_the_start(tmp_path):
+  program, done = tmp_path / 'program.py', tmp_path / 'done'
+  program.write_text(PROGRAM)
+  command = 'exec "$0" "$@" >&- 2>&-'
+  python = [os.sys.executable, str(program), 'run', str(done)]
+  environment = dict(os.environ, PYTHONPATH=os.getcwd())
+  process = subprocess.run(
+    ['sh', '-c', command] + python, check=False, env=environment
+  )
+  assert (process.returncode, done.exists()) == (0, True)
+
+
+@pytest.mark.parametrize(
+  'error, line',
+  [
+    (UserError('a\nb\x1b[2J\udcff'), r'a\nb\x1b[2J\udcff'),
+    (OSError(), 'OSError'),
+    (MemoryError(), 'out of memory'),
+  ],
+)
+def test_an_error_is_one_line_that_a_terminal_can_show(capsys, error, line):
+  def work():
+    raise error
+
+  assert console.guarded(work) == 1
+  assert capsys.readouterr().err.endswith('error: %s\n' % line)
