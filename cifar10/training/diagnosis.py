@@ -1,6 +1,7 @@
 """Why training does not go on: what has happened to its input."""
 
 import os
+import time
 
 import tensorflow.compat.v1 as tf
 
@@ -18,6 +19,8 @@ _READ_ERRORS = (
   tf.errors.PermissionDeniedError,
 )
 
+_CHECK_SECS = 1  # Between looks at the sizes of the training files.
+
 
 class InputDiagnosis(tf.train.SessionRunHook):
   """Looks at the input of a session that fails, or whose step does not end."""
@@ -26,6 +29,7 @@ class InputDiagnosis(tf.train.SessionRunHook):
     """Takes the datasets.DataSet that the input reads."""
     self._data = data
     self._sizes = {path: os.path.getsize(path) for path in data.train_files}
+    self._checked = time.monotonic()
     self._session = None
 
   def begin(self):
@@ -35,6 +39,12 @@ class InputDiagnosis(tf.train.SessionRunHook):
 
   def after_create_session(self, session, coord):
     self._session = session
+
+  def after_run(self, run_context, run_values):
+    now = time.monotonic()
+    if now - self._checked >= _CHECK_SECS:
+      self._checked = now
+      self._check_sizes()
 
   def missing(self):
     """What a step waits for, a str; None if it is not the input."""
@@ -57,22 +67,23 @@ class InputDiagnosis(tf.train.SessionRunHook):
       return self._damage() or console.summary(error)
     return None
 
-  def changed(self):
-    """Which training file has another size than at the start; None if none has.
+  def _check_sizes(self):
+    """Checks that the training files have the sizes of the start.
 
     The reader passes over what is missing without a word.
+
+    Raises:
+      UserError: names the first file that has another one.
+      OSError: a file is missing.
     """
     for path, before in self._sizes.items():
-      try:
-        now = os.path.getsize(path)
-      except OSError as error:
-        return str(error)
+      now = os.path.getsize(path)
       if now != before:
-        return self._damage() or (
-          '%s: found %d bytes; expected %d, as when training began'
+        raise UserError(
+          self._damage()
+          or '%s: found %d bytes; expected %d, as when training began'
           % (path, now, before)
         )
-    return None
 
   def _damage(self):
     """What is wrong with the training files now; None if nothing is."""

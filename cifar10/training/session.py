@@ -147,9 +147,6 @@ def monitored_training_session(
             run.stall_secs,
           )
         )
-        watchdog.watch(
-          lambda: watchdog_lib.and_saved(diagnosis.changed(), save)
-        )
         try:
           yield session
           watchdog.end()

@@ -4,8 +4,9 @@ import contextlib
 import os
 import tempfile
 
-# 2: errors only. A user who sets a lower level sees all lines.
-_LEVEL = os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
+# 3: nothing that does not end the process; what else goes wrong is raised as an
+# exception too. A user who sets a lower level sees all lines.
+_LEVEL = os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 
 
 def open_missing_streams():

@@ -120,8 +120,10 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
 def test_by_default_the_bundled_sample_is_written(monkeypatch):
   made = []
   monkeypatch.setattr(make_sample, 'make', lambda *args: made.append(args))
+  monkeypatch.setattr(make_sample.console, 'open_streams', lambda: None)
   monkeypatch.setattr(sys, 'argv', ['make_sample', 'folder'])
-  make_sample.main()
+  with pytest.raises(SystemExit, match='^0$'):
+    make_sample.main()
   assert made == [('folder', datasets.SAMPLE_FOLDER)]
   folder = os.path.join(short_runs.ROOT, 'cifar10', 'data', 'sample')
   assert datasets.SAMPLE_FOLDER == folder

@@ -1,7 +1,10 @@
 """The watchdog: it ends a process whose main thread hangs."""
 
+import threading
+
 import pytest
 
+from cifar10.training import watchdog
 from tests import processes
 
 # A main thread that hangs in a call of TensorFlow.
@@ -51,3 +54,64 @@ def test_a_hanging_process_ends_with_one_line(tmp_path, check, message):
 def test_as_long_as_all_is_well_nothing_happens(tmp_path):
   status, out, err = run(tmp_path, 'return None', 'time = 0')
   assert (status, out, err) == (0, 'done\n', '')
+
+
+class Stall:
+  """A StallCheck whose steps and clock the test moves."""
+
+  def __init__(self, monkeypatch, save=None, stall_secs=100):
+    self.count, self.now, self.signals = 0, 0.0, []
+    monkeypatch.setattr(watchdog.time, 'monotonic', lambda: self.now)
+    self.check = watchdog.StallCheck(
+      lambda: self.count, lambda: 'x', save, self.signals, stall_secs
+    )
+    assert self.check() is None
+
+  def step(self, seconds):
+    self.now += seconds
+    self.count += 1
+    assert self.check() is None
+
+  def after(self, seconds):
+    self.now += seconds
+    return self.check()
+
+
+def test_a_step_may_take_stall_secs(monkeypatch):
+  stall = Stall(monkeypatch, save=lambda: 'Step 1 is saved in y')
+  stall.step(110)  # The first one may take longer.
+  stall.step(1)
+  assert stall.after(100) is None
+  assert stall.after(1) == (
+    'no step for 100 s (--stall_secs), waiting for x. Step 1 is saved in y'
+  )
+
+
+def test_after_a_signal_the_limit_is_short_but_not_for_slow_steps(monkeypatch):
+  quick, slow = Stall(monkeypatch), Stall(monkeypatch)
+  monkeypatch.setattr(watchdog.time, 'monotonic', lambda: quick.now)
+  quick.step(1)
+  quick.signals.append(15)
+  assert quick.after(5) is None
+  assert quick.after(1) == 'no step for 5 s, waiting for x'
+  monkeypatch.setattr(watchdog.time, 'monotonic', lambda: slow.now)
+  slow.step(10)
+  slow.signals.append(15)
+  assert slow.after(30) is None
+  assert slow.after(1) == 'no step for 30 s, waiting for x'
+
+
+def test_a_save_that_fails_or_hangs_is_told(monkeypatch):
+  def fail():
+    raise OSError('disk full')
+
+  assert watchdog.and_saved('x', fail) == (
+    'x. The last steps are not saved: disk full'
+  )
+  monkeypatch.setattr(watchdog, '_SAVE_SECS', 0.1)
+  hang = threading.Event().wait
+  assert watchdog.and_saved('x', hang) == (
+    'x. The last steps are not saved: saving takes longer than 0 s'
+  )
+  assert watchdog.and_saved(None, fail) is None
+  assert watchdog.and_saved('x', None) == 'x'

@@ -1,0 +1,149 @@
+"""The training directory: one trainer at a time, and what a start changes."""
+
+import json
+import os
+import signal
+import socket
+
+import pytest
+
+from cifar10 import cifar10_train
+from cifar10.errors import UserError
+from cifar10.training import run_state
+from cifar10.training import train_dir
+from tests import short_runs
+from tests import synthetic_records
+
+
+def start_and_wait(tmp_path, *flags):
+  """Starts a trainer; returns it after its first step."""
+  process = short_runs.start(
+    'cifar10_train',
+    '--train_dir=%s' % (tmp_path / 'train'),
+    '--batch_size=8',
+    '--log_frequency=1',
+    *flags,
+  )
+  while not short_runs.steps(process.stdout.readline()):
+    assert process.poll() is None
+  return process
+
+
+def test_a_second_trainer_is_refused(tmp_path):
+  first = start_and_wait(tmp_path)
+  directory = tmp_path / 'train'
+  files = sorted(os.listdir(str(directory)))
+  for flags in ([], ['--overwrite']):
+    status, out, err = short_runs.run(
+      'cifar10_train', '--train_dir=%s' % directory, *flags
+    )
+    assert (status, out) == (1, '')
+    assert err.startswith(
+      'cifar10_train: error: %s: another trainer uses this directory: process '
+      '%d on %s.' % (directory, first.pid, socket.gethostname())
+    )
+    assert err.count('\n') == 1
+  assert sorted(os.listdir(str(directory))) == files
+  first.send_signal(signal.SIGTERM)
+  assert first.communicate(60)[1] == '' and first.returncode == 0
+  assert not (directory / '.lock').exists()
+
+
+def test_the_lock_of_a_killed_trainer_is_free(tmp_path):
+  first = start_and_wait(tmp_path)
+  first.kill()
+  first.wait()
+  assert (tmp_path / 'train' / '.lock').exists()
+  config = short_runs.small_config(tmp_path, max_steps=1)
+  cifar10_train.train(config)
+  assert not (tmp_path / 'train' / '.lock').exists()
+
+
+@pytest.mark.parametrize('make', [os.symlink, os.link])
+def test_a_lock_that_leads_elsewhere_is_refused(tmp_path, make):
+  victim = tmp_path / 'victim'
+  victim.write_text('precious')
+  (tmp_path / 'train').mkdir()
+  make(str(victim), str(tmp_path / 'train' / '.lock'))
+  with pytest.raises(UserError, match=r'\.lock: '):
+    cifar10_train.train(short_runs.small_config(tmp_path))
+  assert victim.read_text() == 'precious'
+
+
+def test_what_killed_trainers_have_left_is_cleared(tmp_path):
+  config = short_runs.small_config(tmp_path, max_steps=1)
+  cifar10_train.train(config)
+  directory = tmp_path / 'train'
+  mine = [
+    'model.ckpt-7.data-00000-of-00001.tempstate123',
+    'model.ckpt-7.meta.tmp0f',
+    'checkpoint.tmp0f',
+    'config.json.tmp12',
+    'run_state.json.tmp12',
+  ]
+  others = ['notes.json.tmp1', 'x.tempstate1', 'checkpoints.tmp']
+  for name in mine + others:
+    (directory / name).write_text('')
+  cifar10_train.train(config)
+  left = set(os.listdir(str(directory)))
+  assert not left & set(mine)
+  assert left >= set(others)
+
+
+def test_each_change_of_the_settings_is_told_and_kept(tmp_path, capsys):
+  config = short_runs.small_config(tmp_path, max_steps=2)
+  cifar10_train.train(config)
+  capsys.readouterr()
+  changed = config.replace(max_steps=3, seed=7, batch_size=8, progress=True)
+  cifar10_train.train(changed)
+  lines = capsys.readouterr().out.splitlines()
+  assert [line for line in lines if line.startswith('Changed ')] == [
+    'Changed from here on: --batch_size, 16 -> 8.',
+    'Changed from here on: --max_steps, 2 -> 3.',
+    'Changed from here on: --seed, None -> 7.',
+  ]
+  first, second = run_state.load(config.run.train_dir).starts
+  assert (first.step, first.changed) == (0, ())
+  assert second.step == 2 and second.time > first.time
+  assert second.changed == (
+    ('batch_size', 16, 8),
+    ('max_steps', 2, 3),
+    ('seed', None, 7),
+  )
+
+
+def test_a_run_does_not_go_on_with_another_data_set(tmp_path, capsys):
+  config = short_runs.small_config(tmp_path, max_steps=1)
+  cifar10_train.train(config)
+  before = (tmp_path / 'train' / 'config.json').read_text()
+  synthetic_records.make_folder(tmp_path / 'data', per_file=20)
+  other = config.replace(
+    dataset='cifar10', data_dir=str(tmp_path / 'data'), max_steps=2
+  )
+  with pytest.raises(UserError, match='--dataset=cifar10: the run in .*sample'):
+    cifar10_train.train(other)
+  assert (tmp_path / 'train' / 'config.json').read_text() == before
+  assert not (tmp_path / 'train' / '.lock').exists()
+
+
+def test_another_number_of_images_is_told(tmp_path, capsys):
+  config = short_runs.small_config(tmp_path, max_steps=1)
+  cifar10_train.train(config)
+  path = tmp_path / 'train' / 'run_state.json'
+  values = dict(json.loads(path.read_text()), examples_per_epoch=999)
+  path.write_text(json.dumps(values))
+  capsys.readouterr()
+  cifar10_train.train(config.replace(max_steps=2))
+  assert (
+    'WARNING: found 1000 training images; earlier starts of this run had 999.'
+  ) in capsys.readouterr().out.splitlines()
+
+
+def test_a_full_disk_names_the_lock(tmp_path, monkeypatch):
+  def fail(*args):
+    raise OSError(28, 'No space left on device')
+
+  monkeypatch.setattr(train_dir.socket, 'gethostname', fail)
+  with pytest.raises(OSError, match='No space left on device: .*lock'):
+    with train_dir.held(str(tmp_path)):
+      pass
