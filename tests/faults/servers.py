@@ -8,7 +8,7 @@ import threading
 import time
 
 _PIECE = 1 << 14
-_ENDLESS_BYTES = 300 << 20  # At full speed; then slowly.
+_ENDLESS_BYTES = 2 << 30  # At full speed; then slowly.
 
 # What a server may do to a request; see Handler.
 BEHAVIORS = (

@@ -229,7 +229,7 @@ class Tasks:
       but: the tasks that are gone.
       goes_on: whether the run may go on till it is told to end; else it ends.
     """
-    if self.last is None and goes_on:
+    if self.last is None and goes_on and self.chief not in but:
       self._end_after_more_steps()
     ended = self._ended(since, but)
     for run in ended:
