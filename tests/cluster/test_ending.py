@@ -3,6 +3,7 @@
 import pytest
 
 from cifar10.cluster import cluster_spec
+from cifar10.cluster import ending
 from cifar10.cluster import membership
 from cifar10.config import Config
 from cifar10.errors import UserError
@@ -15,13 +16,13 @@ class Observer:
   ending = None
 
 
-def wait(ending, stall_secs=60):
+def wait(notice, stall_secs=60):
   """Waits, as worker 1 after its last step, for the save of the chief."""
   chief, worker = clusters.free_addresses(2)
   task = cluster_spec.Task('worker', 1, ('a:1',), (chief, worker))
   observer = Observer()
-  observer.ending = ending
-  membership.wait_until_saved(
+  observer.ending = notice
+  ending.wait_until_saved(
     task,
     Config.of(connect_timeout_secs=1, stall_secs=stall_secs),
     membership.Agreement(Config(), None, chief_start=2),
@@ -39,10 +40,10 @@ def test_the_error_of_the_chief_is_told():
     wait({'chief_start': 2, 'problem': 'disk full'})
 
 
-@pytest.mark.parametrize('ending', [None, {'chief_start': 1, 'problem': None}])
-def test_a_chief_that_is_gone_is_named(ending):
+@pytest.mark.parametrize('notice', [None, {'chief_start': 1, 'problem': None}])
+def test_a_chief_that_is_gone_is_named(notice):
   with pytest.raises(UserError, match=r'^the chief 127.* may not be saved$'):
-    wait(ending)
+    wait(notice)
 
 
 def test_a_chief_that_does_not_save_is_named(monkeypatch):
