@@ -169,6 +169,7 @@ class Sandbox:
       with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
     for run in self.runs:
+      run.process.kill()  # One that has only begun is not in its folder yet.
       run.process.wait()
     for path in self._mounts:
       subprocess.call(['umount', '--lazy', str(path)])
