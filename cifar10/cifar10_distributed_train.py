@@ -20,6 +20,7 @@ if not __package__:  # Run by its path: the package is one folder up.
 from cifar10 import cifar10
 from cifar10 import cli
 from cifar10.cluster import cluster_spec
+from cifar10.cluster import ending
 from cifar10.cluster import liveness
 from cifar10.cluster import membership
 from cifar10.cluster import placement
@@ -126,7 +127,7 @@ def train(config):
       config,
       lambda: train_dir.prepare(config, data, examples_per_step),
     ):
-      with membership.ending_told(server, task, config, agreement):
+      with ending.told(server, task, config, agreement):
         _train_as_agreed(server, task, data, agreement)
   if task.is_chief:
     cli.print_next_commands(config)
@@ -154,7 +155,7 @@ def _train_as_agreed(server, task, data, agreement):
         while not mon_sess.should_stop():
           mon_sess.run(train_op)
     if role.has_taken_last_step and not task.is_chief:
-      membership.wait_until_saved(task, config, agreement, observer)
+      ending.wait_until_saved(task, config, agreement, observer)
 
 
 @contextlib.contextmanager
@@ -167,7 +168,7 @@ def _chief_watched(task, agreement, observer):
         liveness.AnswerCheck(task.workers[:1], 'the chief', settings)
       )
       watchdog.watch(
-        lambda: membership.ending_problem(task, agreement, observer.ending)
+        lambda: ending.problem_of_chief(task, agreement, observer.ending)
       )
     yield
 

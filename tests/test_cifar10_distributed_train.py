@@ -206,6 +206,49 @@ def test_async_goes_on_without_a_worker_and_the_chief_comes_back(tmp_path):
     assert int(saved(cluster.train_dir)['global_step']) > last
 
 
+@pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGSTOP])
+def test_async_workers_do_not_end_well_without_the_chief(tmp_path, number):
+  flags = ('--nosync', '--max_steps=60', '--connect_timeout_secs=4')
+  with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
+    servers, workers = cluster.start_all()
+    clusters.wait_for_step(workers[0], 3)
+    workers[0].send_signal(number)
+    # Also if it has taken the last step meanwhile: nobody has saved it.
+    assert clusters.wait(servers + workers[1:]) == [1, 1]
+    message = 'error: the chief %s has been out of reach' % cluster.workers[0]
+    assert message in clusters.output(workers[1])
+
+
+def test_a_frozen_parameter_server_is_named(tmp_path):
+  with clusters.Cluster(tmp_path, 1, 2, '--connect_timeout_secs=4') as cluster:
+    servers, workers = cluster.start_all()
+    clusters.wait_for_step(workers[0], 3)
+    servers[0].send_signal(signal.SIGSTOP)
+    assert clusters.wait(workers) == [1, 1]
+    for worker in workers:
+      assert 'parameter server %s has been out of reach for 4 s' % (
+        cluster.ps[0]
+      ) in clusters.output(worker)
+
+
+def test_the_error_of_the_chief_reaches_the_workers(tmp_path):
+  flags = ('--save_steps=5', '--connect_timeout_secs=30')
+  with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
+    servers, workers = cluster.start_all()
+    clusters.wait_for_step(workers[0], 2)
+    # Nothing can be saved: the directory is a file.
+    os.rename(cluster.train_dir, cluster.train_dir + '.away')
+    with open(cluster.train_dir, 'w'):
+      pass
+    assert clusters.wait(servers + workers) == [0, 1, 1]
+    problem = 'model.ckpt-'
+    assert problem in clusters.output(workers[0])
+    told = 'the chief (%s) has ended with an error: ' % cluster.workers[0]
+    assert told in clusters.output(workers[1])
+    for worker in workers:
+      assert 'Traceback' not in clusters.output(worker)
+
+
 def test_a_signal_ends_all_in_step_and_saves(tmp_path):
   with clusters.Cluster(tmp_path, 1, 2) as cluster:
     servers, workers = cluster.start_all()
@@ -229,7 +272,10 @@ def test_what_is_absent_at_the_start_is_named(tmp_path):
     assert message in clusters.output(worker)
     server = cluster.start('ps', 0)
     assert clusters.wait([server]) == [1]
-    assert 'no worker of %s' % cluster.workers[0] in clusters.output(server)
+    message = 'worker 0 (%s), worker 1 (%s): no answer for 3 s' % tuple(
+      cluster.workers
+    )
+    assert message in clusters.output(server)
 
 
 def test_clusters_and_flags_that_differ_are_named(tmp_path):

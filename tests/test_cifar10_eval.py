@@ -1,6 +1,7 @@
 """The evaluator: exact counts, followed checkpoints, its output."""
 
 import glob
+import json
 import os
 import shutil
 import sys
@@ -289,3 +290,71 @@ def test_evaluation_leaves_no_thread_and_no_noise(trained, capfd):
     time.sleep(0.05)
   assert threading.active_count() == before
   assert capfd.readouterr().err == ''
+
+
+def test_evaluations_are_told_apart(trained, tmp_path, capsys):
+  tags = {}
+  for eval_data, averaged in (
+    ('test', True),
+    ('train_eval', True),
+    ('test', False),
+  ):
+    folder = tmp_path / ('%s %s' % (eval_data, averaged))
+    _, out = evaluate(
+      trained,
+      capsys,
+      eval_data=eval_data,
+      use_moving_averages=averaged,
+      eval_dir=str(folder),
+    )
+    (path,) = folder.glob('events.*')
+    tags[out.split(' on ')[1].strip()] = [
+      value.tag
+      for event in tf.train.summary_iterator(str(path))
+      for value in event.summary.value
+      if value.tag.startswith('Precision')
+    ]
+  assert tags == {
+    'test images, moving averages': ['Precision @ 1'],
+    'training images, moving averages': ['Precision @ 1, training images'],
+    'test images, variables without averages': [
+      'Precision @ 1, variables without averages'
+    ],
+  }
+
+
+def test_precision_at_k(trained, tmp_path, capsys):
+  shares = []
+  for top_k in (2, 5, 10, 99):
+    metrics = tmp_path / ('%d.jsonl' % top_k)
+    found, out = evaluate(trained, capsys, top_k=top_k, metrics=str(metrics))
+    (values,) = map(json.loads, metrics.read_text().splitlines())
+    share = values['precision @ %d' % top_k]
+    assert ', precision @ %d = %.3f on test images' % (top_k, share) in out
+    assert values['precision @ 1'] == found[0][1] / 500
+    shares.append(share)
+  assert found[0][1] / 500 < shares[0] < shares[1] < shares[2] == shares[3] == 1
+
+
+def test_an_evaluation_as_json(trained, tmp_path, capsys):
+  config = short_runs.small_config(trained, json=True, eval_dir=str(tmp_path))
+  capsys.readouterr()
+  cifar10_eval.evaluate(config)
+  values = json.loads(capsys.readouterr().out)
+  assert abs(values.pop('time') - time.time()) < 60
+  correct, loss = values.pop('correct'), values.pop('loss')
+  assert 3 < loss < 5
+  assert values == {
+    'step': 30,
+    'precision @ 1': correct / 500,
+    'total': 500,
+    'eval_data': 'test',
+    'moving_averages': True,
+  }
+
+
+def test_without_a_checkpoint_nothing_is_written(tmp_path):
+  config = short_runs.small_config(tmp_path)
+  with pytest.raises(UserError, match='holds no checkpoint'):
+    cifar10_eval.evaluate(config)
+  assert os.listdir(str(tmp_path)) == []

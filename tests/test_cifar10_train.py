@@ -26,6 +26,7 @@ from cifar10.training import checkpoints
 from cifar10.training import hooks
 from cifar10.training import run_state
 from cifar10.training import train_dir
+from tests import processes
 from tests import short_runs
 from tests import synthetic_records
 
@@ -486,3 +487,82 @@ def test_the_graph_is_final_before_the_first_step(tmp_path, monkeypatch):
   monkeypatch.setattr(cifar10_train, 'monitored_training_session', noted)
   cifar10_train.train(short_runs.small_config(tmp_path, max_steps=1))
   assert finalized == [True]
+
+
+def test_kept_checkpoints_are_those_of_all_starts(tmp_path):
+  config = short_runs.small_config(tmp_path, max_steps=4, save_steps=2)
+  cifar10_train.train(config)
+  assert steps_saved(config) == [0, 2, 4]
+  cifar10_train.train(config.replace(max_steps=6, max_to_keep=2))
+  assert steps_saved(config) == [4, 6]
+
+
+def test_epochs_end_a_run_as_steps_do(tmp_path, capsys):
+  # 1,000 images: 8 steps of 125, or 16 of 64 and a part of one.
+  config = short_runs.small_config(tmp_path, batch_size=125, max_steps=99)
+  cifar10_train.train(config.replace(epochs=1))
+  assert steps_saved(config)[-1] == 8
+  cifar10_train.train(config.replace(epochs=1))
+  assert 'at step 8 already' in capsys.readouterr().out
+  # What was seen in batches of another size counts.
+  cifar10_train.train(config.replace(epochs=2, batch_size=100))
+  assert steps_saved(config)[-1] == 18
+  cifar10_train.train(config.replace(epochs=9, max_steps=19))
+  assert steps_saved(config)[-1] == 19
+
+
+def test_metrics_are_the_lines_of_the_console(tmp_path, capsys):
+  path = tmp_path / 'metrics.jsonl'
+  config = short_runs.small_config(
+    tmp_path, batch_size=50, log_frequency=2, metrics=str(path)
+  )
+  cifar10_train.train(config)
+  lines = short_runs.STEP_LINE.findall(capsys.readouterr().out)
+  cifar10_train.train(config.replace(max_steps=6))
+  lines += short_runs.STEP_LINE.findall(capsys.readouterr().out)
+  found = [json.loads(line) for line in path.read_text().splitlines()]
+  assert [values['step'] for values in found] == [0, 2, 4]
+  assert ['%.2f' % values['loss'] for values in found] == [
+    loss for _, loss, _, _ in lines
+  ]
+  for values in found:
+    assert values['epoch'] == pytest.approx((values['step'] + 1) * 50 / 1000)
+    assert values['learning_rate'] == pytest.approx(0.1)
+    assert values['examples_per_sec'] > 0
+
+
+def test_the_last_step_has_a_summary(tmp_path):
+  config = short_runs.small_config(tmp_path, max_steps=5, summary_steps=3)
+  cifar10_train.train(config)
+  (path,) = (tmp_path / 'train').glob('events.*')
+  steps = [
+    event.step
+    for event in tf.train.summary_iterator(str(path))
+    for value in event.summary.value
+    if value.tag == 'learning_rate'
+  ]
+  assert steps == [0, 3, 4]
+
+
+@pytest.mark.parametrize('lost', ['pipe', 'disk'])
+def test_a_run_outlives_its_console(tmp_path, lost):
+  if lost == 'pipe':
+    reader, writer = os.pipe()
+    os.close(reader)
+  else:
+    writer = os.open('/dev/full', os.O_WRONLY)
+  status, _, _ = processes.run(
+    [
+      short_runs.script('cifar10_train'),
+      '--dataset=sample',
+      '--batch_size=8',
+      '--max_steps=4',
+      '--log_frequency=1',
+      '--train_dir=%s' % tmp_path,
+    ],
+    stdout=writer,
+    stderr=writer,
+  )
+  os.close(writer)
+  assert status == 0
+  assert (tmp_path / 'model.ckpt-4.index').exists()

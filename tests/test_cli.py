@@ -2,8 +2,10 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 import tensorflow.compat.v1 as tf
@@ -276,6 +278,34 @@ def test_tensorflow_is_quiet_unless_asked():
   assert call(['-c', program], TF_CPP_MIN_LOG_LEVEL='2') == (0, '', '')
   _, _, err = call(['-c', program], TF_CPP_MIN_LOG_LEVEL='0')
   assert 'CPU' in err
+
+
+def test_ctrl_c_during_the_imports_is_quiet(tmp_path):
+  process = subprocess.Popen(
+    [sys.executable, short_runs.script('cifar10_train')],
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+  )
+  # TensorFlow is being imported when its libraries are mapped.
+  maps = '/proc/%d/maps' % process.pid
+  deadline = time.monotonic() + 60
+  while 'tensorflow' not in open(maps).read():
+    assert time.monotonic() < deadline and process.poll() is None
+    time.sleep(0.01)
+  process.send_signal(signal.SIGINT)
+  assert process.communicate(timeout=60) == (b'', b'')
+  assert process.returncode == -signal.SIGINT
+
+
+def test_the_versions_are_told():
+  status, out, err = call(['cifar10/cifar10_eval.py', '--version'])
+  assert (status, err) == (0, '')
+  assert out.startswith('cifar10-tutorial ') and tf.__version__ in out
+
+
+def test_short_help_is_help():
+  status, out, err = call(['cifar10/cifar10_train.py', '-h'])
+  assert (status, err) == (1, '') and '--batch_size: Images' in out
 
 
 def test_an_import_that_fails_tells_why(tmp_path):

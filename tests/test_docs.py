@@ -16,7 +16,15 @@ PAGES = ['README.md'] + sorted(
   if name.endswith('.md')
 )
 # Flags of other programs, of absl, and one that stands for any.
-FOREIGN = {'help', 'logdir', 'use_fp16', 'name', 'noname'}
+FOREIGN = {
+  'help',
+  'version',
+  'logdir',
+  'logdir_spec',
+  'use_fp16',
+  'name',
+  'noname',
+}
 
 
 def read(page):

@@ -141,6 +141,13 @@ def run(num_ps, num_workers, log_dir, flags):
   return 128 + signals[0] if signals else 0
 
 
+def _count(text):
+  """A number of tasks from the command line."""
+  if not text.isdecimal() or not int(text):
+    raise argparse.ArgumentTypeError('found %s; expected 1 or more' % text)
+  return int(text)
+
+
 def main():
   """Reads the flags and runs the cluster."""
   parser = argparse.ArgumentParser(
@@ -148,8 +155,12 @@ def main():
     formatter_class=argparse.RawDescriptionHelpFormatter,
     allow_abbrev=False,
   )
-  parser.add_argument('--num_ps', type=int, default=1, help='default 1')
-  parser.add_argument('--num_workers', type=int, default=2, help='default 2')
+  parser.add_argument(
+    '--num_ps', type=_count, default=1, help='1 or more (default 1)'
+  )
+  parser.add_argument(
+    '--num_workers', type=_count, default=2, help='1 or more (default 2)'
+  )
   parser.add_argument('--log_dir', default='/tmp/cifar10_cluster_logs')
   args, flags = parser.parse_known_args()
   sys.exit(run(args.num_ps, args.num_workers, args.log_dir, flags))

@@ -159,7 +159,7 @@ def _check_cluster(server, task, config):
 
 def _leave(server, task, config):
   """Tells the parameter servers that this worker leaves."""
-  with _side_session(server, task, config) as session:
+  with side_session(server, task, config) as session:
     session.run(
       [
         shared_state.left(task, i).enqueue(task.index)
@@ -169,7 +169,7 @@ def _leave(server, task, config):
 
 
 @contextlib.contextmanager
-def _side_session(server, task, config):
+def side_session(server, task, config):
   """A session beside the training, in its own graph.
 
   Raises:
@@ -190,7 +190,7 @@ def _side_session(server, task, config):
 def _wait_for_notice(server, task, config, name, source):
   """Waits for the notice `name` that the task at `source` writes."""
   deadline = time.monotonic() + config.cluster.connect_timeout_secs
-  with _side_session(server, task, config) as session:
+  with side_session(server, task, config) as session:
     notice = shared_state.Notice(name)
     while time.monotonic() < deadline:
       value = notice.read(session)
@@ -200,82 +200,6 @@ def _wait_for_notice(server, task, config, name, source):
   raise UserError(
     '%s: has not started within %d s (--connect_timeout_secs)'
     % (source, config.cluster.connect_timeout_secs)
-  )
-
-
-@contextlib.contextmanager
-def ending_told(server, task, config, agreement):
-  """Tells the workers how the chief's part of a run has ended.
-
-  Does nothing in the other workers.
-
-  Args:
-    server: tf.train.Server.
-    task: cluster_spec.Task.
-    config: config.Config.
-    agreement: Agreement.
-  """
-  if not task.is_chief:
-    yield
-    return
-  problem = None
-  try:
-    yield
-  except BaseException as error:
-    problem = str(error) or type(error).__name__
-    raise
-  finally:
-    ending = {'chief_start': agreement.chief_start, 'problem': problem}
-    with contextlib.suppress(UserError):
-      with _side_session(server, task, config) as session:
-        shared_state.Notice('ending').write(session, ending)
-
-
-def ending_problem(task, agreement, ending):
-  """What a worker says when the chief has ended with an error; None if not.
-
-  Args:
-    task: cluster_spec.Task.
-    agreement: Agreement.
-    ending: what `ending_told` has told; None if nothing yet.
-  """
-  if ending is None or ending['chief_start'] < agreement.chief_start:
-    return None
-  if ending['problem'] is None:
-    return None
-  return 'the chief (%s) has ended with an error: %s' % (
-    task.workers[0],
-    ending['problem'],
-  )
-
-
-def wait_until_saved(task, config, agreement, observer):
-  """Waits, after the last step, until the chief has saved it.
-
-  Args:
-    task: cluster_spec.Task.
-    config: config.Config.
-    agreement: Agreement.
-    observer: liveness.Observer.
-
-  Raises:
-    UserError: the chief has ended with an error, or gives no answer.
-  """
-  check = liveness.AnswerCheck(task.workers[:1], 'the chief', config.cluster)
-  started = time.monotonic()
-  while time.monotonic() - started < config.run.stall_secs:
-    ending = observer.ending
-    if ending and ending['chief_start'] >= agreement.chief_start:
-      if ending['problem'] is not None:
-        raise UserError(ending_problem(task, agreement, ending))
-      return
-    problem = check()
-    if problem is not None:
-      raise UserError(problem + '. The last steps may not be saved')
-    time.sleep(_POLL_SECS)
-  raise UserError(
-    'the chief (%s) has not saved the last step within %d s (--stall_secs)'
-    % (task.workers[0], config.run.stall_secs)
   )
 
 
@@ -333,7 +257,7 @@ def agree(server, task, config, begin):
 
 def _announce(server, task, config, state):
   """Tells the workers of the run that the chief begins; counts its starts."""
-  with _side_session(server, task, config) as session:
+  with side_session(server, task, config) as session:
     notice = shared_state.Notice('run')
     before = notice.read(session) or {'chief_start': 0}
     run = {'chief_start': before['chief_start'] + 1, 'settings': None}

@@ -35,7 +35,7 @@ class InputDiagnosis(tf.train.SessionRunHook):
   def begin(self):
     # The last queue of the input is the one that steps take batches from.
     runners = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
-    self._num_ready = runners[-1].queue.size()
+    self._num_ready = runners[-1].queue.size() if runners else tf.constant(1)
 
   def after_create_session(self, session, coord):
     self._session = session
@@ -49,11 +49,15 @@ class InputDiagnosis(tf.train.SessionRunHook):
   def missing(self):
     """What a step waits for, a str; None if it is not the input."""
     # A session whose servers do not answer may never return.
-    if watchdog.within(
-      watchdog.LOOK_SECS, lambda: self._session.run(self._num_ready), True
-    ):
+    try:
+      if watchdog.within(watchdog.LOOK_SECS, self._count_ready, True):
+        return None
+    except (RuntimeError, tf.errors.OpError):  # It is being made anew.
       return None
     return 'training images: %s' % (self._damage() or 'no more come')
+
+  def _count_ready(self):
+    return self._session.run(self._num_ready)
 
   def explain(self, error):
     """What has caused an error: a str, or None if it is the program itself."""

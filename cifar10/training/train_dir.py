@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import fcntl
 import glob
 import os
 import socket
@@ -13,6 +12,7 @@ from cifar10.errors import UserError
 from cifar10.training import checkpoints
 from cifar10.training import run_state
 from cifar10.util import files
+from cifar10.util import folder_lock
 
 # What a trainer writes; --overwrite deletes nothing else. `checkpoint` goes
 # first: what is left without it cannot be resumed by mistake.
@@ -44,40 +44,24 @@ def held(directory):
     OSError: the directory cannot be made or written to.
     UserError: another trainer uses it.
   """
-  os.makedirs(directory, exist_ok=True)
+
+  def refuse(lock):
+    holder = lock.read(1000).decode('utf-8', 'replace').strip()
+    raise UserError(
+      '%s: another trainer uses this directory: %s. End it first, or give '
+      'another --train_dir' % (directory, holder or 'one that starts now')
+    )
+
   path = os.path.join(directory, _LOCK)
-  while True:
-    with files.open_own(path) as lock:
-      try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-      except BlockingIOError as error:
-        holder = lock.read(1000).decode('utf-8', 'replace').strip()
-        raise UserError(
-          '%s: another trainer uses this directory: %s. End it first, or give '
-          'another --train_dir' % (directory, holder or 'one that starts now')
-        ) from error
-      if not _is_at(lock, path):  # Its holder has just removed it.
-        continue
-      with files.naming(path):
-        lock.truncate()
-        lock.write(
-          b'process %d on %s' % (os.getpid(), socket.gethostname().encode())
-        )
-      try:
-        yield
-      finally:
-        # While it is held, so that nobody else's is removed.
-        with contextlib.suppress(OSError):
-          os.remove(path)
-      return
-
-
-def _is_at(file, path):
-  """Whether `path` is still the name of an open file."""
-  try:
-    return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
-  except FileNotFoundError:
-    return False
+  with folder_lock.held(
+    path, refuse, lambda: os.makedirs(directory, exist_ok=True)
+  ) as lock:
+    with files.naming(path):
+      lock.truncate()
+      lock.write(
+        b'process %d on %s' % (os.getpid(), socket.gethostname().encode())
+      )
+    yield
 
 
 def prepare(config, data, examples_per_step):

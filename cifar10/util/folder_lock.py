@@ -14,34 +14,27 @@ _NAME = '.fetch.lock'
 def only_process(folder):
   """Makes a folder and holds the lock in it; waits while another process does.
 
-  The system releases the lock if the process is killed. After the body, the
-  file of the lock is removed; if the body raises, so are the folders that were
-  made here and are empty.
+  If the body raises, the folders that were made here and are empty are removed.
 
   Args:
     folder: path of the folder.
-
-  Yields:
-    Nothing.
 
   Raises:
     OSError: the folder or the file cannot be made.
     UserError: `folder` is something else, or somebody has put something else
       where the lock should be.
   """
-  path = os.path.join(folder, _NAME)
+
+  def wait(lock):
+    print('Another process is fetching the data; waiting for it.')
+    fcntl.flock(lock, fcntl.LOCK_EX)
+
   made = []
   try:
-    lock = _locked(path, made)
-    try:
+    with held(
+      os.path.join(folder, _NAME), wait, lambda: _make_folder(folder, made)
+    ):
       yield
-    finally:
-      # While it is held: a process that waits for it checks afterwards whether
-      # it is still there.
-      with contextlib.suppress(OSError):
-        if _is_at(lock, path):
-          os.remove(path)
-      lock.close()
   except BaseException:
     for new in made:
       with contextlib.suppress(OSError):
@@ -49,30 +42,57 @@ def only_process(folder):
     raise
 
 
-def _locked(path, made):
-  """Opens and locks a file; makes it and its folder if they are missing.
+@contextlib.contextmanager
+def held(path, when_busy, make_folder):
+  """Holds a lock: a file that is there as long as a process holds it.
+
+  The system releases the lock if the process is killed; then the file stays,
+  and does no harm.
 
   Args:
     path: path of the file.
-    made: list that gets the paths of the folders to make, deepest first.
+    when_busy: function of the open file, called while another process holds the
+      lock; waits for the lock, or raises an error.
+    make_folder: function without arguments that makes the folder of the file if
+      it is missing.
 
-  Returns:
-    The open file.
+  Yields:
+    The open file, binary, for what others may read about this process.
+
+  Raises:
+    OSError: the file cannot be made.
+    UserError: somebody has put something else there.
   """
+  with _locked(path, when_busy, make_folder) as lock:
+    try:
+      yield lock
+    finally:
+      # While it is held: a process that waits for it checks afterwards whether
+      # it is still there.
+      with contextlib.suppress(OSError):
+        if _is_at(lock, path):
+          os.remove(path)
+
+
+def _locked(path, when_busy, make_folder):
+  """The open and locked file of `held`."""
   while True:
-    _make_folder(os.path.dirname(path), made)
+    make_folder()
     try:
       lock = files.open_own(path)
     except FileNotFoundError:
       continue  # Another process has failed, and removed its folder.
-    with files.naming(path):
-      try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-      except BlockingIOError:
-        print('Another process is fetching the data; waiting for it.')
-        fcntl.flock(lock, fcntl.LOCK_EX)
-    if _is_at(lock, path):
-      return lock
+    try:
+      with files.naming(path):
+        try:
+          fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+          when_busy(lock)
+      if _is_at(lock, path):
+        return lock
+    except BaseException:
+      lock.close()
+      raise
     lock.close()  # The process that held it has removed it.
 
 

@@ -119,23 +119,24 @@ def test_without_a_cluster_the_flags_are_named():
     cluster_spec.task_from_config(Config())
 
 
-def test_a_host_that_comes_late_is_reached():
+def test_a_server_that_comes_late_is_reached():
   (port,) = local_cluster.free_ports(1)
-  listener = socket.socket()
-  listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-
-  def listen():
-    listener.bind(('127.0.0.1', port))
-    listener.listen(5)
-
-  timer = threading.Timer(0.5, listen)
-  timer.start()
   address = '127.0.0.1:%d' % port
+  task = cluster_spec.Task('ps', 0, (address,), ('127.0.0.1:1',))
+  timer = threading.Timer(0.5, cluster_spec.start_server, (task, Session()))
   assert cluster_spec.unreachable(address) == 'Connection refused'
+  timer.start()
   cluster_spec.reach([address], '--ps_hosts', timeout_secs=20)
   timer.join()
   assert cluster_spec.unreachable(address) is None
-  listener.close()
+
+
+def test_an_open_port_is_no_answer():
+  with socket.socket() as silent:
+    silent.bind(('127.0.0.1', 0))
+    silent.listen(5)  # As of a process that is stopped.
+    address = '127.0.0.1:%d' % silent.getsockname()[1]
+    assert cluster_spec.unreachable(address) == 'no answer within 2 s'
 
 
 def test_a_host_out_of_reach_is_named():
@@ -170,15 +171,6 @@ def test_sessions_know_of_no_other_worker():
   task = cluster_spec.Task('worker', 3, ('a:1',), tuple('bcdef'))
   proto = cluster_spec.config_proto(task, Config())
   assert list(proto.device_filters) == ['/job:ps', '/job:worker/task:3']
-
-
-def test_a_call_of_a_session_has_a_time_limit():
-  task = cluster_spec.Task('worker', 0, ('a:1',), ('b:1',))
-  proto = cluster_spec.config_proto(task, Config.of(operation_timeout_ms=200))
-  never = tf.FIFOQueue(1, [tf.int32]).dequeue()
-  with tf.Session(config=proto) as session:
-    with pytest.raises(tf.errors.DeadlineExceededError):
-      session.run(never)
 
 
 def test_batches_of_a_step_are_those_that_are_averaged():

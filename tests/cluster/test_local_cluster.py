@@ -4,8 +4,12 @@ import glob
 import os
 import re
 import signal
+import sys
 import time
 
+import pytest
+
+from cifar10.cluster import local_cluster
 from cifar10.training import checkpoints
 from tests import processes
 from tests import short_runs
@@ -104,3 +108,13 @@ def test_the_tasks_of_a_killed_launcher_save_and_end(tmp_path):
   launcher.wait()
   wait_for_no_tasks(tmp_path)
   assert saved_step(tmp_path) >= 4
+
+
+@pytest.mark.parametrize('flag', ['--num_workers=0', '--num_ps=x'])
+def test_a_number_of_tasks_is_1_or_more(capsys, monkeypatch, flag):
+  monkeypatch.setattr(sys, 'argv', ['local_cluster', flag])
+  with pytest.raises(SystemExit, match='2'):
+    local_cluster.main()
+  name, value = flag.split('=')
+  line = 'argument %s: found %s; expected 1 or more' % (name, value)
+  assert line in capsys.readouterr().err
