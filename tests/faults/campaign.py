@@ -86,7 +86,7 @@ def fault_of(seed):
   """The fault that a seed stands for."""
   # Not the generator that the fault itself draws from.
   source = random.Random('kind of %d' % seed)
-  (group,) = source.choices(GROUPS, _SHARES.values())
+  (group,) = source.choices(list(_SHARES), _SHARES.values())
   kinds = [kind for kind in TABLE if kind.group == group]
   (kind,) = source.choices(kinds, [kind.weight for kind in kinds])
   return Fault(seed, kind)
