@@ -351,6 +351,10 @@ def test_a_checkpoint_named_by_a_person_is_resumed(tmp_path, capsys):
   os.utime(str(state), (0, 0))
   cifar10_train.train(config)
   assert 'at step 2 already' in capsys.readouterr().out
+  # In a copy, an older one may be later.
+  os.utime(str(state), (0, 0))
+  cifar10_train.train(config)
+  assert 'at step 2 already' in capsys.readouterr().out
   state.write_text('model_checkpoint_path: "model.ckpt-0"')
   cifar10_train.train(config)
   out = capsys.readouterr().out

@@ -80,8 +80,14 @@ def name_newest(directory):
   """
   found, named = by_age(directory), latest(directory)
   if named is not None:
+    # Later in time, and in steps: in a copy all files are new.
     name_time = os.path.getmtime(_name_file(directory))
-    found = [p for p in found if os.path.getmtime(p + '.index') > name_time]
+    found = [
+      path
+      for path in found
+      if os.path.getmtime(path + '.index') > name_time
+      and _step_in_name(path) > _step_in_name(named)
+    ]
   for path in reversed(found):
     if not _is_whole(path):
       continue
@@ -99,6 +105,12 @@ def name_newest(directory):
       'model_checkpoint_path: "%s". Start afresh with --overwrite'
       % (_name_file(directory), found[-1], os.path.basename(found[-1]))
     )
+
+
+def _step_in_name(path):
+  """The step that the name of a checkpoint says; -1 if it says none."""
+  number = path.rpartition('-')[2]
+  return int(number) if number.isdecimal() else -1
 
 
 def _is_whole(path):
@@ -173,9 +185,8 @@ def _indices(directory):
 
 def _steps(directory):
   """The steps of the checkpoints in `directory`, in order."""
-  start = len(prefix(directory)) + 1
-  names = [path[start : -len('.index')] for path in _indices(directory)]
-  return sorted(int(name) for name in names if name.isdecimal())
+  found = map(_step_in_name, by_age(directory))
+  return sorted(step for step in found if step >= 0)
 
 
 @contextlib.contextmanager

@@ -101,18 +101,18 @@ def test_the_page_of_a_run(trained, tmp_path):
   # The report and the evaluator agree.
   assert precisions[1].value == pytest.approx(run.predictions.precision)
   assert (run.predictions.step, run.left_out) == (40, [])
+  # Every second step, and the last one of each start.
+  steps = [*range(0, 20, 2), 19, *range(20, 40, 2), 39]
   for tag in ('losses/total_loss', 'losses/cross_entropy', 'learning_rate'):
     points = events.curve(run.files, tag)
-    assert [point.step for point in points] == list(range(0, 40, 2))
+    assert [point.step for point in points] == steps
   averages = 'conv1/weights/ExponentialMovingAverage'
   checkpoint = checkpoints.latest(str(trained / 'train'))
   np.testing.assert_array_equal(
     run.filters, tf.train.load_variable(checkpoint, averages)
   )
   # No rate between the last of one start and the first of the next.
-  assert [p.step for p in run.throughput] == [
-    s for s in range(2, 40, 2) if s != 20
-  ]
+  assert [p.step for p in run.throughput] == [s for s in steps if s % 20]
 
   out = tmp_path / 'page.html'
   flags = '--out=%s' % out, '--eval_dir=%s' % (trained / 'eval')
