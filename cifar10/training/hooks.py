@@ -174,6 +174,7 @@ class CheckpointHook(tf.train.SessionRunHook):
     self._settings = settings
     self._saved_step = None
     self._saved_time = None
+    self._surplus = []  # Older checkpoints than are to be kept.
     # The main thread and a watchdog may save.
     self._lock = threading.Lock()
 
@@ -195,8 +196,11 @@ class CheckpointHook(tf.train.SessionRunHook):
     if checkpoints.latest(directory) is None:
       self._save(session, step)
     elif self._settings.max_to_keep:
-      # Those of earlier starts count too.
-      self._saver.recover_last_checkpoints(checkpoints.by_age(directory))
+      # Those of earlier starts count too; the saver deletes one at a time.
+      found = checkpoints.by_age(directory)
+      kept = found[-self._settings.max_to_keep :]
+      self._saver.recover_last_checkpoints(kept)
+      self._surplus = found[: -self._settings.max_to_keep]
     self._saved_step, self._saved_time = step, time.monotonic()
 
   def before_run(self, run_context):
@@ -243,6 +247,9 @@ class CheckpointHook(tf.train.SessionRunHook):
         '%s-%d: cannot be written: %s' % (prefix, step, problem)
       ) from error
     self._saved_step, self._saved_time = step, time.monotonic()
+    for path in self._surplus:
+      tf.train.remove_checkpoint(path)
+    self._surplus = []
 
 
 class SummaryHook(tf.train.SessionRunHook):
