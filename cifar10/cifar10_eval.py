@@ -112,7 +112,8 @@ def evaluate(config):
         try:
           step = checkpoints.step(checkpoint)
           result, summary = evaluate_checkpoint(graph, checkpoint, config)
-        except (UserError, tf.errors.NotFoundError):
+        # What a trainer deletes meanwhile, Saver.restore calls a ValueError.
+        except (UserError, ValueError, tf.errors.NotFoundError):
           if settings.run_once or tf.train.checkpoint_exists(checkpoint):
             raise
           # A trainer with --max_to_keep has deleted it.

@@ -54,7 +54,9 @@ class InputDiagnosis(tf.train.SessionRunHook):
         return None
     except (RuntimeError, tf.errors.OpError):  # It is being made anew.
       return None
-    return 'training images: %s' % (self._damage() or 'no more come')
+    folder = os.path.dirname(self._data.train_files[0])
+    nothing = 'no more come from %s' % folder
+    return 'training images: %s' % (self._damage() or nothing)
 
   def _count_ready(self):
     return self._session.run(self._num_ready)
@@ -90,7 +92,13 @@ class InputDiagnosis(tf.train.SessionRunHook):
         )
 
   def _damage(self):
-    """What is wrong with the training files now; None if nothing is."""
+    """What is wrong with the training files now; None if nothing is.
+
+    Reading them may take forever, where a network is gone.
+    """
+    return watchdog.within(watchdog.LOOK_SECS, self._check_files, None)
+
+  def _check_files(self):
     for path in self._data.train_files:
       try:
         records.check_file(path, self._data.layout, len(self._data.classes))
