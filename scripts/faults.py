@@ -8,7 +8,7 @@
 Prints a line for each fault, and at the end a table by class. For each failure
 it prints the command that repeats the fault, and the output of its processes.
 The status is 1 if a fault failed. As root it also fills small file systems,
-which are mounted in a name space of its own.
+which are mounted in a name space of its own, and has files hang.
 """
 
 import argparse

@@ -182,7 +182,7 @@ def trains_to(sandbox, flags, last_step, floor, program='cifar10_train'):
   run = sandbox.start(program, *flags, '--max_steps=%d' % last_step)
   ended_clean(run, 2 * START_SECS)
   if 'nothing to do' in run.out:
-    expect(named(directory) >= last_step, '%s: too early', run.name)
+    expect(saved(directory) >= last_step, '%s: too early', run.name)
   else:
     first = run.steps[0] if run.steps else -1
     expect(

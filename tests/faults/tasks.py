@@ -248,7 +248,7 @@ class Tasks:
     # Where workers do not wait for one another, steps go on during a save.
     saved = self.plan.check_after(grows=self.mode != 'sync')
     expect(saved >= floor, 'step %d was saved; now %d', floor, saved)
-    self.plan.check_resumes(saved)
+    self.plan.check_resumes(max(saved, invariants.saved(self.train_dir)))
 
 
 def _check_order(run):
