@@ -15,7 +15,6 @@ import argparse
 import ctypes
 import os
 from pathlib import Path
-import signal
 import sys
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -40,12 +39,10 @@ def main():
   """Reads the flags and runs the campaign; exits with its status."""
   if os.geteuid() == 0:
     own_mounts()
-  # Processes started with these signals ignored, as behind `nohup` or `&`,
-  # would ignore them too.
-  for number in (signal.SIGINT, signal.SIGHUP):
-    if signal.getsignal(number) == signal.SIG_IGN:
-      signal.signal(number, signal.SIG_DFL)
+  from tests import processes
   from tests.faults import campaign
+
+  processes.heed_signals()
 
   parser = argparse.ArgumentParser(
     description=__doc__,

@@ -8,6 +8,9 @@ if 'PYTEST_XDIST_WORKER' in os.environ:
 
 from cifar10.config import Session
 from cifar10.util import session_settings
+from tests import processes
 
 # As every program does at its start.
 session_settings.start_threads(Session())
+
+processes.heed_signals()

@@ -23,6 +23,16 @@ import time
 PIPE, STDOUT, DEVNULL = subprocess.PIPE, subprocess.STDOUT, subprocess.DEVNULL
 
 
+def heed_signals():
+  """Has this process and those that it starts heed SIGINT and SIGHUP.
+
+  Behind `nohup` or `&` they would ignore them.
+  """
+  for number in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(number) == signal.SIG_IGN:
+      signal.signal(number, signal.SIG_DFL)
+
+
 class _Server:
   """A fork server, which ends with this process."""
 

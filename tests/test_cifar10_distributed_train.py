@@ -156,6 +156,35 @@ def test_without_a_worker_sync_names_it_and_saves(tmp_path):
     assert step >= 4 and 'Step %d is saved' % step in out
 
 
+@pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGSTOP])
+def test_a_step_over_its_time_limit_is_named_and_the_last_saved(
+  tmp_path, number
+):
+  flags = ('--operation_timeout_ms=6000', '--connect_timeout_secs=8')
+  with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
+    servers, workers = cluster.start_all()
+    clusters.wait_for_step(workers[0], 5)
+    workers[1].send_signal(number)
+    assert clusters.wait(workers[:1]) == [1]
+    workers[1].kill()
+    assert clusters.wait(servers) == [0]
+    last = clusters.steps(workers[0])[-1]
+    errors = [
+      line
+      for line in clusters.output(workers[0]).splitlines()
+      if 'error: ' in line
+    ]
+    assert errors == [
+      'cifar10_distributed_train: error: '
+      'a step has taken longer than --operation_timeout_ms. '
+      'Step %d is saved in %s/model.ckpt-%d'
+      % (last + 1, cluster.train_dir, last + 1)
+    ]
+    assert int(saved(cluster.train_dir)['global_step']) == last + 1
+    assert 'Traceback' not in clusters.output(workers[0])
+    assert 'Traceback' not in clusters.output(servers[0])
+
+
 @pytest.mark.parametrize('index, times', [(0, 2), (1, 1)])
 def test_a_worker_started_again_joins_and_goes_on(tmp_path, index, times):
   flags = ('--max_steps=40', '--save_steps=1000')
@@ -165,6 +194,7 @@ def test_a_worker_started_again_joins_and_goes_on(tmp_path, index, times):
     for step in (5, 15)[:times]:
       clusters.wait_for_step(again, step)
       again.kill()
+      again.wait()  # Else it may still hold the lock of --train_dir.
       again = cluster.start('worker', index)
     assert clusters.wait(servers + [survivor, again]) == [0, 0, 0]
     # Not a step is lost, even without the chief: the servers hold it.
@@ -195,6 +225,7 @@ def test_async_goes_on_without_a_worker_and_the_chief_comes_back(tmp_path):
       clusters.wait_for_step(worker, 5)
     workers[2].kill()
     workers[0].kill()
+    workers[0].wait()
     seen = clusters.steps(workers[1])[-1]
     chief = cluster.start('worker', 0)
     clusters.wait_for_step(chief, seen)

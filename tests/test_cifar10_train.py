@@ -314,11 +314,9 @@ def test_what_was_learnt_is_saved_when_the_input_fails(tmp_path, monkeypatch):
       shutil.rmtree(str(folder))
 
   monkeypatch.setattr(hooks.LoggerHook, 'after_run', then_the_data_goes)
-  with pytest.raises(
-    UserError, match=r'data_batch_.\.bin: .*Step \d+ is saved'
-  ):
+  with pytest.raises(UserError, match=r'data_batch_.\.bin.*Step \d+ is saved'):
     cifar10_train.train(config)
-  assert variable(config.run.train_dir, 'global_step') > 3
+  assert variable(config.run.train_dir, 'global_step') >= 3
 
 
 def test_a_whole_checkpoint_without_a_name_is_resumed(tmp_path, capsys):
