@@ -17,11 +17,11 @@ if not __package__:  # Run by its path: the package is one folder up.
 
 # The package first: it hides the start-up messages of TensorFlow.
 from cifar10 import cli
-from cifar10 import config as config_lib
 from cifar10.errors import UserError
 from cifar10.errors import printable
 from cifar10.serving import export as export_lib
 from cifar10.serving import restore
+from cifar10.settings import Data
 from cifar10.training import checkpoints
 from cifar10.util import files
 import tensorflow.compat.v1 as tf
@@ -72,7 +72,7 @@ def export(config):
   _check_targets(targets)
   checkpoint = checkpoints.find(config.run_dir, targets.checkpoint)
   step = checkpoints.step(checkpoint)
-  data = restore.describe(config.data, config_lib.Data.data_dir)
+  data = restore.describe(config.data, Data.data_dir)
   frozen = export_lib.freeze(data, checkpoint, config)
   contents = {}  # All of it before the first file is written.
   if targets.tflite:

@@ -19,13 +19,13 @@ if not __package__:  # Run by its path: the package is one folder up.
 
 # The package first: it hides the start-up messages of TensorFlow.
 from cifar10 import cli
-from cifar10 import config as config_lib
 from cifar10.data import pictures
 from cifar10.data import records
 from cifar10.errors import UserError
 from cifar10.errors import printable
 from cifar10.serving import contact_sheet
 from cifar10.serving import predictions
+from cifar10.settings import Data
 from cifar10.util import session_settings
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -65,7 +65,7 @@ def predict(config, names):
   )
   with tf.Graph().as_default(), tf.Session(config=proto) as session:
     with contextlib.redirect_stdout(sys.stderr):  # Answers go to stdout.
-      predictor = predictions.load(session, config, config_lib.Data.data_dir)
+      predictor = predictions.load(session, config, Data.data_dir)
     num_labeled = 0
     batch_size = config.input.batch_size
     for start in range(0, len(paths), batch_size):

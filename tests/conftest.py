@@ -6,7 +6,7 @@ if 'PYTEST_XDIST_WORKER' in os.environ:
   # One core for each worker of pytest-xdist, and for the processes it starts.
   os.environ.setdefault('TF_NUM_INTRAOP_THREADS', '1')
 
-from cifar10.config import Session
+from cifar10.settings import Session
 from cifar10.util import session_settings
 from tests import processes
 

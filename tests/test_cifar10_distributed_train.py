@@ -13,7 +13,7 @@ from cifar10 import cifar10
 from cifar10 import cifar10_distributed_train
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_train
-from cifar10.config import Optimization
+from cifar10.settings import Optimization
 from cifar10.training import checkpoints
 from cifar10.training import train_op
 from tests import clusters

@@ -7,7 +7,7 @@ import tensorflow.compat.v1 as tf
 from cifar10 import cifar10
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
-from cifar10.config import Session
+from cifar10.settings import Session
 from cifar10.training import checkpoints
 from cifar10.training import hooks
 from cifar10.training import run_state

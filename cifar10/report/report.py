@@ -20,6 +20,8 @@ from cifar10.report import confusion
 from cifar10.report import events
 from cifar10.report import page
 from cifar10.report import starts as starts_lib
+from cifar10.settings import Evaluation
+from cifar10.settings import Session
 from cifar10.training import checkpoints
 from cifar10.training import run_state
 from cifar10.util import console
@@ -166,7 +168,7 @@ def write(args):
   for package, name in (('jinja2', 'Jinja2'), ('matplotlib', 'matplotlib')):
     optional_packages.need(package, 'report', 'a report needs %s' % name)
   check_out(args.out)
-  session_settings.start_threads(config_lib.Session())
+  session_settings.start_threads(Session())
   run = gather(args.train_dir, args.eval_dir, args.data_dir)
   files.write_atomically(args.out, page.render(run).encode('utf-8'))
   for line in run.left_out:
@@ -187,7 +189,7 @@ def main():
   )
   parser.add_argument(
     '--eval_dir',
-    default=config_lib.Evaluation.eval_dir,
+    default=Evaluation.eval_dir,
     help="the evaluator's --eval_dir (default: %(default)s)",
   )
   parser.add_argument(

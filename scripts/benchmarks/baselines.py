@@ -8,7 +8,7 @@ reading and distorting.
 
 from cifar10 import cifar10
 from cifar10 import cifar10_input
-from cifar10.config import Optimization
+from cifar10.settings import Optimization
 from cifar10.model import layers
 from cifar10.training import run_state
 import numpy as np

@@ -30,9 +30,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cifar10 import cifar10_multi_gpu_train
 from cifar10.config import Config
-from cifar10.config import Data
-from cifar10.config import Download
-from cifar10.config import Session
+from cifar10.settings import Data
+from cifar10.settings import Download
+from cifar10.settings import Session
 from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.model import layers

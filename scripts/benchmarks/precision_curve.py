@@ -21,6 +21,7 @@ from cifar10 import cifar10_eval
 from cifar10 import config as config_lib
 from cifar10.data import datasets
 from cifar10.errors import UserError
+from cifar10.settings import Session
 from cifar10.training import run_state
 from cifar10.util import files
 from cifar10.util import session_settings
@@ -118,7 +119,7 @@ def main():
   args = parser.parse_args()
   if args.every < 1 or args.batch_size < 1:
     parser.error('--every and --batch_size: expected at least 1')
-  session_settings.start_threads(config_lib.Session())
+  session_settings.start_threads(Session())
   try:
     result = evaluate(args.train_dir, args.every, args.batch_size)
     text = json.dumps(result, indent=1) + '\n'

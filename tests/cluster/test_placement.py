@@ -8,8 +8,8 @@ import tensorflow.compat.v1 as tf
 from cifar10 import cifar10
 from cifar10.cluster import cluster_spec
 from cifar10.cluster import placement
-from cifar10.config import Cluster
 from cifar10.config import Config
+from cifar10.settings import Cluster
 from cifar10.training import train_op as train_op_lib
 
 PARAMETERS = 1068298

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from cifar10.config import Config
-from cifar10.config import Download
 from cifar10.data import sources
 from cifar10.errors import UserError
+from cifar10.settings import Download
 from tests import synthetic_records
 
 

@@ -5,9 +5,9 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
-from cifar10.config import Model
 from cifar10.model import layers
 from cifar10.serving import inference_graph
+from cifar10.settings import Model
 
 PRODUCTS = ('Conv2D', 'MatMul', 'BatchMatMul', 'BatchMatMulV2')
 

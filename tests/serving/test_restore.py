@@ -5,10 +5,10 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
-from cifar10.config import Data
 from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.serving import restore
+from cifar10.settings import Data
 from tests import synthetic_records
 from tests.serving import random_models
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10.config import Optimization
+from cifar10.settings import Optimization
 from cifar10.training import run_state
 from cifar10.training import train_op
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cifar10.config import Session
+from cifar10.settings import Session
 from cifar10.util import session_settings
 from tests import processes
 from tests import short_runs
@@ -38,7 +38,7 @@ COUNT_THREADS = """
 import os
 import sys
 
-from cifar10.config import Session
+from cifar10.settings import Session
 from cifar10.util import session_settings
 import tensorflow.compat.v1 as tf
 
