@@ -62,7 +62,11 @@ def main():
     help='only faults of this class; may be given several times',
   )
   parser.add_argument('--one', type=int, help='the seed of a fault to repeat')
-  parser.add_argument('--out', help='JSON file of the results so far')
+  parser.add_argument(
+    '--out',
+    help='JSON file of the results so far; what has come out well there is '
+    'not run again',
+  )
   parser.add_argument(
     '--keep', action='store_true', help='keep the folders of the faults'
   )

@@ -194,16 +194,31 @@ def save(path, results):
   )
 
 
+def passed(path, faults):
+  """The Results that a file has of faults that came out well, a list."""
+  saved = {
+    one['seed']: one
+    for one in (files.read_json(path) or {'results': []})['results']
+  }
+  return [
+    Result(fault, saved[fault.seed]['seconds'], None, '')
+    for fault in faults
+    if fault.seed in saved and saved[fault.seed]['problem'] is None
+  ]
+
+
 def main(faults, jobs, out=None, keep=False):
   """Runs faults and prints how they came out; returns the exit status.
 
   Args:
     faults: list of Fault.
     jobs: how many at a time.
-    out: file to write results to as they come; None: none.
+    out: file to write results to as they come; None: none. What has come out
+      well there already is not run again.
     keep: whether to keep the folders of all faults and print all output.
   """
-  results = []
+  results = passed(out, faults) if out else []
+  seeds = {result.fault.seed for result in results}
   if len(faults) > 1:
     trained.prepare()  # Not in the time of the fault that needs it first.
 
@@ -228,7 +243,7 @@ def main(faults, jobs, out=None, keep=False):
       save(out, results)
 
   try:
-    run_all(faults, jobs, report, keep)
+    run_all([f for f in faults if f.seed not in seeds], jobs, report, keep)
   except KeyboardInterrupt:
     print('Interrupted.')
   failed = [result for result in results if result.problem]

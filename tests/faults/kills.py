@@ -83,9 +83,11 @@ def with_no_name(sandbox, random):
     sandbox.note('checkpoint is removed')
     os.remove(path)
   else:
-    sandbox.note('checkpoint names the first step')
+    sandbox.note('checkpoint names the first step, as after its save')
     with open(path, 'w') as file:
       file.write('model_checkpoint_path: "model.ckpt-0"\n')
+    first = os.path.getmtime(os.path.join(plan.train_dir, 'model.ckpt-0.index'))
+    os.utime(path, (first, first))
   plan.check_resumes(saved)
 
 

@@ -34,12 +34,20 @@ def save_checkpoint(directory, step, value=1.0):
     saver.save(session, str(directory / 'model.ckpt'), global_step=step)
 
 
-def test_a_few_faults(tmp_path):
+def test_a_few_faults(tmp_path, capsys):
   out = tmp_path / 'results.json'
   faults = campaign.draw(6, seed=26, groups=QUICK)
   assert campaign.main(faults, jobs=1, out=str(out)) == 0
   results = json.loads(out.read_text())['results']
   assert sorted(r['seed'] for r in results) == sorted(f.seed for f in faults)
+  # Only what failed is run again.
+  results[0]['problem'] = 'not kept'
+  out.write_text(json.dumps({'results': results}))
+  capsys.readouterr()
+  assert campaign.main(faults, jobs=1, out=str(out)) == 0
+  lines = [x for x in capsys.readouterr().out.splitlines() if ' of 6 ' in x]
+  assert len(lines) == 1 and str(results[0]['seed']) in lines[0]
+  assert len(json.loads(out.read_text())['results']) == 6
 
 
 def test_a_seed_is_a_fault():
