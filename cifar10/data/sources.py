@@ -4,6 +4,7 @@ import os
 import re
 from typing import Any, NamedTuple, Tuple
 
+from cifar10.data import archive
 from cifar10.data import dataset_json
 from cifar10.data import download
 from cifar10.data import svhn
@@ -132,7 +133,7 @@ def fetch(source, data_dir, settings):
 
   def unpack(archives, folder):
     required = source.train + source.test + source.required
-    download.unpack(
+    archive.unpack(
       archives[0], source.folder, folder, required, source.optional
     )
 
