@@ -6,6 +6,7 @@
 Every image counts exactly once, whatever the batch size.
 """
 
+import contextlib
 import json
 import os
 import sys
@@ -100,6 +101,15 @@ def evaluate(config):
     UserError: the data or a checkpoint is unusable; or there is no checkpoint
       and `run_once` is set.
   """
+  answers = sys.stdout
+  # As JSON, the results are alone on standard output.
+  with contextlib.redirect_stdout(
+    sys.stderr if config.answers.json else answers
+  ):
+    _evaluate(config, answers)
+
+
+def _evaluate(config, answers):
   data = datasets.prepare(config.data, config.download)
   settings = config.evaluation
   if settings.run_once:
@@ -122,7 +132,7 @@ def evaluate(config):
         _check_total(result, data, settings.eval_data)
         events.add_summary(summary, step)
         events.add_summary(_scalars(result, config), step)
-        _report(result, step, config)
+        _report(result, step, config, answers)
         if settings.run_once or _is_last(step, config):
           return
 
@@ -249,8 +259,8 @@ def _top_k(config):
   return config.answers.top_k or 1
 
 
-def _report(result, step, config):
-  """Prints the result of an evaluation, and writes it to --metrics."""
+def _report(result, step, config, answers):
+  """Prints a result to the file `answers`, and writes it to --metrics."""
   top_k = _top_k(config)
   values = {
     'time': time.time(),
@@ -267,7 +277,7 @@ def _report(result, step, config):
     values['precision @ %d' % top_k] = result.precision_at_k
     at_k = ', precision @ %d = %.3f' % (top_k, result.precision_at_k)
   if config.answers.json:
-    print(json.dumps(values))
+    print(json.dumps(values), file=answers)
   else:
     print(
       '%s: precision @ 1 = %.3f (%d / %d, step %d)%s on %s images, %s'
@@ -280,7 +290,8 @@ def _report(result, step, config):
         at_k,
         {'test': 'test', 'train_eval': 'training'}[values['eval_data']],
         'moving averages' if result.averaged else 'variables without averages',
-      )
+      ),
+      file=answers,
     )
   if config.metrics.metrics:
     files.append_json_line(config.metrics.metrics, values)

@@ -191,7 +191,8 @@ def _run_guarded(work, names, argv, takes_arguments=False):
     config = _config(names)
     session_settings.start_threads(config.session)
     # What a program answers to its arguments is alone on standard output.
-    notices = sys.stderr if takes_arguments else sys.stdout
+    answers = takes_arguments or config.answers.json
+    notices = sys.stderr if answers else sys.stdout
     with contextlib.redirect_stdout(notices):
       session_settings.warn_of_slow_precision(
         config.session.precision, config.inference.eval_device == 'gpu'

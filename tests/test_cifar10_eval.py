@@ -336,6 +336,14 @@ def test_precision_at_k(trained, tmp_path, capsys):
   assert found[0][1] / 500 < shares[0] < shares[1] < shares[2] == shares[3] == 1
 
 
+def test_json_is_alone_on_standard_output(trained, tmp_path, capsys):
+  short_runs.copy_without_averages(trained / 'train', tmp_path / 'train')
+  cifar10_eval.evaluate(short_runs.small_config(tmp_path, json=True))
+  out, err = capsys.readouterr()
+  assert json.loads(out)['moving_averages'] is False
+  assert err.startswith('WARNING: ') and err.count('\n') == 1
+
+
 def test_an_evaluation_as_json(trained, tmp_path, capsys):
   config = short_runs.small_config(trained, json=True, eval_dir=str(tmp_path))
   capsys.readouterr()

@@ -109,8 +109,8 @@ def task_from_config(config):
   _check_addresses(tasks, source)
   if not 0 <= index < len(tasks[job]):
     raise UserError(
-      '%s is %d; %s names %d task(s), expected 0 to %d'
-      % (index_source, index, source[job], len(tasks[job]), len(tasks[job]) - 1)
+      '%s is %d; expected 0 to %d, the number of a task in %s'
+      % (index_source, index, len(tasks[job]) - 1, source[job])
     )
   if settings.model_parallel and config.towers.num_gpus > 1:
     raise UserError(
@@ -119,7 +119,7 @@ def task_from_config(config):
     )
   if settings.backup_workers >= len(workers):
     raise UserError(
-      '--backup_workers is %d; with %d worker(s) expected less than that'
+      '--backup_workers is %d; expected less than %d, the number of workers'
       % (settings.backup_workers, len(workers))
     )
   return Task(job, index, ps, workers)

@@ -84,7 +84,7 @@ def find(folder):
   classes = sorted(names)
   if len(classes) < 2:
     raise UserError(
-      '%s: found %d class folder(s); expected two or more: %s'
+      '%s: class folders: found %d, expected two or more: %s'
       % (folder, len(classes), _EXPECTED)
     )
   for name in classes:
@@ -222,7 +222,7 @@ def check(counts, classes, args):
   for name, train, test in zip(classes, counts['train'], counts['test']):
     if not (train and test):
       raise UserError(
-        '%s: class %s has %d picture(s) to train on and %d to test on; '
+        '%s: pictures of class %s: found %d to train on and %d to test on, '
         'expected at least one of each' % (args.folder, name, train, test)
       )
 

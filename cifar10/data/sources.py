@@ -164,7 +164,7 @@ def remotes(source, data_dir, settings):
     digests = settings.data_sha256.split(',')
   if len(digests) != len(names):
     raise UserError(
-      '--data_sha256: found %d checksum(s); expected %d, separated by commas, '
+      '--data_sha256: checksums: found %d, expected %d, separated by commas, '
       'for %s' % (len(digests), len(names), ', '.join(names))
     )
   for digest in digests:

@@ -86,7 +86,10 @@ def test_flags_come_before_tf_config(monkeypatch):
 @pytest.mark.parametrize(
   'changes, message',
   [
-    ({'task_index': 2}, r'--task_index is 2; --worker_hosts names 2 task\(s\)'),
+    (
+      {'task_index': 2},
+      '--task_index is 2; expected 0 to 1, the number of a task in --worker_h',
+    ),
     ({'task_index': -1}, '--task_index is -1'),
     ({'job_name': ''}, "--job_name is ''; expected ps or worker"),
     ({'ps_hosts': ''}, '--ps_hosts names no host'),
@@ -96,7 +99,7 @@ def test_flags_come_before_tf_config(monkeypatch):
     ({'ps_hosts': 'a:99999'}, "--ps_hosts: 'a:99999'; expected host:port"),
     ({'ps_hosts': 'b:2222'}, 'b:2222 is the address of two tasks'),
     ({'model_parallel': True, 'num_gpus': 2}, '--model_parallel: --num_gpus'),
-    ({'backup_workers': 2}, '--backup_workers is 2; with 2 worker'),
+    ({'backup_workers': 2}, '--backup_workers is 2; expected less than 2'),
   ],
 )
 def test_wrong_flags_are_named(changes, message):

@@ -181,7 +181,7 @@ def test_broken_pictures_and_other_files_are_named(
   (folder / 'a' / '1.png').unlink()
   line = error_of(folder, tmp_path / 'none')
   assert line == (
-    '%s: class a has 1 picture(s) to train on and 0 to test on; expected at '
+    '%s: pictures of class a: found 1 to train on and 0 to test on, expected at '
     'least one of each' % folder
   )
 
@@ -194,15 +194,15 @@ def test_errors_are_one_line(tmp_path, error_of):
   )
   folder.mkdir()
   assert error_of(folder, out) == (
-    '%s: found 0 class folder(s); expected two or more: %s' % (folder, EXPECTED)
+    '%s: class folders: found 0, expected two or more: %s' % (folder, EXPECTED)
   )
   picture_folders.write_noise(folder, {'a': 2})
-  assert 'found 1 class folder(s); expected two' in error_of(folder, out)
+  assert 'class folders: found 1, expected two' in error_of(folder, out)
   (folder / 'b').mkdir()
   line = '%s: no pictures found of class b' % folder
   assert error_of(folder, out) == line
   picture_folders.write_noise(folder, {'b': 1})
-  assert 'class b has 1 picture(s)' in error_of(folder, out)
+  assert 'pictures of class b: found 1 to train on' in error_of(folder, out)
   odd = os.fsencode(str(folder)) + b'/\xff'
   os.mkdir(odd)
   assert error_of(folder, out).endswith(" '\\udcff' is not valid UTF-8")

@@ -107,12 +107,12 @@ def test_the_mirror_of_two_files_is_their_folder():
   for settings, message in (
     (
       {'dataset': 'svhn', 'data_sha256': '0' * 64},
-      'found 1 checksum(s); expected 2, separated by commas, for '
+      'checksums: found 1, expected 2, separated by commas, for '
       'train_32x32.mat, test_32x32.mat',
     ),
     (
       {'data_sha256': 'a,b'},
-      'found 2 checksum(s); expected 1, separated by commas, for '
+      'checksums: found 2, expected 1, separated by commas, for '
       'cifar-10-binary.tar.gz',
     ),
     (
