@@ -181,8 +181,8 @@ def test_broken_pictures_and_other_files_are_named(
   (folder / 'a' / '1.png').unlink()
   line = error_of(folder, tmp_path / 'none')
   assert line == (
-    '%s: pictures of class a: found 1 to train on and 0 to test on, expected at '
-    'least one of each' % folder
+    '%s: pictures of class a: found 1 to train on and 0 to test on, expected '
+    'at least one of each' % folder
   )
 
 
