@@ -13,14 +13,10 @@ from cifar10.util import log_suppression
 __version__ = '1.1.0'
 
 
-def _not_a_deprecation(record):
-  return 'deprecated and will be removed' not in record.getMessage()
-
-
 def _import_tensorflow():
   import tensorflow.compat.v1 as tf
 
-  tf.get_logger().addFilter(_not_a_deprecation)
+  tf.get_logger().addFilter(log_suppression.is_shown)
   # Not disable_eager_execution(): alone it leaves resource variables on in
   # TensorFlow 2 and off in TensorFlow 1.
   tf.disable_v2_behavior()

@@ -37,6 +37,7 @@ class SyncHook(tf.train.SessionRunHook):
     """
     self._optimizer = optimizer
     self._is_chief = task.is_chief
+    self._num_workers = len(task.workers)
     self._last_step = progress.last_step
     self._chief_start = chief_start
 
@@ -46,7 +47,12 @@ class SyncHook(tf.train.SessionRunHook):
     self._global_step = tf.train.get_global_step()
     if self._is_chief:
       self._start = self._optimizer.chief_init_op
-      self._releases = [self._close(n) for n in range(1, self._chief_start)]
+      self._releases = [
+        self._tokens(n).close() for n in range(1, self._chief_start)
+      ]
+      self._more_tokens = self._tokens(self._chief_start).enqueue_many(
+        [tf.fill([self._num_workers], self._global_step)]
+      )
     else:
       self._start = self._optimizer.local_step_init_op
 
@@ -63,13 +69,13 @@ class SyncHook(tf.train.SessionRunHook):
         daemon=True,
       ).start()
 
-  def _close(self, chief_start):
-    """Closes the queue where workers have waited since an earlier start."""
+  def _tokens(self, chief_start):
+    """The queue where workers wait for the end of each step."""
     # SyncReplicasOptimizer names the queue so.
     with sync_container(chief_start), tf.device(self._global_step.device):
       return tf.FIFOQueue(
         -1, [tf.int64], shapes=[[]], shared_name='sync_token_q'
-      ).close()
+      )
 
   def _update_until_last_step(self, session, coord):
     try:
@@ -77,6 +83,8 @@ class SyncHook(tf.train.SessionRunHook):
       while step < last_step:
         session.run(self._update)
         step, last_step = session.run([self._global_step, self._last_step])
+      # Workers ahead of a slow one, a backup, may have taken its token too.
+      session.run(self._more_tokens)
     except (tf.errors.OpError, RuntimeError) as error:
       # Raises the error itself if the session has ended already.
       with contextlib.suppress(type(error)):

@@ -1,12 +1,25 @@
 """Suppresses TensorFlow's log lines on the terminal, and nothing else."""
 
 import contextlib
+import logging
 import os
 import tempfile
 
 # 3: nothing that does not end the process; what else goes wrong is raised as an
 # exception too. A user who sets a lower level sees all lines.
 _LEVEL = os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+
+
+def is_shown(record):
+  """Whether a line that TensorFlow's Python code logs is shown.
+
+  As one of its native code, whose levels count from 0, INFO, to 3, FATAL.
+
+  Args:
+    record: logging.LogRecord.
+  """
+  level = int(_LEVEL) if _LEVEL.isdecimal() else 0
+  return record.levelno >= logging.INFO + 10 * level
 
 
 def open_missing_streams():

@@ -1,9 +1,15 @@
 """Hooks of a worker."""
 
+import threading
+import time
+
 import pytest
 import tensorflow.compat.v1 as tf
 
+from cifar10.cluster import cluster_spec
 from cifar10.cluster import hooks
+from cifar10.cluster import shared_state
+from tests import clusters
 
 
 def test_a_step_has_a_time_limit_and_saving_has_none():
@@ -11,3 +17,52 @@ def test_a_step_has_a_time_limit_and_saving_has_none():
   with tf.train.MonitoredSession(hooks=[hooks.TimeLimitHook(200)]) as session:
     with pytest.raises(tf.errors.DeadlineExceededError):
       session.run(never)
+
+
+def test_a_worker_whose_token_others_have_taken_ends_at_the_last_step():
+  address, other = clusters.free_addresses(2)
+  task = cluster_spec.Task('worker', 0, (address,), (address, other))
+  server = tf.train.Server({'ps': [address]}, job_name='ps', task_index=0)
+  with tf.Graph().as_default(), tf.device('/job:ps/task:0'):
+    progress = shared_state.progress(task, last_step=100)
+    global_step = tf.train.get_or_create_global_step()
+    weight = tf.get_variable('w', initializer=1.0)
+    optimizer = tf.train.SyncReplicasOptimizer(
+      tf.train.GradientDescentOptimizer(0.1), 1, 2
+    )
+    with hooks.sync_container(1):
+      step = optimizer.minimize(weight, global_step)
+      tokens = tf.FIFOQueue(
+        -1, [tf.int64], shapes=[[]], shared_name='sync_token_q'
+      )
+    take_all = tokens.dequeue_up_to(tokens.size())
+    take_both = tokens.dequeue_many(2)
+    (local_step,) = tf.local_variables('sync_rep_local_step')
+    catch_up = tf.assign(local_step, global_step)
+    end = progress.last_step.assign(1)
+    tf.group(optimizer.ready_for_local_init_op)  # Else TensorFlow complains.
+    scaffold = tf.train.Scaffold(
+      local_init_op=tf.group(
+        progress.initializer, tf.train.Scaffold.default_local_init_op()
+      )
+    )
+    sync_hook = hooks.SyncHook(optimizer, task, progress, 1)
+    with tf.train.MonitoredSession(
+      tf.train.ChiefSessionCreator(scaffold, server.target), [sync_hook]
+    ) as session:
+      session.run(step)
+      while session.run(global_step) < 1:
+        time.sleep(0.1)
+      time.sleep(0.5)  # Until the tokens of that step are there.
+      session.run([take_all, catch_up])
+      # The other worker takes both tokens, and then the last step is set: one
+      # that is in the past already.
+      quick = threading.Thread(
+        target=session.run, args=(take_both,), daemon=True
+      )
+      quick.start()
+      time.sleep(0.5)
+      session.run(end)
+      session.run(step, options=tf.RunOptions(timeout_in_ms=20000))
+      quick.join(20)
+      assert session.run(global_step) == 2 and not quick.is_alive()

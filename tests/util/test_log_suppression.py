@@ -1,5 +1,6 @@
 """Log suppression: discarded lines, and lines that explain an error."""
 
+import logging
 import os
 
 import pytest
@@ -48,3 +49,21 @@ def test_no_file_descriptor_is_left_open():
     with log_suppression.stderr_held_back():
       pass
   assert numbers() == before
+
+
+@pytest.mark.parametrize(
+  'chosen, shown',
+  [('0', 4), ('1', 3), ('2', 2), ('3', 1), ('chatty', 4)],
+)
+def test_python_lines_have_the_levels_of_native_ones(
+  monkeypatch, chosen, shown
+):
+  monkeypatch.setattr(log_suppression, '_LEVEL', chosen)
+  logger, lines = logging.Logger('of a test'), []
+  logger.addFilter(log_suppression.is_shown)
+  handler = logging.Handler()
+  handler.emit = lines.append
+  logger.addHandler(handler)
+  for log in (logger.info, logger.warning, logger.error, logger.critical):
+    log('a line')
+  assert len(lines) == shown
