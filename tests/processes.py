@@ -28,9 +28,13 @@ def heed_signals():
 
   Behind `nohup` or `&` they would ignore them.
   """
-  for number in (signal.SIGINT, signal.SIGHUP):
+  handlers = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGHUP: signal.SIG_DFL,
+  }
+  for number, handler in handlers.items():
     if signal.getsignal(number) == signal.SIG_IGN:
-      signal.signal(number, signal.SIG_DFL)
+      signal.signal(number, handler)
 
 
 class _Server:

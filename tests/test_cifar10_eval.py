@@ -89,26 +89,35 @@ def test_each_image_counts_once_for_any_batch_size(
     assert found == [(precision, expected, total, 30)], batch_size
 
 
-@pytest.mark.parametrize('written', ['float32', 'bfloat16', 'float16'])
-def test_a_checkpoint_evaluates_at_any_precision(tmp_path, capsys, written):
+@pytest.mark.parametrize(
+  'written, read',
+  [
+    ('float32', ('float32', 'bfloat16', 'float16')),
+    ('bfloat16', ('float32',)),
+    ('float16', ('float32',)),
+  ],
+)
+def test_a_checkpoint_evaluates_at_any_precision(
+  tmp_path, capsys, written, read
+):
   config = short_runs.small_config(
-    tmp_path, batch_size=8, max_steps=20, precision=written
+    tmp_path, batch_size=8, max_steps=8, precision=written
   )
   cifar10_train.train(config)
   assert config_lib.load(config.run.train_dir).session.precision == written
   counts = {}
-  for precision in ('float32', 'bfloat16', 'float16'):
+  for precision in read:
     ((_, counts[precision], total, step),), _ = evaluate(
       tmp_path, capsys, precision=precision
     )
-    assert (total, step) == (500, 20)
+    assert (total, step) == (500, 8)
   expected = oracle_count(
     tmp_path, short_runs.prepared(config).test_files, averaged=True
   )
   assert counts['float32'] == expected
   # Rounding turns an answer only where two classes are close to one another.
-  assert abs(counts['bfloat16'] - expected) < 25
-  assert abs(counts['float16'] - expected) < 10
+  assert abs(counts.get('bfloat16', expected) - expected) < 25
+  assert abs(counts.get('float16', expected) - expected) < 10
 
 
 def test_moving_averages_are_used_unless_told(trained, capsys):
