@@ -144,6 +144,22 @@ def test_a_parameter_server_that_dies_is_named_and_its_cluster_resumes(
     assert clusters.wait(servers + workers) == [0, 0, 0]
 
 
+def test_a_parameter_server_that_comes_back_empty_is_an_error(tmp_path):
+  flags = ('--nosync', '--save_steps=1000', '--connect_timeout_secs=10')
+  with clusters.Cluster(tmp_path, 1, 1, *flags) as cluster:
+    servers, workers = cluster.start_all()
+    clusters.wait_for_step(workers[0], 5)
+    servers[0].kill()
+    servers[0].wait()
+    again = cluster.start('ps', 0)
+    assert clusters.wait([again] + workers) == [0, 1]
+    out = clusters.output(workers[0])
+    assert 'parameter server %s has been' % cluster.ps[0] in out
+    assert 'The last steps are not saved' in out
+    last = clusters.steps(workers[0])
+    assert last == sorted(last)  # It has not gone on from step 0.
+
+
 def test_without_a_worker_sync_names_it_and_saves(tmp_path):
   with clusters.Cluster(tmp_path, 1, 2, '--stall_secs=4') as cluster:
     servers, workers = cluster.start_all()

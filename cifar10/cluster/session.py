@@ -80,7 +80,8 @@ class _SessionCreator(tf.train.SessionCreator):
 
   The chief initializes the variables, from the newest checkpoint if there is
   one, unless the parameter servers still hold them from before its restart.
-  The other workers wait for that.
+  The other workers wait for that. A server that has lost them meanwhile is an
+  error: going on from the checkpoint would lose steps without a word.
   """
 
   def __init__(self, server, task, config, scaffold):
@@ -88,6 +89,7 @@ class _SessionCreator(tf.train.SessionCreator):
     self._task = task
     self._config = config
     self._scaffold = scaffold
+    self._has_created = False
 
   def create_session(self):
     self._scaffold.finalize()
@@ -99,22 +101,43 @@ class _SessionCreator(tf.train.SessionCreator):
       ready_for_local_init_op=self._scaffold.ready_for_local_init_op,
       recovery_wait_secs=1,
     )
-    timeout_secs = self._config.cluster.connect_timeout_secs
-    wait_secs = 0 if self._task.is_chief else timeout_secs
+    session = self._join(manager, proto)
+    if session is None and self._has_created:
+      raise UserError(
+        'parameter server %s has been started anew, without the variables'
+        % ' or '.join(self._task.ps)
+      )
+    if session is None:
+      session = manager.prepare_session(
+        self._server.target,
+        init_op=self._scaffold.init_op,
+        saver=self._scaffold.saver,
+        checkpoint_dir=self._config.run.train_dir,
+        config=proto,
+      )
+    self._has_created = True
+    return session
+
+  def _join(self, manager, proto):
+    """A session with the variables that the parameter servers hold.
+
+    Returns:
+      tf.Session, or None in the chief if they hold none.
+
+    Raises:
+      UserError: in other workers, if they hold none for too long.
+    """
+    wait_secs = self._config.cluster.connect_timeout_secs
+    if self._task.is_chief:
+      wait_secs = 0
     try:
       return manager.wait_for_session(
         self._server.target, config=proto, max_wait_secs=wait_secs
       )
     except tf.errors.DeadlineExceededError as error:
-      if not self._task.is_chief:
-        raise UserError(
-          'the chief (%s) has initialized nothing within %d s '
-          '(--connect_timeout_secs)' % (self._task.workers[0], wait_secs)
-        ) from error
-    return manager.prepare_session(
-      self._server.target,
-      init_op=self._scaffold.init_op,
-      saver=self._scaffold.saver,
-      checkpoint_dir=self._config.run.train_dir,
-      config=proto,
-    )
+      if self._task.is_chief:
+        return None
+      raise UserError(
+        'the chief (%s) has initialized nothing within %d s '
+        '(--connect_timeout_secs)' % (self._task.workers[0], wait_secs)
+      ) from error
