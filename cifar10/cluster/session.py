@@ -7,6 +7,7 @@ from cifar10.cluster import hooks
 from cifar10.cluster import liveness
 from cifar10.errors import UserError
 from cifar10.training import session as session_lib
+from cifar10.training import watchdog
 
 
 class WorkerRole(session_lib.Role):
@@ -63,10 +64,18 @@ class WorkerRole(session_lib.Role):
     return None
 
   def progress(self, count):
-    # In step with the others, this worker may well wait for them.
-    return self._observer.steps if self._config.cluster.sync else count
+    # In step with all others, this worker may well wait for them.
+    settings = self._config.cluster
+    in_step = settings.sync and not settings.backup_workers
+    return self._observer.steps if in_step else count
 
   def waits_for(self):
+    # Each host that is cut off takes some seconds.
+    return watchdog.within(
+      watchdog.LOOK_SECS, self._silent_tasks, 'other tasks of the cluster'
+    )
+
+  def _silent_tasks(self):
     for address in self._task.ps:
       if cluster_spec.unreachable(address):
         return 'parameter server %s' % address

@@ -36,6 +36,16 @@ class InputDiagnosis(tf.train.SessionRunHook):
     # The last queue of the input is the one that steps take batches from.
     runners = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
     self._num_ready = runners[-1].queue.size() if runners else tf.constant(1)
+    # And one holds what is read ahead, for as long as it takes to read it.
+    queues = [
+      op
+      for op in tf.get_default_graph().get_operations()
+      if op.name.endswith('distorted_inputs/shuffle_queue')
+    ]
+    self._num_filled = tf.add_n(
+      [tf.constant(0)]
+      + [tf.raw_ops.QueueSizeV2(handle=op.outputs[0]) for op in queues]
+    )
 
   def after_create_session(self, session, coord):
     self._session = session
@@ -46,20 +56,33 @@ class InputDiagnosis(tf.train.SessionRunHook):
       self._checked = now
       self._check_sizes()
 
+  def filled(self):
+    """How many images the input has read ahead; -1 if it does not tell."""
+    return watchdog.within(
+      watchdog.LOOK_SECS, self._count(self._num_filled), -1
+    )
+
   def missing(self):
     """What a step waits for, a str; None if it is not the input."""
-    # A session whose servers do not answer may never return.
-    try:
-      if watchdog.within(watchdog.LOOK_SECS, self._count_ready, True):
-        return None
-    except (RuntimeError, tf.errors.OpError):  # It is being made anew.
+    if watchdog.within(watchdog.LOOK_SECS, self._count(self._num_ready), 1):
       return None
     folder = os.path.dirname(self._data.train_files[0])
     nothing = 'no more come from %s' % folder
     return 'training images: %s' % (self._damage() or nothing)
 
-  def _count_ready(self):
-    return self._session.run(self._num_ready)
+  def _count(self, number):
+    """A function that computes a number in the session; -1 if it cannot.
+
+    It never returns if parameter servers do not answer.
+    """
+
+    def count():
+      try:
+        return self._session.run(number)
+      except (RuntimeError, tf.errors.OpError):  # It is being made anew.
+        return -1
+
+    return count
 
   def explain(self, error):
     """What has caused an error: a str, or None if it is the program itself."""

@@ -191,17 +191,25 @@ class CheckpointHook(tf.train.SessionRunHook):
 
   def after_create_session(self, session, coord):
     self._session = session
-    step = session.run(self._global_step)
+    if self._saved_step is not None:
+      return  # The session was lost and is made anew.
     directory = self._settings.train_dir
-    if checkpoints.latest(directory) is None:
-      self._save(session, step)
-    elif self._settings.max_to_keep:
+    newest = checkpoints.latest(directory)
+    if newest is None:
+      self._save(session, session.run(self._global_step))
+      return
+    # Parameter servers may hold a later step, which a killed chief has not
+    # saved.
+    self._saved_step, self._saved_time = (
+      checkpoints.step(newest),
+      time.monotonic(),
+    )
+    if self._settings.max_to_keep:
       # Those of earlier starts count too; the saver deletes one at a time.
       found = checkpoints.by_age(directory)
       kept = found[-self._settings.max_to_keep :]
       self._saver.recover_last_checkpoints(kept)
       self._surplus = found[: -self._settings.max_to_keep]
-    self._saved_step, self._saved_time = step, time.monotonic()
 
   def before_run(self, run_context):
     return tf.train.SessionRunArgs(self._step)
@@ -323,6 +331,13 @@ class PrefetchHook(tf.train.SessionRunHook):
   def __init__(self, prefetch):
     """Takes the operation that copies a batch to all towers."""
     self._prefetch = prefetch
+    self._is_new = False
 
   def after_create_session(self, session, coord):
-    session.run(self._prefetch)
+    self._is_new = True
+
+  def before_run(self, run_context):
+    # Not sooner: from here on a watchdog looks whether it ends.
+    if self._is_new:
+      self._is_new = False
+      run_context.session.run(self._prefetch)

@@ -138,18 +138,18 @@ def monitored_training_session(
         all_hooks,
         stop_grace_period_secs=_STOP_GRACE_SECS,
       ) as session:
-        watchdog.watch(
-          watchdog_lib.StallCheck(
-            lambda: role.progress(counter.count),
-            lambda: diagnosis.missing() or role.waits_for(),
-            save,
-            signals,
-            run.stall_secs,
-          )
+        stall = watchdog_lib.StallCheck(
+          lambda: role.progress(counter.count),
+          diagnosis.filled,
+          lambda: diagnosis.missing() or role.waits_for(),
+          save,
+          signals,
+          run.stall_secs,
         )
+        watchdog.watch(stall)
         try:
           yield session
-          watchdog.end()
+          stall.expect_end()
         except (DivergedError, SaveError):
           raise
         except Exception as error:

@@ -13,6 +13,7 @@ import time
 from cifar10.util import console
 
 _POLL_SECS = 1
+_MOST_SECS = 5  # A longer time between two looks: this process was stopped.
 
 # How long a step may take once a signal has come to end the run; longer if
 # earlier steps took longer.
@@ -71,12 +72,14 @@ class Watchdog:
 class StallCheck:
   """A check that notices when no step ends for too long; saves if it can."""
 
-  def __init__(self, progress, missing, save, signals, stall_secs):
+  def __init__(self, progress, filled, missing, save, signals, stall_secs):
     """Makes the check.
 
     Args:
       progress: function that returns at once: how far training is, a value that
         changes as long as all is well.
+      filled: function that says how many images the input has read ahead, a
+        number; while it grows, a step may wait.
       missing: function that says what the step waits for, a str.
       save: function that saves the last whole step, and returns a sentence that
         says where; None if this task does not save.
@@ -84,31 +87,57 @@ class StallCheck:
       stall_secs: the limit without a signal, in seconds.
     """
     self._progress = progress
+    self._filled = filled
     self._missing = missing
     self._save = save
     self._signals = signals
     self._stall_secs = stall_secs
-    self._last, self._changed = None, time.monotonic()
+    self._is_ending = False
+    self._last = self._filled_before = None
+    self._waited, self._looked = 0, time.monotonic()
     self._slowest = 0
 
+  def expect_end(self):
+    """Says that the last step is taken: now it is saved."""
+    self._is_ending, self._waited = True, 0
+
   def __call__(self):
-    found, now = self._progress(), time.monotonic()
-    waited = now - self._changed
+    now = time.monotonic()
+    # Not the time when this process was stopped, by Ctrl-Z for instance.
+    self._waited += min(now - self._looked, _MOST_SECS)
+    self._looked = now
+    if self._is_ending:
+      if self._waited <= self._stall_secs:
+        return None
+      message = 'saving the last step takes longer than %d s (--stall_secs)'
+      return message % self._stall_secs
+    found = self._progress()
     if found != self._last:
       if self._last is not None:
-        self._slowest = max(self._slowest, waited)
-      self._last, self._changed = found, now
+        self._slowest = max(self._slowest, self._waited)
+      self._last, self._waited, self._filled_before = found, 0, None
       return None
+    return self._problem()
+
+  def _problem(self):
+    """What to say of a step that does not end; None as long as it may last."""
     limit, flag = self._stall_secs, ' (--stall_secs)'
     if self._signals:
       limit = max(_SIGNALED_SECS, _OF_SLOWEST * self._slowest)
       limit, flag = min((limit, ''), (self._stall_secs, flag))
+    elif 2 * self._waited > limit and self._is_filling():
+      self._waited = 0
     if not self._slowest:
       limit += _FIRST_SECS
-    if waited <= limit:
+    if self._waited <= limit:
       return None
     message = 'no step for %d s%s, waiting for %s'
     return and_saved(message % (limit, flag, self._missing()), self._save)
+
+  def _is_filling(self):
+    """Whether the input has read more since the last look."""
+    before, self._filled_before = self._filled_before, self._filled()
+    return before is not None and self._filled_before > before
 
 
 def and_saved(message, save):
@@ -163,8 +192,8 @@ def end_process(message, status=1):
   """Prints an error and ends the process, whatever its main thread does."""
 
   def say():
-    sys.stdout.flush()
     console.fail(message)
+    sys.stdout.flush()  # Last: the main thread may hang in printing.
 
   within(_SAY_SECS, say, None)
   os._exit(status)

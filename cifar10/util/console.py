@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import select
 import sys
 
 import tensorflow.compat.v1 as tf
@@ -19,18 +20,32 @@ _ENVIRONMENT_ERRORS = (
 )
 
 _STDOUT = 'standard output'
+_READER_SECS = 5  # How long a reader may pause without losing a line.
 _SIGPIPE_STATUS = 141  # As a shell reports death by SIGPIPE.
 _SIGINT_STATUS = 130
 
 
 class _Lossy(io.FileIO):
-  """Drops what cannot be written: the reader has gone, or the disk is full."""
+  """Drops what cannot be written.
+
+  The reader has gone or reads no more, as a terminal after Ctrl-S, or the disk
+  is full.
+  """
+
+  _wait_secs = _READER_SECS
 
   def write(self, data):
     try:
-      return super().write(data)
-    except OSError:
-      return len(data)
+      _, is_ready, _ = select.select([], [self], [], self._wait_secs)
+      # Once a reader is known to pause, nothing waits for it.
+      self._wait_secs = _READER_SECS if is_ready else 0
+      if is_ready:
+        # More at a time than a pipe has room for would wait after all.
+        super().write(data[: select.PIPE_BUF])
+        return min(len(data), select.PIPE_BUF)
+    except (OSError, ValueError):
+      pass
+    return len(data)
 
 
 class _Strict(io.FileIO):

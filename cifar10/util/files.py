@@ -184,9 +184,12 @@ def append_json_line(path, value):
   Raises:
     OSError: the file cannot be written.
   """
-  line = json.dumps(value) + '\n'
+  line = (json.dumps(value) + '\n').encode('utf-8')
   with naming(path), open(path, 'ab', buffering=0) as output:
-    output.write(line.encode('utf-8'))
+    written = output.write(line)
+    if written < len(line):
+      output.truncate(output.tell() - written)
+      raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
 
 
 def read_json(path):

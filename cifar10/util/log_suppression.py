@@ -45,7 +45,14 @@ def stderr_held_back():
   if _LEVEL < '2':
     yield
     return
-  with tempfile.TemporaryFile() as held:
+  try:
+    held = tempfile.TemporaryFile()
+  except OSError:  # Every disk is full.
+    held = None
+  if held is None:
+    yield
+    return
+  with held:
     stderr = os.dup(2)
     os.dup2(held.fileno(), 2)
     try:

@@ -66,7 +66,7 @@ def _write(folder, number, random):
   path = os.path.join(folder, name)
   kind = random.random()
   if kind < 0.05:
-    os.symlink(random.choice(('nowhere', name, folder)), path)
+    os.symlink(random.choice(('nowhere', name, 'no/where')), path)
     return path
   content = _of_other_size(random) if kind < 0.15 else _encoded(random)
   if kind > 0.5:

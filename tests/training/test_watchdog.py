@@ -60,21 +60,29 @@ class Stall:
   """A StallCheck whose steps and clock the test moves."""
 
   def __init__(self, monkeypatch, save=None, stall_secs=100):
-    self.count, self.now, self.signals = 0, 0.0, []
+    self.count, self.filled, self.now, self.signals = 0, 0, 0.0, []
     monkeypatch.setattr(watchdog.time, 'monotonic', lambda: self.now)
     self.check = watchdog.StallCheck(
-      lambda: self.count, lambda: 'x', save, self.signals, stall_secs
+      lambda: self.count,
+      lambda: self.filled,
+      lambda: 'x',
+      save,
+      self.signals,
+      stall_secs,
     )
     assert self.check() is None
 
   def step(self, seconds):
-    self.now += seconds
+    assert self.after(seconds - 1) is None
     self.count += 1
-    assert self.check() is None
+    assert self.after(1) is None
 
   def after(self, seconds):
-    self.now += seconds
-    return self.check()
+    problem = None
+    for _ in range(seconds):
+      self.now += 1
+      problem = problem or self.check()
+    return problem
 
 
 def test_a_step_may_take_stall_secs(monkeypatch):
@@ -99,6 +107,40 @@ def test_after_a_signal_the_limit_is_short_but_not_for_slow_steps(monkeypatch):
   slow.signals.append(15)
   assert slow.after(30) is None
   assert slow.after(1) == 'no step for 30 s, waiting for x'
+
+
+def test_the_time_when_the_process_is_stopped_does_not_count(monkeypatch):
+  stall = Stall(monkeypatch)
+  stall.step(1)
+  stall.now += 1000  # Ctrl-Z, and later `fg`.
+  assert stall.after(95) is None
+  assert stall.after(6) is not None
+
+
+def test_a_step_may_wait_as_long_as_the_input_reads(monkeypatch):
+  stall = Stall(monkeypatch)
+  for _ in range(6):
+    assert stall.after(50) is None
+    stall.filled += 1
+  assert stall.after(75) is None
+  assert stall.after(80) is not None
+  # But not after a signal.
+  stall = Stall(monkeypatch)
+  stall.step(1)
+  stall.signals.append(2)
+  stall.filled += 1
+  assert stall.after(6) == 'no step for 5 s, waiting for x'
+
+
+def test_the_last_save_has_a_limit_too(monkeypatch):
+  stall = Stall(monkeypatch)
+  stall.step(1)
+  assert stall.after(90) is None
+  stall.check.expect_end()
+  assert stall.after(100) is None
+  assert stall.after(1) == (
+    'saving the last step takes longer than 100 s (--stall_secs)'
+  )
 
 
 def test_a_save_that_fails_or_hangs_is_told(monkeypatch):
