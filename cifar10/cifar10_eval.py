@@ -112,6 +112,7 @@ def evaluate(config):
 def _evaluate(config, answers):
   data = datasets.prepare(config.data, config.download)
   settings = config.evaluation
+  num_images = data.count(data.files(settings.eval_data))
   if settings.run_once:
     checkpoints.find(config.checkpoint.checkpoint_dir)  # Or nothing is written.
   with tf.Graph().as_default() as default_graph:
@@ -124,12 +125,14 @@ def _evaluate(config, answers):
           result, summary = evaluate_checkpoint(graph, checkpoint, config)
         # What a trainer deletes meanwhile, Saver.restore calls a ValueError.
         except (UserError, ValueError, tf.errors.NotFoundError):
-          if settings.run_once or tf.train.checkpoint_exists(checkpoint):
+          if tf.train.checkpoint_exists(checkpoint):
             raise
+          if settings.run_once:
+            raise UserError('%s: was deleted meanwhile' % checkpoint) from None
           # A trainer with --max_to_keep has deleted it.
           print('%s was deleted; waiting for the next.' % checkpoint)
           continue
-        _check_total(result, data, settings.eval_data)
+        _check_total(result, num_images, settings.eval_data)
         events.add_summary(summary, step)
         events.add_summary(_scalars(result, config), step)
         _report(result, step, config, answers)
@@ -236,12 +239,12 @@ def evaluate_checkpoint(graph, checkpoint, config):
   return Result(correct, in_top_k, total, loss, averaged), summary
 
 
-def _check_total(result, data, eval_data):
-  expected = data.count(data.files(eval_data))
-  if result.total != expected:
+def _check_total(result, num_images, eval_data):
+  """Checks that the files hold as many images as at the start."""
+  if result.total != num_images:
     raise UserError(
       '--eval_data=%s: read %d images; expected %d'
-      % (eval_data, result.total, expected)
+      % (eval_data, result.total, num_images)
     )
 
 

@@ -192,6 +192,8 @@ def _run_guarded(work, names, argv, takes_arguments=False):
     session_settings.start_threads(config.session)
     # What a program answers to its arguments is alone on standard output.
     answers = takes_arguments or config.answers.json
+    if config.answers.json:
+      console.open_streams(answers=True)
     notices = sys.stderr if answers else sys.stdout
     with contextlib.redirect_stdout(notices):
       session_settings.warn_of_slow_precision(

@@ -84,7 +84,10 @@ class Optimization:
   """How variables are trained."""
 
   max_steps: int = _flag(
-    1000000, 'Global step at which training ends.', lower_bound=1
+    1000000,
+    'Global step at which training ends.',
+    lower_bound=1,
+    upper_bound=(1 << 63) - 1,
   )
   epochs: int = _flag(
     0,
@@ -306,10 +309,16 @@ class Session:
     upper_bound=1.0,
   )
   intra_op_threads: int = _flag(
-    0, 'Threads that share one operation; 0: one per core.', lower_bound=0
+    0,
+    'Threads that share one operation; 0: one per core.',
+    lower_bound=0,
+    upper_bound=1 << 16,
   )
   inter_op_threads: int = _flag(
-    0, 'Operations that run at the same time; 0: one per core.', lower_bound=0
+    0,
+    'Operations that run at the same time; 0: one per core.',
+    lower_bound=0,
+    upper_bound=1 << 16,
   )
   log_device_placement: bool = _flag(
     False, 'Print the device of every operation.'

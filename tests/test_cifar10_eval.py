@@ -22,6 +22,7 @@ from cifar10.data.records import Layout
 from cifar10.errors import UserError
 from cifar10.training import checkpoints
 from tests import short_runs
+from tests import synthetic_records
 
 
 @pytest.fixture(scope='module')
@@ -288,6 +289,23 @@ def test_an_incomplete_reading_is_an_error(trained, capsys, monkeypatch):
   monkeypatch.setattr(datasets.DataSet, 'count', lambda self, files: 501)
   with pytest.raises(UserError, match='read 500 images; expected 501'):
     evaluate(trained, capsys)
+
+
+def test_test_files_that_are_emptied_meanwhile_are_an_error(
+  trained, tmp_path, capsys, monkeypatch
+):
+  folder = synthetic_records.make_folder(tmp_path / 'data', per_file=20)
+  evaluate_checkpoint = cifar10_eval.evaluate_checkpoint
+
+  def then_empty(*args):
+    (folder / 'test_batch.bin').write_bytes(b'')
+    return evaluate_checkpoint(*args)
+
+  monkeypatch.setattr(cifar10_eval, 'evaluate_checkpoint', then_empty)
+  with pytest.raises(UserError, match='read 0 images; expected 20'):
+    evaluate(
+      trained, capsys, dataset='cifar10', data_dir=str(tmp_path / 'data')
+    )
 
 
 def test_evaluation_leaves_no_thread_and_no_noise(trained, capfd):

@@ -2,8 +2,11 @@
 
 import contextlib
 import threading
+import time
 
 import tensorflow.compat.v1 as tf
+
+_POLL_SECS = 0.5
 
 
 def sync_container(chief_start):
@@ -62,12 +65,13 @@ class SyncHook(tf.train.SessionRunHook):
       for release in self._releases:
         with contextlib.suppress(tf.errors.CancelledError):  # Closed already.
           session.run(release)
-      threading.Thread(
-        target=self._update_until_last_step,
-        args=(session, coord),
-        name='sync',
-        daemon=True,
-      ).start()
+      for target, args in (
+        (self._update_until_last_step, (session, coord)),
+        (self._release_at_last_step, (session,)),
+      ):
+        threading.Thread(
+          target=target, args=args, name='sync', daemon=True
+        ).start()
 
   def _tokens(self, chief_start):
     """The queue where workers wait for the end of each step."""
@@ -83,12 +87,25 @@ class SyncHook(tf.train.SessionRunHook):
       while step < last_step:
         session.run(self._update)
         step, last_step = session.run([self._global_step, self._last_step])
-      # Workers ahead of a slow one, a backup, may have taken its token too.
-      session.run(self._more_tokens)
     except (tf.errors.OpError, RuntimeError) as error:
       # Raises the error itself if the session has ended already.
       with contextlib.suppress(type(error)):
         coord.request_stop(error)
+
+  def _release_at_last_step(self, session):
+    """Lets each worker end, once the last step is taken.
+
+    Those that were ahead of a slow one, a backup, may have taken its token too;
+    and after a signal the last step may be one that is taken already, while the
+    update waits for gradients that will not come.
+    """
+    # Until the session has ended.
+    with contextlib.suppress(tf.errors.OpError, RuntimeError):
+      step, last_step = session.run([self._global_step, self._last_step])
+      while step < last_step:
+        time.sleep(_POLL_SECS)
+        step, last_step = session.run([self._global_step, self._last_step])
+      session.run(self._more_tokens)
 
 
 class LastStepHook(tf.train.SessionRunHook):

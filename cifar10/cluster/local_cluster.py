@@ -8,6 +8,7 @@ task fails, the others are stopped. No process stays behind.
 """
 
 import argparse
+import contextlib
 import ctypes
 import os
 import signal
@@ -45,6 +46,15 @@ def end_with_parent():
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
+def _say(text):
+  """Prints; if nobody reads it, the cluster goes on."""
+  try:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+  except OSError:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
 class Task:
   """One process of the cluster, and the thread that shows its log."""
 
@@ -53,6 +63,9 @@ class Task:
     command = [sys.executable, _PROGRAM, '--job_name=' + job]
     command += ['--task_index=%d' % index] + flags
     path = os.path.join(log_dir, '%s%d.log' % (job, index))
+    # Another cluster may still write to the file of that name: it keeps it.
+    with contextlib.suppress(FileNotFoundError):
+      os.remove(path)
     # A file instead of a pipe: it outlives a launcher that is killed.
     with open(path, 'wb') as log:
       # A group of its own: Ctrl-C reaches the launcher, which passes it on.
@@ -78,8 +91,7 @@ class Task:
         for line in lines:
           # In a single write: `print` writes the end of a line separately, and
           # the threads of other tasks may write in between.
-          sys.stdout.write('%-8s | %s\n' % (self.name, line))
-          sys.stdout.flush()
+          _say('%-8s | %s\n' % (self.name, line))
         if ended:
           return
         time.sleep(_POLL_SECS)
@@ -121,8 +133,13 @@ def run(num_ps, num_workers, log_dir, flags):
   signals = []
   for signum in (signal.SIGINT, signal.SIGTERM):
     signal.signal(signum, lambda number, frame: signals.append(number))
-  tasks = [Task('ps', i, flags, log_dir) for i in range(num_ps)]
-  tasks += [Task('worker', i, flags, log_dir) for i in range(num_workers)]
+  tasks = []
+  try:
+    for job, count in (('ps', num_ps), ('worker', num_workers)):
+      tasks += [Task(job, i, flags, log_dir) for i in range(count)]
+  except OSError:
+    stop(tasks)
+    raise
   failed = None
   while any(task.process.poll() is None for task in tasks):
     failed = failed or next((t for t in tasks if t.process.poll()), None)
@@ -133,8 +150,8 @@ def run(num_ps, num_workers, log_dir, flags):
     task.join()
   failed = failed or next((t for t in tasks if t.process.returncode), None)
   if failed and not signals:
-    print(
-      'local_cluster: %s ended with status %d'
+    _say(
+      'local_cluster: %s ended with status %d\n'
       % (failed.name, failed.process.returncode)
     )
     return 1
@@ -163,7 +180,10 @@ def main():
   )
   parser.add_argument('--log_dir', default='/tmp/cifar10_cluster_logs')
   args, flags = parser.parse_known_args()
-  sys.exit(run(args.num_ps, args.num_workers, args.log_dir, flags))
+  try:
+    sys.exit(run(args.num_ps, args.num_workers, args.log_dir, flags))
+  except OSError as error:
+    sys.exit('local_cluster: error: %s' % error)
 
 
 if __name__ == '__main__':

@@ -83,7 +83,11 @@ def _serve_until_left(session, task, config, signals):
   while True:
     now = time.monotonic()
     while session.run(count):
-      have_left.add(int(session.run(leaver)))
+      number = int(session.run(leaver))
+      if number < 0:
+        have_left.discard(~number)
+      else:
+        have_left.add(number)
     if len(have_left) == len(task.workers):
       return
     others = set(range(len(task.workers))) - have_left
@@ -94,7 +98,8 @@ def _serve_until_left(session, task, config, signals):
       signaled = signaled or now
       if is_alone or now - signaled > _GRACE_SECS:
         return
-    if is_alone and 0 in have_left:
+    # The chief has left, and saved. A busy worker may miss an answer or two.
+    if 0 in have_left and now - answered >= min(_GRACE_SECS, timeout_secs):
       return
     if now - answered > timeout_secs:
       raise UserError(
@@ -132,11 +137,12 @@ def joined(task, config):
       liveness.AnswerCheck(task.ps, 'parameter server', config.cluster)
     )
     _check_cluster(server, task, config)
+    _tell_servers(~task.index, server, task, config)
     try:
       yield server
     finally:
       with contextlib.suppress(UserError):
-        _leave(server, task, config)
+        _tell_servers(task.index, server, task, config)
 
 
 def _check_cluster(server, task, config):
@@ -157,14 +163,15 @@ def _check_cluster(server, task, config):
     )
 
 
-def _leave(server, task, config):
-  """Tells the parameter servers that this worker leaves."""
+def _tell_servers(number, server, task, config):
+  """Tells the parameter servers that this worker leaves, or joins.
+
+  Raises:
+    UserError: they do not answer.
+  """
   with side_session(server, task, config) as session:
     session.run(
-      [
-        shared_state.left(task, i).enqueue(task.index)
-        for i in range(len(task.ps))
-      ]
+      [shared_state.left(task, i).enqueue(number) for i in range(len(task.ps))]
     )
 
 

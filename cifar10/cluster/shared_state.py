@@ -89,7 +89,10 @@ class Notice:
 
 
 def left(task, ps_index):
-  """The queue on a parameter server where workers leave their numbers.
+  """The queue on a parameter server where workers say that they leave.
+
+  A worker adds its number. If it is started again it joins, and adds the
+  complement, `~number`.
 
   Args:
     task: cluster_spec.Task.
@@ -99,6 +102,4 @@ def left(task, ps_index):
     tf.FIFOQueue of int32 scalars.
   """
   with _in_container(ps_index):
-    return tf.FIFOQueue(
-      len(task.workers), [tf.int32], shapes=[[]], shared_name='left'
-    )
+    return tf.FIFOQueue(-1, [tf.int32], shapes=[[]], shared_name='left')

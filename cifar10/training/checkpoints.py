@@ -143,6 +143,8 @@ def remove_unfinished(directory):
 def saved_in(directory):
   """A sentence that says which step is saved last, and where."""
   last = latest(directory)
+  if last is None:
+    return 'No step is saved in %s' % directory
   return 'Step %d is saved in %s' % (step(last), last)
 
 

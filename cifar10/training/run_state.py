@@ -143,7 +143,7 @@ def load(directory):
     return None
   try:
     return from_json(values)
-  except (KeyError, TypeError, ValueError) as error:
+  except (KeyError, TypeError, ValueError, OverflowError) as error:
     raise UserError(
       '%s: %r; expected classes, examples_per_epoch and stretches, as a '
       'trainer writes them' % (path, error)

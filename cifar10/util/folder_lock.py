@@ -8,6 +8,7 @@ from cifar10.errors import UserError
 from cifar10.util import files
 
 _NAME = '.fetch.lock'
+_ATTEMPTS = 100
 
 
 @contextlib.contextmanager
@@ -76,12 +77,18 @@ def held(path, when_busy, make_folder):
 
 def _locked(path, when_busy, make_folder):
   """The open and locked file of `held`."""
+  attempts = 0
   while True:
     make_folder()
     try:
       lock = files.open_own(path)
     except FileNotFoundError:
-      continue  # Another process has failed, and removed its folder.
+      # Another process has failed, and removed its folder; or, again and again,
+      # the folder is one where nothing can be made.
+      attempts += 1
+      if attempts == _ATTEMPTS:
+        raise
+      continue
     try:
       with files.naming(path):
         try:

@@ -19,7 +19,8 @@ def test_a_step_has_a_time_limit_and_saving_has_none():
       session.run(never)
 
 
-def test_a_worker_whose_token_others_have_taken_ends_at_the_last_step():
+@pytest.mark.parametrize('lags', [False, True])
+def test_a_worker_whose_token_others_have_taken_ends_at_the_last_step(lags):
   address, other = clusters.free_addresses(2)
   task = cluster_spec.Task('worker', 0, (address,), (address, other))
   server = tf.train.Server({'ps': [address]}, job_name='ps', task_index=0)
@@ -38,7 +39,7 @@ def test_a_worker_whose_token_others_have_taken_ends_at_the_last_step():
     take_all = tokens.dequeue_up_to(tokens.size())
     take_both = tokens.dequeue_many(2)
     (local_step,) = tf.local_variables('sync_rep_local_step')
-    catch_up = tf.assign(local_step, global_step)
+    be_at = tf.assign(local_step, tf.cast(0, tf.int64) if lags else global_step)
     end = progress.last_step.assign(1)
     tf.group(optimizer.ready_for_local_init_op)  # Else TensorFlow complains.
     scaffold = tf.train.Scaffold(
@@ -54,15 +55,19 @@ def test_a_worker_whose_token_others_have_taken_ends_at_the_last_step():
       while session.run(global_step) < 1:
         time.sleep(0.1)
       time.sleep(0.5)  # Until the tokens of that step are there.
-      session.run([take_all, catch_up])
+      session.run([take_all, be_at])
       # The other worker takes both tokens, and then the last step is set: one
       # that is in the past already.
       quick = threading.Thread(
         target=session.run, args=(take_both,), daemon=True
       )
-      quick.start()
-      time.sleep(0.5)
+      if not lags:
+        quick.start()
+        time.sleep(0.5)
       session.run(end)
       session.run(step, options=tf.RunOptions(timeout_in_ms=20000))
-      quick.join(20)
-      assert session.run(global_step) == 2 and not quick.is_alive()
+      # A gradient that comes too late is dropped.
+      assert session.run(global_step) == (1 if lags else 2)
+      if not lags:
+        quick.join(20)
+        assert not quick.is_alive()

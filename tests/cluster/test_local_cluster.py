@@ -118,3 +118,11 @@ def test_a_number_of_tasks_is_1_or_more(capsys, monkeypatch, flag):
   name, value = flag.split('=')
   line = 'argument %s: found %s; expected 1 or more' % (name, value)
   assert line in capsys.readouterr().err
+
+
+def test_without_a_place_for_logs_nothing_starts(tmp_path, monkeypatch):
+  (tmp_path / 'file').touch()
+  flag = '--log_dir=%s' % (tmp_path / 'file')
+  monkeypatch.setattr(sys, 'argv', ['local_cluster', flag])
+  with pytest.raises(SystemExit, match="local_cluster: error: .*/file'"):
+    local_cluster.main()

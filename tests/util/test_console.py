@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 
 import pytest
 
@@ -97,3 +98,29 @@ def test_an_error_is_one_line_that_a_terminal_can_show(capsys, error, line):
 
   assert console.guarded(work) == 1
   assert capsys.readouterr().err.endswith('error: %s\n' % line)
+
+
+def test_a_reader_that_pauses_delays_only_the_first_line(monkeypatch):
+  monkeypatch.setattr(console._Lossy, '_wait_secs', 0.2)
+  monkeypatch.setattr(console, '_READER_SECS', 0.2)
+  reader, writer = os.pipe()
+  with open(reader, 'rb', buffering=0) as read:
+    with console._Lossy(writer, 'wb') as stream:
+      line, started = b'x' * 10000, time.monotonic()
+      for _ in range(1000):  # Far more than a pipe holds.
+        while line:
+          line = line[stream.write(line) :]
+        line = b'x' * 10000
+      assert time.monotonic() - started < 60  # Not 0.2 s for each.
+      read.read(1 << 20)
+      assert stream.write(b'later') == 5
+      assert read.read(5) == b'later'
+
+
+def test_a_pipe_that_does_not_block_ends_nothing():
+  reader, writer = os.pipe()
+  os.set_blocking(writer, False)
+  with open(reader, 'rb', buffering=0):
+    with console._Lossy(writer, 'wb') as stream:
+      for _ in range(100):
+        assert stream.write(b'x' * 4096) == 4096

@@ -300,3 +300,17 @@ def test_json_that_is_written_is_read_and_keeps_its_order(tmp_path):
   assert files.read_json(str(path)) == value
   assert path.read_text().startswith('{\n  "b": [\n')
   assert path.read_text().endswith('}\n')
+
+
+def test_a_line_of_json_is_appended_whole_or_not_at_all(tmp_path):
+  path = tmp_path / 'lines'
+  files.append_json_line(str(path), {'step': 1})
+  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+  resource.setrlimit(resource.RLIMIT_FSIZE, (20, limits[1]))
+  try:
+    with pytest.raises(OSError, match='No space left') as info:
+      files.append_json_line(str(path), {'step': 2})
+  finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+  assert info.value.filename == str(path)
+  assert path.read_text() == '{"step": 1}\n'
