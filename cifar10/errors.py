@@ -1,4 +1,4 @@
-"""The one kind of exception that a person is meant to read."""
+"""Errors whose message is for the person at the terminal."""
 
 
 def printable(text):

@@ -1,8 +1,9 @@
 """What happens alongside the steps: console lines, summaries, checkpoints.
 
-Each hook takes `step`, a tensor with the global step after the train_op of the
-same session call (see `session.step_after`). A hook that fetched the global
-step itself would get it from before or after the update, depending on timing.
+Hooks that need it take `step`, a tensor with the global step after the train_op
+of the same session call (see `session.step_after`). A hook that fetched the
+global step itself would get it from before or after the update, depending on
+timing.
 """
 
 import datetime

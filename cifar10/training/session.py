@@ -106,69 +106,115 @@ def monitored_training_session(
   with contextlib.ExitStack() as stack:
     signals = stack.enter_context(signals_lib.noted())
     watchdog = stack.enter_context(watchdog_lib.Watchdog())
-    reporter = stack.enter_context(
-      progress.reporting(step, loss, config, run_state)
-    )
-    # Divergence first: the other hooks do not see a step that went wrong.
     all_hooks = [
+      # First: the other hooks do not see a step that went wrong.
       hooks_lib.DivergenceHook(step, loss, config.optimization),
       counter,
-      reporter,
+      stack.enter_context(progress.reporting(step, loss, config, run_state)),
     ]
     if config.metrics.metrics:
       all_hooks.append(hooks_lib.MetricsHook(step, loss, config, run_state))
     save = None
     if role.saves:
-      checkpoints.check_newest(run.train_dir)
-      config.save(run.train_dir)
-      run_state.save(run.train_dir)
+      _save_settings(config, run_state)
       writer = stack.enter_context(event_file.EventFile(run.train_dir))
       saving = hooks_lib.CheckpointHook(step, saver, run)
       save = saving.save_now
-      all_hooks += [
-        hooks_lib.SummaryHook(step, last_step, writer, run),
-        saving,
-      ]
+      all_hooks.append(hooks_lib.SummaryHook(step, last_step, writer, run))
+      all_hooks.append(saving)
     all_hooks += role.ending_hooks(step, last_step, signals)
     all_hooks += [diagnosis, *hooks]
-    problem = None
-    try:
-      with tf.train.MonitoredSession(
-        role.creator(saver),
-        all_hooks,
-        stop_grace_period_secs=_STOP_GRACE_SECS,
-      ) as session:
-        stall = watchdog_lib.StallCheck(
-          lambda: role.progress(counter.count),
-          diagnosis.filled,
-          lambda: diagnosis.missing() or role.waits_for(),
-          save,
-          signals,
-          run.stall_secs,
-        )
-        watchdog.watch(stall)
-        try:
-          yield session
-          stall.expect_end()
-        except (DivergedError, SaveError):
-          raise
-        except Exception as error:
-          watchdog.end()
-          problem = watchdog_lib.and_saved(diagnosis.explain(error), save)
-          raise
-    except Exception as error:
-      # The input may fail when no step is under way; then the session ends as
-      # at the last step, which saves, and raises its error afterwards.
-      if problem is None and isinstance(error, tf.errors.OpError):
-        problem = diagnosis.explain(error)
-        if problem is not None and save is not None:
-          problem += '. ' + checkpoints.saved_in(run.train_dir)
-      if problem is None:
-        raise
-      raise UserError(problem) from error
+    stall = watchdog_lib.StallCheck(
+      lambda: role.progress(counter.count),
+      diagnosis.filled,
+      lambda: diagnosis.missing() or role.waits_for(),
+      save,
+      signals,
+      run.stall_secs,
+    )
+    errors = _Errors(diagnosis, save, run.train_dir)
+    with errors.of_session(), tf.train.MonitoredSession(
+      role.creator(saver), all_hooks, stop_grace_period_secs=_STOP_GRACE_SECS
+    ) as session:
+      watchdog.watch(stall)
+      with errors.of_steps(watchdog):
+        yield session
+        stall.expect_end()
     signals_lib.print_first(signals)
   if role.saves:
     print(checkpoints.saved_in(run.train_dir) + '.')
+
+
+def _save_settings(config, run_state):
+  """Saves what describes a run, if its newest checkpoint fits the graph."""
+  checkpoints.check_newest(config.run.train_dir)
+  config.save(config.run.train_dir)
+  run_state.save(config.run.train_dir)
+
+
+class _Errors:
+  """Turns the error that ends a session into one line, after a last save.
+
+  Only those whose cause is outside the program.
+  """
+
+  def __init__(self, diagnosis, save, train_dir):
+    """Takes what knows the causes, and what saves.
+
+    Args:
+      diagnosis: InputDiagnosis.
+      save: function that saves, see `watchdog.and_saved`.
+      train_dir: where it saves.
+    """
+    self._diagnosis = diagnosis
+    self._save = save
+    self._train_dir = train_dir
+    self._problem = None
+
+  @contextlib.contextmanager
+  def of_steps(self, watchdog):
+    """Saves the last whole step when one fails; ends a Watchdog first."""
+    try:
+      yield
+    except (DivergedError, SaveError):
+      raise
+    except Exception as error:
+      watchdog.end()
+      self._problem = watchdog_lib.and_saved(
+        self._diagnosis.explain(error), self._save
+      )
+      raise
+
+  @contextlib.contextmanager
+  def of_session(self):
+    """Raises the UserError, once the session has ended.
+
+    Raises:
+      UserError: in place of the error that ended it.
+    """
+    try:
+      yield
+    except Exception as error:
+      problem = self._problem or self._explained(error)
+      if problem is None:
+        raise
+      raise UserError(problem) from error
+    # A session takes the end of its input for a good end.
+    if self._problem is not None:
+      raise UserError(self._problem)
+
+  def _explained(self, error):
+    """What to say of an input that fails when no step is under way.
+
+    Then the session ends as at the last step, which saves, and raises the error
+    afterwards.
+    """
+    if not isinstance(error, tf.errors.OpError):
+      return None
+    problem = self._diagnosis.explain(error)
+    if problem is not None and self._save is not None:
+      problem += '. ' + checkpoints.saved_in(self._train_dir)
+    return problem
 
 
 def step_after(train_op):

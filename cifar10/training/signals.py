@@ -43,8 +43,8 @@ def noted():
   handlers = {
     number: signal.signal(number, lambda n, frame: None)
     for number in _ENDING
-    # nohup has it ignored.
-    if (number, signal.getsignal(number)) != (signal.SIGHUP, signal.SIG_IGN)
+    # nohup has SIGHUP ignored, and a script SIGINT by what it starts with `&`.
+    if signal.getsignal(number) != signal.SIG_IGN
   }
   try:
     yield signals

@@ -1,1 +1,1 @@
-"""Files, session settings, logs, optional packages: shared by all wings."""
+"""Files, session settings, logs, optional packages: for all other packages."""

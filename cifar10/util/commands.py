@@ -28,7 +28,7 @@ def command(name):
     return shlex.quote(os.path.join(directory, name))
   folder, file = 'cifar10', name + '.py'
   if not os.path.exists(os.path.join(_PACKAGE, file)):
-    folder, file = 'scripts', file[len('cifar10_') :]  # It lives in a wing.
+    folder, file = 'scripts', file[len('cifar10_') :]  # Not at the top.
   here = os.path.basename(os.path.abspath(directory))
   if here == folder:
     path = os.path.join(directory, file)

@@ -71,19 +71,22 @@ def test_the_second_signal_ends_a_process_that_hangs(start):
   assert err.count('\n') == 1
 
 
-def test_nohup_is_respected(tmp_path):
+def test_what_nohup_and_a_script_have_ignored_is_ignored(tmp_path):
   program = tmp_path / 'program.py'
   program.write_text(PROGRAM)
   process = subprocess.Popen(
-    ['nohup', sys.executable, str(program), 'wait'],
+    # As a script does that starts `nohup program &`.
+    ['sh', '-c', 'trap "" INT; exec nohup "$@"', 'sh', sys.executable]
+    + [str(program), 'wait'],
     stdin=subprocess.DEVNULL,
     stdout=subprocess.PIPE,
     stderr=subprocess.DEVNULL,
     env=dict(os.environ, PYTHONPATH=os.getcwd()),
   )
   assert process.stdout.readline() == b'ready\n'
-  process.send_signal(signal.SIGHUP)
-  time.sleep(0.2)
+  for number in (signal.SIGHUP, signal.SIGINT):
+    process.send_signal(number)
+    time.sleep(0.2)
   process.send_signal(signal.SIGTERM)
   out, _ = process.communicate(timeout=60)
   assert out == b'Stopped by SIGTERM.\n[15]\n'
