@@ -64,6 +64,7 @@ def restarted(sandbox, random):
     tasks.wait_for_step(random.randrange(12))
     time.sleep(random.uniform(0, 0.3))
     lost.send(signal.SIGKILL)
+    lost.wait(5)  # Else it may still hold the lock of the directory.
     delay = random.choice((0, random.uniform(0, 3)))
     sandbox.note('SIGKILL, started again after %.3f s', delay)
     time.sleep(delay)
