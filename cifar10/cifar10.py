@@ -227,7 +227,7 @@ def train(total_loss, global_step, settings, run_state):
   Args:
     total_loss: float32 scalar tensor, from `loss`.
     global_step: integer variable, counts the steps.
-    settings: config.Optimization.
+    settings: settings.Optimization.
     run_state: run_state.RunState; the learning rate falls with the examples
       that the run has seen.
 

@@ -63,7 +63,7 @@ class Task(NamedTuple):
     )
 
   def workers_per_step(self, settings):
-    """How many workers' batches make a step, by the config.Cluster."""
+    """How many workers' batches make a step, by the settings.Cluster."""
     if not settings.sync:
       return 1
     return len(self.workers) - settings.backup_workers
@@ -179,7 +179,7 @@ def start_server(task, settings):
 
   Args:
     task: Task.
-    settings: config.Session.
+    settings: settings.Session.
 
   Returns:
     tf.train.Server.

@@ -83,10 +83,8 @@ class SyncHook(tf.train.SessionRunHook):
 
   def _update_until_last_step(self, session, coord):
     try:
-      step, last_step = session.run([self._global_step, self._last_step])
-      while step < last_step:
+      while not self._is_over(session):
         session.run(self._update)
-        step, last_step = session.run([self._global_step, self._last_step])
     except (tf.errors.OpError, RuntimeError) as error:
       # Raises the error itself if the session has ended already.
       with contextlib.suppress(type(error)):
@@ -101,11 +99,14 @@ class SyncHook(tf.train.SessionRunHook):
     """
     # Until the session has ended.
     with contextlib.suppress(tf.errors.OpError, RuntimeError):
-      step, last_step = session.run([self._global_step, self._last_step])
-      while step < last_step:
+      while not self._is_over(session):
         time.sleep(_POLL_SECS)
-        step, last_step = session.run([self._global_step, self._last_step])
       session.run(self._more_tokens)
+
+  def _is_over(self, session):
+    """Whether the last step is taken."""
+    step, last_step = session.run([self._global_step, self._last_step])
+    return step >= last_step
 
 
 class LastStepHook(tf.train.SessionRunHook):

@@ -21,7 +21,7 @@ class AnswerCheck:
     Args:
       addresses: list of `host:port`.
       name: what these tasks are called, for the message.
-      settings: config.Cluster.
+      settings: settings.Cluster.
     """
     self._name = name
     self._timeout_secs = settings.connect_timeout_secs

@@ -19,7 +19,7 @@ class WorkerOptimizer(tf.train.Optimizer):
     Args:
       optimizer: tf.train.Optimizer whose update is all of a step's update.
       task: cluster_spec.Task.
-      settings: config.Cluster.
+      settings: settings.Cluster.
       progress: shared_state.Progress.
       chief_start: how many times a chief has started, this time included.
     """

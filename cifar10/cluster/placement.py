@@ -19,7 +19,7 @@ def device_function(task, settings):
 
   Args:
     task: cluster_spec.Task, a worker.
-    settings: config.Cluster; with `model_parallel` the convolutions stay on
+    settings: settings.Cluster; with `model_parallel` the convolutions stay on
       the tower's GPU, and the fully connected layers go to the second GPU.
 
   Returns:

@@ -83,7 +83,7 @@ def describe(settings):
   """The DataSet that the settings name; its records may be missing.
 
   Args:
-    settings: config.Data.
+    settings: settings.Data.
 
   Returns:
     DataSet.
@@ -102,7 +102,7 @@ def check_classes(data, settings, trained):
 
   Args:
     data: DataSet.
-    settings: config.Data that names it.
+    settings: settings.Data that names it.
     trained: names of the model's classes; empty if they are unknown.
 
   Raises:
@@ -126,8 +126,8 @@ def prepare(settings, download):
   """Fetches the data set that the settings name if it is missing; checks it.
 
   Args:
-    settings: config.Data.
-    download: config.Download.
+    settings: settings.Data.
+    download: settings.Download.
 
   Returns:
     DataSet.

@@ -113,7 +113,7 @@ def write_saved_model(frozen, path, settings):
   Args:
     frozen: tf.GraphDef, from `freeze`.
     path: path of a folder that does not exist or is empty.
-    settings: config.Session.
+    settings: settings.Session.
 
   Raises:
     tf.errors.OpError: a file cannot be written.
@@ -153,7 +153,7 @@ def tflite(frozen, data, settings):
   Args:
     frozen: tf.GraphDef, from `freeze`.
     data: datasets.DataSet that the model was trained on.
-    settings: config.Session.
+    settings: settings.Session.
 
   Returns:
     The content of a .tflite file, bytes.

@@ -28,7 +28,7 @@ def build(images, num_classes, model, precision='float32', portable=False):
     images: float32 tensor, [batch, size, size, depth], cropped and
       standardized.
     num_classes: number of classes.
-    model: config.Model.
+    model: settings.Model.
     precision: type that the layers compute in; 'float32', 'bfloat16' or
       'float16'.
     portable: use only TensorFlow's own operations, for a graph that runs

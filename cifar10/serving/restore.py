@@ -40,7 +40,7 @@ def describe(settings, default_data_dir):
   Prints a warning if it assumes CIFAR-10 because `data_dir` is missing.
 
   Args:
-    settings: config.Data.
+    settings: settings.Data.
     default_data_dir: the default of `data_dir`, which need not exist.
 
   Returns:

@@ -136,7 +136,7 @@ class DivergenceHook(tf.train.SessionRunHook):
     Args:
       step: the global step after the train_op, a tensor.
       loss: scalar tensor.
-      settings: config.Optimization.
+      settings: settings.Optimization.
     """
     self._fetches = [step, loss]
     self._learning_rate = settings.learning_rate
@@ -168,7 +168,7 @@ class CheckpointHook(tf.train.SessionRunHook):
     Args:
       step: the global step after the train_op, a tensor.
       saver: tf.train.Saver.
-      settings: config.Run.
+      settings: settings.Run.
     """
     self._step = step
     self._saver = saver
@@ -201,10 +201,8 @@ class CheckpointHook(tf.train.SessionRunHook):
       return
     # Parameter servers may hold a later step, which a killed chief has not
     # saved.
-    self._saved_step, self._saved_time = (
-      checkpoints.step(newest),
-      time.monotonic(),
-    )
+    self._saved_step = checkpoints.step(newest)
+    self._saved_time = time.monotonic()
     if self._settings.max_to_keep:
       # Those of earlier starts count too; the saver deletes one at a time.
       found = checkpoints.by_age(directory)
@@ -271,7 +269,7 @@ class SummaryHook(tf.train.SessionRunHook):
       step: the global step after the train_op, a tensor.
       last_step: global step at which training ends.
       writer: event_file.EventFile.
-      settings: config.Run.
+      settings: settings.Run.
     """
     self._step = step
     self._last_step = last_step

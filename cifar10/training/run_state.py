@@ -82,7 +82,7 @@ class RunState:
     """The global step at which training ends.
 
     Args:
-      settings: config.Optimization.
+      settings: settings.Optimization.
     """
     if not settings.epochs:
       return settings.max_steps
@@ -154,7 +154,7 @@ def from_json(values):
   """The RunState from the dict that JSON holds, also that of version 1.0.
 
   Raises:
-    KeyError, TypeError, ValueError: it is damaged.
+    KeyError, TypeError, ValueError, OverflowError: it is damaged.
   """
   stretches = values['stretches']
   if not stretches:  # In version 1.0, before a run is resumed.

@@ -31,7 +31,7 @@ def learning_rate(global_step, settings, run_state):
 
   Args:
     global_step: integer variable, counts the steps.
-    settings: config.Optimization.
+    settings: settings.Optimization.
     run_state: run_state.RunState.
 
   Returns:
@@ -63,7 +63,7 @@ class AveragingOptimizer(tf.train.Optimizer):
 
     Args:
       optimizer: tf.train.Optimizer.
-      settings: config.Optimization.
+      settings: settings.Optimization.
     """
     super().__init__(use_locking=False, name='AveragingOptimizer')
     self._optimizer = optimizer
@@ -112,7 +112,7 @@ def gradient_descent(global_step, settings, run_state):
 
   Args:
     global_step: integer variable, counts the steps.
-    settings: config.Optimization.
+    settings: settings.Optimization.
     run_state: run_state.RunState.
 
   Returns:

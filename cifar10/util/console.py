@@ -41,8 +41,9 @@ class _Lossy(io.FileIO):
       self._wait_secs = _READER_SECS if is_ready else 0
       if is_ready:
         # More at a time than a pipe has room for would wait after all.
-        super().write(data[: select.PIPE_BUF])
-        return min(len(data), select.PIPE_BUF)
+        written = super().write(data[: select.PIPE_BUF])
+        if written is not None:
+          return written
     except (OSError, ValueError):
       pass
     return len(data)

@@ -16,7 +16,7 @@ def config_proto(settings, use_gpu=True):
   """The tf.ConfigProto of a session, with soft placement and memory growth.
 
   Args:
-    settings: config.Session.
+    settings: settings.Session.
     use_gpu: whether the session sees the GPUs.
 
   Returns:
@@ -44,7 +44,7 @@ def start_threads(settings):
   discards them.
 
   Args:
-    settings: config.Session.
+    settings: settings.Session.
   """
   proto = config_proto(settings, use_gpu=False)
   proto.log_device_placement = False
