@@ -433,14 +433,16 @@ def test_a_process_trains_in_bfloat16(tmp_path):
     '--intra_op_threads=2',
     '--inter_op_threads=1',
     '--batch_size=64',
-    '--max_steps=61',
+    '--max_steps=121',
+    '--seed=1',
     '--train_dir=%s' % tmp_path,
   )
   assert (status, err) == (0, '')
   losses = [float(loss) for _, loss, _, _ in short_runs.STEP_LINE.findall(out)]
   assert losses[0] == pytest.approx(4.68, abs=0.05)
-  # Each is of one batch.
-  assert min(losses[4:]) < losses[0] - 0.2
+  # Each is of one batch, so several are averaged. Weight decay alone would take
+  # away 0.22.
+  assert np.mean(losses[-4:]) < losses[0] - 0.35
 
 
 def resident_megabytes(pid):
