@@ -13,6 +13,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_input
 from cifar10.model.layers import activation_summary as _activation_summary
+from cifar10.model.layers import conv2d as _conv2d
 from cifar10.model.layers import flatten as _flatten
 from cifar10.model.layers import fully_connected as _fully_connected
 from cifar10.model.layers import local_response_norm as _local_response_norm
@@ -80,7 +81,11 @@ def inputs(data, config):
 
 
 def inference(
-  images, num_classes=NUM_CLASSES, top_layers='full', portable=False
+  images,
+  num_classes=NUM_CLASSES,
+  top_layers='full',
+  conv_form='auto',
+  portable=False,
 ):
   """Builds the model: two convolutions, two layers on top, and the logits.
 
@@ -93,6 +98,7 @@ def inference(
     num_classes: number of classes.
     top_layers: what local3 and local4 are; 'full', fully connected, or
       'local', locally connected as in cuda-convnet.
+    conv_form: how convolutions are computed, as `layers.conv2d` takes it.
     portable: use TensorFlow's own operations only, for a graph that is to run
       elsewhere.
 
@@ -113,6 +119,8 @@ def inference(
     raise ValueError(
       'inference: top_layers is %r; expected full or local' % top_layers
     )
+  if portable:
+    conv_form = 'direct'
 
   # conv1
   with tf.variable_scope('conv1') as scope:
@@ -120,7 +128,7 @@ def inference(
     kernel = _variable_with_weight_decay(
       'weights', [5, 5, shape.as_list()[3], 64], stddev=5e-2
     )
-    conv = tf.nn.conv2d(images, kernel, [1, 1, 1, 1], padding='SAME')
+    conv = _conv2d(images, kernel, conv_form)
     biases = _variable_on_cpu('biases', [64], tf.constant_initializer(0.0))
     pre_activation = tf.nn.bias_add(conv, biases)
     conv1 = tf.nn.relu(pre_activation, name=scope.name)
@@ -136,7 +144,7 @@ def inference(
   # conv2
   with tf.variable_scope('conv2') as scope:
     kernel = _variable_with_weight_decay('weights', [5, 5, 64, 64], stddev=5e-2)
-    conv = tf.nn.conv2d(norm1, kernel, [1, 1, 1, 1], padding='SAME')
+    conv = _conv2d(norm1, kernel, conv_form)
     biases = _variable_on_cpu('biases', [64], tf.constant_initializer(0.1))
     pre_activation = tf.nn.bias_add(conv, biases)
     conv2 = tf.nn.relu(pre_activation, name=scope.name)
@@ -202,7 +210,12 @@ def loss(logits, labels, scope=None):
 
 
 def tower_loss(
-  scope, images, labels, num_classes=NUM_CLASSES, top_layers='full'
+  scope,
+  images,
+  labels,
+  num_classes=NUM_CLASSES,
+  top_layers='full',
+  conv_form='auto',
 ):
   """The total loss of one tower of a multi-GPU trainer.
 
@@ -213,11 +226,12 @@ def tower_loss(
     labels: int32 tensor, [batch].
     num_classes: number of classes.
     top_layers: as `inference` takes it.
+    conv_form: as `inference` takes it.
 
   Returns:
     float32 scalar tensor.
   """
-  logits = inference(images, num_classes, top_layers)
+  logits = inference(images, num_classes, top_layers, conv_form)
   return loss(logits, labels, scope)
 
 

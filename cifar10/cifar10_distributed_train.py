@@ -76,7 +76,11 @@ def build(task, data, agreement, progress):
         with towers.tower(cifar10.TOWER_NAME, i) as scope:
           stage, batch = towers.staged(batches[i], scope)
           loss = cifar10.tower_loss(
-            scope, *batch, len(data.classes), config.model.top_layers
+            scope,
+            *batch,
+            len(data.classes),
+            config.model.top_layers,
+            config.session.conv,
           )
           stages.append(stage)
           tower_losses.append(towers.named_losses(scope, loss))

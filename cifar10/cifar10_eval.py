@@ -152,7 +152,11 @@ def build(data, config):
   """
   images, labels = cifar10.inputs(data, config)
   model = inference_graph.build(
-    images, len(data.classes), config.model, config.session.precision
+    images,
+    len(data.classes),
+    config.model,
+    config.session.precision,
+    config.session.conv,
   )
   loss = cifar10.loss(model.logits, labels)
   with tf.name_scope('softmax/'):

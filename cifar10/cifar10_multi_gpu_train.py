@@ -59,7 +59,12 @@ def build(data, config, run_state, global_step):
       with towers.tower(TOWER_NAME, i) as scope:
         stage, (images, labels) = towers.staged(batches[i], scope)
         loss = tower_loss(
-          scope, images, labels, len(data.classes), config.model.top_layers
+          scope,
+          images,
+          labels,
+          len(data.classes),
+          config.model.top_layers,
+          config.session.conv,
         )
         grads = opt.compute_gradients(loss)
         stages.append(stage)

@@ -57,7 +57,10 @@ def _take_steps(data, config, run_state):
     images, labels = cifar10.distorted_inputs(data, config)
     with layers.compute_in(config.session.precision):
       logits = cifar10.inference(
-        images, len(data.classes), config.model.top_layers
+        images,
+        len(data.classes),
+        config.model.top_layers,
+        config.session.conv,
       )
     loss = cifar10.loss(logits, labels)
     train_op = cifar10.train(loss, global_step, config.optimization, run_state)

@@ -302,6 +302,13 @@ class Session:
     'Variables, their averages and the loss are always float32.',
     choices=('float32', 'bfloat16', 'float16'),
   )
+  conv: str = _flag(
+    'auto',
+    'How convolutions are computed: direct, as tf.nn.conv2d does; winograd, '
+    "with fewer multiplications, by Winograd's algorithm; or auto, whichever "
+    'is faster on this machine.',
+    choices=('auto', 'direct', 'winograd'),
+  )
   gpu_memory_fraction: float = _flag(
     0.0,
     'Fraction of the memory of each GPU to take; 0: grow on demand.',

@@ -7,6 +7,7 @@ type of the enclosing variable scope, see `compute_in`.
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from cifar10.model import winograd
 from cifar10.util import session_settings
 from cifar10.util import summaries
 
@@ -62,6 +63,24 @@ def variable_with_weight_decay(name, shape, *, stddev, wd=None):
     weight_decay = tf.multiply(tf.nn.l2_loss(var), wd, name='weight_loss')
     tf.add_to_collection('losses', weight_decay)
   return tf.cast(var, tf.get_variable_scope().dtype)
+
+
+def conv2d(x, kernel, form='auto'):
+  """A convolution with stride 1 and padding 'SAME'.
+
+  Args:
+    x: float tensor, [batch, height, width, channels]; only the batch size may
+      be unknown.
+    kernel: tensor of the type of `x`, [rows, columns, channels, filters].
+    form: 'direct', tf.nn.conv2d; 'winograd', winograd.conv2d; or 'auto', the
+      one that is faster on this machine.
+
+  Returns:
+    Tensor of the type of `x`, [batch, height, width, filters].
+  """
+  if form == 'winograd' or (form == 'auto' and winograd.is_faster(x, kernel)):
+    return winograd.conv2d(x, kernel)
+  return tf.nn.conv2d(x, kernel, [1, 1, 1, 1], padding='SAME')
 
 
 def activation_summary(x):

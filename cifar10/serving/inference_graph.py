@@ -21,7 +21,14 @@ class InferenceGraph(NamedTuple):
   restorations: restore.Restorations
 
 
-def build(images, num_classes, model, precision='float32', portable=False):
+def build(
+  images,
+  num_classes,
+  model,
+  precision='float32',
+  conv_form='auto',
+  portable=False,
+):
   """Builds the model and both ways to restore it in the default graph.
 
   Args:
@@ -31,6 +38,7 @@ def build(images, num_classes, model, precision='float32', portable=False):
     model: settings.Model.
     precision: type that the layers compute in; 'float32', 'bfloat16' or
       'float16'.
+    conv_form: how convolutions are computed, as `layers.conv2d` takes it.
     portable: use only TensorFlow's own operations, for a graph that runs
       elsewhere.
 
@@ -38,7 +46,9 @@ def build(images, num_classes, model, precision='float32', portable=False):
     InferenceGraph.
   """
   with layers.compute_in(precision):
-    logits = cifar10.inference(images, num_classes, model.top_layers, portable)
+    logits = cifar10.inference(
+      images, num_classes, model.top_layers, conv_form, portable
+    )
   return InferenceGraph(
     logits, cifar10.softmax(logits), restore.build(cifar10.MOVING_AVERAGE_DECAY)
   )

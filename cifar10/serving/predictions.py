@@ -48,7 +48,11 @@ class Predictor:
         self._records, self.layout, cifar10_input.crop_size(self.layout)
       )
     self._graph = inference_graph.build(
-      images, len(data.classes), config.model, config.session.precision
+      images,
+      len(data.classes),
+      config.model,
+      config.session.precision,
+      config.session.conv,
     )
     scaffold = restore.fitting_scaffold(
       self._graph.restorations,

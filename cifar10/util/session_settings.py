@@ -62,7 +62,7 @@ def warn_of_slow_precision(precision, use_gpu=True):
   """
   if precision == 'float32' or (use_gpu and has_gpu()):
     return
-  if precision == 'bfloat16' and _cpu_has_bfloat16():
+  if precision == 'bfloat16' and cpu_has_bfloat16():
     return
   print(
     'WARNING: --precision=%s is slower than float32 on this processor, which '
@@ -70,7 +70,7 @@ def warn_of_slow_precision(precision, use_gpu=True):
   )
 
 
-def _cpu_has_bfloat16():
+def cpu_has_bfloat16():
   """Whether the processor has bfloat16 instructions and TensorFlow uses them.
 
   TensorFlow 1 uses them on no processor.
