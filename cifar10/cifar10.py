@@ -84,8 +84,8 @@ def inference(
   images,
   num_classes=NUM_CLASSES,
   top_layers='full',
-  conv_form='auto',
   portable=False,
+  conv_form='auto',
 ):
   """Builds the model: two convolutions, two layers on top, and the logits.
 
@@ -98,16 +98,17 @@ def inference(
     num_classes: number of classes.
     top_layers: what local3 and local4 are; 'full', fully connected, or
       'local', locally connected as in cuda-convnet.
-    conv_form: how convolutions are computed, as `layers.conv2d` takes it.
     portable: use TensorFlow's own operations only, for a graph that is to run
       elsewhere.
+    conv_form: how convolutions are computed, as `layers.conv2d` takes it; they
+      are direct if `portable`.
 
   Returns:
     logits: float32 tensor, [batch, num_classes], not normalized.
 
   Raises:
     ValueError: `images` is not of rank 4 or its size is unknown, or
-      `top_layers` is.
+      `top_layers` or `conv_form` is.
   """
   shape = images.shape
   if shape.rank != 4 or not shape[1:].is_fully_defined():
@@ -231,7 +232,7 @@ def tower_loss(
   Returns:
     float32 scalar tensor.
   """
-  logits = inference(images, num_classes, top_layers, conv_form)
+  logits = inference(images, num_classes, top_layers, conv_form=conv_form)
   return loss(logits, labels, scope)
 
 

@@ -80,7 +80,7 @@ def build(task, data, agreement, progress):
             *batch,
             len(data.classes),
             config.model.top_layers,
-            config.session.conv,
+            conv_form=config.session.conv,
           )
           stages.append(stage)
           tower_losses.append(towers.named_losses(scope, loss))

@@ -156,7 +156,7 @@ def build(data, config):
     len(data.classes),
     config.model,
     config.session.precision,
-    config.session.conv,
+    conv_form=config.session.conv,
   )
   loss = cifar10.loss(model.logits, labels)
   with tf.name_scope('softmax/'):

@@ -64,7 +64,7 @@ def build(data, config, run_state, global_step):
           labels,
           len(data.classes),
           config.model.top_layers,
-          config.session.conv,
+          conv_form=config.session.conv,
         )
         grads = opt.compute_gradients(loss)
         stages.append(stage)

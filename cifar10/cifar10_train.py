@@ -60,7 +60,7 @@ def _take_steps(data, config, run_state):
         images,
         len(data.classes),
         config.model.top_layers,
-        config.session.conv,
+        conv_form=config.session.conv,
       )
     loss = cifar10.loss(logits, labels)
     train_op = cifar10.train(loss, global_step, config.optimization, run_state)

@@ -298,15 +298,16 @@ class Session:
 
   precision: str = _flag(
     'float32',
-    'The type in which convolutions and matrix products are computed. '
-    'Variables, their averages and the loss are always float32.',
+    'The type in which convolutions and matrix products are computed; '
+    "Winograd's convolutions in at least float32. Variables, their averages "
+    'and the loss are always float32.',
     choices=('float32', 'bfloat16', 'float16'),
   )
   conv: str = _flag(
     'auto',
-    'How convolutions are computed: direct, as tf.nn.conv2d does; winograd, '
-    "with fewer multiplications, by Winograd's algorithm; or auto, whichever "
-    'is faster on this machine.',
+    'How convolutions are computed: direct, by tf.nn.conv2d; winograd, with '
+    "fewer multiplications, by Winograd's algorithm, in at least float32; or "
+    'auto, the form that is expected to be faster, by device and size.',
     choices=('auto', 'direct', 'winograd'),
   )
   gpu_memory_fraction: float = _flag(

@@ -6,9 +6,11 @@ import re
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from cifar10 import cifar10
 from cifar10 import cifar10_eval
 from cifar10.config import Config
 from cifar10.data import datasets
+from cifar10.model import layers
 from cifar10.training import checkpoints
 from tests import processes
 
@@ -42,6 +44,18 @@ def small_config(tmp_path, **changes):
   }
   settings.update(changes)
   return Config.of(**settings)
+
+
+def noted_forms(monkeypatch):
+  """A list of the forms in which convolutions are built from now on."""
+  forms, conv2d = [], layers.conv2d
+
+  def noted(x, kernel, form):
+    forms.append(form)
+    return conv2d(x, kernel, form)
+
+  monkeypatch.setattr(cifar10, '_conv2d', noted)
+  return forms
 
 
 def prepared(config):

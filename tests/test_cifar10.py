@@ -243,27 +243,26 @@ def test_train_takes_a_step_of_gradient_descent_and_averages():
       )
 
 
-def trained(config, form, scale):
+def trained(config, form, initial):
   """All variables after 200 steps on the sample, as one vector.
 
   Args:
     config: config.Config.
     form: how convolutions are computed.
-    scale: factor of the initial values.
+    initial: the first values of the variables.
   """
   (path,) = short_runs.prepared(config).train_files
   records = np.fromfile(path, np.uint8).reshape([-1, 3073])
   pixels = records[:, 1:].reshape([-1, 3, 32, 32]).transpose([0, 2, 3, 1])
   batch_size = config.input.batch_size
   with tf.Graph().as_default():
-    tf.set_random_seed(config.optimization.seed)
     images = tf.placeholder(tf.float32, [None, 24, 24, 3])
     labels = tf.placeholder(tf.int32, [None])
     loss = cifar10.loss(cifar10.inference(images, conv_form=form), labels)
     step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
     variables = tf.trainable_variables()
-    with initialized_session() as session:
-      session.run([tf.assign(v, scale * v) for v in variables])
+    with tf.Session() as session:
+      session.run([tf.assign(v, i) for v, i in zip(variables, initial)])
       for i in range(200):
         chosen = np.arange(i * batch_size, (i + 1) * batch_size) % len(records)
         batch = pixels[chosen, 4:28, 4:28] / 64.0 - 2
@@ -273,13 +272,45 @@ def trained(config, form, scale):
 
 def test_both_forms_of_convolution_train_alike():
   # Training multiplies rounding errors. So a run in another form may differ
-  # from a direct one as much as a direct one whose first values were rounded
-  # otherwise, but not more.
-  config = Config.of(dataset='sample', batch_size=16, seed=4)
-  direct = trained(config, 'direct', 1.0)
-  rounded = np.linalg.norm(trained(config, 'direct', 1 + 2e-7) - direct)
-  difference = np.linalg.norm(trained(config, 'winograd', 1.0) - direct)
+  # from a direct one as much as a direct one whose initial values were rounded
+  # differently, but not more.
+  config = Config.of(dataset='sample', batch_size=16)
+  cifar10.inference(random_images(2))
+  with initialized_session() as session:
+    initial = session.run(tf.trainable_variables())
+  direct = trained(config, 'direct', initial)
+  others = [values * np.float32(1 + 2e-7) for values in initial]
+  rounded = np.linalg.norm(trained(config, 'direct', others) - direct)
+  difference = np.linalg.norm(trained(config, 'winograd', initial) - direct)
   assert 0 < difference < 1.5 * rounded
+
+
+def test_both_forms_of_convolution_have_the_same_gradients():
+  images, labels = random_images(8), tf.constant(np.arange(8) % 10)
+  losses = []
+  for form in ('direct', 'winograd'):
+    with tf.variable_scope('', reuse=bool(losses)):
+      with tf.name_scope(form) as scope:
+        logits = cifar10.inference(images, conv_form=form)
+        losses.append(cifar10.loss(logits, labels, scope))
+  variables = tf.trainable_variables()
+  gradients = [tf.gradients(loss, variables) for loss in losses]
+  with initialized_session() as session:
+    losses, gradients = session.run([losses, gradients])
+  assert losses[1] == pytest.approx(losses[0], rel=1e-6)
+  for variable, direct, winograd in zip(variables, *gradients):
+    error = np.linalg.norm(winograd - direct)
+    # Where two pixels are nearly the same, pooling may choose the other one.
+    assert error < 1e-3 * np.linalg.norm(direct), variable.name
+
+
+@pytest.mark.parametrize(
+  'settings', [{'top_layers': 'none'}, {'conv_form': 'fast'}]
+)
+def test_unknown_forms_are_refused(settings):
+  (value,) = settings.values()
+  with pytest.raises(ValueError, match='is %r; expected' % value):
+    cifar10.inference(random_images(2), **settings)
 
 
 def total_losses(images, labels, precisions):

@@ -200,6 +200,23 @@ def test_loss_does_not_depend_on_the_batch_size(trained):
   assert results[0].loss == pytest.approx(results[1].loss, rel=1e-5)
 
 
+@pytest.mark.parametrize('form', ['direct', 'winograd'])
+def test_both_forms_of_convolution_give_the_same_loss(
+  trained, monkeypatch, form
+):
+  forms = short_runs.noted_forms(monkeypatch)
+  results = []
+  for conv in ('auto', form):
+    config = short_runs.small_config(trained, batch_size=100, conv=conv)
+    with tf.Graph().as_default():
+      graph = cifar10_eval.build(short_runs.prepared(config), config)
+      checkpoint = checkpoints.latest(config.checkpoint.checkpoint_dir)
+      result, _ = cifar10_eval.evaluate_checkpoint(graph, checkpoint, config)
+    results.append(result)
+  assert forms == ['auto', 'auto', form, form]
+  assert results[0].loss == pytest.approx(results[1].loss, rel=1e-5)
+
+
 def test_no_checkpoint_is_an_error_if_run_once(tmp_path, capsys):
   with pytest.raises(UserError, match='holds no checkpoint'):
     evaluate(tmp_path, capsys)

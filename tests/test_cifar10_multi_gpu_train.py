@@ -53,6 +53,13 @@ def test_towers_are_named_as_in_the_tutorial_and_on_their_devices(four_towers):
       assert (device.device_type, device.device_index) == ('GPU', i)
 
 
+def test_all_towers_take_the_form_of_convolutions(tmp_path, monkeypatch):
+  forms = short_runs.noted_forms(monkeypatch)
+  with tf.Graph().as_default():
+    build(short_runs.small_config(tmp_path, num_gpus=2, conv='winograd'))
+  assert forms == ['winograd'] * 4
+
+
 def test_the_graph_is_in_boxes(four_towers):
   names = {o.name.split('/')[0] for o in four_towers.get_operations()}
   layers = {v.op.name.split('/')[0] for v in tf.trainable_variables()}

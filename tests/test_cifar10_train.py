@@ -417,6 +417,14 @@ def test_a_step_that_spoils_variables_is_not_saved(tmp_path, monkeypatch):
   assert variable(config.run.train_dir, 'global_step') == 0
 
 
+def test_it_takes_the_form_of_convolutions_and_saves_it(tmp_path, monkeypatch):
+  forms = short_runs.noted_forms(monkeypatch)
+  config = short_runs.small_config(tmp_path, conv='direct', max_steps=1)
+  cifar10_train.train(config)
+  assert forms == ['direct'] * 2
+  assert config_lib.load(config.run.train_dir).session.conv == 'direct'
+
+
 def test_config_is_saved_beside_the_checkpoints(tmp_path):
   config = short_runs.small_config(tmp_path, learning_rate=0.03)
   cifar10_train.train(config)

@@ -1,7 +1,8 @@
 """The layers of the model: variables, pooling, dense layers, normalization.
 
 Variables are float32. Convolutions and matrix products are computed in the
-type of the enclosing variable scope, see `compute_in`.
+type of the enclosing variable scope, see `compute_in`; Winograd's convolutions
+in at least float32.
 """
 
 import numpy as np
@@ -73,11 +74,18 @@ def conv2d(x, kernel, form='auto'):
       be unknown.
     kernel: tensor of the type of `x`, [rows, columns, channels, filters].
     form: 'direct', tf.nn.conv2d; 'winograd', winograd.conv2d; or 'auto', the
-      one that is faster on this machine.
+      one expected to be faster.
 
   Returns:
     Tensor of the type of `x`, [batch, height, width, filters].
+
+  Raises:
+    ValueError: `form` is unknown.
   """
+  if form not in ('auto', 'direct', 'winograd'):
+    raise ValueError(
+      'conv2d: form is %r; expected auto, direct or winograd' % form
+    )
   if form == 'winograd' or (form == 'auto' and winograd.is_faster(x, kernel)):
     return winograd.conv2d(x, kernel)
   return tf.nn.conv2d(x, kernel, [1, 1, 1, 1], padding='SAME')

@@ -26,8 +26,8 @@ def build(
   num_classes,
   model,
   precision='float32',
-  conv_form='auto',
   portable=False,
+  conv_form='auto',
 ):
   """Builds the model and both ways to restore it in the default graph.
 
@@ -38,16 +38,16 @@ def build(
     model: settings.Model.
     precision: type that the layers compute in; 'float32', 'bfloat16' or
       'float16'.
-    conv_form: how convolutions are computed, as `layers.conv2d` takes it.
     portable: use only TensorFlow's own operations, for a graph that runs
       elsewhere.
+    conv_form: how convolutions are computed, as `layers.conv2d` takes it.
 
   Returns:
     InferenceGraph.
   """
   with layers.compute_in(precision):
     logits = cifar10.inference(
-      images, num_classes, model.top_layers, conv_form, portable
+      images, num_classes, model.top_layers, portable, conv_form
     )
   return InferenceGraph(
     logits, cifar10.softmax(logits), restore.build(cifar10.MOVING_AVERAGE_DECAY)

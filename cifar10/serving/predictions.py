@@ -52,7 +52,7 @@ class Predictor:
       len(data.classes),
       config.model,
       config.session.precision,
-      config.session.conv,
+      conv_form=config.session.conv,
     )
     scaffold = restore.fitting_scaffold(
       self._graph.restorations,

@@ -2,8 +2,8 @@
 
 The classical form is the tutorial's: each image is read and distorted by
 itself, by TensorFlow's own operations, and waits in a shuffle queue of single
-images; normalization is tf.nn.lrn, in float32. It uses none of this project's
-reading and distorting.
+images; convolutions are tf.nn.conv2d and normalization is tf.nn.lrn, in
+float32. It uses none of this project's reading, distorting and arithmetic.
 """
 
 from cifar10 import cifar10
@@ -18,7 +18,7 @@ CLASSICAL = 'classical'
 FORMS = (CLASSICAL, 'float32', 'bfloat16')
 LOCAL = 'local'  # In float32, with locally connected layers.
 
-_RECORD_BYTES = 1 + 3 * 32 * 32
+RECORD_BYTES = 1 + 3 * 32 * 32
 _SIZE = cifar10_input.IMAGE_SIZE
 
 
@@ -29,7 +29,7 @@ def inference(images, form):
     return cifar10.inference(
       images,
       top_layers='local' if form == LOCAL else 'full',
-      portable=form == CLASSICAL,  # tf.nn.lrn.
+      portable=form == CLASSICAL,  # tf.nn.conv2d and tf.nn.lrn.
     )
 
 
@@ -148,7 +148,19 @@ def read_image(filename_queue):
     image: float32 tensor, [32, 32, 3], 0 to 255.
     label: int32 scalar tensor.
   """
-  _, value = tf.FixedLengthRecordReader(_RECORD_BYTES).read(filename_queue)
+  _, value = tf.FixedLengthRecordReader(RECORD_BYTES).read(filename_queue)
+  return decode(value)
+
+
+def decode(value):
+  """Decodes one record of CIFAR-10.
+
+  Args:
+    value: string scalar tensor, RECORD_BYTES long.
+
+  Returns:
+    What `read_image` returns.
+  """
   record = tf.decode_raw(value, tf.uint8)
   planes = tf.reshape(record[1:], [3, 32, 32])
   image = tf.transpose(tf.cast(planes, tf.float32), [1, 2, 0])

@@ -39,7 +39,8 @@ def draw_benchmark(result):
       [row['ratio'] - row['lowest']],
       [row['highest'] - row['ratio']],
     ]
-    color = 'tab:orange' if row['form'] == 'bfloat16' else 'tab:blue'
+    low_precision = row['form'] in ('bfloat16', 'Keras bfloat16')
+    color = 'tab:orange' if low_precision else 'tab:blue'
     axes.barh(y, row['ratio'], xerr=spread, color=color, ecolor='0.4')
     axes.text(row['highest'], y, ' %.2f' % row['ratio'], va='center')
   axes.set_yticks(
@@ -49,7 +50,8 @@ def draw_benchmark(result):
   axes.invert_yaxis()
   axes.margins(x=0.1, y=0.01)
   axes.set_xlabel(
-    'times as good as the baseline (classical; for towers, one device): '
+    'times as good as the baseline (classical; for conv2, direct; for towers, '
+    'one device): '
     'median and range'
   )
   axes.set_title('{processor}, {cores} cores'.format(**result['machine']))

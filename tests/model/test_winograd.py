@@ -9,10 +9,6 @@ import tensorflow.compat.v1 as tf
 from cifar10.model import layers
 from cifar10.model import winograd
 
-# Of the standard deviation of what is computed: the standard deviation of the
-# error, and the largest error.
-TYPICAL, LARGEST = 2.5e-5, 5e-4
-
 
 @pytest.fixture(autouse=True)
 def graph():
@@ -70,11 +66,11 @@ def random_values(batch, size, kernel, channels, filters, dtype):
   ]
 
 
-def values_and_gradients(x, kernel, dy, convolve=winograd.conv2d):
+def values_and_gradients(x, kernel, dy):
   """The outputs for `x`, and the gradients for `dy` to `x` and `kernel`."""
   batch = tf.placeholder(x.dtype, [None, *x.shape[1:]])
   weights = tf.constant(kernel)
-  y = convolve(batch, weights)
+  y = winograd.conv2d(batch, weights)
   assert y.shape.as_list() == [None, *dy.shape[1:]]
   gradients = tf.gradients(y, [batch, weights], tf.constant(dy))
   with tf.Session() as session:
@@ -84,15 +80,16 @@ def values_and_gradients(x, kernel, dy, convolve=winograd.conv2d):
 @pytest.mark.parametrize(
   'batch, size, kernel, channels, filters',
   [
-    (3, (12, 12), (5, 5), 7, 5),  # The model's, but for channels.
+    (3, (12, 12), (5, 5), 7, 5),  # The model's, except for the channels.
     (1, (12, 12), (3, 3), 3, 4),
-    (2, (13, 11), (5, 5), 3, 2),  # No whole number of tiles.
+    (2, (13, 11), (5, 5), 3, 2),  # Not a whole number of tiles.
     (2, (7, 9), (3, 5), 2, 3),
     (5, (1, 2), (5, 3), 1, 1),  # Smaller than the kernel.
     (2, (6, 5), (4, 2), 3, 2),  # More padding after than before.
     (2, (8, 8), (7, 1), 2, 2),
     (1, (33, 5), (10, 6), 1, 3),
     (1, (1, 1), (1, 1), 2, 3),
+    (0, (6, 6), (3, 3), 2, 3),
   ],
 )
 def test_it_agrees_with_the_direct_form(batch, size, kernel, channels, filters):
@@ -103,16 +100,23 @@ def test_it_agrees_with_the_direct_form(batch, size, kernel, channels, filters):
 
 
 @pytest.mark.parametrize(
-  'size, kernel, channels', [(12, 5, 64), (24, 5, 32), (12, 3, 64), (6, 7, 64)]
+  'size, kernel, channels, typical',
+  [
+    (12, 5, 64, 2.5e-5),  # 10 points.
+    (24, 5, 32, 2.5e-5),
+    (6, 7, 64, 2.5e-5),
+    (12, 3, 64, 5e-6),  # 8 points.
+    (8, 5, 64, 5e-6),
+  ],
 )
-def test_rounding_errors_are_as_stated(size, kernel, channels):
+def test_rounding_errors_are_as_stated(size, kernel, channels, typical):
   values = random_values(
     8, (size, size), (kernel, kernel), channels, channels, np.float32
   )
   for found, expected in zip(values_and_gradients(*values), direct(*values)):
     error = found - expected
-    assert error.std() < TYPICAL * expected.std()
-    assert np.abs(error).max() < LARGEST * expected.std()
+    assert error.std() < typical * expected.std()
+    assert np.abs(error).max() < 20 * typical * expected.std()
 
 
 @pytest.mark.parametrize('dtype', ['bfloat16', 'float16'])
@@ -142,7 +146,7 @@ def convolution(form, shape, kernel, dtype='float32'):
   return layers.conv2d(x, tf.zeros(kernel, dtype), form).op.type
 
 
-def test_the_form_is_chosen_by_measurements(monkeypatch):
+def test_auto_chooses_by_device_type_and_size(monkeypatch):
   monkeypatch.setattr(winograd.session_settings, 'has_gpu', lambda: False)
   conv1 = [None, 24, 24, 3], [5, 5, 3, 64]
   conv2 = [None, 12, 12, 64], [5, 5, 64, 64]

@@ -53,7 +53,9 @@ def test_it_is_the_model_of_the_trainers(graph, top_layers):
 
 @pytest.mark.parametrize('precision', ['float32', 'bfloat16', 'float16'])
 def test_products_have_the_given_precision(graph, precision):
-  model = inference_graph.build(images(), 10, Model(), precision, 'direct')
+  model = inference_graph.build(
+    images(), 10, Model(), precision, conv_form='direct'
+  )
   assert model.logits.dtype == model.probabilities.dtype == tf.float32
   types = [
     operation.inputs[0].dtype.name

@@ -11,6 +11,7 @@ from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.serving import export
 from cifar10.serving import predictions
+from tests import short_runs
 from tests import synthetic_records
 from tests.serving import random_models
 
@@ -50,6 +51,22 @@ def test_probabilities_are_those_of_the_model(saved, averages):
   assert together.dtype == np.float32
   np.testing.assert_allclose(together, expected, rtol=1e-4, atol=1e-6)
   np.testing.assert_allclose(first, expected[:1], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize('form', ['direct', 'winograd'])
+def test_both_forms_of_convolution_give_the_same_probabilities(
+  saved, monkeypatch, form
+):
+  forms = short_runs.noted_forms(monkeypatch)
+  checkpoint, values = saved
+  records = synthetic_records.make_records(np.arange(9))
+  expected = random_models.probabilities(
+    records, CIFAR10, values, random_models.AVERAGE
+  )
+  del forms[:]
+  (found,) = predict([records], CIFAR10, checkpoint, conv=form)
+  assert forms == [form] * 2
+  np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-6)
 
 
 def test_a_model_of_small_gray_images_and_local_layers(tmp_path):

@@ -1,0 +1,95 @@
+#!/usr/bin/env python
+"""The start of a training process and its memory, for benchmark.py.
+
+    starts.py FORM STEPS DATASET DATA_DIR
+
+is one such process.
+"""
+
+import json
+from pathlib import Path
+import re
+import subprocess
+import sys
+import time
+
+BEGUN = time.time()
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from cifar10.data import datasets
+from cifar10.settings import Data
+from cifar10.settings import Download
+from cifar10.settings import Session
+from cifar10.util import session_settings
+import baselines
+import tensorflow.compat.v1 as tf
+
+EARLY_STEP = 100  # Step after which memory should not grow.
+
+
+def measure(table, args, rounds, steps):
+  """Measures the first step and the memory of new processes.
+
+  Args:
+    table: turns.Table.
+    args: `dataset` and `data_dir`.
+    rounds: processes of each form.
+    steps: steps in each process.
+  """
+  names = {
+    'first_batch': ('first batch of the session', 's'),
+    'first_step': ('first step of the process', 's'),
+    'peak': ('peak memory, %d steps' % steps, 'MB'),
+  }
+  if steps > EARLY_STEP:
+    names['growth'] = ('memory, from step %d on' % EARLY_STEP, 'x')
+  values = {name: {} for name in names}
+  for _ in range(rounds):
+    for form in baselines.FORMS:
+      command = [sys.executable, __file__, form, str(steps)]
+      command += [args.dataset, args.data_dir]
+      out = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+      result = json.loads(out.decode().splitlines()[-1])
+      for name in names:
+        values[name].setdefault(form, []).append(result[name])
+  for name, (what, unit) in names.items():
+    table.add(what, unit, values[name])
+
+
+def memory(field):
+  """Memory of this process in MB, a field of Linux's /proc/self/status."""
+  with open('/proc/self/status') as status:
+    return int(re.search(field + r':\s*(\d+) kB', status.read()).group(1)) / 1e3
+
+
+def train(form, steps, data):
+  """Trains `steps` steps; prints their start and memory, as JSON."""
+  with tf.Graph().as_default():
+    images, labels = baselines.distorted_inputs(form, data, 128)
+    train_op = baselines.train(images, labels, form, data)
+    with tf.train.MonitoredSession() as session:
+      started = time.perf_counter()
+      session.run([images.op, labels.op])
+      first_batch = time.perf_counter() - started
+      session.run(train_op)
+      first_step = time.time() - BEGUN
+      for step in range(steps):
+        session.run(train_op)
+        if step == min(EARLY_STEP, steps) - 1:
+          early = memory('VmRSS')
+      growth = memory('VmRSS') / early
+  result = {'first_batch': first_batch, 'first_step': first_step}
+  result.update(peak=memory('VmHWM'), growth=growth)
+  print(json.dumps(result))
+
+
+def main():
+  """Prepares the data set and trains."""
+  form, steps, dataset, data_dir = sys.argv[1:]
+  session_settings.start_threads(Session())
+  data = datasets.prepare(Data(dataset=dataset, data_dir=data_dir), Download())
+  train(form, int(steps), data)
+
+
+if __name__ == '__main__':
+  main()

@@ -1,0 +1,124 @@
+"""Turns of the forms that are compared, and the table of their results."""
+
+import contextlib
+import subprocess
+import time
+
+from cifar10.settings import Session
+from cifar10.util import session_settings
+import baselines
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+FIRST = 'first'  # The collection of operations to run once, at the start.
+
+
+class Table:
+  """Prints and keeps the results: one row for each form and measurement."""
+
+  def __init__(self):
+    self.rows = []
+    print('%-44s %-14s %9s  ratio (spread)' % ('', 'form', 'median'))
+
+  def add(self, what, unit, rounds, baseline=baselines.CLASSICAL):
+    """Adds a row for each form.
+
+    Args:
+      what: what was measured.
+      unit: its unit. More is better if it ends in `/s`, else less is better.
+      rounds: for each form, the values of all rounds.
+      baseline: the form to compare the others with.
+    """
+    for form, values in rounds.items():
+      ratios = np.divide(values, rounds[baseline])
+      if not unit.endswith('/s'):
+        ratios = 1 / ratios
+      row = {
+        'what': what,
+        'unit': unit,
+        'form': form,
+        'baseline': baseline,
+        'values': [float(value) for value in values],
+        'median': float(np.median(values)),
+        'ratio': float(np.median(ratios)),
+        'lowest': float(ratios.min()),
+        'highest': float(ratios.max()),
+      }
+      self.rows.append(row)
+      print(
+        '{what:33} {unit:10} {form:14} {median:9.4g}  '
+        '{ratio:.2f} ({lowest:.2f} to {highest:.2f})'.format(**row),
+        flush=True,
+      )
+
+
+@contextlib.contextmanager
+def stepping(build):
+  """Builds a graph and starts a session; yields a function that runs a step.
+
+  Args:
+    build: function without arguments; builds in the default graph and returns
+      the operations of a step. Those in the collection FIRST run once, before
+      the first step.
+  """
+  with tf.Graph().as_default():
+    with contextlib.redirect_stdout(None):
+      fetches = build()
+    proto = session_settings.config_proto(Session())
+    creator = tf.train.ChiefSessionCreator(config=proto)
+    with tf.train.MonitoredSession(creator) as session:
+      session.run(tf.get_collection(FIRST))
+      yield lambda: session.run(fetches)
+
+
+@contextlib.contextmanager
+def stepping_process(command):
+  """Like `stepping`, for steps in a process of its own.
+
+  Args:
+    command: list of strings. The process answers each line of its standard
+      input with a line when it has run a step.
+  """
+  with subprocess.Popen(
+    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+  ) as process:
+
+    def step():
+      process.stdin.write(b'\n')
+      process.stdin.flush()
+      if not process.stdout.readline():
+        raise BrokenPipeError('%s: has ended' % ' '.join(command))
+
+    try:
+      step()  # So that it starts before the first turn of others.
+      yield step
+    finally:
+      process.kill()
+
+
+def rates(forms, count, rounds, steps, warm_up):
+  """The examples per second of each form in each round.
+
+  Args:
+    forms: for each form, a context manager that yields a function that runs a
+      step, as `stepping` does.
+    count: examples in a step.
+    rounds: turns of each form.
+    steps: steps in a turn.
+    warm_up: steps before each turn, not counted.
+
+  Returns:
+    A dict of float64 arrays, [rounds], by form.
+  """
+  found = {form: np.zeros(rounds) for form in forms}
+  with contextlib.ExitStack() as stack:
+    step = {form: stack.enter_context(c) for form, c in forms.items()}
+    for i in range(rounds):
+      for form in forms:
+        for _ in range(warm_up):
+          step[form]()
+        begun = time.perf_counter()
+        for _ in range(steps):
+          step[form]()
+        found[form][i] = count * steps / (time.perf_counter() - begun)
+  return found
