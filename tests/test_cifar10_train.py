@@ -388,7 +388,7 @@ def test_a_checkpoint_of_another_model_is_named(tmp_path, monkeypatch):
   monkeypatch.setattr(
     cifar10,
     'inference',
-    lambda images, n, *more: inference(images, n + 1, *more),
+    lambda images, n, *more, **named: inference(images, n + 1, *more, **named),
   )
   longer = short_runs.small_config(tmp_path, max_steps=3)
   with pytest.raises(UserError, match=r'softmax_linear/.*\[10\].*\[11\]'):

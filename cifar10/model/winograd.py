@@ -248,15 +248,13 @@ def _to_points(images, down, across, down_matrix, across_matrix):
     batch, channels].
   """
   _, height, width, channels = images.shape.as_list()
-  batch = tf.shape(images)[0]
   # Batch and channels last: each product is of a small matrix and a wide one.
   x = tf.transpose(images, [2, 1, 0, 3])
-  x = tf.reshape(x, [width, height, batch * channels])
+  x = tf.reshape(x, [width, height, -1])
   x = tf.matmul(tf.constant(down_matrix[np.newaxis], x.dtype), x)
-  x = tf.reshape(x, [width, len(down_matrix) * batch * channels])
+  x = tf.reshape(x, [width, -1])
   x = tf.matmul(tf.constant(across_matrix, x.dtype), x)
-  tiles = [across.points, across.tiles, down.points, down.tiles * batch]
-  return tf.reshape(x, tiles + [channels])
+  return tf.reshape(x, [across.points, across.tiles, down.points, -1, channels])
 
 
 def _to_pixels(values, down_matrix, across_matrix):
