@@ -186,7 +186,7 @@ def local_response_norm(x, depth_radius, alpha, name, portable=False):
   with tf.name_scope(name) as scope:
     if dtype.size < 4:
       x = tf.cast(x, tf.float32)
-    # On CPUs, TensorFlow's own operation takes three times as long.
+    # On CPUs, TensorFlow's own operation takes three to six times as long.
     if portable or session_settings.has_gpu():
       x = tf.nn.lrn(x, depth_radius, 1.0, alpha, 0.75, name=scope)
     else:

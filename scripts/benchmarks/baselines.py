@@ -15,7 +15,8 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 CLASSICAL = 'classical'
-FORMS = (CLASSICAL, 'float32', 'bfloat16')
+# TensorFlow 1 has bfloat16 on no processor.
+FORMS = (CLASSICAL, 'float32') + ('bfloat16',) * (tf.__version__ >= '2')
 LOCAL = 'local'  # In float32, with locally connected layers.
 
 RECORD_BYTES = 1 + 3 * 32 * 32

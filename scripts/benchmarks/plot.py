@@ -51,7 +51,7 @@ def draw_benchmark(result):
   axes.margins(x=0.1, y=0.01)
   axes.set_xlabel(
     'times as good as the baseline (classical; for conv2, direct; for towers, '
-    'one device): '
+    'one device):\n'
     'median and range'
   )
   axes.set_title('{processor}, {cores} cores'.format(**result['machine']))
