@@ -109,3 +109,32 @@ def locally_connected(x, weights):
     if 0 <= at < height and 0 <= beside < width:
       y[:, i, j] += x[:, at, beside].dot(weights[i, j, row, column])
   return y
+
+
+def conv2d(x, kernel, dy):
+  """A convolution with padding 'SAME' and its gradients, a weight at a time.
+
+  Args:
+    x: array, [batch, height, width, channels].
+    kernel: array, [rows, columns, channels, filters].
+    dy: array, [batch, height, width, filters].
+
+  Returns:
+    The outputs, and the gradients to `x` and `kernel`, float64 arrays.
+  """
+  x, kernel, dy = (np.asarray(a, np.float64) for a in (x, kernel, dy))
+  rows, columns = kernel.shape[:2]
+  top, left = (rows - 1) // 2, (columns - 1) // 2
+  padding = [[0, 0], [top, rows - 1 - top], [left, columns - 1 - left], [0, 0]]
+  padded = np.pad(x, padding, mode='constant')
+  dpadded, dkernel = np.zeros_like(padded), np.zeros_like(kernel)
+  y = np.zeros_like(dy)
+  height, width = x.shape[1:3]
+  for row in range(rows):
+    for column in range(columns):
+      window = np.s_[:, row : row + height, column : column + width]
+      y += padded[window].dot(kernel[row, column])
+      dpadded[window] += dy.dot(kernel[row, column].T)
+      dkernel[row, column] = np.tensordot(padded[window], dy, [[0, 1, 2]] * 2)
+  dx = dpadded[:, top : top + height, left : left + width]
+  return y, dx, dkernel

@@ -188,16 +188,19 @@ def test_summaries_hold_precision_loss_and_images(trained, tmp_path, capsys):
   assert 'softmax/activations' in values
 
 
+def loss_of(trained, **settings):
+  """The loss that the evaluator finds for the newest checkpoint."""
+  config = short_runs.small_config(trained, **settings)
+  with tf.Graph().as_default():
+    graph = cifar10_eval.build(short_runs.prepared(config), config)
+    checkpoint = checkpoints.latest(config.checkpoint.checkpoint_dir)
+    result, _ = cifar10_eval.evaluate_checkpoint(graph, checkpoint, config)
+  return result.loss
+
+
 def test_loss_does_not_depend_on_the_batch_size(trained):
-  results = []
-  for batch_size in (7, 500):
-    config = short_runs.small_config(trained, batch_size=batch_size)
-    with tf.Graph().as_default():
-      graph = cifar10_eval.build(short_runs.prepared(config), config)
-      checkpoint = checkpoints.latest(config.checkpoint.checkpoint_dir)
-      result, _ = cifar10_eval.evaluate_checkpoint(graph, checkpoint, config)
-    results.append(result)
-  assert results[0].loss == pytest.approx(results[1].loss, rel=1e-5)
+  losses = [loss_of(trained, batch_size=size) for size in (7, 500)]
+  assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
 @pytest.mark.parametrize('form', ['direct', 'winograd'])
@@ -205,16 +208,11 @@ def test_both_forms_of_convolution_give_the_same_loss(
   trained, monkeypatch, form
 ):
   forms = short_runs.noted_forms(monkeypatch)
-  results = []
-  for conv in ('auto', form):
-    config = short_runs.small_config(trained, batch_size=100, conv=conv)
-    with tf.Graph().as_default():
-      graph = cifar10_eval.build(short_runs.prepared(config), config)
-      checkpoint = checkpoints.latest(config.checkpoint.checkpoint_dir)
-      result, _ = cifar10_eval.evaluate_checkpoint(graph, checkpoint, config)
-    results.append(result)
+  losses = [
+    loss_of(trained, batch_size=100, conv=conv) for conv in ('auto', form)
+  ]
   assert forms == ['auto', 'auto', form, form]
-  assert results[0].loss == pytest.approx(results[1].loss, rel=1e-5)
+  assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
 def test_no_checkpoint_is_an_error_if_run_once(tmp_path, capsys):

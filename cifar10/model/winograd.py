@@ -37,12 +37,11 @@ _MAGNITUDES = {
   8: ('1', '1/2', '2'),
   10: ('2/5', '4/5', '5/4', '5/2'),
 }
-MAX_POINTS = max(_MAGNITUDES)
+_MAX_POINTS = max(_MAGNITUDES)
 
-# The algorithm along one axis of images: the number of points, the number of
-# tiles, and float64 matrices: `kernel` [points, weights], `inputs` [points *
-# tiles, size] and `outputs` [size, points * tiles].
-_Axis = collections.namedtuple('_Axis', 'points tiles kernel inputs outputs')
+# The algorithm along one axis of images, as float64 arrays: `kernel` [points,
+# weights], `inputs` [points, tiles, size] and `outputs` [size, points, tiles].
+_Axis = collections.namedtuple('_Axis', 'kernel inputs outputs')
 
 
 def _finite_points(count):
@@ -70,13 +69,13 @@ def matrices(m, r):
     inputs: the same, [n, n].
 
   Raises:
-    ValueError: `m` or `r` is below 1, or n is not 2 to MAX_POINTS.
+    ValueError: `m` or `r` is below 1, or n is not 2 to _MAX_POINTS.
   """
   n = m + r - 1
-  if m < 1 or r < 1 or not 2 <= n <= MAX_POINTS:
+  if m < 1 or r < 1 or not 2 <= n <= _MAX_POINTS:
     raise ValueError(
       'winograd: %d outputs and %d weights; expected 1 or more of each and '
-      '3 to %d together' % (m, r, MAX_POINTS + 1)
+      '3 to %d together' % (m, r, _MAX_POINTS + 1)
     )
   finite = _finite_points(n)
   output = [[p**i for p in finite] + [Fraction(i == m - 1)] for i in range(m)]
@@ -110,11 +109,11 @@ def _tiles(size, m):
 @functools.lru_cache(maxsize=None)
 def _axis(size, r):
   """The `_Axis` for `size` pixels and `r` weights with padding 'SAME'."""
-  if r > MAX_POINTS:
+  if r > _MAX_POINTS:
     raise ValueError(
-      'winograd: a kernel of size %d; expected at most %d' % (r, MAX_POINTS)
+      'winograd: a kernel of size %d; expected at most %d' % (r, _MAX_POINTS)
     )
-  choices = range(max(1, 3 - r), MAX_POINTS - r + 2)
+  choices = range(max(1, 3 - r), _MAX_POINTS - r + 2)
   # The fewest values, and of those choices the most exact one.
   m = min(choices, key=lambda m: ((m + r - 1) * _tiles(size, m), m))
   output, kernel, inputs = (np.array(a, np.float64) for a in matrices(m, r))
@@ -128,24 +127,17 @@ def _axis(size, r):
         all_inputs[:, tile, pixel] = inputs[:, i]
     for i in range(min(m, size - tile * m)):
       all_outputs[tile * m + i, :, tile] = output[i]
-  return _Axis(
-    n,
-    tiles,
-    kernel,
-    all_inputs.reshape([n * tiles, size]),
-    all_outputs.reshape([size, n * tiles]),
-  )
+  return _Axis(kernel, all_inputs, all_outputs)
 
 
-def conv2d(x, kernel, name=None):
+def conv2d(x, kernel):
   """The same function as tf.nn.conv2d with stride 1 and padding 'SAME'.
 
   Args:
     x: float tensor, [batch, height, width, channels]; only the batch size may
       be unknown.
     kernel: tensor of the type of `x`, [rows, columns, channels, filters], with
-      at most MAX_POINTS rows and columns.
-    name: name of the operation.
+      at most 10 rows and columns.
 
   Returns:
     Tensor of the type of `x`, [batch, height, width, filters], computed in at
@@ -158,7 +150,7 @@ def conv2d(x, kernel, name=None):
   rows, columns, _, filters = kernel.shape.as_list()
   down, across = _axis(height, rows), _axis(width, columns)
   dtype = x.dtype
-  with tf.name_scope(name, 'Conv2D', [x, kernel]) as scope:
+  with tf.name_scope('Conv2D') as scope:
     if dtype.size < 4:
       x, kernel = tf.cast(x, tf.float32), tf.cast(kernel, tf.float32)
     # For all pairs of a point across and one down. [points, rows * columns]
@@ -167,7 +159,7 @@ def conv2d(x, kernel, name=None):
       tf.constant(pairs.reshape([-1, rows * columns]), x.dtype),
       tf.reshape(kernel, [rows * columns, channels * filters]),
     )
-    shape = [across.points, 1, down.points, channels, filters]
+    shape = [len(across.kernel), 1, len(down.kernel), channels, filters]
     y = _convolve(x, tf.reshape(values, shape), down, across)
     return tf.identity(tf.cast(y, dtype), name=scope)
 
@@ -214,34 +206,35 @@ def _convolve(x, kernel, down, across):
 
   @tf.custom_gradient
   def convolve(x, kernel):
-    x = _to_points(x, down, across, down.inputs, across.inputs)
+    x = _to_points(x, down.inputs, across.inputs)
     y = tf.matmul(x, kernel)
 
-    # The derivative as TensorFlow finds it takes longer: it transposes large
-    # tensors where small ones would do.
+    # Faster than the derivative as TensorFlow finds it.
     def gradient(dy):
-      dy = _to_points(dy, down, across, down.outputs.T, across.outputs.T)
+      dy = _to_points(
+        dy,
+        np.moveaxis(down.outputs, 0, 2),
+        np.moveaxis(across.outputs, 0, 2),
+      )
       dkernel = tf.matmul(x, dy, transpose_a=True)
       dx = tf.matmul(dy, tf.transpose(kernel, [0, 1, 2, 4, 3]))
-      return (
-        _to_pixels(dx, down.inputs.T, across.inputs.T),
-        tf.reduce_sum(dkernel, axis=1, keepdims=True),
+      dx = _to_pixels(
+        dx, np.moveaxis(down.inputs, 2, 0), np.moveaxis(across.inputs, 2, 0)
       )
+      return dx, tf.reduce_sum(dkernel, axis=1, keepdims=True)
 
     return _to_pixels(y, down.outputs, across.outputs), gradient
 
   return convolve(x, kernel)
 
 
-def _to_points(images, down, across, down_matrix, across_matrix):
+def _to_points(images, down, across):
   """Applies a matrix along the height and another along the width.
 
   Args:
     images: float tensor, [batch, height, width, channels].
-    down: _Axis of the height.
-    across: _Axis of the width.
-    down_matrix: [points down * tiles, height].
-    across_matrix: [points across * tiles, width].
+    down: array, [points down, tiles, height].
+    across: array, [points across, tiles, width].
 
   Returns:
     Tensor of the type of `images`, [points across, tiles, points down, tiles *
@@ -251,29 +244,29 @@ def _to_points(images, down, across, down_matrix, across_matrix):
   # Batch and channels last: each product is of a small matrix and a wide one.
   x = tf.transpose(images, [2, 1, 0, 3])
   x = tf.reshape(x, [width, height, -1])
-  x = tf.matmul(tf.constant(down_matrix[np.newaxis], x.dtype), x)
+  x = tf.matmul(tf.constant(down.reshape([1, -1, height]), x.dtype), x)
   x = tf.reshape(x, [width, -1])
-  x = tf.matmul(tf.constant(across_matrix, x.dtype), x)
-  return tf.reshape(x, [across.points, across.tiles, down.points, -1, channels])
+  x = tf.matmul(tf.constant(across.reshape([-1, width]), x.dtype), x)
+  return tf.reshape(x, [*across.shape[:2], len(down), -1, channels])
 
 
-def _to_pixels(values, down_matrix, across_matrix):
+def _to_pixels(values, down, across):
   """Applies a matrix along the points across and another along those down.
 
   Args:
     values: float tensor, as `_to_points` returns it.
-    down_matrix: [height, points down * tiles].
-    across_matrix: [width, points across * tiles].
+    down: array, [height, points down, tiles].
+    across: array, [width, points across, tiles].
 
   Returns:
     Tensor of the type of `values`, [batch, height, width, channels].
   """
-  height, points_down = down_matrix.shape
-  width, points_across = across_matrix.shape
   channels = values.shape.as_list()[-1]
-  x = tf.reshape(values, [points_across, -1])
-  x = tf.matmul(tf.constant(across_matrix, x.dtype), x)
-  x = tf.reshape(x, [width, points_down, -1])
-  x = tf.matmul(tf.constant(down_matrix[np.newaxis], x.dtype), x)
+  down, across = (a.reshape([len(a), -1]) for a in (down, across))
+  height, width = len(down), len(across)
+  x = tf.reshape(values, [across.shape[1], -1])
+  x = tf.matmul(tf.constant(across, x.dtype), x)
+  x = tf.reshape(x, [width, down.shape[1], -1])
+  x = tf.matmul(tf.constant(down[np.newaxis], x.dtype), x)
   x = tf.reshape(x, [width, height, -1, channels])
   return tf.transpose(x, [2, 1, 0, 3])

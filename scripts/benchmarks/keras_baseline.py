@@ -41,6 +41,39 @@ def batches(filenames):
   )
 
 
+def normalization():
+  """Local response normalization, a Keras layer."""
+  # tf.nn.lrn takes no bfloat16.
+  return keras.layers.Lambda(
+    lambda x: tf.cast(
+      tf.nn.lrn(tf.cast(x, tf.float32), 4, 1.0, 0.001 / 9, 0.75), x.dtype
+    )
+  )
+
+
+def convolution(bias):
+  """A convolution like conv1 and conv2, a Keras layer."""
+  return keras.layers.Conv2D(
+    64,
+    5,
+    padding='same',
+    activation='relu',
+    kernel_initializer=keras.initializers.TruncatedNormal(stddev=0.05),
+    bias_initializer=keras.initializers.Constant(bias),
+  )
+
+
+def dense(units, activation, stddev, bias, decay):
+  """A fully connected layer, a Keras layer."""
+  return keras.layers.Dense(
+    units,
+    activation,
+    kernel_initializer=keras.initializers.TruncatedNormal(stddev=stddev),
+    bias_initializer=keras.initializers.Constant(bias),
+    kernel_regularizer=keras.regularizers.L2(decay),
+  )
+
+
 def network(policy):
   """The tutorial's network with its loss and optimizer, a Keras model.
 
@@ -48,34 +81,6 @@ def network(policy):
     policy: a Keras dtype policy.
   """
   keras.mixed_precision.set_global_policy(policy)
-
-  def normalization():
-    # tf.nn.lrn takes no bfloat16.
-    return keras.layers.Lambda(
-      lambda x: tf.cast(
-        tf.nn.lrn(tf.cast(x, tf.float32), 4, 1.0, 0.001 / 9, 0.75), x.dtype
-      )
-    )
-
-  def convolution(bias):
-    return keras.layers.Conv2D(
-      64,
-      5,
-      padding='same',
-      activation='relu',
-      kernel_initializer=keras.initializers.TruncatedNormal(stddev=0.05),
-      bias_initializer=keras.initializers.Constant(bias),
-    )
-
-  def dense(units, activation, stddev, bias, decay):
-    return keras.layers.Dense(
-      units,
-      activation,
-      kernel_initializer=keras.initializers.TruncatedNormal(stddev=stddev),
-      bias_initializer=keras.initializers.Constant(bias),
-      kernel_regularizer=keras.regularizers.L2(decay),
-    )
-
   model = keras.Sequential(
     [
       keras.Input([24, 24, 3]),

@@ -39,8 +39,7 @@ def draw_benchmark(result):
       [row['ratio'] - row['lowest']],
       [row['highest'] - row['ratio']],
     ]
-    low_precision = row['form'] in ('bfloat16', 'Keras bfloat16')
-    color = 'tab:orange' if low_precision else 'tab:blue'
+    color = 'tab:orange' if 'bfloat16' in row['form'] else 'tab:blue'
     axes.barh(y, row['ratio'], xerr=spread, color=color, ecolor='0.4')
     axes.text(row['highest'], y, ' %.2f' % row['ratio'], va='center')
   axes.set_yticks(
@@ -51,8 +50,7 @@ def draw_benchmark(result):
   axes.margins(x=0.1, y=0.01)
   axes.set_xlabel(
     'times as good as the baseline (classical; for conv2, direct; for towers, '
-    'one device):\n'
-    'median and range'
+    'one device):\nmedian and range'
   )
   axes.set_title('{processor}, {cores} cores'.format(**result['machine']))
   return figure

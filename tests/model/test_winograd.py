@@ -8,6 +8,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.model import layers
 from cifar10.model import winograd
+from tests import reference
 
 
 @pytest.fixture(autouse=True)
@@ -32,26 +33,6 @@ def test_the_matrices_give_exact_convolutions(m, r):
 def test_other_sizes_are_refused(m, r):
   with pytest.raises(ValueError, match='%d outputs and %d weights' % (m, r)):
     winograd.matrices(m, r)
-
-
-def direct(x, kernel, dy):
-  """The convolution and its gradients, in float64, one weight at a time."""
-  x, kernel, dy = (np.asarray(a, np.float64) for a in (x, kernel, dy))
-  rows, columns = kernel.shape[:2]
-  top, left = (rows - 1) // 2, (columns - 1) // 2
-  padding = [[0, 0], [top, rows - 1 - top], [left, columns - 1 - left], [0, 0]]
-  padded = np.pad(x, padding, mode='constant')
-  dpadded, dkernel = np.zeros_like(padded), np.zeros_like(kernel)
-  y = np.zeros_like(dy)
-  height, width = x.shape[1:3]
-  for row in range(rows):
-    for column in range(columns):
-      window = np.s_[:, row : row + height, column : column + width]
-      y += padded[window].dot(kernel[row, column])
-      dpadded[window] += dy.dot(kernel[row, column].T)
-      dkernel[row, column] = np.tensordot(padded[window], dy, [[0, 1, 2]] * 2)
-  dx = dpadded[:, top : top + height, left : left + width]
-  return y, dx, dkernel
 
 
 def random_values(batch, size, kernel, channels, filters, dtype):
@@ -95,7 +76,9 @@ def values_and_gradients(x, kernel, dy):
 def test_it_agrees_with_the_direct_form(batch, size, kernel, channels, filters):
   # In float64 nothing but the algorithm itself is left to differ.
   values = random_values(batch, size, kernel, channels, filters, np.float64)
-  for found, expected in zip(values_and_gradients(*values), direct(*values)):
+  for found, expected in zip(
+    values_and_gradients(*values), reference.conv2d(*values)
+  ):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
 
@@ -113,7 +96,9 @@ def test_rounding_errors_are_as_stated(size, kernel, channels, typical):
   values = random_values(
     8, (size, size), (kernel, kernel), channels, channels, np.float32
   )
-  for found, expected in zip(values_and_gradients(*values), direct(*values)):
+  for found, expected in zip(
+    values_and_gradients(*values), reference.conv2d(*values)
+  ):
     error = found - expected
     assert error.std() < typical * expected.std()
     assert np.abs(error).max() < 20 * typical * expected.std()
