@@ -12,6 +12,7 @@ Training".
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_input
+from cifar10.data import distortions
 from cifar10.model.layers import activation_summary as _activation_summary
 from cifar10.model.layers import conv2d as _conv2d
 from cifar10.model.layers import flatten as _flatten
@@ -23,6 +24,8 @@ from cifar10.model.layers import (
   variable_with_weight_decay as _variable_with_weight_decay,
 )
 from cifar10.model.local_layers import local_layer as _local_layer
+from cifar10.model.settings import Model
+from cifar10.model.techniques import Techniques
 from cifar10.training import train_op
 
 # Constants describing the CIFAR-10 data set.
@@ -60,6 +63,7 @@ def distorted_inputs(data, config):
     data,
     config.examples_per_machine,
     seeded=config.optimization.seed is not None,
+    augment=distortions.names(config.augmentation.augment),
   )
 
 
@@ -83,7 +87,8 @@ def inputs(data, config):
 def inference(
   images,
   num_classes=NUM_CLASSES,
-  top_layers='full',
+  model=Model(),
+  training=None,
   portable=False,
   conv_form='auto',
 ):
@@ -96,8 +101,9 @@ def inference(
     images: float32 tensor, [batch, height, width, depth]; only the batch size
       may be unknown.
     num_classes: number of classes.
-    top_layers: what local3 and local4 are; 'full', fully connected, or
-      'local', locally connected as in cuda-convnet.
+    model: model.settings.Model; by default the tutorial's.
+    training: model.settings.Regularization of a model that is trained; None for
+      one that is used.
     portable: use TensorFlow's own operations only, for a graph that is to run
       elsewhere.
     conv_form: how convolutions are computed, as `layers.conv2d` takes it; they
@@ -107,8 +113,8 @@ def inference(
     logits: float32 tensor, [batch, num_classes], not normalized.
 
   Raises:
-    ValueError: `images` is not of rank 4 or its size is unknown, or
-      `top_layers` or `conv_form` is.
+    ValueError: `images` is not of rank 4 or its size is unknown, or a setting
+      is.
   """
   shape = images.shape
   if shape.rank != 4 or not shape[1:].is_fully_defined():
@@ -116,55 +122,66 @@ def inference(
       'inference: %s has shape %s; expected [batch, height, width, depth]'
       % (images.name, shape)
     )
-  if top_layers not in ('full', 'local'):
+  if model.top_layers not in ('full', 'local'):
     raise ValueError(
-      'inference: top_layers is %r; expected full or local' % top_layers
+      'inference: top_layers is %r; expected full or local' % model.top_layers
     )
   if portable:
     conv_form = 'direct'
+  techniques = Techniques(model, training)
 
   # conv1
   with tf.variable_scope('conv1') as scope:
-    images = tf.cast(images, scope.dtype)
+    images = techniques.dropout(tf.cast(images, scope.dtype), 'input_dropout')
     kernel = _variable_with_weight_decay(
       'weights', [5, 5, shape.as_list()[3], 64], stddev=5e-2
     )
-    conv = _conv2d(images, kernel, conv_form)
+    norm = techniques.normalization(64)
+    conv = norm.outputs(_conv2d(images, norm.weights(kernel), conv_form))
     biases = _variable_on_cpu('biases', [64], tf.constant_initializer(0.0))
-    pre_activation = tf.nn.bias_add(conv, biases)
-    conv1 = tf.nn.relu(pre_activation, name=scope.name)
+    pre_activation = tf.nn.bias_add(conv, norm.biases(biases))
+    conv1 = techniques.activate(pre_activation, name=scope.name)
     _activation_summary(conv1)  # [batch, 24, 24, 64]
 
   # pool1
   pool1 = _max_pool(conv1, name='pool1')  # [batch, 12, 12, 64]
   # norm1
-  norm1 = _local_response_norm(
-    pool1, 4, alpha=0.001 / 9.0, name='norm1', portable=portable
-  )
+  norm1 = pool1
+  if model.normalization == 'lrn':
+    norm1 = _local_response_norm(
+      pool1, 4, alpha=0.001 / 9.0, name='norm1', portable=portable
+    )
+  norm1 = techniques.dropout(norm1, 'conv_dropout')
 
   # conv2
   with tf.variable_scope('conv2') as scope:
     kernel = _variable_with_weight_decay('weights', [5, 5, 64, 64], stddev=5e-2)
-    conv = _conv2d(norm1, kernel, conv_form)
+    norm = techniques.normalization(64)
+    conv = norm.outputs(_conv2d(norm1, norm.weights(kernel), conv_form))
     biases = _variable_on_cpu('biases', [64], tf.constant_initializer(0.1))
-    pre_activation = tf.nn.bias_add(conv, biases)
-    conv2 = tf.nn.relu(pre_activation, name=scope.name)
+    pre_activation = tf.nn.bias_add(conv, norm.biases(biases))
+    conv2 = techniques.activate(pre_activation, name=scope.name)
     _activation_summary(conv2)  # [batch, 12, 12, 64]
 
   # norm2
-  norm2 = _local_response_norm(
-    conv2, 4, alpha=0.001 / 9.0, name='norm2', portable=portable
-  )
+  norm2 = conv2
+  if model.normalization == 'lrn':
+    norm2 = _local_response_norm(
+      conv2, 4, alpha=0.001 / 9.0, name='norm2', portable=portable
+    )
   # pool2
   pool2 = _max_pool(norm2, name='pool2')  # [batch, 6, 6, 64]
+  pool2 = techniques.dropout(pool2, 'conv_dropout')
 
   # local3, local4
-  if top_layers == 'local':
-    local3 = _local_layer(pool2, 64, name='local3')  # [batch, 6, 6, 64]
-    local4 = _local_layer(local3, 32, name='local4')  # [batch, 6, 6, 32]
+  if model.top_layers == 'local':
+    # [batch, 6, 6, 64], [batch, 6, 6, 32]
+    local3 = _local_layer(pool2, 64, 'local3', techniques)
+    local4 = _local_layer(local3, 32, 'local4', techniques)
   else:
-    local3 = _fully_connected(pool2, 384, name='local3')  # [batch, 384]
-    local4 = _fully_connected(local3, 192, name='local4')  # [batch, 192]
+    # [batch, 384], [batch, 192]
+    local3 = _fully_connected(pool2, 384, 'local3', techniques)
+    local4 = _fully_connected(local3, 192, 'local4', techniques)
 
   # The softmax itself is part of the loss, which takes logits.
   with tf.variable_scope('softmax_linear') as scope:
@@ -188,7 +205,7 @@ def softmax(logits):
 
 
 def loss(logits, labels, scope=None):
-  """The total loss: mean cross entropy plus the decay of the weights.
+  """The total loss: mean cross entropy plus the penalties on the weights.
 
   Args:
     logits: float32 tensor, [batch, num_classes], from `inference`.
@@ -207,6 +224,11 @@ def loss(logits, labels, scope=None):
   # Outside the scope `loss`: checkpoints name the averages after these two.
   cross_entropy = tf.identity(mean, name='cross_entropy')
   tf.add_to_collection('losses', cross_entropy)
+  # Those of --regularizer, of the variables that all towers share.
+  penalties = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
+  if penalties:
+    penalty = tf.add_n(penalties, name='regularization_loss')
+    tf.add_to_collection('losses', penalty)
   return tf.add_n(tf.get_collection('losses', scope), name='total_loss')
 
 
@@ -215,7 +237,8 @@ def tower_loss(
   images,
   labels,
   num_classes=NUM_CLASSES,
-  top_layers='full',
+  model=Model(),
+  training=None,
   conv_form='auto',
 ):
   """The total loss of one tower of a multi-GPU trainer.
@@ -226,23 +249,22 @@ def tower_loss(
       the batch.
     labels: int32 tensor, [batch].
     num_classes: number of classes.
-    top_layers: as `inference` takes it.
-    conv_form: as `inference` takes it.
+    model, training, conv_form: as `inference` takes them.
 
   Returns:
     float32 scalar tensor.
   """
-  logits = inference(images, num_classes, top_layers, conv_form=conv_form)
+  logits = inference(images, num_classes, model, training, conv_form=conv_form)
   return loss(logits, labels, scope)
 
 
-def train(total_loss, global_step, settings, run_state):
+def train(total_loss, global_step, config, run_state):
   """Builds the operation that takes one training step.
 
   Args:
     total_loss: float32 scalar tensor, from `loss`.
     global_step: integer variable, counts the steps.
-    settings: settings.Optimization.
+    config: config.Config.
     run_state: run_state.RunState; the learning rate falls with the examples
       that the run has seen.
 
@@ -250,7 +272,7 @@ def train(total_loss, global_step, settings, run_state):
     The operation that updates the variables, their moving averages and
     `global_step`.
   """
-  opt = train_op.gradient_descent(global_step, settings, run_state)
+  opt = train_op.optimizer(global_step, config, run_state)
   with train_op.box():
     grads = opt.compute_gradients(total_loss)
   losses = tf.get_collection('losses') + [total_loss]

@@ -28,7 +28,9 @@ from cifar10.cluster import shared_state
 from cifar10.cluster.optimizer import WorkerOptimizer
 from cifar10.cluster.session import WorkerRole
 from cifar10.data import datasets
-from cifar10.model import layers
+from cifar10.errors import UserError
+from cifar10.model import techniques
+from cifar10.serving import validation
 from cifar10.training import hooks
 from cifar10.training import towers
 from cifar10.training import train_dir
@@ -57,9 +59,7 @@ def build(task, data, agreement, progress):
   config, num_gpus = agreement.config, agreement.config.towers.num_gpus
   global_step = tf.train.get_or_create_global_step()
   opt = WorkerOptimizer(
-    train_op_lib.gradient_descent(
-      global_step, config.optimization, agreement.run_state
-    ),
+    train_op_lib.optimizer(global_step, config, agreement.run_state),
     task,
     config.cluster,
     progress,
@@ -70,7 +70,7 @@ def build(task, data, agreement, progress):
 
   stages, tower_losses, tower_grads = [], [], []
   partitioner = placement.partitioner(task, config.cluster)
-  with layers.compute_in(config.session.precision):
+  with techniques.training_scope(config):
     with tf.variable_scope('', partitioner=partitioner):
       for i in xrange(num_gpus):
         with towers.tower(cifar10.TOWER_NAME, i) as scope:
@@ -79,7 +79,8 @@ def build(task, data, agreement, progress):
             scope,
             *batch,
             len(data.classes),
-            config.model.top_layers,
+            config.model,
+            config.regularization,
             conv_form=config.session.conv,
           )
           stages.append(stage)
@@ -114,10 +115,17 @@ def train(config):
       unusable.
   """
   task = cluster_spec.task_from_config(config)
+  if config.optimization.early_stopping:
+    raise UserError(
+      '--early_stopping=%d: only a trainer on one machine can stop early; '
+      'leave it out' % config.optimization.early_stopping
+    )
   if task.job == 'ps':
     membership.serve(task, config)
     return
-  data = datasets.prepare(config.data, config.download)
+  data = datasets.prepare(
+    config.data, config.download, config.validation.validation_examples
+  )
   examples_per_step = config.examples_per_machine * task.workers_per_step(
     config.cluster
   )
@@ -154,7 +162,14 @@ def _train_as_agreed(server, task, data, agreement):
     role = WorkerRole(server, task, config, progress, observer)
     with _chief_watched(task, agreement, observer):
       with monitored_training_session(
-        train_op, loss, data, config, run_state, worker_hooks, role
+        train_op,
+        loss,
+        data,
+        config,
+        run_state,
+        worker_hooks,
+        role,
+        validation.create(data, config) if task.is_chief else None,
       ) as mon_sess:
         while not mon_sess.should_stop():
           mon_sess.run(train_op)

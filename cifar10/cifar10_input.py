@@ -10,6 +10,8 @@ image in its own way. All of this runs on the CPU, wherever the model runs, and
 there is one of each queue, however many towers take batches from it.
 """
 
+import re
+
 import tensorflow.compat.v1 as tf
 
 from cifar10.data import distortions
@@ -42,7 +44,7 @@ _RAW_BATCHES = 4
 _READY_BATCHES = 16
 
 
-def read_cifar10(filename_queue, layout, at_most=_RECORDS_PER_READ):
+def read_cifar10(filename_queue, layout, at_most=_RECORDS_PER_READ, kept=None):
   """Reads records of CIFAR-10's binary format.
 
   Departure from the tutorial: many records at a time, as raw bytes. Call it
@@ -53,14 +55,33 @@ def read_cifar10(filename_queue, layout, at_most=_RECORDS_PER_READ):
     layout: records.Layout.
     at_most: how many records to read, an int or int tensor. A read ends with
       the file, so it may return fewer.
+    kept: how many records of each file to keep, its first ones: a dict by path.
+      None: all.
 
   Returns:
     uint8 tensor, [n, layout.record_bytes]. Running it raises
     tf.errors.OutOfRangeError after the last record.
   """
   reader = tf.FixedLengthRecordReader(layout.record_bytes)
-  _, values = reader.read_up_to(filename_queue, tf.cast(at_most, tf.int64))
+  keys, values = reader.read_up_to(filename_queue, tf.cast(at_most, tf.int64))
+  for path, count in (kept or {}).items():
+    values, keys = _first_records(values, keys, path, count)
   return records_lib.decode(values, layout)
+
+
+def _first_records(values, keys, path, count):
+  """Drops those records of a file that come after the first `count`.
+
+  The key of a record is the path of its file, a colon, and its number.
+  """
+  number = tf.strings.to_number(
+    tf.strings.regex_replace(keys, '.*:', ''), tf.int32
+  )
+  is_of_file = tf.strings.regex_full_match(
+    keys, tf.constant(re.escape(path) + ':[0-9]+')
+  )
+  is_kept = tf.logical_or(tf.logical_not(is_of_file), number < count)
+  return tf.boolean_mask(values, is_kept), tf.boolean_mask(keys, is_kept)
 
 
 def crop_size(layout):
@@ -68,7 +89,9 @@ def crop_size(layout):
   return layout.height * IMAGE_SIZE // records_lib.Layout().height
 
 
-def distorted_inputs(data, batch_size, seeded=False):
+def distorted_inputs(
+  data, batch_size, seeded=False, augment=distortions.TUTORIAL
+):
   """Endless batches of distorted training images, shuffled anew each epoch.
 
   Args:
@@ -76,6 +99,7 @@ def distorted_inputs(data, batch_size, seeded=False):
     batch_size: number of images in a batch.
     seeded: prepare batches in a single thread, so that with a graph-level seed
       their order and contents are the same in each run.
+    augment: the distortions, some of distortions.NAMES.
 
   Returns:
     images: float32 tensor, [batch_size, size, size, depth], each image of
@@ -83,22 +107,20 @@ def distorted_inputs(data, batch_size, seeded=False):
     labels: int32 tensor, [batch_size].
   """
   layout, size = data.layout, crop_size(data.layout)
-  num_examples = data.count(data.train_files)
+  num_examples = data.examples_per_epoch
   # The tutorial's line and number, although the queue holds a whole epoch.
   print(
     'Filling queue with %d %s images before starting to train.'
     % (int(num_examples * MIN_FRACTION_OF_EXAMPLES_IN_QUEUE), data.name)
   )
   with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
-    raw_batches = _shuffled_batches(
-      data.train_files, num_examples, batch_size, layout
-    )
+    raw_batches = _shuffled_batches(data, batch_size)
     records = raw_batches.dequeue()
     labels = records_lib.labels(records, layout)
     # The files were checked before; they may have been overwritten since.
     are_known = tf.reduce_all(labels < len(data.classes))
     with tf.control_dependencies([tf.Assert(are_known, ['unknown label'])]):
-      images = distortions.distort(records, layout, size, data.flip)
+      images = distortions.distort(records, layout, size, data.flip, augment)
     images, labels = _ready_batches(
       images, labels, num_threads=1 if seeded else NUM_PREPROCESS_THREADS
     )
@@ -146,7 +168,7 @@ def inputs(data, eval_data, batch_size):
   return images, labels
 
 
-def _shuffled_batches(filenames, num_examples, batch_size, layout):
+def _shuffled_batches(data, batch_size):
   """A queue of batches of raw records, epoch after epoch, shuffled.
 
   A RandomShuffleQueue draws at random from what it holds. For a random order
@@ -165,11 +187,13 @@ def _shuffled_batches(filenames, num_examples, batch_size, layout):
   Returns:
     A queue with elements of uint8 [batch_size, record_bytes].
   """
+  layout, num_examples = data.layout, data.examples_per_epoch
+  files, kept = data.files_to_train_on()
   epoch_size = num_examples
   if num_examples > _MAX_EPOCH_IN_QUEUE:
     epoch_size = int(MIN_FRACTION_OF_EXAMPLES_IN_QUEUE * num_examples)
     epoch_size = max(epoch_size, _MAX_EPOCH_IN_QUEUE)
-  filename_queue = tf.train.string_input_producer(list(filenames))
+  filename_queue = tf.train.string_input_producer(files)
   shuffle_queue = tf.RandomShuffleQueue(
     capacity=epoch_size + batch_size,
     min_after_dequeue=0,
@@ -186,7 +210,7 @@ def _shuffled_batches(filenames, num_examples, batch_size, layout):
 
   def read_some(num_read):
     at_most = tf.minimum(_RECORDS_PER_READ, epoch_size - num_read)
-    records = read_cifar10(filename_queue, layout, at_most)
+    records = read_cifar10(filename_queue, layout, at_most, kept)
     with tf.control_dependencies([shuffle_queue.enqueue_many([records])]):
       return num_read + tf.shape(records)[0]
 

@@ -20,7 +20,8 @@ from cifar10 import cli
 from cifar10.cifar10 import TOWER_NAME
 from cifar10.cifar10 import tower_loss
 from cifar10.data import datasets
-from cifar10.model import layers
+from cifar10.model import techniques
+from cifar10.serving import validation
 from cifar10.training import hooks
 from cifar10.training import towers
 from cifar10.training import train_dir
@@ -49,12 +50,10 @@ def build(data, config, run_state, global_step):
   num_gpus = config.towers.num_gpus
   images, labels = cifar10.distorted_inputs(data, config)
   batches = towers.split(images, labels, num_gpus)
-  opt = train_op_lib.gradient_descent(
-    global_step, config.optimization, run_state
-  )
+  opt = train_op_lib.optimizer(global_step, config, run_state)
 
   stages, tower_losses, tower_grads = [], [], []
-  with layers.compute_in(config.session.precision):
+  with techniques.training_scope(config):
     for i in xrange(num_gpus):
       with towers.tower(TOWER_NAME, i) as scope:
         stage, (images, labels) = towers.staged(batches[i], scope)
@@ -63,7 +62,8 @@ def build(data, config, run_state, global_step):
           images,
           labels,
           len(data.classes),
-          config.model.top_layers,
+          config.model,
+          config.regularization,
           conv_form=config.session.conv,
         )
         grads = opt.compute_gradients(loss)
@@ -88,7 +88,9 @@ def train(config):
     UserError: the data or the training directory is unusable, or
       training diverges.
   """
-  data = datasets.prepare(config.data, config.download)
+  data = datasets.prepare(
+    config.data, config.download, config.validation.validation_examples
+  )
   with train_dir.held(config.run.train_dir):
     run_state = train_dir.prepare(config, data, config.examples_per_machine)
     if run_state is not None:
@@ -111,7 +113,13 @@ def _take_steps(data, config, run_state):
     train_op, loss, prefetch = build(data, config, run_state, global_step)
 
     with monitored_training_session(
-      train_op, loss, data, config, run_state, [hooks.PrefetchHook(prefetch)]
+      train_op,
+      loss,
+      data,
+      config,
+      run_state,
+      [hooks.PrefetchHook(prefetch)],
+      validator=validation.create(data, config),
     ) as mon_sess:
       while not mon_sess.should_stop():
         mon_sess.run(train_op)

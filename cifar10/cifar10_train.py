@@ -16,7 +16,8 @@ if not __package__:  # Run by its path: the package is one folder up.
 from cifar10 import cifar10
 from cifar10 import cli
 from cifar10.data import datasets
-from cifar10.model import layers
+from cifar10.model import techniques
+from cifar10.serving import validation
 from cifar10.training import train_dir
 from cifar10.training.session import monitored_training_session
 import tensorflow.compat.v1 as tf
@@ -32,7 +33,9 @@ def train(config):
     UserError: the data or the training directory is unusable, or
       training diverges.
   """
-  data = datasets.prepare(config.data, config.download)
+  data = datasets.prepare(
+    config.data, config.download, config.validation.validation_examples
+  )
   with train_dir.held(config.run.train_dir):
     run_state = train_dir.prepare(config, data, config.examples_per_machine)
     if run_state is not None:
@@ -55,18 +58,24 @@ def _take_steps(data, config, run_state):
 
     # Images and labels, the model, its loss, and the step that trains it.
     images, labels = cifar10.distorted_inputs(data, config)
-    with layers.compute_in(config.session.precision):
+    with techniques.training_scope(config):
       logits = cifar10.inference(
         images,
         len(data.classes),
-        config.model.top_layers,
+        config.model,
+        config.regularization,
         conv_form=config.session.conv,
       )
     loss = cifar10.loss(logits, labels)
-    train_op = cifar10.train(loss, global_step, config.optimization, run_state)
+    train_op = cifar10.train(loss, global_step, config, run_state)
 
     with monitored_training_session(
-      train_op, loss, data, config, run_state
+      train_op,
+      loss,
+      data,
+      config,
+      run_state,
+      validator=validation.create(data, config),
     ) as mon_sess:
       while not mon_sess.should_stop():
         mon_sess.run(train_op)

@@ -12,6 +12,7 @@ import tensorflow.compat.v1 as tf
 
 import cifar10
 from cifar10 import config as config_lib
+from cifar10.training import combinations
 from cifar10.training import run_state
 from cifar10.util import commands
 from cifar10.util import console
@@ -22,8 +23,14 @@ TRAINER_GROUPS = (
   'data',
   'download',
   'input',
+  'augmentation',
   'model',
+  'initialization',
+  'regularization',
   'optimization',
+  'optimizer',
+  'schedule',
+  'validation',
   'run',
   'metrics',
   'session',
@@ -32,13 +39,16 @@ TRAINER_GROUPS = (
 # Which data set it is.
 _DATA_FLAGS = ('dataset', 'cifar100_labels', 'data_dir')
 
-# What a program with --checkpoint_dir takes from the run there.
-_SETTINGS_OF_RUN = _DATA_FLAGS + ('top_layers',)
-
 # A program that takes a group of settings, for those who give its flags to
 # another one.
 _PROGRAM_WITH = {
+  'augmentation': 'cifar10_train',
+  'initialization': 'cifar10_train',
+  'regularization': 'cifar10_train',
   'optimization': 'cifar10_train',
+  'optimizer': 'cifar10_train',
+  'schedule': 'cifar10_train',
+  'validation': 'cifar10_train',
   'run': 'cifar10_train',
   'towers': 'cifar10_multi_gpu_train',
   'cluster': 'cifar10_distributed_train',
@@ -54,6 +64,7 @@ _DEFINE_BY_TYPE = {
   int: flags.DEFINE_integer,
   Optional[int]: flags.DEFINE_integer,
   float: flags.DEFINE_float,
+  Optional[float]: flags.DEFINE_float,
   str: flags.DEFINE_string,
 }
 
@@ -64,8 +75,8 @@ def run(work, groups, description, takes_arguments=False):
   The status is that of `console.guarded`: a mistake of the user or a fault of
   the machine is reported in one line, without a traceback.
 
-  A program with `--checkpoint_dir` takes the data set and `top_layers` from the
-  run there, if it has saved its settings, except those given as flags.
+  A program with `--checkpoint_dir` takes the data set and the model from the
+  run there, if it has saved its settings, except what is given as flags.
 
   Args:
     work: function of a config.Config.
@@ -168,11 +179,12 @@ def _config(names):
   if saved is None:
     return config
   of_run = saved.flat(['data', 'model'])
+  del of_run['classes']
   given = [name for name in names if flags.FLAGS[name].present]
   state = run_state.load(config.run_dir)
   return config.replace(
     classes=state.classes if state else (),
-    **{n: of_run[n] for n in _SETTINGS_OF_RUN if n not in given},
+    **{name: of_run[name] for name in of_run if name not in given},
   )
 
 
@@ -189,6 +201,8 @@ def _run_guarded(work, names, argv, takes_arguments=False):
 
   def configured_work():
     config = _config(names)
+    if 'optimizer' in names:
+      combinations.check(config)
     session_settings.start_threads(config.session)
     # What a program answers to its arguments is alone on standard output.
     answers = takes_arguments or config.answers.json

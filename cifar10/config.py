@@ -13,9 +13,15 @@ import dataclasses
 import json
 import os
 
+from cifar10 import cifar10
 from cifar10 import settings
+from cifar10.cluster import settings as cluster_settings
+from cifar10.data import settings as data_settings
 from cifar10.errors import UserError
+from cifar10.model import settings as model_settings
+from cifar10.training import optimizers
 from cifar10.training import run_state
+from cifar10.training import settings as training_settings
 from cifar10.util import files
 
 
@@ -26,12 +32,22 @@ class Config:
   data: settings.Data = settings.Data()
   download: settings.Download = settings.Download()
   input: settings.Input = settings.Input()
-  model: settings.Model = settings.Model()
+  augmentation: data_settings.Augmentation = data_settings.Augmentation()
+  model: model_settings.Model = model_settings.Model()
+  initialization: model_settings.Initialization = (
+    model_settings.Initialization()
+  )
+  regularization: model_settings.Regularization = (
+    model_settings.Regularization()
+  )
   optimization: settings.Optimization = settings.Optimization()
+  optimizer: training_settings.Optimizer = training_settings.Optimizer()
+  schedule: settings.Schedule = settings.Schedule()
+  validation: settings.Validation = settings.Validation()
   towers: settings.Towers = settings.Towers()
   run: settings.Run = settings.Run()
   metrics: settings.Metrics = settings.Metrics()
-  cluster: settings.Cluster = settings.Cluster()
+  cluster: cluster_settings.Cluster = cluster_settings.Cluster()
   checkpoint: settings.Checkpoint = settings.Checkpoint()
   inference: settings.Inference = settings.Inference()
   evaluation: settings.Evaluation = settings.Evaluation()
@@ -72,6 +88,15 @@ class Config:
     return self.input.batch_size * self.towers.num_gpus
 
   @property
+  def learning_rate(self):
+    """The initial learning rate: the one that is set, or the optimizer's."""
+    if self.optimization.learning_rate is not None:
+      return self.optimization.learning_rate
+    return optimizers.LEARNING_RATES.get(
+      self.optimizer.optimizer, cifar10.INITIAL_LEARNING_RATE
+    )
+
+  @property
   def run_dir(self):
     """The directory of the run whose model is used."""
     checkpoint = self.export.checkpoint
@@ -85,6 +110,7 @@ class Config:
     del values['classes']  # Part of the run's state.
     # So that it is found from another working directory.
     values['data_dir'] = os.path.abspath(self.data.data_dir)
+    values['learning_rate'] = self.learning_rate
     return values
 
   def save(self, directory):
@@ -97,8 +123,14 @@ class Config:
 _SAVED_GROUPS = (
   'data',
   'input',
+  'augmentation',
   'model',
+  'initialization',
+  'regularization',
   'optimization',
+  'optimizer',
+  'schedule',
+  'validation',
   'towers',
   'run',
   'cluster',
@@ -147,9 +179,14 @@ def _checked(value, field, path):
 
 
 def _has_type(value, field):
-  expected = int if field.default is None else type(field.default)
+  (expected,) = set(_types(field)) - {type(None)}
   # A whole number is a float too; true and false are no numbers.
   return type(value) is expected or (type(value), expected) == (int, float)
+
+
+def _types(field):
+  """The types of the values of a field: two of an Optional one."""
+  return getattr(field.type, '__args__', None) or (field.type,)
 
 
 def _is_within_limits(value, limits):

@@ -13,6 +13,7 @@ from cifar10.data import datasets
 from cifar10.model import layers
 from cifar10.training import checkpoints
 from tests import processes
+from tests import synthetic_records
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -88,6 +89,29 @@ def evaluated(config, step=None):
       correct, logits = session.run([graph.correct, logits])
   odds = np.exp(logits - logits.max(axis=1, keepdims=True))
   return correct, odds / odds.sum(axis=1, keepdims=True)
+
+
+def values(checkpoint):
+  """All variables of a checkpoint, arrays by their names."""
+  reader = tf.train.load_checkpoint(checkpoint)
+  return {
+    name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()
+  }
+
+
+def frozen_probabilities(config, count):
+  """What a frozen graph computes for the first test images of the sample."""
+  (path,) = prepared(config).test_files
+  records = np.fromfile(path, np.uint8).reshape(-1, 3073)[:count]
+  graph_def = tf.GraphDef()
+  with open(config.export.frozen_graph, 'rb') as content:
+    graph_def.ParseFromString(content.read())
+  with tf.Graph().as_default(), tf.Session() as session:
+    images, probabilities = tf.import_graph_def(
+      graph_def, return_elements=['images:0', 'probabilities:0'], name=''
+    )
+    found = synthetic_records.images_of(records)
+    return session.run(probabilities, {images: found})
 
 
 def copy_without_averages(source, target):

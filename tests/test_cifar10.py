@@ -1,6 +1,7 @@
 """The model: the tutorial's facts, counted and measured in the graph."""
 
 import collections
+import os
 import re
 
 import numpy as np
@@ -10,6 +11,9 @@ import tensorflow.compat.v1 as tf
 from cifar10 import cifar10
 from cifar10.config import Config
 from cifar10.model import layers
+from cifar10.model import techniques
+from cifar10.model.settings import Model
+from cifar10.model.settings import Regularization
 from cifar10.training import run_state
 from cifar10.training import session as session_lib
 from tests import short_runs
@@ -45,8 +49,8 @@ def initialized_session():
 def train(total_loss, global_step, **settings):
   """The train_op, of the tutorial's data set and batches."""
   state = run_state.RunState(('a', 'b'), 50000, ((0, 128),))
-  optimization = Config.of(**settings).optimization
-  return cifar10.train(total_loss, global_step, optimization, state)
+  config = Config.of(**settings)
+  return cifar10.train(total_loss, global_step, config, state)
 
 
 def random_images(count):
@@ -175,7 +179,7 @@ def test_images_of_another_shape_are_refused(shape):
 
 def test_unknown_top_layers_are_refused():
   with pytest.raises(ValueError, match="'fully'; expected full or local"):
-    cifar10.inference(random_images(2), top_layers='fully')
+    cifar10.inference(random_images(2), model=Model(top_layers='fully'))
 
 
 def test_softmax_gives_probabilities():
@@ -305,10 +309,13 @@ def test_both_forms_of_convolution_have_the_same_gradients():
 
 
 @pytest.mark.parametrize(
-  'settings', [{'top_layers': 'none'}, {'conv_form': 'fast'}]
+  'settings, value',
+  [
+    ({'model': Model(top_layers='none')}, 'none'),
+    ({'conv_form': 'fast'}, 'fast'),
+  ],
 )
-def test_unknown_forms_are_refused(settings):
-  (value,) = settings.values()
+def test_unknown_forms_are_refused(settings, value):
   with pytest.raises(ValueError, match='is %r; expected' % value):
     cifar10.inference(random_images(2), **settings)
 
@@ -435,7 +442,7 @@ def test_the_graph_is_in_boxes(graph, precision, top_layers):
   global_step = tf.train.get_or_create_global_step()
   images, labels = cifar10.distorted_inputs(short_runs.prepared(config), config)
   with layers.compute_in(precision):
-    logits = cifar10.inference(images, 10, top_layers)
+    logits = cifar10.inference(images, 10, Model(top_layers=top_layers))
   train_op = train(cifar10.loss(logits, labels), global_step)
   session_lib.step_after(train_op)
   counts = collections.Counter(
@@ -459,6 +466,26 @@ def test_the_graph_is_in_boxes(graph, precision, top_layers):
     'total_loss',
     'train',
   }
+
+
+def test_by_default_the_operations_are_those_of_the_tutorial(graph):
+  images = tf.placeholder(tf.float32, [4, 24, 24, 3])
+  labels = tf.placeholder(tf.int32, [4])
+  with techniques.training_scope(Config()):
+    logits = cifar10.inference(
+      images, training=Regularization(), conv_form='direct'
+    )
+  cifar10.loss(logits, labels)
+  found = {
+    '%s %s' % (operation.name, operation.type.replace('AddV2', 'Add'))
+    for operation in graph.get_operations()
+  }
+  path = os.path.join(
+    short_runs.ROOT, 'tests', 'model', 'tutorial_operations.txt'
+  )
+  with open(path) as lines:
+    expected = set(lines.read().splitlines())
+  assert found == expected
 
 
 def test_the_loss_is_computed_in_its_box_and_named_outside(graph):

@@ -26,19 +26,20 @@ _POLL_SECS = 0.5
 # How long a parameter server stays after a signal, so that workers can leave.
 _GRACE_SECS = 10
 
-# Settings that must be the same in all workers.
+# Settings that must be the same in all workers: these, and all of these groups.
 _AGREED = (
   'dataset',
   'cifar100_labels',
-  'top_layers',
   'batch_size',
   'num_gpus',
   'sync',
   'backup_workers',
   'ps_strategy',
   'partition_ps',
+  'learning_rate',
+  'validation_examples',
 )
-_AGREED_GROUPS = ('data', 'model', 'input', 'towers', 'cluster')
+_AGREED_GROUPS = ('model', 'regularization', 'optimizer', 'schedule')
 
 
 def serve(task, config):
@@ -269,8 +270,7 @@ def _announce(server, task, config, state):
     before = notice.read(session) or {'chief_start': 0}
     run = {'chief_start': before['chief_start'] + 1, 'settings': None}
     if state is not None:
-      settings = config.flat(_AGREED_GROUPS)
-      run['settings'] = {name: settings[name] for name in _AGREED}
+      run['settings'] = _agreed_settings(config)
       run['max_steps'] = config.optimization.max_steps
       run['epochs'] = config.optimization.epochs
       run['state'] = dataclasses.asdict(state)
@@ -278,14 +278,20 @@ def _announce(server, task, config, state):
   return run['chief_start']
 
 
+def _agreed_settings(config):
+  """The settings that must be the same in all workers, by their flat names."""
+  settings = config.saved_settings()
+  names = _AGREED + tuple(config.flat(_AGREED_GROUPS))
+  return {name: settings[name] for name in names}
+
+
 def _agreed(task, config, run):
   """The Agreement of a worker, whose settings must be the chief's."""
-  settings = config.flat(_AGREED_GROUPS)
-  for name in _AGREED:
-    if settings[name] != run['settings'][name]:
+  for name, value in _agreed_settings(config).items():
+    if value != run['settings'][name]:
       raise UserError(
         '--%s is %s here, but %s in the chief (%s)'
-        % (name, settings[name], run['settings'][name], task.workers[0])
+        % (name, value, run['settings'][name], task.workers[0])
       )
   return Agreement(
     config.replace(max_steps=run['max_steps'], epochs=run['epochs']),

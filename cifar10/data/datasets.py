@@ -53,6 +53,8 @@ class DataSet(NamedTuple):
     counts: how many records train_files and test_files must hold; None if the
       number is unknown.
     name: name of the images in messages, as in "CIFAR images".
+    held_out: how many of the training records, the last ones, are held out for
+      validation.
   """
 
   train_files: Tuple[str, ...]
@@ -62,6 +64,12 @@ class DataSet(NamedTuple):
   flip: bool = True
   counts: Tuple[Optional[int], Optional[int]] = (None, None)
   name: str = 'CIFAR'
+  held_out: int = 0
+
+  @property
+  def examples_per_epoch(self):
+    """The number of records to train on."""
+    return self.count(self.train_files) - self.held_out
 
   def files(self, eval_data):
     """The files to evaluate on.
@@ -73,6 +81,35 @@ class DataSet(NamedTuple):
       Tuple of paths.
     """
     return {'test': self.test_files, 'train_eval': self.train_files}[eval_data]
+
+  def files_to_train_on(self):
+    """The training files without the records that are held out.
+
+    Returns:
+      files: list of paths.
+      kept: dict by path: of these files only so many first records.
+    """
+    left, files, kept = self.examples_per_epoch, [], {}
+    for path in self.train_files:
+      count = self.count([path])
+      if left > 0:
+        files.append(path)
+      if 0 < left < count:
+        kept[path] = left
+      left -= count
+    return files, kept
+
+  def held_out_records(self):
+    """The training records that are held out, the last ones.
+
+    Returns:
+      uint8 array, [held_out, layout.record_bytes].
+    """
+    paths = []
+    for path in reversed(self.train_files):
+      if self.count(paths) < self.held_out:
+        paths.insert(0, path)
+    return records.load(paths, self.layout)[-self.held_out :]
 
   def count(self, paths):
     """The total number of records in the files `paths`, by their sizes."""
@@ -122,19 +159,21 @@ def _few(names):
   return shown + ', ... (%d)' % len(names) if names[3:] else shown
 
 
-def prepare(settings, download):
+def prepare(settings, download, held_out=0):
   """Fetches the data set that the settings name if it is missing; checks it.
 
   Args:
     settings: settings.Data.
     download: settings.Download.
+    held_out: how many training records to hold out.
 
   Returns:
     DataSet.
 
   Raises:
-    UserError: the data set cannot be fetched, a file is missing or damaged, or
-      its classes are not those of the model, `settings.classes`.
+    UserError: the data set cannot be fetched, a file is missing or damaged, its
+      classes are not those of the model, `settings.classes`, or it has too few
+      records to hold out so many.
   """
   kind = _kind(settings)
   if kind == 'cifar10':
@@ -146,7 +185,12 @@ def prepare(settings, download):
   _check_files(data, source)
   if source:
     _warn_of_other_counts(data, source)
-  return data
+  if held_out >= data.examples_per_epoch:
+    raise UserError(
+      '--validation_examples=%d: there are %d training images; expected some '
+      'to be left to train on' % (held_out, data.examples_per_epoch)
+    )
+  return data._replace(held_out=held_out)
 
 
 def _check_files(data, source):

@@ -3,52 +3,214 @@
 The tutorial's section "Model Inputs". Functions of tensors, without queues.
 """
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
+from cifar10.data import geometry
 from cifar10.data import records as records_lib
+from cifar10.errors import UserError
 
 # Ranges of the random distortions, from the tutorial.
 _MAX_BRIGHTNESS_DELTA = 63
 _MIN_CONTRAST, _MAX_CONTRAST = 0.2, 1.8
 
+# The tutorial's distortions, and all of them.
+TUTORIAL = ('crop', 'flip', 'brightness', 'contrast')
+NAMES = TUTORIAL + (
+  'shift',
+  'rotate',
+  'resize',
+  'saturation',
+  'hue',
+  'cutout',
+)
 
-def distort(records, layout, size, mirrored=True):
-  """Decodes records and distorts each image at random.
+# The share of the side of an image by which it is shifted at most: 4 pixels of
+# 32, as He et al. do, arXiv 1512.03385, section 4.2.
+_MAX_SHIFT = 1 / 8
+
+_MAX_ANGLE = np.radians(15)
+_MIN_ZOOM, _MAX_ZOOM = 0.8, 1.2
+_MIN_SATURATION, _MAX_SATURATION = 0.5, 1.5
+_MAX_HUE = np.radians(36)
+
+# What each color contributes to the brightness of a pixel: ITU-R BT.601.
+_LUMA = np.array([0.299, 0.587, 0.114], np.float32)
+
+
+def names(text):
+  """The distortions that --augment names.
+
+  Args:
+    text: names with commas between.
+
+  Returns:
+    Tuple of names.
+
+  Raises:
+    UserError: one is unknown.
+  """
+  found = tuple(name.strip() for name in text.split(',') if name.strip())
+  for name in found:
+    if name not in NAMES:
+      raise UserError(
+        '--augment: %r is unknown; expected some of %s'
+        % (name, ', '.join(NAMES))
+      )
+  return found
+
+
+def distort(records, layout, size, mirrored=True, augment=TUTORIAL):
+  """Decodes records and distorts each image at random, in its own way.
 
   The tutorial's distortions: a random crop of size x size pixels, a left-right
   flip with probability 1/2, a change of brightness by up to 63 of 255, a
-  contrast factor of 0.2 to 1.8. Then each image is standardized.
+  contrast factor of 0.2 to 1.8. Without the crop it is the middle that is cut
+  out. At the end each image is standardized.
 
   Args:
     records: uint8 tensor, [batch, layout.record_bytes].
     layout: records.Layout.
     size: height and width of the crops, in pixels.
     mirrored: whether to flip images; a mirrored digit is not a digit.
+    augment: the distortions, some of NAMES.
 
   Returns:
     float32 tensor, [batch, size, size, depth], each image of mean 0 and
-    variance 1.
+    variance 1, but for the square that cutout sets to 0.
+
+  Raises:
+    UserError: the images have no colors to distort.
   """
   count = tf.shape(records)[:1]
-  images = records_lib.crop(
+  images = _cut_out(records, count, layout, size, mirrored, augment)
+  images = _light(images, count, augment)
+  images = _colors(images, count, augment)
+  images = tf.image.per_image_standardization(images)
+  if 'cutout' in augment:
+    images *= _cutout_mask(count, size)
+  return images
+
+
+def _cut_out(records, count, layout, size, mirrored, augment):
+  """Squares of the images, cropped, flipped, shifted, turned and scaled.
+
+  Returns:
+    float32 tensor, [batch, size, size, depth], of 0 to 255.
+  """
+
+  def random(name, *limits, otherwise, dtype=tf.float32):
+    if name not in augment:
+      return tf.fill(count, tf.constant(otherwise, dtype))
+    return tf.random_uniform(count, *limits, dtype=dtype)
+
+  rows, columns = layout.height - size, layout.width - size
+  top = random('crop', 0, rows + 1, otherwise=rows // 2, dtype=tf.int32)
+  left = random('crop', 0, columns + 1, otherwise=columns // 2, dtype=tf.int32)
+  flip = random('flip', 0, 2 if mirrored else 1, otherwise=0, dtype=tf.int32)
+  if not {'shift', 'rotate', 'resize'} & set(augment):
+    images = records_lib.crop(
+      records, layout, size, top=top, left=left, flip=flip
+    )
+    return tf.cast(images, tf.float32)
+  whole = records_lib.crop(
     records,
     layout,
+    layout.height,
+    top=tf.zeros_like(top),
+    left=tf.zeros_like(left),
+    flip=flip,
+  )
+  shift = int(layout.height * _MAX_SHIFT)
+  shifts = [
+    random('shift', -shift, shift + 1, otherwise=0, dtype=tf.int32)
+    for _ in range(2)
+  ]
+  return geometry.sample(
+    whole,
     size,
-    top=tf.random_uniform(count, 0, layout.height - size + 1, dtype=tf.int32),
-    left=tf.random_uniform(count, 0, layout.width - size + 1, dtype=tf.int32),
-    flip=tf.random_uniform(count, 0, 2 if mirrored else 1, dtype=tf.int32),
+    top=tf.to_float(top + shifts[0]),
+    left=tf.to_float(left + shifts[1]),
+    angle=random('rotate', -_MAX_ANGLE, _MAX_ANGLE, otherwise=0),
+    zoom=random('resize', _MIN_ZOOM, _MAX_ZOOM, otherwise=1),
   )
-  images = tf.cast(images, tf.float32)
+
+
+def _light(images, count, augment):
+  """Images of another brightness and contrast."""
+  if not {'brightness', 'contrast'} & set(augment):
+    return images
   per_image = tf.concat([count, [1, 1, 1]], 0)  # [batch, 1, 1, 1]
-  brightness = tf.random_uniform(
-    per_image, -_MAX_BRIGHTNESS_DELTA, _MAX_BRIGHTNESS_DELTA
-  )
-  contrast = tf.random_uniform(per_image, _MIN_CONTRAST, _MAX_CONTRAST)
+  brightness, contrast = 0.0, 1.0
+  if 'brightness' in augment:
+    brightness = tf.random_uniform(
+      per_image, -_MAX_BRIGHTNESS_DELTA, _MAX_BRIGHTNESS_DELTA
+    )
+  if 'contrast' in augment:
+    contrast = tf.random_uniform(per_image, _MIN_CONTRAST, _MAX_CONTRAST)
   means = tf.reduce_mean(images, [1, 2], keepdims=True)  # Of each channel.
   # Departure from the tutorial: brightness and contrast in one step. Contrast
   # scales the distance of (images + brightness) from (means + brightness).
-  images = images * contrast + (means * (1 - contrast) + brightness)
-  return tf.image.per_image_standardization(images)
+  return images * contrast + (means * (1 - contrast) + brightness)
+
+
+def _colors(images, count, augment):
+  """Images of another saturation and hue.
+
+  Both are linear: a matrix for each image, which leaves gray as it is. Hue
+  turns colors about the gray axis.
+
+  Raises:
+    UserError: the images have one channel.
+  """
+  if not {'saturation', 'hue'} & set(augment):
+    return images
+  size, depth = images.shape.as_list()[2:]
+  if depth != 3:
+    raise UserError(
+      '--augment: saturation and hue need images in color; these have %d '
+      'channel' % depth
+    )
+  per_image = tf.concat([count, [1, 1]], 0)
+  colors = tf.eye(3)
+  if 'saturation' in augment:
+    share = tf.random_uniform(per_image, _MIN_SATURATION, _MAX_SATURATION)
+    gray = tf.constant(np.tile(_LUMA[:, np.newaxis], [1, 3]))
+    colors = share * tf.eye(3) + (1 - share) * gray
+  if 'hue' in augment:
+    angle = tf.random_uniform(per_image, -_MAX_HUE, _MAX_HUE)
+    colors = tf.matmul(colors + tf.zeros(per_image), _turned(angle))
+  pixels = tf.reshape(images, [-1, size * size, 3])
+  return tf.reshape(tf.matmul(pixels, colors), tf.shape(images))
+
+
+def _turned(angle):
+  """Matrices that turn about the axis (1, 1, 1), by Rodrigues' formula."""
+  cross = np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]], np.float32) / 3**0.5
+  return (
+    tf.cos(angle) * tf.eye(3)
+    + tf.sin(angle) * cross
+    + (1 - tf.cos(angle)) * np.full([3, 3], 1 / 3, np.float32)
+  )
+
+
+def _cutout_mask(count, size):
+  """0 in a square of half the side, 1 around it: [batch, size, size, 1].
+
+  The middle of the square is anywhere in the image: DeVries and Taylor, arXiv
+  1708.04552, section 3.2.
+  """
+
+  def inside():
+    middle = tf.random_uniform(count, 0, size, dtype=tf.int32)
+    first = middle[:, tf.newaxis] - size // 4
+    index = tf.range(size)
+    return tf.logical_and(index >= first, index < first + size // 2)
+
+  square = tf.logical_and(
+    inside()[:, :, tf.newaxis], inside()[:, tf.newaxis, :]
+  )
+  return 1 - tf.to_float(square)[..., tf.newaxis]
 
 
 def central_crop(records, layout, size):

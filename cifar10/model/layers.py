@@ -39,13 +39,20 @@ def variable_on_cpu(name, shape, initializer, *, dtype=None):
   Returns:
     The value of the variable, a tensor of type `dtype`.
   """
-  with tf.device('/cpu:0'):
-    var = tf.get_variable(name, shape, tf.float32, initializer)
+  var = _float32_on_cpu(name, shape, initializer, tf.no_regularizer)
   return tf.cast(var, dtype or tf.get_variable_scope().dtype)
 
 
+def _float32_on_cpu(name, shape, initializer, regularizer):
+  with tf.device('/cpu:0'):
+    return tf.get_variable(name, shape, tf.float32, initializer, regularizer)
+
+
 def variable_with_weight_decay(name, shape, *, stddev, wd=None):
-  """A variable with truncated normal initialization and optional weight decay.
+  """Weights with truncated normal initialization and optional weight decay.
+
+  An initializer or a regularizer of the variable scope takes the place of what
+  the arguments describe.
 
   Args:
     name: name of the variable within the variable scope.
@@ -55,15 +62,23 @@ def variable_with_weight_decay(name, shape, *, stddev, wd=None):
       None for no weight decay.
 
   Returns:
-    The value of the variable, a tensor of the type of the variable scope.
+    The value of the variable, a tensor of the type of the variable scope. The
+    variable joins the collection WEIGHTS.
   """
-  initializer = tf.truncated_normal_initializer(stddev=stddev)
+  scope = tf.get_variable_scope()
+  initializer = scope.initializer or tf.truncated_normal_initializer(
+    stddev=stddev
+  )
+  regularizer = scope.regularizer or tf.no_regularizer
+  var = _float32_on_cpu(name, shape, initializer, regularizer)
+  if not scope.reuse:
+    tf.add_to_collection(tf.GraphKeys.WEIGHTS, var)
   # The L2 loss of the float32 variable, not of a rounded copy.
-  var = variable_on_cpu(name, shape, initializer, dtype=tf.float32)
-  if wd is not None:
+  var = tf.cast(var, tf.float32)
+  if wd is not None and scope.regularizer is None:
     weight_decay = tf.multiply(tf.nn.l2_loss(var), wd, name='weight_loss')
     tf.add_to_collection('losses', weight_decay)
-  return tf.cast(var, tf.get_variable_scope().dtype)
+  return tf.cast(var, scope.dtype)
 
 
 def conv2d(x, kernel, form='auto'):
@@ -141,13 +156,14 @@ def flatten(x):
   return tf.reshape(x, [-1, dim]), dim
 
 
-def fully_connected(x, units, name):
-  """A fully connected layer with ReLU, as local3 and local4.
+def fully_connected(x, units, name, techniques):
+  """A fully connected layer, as local3 and local4.
 
   Args:
     x: float tensor, [batch, ...]; only the batch size may be unknown.
     units: number of units.
     name: name of the layer and its variable scope.
+    techniques: techniques.Techniques.
 
   Returns:
     Tensor of the type of `x`, [batch, units].
@@ -157,10 +173,12 @@ def fully_connected(x, units, name):
     weights = variable_with_weight_decay(
       'weights', [dim, units], stddev=0.04, wd=0.004
     )
+    norm = techniques.normalization(units)
     biases = variable_on_cpu('biases', [units], tf.constant_initializer(0.1))
-    layer = tf.nn.relu(tf.matmul(rows, weights) + biases, name=scope.name)
+    product = norm.outputs(tf.matmul(rows, norm.weights(weights)))
+    layer = techniques.activate(product + norm.biases(biases), name=scope.name)
     activation_summary(layer)
-  return layer
+  return techniques.dropout(layer, 'dropout')
 
 
 def local_response_norm(x, depth_radius, alpha, name, portable=False):

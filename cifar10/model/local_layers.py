@@ -8,8 +8,8 @@ import tensorflow.compat.v1 as tf
 from cifar10.model import layers
 
 
-def local_layer(x, filters, name):
-  """A layer with its own 3 x 3 filters and biases at each position, and ReLU.
+def local_layer(x, filters, name, techniques):
+  """A layer with its own 3 x 3 filters and biases at each position.
 
   Initialization and weight decay are those of the tutorial's local3 and local4,
   which agree with cuda-convnet.
@@ -19,6 +19,7 @@ def local_layer(x, filters, name):
       be unknown.
     filters: number of filters at each position.
     name: name of the layer and its variable scope.
+    techniques: techniques.Techniques.
 
   Returns:
     Tensor of the type of `x`, [batch, height, width, filters].
@@ -34,9 +35,11 @@ def local_layer(x, filters, name):
     biases = layers.variable_on_cpu(
       'biases', [height, width, filters], tf.constant_initializer(0.1)
     )
-    layer = tf.nn.relu(locally_connected(x, weights) + biases, name=scope.name)
+    norm = techniques.normalization(filters)
+    linear = norm.outputs(locally_connected(x, norm.weights(weights)))
+    layer = techniques.activate(linear + norm.biases(biases), name=scope.name)
     layers.activation_summary(layer)
-  return layer
+  return techniques.dropout(layer, 'dropout')
 
 
 def locally_connected(x, weights):

@@ -35,7 +35,7 @@ def build(
     images: float32 tensor, [batch, size, size, depth], cropped and
       standardized.
     num_classes: number of classes.
-    model: settings.Model.
+    model: model.settings.Model.
     precision: type that the layers compute in; 'float32', 'bfloat16' or
       'float16'.
     portable: use only TensorFlow's own operations, for a graph that runs
@@ -47,7 +47,11 @@ def build(
   """
   with layers.compute_in(precision):
     logits = cifar10.inference(
-      images, num_classes, model.top_layers, portable, conv_form
+      images,
+      num_classes,
+      model,
+      portable=portable,
+      conv_form=conv_form,
     )
   return InferenceGraph(
     logits, cifar10.softmax(logits), restore.build(cifar10.MOVING_AVERAGE_DECAY)

@@ -80,7 +80,9 @@ def build(moving_average_decay):
 
   return Restorations(
     averaged=restoration(averages.variables_to_restore()),
-    plain=restoration({v.op.name: v for v in tf.trainable_variables()}),
+    plain=restoration(
+      {v.op.name: v for v in tf.trainable_variables() + tf.model_variables()}
+    ),
   )
 
 

@@ -22,7 +22,7 @@ def lines(data, config):
   return [
     'Data: {:,} {} images to train on, {:,} to test on, {} classes, {} x {} '
     'pixels, from {}.'.format(
-      data.count(data.train_files),
+      data.examples_per_epoch,
       data.name,
       data.count(data.test_files),
       len(data.classes),

@@ -130,16 +130,16 @@ class DivergenceHook(tf.train.SessionRunHook):
   neither the step nor the learning rate.
   """
 
-  def __init__(self, step, loss, settings):
+  def __init__(self, step, loss, learning_rate):
     """Makes the hook.
 
     Args:
       step: the global step after the train_op, a tensor.
       loss: scalar tensor.
-      settings: settings.Optimization.
+      learning_rate: float, the initial one.
     """
     self._fetches = [step, loss]
-    self._learning_rate = settings.learning_rate
+    self._learning_rate = learning_rate
 
   def before_run(self, run_context):
     return tf.train.SessionRunArgs(self._fetches)

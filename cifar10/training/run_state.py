@@ -8,7 +8,7 @@ each step so far has taken.
 import dataclasses
 import os
 import time
-from typing import Any, Tuple
+from typing import Any, Optional, Tuple
 
 from cifar10.errors import UserError
 from cifar10.util import files
@@ -44,12 +44,17 @@ class RunState:
       begins where the run is resumed with another number of examples a step,
       because the batch size or the number of towers or workers has changed.
     starts: Start of each trainer, in order; earlier versions kept none.
+    validations: pairs (step, precision @ 1 on the images held out), in order.
+    stopped_at: step of the best checkpoint, with which training has been
+      stopped early; None if it has not.
   """
 
   classes: Tuple[str, ...]
   examples_per_epoch: int
   stretches: Tuple[Tuple[int, int], ...]
   starts: Tuple[Start, ...] = ()
+  validations: Tuple[Tuple[int, float], ...] = ()
+  stopped_at: Optional[int] = None
 
   @property
   def examples_per_step(self):
@@ -84,6 +89,8 @@ class RunState:
     Args:
       settings: settings.Optimization.
     """
+    if settings.early_stopping and self.stopped_at is not None:
+      return self.stopped_at
     if not settings.epochs:
       return settings.max_steps
     examples = settings.epochs * self.examples_per_epoch
@@ -106,7 +113,7 @@ def begin(data, examples_per_step):
   """
   return RunState(
     data.classes,
-    data.count(data.train_files),
+    data.examples_per_epoch,
     ((0, examples_per_step),),
     (Start(0, time.time()),),
   )
@@ -172,4 +179,6 @@ def from_json(values):
       )
       for start in values.get('starts', ())
     ),
+    tuple((int(at), float(p)) for at, p in values.get('validations', ())),
+    values.get('stopped_at'),
   )

@@ -15,6 +15,7 @@ from cifar10.training import signals as signals_lib
 from cifar10.training import train_op as train_op_lib
 from cifar10.training import watchdog as watchdog_lib
 from cifar10.training.diagnosis import InputDiagnosis
+from cifar10.training.validation import ValidationHook
 from cifar10.util import event_file
 from cifar10.util import session_settings
 
@@ -67,7 +68,14 @@ class Role:
 
 @contextlib.contextmanager
 def monitored_training_session(
-  train_op, loss, data, config, run_state, hooks=(), role=None
+  train_op,
+  loss,
+  data,
+  config,
+  run_state,
+  hooks=(),
+  role=None,
+  validator=None,
 ):
   """A tf.train.MonitoredSession that resumes, reports, saves and ends.
 
@@ -86,6 +94,7 @@ def monitored_training_session(
     run_state: run_state.RunState.
     hooks: list of tf.train.SessionRunHook, what this trainer needs besides.
     role: Role; None: that of a trainer on its own.
+    validator: serving.validation.Validator; None: no validation.
 
   Yields:
     tf.train.MonitoredSession.
@@ -108,7 +117,7 @@ def monitored_training_session(
     watchdog = stack.enter_context(watchdog_lib.Watchdog())
     all_hooks = [
       # First: the other hooks do not see a step that went wrong.
-      hooks_lib.DivergenceHook(step, loss, config.optimization),
+      hooks_lib.DivergenceHook(step, loss, config.learning_rate),
       counter,
       stack.enter_context(progress.reporting(step, loss, config, run_state)),
     ]
@@ -122,6 +131,10 @@ def monitored_training_session(
       save = saving.save_now
       all_hooks.append(hooks_lib.SummaryHook(step, last_step, writer, run))
       all_hooks.append(saving)
+      if validator is not None:
+        all_hooks.append(
+          ValidationHook(step, validator, writer, config, run_state)
+        )
     all_hooks += role.ending_hooks(step, last_step, signals)
     all_hooks += [diagnosis, *hooks]
     stall = watchdog_lib.StallCheck(

@@ -25,6 +25,9 @@ _RUN_FILES = (
   run_state.STATE_FILE,
 )
 
+# The folder of the best checkpoint, in a run that holds out images.
+BEST = 'best'
+
 _LOCK = '.lock'
 
 # Settings of where and how a run is started, not of what it does.
@@ -93,7 +96,12 @@ def prepare(config, data, examples_per_step):
   saved = run_state.load(directory)
   if saved is not None:
     stretches = run_state.resumed_at(step, saved.stretches, examples_per_step)
-    state = dataclasses.replace(state, stretches=stretches)
+    state = dataclasses.replace(
+      state,
+      stretches=stretches,
+      validations=tuple(v for v in saved.validations if v[0] <= step),
+      stopped_at=saved.stopped_at,
+    )
   last_step = state.last_step(config.optimization)
   if step >= last_step:
     print(
@@ -151,7 +159,7 @@ def _check_data(config, data, changed, saved):
   if saved is None:
     return
   datasets.check_classes(data, config.data, saved.classes)
-  found = data.count(data.train_files)
+  found = data.examples_per_epoch
   if found != saved.examples_per_epoch:
     print(
       'WARNING: found %d training images; earlier starts of this run had %d.'
@@ -170,6 +178,10 @@ def _remove_unfinished(directory):
 
 def remove_run(directory):
   """Deletes what a trainer has written into `directory`, and no other file."""
-  for pattern in _RUN_FILES:
-    for path in glob.glob(os.path.join(glob.escape(directory), pattern)):
-      os.remove(path)
+  best = os.path.join(directory, BEST)
+  for folder in (directory, best):
+    for pattern in _RUN_FILES:
+      for path in glob.glob(os.path.join(glob.escape(folder), pattern)):
+        os.remove(path)
+  if os.path.isdir(best) and not os.listdir(best):
+    os.rmdir(best)

@@ -8,10 +8,15 @@ import contextlib
 
 import tensorflow.compat.v1 as tf
 
+from cifar10.training import optimizers
+from cifar10.training import schedules
 from cifar10.util import summaries
 
 # The collection that holds the learning rate.
 LEARNING_RATE = 'learning_rate'
+
+# The collection of the operations that limit the norms of weights.
+MAX_NORM = 'max_norm'
 
 
 @contextlib.contextmanager
@@ -23,28 +28,21 @@ def box():
 
 
 @box()
-def learning_rate(global_step, settings, run_state):
-  """The learning rate: x 0.1 every 350 epochs, in steps.
+def learning_rate(global_step, config, run_state):
+  """The learning rate: by default 0.1, and x 0.1 every 350 epochs, in steps.
 
   NUM_EPOCHS_PER_DECAY in cifar10.py counts epochs of examples, so with N towers
   a decay comes after 1/N of the steps. `run_state` knows the examples seen.
 
   Args:
     global_step: integer variable, counts the steps.
-    settings: settings.Optimization.
+    config: config.Config.
     run_state: run_state.RunState.
 
   Returns:
     float32 scalar tensor.
   """
-  batches_per_epoch = run_state.examples_per_epoch / run_state.examples_per_step
-  rate = tf.train.exponential_decay(
-    settings.learning_rate,
-    global_step + run_state.step_offset,
-    max(1, int(batches_per_epoch * settings.num_epochs_per_decay)),
-    settings.learning_rate_decay_factor,
-    staircase=True,
-  )
+  rate = schedules.create(global_step, config, run_state)
   summaries.scalar('learning_rate', rate)
   tf.add_to_collection(LEARNING_RATE, rate)
   return rate
@@ -53,33 +51,38 @@ def learning_rate(global_step, settings, run_state):
 class AveragingOptimizer(tf.train.Optimizer):
   """An optimizer whose `apply_gradients` does everything a step updates.
 
-  It clips the gradients, applies them, counts the step, and updates the moving
-  averages of the variables. As one optimizer, it can be what a
-  tf.train.SyncReplicasOptimizer runs with the gradients of all workers.
+  It clips the gradients, applies them, limits the norms of weights, counts the
+  step, and updates the moving averages of the variables. As one optimizer, it
+  can be what a tf.train.SyncReplicasOptimizer runs with the gradients of all
+  workers.
   """
 
-  def __init__(self, optimizer, settings):
+  def __init__(self, optimizer, config):
     """Wraps an optimizer.
 
     Args:
       optimizer: tf.train.Optimizer.
-      settings: settings.Optimization.
+      config: config.Config.
     """
     super().__init__(use_locking=False, name='AveragingOptimizer')
     self._optimizer = optimizer
-    self._settings = settings
+    self._config = config
 
   def apply_gradients(self, grads_and_vars, global_step=None, name=None):
     # What is saved is in the default container, also on a cluster.
     with tf.container(''), box():
-      gradients = _clipped(list(grads_and_vars), self._settings.clip_norm)
-      applied = self._optimizer.apply_gradients(gradients)
-      with tf.control_dependencies([applied]):
+      gradients = optimizers.clipped(
+        list(grads_and_vars), self._config.optimizer
+      )
+      updates = [self._optimizer.apply_gradients(gradients)]
+      with tf.control_dependencies(updates):
+        updates += _limit_norms(self._config.regularization.max_norm)
+      with tf.control_dependencies(updates):
         # The step is the value of the assignment: TensorFlow's graph optimizer
         # may move a separate read before it.
         step = tf.assign_add(global_step, 1)
         averages = tf.train.ExponentialMovingAverage(
-          self._settings.moving_average_decay, num_updates=step
+          self._config.optimization.moving_average_decay, num_updates=step
         )
         # On the device of each variable; otherwise all variables would be sent
         # to the worker.
@@ -90,13 +93,20 @@ class AveragingOptimizer(tf.train.Optimizer):
         return tf.group(*updates)
 
 
-def _clipped(gradients, clip_norm):
-  """Gradients clipped to a global norm of `clip_norm`; 0: not clipped."""
-  if not clip_norm:
-    return gradients
-  values, variables = zip(*gradients)
-  values, _ = tf.clip_by_global_norm(values, clip_norm)
-  return list(zip(values, variables))
+def _limit_norms(max_norm):
+  """Operations that limit the norm of the weights of each unit; 0: none.
+
+  Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from
+  Overfitting", 2014, section 5.1. They are in the collection MAX_NORM, too.
+  """
+  weights = tf.get_collection(tf.GraphKeys.WEIGHTS) if max_norm else ()
+  for var in weights:
+    # The last axis is that of the units.
+    axes = list(range(var.shape.rank - 1))
+    with tf.colocate_with(var):
+      limited = tf.clip_by_norm(var.read_value(), max_norm, axes)
+      tf.add_to_collection(MAX_NORM, tf.assign(var, limited))
+  return tf.get_collection(MAX_NORM)
 
 
 def _by_device(variables):
@@ -107,19 +117,19 @@ def _by_device(variables):
   return found.items()
 
 
-def gradient_descent(global_step, settings, run_state):
+def optimizer(global_step, config, run_state):
   """The optimizer of all trainers.
 
   Args:
     global_step: integer variable, counts the steps.
-    settings: settings.Optimization.
+    config: config.Config.
     run_state: run_state.RunState.
 
   Returns:
     AveragingOptimizer.
   """
-  lr = learning_rate(global_step, settings, run_state)
-  return AveragingOptimizer(tf.train.GradientDescentOptimizer(lr), settings)
+  rate = learning_rate(global_step, config, run_state)
+  return AveragingOptimizer(optimizers.create(config.optimizer, rate), config)
 
 
 @box()
@@ -131,12 +141,12 @@ def build(opt, grads, losses, global_step, keeps_averages=True):
     grads: list of pairs (gradient, variable).
     losses: list of float32 scalar tensors, as `add_loss_summaries` takes them.
     global_step: integer variable, counts the steps.
-    keeps_averages: whether the step updates the averages of the losses; the
-      chief of a cluster does so for all workers.
+    keeps_averages: whether the step updates the averages of the losses and of
+      batch normalization; the chief of a cluster does so for all workers.
 
   Returns:
     The operation that updates the variables, their moving averages, the
-    averages of the losses and `global_step`.
+    averages of the losses and of batch normalization, and `global_step`.
   """
   loss_averages_op = add_loss_summaries(losses)
   _add_gradient_summaries(grads)
@@ -146,7 +156,8 @@ def build(opt, grads, losses, global_step, keeps_averages=True):
   apply_gradient_op = opt.apply_gradients(grads, global_step)
   if not keeps_averages:
     return apply_gradient_op
-  return tf.group(apply_gradient_op, loss_averages_op)
+  normalization_updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+  return tf.group(apply_gradient_op, loss_averages_op, *normalization_updates)
 
 
 @box()

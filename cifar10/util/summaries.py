@@ -17,12 +17,14 @@ def precision_tag(top_k=1, eval_data='test', averaged=True):
 
   Args:
     top_k: among how many most probable classes the right one must be.
-    eval_data: 'test', or 'train_eval' for the training images.
+    eval_data: 'test'; 'train_eval' for the training images; or 'validation' for
+      those that are held out.
     averaged: whether the model uses the moving averages of its variables.
   """
   tag = 'Precision @ %d' % top_k
   if eval_data != 'test':
-    tag += ', training images'
+    kind = {'train_eval': 'training', 'validation': 'held-out'}[eval_data]
+    tag += ', %s images' % kind
   return tag if averaged else tag + ', variables without averages'
 
 

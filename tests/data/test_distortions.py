@@ -7,6 +7,7 @@ import tensorflow.compat.v1 as tf
 from cifar10.config import Config
 from cifar10.data import distortions
 from cifar10.data.records import Layout
+from cifar10.errors import UserError
 from tests import reference
 from tests import short_runs
 from tests import synthetic_records
@@ -168,3 +169,133 @@ def test_without_flips_no_image_is_mirrored():
     images = run(distortions.distort(records, layout, 8, mirrored))
     found = images[:, :, 0].mean(1) < images[:, :, -1].mean(1)
     assert set(found.ravel().tolist()) == sides
+
+
+def distorted(records, augment, layout=Layout(), size=24):
+  return run(
+    distortions.distort(tf.constant(records), layout, size, augment=augment)
+  )
+
+
+def sample_records(count=200):
+  (path,) = short_runs.prepared(Config.of(dataset='sample')).test_files
+  return np.fromfile(path, np.uint8).reshape(-1, 3073)[:count]
+
+
+def test_names_are_parsed():
+  assert distortions.names('crop, flip') == ('crop', 'flip')
+  assert distortions.names('') == ()
+  with pytest.raises(UserError, match="'flap' is unknown; .*some of crop, fli"):
+    distortions.names('crop,flap')
+
+
+def test_without_distortions_it_is_the_middle():
+  records = sample_records(5)
+  expected = run(distortions.central_crop(tf.constant(records), Layout(), 24))
+  np.testing.assert_allclose(distorted(records, ()), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize('name', distortions.NAMES)
+def test_each_alone_changes_each_image_in_its_own_way(name):
+  records = np.tile(sample_records(1), [100, 1])
+  images = distorted(records, (name,))
+  if name == 'brightness':  # Standardization takes it away.
+    np.testing.assert_allclose(images, images[:1].repeat(100, 0), atol=1e-3)
+    return
+  different = {image.tobytes() for image in np.round(images, 2)}
+  assert len(different) >= {
+    'flip': 2,
+    'crop': 45,
+    'shift': 45,
+    'contrast': 1,
+  }.get(name, 60)
+
+
+def test_all_of_them_at_once():
+  images = distorted(sample_records(), distortions.NAMES)
+  assert np.isfinite(images).all()
+  assert images.shape == (200, 24, 24, 3)
+  # Standardized, but for the square.
+  assert np.abs(images.mean(axis=(1, 2, 3))).max() < 1
+
+
+def test_shifts_are_whole_pixels_up_to_an_eighth():
+  records = np.tile(sample_records(1), [400, 1])
+  images = distorted(records, ('shift',))
+  (whole,) = synthetic_records.images_of(records[:1])
+  padded = np.pad(whole, [[4, 4], [4, 4], [0, 0]], 'edge')
+  expected = {
+    (row, column): reference.whiten(padded[row : row + 24, column:][:, :24])
+    for row in range(4, 13)
+    for column in range(4, 13)
+  }
+  found = set()
+  for image in images:
+    distances = {
+      at: np.abs(image - other).max() for at, other in expected.items()
+    }
+    nearest = min(distances, key=distances.get)
+    assert distances[nearest] < 1e-3
+    found.add(nearest)
+  assert len(found) > 70  # Of 81.
+
+
+def test_colors_turn_about_gray():
+  layout = Layout(8, 8, 3)
+  rng = np.random.RandomState(0)
+  records = rng.randint(0, 256, [50, layout.record_bytes]).astype(np.uint8)
+  gray = records.copy()
+  gray[:, 1:] = np.tile(rng.randint(0, 256, [50, 64]), [1, 3])
+  for augment in (('hue',), ('saturation',), ('hue', 'saturation')):
+    plain = distorted(gray, (), layout, 8)
+    np.testing.assert_allclose(
+      distorted(gray, augment, layout, 8), plain, atol=1e-3
+    )
+    changed = distorted(records, augment, layout, 8)
+    assert np.abs(changed - distorted(records, (), layout, 8)).max() > 0.1
+
+
+def test_hue_keeps_the_mean_and_the_distance_from_gray():
+  images = tf.constant(
+    np.random.RandomState(0).uniform(0, 255, [20, 4, 4, 3]), tf.float32
+  )
+  turned = distortions._colors(images, [20], ('hue',))
+  before, after = run([images, turned])
+  np.testing.assert_allclose(after.mean(3), before.mean(3), rtol=1e-4)
+  np.testing.assert_allclose(after.std(3), before.std(3), rtol=1e-3)
+
+
+def test_saturation_keeps_the_luma():
+  images = tf.constant(
+    np.random.RandomState(0).uniform(0, 255, [20, 4, 4, 3]), tf.float32
+  )
+  changed = distortions._colors(images, [20], ('saturation',))
+  before, after = run([images, changed])
+  luma = [0.299, 0.587, 0.114]
+  np.testing.assert_allclose(after @ luma, before @ luma, rtol=1e-4)
+  # The factor of an image: how far its colors are from gray.
+  gray = (before @ luma)[..., np.newaxis]
+  factors = np.median((after - gray) / (before - gray), axis=(1, 2, 3))
+  assert 0.5 <= factors.min() < factors.max() <= 1.5
+
+
+def test_colors_need_colors():
+  records = np.zeros([2, 65], np.uint8)
+  with pytest.raises(UserError, match='in color; these have 1 channel'):
+    distorted(records, ('hue',), Layout(8, 8, 1), 8)
+
+
+def test_cutout_is_a_square_of_half_the_side():
+  records = np.tile(sample_records(1), [500, 1])
+  images = distorted(records, ('cutout',))
+  (plain,) = distorted(records[:1], ())
+  zeros = (images == 0).all(axis=3) & (plain != 0).any(axis=2)
+  sizes = zeros.sum(axis=(1, 2))
+  assert sizes.max() == 12 * 12
+  assert sizes.min() < 60  # Partly outside.
+  for image, zero in zip(images, zeros):
+    rows, columns = np.nonzero(zero)
+    assert zero[
+      rows.min() : rows.max() + 1, columns.min() : columns.max() + 1
+    ].all()
+    np.testing.assert_array_equal(image[~zero], plain[~zero])

@@ -5,6 +5,8 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10.model import layers
+from cifar10.model.settings import Model
+from cifar10.model.techniques import Techniques
 from tests import reference
 
 ALPHA = 0.001 / 9.0
@@ -183,7 +185,7 @@ def test_rows_of_images():
 def test_a_fully_connected_layer():
   x = np.random.RandomState(0).randn(7, 2, 3).astype(np.float32)
   images = tf.placeholder(tf.float32, [None, 2, 3])
-  y = layers.fully_connected(images, 9, 'local3')
+  y = layers.fully_connected(images, 9, 'local3', Techniques(Model()))
   assert y.op.name == 'local3/local3' and y.shape.as_list() == [None, 9]
   with tf.Session() as session:
     session.run(tf.global_variables_initializer())

@@ -13,6 +13,7 @@ from cifar10 import cifar10_train
 from cifar10.errors import UserError
 from cifar10.model import layers
 from cifar10.model import local_layers
+from cifar10.model.settings import Model
 from tests import reference
 from tests import short_runs
 
@@ -123,7 +124,7 @@ def random_images(count):
 
 
 def test_the_model_has_the_variables_of_cuda_convnet():
-  logits = cifar10.inference(random_images(2), top_layers='local')
+  logits = cifar10.inference(random_images(2), model=Model(top_layers='local'))
   assert logits.op.name == 'softmax_linear/softmax_linear'
   assert logits.shape.as_list() == [2, 10]
   shapes = {v.op.name: v.shape.as_list() for v in tf.trainable_variables()}
@@ -133,7 +134,7 @@ def test_the_model_has_the_variables_of_cuda_convnet():
 
 def test_the_model_computes_what_its_layers_compute(graph):
   images = random_images(3)
-  logits = cifar10.inference(images, top_layers='local')
+  logits = cifar10.inference(images, model=Model(top_layers='local'))
   tensors = [logits]
   for name in ('pool2', 'local3/local3', 'local4/local4'):
     tensors.append(graph.get_tensor_by_name(name + ':0'))
@@ -154,7 +155,7 @@ def test_the_model_computes_what_its_layers_compute(graph):
 
 
 def test_the_first_loss_is_the_entropy_and_the_decay_of_both_layers():
-  logits = cifar10.inference(random_images(64), top_layers='local')
+  logits = cifar10.inference(random_images(64), model=Model(top_layers='local'))
   labels = tf.random_uniform([64], 0, 10, tf.int32, seed=3)
   losses = tf.get_collection('losses')
   assert [loss.op.name for loss in losses] == [
@@ -177,7 +178,9 @@ def test_the_first_loss_is_the_entropy_and_the_decay_of_both_layers():
 @pytest.mark.parametrize('precision', ['bfloat16', 'float16'])
 def test_its_products_have_the_precision_of_the_scope(graph, precision):
   with layers.compute_in(precision):
-    logits = cifar10.inference(random_images(2), top_layers='local')
+    logits = cifar10.inference(
+      random_images(2), model=Model(top_layers='local')
+    )
   assert logits.dtype == tf.float32
   kernels = [
     operation.inputs[1].dtype

@@ -6,6 +6,7 @@ import tensorflow.compat.v1 as tf
 from cifar10 import cifar10
 from cifar10 import cifar10_input
 from cifar10.data import datasets
+from cifar10.model.settings import Model
 from tests import reference
 from tests import synthetic_records
 
@@ -32,7 +33,7 @@ def save(folder, data, top_layers='full', averages=True, step=7):
     tf.set_random_seed(3)
     global_step = tf.train.create_global_step()
     images = tf.zeros([1, size, size, data.layout.depth])
-    cifar10.inference(images, len(data.classes), top_layers)
+    cifar10.inference(images, len(data.classes), Model(top_layers=top_layers))
     variables = tf.trainable_variables()
     ema = tf.train.ExponentialMovingAverage(0.9999)
     if averages:
@@ -69,7 +70,9 @@ def probabilities(records, data, values, suffix='', top_layers='full'):
   ]
   with tf.Graph().as_default(), tf.Session() as session:
     images = tf.constant(np.stack(crops), tf.float32)
-    logits = cifar10.inference(images, len(data.classes), top_layers)
+    logits = cifar10.inference(
+      images, len(data.classes), Model(top_layers=top_layers)
+    )
     for variable in tf.trainable_variables():
       variable.load(values[variable.op.name + suffix], session)
     logits = session.run(logits)

@@ -6,8 +6,8 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
 from cifar10.model import layers
+from cifar10.model.settings import Model
 from cifar10.serving import inference_graph
-from cifar10.settings import Model
 
 PRODUCTS = ('Conv2D', 'MatMul', 'BatchMatMul', 'BatchMatMulV2')
 
@@ -42,7 +42,9 @@ def test_it_is_the_model_of_the_trainers(graph, top_layers):
   model = inference_graph.build(images(), 10, Model(top_layers=top_layers))
   shapes = {v.op.name: v.shape for v in tf.trainable_variables()}
   with tf.Graph().as_default():
-    cifar10.inference(tf.zeros([1, 24, 24, 3]), 10, top_layers)
+    cifar10.inference(
+      tf.zeros([1, 24, 24, 3]), 10, Model(top_layers=top_layers)
+    )
     expected = {v.op.name: v.shape for v in tf.trainable_variables()}
   assert shapes == expected
   assert set(model.restorations.plain.variables) == set(expected)

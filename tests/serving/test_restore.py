@@ -7,6 +7,7 @@ import tensorflow.compat.v1 as tf
 from cifar10 import cifar10
 from cifar10.data import datasets
 from cifar10.errors import UserError
+from cifar10.model.settings import Model
 from cifar10.serving import restore
 from cifar10.settings import Data
 from tests import synthetic_records
@@ -17,7 +18,9 @@ CIFAR10 = datasets.in_folder('nowhere')
 
 def build(top_layers='full'):
   """Builds the model in the default graph; returns its Restorations."""
-  cifar10.inference(tf.zeros([1, 24, 24, 3]), top_layers=top_layers)
+  cifar10.inference(
+    tf.zeros([1, 24, 24, 3]), model=Model(top_layers=top_layers)
+  )
   return restore.build(0.9999)
 
 

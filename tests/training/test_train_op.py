@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10.settings import Optimization
+from cifar10.config import Config
 from cifar10.training import run_state
 from cifar10.training import train_op
 
@@ -18,7 +18,7 @@ def graph():
 def rates(steps, stretches=((0, 128),), examples_per_epoch=50000):
   global_step = tf.train.get_or_create_global_step()
   state = run_state.RunState((), examples_per_epoch, stretches)
-  rate = train_op.learning_rate(global_step, Optimization(), state)
+  rate = train_op.learning_rate(global_step, Config(), state)
   with tf.Session() as session:
     session.run(tf.global_variables_initializer())
     found = []
@@ -54,7 +54,7 @@ def test_learning_rate_counts_examples_when_the_batch_has_changed():
 def optimizer(**settings):
   """The optimizer of all trainers, around gradient descent at rate 1."""
   return train_op.AveragingOptimizer(
-    tf.train.GradientDescentOptimizer(1.0), Optimization(**settings)
+    tf.train.GradientDescentOptimizer(1.0), Config.of(**settings)
   )
 
 

@@ -1,0 +1,88 @@
+"""Precision on held-out training images, while training goes on."""
+
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10_input
+from cifar10.data import distortions
+from cifar10.data import records as records_lib
+from cifar10.serving import inference_graph
+from cifar10.util import session_settings
+
+_BATCH_SIZE = 500
+
+
+def create(data, config):
+  """The Validator of a run; None if it holds out no images.
+
+  Args:
+    data: datasets.DataSet.
+    config: config.Config.
+  """
+  return Validator(data, config) if data.held_out else None
+
+
+class Validator:
+  """The model in a graph and a session of its own, with averaged variables.
+
+  Attributes:
+    total: how many images are held out.
+  """
+
+  def __init__(self, data, config):
+    """Reads the images and builds the model.
+
+    Args:
+      data: datasets.DataSet, with records held out.
+      config: config.Config.
+    """
+    records = data.held_out_records()
+    self.total = len(records)
+    self._batches = [
+      records[i : i + _BATCH_SIZE] for i in range(0, self.total, _BATCH_SIZE)
+    ]
+    layout = data.layout
+    with tf.Graph().as_default() as graph:
+      self._records = tf.placeholder(tf.uint8, [None, layout.record_bytes])
+      with tf.device('/cpu:0'):
+        images = distortions.central_crop(
+          self._records, layout, cifar10_input.crop_size(layout)
+        )
+      model = inference_graph.build(
+        images,
+        len(data.classes),
+        config.model,
+        config.session.precision,
+        conv_form=config.session.conv,
+      )
+      self._correct = tf.nn.in_top_k(
+        model.logits, records_lib.labels(self._records, layout), 1
+      )
+    self._variables = model.restorations.averaged.variables
+    self._session = tf.Session(
+      graph=graph, config=session_settings.config_proto(config.session)
+    )
+
+  @property
+  def names(self):
+    """The names of the variables to validate, as in checkpoints."""
+    return list(self._variables)
+
+  def correct(self, values):
+    """How many of the images the model labels right.
+
+    Args:
+      values: dict of arrays by `names`.
+
+    Returns:
+      int.
+    """
+    for name, variable in self._variables.items():
+      variable.load(values[name], self._session)
+    return sum(
+      int(self._session.run(self._correct, {self._records: batch}).sum())
+      for batch in self._batches
+    )
+
+  def close(self):
+    """Ends the session."""
+    self._session.close()

@@ -1,0 +1,105 @@
+"""Combinations of settings that make no sense, found before a run begins."""
+
+from cifar10.data import distortions
+from cifar10.errors import UserError
+from cifar10.training import schedules
+
+# Settings that only some values of another setting look at.
+_BELONGS_TO = {
+  'initializer_distribution': ('initializer', ('xavier', 'he', 'lecun')),
+  'initializer_fan': ('initializer', ('xavier', 'he', 'lecun')),
+  'l1_scale': ('regularizer', ('l1', 'l1_l2')),
+  'l2_scale': ('regularizer', ('l2', 'l1_l2')),
+  'batch_norm_decay': ('normalization', ('batch',)),
+  'momentum': ('optimizer', ('momentum', 'nesterov')),
+  'rmsprop_decay': ('optimizer', ('rmsprop',)),
+  'adam_beta1': ('optimizer', ('adam',)),
+  'adam_beta2': ('optimizer', ('adam',)),
+  'epsilon': ('optimizer', ('rmsprop', 'adam')),
+  'ftrl_l1': ('optimizer', ('ftrl',)),
+  'ftrl_l2': ('optimizer', ('ftrl',)),
+  'num_epochs_per_decay': ('schedule', ('exponential', 'power')),
+  'learning_rate_decay_factor': ('schedule', ('exponential', 'performance')),
+  'staircase': ('schedule', ('exponential',)),
+  'patience': ('schedule', ('performance',)),
+  'boundaries': ('schedule', ('piecewise',)),
+  'rates': ('schedule', ('piecewise',)),
+  'power': ('schedule', ('power',)),
+  'warmup': ('schedule', ('one_cycle',)),
+  'learning_rate': (
+    'schedule',
+    ('exponential', 'constant', 'power', 'performance', 'one_cycle'),
+  ),
+}
+
+# The groups that these settings are in.
+_GROUPS = (
+  'model',
+  'initialization',
+  'regularization',
+  'optimization',
+  'optimizer',
+  'schedule',
+)
+
+
+def check(config):
+  """Checks the settings of a training run.
+
+  Args:
+    config: config.Config.
+
+  Raises:
+    UserError: they contradict one another, or one has no effect.
+  """
+  distortions.names(config.augmentation.augment)
+  if config.schedule.schedule == 'piecewise':
+    schedules.pieces(config.schedule)
+  _check_effects(config)
+  _check_validation(config)
+  regularization = config.regularization
+  if config.model.activation == 'selu':
+    for name in ('input_dropout', 'conv_dropout', 'dropout', 'max_norm'):
+      if getattr(regularization, name):
+        raise UserError(
+          '--activation=selu keeps the mean and variance of its outputs, and '
+          '--%s=%g would change them; leave one of the two out'
+          % (name, getattr(regularization, name))
+        )
+    if config.model.normalization != 'none':
+      print(
+        'WARNING: --activation=selu normalizes by itself: it is meant for '
+        '--normalization=none and --initializer=lecun.'
+      )
+  if regularization.max_norm and config.cluster.partition_ps:
+    raise UserError(
+      '--max_norm=%g needs the weights of a unit in one place; leave out '
+      '--partition_ps' % regularization.max_norm
+    )
+
+
+def _check_validation(config):
+  """Checks that what looks at validations has some."""
+  if config.validation.validation_examples:
+    return
+  for name, wants in (
+    ('schedule=performance', config.schedule.schedule == 'performance'),
+    ('early_stopping', config.optimization.early_stopping),
+  ):
+    if wants:
+      raise UserError(
+        '--%s needs images to validate on: --validation_examples=5000 holds '
+        'out as many of the training images' % name
+      )
+
+
+def _check_effects(config):
+  """Checks that each setting that is not the default has an effect."""
+  values = config.flat(_GROUPS)
+  defaults = type(config)().flat(_GROUPS)
+  for name, (owner, choices) in _BELONGS_TO.items():
+    if values[name] != defaults[name] and values[owner] not in choices:
+      raise UserError(
+        '--%s=%s has no effect with --%s=%s; it is for %s'
+        % (name, values[name], owner, values[owner], ' and '.join(choices))
+      )

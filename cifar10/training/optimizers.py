@@ -1,0 +1,84 @@
+"""Optimizers and gradient clipping."""
+
+import tensorflow.compat.v1 as tf
+
+# Initial learning rates; that of gradient descent is the tutorial's.
+LEARNING_RATES = {
+  'momentum': 0.01,
+  'nesterov': 0.01,
+  'adagrad': 0.01,
+  'rmsprop': 0.001,
+  'adam': 0.001,
+  'ftrl': 0.05,
+}
+
+
+def create(settings, learning_rate):
+  """The optimizer.
+
+  Args:
+    settings: training.settings.Optimizer.
+    learning_rate: float32 scalar tensor.
+
+  Returns:
+    tf.train.Optimizer.
+  """
+  return {
+    # Robbins and Monro, "A Stochastic Approximation Method", 1951.
+    'sgd': lambda: tf.train.GradientDescentOptimizer(learning_rate),
+    # Polyak, "Some methods of speeding up the convergence of iteration
+    # methods", 1964.
+    'momentum': lambda: tf.train.MomentumOptimizer(
+      learning_rate, settings.momentum
+    ),
+    # Sutskever et al., "On the importance of initialization and momentum in
+    # deep learning", 2013, section 2.
+    'nesterov': lambda: tf.train.MomentumOptimizer(
+      learning_rate, settings.momentum, use_nesterov=True
+    ),
+    # Duchi et al., "Adaptive Subgradient Methods", 2011.
+    'adagrad': lambda: tf.train.AdagradOptimizer(learning_rate),
+    # Tieleman and Hinton, "Lecture 6.5 - rmsprop", 2012.
+    'rmsprop': lambda: tf.train.RMSPropOptimizer(
+      learning_rate, settings.rmsprop_decay, epsilon=settings.epsilon
+    ),
+    # Kingma and Ba, "Adam: A Method for Stochastic Optimization", arXiv
+    # 1412.6980.
+    'adam': lambda: tf.train.AdamOptimizer(
+      learning_rate,
+      settings.adam_beta1,
+      settings.adam_beta2,
+      settings.epsilon,
+    ),
+    # McMahan et al., "Ad Click Prediction: a View from the Trenches", 2013,
+    # algorithm 1.
+    'ftrl': lambda: tf.train.FtrlOptimizer(
+      learning_rate,
+      l1_regularization_strength=settings.ftrl_l1,
+      l2_regularization_strength=settings.ftrl_l2,
+    ),
+  }[settings.optimizer]()
+
+
+def clipped(gradients, settings):
+  """Gradients within the limits of the settings.
+
+  Pascanu et al., "On the difficulty of training Recurrent Neural Networks",
+  arXiv 1211.5063, section 3.2.
+
+  Args:
+    gradients: list of pairs (gradient, variable).
+    settings: training.settings.Optimizer.
+
+  Returns:
+    A list like `gradients`.
+  """
+  values, variables = zip(*gradients)
+  if settings.clip_value:
+    limit = settings.clip_value
+    values = [tf.clip_by_value(value, -limit, limit) for value in values]
+  if settings.clip_norm_each:
+    values = [tf.clip_by_norm(v, settings.clip_norm_each) for v in values]
+  if settings.clip_norm:
+    values, _ = tf.clip_by_global_norm(values, settings.clip_norm)
+  return list(zip(values, variables))

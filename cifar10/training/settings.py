@@ -1,0 +1,70 @@
+"""The settings of the optimizers."""
+
+import dataclasses
+
+from cifar10.util.flag_field import flag
+
+
+@dataclasses.dataclass(frozen=True)
+class Optimizer:
+  """What becomes of gradients."""
+
+  optimizer: str = flag(
+    'sgd',
+    'The optimizer.',
+    choices=(
+      'sgd',
+      'momentum',
+      'nesterov',
+      'adagrad',
+      'rmsprop',
+      'adam',
+      'ftrl',
+    ),
+  )
+  momentum: float = flag(
+    0.9,
+    'Momentum of momentum and nesterov.',
+    lower_bound=0.0,
+    upper_bound=1.0,
+  )
+  rmsprop_decay: float = flag(
+    0.9,
+    'Decay of the mean square of gradients of rmsprop.',
+    lower_bound=0.0,
+    upper_bound=1.0,
+  )
+  adam_beta1: float = flag(
+    0.9,
+    'Decay of the mean of gradients of adam.',
+    lower_bound=0.0,
+    upper_bound=1.0,
+  )
+  adam_beta2: float = flag(
+    0.999,
+    'Decay of the mean square of gradients of adam.',
+    lower_bound=0.0,
+    upper_bound=1.0,
+  )
+  epsilon: float = flag(
+    1e-8,
+    'What rmsprop and adam add to the root of the mean square.',
+    lower_bound=0.0,
+  )
+  ftrl_l1: float = flag(
+    0.0, 'L1 penalty of ftrl, which sets weights to zero.', lower_bound=0.0
+  )
+  ftrl_l2: float = flag(0.0, 'L2 penalty of ftrl.', lower_bound=0.0)
+  clip_norm: float = flag(
+    0.0, 'Largest global norm of the gradients; 0: no limit.', lower_bound=0.0
+  )
+  clip_norm_each: float = flag(
+    0.0,
+    'Largest norm of the gradient of each variable; 0: no limit.',
+    lower_bound=0.0,
+  )
+  clip_value: float = flag(
+    0.0,
+    'Largest absolute value in the gradients; 0: no limit.',
+    lower_bound=0.0,
+  )

@@ -1,0 +1,52 @@
+"""Settings that contradict one another, or have no effect."""
+
+import pytest
+
+from cifar10.config import Config
+from cifar10.errors import UserError
+from cifar10.training import combinations
+
+
+@pytest.mark.parametrize(
+  'settings, problem',
+  [
+    ({'augment': 'crop,flap'}, "'flap' is unknown; expected some of crop, "),
+    ({'schedule': 'piecewise'}, 'found --boundaries= and --rates='),
+    ({'adam_beta1': 0.5}, '--adam_beta1=0.5 has no effect with --optimizer'),
+    ({'optimizer': 'adam', 'momentum': 0.5}, '--momentum=0.5 has no effect'),
+    ({'l2_scale': 0.1}, '--l2_scale=0.1 has no effect with --regularizer=tut'),
+    ({'warmup': 0.5}, 'with --schedule=exponential; it is for one_cycle$'),
+    ({'staircase': False, 'schedule': 'power'}, '--staircase=False has no'),
+    ({'initializer_fan': 'in'}, 'it is for xavier and he and lecun'),
+    ({'batch_norm_decay': 0.5}, 'with --normalization=lrn'),
+    ({'activation': 'selu', 'max_norm': 2.0}, 'selu keeps.*--max_norm=2 would'),
+    ({'activation': 'selu', 'dropout': 0.5}, 'selu keeps.*--dropout=0.5'),
+    ({'partition_ps': True, 'max_norm': 2.0}, 'leave out --partition_ps'),
+  ],
+)
+def test_they_are_refused(settings, problem):
+  with pytest.raises(UserError, match=problem) as info:
+    combinations.check(Config.of(**settings))
+  assert '\n' not in str(info.value)
+
+
+@pytest.mark.parametrize(
+  'settings',
+  [
+    {},
+    {'augment': ''},
+    {'optimizer': 'adam', 'adam_beta1': 0.5, 'epsilon': 0.1},
+    {'schedule': 'piecewise', 'boundaries': '1', 'rates': '0.1,0.2'},
+    {'regularizer': 'l1_l2', 'l1_scale': 0.1, 'l2_scale': 0.1},
+    {'max_norm': 2.0, 'dropout': 0.5},
+    {'activation': 'selu', 'initializer': 'lecun', 'normalization': 'none'},
+  ],
+)
+def test_others_are_let_through(settings, capsys):
+  combinations.check(Config.of(**settings))
+  assert capsys.readouterr().out == ''
+
+
+def test_selu_with_normalization_gets_a_warning(capsys):
+  combinations.check(Config.of(activation='selu'))
+  assert capsys.readouterr().out.startswith('WARNING: --activation=selu')

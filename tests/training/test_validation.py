@@ -1,0 +1,180 @@
+"""Validation on held-out images: what is held out, and what follows."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10_eval
+from cifar10 import cifar10_input
+from cifar10 import cifar10_multi_gpu_train
+from cifar10 import cifar10_train
+from cifar10.data import datasets
+from cifar10.data import records
+from cifar10.errors import UserError
+from cifar10.serving import validation as serving_validation
+from cifar10.settings import Data
+from cifar10.settings import Download
+from cifar10.training import checkpoints
+from cifar10.training import run_state
+from cifar10.training import schedules
+from cifar10.training import validation
+from tests import short_runs
+from tests import synthetic_records
+
+
+def held_out_data(tmp_path, held_out):
+  """Five files of 20 records, all different, of which some are held out."""
+  synthetic_records.make_folder(tmp_path)
+  settings = Data(data_dir=str(tmp_path))
+  return datasets.prepare(settings, Download(), held_out)
+
+
+@pytest.mark.parametrize('held_out', [0, 7, 20, 33])
+def test_the_last_records_are_held_out_of_shuffled_reading(tmp_path, held_out):
+  data = held_out_data(tmp_path, held_out)
+  all_records = records.load(data.train_files, data.layout)
+  assert data.examples_per_epoch == 100 - held_out
+  np.testing.assert_array_equal(
+    data.held_out_records() if held_out else all_records[:0],
+    all_records[100 - held_out :],
+  )
+  with tf.Graph().as_default():
+    tf.set_random_seed(1)
+    batches = cifar10_input._shuffled_batches(data, 10).dequeue()
+    with tf.train.MonitoredSession() as session:
+      found = [session.run(batches) for _ in range(50)]
+  counts = {}
+  for record in np.concatenate(found):
+    counts[record.tobytes()] = counts.get(record.tobytes(), 0) + 1
+  expected = {record.tobytes() for record in all_records[: 100 - held_out]}
+  assert set(counts) == expected
+  # Epoch by epoch: each about as often as the others.
+  assert max(counts.values()) - min(counts.values()) <= 2
+
+
+def test_too_many_are_refused(tmp_path):
+  with pytest.raises(UserError, match='=100: there are 100 training images'):
+    held_out_data(tmp_path, 100)
+
+
+def test_the_first_of_the_best_counts():
+  validations = ((10, 0.5), (20, 0.7), (30, 0.6), (40, 0.7))
+  assert validation.best_of(validations) == (20, 0.7)
+  assert validation.count_since_best(validations) == 2
+
+
+@pytest.mark.parametrize(
+  'precisions, falls',
+  [
+    ((), 0),
+    ((0.5, 0.4), 0),
+    ((0.5, 0.4, 0.5), 1),
+    ((0.5, 0.4, 0.5, 0.5), 1),
+    ((0.5, 0.4, 0.5, 0.5, 0.5), 2),
+    ((0.5, 0.4, 0.6, 0.5, 0.7, 0.8), 0),
+  ],
+)
+def test_the_rate_falls_when_patience_ends(precisions, falls):
+  validations = tuple(enumerate(precisions))
+  assert schedules.count_falls(validations, patience=2) == falls
+
+
+class Precisions:
+  """A validator that finds the numbers that it is given, one after another."""
+
+  total = 100
+  names = ()
+
+  def __init__(self, numbers):
+    self._numbers = list(numbers)
+
+  def correct(self, values):
+    return self._numbers.pop(0)
+
+  def close(self):
+    assert not self._numbers
+
+
+def settings_of_run(tmp_path, **settings):
+  values = {'validation_examples': 50, 'validation_steps': 2, 'max_steps': 20}
+  return short_runs.small_config(tmp_path, **dict(values, **settings))
+
+
+def train(config, monkeypatch, numbers):
+  monkeypatch.setattr(
+    serving_validation, 'create', lambda data, config: Precisions(numbers)
+  )
+  cifar10_train.train(config)
+
+
+def test_training_stops_with_the_best_checkpoint(tmp_path, monkeypatch, capsys):
+  config = settings_of_run(tmp_path, early_stopping=2, save_steps=1)
+  train(config, monkeypatch, [10, 30, 20, 30])
+  directory = config.run.train_dir
+  newest = checkpoints.latest(directory)
+  assert checkpoints.step(newest) == 4
+  best = checkpoints.latest(os.path.join(directory, 'best'))
+  assert checkpoints.step(best) == 4
+  restored, kept = short_runs.values(newest), short_runs.values(best)
+  for name, value in kept.items():
+    np.testing.assert_array_equal(restored[name], value)
+  later = short_runs.values(checkpoints.prefix(directory) + '-8')
+  assert (later['conv1/weights'] != kept['conv1/weights']).any()
+  out = capsys.readouterr().out
+  assert 'precision @ 1 = 0.300 (30 / 100, step 4), the best so far' in out
+  assert '0.200 (20 / 100, step 6), best: 0.300 at step 4' in out
+  assert 'Restored the best checkpoint, of step 4.' in out
+  # It has ended, for the trainer and for who follows it.
+  cifar10_train.train(config)
+  assert 'training ends at step 4: nothing to do' in capsys.readouterr().out
+  assert cifar10_eval._is_last(4, config)
+  # Without early stopping it goes on from there.
+  train(settings_of_run(tmp_path, max_steps=6), monkeypatch, [40])
+  assert checkpoints.step(checkpoints.latest(directory)) == 6
+
+
+def test_a_resumed_run_remembers_its_validations(tmp_path, monkeypatch):
+  config = settings_of_run(tmp_path, max_steps=5, early_stopping=3)
+  train(config, monkeypatch, [40, 30])
+  config = settings_of_run(tmp_path, max_steps=40, early_stopping=3)
+  train(config, monkeypatch, [20, 30])
+  state = run_state.load(config.run.train_dir)
+  assert state.validations == ((2, 0.4), (4, 0.3), (6, 0.2), (8, 0.3))
+  assert state.stopped_at == 2
+
+
+def test_the_learning_rate_falls_by_performance(tmp_path, monkeypatch):
+  rates = {
+    'schedule': 'performance',
+    'patience': 1,
+    'learning_rate_decay_factor': 0.5,
+    'metrics': str(tmp_path / 'metrics'),
+  }
+  config = settings_of_run(tmp_path, max_steps=7, **rates)
+  train(config, monkeypatch, [40, 30, 20])
+  config = settings_of_run(tmp_path, max_steps=8, **rates)
+  train(config, monkeypatch, [50])
+  lines = (tmp_path / 'metrics').read_text().splitlines()
+  assert [json.loads(line)['learning_rate'] for line in lines] == pytest.approx(
+    [0.1] * 4 + [0.05] * 2 + [0.025] * 2
+  )
+
+
+def test_the_precision_is_that_of_the_averaged_variables(tmp_path, capsys):
+  config = settings_of_run(tmp_path, max_steps=4, normalization='batch')
+  data = datasets.prepare(config.data, config.download, 50)
+  cifar10_multi_gpu_train.train(config)
+  (line,) = [
+    line for line in capsys.readouterr().out.splitlines() if 'step 4)' in line
+  ]
+  best = checkpoints.latest(os.path.join(config.run.train_dir, 'best'))
+  newest = checkpoints.latest(config.run.train_dir)
+  assert {checkpoints.step(best), checkpoints.step(newest)} <= {2, 4}
+  validator = serving_validation.create(data, config)
+  values = short_runs.values(newest)
+  correct = validator.correct({name: values[name] for name in validator.names})
+  validator.close()
+  assert '(%d / 50, step 4)' % correct in line
