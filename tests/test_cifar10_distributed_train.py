@@ -13,6 +13,7 @@ from cifar10 import cifar10
 from cifar10 import cifar10_distributed_train
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_train
+from cifar10.errors import UserError
 from cifar10.settings import Optimization
 from cifar10.training import checkpoints
 from cifar10.training import train_op
@@ -38,7 +39,24 @@ def staleness(train_dir):
   ]
 
 
-def test_two_workers_compute_what_one_trainer_computes(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+  'techniques',
+  [
+    {},
+    {
+      'optimizer': 'nesterov',
+      'regularizer': 'l1_l2',
+      'max_norm': 0.5,
+      'clip_norm_each': 0.5,
+      'activation': 'prelu',
+      'schedule': 'power',
+      'normalization': 'none',
+    },
+  ],
+)
+def test_two_workers_compute_what_one_trainer_computes(
+  tmp_path, monkeypatch, techniques
+):
   images = np.random.RandomState(0).randn(128, 24, 24, 3).astype(np.float32)
   labels = np.arange(128, dtype=np.int32) % 10
 
@@ -50,7 +68,7 @@ def test_two_workers_compute_what_one_trainer_computes(tmp_path, monkeypatch):
 
   monkeypatch.setattr(cifar10, 'distorted_inputs', part)
   single = short_runs.small_config(
-    tmp_path / 'single', batch_size=128, max_steps=1
+    tmp_path / 'single', batch_size=128, max_steps=1, **techniques
   )
   cifar10_train.train(single)
   # Both go on from its step 1.
@@ -61,6 +79,7 @@ def test_two_workers_compute_what_one_trainer_computes(tmp_path, monkeypatch):
     'worker_hosts': ','.join(workers),
     'batch_size': 64,
     'summary_steps': 1,
+    **techniques,
   }
   (tmp_path / 'cluster').mkdir()
   for file in (tmp_path / 'single' / 'train').iterdir():
@@ -82,7 +101,9 @@ def test_two_workers_compute_what_one_trainer_computes(tmp_path, monkeypatch):
   for thread in threads:
     thread.join()
   cifar10_train.train(
-    short_runs.small_config(tmp_path / 'single', batch_size=128, max_steps=3)
+    short_runs.small_config(
+      tmp_path / 'single', batch_size=128, max_steps=3, **techniques
+    )
   )
   expected = saved(single.run.train_dir)
   found = saved(tasks[1].run.train_dir)
@@ -97,7 +118,20 @@ def test_two_workers_compute_what_one_trainer_computes(tmp_path, monkeypatch):
       )
 
 
-@pytest.mark.parametrize('flags', [(), ('--nosync',)])
+TECHNIQUES = (
+  '--normalization=batch',
+  '--optimizer=adam',
+  '--dropout=0.5',
+  '--activation=rrelu',
+  '--schedule=performance',
+  '--validation_examples=20',
+  '--validation_steps=5',
+)
+
+
+@pytest.mark.parametrize(
+  'flags', [(), ('--nosync',), TECHNIQUES, ('--nosync',) + TECHNIQUES]
+)
 def test_a_cluster_trains_saves_and_ends(tmp_path, capsys, flags):
   with clusters.Cluster(tmp_path, 2, 2, '--max_steps=12', *flags) as cluster:
     servers, workers = cluster.start_all()
@@ -106,20 +140,41 @@ def test_a_cluster_trains_saves_and_ends(tmp_path, capsys, flags):
     assert clusters.wait(servers) == [0, 0]
     for process in cluster.processes:
       assert clusters.is_clean(process), clusters.output(process)
-    if not flags:
-      # In step, from the first to the last.
+    in_step = '--nosync' not in flags
+    if in_step:
+      # From the first to the last.
       assert clusters.steps(workers[0]) == list(range(12))
       assert clusters.steps(workers[1]) == list(range(12))
     last = int(saved(cluster.train_dir)['global_step'])
-    assert last == 12 if not flags else 12 <= last <= 13
-  config = short_runs.small_config(tmp_path)
+    assert last == 12 if in_step else 12 <= last <= 13
+  model = {}
+  if TECHNIQUES[0] in flags:
+    assert 'validation precision @ 1 = ' in clusters.output(workers[0])
+    assert 'validation' not in clusters.output(workers[1])
+    moving = saved(cluster.train_dir)
+    assert (moving['conv1/batch_normalization/moving_mean'] != 0).all()
+    model = {'normalization': 'batch', 'activation': 'rrelu'}
+  config = short_runs.small_config(tmp_path, **model)
   cifar10_eval.evaluate(config)
   ((_, _, total, step),) = short_runs.PRECISION_LINE.findall(
     capsys.readouterr().out
   )
   assert (int(total), int(step)) == (500, last)
-  cifar10_train.train(short_runs.small_config(tmp_path, max_steps=15))
-  assert short_runs.steps(capsys.readouterr().out)[-1] == 14
+  if not model:
+    cifar10_train.train(short_runs.small_config(tmp_path, max_steps=15))
+    assert short_runs.steps(capsys.readouterr().out)[-1] == 14
+
+
+def test_early_stopping_is_for_one_machine(tmp_path):
+  config = short_runs.small_config(
+    tmp_path,
+    early_stopping=2,
+    ps_hosts='localhost:1',
+    worker_hosts='localhost:2',
+    job_name='worker',
+  )
+  with pytest.raises(UserError, match='=2: only a trainer on one machine can'):
+    cifar10_distributed_train.train(config)
 
 
 def test_a_parameter_server_that_dies_is_named_and_its_cluster_resumes(

@@ -182,6 +182,28 @@ def test_the_loss_shown_is_the_mean_of_the_towers(tmp_path):
   assert mean == pytest.approx(sum(losses) / 2, rel=1e-6)
 
 
+def test_towers_share_what_techniques_need(tmp_path, capsys):
+  settings = {
+    'num_gpus': 2,
+    'normalization': 'batch',
+    'activation': 'prelu',
+    'optimizer': 'adam',
+    'regularizer': 'l2',
+    'dropout': 0.5,
+    'max_norm': 2.0,
+    'validation_examples': 50,
+    'validation_steps': 2,
+  }
+  cifar10_multi_gpu_train.train(short_runs.small_config(tmp_path, **settings))
+  assert 'validation precision' in capsys.readouterr().out
+  config = short_runs.small_config(
+    tmp_path, **dict(settings, num_gpus=1, max_steps=6)
+  )
+  # The trainer of one device finds all that it needs.
+  cifar10_train.train(config)
+  assert short_runs.steps(capsys.readouterr().out) == [4, 5]
+
+
 def list_variables(config):
   path = checkpoints.latest(config.run.train_dir)
   reader = tf.train.NewCheckpointReader(path)

@@ -1,0 +1,86 @@
+#!/usr/bin/env python
+"""Draws what each distortion of --augment does to some images, as PNG.
+
+    python scripts/benchmarks/draw_augmentations.py docs/augmentations.png
+
+Takes training images of the bundled sample. Needs the extra `.[report]`.
+"""
+
+import argparse
+import io
+from pathlib import Path
+import sys
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from cifar10 import cifar10_input
+from cifar10.config import Config
+from cifar10.data import datasets
+from cifar10.data import distortions
+from cifar10.data import records
+from cifar10.errors import UserError
+from cifar10.util import files
+import numpy as np
+import plot
+import tensorflow.compat.v1 as tf
+
+_IMAGES, _TIMES = 4, 2  # Images, and how often each is distorted.
+
+
+def distorted(data, augment):
+  """Images of a data set: [_IMAGES * _TIMES, size, size, depth], 0 to 1."""
+  found = records.load(data.train_files[:1], data.layout)
+  labels = found[:, 0]
+  # The first images of the first classes.
+  chosen = [int(np.argmax(labels == label)) for label in range(_IMAGES)]
+  batch = np.repeat(found[chosen], _TIMES, axis=0)
+  with tf.Graph().as_default(), tf.Session() as session:
+    tf.set_random_seed(1)
+    size = cifar10_input.crop_size(data.layout)
+    images = session.run(
+      distortions.distort(
+        tf.constant(batch), data.layout, size, augment=augment
+      )
+    )
+  lowest = images.min(axis=(1, 2, 3), keepdims=True)
+  highest = images.max(axis=(1, 2, 3), keepdims=True)
+  return (images - lowest) / (highest - lowest)
+
+
+def draw():
+  """One row for each distortion; returns the figure."""
+  config = Config.of(dataset='sample')
+  data = datasets.prepare(config.data, config.download)
+  rows = [('none', ())] + [(name, (name,)) for name in distortions.NAMES]
+  rows += [("the tutorial's", distortions.TUTORIAL), ('all', distortions.NAMES)]
+  columns = _IMAGES * _TIMES
+  figure = plot.new_figure(0.6 * columns, 0.6 * len(rows))
+  axes = figure.subplots(
+    len(rows), columns, gridspec_kw={'wspace': 0.05, 'hspace': 0.05}
+  )
+  for (name, augment), row in zip(rows, axes):
+    for image, cell in zip(distorted(data, augment), row):
+      cell.imshow(image, interpolation='nearest')
+      cell.set_xticks([])
+      cell.set_yticks([])
+    row[0].set_ylabel(name, rotation=0, ha='right', va='center')
+  return figure
+
+
+def main():
+  """Reads the flags and draws."""
+  parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+  )
+  parser.add_argument('out', help='the PNG file to write')
+  args = parser.parse_args()
+  try:
+    content = io.BytesIO()
+    draw().savefig(content, format='png', dpi=80, bbox_inches='tight')
+    files.write_atomically(args.out, content.getvalue())
+  except (UserError, OSError) as error:
+    sys.exit('draw_augmentations: error: %s' % error)
+
+
+if __name__ == '__main__':
+  main()
