@@ -43,6 +43,7 @@ class Config:
   optimization: settings.Optimization = settings.Optimization()
   optimizer: training_settings.Optimizer = training_settings.Optimizer()
   schedule: settings.Schedule = settings.Schedule()
+  transfer: training_settings.Transfer = training_settings.Transfer()
   validation: settings.Validation = settings.Validation()
   towers: settings.Towers = settings.Towers()
   run: settings.Run = settings.Run()
@@ -130,6 +131,7 @@ _SAVED_GROUPS = (
   'optimization',
   'optimizer',
   'schedule',
+  'transfer',
   'validation',
   'towers',
   'run',

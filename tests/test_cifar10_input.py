@@ -59,9 +59,9 @@ def take_all(tensors):
 
 def raw_batches(names, num_examples, batch_size, count):
   """Takes `count` batches of raw records from the shuffled input."""
-  queue = cifar10_input._shuffled_batches(
-    names, num_examples, batch_size, Layout()
-  )
+  data = data_set(names)
+  assert data.examples_per_epoch == num_examples
+  queue = cifar10_input._shuffled_batches(data, batch_size)
   batch = queue.dequeue()
   with tf.train.MonitoredSession() as session:
     return np.concatenate([session.run(batch) for _ in range(count)])

@@ -38,6 +38,8 @@ _AGREED = (
   'partition_ps',
   'learning_rate',
   'validation_examples',
+  'freeze',
+  'hold_zeros',
 )
 _AGREED_GROUPS = ('model', 'regularization', 'optimizer', 'schedule')
 

@@ -36,6 +36,9 @@ class WorkerOptimizer(tf.train.Optimizer):
         total_num_replicas=len(task.workers),
       )
 
+  def compute_gradients(self, loss, *args, **kwargs):
+    return self._optimizer.compute_gradients(loss, *args, **kwargs)
+
   def apply_gradients(self, grads_and_vars, global_step=None, name=None):
     grads_and_vars = list(grads_and_vars)
     staleness = self._staleness(grads_and_vars, global_step)

@@ -36,12 +36,21 @@ class WorkerRole(session_lib.Role):
     """Whether the session has ended because there are no more steps."""
     return self._last_step_hook.is_reached
 
-  def creator(self, saver):
+  def creator(self, saver, init):
     local_init_op = tf.train.Scaffold.default_local_init_op()
     if self._task.is_chief:
       local_init_op = tf.group(local_init_op, self._progress.initializer)
-    scaffold = tf.train.Scaffold(saver=saver, local_init_op=local_init_op)
-    return _SessionCreator(self._server, self._task, self._config, scaffold)
+    # The progress too, which the chief initializes last: a worker that saw
+    # only the variables could begin before `init` has loaded them.
+    ready_op = tf.report_uninitialized_variables(
+      tf.global_variables() + list(self._progress)
+    )
+    scaffold = tf.train.Scaffold(
+      saver=saver, ready_op=ready_op, local_init_op=local_init_op
+    )
+    return _SessionCreator(
+      self._server, self._task, self._config, scaffold, init
+    )
 
   def ending_hooks(self, step, last_step, signals):
     self._last_step_hook = hooks.LastStepHook(
@@ -93,11 +102,12 @@ class _SessionCreator(tf.train.SessionCreator):
   error: going on from the checkpoint would lose steps without a word.
   """
 
-  def __init__(self, server, task, config, scaffold):
+  def __init__(self, server, task, config, scaffold, init):
     self._server = server
     self._task = task
     self._config = config
     self._scaffold = scaffold
+    self._init = init
     self._has_created = False
 
   def create_session(self):
@@ -123,6 +133,7 @@ class _SessionCreator(tf.train.SessionCreator):
         saver=self._scaffold.saver,
         checkpoint_dir=self._config.run.train_dir,
         config=proto,
+        init_fn=self._init,
       )
     self._has_created = True
     return session

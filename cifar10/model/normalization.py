@@ -40,14 +40,9 @@ class BatchNormalization(NoNormalization):
   Of several towers, the moving averages follow the first one.
   """
 
-  def __init__(self, channels, decay):
-    """Makes the variables in the variable scope of the layer.
-
-    Args:
-      channels: channels of the outputs.
-      decay: decay of the moving averages.
-    """
-    self._scale, self._mean, self._variance = _variables(channels)
+  def __init__(self, scale, mean, variance, decay):
+    """Takes the variables of the layer, and the decay of the averages."""
+    self._scale, self._mean, self._variance = scale, mean, variance
     self._decay = decay
 
   def outputs(self, x):
@@ -82,13 +77,8 @@ class BatchNormalization(NoNormalization):
 class FoldedBatchNormalization(NoNormalization):
   """Normalizes by the moving averages, as part of the weights and biases."""
 
-  def __init__(self, channels):
-    """Makes the variables in the variable scope of the layer.
-
-    Args:
-      channels: channels of the outputs.
-    """
-    scale, mean, variance = _variables(channels)
+  def __init__(self, scale, mean, variance):
+    """Takes the variables of the layer."""
     self._factor = scale * tf.rsqrt(variance + _EPSILON)
     self._shift = mean * self._factor
 
@@ -102,8 +92,15 @@ class FoldedBatchNormalization(NoNormalization):
     return tf.cast(tf.cast(biases, tf.float32) - self._shift, biases.dtype)
 
 
-def _variables(channels):
-  """The trained scale, and the moving mean and variance of the outputs."""
+def variables(channels):
+  """Makes the variables of a layer, in its variable scope.
+
+  Args:
+    channels: channels of the outputs.
+
+  Returns:
+    The trained scale, and the moving mean and variance of the outputs.
+  """
 
   def variable(name, value, **kind):
     return tf.get_variable(
@@ -123,7 +120,8 @@ def _variables(channels):
       tf.GraphKeys.MODEL_VARIABLES,
     ],
   }
-  with tf.device('/cpu:0'), tf.variable_scope('batch_normalization'):
+  with tf.device('/cpu:0'), tf.variable_scope('batch_normalization') as scope:
+    scope.set_partitioner(None)  # Too small to be split over servers.
     return (
       variable('scale', 1.0),
       variable('moving_mean', 0.0, **kind),

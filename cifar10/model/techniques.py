@@ -6,6 +6,7 @@ By default it puts in nothing but ReLU.
 import tensorflow.compat.v1 as tf
 
 from cifar10.model import activations
+from cifar10.model import freezing
 from cifar10.model import initializers
 from cifar10.model import normalization
 from cifar10.model import regularizers
@@ -36,10 +37,12 @@ class Techniques:
     """
     if self._model.normalization != 'batch':
       return normalization.NoNormalization()
-    if self._training is None:
-      return normalization.FoldedBatchNormalization(channels)
+    variables = normalization.variables(channels)
+    # That of a frozen layer stays as it is, too.
+    if self._training is None or not variables[0].trainable:
+      return normalization.FoldedBatchNormalization(*variables)
     return normalization.BatchNormalization(
-      channels, self._training.batch_norm_decay
+      *variables, self._training.batch_norm_decay
     )
 
   def activate(self, x, name):
@@ -70,7 +73,7 @@ def training_scope(config):
 
   Args:
     config: config.Config; the type that layers compute in, the initializer and
-      the regularizer of weights.
+      the regularizer of weights, and which variables are not trained.
 
   Returns:
     tf.variable_scope, a context manager.
@@ -80,4 +83,5 @@ def training_scope(config):
     dtype=tf.as_dtype(config.session.precision),
     initializer=initializers.create(config.initialization),
     regularizer=regularizers.create(config.regularization),
+    custom_getter=freezing.custom_getter(config.transfer.freeze),
   )

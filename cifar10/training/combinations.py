@@ -1,5 +1,7 @@
 """Combinations of settings that make no sense, found before a run begins."""
 
+import re
+
 from cifar10.data import distortions
 from cifar10.errors import UserError
 from cifar10.training import schedules
@@ -57,6 +59,7 @@ def check(config):
     schedules.pieces(config.schedule)
   _check_effects(config)
   _check_validation(config)
+  _check_transfer(config.transfer)
   regularization = config.regularization
   if config.model.activation == 'selu':
     for name in ('input_dropout', 'conv_dropout', 'dropout', 'max_norm'):
@@ -90,6 +93,25 @@ def _check_validation(config):
       raise UserError(
         '--%s needs images to validate on: --validation_examples=5000 holds '
         'out as many of the training images' % name
+      )
+
+
+def _check_transfer(settings):
+  """Checks the patterns, and that they have an effect."""
+  for name in ('init_scope', 'freeze'):
+    pattern = getattr(settings, name)
+    try:
+      re.compile(pattern)
+    except re.error as error:
+      raise UserError(
+        '--%s=%s: %s; expected a regular expression, as conv[12]'
+        % (name, pattern, error)
+      ) from error
+  for name in ('init_scope', 'init_map'):
+    if getattr(settings, name) and not settings.init_from:
+      raise UserError(
+        '--%s=%s has no effect without --init_from'
+        % (name, getattr(settings, name))
       )
 
 

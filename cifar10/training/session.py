@@ -13,6 +13,7 @@ from cifar10.training import hooks as hooks_lib
 from cifar10.training import progress
 from cifar10.training import signals as signals_lib
 from cifar10.training import train_op as train_op_lib
+from cifar10.training import transfer
 from cifar10.training import watchdog as watchdog_lib
 from cifar10.training.diagnosis import InputDiagnosis
 from cifar10.training.validation import ValidationHook
@@ -32,10 +33,17 @@ class Role:
     """Makes the role of a trainer on its own, with its config.Config."""
     self._config = config
 
-  def creator(self, saver):
-    """The tf.train.SessionCreator, which initializes or restores."""
+  def creator(self, saver, init):
+    """The tf.train.SessionCreator, which initializes or restores.
+
+    Args:
+      saver: tf.train.Saver.
+      init: function of a session to call after the initialization of a new
+        run; or None.
+    """
+    init_fn = init and (lambda scaffold, session: init(session))
     return tf.train.ChiefSessionCreator(
-      tf.train.Scaffold(saver=saver),
+      tf.train.Scaffold(saver=saver, init_fn=init_fn),
       checkpoint_dir=self._config.run.train_dir,
       config=session_settings.config_proto(self._config.session),
     )
@@ -106,6 +114,9 @@ def monitored_training_session(
   role = role or Role(config)
   run = config.run
   # Relative paths, so that the directory can be moved.
+  init = None
+  if role.saves and checkpoints.latest(run.train_dir) is None:
+    init = transfer.initial_values(config.transfer)
   saver = tf.train.Saver(max_to_keep=run.max_to_keep, save_relative_paths=True)
   step = step_after(train_op)
   last_step = run_state.last_step(config.optimization)
@@ -147,7 +158,9 @@ def monitored_training_session(
     )
     errors = _Errors(diagnosis, save, run.train_dir)
     with errors.of_session(), tf.train.MonitoredSession(
-      role.creator(saver), all_hooks, stop_grace_period_secs=_STOP_GRACE_SECS
+      role.creator(saver, init),
+      all_hooks,
+      stop_grace_period_secs=_STOP_GRACE_SECS,
     ) as session:
       watchdog.watch(stall)
       with errors.of_steps(watchdog):

@@ -1,4 +1,4 @@
-"""The settings of the optimizers."""
+"""The settings of optimizers and of transfer."""
 
 import dataclasses
 
@@ -67,4 +67,33 @@ class Optimizer:
     0.0,
     'Largest absolute value in the gradients; 0: no limit.',
     lower_bound=0.0,
+  )
+
+
+@dataclasses.dataclass(frozen=True)
+class Transfer:
+  """What a run takes over from another one, and what stays as it is."""
+
+  init_from: str = flag(
+    '',
+    'A checkpoint, or the --train_dir of a run, whose variables a new run '
+    'begins with: their averages, if there are.',
+  )
+  init_scope: str = flag(
+    '',
+    'Regular expression for the beginning of the names of these variables, as '
+    'conv[12]; empty: all that fit.',
+  )
+  init_map: str = flag(
+    '',
+    'Names there that differ from those here: conv1:layer1,conv2:layer2 takes '
+    'conv1 from layer1.',
+  )
+  freeze: str = flag(
+    '',
+    'Regular expression for the beginning of the names of variables that are '
+    'not trained, as conv[12].',
+  )
+  hold_zeros: bool = flag(
+    False, 'Weights that are zero stay zero, as in a sparse checkpoint.'
   )

@@ -10,6 +10,8 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.training import optimizers
 from cifar10.training import schedules
+from cifar10.training import transfer
+from cifar10.util import graph_keys
 from cifar10.util import summaries
 
 # The collection that holds the learning rate.
@@ -68,12 +70,17 @@ class AveragingOptimizer(tf.train.Optimizer):
     self._optimizer = optimizer
     self._config = config
 
+  def compute_gradients(self, loss, *args, **kwargs):
+    transfer.check_frozen(self._config.transfer.freeze)
+    return super().compute_gradients(loss, *args, **kwargs)
+
   def apply_gradients(self, grads_and_vars, global_step=None, name=None):
     # What is saved is in the default container, also on a cluster.
     with tf.container(''), box():
-      gradients = optimizers.clipped(
-        list(grads_and_vars), self._config.optimizer
-      )
+      gradients = list(grads_and_vars)
+      if self._config.transfer.hold_zeros:
+        gradients = _without_zeros(gradients)
+      gradients = optimizers.clipped(gradients, self._config.optimizer)
       updates = [self._optimizer.apply_gradients(gradients)]
       with tf.control_dependencies(updates):
         updates += _limit_norms(self._config.regularization.max_norm)
@@ -87,10 +94,40 @@ class AveragingOptimizer(tf.train.Optimizer):
         # On the device of each variable; otherwise all variables would be sent
         # to the worker.
         updates = []
-        for device, variables in _by_device(tf.trainable_variables()):
+        # Frozen variables are averaged too: evaluation knows of no freezing.
+        averaged = tf.trainable_variables() + tf.get_collection(
+          graph_keys.FROZEN
+        )
+        for device, variables in _by_device(averaged):
           with tf.device(device):
             updates.append(averages.apply(variables))
         return tf.group(*updates)
+
+
+def _without_zeros(gradients):
+  """Gradients without those of weights that are zero, so that these stay.
+
+  Han et al., "Learning both Weights and Connections for Efficient Neural
+  Networks", arXiv 1506.02626.
+  """
+  weights = {v.op.name for v in _trained_weights()}
+  return [
+    (gradient * tf.to_float(tf.not_equal(variable, 0)), variable)
+    if variable.op.name in weights
+    else (gradient, variable)
+    for gradient, variable in gradients
+  ]
+
+
+def _trained_weights():
+  """The weights of all layers that are not frozen; parts of a whole count."""
+  trained = {v.op.name for v in tf.trainable_variables()}
+  return [
+    part
+    for var in tf.get_collection(tf.GraphKeys.WEIGHTS)
+    for part in ([var] if isinstance(var, tf.Variable) else var)
+    if part.op.name in trained
+  ]
 
 
 def _limit_norms(max_norm):
@@ -99,8 +136,7 @@ def _limit_norms(max_norm):
   Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from
   Overfitting", 2014, section 5.1. They are in the collection MAX_NORM, too.
   """
-  weights = tf.get_collection(tf.GraphKeys.WEIGHTS) if max_norm else ()
-  for var in weights:
+  for var in _trained_weights() if max_norm else ():
     # The last axis is that of the units.
     axes = list(range(var.shape.rank - 1))
     with tf.colocate_with(var):

@@ -9,9 +9,9 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.cluster import cluster_spec
 from cifar10.cluster import local_cluster
+from cifar10.cluster.settings import Cluster
 from cifar10.config import Config
 from cifar10.errors import UserError
-from cifar10.settings import Cluster
 from cifar10.settings import Session
 
 FLAGS = {

@@ -6,7 +6,7 @@ import pytest
 
 from cifar10.cluster import cluster_spec
 from cifar10.cluster import liveness
-from cifar10.settings import Cluster
+from cifar10.cluster.settings import Cluster
 from tests import clusters
 
 

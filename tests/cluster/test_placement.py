@@ -8,8 +8,8 @@ import tensorflow.compat.v1 as tf
 from cifar10 import cifar10
 from cifar10.cluster import cluster_spec
 from cifar10.cluster import placement
+from cifar10.cluster.settings import Cluster
 from cifar10.config import Config
-from cifar10.settings import Cluster
 from cifar10.training import train_op as train_op_lib
 
 PARAMETERS = 1068298
@@ -128,7 +128,7 @@ def test_a_step_reads_all_variables_and_sends_all_gradients(dtype, size):
       optimizer.compute_gradients(total_loss), dtype
     )
     train_op = train_op_lib.AveragingOptimizer(
-      optimizer, config.optimization
+      optimizer, config
     ).apply_gradients(gradients, global_step)
   received, sent = placement.bytes_of_step(train_op)
   assert received == 4 * PARAMETERS

@@ -21,6 +21,10 @@ from cifar10.training import combinations
     ({'batch_norm_decay': 0.5}, 'with --normalization=lrn'),
     ({'activation': 'selu', 'max_norm': 2.0}, 'selu keeps.*--max_norm=2 would'),
     ({'activation': 'selu', 'dropout': 0.5}, 'selu keeps.*--dropout=0.5'),
+    ({'freeze': 'conv['}, '--freeze=conv.: unterminated .*expected a regular'),
+    ({'init_scope': 'conv'}, '--init_scope=conv has no effect without --init'),
+    ({'early_stopping': 3}, 'early_stopping needs images to validate on'),
+    ({'schedule': 'performance'}, '--schedule=performance needs images'),
     ({'partition_ps': True, 'max_norm': 2.0}, 'leave out --partition_ps'),
   ],
 )

@@ -1,0 +1,38 @@
+"""Variables that stay as they are while others are trained."""
+
+import re
+
+import tensorflow.compat.v1 as tf
+
+from cifar10.util import graph_keys
+
+
+def custom_getter(pattern):
+  """A custom getter of a variable scope, which makes variables untrained.
+
+  Frozen variables are part of the collections FROZEN and MODEL_VARIABLES.
+
+  Args:
+    pattern: regular expression for the beginning of a variable's name; empty
+      for none.
+
+  Returns:
+    A function as tf.variable_scope takes it, or None.
+  """
+  if not pattern:
+    return None
+
+  def get(getter, name, *args, **kwargs):
+    if not re.match(pattern, name):
+      return getter(name, *args, **kwargs)
+    variable = getter(name, *args, **dict(kwargs, trainable=False))
+    # A partitioned variable is a sequence of its parts.
+    parts = [variable] if isinstance(variable, tf.Variable) else list(variable)
+    for collection in (graph_keys.FROZEN, tf.GraphKeys.MODEL_VARIABLES):
+      known = {v.op.name for v in tf.get_collection(collection)}
+      for part in parts:
+        if part.op.name not in known:
+          tf.add_to_collection(collection, part)
+    return variable
+
+  return get

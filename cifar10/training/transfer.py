@@ -1,0 +1,173 @@
+"""Transfer: a run that begins with what another one has learnt.
+
+Yosinski et al., "How transferable are features in deep neural networks?", arXiv
+1411.1792.
+"""
+
+import os
+import re
+
+import tensorflow.compat.v1 as tf
+
+from cifar10.errors import UserError
+from cifar10.training import checkpoints
+from cifar10.util import graph_keys
+
+_AVERAGE = '/ExponentialMovingAverage'
+
+
+def check_frozen(pattern):
+  """Checks that some variables of the default graph are frozen, and not all.
+
+  Args:
+    pattern: that of --freeze; empty if none should be.
+
+  Raises:
+    UserError: none is, or nothing is left to train.
+  """
+  if not pattern:
+    return
+  for names, problem in (
+    (tf.get_collection(graph_keys.FROZEN), 'no variable begins like that'),
+    (tf.trainable_variables(), 'nothing is left to train'),
+  ):
+    if not names:
+      layers = {v.op.name.split('/')[0] for v in _model_variables()}
+      raise UserError(
+        '--freeze=%s: %s; the layers are %s'
+        % (pattern, problem, ', '.join(sorted(layers)))
+      )
+
+
+def initial_values(settings):
+  """The values of another run for the variables of the default graph.
+
+  Prints which layers get them, and which do not.
+
+  Args:
+    settings: training.settings.Transfer.
+
+  Returns:
+    A function of a session that loads them; None without --init_from.
+
+  Raises:
+    UserError: there is no such checkpoint, or a variable that --init_scope
+      names is not in it, or of another shape there.
+  """
+  if not settings.init_from:
+    return None
+  source = _checkpoint(settings.init_from)
+  shapes = checkpoints.shapes(source)
+  expected = checkpoints.expected_shapes(_model_variables())
+  names = _names_there(expected, settings, shapes, source)
+  misfits = {
+    name: _misfit(there, expected[name], shapes)
+    for name, there in names.items()
+  }
+  _report(source, settings, misfits)
+  values = {
+    name: tf.train.load_variable(source, _averaged(there, shapes))
+    for name, there in names.items()
+    if not misfits[name]
+  }
+  variables = tf.global_variables()
+
+  def load(session):
+    for variable in variables:
+      part = variable._get_save_slice_info()
+      name = part.full_name if part else variable.op.name
+      if name.endswith(_AVERAGE):
+        name = name[: -len(_AVERAGE)]
+      if name in values:
+        value = values[name]
+        if part:
+          begins_and_sizes = zip(part.var_offset, part.var_shape)
+          value = value[tuple(slice(b, b + n) for b, n in begins_and_sizes)]
+        variable.load(value, session)
+
+  return load
+
+
+def _model_variables():
+  """The variables that make up the model, trained or not."""
+  return tf.trainable_variables() + tf.model_variables()
+
+
+def _checkpoint(path):
+  """The checkpoint that a path means: itself, or the newest one of a run."""
+  if os.path.isdir(path):
+    return checkpoints.find(path)
+  return checkpoints.find(os.path.dirname(path), path)
+
+
+def _names_there(expected, settings, shapes, source):
+  """What variables are called in a checkpoint, a dict by their names here.
+
+  Only those that --init_scope names.
+
+  Raises:
+    UserError: it names none; or --init_map is something else.
+  """
+  pairs = []
+  for pair in filter(None, settings.init_map.split(',')):
+    here, _, there = pair.partition(':')
+    if not (here and there):
+      raise UserError(
+        '--init_map=%s: found %r; expected names here and names there, as '
+        'conv1:layer1,conv2:layer2' % (settings.init_map, pair)
+      )
+    pairs.append((here, there))
+
+  def there(name):
+    for prefix, other in pairs:
+      if name == prefix or name.startswith(prefix + '/'):
+        return other + name[len(prefix) :]
+    return name
+
+  names = {
+    name: there(name)
+    for name in expected
+    if re.match(settings.init_scope, name)
+  }
+  if not names:
+    raise UserError(
+      '--init_scope=%s: names no variable; expected the beginning of some of '
+      '%s' % (settings.init_scope, ', '.join(sorted(expected)))
+    )
+  if not any(_averaged(other, shapes) in shapes for other in names.values()):
+    raise UserError(
+      '--init_from=%s: holds none of %s'
+      % (source, ', '.join(sorted(names.values())))
+    )
+  return names
+
+
+def _averaged(name, shapes):
+  """The name under which a checkpoint has the averaged variable, or itself."""
+  return name + _AVERAGE if name + _AVERAGE in shapes else name
+
+
+def _misfit(there, expected, shapes):
+  """Why a variable does not fit, a str; empty if it does."""
+  found = shapes.get(_averaged(there, shapes))
+  if found is None:
+    return 'not there'
+  return '' if found == expected else '%s there, %s here' % (found, expected)
+
+
+def _report(source, settings, misfits):
+  """Prints which layers are initialized.
+
+  Raises:
+    UserError: one does not fit that --init_scope names.
+  """
+  for name, misfit in sorted(misfits.items()):
+    if misfit and settings.init_scope:
+      raise UserError('--init_from=%s: %s: %s' % (source, name, misfit))
+  layers = {
+    name.split('/')[0] for name, misfit in misfits.items() if not misfit
+  }
+  print('Initialized %s from %s.' % (', '.join(sorted(layers)), source))
+  for name, misfit in sorted(misfits.items()):
+    if misfit:
+      print('Begins anew: %s (%s).' % (name, misfit))

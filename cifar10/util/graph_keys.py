@@ -1,0 +1,4 @@
+"""Names of collections of a graph, besides those of tf.GraphKeys."""
+
+# Variables of the model that --freeze keeps from being trained.
+FROZEN = 'frozen'
