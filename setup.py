@@ -25,6 +25,8 @@ _COMMANDS = {
   'cifar10_local_cluster': 'cluster.local_cluster',
   'cifar10_make_dataset': 'data.make_dataset',
   'cifar10_report': 'report.report',
+  'cifar10_import_weights': 'serving.import_weights',
+  'cifar10_sparsify': 'serving.sparsify',
 }
 
 _VERSION = re.search(

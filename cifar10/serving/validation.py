@@ -1,4 +1,7 @@
-"""Precision on held-out training images, while training goes on."""
+"""Precision of variables that are at hand, without a checkpoint.
+
+For validation while training goes on.
+"""
 
 import tensorflow.compat.v1 as tf
 
@@ -18,24 +21,26 @@ def create(data, config):
     data: datasets.DataSet.
     config: config.Config.
   """
-  return Validator(data, config) if data.held_out else None
+  if not data.held_out:
+    return None
+  return Validator(data.held_out_records(), data, config)
 
 
 class Validator:
   """The model in a graph and a session of its own, with averaged variables.
 
   Attributes:
-    total: how many images are held out.
+    total: how many images there are.
   """
 
-  def __init__(self, data, config):
-    """Reads the images and builds the model.
+  def __init__(self, records, data, config):
+    """Builds the model.
 
     Args:
-      data: datasets.DataSet, with records held out.
+      records: uint8 array, [n, record_bytes], of the images.
+      data: datasets.DataSet that they are from.
       config: config.Config.
     """
-    records = data.held_out_records()
     self.total = len(records)
     self._batches = [
       records[i : i + _BATCH_SIZE] for i in range(0, self.total, _BATCH_SIZE)

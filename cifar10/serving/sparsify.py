@@ -1,0 +1,185 @@
+"""Makes a trained model sparse: sets small weights to zero.
+
+    python scripts/sparsify.py /tmp/cifar10_train --keep=0.1 --out=/tmp/sparse
+
+Of each layer, --keep keeps a share of the weights, the largest ones;
+--threshold keeps those that are larger than a number. Writes a checkpoint that
+evaluates, and trains on with --hold_zeros, and prints what it has cost.
+
+Han et al., "Learning both Weights and Connections for Efficient Neural
+Networks", arXiv 1506.02626.
+"""
+
+import argparse
+import os
+import sys
+import zlib
+
+import numpy as np
+
+from cifar10 import config as config_lib
+from cifar10.data import datasets
+from cifar10.data import records
+from cifar10.errors import UserError
+from cifar10.serving import validation
+from cifar10.training import checkpoint_arrays
+from cifar10.training import checkpoints
+from cifar10.training import run_state
+from cifar10.util import console
+
+_AVERAGE = '/ExponentialMovingAverage'
+
+# What goes with a weight, and would move it away from zero again: its average,
+# and what optimizers add to it.
+_COMPANIONS = (_AVERAGE, '/Momentum', '/Adam', '/Ftrl_1')
+
+
+def sparse_values(values, *, threshold=None, keep=None):
+  """Sets small weights to zero, and what goes with them.
+
+  Args:
+    values: dict of arrays by name, all variables of a checkpoint.
+    threshold: absolute value up to which a weight becomes zero; or None.
+    keep: share of the weights of each layer to keep; or None.
+
+  Returns:
+    A dict like `values`.
+  """
+  sparse = dict(values)
+  for name in weight_names(values):
+    size = np.abs(values.get(name + _AVERAGE, values[name]))
+    limit = threshold
+    if keep is not None:
+      count = int(round(keep * size.size))
+      in_order = np.sort(size, axis=None)[::-1]
+      limit = in_order[count] if count < size.size else -1.0
+    mask = size > limit
+    for companion in ('',) + _COMPANIONS:
+      if name + companion in values:
+        sparse[name + companion] = values[name + companion] * mask
+  return sparse
+
+
+def weight_names(values):
+  """The names of the weights of all layers among variables."""
+  return sorted(name for name in values if name.endswith('/weights'))
+
+
+def share_of_zeros(values):
+  """The share of the weights of all layers that are zero."""
+  weights = [values[name] for name in weight_names(values)]
+  return sum((w == 0).sum() for w in weights) / sum(w.size for w in weights)
+
+
+def compressed_bytes(values):
+  """How many bytes the variables that a model is used with take up, by zlib."""
+  used = [
+    values[name]
+    for name in values
+    if name.endswith(_AVERAGE)
+    or (name + _AVERAGE not in values and name.count('/') == 1)
+  ]
+  return sum(len(zlib.compress(value.tobytes(), 9)) for value in used)
+
+
+def precision(values, config):
+  """Precision @ 1 on the test images; None if they are not there.
+
+  Args:
+    values: dict of arrays by name, all variables of a checkpoint.
+    config: config.Config of the run.
+
+  Raises:
+    UserError: the data set is damaged.
+  """
+  data = datasets.describe(config.data)
+  if not all(os.path.exists(path) for path in data.test_files):
+    return None
+  images = records.load(data.test_files, data.layout)
+  validator = validation.Validator(images, data, config)
+  correct = validator.correct(values)
+  validator.close()
+  return correct / validator.total
+
+
+def sparsify(args):
+  """Writes the sparse checkpoint and prints what it costs.
+
+  Args:
+    args: argparse.Namespace with the flags.
+
+  Raises:
+    UserError: there is no such checkpoint or run, or --out holds something.
+  """
+  run_dir = args.checkpoint
+  if not os.path.isdir(run_dir):
+    run_dir = os.path.dirname(run_dir)
+  source = checkpoints.find(
+    run_dir, '' if run_dir == args.checkpoint else args.checkpoint
+  )
+  config, state = config_lib.load(run_dir), run_state.load(run_dir)
+  if config is None or state is None:
+    raise UserError(
+      '%s: holds no %s; expected the --train_dir of a run'
+      % (run_dir, run_state.CONFIG_FILE)
+    )
+  if os.path.isdir(args.out) and os.listdir(args.out):
+    raise UserError(
+      '--out=%s: holds files; expected a new or empty folder' % args.out
+    )
+  dense = checkpoint_arrays.read(source)
+  sparse = sparse_values(dense, threshold=args.threshold, keep=args.keep)
+  config = config.replace(classes=state.classes)
+  rows = [
+    ('', 'zeros', 'precision @ 1', 'compressed'),
+    *(
+      _row(name, values, config)
+      for name, values in (('before', dense), ('after', sparse))
+    ),
+  ]
+  os.makedirs(args.out, exist_ok=True)
+  path = checkpoint_arrays.write(args.out, sparse)
+  config.replace(train_dir=args.out).save(args.out)
+  state.save(args.out)
+  for row in rows:
+    print('%-8s %8s %15s %12s' % row)
+  print('%s is written. To train on: --hold_zeros.' % path)
+
+
+def _row(name, values, config):
+  found = precision(values, config)
+  return (
+    name,
+    '%.1f %%' % (100 * share_of_zeros(values)),
+    'no images' if found is None else '%.3f' % found,
+    '%.2f MB' % (compressed_bytes(values) / 1e6),
+  )
+
+
+def main():
+  """The console command."""
+  parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+  )
+  parser.add_argument(
+    'checkpoint', help='a checkpoint, or the --train_dir of a run'
+  )
+  parser.add_argument(
+    '--out', required=True, help='folder to write the sparse checkpoint to'
+  )
+  limit = parser.add_mutually_exclusive_group(required=True)
+  limit.add_argument(
+    '--threshold', type=float, help='weights up to this size become zero'
+  )
+  limit.add_argument(
+    '--keep', type=float, help='share of the weights of each layer to keep'
+  )
+  console.open_streams()
+  args = parser.parse_args()
+  if args.keep is not None and not 0 <= args.keep <= 1:
+    parser.error('--keep: expected 0 to 1')
+  sys.exit(console.guarded(lambda: sparsify(args)))
+
+
+if __name__ == '__main__':
+  main()

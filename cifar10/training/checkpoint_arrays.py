@@ -1,0 +1,46 @@
+"""Whole checkpoints as arrays: read and written without a model."""
+
+import tensorflow.compat.v1 as tf
+
+from cifar10.training import checkpoints
+
+
+def read(path):
+  """All variables of the checkpoint `path`: a dict of arrays by name.
+
+  Raises:
+    UserError: it cannot be read.
+  """
+  names = checkpoints.shapes(path)
+  checkpoints.check_fits(path, names)
+  return {name: tf.train.load_variable(path, name) for name in names}
+
+
+def write(directory, values):
+  """Writes a checkpoint, and names it the newest one of its directory.
+
+  Args:
+    directory: an existing folder.
+    values: dict of arrays by name, 'global_step' among them.
+
+  Returns:
+    The path of the checkpoint.
+  """
+  with tf.Graph().as_default(), tf.Session() as session:
+    # Not as constants: a graph holds 2 GB at most.
+    variables = {
+      name: tf.Variable(
+        tf.zeros(value.shape, value.dtype), name=name, trainable=False
+      )
+      for name, value in values.items()
+    }
+    session.run(tf.global_variables_initializer())
+    for name, variable in variables.items():
+      variable.load(values[name], session)
+    saver = tf.train.Saver(variables, save_relative_paths=True)
+    return saver.save(
+      session,
+      checkpoints.prefix(directory),
+      global_step=int(values['global_step']),
+      write_meta_graph=False,
+    )

@@ -1,0 +1,115 @@
+"""Sparse checkpoints: what becomes zero, and what can be done with them."""
+
+import os
+
+import numpy as np
+import pytest
+
+from cifar10 import cifar10_train
+from cifar10.config import Config
+from cifar10.serving import sparsify
+from cifar10.training import checkpoint_arrays
+from cifar10.training import checkpoints
+from tests import processes
+from tests import short_runs
+
+SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'sparsify.py')
+
+
+def layer(size, seed):
+  return np.random.RandomState(seed).normal(size=size).astype(np.float32)
+
+
+def test_a_share_of_each_layer_is_kept():
+  values = {'a/weights': layer((50, 20), 0), 'b/weights': 9 * layer((7, 9), 1)}
+  values['a/biases'] = np.zeros(20, np.float32)
+  found = sparsify.sparse_values(values, keep=0.1)
+  for name, count in (('a/weights', 100), ('b/weights', 6)):
+    kept = found[name] != 0
+    assert kept.sum() == count
+    np.testing.assert_array_equal(found[name][kept], values[name][kept])
+    largest_lost = np.abs(values[name][~kept]).max()
+    assert largest_lost <= np.abs(values[name][kept]).min()
+  assert sparsify.share_of_zeros(found) == pytest.approx(1 - 106 / 1063)
+  assert found['a/biases'] is values['a/biases']
+
+
+@pytest.mark.parametrize('keep, zeros', [(0.0, 1.0), (1.0, 0.0)])
+def test_all_or_nothing(keep, zeros):
+  values = {'a/weights': layer((50, 20), 0)}
+  found = sparsify.sparse_values(values, keep=keep)
+  assert sparsify.share_of_zeros(found) == zeros
+
+
+def test_the_average_decides_and_what_moves_weights_goes_with_them():
+  values = {
+    'a/weights': np.array([1.0, 1.0], np.float32),
+    'a/weights/ExponentialMovingAverage': np.array([0.1, 2.0], np.float32),
+    'a/weights/Momentum': np.array([3.0, 3.0], np.float32),
+    'a/weights/Adam_1': np.array([4.0, 4.0], np.float32),
+  }
+  found = sparsify.sparse_values(values, threshold=0.5)
+  expected = {
+    'a/weights': [0, 1],
+    'a/weights/ExponentialMovingAverage': [0, 2],
+    'a/weights/Momentum': [0, 3],
+    'a/weights/Adam_1': [4, 4],
+  }
+  for name, value in expected.items():
+    np.testing.assert_array_equal(found[name], value)
+
+
+@pytest.fixture(scope='module')
+def trained(tmp_path_factory):
+  folder = tmp_path_factory.mktemp('trained')
+  cifar10_train.train(short_runs.small_config(folder, optimizer='nesterov'))
+  return folder
+
+
+def test_a_sparse_checkpoint_evaluates_and_trains_on(trained, tmp_path):
+  out = tmp_path / 'train'
+  status, printed, err = processes.run(
+    [SCRIPT, str(trained / 'train'), '--keep=0.25', '--out=%s' % out]
+  )
+  assert (status, err) == (0, '')
+  header, before, after, last = printed.splitlines()
+  assert before.split()[:3] == ['before', '0.0', '%']
+  assert after.split()[:3] == ['after', '75.0', '%']
+  assert float(after.split()[-2]) < 0.5 * float(before.split()[-2])
+  config = short_runs.small_config(tmp_path, optimizer='nesterov')
+  correct, _ = short_runs.evaluated(config.replace(batch_size=500))
+  assert float(after.split()[3]) == pytest.approx(correct.mean(), abs=6e-4)
+  path = checkpoints.latest(str(out))
+  zeros = {
+    name: value == 0
+    for name, value in checkpoint_arrays.read(path).items()
+    if name.endswith('/weights')
+  }
+  cifar10_train.train(config.replace(max_steps=7, hold_zeros=True))
+  path = checkpoints.latest(str(out))
+  assert checkpoints.step(path) == 7
+  values = checkpoint_arrays.read(path)
+  for name, zero in zeros.items():
+    np.testing.assert_array_equal(values[name] == 0, zero)
+
+
+@pytest.mark.parametrize(
+  'flags, problem',
+  [
+    (['/nowhere', '--keep=0.5'], '/nowhere'),
+    (['{train}', '--keep=0.5', '--out={train}'], 'holds files; expected a new'),
+    (['{train}', '--keep=2'], '--keep: expected 0 to 1'),
+    (['{train}'], 'one of the arguments --threshold --keep is required'),
+  ],
+)
+def test_mistakes_are_one_line(trained, tmp_path, flags, problem):
+  flags = [flag.format(train=trained / 'train') for flag in flags]
+  out = ['--out=%s' % (tmp_path / 'out')]
+  status, _, err = processes.run([SCRIPT] + out + flags)
+  assert status and problem in err.splitlines()[-1]
+  assert not (tmp_path / 'out').exists()
+
+
+def test_without_images_there_is_no_precision(tmp_path):
+  config = Config.of(data_dir=str(tmp_path / 'none'))
+  assert sparsify.precision({}, config) is None
