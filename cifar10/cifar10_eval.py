@@ -22,6 +22,7 @@ from cifar10 import cli
 from cifar10 import config as config_lib
 from cifar10.data import datasets
 from cifar10.errors import UserError
+from cifar10.model import regularizers
 from cifar10.serving import inference_graph
 from cifar10.serving import restore
 from cifar10.training import checkpoints
@@ -45,6 +46,10 @@ GROUPS = (
   'metrics',
   'session',
 )
+
+
+# How long to wait for a checkpoint before looking whether the run is over.
+_LOOK_SECS = 10
 
 
 class EvalGraph(NamedTuple):
@@ -119,7 +124,11 @@ def _evaluate(config, answers):
     graph = build(data, config)
     with event_file.EventFile(settings.eval_dir) as events:
       events.add_graph(default_graph)
-      for checkpoint in new_checkpoints(config):
+      evaluated = []  # The steps.
+      # A run that stops early may end with the checkpoint evaluated before.
+      for checkpoint in new_checkpoints(
+        config, lambda: evaluated and _is_last(evaluated[-1], config)
+      ):
         try:
           step = checkpoints.step(checkpoint)
           result, summary = evaluate_checkpoint(graph, checkpoint, config)
@@ -136,6 +145,7 @@ def _evaluate(config, answers):
         events.add_summary(summary, step)
         events.add_summary(_scalars(result, config), step)
         _report(result, step, config, answers)
+        evaluated.append(step)
         if settings.run_once or _is_last(step, config):
           return
 
@@ -151,13 +161,15 @@ def build(data, config):
     EvalGraph.
   """
   images, labels = cifar10.inputs(data, config)
-  model = inference_graph.build(
-    images,
-    len(data.classes),
-    config.model,
-    config.session.precision,
-    conv_form=config.session.conv,
-  )
+  regularizer = regularizers.create(config.regularization)
+  with tf.variable_scope('', regularizer=regularizer):
+    model = inference_graph.build(
+      images,
+      len(data.classes),
+      config.model,
+      config.session.precision,
+      conv_form=config.session.conv,
+    )
   loss = cifar10.loss(model.logits, labels)
   with tf.name_scope('softmax/'):
     summaries.histogram('softmax/activations', model.probabilities)
@@ -170,11 +182,12 @@ def build(data, config):
   )
 
 
-def new_checkpoints(config):
+def new_checkpoints(config, is_over=lambda: False):
   """Yields the newest checkpoint whenever there is a new one.
 
   Args:
     config: config.Config.
+    is_over: function that says, while none comes, whether none will.
 
   Raises:
     UserError: there is no checkpoint, and `run_once` is set; or the file that
@@ -187,7 +200,10 @@ def new_checkpoints(config):
     print('No checkpoint in %s yet; waiting.' % directory)
   try:
     yield from tf.train.checkpoints_iterator(
-      directory, min_interval_secs=config.evaluation.eval_interval_secs
+      directory,
+      min_interval_secs=config.evaluation.eval_interval_secs,
+      timeout=_LOOK_SECS,
+      timeout_fn=is_over,
     )
   except ValueError as error:
     raise UserError(
@@ -259,7 +275,11 @@ def _is_last(step, config):
   if run is None:
     return False
   settings = run.optimization
-  return step >= (state.last_step(settings) if state else settings.max_steps)
+  if state is None:
+    return step >= settings.max_steps
+  if state.stopped_at is not None:
+    return step == state.stopped_at
+  return step >= state.last_step(settings)
 
 
 def _top_k(config):

@@ -180,7 +180,8 @@ def _config(names):
   saved = config_lib.load(config.run_dir)
   if saved is None:
     return config
-  of_run = saved.flat(['data', 'model'])
+  # The regularizer is part of the loss that an evaluation shows.
+  of_run = saved.flat(['data', 'model', 'regularization'])
   del of_run['classes']
   given = [name for name in names if flags.FLAGS[name].present]
   state = run_state.load(config.run_dir)

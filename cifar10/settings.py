@@ -1,8 +1,8 @@
 """The settings of all programs, in small frozen groups.
 
 A program names the groups that it takes: their fields are its flags. The
-defaults are the tutorial's, taken from its constants. The settings of data,
-model, optimizers and clusters are in the wings of those.
+defaults are the tutorial's, taken from its constants. The settings of
+augmentation, model, optimizers, transfer and clusters are in their wings.
 """
 
 import dataclasses

@@ -60,6 +60,23 @@ def names(text):
   return found
 
 
+def check_colors(text, layout):
+  """Checks that the images have what --augment distorts.
+
+  Args:
+    text: names with commas between.
+    layout: records.Layout of the images.
+
+  Raises:
+    UserError: hue or saturation, but no colors.
+  """
+  if layout.depth != 3 and {'saturation', 'hue'} & set(names(text)):
+    raise UserError(
+      '--augment=%s: saturation and hue need images in color; these have %d '
+      'channel' % (text, layout.depth)
+    )
+
+
 def distort(records, layout, size, mirrored=True, augment=TUTORIAL):
   """Decodes records and distorts each image at random, in its own way.
 
@@ -78,9 +95,6 @@ def distort(records, layout, size, mirrored=True, augment=TUTORIAL):
   Returns:
     float32 tensor, [batch, size, size, depth], each image of mean 0 and
     variance 1, but for the square that cutout sets to 0.
-
-  Raises:
-    UserError: the images have no colors to distort.
   """
   count = tf.shape(records)[:1]
   images = _cut_out(records, count, layout, size, mirrored, augment)
@@ -159,18 +173,10 @@ def _colors(images, count, augment):
 
   Both are linear: a matrix for each image, which leaves gray as it is. Hue
   turns colors about the gray axis.
-
-  Raises:
-    UserError: the images have one channel.
   """
   if not {'saturation', 'hue'} & set(augment):
     return images
-  size, depth = images.shape.as_list()[2:]
-  if depth != 3:
-    raise UserError(
-      '--augment: saturation and hue need images in color; these have %d '
-      'channel' % depth
-    )
+  size = images.shape.as_list()[2]
   per_image = tf.concat([count, [1, 1]], 0)
   colors = tf.eye(3)
   if 'saturation' in augment:

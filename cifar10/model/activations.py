@@ -4,7 +4,7 @@ import tensorflow.compat.v1 as tf
 
 _LEAKY_SLOPE = 0.2  # TensorFlow's default.
 
-# Slopes of RReLU: 1/8 to 1/3, as in the paper.
+# Slopes of RReLU: 1/8 to 1/3. The paper draws their inverse, 3 to 8.
 _SMALLEST_SLOPE, _LARGEST_SLOPE = 1 / 8, 1 / 3
 
 _FIRST_PRELU_SLOPE = 0.25  # The paper's.
@@ -69,30 +69,39 @@ def _prelu(x, is_training, name):
   return tf.add(tf.maximum(x, 0), below, name=name)
 
 
-def _gelu(x, is_training, name):
+def _gelu(x, name=None):
   """x times the normal distribution's: Hendrycks and Gimpel, arXiv 1606.08415.
 
   By the error function; TensorFlow 1 has no operation for it.
   """
-  del is_training
   return tf.multiply(x, 0.5 * (1 + tf.erf(x * 0.5**0.5)), name=name)
 
 
-def _by(function):
-  """An activation function of TensorFlow's, the same in training."""
-  return lambda x, is_training, name: function(x, name=name)
+def _in_float32(function):
+  """A function that is the same in training, computed in at least float32.
+
+  TensorFlow 1 has it for no smaller type on CPUs.
+  """
+
+  def activate_in_float32(x, is_training, name):
+    del is_training
+    if x.dtype.size >= 4:
+      return function(x, name=name)
+    return tf.cast(function(tf.cast(x, tf.float32)), x.dtype, name=name)
+
+  return activate_in_float32
 
 
 _FUNCTIONS = {
   # Krizhevsky et al., "ImageNet Classification with Deep Convolutional Neural
   # Networks", 2012, section 3.1.
-  'relu': _by(tf.nn.relu),
+  'relu': lambda x, is_training, name: tf.nn.relu(x, name=name),
   'leaky_relu': _leaky_relu,
   'rrelu': _rrelu,
   'prelu': _prelu,
-  'elu': _by(tf.nn.elu),  # Clevert et al., arXiv 1511.07289.
-  'selu': _by(tf.nn.selu),  # Klambauer et al., arXiv 1706.02515.
-  'gelu': _gelu,
-  'tanh': _by(tf.nn.tanh),
-  'sigmoid': _by(tf.nn.sigmoid),
+  'elu': _in_float32(tf.nn.elu),  # Clevert et al., arXiv 1511.07289.
+  'selu': _in_float32(tf.nn.selu),  # Klambauer et al., arXiv 1706.02515.
+  'gelu': _in_float32(_gelu),
+  'tanh': _in_float32(tf.nn.tanh),
+  'sigmoid': _in_float32(tf.nn.sigmoid),
 }

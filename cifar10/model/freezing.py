@@ -23,7 +23,9 @@ def custom_getter(pattern):
     return None
 
   def get(getter, name, *args, **kwargs):
-    if not re.match(pattern, name):
+    # What is not trained anyway needs no freezing.
+    is_trained = kwargs.get('trainable') is not False
+    if not (is_trained and re.match(pattern, name)):
       return getter(name, *args, **kwargs)
     variable = getter(name, *args, **dict(kwargs, trainable=False))
     # A partitioned variable is a sequence of its parts.

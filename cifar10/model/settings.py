@@ -81,7 +81,7 @@ class Regularization:
   )
   input_dropout: float = flag(
     0.0,
-    'Fraction of the pixels that each training step drops.',
+    'Fraction of the numbers of an image that each training step drops.',
     lower_bound=0.0,
     upper_bound=0.99,
   )

@@ -54,7 +54,7 @@ def checkpoint_times(directory, starts):
     List of Unix times; empty if the files have lost their times because they
     were copied.
   """
-  path = os.path.join(directory, run_state.STATE_FILE)
+  path = os.path.join(directory, run_state.CONFIG_FILE)
   if not starts or not os.path.exists(path):
     return []
   if abs(os.path.getmtime(path) - starts[-1].time) > _WRITE_TOLERANCE:

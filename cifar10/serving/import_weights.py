@@ -134,7 +134,13 @@ def import_weights(args):
   try:
     with np.load(args.weights) as content:
       arrays = dict(content.items())
-  except (ValueError, zipfile.BadZipFile, AttributeError, EOFError) as error:
+  except (
+    AttributeError,
+    EOFError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+  ) as error:
     raise UserError(
       '%s: is not a file of numpy.savez: %s' % (args.weights, error)
     ) from error

@@ -11,6 +11,7 @@ Networks", arXiv 1506.02626.
 """
 
 import argparse
+import dataclasses
 import os
 import sys
 import zlib
@@ -72,13 +73,9 @@ def share_of_zeros(values):
 
 
 def compressed_bytes(values):
-  """How many bytes the variables that a model is used with take up, by zlib."""
-  used = [
-    values[name]
-    for name in values
-    if name.endswith(_AVERAGE)
-    or (name + _AVERAGE not in values and name.count('/') == 1)
-  ]
+  """How many bytes the weights and biases of all layers take up, by zlib."""
+  names = [n for n in values if n.endswith(('/weights', '/biases'))]
+  used = [values.get(name + _AVERAGE, values[name]) for name in names]
   return sum(len(zlib.compress(value.tobytes(), 9)) for value in used)
 
 
@@ -111,12 +108,8 @@ def sparsify(args):
   Raises:
     UserError: there is no such checkpoint or run, or --out holds something.
   """
-  run_dir = args.checkpoint
-  if not os.path.isdir(run_dir):
-    run_dir = os.path.dirname(run_dir)
-  source = checkpoints.find(
-    run_dir, '' if run_dir == args.checkpoint else args.checkpoint
-  )
+  source = checkpoints.meant_by(args.checkpoint, 'CHECKPOINT')
+  run_dir = os.path.dirname(source)
   config, state = config_lib.load(run_dir), run_state.load(run_dir)
   if config is None or state is None:
     raise UserError(
@@ -140,10 +133,14 @@ def sparsify(args):
   os.makedirs(args.out, exist_ok=True)
   path = checkpoint_arrays.write(args.out, sparse)
   config.replace(train_dir=args.out).save(args.out)
-  state.save(args.out)
+  # What was validated and stopped is another model.
+  dataclasses.replace(state, validations=(), stopped_at=None).save(args.out)
   for row in rows:
     print('%-8s %8s %15s %12s' % row)
-  print('%s is written. To train on: --hold_zeros.' % path)
+  print(
+    '%s is written. To train on: --train_dir=%s --hold_zeros, and the settings '
+    'of the run.' % (path, args.out)
+  )
 
 
 def _row(name, values, config):

@@ -31,6 +31,7 @@ class Validator:
 
   Attributes:
     total: how many images there are.
+    count: how many batches it has validated so far.
   """
 
   def __init__(self, records, data, config):
@@ -41,7 +42,7 @@ class Validator:
       data: datasets.DataSet that they are from.
       config: config.Config.
     """
-    self.total = len(records)
+    self.total, self.count = len(records), 0
     self._batches = [
       records[i : i + _BATCH_SIZE] for i in range(0, self.total, _BATCH_SIZE)
     ]
@@ -83,10 +84,13 @@ class Validator:
     """
     for name, variable in self._variables.items():
       variable.load(values[name], self._session)
-    return sum(
-      int(self._session.run(self._correct, {self._records: batch}).sum())
-      for batch in self._batches
-    )
+    correct = 0
+    for batch in self._batches:
+      correct += int(
+        self._session.run(self._correct, {self._records: batch}).sum()
+      )
+      self.count += 1
+    return correct
 
   def close(self):
     """Ends the session."""

@@ -68,6 +68,30 @@ def find(directory, wanted=''):
   )
 
 
+def meant_by(path, flag):
+  """The checkpoint that a person means: itself, or the newest one of a run.
+
+  Args:
+    path: path of a checkpoint, of one of its files, or of a training directory.
+    flag: name of the flag, for the error.
+
+  Returns:
+    The path of the checkpoint.
+
+  Raises:
+    UserError: there is none.
+  """
+  found = _FILE_SUFFIX.sub('', path)
+  if os.path.isdir(path):
+    found = latest(path)
+    if found is None:
+      raise UserError('%s=%s: holds no checkpoint' % (flag, path))
+  folder = os.path.dirname(found) or '.'
+  if not (os.path.isdir(folder) and tf.train.checkpoint_exists(found)):
+    raise UserError('%s=%s: there is no such checkpoint' % (flag, path))
+  return found
+
+
 def name_newest(directory):
   """Names the newest whole checkpoint in the file `checkpoint`.
 
@@ -217,12 +241,13 @@ def expected_shapes(variables):
   return expected
 
 
-def check_fits(path, expected_shapes):
+def check_fits(path, expected_shapes, hint=''):
   """Checks that the checkpoint holds variables, whole and of their shapes.
 
   Args:
     path: the checkpoint.
     expected_shapes: dict of shapes, as lists, by names in the checkpoint.
+    hint: what to say after the name of a variable that is not there.
 
   Raises:
     UserError: names the first variable that does not fit, or what is damaged.
@@ -230,7 +255,7 @@ def check_fits(path, expected_shapes):
   found = shapes(path)
   for name, expected in sorted(expected_shapes.items()):
     if name not in found:
-      raise UserError('%s: holds no variable %s' % (path, name))
+      raise UserError('%s: holds no variable %s%s' % (path, name, hint))
     if found[name] != expected:
       if name.startswith('local3/biases') and len(found[name]) != len(expected):
         raise UserError(
@@ -258,4 +283,9 @@ def check_newest(directory):
   """
   checkpoint = latest(directory)
   if checkpoint is not None:
-    check_fits(checkpoint, expected_shapes(tf.global_variables()))
+    check_fits(
+      checkpoint,
+      expected_shapes(tf.global_variables()),
+      hint='; a run is resumed with the model, --optimizer and --schedule that '
+      'it was begun with, or is taken over by a new one with --init_from',
+    )

@@ -69,15 +69,28 @@ def check(config):
           '--%s=%g would change them; leave one of the two out'
           % (name, getattr(regularization, name))
         )
-    if config.model.normalization != 'none':
+    if (
+      config.model.normalization != 'none'
+      or config.initialization.initializer != 'lecun'
+    ):
       print(
         'WARNING: --activation=selu normalizes by itself: it is meant for '
         '--normalization=none and --initializer=lecun.'
       )
-  if regularization.max_norm and config.cluster.partition_ps:
+  if config.cluster.partition_ps:
+    for name, value in (
+      ('max_norm', regularization.max_norm),
+      ('validation_examples', config.validation.validation_examples),
+    ):
+      if value:
+        raise UserError(
+          '--%s=%g needs variables in one place; leave out --partition_ps'
+          % (name, value)
+        )
+  if config.optimizer.optimizer == 'ftrl' and config.transfer.init_from:
     raise UserError(
-      '--max_norm=%g needs the weights of a unit in one place; leave out '
-      '--partition_ps' % regularization.max_norm
+      '--optimizer=ftrl forgets the values that variables begin with; leave '
+      'out --init_from'
     )
 
 
@@ -85,6 +98,11 @@ def _check_validation(config):
   """Checks that what looks at validations has some."""
   if config.validation.validation_examples:
     return
+  if config.validation != type(config)().validation:
+    raise UserError(
+      '--validation_steps=%d has no effect without --validation_examples'
+      % config.validation.validation_steps
+    )
   for name, wants in (
     ('schedule=performance', config.schedule.schedule == 'performance'),
     ('early_stopping', config.optimization.early_stopping),

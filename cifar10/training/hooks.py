@@ -130,16 +130,18 @@ class DivergenceHook(tf.train.SessionRunHook):
   neither the step nor the learning rate.
   """
 
-  def __init__(self, step, loss, learning_rate):
+  def __init__(self, step, loss, config):
     """Makes the hook.
 
     Args:
       step: the global step after the train_op, a tensor.
       loss: scalar tensor.
-      learning_rate: float, the initial one.
+      config: config.Config.
     """
     self._fetches = [step, loss]
-    self._learning_rate = learning_rate
+    self._with_rate = '--learning_rate=%g' % config.learning_rate
+    if config.schedule.schedule == 'piecewise':
+      self._with_rate = '--rates=' + config.schedule.rates
 
   def before_run(self, run_context):
     return tf.train.SessionRunArgs(self._fetches)
@@ -148,8 +150,8 @@ class DivergenceHook(tf.train.SessionRunHook):
     step, loss = run_values.results
     if not math.isfinite(loss):
       raise DivergedError(
-        'loss is %s at step %d with --learning_rate=%g%s'
-        % (loss, step - 1, self._learning_rate, _AFTER_DIVERGENCE)
+        'loss is %s at step %d with %s%s'
+        % (loss, step - 1, self._with_rate, _AFTER_DIVERGENCE)
       )
 
 
@@ -242,21 +244,36 @@ class CheckpointHook(tf.train.SessionRunHook):
       raise DivergedError(
         'a variable is not finite at step %d%s' % (step, _AFTER_DIVERGENCE)
       )
-    prefix = checkpoints.prefix(self._settings.train_dir)
-    try:
-      self._saver.save(session, prefix, global_step=int(step))
-    except (tf.errors.OpError, OSError, ValueError) as error:
-      checkpoints.remove_unfinished(self._settings.train_dir)
-      problem = error
-      if isinstance(error, tf.errors.OpError):
-        problem = console.summary(error)
-      raise SaveError(
-        '%s-%d: cannot be written: %s' % (prefix, step, problem)
-      ) from error
+    save_checkpoint(self._saver, session, self._settings.train_dir, step)
     self._saved_step, self._saved_time = step, time.monotonic()
     for path in self._surplus:
       tf.train.remove_checkpoint(path)
     self._surplus = []
+
+
+def save_checkpoint(saver, session, directory, step):
+  """Saves the variables of a session.
+
+  Args:
+    saver: tf.train.Saver.
+    session: tf.Session.
+    directory: folder to save to.
+    step: the global step, an integer.
+
+  Raises:
+    SaveError: it cannot be written; what was begun is removed.
+  """
+  prefix = checkpoints.prefix(directory)
+  try:
+    saver.save(session, prefix, global_step=int(step))
+  except (tf.errors.OpError, OSError, ValueError) as error:
+    checkpoints.remove_unfinished(directory)
+    problem = error
+    if isinstance(error, tf.errors.OpError):
+      problem = console.summary(error)
+    raise SaveError(
+      '%s-%d: cannot be written: %s' % (prefix, step, problem)
+    ) from error
 
 
 class SummaryHook(tf.train.SessionRunHook):

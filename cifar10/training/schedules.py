@@ -105,7 +105,9 @@ def _one_cycle(steps, end, highest, warmup):
   Smith and Topin, "Super-Convergence", arXiv 1708.07120.
   """
   done = (tf.to_float(steps) + 0.5) / end  # In the middle of the step.
-  return highest * tf.minimum(done / warmup, (1 - done) / (1 - warmup))
+  rate = highest * tf.minimum(done / warmup, (1 - done) / (1 - warmup))
+  # Asynchronous workers may take a few steps beyond the end.
+  return tf.maximum(rate, 0.0)
 
 
 def pieces(settings):

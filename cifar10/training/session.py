@@ -113,10 +113,10 @@ def monitored_training_session(
   """
   role = role or Role(config)
   run = config.run
-  # Relative paths, so that the directory can be moved.
   init = None
   if role.saves and checkpoints.latest(run.train_dir) is None:
     init = transfer.initial_values(config.transfer)
+  # Relative paths, so that the directory can be moved.
   saver = tf.train.Saver(max_to_keep=run.max_to_keep, save_relative_paths=True)
   step = step_after(train_op)
   last_step = run_state.last_step(config.optimization)
@@ -128,7 +128,7 @@ def monitored_training_session(
     watchdog = stack.enter_context(watchdog_lib.Watchdog())
     all_hooks = [
       # First: the other hooks do not see a step that went wrong.
-      hooks_lib.DivergenceHook(step, loss, config.learning_rate),
+      hooks_lib.DivergenceHook(step, loss, config),
       counter,
       stack.enter_context(progress.reporting(step, loss, config, run_state)),
     ]
@@ -149,7 +149,7 @@ def monitored_training_session(
     all_hooks += role.ending_hooks(step, last_step, signals)
     all_hooks += [diagnosis, *hooks]
     stall = watchdog_lib.StallCheck(
-      lambda: role.progress(counter.count),
+      lambda: (role.progress(counter.count), validator and validator.count),
       diagnosis.filled,
       lambda: diagnosis.missing() or role.waits_for(),
       save,

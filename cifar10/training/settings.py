@@ -48,7 +48,7 @@ class Optimizer:
   )
   epsilon: float = flag(
     1e-8,
-    'What rmsprop and adam add to the root of the mean square.',
+    'What rmsprop adds to the mean square of gradients, and adam to its root.',
     lower_bound=0.0,
   )
   ftrl_l1: float = flag(

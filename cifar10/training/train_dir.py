@@ -8,9 +8,11 @@ import socket
 import time
 
 from cifar10.data import datasets
+from cifar10.data import distortions
 from cifar10.errors import UserError
 from cifar10.training import checkpoints
 from cifar10.training import run_state
+from cifar10.training import transfer
 from cifar10.util import files
 from cifar10.util import folder_lock
 
@@ -33,8 +35,8 @@ _LOCK = '.lock'
 # Settings of where and how a run is started, not of what it does.
 _UNTOLD = ('train_dir', 'overwrite', 'progress', 'ps_hosts', 'worker_hosts')
 
-# Settings that name the data set.
-_DATA_SET = ('dataset', 'cifar100_labels')
+# Settings that a run keeps, besides its model.
+_KEPT = ('dataset', 'cifar100_labels', 'validation_examples')
 
 
 @contextlib.contextmanager
@@ -84,9 +86,13 @@ def prepare(config, data, examples_per_step):
     UserError: the directory cannot be used, or holds a run on another data set.
   """
   directory = config.run.train_dir
+  # What can be wrong is found before a run is deleted.
+  distortions.check_colors(config.augmentation.augment, data.layout)
+  transfer.check_source(config)
   if config.run.overwrite:
     remove_run(directory)
-  _remove_unfinished(directory)
+  for folder in (directory, os.path.join(directory, BEST)):
+    _remove_unfinished(folder)
   checkpoints.name_newest(directory)
   checkpoint = checkpoints.latest(directory)
   state = run_state.begin(data, examples_per_step)
@@ -100,23 +106,37 @@ def prepare(config, data, examples_per_step):
       state,
       stretches=stretches,
       validations=tuple(v for v in saved.validations if v[0] <= step),
-      stopped_at=saved.stopped_at,
+      stopped_at=_stopped_at(config, saved, step),
     )
   last_step = state.last_step(config.optimization)
   if step >= last_step:
     print(
-      '%s is at step %d already, and training ends at step %d: nothing to do.'
-      % (directory, step, last_step)
+      '%s is at step %d already, and training %s at step %d: nothing to do.'
+      % (
+        directory,
+        step,
+        'ends' if state.stopped_at is None else 'was stopped early',
+        last_step,
+      )
     )
     return None
   changed = _changes(config)
-  _check_data(config, data, changed, saved)
+  _check_kept(config, data, changed, saved)
   print('Resuming from %s.' % checkpoint)
   for name, before, now in changed:
     print('Changed from here on: --%s, %s -> %s.' % (name, before, now))
   start = run_state.Start(step, time.time(), changed)
   starts = saved.starts if saved is not None else ()
   return dataclasses.replace(state, starts=starts + (start,))
+
+
+def _stopped_at(config, saved, step):
+  """The step at which the run has stopped early; None if it goes on.
+
+  It goes on with another --early_stopping, or if it has gone on before.
+  """
+  same = not any(name == 'early_stopping' for name, *_ in _changes(config))
+  return saved.stopped_at if same and saved.stopped_at == step else None
 
 
 def _changes(config):
@@ -137,8 +157,8 @@ def _changes(config):
   )
 
 
-def _check_data(config, data, changed, saved):
-  """Checks that a run goes on with the data set that it was trained on.
+def _check_kept(config, data, changed, saved):
+  """Checks that a run goes on with its data set and its model.
 
   Args:
     config: config.Config.
@@ -147,10 +167,11 @@ def _check_data(config, data, changed, saved):
     saved: run_state.RunState that the run has saved; None if there is none.
 
   Raises:
-    UserError: it is another one.
+    UserError: one of them is another one.
   """
+  kept = _KEPT + tuple(config.flat(['model']))
   for name, before, now in changed:
-    if name in _DATA_SET:
+    if name in kept:
       raise UserError(
         '--%s=%s: the run in %s was trained with %s. Give another --train_dir, '
         'or start afresh with --overwrite'

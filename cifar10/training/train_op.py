@@ -137,8 +137,10 @@ def _limit_norms(max_norm):
   Overfitting", 2014, section 5.1. They are in the collection MAX_NORM, too.
   """
   for var in _trained_weights() if max_norm else ():
-    # The last axis is that of the units.
-    axes = list(range(var.shape.rank - 1))
+    # The last axis is that of the units; the first ones of a locally connected
+    # layer are positions, each with units of its own.
+    rank = var.shape.rank
+    axes = list(range(max(0, rank - 4), rank - 1))
     with tf.colocate_with(var):
       limited = tf.clip_by_norm(var.read_value(), max_norm, axes)
       tf.add_to_collection(MAX_NORM, tf.assign(var, limited))

@@ -16,6 +16,29 @@ from cifar10.util import graph_keys
 _AVERAGE = '/ExponentialMovingAverage'
 
 
+def check_source(config):
+  """Checks that what a run is to begin with is there, and stays there.
+
+  Args:
+    config: config.Config.
+
+  Raises:
+    UserError: it is not, or --overwrite would delete it.
+  """
+  path = config.transfer.init_from
+  if not path:
+    return
+  source = checkpoints.meant_by(path, '--init_from')
+  directory = os.path.realpath(config.run.train_dir)
+  if config.run.overwrite and os.path.realpath(source).startswith(
+    directory + os.sep
+  ):
+    raise UserError(
+      '--init_from=%s is in --train_dir=%s, which --overwrite would delete; '
+      'give another --train_dir' % (path, config.run.train_dir)
+    )
+
+
 def check_frozen(pattern):
   """Checks that some variables of the default graph are frozen, and not all.
 
@@ -56,7 +79,7 @@ def initial_values(settings):
   """
   if not settings.init_from:
     return None
-  source = _checkpoint(settings.init_from)
+  source = checkpoints.meant_by(settings.init_from, '--init_from')
   shapes = checkpoints.shapes(source)
   expected = checkpoints.expected_shapes(_model_variables())
   names = _names_there(expected, settings, shapes, source)
@@ -91,13 +114,6 @@ def initial_values(settings):
 def _model_variables():
   """The variables that make up the model, trained or not."""
   return tf.trainable_variables() + tf.model_variables()
-
-
-def _checkpoint(path):
-  """The checkpoint that a path means: itself, or the newest one of a run."""
-  if os.path.isdir(path):
-    return checkpoints.find(path)
-  return checkpoints.find(os.path.dirname(path), path)
 
 
 def _names_there(expected, settings, shapes, source):

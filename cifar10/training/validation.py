@@ -12,23 +12,27 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.training import checkpoints
 from cifar10.training import hooks
+from cifar10.training import run_state as run_state_lib
 from cifar10.training import schedules
 from cifar10.training import train_dir
 from cifar10.util import summaries
 
 
-def best_of(validations):
-  """The first of the best ones.
+def kept(folder):
+  """What the best checkpoint in `folder` has reached.
 
   Args:
-    validations: pairs (step, precision), in order, at least one.
+    folder: the folder `best` of a training directory.
+
+  Returns:
+    Its step and its precision; None if there is none, or none that is known.
   """
-  return max(validations, key=lambda pair: (pair[1], -pair[0]))
-
-
-def count_since_best(validations):
-  """How many validations came after the best one."""
-  return len(validations) - 1 - validations.index(best_of(validations))
+  checkpoint, state = checkpoints.latest(folder), run_state_lib.load(folder)
+  if checkpoint is None or state is None:
+    return None
+  return {step: (step, precision) for step, precision in state.validations}.get(
+    checkpoints.step(checkpoint)
+  )
 
 
 class ValidationHook(tf.train.SessionRunHook):
@@ -49,10 +53,13 @@ class ValidationHook(tf.train.SessionRunHook):
     self._writer = writer
     self._config = config
     self._run_state = run_state
+    self._last_step = run_state.last_step(config.optimization)
     self._every = config.validation.validation_steps
     self._validated_step = None
+    self._has_stopped = False
     # Beside the run's own checkpoints: the best one, and what describes it.
     self._folder = os.path.join(config.run.train_dir, train_dir.BEST)
+    self._best = kept(self._folder)
 
   def begin(self):
     self._saver = tf.train.Saver(max_to_keep=1, save_relative_paths=True)
@@ -63,10 +70,9 @@ class ValidationHook(tf.train.SessionRunHook):
 
   def after_create_session(self, session, coord):
     self._validated_step = session.run(self._global_step)
-    best = checkpoints.latest(self._folder)
-    if best is not None:
-      self._saver.recover_last_checkpoints([best])
     self._load_falls(session)
+    if self._best is not None:
+      self._saver.recover_last_checkpoints([checkpoints.latest(self._folder)])
 
   def before_run(self, run_context):
     return tf.train.SessionRunArgs(self._step)
@@ -80,46 +86,47 @@ class ValidationHook(tf.train.SessionRunHook):
   def _validate(self, run_context, step):
     session, total = run_context.session, self._validator.total
     correct = self._validator.correct(session.run(self._variables))
-    validations = self._run_state.validations + ((step, correct / total),)
-    best_step, best = best_of(validations)
+    precision = correct / total
+    self._run_state = dataclasses.replace(
+      self._run_state,
+      validations=self._run_state.validations + ((step, precision),),
+    )
+    is_best = self._best is None or precision > self._best[1]
+    if is_best:
+      self._keep(session, step)
+      self._best = step, precision
     print(
       '%s: validation precision @ 1 = %.3f (%d / %d, step %d), %s'
       % (
         hooks.timestamp(),
-        correct / total,
+        precision,
         correct,
         total,
         step,
         'the best so far'
-        if best_step == step
-        else 'best: %.3f at step %d' % (best, best_step),
+        if is_best
+        else 'best: %.3f at step %d' % self._best[::-1],
       )
     )
     tag = summaries.precision_tag(eval_data='validation')
-    value = tf.Summary.Value(tag=tag, simple_value=correct / total)
+    value = tf.Summary.Value(tag=tag, simple_value=precision)
     self._writer.add_summary(tf.Summary(value=[value]), step)
-    self._run_state = dataclasses.replace(
-      self._run_state, validations=validations
-    )
-    if best_step == step:
-      self._keep(session, step)
     self._load_falls(session)
-    limit = self._config.optimization.early_stopping
-    if limit and count_since_best(validations) >= limit:
-      self._stop(run_context, best_step)
     self._run_state.save(self._config.run.train_dir)
+    limit = self._config.optimization.early_stopping
+    if limit and self._count_since_best() >= limit:
+      self._stop(run_context)
+
+  def _count_since_best(self):
+    """How many validations came after the best one."""
+    return sum(step > self._best[0] for step, _ in self._run_state.validations)
 
   def _keep(self, session, step):
     """Saves the best checkpoint, with what the other programs need to know."""
     os.makedirs(self._folder, exist_ok=True)
     self._config.save(self._folder)
+    hooks.save_checkpoint(self._saver, session, self._folder, step)
     self._run_state.save(self._folder)
-    self._saver.save(
-      session,
-      checkpoints.prefix(self._folder),
-      global_step=step,
-      write_meta_graph=False,
-    )
 
   def _load_falls(self, session):
     """Tells the graph how often the learning rate has fallen."""
@@ -129,16 +136,26 @@ class ValidationHook(tf.train.SessionRunHook):
       )
       variable.load(count, session)
 
-  def _stop(self, run_context, best_step):
-    """Ends training; the last checkpoint is the best one."""
-    path = '%s-%d' % (checkpoints.prefix(self._folder), best_step)
+  def _stop(self, run_context):
+    """Ends training with the variables and the step of the best checkpoint."""
+    self._has_stopped = True
+    path = checkpoints.latest(self._folder)
     self._saver.restore(run_context.session, path)
-    self._run_state = dataclasses.replace(self._run_state, stopped_at=best_step)
     print(
       'Stopping: no better validation in %d. Restored the best checkpoint, of '
-      'step %d.' % (self._config.optimization.early_stopping, best_step)
+      'step %d.' % (self._config.optimization.early_stopping, self._best[0])
     )
     run_context.request_stop()
 
   def end(self, session):
     self._validator.close()
+    # The last checkpoint is saved before: this hook ends after that one.
+    if self._has_stopped:
+      self._note_end(self._config.run.train_dir)
+    is_over = session.run(self._global_step) >= self._last_step
+    if self._best is not None and (self._has_stopped or is_over):
+      self._note_end(self._folder)
+
+  def _note_end(self, folder):
+    """Notes that nothing better than the best checkpoint will come."""
+    dataclasses.replace(self._run_state, stopped_at=self._best[0]).save(folder)

@@ -19,6 +19,7 @@ Prints a table in Markdown, and draws the precisions next to --out.
 
 import argparse
 from concurrent import futures
+import hashlib
 import io
 import json
 import os
@@ -95,7 +96,10 @@ def run(name, seed, experiments, folder, threads):
   """
   flags = experiments['flags'] + experiments['variants'][name]
   steps = steps_of(name, experiments)
-  directory = os.path.join(folder, '%s-%d' % (name, seed))
+  # Other flags or steps are another run.
+  text = json.dumps([flags, steps]).encode('utf-8')
+  kind = hashlib.sha256(text).hexdigest()[:8]
+  directory = os.path.join(folder, '%s-%d-%s' % (name, seed, kind))
   metrics = os.path.join(directory, 'metrics.jsonl')
   command = [
     '--seed=%d' % seed,
@@ -221,8 +225,11 @@ def compared(experiments, results):
   by_name = {name: [] for name in experiments['variants']}
   errors = {name: [] for name in by_name}
   for result in results:
-    flags = experiments['variants'].get(result['name'])
-    if flags is not None and result['flags'] == experiments['flags'] + flags:
+    name = result['name']
+    flags = experiments['variants'].get(name)
+    if flags is None or result['steps'] != steps_of(name, experiments):
+      continue
+    if result['flags'] == experiments['flags'] + flags:
       kind = errors if 'error' in result else by_name
       kind[result['name']].append(result)
   defaults = {result['seed']: result for result in by_name[DEFAULT]}
@@ -332,10 +339,10 @@ def main():
     parser.error('--jobs: expected at least 1')
   try:
     experiments = load_experiments(args.experiments)
-    results = files.read_json(args.out) or []
+    results = (files.read_json(args.out) or {'results': []})['results']
 
     def save():
-      text = json.dumps(results, indent=1) + '\n'
+      text = json.dumps({'results': results}, indent=1) + '\n'
       files.write_atomically(args.out, text.encode('utf-8'))
 
     run_all(experiments, results, args.runs, args.jobs, save)

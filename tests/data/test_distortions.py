@@ -280,9 +280,10 @@ def test_saturation_keeps_the_luma():
 
 
 def test_colors_need_colors():
-  records = np.zeros([2, 65], np.uint8)
-  with pytest.raises(UserError, match='in color; these have 1 channel'):
-    distorted(records, ('hue',), Layout(8, 8, 1), 8)
+  with pytest.raises(UserError, match='hue: .*in color; these have 1 channel'):
+    distortions.check_colors('crop,hue', Layout(8, 8, 1))
+  distortions.check_colors('crop,flip', Layout(8, 8, 1))
+  distortions.check_colors('crop,hue', Layout())
 
 
 def test_cutout_is_a_square_of_half_the_side():

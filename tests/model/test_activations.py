@@ -106,3 +106,13 @@ def test_every_hidden_layer_has_it(name, graph):
   relus = [o for o in graph.get_operations() if o.type == 'Relu']
   assert len(relus) == (4 if name == 'relu' else 0)
   assert all(np.isfinite(value).all() for value in run(gradients))
+
+
+@pytest.mark.parametrize('name', sorted(FORMULAS))
+def test_it_computes_in_bfloat16_too(name):
+  x = tf.constant(X, tf.bfloat16)
+  y = activations.activate(x, name, is_training=False, name='conv1')
+  assert (y.dtype, y.op.name) == (tf.bfloat16, 'conv1')
+  found = run(tf.cast(y, tf.float32))
+  expected = np.vectorize(FORMULAS[name])(X)
+  np.testing.assert_allclose(found, expected, rtol=0.02, atol=0.02)

@@ -212,7 +212,7 @@ def test_starts_and_damaged_event_files_of_a_run(copied, tmp_path):
   first, second = sorted(copied.glob('events*'))
   begin = int(first.name.split('.')[3])
   set_starts(copied, (0, begin - 10.0, ()), (20, begin + 1000.0, CHANGED))
-  os.utime(str(copied / 'run_state.json'), (begin + 1001, begin + 1001))
+  os.utime(str(copied / 'config.json'), (begin + 1001, begin + 1001))
   for path in copied.glob('model.ckpt-*.index'):
     os.utime(str(path), (begin + 590, begin + 590))
   last = copied / 'model.ckpt-40.index'

@@ -49,7 +49,7 @@ def test_clocks_may_differ_by_less_than_a_second():
 
 def test_times_of_checkpoints_count_unless_they_are_those_of_a_copy(tmp_path):
   for name, time in (
-    ('run_state.json', 503),
+    ('config.json', 503),
     ('model.ckpt-0.index', 110),
     ('model.ckpt-90.index', 190),
     ('model.ckpt-90.meta', 195),
@@ -60,7 +60,7 @@ def test_times_of_checkpoints_count_unless_they_are_those_of_a_copy(tmp_path):
   found = starts.checkpoint_times(str(tmp_path), begins)
   assert sorted(found) == [110, 190]
   assert starts.checkpoint_times(str(tmp_path), ()) == []
-  os.utime(str(tmp_path / 'run_state.json'), (700, 700))
+  os.utime(str(tmp_path / 'config.json'), (700, 700))
   assert starts.checkpoint_times(str(tmp_path), begins) == []
-  (tmp_path / 'run_state.json').unlink()
+  (tmp_path / 'config.json').unlink()
   assert starts.checkpoint_times(str(tmp_path), begins) == []

@@ -26,6 +26,12 @@ from cifar10.training import combinations
     ({'early_stopping': 3}, 'early_stopping needs images to validate on'),
     ({'schedule': 'performance'}, '--schedule=performance needs images'),
     ({'partition_ps': True, 'max_norm': 2.0}, 'leave out --partition_ps'),
+    (
+      {'partition_ps': True, 'validation_examples': 9},
+      '=9 needs variables in one place; leave out --partition_ps',
+    ),
+    ({'validation_steps': 9}, '=9 has no effect without --validation_exam'),
+    ({'optimizer': 'ftrl', 'init_from': 'x'}, 'leave out --init_from'),
   ],
 )
 def test_they_are_refused(settings, problem):

@@ -115,7 +115,7 @@ def test_layers_for_other_classes_begin_anew(tmp_path, source, capsys):
 @pytest.mark.parametrize(
   'settings, problem',
   [
-    ({'init_from': '/nowhere'}, '/nowhere'),
+    ({'init_from': '/nowhere'}, '--init_from=/nowhere: there is no such check'),
     (
       {'init_scope': 'conv3'},
       '--init_scope=conv3: names no variable; expected',
@@ -134,6 +134,16 @@ def test_what_is_not_there_is_named(tmp_path, source, settings, problem):
   with pytest.raises(UserError, match=problem) as info:
     first_values(tmp_path, **settings)
   assert '\n' not in str(info.value)
+
+
+def test_overwrite_spares_what_a_run_begins_with(tmp_path):
+  config = short_runs.small_config(tmp_path, max_steps=1)
+  cifar10_train.train(config)
+  source = config.run.train_dir
+  for init_from in (source, checkpoints.latest(source), '/nowhere'):
+    with pytest.raises(UserError, match='--init_from='):
+      cifar10_train.train(config.replace(init_from=init_from, overwrite=True))
+  assert checkpoints.step(checkpoints.latest(source)) == 1
 
 
 def test_a_variable_of_another_shape_is_named(tmp_path, source):

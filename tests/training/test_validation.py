@@ -1,7 +1,9 @@
 """Validation on held-out images: what is held out, and what follows."""
 
+import glob
 import json
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -20,7 +22,6 @@ from cifar10.settings import Download
 from cifar10.training import checkpoints
 from cifar10.training import run_state
 from cifar10.training import schedules
-from cifar10.training import validation
 from tests import short_runs
 from tests import synthetic_records
 
@@ -60,12 +61,6 @@ def test_too_many_are_refused(tmp_path):
     held_out_data(tmp_path, 100)
 
 
-def test_the_first_of_the_best_counts():
-  validations = ((10, 0.5), (20, 0.7), (30, 0.6), (40, 0.7))
-  assert validation.best_of(validations) == (20, 0.7)
-  assert validation.count_since_best(validations) == 2
-
-
 @pytest.mark.parametrize(
   'precisions, falls',
   [
@@ -86,6 +81,7 @@ class Precisions:
   """A validator that finds the numbers that it is given, one after another."""
 
   total = 100
+  count = 0
   names = ()
 
   def __init__(self, numbers):
@@ -129,11 +125,63 @@ def test_training_stops_with_the_best_checkpoint(tmp_path, monkeypatch, capsys):
   assert 'Restored the best checkpoint, of step 4.' in out
   # It has ended, for the trainer and for who follows it.
   cifar10_train.train(config)
-  assert 'training ends at step 4: nothing to do' in capsys.readouterr().out
-  assert cifar10_eval._is_last(4, config)
-  # Without early stopping it goes on from there.
+  line = 'training was stopped early at step 4: nothing to do'
+  assert line in capsys.readouterr().out
+  for folder in (directory, os.path.join(directory, 'best')):
+    evaluation = config.replace(checkpoint_dir=folder)
+    assert cifar10_eval._is_last(4, evaluation)
+    assert not cifar10_eval._is_last(8, evaluation)
+  # With other settings it goes on from there.
   train(settings_of_run(tmp_path, max_steps=6), monkeypatch, [40])
   assert checkpoints.step(checkpoints.latest(directory)) == 6
+  config = config.replace(early_stopping=3, max_steps=8)
+  train(config, monkeypatch, [50])
+  assert run_state.load(directory).stopped_at is None
+
+
+def test_who_follows_ends_if_the_best_was_evaluated_before(
+  tmp_path, monkeypatch, capsys
+):
+  config = settings_of_run(tmp_path, early_stopping=1, save_steps=2)
+  train(config, monkeypatch, [30, 20])
+  monkeypatch.setattr(cifar10_eval, '_LOOK_SECS', 1)
+  found = cifar10_eval.new_checkpoints(
+    config.replace(eval_interval_secs=0), lambda: True
+  )
+  assert len(list(found)) == 1
+  cifar10_eval.evaluate(config.replace(run_once=False, eval_interval_secs=0))
+  assert capsys.readouterr().out.count('precision @ 1 = 0.') == 3
+
+
+def test_the_best_one_is_kept_when_steps_are_lost(tmp_path, monkeypatch):
+  config = settings_of_run(tmp_path, max_steps=6, save_steps=2)
+  train(config, monkeypatch, [10, 20, 30])
+  directory = config.run.train_dir
+  # Killed before step 6 was saved.
+  for path in glob.glob(checkpoints.prefix(directory) + '-6*'):
+    os.remove(path)
+  for path in glob.glob(os.path.join(directory, 'checkpoint')):
+    os.remove(path)
+  longer = settings_of_run(tmp_path, max_steps=12, early_stopping=2)
+  train(longer, monkeypatch, [20, 25, 20])
+  assert checkpoints.step(checkpoints.latest(directory)) == 6
+  assert run_state.load(directory).stopped_at == 6
+
+
+def test_a_best_one_that_is_gone_is_replaced(tmp_path, monkeypatch):
+  config = settings_of_run(tmp_path, max_steps=4)
+  train(config, monkeypatch, [40, 50])
+  shutil.rmtree(os.path.join(config.run.train_dir, 'best'))
+  train(config.replace(max_steps=10, early_stopping=1), monkeypatch, [20, 10])
+  newest = checkpoints.latest(config.run.train_dir)
+  assert checkpoints.step(newest) == 6
+
+
+def test_what_is_held_out_stays_so(tmp_path, monkeypatch):
+  config = settings_of_run(tmp_path, max_steps=2)
+  train(config, monkeypatch, [40])
+  with pytest.raises(UserError, match='--validation_examples=60: the run in'):
+    train(config.replace(validation_examples=60, max_steps=4), monkeypatch, [])
 
 
 def test_a_resumed_run_remembers_its_validations(tmp_path, monkeypatch):
