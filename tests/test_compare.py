@@ -1,0 +1,123 @@
+"""Comparisons of variants: their tables, and that they go on."""
+
+import importlib.util
+import json
+import os
+import sys
+
+import pytest
+import tensorflow.compat.v1 as tf
+
+from tests import processes
+from tests import short_runs
+
+FOLDER = os.path.join(short_runs.ROOT, 'scripts', 'benchmarks')
+SCRIPT = os.path.join(FOLDER, 'compare.py')
+
+
+@pytest.fixture(scope='module')
+def compare():
+  sys.path.insert(0, FOLDER)  # It imports plot.py, beside it.
+  spec = importlib.util.spec_from_file_location('compare', SCRIPT)
+  module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  sys.path.remove(FOLDER)
+  return module
+
+
+def result(name, seed, points, flags=(), seconds=0.1, steps=10):
+  """A result whose precision goes through pairs of step and share."""
+  return {
+    'name': name,
+    'seed': seed,
+    'flags': list(flags),
+    'steps': steps,
+    'points': [
+      {'step': step, 'averaged': 1000 * share, 'plain': 900 * share}
+      for step, share in points
+    ],
+    'total': 1000,
+    'loss': 2.0,
+    'seconds_per_step': seconds,
+  }
+
+
+def test_variants_are_compared_at_equal_steps_and_equal_time(compare):
+  experiments = {
+    'steps': 10,
+    'seeds': [1, 2],
+    'flags': [],
+    'variants': {'default': [], 'slow': ['--a'], 'bad': ['--b']},
+  }
+  results = [
+    result('default', 1, [(0, 0.1), (10, 0.5), (20, 0.7)], steps=20),
+    result('default', 2, [(0, 0.1), (10, 0.4), (20, 0.6)], steps=20),
+    result('slow', 1, [(0, 0.1), (10, 0.6)], ['--a'], 0.15),
+    result('slow', 2, [(0, 0.1), (10, 0.6)], ['--a'], 0.15),
+    # Of other flags and of other steps: another experiment's.
+    result('slow', 3, [(0, 0.1), (10, 0.9)], ['--c']),
+    result('slow', 3, [(0, 0.1), (50, 0.9)], ['--a'], steps=50),
+    {'name': 'bad', 'seed': 1, 'flags': ['--b'], 'steps': 10, 'error': 'nan'},
+  ]
+  default, slow, bad = compare.compared(experiments, results)
+  assert (default['averaged'], default['time']) == (pytest.approx(0.45), 1)
+  assert slow['runs'] == 2
+  assert slow['averaged'] == pytest.approx(0.6)
+  assert slow['plain'] == pytest.approx(0.54)
+  assert slow['time'] == pytest.approx(1.5)
+  assert slow['at_steps'] == pytest.approx(0.15)
+  # In that time the default has taken 15 steps.
+  assert slow['at_time'] == pytest.approx(0.05)
+  assert bad['errors'] == ['nan']
+  lines = compare.table([default, slow, bad]).splitlines()
+  assert lines[3].startswith('| slow | `--a` | 2 | 60.0 % | 60.0 to 60.0 | 54')
+  assert lines[4].startswith('| bad | `--b` | 1 | nan |')
+
+
+@pytest.mark.skipif(
+  tf.__version__ < '2', reason='the programs that it runs are tested on both'
+)
+def test_it_goes_on_where_it_was_stopped(tmp_path):
+  experiments = {
+    'steps': 5,
+    'seeds': [1],
+    'flags': ['--dataset=sample', '--batch_size=8', '--log_frequency=1'],
+    'variants': {'adam': ['--optimizer=adam'], 'bad': ['--optimizer=best']},
+  }
+  path, out = tmp_path / 'experiments.json', tmp_path / 'out.json'
+  path.write_text(json.dumps(experiments))
+  command = [SCRIPT, str(path), '--out=%s' % out]
+  command.append('--runs=%s' % (tmp_path / 'runs'))
+  status, table, err = processes.run(command)
+  assert status == 0, err
+  assert table.count('\n| ') == 3 and '--optimizer' in table
+  assert 'default, seed 1: ' in err
+  found = json.loads(out.read_text())['results']
+  steps = {r['name']: [p['step'] for p in r.get('points', ())] for r in found}
+  assert steps['adam'] == [0, 1, 2, 3, 4, 5]
+  assert steps['default'] == list(range(11))
+  assert (tmp_path / 'out.png').stat().st_size > 1000
+  # What is there is not run again, and what is not is.
+  kept = [r for r in found if r['name'] != 'adam']
+  out.write_text(json.dumps({'results': kept}))
+  status, again, err = processes.run(command)
+  assert status == 0
+  assert 'adam, seed 1' in err and 'default, seed 1' not in err
+  names = [r['name'] for r in json.loads(out.read_text())['results']]
+  assert sorted(names) == ['adam', 'bad', 'default']
+
+
+@pytest.mark.parametrize(
+  'text, problem',
+  [
+    ('{"steps": 5}', "KeyError('seeds'); expected steps, a multiple of 5"),
+    ('{"steps": 7, "seeds": [1], "variants": {}}', 'steps=7'),
+  ],
+)
+def test_other_files_are_named(tmp_path, text, problem):
+  path = tmp_path / 'experiments.json'
+  path.write_text(text)
+  status, _, err = processes.run([SCRIPT, str(path), '--out=/nowhere/x.json'])
+  assert status == 1
+  assert 'experiments.json: ' in err and problem in err
+  assert err.count('\n') == 1
