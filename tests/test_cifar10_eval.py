@@ -121,12 +121,19 @@ def test_a_checkpoint_evaluates_at_any_precision(
   assert abs(counts.get('float16', expected) - expected) < 10
 
 
-def test_moving_averages_are_used_unless_told(trained, capsys):
+def test_moving_averages_are_used_unless_told(trained, tmp_path, capsys):
   data = short_runs.prepared(short_runs.small_config(trained))
-  plain = oracle_count(trained, data.test_files, averaged=False)
-  found, _ = evaluate(trained, capsys, use_moving_averages=False)
-  assert found[0][1] == plain
-  assert plain != oracle_count(trained, data.test_files)
+  path = tmp_path / 'metrics'
+  for changes, averaged in (
+    ({}, True),
+    ({'use_moving_averages': False}, False),
+  ):
+    found, _ = evaluate(trained, capsys, metrics=str(path), **changes)
+    expected = oracle_count(trained, data.test_files, averaged=averaged)
+    assert found[0][1] == expected
+  # The counts may be the same by chance.
+  losses = [json.loads(line)['loss'] for line in path.read_text().splitlines()]
+  assert losses[0] != losses[1]
 
 
 def test_a_checkpoint_without_averages_is_evaluated_with_a_warning(
