@@ -17,7 +17,7 @@ _AVERAGE = '/ExponentialMovingAverage'
 
 
 def check_source(config):
-  """Checks that what a run is to begin with is there, and stays there.
+  """Checks that what a new run is to begin with is there, and stays there.
 
   Args:
     config: config.Config.
@@ -25,17 +25,16 @@ def check_source(config):
   Raises:
     UserError: it is not, or --overwrite would delete it.
   """
-  path = config.transfer.init_from
-  if not path:
+  path, run = config.transfer.init_from, config.run
+  is_resumed = checkpoints.latest(run.train_dir) and not run.overwrite
+  if not path or is_resumed:
     return
   source = checkpoints.meant_by(path, '--init_from')
-  directory = os.path.realpath(config.run.train_dir)
-  if config.run.overwrite and os.path.realpath(source).startswith(
-    directory + os.sep
-  ):
+  inside = os.path.realpath(run.train_dir) + os.sep
+  if run.overwrite and os.path.realpath(source).startswith(inside):
     raise UserError(
       '--init_from=%s is in --train_dir=%s, which --overwrite would delete; '
-      'give another --train_dir' % (path, config.run.train_dir)
+      'give another --train_dir' % (path, run.train_dir)
     )
 
 

@@ -90,9 +90,9 @@ def test_a_scope_takes_over_some_layers(tmp_path, source, capsys):
 def test_a_resumed_run_keeps_its_own(tmp_path, source, capsys):
   config = short_runs.small_config(tmp_path, normalization='batch', max_steps=1)
   cifar10_train.train(config)
-  config = config.replace(init_from=source, max_steps=2)
-  cifar10_train.train(config)
-  assert 'Initialized' not in capsys.readouterr().out
+  for step, init_from in ((2, source), (3, '/gone/meanwhile')):
+    cifar10_train.train(config.replace(init_from=init_from, max_steps=step))
+    assert 'Initialized' not in capsys.readouterr().out
 
 
 def test_layers_for_other_classes_begin_anew(tmp_path, source, capsys):
