@@ -87,7 +87,8 @@ class DataSet(NamedTuple):
 
     Returns:
       files: list of paths.
-      kept: dict by path: of these files only so many first records.
+      kept: dict by path; how many records to read of a file that is only
+        partly trained on, from the first one.
     """
     left, files, kept = self.examples_per_epoch, [], {}
     for path in self.train_files:
@@ -172,8 +173,8 @@ def prepare(settings, download, held_out=0):
 
   Raises:
     UserError: the data set cannot be fetched, a file is missing or damaged, its
-      classes are not those of the model, `settings.classes`, or it has too few
-      records to hold out so many.
+      classes are not those of the model, `settings.classes`, or no record would
+      be left to train on.
   """
   kind = _kind(settings)
   if kind == 'cifar10':

@@ -133,9 +133,8 @@ def _read_filters(checkpoint):
   Raises:
     UserError: the checkpoint cannot be read or holds no such weights.
   """
-  averaged = _KERNEL + '/ExponentialMovingAverage'
   shapes = checkpoints.shapes(checkpoint)
-  name = averaged if averaged in shapes else _KERNEL
+  name = checkpoints.averaged(_KERNEL, shapes)
   checkpoints.check_fits(checkpoint, {name: shapes.get(name)})
   return tf.train.load_variable(checkpoint, name)
 

@@ -148,10 +148,7 @@ def import_weights(args):
     values = variables(arrays, renamed)
   except UserError as error:
     raise UserError('%s: %s' % (args.weights, error)) from error
-  if os.path.isdir(args.out) and os.listdir(args.out):
-    raise UserError(
-      '--out=%s: holds files; expected a new or empty folder' % args.out
-    )
+  checkpoint_arrays.check_out(args.out)
   os.makedirs(args.out, exist_ok=True)
   values['global_step'] = np.array(0, np.int64)
   path = checkpoint_arrays.write(args.out, values)

@@ -2,7 +2,11 @@
 
 from typing import Any, NamedTuple
 
+import tensorflow.compat.v1 as tf
+
 from cifar10 import cifar10
+from cifar10 import cifar10_input
+from cifar10.data import distortions
 from cifar10.model import layers
 from cifar10.serving import restore
 
@@ -19,6 +23,32 @@ class InferenceGraph(NamedTuple):
   logits: Any
   probabilities: Any
   restorations: restore.Restorations
+
+
+def of_records(data, config):
+  """Builds the model on the middles of images that are fed as records.
+
+  Args:
+    data: datasets.DataSet that they are of.
+    config: config.Config.
+
+  Returns:
+    records: placeholder, uint8 [n, record_bytes].
+    graph: InferenceGraph.
+  """
+  layout = data.layout
+  records = tf.placeholder(tf.uint8, [None, layout.record_bytes])
+  with tf.device('/cpu:0'):
+    images = distortions.central_crop(
+      records, layout, cifar10_input.crop_size(layout)
+    )
+  return records, build(
+    images,
+    len(data.classes),
+    config.model,
+    config.session.precision,
+    conv_form=config.session.conv,
+  )
 
 
 def build(

@@ -11,8 +11,6 @@ import warnings
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from cifar10 import cifar10_input
-from cifar10.data import distortions
 from cifar10.data import records as records_lib
 from cifar10.errors import UserError
 from cifar10.serving import inference_graph
@@ -42,18 +40,7 @@ class Predictor:
     """
     self.classes, self.layout = data.classes, data.layout
     self._session = session
-    self._records = tf.placeholder(tf.uint8, [None, self.layout.record_bytes])
-    with tf.device('/cpu:0'):
-      images = distortions.central_crop(
-        self._records, self.layout, cifar10_input.crop_size(self.layout)
-      )
-    self._graph = inference_graph.build(
-      images,
-      len(data.classes),
-      config.model,
-      config.session.precision,
-      conv_form=config.session.conv,
-    )
+    self._records, self._graph = inference_graph.of_records(data, config)
     scaffold = restore.fitting_scaffold(
       self._graph.restorations,
       checkpoint,

@@ -130,6 +130,6 @@ def uses_averages(checkpoint, use_moving_averages):
 
 def _has_averages(checkpoint):
   return any(
-    name.endswith('/ExponentialMovingAverage')
+    name.endswith(checkpoints.AVERAGE)
     for name in checkpoints.shapes(checkpoint)
   )

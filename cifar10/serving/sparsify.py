@@ -28,11 +28,9 @@ from cifar10.training import checkpoints
 from cifar10.training import run_state
 from cifar10.util import console
 
-_AVERAGE = '/ExponentialMovingAverage'
-
 # What goes with a weight, and would move it away from zero again: its average,
 # and what optimizers add to it.
-_COMPANIONS = (_AVERAGE, '/Momentum', '/Adam', '/Ftrl_1')
+_COMPANIONS = (checkpoints.AVERAGE, '/Momentum', '/Adam', '/Ftrl_1')
 
 
 def sparse_values(values, *, threshold=None, keep=None):
@@ -48,7 +46,7 @@ def sparse_values(values, *, threshold=None, keep=None):
   """
   sparse = dict(values)
   for name in weight_names(values):
-    size = np.abs(values.get(name + _AVERAGE, values[name]))
+    size = np.abs(values[checkpoints.averaged(name, values)])
     limit = threshold
     if keep is not None:
       count = int(round(keep * size.size))
@@ -75,28 +73,31 @@ def share_of_zeros(values):
 def compressed_bytes(values):
   """How many bytes the weights and biases of all layers take up, by zlib."""
   names = [n for n in values if n.endswith(('/weights', '/biases'))]
-  used = [values.get(name + _AVERAGE, values[name]) for name in names]
+  used = [values[checkpoints.averaged(name, values)] for name in names]
   return sum(len(zlib.compress(value.tobytes(), 9)) for value in used)
 
 
-def precision(values, config):
-  """Precision @ 1 on the test images; None if they are not there.
+def precisions(models, config):
+  """Precision @ 1 on the test images; None for each if they are not there.
 
   Args:
-    values: dict of arrays by name, all variables of a checkpoint.
+    models: list of dicts of arrays by name, all variables of checkpoints.
     config: config.Config of the run.
+
+  Returns:
+    List of floats or None.
 
   Raises:
     UserError: the data set is damaged.
   """
   data = datasets.describe(config.data)
   if not all(os.path.exists(path) for path in data.test_files):
-    return None
+    return [None] * len(models)
   images = records.load(data.test_files, data.layout)
   validator = validation.Validator(images, data, config)
-  correct = validator.correct(values)
+  found = [validator.correct(model) / validator.total for model in models]
   validator.close()
-  return correct / validator.total
+  return found
 
 
 def sparsify(args):
@@ -116,18 +117,17 @@ def sparsify(args):
       '%s: holds no %s; expected the --train_dir of a run'
       % (run_dir, run_state.CONFIG_FILE)
     )
-  if os.path.isdir(args.out) and os.listdir(args.out):
-    raise UserError(
-      '--out=%s: holds files; expected a new or empty folder' % args.out
-    )
+  checkpoint_arrays.check_out(args.out)
   dense = checkpoint_arrays.read(source)
   sparse = sparse_values(dense, threshold=args.threshold, keep=args.keep)
   config = config.replace(classes=state.classes)
   rows = [
     ('', 'zeros', 'precision @ 1', 'compressed'),
-    *(
-      _row(name, values, config)
-      for name, values in (('before', dense), ('after', sparse))
+    *map(
+      _row,
+      ('before', 'after'),
+      (dense, sparse),
+      precisions([dense, sparse], config),
     ),
   ]
   os.makedirs(args.out, exist_ok=True)
@@ -143,8 +143,7 @@ def sparsify(args):
   )
 
 
-def _row(name, values, config):
-  found = precision(values, config)
+def _row(name, values, found):
   return (
     name,
     '%.1f %%' % (100 * share_of_zeros(values)),

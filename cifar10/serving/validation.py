@@ -5,8 +5,6 @@ For validation while training goes on.
 
 import tensorflow.compat.v1 as tf
 
-from cifar10 import cifar10_input
-from cifar10.data import distortions
 from cifar10.data import records as records_lib
 from cifar10.serving import inference_graph
 from cifar10.util import session_settings
@@ -46,22 +44,10 @@ class Validator:
     self._batches = [
       records[i : i + _BATCH_SIZE] for i in range(0, self.total, _BATCH_SIZE)
     ]
-    layout = data.layout
     with tf.Graph().as_default() as graph:
-      self._records = tf.placeholder(tf.uint8, [None, layout.record_bytes])
-      with tf.device('/cpu:0'):
-        images = distortions.central_crop(
-          self._records, layout, cifar10_input.crop_size(layout)
-        )
-      model = inference_graph.build(
-        images,
-        len(data.classes),
-        config.model,
-        config.session.precision,
-        conv_form=config.session.conv,
-      )
+      self._records, model = inference_graph.of_records(data, config)
       self._correct = tf.nn.in_top_k(
-        model.logits, records_lib.labels(self._records, layout), 1
+        model.logits, records_lib.labels(self._records, data.layout), 1
       )
     self._variables = model.restorations.averaged.variables
     self._session = tf.Session(

@@ -1,7 +1,10 @@
 """Whole checkpoints as arrays: read and written without a model."""
 
+import os
+
 import tensorflow.compat.v1 as tf
 
+from cifar10.errors import UserError
 from cifar10.training import checkpoints
 
 
@@ -14,6 +17,18 @@ def read(path):
   names = checkpoints.shapes(path)
   checkpoints.check_fits(path, names)
   return {name: tf.train.load_variable(path, name) for name in names}
+
+
+def check_out(directory):
+  """Checks that `directory`, from --out, is free for a checkpoint.
+
+  Raises:
+    UserError: it holds something.
+  """
+  if os.path.isdir(directory) and os.listdir(directory):
+    raise UserError(
+      '--out=%s: holds files; expected a new or empty folder' % directory
+    )
 
 
 def write(directory, values):

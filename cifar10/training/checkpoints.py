@@ -15,6 +15,9 @@ from cifar10.util import files
 
 PREFIX = 'model.ckpt'  # What the names of checkpoints begin with.
 
+# What follows the name of a variable in the name of its moving average.
+AVERAGE = '/ExponentialMovingAverage'
+
 # What follows the name of a checkpoint in the names of its files.
 _FILE_SUFFIX = re.compile(r'\.(index|meta|data-\d{5}-of-\d{5})$')
 
@@ -185,6 +188,16 @@ def shapes(path):
   """
   with _one_line(path):
     return tf.train.NewCheckpointReader(path).get_variable_to_shape_map()
+
+
+def averaged(name, names):
+  """The name of a variable's moving average; the variable's, if there is none.
+
+  Args:
+    name: name of the variable.
+    names: collection of the names in a checkpoint.
+  """
+  return name + AVERAGE if name + AVERAGE in names else name
 
 
 def step(path):

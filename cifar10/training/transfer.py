@@ -13,8 +13,6 @@ from cifar10.errors import UserError
 from cifar10.training import checkpoints
 from cifar10.util import graph_keys
 
-_AVERAGE = '/ExponentialMovingAverage'
-
 
 def check_source(config):
   """Checks that what a new run is to begin with is there, and stays there.
@@ -88,7 +86,7 @@ def initial_values(settings):
   }
   _report(source, settings, misfits)
   values = {
-    name: tf.train.load_variable(source, _averaged(there, shapes))
+    name: tf.train.load_variable(source, checkpoints.averaged(there, shapes))
     for name, there in names.items()
     if not misfits[name]
   }
@@ -98,8 +96,8 @@ def initial_values(settings):
     for variable in variables:
       part = variable._get_save_slice_info()
       name = part.full_name if part else variable.op.name
-      if name.endswith(_AVERAGE):
-        name = name[: -len(_AVERAGE)]
+      if name.endswith(checkpoints.AVERAGE):
+        name = name[: -len(checkpoints.AVERAGE)]
       if name in values:
         value = values[name]
         if part:
@@ -149,7 +147,9 @@ def _names_there(expected, settings, shapes, source):
       '--init_scope=%s: names no variable; expected the beginning of some of '
       '%s' % (settings.init_scope, ', '.join(sorted(expected)))
     )
-  if not any(_averaged(other, shapes) in shapes for other in names.values()):
+  if not any(
+    checkpoints.averaged(other, shapes) in shapes for other in names.values()
+  ):
     raise UserError(
       '--init_from=%s: holds none of %s'
       % (source, ', '.join(sorted(names.values())))
@@ -157,14 +157,9 @@ def _names_there(expected, settings, shapes, source):
   return names
 
 
-def _averaged(name, shapes):
-  """The name under which a checkpoint has the averaged variable, or itself."""
-  return name + _AVERAGE if name + _AVERAGE in shapes else name
-
-
 def _misfit(there, expected, shapes):
   """Why a variable does not fit, a str; empty if it does."""
-  found = shapes.get(_averaged(there, shapes))
+  found = shapes.get(checkpoints.averaged(there, shapes))
   if found is None:
     return 'not there'
   return '' if found == expected else '%s there, %s here' % (found, expected)

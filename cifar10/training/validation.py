@@ -25,7 +25,8 @@ def kept(folder):
     folder: the folder `best` of a training directory.
 
   Returns:
-    Its step and its precision; None if there is none, or none that is known.
+    Its step and its precision; None if there is no such checkpoint, or its
+    precision is not known.
   """
   checkpoint, state = checkpoints.latest(folder), run_state_lib.load(folder)
   if checkpoint is None or state is None:

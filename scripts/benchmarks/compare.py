@@ -40,7 +40,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 _TRAIN = str(_ROOT / 'cifar10' / 'cifar10_train.py')
 _CURVE = str(_ROOT / 'scripts' / 'benchmarks' / 'precision_curve.py')
 _POINTS = 5  # Checkpoints of a run to evaluate.
-_TAIL = 500  # The loss is the mean of the last steps, so many.
+_TAIL = 500  # How many of the last steps the mean loss is taken over.
 
 
 def load_experiments(path):

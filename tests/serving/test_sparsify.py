@@ -112,4 +112,4 @@ def test_mistakes_are_one_line(trained, tmp_path, flags, problem):
 
 def test_without_images_there_is_no_precision(tmp_path):
   config = Config.of(data_dir=str(tmp_path / 'none'))
-  assert sparsify.precision({}, config) is None
+  assert sparsify.precisions([{}], config) == [None]

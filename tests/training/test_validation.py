@@ -52,7 +52,7 @@ def test_the_last_records_are_held_out_of_shuffled_reading(tmp_path, held_out):
     counts[record.tobytes()] = counts.get(record.tobytes(), 0) + 1
   expected = {record.tobytes() for record in all_records[: 100 - held_out]}
   assert set(counts) == expected
-  # Epoch by epoch: each about as often as the others.
+  # Reading goes epoch by epoch, so all records come about equally often.
   assert max(counts.values()) - min(counts.values()) <= 2
 
 
