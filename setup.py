@@ -20,6 +20,7 @@ _COMMANDS = {
   'cifar10_distributed_train': 'cifar10_distributed_train',
   'cifar10_eval': 'cifar10_eval',
   'cifar10_predict': 'cifar10_predict',
+  'cifar10_pretrain': 'cifar10_pretrain',
   'cifar10_export': 'cifar10_export',
   'cifar10_fetch_data': 'data.fetch_data',
   'cifar10_local_cluster': 'cluster.local_cluster',

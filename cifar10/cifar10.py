@@ -14,7 +14,7 @@ import tensorflow.compat.v1 as tf
 from cifar10 import cifar10_input
 from cifar10.data import distortions
 from cifar10.model.layers import activation_summary as _activation_summary
-from cifar10.model.layers import conv2d as _conv2d
+from cifar10.model.layers import convolution as _convolution
 from cifar10.model.layers import flatten as _flatten
 from cifar10.model.layers import fully_connected as _fully_connected
 from cifar10.model.layers import local_response_norm as _local_response_norm
@@ -47,22 +47,29 @@ INITIAL_LEARNING_RATE = 0.1
 TOWER_NAME = 'tower'
 
 
-def distorted_inputs(data, config):
+def distorted_inputs(data, config, frozen=None):
   """Batches of training images for one step of all towers of a machine.
 
   Args:
     data: datasets.DataSet.
     config: config.Config.
+    frozen: serving.frozen_layers.FrozenLayers; its outputs come in place of
+      images.
 
   Returns:
     images: float32 tensor, [config.examples_per_machine, IMAGE_SIZE,
       IMAGE_SIZE, 3]; other data sets have other sizes.
     labels: int32 tensor, [config.examples_per_machine].
   """
+  seeded = config.optimization.seed is not None
+  if frozen:
+    return cifar10_input.pooled_inputs(
+      frozen, config.examples_per_machine, seeded
+    )
   return cifar10_input.distorted_inputs(
     data,
     config.examples_per_machine,
-    seeded=config.optimization.seed is not None,
+    seeded,
     augment=distortions.names(config.augmentation.augment),
   )
 
@@ -91,6 +98,7 @@ def inference(
   training=None,
   portable=False,
   conv_form='auto',
+  pooled=False,
 ):
   """Builds the model: two convolutions, two layers on top, and the logits.
 
@@ -108,6 +116,7 @@ def inference(
       elsewhere.
     conv_form: how convolutions are computed, as `layers.conv2d` takes it; they
       are direct if `portable`.
+    pooled: whether `images` are what `convolutions` makes of images.
 
   Returns:
     logits: float32 tensor, [batch, num_classes], not normalized.
@@ -126,51 +135,11 @@ def inference(
     raise ValueError(
       'inference: top_layers is %r; expected full or local' % model.top_layers
     )
-  if portable:
-    conv_form = 'direct'
   techniques = Techniques(model, training)
-
-  # conv1
-  with tf.variable_scope('conv1') as scope:
-    images = techniques.dropout(tf.cast(images, scope.dtype), 'input_dropout')
-    kernel = _variable_with_weight_decay(
-      'weights', [5, 5, shape.as_list()[3], 64], stddev=5e-2
-    )
-    norm = techniques.normalization(64)
-    conv = norm.outputs(_conv2d(images, norm.weights(kernel), conv_form))
-    biases = _variable_on_cpu('biases', [64], tf.constant_initializer(0.0))
-    pre_activation = tf.nn.bias_add(conv, norm.biases(biases))
-    conv1 = techniques.activate(pre_activation, name=scope.name)
-    _activation_summary(conv1)  # [batch, 24, 24, 64]
-
-  # pool1
-  pool1 = _max_pool(conv1, name='pool1')  # [batch, 12, 12, 64]
-  # norm1
-  norm1 = pool1
-  if model.normalization == 'lrn':
-    norm1 = _local_response_norm(
-      pool1, 4, alpha=0.001 / 9.0, name='norm1', portable=portable
-    )
-  norm1 = techniques.dropout(norm1, 'conv_dropout')
-
-  # conv2
-  with tf.variable_scope('conv2') as scope:
-    kernel = _variable_with_weight_decay('weights', [5, 5, 64, 64], stddev=5e-2)
-    norm = techniques.normalization(64)
-    conv = norm.outputs(_conv2d(norm1, norm.weights(kernel), conv_form))
-    biases = _variable_on_cpu('biases', [64], tf.constant_initializer(0.1))
-    pre_activation = tf.nn.bias_add(conv, norm.biases(biases))
-    conv2 = techniques.activate(pre_activation, name=scope.name)
-    _activation_summary(conv2)  # [batch, 12, 12, 64]
-
-  # norm2
-  norm2 = conv2
-  if model.normalization == 'lrn':
-    norm2 = _local_response_norm(
-      conv2, 4, alpha=0.001 / 9.0, name='norm2', portable=portable
-    )
-  # pool2
-  pool2 = _max_pool(norm2, name='pool2')  # [batch, 6, 6, 64]
+  pool2 = images
+  if not pooled:
+    pool2 = convolutions(images, model, training, portable, conv_form)
+  pool2 = tf.cast(pool2, tf.get_variable_scope().dtype)
   pool2 = techniques.dropout(pool2, 'conv_dropout')
 
   # local3, local4
@@ -199,6 +168,53 @@ def inference(
   return softmax_linear
 
 
+def convolutions(
+  images, model=Model(), training=None, portable=False, conv_form='auto'
+):
+  """The lower part of the model: the convolutions, up to the second pooling.
+
+  Args:
+    images: float32 tensor, [batch, height, width, depth].
+    model, training, portable, conv_form: as `inference` takes them.
+
+  Returns:
+    Tensor of the type of the variable scope, [batch, height / 4, width / 4,
+    64], sizes rounded up.
+  """
+  if portable:
+    conv_form = 'direct'
+  techniques = Techniques(model, training)
+  images = tf.cast(images, tf.get_variable_scope().dtype)
+  images = techniques.dropout(images, 'input_dropout')
+
+  # conv1
+  conv1 = _convolution(  # [batch, 24, 24, 64]
+    images, 64, 'conv1', techniques, bias=0.0, form=conv_form
+  )
+  # pool1
+  pool1 = _max_pool(conv1, name='pool1')  # [batch, 12, 12, 64]
+  # norm1
+  norm1 = pool1
+  if model.normalization == 'lrn':
+    norm1 = _local_response_norm(
+      pool1, 4, alpha=0.001 / 9.0, name='norm1', portable=portable
+    )
+  norm1 = techniques.dropout(norm1, 'conv_dropout')
+
+  # conv2
+  conv2 = _convolution(  # [batch, 12, 12, 64]
+    norm1, 64, 'conv2', techniques, bias=0.1, form=conv_form
+  )
+  # norm2
+  norm2 = conv2
+  if model.normalization == 'lrn':
+    norm2 = _local_response_norm(
+      conv2, 4, alpha=0.001 / 9.0, name='norm2', portable=portable
+    )
+  # pool2
+  return _max_pool(norm2, name='pool2')  # [batch, 6, 6, 64]
+
+
 def softmax(logits):
   """The probabilities: float32 [batch, num_classes]; each row sums to 1."""
   return tf.nn.softmax(logits, name='softmax')
@@ -223,7 +239,20 @@ def loss(logits, labels, scope=None):
     mean = tf.reduce_mean(per_example, name='cross_entropy_mean')
   # Outside the scope `loss`: checkpoints name the averages after these two.
   cross_entropy = tf.identity(mean, name='cross_entropy')
-  tf.add_to_collection('losses', cross_entropy)
+  return total_loss(cross_entropy, scope)
+
+
+def total_loss(data_loss, scope=None):
+  """A loss plus the penalties on the weights.
+
+  Args:
+    data_loss: float32 scalar tensor, the mean over a batch.
+    scope: as `loss` takes it.
+
+  Returns:
+    float32 scalar tensor. Its terms are in the collection 'losses'.
+  """
+  tf.add_to_collection('losses', data_loss)
   # Those of --regularizer, of the variables that all towers share.
   penalties = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
   if penalties:
@@ -240,6 +269,7 @@ def tower_loss(
   model=Model(),
   training=None,
   conv_form='auto',
+  pooled=False,
 ):
   """The total loss of one tower of a multi-GPU trainer.
 
@@ -249,12 +279,19 @@ def tower_loss(
       the batch.
     labels: int32 tensor, [batch].
     num_classes: number of classes.
-    model, training, conv_form: as `inference` takes them.
+    model, training, conv_form, pooled: as `inference` takes them.
 
   Returns:
     float32 scalar tensor.
   """
-  logits = inference(images, num_classes, model, training, conv_form=conv_form)
+  logits = inference(
+    images,
+    num_classes,
+    model,
+    training,
+    conv_form=conv_form,
+    pooled=pooled,
+  )
   return loss(logits, labels, scope)
 
 

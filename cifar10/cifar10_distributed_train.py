@@ -123,9 +123,7 @@ def train(config):
   if task.job == 'ps':
     membership.serve(task, config)
     return
-  data = datasets.prepare(
-    config.data, config.download, config.validation.validation_examples
-  )
+  data = datasets.prepare(config.data, config.download, config.validation)
   examples_per_step = config.examples_per_machine * task.workers_per_step(
     config.cluster
   )

@@ -15,6 +15,7 @@ import re
 import tensorflow.compat.v1 as tf
 
 from cifar10.data import distortions
+from cifar10.data import feature_records
 from cifar10.data import records as records_lib
 from cifar10.util import summaries
 
@@ -114,7 +115,10 @@ def distorted_inputs(
     % (int(num_examples * MIN_FRACTION_OF_EXAMPLES_IN_QUEUE), data.name)
   )
   with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
-    raw_batches = _shuffled_batches(data, batch_size)
+    files, kept = data.files_to_train_on()
+    raw_batches = _shuffled_batches(
+      files, layout, num_examples, batch_size, kept
+    )
     records = raw_batches.dequeue()
     labels = records_lib.labels(records, layout)
     # The files were checked before; they may have been overwritten since.
@@ -128,6 +132,36 @@ def distorted_inputs(
     labels.set_shape([batch_size])
     summaries.images_and_labels(images, labels, data.classes)
   return images, labels
+
+
+def pooled_inputs(frozen, batch_size, seeded=False):
+  """Endless batches of what frozen layers made of training images, shuffled.
+
+  Args:
+    frozen: serving.frozen_layers.FrozenLayers, which keeps them as records.
+    batch_size: number of examples in a batch.
+    seeded: as `distorted_inputs` takes it.
+
+  Returns:
+    pooled: float32 tensor, [batch_size, height, width, channels], what
+      cifar10.convolutions returned for them.
+    labels: int32 tensor, [batch_size].
+  """
+  layout = frozen.data.layout
+  # Errors of the input are known by the name of this scope.
+  with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
+    raw_batches = _shuffled_batches(
+      frozen.data.train_files, layout, frozen.num_examples, batch_size
+    )
+    records = raw_batches.dequeue()
+    pooled, labels = _ready_batches(
+      feature_records.features(records, layout),
+      records_lib.labels(records, layout),
+      num_threads=1 if seeded else NUM_PREPROCESS_THREADS,
+    )
+    pooled.set_shape([batch_size, *feature_records.shape(layout)])
+    labels.set_shape([batch_size])
+  return pooled, labels
 
 
 def inputs(data, eval_data, batch_size):
@@ -168,7 +202,7 @@ def inputs(data, eval_data, batch_size):
   return images, labels
 
 
-def _shuffled_batches(data, batch_size):
+def _shuffled_batches(files, layout, num_examples, batch_size, kept=None):
   """A queue of batches of raw records, epoch after epoch, shuffled.
 
   A RandomShuffleQueue draws at random from what it holds. For a random order
@@ -184,16 +218,21 @@ def _shuffled_batches(data, batch_size):
   Each turn is a single operation of the graph, with two loops in it; its queue
   runner repeats it. Meanwhile training goes on with the batches drawn before.
 
+  Args:
+    files: paths of the files of records.
+    layout: records.Layout.
+    num_examples: how many records an epoch has.
+    batch_size: number of records in a batch.
+    kept: as `read_cifar10` takes it.
+
   Returns:
     A queue with elements of uint8 [batch_size, record_bytes].
   """
-  layout, num_examples = data.layout, data.examples_per_epoch
-  files, kept = data.files_to_train_on()
   epoch_size = num_examples
   if num_examples > _MAX_EPOCH_IN_QUEUE:
     epoch_size = int(MIN_FRACTION_OF_EXAMPLES_IN_QUEUE * num_examples)
     epoch_size = max(epoch_size, _MAX_EPOCH_IN_QUEUE)
-  filename_queue = tf.train.string_input_producer(files)
+  filename_queue = tf.train.string_input_producer(list(files))
   shuffle_queue = tf.RandomShuffleQueue(
     capacity=epoch_size + batch_size,
     min_after_dequeue=0,

@@ -21,6 +21,7 @@ from cifar10.cifar10 import TOWER_NAME
 from cifar10.cifar10 import tower_loss
 from cifar10.data import datasets
 from cifar10.model import techniques
+from cifar10.serving import frozen_layers
 from cifar10.serving import validation
 from cifar10.training import hooks
 from cifar10.training import towers
@@ -32,7 +33,7 @@ from six.moves import xrange
 import tensorflow.compat.v1 as tf
 
 
-def build(data, config, run_state, global_step):
+def build(data, config, run_state, global_step, frozen=None):
   """Builds the training graph.
 
   Args:
@@ -40,6 +41,7 @@ def build(data, config, run_state, global_step):
     config: config.Config.
     run_state: run_state.RunState.
     global_step: integer variable, counts the steps.
+    frozen: frozen_layers.FrozenLayers whose outputs are the input; or None.
 
   Returns:
     train_op: operation that takes a step with all towers, and meanwhile copies
@@ -48,7 +50,7 @@ def build(data, config, run_state, global_step):
     prefetch: operation that copies the first batch, to be run once before.
   """
   num_gpus = config.towers.num_gpus
-  images, labels = cifar10.distorted_inputs(data, config)
+  images, labels = cifar10.distorted_inputs(data, config, frozen)
   batches = towers.split(images, labels, num_gpus)
   opt = train_op_lib.optimizer(global_step, config, run_state)
 
@@ -65,6 +67,7 @@ def build(data, config, run_state, global_step):
           config.model,
           config.regularization,
           conv_form=config.session.conv,
+          pooled=frozen is not None,
         )
         grads = opt.compute_gradients(loss)
         stages.append(stage)
@@ -88,9 +91,7 @@ def train(config):
     UserError: the data or the training directory is unusable, or
       training diverges.
   """
-  data = datasets.prepare(
-    config.data, config.download, config.validation.validation_examples
-  )
+  data = datasets.prepare(config.data, config.download, config.validation)
   with train_dir.held(config.run.train_dir):
     run_state = train_dir.prepare(config, data, config.examples_per_machine)
     if run_state is not None:
@@ -110,7 +111,11 @@ def _take_steps(data, config, run_state):
   with tf.Graph().as_default(), tf.device('/cpu:0'):
     tf.set_random_seed(config.optimization.seed)
     global_step = tf.train.get_or_create_global_step()
-    train_op, loss, prefetch = build(data, config, run_state, global_step)
+    with techniques.training_scope(config):
+      frozen = frozen_layers.create(data, config)
+    train_op, loss, prefetch = build(
+      data, config, run_state, global_step, frozen
+    )
 
     with monitored_training_session(
       train_op,
@@ -120,6 +125,7 @@ def _take_steps(data, config, run_state):
       run_state,
       [hooks.PrefetchHook(prefetch)],
       validator=validation.create(data, config),
+      frozen=frozen,
     ) as mon_sess:
       while not mon_sess.should_stop():
         mon_sess.run(train_op)

@@ -17,6 +17,7 @@ from cifar10 import cifar10
 from cifar10 import cli
 from cifar10.data import datasets
 from cifar10.model import techniques
+from cifar10.serving import frozen_layers
 from cifar10.serving import validation
 from cifar10.training import train_dir
 from cifar10.training.session import monitored_training_session
@@ -33,9 +34,7 @@ def train(config):
     UserError: the data or the training directory is unusable, or
       training diverges.
   """
-  data = datasets.prepare(
-    config.data, config.download, config.validation.validation_examples
-  )
+  data = datasets.prepare(config.data, config.download, config.validation)
   with train_dir.held(config.run.train_dir):
     run_state = train_dir.prepare(config, data, config.examples_per_machine)
     if run_state is not None:
@@ -57,7 +56,9 @@ def _take_steps(data, config, run_state):
       global_step = tf.train.get_or_create_global_step()
 
     # Images and labels, the model, its loss, and the step that trains it.
-    images, labels = cifar10.distorted_inputs(data, config)
+    with techniques.training_scope(config):
+      frozen = frozen_layers.create(data, config)
+    images, labels = cifar10.distorted_inputs(data, config, frozen)
     with techniques.training_scope(config):
       logits = cifar10.inference(
         images,
@@ -65,6 +66,7 @@ def _take_steps(data, config, run_state):
         config.model,
         config.regularization,
         conv_form=config.session.conv,
+        pooled=frozen is not None,
       )
     loss = cifar10.loss(logits, labels)
     train_op = cifar10.train(loss, global_step, config, run_state)
@@ -76,6 +78,7 @@ def _take_steps(data, config, run_state):
       config,
       run_state,
       validator=validation.create(data, config),
+      frozen=frozen,
     ) as mon_sess:
       while not mon_sess.should_stop():
         mon_sess.run(train_op)

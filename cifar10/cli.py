@@ -37,6 +37,11 @@ TRAINER_GROUPS = (
   'session',
 )
 
+# Those of pretraining, on one device and without labels.
+PRETRAINER_GROUPS = tuple(
+  group for group in TRAINER_GROUPS if group not in ('transfer', 'validation')
+) + ('pretraining',)
+
 # Which data set it is.
 _DATA_FLAGS = ('dataset', 'cifar100_labels', 'data_dir')
 
@@ -49,6 +54,7 @@ _PROGRAM_WITH = {
   'optimization': 'cifar10_train',
   'optimizer': 'cifar10_train',
   'schedule': 'cifar10_train',
+  'pretraining': 'cifar10_pretrain',
   'transfer': 'cifar10_train',
   'validation': 'cifar10_train',
   'run': 'cifar10_train',
@@ -71,7 +77,7 @@ _DEFINE_BY_TYPE = {
 }
 
 
-def run(work, groups, description, takes_arguments=False):
+def run(work, groups, description, takes_arguments=False, **defaults):
   """Runs a program: reads the flags, calls `work(config)`, and exits.
 
   The status is that of `console.guarded`: a mistake of the user or a fault of
@@ -86,6 +92,7 @@ def run(work, groups, description, takes_arguments=False):
     description: what `--help` prints first.
     takes_arguments: whether arguments that are not flags are allowed; `work`
       gets the list of them after the Config.
+    **defaults: defaults of this program for some flags, by name.
   """
   console.open_streams(answers=takes_arguments)
   if '--version' in sys.argv[1:]:
@@ -93,7 +100,7 @@ def run(work, groups, description, takes_arguments=False):
     return
   sys.modules['__main__'].__doc__ = description
   names = flag_names(groups)
-  _define_flags(names)
+  _define_flags(names, defaults)
   app.run(
     lambda argv: _run_guarded(work, names, argv, takes_arguments),
     argv=['--help' if a == '-h' else a for a in sys.argv],
@@ -151,7 +158,7 @@ def print_next_commands(config):
   )
 
 
-def _define_flags(names):
+def _define_flags(names, defaults):
   for name in names:
     field = config_lib.FIELDS[name]
     limits = dict(field.metadata)
@@ -163,7 +170,7 @@ def _define_flags(names):
     # --help lists them as the program's own, wherever they are defined.
     define(
       name,
-      default=field.default,
+      default=defaults.get(name, field.default),
       help=text,
       module_name=sys.argv[0],
       **limits,

@@ -44,6 +44,7 @@ class Config:
   optimizer: training_settings.Optimizer = training_settings.Optimizer()
   schedule: settings.Schedule = settings.Schedule()
   transfer: training_settings.Transfer = training_settings.Transfer()
+  pretraining: training_settings.Pretraining = training_settings.Pretraining()
   validation: settings.Validation = settings.Validation()
   towers: settings.Towers = settings.Towers()
   run: settings.Run = settings.Run()

@@ -157,12 +157,18 @@ class Schedule:
 
 @dataclasses.dataclass(frozen=True)
 class Validation:
-  """Training images held out, to see how training goes."""
+  """Which training images are trained on, and which show how that goes."""
 
   validation_examples: int = flag(
     0,
     'How many training images, the last ones, to hold out from training for '
     'validation.',
+    lower_bound=0,
+  )
+  labelled_examples: int = flag(
+    0,
+    'How many training images, the first ones, to train on, as if no others '
+    'had labels; 0: all that are not held out.',
     lower_bound=0,
   )
   validation_steps: int = flag(

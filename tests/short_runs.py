@@ -6,7 +6,6 @@ import re
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from cifar10 import cifar10
 from cifar10 import cifar10_eval
 from cifar10.config import Config
 from cifar10.data import datasets
@@ -55,7 +54,7 @@ def noted_forms(monkeypatch):
     forms.append(form)
     return conv2d(x, kernel, form)
 
-  monkeypatch.setattr(cifar10, '_conv2d', noted)
+  monkeypatch.setattr(layers, 'conv2d', noted)
   return forms
 
 

@@ -61,7 +61,9 @@ def raw_batches(names, num_examples, batch_size, count):
   """Takes `count` batches of raw records from the shuffled input."""
   data = data_set(names)
   assert data.examples_per_epoch == num_examples
-  queue = cifar10_input._shuffled_batches(data, batch_size)
+  queue = cifar10_input._shuffled_batches(
+    data.train_files, data.layout, num_examples, batch_size
+  )
   batch = queue.dequeue()
   with tf.train.MonitoredSession() as session:
     return np.concatenate([session.run(batch) for _ in range(count)])

@@ -38,6 +38,7 @@ _AGREED = (
   'partition_ps',
   'learning_rate',
   'validation_examples',
+  'labelled_examples',
   'freeze',
   'hold_zeros',
 )

@@ -55,6 +55,7 @@ class DataSet(NamedTuple):
     name: name of the images in messages, as in "CIFAR images".
     held_out: how many of the training records, the last ones, are held out for
       validation.
+    labelled: how many of the others, the first ones, to train on; 0: all.
   """
 
   train_files: Tuple[str, ...]
@@ -65,11 +66,12 @@ class DataSet(NamedTuple):
   counts: Tuple[Optional[int], Optional[int]] = (None, None)
   name: str = 'CIFAR'
   held_out: int = 0
+  labelled: int = 0
 
   @property
   def examples_per_epoch(self):
     """The number of records to train on."""
-    return self.count(self.train_files) - self.held_out
+    return self.labelled or self.count(self.train_files) - self.held_out
 
   def files(self, eval_data):
     """The files to evaluate on.
@@ -83,7 +85,7 @@ class DataSet(NamedTuple):
     return {'test': self.test_files, 'train_eval': self.train_files}[eval_data]
 
   def files_to_train_on(self):
-    """The training files without the records that are held out.
+    """The training files, as far as they are trained on.
 
     Returns:
       files: list of paths.
@@ -99,6 +101,15 @@ class DataSet(NamedTuple):
         kept[path] = left
       left -= count
     return files, kept
+
+  def records_to_train_on(self):
+    """The records of `files_to_train_on`.
+
+    Returns:
+      uint8 array, [examples_per_epoch, layout.record_bytes].
+    """
+    paths, _ = self.files_to_train_on()
+    return records.load(paths, self.layout)[: self.examples_per_epoch]
 
   def held_out_records(self):
     """The training records that are held out, the last ones.
@@ -160,21 +171,22 @@ def _few(names):
   return shown + ', ... (%d)' % len(names) if names[3:] else shown
 
 
-def prepare(settings, download, held_out=0):
+def prepare(settings, download, validation=None):
   """Fetches the data set that the settings name if it is missing; checks it.
 
   Args:
     settings: settings.Data.
     download: settings.Download.
-    held_out: how many training records to hold out.
+    validation: settings.Validation; how many training records to hold out, and
+      how many of the others to train on. None: all are trained on.
 
   Returns:
     DataSet.
 
   Raises:
     UserError: the data set cannot be fetched, a file is missing or damaged, its
-      classes are not those of the model, `settings.classes`, or no record would
-      be left to train on.
+      classes are not those of the model, `settings.classes`, or it has fewer
+      records than `validation` asks for.
   """
   kind = _kind(settings)
   if kind == 'cifar10':
@@ -186,12 +198,27 @@ def prepare(settings, download, held_out=0):
   _check_files(data, source)
   if source:
     _warn_of_other_counts(data, source)
-  if held_out >= data.examples_per_epoch:
+  return _split(data, validation) if validation else data
+
+
+def _split(data, validation):
+  """A DataSet with the parts that settings.Validation names.
+
+  Raises:
+    UserError: it has fewer records.
+  """
+  total, held_out = data.examples_per_epoch, validation.validation_examples
+  if held_out >= total:
     raise UserError(
       '--validation_examples=%d: there are %d training images; expected some '
-      'to be left to train on' % (held_out, data.examples_per_epoch)
+      'to be left to train on' % (held_out, total)
     )
-  return data._replace(held_out=held_out)
+  if validation.labelled_examples > total - held_out:
+    raise UserError(
+      '--labelled_examples=%d: there are %d images to train on; expected no '
+      'more' % (validation.labelled_examples, total - held_out)
+    )
+  return data._replace(held_out=held_out, labelled=validation.labelled_examples)
 
 
 def _check_files(data, source):

@@ -106,6 +106,20 @@ def distort(records, layout, size, mirrored=True, augment=TUTORIAL):
   return images
 
 
+def with_foreign_squares(images):
+  """Images in each of which a square comes from another image of the batch.
+
+  Args:
+    images: float32 tensor, [batch, size, size, depth].
+
+  Returns:
+    float32 tensor of the same shape.
+  """
+  mask = _cutout_mask(tf.shape(images)[:1], images.shape.as_list()[1])
+  others = tf.concat([images[1:], images[:1]], 0)
+  return mask * images + (1 - mask) * others
+
+
 def _cut_out(records, count, layout, size, mirrored, augment):
   """Squares of the images, cropped, flipped, shifted, turned and scaled.
 

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from cifar10.model import winograd
+from cifar10.util import graph_keys
 from cifar10.util import session_settings
 from cifar10.util import summaries
 
@@ -79,6 +80,35 @@ def variable_with_weight_decay(name, shape, *, stddev, wd=None):
     weight_decay = tf.multiply(tf.nn.l2_loss(var), wd, name='weight_loss')
     tf.add_to_collection('losses', weight_decay)
   return tf.cast(var, scope.dtype)
+
+
+def convolution(x, filters, name, techniques, *, bias, form='auto'):
+  """A convolutional layer with 5 x 5 filters, as conv1 and conv2.
+
+  Args:
+    x: float tensor of the type of the variable scope, [batch, height, width,
+      channels]; only the batch size may be unknown.
+    filters: number of filters.
+    name: name of the layer and its variable scope.
+    techniques: techniques.Techniques.
+    bias: what the biases begin with.
+    form: as `conv2d` takes it.
+
+  Returns:
+    Tensor of the type of `x`, [batch, height, width, filters].
+  """
+  with tf.variable_scope(name) as scope:
+    tf.add_to_collection(graph_keys.LAYER_INPUTS, x)
+    kernel = variable_with_weight_decay(
+      'weights', [5, 5, x.shape.as_list()[3], filters], stddev=5e-2
+    )
+    norm = techniques.normalization(filters)
+    conv = norm.outputs(conv2d(x, norm.weights(kernel), form))
+    biases = variable_on_cpu('biases', [filters], tf.constant_initializer(bias))
+    pre_activation = tf.nn.bias_add(conv, norm.biases(biases))
+    layer = techniques.activate(pre_activation, name=scope.name)
+    activation_summary(layer)
+  return layer
 
 
 def conv2d(x, kernel, form='auto'):
@@ -169,6 +199,7 @@ def fully_connected(x, units, name, techniques):
     Tensor of the type of `x`, [batch, units].
   """
   with tf.variable_scope(name) as scope:
+    tf.add_to_collection(graph_keys.LAYER_INPUTS, x)
     rows, dim = flatten(x)
     weights = variable_with_weight_decay(
       'weights', [dim, units], stddev=0.04, wd=0.004

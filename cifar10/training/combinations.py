@@ -60,6 +60,7 @@ def check(config):
   _check_effects(config)
   _check_validation(config)
   _check_transfer(config.transfer)
+  _check_cache(config)
   regularization = config.regularization
   if config.model.activation == 'selu':
     for name in ('input_dropout', 'conv_dropout', 'dropout', 'max_norm'):
@@ -98,7 +99,8 @@ def _check_validation(config):
   """Checks that what looks at validations has some."""
   if config.validation.validation_examples:
     return
-  if config.validation != type(config)().validation:
+  default = type(config)().validation.validation_steps
+  if config.validation.validation_steps != default:
     raise UserError(
       '--validation_steps=%d has no effect without --validation_examples'
       % config.validation.validation_steps
@@ -131,6 +133,23 @@ def _check_transfer(settings):
         '--%s=%s has no effect without --init_from'
         % (name, getattr(settings, name))
       )
+
+
+def _check_cache(config):
+  """Checks that there are frozen layers to compute once, on one machine."""
+  transfer = config.transfer
+  if not transfer.cache_frozen:
+    return
+  if not transfer.freeze:
+    raise UserError(
+      '--cache_frozen=%d has no effect without --freeze; --freeze=conv freezes '
+      'the convolutional layers' % transfer.cache_frozen
+    )
+  if config.cluster.ps_hosts:
+    raise UserError(
+      '--cache_frozen=%d: only a trainer on one machine can keep what frozen '
+      'layers give; leave it out' % transfer.cache_frozen
+    )
 
 
 def _check_effects(config):

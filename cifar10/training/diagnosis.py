@@ -28,7 +28,7 @@ class InputDiagnosis(tf.train.SessionRunHook):
   def __init__(self, data):
     """Takes the datasets.DataSet that the input reads."""
     self._data = data
-    self._sizes = {path: os.path.getsize(path) for path in data.train_files}
+    self._sizes = {}
     self._checked = time.monotonic()
     self._session = None
 
@@ -49,6 +49,8 @@ class InputDiagnosis(tf.train.SessionRunHook):
 
   def after_create_session(self, session, coord):
     self._session = session
+    for path in self._data.train_files:
+      self._sizes.setdefault(path, os.path.getsize(path))
 
   def after_run(self, run_context, run_values):
     now = time.monotonic()

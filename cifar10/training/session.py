@@ -84,6 +84,7 @@ def monitored_training_session(
   hooks=(),
   role=None,
   validator=None,
+  frozen=None,
 ):
   """A tf.train.MonitoredSession that resumes, reports, saves and ends.
 
@@ -103,6 +104,8 @@ def monitored_training_session(
     hooks: list of tf.train.SessionRunHook, what this trainer needs besides.
     role: Role; None: that of a trainer on its own.
     validator: serving.validation.Validator; None: no validation.
+    frozen: serving.frozen_layers.FrozenLayers whose outputs the input reads;
+      None: it reads `data`.
 
   Yields:
     tf.train.MonitoredSession.
@@ -122,7 +125,8 @@ def monitored_training_session(
   last_step = run_state.last_step(config.optimization)
   for line in banner.lines(data, config):
     print(line)
-  counter, diagnosis = hooks_lib.StepCountHook(), InputDiagnosis(data)
+  counter = hooks_lib.StepCountHook()
+  diagnosis = InputDiagnosis(frozen.data if frozen else data)
   with contextlib.ExitStack() as stack:
     signals = stack.enter_context(signals_lib.noted())
     watchdog = stack.enter_context(watchdog_lib.Watchdog())
@@ -157,8 +161,11 @@ def monitored_training_session(
       run.stall_secs,
     )
     errors = _Errors(diagnosis, save, run.train_dir)
+    creator = role.creator(saver, init)
+    if frozen:
+      creator = _FillingCreator(creator, frozen, signals)
     with errors.of_session(), tf.train.MonitoredSession(
-      role.creator(saver, init),
+      creator,
       all_hooks,
       stop_grace_period_secs=_STOP_GRACE_SECS,
     ) as session:
@@ -169,6 +176,21 @@ def monitored_training_session(
     signals_lib.print_first(signals)
   if role.saves:
     print(checkpoints.saved_in(run.train_dir) + '.')
+
+
+class _FillingCreator(tf.train.SessionCreator):
+  """Makes a session, and what its input reads, before the input begins."""
+
+  def __init__(self, creator, frozen, signals):
+    """Takes the tf.train.SessionCreator, and who fills until a signal comes."""
+    self._creator = creator
+    self._frozen = frozen
+    self._signals = signals
+
+  def create_session(self):
+    session = self._creator.create_session()
+    self._frozen.fill(session, lambda: bool(self._signals))
+    return session
 
 
 def _save_settings(config, run_state):

@@ -71,6 +71,20 @@ class Optimizer:
 
 
 @dataclasses.dataclass(frozen=True)
+class Pretraining:
+  """What is learnt from images without labels."""
+
+  task: str = flag(
+    'autoencoder',
+    'autoencoder, or rbm, a restricted Boltzmann machine: layer by layer, to '
+    'give back what comes into the layer; corrupted or max_margin: to tell '
+    'images from corrupted ones, by cross entropy or by a margin between their '
+    'scores.',
+    choices=('autoencoder', 'rbm', 'corrupted', 'max_margin'),
+  )
+
+
+@dataclasses.dataclass(frozen=True)
 class Transfer:
   """What a run takes over from another one, and what stays as it is."""
 
@@ -93,6 +107,12 @@ class Transfer:
     '',
     'Regular expression for the beginning of the names of variables that are '
     'not trained, as conv[12].',
+  )
+  cache_frozen: int = flag(
+    0,
+    'Compute the frozen convolutional layers once, before training, for as '
+    'many distorted versions of each training image; 0: in each step.',
+    lower_bound=0,
   )
   hold_zeros: bool = flag(
     False, 'Weights that are zero stay zero, as in a sparse checkpoint.'

@@ -25,7 +25,11 @@ _RUN_FILES = (
   'events.out.tfevents.*',
   run_state.CONFIG_FILE,
   run_state.STATE_FILE,
+  'frozen_layers.*',
 )
+
+# The outputs of frozen layers, see serving/frozen_layers.py.
+FROZEN_LAYERS = 'frozen_layers.bin'
 
 # The folder of the best checkpoint, in a run that holds out images.
 BEST = 'best'
@@ -36,7 +40,12 @@ _LOCK = '.lock'
 _UNTOLD = ('train_dir', 'overwrite', 'progress', 'ps_hosts', 'worker_hosts')
 
 # Settings that a run keeps, besides its model.
-_KEPT = ('dataset', 'cifar100_labels', 'validation_examples')
+_KEPT = (
+  'dataset',
+  'cifar100_labels',
+  'validation_examples',
+  'labelled_examples',
+)
 
 
 @contextlib.contextmanager
@@ -191,7 +200,7 @@ def _check_kept(config, data, changed, saved):
 def _remove_unfinished(directory):
   """Deletes what a trainer that was killed has left unfinished."""
   checkpoints.remove_unfinished(directory)
-  for name in (run_state.CONFIG_FILE, run_state.STATE_FILE):
+  for name in (run_state.CONFIG_FILE, run_state.STATE_FILE, FROZEN_LAYERS):
     start = os.path.join(directory, name)
     for path in glob.glob(glob.escape(start) + '.tmp*'):
       os.remove(path)

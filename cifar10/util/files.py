@@ -21,13 +21,31 @@ def write_atomically(path, content):
   Raises:
     OSError: the file cannot be written; then `path` is as before.
   """
+  with new_file(path) as output:
+    output.write(content)
+
+
+@contextlib.contextmanager
+def new_file(path):
+  """A file to write piece by piece, which appears when the body ends.
+
+  Args:
+    path: path of the file; an existing file is replaced.
+
+  Yields:
+    A file object, binary.
+
+  Raises:
+    OSError: the file cannot be written. Then, and after an error of the body,
+      `path` is as before.
+  """
   temporary = '%s.tmp%d' % (path, os.getpid())
   with contextlib.suppress(FileNotFoundError):
     os.remove(temporary)  # Of a process that was killed.
   try:
     # A link that somebody has put there is not followed.
     with naming(path), open(temporary, 'xb') as output:
-      output.write(content)
+      yield output
       output.flush()
       os.fsync(output.fileno())
     os.replace(temporary, path)

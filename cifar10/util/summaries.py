@@ -4,6 +4,8 @@ Unlike tf.summary, these functions do not prefix tags with the name scope, so
 that a summary operation can be in the scope of the graph that it belongs to.
 """
 
+import contextlib
+
 import tensorflow.compat.v1 as tf
 
 _MAX_IMAGES = 10
@@ -76,6 +78,15 @@ def images_and_labels(images, labels, classes):
       serialized_summary_metadata=metadata.SerializeToString(),
     )
   )
+
+
+@contextlib.contextmanager
+def dropped():
+  """Drops the summaries that the body adds."""
+  summaries = tf.get_collection_ref(tf.GraphKeys.SUMMARIES)
+  before = list(summaries)
+  yield
+  summaries[:] = before
 
 
 def _add(summary):

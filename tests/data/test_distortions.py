@@ -300,3 +300,20 @@ def test_cutout_is_a_square_of_half_the_side():
       rows.min() : rows.max() + 1, columns.min() : columns.max() + 1
     ].all()
     np.testing.assert_array_equal(image[~zero], plain[~zero])
+
+
+def test_a_foreign_square_comes_from_one_other_image():
+  images = np.broadcast_to(
+    np.arange(50, dtype=np.float32)[:, np.newaxis, np.newaxis, np.newaxis],
+    [50, 24, 24, 3],
+  )
+  found = run(distortions.with_foreign_squares(tf.constant(images)))
+  for number, image in enumerate(found):
+    other = (number + 1) % 50
+    assert set(image.ravel()) == {number, other}
+    rows, columns = np.where((image == other).all(axis=2))
+    height = rows.max() - rows.min() + 1
+    width = columns.max() - columns.min() + 1
+    assert len(rows) == height * width  # All of a rectangle,
+    assert 6 <= height <= 12 and 6 <= width <= 12  # cut off at the edges.
+  assert len({(found[i] != i).tobytes() for i in range(50)}) > 40

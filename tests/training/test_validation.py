@@ -19,6 +19,7 @@ from cifar10.errors import UserError
 from cifar10.serving import validation as serving_validation
 from cifar10.settings import Data
 from cifar10.settings import Download
+from cifar10.settings import Validation
 from cifar10.training import checkpoints
 from cifar10.training import run_state
 from cifar10.training import schedules
@@ -26,11 +27,11 @@ from tests import short_runs
 from tests import synthetic_records
 
 
-def held_out_data(tmp_path, held_out):
+def held_out_data(tmp_path, held_out, labelled=0):
   """Five files of 20 records, all different, of which some are held out."""
   synthetic_records.make_folder(tmp_path)
   settings = Data(data_dir=str(tmp_path))
-  return datasets.prepare(settings, Download(), held_out)
+  return datasets.prepare(settings, Download(), Validation(held_out, labelled))
 
 
 @pytest.mark.parametrize('held_out', [0, 7, 20, 33])
@@ -42,18 +43,46 @@ def test_the_last_records_are_held_out_of_shuffled_reading(tmp_path, held_out):
     data.held_out_records() if held_out else all_records[:0],
     all_records[100 - held_out :],
   )
+  assert_trains_on(data, all_records[: 100 - held_out])
+
+
+def assert_trains_on(data, expected):
+  """Checks that shuffled reading gives some records, all of them as often."""
+  files, kept = data.files_to_train_on()
   with tf.Graph().as_default():
     tf.set_random_seed(1)
-    batches = cifar10_input._shuffled_batches(data, 10).dequeue()
+    batches = cifar10_input._shuffled_batches(
+      files, data.layout, data.examples_per_epoch, 10, kept
+    ).dequeue()
     with tf.train.MonitoredSession() as session:
       found = [session.run(batches) for _ in range(50)]
   counts = {}
   for record in np.concatenate(found):
     counts[record.tobytes()] = counts.get(record.tobytes(), 0) + 1
-  expected = {record.tobytes() for record in all_records[: 100 - held_out]}
-  assert set(counts) == expected
+  assert set(counts) == {record.tobytes() for record in expected}
   # Reading goes epoch by epoch, so all records come about equally often.
   assert max(counts.values()) - min(counts.values()) <= 2
+
+
+@pytest.mark.parametrize('held_out, labelled', [(0, 30), (20, 20), (33, 67)])
+def test_the_first_records_are_those_with_labels(tmp_path, held_out, labelled):
+  data = held_out_data(tmp_path, held_out, labelled)
+  all_records = records.load(data.train_files, data.layout)
+  assert data.examples_per_epoch == labelled
+  np.testing.assert_array_equal(
+    data.records_to_train_on(), all_records[:labelled]
+  )
+  np.testing.assert_array_equal(
+    data.held_out_records() if held_out else all_records[:0],
+    all_records[100 - held_out :],
+  )
+  assert_trains_on(data, all_records[:labelled])
+
+
+def test_more_labels_than_images_are_refused(tmp_path):
+  problem = '--labelled_examples=68: there are 67 images to train on; expected'
+  with pytest.raises(UserError, match=problem):
+    held_out_data(tmp_path, 33, 68)
 
 
 def test_too_many_are_refused(tmp_path):
@@ -213,7 +242,7 @@ def test_the_learning_rate_falls_by_performance(tmp_path, monkeypatch):
 
 def test_the_precision_is_that_of_the_averaged_variables(tmp_path, capsys):
   config = settings_of_run(tmp_path, max_steps=4, normalization='batch')
-  data = datasets.prepare(config.data, config.download, 50)
+  data = datasets.prepare(config.data, config.download, config.validation)
   cifar10_multi_gpu_train.train(config)
   (line,) = [
     line for line in capsys.readouterr().out.splitlines() if 'step 4)' in line

@@ -1,0 +1,161 @@
+"""The frozen layers of a run, computed once for all training images.
+
+With --cache_frozen=K a trainer distorts each training image K times, computes
+the frozen convolutional layers for all of them before the first step, and keeps
+the results in --train_dir. Steps read those and compute the other layers only.
+"""
+
+import hashlib
+import os
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10
+from cifar10 import cifar10_input
+from cifar10.data import distortions
+from cifar10.data import feature_records
+from cifar10.errors import UserError
+from cifar10.training import train_dir
+from cifar10.util import files
+from cifar10.util import summaries
+
+_BATCH_SIZE = 500
+
+
+def create(data, config):
+  """The FrozenLayers of a run; None without --cache_frozen.
+
+  Call it in the variable scope of the model, before `cifar10.inference`.
+
+  Args:
+    data: datasets.DataSet to train on.
+    config: config.Config.
+
+  Raises:
+    UserError: a convolutional layer is not frozen.
+  """
+  if not config.transfer.cache_frozen:
+    return None
+  return FrozenLayers(data, config)
+
+
+class FrozenLayers:
+  """The convolutional layers in the training graph, and their outputs on disk.
+
+  Attributes:
+    data: datasets.DataSet whose training file holds the outputs, as
+      feature_records.
+    num_examples: how many there are.
+  """
+
+  def __init__(self, data, config):
+    """Builds the layers in the default graph."""
+    self._images, self._config = data, config
+    self._versions = config.transfer.cache_frozen
+    self.num_examples = self._versions * data.examples_per_epoch
+    before = set(tf.global_variables())
+    with summaries.dropped(), tf.device('/gpu:0'):
+      self._records, pooled = self._build()
+    self._pooled = tf.cast(pooled, tf.float32)
+    self._variables = [v for v in tf.global_variables() if v not in before]
+    trained = {v.op.name for v in tf.trainable_variables()}
+    for variable in self._variables:
+      if variable.op.name in trained:
+        raise UserError(
+          '--cache_frozen=%d: %s is not frozen; expected --freeze=conv, or '
+          'more' % (self._versions, variable.op.name)
+        )
+    self._path = os.path.join(config.run.train_dir, train_dir.FROZEN_LAYERS)
+    self.data = data._replace(
+      train_files=(self._path,),
+      layout=feature_records.layout_for(
+        pooled.shape.as_list()[1:], data.layout
+      ),
+    )
+
+  def _build(self):
+    """A placeholder for records, and the outputs for them, distorted."""
+    data, config = self._images, self._config
+    records = tf.placeholder(tf.uint8, [None, data.layout.record_bytes])
+    size = cifar10_input.crop_size(data.layout)
+    with tf.device('/cpu:0'):
+      images = distortions.distort(
+        records,
+        data.layout,
+        size,
+        data.flip,
+        distortions.names(config.augmentation.augment),
+      )
+      images.set_shape([None, size, size, data.layout.depth])
+    pooled = cifar10.convolutions(
+      images,
+      config.model,
+      config.regularization,
+      conv_form=config.session.conv,
+    )
+    return records, pooled
+
+  def fill(self, session, stopped):
+    """Computes the outputs, unless they are there from an earlier start.
+
+    Args:
+      session: tf.Session in which the variables have their values.
+      stopped: function that returns whether to give up.
+
+    Raises:
+      OSError: they cannot be written; nothing is left of them.
+      UserError: `stopped` returned True; nothing is left, either.
+    """
+    records = self._images.records_to_train_on()
+    description = self._describe(session, records)
+    text = self._path + '.json'
+    if files.read_json(text) == description and os.path.exists(self._path):
+      print('The outputs of the frozen layers are in %s.' % self._path)
+      return
+    print(
+      'Computing the frozen layers for %d versions of %s images; the outputs '
+      'take %.0f MB in %s.'
+      % (
+        self._versions,
+        format(len(records), ','),
+        self.num_examples * self.data.layout.record_bytes / 1e6,
+        self._path,
+      )
+    )
+    # A description never stands beside the outputs of something else.
+    if os.path.exists(text):
+      os.remove(text)
+    with files.new_file(self._path) as output:
+      for start in range(0, self._versions * len(records), _BATCH_SIZE):
+        if stopped():
+          raise UserError(
+            '--cache_frozen=%d: stopped by a signal before the frozen layers '
+            'were computed' % self._versions
+          )
+        output.write(self._outputs(session, records, start).tobytes())
+    files.write_json(text, description)
+
+  def _outputs(self, session, records, start):
+    """The next records of features: those of all images, K times."""
+    end = min(start + _BATCH_SIZE, self.num_examples)
+    batch = records[np.arange(start, end) % len(records)]
+    pooled = session.run(self._pooled, {self._records: batch})
+    return feature_records.encode(pooled, batch, self.data.layout)
+
+  def _describe(self, session, records):
+    """What the outputs depend on, a dict for JSON."""
+    config = self._config
+    weights = hashlib.sha256()
+    for value in session.run(self._variables):
+      weights.update(np.ascontiguousarray(value))
+    return {
+      'versions': self._versions,
+      'images': hashlib.sha256(records).hexdigest(),
+      'variables': weights.hexdigest(),
+      'augment': config.augmentation.augment,
+      'input_dropout': config.regularization.input_dropout,
+      'conv_dropout': config.regularization.conv_dropout,
+      'precision': config.session.precision,
+      'seed': config.optimization.seed,
+    }

@@ -1,0 +1,166 @@
+"""Pretraining, and runs that begin with what it has learnt."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from cifar10 import cifar10_pretrain
+from cifar10 import cifar10_train
+from cifar10.errors import UserError
+from cifar10.model import pretraining
+from cifar10.training import checkpoints
+from tests import processes
+from tests import short_runs
+
+AVERAGE = '/ExponentialMovingAverage'
+
+
+def config_for(folder, task, **settings):
+  settings = dict({'optimizer': 'adam'}, **settings)
+  return short_runs.small_config(folder, task=task, **settings)
+
+
+def newest(folder, *parts):
+  """The variables of the newest checkpoint of a part of a run."""
+  directory = os.path.join(str(folder / 'train'), *parts)
+  return short_runs.values(checkpoints.latest(directory))
+
+
+@pytest.fixture(scope='module')
+def pretrained(tmp_path_factory):
+  """A function that returns the folder of a run of a task."""
+  folders = {}
+
+  def run(task):
+    if task not in folders:
+      folders[task] = tmp_path_factory.mktemp(task)
+      cifar10_pretrain.train(config_for(folders[task], task))
+    return folders[task]
+
+  return run
+
+
+@pytest.mark.parametrize('task', pretraining.BY_LAYER)
+def test_layers_are_trained_one_after_another(pretrained, task):
+  folder, before = pretrained(task), None
+  for number, layer in enumerate(pretraining.LAYERS):
+    after = newest(folder, task, layer)
+    first = short_runs.values(
+      str(folder / 'train' / task / layer / 'model.ckpt-0')
+    )
+    for other, name in enumerate(pretraining.LAYERS):
+      weights = name + '/weights'
+      if before:
+        np.testing.assert_array_equal(first[weights], before[weights + AVERAGE])
+      changed = (after[weights] != first[weights]).any()
+      assert changed == (other == number)
+    assert (layer + '/visible_biases') in after
+    before = after
+
+
+@pytest.mark.parametrize(
+  'task, settings',
+  [
+    ('rbm', {'activation': 'sigmoid'}),
+    ('autoencoder', {'activation': 'prelu', 'input_dropout': 0.3}),
+  ],
+)
+def test_a_layer_learns_in_bfloat16_too(tmp_path, task, settings):
+  config = config_for(
+    tmp_path, task, precision='bfloat16', freeze='(?!conv2/)', **settings
+  )
+  data = short_runs.prepared(config)
+  assert cifar10_pretrain._train_run(data, config, 'conv2')
+  first = short_runs.values(str(tmp_path / 'train' / 'model.ckpt-0'))
+  found = newest(tmp_path)
+  changed = {name for name in first if (first[name] != found[name]).any()}
+  plain = {name for name in changed if name.count('/') == 1}
+  expected = {'conv2/weights', 'conv2/biases', 'conv2/visible_biases'}
+  if task == 'autoencoder':
+    expected.add('conv2/prelu_slopes')
+  assert {name for name in plain if name.startswith('conv')} == expected
+
+
+@pytest.mark.parametrize('task', pretraining.AUXILIARY)
+def test_an_auxiliary_task_trains_all_layers(pretrained, task):
+  folder = pretrained(task)
+  after = newest(folder, task)
+  before = short_runs.values(str(folder / 'train' / task / 'model.ckpt-0'))
+  for layer in pretraining.LAYERS:
+    name = layer + '/weights'
+    assert (after[name] != before[name]).any()
+
+
+@pytest.mark.parametrize('task', pretraining.BY_LAYER + pretraining.AUXILIARY)
+def test_a_run_begins_with_the_result(tmp_path, pretrained, task):
+  folder = pretrained(task)
+  parts = (task, 'local4') if task in pretraining.BY_LAYER else (task,)
+  there = newest(folder, *parts)
+  config = short_runs.small_config(
+    tmp_path,
+    train_dir=str(tmp_path / 'labelled'),
+    init_from=os.path.join(str(folder / 'train'), *parts),
+    init_scope='conv|local',
+    labelled_examples=100,
+  )
+  cifar10_train.train(config)
+  first = short_runs.values(str(tmp_path / 'labelled' / 'model.ckpt-0'))
+  for layer in pretraining.LAYERS:
+    for name in (layer + '/weights', layer + '/biases'):
+      np.testing.assert_array_equal(first[name], there[name + AVERAGE])
+  assert not [name for name in first if 'visible' in name]
+  assert first['softmax_linear/weights'].shape == (192, 10)
+
+
+@pytest.mark.parametrize('task', pretraining.BY_LAYER + pretraining.AUXILIARY)
+def test_what_is_finished_is_not_trained_again(pretrained, task, capsys):
+  folder, by_layer = pretrained(task), task in pretraining.BY_LAYER
+  capsys.readouterr()
+  cifar10_pretrain.train(config_for(folder, task))
+  out = capsys.readouterr().out
+  assert out.count('nothing to do') == (4 if by_layer else 1)
+  assert ', loss' not in out
+  result = os.path.join(
+    str(folder / 'train'), task, 'local4' if by_layer else ''
+  )
+  result = result.rstrip('/')
+  assert "--init_from=%s --init_scope='conv|local'" % result in out
+
+
+def test_a_signal_ends_it_and_it_goes_on_where_it_was(tmp_path):
+  directory = str(tmp_path / 'train')
+  command = [
+    short_runs.script('cifar10_pretrain'),
+    '--dataset=sample',
+    '--batch_size=8',
+    '--log_frequency=1',
+    '--train_dir=' + directory,
+  ]
+  process = processes.start(command, stdout=processes.PIPE)
+  while not short_runs.steps(process.stdout.readline()):
+    assert process.poll() is None
+  process.send_signal(signal.SIGINT)
+  out, _ = process.communicate(60)
+  assert 'conv2' not in out and 'To begin' not in out
+  task = os.path.join(directory, 'autoencoder')
+  assert os.listdir(task) == ['conv1']
+  step = checkpoints.step(checkpoints.latest(os.path.join(task, 'conv1')))
+  status, out, _ = processes.run(command + ['--max_steps=%d' % (step + 2)])
+  assert status == 0
+  assert 'step %d, loss' % (step + 1) in out
+  assert sorted(os.listdir(task)) == sorted(pretraining.LAYERS)
+
+
+@pytest.mark.parametrize(
+  'settings, problem',
+  [
+    ({'top_layers': 'local'}, '--top_layers=local: --task=rbm is for full'),
+    ({'normalization': 'batch'}, '--normalization=batch: .* for lrn and none'),
+    ({'activation': 'tanh'}, '--activation=tanh: .* is for relu and sigmoid'),
+  ],
+)
+def test_other_models_are_refused(tmp_path, settings, problem):
+  with pytest.raises(UserError, match=problem):
+    cifar10_pretrain.train(config_for(tmp_path, 'rbm', **settings))
