@@ -16,16 +16,17 @@ SCRIPT = os.path.join(FOLDER, 'compare.py')
 
 
 @pytest.fixture(scope='module')
-def compare():
+def comparison():
   sys.path.insert(0, FOLDER)  # It imports plot.py, beside it.
-  spec = importlib.util.spec_from_file_location('compare', SCRIPT)
+  path = os.path.join(FOLDER, 'comparison.py')
+  spec = importlib.util.spec_from_file_location('comparison', path)
   module = importlib.util.module_from_spec(spec)
   spec.loader.exec_module(module)
   sys.path.remove(FOLDER)
   return module
 
 
-def result(name, seed, points, flags=(), seconds=0.1, steps=10):
+def result(name, seed, points, flags=(), steps=10):
   """A result whose precision goes through pairs of step and share."""
   return {
     'name': name,
@@ -38,11 +39,10 @@ def result(name, seed, points, flags=(), seconds=0.1, steps=10):
     ],
     'total': 1000,
     'loss': 2.0,
-    'seconds_per_step': seconds,
   }
 
 
-def test_variants_are_compared_at_equal_steps_and_equal_time(compare):
+def test_variants_are_compared_at_equal_steps_and_equal_time(comparison):
   experiments = {
     'steps': 10,
     'seeds': [1, 2],
@@ -52,15 +52,19 @@ def test_variants_are_compared_at_equal_steps_and_equal_time(compare):
   results = [
     result('default', 1, [(0, 0.1), (10, 0.5), (20, 0.7)], steps=20),
     result('default', 2, [(0, 0.1), (10, 0.4), (20, 0.6)], steps=20),
-    result('slow', 1, [(0, 0.1), (10, 0.6)], ['--a'], 0.15),
-    result('slow', 2, [(0, 0.1), (10, 0.6)], ['--a'], 0.15),
+    result('slow', 1, [(0, 0.1), (10, 0.6)], ['--a']),
+    result('slow', 2, [(0, 0.1), (10, 0.6)], ['--a']),
     # Of other flags and of other steps: another experiment's.
     result('slow', 3, [(0, 0.1), (10, 0.9)], ['--c']),
     result('slow', 3, [(0, 0.1), (50, 0.9)], ['--a'], steps=50),
     {'name': 'bad', 'seed': 1, 'flags': ['--b'], 'steps': 10, 'error': 'nan'},
   ]
-  default, slow, bad = compare.compared(experiments, results)
-  assert (default['averaged'], default['time']) == (pytest.approx(0.45), 1)
+  times = [{'flags': ['--a'], 'ratio': ratio} for ratio in (1.4, 1.5, 9.0)] + [
+    {'flags': ['--c'], 'ratio': 7.0}
+  ]
+  default, slow, bad = comparison.compared(experiments, results, times)
+  assert default['averaged'] == pytest.approx(0.45)
+  assert 'time' not in default and 'at_time' not in default
   assert slow['runs'] == 2
   assert slow['averaged'] == pytest.approx(0.6)
   assert slow['plain'] == pytest.approx(0.54)
@@ -69,7 +73,7 @@ def test_variants_are_compared_at_equal_steps_and_equal_time(compare):
   # In that time the default has taken 15 steps.
   assert slow['at_time'] == pytest.approx(0.05)
   assert bad['errors'] == ['nan']
-  lines = compare.table([default, slow, bad]).splitlines()
+  lines = comparison.table([default, slow, bad]).splitlines()
   assert lines[3].startswith('| slow | `--a` | 2 | 60.0 % | 60.0 to 60.0 | 54')
   assert lines[4].startswith('| bad | `--b` | 1 | nan |')
 
@@ -105,6 +109,17 @@ def test_it_goes_on_where_it_was_stopped(tmp_path):
   assert 'adam, seed 1' in err and 'default, seed 1' not in err
   names = [r['name'] for r in json.loads(out.read_text())['results']]
   assert sorted(names) == ['adam', 'bad', 'default']
+  # Times are beside the results.
+  status, table, err = processes.run(command + ['--time_rounds=1'])
+  assert status == 0, err
+  found = json.loads(out.read_text())
+  assert len(found['results']) == 3
+  flags = [time['flags'] for time in found['times']]
+  assert flags == [
+    experiments['flags'],
+    experiments['flags'] + ['--optimizer=adam'],
+  ]
+  assert all(0 < time['ratio'] < 100 for time in found['times'])
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 #!/usr/bin/env python
 """Trains variants of the model for equal steps, and compares them.
 
-    python scripts/benchmarks/compare.py scripts/benchmarks/techniques.json \\
+    python scripts/benchmarks/compare.py \\
+        scripts/benchmarks/experiments/techniques.json \\
         --out=docs/results/techniques.json
 
 The experiments are a JSON object:
@@ -15,6 +16,9 @@ The variant `default`, without flags, joins by itself, and runs for twice as
 many steps, so that others can be compared with it at equal time too. Results
 are written after each run: started again, it goes on where it was stopped.
 Prints a table in Markdown, and draws the precisions next to --out.
+
+--time_rounds=3 measures the time of a step instead, three times for each
+variant, in turns with the default. Nothing else should run meanwhile.
 """
 
 import argparse
@@ -27,20 +31,21 @@ from pathlib import Path
 import statistics
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cifar10.errors import UserError
 from cifar10.util import files
-import plot
-
-DEFAULT = 'default'
+import comparison
 
 _ROOT = Path(__file__).resolve().parents[2]
 _TRAIN = str(_ROOT / 'cifar10' / 'cifar10_train.py')
 _CURVE = str(_ROOT / 'scripts' / 'benchmarks' / 'precision_curve.py')
 _POINTS = 5  # Checkpoints of a run to evaluate.
 _TAIL = 500  # How many of the last steps the mean loss is taken over.
+_TIMED_STEPS = 100
+_PER_DEFAULT = 4  # Variants that are timed after each turn of the default.
 
 
 def load_experiments(path):
@@ -58,7 +63,7 @@ def load_experiments(path):
     raise UserError('%s: no such file' % path)
   try:
     steps, seeds = int(found['steps']), [int(seed) for seed in found['seeds']]
-    variants = {DEFAULT: []}
+    variants = {comparison.DEFAULT: []}
     for name, flags in found['variants'].items():
       variants[name] = [str(flag) for flag in flags]
     if steps < _POINTS or steps % _POINTS or not seeds:
@@ -76,11 +81,6 @@ def load_experiments(path):
   }
 
 
-def steps_of(name, experiments):
-  """How many steps a variant is trained for."""
-  return experiments['steps'] * (2 if name == DEFAULT else 1)
-
-
 def run(name, seed, experiments, folder, threads):
   """Trains and evaluates a variant with a seed.
 
@@ -94,8 +94,8 @@ def run(name, seed, experiments, folder, threads):
   Returns:
     A dict for JSON: what was run, and what it gave, or its error.
   """
-  flags = experiments['flags'] + experiments['variants'][name]
-  steps = steps_of(name, experiments)
+  flags = comparison.all_flags(name, experiments)
+  steps = comparison.steps_of(name, experiments)
   # Other flags or steps are another run.
   text = json.dumps([flags, steps]).encode('utf-8')
   kind = hashlib.sha256(text).hexdigest()[:8]
@@ -119,20 +119,12 @@ def run(name, seed, experiments, folder, threads):
     [_TRAIN] + command + flags,
     [_CURVE, directory, every, '--out=' + curve],
   ):
-    process = subprocess.run(
-      [sys.executable] + arguments,
-      check=False,
-      stdout=subprocess.DEVNULL,
-      stderr=subprocess.PIPE,
-      universal_newlines=True,
-    )
-    if process.returncode:
-      lines = process.stderr.strip().splitlines() or ['no message']
-      return dict(result, error=lines[-1])
+    error = _call(arguments)
+    if error:
+      return dict(result, error=error)
   found = files.read_json(curve)
   with open(metrics) as lines:
     rows = [json.loads(line) for line in lines]
-  speeds = [row['examples_per_sec'] for row in rows]
   end = experiments['steps']
   losses = [r['loss'] for r in rows if end - _TAIL <= r['step'] < end]
   return dict(
@@ -140,8 +132,23 @@ def run(name, seed, experiments, folder, threads):
     points=found['points'],
     total=found['total'],
     loss=statistics.mean(losses),
-    seconds_per_step=found['batch_size'] / statistics.median(speeds),
   )
+
+
+def _call(arguments):
+  """Runs a script; returns the last line of its errors, or None if it ends
+  well.
+  """
+  process = subprocess.run(
+    [sys.executable] + arguments,
+    check=False,
+    stdout=subprocess.DEVNULL,
+    stderr=subprocess.PIPE,
+    universal_newlines=True,
+  )
+  if not process.returncode:
+    return None
+  return (process.stderr.strip().splitlines() or ['no message'])[-1]
 
 
 def run_all(experiments, results, folder, jobs, save):
@@ -160,12 +167,12 @@ def run_all(experiments, results, folder, jobs, save):
   missing = [
     (name, seed)
     for seed in experiments['seeds']
-    for name, flags in experiments['variants'].items()
+    for name in experiments['variants']
     if (
       name,
       seed,
-      tuple(experiments['flags'] + flags),
-      steps_of(name, experiments),
+      tuple(comparison.all_flags(name, experiments)),
+      comparison.steps_of(name, experiments),
     )
     not in done
   ]
@@ -185,7 +192,8 @@ def run_all(experiments, results, folder, jobs, save):
           % (
             result['name'],
             result['seed'],
-            result.get('error') or _percent(last(result, experiments)),
+            result.get('error')
+            or comparison.percent(comparison.last(result, experiments)),
           ),
           file=sys.stderr,
         )
@@ -194,126 +202,54 @@ def run_all(experiments, results, folder, jobs, save):
         future.cancel()
 
 
-def last(result, experiments, kind='averaged'):
-  """The precision of a result after the steps of all variants."""
-  return precision_at(result, experiments['steps'], kind)
-
-
-def precision_at(result, step, kind='averaged'):
-  """The precision of a result at a step, between its checkpoints."""
-  points = [(p['step'], p[kind] / result['total']) for p in result['points']]
-  for (first, low), (second, high) in zip(points, points[1:]):
-    if first <= step <= second:
-      return low + (high - low) * (step - first) / (second - first)
-  return points[-1][1]
-
-
-def compared(experiments, results):
-  """One row for each variant that has a result.
+def time_all(experiments, times, rounds, save):
+  """Measures how long a step of each variant takes, in turns with the default.
 
   Args:
     experiments: from `load_experiments`.
-    results: list of dicts from `run`.
+    times: list of dicts with the 'flags' of a variant and 'ratio', the time of
+      a step as a multiple of the default's, to which new ones are added.
+    rounds: how many ratios to find for each variant.
+    save: function that writes the times.
 
-  Returns:
-    A list of dicts: 'name', 'flags', 'runs', 'errors', and the means over the
-    runs: 'averaged', 'plain', precisions; 'lowest', 'highest'; 'loss';
-    'at_steps', 'at_time', the averaged precision less that of the default after
-    equal steps and in equal time; 'time', of a step, as a multiple of the
-    default's.
+  Raises:
+    UserError: the default cannot be trained.
   """
-  by_name = {name: [] for name in experiments['variants']}
-  errors = {name: [] for name in by_name}
-  for result in results:
-    name = result['name']
-    flags = experiments['variants'].get(name)
-    if flags is None or result['steps'] != steps_of(name, experiments):
-      continue
-    if result['flags'] == experiments['flags'] + flags:
-      kind = errors if 'error' in result else by_name
-      kind[result['name']].append(result)
-  defaults = {result['seed']: result for result in by_name[DEFAULT]}
-  rows = []
-  for name, found in by_name.items():
-    row = {
-      'name': name,
-      'flags': experiments['variants'][name],
-      'runs': len(found),
-      'errors': [result['error'] for result in errors[name]],
-    }
-    precisions = [last(result, experiments) for result in found]
-    if found:
-      row.update(
-        averaged=statistics.mean(precisions),
-        lowest=min(precisions),
-        highest=max(precisions),
-        plain=statistics.mean(last(r, experiments, 'plain') for r in found),
-        loss=statistics.mean(r['loss'] for r in found),
+  for count in range(1, rounds + 1):
+    missing = [
+      flags
+      for flags in (
+        comparison.all_flags(name, experiments)
+        for name in experiments['variants']
       )
-    pairs = [(r, defaults[r['seed']]) for r in found if r['seed'] in defaults]
-    if pairs:
-      times = [r['seconds_per_step'] / d['seconds_per_step'] for r, d in pairs]
-      row['time'] = statistics.median(times)
-      steps = experiments['steps']
-      for column, step in (
-        ('at_steps', steps),
-        ('at_time', steps * row['time']),
-      ):
-        row[column] = statistics.mean(
-          last(r, experiments) - precision_at(d, step) for r, d in pairs
-        )
-    rows.append(row)
-  return [row for row in rows if row['runs'] or row['errors']]
+      if sum(t['flags'] == flags for t in times) < count
+    ]
+    for index, flags in enumerate(missing):
+      if index % _PER_DEFAULT == 0:
+        default = _speed(experiments['flags'])
+        if not default:
+          raise UserError('%s: fails' % _TRAIN)
+      speed = _speed(flags)
+      if speed:
+        times.append({'flags': flags, 'ratio': default / speed})
+        save()
 
 
-def _percent(share):
-  return '%.1f %%' % (100 * share)
-
-
-def table(rows):
-  """The rows as a table in Markdown, a str."""
-  lines = [
-    '| variant | flags | runs | averaged | range | plain | loss | time a step '
-    '| at equal steps | at equal time |',
-    '|---|---|---:|---:|---:|---:|---:|---:|---:|---:|',
-  ]
-  for row in rows:
-    cells = [row['name'], ' '.join('`%s`' % flag for flag in row['flags'])]
-    cells.append('%d' % (row['runs'] + len(row['errors'])))
-    if row['runs']:
-      cells.append(_percent(row['averaged']))
-      cells.append('%.1f to %.1f' % (100 * row['lowest'], 100 * row['highest']))
-      cells += [_percent(row['plain']), '%.2f' % row['loss']]
-    else:
-      cells += [row['errors'][0]] + [''] * 3
-    if 'time' in row:
-      cells.append('%.2f' % row['time'])
-      cells += ['%+.1f' % (100 * row[key]) for key in ('at_steps', 'at_time')]
-    else:
-      cells += [''] * 3
-    lines.append('| %s |' % ' | '.join(cells))
-  return '\n'.join(lines)
-
-
-def draw(rows):
-  """Draws the precision of each variant with its range; returns the figure."""
-  rows = [row for row in rows if row['runs']]
-  figure = plot.new_figure(8, 1 + 0.22 * len(rows))
-  axes = figure.subplots()
-  for y, row in enumerate(rows):
-    axes.plot([100 * row['lowest'], 100 * row['highest']], [y, y], color='0.6')
-    axes.plot(100 * row['averaged'], y, 'o', color='tab:blue')
-    axes.plot(100 * row['plain'], y, '|', color='tab:orange')
-    if row['name'] == DEFAULT:
-      axes.axvline(100 * row['averaged'], color='black', linewidth=0.8)
-  axes.set_yticks(range(len(rows)), [row['name'] for row in rows])
-  axes.invert_yaxis()
-  axes.margins(y=0.02)
-  axes.set_xlabel(
-    'precision @ 1 in %: averaged variables (dots, with their range) and '
-    'plain ones (strokes)'
-  )
-  return figure
+def _speed(flags):
+  """Examples per second with some flags, the median; None if they fail."""
+  with tempfile.TemporaryDirectory() as folder:
+    metrics = os.path.join(folder, 'metrics.jsonl')
+    command = [
+      _TRAIN,
+      '--max_steps=%d' % _TIMED_STEPS,
+      '--train_dir=' + os.path.join(folder, 'train'),
+      '--metrics=' + metrics,
+    ]
+    if _call(command + flags):
+      return None
+    with open(metrics) as lines:
+      speeds = [json.loads(line)['examples_per_sec'] for line in lines]
+  return statistics.median(speeds[1:])
 
 
 def main():
@@ -334,22 +270,35 @@ def main():
     default=1,
     help='runs at a time, which share the cores (default %(default)s)',
   )
+  parser.add_argument(
+    '--time_rounds',
+    type=int,
+    default=0,
+    help='measure the time of a step, so many times for each variant, and '
+    'train nothing',
+  )
   args = parser.parse_args()
   if args.jobs < 1:
     parser.error('--jobs: expected at least 1')
   try:
     experiments = load_experiments(args.experiments)
-    results = (files.read_json(args.out) or {'results': []})['results']
+    found = files.read_json(args.out) or {}
+    results, times = found.get('results', []), found.get('times', [])
 
     def save():
-      text = json.dumps({'results': results}, indent=1) + '\n'
+      text = json.dumps({'results': results, 'times': times}, indent=1) + '\n'
       files.write_atomically(args.out, text.encode('utf-8'))
 
-    run_all(experiments, results, args.runs, args.jobs, save)
-    rows = compared(experiments, results)
-    print(table(rows))
+    if args.time_rounds:
+      time_all(experiments, times, args.time_rounds, save)
+    else:
+      run_all(experiments, results, args.runs, args.jobs, save)
+    rows = comparison.compared(experiments, results, times)
+    print(comparison.table(rows))
     chart = io.BytesIO()
-    draw(rows).savefig(chart, format='png', dpi=100, bbox_inches='tight')
+    comparison.draw(rows).savefig(
+      chart, format='png', dpi=100, bbox_inches='tight'
+    )
     path = os.path.splitext(args.out)[0] + '.png'
     files.write_atomically(path, chart.getvalue())
   except (UserError, OSError) as error:

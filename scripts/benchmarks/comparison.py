@@ -1,0 +1,140 @@
+"""What a comparison of variants has found: rows, a table and a chart."""
+
+import statistics
+
+import plot
+
+DEFAULT = 'default'
+
+
+def steps_of(name, experiments):
+  """How many steps a variant is trained for."""
+  return experiments['steps'] * (2 if name == DEFAULT else 1)
+
+
+def all_flags(name, experiments):
+  """The flags of a variant and those of all runs, a list."""
+  return experiments['flags'] + experiments['variants'][name]
+
+
+def last(result, experiments, kind='averaged'):
+  """The precision of a result after the steps of all variants."""
+  return precision_at(result, experiments['steps'], kind)
+
+
+def precision_at(result, step, kind='averaged'):
+  """The precision of a result at a step, between its checkpoints."""
+  points = [(p['step'], p[kind] / result['total']) for p in result['points']]
+  for (first, low), (second, high) in zip(points, points[1:]):
+    if first <= step <= second:
+      return low + (high - low) * (step - first) / (second - first)
+  return points[-1][1]
+
+
+def compared(experiments, results, times):
+  """One row for each variant that has a result.
+
+  Args:
+    experiments: from `compare.load_experiments`.
+    results: list of dicts from `compare.run`.
+    times: list of dicts from `compare.time_all`.
+
+  Returns:
+    A list of dicts: 'name', 'flags', 'runs', 'errors', and the means over the
+    runs: 'averaged', 'plain', precisions; 'lowest', 'highest'; 'loss';
+    'at_steps', 'at_time', the averaged precision less that of the default after
+    equal steps and in equal time; 'time', of a step, as a multiple of the
+    default's, if it was measured.
+  """
+  by_name = {name: [] for name in experiments['variants']}
+  errors = {name: [] for name in by_name}
+  for result in results:
+    name = result['name']
+    flags = experiments['variants'].get(name)
+    if flags is None or result['steps'] != steps_of(name, experiments):
+      continue
+    if result['flags'] == all_flags(name, experiments):
+      kind = errors if 'error' in result else by_name
+      kind[result['name']].append(result)
+  defaults = {result['seed']: result for result in by_name[DEFAULT]}
+  rows = []
+  for name, found in by_name.items():
+    row = {
+      'name': name,
+      'flags': experiments['variants'][name],
+      'runs': len(found),
+      'errors': [result['error'] for result in errors[name]],
+    }
+    precisions = [last(result, experiments) for result in found]
+    if found:
+      row.update(
+        averaged=statistics.mean(precisions),
+        lowest=min(precisions),
+        highest=max(precisions),
+        plain=statistics.mean(last(r, experiments, 'plain') for r in found),
+        loss=statistics.mean(r['loss'] for r in found),
+      )
+    steps = {'at_steps': experiments['steps']}
+    ratios = [
+      t['ratio'] for t in times if t['flags'] == all_flags(name, experiments)
+    ]
+    if ratios:
+      row['time'] = statistics.median(ratios)
+      steps['at_time'] = experiments['steps'] * row['time']
+    pairs = [(r, defaults[r['seed']]) for r in found if r['seed'] in defaults]
+    if pairs:
+      for column, step in steps.items():
+        row[column] = statistics.mean(
+          last(r, experiments) - precision_at(d, step) for r, d in pairs
+        )
+    rows.append(row)
+  return [row for row in rows if row['runs'] or row['errors']]
+
+
+def percent(share):
+  """A share as text."""
+  return '%.1f %%' % (100 * share)
+
+
+def table(rows):
+  """The rows as a table in Markdown, a str."""
+  lines = [
+    '| variant | flags | runs | averaged | range | plain | loss | time a step '
+    '| at equal steps | at equal time |',
+    '|---|---|---:|---:|---:|---:|---:|---:|---:|---:|',
+  ]
+  for row in rows:
+    cells = [row['name'], ' '.join('`%s`' % flag for flag in row['flags'])]
+    cells.append('%d' % (row['runs'] + len(row['errors'])))
+    if row['runs']:
+      cells.append(percent(row['averaged']))
+      cells.append('%.1f to %.1f' % (100 * row['lowest'], 100 * row['highest']))
+      cells += [percent(row['plain']), '%.2f' % row['loss']]
+    else:
+      cells += [row['errors'][0]] + [''] * 3
+    cells.append('%.2f' % row['time'] if 'time' in row else '')
+    for key in ('at_steps', 'at_time'):
+      cells.append('%+.1f' % (100 * row[key]) if key in row else '')
+    lines.append('| %s |' % ' | '.join(cells))
+  return '\n'.join(lines)
+
+
+def draw(rows):
+  """Draws the precision of each variant with its range; returns the figure."""
+  rows = [row for row in rows if row['runs']]
+  figure = plot.new_figure(8, 1 + 0.22 * len(rows))
+  axes = figure.subplots()
+  for y, row in enumerate(rows):
+    axes.plot([100 * row['lowest'], 100 * row['highest']], [y, y], color='0.6')
+    axes.plot(100 * row['averaged'], y, 'o', color='tab:blue')
+    axes.plot(100 * row['plain'], y, '|', color='tab:orange')
+    if row['name'] == DEFAULT:
+      axes.axvline(100 * row['averaged'], color='black', linewidth=0.8)
+  axes.set_yticks(range(len(rows)), [row['name'] for row in rows])
+  axes.invert_yaxis()
+  axes.margins(y=0.02)
+  axes.set_xlabel(
+    'precision @ 1 in %: averaged variables (dots, with their range) and '
+    'plain ones (strokes)'
+  )
+  return figure
