@@ -116,7 +116,7 @@ def inference(
       elsewhere.
     conv_form: how convolutions are computed, as `layers.conv2d` takes it; they
       are direct if `portable`.
-    pooled: whether `images` are what `convolutions` makes of images.
+    pooled: whether `images` are the output of `convolutions`.
 
   Returns:
     logits: float32 tensor, [batch, num_classes], not normalized.
@@ -239,10 +239,10 @@ def loss(logits, labels, scope=None):
     mean = tf.reduce_mean(per_example, name='cross_entropy_mean')
   # Outside the scope `loss`: checkpoints name the averages after these two.
   cross_entropy = tf.identity(mean, name='cross_entropy')
-  return total_loss(cross_entropy, scope)
+  return penalized(cross_entropy, scope)
 
 
-def total_loss(data_loss, scope=None):
+def penalized(data_loss, scope=None):
   """A loss plus the penalties on the weights.
 
   Args:

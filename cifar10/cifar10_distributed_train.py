@@ -115,11 +115,14 @@ def train(config):
       unusable.
   """
   task = cluster_spec.task_from_config(config)
-  if config.optimization.early_stopping:
-    raise UserError(
-      '--early_stopping=%d: only a trainer on one machine can stop early; '
-      'leave it out' % config.optimization.early_stopping
-    )
+  for name, value in (
+    ('early_stopping', config.optimization.early_stopping),
+    ('cache_frozen', config.transfer.cache_frozen),
+  ):
+    if value:
+      raise UserError(
+        '--%s=%d: works on one machine only; leave it out' % (name, value)
+      )
   if task.job == 'ps':
     membership.serve(task, config)
     return

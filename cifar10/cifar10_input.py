@@ -40,6 +40,10 @@ MIN_FRACTION_OF_EXAMPLES_IN_QUEUE = 0.4
 # mixes well what is sorted by class on disk.)
 _MAX_EPOCH_IN_QUEUE = 100000
 
+# Outputs of frozen layers are larger than images: so much memory of them is
+# shuffled together.
+_MAX_BYTES_IN_QUEUE = 1 << 30
+
 _RECORDS_PER_READ = 1000
 _RAW_BATCHES = 4
 _READY_BATCHES = 16
@@ -116,17 +120,15 @@ def distorted_inputs(
   )
   with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
     files, kept = data.files_to_train_on()
-    raw_batches = _shuffled_batches(
-      files, layout, num_examples, batch_size, kept
-    )
-    records = raw_batches.dequeue()
-    labels = records_lib.labels(records, layout)
-    # The files were checked before; they may have been overwritten since.
-    are_known = tf.reduce_all(labels < len(data.classes))
-    with tf.control_dependencies([tf.Assert(are_known, ['unknown label'])]):
-      images = distortions.distort(records, layout, size, data.flip, augment)
-    images, labels = _ready_batches(
-      images, labels, num_threads=1 if seeded else NUM_PREPROCESS_THREADS
+    images, labels = _endless_batches(
+      _shuffled_batches(
+        files, layout, _epoch_in_queue(num_examples), batch_size, kept
+      ),
+      data,
+      lambda records: distortions.distort(
+        records, layout, size, data.flip, augment
+      ),
+      seeded,
     )
     images.set_shape([batch_size, size, size, layout.depth])
     labels.set_shape([batch_size])
@@ -135,7 +137,7 @@ def distorted_inputs(
 
 
 def pooled_inputs(frozen, batch_size, seeded=False):
-  """Endless batches of what frozen layers made of training images, shuffled.
+  """Endless batches of the outputs of frozen layers, shuffled.
 
   Args:
     frozen: serving.frozen_layers.FrozenLayers, which keeps them as records.
@@ -143,25 +145,51 @@ def pooled_inputs(frozen, batch_size, seeded=False):
     seeded: as `distorted_inputs` takes it.
 
   Returns:
-    pooled: float32 tensor, [batch_size, height, width, channels], what
-      cifar10.convolutions returned for them.
+    pooled: float32 tensor, [batch_size, height, width, channels], outputs of
+      cifar10.convolutions.
     labels: int32 tensor, [batch_size].
   """
   layout = frozen.data.layout
+  epoch_size = min(
+    frozen.num_examples,
+    max(batch_size, _MAX_BYTES_IN_QUEUE // layout.record_bytes),
+  )
   # Errors of the input are known by the name of this scope.
   with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
-    raw_batches = _shuffled_batches(
-      frozen.data.train_files, layout, frozen.num_examples, batch_size
-    )
-    records = raw_batches.dequeue()
-    pooled, labels = _ready_batches(
-      feature_records.features(records, layout),
-      records_lib.labels(records, layout),
-      num_threads=1 if seeded else NUM_PREPROCESS_THREADS,
+    pooled, labels = _endless_batches(
+      _shuffled_batches(
+        frozen.data.train_files, layout, epoch_size, batch_size
+      ),
+      frozen.data,
+      lambda records: feature_records.features(records, layout),
+      seeded,
     )
     pooled.set_shape([batch_size, *feature_records.shape(layout)])
     labels.set_shape([batch_size])
   return pooled, labels
+
+
+def _endless_batches(raw_batches, data, decode, seeded):
+  """Decodes batches of records, ahead of time.
+
+  Args:
+    raw_batches: queue of batches of records, from `_shuffled_batches`.
+    data: datasets.DataSet that they belong to.
+    decode: function of a batch of records that returns images.
+    seeded: as `distorted_inputs` takes it.
+
+  Returns:
+    What `decode` returns, and labels.
+  """
+  records = raw_batches.dequeue()
+  labels = records_lib.labels(records, data.layout)
+  # The files were checked before; they may have been overwritten since.
+  are_known = tf.reduce_all(labels < len(data.classes))
+  with tf.control_dependencies([tf.Assert(are_known, ['unknown label'])]):
+    images = decode(records)
+  return _ready_batches(
+    images, labels, num_threads=1 if seeded else NUM_PREPROCESS_THREADS
+  )
 
 
 def inputs(data, eval_data, batch_size):
@@ -202,7 +230,15 @@ def inputs(data, eval_data, batch_size):
   return images, labels
 
 
-def _shuffled_batches(files, layout, num_examples, batch_size, kept=None):
+def _epoch_in_queue(num_examples):
+  """How many of the training images are shuffled together."""
+  if num_examples <= _MAX_EPOCH_IN_QUEUE:
+    return num_examples
+  share = int(MIN_FRACTION_OF_EXAMPLES_IN_QUEUE * num_examples)
+  return max(share, _MAX_EPOCH_IN_QUEUE)
+
+
+def _shuffled_batches(files, layout, epoch_size, batch_size, kept=None):
   """A queue of batches of raw records, epoch after epoch, shuffled.
 
   A RandomShuffleQueue draws at random from what it holds. For a random order
@@ -221,17 +257,14 @@ def _shuffled_batches(files, layout, num_examples, batch_size, kept=None):
   Args:
     files: paths of the files of records.
     layout: records.Layout.
-    num_examples: how many records an epoch has.
+    epoch_size: how many records are shuffled together: all of an epoch, if
+      the memory allows.
     batch_size: number of records in a batch.
     kept: as `read_cifar10` takes it.
 
   Returns:
     A queue with elements of uint8 [batch_size, record_bytes].
   """
-  epoch_size = num_examples
-  if num_examples > _MAX_EPOCH_IN_QUEUE:
-    epoch_size = int(MIN_FRACTION_OF_EXAMPLES_IN_QUEUE * num_examples)
-    epoch_size = max(epoch_size, _MAX_EPOCH_IN_QUEUE)
   filename_queue = tf.train.string_input_producer(list(files))
   shuffle_queue = tf.RandomShuffleQueue(
     capacity=epoch_size + batch_size,

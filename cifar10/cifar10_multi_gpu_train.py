@@ -67,7 +67,7 @@ def build(data, config, run_state, global_step, frozen=None):
           config.model,
           config.regularization,
           conv_form=config.session.conv,
-          pooled=frozen is not None,
+          pooled=bool(frozen),
         )
         grads = opt.compute_gradients(loss)
         stages.append(stage)

@@ -1,6 +1,6 @@
 """Pretrains the CIFAR-10 model on images without their labels.
 
-    python cifar10_pretrain.py --task=autoencoder --max_steps=2000
+    python cifar10_pretrain.py --task=autoencoder
 
 autoencoder and rbm train conv1, conv2, local3 and local4 one after another,
 each for --max_steps and in a folder of its own. corrupted and max_margin train
@@ -30,6 +30,19 @@ from cifar10.training.session import monitored_training_session
 from cifar10.util import commands
 import tensorflow.compat.v1 as tf
 
+# What a task needs of some settings, to be able to train a layer by itself.
+_NEEDS = {
+  'autoencoder': {
+    'top_layers': ('full',),
+    'normalization': ('lrn', 'none'),
+    'dropout': (0,),
+    'conv_dropout': (0,),
+  }
+}
+_NEEDS['rbm'] = dict(
+  _NEEDS['autoencoder'], activation=('relu', 'sigmoid'), input_dropout=(0,)
+)
+
 
 def train(config):
   """Pretrains until the last step of the last layer, or until a signal.
@@ -41,67 +54,109 @@ def train(config):
     UserError: the data or a training directory is unusable, settings do not go
       together, or training diverges.
   """
+  _check(config)
   task = config.pretraining.task
   folder = os.path.join(config.run.train_dir, task)
   data = datasets.prepare(config.data, config.download)
   if task in pretraining.AUXILIARY:
-    result = folder
-    is_done = _train_run(data, config.replace(train_dir=folder))
+    run = config.replace(train_dir=folder)
+    is_done = _train_run(data, run)
   else:
-    _check(config)
-    result, is_done = '', True
-    for layer in pretraining.LAYERS:
-      if is_done:
-        run = config.replace(
-          train_dir=os.path.join(folder, layer),
-          init_from=result,
-          freeze='(?!%s/)' % layer,  # All others.
-        )
-        print('Pretraining %s.' % layer)
-        result, is_done = run.run.train_dir, _train_run(data, run, layer)
+    run, is_done = _train_layers(data, config, folder)
   if is_done:
     print(
-      "To begin with it: %s --init_from=%s --init_scope='conv|local'"
-      % (commands.command('cifar10_train'), shlex.quote(result))
+      'To begin with it: %s --train_dir=%s --init_from=%s '
+      "--init_scope='conv|local'%s"
+      % (
+        commands.command('cifar10_train'),
+        shlex.quote(os.path.join(config.run.train_dir, 'train')),
+        shlex.quote(run.run.train_dir),
+        cli.changed_flags(config, ['data', 'model']),
+      )
     )
 
 
+def _train_layers(data, config, folder):
+  """Trains one layer after another, each on top of those before.
+
+  Args:
+    data: datasets.DataSet.
+    config: config.Config.
+    folder: where the layers have their folders.
+
+  Returns:
+    The Config of the last layer, and whether that is at its last step.
+  """
+  runs, source = [], ''
+  for layer in pretraining.LAYERS:
+    run = config.replace(
+      train_dir=os.path.join(folder, layer),
+      init_from=source,
+      freeze='(?!%s/)' % layer,  # All others.
+      overwrite=False,
+    )
+    if config.metrics.metrics:
+      run = run.replace(metrics='%s.%s' % (config.metrics.metrics, layer))
+    runs.append(run)
+    source = run.run.train_dir
+  if config.run.overwrite:
+    for run in runs:
+      with train_dir.held(run.run.train_dir):
+        train_dir.remove_run(run.run.train_dir)
+  for number, (layer, run) in enumerate(zip(pretraining.LAYERS, runs), 1):
+    print('Pretraining %s.' % layer)
+    if not _train_run(data, run, layer, on_top=runs[number:]):
+      return run, False
+  return run, True
+
+
 def _check(config):
-  """Checks that the model has what is pretrained layer by layer.
+  """Checks that the task suits the model, and that settings have an effect.
 
   Raises:
-    UserError: it has not.
+    UserError: they do not.
   """
-  task, model = config.pretraining.task, config.model
-  for name, value, expected in (
-    ('top_layers', model.top_layers, ('full',)),
-    ('normalization', model.normalization, ('lrn', 'none')),
-    ('activation', model.activation, ('relu', 'sigmoid')),
-  ):
-    if name == 'activation' and task != 'rbm':
-      continue
-    if value not in expected:
+  task = config.pretraining.task
+  if task in pretraining.AUXILIARY and config.input.batch_size == 1:
+    raise UserError(
+      '--batch_size=1: --task=%s takes squares from other images of a batch; '
+      'expected at least 2' % task
+    )
+  values = config.flat(['model', 'regularization'])
+  for name, expected in _NEEDS.get(task, {}).items():
+    if values[name] not in expected:
       raise UserError(
-        '--%s=%s: --task=%s is for %s'
-        % (name, value, task, ' and '.join(expected))
+        '--%s=%s: --task=%s needs %s'
+        % (name, values[name], task, ' or '.join(str(e) for e in expected))
       )
 
 
-def _train_run(data, config, layer=None):
+def _train_run(data, config, layer=None, on_top=()):
   """Trains a layer, or all of them, in a training directory.
 
   Args:
     data: datasets.DataSet.
     config: config.Config.
     layer: name of the layer; None for all.
+    on_top: Configs of the layers above it.
 
   Returns:
     Whether it is at its last step.
+
+  Raises:
+    UserError: it has steps to take, but a layer above is trained already.
   """
   with train_dir.held(config.run.train_dir):
     run_state = train_dir.prepare(config, data, config.examples_per_machine)
     if run_state is None:
       return True
+    for above in on_top:
+      if checkpoints.latest(above.run.train_dir):
+        raise UserError(
+          '%s was trained on top of what is in %s now; to train that further, '
+          'give another --train_dir, or --overwrite to train all layers anew'
+          % (above.run.train_dir, config.run.train_dir)
+        )
     _take_steps(data, config, run_state, layer)
     newest = checkpoints.latest(config.run.train_dir)
     return checkpoints.step(newest) >= run_state.last_step(config.optimization)
@@ -144,7 +199,7 @@ def _layer_loss(images, num_classes, name, config):
   cifar10.inference(
     images, num_classes, config.model, conv_form=config.session.conv
   )
-  layer = pretraining.TiedLayer(name)
+  layer = pretraining.TiedLayer(name, config.session.conv)
   if config.pretraining.task == 'rbm':
     loss = pretraining.rbm_loss(layer, config.model.activation)
   else:
@@ -157,7 +212,12 @@ def _layer_loss(images, num_classes, name, config):
     loss = pretraining.autoencoder_loss(
       layer, activate, lambda x: techniques.dropout(x, 'input_dropout')
     )
-  return cifar10.total_loss(tf.identity(loss, name='reconstruction'))
+  penalties = [
+    penalty
+    for key in ('losses', tf.GraphKeys.REGULARIZATION_LOSSES)
+    for penalty in tf.get_collection(key, name + '/')
+  ]
+  return tf.add_n([loss] + penalties, name='total_loss')
 
 
 def _auxiliary_loss(images, config):
@@ -171,7 +231,7 @@ def _auxiliary_loss(images, config):
     float32 scalar tensor.
   """
   by_margin = config.pretraining.task == 'max_margin'
-  corrupted = distortions.with_foreign_squares(images)
+  corrupted = distortions.with_pasted_squares(images)
   logits = cifar10.inference(
     tf.concat([images, corrupted], 0),
     1 if by_margin else 2,
@@ -181,7 +241,7 @@ def _auxiliary_loss(images, config):
   )
   if by_margin:
     margin = pretraining.margin_loss(*tf.split(logits, 2))
-    return cifar10.total_loss(tf.identity(margin, name='margin'))
+    return cifar10.penalized(tf.identity(margin, name='margin'))
   are_real = tf.ones([config.examples_per_machine], tf.int32)
   labels = tf.concat([are_real, tf.zeros_like(are_real)], 0)
   return cifar10.loss(logits, labels)
@@ -195,6 +255,7 @@ def main():
     __doc__,
     train_dir='/tmp/cifar10_pretrain',
     optimizer='adam',
+    max_steps=2000,
   )
 
 

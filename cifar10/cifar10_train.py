@@ -66,7 +66,7 @@ def _take_steps(data, config, run_state):
         config.model,
         config.regularization,
         conv_form=config.session.conv,
-        pooled=frozen is not None,
+        pooled=bool(frozen),
       )
     loss = cifar10.loss(logits, labels)
     train_op = cifar10.train(loss, global_step, config, run_state)

@@ -42,9 +42,6 @@ PRETRAINER_GROUPS = tuple(
   group for group in TRAINER_GROUPS if group not in ('transfer', 'validation')
 ) + ('pretraining',)
 
-# Which data set it is.
-_DATA_FLAGS = ('dataset', 'cifar100_labels', 'data_dir')
-
 # A program that takes a group of settings, for those who give its flags to
 # another one.
 _PROGRAM_WITH = {
@@ -140,21 +137,36 @@ def flag_names(groups):
 
 def print_next_commands(config):
   """Prints what a person does next with the checkpoints of a run."""
-  defaults = config_lib.Config().flat(['data'])
-  settings = config.flat(['data'])
   train_dir = shlex.quote(config.run.train_dir)
-  data_flags = ''.join(
-    ' --%s=%s' % (name, shlex.quote(settings[name]))
-    for name in _DATA_FLAGS
-    if settings[name] != defaults[name]
-  )
   print(
     'To evaluate: %s --checkpoint_dir=%s%s'
-    % (commands.command('cifar10_eval'), train_dir, data_flags)
+    % (
+      commands.command('cifar10_eval'),
+      train_dir,
+      changed_flags(config, ['data']),
+    )
   )
   print(
     'To look at it: tensorboard --logdir_spec=train:%s,eval:%s   (%s)'
     % (train_dir, config.evaluation.eval_dir, commands.install('tensorboard'))
+  )
+
+
+def changed_flags(config, groups):
+  """The settings of some groups that are not the defaults, for a shell.
+
+  Args:
+    config: config.Config.
+    groups: names of its groups.
+
+  Returns:
+    str that begins with a space, or is empty.
+  """
+  defaults, settings = (c.flat(groups) for c in (config_lib.Config(), config))
+  return ''.join(
+    ' --%s=%s' % (name, shlex.quote(str(settings[name])))
+    for name in flag_names(groups)
+    if settings[name] != defaults[name]
   )
 
 

@@ -35,5 +35,9 @@ class DivergedError(UserError):
   """The loss or a variable is no longer a finite number."""
 
 
+class Stopped(Exception):  # noqa: N818  It is not an error.
+  """A signal has ended the program before there was anything to save."""
+
+
 class SaveError(UserError):
   """A checkpoint cannot be written."""

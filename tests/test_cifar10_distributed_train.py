@@ -167,15 +167,17 @@ def test_a_cluster_trains_saves_and_ends(tmp_path, capsys, flags):
     assert short_runs.steps(capsys.readouterr().out)[-1] == 14
 
 
-def test_early_stopping_is_for_one_machine(tmp_path):
+@pytest.mark.parametrize('name', ['early_stopping', 'cache_frozen'])
+def test_what_is_for_one_machine_is_refused(tmp_path, name):
   config = short_runs.small_config(
     tmp_path,
-    early_stopping=2,
     ps_hosts='localhost:1',
     worker_hosts='localhost:2',
     job_name='worker',
+    **{name: 2},
   )
-  with pytest.raises(UserError, match='=2: only a trainer on one machine can'):
+  problem = '--%s=2: works on one machine only' % name
+  with pytest.raises(UserError, match=problem):
     cifar10_distributed_train.train(config)
 
 

@@ -61,8 +61,9 @@ def raw_batches(names, num_examples, batch_size, count):
   """Takes `count` batches of raw records from the shuffled input."""
   data = data_set(names)
   assert data.examples_per_epoch == num_examples
+  epoch_size = cifar10_input._epoch_in_queue(num_examples)
   queue = cifar10_input._shuffled_batches(
-    data.train_files, data.layout, num_examples, batch_size
+    data.train_files, data.layout, epoch_size, batch_size
   )
   batch = queue.dequeue()
   with tf.train.MonitoredSession() as session:

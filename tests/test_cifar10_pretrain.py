@@ -1,6 +1,7 @@
 """Pretraining, and runs that begin with what it has learnt."""
 
 import os
+import shutil
 import signal
 
 import numpy as np
@@ -126,7 +127,8 @@ def test_what_is_finished_is_not_trained_again(pretrained, task, capsys):
     str(folder / 'train'), task, 'local4' if by_layer else ''
   )
   result = result.rstrip('/')
-  assert "--init_from=%s --init_scope='conv|local'" % result in out
+  hint = "--init_from=%s --init_scope='conv|local' --dataset=sample" % result
+  assert hint in out
 
 
 def test_a_signal_ends_it_and_it_goes_on_where_it_was(tmp_path):
@@ -154,13 +156,38 @@ def test_a_signal_ends_it_and_it_goes_on_where_it_was(tmp_path):
 
 
 @pytest.mark.parametrize(
-  'settings, problem',
+  'task, settings, problem',
   [
-    ({'top_layers': 'local'}, '--top_layers=local: --task=rbm is for full'),
-    ({'normalization': 'batch'}, '--normalization=batch: .* for lrn and none'),
-    ({'activation': 'tanh'}, '--activation=tanh: .* is for relu and sigmoid'),
+    ('rbm', {'top_layers': 'local'}, '=local: --task=rbm needs full'),
+    ('autoencoder', {'normalization': 'batch'}, '=batch: .* needs lrn or none'),
+    ('autoencoder', {'dropout': 0.5}, '--dropout=0.5: .* needs 0'),
+    ('rbm', {'activation': 'tanh'}, '=tanh: .* needs relu or sigmoid'),
+    ('rbm', {'input_dropout': 0.5}, '--input_dropout=0.5: .* needs 0'),
+    ('max_margin', {'batch_size': 1}, '--batch_size=1: .* expected at least 2'),
   ],
 )
-def test_other_models_are_refused(tmp_path, settings, problem):
+def test_other_settings_are_refused(tmp_path, task, settings, problem):
   with pytest.raises(UserError, match=problem):
-    cifar10_pretrain.train(config_for(tmp_path, 'rbm', **settings))
+    cifar10_pretrain.train(config_for(tmp_path, task, **settings))
+
+
+def test_layers_stay_what_those_above_were_trained_on(
+  tmp_path, pretrained, monkeypatch
+):
+  task = pretraining.BY_LAYER[0]
+  shutil.copytree(str(pretrained(task) / 'train'), str(tmp_path / 'train'))
+  config = config_for(tmp_path, task, max_steps=6)
+  with pytest.raises(UserError, match='conv2 was trained on top of what is in'):
+    cifar10_pretrain.train(config)
+  # Interrupted in the first layer, nothing is left of the others.
+  conv1 = str(tmp_path / 'train' / task / 'conv1')
+
+  def interrupted(data, run, layer, on_top):
+    assert run.run.train_dir == conv1
+    return False
+
+  monkeypatch.setattr(cifar10_pretrain, '_train_run', interrupted)
+  cifar10_pretrain.train(config.replace(overwrite=True))
+  for layer in pretraining.LAYERS:
+    folder = str(tmp_path / 'train' / task / layer)
+    assert checkpoints.latest(folder) is None

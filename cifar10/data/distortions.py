@@ -106,7 +106,7 @@ def distort(records, layout, size, mirrored=True, augment=TUTORIAL):
   return images
 
 
-def with_foreign_squares(images):
+def with_pasted_squares(images):
   """Images in each of which a square comes from another image of the batch.
 
   Args:

@@ -1,7 +1,7 @@
 """Records of features: a label, as in CIFAR-10's format, and float32 numbers.
 
-What layers make of an image, stored as if it were an image: the same files and
-queues serve both.
+The output of a layer for an image, stored like an image: the same readers and
+queues take both.
 """
 
 import numpy as np

@@ -29,13 +29,14 @@ class TiedLayer:
     visible_biases: tensor of the same type, [channels] or [dim].
   """
 
-  def __init__(self, name):
+  def __init__(self, name, conv_form='auto'):
     """Finds the layer; adds biases of its inputs, zero at first.
 
     Args:
       name: one of LAYERS.
+      conv_form: how convolutions are computed, as `layers.conv2d` takes it.
     """
-    self._name = name
+    self._conv_form = conv_form
     inputs = tf.get_collection(graph_keys.LAYER_INPUTS)[LAYERS.index(name)]
     with tf.variable_scope(name, reuse=True):
       dtype = tf.get_variable_scope().dtype
@@ -46,7 +47,7 @@ class TiedLayer:
     self._is_conv = self._weights.shape.rank == 4
     if not self._is_conv:
       inputs, _ = layers.flatten(inputs)
-    # The layers below have had their turn.
+    # The layers below are already trained.
     self.inputs = tf.stop_gradient(inputs)
     with tf.variable_scope(name):
       self.visible_biases = layers.variable_on_cpu(
@@ -58,17 +59,18 @@ class TiedLayer:
   def up(self, x):
     """What the units get for the inputs `x`, before the activation."""
     if self._is_conv:
-      return layers.conv2d(x, self._weights) + self._biases
+      return layers.conv2d(x, self._weights, self._conv_form) + self._biases
     return tf.matmul(x, self._weights) + self._biases
 
   def down(self, units):
     """What the units, after the activation, make of their inputs."""
     if self._is_conv:
-      # The filters turned by half, each from a unit to its inputs.
+      # The filters rotated by 180 degrees, from units to inputs.
       turned = tf.transpose(tf.reverse(self._weights, [0, 1]), [0, 1, 3, 2])
-      return layers.conv2d(units, turned) + self.visible_biases
-    back = tf.matmul(units, self._weights, transpose_b=True)
-    return back + self.visible_biases
+      inputs = layers.conv2d(units, turned, self._conv_form)
+    else:
+      inputs = tf.matmul(units, self._weights, transpose_b=True)
+    return inputs + self.visible_biases
 
 
 def autoencoder_loss(layer, activate, corrupt):
@@ -123,7 +125,7 @@ def rbm_loss(layer, activation):
 
 
 def _energy(layer, inputs, units):
-  """The energy of inputs and units, as far as it depends on variables.
+  """The part of the energy of inputs and units that depends on variables.
 
   Returns:
     float32 scalar tensor, the mean over positions and batch.

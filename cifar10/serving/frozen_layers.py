@@ -15,12 +15,13 @@ from cifar10 import cifar10
 from cifar10 import cifar10_input
 from cifar10.data import distortions
 from cifar10.data import feature_records
+from cifar10.data import records as records_lib
+from cifar10.errors import Stopped
 from cifar10.errors import UserError
+from cifar10.training import signals as signals_lib
 from cifar10.training import train_dir
 from cifar10.util import files
 from cifar10.util import summaries
-
-_BATCH_SIZE = 500
 
 
 def create(data, config):
@@ -53,6 +54,7 @@ class FrozenLayers:
     """Builds the layers in the default graph."""
     self._images, self._config = data, config
     self._versions = config.transfer.cache_frozen
+    self._batch_size = config.input.batch_size
     self.num_examples = self._versions * data.examples_per_epoch
     before = set(tf.global_variables())
     with summaries.dropped(), tf.device('/gpu:0'):
@@ -66,7 +68,9 @@ class FrozenLayers:
           '--cache_frozen=%d: %s is not frozen; expected --freeze=conv, or '
           'more' % (self._versions, variable.op.name)
         )
-    self._path = os.path.join(config.run.train_dir, train_dir.FROZEN_LAYERS)
+    folder = config.run.train_dir
+    self._path = os.path.join(folder, train_dir.FROZEN_LAYERS)
+    self._text = os.path.join(folder, train_dir.FROZEN_LAYERS_TEXT)
     self.data = data._replace(
       train_files=(self._path,),
       layout=feature_records.layout_for(
@@ -96,49 +100,71 @@ class FrozenLayers:
     )
     return records, pooled
 
-  def fill(self, session, stopped):
+  def fill(self, session, signals):
     """Computes the outputs, unless they are there from an earlier start.
 
     Args:
       session: tf.Session in which the variables have their values.
-      stopped: function that returns whether to give up.
+      signals: list of the signals that have come, see training/signals.py.
 
     Raises:
       OSError: they cannot be written; nothing is left of them.
-      UserError: `stopped` returned True; nothing is left, either.
+      Stopped: a signal came; nothing is left, either.
     """
     records = self._images.records_to_train_on()
     description = self._describe(session, records)
-    text = self._path + '.json'
-    if files.read_json(text) == description and os.path.exists(self._path):
+    if self._is_kept(description):
       print('The outputs of the frozen layers are in %s.' % self._path)
       return
+    # First, so that a description never stands beside other outputs, and there
+    # is room for the new ones.
+    self._remove()
     print(
       'Computing the frozen layers for %d versions of %s images; the outputs '
       'take %.0f MB in %s.'
       % (
         self._versions,
         format(len(records), ','),
-        self.num_examples * self.data.layout.record_bytes / 1e6,
+        self._num_bytes / 1e6,
         self._path,
       )
     )
-    # A description never stands beside the outputs of something else.
-    if os.path.exists(text):
-      os.remove(text)
     with files.new_file(self._path) as output:
-      for start in range(0, self._versions * len(records), _BATCH_SIZE):
-        if stopped():
-          raise UserError(
-            '--cache_frozen=%d: stopped by a signal before the frozen layers '
-            'were computed' % self._versions
-          )
+      for start in range(0, self.num_examples, self._batch_size):
+        if signals:
+          raise Stopped(signals_lib.stopped_by(signals))
         output.write(self._outputs(session, records, start).tobytes())
-    files.write_json(text, description)
+    try:
+      files.write_json(self._text, description)
+    except OSError:
+      self._remove()
+      raise
+
+  @property
+  def _num_bytes(self):
+    return self.num_examples * self.data.layout.record_bytes
+
+  def _is_kept(self, description):
+    """Whether whole outputs are there, of what a dict describes."""
+    try:
+      if files.read_json(self._text) != description:
+        return False
+      records_lib.check_file(
+        self._path, self.data.layout, len(self.data.classes)
+      )
+    except (OSError, UserError):
+      return False
+    return os.path.getsize(self._path) == self._num_bytes
+
+  def _remove(self):
+    """Deletes the outputs and their description."""
+    for path in (self._text, self._path):
+      if os.path.exists(path):
+        os.remove(path)
 
   def _outputs(self, session, records, start):
     """The next records of features: those of all images, K times."""
-    end = min(start + _BATCH_SIZE, self.num_examples)
+    end = min(start + self._batch_size, self.num_examples)
     batch = records[np.arange(start, end) % len(records)]
     pooled = session.run(self._pooled, {self._records: batch})
     return feature_records.encode(pooled, batch, self.data.layout)
@@ -153,6 +179,8 @@ class FrozenLayers:
       'versions': self._versions,
       'images': hashlib.sha256(records).hexdigest(),
       'variables': weights.hexdigest(),
+      'layout': list(self.data.layout[:4]),
+      'flip': self._images.flip,
       'augment': config.augmentation.augment,
       'input_dropout': config.regularization.input_dropout,
       'conv_dropout': config.regularization.conv_dropout,

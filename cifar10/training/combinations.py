@@ -111,8 +111,8 @@ def _check_validation(config):
   ):
     if wants:
       raise UserError(
-        '--%s needs images to validate on: --validation_examples=5000 holds '
-        'out as many of the training images' % name
+        '--%s needs images to validate on, which cifar10_train holds out with '
+        '--validation_examples=5000' % name
       )
 
 
@@ -136,19 +136,12 @@ def _check_transfer(settings):
 
 
 def _check_cache(config):
-  """Checks that there are frozen layers to compute once, on one machine."""
+  """Checks that there are frozen layers to compute once."""
   transfer = config.transfer
-  if not transfer.cache_frozen:
-    return
-  if not transfer.freeze:
+  if transfer.cache_frozen and not transfer.freeze:
     raise UserError(
       '--cache_frozen=%d has no effect without --freeze; --freeze=conv freezes '
       'the convolutional layers' % transfer.cache_frozen
-    )
-  if config.cluster.ps_hosts:
-    raise UserError(
-      '--cache_frozen=%d: only a trainer on one machine can keep what frozen '
-      'layers give; leave it out' % transfer.cache_frozen
     )
 
 

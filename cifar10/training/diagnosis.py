@@ -28,9 +28,17 @@ class InputDiagnosis(tf.train.SessionRunHook):
   def __init__(self, data):
     """Takes the datasets.DataSet that the input reads."""
     self._data = data
-    self._sizes = {}
+    self.note_sizes()
     self._checked = time.monotonic()
     self._session = None
+
+  def note_sizes(self):
+    """Notes the sizes of the training files that are there."""
+    self._sizes = {
+      path: os.path.getsize(path)
+      for path in self._data.train_files
+      if os.path.exists(path)
+    }
 
   def begin(self):
     # The last queue of the input is the one that steps take batches from.
@@ -49,8 +57,6 @@ class InputDiagnosis(tf.train.SessionRunHook):
 
   def after_create_session(self, session, coord):
     self._session = session
-    for path in self._data.train_files:
-      self._sizes.setdefault(path, os.path.getsize(path))
 
   def after_run(self, run_context, run_values):
     now = time.monotonic()

@@ -113,6 +113,7 @@ def monitored_training_session(
   Raises:
     UserError: the newest checkpoint does not fit the graph, the input fails, a
       file cannot be written, or (DivergedError) the loss is not finite.
+    Stopped: a signal came before the outputs of `frozen` were computed.
   """
   role = role or Role(config)
   run = config.run
@@ -163,7 +164,12 @@ def monitored_training_session(
     errors = _Errors(diagnosis, save, run.train_dir)
     creator = role.creator(saver, init)
     if frozen:
-      creator = _FillingCreator(creator, frozen, signals)
+
+      def fill(session):
+        frozen.fill(session, signals)
+        diagnosis.note_sizes()
+
+      creator = _FillingCreator(creator, fill)
     with errors.of_session(), tf.train.MonitoredSession(
       creator,
       all_hooks,
@@ -179,17 +185,16 @@ def monitored_training_session(
 
 
 class _FillingCreator(tf.train.SessionCreator):
-  """Makes a session, and what its input reads, before the input begins."""
+  """Makes a session, then the file that its input reads, before it reads."""
 
-  def __init__(self, creator, frozen, signals):
-    """Takes the tf.train.SessionCreator, and who fills until a signal comes."""
+  def __init__(self, creator, fill):
+    """Takes a tf.train.SessionCreator and a function of a session."""
     self._creator = creator
-    self._frozen = frozen
-    self._signals = signals
+    self._fill = fill
 
   def create_session(self):
     session = self._creator.create_session()
-    self._frozen.fill(session, lambda: bool(self._signals))
+    self._fill(session)
     return session
 
 

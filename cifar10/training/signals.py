@@ -76,5 +76,10 @@ def _note(reader, signals):
 
 def print_first(signals):
   """Prints which signal, the first of `signals`, has ended the run."""
-  for number in signals[:1]:
-    print('Stopped by %s.' % signal.Signals(number).name)
+  if signals:
+    print(stopped_by(signals))
+
+
+def stopped_by(signals):
+  """The line that names the first of `signals`."""
+  return 'Stopped by %s.' % signal.Signals(signals[0]).name

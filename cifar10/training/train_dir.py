@@ -28,8 +28,10 @@ _RUN_FILES = (
   'frozen_layers.*',
 )
 
-# The outputs of frozen layers, see serving/frozen_layers.py.
+# The outputs of frozen layers, see serving/frozen_layers.py, and what they were
+# computed from.
 FROZEN_LAYERS = 'frozen_layers.bin'
+FROZEN_LAYERS_TEXT = 'frozen_layers.json'
 
 # The folder of the best checkpoint, in a run that holds out images.
 BEST = 'best'
@@ -200,7 +202,12 @@ def _check_kept(config, data, changed, saved):
 def _remove_unfinished(directory):
   """Deletes what a trainer that was killed has left unfinished."""
   checkpoints.remove_unfinished(directory)
-  for name in (run_state.CONFIG_FILE, run_state.STATE_FILE, FROZEN_LAYERS):
+  for name in (
+    run_state.CONFIG_FILE,
+    run_state.STATE_FILE,
+    FROZEN_LAYERS,
+    FROZEN_LAYERS_TEXT,
+  ):
     start = os.path.join(directory, name)
     for path in glob.glob(glob.escape(start) + '.tmp*'):
       os.remove(path)

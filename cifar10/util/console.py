@@ -8,6 +8,7 @@ import sys
 
 import tensorflow.compat.v1 as tf
 
+from cifar10.errors import Stopped
 from cifar10.errors import UserError
 from cifar10.errors import printable
 
@@ -102,8 +103,8 @@ def guarded(work):
     work: function without arguments.
 
   Returns:
-    The exit status: 0 when `work` returns, 1 after an error, 130 after Ctrl-C,
-    141 when the reader of the answers has gone.
+    The exit status: 0 when `work` returns or raises Stopped, 1 after an error,
+    130 after Ctrl-C, 141 when the reader of the answers has gone.
   """
   try:
     work()
@@ -114,6 +115,8 @@ def guarded(work):
     if getattr(error, 'filename', None) == _STDOUT:
       _discard_output()
     return fail(str(error) or type(error).__name__)
+  except Stopped as stopped:
+    print(stopped)
   except MemoryError:
     return fail('out of memory')
   except _ENVIRONMENT_ERRORS as error:

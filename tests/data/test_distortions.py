@@ -302,12 +302,12 @@ def test_cutout_is_a_square_of_half_the_side():
     np.testing.assert_array_equal(image[~zero], plain[~zero])
 
 
-def test_a_foreign_square_comes_from_one_other_image():
+def test_a_pasted_square_comes_from_one_other_image():
   images = np.broadcast_to(
     np.arange(50, dtype=np.float32)[:, np.newaxis, np.newaxis, np.newaxis],
     [50, 24, 24, 3],
   )
-  found = run(distortions.with_foreign_squares(tf.constant(images)))
+  found = run(distortions.with_pasted_squares(tf.constant(images)))
   for number, image in enumerate(found):
     other = (number + 1) % 50
     assert set(image.ravel()) == {number, other}

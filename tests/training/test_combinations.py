@@ -31,10 +31,6 @@ from cifar10.training import combinations
       '=9 needs variables in one place; leave out --partition_ps',
     ),
     ({'cache_frozen': 2}, '=2 has no effect without --freeze; --freeze=conv '),
-    (
-      {'cache_frozen': 2, 'freeze': 'conv', 'ps_hosts': 'a:1'},
-      '=2: only a trainer on one machine can keep',
-    ),
     ({'validation_steps': 9}, '=9 has no effect without --validation_exam'),
     ({'optimizer': 'ftrl', 'init_from': 'x'}, 'leave out --init_from'),
   ],
