@@ -118,10 +118,11 @@ def throughput(files, stretches):
 
 
 def precisions(files, since):
-  """The precisions that the evaluator found.
+  """The precisions that were found of a run.
 
   Args:
-    files: EventFiles of the evaluator, the oldest first.
+    files: EventFiles of the evaluator and the trainer, the oldest of each
+      first.
     since: Unix time at which the run began; older evaluations are of another
       run.
 

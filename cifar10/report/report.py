@@ -64,8 +64,10 @@ def gather(train_dir, eval_dir, data_dir=None):
   left_out += problems
   begins = [start.time for start in starts[:1]]
   begins += [file.start_time for file in found[:1]]
-  precisions = events.precisions(evaluations, min(begins, default=0))
-  if not precisions:
+  since = min(begins, default=0)
+  # The trainer's own are those on images that it holds out.
+  precisions = events.precisions(evaluations + found, since)
+  if not events.precisions(evaluations, since):
     left_out.append(
       'No evaluations of this run in %s (--eval_dir): no precision curve.'
       % eval_dir

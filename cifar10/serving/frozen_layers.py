@@ -171,7 +171,7 @@ class FrozenLayers:
 
   def _describe(self, session, records):
     """What the outputs depend on, a dict for JSON."""
-    config = self._config
+    config, layout = self._config, self._images.layout
     weights = hashlib.sha256()
     for value in session.run(self._variables):
       weights.update(np.ascontiguousarray(value))
@@ -179,7 +179,7 @@ class FrozenLayers:
       'versions': self._versions,
       'images': hashlib.sha256(records).hexdigest(),
       'variables': weights.hexdigest(),
-      'layout': list(self.data.layout[:4]),
+      'layout': [*layout[:-1], *layout.label_at],
       'flip': self._images.flip,
       'augment': config.augmentation.augment,
       'input_dropout': config.regularization.input_dropout,

@@ -94,6 +94,23 @@ def oracle(trained):
       return content, session.run(probabilities)
 
 
+def test_precisions_on_held_out_images_are_shown_too(tmp_path):
+  config = short_runs.small_config(
+    tmp_path, validation_examples=100, validation_steps=2
+  )
+  cifar10_train.train(config)
+  run = report.gather(config.run.train_dir, str(tmp_path / 'eval'))
+  (points,) = run.precisions.values()
+  assert list(run.precisions) == ['Precision @ 1, held-out images']
+  assert [point.step for point in points] == [2, 4]
+  (line,) = run.left_out
+  assert line.startswith('No evaluations of this run in ')
+  cifar10_eval.evaluate(config)
+  run = report.gather(config.run.train_dir, str(tmp_path / 'eval'))
+  tags = ['Precision @ 1', 'Precision @ 1, held-out images']
+  assert list(run.precisions) == tags and not run.left_out
+
+
 def test_the_page_of_a_run(trained, tmp_path):
   run = report.gather(str(trained / 'train'), str(trained / 'eval'))
   precisions = run.precisions['Precision @ 1']
