@@ -184,7 +184,6 @@ def convolutions(
   if portable:
     conv_form = 'direct'
   techniques = Techniques(model, training)
-  images = tf.cast(images, tf.get_variable_scope().dtype)
   images = techniques.dropout(images, 'input_dropout')
 
   # conv1

@@ -7,6 +7,7 @@ import tarfile
 import numpy as np
 
 from cifar10.config import Config
+from cifar10.data import dataset_json
 from cifar10.data.records import Layout
 from cifar10.data.records import layout_for
 
@@ -51,6 +52,18 @@ def make_folder(data_dir, per_file=20):
     labels = np.arange(per_file) % 10
     (folder / name).write_bytes(make_records(labels, seed).tobytes())
   return folder
+
+
+def make_three_classes(folder, size=32, channels=3):
+  """Makes a data set of a person's own, of 60 images; returns its data_dir."""
+  layout = layout_for(size, channels, 'abc')
+  content = make_records(np.arange(60) % 3, layout=layout)
+  path = folder / 'data'
+  path.mkdir()
+  for name in ('train.bin', 'test.bin'):
+    (path / name).write_bytes(content.tobytes())
+  dataset_json.save(str(path), 'abc', size, channels, True, [60, 60])
+  return str(path)
 
 
 def make_archive(path, folder):

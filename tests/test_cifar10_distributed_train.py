@@ -62,7 +62,7 @@ def test_two_workers_compute_what_one_trainer_computes(
   images = np.random.RandomState(0).randn(128, 24, 24, 3).astype(np.float32)
   labels = np.arange(128, dtype=np.int32) % 10
 
-  def part(data, config):
+  def part(data, config, frozen=None):
     # The half of its task, or all for the single trainer.
     begin = 64 * config.cluster.task_index
     rows = slice(begin, begin + config.examples_per_machine)

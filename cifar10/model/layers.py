@@ -86,8 +86,8 @@ def convolution(x, filters, name, techniques, *, bias, form='auto'):
   """A convolutional layer with 5 x 5 filters, as conv1 and conv2.
 
   Args:
-    x: float tensor of the type of the variable scope, [batch, height, width,
-      channels]; only the batch size may be unknown.
+    x: float tensor, [batch, height, width, channels]; only the batch size may
+      be unknown.
     filters: number of filters.
     name: name of the layer and its variable scope.
     techniques: techniques.Techniques.
@@ -95,9 +95,10 @@ def convolution(x, filters, name, techniques, *, bias, form='auto'):
     form: as `conv2d` takes it.
 
   Returns:
-    Tensor of the type of `x`, [batch, height, width, filters].
+    Tensor of the type of the variable scope, [batch, height, width, filters].
   """
   with tf.variable_scope(name) as scope:
+    x = tf.cast(x, scope.dtype)
     tf.add_to_collection(graph_keys.LAYER_INPUTS, x)
     kernel = variable_with_weight_decay(
       'weights', [5, 5, x.shape.as_list()[3], filters], stddev=5e-2

@@ -12,7 +12,6 @@ from cifar10 import cifar10
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
-from cifar10.data import dataset_json
 from cifar10.data import distortions
 from cifar10.data import feature_records
 from cifar10.data import records
@@ -241,13 +240,7 @@ def test_it_goes_with_other_techniques(tmp_path, capsys):
 
 
 def test_larger_gray_images_are_kept_too(tmp_path):
-  layout = records.layout_for(48, 1, 'abc')
-  content = synthetic_records.make_records(np.arange(60) % 3, layout=layout)
-  folder = tmp_path / 'data'
-  folder.mkdir()
-  for name in ('train.bin', 'test.bin'):
-    (folder / name).write_bytes(content.tobytes())
-  dataset_json.save(str(folder), 'abc', 48, 1, True, [60, 60])
+  synthetic_records.make_three_classes(tmp_path, size=48, channels=1)
   first = config_for(tmp_path, tmp_path, cache_frozen=0, freeze='')
   cifar10_train.train(first)
   config = first.replace(

@@ -8,8 +8,6 @@ from cifar10 import cifar10
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
 from cifar10.config import Config
-from cifar10.data import dataset_json
-from cifar10.data import records
 from cifar10.errors import UserError
 from cifar10.model import techniques
 from cifar10.training import checkpoints
@@ -63,18 +61,6 @@ def test_all_variables_are_taken_over_with_their_averages(
   assert 'Initialized conv1, conv2, local3, local4, softmax_linear from' in out
 
 
-def three_classes(folder):
-  """Makes a data set of 32 x 32 images in three classes; its data_dir."""
-  layout = records.layout_for(32, 3, 'abc')
-  content = synthetic_records.make_records(np.arange(60) % 3, layout=layout)
-  path = folder / 'data'
-  path.mkdir()
-  for name in ('train.bin', 'test.bin'):
-    (path / name).write_bytes(content.tobytes())
-  dataset_json.save(str(path), 'abc', 32, 3, True, [60, 60])
-  return str(path)
-
-
 def test_a_scope_takes_over_some_layers(tmp_path, source, capsys):
   first, _ = first_values(tmp_path, init_from=source, init_scope='conv[12]')
   there = short_runs.values(source)
@@ -96,7 +82,7 @@ def test_a_resumed_run_keeps_its_own(tmp_path, source, capsys):
 
 
 def test_layers_for_other_classes_begin_anew(tmp_path, source, capsys):
-  data_dir = three_classes(tmp_path)
+  data_dir = synthetic_records.make_three_classes(tmp_path)
   first, _ = first_values(
     tmp_path, init_from=source, dataset='cifar10', data_dir=data_dir
   )
@@ -147,7 +133,7 @@ def test_overwrite_spares_what_a_run_begins_with(tmp_path):
 
 
 def test_a_variable_of_another_shape_is_named(tmp_path, source):
-  data_dir = three_classes(tmp_path)
+  data_dir = synthetic_records.make_three_classes(tmp_path)
   with pytest.raises(
     UserError, match=r'softmax_linear/biases: \[10\] there, \[3\] here'
   ):
