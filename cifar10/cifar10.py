@@ -53,8 +53,8 @@ def distorted_inputs(data, config, frozen=None):
   Args:
     data: datasets.DataSet.
     config: config.Config.
-    frozen: serving.frozen_layers.FrozenLayers; its outputs come in place of
-      images.
+    frozen: serving.frozen_layers.FrozenLayers whose outputs replace the images;
+      or None.
 
   Returns:
     images: float32 tensor, [config.examples_per_machine, IMAGE_SIZE,

@@ -185,7 +185,7 @@ def _take_steps(data, config, run_state, layer):
 
 
 def _layer_loss(images, num_classes, name, config):
-  """The loss of one layer, which gets what the layers below make of images.
+  """The loss of one layer, on the outputs of the layers below it.
 
   Args:
     images: float32 tensor, [batch, height, width, depth].

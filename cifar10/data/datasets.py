@@ -85,7 +85,7 @@ class DataSet(NamedTuple):
     return {'test': self.test_files, 'train_eval': self.train_files}[eval_data]
 
   def files_to_train_on(self):
-    """The training files, as far as they are trained on.
+    """The files of the records to train on.
 
     Returns:
       files: list of paths.

@@ -107,7 +107,7 @@ def distort(records, layout, size, mirrored=True, augment=TUTORIAL):
 
 
 def with_pasted_squares(images):
-  """Images in each of which a square comes from another image of the batch.
+  """Pastes into each image a square of another image of the batch.
 
   Args:
     images: float32 tensor, [batch, size, size, depth].

@@ -57,13 +57,13 @@ class TiedLayer:
       )
 
   def up(self, x):
-    """What the units get for the inputs `x`, before the activation."""
+    """The units for the inputs `x`, before their activation function."""
     if self._is_conv:
       return layers.conv2d(x, self._weights, self._conv_form) + self._biases
     return tf.matmul(x, self._weights) + self._biases
 
   def down(self, units):
-    """What the units, after the activation, make of their inputs."""
+    """The inputs, reconstructed from the activations of the units."""
     if self._is_conv:
       # The filters rotated by 180 degrees, from units to inputs.
       turned = tf.transpose(tf.reverse(self._weights, [0, 1]), [0, 1, 3, 2])

@@ -118,7 +118,7 @@ def throughput(files, stretches):
 
 
 def precisions(files, since):
-  """The precisions that were found of a run.
+  """The precisions of a run.
 
   Args:
     files: EventFiles of the evaluator and the trainer, the oldest of each

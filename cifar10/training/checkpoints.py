@@ -191,7 +191,7 @@ def shapes(path):
 
 
 def averaged(name, names):
-  """The name of a variable's moving average; the variable's, if there is none.
+  """The name of a variable's moving average, or its own if it has none.
 
   Args:
     name: name of the variable.

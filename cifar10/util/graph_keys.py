@@ -3,5 +3,5 @@
 # Variables of the model that --freeze keeps from being trained.
 FROZEN = 'frozen'
 
-# What goes into the layers of the model, in their order.
+# The inputs of the model's layers, from the images up.
 LAYER_INPUTS = 'layer_inputs'

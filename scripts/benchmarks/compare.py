@@ -136,9 +136,7 @@ def run(name, seed, experiments, folder, threads):
 
 
 def _call(arguments):
-  """Runs a script; returns the last line of its errors, or None if it ends
-  well.
-  """
+  """Runs a script; returns the last line of its errors, None if it succeeds."""
   process = subprocess.run(
     [sys.executable] + arguments,
     check=False,
@@ -215,13 +213,13 @@ def time_all(experiments, times, rounds, save):
   Raises:
     UserError: the default cannot be trained.
   """
+  variants = [
+    comparison.all_flags(name, experiments) for name in experiments['variants']
+  ]
   for count in range(1, rounds + 1):
     missing = [
       flags
-      for flags in (
-        comparison.all_flags(name, experiments)
-        for name in experiments['variants']
-      )
+      for flags in variants
       if sum(t['flags'] == flags for t in times) < count
     ]
     for index, flags in enumerate(missing):
@@ -274,8 +272,8 @@ def main():
     '--time_rounds',
     type=int,
     default=0,
-    help='measure the time of a step, so many times for each variant, and '
-    'train nothing',
+    help='how many times to measure the step time of each variant, instead of '
+    'training; 0: train (default %(default)s)',
   )
   args = parser.parse_args()
   if args.jobs < 1:

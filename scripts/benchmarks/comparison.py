@@ -75,9 +75,8 @@ def compared(experiments, results, times):
         loss=statistics.mean(r['loss'] for r in found),
       )
     steps = {'at_steps': experiments['steps']}
-    ratios = [
-      t['ratio'] for t in times if t['flags'] == all_flags(name, experiments)
-    ]
+    flags = all_flags(name, experiments)
+    ratios = [t['ratio'] for t in times if t['flags'] == flags]
     if ratios:
       row['time'] = statistics.median(ratios)
       steps['at_time'] = experiments['steps'] * row['time']
