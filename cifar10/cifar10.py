@@ -71,6 +71,7 @@ def distorted_inputs(data, config, frozen=None):
     config.examples_per_machine,
     seeded,
     augment=distortions.names(config.augmentation.augment),
+    source=config.pipeline.input,
   )
 
 

@@ -16,7 +16,9 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.data import distortions
 from cifar10.data import feature_records
+from cifar10.data import pipelines
 from cifar10.data import records as records_lib
+from cifar10.data import shuffle_queue
 from cifar10.util import summaries
 
 # Images of CIFAR-10 are cropped to this height and width, in pixels; those of
@@ -45,7 +47,6 @@ _MAX_EPOCH_IN_QUEUE = 100000
 _MAX_BYTES_IN_QUEUE = 1 << 30
 
 _RECORDS_PER_READ = 1000
-_RAW_BATCHES = 4
 _READY_BATCHES = 16
 
 
@@ -95,7 +96,11 @@ def crop_size(layout):
 
 
 def distorted_inputs(
-  data, batch_size, seeded=False, augment=distortions.TUTORIAL
+  data,
+  batch_size,
+  seeded=False,
+  augment=distortions.TUTORIAL,
+  source='queues',
 ):
   """Endless batches of distorted training images, shuffled anew each epoch.
 
@@ -105,6 +110,8 @@ def distorted_inputs(
     seeded: prepare batches in a single thread, so that with a graph-level seed
       their order and contents are the same in each run.
     augment: the distortions, some of distortions.NAMES.
+    source: where the batches come from: 'queues', the tutorial's; 'preloaded',
+      a variable that holds all records; or 'tf_data', a tf.data.Dataset.
 
   Returns:
     images: float32 tensor, [batch_size, size, size, depth], each image of
@@ -113,23 +120,38 @@ def distorted_inputs(
   """
   layout, size = data.layout, crop_size(data.layout)
   num_examples = data.examples_per_epoch
-  # The tutorial's line and number, although the queue holds a whole epoch.
-  print(
-    'Filling queue with %d %s images before starting to train.'
-    % (int(num_examples * MIN_FRACTION_OF_EXAMPLES_IN_QUEUE), data.name)
-  )
-  with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
-    files, kept = data.files_to_train_on()
-    images, labels = _endless_batches(
-      _shuffled_batches(
-        files, layout, _epoch_in_queue(num_examples), batch_size, kept
-      ),
+  num_threads = _num_threads(seeded)
+
+  def decode(records):
+    return _decoded(
+      records,
       data,
-      lambda records: distortions.distort(
-        records, layout, size, data.flip, augment
-      ),
-      seeded,
+      lambda: distortions.distort(records, layout, size, data.flip, augment),
     )
+
+  _print_start(data, source)
+  with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
+    epoch_size = _epoch_in_queue(num_examples)
+    if source == 'tf_data':
+      batch = pipelines.batches_by_tf_data(
+        data, epoch_size, batch_size, decode, num_threads
+      )
+      num_threads = 1
+    elif source == 'preloaded':
+      all_records = pipelines.preloaded(data)
+      indices = shuffle_queue.batches(
+        lambda start, left: tf.range(start, start + left),
+        (tf.int32, []),
+        num_examples,
+        batch_size,
+      )
+      batch = decode(tf.gather(all_records, indices.dequeue()))
+    else:
+      records = _shuffled_records(
+        *data.files_to_train_on(), layout, epoch_size, batch_size
+      )
+      batch = decode(records.dequeue())
+    images, labels = _ready_batches(*batch, num_threads)
     images.set_shape([batch_size, size, size, layout.depth])
     labels.set_shape([batch_size])
     summaries.images_and_labels(images, labels, data.classes)
@@ -156,40 +178,55 @@ def pooled_inputs(frozen, batch_size, seeded=False):
   )
   # Errors of the input are known by the name of this scope.
   with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
-    pooled, labels = _endless_batches(
-      _shuffled_batches(
-        frozen.data.train_files, layout, epoch_size, batch_size
-      ),
-      frozen.data,
-      lambda records: feature_records.features(records, layout),
-      seeded,
+    records = _shuffled_records(
+      frozen.data.train_files, {}, layout, epoch_size, batch_size
+    ).dequeue()
+    batch = _decoded(
+      records, frozen.data, lambda: feature_records.features(records, layout)
     )
+    pooled, labels = _ready_batches(*batch, _num_threads(seeded))
     pooled.set_shape([batch_size, *feature_records.shape(layout)])
     labels.set_shape([batch_size])
   return pooled, labels
 
 
-def _endless_batches(raw_batches, data, decode, seeded):
-  """Decodes batches of records, ahead of time.
+def _num_threads(seeded):
+  return 1 if seeded else NUM_PREPROCESS_THREADS
+
+
+def _print_start(data, source):
+  """Says what is read before training starts."""
+  num_examples = data.examples_per_epoch
+  if source == 'queues':
+    # The tutorial's line and number, although the queue holds a whole epoch.
+    num_examples = int(num_examples * MIN_FRACTION_OF_EXAMPLES_IN_QUEUE)
+    print(
+      'Filling queue with %d %s images before starting to train.'
+      % (num_examples, data.name)
+    )
+  else:
+    print(
+      'Loading %d %s images before starting to train.'
+      % (num_examples, data.name)
+    )
+
+
+def _decoded(records, data, decode):
+  """Decodes a batch of records, once their labels are found to be known.
 
   Args:
-    raw_batches: queue of batches of records, from `_shuffled_batches`.
+    records: uint8 tensor, [batch, record_bytes].
     data: datasets.DataSet that they belong to.
-    decode: function of a batch of records that returns images.
-    seeded: as `distorted_inputs` takes it.
+    decode: function that returns their images.
 
   Returns:
-    What `decode` returns, and labels.
+    What `decode` returns, and labels, an int32 tensor, [batch].
   """
-  records = raw_batches.dequeue()
   labels = records_lib.labels(records, data.layout)
   # The files were checked before; they may have been overwritten since.
   are_known = tf.reduce_all(labels < len(data.classes))
   with tf.control_dependencies([tf.Assert(are_known, ['unknown label'])]):
-    images = decode(records)
-  return _ready_batches(
-    images, labels, num_threads=1 if seeded else NUM_PREPROCESS_THREADS
-  )
+    return decode(), labels
 
 
 def inputs(data, eval_data, batch_size):
@@ -238,71 +275,31 @@ def _epoch_in_queue(num_examples):
   return max(share, _MAX_EPOCH_IN_QUEUE)
 
 
-def _shuffled_batches(files, layout, epoch_size, batch_size, kept=None):
+def _shuffled_records(files, kept, layout, epoch_size, batch_size):
   """A queue of batches of raw records, epoch after epoch, shuffled.
 
-  A RandomShuffleQueue draws at random from what it holds. For a random order
-  of the whole epoch it must hold the whole epoch, so one thread takes turns:
-
-      filename queue                     shuffle queue            raw batches
-
-      1. fill:   read_cifar10  ------>  |||||||||||||  one epoch
-      2. empty:                         |||||||||||||  ------>  batch, batch, ..
-      3. again:  read_cifar10  ------>  |  fewer than a batch are left, and go
-                                           into the next epoch
-
-  Each turn is a single operation of the graph, with two loops in it; its queue
-  runner repeats it. Meanwhile training goes on with the batches drawn before.
+      filename queue  -->  read_cifar10  -->  shuffle_queue.batches
 
   Args:
     files: paths of the files of records.
+    kept: as `read_cifar10` takes it.
     layout: records.Layout.
     epoch_size: how many records are shuffled together: all of an epoch, if
       the memory allows.
     batch_size: number of records in a batch.
-    kept: as `read_cifar10` takes it.
 
   Returns:
-    A queue with elements of uint8 [batch_size, record_bytes].
+    tf.FIFOQueue with elements of uint8 [batch_size, record_bytes].
   """
   filename_queue = tf.train.string_input_producer(list(files))
-  shuffle_queue = tf.RandomShuffleQueue(
-    capacity=epoch_size + batch_size,
-    min_after_dequeue=0,
-    dtypes=[tf.uint8],
-    shapes=[[layout.record_bytes]],
-    name='shuffle_queue',
-  )
-  raw_batches = tf.FIFOQueue(
-    _RAW_BATCHES,
-    [tf.uint8],
-    shapes=[[batch_size, layout.record_bytes]],
-    name='raw_batches',
-  )
 
-  def read_some(num_read):
-    at_most = tf.minimum(_RECORDS_PER_READ, epoch_size - num_read)
-    records = read_cifar10(filename_queue, layout, at_most, kept)
-    with tf.control_dependencies([shuffle_queue.enqueue_many([records])]):
-      return num_read + tf.shape(records)[0]
+  def read_some(start, left):
+    del start  # The reader knows.
+    at_most = tf.minimum(_RECORDS_PER_READ, left)
+    return read_cifar10(filename_queue, layout, at_most, kept)
 
-  def draw_batch(num_left):
-    batch = shuffle_queue.dequeue_many(batch_size)
-    with tf.control_dependencies([raw_batches.enqueue([batch])]):
-      return num_left - batch_size
-
-  filled = _repeat_while(lambda n: n < epoch_size, read_some, tf.constant(0))
-  with tf.control_dependencies([filled]):
-    num_left = shuffle_queue.size()
-  emptied = _repeat_while(lambda n: n >= batch_size, draw_batch, num_left)
-  tf.train.add_queue_runner(tf.train.QueueRunner(raw_batches, [emptied.op]))
-  return raw_batches
-
-
-def _repeat_while(condition, body, count):
-  """tf.while_loop over one number, one iteration at a time."""
-  return tf.while_loop(
-    condition, body, [count], parallel_iterations=1, back_prop=False
+  return shuffle_queue.batches(
+    read_some, (tf.uint8, [layout.record_bytes]), epoch_size, batch_size
   )
 
 

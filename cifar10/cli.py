@@ -23,6 +23,7 @@ TRAINER_GROUPS = (
   'data',
   'download',
   'input',
+  'pipeline',
   'augmentation',
   'model',
   'initialization',
@@ -45,6 +46,7 @@ PRETRAINER_GROUPS = tuple(
 # A program that takes a group of settings, for those who give its flags to
 # another one.
 _PROGRAM_WITH = {
+  'pipeline': 'cifar10_train',
   'augmentation': 'cifar10_train',
   'initialization': 'cifar10_train',
   'regularization': 'cifar10_train',

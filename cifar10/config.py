@@ -32,6 +32,7 @@ class Config:
   data: settings.Data = settings.Data()
   download: settings.Download = settings.Download()
   input: settings.Input = settings.Input()
+  pipeline: data_settings.Pipeline = data_settings.Pipeline()
   augmentation: data_settings.Augmentation = data_settings.Augmentation()
   model: model_settings.Model = model_settings.Model()
   initialization: model_settings.Initialization = (
@@ -125,6 +126,7 @@ class Config:
 _SAVED_GROUPS = (
   'data',
   'input',
+  'pipeline',
   'augmentation',
   'model',
   'initialization',

@@ -132,7 +132,13 @@ TECHNIQUES = (
 
 
 @pytest.mark.parametrize(
-  'flags', [(), ('--nosync',), TECHNIQUES, ('--nosync',) + TECHNIQUES]
+  'flags',
+  [
+    (),
+    ('--nosync', '--input=preloaded'),
+    TECHNIQUES,
+    ('--nosync', '--input=tf_data') + TECHNIQUES,
+  ],
 )
 def test_a_cluster_trains_saves_and_ends(tmp_path, capsys, flags):
   with clusters.Cluster(tmp_path, 2, 2, '--max_steps=12', *flags) as cluster:

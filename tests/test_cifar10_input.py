@@ -22,6 +22,8 @@ from tests import synthetic_records
 # cases.
 CHI_SQUARED_9 = 27.9
 
+SOURCES = ['queues', 'preloaded', 'tf_data']
+
 OTHER_LAYOUT = Layout(
   height=48, width=40, depth=1, label_bytes=2, label_at=(1,)
 )
@@ -62,8 +64,8 @@ def raw_batches(names, num_examples, batch_size, count):
   data = data_set(names)
   assert data.examples_per_epoch == num_examples
   epoch_size = cifar10_input._epoch_in_queue(num_examples)
-  queue = cifar10_input._shuffled_batches(
-    data.train_files, data.layout, epoch_size, batch_size
+  queue = cifar10_input._shuffled_records(
+    data.train_files, {}, data.layout, epoch_size, batch_size
   )
   batch = queue.dequeue()
   with tf.train.MonitoredSession() as session:
@@ -180,13 +182,14 @@ def test_training_images_and_those_to_evaluate_on_are_kept_apart(tmp_path):
     assert session.run(labels).tolist() == [1] * 24
 
 
+@pytest.mark.parametrize('source', SOURCES)
 @pytest.mark.parametrize('layout', [Layout(), OTHER_LAYOUT])
 def test_training_batches_have_static_shapes_and_whole_contents(
-  tmp_path, layout
+  tmp_path, layout, source
 ):
   records = synthetic_records.make_records(np.arange(64) % 10, layout=layout)
   data = data_set(write(tmp_path, records), layout)
-  images, labels = cifar10_input.distorted_inputs(data, 32)
+  images, labels = cifar10_input.distorted_inputs(data, 32, source=source)
   size = 24 if layout.height == 32 else 36  # Three quarters.
   assert images.shape.as_list() == [32, size, size, layout.depth]
   assert labels.shape.as_list() == [32]
@@ -214,7 +217,8 @@ def test_images_of_either_input_are_in_the_summaries():
     assert {'images/image/%d' % i for i in range(10)} <= tags
 
 
-def test_labels_stay_with_their_images(tmp_path):
+@pytest.mark.parametrize('source', SOURCES)
+def test_labels_stay_with_their_images(tmp_path, source):
   # An image of class n has the colour of its class in one half, so that the
   # sign of its whitened corner tells the class.
   labels = np.arange(500) % 2
@@ -224,7 +228,8 @@ def test_labels_stay_with_their_images(tmp_path):
   planes[labels == 0, :, :16] = 200
   planes[labels == 1, :, 16:] = 200
   names = write(tmp_path, records)
-  tensors = cifar10_input.distorted_inputs(data_set(names), 50)
+  data = data_set(names)
+  tensors = cifar10_input.distorted_inputs(data, 50, source=source)
   with tf.train.MonitoredSession() as session:
     for _ in range(30):
       images, found = session.run(list(tensors))
@@ -340,13 +345,16 @@ def test_the_classical_input_does_not_mix_sorted_files(tmp_path):
   assert min(chi_squared(records[:, 0])) > CHI_SQUARED_9
 
 
-def test_a_seed_makes_batches_repeatable():
+@pytest.mark.parametrize('source', SOURCES)
+def test_a_seed_makes_batches_repeatable(source):
   data = short_runs.prepared(Config.of(dataset='sample'))
 
   def batches(seed):
     with tf.Graph().as_default():
       tf.set_random_seed(seed)
-      tensors = cifar10_input.distorted_inputs(data, 64, seeded=True)
+      tensors = cifar10_input.distorted_inputs(
+        data, 64, seeded=True, source=source
+      )
       with tf.train.MonitoredSession() as session:
         return [session.run(list(tensors)) for _ in range(40)]
 
@@ -365,6 +373,15 @@ def test_without_a_seed_each_run_has_its_own_order(tmp_path):
     with tf.Graph().as_default():
       runs.append(raw_batches(names, 100, 50, 2))
   assert (runs[0] != runs[1]).any()
+
+
+@pytest.mark.parametrize('source', ['preloaded', 'tf_data'])
+def test_other_inputs_are_on_the_cpu_too(graph, source):
+  data = short_runs.prepared(Config.of(dataset='sample'))
+  with tf.device('/gpu:0'):
+    cifar10_input.distorted_inputs(data, 4, source=source)
+  for operation in graph.get_operations():
+    assert operation.device == '/device:CPU:0', operation.name
 
 
 def test_input_is_on_the_cpu_with_one_shuffle_queue(graph):
@@ -391,6 +408,103 @@ def test_the_filling_line_is_the_tutorials(monkeypatch, capsys):
   assert cifar10_input.NUM_PREPROCESS_THREADS == 16
 
 
+def numbered(tmp_path, count, num_files, **parts):
+  """A data set in which each record has a class of its own."""
+  layout = Layout(label_bytes=2, label_at=(0, 1))
+  records = synthetic_records.make_records([0] * count, layout=layout)
+  records[:, 0], records[:, 1] = np.divmod(np.arange(count), 256)
+  names = write(tmp_path, *np.array_split(records, num_files))
+  classes = tuple('class %d' % i for i in range(count))
+  return data_set(names, layout)._replace(classes=classes, **parts)
+
+
+def order(data, source, batch_size, count):
+  """The numbers of the records of `count` batches, an array."""
+  with tf.Graph().as_default():
+    _, labels = cifar10_input.distorted_inputs(data, batch_size, source=source)
+    with tf.train.MonitoredSession() as session:
+      return np.concatenate([session.run(labels) for _ in range(count)])
+
+
+# Batches come ahead of time from many threads, so their order is a little
+# mixed: no matter, but at the border between two epochs.
+@pytest.fixture
+def one_thread(monkeypatch):
+  monkeypatch.setattr(cifar10_input, 'NUM_PREPROCESS_THREADS', 1)
+
+
+@pytest.mark.parametrize('source', SOURCES)
+def test_each_epoch_is_all_records_in_an_order_of_its_own(
+  tmp_path, one_thread, source
+):
+  data = numbered(tmp_path, 300, 3)
+  epochs = np.split(order(data, source, 25, 36), 3)
+  for epoch in epochs:
+    assert sorted(epoch) == list(range(300))
+    # Records of all files come in each part of it.
+    for part in np.split(epoch, 3):
+      assert min(np.bincount(part // 100, minlength=3)) >= 15
+  assert len({tuple(epoch) for epoch in epochs}) == 3
+
+
+@pytest.mark.parametrize('seed', [None, 5])
+@pytest.mark.parametrize('source', SOURCES)
+def test_an_image_is_distorted_anew_each_time(tmp_path, source, seed):
+  data = numbered(tmp_path, 1, 1)
+  tf.set_random_seed(seed)
+  images, _ = cifar10_input.distorted_inputs(
+    data, 4, seeded=seed is not None, source=source
+  )
+  with tf.train.MonitoredSession() as session:
+    found = np.concatenate([session.run(images) for _ in range(5)])
+  assert len({image.tobytes() for image in found}) == 20
+
+
+@pytest.mark.parametrize('source', SOURCES)
+def test_only_the_records_to_train_on_are_read(tmp_path, one_thread, source):
+  data = numbered(tmp_path, 100, 3)
+  for held_out, labelled, left in ((40, 0, 60), (10, 20, 20), (0, 34, 34)):
+    found = order(
+      data._replace(held_out=held_out, labelled=labelled), source, left, 3
+    )
+    assert set(np.bincount(found)) == {3}
+    assert set(found) == set(range(left))
+
+
+@pytest.mark.parametrize('source', SOURCES)
+def test_what_is_left_of_an_epoch_is_not_lost(tmp_path, one_thread, source):
+  data = numbered(tmp_path, 100, 2)
+  # 100 batches of 7 are 7 epochs.
+  assert set(np.bincount(order(data, source, 7, 100))) == {7}
+
+
+@pytest.mark.parametrize('source', SOURCES)
+def test_a_batch_may_be_larger_than_the_data_set(tmp_path, one_thread, source):
+  data = numbered(tmp_path, 10, 1)
+  assert set(np.bincount(order(data, source, 25, 2))) == {5}
+
+
+@pytest.mark.parametrize('source', ['preloaded', 'tf_data'])
+def test_the_line_of_other_inputs_names_all_images(capsys, source):
+  data = short_runs.prepared(Config.of(dataset='sample'))
+  cifar10_input.distorted_inputs(data, 128, source=source)
+  assert capsys.readouterr().out == (
+    'Loading 1000 CIFAR images before starting to train.\n'
+  )
+
+
+def test_preloaded_records_are_in_no_checkpoint(graph):
+  data = short_runs.prepared(Config.of(dataset='sample'))
+  cifar10_input.distorted_inputs(data, 8, source='preloaded')
+  (variable,) = tf.local_variables()
+  assert not tf.global_variables()
+  with tf.train.MonitoredSession() as session:
+    records = session.run(variable)
+  np.testing.assert_array_equal(
+    records, records_lib.load(data.train_files, data.layout)
+  )
+
+
 def test_the_preprocessing_threads_are_sixteen_or_one(graph):
   data = short_runs.prepared(Config.of(dataset='sample'))
   for seeded, count in ((False, 16), (True, 1)):
@@ -408,9 +522,10 @@ def threads_left(before):
   return set(threading.enumerate()) - before
 
 
-def test_sessions_end_without_noise_or_threads(capfd):
+@pytest.mark.parametrize('source', SOURCES)
+def test_sessions_end_without_noise_or_threads(capfd, source):
   data = short_runs.prepared(Config.of(dataset='sample'))
-  tensors = list(cifar10_input.distorted_inputs(data, 8))
+  tensors = list(cifar10_input.distorted_inputs(data, 8, source=source))
   before = set(threading.enumerate())
   for _ in range(3):
     with tf.train.MonitoredSession() as session:

@@ -184,9 +184,10 @@ def test_training_lowers_the_loss_and_learns(tmp_path, capsys):
   assert np.mean(losses[-3:]) < 4.2
 
 
-def test_seeded_runs_are_equal_and_others_not(tmp_path):
+@pytest.mark.parametrize('source', ['queues', 'preloaded', 'tf_data'])
+def test_seeded_runs_are_equal_and_others_not(tmp_path, source):
   def trained(name, seed):
-    config = short_runs.small_config(tmp_path / name, seed=seed)
+    config = short_runs.small_config(tmp_path / name, seed=seed, input=source)
     cifar10_train.train(config)
     path = checkpoints.latest(config.run.train_dir)
     reader = tf.train.NewCheckpointReader(path)

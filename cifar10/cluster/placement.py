@@ -13,9 +13,12 @@ _FULLY_CONNECTED = re.compile(
   '(^|/)(local3|local4|softmax_linear|cross_entropy)[^/]*(/|$)'
 )
 
+# Where each worker reads its own images: also a variable that holds them.
+_INPUT = 'distorted_inputs/'
+
 
 def device_function(task, settings):
-  """Places variables on the parameter servers, all else on this worker.
+  """Places the model's variables on parameter servers, all else on this worker.
 
   Args:
     task: cluster_spec.Task, a worker.
@@ -28,19 +31,23 @@ def device_function(task, settings):
   strategy = None  # Round robin.
   if settings.ps_strategy == 'by_size':
     strategy = GreedyLoadBalancing(len(task.ps))
+  worker_device = task.device + '/cpu:0'
   simple = tf.train.replica_device_setter(
-    worker_device=task.device + '/cpu:0',
+    worker_device=worker_device,
     cluster={'ps': list(task.ps), 'worker': list(task.workers)},
     ps_strategy=strategy,
   )
 
-  def divided(op):
+  def place(op):
+    if op.name.startswith(_INPUT):
+      return worker_device
     device = tf.DeviceSpec.from_string(simple(op))
-    if device.device_type == 'GPU' and _FULLY_CONNECTED.search(op.name):
-      device = device.replace(device_index=1)
+    if settings.model_parallel and _FULLY_CONNECTED.search(op.name):
+      if device.device_type == 'GPU':
+        device = device.replace(device_index=1)
     return device.to_string()
 
-  return divided if settings.model_parallel else simple
+  return place
 
 
 class GreedyLoadBalancing:

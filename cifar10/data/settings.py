@@ -1,8 +1,21 @@
-"""The settings of the distortions of training images."""
+"""The settings of how training images are read, and how distorted."""
 
 import dataclasses
 
 from cifar10.util.flag_field import flag
+
+
+@dataclasses.dataclass(frozen=True)
+class Pipeline:
+  """How training images get from the disk into the graph."""
+
+  input: str = flag(
+    'queues',
+    "Where batches of training images come from: queues, the tutorial's; "
+    'preloaded, one variable that holds all records; or tf_data, a '
+    'tf.data.Dataset.',
+    choices=('queues', 'preloaded', 'tf_data'),
+  )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -138,6 +138,11 @@ def _check_transfer(settings):
 def _check_cache(config):
   """Checks that there are frozen layers to compute once."""
   transfer = config.transfer
+  if transfer.cache_frozen and config.pipeline.input != 'queues':
+    raise UserError(
+      '--cache_frozen=%d reads what it keeps through queues; leave out '
+      '--input=%s' % (transfer.cache_frozen, config.pipeline.input)
+    )
   if transfer.cache_frozen and not transfer.freeze:
     raise UserError(
       '--cache_frozen=%d has no effect without --freeze; --freeze=conv freezes '

@@ -10,8 +10,9 @@ from cifar10.errors import UserError
 from cifar10.training import watchdog
 from cifar10.util import console
 
-# What an error says of an operation of the input, see cifar10_input.
-_IN_INPUT = '{{node distorted_inputs/'
+# What an error says of an operation of the input, see cifar10_input; the second
+# one of an operation in a function of tf.data.
+_IN_INPUT = ('{{node distorted_inputs/', '[[distorted_inputs/IteratorGetNext]]')
 
 _READ_ERRORS = (
   tf.errors.DataLossError,
@@ -100,7 +101,8 @@ class InputDiagnosis(tf.train.SessionRunHook):
       return 'a step has taken longer than --operation_timeout_ms'
     if not isinstance(error, tf.errors.OpError):
       return None
-    if _IN_INPUT in error.message or isinstance(error, _READ_ERRORS):
+    in_input = any(text in error.message for text in _IN_INPUT)
+    if in_input or isinstance(error, _READ_ERRORS):
       return self._damage() or console.summary(error)
     return None
 

@@ -10,6 +10,7 @@ from cifar10.cluster import cluster_spec
 from cifar10.cluster import placement
 from cifar10.cluster.settings import Cluster
 from cifar10.config import Config
+from cifar10.data import datasets
 from cifar10.training import train_op as train_op_lib
 
 PARAMETERS = 1068298
@@ -39,6 +40,18 @@ def test_variables_are_spread_round_robin_and_the_rest_is_here():
     assert v.device == '/job:ps/task:%d/device:CPU:0' % (i % 2), v.name
   for name in ('conv1/Conv2D', 'local3/MatMul', 'total_loss'):
     assert devices[name].startswith('/job:worker/task:1'), name
+
+
+def test_a_worker_keeps_the_records_that_it_has_loaded():
+  config = Config.of(dataset='sample', input='preloaded')
+  task = cluster_spec.Task('worker', 1, ('p:1',), ('b:1', 'c:1'))
+  data = datasets.prepare(config.data, config.download)
+  with tf.device(placement.device_function(task, config.cluster)):
+    cifar10.distorted_inputs(data, config)
+  (records,) = tf.local_variables()
+  for op in tf.get_default_graph().get_operations():
+    assert op.device.lower().startswith('/job:worker/task:1'), op.name
+  assert records.op.name == 'distorted_inputs/preloaded'
 
 
 def test_variables_are_spread_by_size():

@@ -31,6 +31,10 @@ from cifar10.training import combinations
       '=9 needs variables in one place; leave out --partition_ps',
     ),
     ({'cache_frozen': 2}, '=2 has no effect without --freeze; --freeze=conv '),
+    (
+      {'cache_frozen': 2, 'freeze': 'conv', 'input': 'tf_data'},
+      'through queues; leave out --input=tf_data',
+    ),
     ({'validation_steps': 9}, '=9 has no effect without --validation_exam'),
     ({'optimizer': 'ftrl', 'init_from': 'x'}, 'leave out --init_from'),
   ],

@@ -36,8 +36,9 @@ EXPECTED = {
 }
 
 
+@pytest.mark.parametrize('source', ['queues', 'tf_data'])
 @pytest.mark.parametrize('damage', list(EXPECTED), ids=lambda f: f.__name__)
-def test_a_file_that_changes_ends_a_run_that_saves(tmp_path, damage):
+def test_a_file_that_changes_ends_a_run_that_saves(tmp_path, damage, source):
   folder = synthetic_records.make_folder(tmp_path / 'data', per_file=20)
   process = short_runs.processes.start(
     [
@@ -45,6 +46,7 @@ def test_a_file_that_changes_ends_a_run_that_saves(tmp_path, damage):
       '--data_dir=%s' % (tmp_path / 'data'),
       '--train_dir=%s' % (tmp_path / 'train'),
       '--batch_size=8',
+      '--input=%s' % source,
       '--log_frequency=1',
       '--stall_secs=%d' % STALL_SECS,
     ],

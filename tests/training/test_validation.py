@@ -51,8 +51,8 @@ def assert_trains_on(data, expected):
   files, kept = data.files_to_train_on()
   with tf.Graph().as_default():
     tf.set_random_seed(1)
-    batches = cifar10_input._shuffled_batches(
-      files, data.layout, data.examples_per_epoch, 10, kept
+    batches = cifar10_input._shuffled_records(
+      files, kept, data.layout, data.examples_per_epoch, 10
     ).dequeue()
     with tf.train.MonitoredSession() as session:
       found = [session.run(batches) for _ in range(50)]

@@ -1,0 +1,80 @@
+"""Two ways from records on disk to batches, besides the queues.
+
+TensorFlow's guides call them "preloaded data" and "tf.data".
+"""
+
+import tensorflow.compat.v1 as tf
+
+from cifar10.data import records as records_lib
+
+_READ_BYTES = 1 << 18
+
+
+def preloaded(data):
+  """All records to train on, in one variable.
+
+  Args:
+    data: datasets.DataSet.
+
+  Returns:
+    tf.Variable, uint8 [n, layout.record_bytes]. It is local: each session reads
+    the files at its start, and no checkpoint holds it.
+  """
+  paths, kept = data.files_to_train_on()
+  parts = [
+    records_lib.decode([tf.read_file(path)], data.layout)[: kept.get(path)]
+    for path in paths
+  ]
+  return tf.Variable(
+    tf.concat(parts, 0),
+    trainable=False,
+    collections=[tf.GraphKeys.LOCAL_VARIABLES],
+    # Its shape is known only when the files are read.
+    validate_shape=False,
+    name='preloaded',
+  )
+
+
+def batches_by_tf_data(data, epoch_size, batch_size, decode, num_threads):
+  """Endless batches of what `decode` makes of records, by tf.data.
+
+  Args:
+    data: datasets.DataSet.
+    epoch_size: how many records are shuffled together.
+    batch_size: number of records in a batch.
+    decode: function of uint8 records, [batch_size, layout.record_bytes], that
+      returns a tuple of tensors.
+    num_threads: how many batches are decoded at the same time.
+
+  Returns:
+    Tensors as `decode` returns them: the next batch, whenever they run.
+  """
+  record_bytes = data.layout.record_bytes
+  paths, kept = data.files_to_train_on()
+  counts = tf.constant([kept.get(path, -1) for path in paths], tf.int64)
+  files = tf.data.Dataset.from_tensor_slices((tf.constant(paths), counts))
+  records = (
+    files.shuffle(len(paths))
+    .flat_map(
+      lambda path, count: tf.data.FixedLengthRecordDataset(
+        path, record_bytes, buffer_size=_READ_BYTES
+      ).take(count)
+    )
+    .shuffle(epoch_size)
+    .repeat()
+    .batch(batch_size, drop_remainder=True)
+  )
+  seed = tf.get_default_graph().seed
+
+  def decode_strings(values):
+    # A function has a graph, and TensorFlow warns if the seeds are the same.
+    tf.set_random_seed(None if seed is None else seed + 1)
+    return decode(records_lib.decode(values, data.layout))
+
+  batches = records.map(
+    decode_strings, num_parallel_calls=num_threads if num_threads > 1 else None
+  )
+  iterator = tf.data.make_initializable_iterator(batches)
+  # With the local variables, at the start of each session.
+  tf.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, iterator.initializer)
+  return iterator.get_next()

@@ -1,0 +1,69 @@
+"""A queue that shuffles whole epochs."""
+
+import tensorflow.compat.v1 as tf
+
+_RAW_BATCHES = 4
+
+
+def batches(read, element, epoch_size, batch_size):
+  """A queue of batches of elements, epoch after epoch, shuffled.
+
+  A RandomShuffleQueue draws at random from what it holds. For a random order
+  of the whole epoch it must hold the whole epoch, so one thread takes turns:
+
+                         shuffle queue            raw batches
+
+      1. fill:   read    -->  |||||||||||||  one epoch
+      2. empty:               |||||||||||||  -->  batch, batch, ..
+      3. again:  read    -->  |  fewer than a batch are left, and go into the
+                                 next epoch
+
+  Each turn is a single operation of the graph, with two loops in it; its queue
+  runner repeats it. Meanwhile training goes on with the batches drawn before.
+
+  Args:
+    read: function of two int32 tensors, how many elements of the epoch have
+      been read and how many are left; it returns the next ones, as many as it
+      likes.
+    element: type and shape of an element.
+    epoch_size: how many elements are shuffled together.
+    batch_size: number of elements in a batch.
+
+  Returns:
+    tf.FIFOQueue with elements of [batch_size, ...].
+  """
+  dtype, shape = element
+  queue = tf.RandomShuffleQueue(
+    capacity=epoch_size + batch_size,
+    min_after_dequeue=0,
+    dtypes=[dtype],
+    shapes=[shape],
+    name='shuffle_queue',
+  )
+  raw_batches = tf.FIFOQueue(
+    _RAW_BATCHES, [dtype], shapes=[[batch_size, *shape]], name='raw_batches'
+  )
+
+  def read_some(num_read):
+    elements = read(num_read, epoch_size - num_read)
+    with tf.control_dependencies([queue.enqueue_many([elements])]):
+      return num_read + tf.shape(elements)[0]
+
+  def draw_batch(num_left):
+    batch = queue.dequeue_many(batch_size)
+    with tf.control_dependencies([raw_batches.enqueue([batch])]):
+      return num_left - batch_size
+
+  filled = _repeat_while(lambda n: n < epoch_size, read_some, tf.constant(0))
+  with tf.control_dependencies([filled]):
+    num_left = queue.size()
+  emptied = _repeat_while(lambda n: n >= batch_size, draw_batch, num_left)
+  tf.train.add_queue_runner(tf.train.QueueRunner(raw_batches, [emptied.op]))
+  return raw_batches
+
+
+def _repeat_while(condition, body, count):
+  """tf.while_loop over one number, one iteration at a time."""
+  return tf.while_loop(
+    condition, body, [count], parallel_iterations=1, back_prop=False
+  )
