@@ -2,6 +2,8 @@
 
 import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -37,6 +39,24 @@ def anchors(page):
   headings = re.findall(r'^#+ (.*)$', read(page), re.MULTILINE)
   kept = (re.sub(r'[^\w\- ]', '', heading.lower()) for heading in headings)
   return {heading.replace(' ', '-') for heading in kept}
+
+
+def programs():
+  """The programs in the pages, each with what it prints."""
+  block = re.compile('^```python\n(.*?)^```\n```text\n(.*?)^```', re.M | re.S)
+  return [program for page in PAGES for program in block.findall(read(page))]
+
+
+@pytest.mark.parametrize('program, printed', programs())
+def test_programs_print_what_the_page_says(program, printed):
+  out = subprocess.run(
+    [sys.executable, '-c', program],
+    stdout=subprocess.PIPE,
+    env=dict(os.environ, TF_CPP_MIN_LOG_LEVEL='3'),
+    timeout=120,
+    check=True,
+  ).stdout
+  assert out.decode() == printed
 
 
 def known_flags():
