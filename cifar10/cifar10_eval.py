@@ -2,15 +2,15 @@
 
     python cifar10_eval.py                  alongside a trainer, to its end
     python cifar10_eval.py --run_once       the newest checkpoint only
+    python cifar10_eval.py --checkpoint_dir=a --checkpoint_dir=b
+                                            an ensemble of two networks, once
 
 Every image counts exactly once, whatever the batch size.
 """
 
 import contextlib
-import json
 import os
 import sys
-import time
 from typing import Any, NamedTuple
 
 if not __package__:  # Run by its path: the package is one folder up.
@@ -23,13 +23,14 @@ from cifar10 import config as config_lib
 from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.model import regularizers
+from cifar10.serving import ensemble
 from cifar10.serving import inference_graph
+from cifar10.serving import precision
 from cifar10.serving import restore
 from cifar10.training import checkpoints
-from cifar10.training import hooks
 from cifar10.training import run_state
 from cifar10.util import event_file
-from cifar10.util import files
+from cifar10.settings import Data
 from cifar10.util import session_settings
 from cifar10.util import summaries
 import tensorflow.compat.v1 as tf
@@ -40,6 +41,7 @@ GROUPS = (
   'input',
   'model',
   'checkpoint',
+  'ensemble',
   'inference',
   'evaluation',
   'answers',
@@ -70,32 +72,6 @@ class EvalGraph(NamedTuple):
   restorations: restore.Restorations
 
 
-class Result(NamedTuple):
-  """The result of an evaluation.
-
-  Attributes:
-    correct: images whose right class is the most probable one.
-    in_top_k: images whose right class is among the `top_k` most probable ones.
-    total: all images.
-    loss: mean of the total loss.
-    averaged: whether the moving averages of the variables were used.
-  """
-
-  correct: int
-  in_top_k: int
-  total: int
-  loss: float
-  averaged: bool
-
-  @property
-  def precision(self):
-    return self.correct / self.total
-
-  @property
-  def precision_at_k(self):
-    return self.in_top_k / self.total
-
-
 def evaluate(config):
   """Evaluates checkpoints as they appear, up to the last one of the run.
 
@@ -111,7 +87,18 @@ def evaluate(config):
   with contextlib.redirect_stdout(
     sys.stderr if config.answers.json else answers
   ):
-    _evaluate(config, answers)
+    if config.ensemble.networks:
+      _evaluate_ensemble(config, answers)
+    else:
+      _evaluate(config, answers)
+
+
+def _evaluate_ensemble(config, answers):
+  data = datasets.prepare(config.data, config.download)
+  paths = data.files(config.evaluation.eval_data)
+  with ensemble.loaded(config, Data.data_dir) as networks:
+    counts = ensemble.evaluate(networks, paths, config.input.batch_size)
+    precision.report_ensemble(counts, networks.folders, config, answers)
 
 
 def _evaluate(config, answers):
@@ -143,8 +130,8 @@ def _evaluate(config, answers):
           continue
         _check_total(result, num_images, settings.eval_data)
         events.add_summary(summary, step)
-        events.add_summary(_scalars(result, config), step)
-        _report(result, step, config, answers)
+        events.add_summary(precision.summary(result, config), step)
+        precision.report(result, step, config, answers)
         evaluated.append(step)
         if settings.run_once or _is_last(step, config):
           return
@@ -175,7 +162,7 @@ def build(data, config):
     summaries.histogram('softmax/activations', model.probabilities)
   return EvalGraph(
     correct=tf.nn.in_top_k(model.logits, labels, 1),
-    in_top_k=tf.nn.in_top_k(model.logits, labels, _top_k(config)),
+    in_top_k=tf.nn.in_top_k(model.logits, labels, precision.top_k(config)),
     loss=loss,
     summaries=tf.summary.merge_all(),
     restorations=model.restorations,
@@ -220,7 +207,7 @@ def evaluate_checkpoint(graph, checkpoint, config):
     config: config.Config.
 
   Returns:
-    result: Result.
+    result: precision.Result.
     summary: bytes, graph.summaries of the first batch.
 
   Raises:
@@ -256,7 +243,8 @@ def evaluate_checkpoint(graph, checkpoint, config):
       total += size
       loss += float(batch['loss']) * size
   loss /= max(1, total)
-  return Result(correct, in_top_k, total, loss, averaged), summary
+  result = precision.Result(correct, in_top_k, total, loss, averaged)
+  return result, summary
 
 
 def _check_total(result, num_images, eval_data):
@@ -280,66 +268,6 @@ def _is_last(step, config):
   if state.stopped_at is not None:
     return step == state.stopped_at
   return step >= state.last_step(settings)
-
-
-def _top_k(config):
-  return config.answers.top_k or 1
-
-
-def _report(result, step, config, answers):
-  """Prints a result to the file `answers`, and writes it to --metrics."""
-  top_k = _top_k(config)
-  values = {
-    'time': time.time(),
-    'step': step,
-    'precision @ 1': result.precision,
-    'correct': result.correct,
-    'total': result.total,
-    'loss': result.loss,
-    'eval_data': config.evaluation.eval_data,
-    'moving_averages': result.averaged,
-  }
-  at_k = ''
-  if top_k > 1:
-    values['precision @ %d' % top_k] = result.precision_at_k
-    at_k = ', precision @ %d = %.3f' % (top_k, result.precision_at_k)
-  if config.answers.json:
-    print(json.dumps(values), file=answers)
-  else:
-    print(
-      '%s: precision @ 1 = %.3f (%d / %d, step %d)%s on %s images, %s'
-      % (
-        hooks.timestamp(),
-        result.precision,
-        result.correct,
-        result.total,
-        step,
-        at_k,
-        {'test': 'test', 'train_eval': 'training'}[values['eval_data']],
-        'moving averages' if result.averaged else 'variables without averages',
-      ),
-      file=answers,
-    )
-  if config.metrics.metrics:
-    files.append_json_line(config.metrics.metrics, values)
-
-
-def _scalars(result, config):
-  """The summary of a result, with tags that tell evaluations apart."""
-
-  def tag(top_k):
-    return summaries.precision_tag(
-      top_k, config.evaluation.eval_data, result.averaged
-    )
-
-  summary = tf.Summary()
-  summary.value.add(tag=tag(1), simple_value=result.precision)
-  if _top_k(config) > 1:
-    summary.value.add(
-      tag=tag(_top_k(config)), simple_value=result.precision_at_k
-    )
-  summary.value.add(tag='loss', simple_value=result.loss)
-  return summary
 
 
 def main():

@@ -6,7 +6,8 @@
 
 Takes pictures of any size, in the formats that Pillow reads, and prints a line
 for each. The model is that of a run, or an export of cifar10_export:
---checkpoint_dir names the folder of either.
+--checkpoint_dir names the folder of either. Given several times, for runs, the
+probabilities of all networks are averaged.
 """
 
 import contextlib
@@ -24,6 +25,7 @@ from cifar10.data import records
 from cifar10.errors import UserError
 from cifar10.errors import printable
 from cifar10.serving import contact_sheet
+from cifar10.serving import ensemble
 from cifar10.serving import predictions
 from cifar10.settings import Data
 from cifar10.util import session_settings
@@ -35,6 +37,7 @@ GROUPS = (
   'input',
   'model',
   'checkpoint',
+  'ensemble',
   'inference',
   'answers',
   'prediction',
@@ -60,12 +63,9 @@ def predict(config, names):
   grid = config.prediction.grid
   paths = pictures.find(names)
   sheet = contact_sheet.ContactSheet(grid, len(paths)) if grid else None
-  proto = session_settings.config_proto(
-    config.session, use_gpu=config.inference.eval_device == 'gpu'
-  )
-  with tf.Graph().as_default(), tf.Session(config=proto) as session:
+  with contextlib.ExitStack() as stack:
     with contextlib.redirect_stdout(sys.stderr):  # Answers go to stdout.
-      predictor = predictions.load(session, config, Data.data_dir)
+      predictor = stack.enter_context(_model(config))
     num_labeled = 0
     batch_size = config.input.batch_size
     for start in range(0, len(paths), batch_size):
@@ -78,6 +78,20 @@ def predict(config, names):
       '%d of %d pictures could not be read'
       % (len(paths) - num_labeled, len(paths))
     )
+
+
+@contextlib.contextmanager
+def _model(config):
+  """The model, or the ensemble of several, in a session."""
+  if config.ensemble.networks:
+    with ensemble.loaded(config, Data.data_dir) as networks:
+      yield networks
+    return
+  proto = session_settings.config_proto(
+    config.session, use_gpu=config.inference.eval_device == 'gpu'
+  )
+  with tf.Graph().as_default(), tf.Session(config=proto) as session:
+    yield predictions.load(session, config, Data.data_dir)
 
 
 def _label(paths, predictor, settings, sheet):

@@ -61,6 +61,7 @@ _PROGRAM_WITH = {
   'cluster': 'cifar10_distributed_train',
   'checkpoint': 'cifar10_eval',
   'evaluation': 'cifar10_eval',
+  'ensemble': 'cifar10_eval',
   'answers': 'cifar10_predict',
   'prediction': 'cifar10_predict',
   'export': 'cifar10_export',
@@ -182,6 +183,8 @@ def _define_flags(names, defaults):
       define = flags.DEFINE_enum
       limits = {'enum_values': limits['choices']}
     # --help lists them as the program's own, wherever they are defined.
+    if name == 'checkpoint_dir' and 'ensemble' in names:
+      define = flags.DEFINE_multi_string
     define(
       name,
       default=defaults.get(name, field.default),
@@ -192,10 +195,27 @@ def _define_flags(names, defaults):
 
 
 def _config(names):
-  """The Config from the flags and from the run in --checkpoint_dir."""
-  config = config_lib.Config.of(
-    **{name: flags.FLAGS[name].value for name in names}
-  )
+  """The Config from the flags and from the runs in --checkpoint_dir."""
+  values = {name: flags.FLAGS[name].value for name in names}
+  folders = values.get('checkpoint_dir')
+  if not isinstance(folders, list):
+    return _with_settings_of_run(config_lib.Config.of(**values), names)
+  networks = [
+    _with_settings_of_run(
+      config_lib.Config.of(**dict(values, checkpoint_dir=folder)), names
+    )
+    for folder in folders
+  ]
+  if len(networks) == 1:
+    return networks[0]
+  return networks[0].replace(networks=tuple(networks))
+
+
+def _with_settings_of_run(config, names):
+  """A Config with what the run in its --checkpoint_dir knows about its model.
+
+  Flags that are given take precedence.
+  """
   if 'checkpoint_dir' not in names:
     return config
   saved = config_lib.load(config.run_dir)

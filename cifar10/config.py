@@ -52,6 +52,7 @@ class Config:
   metrics: settings.Metrics = settings.Metrics()
   cluster: cluster_settings.Cluster = cluster_settings.Cluster()
   checkpoint: settings.Checkpoint = settings.Checkpoint()
+  ensemble: settings.Ensemble = settings.Ensemble()
   inference: settings.Inference = settings.Inference()
   evaluation: settings.Evaluation = settings.Evaluation()
   answers: settings.Answers = settings.Answers()

@@ -232,7 +232,11 @@ class Metrics:
 class Checkpoint:
   """Which run a trained model comes from."""
 
-  checkpoint_dir: str = flag('/tmp/cifar10_train', 'Where the checkpoints are.')
+  checkpoint_dir: str = flag(
+    '/tmp/cifar10_train',
+    'Where the checkpoints are. Given several times to evaluation or '
+    'prediction, an ensemble: the probabilities of all networks are averaged.',
+  )
   use_moving_averages: bool = flag(
     True, 'Use the moving averages of the variables.'
   )
@@ -247,6 +251,20 @@ class Inference:
     'Where the model runs; gpu falls back to the CPU if there is no GPU.',
     choices=('gpu', 'cpu'),
   )
+
+
+@dataclasses.dataclass(frozen=True)
+class Ensemble:
+  """Several trained networks, and where they run."""
+
+  ensemble: str = flag(
+    'graph',
+    'Where the networks of several --checkpoint_dir run: in one graph; or in '
+    'processes of their own, any of which may be lost.',
+    choices=('graph', 'processes'),
+  )
+  # The config.Config of each of them; empty if there is only one.
+  networks: Tuple = ()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -25,7 +25,11 @@ def compute_in(dtype):
   Returns:
     tf.variable_scope, a context manager.
   """
-  return tf.variable_scope('', dtype=tf.as_dtype(dtype))
+  return tf.variable_scope(
+    tf.get_variable_scope(),
+    dtype=tf.as_dtype(dtype),
+    auxiliary_name_scope=False,
+  )
 
 
 def variable_on_cpu(name, shape, initializer, *, dtype=None):

@@ -64,22 +64,31 @@ def describe(settings, default_data_dir):
 
 
 def build(moving_average_decay):
-  """Builds both ways to restore the variables of the default graph.
+  """Builds both ways to restore the variables of the current variable scope.
 
   Args:
     moving_average_decay: float, the decay of the moving averages.
 
   Returns:
-    Restorations.
+    Restorations; checkpoints name the variables without the scope.
   """
   averages = tf.train.ExponentialMovingAverage(moving_average_decay)
+  scope = tf.get_variable_scope().name
+  prefix = scope + '/' if scope else ''
 
   def restoration(variables):
+    variables = {
+      name[len(prefix) :]: variable
+      for name, variable in variables.items()
+      if name.startswith(prefix)
+    }
     scaffold = tf.train.Scaffold(saver=tf.train.Saver(variables))
     return Restoration(variables, scaffold)
 
+  with tf.name_scope(None):  # It would be part of the names of averages.
+    averaged = averages.variables_to_restore()
   return Restorations(
-    averaged=restoration(averages.variables_to_restore()),
+    averaged=restoration(averaged),
     plain=restoration(
       {v.op.name: v for v in tf.trainable_variables() + tf.model_variables()}
     ),

@@ -13,7 +13,7 @@ from tests import synthetic_records
 AVERAGE = '/ExponentialMovingAverage'
 
 
-def save(folder, data, top_layers='full', averages=True, step=7):
+def save(folder, data, top_layers='full', averages=True, step=7, seed=3):
   """Saves a model of random variables, as a trainer does.
 
   Args:
@@ -23,6 +23,7 @@ def save(folder, data, top_layers='full', averages=True, step=7):
     averages: whether to save moving averages too. They differ from the
       variables.
     step: global step.
+    seed: of the random variables.
 
   Returns:
     path: path of the checkpoint.
@@ -30,7 +31,7 @@ def save(folder, data, top_layers='full', averages=True, step=7):
   """
   size = cifar10_input.crop_size(data.layout)
   with tf.Graph().as_default(), tf.Session() as session:
-    tf.set_random_seed(3)
+    tf.set_random_seed(seed)
     global_step = tf.train.create_global_step()
     images = tf.zeros([1, size, size, data.layout.depth])
     cifar10.inference(images, len(data.classes), Model(top_layers=top_layers))

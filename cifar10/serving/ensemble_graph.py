@@ -1,0 +1,110 @@
+"""An ensemble of networks in one graph."""
+
+from typing import Any, NamedTuple
+
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10_input
+from cifar10.data import distortions
+from cifar10.serving import inference_graph
+from cifar10.serving import restore
+from cifar10.util import session_settings
+
+
+class Network(NamedTuple):
+  """A trained network of an ensemble.
+
+  Attributes:
+    folder: the folder of its run.
+    checkpoint: path of its checkpoint.
+    config: its config.Config.
+  """
+
+  folder: str
+  checkpoint: str
+  config: Any
+
+
+class Answers(NamedTuple):
+  """The probabilities of classes for some records.
+
+  Attributes:
+    mean: float32 array, [n, classes], the mean of all networks.
+    by_network: dict of arrays like it, by the number of the network; those that
+      are lost have none.
+  """
+
+  mean: Any
+  by_network: dict
+
+
+class OneGraph:
+  """Networks in one graph, each in a scope and on a device of its own.
+
+  Attributes:
+    classes: names of the classes, a tuple.
+    layout: records.Layout of the records.
+    folders: the folders of the networks, a list.
+  """
+
+  def __init__(self, data, networks):
+    """Builds the graph and restores all networks.
+
+    Args:
+      data: datasets.DataSet of all of them.
+      networks: list of Network.
+
+    Raises:
+      UserError: a checkpoint cannot be read or belongs to another model.
+    """
+    self.classes, self.layout = data.classes, data.layout
+    self.folders = [network.folder for network in networks]
+    config = networks[0].config
+    use_gpu = config.inference.eval_device == 'gpu'
+    with tf.Graph().as_default() as graph:
+      self._records = tf.placeholder(tf.uint8, [None, data.layout.record_bytes])
+      with tf.device('/cpu:0'):
+        images = distortions.central_crop(
+          self._records, data.layout, cifar10_input.crop_size(data.layout)
+        )
+      models = []
+      for i, network in enumerate(networks):
+        # If there are fewer GPUs, they share one, or the CPU.
+        with tf.device('/gpu:%d' % i), tf.variable_scope('network_%d' % i):
+          models.append(
+            inference_graph.build(
+              images,
+              len(data.classes),
+              network.config.model,
+              config.session.precision,
+              conv_form=config.session.conv,
+            )
+          )
+      self._each = [model.probabilities for model in models]
+      self._mean = tf.add_n(self._each) / len(models)
+      self._session = tf.Session(
+        graph=graph,
+        config=session_settings.config_proto(config.session, use_gpu),
+      )
+      for network, model in zip(networks, models):
+        scaffold = restore.fitting_scaffold(
+          model.restorations,
+          network.checkpoint,
+          network.config.checkpoint.use_moving_averages,
+        )
+        scaffold.saver.restore(self._session, network.checkpoint)
+
+  def answers(self, records):
+    """The Answers to records, a uint8 array [n, record_bytes], n above 0."""
+    mean, each = self._session.run(
+      [self._mean, self._each], {self._records: records}
+    )
+    return Answers(mean, dict(enumerate(each)))
+
+  def probabilities(self, records):
+    """The mean in `answers`."""
+    return self.answers(records).mean
+
+  def close(self):
+    """Ends the session."""
+    self._session.close()
