@@ -26,6 +26,7 @@ _COMMANDS = {
   'cifar10_local_cluster': 'cluster.local_cluster',
   'cifar10_make_dataset': 'data.make_dataset',
   'cifar10_report': 'report.report',
+  'cifar10_search': 'search.search',
   'cifar10_import_weights': 'serving.import_weights',
   'cifar10_sparsify': 'serving.sparsify',
 }
@@ -36,6 +37,7 @@ _VERSION = re.search(
 
 _PICTURES = ['pillow']
 _REPORT = ['jinja2', 'matplotlib']
+_SEARCH = ['matplotlib', 'optuna']
 _SVHN = ['scipy']
 
 setuptools.setup(
@@ -60,9 +62,10 @@ setuptools.setup(
     'lint': ['ruff==0.17.*', 'import-linter'],
     'pictures': _PICTURES,
     'report': _REPORT,
+    'search': _SEARCH,
     'svhn': _SVHN,
     'tensorboard': ['tensorboard>=2.20; python_version >= "3.9"'],
-    'test': ['pytest', 'pytest-xdist'] + _PICTURES + _REPORT + _SVHN,
+    'test': ['pytest', 'pytest-xdist'] + _PICTURES + _REPORT + _SEARCH + _SVHN,
   },
   entry_points={
     'console_scripts': [

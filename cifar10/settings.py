@@ -234,8 +234,8 @@ class Checkpoint:
 
   checkpoint_dir: str = flag(
     '/tmp/cifar10_train',
-    'Where the checkpoints are. Given several times to evaluation or '
-    'prediction, an ensemble: the probabilities of all networks are averaged.',
+    'Where the checkpoints are; evaluation and prediction take several, and '
+    'average the probabilities of their networks.',
   )
   use_moving_averages: bool = flag(
     True, 'Use the moving averages of the variables.'

@@ -50,7 +50,7 @@ def flags_in(text):
   found = {}
   for entry in re.split(r'^  --', text, flags=re.MULTILINE)[1:]:
     name = re.match(r'(\[no\])?(\w+):', entry).group(2)
-    default = re.search(r"\(default:\s+'(.*)'\)", entry)
+    default = re.search(r"\(default:\s+(?:\"\[)?'(.*)'(?:\]\")?\)", entry)
     found[name] = default and default.group(1)
   return found
 
@@ -102,6 +102,7 @@ def test_every_setting_is_a_flag_but_these():
   assert set(config_lib.FIELDS) - flags == {
     'classes',
     'moving_average_decay',
+    'networks',
     'summary_steps',
   }
   for name in flags:

@@ -9,7 +9,6 @@ task fails, the others are stopped. No process stays behind.
 
 import argparse
 import contextlib
-import ctypes
 import os
 import signal
 import socket
@@ -18,12 +17,13 @@ import sys
 import threading
 import time
 
+from cifar10.util import processes
+
 _PROGRAM = os.path.join(
   os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
   'cifar10_distributed_train.py',
 )
 
-_PR_SET_PDEATHSIG = 1
 _POLL_SECS = 0.1
 # Longer than a task takes to save and leave.
 _STOP_SECS = 40
@@ -38,12 +38,6 @@ def free_ports(count):
   for probe in probes:
     probe.close()
   return ports
-
-
-def end_with_parent():
-  """Has Linux end this process, a new task, when the launcher dies."""
-  if sys.platform == 'linux':
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _say(text):
@@ -70,12 +64,11 @@ class Task:
     with open(path, 'wb') as log:
       # A group of its own: Ctrl-C reaches the launcher, which passes it on.
       self.process = subprocess.Popen(
-        command,
+        processes.ending_with_parent(command),
         stdout=log,
         stderr=log,
         stdin=subprocess.DEVNULL,
         start_new_session=True,
-        preexec_fn=end_with_parent,  # noqa: PLW1509 (It calls no Python lock.)
       )
     self._thread = threading.Thread(target=self._show, args=(path,))
     self._thread.start()

@@ -1,0 +1,132 @@
+"""Searches for good settings: trains many networks, and names the best.
+
+    pip install '.[search]'
+    python scripts/search.py space.json --trials=20 --jobs=2 --out=/tmp/search
+
+The space is a JSON object:
+
+    {"flags": ["--max_steps=2000", "--validation_examples=5000",
+               "--validation_steps=500"],
+     "space": {"learning_rate": {"low": 0.001, "high": 0.3, "log": true},
+               "batch_size": {"low": 32, "high": 256, "step": 32},
+               "optimizer": ["momentum", "adam"]}}
+
+Each trial is a run of cifar10_train in a process and a folder of its own: with
+"flags", and with a value for each flag of "space". Optuna chooses the values
+(Akiba et al., "Optuna", arXiv 1907.10902), and gives up a trial whose precision
+on the images held out is below the median of the others at the same step. Test
+images are never looked at.
+
+Stopped in any way, a search goes on when it is started again, and so do the
+trials that were running.
+"""
+
+import argparse
+import os
+import sys
+
+from cifar10.errors import UserError
+from cifar10.search import results
+from cifar10.search import space as space_lib
+from cifar10.search import trials as trials_lib
+from cifar10.util import console
+from cifar10.util import folder_lock
+from cifar10.util import optional_packages
+
+_NAME = 'search'
+
+
+def search(args):
+  """Runs the trials and writes what they have found.
+
+  Args:
+    args: argparse.Namespace with space, trials, jobs, gpus, seed and out.
+
+  Raises:
+    UserError: a package is missing, the space makes no sense, or a trainer
+      cannot be run.
+    OSError: the folder cannot be written.
+  """
+  optuna = space_lib.optuna()
+  optional_packages.need(
+    'matplotlib', 'search', 'the chart is drawn with matplotlib'
+  )
+  optuna.logging.set_verbosity(optuna.logging.WARNING)
+  space = space_lib.load(args.space)
+
+  def refuse(lock):
+    raise UserError('%s: another search uses this folder' % args.out)
+
+  with folder_lock.held(
+    os.path.join(args.out, '.lock'),
+    refuse,
+    lambda: os.makedirs(args.out, exist_ok=True),
+  ):
+    study = optuna.create_study(
+      storage='sqlite:///' + os.path.join(args.out, 'search.db'),
+      study_name=_NAME,
+      load_if_exists=True,
+      direction='maximize',
+      sampler=optuna.samplers.TPESampler(seed=args.seed),
+      pruner=optuna.pruners.MedianPruner(),
+    )
+    trials = trials_lib.Trials(study, space, args.out, args.gpus)
+    done = len(trials.finished())
+    if done:
+      print('%d of %d trials are finished; going on.' % (done, args.trials))
+    trials.run(args.trials, args.jobs)
+    finished = trials.finished()
+    results.write(finished, space, args.out)
+  print(results.table(finished, space))
+  best = results.best(finished)
+  if best:
+    flags = [*space.flags, *space_lib.as_flags(best.params)]
+    print(
+      'The best is %s. To train it: %s'
+      % (
+        os.path.join(args.out, trials_lib.folder_of(best)),
+        results.train_command(flags),
+      )
+    )
+
+
+def main():
+  """The console command."""
+  parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+  )
+  parser.add_argument('space', help='the JSON file of the space')
+  parser.add_argument(
+    '--trials',
+    type=int,
+    default=20,
+    help='how many trials, with those of earlier starts (default %(default)s)',
+  )
+  parser.add_argument(
+    '--jobs',
+    type=int,
+    default=1,
+    help='how many trials at a time (default %(default)s)',
+  )
+  parser.add_argument(
+    '--gpus',
+    type=int,
+    default=0,
+    help='how many GPUs there are, if each trial is to see one of them',
+  )
+  parser.add_argument(
+    '--seed', type=int, help='makes the choices of a search repeatable'
+  )
+  parser.add_argument(
+    '--out', required=True, help='the folder of the search and of its runs'
+  )
+  console.open_streams()
+  args = parser.parse_args()
+  for name in ('trials', 'jobs'):
+    if getattr(args, name) < 1:
+      parser.error('--%s: expected at least 1' % name)
+  sys.exit(console.guarded(lambda: search(args)))
+
+
+if __name__ == '__main__':
+  main()

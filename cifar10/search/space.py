@@ -1,0 +1,123 @@
+"""The space of a search: the flags of all trials, and those that vary."""
+
+from typing import NamedTuple, Tuple
+
+from cifar10 import cli
+from cifar10.errors import UserError
+from cifar10.util import files
+from cifar10.util import optional_packages
+
+# What trials must have in common to be compared, or what a search sets itself.
+_NOT_SEARCHED = (
+  'cifar100_labels',
+  'data_dir',
+  'dataset',
+  'labelled_examples',
+  'metrics',
+  'overwrite',
+  'train_dir',
+  'validation_examples',
+  'validation_steps',
+)
+
+
+class Space(NamedTuple):
+  """What is searched.
+
+  Attributes:
+    flags: flags of all trials.
+    distributions: dict of an optuna distribution for each flag that varies, by
+      its name without dashes.
+  """
+
+  flags: Tuple[str, ...]
+  distributions: dict
+
+
+def optuna():
+  """The package.
+
+  Raises:
+    UserError: it is not installed.
+  """
+  return optional_packages.need('optuna', 'search', 'a search needs Optuna')
+
+
+def load(path):
+  """Reads a JSON file with "flags", a list, and "space", an object.
+
+  Args:
+    path: path of the file.
+
+  Returns:
+    Space.
+
+  Raises:
+    UserError: it is missing, or something in it is unknown or makes no sense.
+  """
+  found = files.read_json(path)
+  if found is None:
+    raise UserError('%s: no such file' % path)
+  flags, space = found.get('flags'), found.get('space')
+  if not isinstance(flags, list) or not isinstance(space, dict) or not space:
+    raise UserError(
+      '%s: expected "flags", a list of flags of all trials, and "space", an '
+      'object with the values of others' % path
+    )
+  names = [str(flag).lstrip('-').partition('=')[0] for flag in flags]
+  for name, why in (
+    ('max_steps', 'a trial has no end'),
+    ('validation_examples', 'there are no images to compare trials on'),
+  ):
+    if name not in names:
+      raise UserError('%s: "flags": without --%s, %s' % (path, name, why))
+  trainer = set(cli.flag_names(cli.TRAINER_GROUPS))
+  for name in [*names, *space]:
+    if name not in trainer | {'no' + known for known in trainer}:
+      raise UserError('%s: cifar10_train has no flag --%s' % (path, name))
+  for name in space:
+    if name in _NOT_SEARCHED or name in names:
+      raise UserError(
+        '%s: "space": --%s is the same for all trials; leave it out'
+        % (path, name)
+      )
+  return Space(
+    tuple(str(flag) for flag in flags),
+    {n: _distribution(path, n, values) for n, values in space.items()},
+  )
+
+
+def _distribution(path, name, values):
+  """The distribution of a list of choices, or of an object with limits."""
+  kinds = optuna().distributions
+  try:
+    if isinstance(values, list):
+      return kinds.CategoricalDistribution(values)
+    are_whole = isinstance(values['low'], int) and isinstance(
+      values['high'], int
+    )
+    kind = kinds.IntDistribution if are_whole else kinds.FloatDistribution
+    return kind(**values)
+  except (KeyError, TypeError, ValueError) as error:
+    raise UserError(
+      '%s: "%s": %s; expected a list of values, or "low" and "high", with '
+      '"log" or "step"' % (path, name, error)
+    ) from error
+
+
+def as_flags(values):
+  """Values of a trial as flags.
+
+  Args:
+    values: dict by the names of flags.
+
+  Returns:
+    List of str.
+  """
+  flags = []
+  for name, value in values.items():
+    if isinstance(value, bool):
+      flags.append('--' + ('' if value else 'no') + name)
+    else:
+      flags.append('--%s=%s' % (name, value))
+  return flags
