@@ -220,7 +220,7 @@ def softmax(logits):
   return tf.nn.softmax(logits, name='softmax')
 
 
-def loss(logits, labels, scope=None):
+def loss(logits, labels, scope=None, label_smoothing=0.0):
   """The total loss: mean cross entropy plus the penalties on the weights.
 
   Args:
@@ -228,14 +228,26 @@ def loss(logits, labels, scope=None):
     labels: integer tensor, [batch].
     scope: name scope of the tower whose losses are added up, 'tower_0/'; None:
       the losses of the whole graph.
+    label_smoothing: share of the probability that is spread over all classes:
+      Szegedy et al., "Rethinking the Inception Architecture", arXiv 1512.00567,
+      section 7.
 
   Returns:
     float32 scalar tensor. Its terms are in the collection 'losses'.
   """
   with tf.name_scope('loss'):
-    per_example = tf.nn.sparse_softmax_cross_entropy_with_logits(
-      labels=labels, logits=logits, name='cross_entropy_per_example'
-    )
+    if label_smoothing:
+      num_classes = logits.shape.as_list()[1]
+      spread = label_smoothing / num_classes
+      per_example = tf.nn.softmax_cross_entropy_with_logits_v2(
+        tf.one_hot(labels, num_classes, 1 - label_smoothing + spread, spread),
+        logits,
+        name='cross_entropy_per_example',
+      )
+    else:
+      per_example = tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=labels, logits=logits, name='cross_entropy_per_example'
+      )
     mean = tf.reduce_mean(per_example, name='cross_entropy_mean')
   # Outside the scope `loss`: checkpoints name the averages after these two.
   cross_entropy = tf.identity(mean, name='cross_entropy')
@@ -292,7 +304,8 @@ def tower_loss(
     conv_form=conv_form,
     pooled=pooled,
   )
-  return loss(logits, labels, scope)
+  smoothing = training.label_smoothing if training else 0.0
+  return loss(logits, labels, scope, smoothing)
 
 
 def train(total_loss, global_step, config, run_state):

@@ -156,6 +156,7 @@ def build(data, config):
       config.model,
       config.session.precision,
       conv_form=config.session.conv,
+      views=inference_graph.views_of(data, config),
     )
   loss = cifar10.loss(model.logits, labels)
   with tf.name_scope('softmax/'):

@@ -68,7 +68,9 @@ def _take_steps(data, config, run_state):
         conv_form=config.session.conv,
         pooled=bool(frozen),
       )
-    loss = cifar10.loss(logits, labels)
+    loss = cifar10.loss(
+      logits, labels, label_smoothing=config.regularization.label_smoothing
+    )
     train_op = cifar10.train(loss, global_step, config, run_state)
 
     with monitored_training_session(

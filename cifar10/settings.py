@@ -251,6 +251,11 @@ class Inference:
     'Where the model runs; gpu falls back to the CPU if there is no GPU.',
     choices=('gpu', 'cpu'),
   )
+  tta: bool = flag(
+    False,
+    'Average over mirrored and shifted copies of each image, six in all: more '
+    'precise, and six times the work.',
+  )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -153,6 +153,24 @@ def test_loss_is_mean_cross_entropy_and_decay():
   assert found == pytest.approx(expected, rel=1e-5)
 
 
+def test_smoothed_labels_spread_a_share_over_all_classes():
+  labels = np.array([3, 0, 9, 9], np.int32)
+  scores = np.random.RandomState(1).randn(4, 10).astype(np.float32)
+  logits = tf.constant(scores)
+  total_loss = cifar10.loss(logits, tf.constant(labels), label_smoothing=0.2)
+  (gradient,) = tf.gradients(total_loss, logits)
+  with initialized_session() as session:
+    found, gradient = session.run([total_loss, gradient])
+  odds = np.exp(scores.astype(np.float64))
+  probabilities = odds / odds.sum(axis=1, keepdims=True)
+  targets = 0.8 * np.eye(10)[labels] + 0.2 / 10
+  expected = -(targets * np.log(probabilities)).sum(axis=1).mean()
+  assert found == pytest.approx(expected, rel=1e-5)
+  np.testing.assert_allclose(
+    gradient, (probabilities - targets) / 4, rtol=1e-4, atol=1e-7
+  )
+
+
 def test_any_batch_size_also_an_unknown_one():
   images = tf.placeholder(tf.float32, [None, 24, 24, 3])
   logits = cifar10.inference(images)

@@ -104,6 +104,12 @@ class Regularization:
     'Largest norm of the weights of a unit, kept after each step; 0: no limit.',
     lower_bound=0.0,
   )
+  label_smoothing: float = flag(
+    0.0,
+    'Share of the probability of each label that is spread over all classes.',
+    lower_bound=0.0,
+    upper_bound=0.99,
+  )
   batch_norm_decay: float = flag(
     0.99,
     'Decay of the moving mean and variance of --normalization=batch.',

@@ -78,6 +78,7 @@ class OneGraph:
               network.config.model,
               config.session.precision,
               conv_form=config.session.conv,
+              views=inference_graph.views_of(data, config),
             )
           )
       self._each = [model.probabilities for model in models]

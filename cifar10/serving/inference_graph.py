@@ -11,6 +11,31 @@ from cifar10.model import layers
 from cifar10.serving import restore
 
 
+class View(NamedTuple):
+  """A copy of an image, for --tta.
+
+  Attributes:
+    weight: its share in the mean.
+    mirrored: whether left and right change places.
+    shift: pixels that it moves down and to the right; -1, 0 or 1.
+  """
+
+  weight: float = 1.0
+  mirrored: bool = False
+  shift: int = 0
+
+
+# The views and weights of Jordan, "94% on CIFAR-10 in 3.29 Seconds on a Single
+# GPU", arXiv 2404.00498.
+_AS_IT_IS = (View(),)
+_SHIFTED = (View(0.5), View(0.25, shift=-1), View(0.25, shift=1))
+_MIRRORED_AND_SHIFTED = tuple(
+  View(view.weight / 2, mirrored, view.shift)
+  for view in _SHIFTED
+  for mirrored in (False, True)
+)
+
+
 class InferenceGraph(NamedTuple):
   """Handles of a model that runs without training.
 
@@ -48,7 +73,20 @@ def of_records(data, config):
     config.model,
     config.session.precision,
     conv_form=config.session.conv,
+    views=views_of(data, config),
   )
+
+
+def views_of(data, config):
+  """The copies of each image that --tta asks for, as `build` takes them.
+
+  Args:
+    data: datasets.DataSet.
+    config: config.Config.
+  """
+  if not config.inference.tta:
+    return _AS_IT_IS
+  return _MIRRORED_AND_SHIFTED if data.flip else _SHIFTED
 
 
 def build(
@@ -58,6 +96,7 @@ def build(
   precision='float32',
   portable=False,
   conv_form='auto',
+  views=_AS_IT_IS,
 ):
   """Builds the model and both ways to restore it in the default graph.
 
@@ -71,10 +110,13 @@ def build(
     portable: use only TensorFlow's own operations, for a graph that runs
       elsewhere.
     conv_form: how convolutions are computed, as `layers.conv2d` takes it.
+    views: from `views_of`; the logits are the weighted mean over them.
 
   Returns:
     InferenceGraph.
   """
+  if len(views) > 1:
+    images = tf.concat([_seen(images, view) for view in views], 0)
   with layers.compute_in(precision):
     logits = cifar10.inference(
       images,
@@ -83,6 +125,20 @@ def build(
       portable=portable,
       conv_form=conv_form,
     )
+  if len(views) > 1:
+    weights = [view.weight for view in views]
+    by_view = tf.reshape(logits, [len(views), -1, num_classes])
+    logits = tf.tensordot(weights, by_view, 1)
   return InferenceGraph(
     logits, cifar10.softmax(logits), restore.build(cifar10.MOVING_AVERAGE_DECAY)
   )
+
+
+def _seen(images, view):
+  """The View of images, float32 [batch, size, size, depth]."""
+  size = images.shape.as_list()[1]
+  if view.shift:
+    padded = tf.pad(images, [[0, 0], [1, 1], [1, 1], [0, 0]], 'REFLECT')
+    first = 1 - view.shift
+    images = padded[:, first : first + size, first : first + size]
+  return tf.reverse(images, [2]) if view.mirrored else images

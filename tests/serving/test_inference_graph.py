@@ -5,6 +5,8 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
+from cifar10.config import Config
+from cifar10.data import datasets
 from cifar10.model import layers
 from cifar10.model.settings import Model
 from cifar10.serving import inference_graph
@@ -83,3 +85,38 @@ def test_a_portable_graph_has_operations_of_tensorflow_only(
     if '_gradient_op_type' in operation.node_def.attr
   ]
   assert bool(marked) != portable
+
+
+@pytest.mark.parametrize('flip', [True, False])
+def test_tta_is_the_mean_of_mirrored_and_shifted_images(flip):
+  data = datasets.in_folder('nowhere')._replace(flip=flip)
+  views = inference_graph.views_of(data, Config.of(tta=True))
+  assert len(views) == (6 if flip else 3)
+  assert sum(view.weight for view in views) == 1
+  pixels = np.random.RandomState(1).randn(3, 24, 24, 3).astype(np.float32)
+  placeholder = tf.placeholder(tf.float32, [None, 24, 24, 3])
+  with tf.variable_scope('model'):
+    seen = inference_graph.build(placeholder, 10, Model(), views=views)
+  with tf.variable_scope('model', reuse=True):
+    plain = inference_graph.build(placeholder, 10, Model())
+  padded = np.pad(pixels, ((0, 0), (1, 1), (1, 1), (0, 0)), 'reflect')
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+
+    def logits(images):
+      found = session.run(plain.logits, {placeholder: images})
+      if not flip:
+        return found
+      mirrored = session.run(plain.logits, {placeholder: images[:, :, ::-1]})
+      return (found + mirrored) / 2
+
+    up, down = padded[:, 2:, 2:], padded[:, :-2, :-2]
+    expected = logits(pixels) / 2 + logits(up) / 4 + logits(down) / 4
+    found = session.run(seen.logits, {placeholder: pixels})
+  np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_without_tta_an_image_is_seen_as_it_is():
+  data = datasets.in_folder('nowhere')
+  (view,) = inference_graph.views_of(data, Config())
+  assert view == (1.0, False, 0)
