@@ -30,7 +30,7 @@ from cifar10.util import console
 
 # What goes with a weight, and would move it away from zero again: its average,
 # and what optimizers add to it.
-_COMPANIONS = (checkpoints.AVERAGE, '/Momentum', '/Adam', '/Ftrl_1')
+_COMPANIONS = (checkpoints.AVERAGE, '/Momentum', '/Adam', '/Ftrl_1', '/Muon')
 
 
 def sparse_values(values, *, threshold=None, keep=None):

@@ -13,7 +13,8 @@ _BELONGS_TO = {
   'l1_scale': ('regularizer', ('l1', 'l1_l2')),
   'l2_scale': ('regularizer', ('l2', 'l1_l2')),
   'batch_norm_decay': ('normalization', ('batch',)),
-  'momentum': ('optimizer', ('momentum', 'nesterov')),
+  'momentum': ('optimizer', ('momentum', 'nesterov', 'muon')),
+  'muon_momentum': ('optimizer', ('muon',)),
   'rmsprop_decay': ('optimizer', ('rmsprop',)),
   'adam_beta1': ('optimizer', ('adam',)),
   'adam_beta2': ('optimizer', ('adam',)),
@@ -87,6 +88,16 @@ def check(config):
         raise UserError(
           '--%s=%g needs variables in one place; leave out --partition_ps'
           % (name, value)
+        )
+  if config.optimizer.optimizer == 'muon':
+    for name, value in (
+      ('partition_ps', config.cluster.partition_ps),
+      ('hold_zeros', config.transfer.hold_zeros),
+    ):
+      if value:
+        raise UserError(
+          '--optimizer=muon moves all weights of a layer together; leave out '
+          '--%s' % name
         )
   if config.optimizer.optimizer == 'ftrl' and config.transfer.init_from:
     raise UserError(

@@ -2,6 +2,8 @@
 
 import tensorflow.compat.v1 as tf
 
+from cifar10.training import muon
+
 # Initial learning rates; that of gradient descent is the tutorial's.
 LEARNING_RATES = {
   'momentum': 0.01,
@@ -10,7 +12,11 @@ LEARNING_RATES = {
   'rmsprop': 0.001,
   'adam': 0.001,
   'ftrl': 0.05,
+  'muon': 0.24,
 }
+
+# The part of a model whose rate is a setting of its own: the last layer.
+_LAST_LAYER = 'softmax_linear/'
 
 
 def create(settings, learning_rate):
@@ -21,8 +27,51 @@ def create(settings, learning_rate):
     learning_rate: float32 scalar tensor.
 
   Returns:
-    tf.train.Optimizer.
+    tf.train.Optimizer; or, if not all variables are trained alike, an object
+    with an `apply_gradients` like it.
   """
+  is_muon = settings.optimizer == 'muon'
+  if settings.bias_rate == settings.softmax_rate == 1 and not is_muon:
+    return _of_kind(settings.optimizer, settings, learning_rate)
+  return _ByKind(settings, learning_rate)
+
+
+class _ByKind:
+  """Optimizers for the weights, for the last layer and for all else."""
+
+  def __init__(self, settings, learning_rate):
+    others = settings.optimizer
+    if others == 'muon':  # It is for the weights of hidden layers.
+      others = 'nesterov'
+    self._by_kind = {
+      'weights': _of_kind(settings.optimizer, settings, learning_rate),
+      'last': _of_kind(others, settings, learning_rate * settings.softmax_rate),
+      'others': _of_kind(others, settings, learning_rate * settings.bias_rate),
+    }
+
+  def apply_gradients(self, gradients):
+    by_kind = {kind: [] for kind in self._by_kind}
+    for gradient, variable in gradients:
+      by_kind[_kind(variable.op.name)].append((gradient, variable))
+    return tf.group(
+      *(
+        self._by_kind[kind].apply_gradients(part)
+        for kind, part in by_kind.items()
+        if part
+      )
+    )
+
+
+def _kind(name):
+  """What a variable of that name is for an optimizer."""
+  layer, _, variable = name.rpartition('/')
+  # Weights that are split over servers are weights/part_0.
+  if 'weights' not in (variable, layer.rpartition('/')[2]):
+    return 'others'
+  return 'last' if name.startswith(_LAST_LAYER) else 'weights'
+
+
+def _of_kind(kind, settings, learning_rate):
   return {
     # Robbins and Monro, "A Stochastic Approximation Method", 1951.
     'sgd': lambda: tf.train.GradientDescentOptimizer(learning_rate),
@@ -50,6 +99,7 @@ def create(settings, learning_rate):
       settings.adam_beta2,
       settings.epsilon,
     ),
+    'muon': lambda: muon.MuonOptimizer(learning_rate, settings.muon_momentum),
     # McMahan et al., "Ad Click Prediction: a View from the Trenches", 2013,
     # algorithm 1.
     'ftrl': lambda: tf.train.FtrlOptimizer(
@@ -57,7 +107,7 @@ def create(settings, learning_rate):
       l1_regularization_strength=settings.ftrl_l1,
       l2_regularization_strength=settings.ftrl_l2,
     ),
-  }[settings.optimizer]()
+  }[kind]()
 
 
 def clipped(gradients, settings):

@@ -20,13 +20,29 @@ class Optimizer:
       'rmsprop',
       'adam',
       'ftrl',
+      'muon',
     ),
+  )
+  bias_rate: float = flag(
+    1.0,
+    'Learning rate of biases, and of all that is not weights, as a multiple of '
+    'that of weights.',
+    lower_bound=0.0,
+  )
+  softmax_rate: float = flag(
+    1.0,
+    'Learning rate of the weights of the last layer, as a multiple of that of '
+    'the others.',
+    lower_bound=0.0,
   )
   momentum: float = flag(
     0.9,
-    'Momentum of momentum and nesterov.',
+    'Momentum of momentum and nesterov, and of what muon does not train.',
     lower_bound=0.0,
     upper_bound=1.0,
+  )
+  muon_momentum: float = flag(
+    0.6, 'Momentum of muon.', lower_bound=0.0, upper_bound=1.0
   )
   rmsprop_decay: float = flag(
     0.9,

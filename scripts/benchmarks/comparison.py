@@ -110,7 +110,7 @@ def table(rows):
       cells.append('%.1f to %.1f' % (100 * row['lowest'], 100 * row['highest']))
       cells += [percent(row['plain']), '%.2f' % row['loss']]
     else:
-      cells += [row['errors'][0]] + [''] * 3
+      cells += [row['errors'][0].split(';')[0]] + [''] * 3
     cells.append('%.2f' % row['time'] if 'time' in row else '')
     for key in ('at_steps', 'at_time'):
       cells.append('%+.1f' % (100 * row[key]) if key in row else '')

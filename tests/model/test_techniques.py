@@ -115,6 +115,13 @@ OTHERS = [
   {'activation': 'elu', 'optimizer': 'adagrad', 'input_dropout': 0.1},
   {'activation': 'selu', 'optimizer': 'rmsprop', 'initializer': 'lecun'},
   {'activation': 'gelu', 'optimizer': 'ftrl', 'regularizer': 'l1'},
+  {
+    'normalization': 'batch',
+    'optimizer': 'muon',
+    'bias_rate': 2.0,
+    'softmax_rate': 0.5,
+    'label_smoothing': 0.2,
+  },
   {'activation': 'tanh', 'clip_value': 0.1, 'regularizer': 'l2'},
   {'activation': 'sigmoid', 'clip_norm_each': 0.1, 'schedule': 'constant'},
   {'schedule': 'piecewise', 'boundaries': '1', 'rates': '0.1,0.01'},

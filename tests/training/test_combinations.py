@@ -36,6 +36,9 @@ from cifar10.training import combinations
       'through queues; leave out --input=tf_data',
     ),
     ({'validation_steps': 9}, '=9 has no effect without --validation_exam'),
+    ({'optimizer': 'muon', 'partition_ps': True}, 'out --partition_ps'),
+    ({'optimizer': 'muon', 'hold_zeros': True}, 'leave out --hold_zeros'),
+    ({'optimizer': 'sgd', 'muon_momentum': 0.5}, 'it is for muon$'),
     ({'optimizer': 'ftrl', 'init_from': 'x'}, 'leave out --init_from'),
   ],
 )

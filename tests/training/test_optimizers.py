@@ -93,7 +93,8 @@ SETTINGS = {
 
 def test_all_are_tried():
   field = Optimizer.__dataclass_fields__['optimizer']
-  assert set(field.metadata['choices']) == set(FORMULAS)
+  # For that one see test_muon.py.
+  assert set(field.metadata['choices']) == {*FORMULAS, 'muon'}
 
 
 @pytest.mark.parametrize('name', sorted(FORMULAS))
@@ -109,6 +110,42 @@ def test_steps_are_the_formulas(name):
       session.run(step)
       expected = FORMULAS[name](expected, state, t)
       np.testing.assert_allclose(session.run(w), expected, rtol=2e-4)
+
+
+NAMES = ('conv1/weights', 'conv1/biases', 'softmax_linear/weights')
+
+
+def steps_of(**settings):
+  """How far one step moves each variable, for a gradient of 1."""
+  settings = Optimizer(**settings)
+  with tf.Graph().as_default(), tf.Session() as session:
+    variables = [tf.get_variable(name, initializer=[[1.0]]) for name in NAMES]
+    step = optimizers.create(settings, tf.constant(RATE)).apply_gradients(
+      [(tf.constant([[1.0]]), variable) for variable in variables]
+    )
+    session.run(tf.global_variables_initializer())
+    session.run(step)
+    return [1 - value[0][0] for value in session.run(variables)]
+
+
+@pytest.mark.parametrize('name', ['sgd', 'adam'])
+def test_biases_and_the_last_layer_have_rates_of_their_own(name):
+  found = steps_of(optimizer=name, bias_rate=5.0, softmax_rate=0.5)
+  np.testing.assert_allclose(found, [RATE, 5 * RATE, RATE / 2], rtol=1e-3)
+  same = steps_of(optimizer=name)
+  np.testing.assert_allclose(same, [RATE] * 3, rtol=1e-3)
+
+
+def test_muon_is_for_the_weights_of_hidden_layers():
+  found = steps_of(
+    optimizer='muon', momentum=0.5, bias_rate=5.0, softmax_rate=0.5
+  )
+  x = 1.0
+  for _ in range(3):
+    x = 3.4445 * x - 4.775 * x**3 + 2.0315 * x**5
+  nesterov_step = RATE * (1 + 0.5)
+  expected = [RATE * x, 5 * nesterov_step, nesterov_step / 2]
+  np.testing.assert_allclose(found, expected, rtol=1e-3)
 
 
 def clipped(**settings):
@@ -142,6 +179,6 @@ def test_each_optimizer_has_a_learning_rate_of_its_own():
   assert Config().learning_rate == 0.1
   assert Config.of(optimizer='adam').learning_rate == 0.001
   assert Config.of(optimizer='adam', learning_rate=0.0).learning_rate == 0
-  names = set(FORMULAS) - {'sgd'}
+  names = {*FORMULAS, 'muon'} - {'sgd'}
   assert set(optimizers.LEARNING_RATES) == names
   assert Optimization().learning_rate is None
