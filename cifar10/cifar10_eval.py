@@ -94,6 +94,11 @@ def evaluate(config):
 
 
 def _evaluate_ensemble(config, answers):
+  if config.answers.top_k:
+    raise UserError(
+      '--top_k=%d: of an ensemble, precision @ 1 is evaluated; leave it out'
+      % config.answers.top_k
+    )
   data = datasets.prepare(config.data, config.download)
   paths = data.files(config.evaluation.eval_data)
   with ensemble.loaded(config, Data.data_dir) as networks:

@@ -165,15 +165,27 @@ def load(directory):
     return None
   return Config.of(
     **{
-      name: _checked(values[name], field, path)
+      name: checked(values[name], field, path)
       for name, field in FIELDS.items()
       if name in values and name != 'classes'
     }
   )
 
 
-def _checked(value, field, path):
-  """`value` from JSON, checked against the type and the limits of the field."""
+def checked(value, field, path):
+  """`value` from JSON, checked against the type and the limits of the field.
+
+  Args:
+    value: what JSON can hold.
+    field: one of FIELDS.
+    path: the file that it comes from, for the error.
+
+  Returns:
+    `value`.
+
+  Raises:
+    UserError: it is of another type, or beyond the limits.
+  """
   if value is None and field.default is None:
     return None
   if not (_has_type(value, field) and _is_within_limits(value, field.metadata)):
@@ -185,12 +197,12 @@ def _checked(value, field, path):
 
 
 def _has_type(value, field):
-  (expected,) = set(_types(field)) - {type(None)}
+  (expected,) = set(types(field)) - {type(None)}
   # A whole number is a float too; true and false are no numbers.
   return type(value) is expected or (type(value), expected) == (int, float)
 
 
-def _types(field):
+def types(field):
   """The types of the values of a field: two of an Optional one."""
   return getattr(field.type, '__args__', None) or (field.type,)
 

@@ -513,3 +513,25 @@ def test_the_loss_is_computed_in_its_box_and_named_outside(graph):
   assert entropy.name.startswith('loss/')
   names = [loss.op.name for loss in tf.get_collection('losses')]
   assert names == ['cross_entropy']
+
+
+def test_a_tower_smooths_its_labels_in_training():
+  images, labels = random_images(4), tf.constant([1, 2, 3, 4])
+
+  def cross_entropy(scope, **settings):
+    training = Regularization(**settings)
+    with tf.name_scope(scope) as name, tf.variable_scope(
+      '', reuse=tf.AUTO_REUSE
+    ):
+      cifar10.tower_loss(name, images, labels, training=training)
+    return next(
+      loss
+      for loss in tf.get_collection('losses', name)
+      if loss.op.name.endswith('cross_entropy')
+    )
+
+  plain = cross_entropy('tower_0')
+  smooth = cross_entropy('tower_1', label_smoothing=0.5)
+  with initialized_session() as session:
+    plain, smooth = session.run([plain, smooth])
+  assert plain != smooth

@@ -18,8 +18,10 @@ from cifar10 import cifar10_train
 from cifar10 import config as config_lib
 from cifar10.data import datasets
 from cifar10.data import distortions
+from cifar10.data import records as records_lib
 from cifar10.data.records import Layout
 from cifar10.errors import UserError
+from cifar10.serving import predictions
 from cifar10.training import checkpoints
 from tests import short_runs
 from tests import synthetic_records
@@ -343,17 +345,19 @@ def test_evaluation_leaves_no_thread_and_no_noise(trained, capfd):
 
 def test_evaluations_are_told_apart(trained, tmp_path, capsys):
   tags = {}
-  for eval_data, averaged in (
-    ('test', True),
-    ('train_eval', True),
-    ('test', False),
+  for eval_data, averaged, tta in (
+    ('test', True, False),
+    ('train_eval', True, False),
+    ('test', False, False),
+    ('test', True, True),
   ):
-    folder = tmp_path / ('%s %s' % (eval_data, averaged))
+    folder = tmp_path / ('%s %s %s' % (eval_data, averaged, tta))
     _, out = evaluate(
       trained,
       capsys,
       eval_data=eval_data,
       use_moving_averages=averaged,
+      tta=tta,
       eval_dir=str(folder),
     )
     (path,) = folder.glob('events.*')
@@ -369,6 +373,9 @@ def test_evaluations_are_told_apart(trained, tmp_path, capsys):
     'test images, variables without averages': [
       'Precision @ 1, variables without averages'
     ],
+    'test images, moving averages, mirrored and shifted copies': [
+      'Precision @ 1, mirrored and shifted copies'
+    ],
   }
 
 
@@ -383,6 +390,21 @@ def test_precision_at_k(trained, tmp_path, capsys):
     assert values['precision @ 1'] == found[0][1] / 500
     shares.append(share)
   assert found[0][1] / 500 < shares[0] < shares[1] < shares[2] == shares[3] == 1
+
+
+def test_copies_of_images_are_counted_as_the_oracle_counts_them(
+  trained, capsys
+):
+  config = short_runs.small_config(trained, tta=True)
+  data = short_runs.prepared(config)
+  records = records_lib.load(data.test_files, data.layout)
+  with tf.Graph().as_default(), tf.Session() as session:
+    checkpoint = checkpoints.latest(config.run.train_dir)
+    predictor = predictions.Predictor(session, data, checkpoint, config)
+    answers = predictor.probabilities(records).argmax(axis=1)
+  ((_, correct, _, _),), out = evaluate(trained, capsys, tta=True)
+  assert correct == (answers == records[:, 0]).sum()
+  assert out.endswith('moving averages, mirrored and shifted copies\n')
 
 
 def test_json_is_alone_on_standard_output(trained, tmp_path, capsys):
@@ -407,6 +429,7 @@ def test_an_evaluation_as_json(trained, tmp_path, capsys):
     'total': 500,
     'eval_data': 'test',
     'moving_averages': True,
+    'tta': False,
   }
 
 

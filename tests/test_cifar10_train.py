@@ -200,6 +200,22 @@ def test_seeded_runs_are_equal_and_others_not(tmp_path, source):
   assert (first['conv1/weights'] != other['conv1/weights']).any()
 
 
+def test_labels_are_smoothed_in_training(tmp_path):
+  losses = []
+  for share in (0.0, 0.9):
+    config = short_runs.small_config(
+      tmp_path / str(share),
+      seed=7,
+      max_steps=30,
+      label_smoothing=share,
+      metrics=str(tmp_path / ('%g.jsonl' % share)),
+    )
+    cifar10_train.train(config)
+    with open(config.metrics.metrics) as lines:
+      losses.append(json.loads(lines.readlines()[-1])['loss'])
+  assert losses[0] != losses[1]
+
+
 def test_summaries_come_every_100_steps_at_exact_steps(tmp_path):
   config = short_runs.small_config(
     tmp_path, batch_size=2, max_steps=101, log_frequency=50

@@ -10,9 +10,17 @@ from cifar10.util import commands
 from cifar10.util import files
 
 
+def is_complete(trial):
+  """Whether a trial was trained to its end.
+
+  Optuna keeps the last precision of a trial that was given up as its value.
+  """
+  return trial.state.name == 'COMPLETE'
+
+
 def best(trials):
-  """The trial with the highest precision; None if none has any."""
-  complete = [trial for trial in trials if trial.value is not None]
+  """The complete trial with the highest precision; None if there is none."""
+  complete = [trial for trial in trials if is_complete(trial)]
   return max(complete, key=lambda trial: trial.value, default=None)
 
 
@@ -55,12 +63,13 @@ def table(trials, space):
 def _rank(trial):
   """The best first; then those that were given up, by their last precision."""
   reported = trial.intermediate_values.get(trial.last_step, 0)
-  is_complete = trial.value is not None
-  return not is_complete, -(trial.value if is_complete else reported)
+  if is_complete(trial):
+    return False, -trial.value
+  return True, -reported
 
 
 def _precision(trial):
-  if trial.value is not None:
+  if is_complete(trial):
     return '%.4f' % trial.value
   return 'diverged' if 'error' in trial.user_attrs else 'given up'
 
@@ -81,7 +90,7 @@ def write(trials, space, out):
     {
       'folder': trials_lib.folder_of(trial),
       'params': trial.params,
-      'precision': trial.value,
+      'precision': trial.value if is_complete(trial) else None,
       'validations': sorted(trial.intermediate_values.items()),
     }
     for trial in trials
@@ -108,7 +117,7 @@ def _draw(trials):
       [100 * precision for _, precision in points],
       marker='.',
       color='tab:red' if is_best else 'tab:blue',
-      alpha=1 if trial.value is not None else 0.3,
+      alpha=1 if is_complete(trial) else 0.3,
       zorder=3 if is_best else 2,
       label='the best' if is_best else None,
     )

@@ -13,9 +13,9 @@ The space is a JSON object:
 
 Each trial is a run of cifar10_train in a process and a folder of its own: with
 "flags", and with a value for each flag of "space". Optuna chooses the values
-(Akiba et al., "Optuna", arXiv 1907.10902), and gives up a trial whose precision
-on the images held out is below the median of the others at the same step. Test
-images are never looked at.
+(Akiba et al., "Optuna", arXiv 1907.10902), and gives up a trial whose best
+precision so far on the images held out is below the median of the complete ones
+at the same step. Test images are never looked at.
 
 Stopped in any way, a search goes on when it is started again, and so do the
 trials that were running.
@@ -29,11 +29,13 @@ from cifar10.errors import UserError
 from cifar10.search import results
 from cifar10.search import space as space_lib
 from cifar10.search import trials as trials_lib
+from cifar10.training import train_dir
 from cifar10.util import console
 from cifar10.util import folder_lock
 from cifar10.util import optional_packages
 
 _NAME = 'search'
+_SPACE = 'space'  # The attribute of a study that holds its space.
 
 
 def search(args):
@@ -51,7 +53,6 @@ def search(args):
   optional_packages.need(
     'matplotlib', 'search', 'the chart is drawn with matplotlib'
   )
-  optuna.logging.set_verbosity(optuna.logging.WARNING)
   space = space_lib.load(args.space)
 
   def refuse(lock):
@@ -62,17 +63,10 @@ def search(args):
     refuse,
     lambda: os.makedirs(args.out, exist_ok=True),
   ):
-    study = optuna.create_study(
-      storage='sqlite:///' + os.path.join(args.out, 'search.db'),
-      study_name=_NAME,
-      load_if_exists=True,
-      direction='maximize',
-      sampler=optuna.samplers.TPESampler(seed=args.seed),
-      pruner=optuna.pruners.MedianPruner(),
-    )
+    study = _study(optuna, space, args)
     trials = trials_lib.Trials(study, space, args.out, args.gpus)
     done = len(trials.finished())
-    if done:
+    if 0 < done < args.trials:
       print('%d of %d trials are finished; going on.' % (done, args.trials))
     trials.run(args.trials, args.jobs)
     finished = trials.finished()
@@ -81,13 +75,54 @@ def search(args):
   best = results.best(finished)
   if best:
     flags = [*space.flags, *space_lib.as_flags(best.params)]
+    folder = os.path.join(args.out, trials_lib.folder_of(best))
     print(
-      'The best is %s. To train it: %s'
+      'The best is %s. Its best checkpoint is in %s. To train it again: %s'
       % (
-        os.path.join(args.out, trials_lib.folder_of(best)),
+        trials_lib.folder_of(best),
+        os.path.join(folder, train_dir.BEST),
         results.train_command(flags),
       )
     )
+
+
+def _study(optuna, space, args):
+  """The optuna.Study in --out, new or old.
+
+  Raises:
+    UserError: the file cannot be used, or is of another space.
+  """
+  path = os.path.join(args.out, 'search.db')
+  optuna.logging.set_verbosity(optuna.logging.WARNING)
+  try:
+    study = optuna.create_study(
+      storage='sqlite:///' + path,
+      study_name=_NAME,
+      load_if_exists=True,
+      direction='maximize',
+      pruner=optuna.pruners.MedianPruner(),
+    )
+    trials = study.get_trials(deepcopy=False)
+  # Those of the data base, and of Optuna if the file is of a later version.
+  except Exception as error:
+    raise UserError(
+      '%s: %s' % (path, (str(error).splitlines() or [type(error).__name__])[0])
+    ) from error
+  if args.seed is not None:
+    # A search that goes on does not draw the same values again.
+    study.sampler = optuna.samplers.TPESampler(seed=args.seed + len(trials))
+  about = {
+    # A search may go on with more steps.
+    'flags': [f for f in space.flags if not f.startswith('--max_steps=')],
+    'space': space.values,
+  }
+  if study.user_attrs.get(_SPACE, about) != about:
+    raise UserError(
+      '%s: has changed since the search in %s was begun; give another --out'
+      % (args.space, args.out)
+    )
+  study.set_user_attr(_SPACE, about)
+  return study
 
 
 def main():
@@ -122,9 +157,9 @@ def main():
   )
   console.open_streams()
   args = parser.parse_args()
-  for name in ('trials', 'jobs'):
-    if getattr(args, name) < 1:
-      parser.error('--%s: expected at least 1' % name)
+  for name, least in (('trials', 1), ('jobs', 1), ('gpus', 0)):
+    if getattr(args, name) < least:
+      parser.error('--%s: expected at least %d' % (name, least))
   sys.exit(console.guarded(lambda: search(args)))
 
 

@@ -3,19 +3,20 @@
 from typing import NamedTuple, Tuple
 
 from cifar10 import cli
+from cifar10 import config as config_lib
 from cifar10.errors import UserError
 from cifar10.util import files
 from cifar10.util import optional_packages
 
-# What trials must have in common to be compared, or what a search sets itself.
-_NOT_SEARCHED = (
+# What a search sets itself.
+_OWN = ('metrics', 'overwrite', 'train_dir')
+
+# What trials must have in common to be compared.
+_NOT_SEARCHED = _OWN + (
   'cifar100_labels',
   'data_dir',
   'dataset',
   'labelled_examples',
-  'metrics',
-  'overwrite',
-  'train_dir',
   'validation_examples',
   'validation_steps',
 )
@@ -28,10 +29,12 @@ class Space(NamedTuple):
     flags: flags of all trials.
     distributions: dict of an optuna distribution for each flag that varies, by
       its name without dashes.
+    values: dict of what the file says of each of them.
   """
 
   flags: Tuple[str, ...]
   distributions: dict
+  values: dict
 
 
 def optuna():
@@ -75,6 +78,11 @@ def load(path):
   for name in [*names, *space]:
     if name not in trainer | {'no' + known for known in trainer}:
       raise UserError('%s: cifar10_train has no flag --%s' % (path, name))
+  for name in names:
+    if name in _OWN:
+      raise UserError(
+        '%s: "flags": a search sets --%s itself; leave it out' % (path, name)
+      )
   for name in space:
     if name in _NOT_SEARCHED or name in names:
       raise UserError(
@@ -84,19 +92,23 @@ def load(path):
   return Space(
     tuple(str(flag) for flag in flags),
     {n: _distribution(path, n, values) for n, values in space.items()},
+    space,
   )
 
 
 def _distribution(path, name, values):
   """The distribution of a list of choices, or of an object with limits."""
   kinds = optuna().distributions
+  field = config_lib.FIELDS[name]
   try:
     if isinstance(values, list):
+      for value in values:
+        config_lib.checked(value, field, path)
       return kinds.CategoricalDistribution(values)
-    are_whole = isinstance(values['low'], int) and isinstance(
-      values['high'], int
-    )
-    kind = kinds.IntDistribution if are_whole else kinds.FloatDistribution
+    for end in ('low', 'high'):
+      config_lib.checked(values[end], field, path)
+    is_whole = int in config_lib.types(field)
+    kind = kinds.IntDistribution if is_whole else kinds.FloatDistribution
     return kind(**values)
   except (KeyError, TypeError, ValueError) as error:
     raise UserError(

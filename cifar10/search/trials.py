@@ -7,8 +7,10 @@ import sys
 import threading
 import time
 
+from cifar10 import config as config_lib
 from cifar10.errors import UserError
 from cifar10.search import space as space_lib
+from cifar10.training import checkpoints
 from cifar10.training import run_state
 from cifar10.util import processes
 
@@ -54,7 +56,10 @@ class Trials:
     for trial in study.get_trials(states=[self._states.RUNNING]):
       folder = folder_of(trial)
       if folder not in waiting:
-        study.enqueue_trial(trial.params, user_attrs={_FOLDER: folder})
+        # It may have been stopped before all of its values were noted.
+        values = dict(trial.system_attrs.get('fixed_params', {}))
+        values.update(trial.params)
+        study.enqueue_trial(values, user_attrs={_FOLDER: folder})
       study.tell(trial.number, state=self._states.FAIL)
 
   def finished(self):
@@ -90,10 +95,17 @@ class Trials:
       for thread in threads:
         thread.join()
     if self._error:
-      raise UserError(self._error)
+      raise self._error
 
   def _work(self, index):
-    """Runs one trial after another."""
+    """Runs one trial after another, in a thread of its own."""
+    try:
+      self._run_trials(index)
+    except Exception as error:  # For the main thread.
+      self._error = error
+      self._stopping.set()
+
+  def _run_trials(self, index):
     while not self._stopping.is_set():
       with self._lock:
         if self._left <= 0:
@@ -102,16 +114,13 @@ class Trials:
         trial = self._study.ask(self._space.distributions)
         # What is taken up again keeps its folder.
         trial.set_user_attr(_FOLDER, folder_of(trial))
-      error = self._train(trial, index)
-      if error:
-        self._error = error
-        self._stopping.set()
+      self._train(trial, index)
 
   def _train(self, trial, index):
     """Trains to the end, or until the trial is pruned or the search stops.
 
-    Returns:
-      What is wrong with the flags or the machine; None if nothing is.
+    Raises:
+      UserError: something is wrong with the flags or the machine.
     """
     folder = os.path.join(self._out, folder_of(trial))
     deadline = time.monotonic() + _LOCK_SECS
@@ -126,26 +135,30 @@ class Trials:
       if not is_locked or time.monotonic() > deadline:
         break
       if self._stopping.wait(_POLL_SECS):
-        return None
+        return
     if self._stopping.is_set():
-      return None  # It goes on with the next search.
+      return  # It goes on with the next search.
     with self._lock:
       if status is None:
         self._study.tell(trial, state=self._states.PRUNED)
       elif status and _DIVERGED in last:
         trial.set_user_attr('error', last)
         self._study.tell(trial, state=self._states.PRUNED)
+      elif status < 0 or (not status and not _is_over(folder)):
+        # The next search resumes it.
+        raise UserError('%s: the trainer was ended from outside' % folder)
       elif status:
-        return '%s: %s' % (folder, last or 'ended with status %d' % status)
-      elif not _validations(folder):
-        return (
-          '%s: ended without a validation; expected --validation_steps '
-          'below --max_steps' % folder
-        )
+        self._study.tell(trial, state=self._states.FAIL)
+        raise UserError('%s: %s' % (folder, last or 'status %d' % status))
       else:
-        best = max(precision for _, precision in _validations(folder))
-        self._study.tell(trial, best)
-    return None
+        precisions = [precision for _, precision in _validations(folder)]
+        if not precisions:
+          self._study.tell(trial, state=self._states.FAIL)
+          raise UserError(
+            '%s: ended without a validation; expected --validation_steps below '
+            '--max_steps' % folder
+          )
+        self._study.tell(trial, max(precisions))
 
   def _run(self, trial, folder, log, index):
     """Runs the trainer; returns its status, None if the trial is pruned."""
@@ -153,7 +166,10 @@ class Trials:
     command += [*self._space.flags, *space_lib.as_flags(trial.params)]
     env = dict(os.environ)
     if self._gpus:
-      env['CUDA_VISIBLE_DEVICES'] = str(index % self._gpus)
+      devices = env.get('CUDA_VISIBLE_DEVICES', '').split(',')
+      if devices == ['']:
+        devices = [str(gpu) for gpu in range(self._gpus)]
+      env['CUDA_VISIBLE_DEVICES'] = devices[index % len(devices)]
     process = subprocess.Popen(
       processes.ending_with_parent(command),
       stdin=subprocess.DEVNULL,
@@ -192,6 +208,18 @@ class Trials:
 def folder_of(trial):
   """The name of the folder of a trial, within that of the search."""
   return trial.user_attrs.get(_FOLDER, 'trial_%03d' % trial.number)
+
+
+def _is_over(folder):
+  """Whether the run in a folder has come to its end."""
+  config, state = config_lib.load(folder), run_state.load(folder)
+  checkpoint = checkpoints.latest(folder)
+  if None in (config, state, checkpoint):
+    return False
+  step = checkpoints.step(checkpoint)
+  return state.stopped_at is not None or step >= state.last_step(
+    config.optimization
+  )
 
 
 def _validations(folder):

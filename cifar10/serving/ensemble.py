@@ -11,6 +11,7 @@ from cifar10.data import records as records_lib
 from cifar10.errors import UserError
 from cifar10.serving import ensemble_graph
 from cifar10.serving import ensemble_processes
+from cifar10.serving import predictions
 from cifar10.serving import restore
 from cifar10.training import checkpoints
 
@@ -53,6 +54,11 @@ def loaded(config, default_data_dir):
   data = restore.describe(members[0].data, default_data_dir)
   for member in members:
     folder = member.checkpoint.checkpoint_dir
+    if predictions.is_export(folder):
+      raise UserError(
+        '%s: is an export; expected the --train_dir of a run, as an ensemble '
+        'is made of runs' % folder
+      )
     other = restore.describe(member.data, default_data_dir)
     if (other.classes, other.layout) != (data.classes, data.layout):
       raise UserError(
@@ -82,7 +88,8 @@ def evaluate(networks, paths, batch_size):
     UserError: all networks are lost.
   """
   records = records_lib.load(paths, networks.layout)
-  labels = networks.layout.labels(records.astype(int))
+  label_bytes = records[:, : networks.layout.label_bytes]
+  labels = networks.layout.labels(label_bytes.astype(int))
   correct, by_network = 0, [(0, 0)] * len(networks.folders)
   for start in range(0, len(records), batch_size):
     part = slice(start, start + batch_size)

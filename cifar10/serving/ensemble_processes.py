@@ -128,11 +128,12 @@ def _answer_all(target, index, count, config):
   )
   with tf.Graph().as_default(), tf.Session(config=proto) as session:
     predictor = predictions.load(session, config, config.data.data_dir)
-    queues = _Queues(target, count)
-    queues.answer(_READY, index)
-    while True:
-      number, records = queues.asked(index)
-      queues.answer(number, index, predictor.probabilities(records))
+    with contextlib.suppress(tf.errors.OpError):  # When the server is gone.
+      queues = _Queues(target, count)
+      queues.answer(_READY, index)
+      while True:
+        number, records = queues.asked(index)
+        queues.answer(number, index, predictor.probabilities(records))
 
 
 class Processes:
@@ -187,7 +188,10 @@ class Processes:
     )
     self._watcher.start()
     for i in set(range(count)) - set(self._collect(_READY)):
-      raise UserError('%s: cannot be loaded, see above' % self.folders[i])
+      raise UserError(
+        '%s: this network does not start; what it says is above'
+        % self.folders[i]
+      )
 
   def _collect(self, number):
     """Waits for the answers to a question.

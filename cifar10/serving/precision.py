@@ -62,12 +62,13 @@ def report(result, step, config, answers):
     'loss': result.loss,
     'eval_data': config.evaluation.eval_data,
     'moving_averages': result.averaged,
+    'tta': config.inference.tta,
   }
   at_k, k = '', top_k(config)
   if k > 1:
     values['precision @ %d' % k] = result.precision_at_k
     at_k = ', precision @ %d = %.3f' % (k, result.precision_at_k)
-  line = '%s: precision @ 1 = %.3f (%d / %d, step %d)%s on %s images, %s' % (
+  line = '%s: precision @ 1 = %.3f (%d / %d, step %d)%s on %s images, %s%s' % (
     hooks.timestamp(),
     result.precision,
     result.correct,
@@ -76,6 +77,7 @@ def report(result, step, config, answers):
     at_k,
     _IMAGES[config.evaluation.eval_data],
     'moving averages' if result.averaged else 'variables without averages',
+    _tta(config),
   )
   _print(line, values, config, answers)
 
@@ -95,18 +97,21 @@ def report_ensemble(counts, folders, config, answers):
     'correct': counts.correct,
     'total': counts.total,
     'eval_data': config.evaluation.eval_data,
+    'tta': config.inference.tta,
     'networks': [
       {'checkpoint_dir': folder, 'correct': correct, 'total': labeled}
       for folder, (correct, labeled) in zip(folders, counts.by_network)
     ],
   }
+  lost = sum(labeled < counts.total for _, labeled in counts.by_network)
   lines = [
     '%s: precision @ 1 = %.3f (%d / %d)'
     % (folder, correct / max(1, labeled), correct, labeled)
     for folder, (correct, labeled) in zip(folders, counts.by_network)
   ]
   lines.append(
-    '%s: precision @ 1 = %.3f (%d / %d) on %s images, ensemble of %d networks'
+    '%s: precision @ 1 = %.3f (%d / %d) on %s images, ensemble of %d networks%s'
+    '%s'
     % (
       hooks.timestamp(),
       counts.correct / counts.total,
@@ -114,9 +119,15 @@ def report_ensemble(counts, folders, config, answers):
       counts.total,
       _IMAGES[config.evaluation.eval_data],
       len(folders),
+      ', %d of them lost on the way' % lost if lost else '',
+      _tta(config),
     )
   )
   _print('\n'.join(lines), values, config, answers)
+
+
+def _tta(config):
+  return ', mirrored and shifted copies' if config.inference.tta else ''
 
 
 def _print(text, values, config, answers):
@@ -131,7 +142,7 @@ def summary(result, config):
 
   def tag(k):
     return summaries.precision_tag(
-      k, config.evaluation.eval_data, result.averaged
+      k, config.evaluation.eval_data, result.averaged, config.inference.tta
     )
 
   found = tf.Summary()

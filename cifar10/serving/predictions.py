@@ -136,6 +136,11 @@ class ExportedPredictor:
     return self._session.run(self._probabilities, {self._images: images})
 
 
+def is_export(folder):
+  """Whether a folder holds a SavedModel."""
+  return os.path.isfile(os.path.join(folder, 'saved_model.pb'))
+
+
 def load(session, config, default_data_dir):
   """The model in `checkpoint_dir`: an export, if one is there, or a run's.
 
@@ -154,7 +159,9 @@ def load(session, config, default_data_dir):
     UserError: there is no model, or it cannot be read.
   """
   folder = config.checkpoint.checkpoint_dir
-  if os.path.isfile(os.path.join(folder, 'saved_model.pb')):
+  if is_export(folder):
+    if config.inference.tta:
+      raise UserError('--tta: %s is an export; expected a run' % folder)
     return ExportedPredictor(session, folder)
   checkpoint = checkpoints.find(folder)
   data = restore.describe(config.data, default_data_dir)

@@ -90,14 +90,17 @@ def check(config):
           % (name, value)
         )
   if config.optimizer.optimizer == 'muon':
-    for name, value in (
+    for setting, value in (
       ('partition_ps', config.cluster.partition_ps),
       ('hold_zeros', config.transfer.hold_zeros),
+      ('nosync', not config.cluster.sync),
+      ('max_norm', regularization.max_norm),
+      ('top_layers=local', config.model.top_layers == 'local'),
     ):
       if value:
         raise UserError(
-          '--optimizer=muon moves all weights of a layer together; leave out '
-          '--%s' % name
+          '--optimizer=muon moves all weights of a layer together and keeps '
+          'their norm; leave out --%s' % setting
         )
   if config.optimizer.optimizer == 'ftrl' and config.transfer.init_from:
     raise UserError(

@@ -12,7 +12,7 @@ LEARNING_RATES = {
   'rmsprop': 0.001,
   'adam': 0.001,
   'ftrl': 0.05,
-  'muon': 0.24,
+  'muon': 0.02,
 }
 
 # The part of a model whose rate is a setting of its own: the last layer.

@@ -1,9 +1,9 @@
 """Processes that end when the one that has started them is gone.
 
-    python processes.py PROGRAM ARGUMENTS...
+    python processes.py PARENT PROGRAM ARGUMENTS...
 
-asks Linux to send SIGTERM to this process when its parent dies, and becomes the
-program. Elsewhere the program outlives its parent.
+asks Linux to send SIGTERM to this process when its parent dies, the process of
+that number, and becomes the program. Elsewhere it outlives its parent.
 """
 
 import ctypes
@@ -16,10 +16,12 @@ _PR_SET_PDEATHSIG = 1
 
 def ending_with_parent(command):
   """The command, a list, that runs `command` as a process of that kind."""
-  return [sys.executable, os.path.abspath(__file__), *command]
+  return [sys.executable, os.path.abspath(__file__), str(os.getpid()), *command]
 
 
 if __name__ == '__main__':
   if sys.platform == 'linux':
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-  os.execv(sys.argv[1], sys.argv[1:])
+    if os.getppid() != int(sys.argv[1]):  # It died before.
+      sys.exit(1)
+  os.execv(sys.argv[2], sys.argv[2:])

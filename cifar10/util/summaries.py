@@ -11,7 +11,7 @@ import tensorflow.compat.v1 as tf
 _MAX_IMAGES = 10
 
 
-def precision_tag(top_k=1, eval_data='test', averaged=True):
+def precision_tag(top_k=1, eval_data='test', averaged=True, tta=False):
   """The tag of a precision that the evaluator finds.
 
   The tutorial's tag, 'Precision @ 1', stands for the test images and the moving
@@ -22,12 +22,15 @@ def precision_tag(top_k=1, eval_data='test', averaged=True):
     eval_data: 'test'; 'train_eval' for the training images; or 'validation' for
       those that are held out.
     averaged: whether the model uses the moving averages of its variables.
+    tta: whether it sees mirrored and shifted copies of each image.
   """
   tag = 'Precision @ %d' % top_k
   if eval_data != 'test':
     kind = {'train_eval': 'training', 'validation': 'held-out'}[eval_data]
     tag += ', %s images' % kind
-  return tag if averaged else tag + ', variables without averages'
+  if not averaged:
+    tag += ', variables without averages'
+  return tag + ', mirrored and shifted copies' if tta else tag
 
 
 def scalar(tag, x):

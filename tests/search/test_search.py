@@ -1,15 +1,19 @@
 """Searches: real trials, stopped and taken up again."""
 
+import argparse
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
+from cifar10.errors import UserError
+from cifar10.search import results
 from cifar10.search import search as search_lib
 from cifar10.search import space as space_lib
 from cifar10.search import trials as trials_lib
@@ -101,7 +105,7 @@ def test_a_killed_search_goes_on_where_it_was(tmp_path):
   # The table, and the best of it.
   values = dict(re.findall(r'\| (trial_\d+) \| ([\d.]+) \|', out))
   assert set(values) == {'trial_000', 'trial_001'}
-  best = re.search(r'The best is .*(trial_\d+)\. To train it: (.*)', out)
+  best = re.search(r'The best is (trial_\d+)\. .* To train it again: (.*)', out)
   assert values[best.group(1)] == max(values.values())
   assert '--max_steps=%d' % end in best.group(2)
   assert re.search(r'--learning_rate=0.0[12]', best.group(2))
@@ -114,7 +118,7 @@ def test_a_killed_search_goes_on_where_it_was(tmp_path):
   # A finished search does nothing more.
   third = start(tmp_path, flags, rates, 2)
   out, _ = third.communicate(60)
-  assert '2 of 2 trials are finished' in out
+  assert 'going on' not in out and best.group(0) in out
 
 
 def test_ctrl_c_ends_all_and_saves(tmp_path):
@@ -141,6 +145,7 @@ def trials_of(tmp_path, flags, choices, pruner=None):
       name: optuna.distributions.CategoricalDistribution(values)
       for name, values in choices.items()
     },
+    choices,
   )
   study = optuna.create_study(direction='maximize', pruner=pruner)
   return trials_lib.Trials(study, space, str(tmp_path))
@@ -175,9 +180,123 @@ def test_a_trial_that_diverges_is_a_result(tmp_path):
 def test_a_mistake_ends_the_search(tmp_path, flags, problem):
   flags = FLAGS[:1] + FLAGS[2:3] + ['--max_steps=2'] + flags
   trials = trials_of(tmp_path, flags, {'learning_rate': [0.1]})
-  with pytest.raises(search_lib.UserError, match=problem):
+  with pytest.raises(UserError, match=problem):
     trials.run(3, 2)
   assert not trials.finished()
+
+
+def test_what_was_given_up_is_not_the_best(tmp_path):
+  study = optuna.create_study(direction='maximize')
+  distribution = optuna.distributions.FloatDistribution(0.1, 0.2)
+  space = space_lib.Space((), {'dropout': distribution}, {})
+  for state, reported, error in (
+    ('COMPLETE', 0.5, None),
+    ('PRUNED', 0.8, 'loss is nan'),
+    ('PRUNED', 0.7, None),
+  ):
+    trial = study.ask(space.distributions)
+    trial.report(reported, 10)
+    if error:
+      trial.set_user_attr('error', error)
+    value = reported if state == 'COMPLETE' else None
+    study.tell(trial, value, state=optuna.trial.TrialState[state])
+  trials = study.get_trials()
+  assert trials[1].value == 0.8  # Optuna says so.
+  assert results.best(trials).number == 0
+  rows = results.table(trials, space).splitlines()[2:]
+  cells = [row.split(' | ')[:2] for row in rows]
+  assert cells == [
+    ['| trial_000', '0.5000'],
+    ['| trial_001', 'diverged'],
+    ['| trial_002', 'given up'],
+  ]
+  results.write(trials, space, str(tmp_path))
+  written = json.loads((tmp_path / 'trials.json').read_text())['trials']
+  assert [trial['precision'] for trial in written] == [0.5, None, None]
+
+
+def in_memory(tmp_path, monkeypatch):
+  """Replaces training; returns the list of the rates that are tried."""
+  tried = []
+
+  def train(self, trial, index):
+    tried.append(trial.params['learning_rate'])
+    self._study.tell(trial, 0.5)
+
+  monkeypatch.setattr(trials_lib.Trials, '_train', train)
+  return tried
+
+
+def arguments(tmp_path, space, count, flags=FLAGS):
+  path = tmp_path / 'space.json'
+  path.write_text(json.dumps({'flags': flags, 'space': space}))
+  return argparse.Namespace(
+    space=str(path),
+    trials=count,
+    jobs=1,
+    gpus=0,
+    seed=1,
+    out=str(tmp_path / 'out'),
+  )
+
+
+RANGE = {'learning_rate': {'low': 0.01, 'high': 0.1}}
+
+
+def test_a_search_that_goes_on_draws_other_values(tmp_path, monkeypatch):
+  tried = in_memory(tmp_path, monkeypatch)
+  for count in (3, 6):
+    search_lib.search(arguments(tmp_path, RANGE, count))
+  assert len(set(tried)) == len(tried) == 6
+
+
+def test_another_space_is_refused_and_more_steps_are_not(tmp_path, monkeypatch):
+  in_memory(tmp_path, monkeypatch)
+  search_lib.search(arguments(tmp_path, RANGE, 1))
+  more = [flag.replace('=12', '=99') for flag in FLAGS]
+  search_lib.search(arguments(tmp_path, RANGE, 2, more))
+  wider = {'learning_rate': {'low': 0.01, 'high': 0.2}}
+  for space, flags in ((wider, FLAGS), (RANGE, FLAGS + ['--dropout=0.5'])):
+    with pytest.raises(UserError, match='space.json: has changed since'):
+      search_lib.search(arguments(tmp_path, space, 3, flags))
+
+
+def test_an_error_in_a_thread_ends_the_search(tmp_path, monkeypatch):
+  def fail(self, trial, index):
+    raise OSError('no space left')
+
+  monkeypatch.setattr(trials_lib.Trials, '_train', fail)
+  with pytest.raises(OSError, match='no space left'):
+    search_lib.search(arguments(tmp_path, RANGE, 2))
+
+
+def test_a_damaged_file_is_named(tmp_path):
+  (tmp_path / 'out').mkdir()
+  (tmp_path / 'out' / 'search.db').write_bytes(b'nothing' * 1000)
+  with pytest.raises(UserError, match='search.db: ') as info:
+    search_lib.search(arguments(tmp_path, RANGE, 2))
+  assert '\n' not in str(info.value)
+
+
+def test_a_trainer_that_is_ended_from_outside_is_resumed(tmp_path):
+  flags = [flag.replace('=12', '=4000') for flag in FLAGS]
+  trials = trials_of(tmp_path, flags, {'learning_rate': [0.01]})
+  folder = tmp_path / 'trial_000'
+
+  def end():
+    while not steps_in(folder):
+      time.sleep(0.1)
+    for pid in processes_with('--train_dir=%s' % folder):
+      os.kill(pid, signal.SIGTERM)
+
+  thread = threading.Thread(target=end)
+  thread.start()
+  with pytest.raises(UserError, match='was ended from outside'):
+    trials.run(1, 1)
+  thread.join()
+  assert not trials.finished()
+  states = [trial.state.name for trial in trials._study.get_trials()]
+  assert states == ['RUNNING']
 
 
 def test_two_searches_do_not_share_a_folder(tmp_path):

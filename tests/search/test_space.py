@@ -28,6 +28,7 @@ def test_lists_are_choices_and_limits_are_ranges(tmp_path):
       'staircase': [True, False],
       'batch_size': {'low': 32, 'high': 96, 'step': 32},
       'learning_rate': {'low': 0.001, 'high': 1, 'log': True},
+      'clip_norm': {'low': 0, 'high': 3},
     },
   )
   assert space.flags == tuple(FLAGS)
@@ -37,6 +38,7 @@ def test_lists_are_choices_and_limits_are_ranges(tmp_path):
     'staircase': kinds.CategoricalDistribution([True, False]),
     'batch_size': kinds.IntDistribution(32, 96, step=32),
     'learning_rate': kinds.FloatDistribution(0.001, 1, log=True),
+    'clip_norm': kinds.FloatDistribution(0, 3),
   }
 
 
@@ -51,8 +53,12 @@ def test_lists_are_choices_and_limits_are_ranges(tmp_path):
     (FLAGS, {'max_steps': [1, 2]}, '--max_steps is the same for all trials'),
     (FLAGS, {'validation_steps': [1]}, '--validation_steps is the same for'),
     (FLAGS, {'train_dir': ['a']}, '--train_dir is the same for all trials'),
-    (FLAGS, {'dropout': {'low': 1}}, '"dropout": \'high\'; expected a list'),
-    (FLAGS, {'dropout': {'low': 1, 'high': 0}}, '"dropout": .*expected a list'),
+    (FLAGS, {'dropout': {'low': 0.5}}, '"dropout": \'high\'; expected a list'),
+    (FLAGS, {'dropout': {'low': 0.5, 'high': 0}}, '"dropout": .*a list of v'),
+    (FLAGS, {'dropout': {'low': 0, 'high': 1}}, 'dropout is 1; expected a val'),
+    (FLAGS, {'optimizer': ['sgd', 'adm']}, 'optimizer is "adm"; expected one'),
+    (FLAGS + ['--overwrite'], RATES, 'a search sets --overwrite itself'),
+    (FLAGS + ['--train_dir=a'], RATES, 'a search sets --train_dir itself'),
     (FLAGS, {'dropout': 3}, '"dropout": .*expected a list'),
   ],
 )

@@ -19,6 +19,7 @@ from cifar10.data import records as records_lib
 from cifar10.errors import UserError
 from cifar10.serving import ensemble
 from cifar10.serving import ensemble_processes
+from cifar10.serving import precision
 from tests import short_runs
 from tests import synthetic_records
 from tests.serving import random_models
@@ -271,3 +272,28 @@ def test_networks_take_the_settings_of_their_own_runs(tmp_path):
   assert (status, err) == (0, '')
   assert out.endswith('ensemble of 2 networks\n')
   assert 'ensemble' in cifar10_eval.GROUPS
+
+
+def test_what_an_ensemble_does_not_do_is_refused(folders, tmp_path):
+  config = config_of(folders, 'graph', dataset='sample', top_k=3)
+  with pytest.raises(UserError, match='--top_k=3: of an ensemble'):
+    cifar10_eval.evaluate(config)
+  (tmp_path / 'saved_model.pb').write_bytes(b'')
+  with pytest.raises(UserError, match='is an export; expected the --train_di'):
+    with loaded([str(tmp_path)], 'graph'):
+      pass
+
+
+@pytest.mark.parametrize('form', FORMS)
+def test_the_last_line_says_how_many_were_lost(folders, form, capsys):
+  config = config_of(folders, form, tta=True)
+  counts = ensemble.Counts(4, 10, ((0, 10), (4, 4)))
+  precision.report_ensemble(counts, ['a', 'b'], config, sys.stdout)
+  assert (
+    capsys.readouterr()
+    .out.splitlines()[-1]
+    .endswith(
+      'precision @ 1 = 0.400 (4 / 10) on test images, ensemble of 2 networks, 1 '
+      'of them lost on the way, mirrored and shifted copies'
+    )
+  )
