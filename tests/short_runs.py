@@ -25,7 +25,8 @@ STEP_LINE = re.compile(
 )
 PRECISION_LINE = re.compile(
   '^' + TIME + r': precision @ 1 = (\d\.\d{3}) \((\d+) / (\d+), step (\d+)\)'
-  '.* on (?:test|training) images, (?:moving averages|.* without averages)(?:, .*)?$',
+  '.* on (?:test|training) images, (?:moving averages|.* without averages)'
+  '(?:, .*)?$',
   re.MULTILINE,
 )
 

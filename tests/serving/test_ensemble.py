@@ -289,11 +289,8 @@ def test_the_last_line_says_how_many_were_lost(folders, form, capsys):
   config = config_of(folders, form, tta=True)
   counts = ensemble.Counts(4, 10, ((0, 10), (4, 4)))
   precision.report_ensemble(counts, ['a', 'b'], config, sys.stdout)
-  assert (
-    capsys.readouterr()
-    .out.splitlines()[-1]
-    .endswith(
-      'precision @ 1 = 0.400 (4 / 10) on test images, ensemble of 2 networks, 1 '
-      'of them lost on the way, mirrored and shifted copies'
-    )
+  last = capsys.readouterr().out.splitlines()[-1]
+  assert last.endswith(
+    'precision @ 1 = 0.400 (4 / 10) on test images, ensemble of 2 networks, '
+    '1 of them lost on the way, mirrored and shifted copies'
   )
