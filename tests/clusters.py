@@ -88,7 +88,8 @@ def wait(processes, timeout=300):
 def is_clean(process):
   """Whether a task has printed nothing but what it is meant to."""
   expected = re.compile(
-    r'Serving at |Served\.|Filling queue |Each step receives |Resuming from '
+    r'Serving at |Served\.|Filling queue |Loading \d+ |Each step receives '
+    r'|Resuming from '
     r'|Data: |Model: |Settings: |Changed from here on: '
     r'|Stopped by |Step \d+ is saved|To evaluate: |To look at it: |'
     + short_runs.TIME

@@ -136,8 +136,8 @@ TECHNIQUES = (
   [
     (),
     ('--nosync', '--input=preloaded'),
-    TECHNIQUES,
-    ('--nosync', '--input=tf_data') + TECHNIQUES,
+    ('--input=tf_data',) + TECHNIQUES,
+    ('--nosync',) + TECHNIQUES,
   ],
 )
 def test_a_cluster_trains_saves_and_ends(tmp_path, capsys, flags):
