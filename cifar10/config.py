@@ -19,6 +19,7 @@ from cifar10.cluster import settings as cluster_settings
 from cifar10.data import settings as data_settings
 from cifar10.errors import UserError
 from cifar10.model import settings as model_settings
+from cifar10.serving import settings as serving_settings
 from cifar10.training import optimizers
 from cifar10.training import run_state
 from cifar10.training import settings as training_settings
@@ -51,13 +52,13 @@ class Config:
   run: settings.Run = settings.Run()
   metrics: settings.Metrics = settings.Metrics()
   cluster: cluster_settings.Cluster = cluster_settings.Cluster()
-  checkpoint: settings.Checkpoint = settings.Checkpoint()
-  ensemble: settings.Ensemble = settings.Ensemble()
-  inference: settings.Inference = settings.Inference()
+  checkpoint: serving_settings.Checkpoint = serving_settings.Checkpoint()
+  ensemble: serving_settings.Ensemble = serving_settings.Ensemble()
+  inference: serving_settings.Inference = serving_settings.Inference()
   evaluation: settings.Evaluation = settings.Evaluation()
-  answers: settings.Answers = settings.Answers()
-  prediction: settings.Prediction = settings.Prediction()
-  export: settings.Export = settings.Export()
+  answers: serving_settings.Answers = serving_settings.Answers()
+  prediction: serving_settings.Prediction = serving_settings.Prediction()
+  export: serving_settings.Export = serving_settings.Export()
   session: settings.Session = settings.Session()
 
   @classmethod

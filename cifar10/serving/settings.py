@@ -1,0 +1,90 @@
+"""The settings of trained models: which, where they run, what they answer."""
+
+import dataclasses
+from typing import Optional, Tuple
+
+from cifar10.util.flag_field import flag
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+  """Which run a trained model comes from."""
+
+  checkpoint_dir: str = flag(
+    '/tmp/cifar10_train',
+    'Where the checkpoints are; evaluation and prediction take several, and '
+    'average the probabilities of their networks.',
+  )
+  use_moving_averages: bool = flag(
+    True, 'Use the moving averages of the variables.'
+  )
+
+
+@dataclasses.dataclass(frozen=True)
+class Ensemble:
+  """Several trained networks, and where they run."""
+
+  ensemble: str = flag(
+    'graph',
+    'Where the networks of several --checkpoint_dir run: in one graph; or in '
+    'processes of their own, any of which may be lost.',
+    choices=('graph', 'processes'),
+  )
+  # The config.Config of each of them; empty if there is only one.
+  networks: Tuple = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Inference:
+  """Where a trained model runs."""
+
+  eval_device: str = flag(
+    'gpu',
+    'Where the model runs; gpu falls back to the CPU if there is no GPU.',
+    choices=('gpu', 'cpu'),
+  )
+  tta: bool = flag(
+    False,
+    'Average over mirrored and shifted copies of each image, six in all: more '
+    'precise, and six times the work.',
+  )
+
+
+@dataclasses.dataclass(frozen=True)
+class Answers:
+  """What is printed about images with a trained model."""
+
+  top_k: Optional[int] = flag(
+    None,
+    'Among how many most probable classes the right one may be, in '
+    'evaluation (default 1); how many to print, in prediction (default 3).',
+    lower_bound=1,
+  )
+  json: bool = flag(False, 'Print a JSON object in place of each line of text.')
+
+
+@dataclasses.dataclass(frozen=True)
+class Prediction:
+  """What is drawn of labeled pictures."""
+
+  grid: str = flag(
+    '',
+    'Picture file to draw, in the format of its extension: a sheet of the '
+    'pictures with their classes.',
+  )
+
+
+@dataclasses.dataclass(frozen=True)
+class Export:
+  """Which checkpoint is exported, in which formats."""
+
+  checkpoint: str = flag(
+    '',
+    'The checkpoint to export: a step of the run in --checkpoint_dir, or the '
+    'path of a checkpoint; empty: the newest one.',
+  )
+  export_dir: str = flag(
+    '/tmp/cifar10_export', 'Folder to write a SavedModel to; empty: none.'
+  )
+  tflite: str = flag('', 'File to write a TensorFlow Lite model to.')
+  frozen_graph: str = flag('', 'File to write a frozen graph to.')
