@@ -27,10 +27,10 @@ from cifar10.serving import ensemble
 from cifar10.serving import inference_graph
 from cifar10.serving import precision
 from cifar10.serving import restore
+from cifar10.settings import Data
 from cifar10.training import checkpoints
 from cifar10.training import run_state
 from cifar10.util import event_file
-from cifar10.settings import Data
 from cifar10.util import session_settings
 from cifar10.util import summaries
 import tensorflow.compat.v1 as tf
@@ -155,14 +155,7 @@ def build(data, config):
   images, labels = cifar10.inputs(data, config)
   regularizer = regularizers.create(config.regularization)
   with tf.variable_scope('', regularizer=regularizer):
-    model = inference_graph.build(
-      images,
-      len(data.classes),
-      config.model,
-      config.session.precision,
-      conv_form=config.session.conv,
-      views=inference_graph.views_of(data, config),
-    )
+    model = inference_graph.of_images(images, data, config)
   loss = cifar10.loss(model.logits, labels)
   with tf.name_scope('softmax/'):
     summaries.histogram('softmax/activations', model.probabilities)

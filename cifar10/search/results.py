@@ -1,7 +1,6 @@
 """What a search has found: a table, a chart, the best trial."""
 
 import io
-import json
 import os
 import shlex
 
@@ -19,7 +18,7 @@ def is_complete(trial):
 
 
 def best(trials):
-  """The complete trial with the highest precision; None if there is none."""
+  """The complete trial with the highest precision, or None."""
   complete = [trial for trial in trials if is_complete(trial)]
   return max(complete, key=lambda trial: trial.value, default=None)
 
@@ -95,8 +94,9 @@ def write(trials, space, out):
     }
     for trial in trials
   ]
-  text = json.dumps({'flags': space.flags, 'trials': rows}, indent=1) + '\n'
-  files.write_atomically(os.path.join(out, 'trials.json'), text.encode('utf-8'))
+  files.write_json(
+    os.path.join(out, 'trials.json'), {'flags': space.flags, 'trials': rows}
+  )
   chart = io.BytesIO()
   _draw(trials).savefig(chart, format='png', dpi=100, bbox_inches='tight')
   files.write_atomically(os.path.join(out, 'trials.png'), chart.getvalue())

@@ -4,8 +4,6 @@ from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from cifar10 import cifar10_input
-from cifar10.data import distortions
 from cifar10.serving import inference_graph
 from cifar10.serving import restore
 from cifar10.util import session_settings
@@ -62,25 +60,12 @@ class OneGraph:
     config = networks[0].config
     use_gpu = config.inference.eval_device == 'gpu'
     with tf.Graph().as_default() as graph:
-      self._records = tf.placeholder(tf.uint8, [None, data.layout.record_bytes])
-      with tf.device('/cpu:0'):
-        images = distortions.central_crop(
-          self._records, data.layout, cifar10_input.crop_size(data.layout)
-        )
+      self._records, images = inference_graph.fed_images(data)
       models = []
       for i, network in enumerate(networks):
         # If there are fewer GPUs, they share one, or the CPU.
         with tf.device('/gpu:%d' % i), tf.variable_scope('network_%d' % i):
-          models.append(
-            inference_graph.build(
-              images,
-              len(data.classes),
-              network.config.model,
-              config.session.precision,
-              conv_form=config.session.conv,
-              views=inference_graph.views_of(data, config),
-            )
-          )
+          models.append(inference_graph.of_images(images, data, network.config))
       self._each = [model.probabilities for model in models]
       self._mean = tf.add_n(self._each) / len(models)
       self._session = tf.Session(

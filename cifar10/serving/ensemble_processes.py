@@ -91,7 +91,7 @@ class _Queues:
     """The next answer: its number, the network's, and the probabilities.
 
     Raises:
-      tf.errors.DeadlineExceededError: there is none for too long.
+      tf.errors.DeadlineExceededError: none comes within _ANSWER_SECS.
     """
     options = tf.RunOptions(timeout_in_ms=_ANSWER_SECS * 1000)
     return self._session.run(self._taken, options=options)

@@ -61,29 +61,52 @@ def of_records(data, config):
     records: placeholder, uint8 [n, record_bytes].
     graph: InferenceGraph.
   """
+  records, images = fed_images(data)
+  return records, of_images(images, data, config)
+
+
+def fed_images(data):
+  """The middles of images that are fed as records.
+
+  Args:
+    data: datasets.DataSet that they are of.
+
+  Returns:
+    records: placeholder, uint8 [n, record_bytes].
+    images: float32 tensor, [n, size, size, depth], cropped and standardized.
+  """
   layout = data.layout
   records = tf.placeholder(tf.uint8, [None, layout.record_bytes])
   with tf.device('/cpu:0'):
     images = distortions.central_crop(
       records, layout, cifar10_input.crop_size(layout)
     )
-  return records, build(
+  return records, images
+
+
+def of_images(images, data, config):
+  """Builds the model of the settings on images of a data set.
+
+  Args:
+    images: as `build` takes them.
+    data: datasets.DataSet.
+    config: config.Config.
+
+  Returns:
+    InferenceGraph.
+  """
+  return build(
     images,
     len(data.classes),
     config.model,
     config.session.precision,
     conv_form=config.session.conv,
-    views=views_of(data, config),
+    views=_views(data, config),
   )
 
 
-def views_of(data, config):
-  """The copies of each image that --tta asks for, as `build` takes them.
-
-  Args:
-    data: datasets.DataSet.
-    config: config.Config.
-  """
+def _views(data, config):
+  """The copies of each image that --tta asks for, as `build` takes them."""
   if not config.inference.tta:
     return _AS_IT_IS
   return _MIRRORED_AND_SHIFTED if data.flip else _SHIFTED
@@ -110,7 +133,7 @@ def build(
     portable: use only TensorFlow's own operations, for a graph that runs
       elsewhere.
     conv_form: how convolutions are computed, as `layers.conv2d` takes it.
-    views: from `views_of`; the logits are the weighted mean over them.
+    views: tuple of View; the logits are the weighted mean over them.
 
   Returns:
     InferenceGraph.

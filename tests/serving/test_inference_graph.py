@@ -90,7 +90,7 @@ def test_a_portable_graph_has_operations_of_tensorflow_only(
 @pytest.mark.parametrize('flip', [True, False])
 def test_tta_is_the_mean_of_mirrored_and_shifted_images(flip):
   data = datasets.in_folder('nowhere')._replace(flip=flip)
-  views = inference_graph.views_of(data, Config.of(tta=True))
+  views = inference_graph._views(data, Config.of(tta=True))
   assert len(views) == (6 if flip else 3)
   assert sum(view.weight for view in views) == 1
   pixels = np.random.RandomState(1).randn(3, 24, 24, 3).astype(np.float32)
@@ -118,5 +118,5 @@ def test_tta_is_the_mean_of_mirrored_and_shifted_images(flip):
 
 def test_without_tta_an_image_is_seen_as_it_is():
   data = datasets.in_folder('nowhere')
-  (view,) = inference_graph.views_of(data, Config())
+  (view,) = inference_graph._views(data, Config())
   assert view == (1.0, False, 0)

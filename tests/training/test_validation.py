@@ -47,7 +47,7 @@ def test_the_last_records_are_held_out_of_shuffled_reading(tmp_path, held_out):
 
 
 def assert_trains_on(data, expected):
-  """Checks that shuffled reading yields `expected`, each about as often."""
+  """Checks that shuffled reading yields all of `expected` equally often."""
   files, kept = data.files_to_train_on()
   with tf.Graph().as_default():
     tf.set_random_seed(1)
