@@ -29,7 +29,6 @@ from cifar10.serving import precision
 from cifar10.serving import restore
 from cifar10.settings import Data
 from cifar10.training import checkpoints
-from cifar10.training import run_state
 from cifar10.util import event_file
 from cifar10.util import session_settings
 from cifar10.util import summaries
@@ -108,10 +107,10 @@ def _evaluate_ensemble(config, answers):
 
 def _evaluate(config, answers):
   data = datasets.prepare(config.data, config.download)
-  settings = config.evaluation
+  settings, directory = config.evaluation, config.checkpoint.checkpoint_dir
   num_images = data.count(data.files(settings.eval_data))
   if settings.run_once:
-    checkpoints.find(config.checkpoint.checkpoint_dir)  # Or nothing is written.
+    checkpoints.find(directory)  # Or nothing is written.
   with tf.Graph().as_default() as default_graph:
     graph = build(data, config)
     with event_file.EventFile(settings.eval_dir) as events:
@@ -119,7 +118,8 @@ def _evaluate(config, answers):
       evaluated = []  # The steps.
       # A run that stops early may end with the checkpoint evaluated before.
       for checkpoint in new_checkpoints(
-        config, lambda: evaluated and _is_last(evaluated[-1], config)
+        config,
+        lambda: evaluated and config_lib.is_last(directory, evaluated[-1]),
       ):
         try:
           step = checkpoints.step(checkpoint)
@@ -138,7 +138,7 @@ def _evaluate(config, answers):
         events.add_summary(precision.summary(result, config), step)
         precision.report(result, step, config, answers)
         evaluated.append(step)
-        if settings.run_once or _is_last(step, config):
+        if settings.run_once or config_lib.is_last(directory, step):
           return
 
 
@@ -253,20 +253,6 @@ def _check_total(result, num_images, eval_data):
       '--eval_data=%s: read %d images; expected %d'
       % (eval_data, result.total, num_images)
     )
-
-
-def _is_last(step, config):
-  """Whether the run goes no further than `step`."""
-  directory = config.checkpoint.checkpoint_dir
-  run, state = config_lib.load(directory), run_state.load(directory)
-  if run is None:
-    return False
-  settings = run.optimization
-  if state is None:
-    return step >= settings.max_steps
-  if state.stopped_at is not None:
-    return step == state.stopped_at
-  return step >= state.last_step(settings)
 
 
 def main():

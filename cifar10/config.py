@@ -173,6 +173,23 @@ def load(directory):
   )
 
 
+def is_last(directory, step):
+  """Whether a run goes no further than a global step.
+
+  Args:
+    directory: the training directory of the run.
+    step: the step.
+  """
+  run, state = load(directory), run_state.load(directory)
+  if run is None:
+    return False
+  if state is None:
+    return step >= run.optimization.max_steps
+  if state.stopped_at is not None:
+    return step == state.stopped_at
+  return step >= state.last_step(run.optimization)
+
+
 def checked(value, field, path):
   """`value` from JSON, checked against the type and the limits of the field.
 

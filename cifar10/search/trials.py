@@ -212,13 +212,9 @@ def folder_of(trial):
 
 def _is_over(folder):
   """Whether the run in a folder has come to its end."""
-  config, state = config_lib.load(folder), run_state.load(folder)
   checkpoint = checkpoints.latest(folder)
-  if None in (config, state, checkpoint):
-    return False
-  step = checkpoints.step(checkpoint)
-  return state.stopped_at is not None or step >= state.last_step(
-    config.optimization
+  return checkpoint is not None and config_lib.is_last(
+    folder, checkpoints.step(checkpoint)
   )
 
 
