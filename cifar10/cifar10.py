@@ -13,6 +13,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_input
 from cifar10.data import distortions
+from cifar10.model import airbench
 from cifar10.model.layers import activation_summary as _activation_summary
 from cifar10.model.layers import convolution as _convolution
 from cifar10.model.layers import flatten as _flatten
@@ -71,7 +72,9 @@ def distorted_inputs(data, config, frozen=None):
     config.examples_per_machine,
     seeded,
     augment=distortions.names(config.augmentation.augment),
+    max_shift=config.augmentation.max_shift,
     source=config.pipeline.input,
+    image_size=config.model.image_size,
   )
 
 
@@ -88,7 +91,10 @@ def inputs(data, config):
     labels: int32 tensor, [at most batch_size].
   """
   return cifar10_input.inputs(
-    data, config.evaluation.eval_data, config.input.batch_size
+    data,
+    config.evaluation.eval_data,
+    config.input.batch_size,
+    config.model.image_size,
   )
 
 
@@ -101,7 +107,7 @@ def inference(
   conv_form='auto',
   pooled=False,
 ):
-  """Builds the model: two convolutions, two layers on top, and the logits.
+  """Builds the model: convolutions, layers on top of them, and the logits.
 
   Layers compute in the type of the variable scope, see `layers.compute_in`.
   Variables and logits are always float32.
@@ -141,6 +147,8 @@ def inference(
   if not pooled:
     pool2 = convolutions(images, model, training, portable, conv_form)
   pool2 = tf.cast(pool2, tf.get_variable_scope().dtype)
+  if model.network == 'airbench':
+    return airbench.softmax_linear(pool2, num_classes)
   pool2 = techniques.dropout(pool2, 'conv_dropout')
 
   # local3, local4
@@ -180,11 +188,13 @@ def convolutions(
 
   Returns:
     Tensor of the type of the variable scope, [batch, height / 4, width / 4,
-    64], sizes rounded up.
+    64], sizes rounded up; other networks have other sizes.
   """
   if portable:
     conv_form = 'direct'
   techniques = Techniques(model, training)
+  if model.network == 'airbench':
+    return airbench.convolutions(images, techniques, conv_form)
   images = techniques.dropout(images, 'input_dropout')
 
   # conv1

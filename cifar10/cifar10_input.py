@@ -19,6 +19,7 @@ from cifar10.data import feature_records
 from cifar10.data import pipelines
 from cifar10.data import records as records_lib
 from cifar10.data import shuffle_queue
+from cifar10.errors import UserError
 from cifar10.util import summaries
 
 # Images of CIFAR-10 are cropped to this height and width, in pixels; those of
@@ -90,9 +91,22 @@ def _first_records(values, keys, path, count):
   return tf.boolean_mask(values, is_kept), tf.boolean_mask(keys, is_kept)
 
 
-def crop_size(layout):
-  """Height and width, in pixels, of the crops from images of a Layout."""
-  return layout.height * IMAGE_SIZE // records_lib.Layout().height
+def crop_size(layout, image_size=0):
+  """Height and width, in pixels, of the crops from images of a Layout.
+
+  Args:
+    layout: records.Layout.
+    image_size: the size that is set; 0: the tutorial's proportion.
+
+  Raises:
+    UserError: it is larger than the images.
+  """
+  if image_size > min(layout.height, layout.width):
+    raise UserError(
+      '--image_size=%d: the images of this data set have %d x %d pixels'
+      % (image_size, layout.height, layout.width)
+    )
+  return image_size or layout.height * IMAGE_SIZE // records_lib.Layout().height
 
 
 def distorted_inputs(
@@ -100,7 +114,9 @@ def distorted_inputs(
   batch_size,
   seeded=False,
   augment=distortions.TUTORIAL,
+  max_shift=distortions.MAX_SHIFT,
   source='queues',
+  image_size=0,
 ):
   """Endless batches of distorted training images, shuffled anew each epoch.
 
@@ -109,24 +125,28 @@ def distorted_inputs(
     batch_size: number of images in a batch.
     seeded: prepare batches in a single thread, so that with a graph-level seed
       their order and contents are the same in each run.
-    augment: the distortions, some of distortions.NAMES.
+    augment, max_shift: the distortions, as `distortions.distort` takes them;
+      'alternating_flip' wants preloaded records.
     source: where the batches come from: 'queues', the tutorial's; 'preloaded',
       a variable that holds all records; or 'tf_data', a tf.data.Dataset.
+    image_size: as `crop_size` takes it.
 
   Returns:
     images: float32 tensor, [batch_size, size, size, depth], each image of
       mean 0 and variance 1.
     labels: int32 tensor, [batch_size].
   """
-  layout, size = data.layout, crop_size(data.layout)
+  layout, size = data.layout, crop_size(data.layout, image_size)
   num_examples = data.examples_per_epoch
   num_threads = _num_threads(seeded)
 
-  def decode(records):
+  def decode(records, flip=None):
     return _decoded(
       records,
       data,
-      lambda: distortions.distort(records, layout, size, data.flip, augment),
+      lambda: distortions.distort(
+        records, layout, size, data.flip, augment, max_shift, flip
+      ),
     )
 
   _print_start(data, source)
@@ -138,14 +158,11 @@ def distorted_inputs(
       )
       num_threads = 1
     elif source == 'preloaded':
-      all_records = pipelines.preloaded(data)
-      indices = shuffle_queue.batches(
-        lambda start, left: tf.range(start, start + left),
-        (tf.int32, []),
-        num_examples,
-        batch_size,
+      batch = decode(
+        *pipelines.batches_of_preloaded(
+          data, batch_size, data.flip and 'alternating_flip' in augment
+        )
       )
-      batch = decode(tf.gather(all_records, indices.dequeue()))
     else:
       records = _shuffled_records(
         *data.files_to_train_on(), layout, epoch_size, batch_size
@@ -229,13 +246,14 @@ def _decoded(records, data, decode):
     return decode(), labels
 
 
-def inputs(data, eval_data, batch_size):
+def inputs(data, eval_data, batch_size, image_size=0):
   """Batches of undistorted images in the order of the files, each image once.
 
   Args:
     data: datasets.DataSet.
     eval_data: 'test' or 'train_eval'.
     batch_size: number of images in a batch; the last batch may have fewer.
+    image_size: as `crop_size` takes it.
 
   Returns:
     images: float32 tensor, [at most batch_size, size, size, depth], the middle
@@ -243,7 +261,7 @@ def inputs(data, eval_data, batch_size):
     labels: int32 tensor, [at most batch_size].
     Running them raises tf.errors.OutOfRangeError after the last batch.
   """
-  layout, size = data.layout, crop_size(data.layout)
+  layout, size = data.layout, crop_size(data.layout, image_size)
   with tf.device('/cpu:0'), tf.name_scope('inputs'):
     filename_queue = tf.train.string_input_producer(
       list(data.files(eval_data)), num_epochs=1, shuffle=False

@@ -12,6 +12,7 @@ import tensorflow.compat.v1 as tf
 
 import cifar10
 from cifar10 import config as config_lib
+from cifar10 import recipes
 from cifar10.training import combinations
 from cifar10.training import run_state
 from cifar10.util import commands
@@ -22,6 +23,7 @@ from cifar10.util import session_settings
 TRAINER_GROUPS = (
   'data',
   'download',
+  'recipe',
   'input',
   'pipeline',
   'augmentation',
@@ -40,12 +42,15 @@ TRAINER_GROUPS = (
 
 # Those of pretraining, on one device and without labels.
 PRETRAINER_GROUPS = tuple(
-  group for group in TRAINER_GROUPS if group not in ('transfer', 'validation')
+  group
+  for group in TRAINER_GROUPS
+  if group not in ('recipe', 'transfer', 'validation')
 ) + ('pretraining',)
 
 # A program that takes a group of settings, for those who give its flags to
 # another one.
 _PROGRAM_WITH = {
+  'recipe': 'cifar10_train',
   'pipeline': 'cifar10_train',
   'augmentation': 'cifar10_train',
   'initialization': 'cifar10_train',
@@ -197,6 +202,12 @@ def _define_flags(names, defaults):
 def _config(names):
   """The Config from the flags and from the runs in --checkpoint_dir."""
   values = {name: flags.FLAGS[name].value for name in names}
+  if 'recipe' in names:
+    values.update(
+      (name, value)
+      for name, value in recipes.settings(values['recipe']).items()
+      if not flags.FLAGS[name].present
+    )
   folders = values.get('checkpoint_dir')
   if not isinstance(folders, list):
     return _with_settings_of_run(config_lib.Config.of(**values), names)

@@ -32,6 +32,7 @@ class Config:
 
   data: settings.Data = settings.Data()
   download: settings.Download = settings.Download()
+  recipe: settings.Recipe = settings.Recipe()
   input: settings.Input = settings.Input()
   pipeline: data_settings.Pipeline = data_settings.Pipeline()
   augmentation: data_settings.Augmentation = data_settings.Augmentation()
@@ -127,6 +128,7 @@ class Config:
 # What describes a training run.
 _SAVED_GROUPS = (
   'data',
+  'recipe',
   'input',
   'pipeline',
   'augmentation',

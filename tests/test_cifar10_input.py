@@ -14,6 +14,7 @@ from cifar10.config import Config
 from cifar10.data import datasets
 from cifar10.data import records as records_lib
 from cifar10.data.records import Layout
+from cifar10.errors import UserError
 from tests import reference
 from tests import short_runs
 from tests import synthetic_records
@@ -346,6 +347,21 @@ def test_the_classical_input_does_not_mix_sorted_files(tmp_path):
 
 
 @pytest.mark.parametrize('source', SOURCES)
+def test_images_may_have_another_size(source):
+  data = short_runs.prepared(Config.of(dataset='sample'))
+  images, _ = cifar10_input.distorted_inputs(
+    data, 8, source=source, image_size=30
+  )
+  assert images.shape.as_list() == [8, 30, 30, 3]
+  middles, _ = cifar10_input.inputs(data, 'test', 8, image_size=30)
+  with tf.train.MonitoredSession() as session:
+    assert session.run(images).shape == (8, 30, 30, 3)
+    assert session.run(middles).shape == (8, 30, 30, 3)
+  with pytest.raises(UserError, match='--image_size=33: .* have 32 x 32 pixel'):
+    cifar10_input.crop_size(data.layout, 33)
+
+
+@pytest.mark.parametrize('source', SOURCES)
 def test_a_seed_makes_batches_repeatable(source):
   data = short_runs.prepared(Config.of(dataset='sample'))
 
@@ -445,6 +461,37 @@ def test_each_epoch_is_all_records_in_an_order_of_its_own(
     for part in np.split(epoch, 3):
       assert min(np.bincount(part // 100, minlength=3)) >= 15
   assert len({tuple(epoch) for epoch in epochs}) == 3
+
+
+def test_alternating_flips_mirror_each_image_every_other_time(
+  tmp_path, one_thread
+):
+  data = numbered(tmp_path, 40, 1)
+  images, labels = cifar10_input.distorted_inputs(
+    data, 20, augment=('alternating_flip',), source='preloaded'
+  )
+  with tf.train.MonitoredSession() as session:
+    found = [session.run([images, labels]) for _ in range(8)]
+  seen = {}
+  for batch, numbers in found:
+    for image, number in zip(batch, numbers):
+      seen.setdefault(number, []).append(image)
+  mirrored = set()
+  (records,) = [np.fromfile(path, np.uint8) for path in data.train_files]
+  records = records.reshape(-1, data.layout.record_bytes)
+  originals = synthetic_records.images_of(records, data.layout)
+  for number, versions in seen.items():
+    original = reference.central_crop(originals[number], 24)
+    flips = []
+    for image in versions:
+      distances = [
+        np.abs(image - original[:, ::step]).max() for step in (1, -1)
+      ]
+      assert min(distances) < 1e-4
+      flips.append(int(np.argmin(distances)))
+    assert flips in ([0, 1, 0, 1], [1, 0, 1, 0])
+    mirrored.add(flips[0])
+  assert mirrored == {0, 1}
 
 
 @pytest.mark.parametrize('seed', [None, 5])

@@ -23,11 +23,12 @@ NAMES = TUTORIAL + (
   'saturation',
   'hue',
   'cutout',
+  'alternating_flip',
 )
 
 # The share of the side of an image by which it is shifted at most: 4 pixels of
 # 32, as He et al. do, arXiv 1512.03385, section 4.2.
-_MAX_SHIFT = 1 / 8
+MAX_SHIFT = 1 / 8
 
 _MAX_ANGLE = np.radians(15)
 _MIN_ZOOM, _MAX_ZOOM = 0.8, 1.2
@@ -77,7 +78,15 @@ def check_colors(text, layout):
     )
 
 
-def distort(records, layout, size, mirrored=True, augment=TUTORIAL):
+def distort(
+  records,
+  layout,
+  size,
+  mirrored=True,
+  augment=TUTORIAL,
+  max_shift=MAX_SHIFT,
+  flip=None,
+):
   """Decodes records and distorts each image at random, in its own way.
 
   The tutorial's distortions: a random crop of size x size pixels, a left-right
@@ -91,13 +100,18 @@ def distort(records, layout, size, mirrored=True, augment=TUTORIAL):
     size: height and width of the crops, in pixels.
     mirrored: whether to flip images; a mirrored digit is not a digit.
     augment: the distortions, some of NAMES.
+    max_shift: the largest shift, as a share of the height.
+    flip: int32 tensor, [batch], 1 for the images to flip; None: at random.
 
   Returns:
     float32 tensor, [batch, size, size, depth], each image of mean 0 and
     variance 1, but for the square that cutout sets to 0.
   """
   count = tf.shape(records)[:1]
-  images = _cut_out(records, count, layout, size, mirrored, augment)
+  shift = int(layout.height * max_shift) if 'shift' in augment else 0
+  if not mirrored:
+    flip = tf.zeros(count, tf.int32)
+  images = _cut_out(records, count, layout, size, augment, shift, flip)
   images = _light(images, count, augment)
   images = _colors(images, count, augment)
   images = tf.image.per_image_standardization(images)
@@ -120,8 +134,14 @@ def with_pasted_squares(images):
   return mask * images + (1 - mask) * others
 
 
-def _cut_out(records, count, layout, size, mirrored, augment):
+def _cut_out(records, count, layout, size, augment, shift, flip):
   """Squares of the images, cropped, flipped, shifted, turned and scaled.
+
+  Args:
+    records, layout, size, augment: as `distort` takes them.
+    count: their number, an int32 tensor, [1].
+    shift: pixels to shift at most.
+    flip: int32 tensor, [batch], 1 for the images to flip; None: at random.
 
   Returns:
     float32 tensor, [batch, size, size, depth], of 0 to 255.
@@ -135,10 +155,23 @@ def _cut_out(records, count, layout, size, mirrored, augment):
   rows, columns = layout.height - size, layout.width - size
   top = random('crop', 0, rows + 1, otherwise=rows // 2, dtype=tf.int32)
   left = random('crop', 0, columns + 1, otherwise=columns // 2, dtype=tf.int32)
-  flip = random('flip', 0, 2 if mirrored else 1, otherwise=0, dtype=tf.int32)
-  if not {'shift', 'rotate', 'resize'} & set(augment):
+  if flip is None:
+    kind = 'flip' if 'flip' in augment else 'alternating_flip'
+    flip = random(kind, 0, 2, otherwise=0, dtype=tf.int32)
+  if shift:
+    top, left = (
+      first + tf.random_uniform(count, -shift, shift + 1, dtype=tf.int32)
+      for first in (top, left)
+    )
+  if not {'rotate', 'resize'} & set(augment):
+    records, layout = records_lib.extended(records, layout, shift)
     images = records_lib.crop(
-      records, layout, size, top=top, left=left, flip=flip
+      records,
+      layout,
+      size,
+      top=top + shift,
+      left=left + shift,
+      flip=flip,
     )
     return tf.cast(images, tf.float32)
   whole = records_lib.crop(
@@ -149,16 +182,11 @@ def _cut_out(records, count, layout, size, mirrored, augment):
     left=tf.zeros_like(left),
     flip=flip,
   )
-  shift = int(layout.height * _MAX_SHIFT)
-  shifts = [
-    random('shift', -shift, shift + 1, otherwise=0, dtype=tf.int32)
-    for _ in range(2)
-  ]
   return geometry.sample(
     whole,
     size,
-    top=tf.to_float(top + shifts[0]),
-    left=tf.to_float(left + shifts[1]),
+    top=tf.to_float(top),
+    left=tf.to_float(left),
     angle=random('rotate', -_MAX_ANGLE, _MAX_ANGLE, otherwise=0),
     zoom=random('resize', _MIN_ZOOM, _MAX_ZOOM, otherwise=1),
   )

@@ -6,8 +6,37 @@ TensorFlow's guides call them "preloaded data" and "tf.data".
 import tensorflow.compat.v1 as tf
 
 from cifar10.data import records as records_lib
+from cifar10.data import shuffle_queue
 
 _READ_BYTES = 1 << 18
+
+
+def batches_of_preloaded(data, batch_size, alternating):
+  """Endless batches of records from one variable, shuffled anew each epoch.
+
+  Args:
+    data: datasets.DataSet.
+    batch_size: number of records in a batch.
+    alternating: whether to say which images to flip.
+
+  Returns:
+    records: uint8 tensor, [batch_size, layout.record_bytes].
+    flip: int32 tensor, [batch_size], of 0 and 1; None if not `alternating`.
+  """
+  all_records, num_examples = preloaded(data), data.examples_per_epoch
+  flips = alternating_flips(num_examples) if alternating else None
+
+  def read_epoch(start, left):
+    # All at once, so it starts at 0.
+    numbers = tf.range(start, start + left)
+    return 2 * numbers + flips() if alternating else numbers
+
+  drawn = shuffle_queue.batches(
+    read_epoch, (tf.int32, []), num_examples, batch_size
+  ).dequeue()
+  if not alternating:
+    return tf.gather(all_records, drawn), None
+  return tf.gather(all_records, drawn // 2), drawn % 2
 
 
 def preloaded(data):
@@ -33,6 +62,36 @@ def preloaded(data):
     validate_shape=False,
     name='preloaded',
   )
+
+
+def alternating_flips(num_examples):
+  """Which images to flip: at random first, then every other time.
+
+  So two epochs together show each image both ways: Jordan, arXiv 2404.00498,
+  section 3.6.
+
+  Args:
+    num_examples: how many images there are.
+
+  Returns:
+    Function that makes an operation for the next epoch: int32 tensor,
+    [num_examples], of 0 and 1.
+  """
+  flips = tf.Variable(
+    lambda: tf.random_uniform([num_examples], 0, 2, tf.int32),
+    trainable=False,
+    collections=[tf.GraphKeys.LOCAL_VARIABLES],
+    name='flips',
+  )
+
+  def next_epoch():
+    flip = flips.read_value()
+    with tf.control_dependencies([flip]):
+      update = tf.assign(flips, 1 - flip)
+    with tf.control_dependencies([update]):
+      return tf.identity(flip)
+
+  return next_epoch
 
 
 def batches_by_tf_data(data, epoch_size, batch_size, decode, num_threads):

@@ -127,6 +127,30 @@ def crop(records, layout, size, *, top, left, flip):
   return tf.reshape(images, [-1, size, size, layout.depth])
 
 
+def extended(records, layout, margin):
+  """Records of larger images: those at the edge repeat beyond it.
+
+  Args:
+    records: uint8 tensor, [n, layout.record_bytes].
+    layout: Layout.
+    margin: pixels to add on each side.
+
+  Returns:
+    records: uint8 tensor, [n, larger.record_bytes].
+    larger: their Layout.
+  """
+  if not margin:
+    return records, layout
+  larger = layout._replace(
+    height=layout.height + 2 * margin, width=layout.width + 2 * margin
+  )
+  num_labels, shape = layout.label_bytes, [layout.depth, *layout[:2]]
+  pixels = np.arange(num_labels, layout.record_bytes).reshape(shape)
+  pixels = np.pad(pixels, [(0, 0), (margin, margin), (margin, margin)], 'edge')
+  index = np.concatenate([np.arange(num_labels), pixels.ravel()])
+  return tf.gather(records, tf.constant(index, tf.int32), axis=1), larger
+
+
 def encode(image, layout, label=0):
   """The record of an image.
 

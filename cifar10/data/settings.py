@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from cifar10.data import distortions
 from cifar10.util.flag_field import flag
 
 
@@ -25,6 +26,12 @@ class Augmentation:
   augment: str = flag(
     'crop,flip,brightness,contrast',
     'The distortions of training images, with commas between: crop, flip, '
-    'brightness, contrast, shift, rotate, resize, saturation, hue, cutout; '
-    'empty: none.',
+    'brightness, contrast, shift, rotate, resize, saturation, hue, cutout, '
+    'alternating_flip; empty: none.',
+  )
+  max_shift: float = flag(
+    distortions.MAX_SHIFT,
+    'The share of the side of an image by which shift moves it at most.',
+    lower_bound=0.0,
+    upper_bound=0.5,
   )

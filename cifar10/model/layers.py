@@ -53,7 +53,9 @@ def _float32_on_cpu(name, shape, initializer, regularizer):
     return tf.get_variable(name, shape, tf.float32, initializer, regularizer)
 
 
-def variable_with_weight_decay(name, shape, *, stddev, wd=None):
+def variable_with_weight_decay(
+  name, shape, *, stddev=None, wd=None, initializer=None
+):
   """Weights with truncated normal initialization and optional weight decay.
 
   An initializer or a regularizer of the variable scope takes the place of what
@@ -65,14 +67,17 @@ def variable_with_weight_decay(name, shape, *, stddev, wd=None):
     stddev: standard deviation of the distribution before truncation.
     wd: factor of the variable's L2 loss, which joins the collection 'losses';
       None for no weight decay.
+    initializer: initializer in place of the truncated normal one.
 
   Returns:
     The value of the variable, a tensor of the type of the variable scope. The
     variable joins the collection WEIGHTS.
   """
   scope = tf.get_variable_scope()
-  initializer = scope.initializer or tf.truncated_normal_initializer(
-    stddev=stddev
+  initializer = (
+    scope.initializer
+    or initializer
+    or tf.truncated_normal_initializer(stddev=stddev)
   )
   regularizer = scope.regularizer or tf.no_regularizer
   var = _float32_on_cpu(name, shape, initializer, regularizer)
@@ -108,9 +113,9 @@ def convolution(x, filters, name, techniques, *, bias, form='auto'):
       'weights', [5, 5, x.shape.as_list()[3], filters], stddev=5e-2
     )
     norm = techniques.normalization(filters)
-    conv = norm.outputs(conv2d(x, norm.weights(kernel), form))
+    conv = conv2d(x, norm.weights(kernel), form)
     biases = variable_on_cpu('biases', [filters], tf.constant_initializer(bias))
-    pre_activation = tf.nn.bias_add(conv, norm.biases(biases))
+    pre_activation = norm.with_biases(conv, biases)
     layer = techniques.activate(pre_activation, name=scope.name)
     activation_summary(layer)
   return layer

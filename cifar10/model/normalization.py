@@ -33,6 +33,10 @@ class NoNormalization:
     """The biases to add."""
     return biases
 
+  def with_biases(self, x, biases):
+    """The outputs of a convolution, [batch, ..., channels], with its biases."""
+    return tf.nn.bias_add(self.outputs(x), self.biases(biases))
+
 
 class BatchNormalization(NoNormalization):
   """Normalizes the outputs of a layer over a batch, in training.
@@ -55,17 +59,28 @@ class BatchNormalization(NoNormalization):
       x: float tensor, [batch, ..., channels].
 
     Returns:
-      Tensor of the type and shape of `x`, computed in float32.
+      Tensor of the type and shape of `x`; mean and variance are float32.
     """
     # TensorFlow's operation takes images.
-    rows = tf.reshape(tf.cast(x, tf.float32), [-1, 1, 1, x.shape[-1]])
+    rows = tf.reshape(x, [-1, 1, 1, x.shape[-1]])
+    return tf.reshape(self._normalized(rows, 0.0), tf.shape(x))
+
+  def with_biases(self, x, biases):
+    return self._normalized(x, tf.cast(biases, tf.float32))
+
+  def _normalized(self, images, offset):
+    """Normalizes [batch, height, width, channels]; adds an offset to each."""
+    dtype = images.dtype
+    # The operation takes 16 bits in TensorFlow 2 only, float16 not on all CPUs.
+    if dtype != tf.bfloat16 or tf.__version__ < '2':
+      images = tf.cast(images, tf.float32)
     normalized, mean, variance = tf.nn.fused_batch_norm(
-      rows, self._scale, tf.zeros_like(self._scale), epsilon=_EPSILON
+      images, self._scale, offset + tf.zeros_like(self._mean), epsilon=_EPSILON
     )
     if not tf.get_variable_scope().reuse:
       self._follow(self._mean, mean)
       self._follow(self._variance, variance)
-    return tf.reshape(tf.cast(normalized, x.dtype), tf.shape(x))
+    return tf.cast(normalized, dtype)
 
   def _follow(self, average, value):
     """Moves an average towards a value with each step."""
@@ -92,14 +107,16 @@ class FoldedBatchNormalization(NoNormalization):
     return tf.cast(tf.cast(biases, tf.float32) - self._shift, biases.dtype)
 
 
-def variables(channels):
+def variables(channels, scaled=True):
   """Makes the variables of a layer, in its variable scope.
 
   Args:
     channels: channels of the outputs.
+    scaled: whether the outputs have a scale.
 
   Returns:
-    The trained scale, and the moving mean and variance of the outputs.
+    The trained scale, constant ones if there is none; and the moving mean and
+    variance of the outputs.
   """
 
   def variable(name, value, **kind):
@@ -123,7 +140,7 @@ def variables(channels):
   with tf.device('/cpu:0'), tf.variable_scope('batch_normalization') as scope:
     scope.set_partitioner(None)  # Too small to be split over servers.
     return (
-      variable('scale', 1.0),
+      variable('scale', 1.0) if scaled else tf.ones([channels]),
       variable('moving_mean', 0.0, **kind),
       variable('moving_variance', 1.0, **kind),
     )

@@ -9,6 +9,18 @@ from cifar10.util.flag_field import flag
 class Model:
   """What the model is made of."""
 
+  network: str = flag(
+    'tutorial',
+    "The layers: tutorial, the tutorial's; or airbench, six convolutions on "
+    'whitened images, with batch normalization, which learn fast.',
+    choices=('tutorial', 'airbench'),
+  )
+  image_size: int = flag(
+    0,
+    'Height and width, in pixels, that images are cropped to; 0: three '
+    "quarters, the tutorial's 24 of 32.",
+    lower_bound=0,
+  )
   top_layers: str = flag(
     'full',
     'What local3 and local4 are: full, fully connected; or local, locally '

@@ -10,6 +10,7 @@ from cifar10.model import freezing
 from cifar10.model import initializers
 from cifar10.model import normalization
 from cifar10.model import regularizers
+from cifar10.util import graph_keys
 
 
 class Techniques:
@@ -26,20 +27,25 @@ class Techniques:
     self._model = model
     self._training = training
 
-  def normalization(self, channels):
+  def normalization(self, channels, scaled=True):
     """The normalization of a layer, in the variable scope of the layer.
 
     Args:
       channels: channels of its outputs.
+      scaled: whether batch normalization has a trained scale.
 
     Returns:
       normalization.NoNormalization, or another class of that module.
     """
     if self._model.normalization != 'batch':
       return normalization.NoNormalization()
-    variables = normalization.variables(channels)
+    variables = normalization.variables(channels, scaled)
     # That of a frozen layer stays as it is, too.
-    if self._training is None or not variables[0].trainable:
+    if scaled:
+      is_frozen = not variables[0].trainable
+    else:
+      is_frozen = _has_frozen_variables(tf.get_variable_scope().name)
+    if self._training is None or is_frozen:
       return normalization.FoldedBatchNormalization(*variables)
     return normalization.BatchNormalization(
       *variables, self._training.batch_norm_decay
@@ -66,6 +72,13 @@ class Techniques:
     """
     rate = getattr(self._training, kind) if self._training else 0.0
     return tf.nn.dropout(x, rate=rate) if rate else x
+
+
+def _has_frozen_variables(layer):
+  return any(
+    variable.op.name.startswith(layer + '/')
+    for variable in tf.get_collection(graph_keys.FROZEN)
+  )
 
 
 def training_scope(config):

@@ -60,11 +60,12 @@ class OneGraph:
     config = networks[0].config
     use_gpu = config.inference.eval_device == 'gpu'
     with tf.Graph().as_default() as graph:
-      self._records, images = inference_graph.fed_images(data)
+      self._records = tf.placeholder(tf.uint8, [None, data.layout.record_bytes])
       models = []
       for i, network in enumerate(networks):
         # If there are fewer GPUs, they share one, or the CPU.
         with tf.device('/gpu:%d' % i), tf.variable_scope('network_%d' % i):
+          images = inference_graph.middles(self._records, data, network.config)
           models.append(inference_graph.of_images(images, data, network.config))
       self._each = [model.probabilities for model in models]
       self._mean = tf.add_n(self._each) / len(models)

@@ -92,7 +92,7 @@ def _build(data, config):
   checked = tf.ensure_shape(images, images.shape, 'images_of_right_size')
   pixels = tf.cast(checked, tf.float32, 'pixels')
   cropped = distortions.central_crop_of_images(
-    pixels, cifar10_input.crop_size(layout)
+    pixels, cifar10_input.crop_size(layout, config.model.image_size)
   )
   model = inference_graph.build(
     cropped, len(data.classes), config.model, portable=True

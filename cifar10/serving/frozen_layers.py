@@ -82,7 +82,7 @@ class FrozenLayers:
     """A placeholder for records, and the outputs for them, distorted."""
     data, config = self._images, self._config
     records = tf.placeholder(tf.uint8, [None, data.layout.record_bytes])
-    size = cifar10_input.crop_size(data.layout)
+    size = cifar10_input.crop_size(data.layout, config.model.image_size)
     with tf.device('/cpu:0'):
       images = distortions.distort(
         records,
@@ -90,6 +90,7 @@ class FrozenLayers:
         size,
         data.flip,
         distortions.names(config.augmentation.augment),
+        config.augmentation.max_shift,
       )
       images.set_shape([None, size, size, data.layout.depth])
     pooled = cifar10.convolutions(
@@ -182,6 +183,8 @@ class FrozenLayers:
       'layout': [*layout[:-1], *layout.label_at],
       'flip': self._images.flip,
       'augment': config.augmentation.augment,
+      'max_shift': config.augmentation.max_shift,
+      'image_size': config.model.image_size,
       'input_dropout': config.regularization.input_dropout,
       'conv_dropout': config.regularization.conv_dropout,
       'precision': config.session.precision,

@@ -61,27 +61,24 @@ def of_records(data, config):
     records: placeholder, uint8 [n, record_bytes].
     graph: InferenceGraph.
   """
-  records, images = fed_images(data)
-  return records, of_images(images, data, config)
+  records = tf.placeholder(tf.uint8, [None, data.layout.record_bytes])
+  return records, of_images(middles(records, data, config), data, config)
 
 
-def fed_images(data):
-  """The middles of images that are fed as records.
+def middles(records, data, config):
+  """The middles of images.
 
   Args:
+    records: uint8 tensor, [n, record_bytes].
     data: datasets.DataSet that they are of.
+    config: config.Config.
 
   Returns:
-    records: placeholder, uint8 [n, record_bytes].
-    images: float32 tensor, [n, size, size, depth], cropped and standardized.
+    float32 tensor, [n, size, size, depth], cropped and standardized.
   """
-  layout = data.layout
-  records = tf.placeholder(tf.uint8, [None, layout.record_bytes])
+  size = cifar10_input.crop_size(data.layout, config.model.image_size)
   with tf.device('/cpu:0'):
-    images = distortions.central_crop(
-      records, layout, cifar10_input.crop_size(layout)
-    )
-  return records, images
+    return distortions.central_crop(records, data.layout, size)
 
 
 def of_images(images, data, config):

@@ -59,6 +59,8 @@ def check(config):
   if config.schedule.schedule == 'piecewise':
     schedules.pieces(config.schedule)
   _check_effects(config)
+  _check_augmentation(config)
+  _check_network(config)
   _check_validation(config)
   _check_transfer(config.transfer)
   _check_cache(config)
@@ -107,6 +109,52 @@ def check(config):
       '--optimizer=ftrl forgets the values that variables begin with; leave '
       'out --init_from'
     )
+
+
+def _check_augmentation(config):
+  """Checks the distortions."""
+  names, settings = (
+    distortions.names(config.augmentation.augment),
+    config.augmentation,
+  )
+  if 'shift' not in names and settings.max_shift != distortions.MAX_SHIFT:
+    raise UserError(
+      '--max_shift=%g has no effect without shift in --augment'
+      % settings.max_shift
+    )
+  if 'alternating_flip' in names and 'flip' in names:
+    raise UserError(
+      '--augment=%s: flip and alternating_flip; leave out one of them'
+      % settings.augment
+    )
+  if 'alternating_flip' in names and config.pipeline.input != 'preloaded':
+    raise UserError(
+      '--augment=%s: alternating_flip remembers each image, which needs '
+      '--input=preloaded' % settings.augment
+    )
+
+
+def _check_network(config):
+  """Checks that the network has what the settings are about."""
+  model = config.model
+  if model.network == 'tutorial':
+    return
+  if model.normalization != 'batch':
+    raise UserError(
+      '--network=%s is made with batch normalization; found '
+      '--normalization=%s, expected --normalization=batch'
+      % (model.network, model.normalization)
+    )
+  for name, value, default in (
+    ('top_layers', model.top_layers, 'full'),
+    ('dropout', config.regularization.dropout, 0.0),
+    ('cache_frozen', config.transfer.cache_frozen, 0),
+  ):
+    if value != default:
+      raise UserError(
+        '--%s=%s is about layers of the tutorial; --network=%s has none of them'
+        % (name, value, model.network)
+      )
 
 
 def _check_validation(config):

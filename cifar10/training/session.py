@@ -15,6 +15,7 @@ from cifar10.training import signals as signals_lib
 from cifar10.training import train_op as train_op_lib
 from cifar10.training import transfer
 from cifar10.training import watchdog as watchdog_lib
+from cifar10.training import whitening
 from cifar10.training.diagnosis import InputDiagnosis
 from cifar10.training.validation import ValidationHook
 from cifar10.util import event_file
@@ -119,7 +120,7 @@ def monitored_training_session(
   run = config.run
   init = None
   if role.saves and checkpoints.latest(run.train_dir) is None:
-    init = transfer.initial_values(config.transfer)
+    init = _initial_values(data, config)
   # Relative paths, so that the directory can be moved.
   saver = tf.train.Saver(max_to_keep=run.max_to_keep, save_relative_paths=True)
   step = step_after(train_op)
@@ -182,6 +183,20 @@ def monitored_training_session(
     signals_lib.print_first(signals)
   if role.saves:
     print(checkpoints.saved_in(run.train_dir) + '.')
+
+
+def _initial_values(data, config):
+  """What a new run begins with: a function of a session; None if nothing."""
+  loads = [
+    whitening.initial_values(data),
+    transfer.initial_values(config.transfer),
+  ]
+
+  def load_all(session):
+    for load in filter(None, loads):
+      load(session)
+
+  return load_all if any(loads) else None
 
 
 class _FillingCreator(tf.train.SessionCreator):

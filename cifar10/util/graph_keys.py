@@ -5,3 +5,6 @@ FROZEN = 'frozen'
 
 # The inputs of the model's layers, from the images up.
 LAYER_INPUTS = 'layer_inputs'
+
+# Filters that are not trained: training/whitening.py computes them.
+WHITENING = 'whitening'

@@ -255,3 +255,24 @@ def test_the_check_reads_the_label_in_use(tmp_path):
   path.write_bytes(content.tobytes())
   records.check_file(str(path), layout, 1001)
   assert error_of(path, layout, 1000).startswith('record 1 has label 1000; ')
+
+
+@each_layout
+def test_beyond_the_edge_pixels_are_repeated(name):
+  layout = LAYOUTS[name]
+  content = synthetic_records.make_records([3, 5], layout=layout)
+  found, larger = records.extended(tf.constant(content), layout, 2)
+  assert larger == layout._replace(
+    height=layout.height + 4, width=layout.width + 4
+  )
+  found = run(found)
+  labels = slice(layout.label_bytes)
+  np.testing.assert_array_equal(found[:, labels], content[:, labels])
+  np.testing.assert_array_equal(
+    synthetic_records.images_of(found, larger),
+    np.pad(
+      synthetic_records.images_of(content, layout),
+      [(0, 0), (2, 2), (2, 2), (0, 0)],
+      'edge',
+    ),
+  )

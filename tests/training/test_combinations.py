@@ -43,6 +43,17 @@ from cifar10.training import combinations
     ({'optimizer': 'muon', 'top_layers': 'local'}, '--top_layers=local$'),
     ({'optimizer': 'sgd', 'muon_momentum': 0.5}, 'it is for muon$'),
     ({'optimizer': 'ftrl', 'init_from': 'x'}, 'leave out --init_from'),
+    ({'max_shift': 0.2}, '--max_shift=0.2 has no effect without shift in --au'),
+    ({'augment': 'alternating_flip'}, 'which needs --input=preloaded$'),
+    (
+      {'augment': 'flip,alternating_flip', 'input': 'preloaded'},
+      'leave out one of them',
+    ),
+    ({'network': 'airbench'}, 'found --normalization=lrn, expected --normal'),
+    (
+      {'network': 'airbench', 'normalization': 'batch', 'dropout': 0.5},
+      '--dropout=0.5 is about layers of the tutorial',
+    ),
   ],
 )
 def test_they_are_refused(settings, problem):

@@ -1,0 +1,115 @@
+"""Recipes: whole sets of settings, from the command line to a prediction."""
+
+import json
+
+import pytest
+
+from cifar10 import config as config_lib
+from cifar10 import recipes
+from cifar10.config import Config
+from cifar10.training import combinations
+from tests import picture_folders
+from tests import processes
+from tests import short_runs
+
+
+def train(tmp_path, *flags):
+  return processes.run(
+    [
+      'cifar10/cifar10_train.py',
+      '--dataset=sample',
+      '--train_dir=%s' % (tmp_path / 'run'),
+      '--log_frequency=1',
+      *flags,
+    ],
+    cwd=short_runs.ROOT,
+  )
+
+
+def program(tmp_path, name, *flags):
+  folder = '--checkpoint_dir=%s' % (tmp_path / 'run')
+  return processes.run(
+    ['cifar10/cifar10_%s.py' % name, folder, *flags], cwd=short_runs.ROOT
+  )
+
+
+def test_the_tutorials_is_the_defaults():
+  assert recipes.settings('tutorial') == {}
+
+
+@pytest.mark.parametrize(
+  'name', config_lib.FIELDS['recipe'].metadata['choices']
+)
+def test_each_is_consistent(name):
+  settings = recipes.settings(name)
+  combinations.check(Config.of(**settings))
+  # It says nothing that the defaults say already.
+  settings.pop('precision', None)  # The processor's.
+  for setting, value in settings.items():
+    assert value != config_lib.FIELDS[setting].default, setting
+
+
+def test_the_fast_one_trains_resumes_and_is_used(tmp_path):
+  fast = ['--recipe=fast', '--batch_size=50', '--learning_rate=0.1']
+  status, out, err = train(tmp_path, *fast, '--max_steps=2')
+  assert (status, err) == (0, '')
+  saved = json.loads((tmp_path / 'run' / 'config.json').read_text())
+  expected = dict(
+    recipes.settings('fast'), recipe='fast', batch_size=50, learning_rate=0.1
+  )
+  assert expected.items() <= saved.items()
+  for name in ('recipe=fast', 'network=airbench', 'batch_size=50'):
+    assert '--%s ' % name in out
+  # It goes on, though not as something else.
+  status, out, err = train(tmp_path, *fast, '--max_steps=3')
+  assert (status, err) == (0, '')
+  assert 'Resuming from' in out
+  status, _, err = train(tmp_path, '--max_steps=4')
+  assert status == 1
+  assert '--network=tutorial: the run in' in err
+
+  status, out, err = program(
+    tmp_path, 'eval', '--run_once', '--tta', '--eval_dir=%s' % (tmp_path / 'e')
+  )
+  assert (status, err) == (0, '')
+  assert short_runs.PRECISION_LINE.search(out)
+  exported = tmp_path / 'exported'
+  status, _, err = program(tmp_path, 'export', '--export_dir=%s' % exported)
+  assert (status, err) == (0, '')
+  picture = picture_folders.save(
+    tmp_path / 'picture.png', picture_folders.noise(32, 32)
+  )
+  answers = [
+    program(tmp_path, 'predict', '--json', picture),
+    processes.run(
+      [
+        'cifar10/cifar10_predict.py',
+        '--checkpoint_dir=%s' % exported,
+        '--json',
+        picture,
+      ],
+      cwd=short_runs.ROOT,
+    ),
+  ]
+  of_run, of_export = (json.loads(out) for _, out, _ in answers)
+  assert of_run['probabilities'] == pytest.approx(
+    of_export['probabilities'], abs=1e-4
+  )
+
+
+def test_it_runs_on_towers(tmp_path):
+  status, out, err = processes.run(
+    [
+      'cifar10/cifar10_multi_gpu_train.py',
+      '--recipe=fast',
+      '--num_gpus=2',
+      '--dataset=sample',
+      '--batch_size=20',
+      '--max_steps=2',
+      '--log_frequency=1',
+      '--train_dir=%s' % (tmp_path / 'run'),
+    ],
+    cwd=short_runs.ROOT,
+  )
+  assert (status, err) == (0, '')
+  assert 'step 1, loss' in out
