@@ -49,6 +49,7 @@ setuptools.setup(
   license='Apache-2.0',
   packages=setuptools.find_packages(include=['cifar10', 'cifar10.*']),
   package_data={
+    'cifar10': ['pretrained/*/*'],
     'cifar10.data': ['sample/*.bin'],
     'cifar10.report': ['page.css', 'page.html'],
   },

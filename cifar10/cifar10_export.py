@@ -146,7 +146,7 @@ def _make_parent(path):
 
 def main():
   """The console command."""
-  cli.run(export, GROUPS, __doc__)
+  cli.run(export, GROUPS, __doc__, has_model=True)
 
 
 if __name__ == '__main__':

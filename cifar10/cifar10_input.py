@@ -19,11 +19,10 @@ from cifar10.data import feature_records
 from cifar10.data import pipelines
 from cifar10.data import records as records_lib
 from cifar10.data import shuffle_queue
-from cifar10.errors import UserError
 from cifar10.util import summaries
 
 # Images of CIFAR-10 are cropped to this height and width, in pixels; those of
-# other data sets in the same proportion.
+# other data sets in the same proportion, see `records.crop_size`.
 IMAGE_SIZE = 24
 
 # The tutorial's constants describing CIFAR-10. The numbers of examples are for
@@ -91,24 +90,6 @@ def _first_records(values, keys, path, count):
   return tf.boolean_mask(values, is_kept), tf.boolean_mask(keys, is_kept)
 
 
-def crop_size(layout, image_size=0):
-  """Height and width, in pixels, of the crops from images of a Layout.
-
-  Args:
-    layout: records.Layout.
-    image_size: the size that is set; 0: the tutorial's proportion.
-
-  Raises:
-    UserError: it is larger than the images.
-  """
-  if image_size > min(layout.height, layout.width):
-    raise UserError(
-      '--image_size=%d: the images of this data set have %d x %d pixels'
-      % (image_size, layout.height, layout.width)
-    )
-  return image_size or layout.height * IMAGE_SIZE // records_lib.Layout().height
-
-
 def distorted_inputs(
   data,
   batch_size,
@@ -129,14 +110,14 @@ def distorted_inputs(
       'alternating_flip' wants preloaded records.
     source: where the batches come from: 'queues', the tutorial's; 'preloaded',
       a variable that holds all records; or 'tf_data', a tf.data.Dataset.
-    image_size: as `crop_size` takes it.
+    image_size: as `records.crop_size` takes it.
 
   Returns:
     images: float32 tensor, [batch_size, size, size, depth], each image of
       mean 0 and variance 1.
     labels: int32 tensor, [batch_size].
   """
-  layout, size = data.layout, crop_size(data.layout, image_size)
+  layout, size = data.layout, records_lib.crop_size(data.layout, image_size)
   num_examples = data.examples_per_epoch
   num_threads = _num_threads(seeded)
 
@@ -253,7 +234,7 @@ def inputs(data, eval_data, batch_size, image_size=0):
     data: datasets.DataSet.
     eval_data: 'test' or 'train_eval'.
     batch_size: number of images in a batch; the last batch may have fewer.
-    image_size: as `crop_size` takes it.
+    image_size: as `records.crop_size` takes it.
 
   Returns:
     images: float32 tensor, [at most batch_size, size, size, depth], the middle
@@ -261,7 +242,7 @@ def inputs(data, eval_data, batch_size, image_size=0):
     labels: int32 tensor, [at most batch_size].
     Running them raises tf.errors.OutOfRangeError after the last batch.
   """
-  layout, size = data.layout, crop_size(data.layout, image_size)
+  layout, size = data.layout, records_lib.crop_size(data.layout, image_size)
   with tf.device('/cpu:0'), tf.name_scope('inputs'):
     filename_queue = tf.train.string_input_producer(
       list(data.files(eval_data)), num_epochs=1, shuffle=False

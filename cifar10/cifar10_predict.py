@@ -138,7 +138,7 @@ def _as_json(path, classes, probabilities):
 
 def main():
   """The console command."""
-  cli.run(predict, GROUPS, __doc__, takes_arguments=True)
+  cli.run(predict, GROUPS, __doc__, takes_arguments=True, has_model=True)
 
 
 if __name__ == '__main__':

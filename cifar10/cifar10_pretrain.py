@@ -32,12 +32,15 @@ import tensorflow.compat.v1 as tf
 
 # What a task needs of some settings, to be able to train a layer by itself.
 _NEEDS = {
+  'corrupted': {'network': ('tutorial',)},
+  'max_margin': {'network': ('tutorial',)},
   'autoencoder': {
+    'network': ('tutorial',),
     'top_layers': ('full',),
     'normalization': ('lrn', 'none'),
     'dropout': (0,),
     'conv_dropout': (0,),
-  }
+  },
 }
 _NEEDS['rbm'] = dict(
   _NEEDS['autoencoder'], activation=('relu', 'sigmoid'), input_dropout=(0,)

@@ -1,6 +1,7 @@
 """What the programs share: flags to Config, errors to one line."""
 
 import contextlib
+import os
 import platform
 import shlex
 import sys
@@ -13,7 +14,9 @@ import tensorflow.compat.v1 as tf
 import cifar10
 from cifar10 import config as config_lib
 from cifar10 import recipes
+from cifar10.errors import UserError
 from cifar10.training import combinations
+from cifar10.training import pretrained
 from cifar10.training import run_state
 from cifar10.util import commands
 from cifar10.util import console
@@ -82,7 +85,14 @@ _DEFINE_BY_TYPE = {
 }
 
 
-def run(work, groups, description, takes_arguments=False, **defaults):
+def run(
+  work,
+  groups,
+  description,
+  takes_arguments=False,
+  has_model=False,
+  **defaults,
+):
   """Runs a program: reads the flags, calls `work(config)`, and exits.
 
   The status is that of `console.guarded`: a mistake of the user or a fault of
@@ -97,6 +107,8 @@ def run(work, groups, description, takes_arguments=False, **defaults):
     description: what `--help` prints first.
     takes_arguments: whether arguments that are not flags are allowed; `work`
       gets the list of them after the Config.
+    has_model: whether, without --checkpoint_dir and without a run at its
+      default, the model that comes with the package is used.
     **defaults: defaults of this program for some flags, by name.
   """
   console.open_streams(answers=takes_arguments)
@@ -107,7 +119,7 @@ def run(work, groups, description, takes_arguments=False, **defaults):
   names = flag_names(groups)
   _define_flags(names, defaults)
   app.run(
-    lambda argv: _run_guarded(work, names, argv, takes_arguments),
+    lambda argv: _run_guarded(work, names, argv, takes_arguments, has_model),
     argv=['--help' if a == '-h' else a for a in sys.argv],
     flags_parser=_parse,
   )
@@ -199,15 +211,14 @@ def _define_flags(names, defaults):
     )
 
 
-def _config(names):
+def _config(names, has_model):
   """The Config from the flags and from the runs in --checkpoint_dir."""
   values = {name: flags.FLAGS[name].value for name in names}
   if 'recipe' in names:
-    values.update(
-      (name, value)
-      for name, value in recipes.settings(values['recipe']).items()
-      if not flags.FLAGS[name].present
-    )
+    given = [name for name in names if flags.FLAGS[name].present]
+    values = recipes.applied(values, given)
+  if has_model:
+    values['checkpoint_dir'] = _found_or_pretrained(values)
   folders = values.get('checkpoint_dir')
   if not isinstance(folders, list):
     return _with_settings_of_run(config_lib.Config.of(**values), names)
@@ -222,6 +233,21 @@ def _config(names):
   return networks[0].replace(networks=tuple(networks))
 
 
+def _found_or_pretrained(values):
+  """The --checkpoint_dir, or the model of the package if there is no run."""
+  given = values['checkpoint_dir']
+  default = config_lib.FIELDS['checkpoint_dir'].default
+  asks = flags.FLAGS['checkpoint_dir'].present or values.get('checkpoint')
+  if asks or (os.path.isdir(default) and os.listdir(default)):
+    return given
+  print(
+    'No run in %s: this is %s, a model that comes with the package.'
+    % (default, pretrained.DEFAULT),
+    file=sys.stderr,
+  )
+  return [pretrained.DEFAULT] if isinstance(given, list) else pretrained.DEFAULT
+
+
 def _with_settings_of_run(config, names):
   """A Config with what the run in its --checkpoint_dir knows about its model.
 
@@ -229,6 +255,11 @@ def _with_settings_of_run(config, names):
   """
   if 'checkpoint_dir' not in names:
     return config
+  config = config.replace(
+    checkpoint_dir=pretrained.directory(
+      config.checkpoint.checkpoint_dir, '--checkpoint_dir'
+    )
+  )
   saved = config_lib.load(config.run_dir)
   if saved is None:
     return config
@@ -243,7 +274,18 @@ def _with_settings_of_run(config, names):
   )
 
 
-def _run_guarded(work, names, argv, takes_arguments=False):
+def _check_combinations(config):
+  """Checks the settings, and says if some may come from a recipe."""
+  try:
+    combinations.check(config)
+  except UserError as error:
+    if config.recipe == config_lib.Config.recipe:
+      raise
+    problem = '%s (with --recipe=%s)' % (error, config.recipe.recipe)
+    raise UserError(problem) from error
+
+
+def _run_guarded(work, names, argv, takes_arguments=False, has_model=False):
   """Calls `work`; returns the exit status."""
   if argv[1:] and not takes_arguments:
     return console.fail(
@@ -255,9 +297,9 @@ def _run_guarded(work, names, argv, takes_arguments=False):
   tf.get_logger().propagate = False
 
   def configured_work():
-    config = _config(names)
+    config = _config(names, has_model)
     if 'optimizer' in names:
-      combinations.check(config)
+      _check_combinations(config)
     session_settings.start_threads(config.session)
     # What a program answers to its arguments is alone on standard output.
     answers = takes_arguments or config.answers.json

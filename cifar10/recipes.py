@@ -3,7 +3,30 @@
 `--recipe` takes one; flags that are given besides take precedence.
 """
 
+from cifar10 import config
+from cifar10.training import combinations
 from cifar10.util import session_settings
+
+
+def applied(values, given):
+  """Settings with those of their recipe.
+
+  Those of the recipe that have no effect beside the given ones are left out.
+
+  Args:
+    values: dict by flat names, 'recipe' among them.
+    given: names of those that take precedence over the recipe.
+
+  Returns:
+    A dict like `values`.
+  """
+  recipe = settings(values['recipe'])
+  wanted = {name: recipe[name] for name in recipe if name not in given}
+  values = dict(values, **wanted)
+  for name in wanted:
+    if not combinations.has_effect(name, values):
+      values[name] = config.FIELDS[name].default
+  return values
 
 
 def settings(name):
@@ -37,7 +60,7 @@ def _fast():
     'augment': 'alternating_flip,shift',
     'max_shift': 0.0625,  # 2 pixels.
     'batch_size': 2000,
-    'epochs': 15,
+    'epochs': 18,
     'optimizer': 'muon',
     'learning_rate': 0.24,
     'momentum': 0.85,

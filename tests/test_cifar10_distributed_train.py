@@ -173,6 +173,30 @@ def test_a_cluster_trains_saves_and_ends(tmp_path, capsys, flags):
     assert short_runs.steps(capsys.readouterr().out)[-1] == 14
 
 
+def test_a_cluster_whitens_by_the_filters_of_its_images(tmp_path):
+  flags = '--recipe=fast', '--batch_size=20', '--max_steps=3'
+  with clusters.Cluster(tmp_path, 2, 2, *flags) as cluster:
+    servers, workers = cluster.start_all()
+    assert clusters.wait(workers) == [0, 0]
+    assert clusters.wait(servers) == [0, 0]
+    assert clusters.steps(workers[0]) == [0, 1, 2]
+  alone = short_runs.small_config(
+    tmp_path,
+    network='airbench',
+    normalization='batch',
+    image_size=32,
+    max_steps=1,
+    train_dir=str(tmp_path / 'alone'),
+  )
+  cifar10_train.train(alone)
+  found, expected = (
+    saved(folder)['whitening/weights']
+    for folder in (cluster.train_dir, alone.run.train_dir)
+  )
+  assert (expected != 0).all()
+  np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize('name', ['early_stopping', 'cache_frozen'])
 def test_what_is_for_one_machine_is_refused(tmp_path, name):
   config = short_runs.small_config(

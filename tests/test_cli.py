@@ -232,7 +232,7 @@ def test_a_slow_precision_is_told_apart_from_answers(
   capsys, monkeypatch, takes_arguments
 ):
   config = Config.of(precision='float16')
-  monkeypatch.setattr(cli, '_config', lambda names: config)
+  monkeypatch.setattr(cli, '_config', lambda names, has_model: config)
   got = []
 
   def work(*arguments):

@@ -49,6 +49,34 @@ def test_each_is_consistent(name):
     assert value != config_lib.FIELDS[setting].default, setting
 
 
+@pytest.mark.parametrize(
+  'given, left_out',
+  [
+    ({'optimizer': 'adam'}, {'momentum'}),
+    ({'optimizer': 'nesterov'}, set()),
+    ({'schedule': 'constant'}, {'warmup'}),
+    ({'augment': 'crop', 'input': 'queues'}, {'max_shift'}),
+  ],
+)
+def test_given_settings_take_precedence(given, left_out):
+  values = dict(Config().flat(config_lib.GROUP_OF.values()), recipe='fast')
+  found = recipes.applied(dict(values, **given), given)
+  recipe = recipes.settings('fast')
+  for name, value in found.items():
+    expected = recipe.get(name, values[name])
+    if name in left_out:
+      expected = values[name]
+    assert value == given.get(name, expected), name
+  combinations.check(Config.of(**found))
+
+
+def test_what_goes_with_no_recipe_is_refused(tmp_path):
+  status, _, err = train(tmp_path, '--recipe=fast', '--input=queues')
+  assert status == 1
+  assert 'which needs --input=preloaded (with --recipe=fast)\n' in err
+  assert not (tmp_path / 'run').exists()
+
+
 def test_the_fast_one_trains_resumes_and_is_used(tmp_path):
   fast = ['--recipe=fast', '--batch_size=50', '--learning_rate=0.1']
   status, out, err = train(tmp_path, *fast, '--max_steps=2')
@@ -74,8 +102,25 @@ def test_the_fast_one_trains_resumes_and_is_used(tmp_path):
   assert (status, err) == (0, '')
   assert short_runs.PRECISION_LINE.search(out)
   exported = tmp_path / 'exported'
-  status, _, err = program(tmp_path, 'export', '--export_dir=%s' % exported)
+  status, _, err = program(
+    tmp_path,
+    'export',
+    '--export_dir=%s' % exported,
+    '--tflite=%s' % (tmp_path / 'model.tflite'),
+    '--frozen_graph=%s' % (tmp_path / 'model.pb'),
+  )
   assert (status, err) == (0, '')
+  status, _, err = processes.run(
+    [
+      'scripts/report.py',
+      str(tmp_path / 'run'),
+      '--out=%s' % (tmp_path / 'report.html'),
+    ],
+    cwd=short_runs.ROOT,
+  )
+  assert (status, err) == (0, '')
+  page = (tmp_path / 'report.html').read_text(encoding='utf-8')
+  assert 'No filters: ' in page and 'No predictions' not in page
   picture = picture_folders.save(
     tmp_path / 'picture.png', picture_folders.noise(32, 32)
   )

@@ -109,9 +109,9 @@ def distort(
   """
   count = tf.shape(records)[:1]
   shift = int(layout.height * max_shift) if 'shift' in augment else 0
-  if not mirrored:
-    flip = tf.zeros(count, tf.int32)
-  images = _cut_out(records, count, layout, size, augment, shift, flip)
+  images = _cut_out(
+    records, count, layout, size, mirrored, augment, shift, flip
+  )
   images = _light(images, count, augment)
   images = _colors(images, count, augment)
   images = tf.image.per_image_standardization(images)
@@ -134,14 +134,13 @@ def with_pasted_squares(images):
   return mask * images + (1 - mask) * others
 
 
-def _cut_out(records, count, layout, size, augment, shift, flip):
+def _cut_out(records, count, layout, size, mirrored, augment, shift, flip):
   """Squares of the images, cropped, flipped, shifted, turned and scaled.
 
   Args:
-    records, layout, size, augment: as `distort` takes them.
+    records, layout, size, mirrored, augment, flip: as `distort` takes them.
     count: their number, an int32 tensor, [1].
     shift: pixels to shift at most.
-    flip: int32 tensor, [batch], 1 for the images to flip; None: at random.
 
   Returns:
     float32 tensor, [batch, size, size, depth], of 0 to 255.
@@ -157,21 +156,19 @@ def _cut_out(records, count, layout, size, augment, shift, flip):
   left = random('crop', 0, columns + 1, otherwise=columns // 2, dtype=tf.int32)
   if flip is None:
     kind = 'flip' if 'flip' in augment else 'alternating_flip'
-    flip = random(kind, 0, 2, otherwise=0, dtype=tf.int32)
+    flips = 2 if mirrored else 1
+    flip = random(kind, 0, flips, otherwise=0, dtype=tf.int32)
   if shift:
     top, left = (
       first + tf.random_uniform(count, -shift, shift + 1, dtype=tf.int32)
       for first in (top, left)
     )
   if not {'rotate', 'resize'} & set(augment):
-    records, layout = records_lib.extended(records, layout, shift)
+    if shift:
+      records, layout = records_lib.extended(records, layout, shift)
+      top, left = top + shift, left + shift
     images = records_lib.crop(
-      records,
-      layout,
-      size,
-      top=top + shift,
-      left=left + shift,
-      flip=flip,
+      records, layout, size, top=top, left=left, flip=flip
     )
     return tf.cast(images, tf.float32)
   whole = records_lib.crop(

@@ -39,10 +39,10 @@ def convolutions(images, techniques, form):
       % (height, width)
     )
   x = _whitening(techniques.dropout(images, 'input_dropout'), techniques)
-  for i, width in enumerate(_WIDTHS):
+  for i, filters in enumerate(_WIDTHS):
     with tf.variable_scope('group%d' % (i + 1)):
-      x = _convolution(x, width, 'conv1', techniques, form, pooled=True)
-      x = _convolution(x, width, 'conv2', techniques, form)
+      x = _convolution(x, filters, 'conv1', techniques, form, pooled=True)
+      x = _convolution(x, filters, 'conv2', techniques, form)
     x = techniques.dropout(x, 'conv_dropout')
   return tf.nn.max_pool(x, 3, 3, 'VALID', name='pool')
 
@@ -81,11 +81,24 @@ def _whitening(x, techniques):
   """
   depth = x.shape.as_list()[3]
   size = _WHITENING_SIZE
-  with tf.variable_scope('whitening') as scope, tf.device('/cpu:0'):
-    scope.set_partitioner(None)
-    filters = tf.get_variable(
+  with tf.variable_scope('whitening') as scope:
+    filters = _fixed_variable(
       'weights',
       [size, size, depth, 2 * size * size * depth],
+    )
+    x, filters = tf.cast(x, scope.dtype), tf.cast(filters, scope.dtype)
+    white = tf.nn.conv2d(x, filters, [1, 1, 1, 1], padding='VALID')
+    layer = techniques.activate(white, name=scope.name)
+    layers.activation_summary(layer)
+  return layer
+
+
+def _fixed_variable(name, shape):
+  """A variable that is not trained, and is part of the model."""
+  with tf.device('/cpu:0'):
+    return tf.get_variable(
+      name,
+      shape,
       tf.float32,
       tf.zeros_initializer(),
       regularizer=tf.no_regularizer,
@@ -96,12 +109,6 @@ def _whitening(x, techniques):
         graph_keys.WHITENING,
       ],
     )
-  with tf.variable_scope('whitening') as scope:
-    x, filters = tf.cast(x, scope.dtype), tf.cast(filters, scope.dtype)
-    white = tf.nn.conv2d(x, filters, [1, 1, 1, 1], padding='VALID')
-    layer = techniques.activate(white, name=scope.name)
-    layers.activation_summary(layer)
-  return layer
 
 
 def _convolution(x, filters, name, techniques, form, pooled=False):
@@ -120,7 +127,7 @@ def _convolution(x, filters, name, techniques, form, pooled=False):
     Tensor of the type of `x`, [batch, height, width, filters]; half as high and
     wide if pooled.
   """
-  with tf.variable_scope(name) as scope:
+  with tf.variable_scope(name):
     kernel = layers.variable_with_weight_decay(
       'weights', [3, 3, x.shape.as_list()[3], filters], initializer=_identity
     )
@@ -129,9 +136,9 @@ def _convolution(x, filters, name, techniques, form, pooled=False):
     if pooled:
       conv = tf.nn.max_pool(conv, 2, 2, 'VALID')
     biases = layers.variable_on_cpu(
-      'biases', [filters], tf.constant_initializer(0.0)
+      'biases', [filters], tf.constant_initializer(0.0), dtype=tf.float32
     )
-    layer = techniques.activate(norm.with_biases(conv, biases), name=scope.name)
+    layer = techniques.activate(norm.with_biases(conv, biases), name=name)
     layers.activation_summary(layer)
   return layer
 
@@ -142,7 +149,7 @@ def _identity(shape, dtype, partition_info=None):
   Section 3.2 of the paper. Random weights are uniform with a variance of a
   third of one over the number of inputs, PyTorch's default.
   """
-  del partition_info  # Its optimizer does not train variables in parts.
+  del partition_info  # Its variables are never in parts.
   rows, columns, channels, filters = shape
   limit = (rows * columns * channels) ** -0.5
   identity = tf.pad(

@@ -35,7 +35,8 @@ class NoNormalization:
 
   def with_biases(self, x, biases):
     """The outputs of a convolution, [batch, ..., channels], with its biases."""
-    return tf.nn.bias_add(self.outputs(x), self.biases(biases))
+    biases = tf.cast(self.biases(biases), x.dtype)
+    return tf.nn.bias_add(self.outputs(x), biases)
 
 
 class BatchNormalization(NoNormalization):

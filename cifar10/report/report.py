@@ -80,6 +80,9 @@ def gather(train_dir, eval_dir, data_dir=None):
   else:
     try:
       filters = _read_filters(checkpoint)
+    except UserError as error:
+      left_out.append('No filters: %s' % error)
+    try:
       predictions = confusion.predict_test_images(
         checkpoint, _prediction_config(config, state, data_dir)
       )

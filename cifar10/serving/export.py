@@ -18,8 +18,8 @@ import zipfile
 
 import tensorflow.compat.v1 as tf
 
-from cifar10 import cifar10_input
 from cifar10.data import distortions
+from cifar10.data import records as records_lib
 from cifar10.serving import inference_graph
 from cifar10.serving import picture_ops
 from cifar10.serving import restore
@@ -92,7 +92,7 @@ def _build(data, config):
   checked = tf.ensure_shape(images, images.shape, 'images_of_right_size')
   pixels = tf.cast(checked, tf.float32, 'pixels')
   cropped = distortions.central_crop_of_images(
-    pixels, cifar10_input.crop_size(layout, config.model.image_size)
+    pixels, records_lib.crop_size(layout, config.model.image_size)
   )
   model = inference_graph.build(
     cropped, len(data.classes), config.model, portable=True

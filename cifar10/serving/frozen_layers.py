@@ -12,7 +12,6 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
-from cifar10 import cifar10_input
 from cifar10.data import distortions
 from cifar10.data import feature_records
 from cifar10.data import records as records_lib
@@ -82,7 +81,7 @@ class FrozenLayers:
     """A placeholder for records, and the outputs for them, distorted."""
     data, config = self._images, self._config
     records = tf.placeholder(tf.uint8, [None, data.layout.record_bytes])
-    size = cifar10_input.crop_size(data.layout, config.model.image_size)
+    size = records_lib.crop_size(data.layout, config.model.image_size)
     with tf.device('/cpu:0'):
       images = distortions.distort(
         records,

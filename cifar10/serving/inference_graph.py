@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
-from cifar10 import cifar10_input
 from cifar10.data import distortions
+from cifar10.data import records as records_lib
 from cifar10.model import layers
 from cifar10.serving import restore
 
@@ -76,7 +76,7 @@ def middles(records, data, config):
   Returns:
     float32 tensor, [n, size, size, depth], cropped and standardized.
   """
-  size = cifar10_input.crop_size(data.layout, config.model.image_size)
+  size = records_lib.crop_size(data.layout, config.model.image_size)
   with tf.device('/cpu:0'):
     return distortions.central_crop(records, data.layout, size)
 

@@ -60,8 +60,12 @@ def sparse_values(values, *, threshold=None, keep=None):
 
 
 def weight_names(values):
-  """The names of the weights of all layers among variables."""
-  return sorted(name for name in values if name.endswith('/weights'))
+  """The names of the weights of all layers that are trained."""
+  return sorted(
+    name
+    for name in values
+    if name.endswith('/weights') and not name.startswith('whitening/')
+  )
 
 
 def share_of_zeros(values):

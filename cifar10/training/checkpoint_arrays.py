@@ -41,7 +41,9 @@ def write(directory, values):
   Returns:
     The path of the checkpoint.
   """
-  with tf.Graph().as_default(), tf.Session() as session:
+  # A session that sees a GPU would take its memory.
+  proto = tf.ConfigProto(device_count={'GPU': 0})
+  with tf.Graph().as_default(), tf.Session(config=proto) as session:
     # Not as constants: a graph holds 2 GB at most.
     variables = {
       name: tf.Variable(

@@ -113,10 +113,8 @@ def check(config):
 
 def _check_augmentation(config):
   """Checks the distortions."""
-  names, settings = (
-    distortions.names(config.augmentation.augment),
-    config.augmentation,
-  )
+  settings = config.augmentation
+  names = distortions.names(settings.augment)
   if 'shift' not in names and settings.max_shift != distortions.MAX_SHIFT:
     raise UserError(
       '--max_shift=%g has no effect without shift in --augment'
@@ -152,9 +150,14 @@ def _check_network(config):
   ):
     if value != default:
       raise UserError(
-        '--%s=%s is about layers of the tutorial; --network=%s has none of them'
+        '--%s=%s is for the layers of the tutorial, not for --network=%s'
         % (name, value, model.network)
       )
+  if config.cluster.partition_ps:
+    raise UserError(
+      '--network=%s needs variables in one place; leave out --partition_ps'
+      % model.network
+    )
 
 
 def _check_validation(config):
@@ -212,12 +215,25 @@ def _check_cache(config):
     )
 
 
+def has_effect(name, values):
+  """Whether a setting has an effect beside the values of others.
+
+  Args:
+    name: of the setting.
+    values: dict by flat names.
+  """
+  if name == 'max_shift':
+    return 'shift' in distortions.names(values['augment'])
+  owner, choices = _BELONGS_TO.get(name, (None, ()))
+  return owner is None or values[owner] in choices
+
+
 def _check_effects(config):
   """Checks that each setting that is not the default has an effect."""
   values = config.flat(_GROUPS)
   defaults = type(config)().flat(_GROUPS)
   for name, (owner, choices) in _BELONGS_TO.items():
-    if values[name] != defaults[name] and values[owner] not in choices:
+    if values[name] != defaults[name] and not has_effect(name, values):
       raise UserError(
         '--%s=%s has no effect with --%s=%s; it is for %s'
         % (name, values[name], owner, values[owner], ' and '.join(choices))

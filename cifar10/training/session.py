@@ -188,7 +188,7 @@ def monitored_training_session(
 def _initial_values(data, config):
   """What a new run begins with: a function of a session; None if nothing."""
   loads = [
-    whitening.initial_values(data),
+    whitening.initial_values(data, config),
     transfer.initial_values(config.transfer),
   ]
 

@@ -106,8 +106,8 @@ class Transfer:
 
   init_from: str = flag(
     '',
-    'A checkpoint, or the --train_dir of a run, whose variables a new run '
-    'begins with: their averages, if there are.',
+    'A checkpoint, the --train_dir of a run, or pretrained:fast, whose '
+    'variables a new run begins with: their averages, if there are.',
   )
   init_scope: str = flag(
     '',

@@ -9,6 +9,7 @@ import time
 
 from cifar10.data import datasets
 from cifar10.data import distortions
+from cifar10.data import records
 from cifar10.errors import UserError
 from cifar10.training import checkpoints
 from cifar10.training import run_state
@@ -37,6 +38,9 @@ FROZEN_LAYERS_TEXT = 'frozen_layers.json'
 BEST = 'best'
 
 _LOCK = '.lock'
+
+# Smaller images have no pixels left after all poolings of the network.
+_MIN_AIRBENCH_SIZE = 25
 
 # Settings of where and how a run is started, not of what it does.
 _UNTOLD = ('train_dir', 'overwrite', 'progress', 'ps_hosts', 'worker_hosts')
@@ -99,6 +103,7 @@ def prepare(config, data, examples_per_step):
   directory = config.run.train_dir
   # What can be wrong is found before a run is deleted.
   distortions.check_colors(config.augmentation.augment, data.layout)
+  _check_size(config.model, data.layout)
   transfer.check_source(config)
   if config.run.overwrite:
     remove_run(directory)
@@ -141,6 +146,25 @@ def prepare(config, data, examples_per_step):
   return dataclasses.replace(state, starts=starts + (start,))
 
 
+def _check_size(model, layout):
+  """Checks that images can be cropped so, and are large enough afterwards.
+
+  Args:
+    model: model.settings.Model.
+    layout: records.Layout.
+
+  Raises:
+    UserError: they are too small.
+  """
+  size = records.crop_size(layout, model.image_size)
+  if model.network == 'airbench' and size < _MIN_AIRBENCH_SIZE:
+    raise UserError(
+      '--network=airbench: images are cropped to %d x %d pixels; expected %d '
+      'or more, as with --image_size=%d'
+      % (size, size, _MIN_AIRBENCH_SIZE, layout.height)
+    )
+
+
 def _stopped_at(config, saved, step):
   """The step at which the run has stopped early; None if it goes on.
 
@@ -161,6 +185,8 @@ def _changes(config):
   """
   path = os.path.join(config.run.train_dir, run_state.CONFIG_FILE)
   before = files.read_json(path) or {}
+  if before:  # Older runs were without the newer settings of a model.
+    before = dict(type(config)().flat(['model']), **before)
   return tuple(
     (name, before[name], now)
     for name, now in config.saved_settings().items()

@@ -11,6 +11,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
 from cifar10.training import checkpoints
+from cifar10.training import pretrained
 from cifar10.util import graph_keys
 
 
@@ -27,7 +28,7 @@ def check_source(config):
   is_resumed = checkpoints.latest(run.train_dir) and not run.overwrite
   if not path or is_resumed:
     return
-  source = checkpoints.meant_by(path, '--init_from')
+  source = _source(config.transfer)
   inside = os.path.realpath(run.train_dir) + os.sep
   if run.overwrite and os.path.realpath(source).startswith(inside):
     raise UserError(
@@ -76,7 +77,7 @@ def initial_values(settings):
   """
   if not settings.init_from:
     return None
-  source = checkpoints.meant_by(settings.init_from, '--init_from')
+  source = _source(settings)
   shapes = checkpoints.shapes(source)
   expected = checkpoints.expected_shapes(_model_variables())
   names = _names_there(expected, settings, shapes, source)
@@ -106,6 +107,14 @@ def initial_values(settings):
         variable.load(value, session)
 
   return load
+
+
+def _source(settings):
+  """The checkpoint that --init_from names."""
+  flag = '--init_from'
+  return checkpoints.meant_by(
+    pretrained.directory(settings.init_from, flag), flag
+  )
 
 
 def _model_variables():

@@ -13,7 +13,6 @@ import sys
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from cifar10 import cifar10_input
 from cifar10.config import Config
 from cifar10.data import datasets
 from cifar10.data import distortions
@@ -36,7 +35,7 @@ def distorted(data, augment):
   batch = np.repeat(found[chosen], _TIMES, axis=0)
   with tf.Graph().as_default(), tf.Session() as session:
     tf.set_random_seed(1)
-    size = cifar10_input.crop_size(data.layout)
+    size = records.crop_size(data.layout)
     images = session.run(
       distortions.distort(
         tf.constant(batch), data.layout, size, augment=augment

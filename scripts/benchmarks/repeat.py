@@ -21,6 +21,7 @@ import time
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cifar10 import config as config_lib
+from cifar10 import recipes
 from cifar10.errors import UserError
 from cifar10.util import files
 
@@ -40,6 +41,8 @@ def run(recipe, seed, folder):
   """
   directory = os.path.join(folder, '%s-%d' % (recipe, seed))
   metrics = os.path.join(folder, '%s-%d.jsonl' % (recipe, seed))
+  if os.path.exists(metrics):  # Of a run that was stopped.
+    os.remove(metrics)
   started = time.time()
   call(
     'cifar10_train.py',
@@ -145,7 +148,11 @@ def main():
     '--runs', help='where to keep the runs (default: nowhere)'
   )
   arguments = parser.parse_args()
-  content = files.read_json(arguments.out) or {'results': []}
+  settings = recipes.settings(arguments.recipe)
+  described = {'recipe': arguments.recipe, 'settings': settings}
+  content = files.read_json(arguments.out) or dict(described, results=[])
+  if any(content[name] != value for name, value in described.items()):
+    raise UserError('%s: holds runs of other settings' % arguments.out)
   results = content['results']
   done = {result['seed'] for result in results}
   with tempfile.TemporaryDirectory() as temporary:

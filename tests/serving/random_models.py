@@ -4,8 +4,8 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
-from cifar10 import cifar10_input
 from cifar10.data import datasets
+from cifar10.data import records as records_lib
 from cifar10.model.settings import Model
 from tests import reference
 from tests import synthetic_records
@@ -29,7 +29,7 @@ def save(folder, data, top_layers='full', averages=True, step=7, seed=3):
     path: path of the checkpoint.
     values: dict of name in the checkpoint: array.
   """
-  size = cifar10_input.crop_size(data.layout)
+  size = records_lib.crop_size(data.layout)
   with tf.Graph().as_default(), tf.Session() as session:
     tf.set_random_seed(seed)
     global_step = tf.train.create_global_step()
@@ -64,7 +64,7 @@ def probabilities(records, data, values, suffix='', top_layers='full'):
   Returns:
     float32 array, [n, classes].
   """
-  size = cifar10_input.crop_size(data.layout)
+  size = records_lib.crop_size(data.layout)
   crops = [
     reference.central_crop(image, size)
     for image in synthetic_records.images_of(records, data.layout)

@@ -274,6 +274,26 @@ def test_networks_take_the_settings_of_their_own_runs(tmp_path):
   assert 'ensemble' in cifar10_eval.GROUPS
 
 
+@pytest.mark.parametrize('form', FORMS)
+def test_networks_may_see_images_of_other_sizes(folders, form):
+  # 21 to 24 pixels become 6 x 6 before the layers on top.
+  records = synthetic_records.make_records(np.arange(5))
+  first, second = list(folders)[:2]
+  networks = [
+    Config.of(checkpoint_dir=first),
+    Config.of(checkpoint_dir=second, image_size=22),
+  ]
+  alone = []
+  for network in networks:
+    config = network.replace(networks=(network,), ensemble='graph')
+    with ensemble.loaded(config, config.data.data_dir) as one:
+      alone.append(one.probabilities(records))
+  config = networks[0].replace(networks=tuple(networks), ensemble=form)
+  with ensemble.loaded(config, config.data.data_dir) as both:
+    found = both.probabilities(records)
+  np.testing.assert_allclose(found, sum(alone) / 2, atol=1e-5)
+
+
 def test_what_an_ensemble_does_not_do_is_refused(folders, tmp_path):
   config = config_of(folders, 'graph', dataset='sample', top_k=3)
   with pytest.raises(UserError, match='--top_k=3: of an ensemble'):

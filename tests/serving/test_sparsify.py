@@ -34,6 +34,15 @@ def test_a_share_of_each_layer_is_kept():
   assert found['a/biases'] is values['a/biases']
 
 
+def test_whitening_filters_are_kept():
+  values = {
+    name + '/weights': layer((50, 20), 0) for name in ('a', 'whitening')
+  }
+  found = sparsify.sparse_values(values, keep=0.1)
+  assert found['whitening/weights'] is values['whitening/weights']
+  assert sparsify.share_of_zeros(found) == 0.9
+
+
 @pytest.mark.parametrize('keep, zeros', [(0.0, 1.0), (1.0, 0.0)])
 def test_all_or_nothing(keep, zeros):
   values = {'a/weights': layer((50, 20), 0)}

@@ -52,7 +52,11 @@ from cifar10.training import combinations
     ({'network': 'airbench'}, 'found --normalization=lrn, expected --normal'),
     (
       {'network': 'airbench', 'normalization': 'batch', 'dropout': 0.5},
-      '--dropout=0.5 is about layers of the tutorial',
+      '--dropout=0.5 is for the layers of the tutorial, not for',
+    ),
+    (
+      {'network': 'airbench', 'normalization': 'batch', 'partition_ps': True},
+      'leave out --partition_ps',
     ),
   ],
 )

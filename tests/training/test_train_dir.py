@@ -112,6 +112,40 @@ def test_each_change_of_the_settings_is_told_and_kept(tmp_path, capsys):
   )
 
 
+@pytest.mark.parametrize(
+  'settings, problem',
+  [
+    ({'image_size': 33}, '--image_size=33: larger than the images, which have'),
+    (
+      {'network': 'airbench', 'normalization': 'batch'},
+      'cropped to 24 x 24 pixels; expected 25 or more, as with --image_size=32',
+    ),
+  ],
+)
+def test_a_wrong_size_is_found_before_a_run_is_deleted(
+  tmp_path, settings, problem
+):
+  config = short_runs.small_config(tmp_path, max_steps=1)
+  cifar10_train.train(config)
+  before = set(os.listdir(config.run.train_dir))
+  with pytest.raises(UserError, match=problem):
+    cifar10_train.train(config.replace(overwrite=True, **settings))
+  assert set(os.listdir(config.run.train_dir)) == before
+
+
+def test_an_older_run_had_the_defaults_of_newer_settings(tmp_path):
+  config = short_runs.small_config(tmp_path, max_steps=1)
+  cifar10_train.train(config)
+  path = tmp_path / 'train' / 'config.json'
+  saved = json.loads(path.read_text())
+  del saved['image_size'], saved['network']
+  path.write_text(json.dumps(saved))
+  # The shapes of all variables would be the same.
+  with pytest.raises(UserError, match='--image_size=22: .* trained with 0'):
+    cifar10_train.train(config.replace(image_size=22, max_steps=2))
+  cifar10_train.train(config.replace(max_steps=2))
+
+
 def test_a_run_does_not_go_on_with_another_data_set(tmp_path, capsys):
   config = short_runs.small_config(tmp_path, max_steps=1)
   cifar10_train.train(config)

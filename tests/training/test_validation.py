@@ -13,6 +13,7 @@ from cifar10 import cifar10_eval
 from cifar10 import cifar10_input
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
+from cifar10 import config as config_lib
 from cifar10.data import datasets
 from cifar10.data import records
 from cifar10.errors import UserError
@@ -157,9 +158,8 @@ def test_training_stops_with_the_best_checkpoint(tmp_path, monkeypatch, capsys):
   line = 'training was stopped early at step 4: nothing to do'
   assert line in capsys.readouterr().out
   for folder in (directory, os.path.join(directory, 'best')):
-    evaluation = config.replace(checkpoint_dir=folder)
-    assert cifar10_eval._is_last(4, evaluation)
-    assert not cifar10_eval._is_last(8, evaluation)
+    assert config_lib.is_last(folder, 4)
+    assert not config_lib.is_last(folder, 8)
   # With other settings it goes on from there.
   train(settings_of_run(tmp_path, max_steps=6), monkeypatch, [40])
   assert checkpoints.step(checkpoints.latest(directory)) == 6

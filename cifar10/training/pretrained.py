@@ -1,0 +1,51 @@
+"""Trained models that come with the package: `pretrained:fast`.
+
+Each is a directory like that of a run, with the averaged variables alone. Where
+a program takes such a directory, it takes the name of a model too.
+"""
+
+import os
+
+from cifar10.errors import UserError
+
+PREFIX = 'pretrained:'
+
+# The model of programs that are given none.
+DEFAULT = PREFIX + 'fast'
+
+FOLDER = os.path.join(
+  os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'pretrained'
+)
+
+
+def names():
+  """The names of the models, a sorted list."""
+  return sorted(
+    name
+    for name in os.listdir(FOLDER)
+    if os.path.isdir(os.path.join(FOLDER, name))
+  )
+
+
+def directory(text, flag):
+  """The directory of a run, for a path or for the name of a model.
+
+  Args:
+    text: path, or PREFIX and a name.
+    flag: name of the flag, for the error.
+
+  Returns:
+    `text` itself, or the path of the directory of the model.
+
+  Raises:
+    UserError: there is no model of that name.
+  """
+  if not text.startswith(PREFIX):
+    return text
+  name = text[len(PREFIX) :]
+  if name not in names():
+    raise UserError(
+      '%s=%s: there is no such model; the package has %s'
+      % (flag, text, ', '.join(PREFIX + known for known in names()))
+    )
+  return os.path.join(FOLDER, name)

@@ -1,0 +1,77 @@
+"""Packing of models: rounding, calibration, and what becomes of a run."""
+
+import importlib.util
+import os
+import sys
+
+import numpy as np
+import pytest
+
+from cifar10 import cifar10_train
+from cifar10 import config as config_lib
+from cifar10.training import checkpoint_arrays
+from cifar10.training import checkpoints
+from cifar10.training import run_state
+from tests import short_runs
+
+
+@pytest.fixture(scope='module')
+def pack_model():
+  path = os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'pack_model.py')
+  spec = importlib.util.spec_from_file_location('pack_model', path)
+  module = importlib.util.module_from_spec(spec)
+  before = list(sys.path)
+  spec.loader.exec_module(module)
+  sys.path[:] = before
+  return module
+
+
+@pytest.mark.parametrize('bits', [0, 5, 22, 23])
+def test_numbers_are_rounded_to_the_nearest_with_so_many_bits(pack_model, bits):
+  values = np.random.RandomState(0).normal(size=1000).astype(np.float32)
+  values[0] = 0
+  found = pack_model.rounded(values, bits)
+  step = 2.0 ** (np.floor(np.log2(np.maximum(np.abs(values), 1e-9))) - bits)
+  np.testing.assert_array_equal(found % step, np.zeros(1000))
+  assert (np.abs(found - values) <= step / 2).all()
+  whole = np.arange(5)
+  assert pack_model.rounded(whole, bits) is whole
+
+
+def test_the_calibration_error_is_the_papers(pack_model):
+  # 15 bins: two answers in the last one, one of them right; one in another.
+  sure = np.array([0.95, 0.99, 0.5])
+  right = np.array([True, False, True])
+  expected = (abs(1 - 1.94) + abs(1 - 0.5)) / 3
+  assert pack_model.calibration_error(sure, right) == pytest.approx(expected)
+  calibrated = np.full(100, 0.8), np.arange(100) < 80
+  assert pack_model.calibration_error(*calibrated) == pytest.approx(0)
+
+
+def test_a_packed_run_is_one_of_no_machine(pack_model, tmp_path):
+  config = short_runs.small_config(tmp_path, activation='elu', max_steps=2)
+  cifar10_train.train(config)
+  source = config.run.train_dir
+  kept = {
+    name: value
+    for name, value in checkpoint_arrays.read(
+      checkpoints.latest(source)
+    ).items()
+    if name.endswith(checkpoints.AVERAGE) or name == 'global_step'
+  }
+  folder = str(tmp_path / 'models' / 'short')
+  pack_model.pack(source, kept, folder)
+  found = checkpoint_arrays.read(checkpoints.find(folder))
+  assert set(found) == set(kept)
+  for name, value in kept.items():
+    np.testing.assert_array_equal(found[name], value)
+  packed = config_lib.load(folder)
+  assert packed.model.activation == 'elu'
+  assert packed.run == config_lib.Config().run
+  assert str(tmp_path) not in str(packed)
+  assert run_state.load(folder).classes == run_state.load(source).classes
+  answers = [
+    short_runs.evaluated(config.replace(checkpoint_dir=directory))[1]
+    for directory in (folder, source)
+  ]
+  np.testing.assert_array_equal(*answers)
