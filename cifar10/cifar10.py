@@ -59,7 +59,7 @@ def distorted_inputs(data, config, frozen=None):
 
   Returns:
     images: float32 tensor, [config.examples_per_machine, IMAGE_SIZE,
-      IMAGE_SIZE, 3]; other data sets have other sizes.
+      IMAGE_SIZE, 3]; other data sets and --image_size have other sizes.
     labels: int32 tensor, [config.examples_per_machine].
   """
   seeded = config.optimization.seed is not None
@@ -87,7 +87,7 @@ def inputs(data, config):
 
   Returns:
     images: float32 tensor, [at most batch_size, IMAGE_SIZE, IMAGE_SIZE, 3];
-      other data sets have other sizes.
+      other data sets and --image_size have other sizes.
     labels: int32 tensor, [at most batch_size].
   """
   return cifar10_input.inputs(

@@ -107,7 +107,8 @@ def distorted_inputs(
     seeded: prepare batches in a single thread, so that with a graph-level seed
       their order and contents are the same in each run.
     augment, max_shift: the distortions, as `distortions.distort` takes them;
-      'alternating_flip' wants preloaded records.
+      'alternating_flip' remembers preloaded records, and flips others at
+      random.
     source: where the batches come from: 'queues', the tutorial's; 'preloaded',
       a variable that holds all records; or 'tf_data', a tf.data.Dataset.
     image_size: as `records.crop_size` takes it.

@@ -61,6 +61,7 @@ def train(config):
   task = config.pretraining.task
   folder = os.path.join(config.run.train_dir, task)
   data = datasets.prepare(config.data, config.download)
+  train_dir.check_images(config, data)  # Before runs are deleted.
   if task in pretraining.AUXILIARY:
     run = config.replace(train_dir=folder)
     is_done = _train_run(data, run)

@@ -1,9 +1,8 @@
 """Recipes: named sets of settings that work well together.
 
-`--recipe` takes one; flags that are given besides take precedence.
+`--recipe` takes one; flags given as well take precedence.
 """
 
-from cifar10 import config
 from cifar10.training import combinations
 from cifar10.util import session_settings
 
@@ -22,11 +21,11 @@ def applied(values, given):
   """
   recipe = settings(values['recipe'])
   wanted = {name: recipe[name] for name in recipe if name not in given}
-  values = dict(values, **wanted)
+  merged = dict(values, **wanted)
   for name in wanted:
-    if not combinations.has_effect(name, values):
-      values[name] = config.FIELDS[name].default
-  return values
+    if not combinations.has_effect(name, merged):
+      merged[name] = values[name]
+  return merged
 
 
 def settings(name):

@@ -58,7 +58,7 @@ class Recipe:
   recipe: str = flag(
     'tutorial',
     'Settings to begin with: tutorial, the defaults; or fast, 94 % of CIFAR-10 '
-    'in minutes on a processor. Flags that are given besides take precedence.',
+    'in minutes on a processor. Flags given as well take precedence.',
     choices=('tutorial', 'fast'),
   )
 

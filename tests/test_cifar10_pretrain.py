@@ -159,6 +159,10 @@ def test_a_signal_ends_it_and_it_goes_on_where_it_was(tmp_path):
   'task, settings, problem',
   [
     ('rbm', {'top_layers': 'local'}, '=local: --task=rbm needs full'),
+    ('rbm', {'network': 'airbench'}, '=airbench: .* needs tutorial'),
+    ('autoencoder', {'network': 'airbench'}, '=airbench: .* needs tutorial'),
+    ('corrupted', {'network': 'airbench'}, '=airbench: .* needs tutorial'),
+    ('max_margin', {'network': 'airbench'}, '=airbench: .* needs tutorial'),
     ('autoencoder', {'normalization': 'batch'}, '=batch: .* needs lrn or none'),
     ('autoencoder', {'dropout': 0.5}, '--dropout=0.5: .* needs 0'),
     ('rbm', {'activation': 'tanh'}, '=tanh: .* needs relu or sigmoid'),

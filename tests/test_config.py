@@ -10,6 +10,7 @@ from cifar10 import cifar10
 from cifar10 import cifar10_input
 from cifar10 import config as config_lib
 from cifar10.config import Config
+from cifar10.data import records
 from cifar10.errors import UserError
 from cifar10.training import run_state
 from cifar10.training.run_state import RunState
@@ -62,6 +63,7 @@ def test_defaults_are_the_tutorials():
 
 def test_the_tutorials_constants_are_in_its_own_files():
   assert cifar10_input.IMAGE_SIZE == cifar10.IMAGE_SIZE == 24
+  assert records.crop_size(records.Layout()) == 24
   assert cifar10_input.NUM_CLASSES == cifar10.NUM_CLASSES == 10
   assert cifar10.NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN == 50000
   assert cifar10.NUM_EXAMPLES_PER_EPOCH_FOR_EVAL == 10000

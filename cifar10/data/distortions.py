@@ -78,6 +78,34 @@ def check_colors(text, layout):
     )
 
 
+def largest_shift(layout, max_shift):
+  """The largest shift in whole pixels.
+
+  Args:
+    layout: records.Layout of the images.
+    max_shift: the largest shift as a share of their height.
+  """
+  return int(round(layout.height * max_shift))
+
+
+def check_shift(text, max_shift, layout):
+  """Checks that --augment=shift moves images.
+
+  Args:
+    text: names with commas between.
+    max_shift: the largest shift as a share of the height of the images.
+    layout: records.Layout of the images.
+
+  Raises:
+    UserError: it does not.
+  """
+  if 'shift' in names(text) and not largest_shift(layout, max_shift):
+    raise UserError(
+      '--max_shift=%g: less than half a pixel of %d; leave out shift in '
+      '--augment=%s' % (max_shift, layout.height, text)
+    )
+
+
 def distort(
   records,
   layout,
@@ -108,7 +136,7 @@ def distort(
     variance 1, but for the square that cutout sets to 0.
   """
   count = tf.shape(records)[:1]
-  shift = int(layout.height * max_shift) if 'shift' in augment else 0
+  shift = largest_shift(layout, max_shift) if 'shift' in augment else 0
   images = _cut_out(
     records, count, layout, size, mirrored, augment, shift, flip
   )

@@ -8,6 +8,7 @@ setting, as those of other networks.
 
 import tensorflow.compat.v1 as tf
 
+from cifar10.errors import UserError
 from cifar10.model import layers
 from cifar10.util import graph_keys
 
@@ -15,13 +16,16 @@ from cifar10.util import graph_keys
 _WIDTHS = (64, 256, 256)
 _WHITENING_SIZE = 2  # Pixels.
 
+# Smaller images have no pixels left after all poolings.
+_MIN_SIZE = 25
+
 
 def convolutions(images, techniques, form):
   """All layers below the linear one.
 
   Args:
-    images: float32 tensor, [batch, height, width, depth], at least 25 pixels
-      high and wide.
+    images: float32 tensor, [batch, height, width, depth], at least _MIN_SIZE
+      pixels high and wide.
     techniques: techniques.Techniques.
     form: as `layers.conv2d` takes it.
 
@@ -30,13 +34,13 @@ def convolutions(images, techniques, form):
     images of 32 x 32 pixels, [batch, 1, 1, 256].
 
   Raises:
-    ValueError: the images are too small.
+    UserError: the images are too small.
   """
   height, width = images.shape.as_list()[1:3]
-  if min(height, width) < 25:
-    raise ValueError(
-      'airbench: images of %d x %d pixels; expected 25 or more'
-      % (height, width)
+  if min(height, width) < _MIN_SIZE:
+    raise UserError(
+      '--network=airbench: images of %d x %d pixels; expected %d or more, see '
+      '--image_size' % (height, width, _MIN_SIZE)
     )
   x = _whitening(techniques.dropout(images, 'input_dropout'), techniques)
   for i, filters in enumerate(_WIDTHS):

@@ -44,7 +44,7 @@ class Techniques:
     if scaled:
       is_frozen = not variables[0].trainable
     else:
-      is_frozen = _has_frozen_variables(tf.get_variable_scope().name)
+      is_frozen = _has_frozen_weights(tf.get_variable_scope().name)
     if self._training is None or is_frozen:
       return normalization.FoldedBatchNormalization(*variables)
     return normalization.BatchNormalization(
@@ -74,9 +74,9 @@ class Techniques:
     return tf.nn.dropout(x, rate=rate) if rate else x
 
 
-def _has_frozen_variables(layer):
+def _has_frozen_weights(layer):
   return any(
-    variable.op.name.startswith(layer + '/')
+    variable.op.name == layer + '/weights'
     for variable in tf.get_collection(graph_keys.FROZEN)
   )
 

@@ -64,6 +64,13 @@ def check(config):
   _check_validation(config)
   _check_transfer(config.transfer)
   _check_cache(config)
+  _check_selu(config)
+  _check_partition(config)
+  _check_optimizer(config)
+
+
+def _check_selu(config):
+  """Checks that nothing undoes what SELU does."""
   regularization = config.regularization
   if config.model.activation == 'selu':
     for name in ('input_dropout', 'conv_dropout', 'dropout', 'max_norm'):
@@ -81,9 +88,13 @@ def check(config):
         'WARNING: --activation=selu normalizes by itself: it is meant for '
         '--normalization=none and --initializer=lecun.'
       )
+
+
+def _check_partition(config):
+  """Checks that nothing needs whole variables if they are split."""
   if config.cluster.partition_ps:
     for name, value in (
-      ('max_norm', regularization.max_norm),
+      ('max_norm', config.regularization.max_norm),
       ('validation_examples', config.validation.validation_examples),
     ):
       if value:
@@ -91,12 +102,16 @@ def check(config):
           '--%s=%g needs variables in one place; leave out --partition_ps'
           % (name, value)
         )
+
+
+def _check_optimizer(config):
+  """Checks what an optimizer does not go together with."""
   if config.optimizer.optimizer == 'muon':
     for setting, value in (
       ('partition_ps', config.cluster.partition_ps),
       ('hold_zeros', config.transfer.hold_zeros),
       ('nosync', not config.cluster.sync),
-      ('max_norm', regularization.max_norm),
+      ('max_norm', config.regularization.max_norm),
       ('top_layers=local', config.model.top_layers == 'local'),
     ):
       if value:

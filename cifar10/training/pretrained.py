@@ -1,7 +1,7 @@
 """Trained models that come with the package: `pretrained:fast`.
 
-Each is a directory like that of a run, with the averaged variables alone. Where
-a program takes such a directory, it takes the name of a model too.
+Each is a directory like that of a run, with the averaged variables alone.
+--checkpoint_dir and --init_from take its name.
 """
 
 import os

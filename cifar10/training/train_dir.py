@@ -102,8 +102,7 @@ def prepare(config, data, examples_per_step):
   """
   directory = config.run.train_dir
   # What can be wrong is found before a run is deleted.
-  distortions.check_colors(config.augmentation.augment, data.layout)
-  _check_size(config.model, data.layout)
+  check_images(config, data)
   transfer.check_source(config)
   if config.run.overwrite:
     remove_run(directory)
@@ -146,22 +145,24 @@ def prepare(config, data, examples_per_step):
   return dataclasses.replace(state, starts=starts + (start,))
 
 
-def _check_size(model, layout):
-  """Checks that images can be cropped so, and are large enough afterwards.
+def check_images(config, data):
+  """Checks that the images can be cropped and distorted as they are meant to.
 
   Args:
-    model: model.settings.Model.
-    layout: records.Layout.
+    config: config.Config.
+    data: datasets.DataSet.
 
   Raises:
-    UserError: they are too small.
+    UserError: they cannot.
   """
-  size = records.crop_size(layout, model.image_size)
-  if model.network == 'airbench' and size < _MIN_AIRBENCH_SIZE:
+  layout, augment = data.layout, config.augmentation.augment
+  distortions.check_colors(augment, layout)
+  distortions.check_shift(augment, config.augmentation.max_shift, layout)
+  size = records.crop_size(layout, config.model.image_size)
+  if config.model.network == 'airbench' and size < _MIN_AIRBENCH_SIZE:
     raise UserError(
       '--network=airbench: images are cropped to %d x %d pixels; expected %d '
-      'or more, as with --image_size=%d'
-      % (size, size, _MIN_AIRBENCH_SIZE, layout.height)
+      'or more, see --image_size' % (size, size, _MIN_AIRBENCH_SIZE)
     )
 
 

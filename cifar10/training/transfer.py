@@ -53,7 +53,8 @@ def check_frozen(pattern):
     (tf.trainable_variables(), 'nothing is left to train'),
   ):
     if not names:
-      layers = {v.op.name.split('/')[0] for v in _model_variables()}
+      trained = tf.trainable_variables() + tf.get_collection(graph_keys.FROZEN)
+      layers = {variable.op.name.split('/')[0] for variable in trained}
       raise UserError(
         '--freeze=%s: %s; the layers are %s'
         % (pattern, problem, ', '.join(sorted(layers)))

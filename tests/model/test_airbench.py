@@ -5,10 +5,13 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
+from cifar10.errors import UserError
+from cifar10.model import freezing
 from cifar10.model.settings import Model
 from cifar10.model.settings import Regularization
 from tests import reference
 
+GROUPS = 'group1', 'group2', 'group3'
 AIRBENCH = Model(network='airbench', normalization='batch')
 
 
@@ -130,19 +133,21 @@ def test_at_first_convolutions_pass_on_their_channels():
   np.testing.assert_array_equal(second, identity)
 
 
-def test_frozen_layers_keep_their_normalization():
-  from cifar10.model import freezing
-
-  with tf.variable_scope('', custom_getter=freezing.custom_getter('group1')):
+@pytest.mark.parametrize(
+  'pattern, expected',
+  [('group1', {'group2', 'group3'}), ('.*/biases', set(GROUPS))],
+)
+def test_layers_with_frozen_weights_keep_their_normalization(pattern, expected):
+  with tf.variable_scope('', custom_getter=freezing.custom_getter(pattern)):
     cifar10.inference(
       tf.zeros([2, 32, 32, 3]), model=AIRBENCH, training=Regularization()
     )
   moved = {
     op.name.split('/')[0] for op in tf.get_collection(tf.GraphKeys.UPDATE_OPS)
   }
-  assert moved == {'group2', 'group3'}
+  assert moved == expected
 
 
 def test_small_images_are_an_error():
-  with pytest.raises(ValueError, match='24 x 24 pixels; expected 25 or more'):
+  with pytest.raises(UserError, match='24 x 24 pixels; expected 25 or more'):
     cifar10.inference(tf.zeros([2, 24, 24, 3]), model=AIRBENCH)

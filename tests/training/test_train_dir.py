@@ -118,7 +118,11 @@ def test_each_change_of_the_settings_is_told_and_kept(tmp_path, capsys):
     ({'image_size': 33}, '--image_size=33: larger than the images, which have'),
     (
       {'network': 'airbench', 'normalization': 'batch'},
-      'cropped to 24 x 24 pixels; expected 25 or more, as with --image_size=32',
+      'cropped to 24 x 24 pixels; expected 25 or more, see --image_size',
+    ),
+    (
+      {'augment': 'shift', 'max_shift': 0.01},
+      '--max_shift=0.01: less than half a pixel of 32; leave out shift in',
     ),
   ],
 )
