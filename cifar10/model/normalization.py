@@ -116,8 +116,8 @@ def variables(channels, scaled=True):
     scaled: whether the outputs have a scale.
 
   Returns:
-    The trained scale, constant ones if there is none; and the moving mean and
-    variance of the outputs.
+    The trained scale, or a tensor of ones if not `scaled`; the moving mean; and
+    the moving variance of the outputs.
   """
 
   def variable(name, value, **kind):
