@@ -304,7 +304,7 @@ def test_a_process(trained, exported, tmp_path):
 
 
 def test_a_process_without_pictures_says_what_it_expects():
-  status, out, err = call([])
+  status, out, err = call(['--checkpoint_dir=pretrained:fast'])
   assert (status, out) == (1, '')
   assert err == (
     'cifar10_predict: error: no arguments: no pictures found; expected files, '
