@@ -8,8 +8,12 @@ import sys
 import pytest
 import tensorflow.compat.v1 as tf
 
+from cifar10 import cifar10
 from cifar10 import cli
 from cifar10 import config as config_lib
+from cifar10.data import datasets
+from cifar10.model import techniques
+from cifar10.training import run_state
 from tests import processes
 from tests import short_runs
 
@@ -90,16 +94,80 @@ def test_programs_print_what_the_page_says(program, printed, tmp_path):
   assert (status, out) == (0, printed), err
 
 
+def sources(*folders):
+  """The text of each file of Python in folders of the project."""
+  return [
+    read(os.path.join(path, name))
+    for folder in folders
+    for path, _, names in os.walk(os.path.join(ROOT, folder))
+    for name in names
+    if name.endswith('.py')
+  ]
+
+
+@pytest.mark.parametrize('page', PAGES)
+def test_what_links_call_by_name_is_defined_there(page):
+  for name, path in re.findall(
+    r'\[`(\w+)(?:\(\))?`\]\(([^)]+\.py)\)', read(page)
+  ):
+    code = read(os.path.normpath(os.path.join(os.path.dirname(page), path)))
+    definition = r'^(?:def |class |)%s(?:\(|:| =)' % name
+    assert re.search(definition, code, re.MULTILINE), (name, path)
+
+
+def test_the_tutorial_has_the_sections_of_the_original_in_their_order():
+  headings = re.findall('^##+ (.*)$', read('docs/tutorial.md'), re.MULTILINE)
+  assert [heading.lower() for heading in headings[:16]] == [
+    'overview',
+    'goals',
+    'highlights of the tutorial',
+    'model architecture',
+    'code organization',
+    'cifar-10 model',
+    'model inputs',
+    'model prediction',
+    'model training',
+    'launching and training the model',
+    'evaluating a model',
+    'training a model using multiple gpu cards',
+    'placing variables and operations on devices',
+    'launching and training the model on multiple gpu cards',
+    'next steps',
+    'answers to the exercises',
+  ]
+
+
+def test_the_tutorial_shows_the_code_as_it_is():
+  shown = re.findall(
+    '^```python\n(.*?)^```', read('docs/tutorial.md'), re.M | re.S
+  )
+  assert shown
+  for code in shown:
+    assert any(code in source for source in sources('cifar10')), code
+
+
+def test_the_tutorial_has_as_many_operations_as_the_graph():
+  config = config_lib.Config.of(dataset='sample')
+  data = datasets.prepare(config.data, config.download, config.validation)
+  state = run_state.RunState(data.classes, 50000, ((0, 128),))
+  with tf.Graph().as_default() as graph:
+    with tf.device('/cpu:0'):
+      global_step = tf.train.get_or_create_global_step()
+    images, labels = cifar10.distorted_inputs(data, config)
+    with techniques.training_scope(config):
+      logits = cifar10.inference(images, training=config.regularization)
+    cifar10.train(cifar10.loss(logits, labels), global_step, config, state)
+  count = '{:,}'.format(len(graph.get_operations()))
+  says = '%s operations (' if tf.__version__ >= '2' else '(%s on TensorFlow'
+  assert says % count in read('docs/tutorial.md')
+
+
 def known_flags():
   """The flags of all programs and scripts."""
   found = set(cli.flag_names(set(config_lib.GROUP_OF.values())))
   found |= {'no' + name for name in found}
-  for folder in ('cifar10', 'scripts'):
-    for path, _, names in os.walk(os.path.join(ROOT, folder)):
-      for name in names:
-        if name.endswith('.py'):
-          text = read(os.path.join(path, name))
-          found |= set(re.findall(r"add_argument\(\s*'--(\w+)'", text))
+  for text in sources('cifar10', 'scripts'):
+    found |= set(re.findall(r"add_argument\(\s*'--(\w+)'", text))
   return found | FOREIGN
 
 
@@ -130,7 +198,7 @@ def test_files_exist(page):
   }
   # Pages name modules of a wing from the folder that they speak of.
   for name in named:
-    assert any(path.endswith('/' + name) for path in there), name
+    assert any(path.endswith('/' + name.lstrip('./')) for path in there), name
 
 
 @pytest.mark.parametrize('page', PAGES)
