@@ -59,6 +59,7 @@ setuptools.setup(
     line for line in _read('requirements.txt').splitlines() if line[0] != '#'
   ],
   extras_require={
+    'docs': ['mkdocs-material==9.*; python_version >= "3.9"'],
     'gpu': ['tensorflow[and-cuda]; python_version >= "3.9"'],
     'lint': ['ruff==0.17.*', 'import-linter'],
     'pictures': _PICTURES,

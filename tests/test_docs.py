@@ -8,6 +8,7 @@ import sys
 import pytest
 import tensorflow.compat.v1 as tf
 
+import cifar10 as package
 from cifar10 import cifar10
 from cifar10 import cli
 from cifar10 import config as config_lib
@@ -18,7 +19,7 @@ from tests import processes
 from tests import short_runs
 
 ROOT = short_runs.ROOT
-PAGES = ['README.md'] + sorted(
+PAGES = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md'] + sorted(
   os.path.join('docs', name)
   for name in os.listdir(os.path.join(ROOT, 'docs'))
   if name.endswith('.md')
@@ -162,6 +163,10 @@ def test_the_tutorial_has_as_many_operations_as_the_graph():
   assert says % count in read('docs/tutorial.md')
 
 
+def test_the_citation_is_of_this_version():
+  assert '\nversion: %s\n' % package.__version__ in read('CITATION.cff')
+
+
 def known_flags():
   """The flags of all programs and scripts."""
   found = set(cli.flag_names(set(config_lib.GROUP_OF.values())))
@@ -196,6 +201,7 @@ def test_files_exist(page):
     for path, _, names in os.walk(os.path.join(ROOT, folder))
     for name in names
   }
+  there |= {'/' + name for name in os.listdir(ROOT)}
   # Pages name modules of a wing from the folder that they speak of.
   for name in named:
     assert any(path.endswith('/' + name.lstrip('./')) for path in there), name
