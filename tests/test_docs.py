@@ -1,5 +1,6 @@
 """The pages: every link, file and flag that they name exists."""
 
+import functools
 import os
 import re
 import subprocess
@@ -24,8 +25,16 @@ PAGES = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md'] + sorted(
   for name in os.listdir(os.path.join(ROOT, 'docs'))
   if name.endswith('.md')
 )
+# Its programs are the cells of one notebook.
+NOTEBOOK = os.path.join('docs', 'platforms.md')
 # Flags of other programs, of absl, one that stands for any, one misspelt.
 FOREIGN = {
+  'gpus',
+  'no',
+  'nodes',
+  'ntasks',
+  'requeue',
+  'signal',
   'batch_sise',
   'help',
   'version',
@@ -57,8 +66,27 @@ def programs():
   return [
     pytest.param(program, printed_here(outputs), id='%s-%d' % (page, number))
     for page in PAGES
+    if page != NOTEBOOK
     for number, (program, outputs) in enumerate(block.findall(read(page)), 1)
   ]
+
+
+def test_the_cells_of_the_notebook_run_in_their_order(tmp_path):
+  text = read(NOTEBOOK).replace('/tmp/notebook', str(tmp_path))
+  path = tmp_path / 'cells.py'
+  path.write_text(
+    '\n'.join(re.findall('^```python\n(.*?)^```', text, re.M | re.S))
+  )
+  status, out, err = processes.run(
+    [path], env=dict(os.environ, PYTHONPATH=ROOT)
+  )
+  assert status == 0, err
+  # Times and losses differ from run to run.
+  shape = functools.partial(re.sub, r'[\d.:-]+', '#')
+  printed = iter([shape(line) for line in out.splitlines()])
+  for block in re.findall('^```text\n(.*?)^```', text, re.M | re.S):
+    for line in block.splitlines():
+      assert line == '...' or shape(line) in printed, (line, out)
 
 
 def printed_here(outputs):

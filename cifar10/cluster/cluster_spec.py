@@ -6,13 +6,13 @@ saves. Each task is a process with a server of TensorFlow's own runtime.
 """
 
 import collections
-import os
 import socket
 import time
 from typing import NamedTuple, Tuple
 
 import tensorflow.compat.v1 as tf
 
+from cifar10.cluster import resolvers
 from cifar10.errors import UserError
 from cifar10.util import session_settings
 
@@ -77,40 +77,25 @@ def task_from_config(config):
   """The task that this process is.
 
   Args:
-    config: config.Config; its flags, if any are given, take precedence over
-      TF_CONFIG.
+    config: config.Config.
 
   Returns:
     Task.
 
   Raises:
-    UserError: names the flag, or the part of TF_CONFIG, that is wrong.
+    UserError: names the flag, or the variable of the environment, that is
+      wrong.
   """
   settings = config.cluster
-  if settings.ps_hosts or settings.worker_hosts:
-    ps, workers = _split(settings.ps_hosts), _split(settings.worker_hosts)
-    source = {'ps': '--ps_hosts', 'worker': '--worker_hosts'}
-    job, index = settings.job_name, settings.task_index
-    job_source, index_source = '--job_name', '--task_index'
-  elif 'TF_CONFIG' in os.environ:
-    ps, workers, job, index = _resolve_tf_config()
-    source = {
-      'ps': 'TF_CONFIG: cluster.ps',
-      'worker': 'TF_CONFIG: cluster.worker',
-    }
-    job_source, index_source = 'TF_CONFIG: task.type', 'TF_CONFIG: task.index'
-  else:
-    raise UserError(
-      'no cluster given; expected --ps_hosts and --worker_hosts, or TF_CONFIG'
-    )
+  ps, workers, job, index, sources = resolvers.resolve(settings)
   if job not in ('ps', 'worker'):
-    raise UserError("%s is '%s'; expected ps or worker" % (job_source, job))
+    raise UserError("%s is '%s'; expected ps or worker" % (sources['job'], job))
   tasks = {'ps': ps, 'worker': workers}
-  _check_addresses(tasks, source)
+  _check_addresses(tasks, sources)
   if not 0 <= index < len(tasks[job]):
     raise UserError(
       '%s is %d; expected 0 to %d, the number of a task in %s'
-      % (index_source, index, len(tasks[job]) - 1, source[job])
+      % (sources['index'], index, len(tasks[job]) - 1, sources[job])
     )
   if settings.model_parallel and config.towers.num_gpus > 1:
     raise UserError(
@@ -125,41 +110,19 @@ def task_from_config(config):
   return Task(job, index, ps, workers)
 
 
-def _split(hosts):
-  return tuple(host for host in hosts.split(',') if host)
-
-
-def _resolve_tf_config():
-  """TF_CONFIG as (ps, workers, job, index); its chief is worker 0."""
-  try:
-    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-    hosts = resolver.cluster_spec().as_dict()
-    job, index = resolver.task_type, int(resolver.task_id)
-    chief = tuple(hosts.get('chief', hosts.get('master', ())))
-    ps, workers = tuple(hosts.get('ps', ())), tuple(hosts.get('worker', ()))
-  except (AttributeError, KeyError, TypeError, ValueError) as error:
-    raise UserError(
-      'TF_CONFIG: found %s; expected {"cluster": {"ps": [...], "worker": '
-      '[...]}, "task": {"type": ..., "index": ...}}' % os.environ['TF_CONFIG']
-    ) from error
-  if job in ('chief', 'master'):
-    job = 'worker'
-  elif job == 'worker':
-    index += len(chief)
-  return ps, chief + workers, job, index
-
-
-def _check_addresses(tasks, source):
+def _check_addresses(tasks, sources):
   """Checks that each job has addresses, each of the form host:port, once."""
   for job, addresses in tasks.items():
     if not addresses:
-      raise UserError('%s names no host' % source[job])
+      raise UserError('%s names no host' % sources[job])
     for address in addresses:
       host, _, port = address.rpartition(':')
       if (
         not _is_host(host) or not port.isdecimal() or not 0 < int(port) < 65536
       ):
-        raise UserError("%s: '%s'; expected host:port" % (source[job], address))
+        raise UserError(
+          "%s: '%s'; expected host:port" % (sources[job], address)
+        )
   counts = collections.Counter(tasks['ps'] + tasks['worker'])
   for address, count in counts.items():
     if count > 1:

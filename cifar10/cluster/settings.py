@@ -19,6 +19,13 @@ class Cluster:
   task_index: int = flag(
     0, 'The number of this task in its job.', lower_bound=0
   )
+  slurm_ps: int = flag(
+    0,
+    'In a step of Slurm: how many of its tasks are parameter servers; the '
+    'others are workers. 0: the cluster comes from the flags above, or from '
+    'TF_CONFIG.',
+    lower_bound=0,
+  )
   sync: bool = flag(
     True,
     'Average the gradients of all workers before each step; --nosync: each '

@@ -1,0 +1,148 @@
+"""Where the tasks of a cluster come from: flags, Slurm, or TF_CONFIG."""
+
+import os
+from typing import Dict, NamedTuple, Tuple
+
+import tensorflow.compat.v1 as tf
+
+from cifar10.errors import UserError
+
+
+class Resolved(NamedTuple):
+  """A cluster and the place of this process in it, not checked yet.
+
+  Attributes:
+    ps: addresses of the parameter servers, `host:port`.
+    workers: addresses of the workers.
+    job: 'ps' or 'worker', if it is right.
+    index: number of the task in its job.
+    sources: for 'ps', 'worker', 'job' and 'index', where each comes from, for
+      errors.
+  """
+
+  ps: Tuple[str, ...]
+  workers: Tuple[str, ...]
+  job: str
+  index: int
+  sources: Dict[str, str]
+
+
+def resolve(settings):
+  """The cluster from the flags, else from Slurm, else from TF_CONFIG.
+
+  Args:
+    settings: cluster.settings.Cluster.
+
+  Returns:
+    Resolved.
+
+  Raises:
+    UserError: there is none, or it cannot be read.
+  """
+  if settings.ps_hosts or settings.worker_hosts:
+    return _of_flags(settings)
+  if settings.slurm_ps:
+    return _of_slurm(settings.slurm_ps)
+  if 'TF_CONFIG' in os.environ:
+    return _of_tf_config()
+  raise UserError(
+    'no cluster given; expected --ps_hosts and --worker_hosts, --slurm_ps, or '
+    'TF_CONFIG'
+  )
+
+
+def _of_flags(settings):
+  ps, workers = (
+    tuple(host for host in hosts.split(',') if host)
+    for hosts in (settings.ps_hosts, settings.worker_hosts)
+  )
+  sources = {
+    'ps': '--ps_hosts',
+    'worker': '--worker_hosts',
+    'job': '--job_name',
+    'index': '--task_index',
+  }
+  return Resolved(ps, workers, settings.job_name, settings.task_index, sources)
+
+
+def _of_tf_config():
+  """The cluster in TF_CONFIG; its chief is worker 0."""
+  try:
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    hosts = resolver.cluster_spec().as_dict()
+    job, index = resolver.task_type, int(resolver.task_id)
+    chief = tuple(hosts.get('chief', hosts.get('master', ())))
+    ps, workers = tuple(hosts.get('ps', ())), tuple(hosts.get('worker', ()))
+  except (AttributeError, KeyError, TypeError, ValueError) as error:
+    raise UserError(
+      'TF_CONFIG: found %s; expected {"cluster": {"ps": [...], "worker": '
+      '[...]}, "task": {"type": ..., "index": ...}}' % os.environ['TF_CONFIG']
+    ) from error
+  if job in ('chief', 'master'):
+    job = 'worker'
+  elif job == 'worker':
+    index += len(chief)
+  sources = {
+    'ps': 'TF_CONFIG: cluster.ps',
+    'worker': 'TF_CONFIG: cluster.worker',
+    'job': 'TF_CONFIG: task.type',
+    'index': 'TF_CONFIG: task.index',
+  }
+  return Resolved(ps, chief + workers, job, index, sources)
+
+
+def _of_slurm(num_ps):
+  """The tasks of the step of Slurm that this process belongs to."""
+  flag = '--slurm_ps=%d' % num_ps
+  num_tasks = _slurm_number('SLURM_NTASKS', flag)
+  per_node = _slurm_number('SLURM_NTASKS_PER_NODE', flag)
+  if num_tasks % per_node:
+    raise UserError(
+      '%s: the step of Slurm has %d tasks, %d on a node; expected as many on '
+      'each node' % (flag, num_tasks, per_node)
+    )
+  if num_ps >= num_tasks:
+    raise UserError(
+      '%s: the step of Slurm has %d tasks; expected more than parameter '
+      'servers' % (flag, num_tasks)
+    )
+  try:
+    resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(
+      {'ps': num_ps, 'worker': num_tasks - num_ps},
+      tasks_per_node=per_node,
+      # Slurm itself hands out GPUs (srun --gpus-per-task). The resolver needs
+      # some for each task, or it finds no tasks.
+      gpus_per_node=per_node,
+      gpus_per_task=1,
+      auto_set_gpu=False,
+    )
+    hosts = resolver.cluster_spec().as_dict()
+  # RuntimeError: a variable is missing, or the numbers do not fit.
+  # OSError: TensorFlow 1 runs scontrol, which is not there.
+  except (OSError, RuntimeError, ValueError) as error:
+    raise UserError('%s: %s' % (flag, error)) from error
+  job, index = resolver.get_task_info()
+  address = hosts[job][index]
+  node = os.environ.get('SLURMD_NODENAME')
+  if node and node != address.rpartition(':')[0]:
+    # The resolver of TensorFlow 2 sorts the names of nodes as text.
+    raise UserError(
+      '%s: this task runs on %s, but TensorFlow takes it for the one at %s; '
+      'expected names of nodes whose order as text is that of Slurm. Give '
+      '--ps_hosts and --worker_hosts instead' % (flag, node, address)
+    )
+  sources = dict.fromkeys(('ps', 'worker', 'job', 'index'), flag)
+  return Resolved(
+    tuple(hosts['ps']), tuple(hosts['worker']), job, index, sources
+  )
+
+
+def _slurm_number(name, flag):
+  """The number in a variable that Slurm sets."""
+  value = os.environ.get(name, '')
+  if not value.isdecimal():
+    raise UserError(
+      '%s: %s is %r; expected a number, as in a step of srun with --ntasks and '
+      '--ntasks-per-node' % (flag, name, value)
+    )
+  return int(value)

@@ -1,0 +1,107 @@
+"""Clusters as Slurm and Kubernetes describe them to each task."""
+
+import json
+import os
+import re
+
+import pytest
+
+from cifar10.cluster import cluster_spec
+from cifar10.config import Config
+from cifar10.errors import UserError
+from tests import short_runs
+
+
+@pytest.fixture
+def slurm(monkeypatch, tmp_path):
+  """Sets what Slurm sets for a task; returns the cluster_spec.Task of it."""
+  # TensorFlow 1 asks it for the names of the nodes.
+  scontrol = tmp_path / 'scontrol'
+  scontrol.write_text('#!/bin/sh\nprintf "%s\\n" $NODES\n')
+  scontrol.chmod(0o755)
+  path = '%s:%s' % (tmp_path, os.environ['PATH'])
+
+  def task(rank, nodes='n01 n02', nodelist='n[01-02]', num_ps=1, **changes):
+    names = nodes.split()
+    step = {
+      'PATH': path,
+      'NODES': nodes,
+      'SLURM_JOB_NODELIST': nodelist,
+      'SLURM_NODELIST': nodelist,
+      'SLURM_STEP_NODELIST': nodelist,
+      'SLURM_STEP_NUM_TASKS': str(2 * len(names)),
+      'SLURM_STEP_TASKS_PER_NODE': '2(x%d)' % len(names),
+      'SLURM_NTASKS': str(2 * len(names)),
+      'SLURM_NTASKS_PER_NODE': '2',
+      'SLURM_PROCID': str(rank),
+      'SLURMD_NODENAME': names[rank // 2],
+    }
+    step.update(changes)
+    for name, value in step.items():
+      monkeypatch.setenv(name, value)
+    return cluster_spec.task_from_config(Config.of(slurm_ps=num_ps))
+
+  return task
+
+
+def test_the_first_tasks_of_slurm_are_parameter_servers(slurm):
+  ps, workers = ('n01:8888',), ('n01:8889', 'n02:8888', 'n02:8889')
+  assert slurm(0) == cluster_spec.Task('ps', 0, ps, workers)
+  assert slurm(1) == cluster_spec.Task('worker', 0, ps, workers)
+  assert slurm(3) == cluster_spec.Task('worker', 2, ps, workers)
+  assert slurm(2, num_ps=2).job == 'worker'
+  assert slurm(1, num_ps=2).address == 'n01:8889'
+
+
+def test_slurm_leaves_the_gpus_as_they_are(slurm, monkeypatch):
+  monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '5')
+  slurm(1)
+  assert os.environ['CUDA_VISIBLE_DEVICES'] == '5'
+
+
+@pytest.mark.parametrize(
+  'changes, message',
+  [
+    ({'SLURM_NTASKS': ''}, "--slurm_ps=1: SLURM_NTASKS is ''; expected a numb"),
+    ({'SLURM_NTASKS_PER_NODE': 'x'}, "SLURM_NTASKS_PER_NODE is 'x'"),
+    ({'num_ps': 4}, '--slurm_ps=4: the step of Slurm has 4 tasks; expected mo'),
+    ({'SLURM_NTASKS': '3'}, 'has 3 tasks, 2 on a node; expected as many on ea'),
+    ({'SLURMD_NODENAME': 'n07'}, 'runs on n07, but TensorFlow takes it for th'),
+  ],
+)
+def test_a_step_of_slurm_that_does_not_fit_is_named(slurm, changes, message):
+  with pytest.raises(UserError, match=re.escape(message)):
+    slurm(1, **changes)
+
+
+def test_each_pod_of_the_manifest_is_a_task(monkeypatch):
+  page = os.path.join(short_runs.ROOT, 'docs', 'platforms.md')
+  with open(page, encoding='utf-8') as text:
+    manifest = text.read().split('```yaml\n')[1].split('```')[0]
+  name = re.search(r'^  name: (\S+)$', manifest, re.M).group(1)
+  replicas = dict(
+    re.findall(r'^    (\w+):\n      replicas: (\d+)$', manifest, re.M)
+  )
+  # As Kubeflow's training operator fills it in.
+  cluster = {
+    kind.lower(): [
+      '%s-%s-%d.default.svc:2222' % (name, kind.lower(), index)
+      for index in range(int(count))
+    ]
+    for kind, count in replicas.items()
+  }
+  assert set(cluster) == {'chief', 'ps', 'worker'}
+  tasks = set()
+  for kind, addresses in cluster.items():
+    for index in range(len(addresses)):
+      value = {
+        'cluster': cluster,
+        'task': {'type': kind, 'index': index},
+        'environment': 'cloud',
+      }
+      monkeypatch.setenv('TF_CONFIG', json.dumps(value))
+      task = cluster_spec.task_from_config(Config())
+      assert task.address == addresses[index]
+      assert task.is_chief == (kind == 'chief')
+      tasks.add(task)
+  assert len(tasks) == sum(int(count) for count in replicas.values())
