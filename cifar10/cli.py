@@ -139,8 +139,11 @@ def _parse(argv):
     return flags.FLAGS(argv)
   except flags.UnrecognizedFlagError as error:
     name = error.flagname
-    others = _PROGRAM_WITH.get(config_lib.GROUP_OF.get(name))
-    hint = '%s has it' % others if others else 'see --help'
+    group = config_lib.GROUP_OF.get(name)
+    hint = 'see --help'
+    # Some settings are no flags.
+    if group in _PROGRAM_WITH and name in flag_names([group]):
+      hint = '%s has it' % _PROGRAM_WITH[group]
     sys.exit(console.fail('there is no flag --%s; %s' % (name, hint)))
   except flags.Error as error:
     sys.exit(console.fail(str(error).replace('flag --', '--', 1)))

@@ -114,6 +114,7 @@ def test_every_setting_is_a_flag_but_these():
   [
     ('train', ['--bach_size=4'], 'there is no flag --bach_size; see --help'),
     ('train', ['--num_gpus=2'], '--num_gpus; cifar10_multi_gpu_train has it'),
+    ('train', ['--summary_steps=2'], '--summary_steps; see --help'),
     ('train', ['--batch_size=0'], '--batch_size=0'),
     ('multi_gpu_train', ['--learning_rate=fast'], '--learning_rate=fast'),
     ('train', ['--seed=one'], '--seed=one'),

@@ -1,0 +1,53 @@
+"""The pictures of a run: scripts/benchmarks/draw_run.py."""
+
+import os
+import sys
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from tests import short_runs
+
+sys.path.insert(0, os.path.join(short_runs.ROOT, 'scripts', 'benchmarks'))
+
+import draw_run  # noqa: E402
+
+
+@pytest.mark.parametrize('scale', [0.01, 1.0, 300.0])
+def test_percentiles_are_those_of_the_values_but_for_the_buckets(scale):
+  values = np.random.RandomState(1).normal(0, scale, 20000)
+  values = np.maximum(values, 0)  # As activations: half of them are zero.
+  with tf.Graph().as_default(), tf.Session() as session:
+    summary = session.run(tf.summary.histogram('x', values.astype(np.float32)))
+  histogram = tf.Summary.FromString(summary).value[0].histo
+  expected = np.percentile(values, draw_run._PERCENTILES)
+  # Buckets grow by a tenth.
+  np.testing.assert_allclose(
+    draw_run.percentiles(histogram), expected, rtol=0.1, atol=1e-6
+  )
+
+
+def test_all_pictures_are_drawn(tmp_path):
+  train_dir = tmp_path / 'train'
+  status, _, err = short_runs.run(
+    'cifar10_train',
+    '--dataset=sample',
+    '--batch_size=8',
+    '--max_steps=3',
+    '--train_dir=%s' % train_dir,
+  )
+  assert status == 0, err
+  script = os.path.join('scripts', 'benchmarks', 'draw_run.py')
+  status, _, err = short_runs.processes.run(
+    [os.path.join(short_runs.ROOT, script), train_dir, tmp_path / 'pictures']
+  )
+  assert status == 0, err
+  pictures = {path.name: path.read_bytes() for path in tmp_path.glob('*/*.png')}
+  assert set(pictures) == {
+    'activations.png',
+    'inputs.png',
+    'learning_rate.png',
+    'losses.png',
+  }
+  assert all(png.startswith(b'\x89PNG') for png in pictures.values())
