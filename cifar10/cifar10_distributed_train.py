@@ -6,7 +6,8 @@
 Run it once for each task, with its own --job_name and --task_index: the
 parameter servers (ps) hold the variables, the workers compute gradients from
 their own batches. Worker 0, the chief, saves; its checkpoints are those of
-cifar10_train.py. The cluster may also come from TF_CONFIG.
+cifar10_train.py. The cluster may also come from Slurm, with --slurm_ps, or from
+TF_CONFIG.
 """
 
 import contextlib

@@ -1,6 +1,7 @@
 """Where the tasks of a cluster come from: flags, Slurm, or TF_CONFIG."""
 
 import os
+import subprocess
 from typing import Dict, NamedTuple, Tuple
 
 import tensorflow.compat.v1 as tf
@@ -28,7 +29,7 @@ class Resolved(NamedTuple):
 
 
 def resolve(settings):
-  """The cluster from the flags, else from Slurm, else from TF_CONFIG.
+  """The cluster from the flags, from Slurm, or else from TF_CONFIG.
 
   Args:
     settings: cluster.settings.Cluster.
@@ -39,10 +40,15 @@ def resolve(settings):
   Raises:
     UserError: there is none, or it cannot be read.
   """
+  if settings.slurm_ps:
+    if settings.ps_hosts or settings.worker_hosts:
+      raise UserError(
+        '--slurm_ps=%d: not together with --ps_hosts or --worker_hosts'
+        % settings.slurm_ps
+      )
+    return _of_slurm(settings.slurm_ps)
   if settings.ps_hosts or settings.worker_hosts:
     return _of_flags(settings)
-  if settings.slurm_ps:
-    return _of_slurm(settings.slurm_ps)
   if 'TF_CONFIG' in os.environ:
     return _of_tf_config()
   raise UserError(
@@ -117,19 +123,27 @@ def _of_slurm(num_ps):
       auto_set_gpu=False,
     )
     hosts = resolver.cluster_spec().as_dict()
-  # RuntimeError: a variable is missing, or the numbers do not fit.
-  # OSError: TensorFlow 1 runs scontrol, which is not there.
-  except (OSError, RuntimeError, ValueError) as error:
-    raise UserError('%s: %s' % (flag, error)) from error
-  job, index = resolver.get_task_info()
-  address = hosts[job][index]
+    job, index = resolver.get_task_info()
+    address = hosts[job][index]
+  # KeyError, RuntimeError: a variable is missing, or numbers do not fit.
+  # OSError, SubprocessError: TensorFlow 1 runs scontrol.
+  except (
+    KeyError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    subprocess.SubprocessError,
+  ) as error:
+    raise UserError(
+      '%s: the variables of Slurm do not describe this task: %r' % (flag, error)
+    ) from error
   node = os.environ.get('SLURMD_NODENAME')
   if node and node != address.rpartition(':')[0]:
     # The resolver of TensorFlow 2 sorts the names of nodes as text.
     raise UserError(
       '%s: this task runs on %s, but TensorFlow takes it for the one at %s; '
-      'expected names of nodes whose order as text is that of Slurm. Give '
-      '--ps_hosts and --worker_hosts instead' % (flag, node, address)
+      'expected --distribution=block, and names of nodes whose order as text '
+      'is that of Slurm' % (flag, node, address)
     )
   sources = dict.fromkeys(('ps', 'worker', 'job', 'index'), flag)
   return Resolved(
@@ -140,7 +154,7 @@ def _of_slurm(num_ps):
 def _slurm_number(name, flag):
   """The number in a variable that Slurm sets."""
   value = os.environ.get(name, '')
-  if not value.isdecimal():
+  if not value.isdecimal() or not int(value):
     raise UserError(
       '%s: %s is %r; expected a number, as in a step of srun with --ntasks and '
       '--ntasks-per-node' % (flag, name, value)

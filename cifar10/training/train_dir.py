@@ -43,7 +43,14 @@ _LOCK = '.lock'
 _MIN_AIRBENCH_SIZE = 25
 
 # Settings of where and how a run is started, not of what it does.
-_UNTOLD = ('train_dir', 'overwrite', 'progress', 'ps_hosts', 'worker_hosts')
+_UNTOLD = (
+  'train_dir',
+  'overwrite',
+  'progress',
+  'ps_hosts',
+  'worker_hosts',
+  'slurm_ps',
+)
 
 # Settings that a run keeps, besides its model.
 _KEPT = (

@@ -35,7 +35,7 @@ def imports_between_parts():
   graph = grimp.build_graph('cifar10')
   modules, imports = {}, {}
   for module in sorted(graph.modules):
-    if graph.find_children(module):  # A package: its __init__.py is empty.
+    if graph.find_children(module):  # A package.
       continue
     part = part_of(module, programs)
     modules.setdefault(part, []).append(module)

@@ -13,9 +13,9 @@ profile=$(mktemp -d)
 : >"$profile/log"
 "$python" -m tensorboard.main --logdir="$run" --port=$port 2>"$profile/log" &
 board=$!
-trap 'kill $board; rm -rf "$profile"' EXIT
+trap 'kill $board 2>/dev/null || :; rm -rf "$profile"' EXIT
 until grep -q 'Press CTRL+C' "$profile/log"; do
-  kill -0 $board
+  kill -0 $board 2>/dev/null || { cat "$profile/log" >&2; exit 1; }
   sleep 1
 done
 # The time is that of the page, which draws the graph step by step.

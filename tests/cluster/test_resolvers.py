@@ -66,12 +66,33 @@ def test_slurm_leaves_the_gpus_as_they_are(slurm, monkeypatch):
     ({'SLURM_NTASKS_PER_NODE': 'x'}, "SLURM_NTASKS_PER_NODE is 'x'"),
     ({'num_ps': 4}, '--slurm_ps=4: the step of Slurm has 4 tasks; expected mo'),
     ({'SLURM_NTASKS': '3'}, 'has 3 tasks, 2 on a node; expected as many on ea'),
+    ({'SLURM_PROCID': '9'}, 'the variables of Slurm do not describe this tas'),
+    ({'SLURM_PROCID': ''}, 'the variables of Slurm do not describe this task'),
+    ({'SLURM_NTASKS_PER_NODE': '0'}, "SLURM_NTASKS_PER_NODE is '0'"),
     ({'SLURMD_NODENAME': 'n07'}, 'runs on n07, but TensorFlow takes it for th'),
   ],
 )
 def test_a_step_of_slurm_that_does_not_fit_is_named(slurm, changes, message):
   with pytest.raises(UserError, match=re.escape(message)):
     slurm(1, **changes)
+
+
+def test_nodes_without_names_of_their_own_are_believed(slurm):
+  assert slurm(1, SLURMD_NODENAME='').address == 'n01:8889'
+
+
+def test_a_step_without_ranks_is_named(slurm, monkeypatch):
+  slurm(1)
+  monkeypatch.delenv('SLURM_PROCID')
+  with pytest.raises(UserError, match='^--slurm_ps=1: the variables of Slurm'):
+    cluster_spec.task_from_config(Config.of(slurm_ps=1))
+
+
+def test_slurm_comes_before_tf_config_and_not_beside_flags(slurm, monkeypatch):
+  monkeypatch.setenv('TF_CONFIG', 'nonsense')
+  assert slurm(0).job == 'ps'
+  with pytest.raises(UserError, match='^--slurm_ps=1: not together with --ps_'):
+    cluster_spec.task_from_config(Config.of(slurm_ps=1, ps_hosts='a:1'))
 
 
 def test_each_pod_of_the_manifest_is_a_task(monkeypatch):
