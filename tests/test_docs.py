@@ -22,9 +22,11 @@ from tests import processes
 from tests import short_runs
 
 ROOT = short_runs.ROOT
-PAGES = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md'] + sorted(
-  os.path.join('docs', name)
-  for name in os.listdir(os.path.join(ROOT, 'docs'))
+PAGES = sorted(
+  os.path.relpath(os.path.join(path, name), ROOT)
+  for folder in ('.', 'docs', 'docs/ko', 'docs/results')
+  for path, _, names in [next(os.walk(os.path.join(ROOT, folder)))]
+  for name in names
   if name.endswith('.md')
 )
 # Its programs are the cells of one notebook.

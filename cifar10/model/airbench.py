@@ -86,33 +86,17 @@ def _whitening(x, techniques):
   depth = x.shape.as_list()[3]
   size = _WHITENING_SIZE
   with tf.variable_scope('whitening') as scope:
-    filters = _fixed_variable(
+    filters = layers.untrained_variable(
       'weights',
       [size, size, depth, 2 * size * size * depth],
+      tf.zeros_initializer(),
+      [graph_keys.WHITENING],
     )
     x, filters = tf.cast(x, scope.dtype), tf.cast(filters, scope.dtype)
     white = tf.nn.conv2d(x, filters, [1, 1, 1, 1], padding='VALID')
     layer = techniques.activate(white, name=scope.name)
     layers.activation_summary(layer)
   return layer
-
-
-def _fixed_variable(name, shape):
-  """A variable that is not trained, and is part of the model."""
-  with tf.device('/cpu:0'):
-    return tf.get_variable(
-      name,
-      shape,
-      tf.float32,
-      tf.zeros_initializer(),
-      regularizer=tf.no_regularizer,
-      trainable=False,
-      collections=[
-        tf.GraphKeys.GLOBAL_VARIABLES,
-        tf.GraphKeys.MODEL_VARIABLES,
-        graph_keys.WHITENING,
-      ],
-    )
 
 
 def _convolution(x, filters, name, techniques, form, pooled=False):

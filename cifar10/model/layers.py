@@ -53,6 +53,34 @@ def _float32_on_cpu(name, shape, initializer, regularizer):
     return tf.get_variable(name, shape, tf.float32, initializer, regularizer)
 
 
+def untrained_variable(name, shape, initializer, collections=()):
+  """A variable of the model that training does not change by gradients.
+
+  Args:
+    name: name of the variable within the variable scope.
+    shape: list of ints.
+    initializer: initializer of the variable.
+    collections: what it joins besides GLOBAL_VARIABLES and MODEL_VARIABLES.
+
+  Returns:
+    tf.Variable, float32, in the memory of the CPU.
+  """
+  with tf.device('/cpu:0'):
+    return tf.get_variable(
+      name,
+      shape,
+      tf.float32,
+      initializer,
+      tf.no_regularizer,
+      trainable=False,
+      collections=[
+        tf.GraphKeys.GLOBAL_VARIABLES,
+        tf.GraphKeys.MODEL_VARIABLES,
+        *collections,
+      ],
+    )
+
+
 def variable_with_weight_decay(
   name, shape, *, stddev=None, wd=None, initializer=None
 ):

@@ -15,6 +15,8 @@ what becomes of the outputs, and the biases to add.
 
 import tensorflow.compat.v1 as tf
 
+from cifar10.model import layers
+
 _EPSILON = 1e-3
 
 
@@ -120,28 +122,16 @@ def variables(channels, scaled=True):
     the moving variance of the outputs.
   """
 
-  def variable(name, value, **kind):
-    return tf.get_variable(
-      name,
-      [channels],
-      tf.float32,
-      tf.constant_initializer(value),
-      regularizer=tf.no_regularizer,
-      **kind,
-    )
-
-  # Part of the model, and not trained.
-  kind = {
-    'trainable': False,
-    'collections': [
-      tf.GraphKeys.GLOBAL_VARIABLES,
-      tf.GraphKeys.MODEL_VARIABLES,
-    ],
-  }
+  zeros, ones = tf.zeros_initializer(), tf.ones_initializer()
   with tf.device('/cpu:0'), tf.variable_scope('batch_normalization') as scope:
     scope.set_partitioner(None)  # Too small to be split over servers.
+    scale = tf.ones([channels])
+    if scaled:
+      scale = tf.get_variable(
+        'scale', [channels], tf.float32, ones, tf.no_regularizer
+      )
     return (
-      variable('scale', 1.0) if scaled else tf.ones([channels]),
-      variable('moving_mean', 0.0, **kind),
-      variable('moving_variance', 1.0, **kind),
+      scale,
+      layers.untrained_variable('moving_mean', [channels], zeros),
+      layers.untrained_variable('moving_variance', [channels], ones),
     )

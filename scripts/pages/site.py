@@ -14,6 +14,7 @@ _ROOT = os.path.dirname(
 )
 _PAGES = {
   'README.md': 'index.md',
+  'README.ko.md': 'README.ko.md',
   'CONTRIBUTING.md': 'CONTRIBUTING.md',
   'CHANGELOG.md': 'CHANGELOG.md',
 }

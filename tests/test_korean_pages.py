@@ -1,0 +1,84 @@
+"""Pages in Korean have the code, tables, headings and links of the English."""
+
+import os
+import re
+
+import pytest
+
+from tests import short_runs
+
+PAGES = {
+  'README.ko.md': 'README.md',
+  'docs/ko/techniques.md': 'docs/techniques.md',
+  'docs/ko/tutorial.md': 'docs/tutorial.md',
+}
+
+KOREAN = re.compile('[\uac00-\ud7a3]')
+
+
+def read(page):
+  with open(os.path.join(short_runs.ROOT, page), encoding='utf-8') as text:
+    return text.read()
+
+
+def without_code(text):
+  """A page without its blocks of code."""
+  text = re.sub('^```.*?^```$', '', text, flags=re.M | re.S)
+  return re.sub('^ {4}.*$', '', text, flags=re.M)
+
+
+def code(text):
+  """What is code in a page: fenced blocks, and lines indented by four."""
+  return re.findall('^```.*?^```$|^ {4}\\S.*?$', text, re.M | re.S)
+
+
+def headings(text):
+  """The level of each heading."""
+  return [
+    len(level) for level in re.findall('^(#+) ', without_code(text), re.M)
+  ]
+
+
+def tables(text):
+  """For each row of a table, for each cell: its code and its numbers."""
+  return [
+    [sorted(re.findall(r'`[^`]*`|\d[\d,.]*', cell)) for cell in row.split('|')]
+    for row in re.findall(r'^\|.*\|$', text, re.M)
+  ]
+
+
+def targets(page):
+  """What a page links to: files, in English where there are both, and URLs."""
+
+  def target(link):
+    if not link or '://' in link:
+      return link
+    path = os.path.normpath(os.path.join(os.path.dirname(page), link))
+    return PAGES.get(path, path)
+
+  links = re.findall(r'\]\(([^)#]*)[^)]*\)', without_code(read(page)))
+  return sorted(map(target, links))
+
+
+@pytest.mark.parametrize('korean, english', PAGES.items())
+def test_a_page_in_korean_has_the_same_parts(korean, english):
+  assert code(read(korean)) == code(read(english))
+  assert headings(read(korean)) == headings(read(english))
+  assert tables(read(korean)) == tables(read(english))
+  assert targets(korean) == targets(english)
+
+
+@pytest.mark.parametrize('korean', PAGES)
+def test_no_paragraph_is_left_in_english(korean):
+  for paragraph in re.split('\n\n+', without_code(read(korean))):
+    words = re.sub(r'`[^`]*`|\]\([^)]*\)|<[^>]*>', '', paragraph)
+    if len(re.findall('[a-z]{3,}', words)) > 8:
+      assert KOREAN.search(words), paragraph
+
+
+@pytest.mark.parametrize('korean', PAGES)
+def test_numbers_of_the_prose_are_those_of_the_english(korean):
+  def numbers(page):
+    return sorted(re.findall(r'\d[\d,.]*\d|\d', without_code(read(page))))
+
+  assert numbers(korean) == numbers(PAGES[korean])
