@@ -404,7 +404,7 @@ def test_what_is_absent_at_the_start_is_named(tmp_path):
   with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
     worker = cluster.start('worker', 0)
     assert clusters.wait([worker]) == [1]
-    message = '--ps_hosts: %s cannot be reached within 3 s' % cluster.ps[0]
+    message = 'parameter server %s cannot be reached within 3 s' % cluster.ps[0]
     assert message in clusters.output(worker)
     server = cluster.start('ps', 0)
     assert clusters.wait([server]) == [1]

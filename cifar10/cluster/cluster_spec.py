@@ -194,12 +194,12 @@ def config_proto(task, config):
   return proto
 
 
-def reach(addresses, flag, timeout_secs):
+def reach(addresses, what, timeout_secs):
   """Waits until a connection to each address can be made.
 
   Args:
     addresses: list of `host:port`.
-    flag: where they come from, for the error.
+    what: what is there, for the error.
     timeout_secs: how long to wait for all of them.
 
   Raises:
@@ -213,8 +213,8 @@ def reach(addresses, flag, timeout_secs):
         break
       if time.monotonic() > deadline:
         raise UserError(
-          '%s: %s cannot be reached within %d s (--connect_timeout_secs): %s'
-          % (flag, address, timeout_secs, problem)
+          '%s %s cannot be reached within %d s (--connect_timeout_secs): %s'
+          % (what, address, timeout_secs, problem)
         )
       time.sleep(_POLL_SECS)
 

@@ -135,7 +135,9 @@ def joined(task, config):
       started with different clusters.
   """
   server = cluster_spec.start_server(task, config.session)
-  cluster_spec.reach(task.ps, '--ps_hosts', config.cluster.connect_timeout_secs)
+  cluster_spec.reach(
+    task.ps, 'parameter server', config.cluster.connect_timeout_secs
+  )
   with Watchdog() as watchdog:
     watchdog.watch(
       liveness.AnswerCheck(task.ps, 'parameter server', config.cluster)
@@ -157,7 +159,7 @@ def _check_cluster(server, task, config):
   """
   if config.cluster.sync and not config.cluster.backup_workers:
     cluster_spec.reach(
-      task.workers, '--worker_hosts', config.cluster.connect_timeout_secs
+      task.workers, 'worker', config.cluster.connect_timeout_secs
     )
   hosts = _wait_for_notice(server, task, config, 'cluster', task.ps[0])
   if hosts != task.hosts:

@@ -129,7 +129,7 @@ def test_a_server_that_comes_late_is_reached():
   timer = threading.Timer(0.5, cluster_spec.start_server, (task, Session()))
   assert cluster_spec.unreachable(address) == 'Connection refused'
   timer.start()
-  cluster_spec.reach([address], '--ps_hosts', timeout_secs=20)
+  cluster_spec.reach([address], 'worker', timeout_secs=20)
   timer.join()
   assert cluster_spec.unreachable(address) is None
 
@@ -146,8 +146,8 @@ def test_a_host_out_of_reach_is_named():
   (port,) = local_cluster.free_ports(1)
   address = '127.0.0.1:%d' % port
   with pytest.raises(UserError) as error:
-    cluster_spec.reach([address], '--ps_hosts', timeout_secs=1)
-  assert str(error.value).startswith('--ps_hosts: %s cannot be' % address)
+    cluster_spec.reach([address], 'worker', timeout_secs=1)
+  assert str(error.value).startswith('worker %s cannot be reached' % address)
   assert 'Connection refused' in str(error.value)
 
 
@@ -156,8 +156,10 @@ def test_a_host_that_no_resolver_knows_is_named(monkeypatch):
     raise socket.gaierror(socket.EAI_NONAME, 'Name or service not known')
 
   monkeypatch.setattr(socket, 'getaddrinfo', resolve)
-  with pytest.raises(UserError, match='nosuchhost:1 cannot be .* not known'):
-    cluster_spec.reach(['nosuchhost:1'], '--ps_hosts', timeout_secs=0)
+  with pytest.raises(
+    UserError, match='worker nosuchhost:1 cannot be .* not known'
+  ):
+    cluster_spec.reach(['nosuchhost:1'], 'worker', timeout_secs=0)
 
 
 def test_a_taken_port_is_named():
