@@ -34,6 +34,13 @@ class UserError(Exception):
 class DivergedError(UserError):
   """The loss or a variable is no longer a finite number."""
 
+  def __init__(self, problem):
+    """Makes the error; `problem` says what is not finite, and at which step."""
+    super().__init__(
+      problem + '; expected a finite number. The newest checkpoint is from '
+      'before; try a smaller --learning_rate or a --clip_norm'
+    )
+
 
 class Stopped(Exception):  # noqa: N818  It is not an error.
   """A signal has ended the program before there was anything to save."""

@@ -1,6 +1,6 @@
 """Checkpoints on disk: the newest, its step, and whether it fits the graph.
 
-`hooks.CheckpointHook` writes them.
+`saving.CheckpointHook` writes them.
 """
 
 import contextlib

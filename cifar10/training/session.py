@@ -11,6 +11,7 @@ from cifar10.training import banner
 from cifar10.training import checkpoints
 from cifar10.training import hooks as hooks_lib
 from cifar10.training import progress
+from cifar10.training import saving as saving_lib
 from cifar10.training import signals as signals_lib
 from cifar10.training import train_op as train_op_lib
 from cifar10.training import transfer
@@ -144,7 +145,7 @@ def monitored_training_session(
     if role.saves:
       _save_settings(config, run_state)
       writer = stack.enter_context(event_file.EventFile(run.train_dir))
-      saving = hooks_lib.CheckpointHook(step, saver, run)
+      saving = saving_lib.CheckpointHook(step, saver, run)
       save = saving.save_now
       all_hooks.append(hooks_lib.SummaryHook(step, last_step, writer, run))
       all_hooks.append(saving)

@@ -13,6 +13,7 @@ import tensorflow.compat.v1 as tf
 from cifar10.training import checkpoints
 from cifar10.training import hooks
 from cifar10.training import run_state as run_state_lib
+from cifar10.training import saving
 from cifar10.training import schedules
 from cifar10.training import train_dir
 from cifar10.util import summaries
@@ -126,7 +127,7 @@ class ValidationHook(tf.train.SessionRunHook):
     """Saves the best checkpoint, with what the other programs need to know."""
     os.makedirs(self._folder, exist_ok=True)
     self._config.save(self._folder)
-    hooks.save_checkpoint(self._saver, session, self._folder, step)
+    saving.save_checkpoint(self._saver, session, self._folder, step)
     self._run_state.save(self._folder)
 
   def _load_falls(self, session):

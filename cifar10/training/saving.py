@@ -1,0 +1,130 @@
+"""Saves checkpoints while a run goes on."""
+
+import threading
+import time
+
+import tensorflow.compat.v1 as tf
+
+from cifar10.errors import DivergedError
+from cifar10.errors import SaveError
+from cifar10.training import checkpoints
+from cifar10.util import console
+
+
+class CheckpointHook(tf.train.SessionRunHook):
+  """Saves by time, by steps, at the first step of a run and at the end.
+
+  Not tf.train.CheckpointSaverHook with a CheckpointSaverListener: that saves
+  either by time or by steps, writes again over the checkpoint that it has just
+  restored, and names the step from before or after the update. This one also
+  never saves a variable that is not finite.
+  """
+
+  def __init__(self, step, saver, settings):
+    """Makes the hook.
+
+    Args:
+      step: the global step after the train_op, a tensor.
+      saver: tf.train.Saver.
+      settings: settings.Run.
+    """
+    self._step = step
+    self._saver = saver
+    self._settings = settings
+    self._saved_step = None
+    self._saved_time = None
+    self._surplus = []  # Older checkpoints than are to be kept.
+    # The main thread and a watchdog may save.
+    self._lock = threading.Lock()
+
+  def begin(self):
+    self._global_step = tf.train.get_global_step()
+    with tf.name_scope('checkpoint'):
+      self._is_finite = tf.reduce_all(
+        [
+          tf.reduce_all(tf.is_finite(v))
+          for v in tf.global_variables()
+          if v.dtype.is_floating
+        ]
+      )
+
+  def after_create_session(self, session, coord):
+    self._session = session
+    if self._saved_step is not None:
+      return  # The session was lost and is made anew.
+    directory = self._settings.train_dir
+    newest = checkpoints.latest(directory)
+    if newest is None:
+      self._save(session, session.run(self._global_step))
+      return
+    # Parameter servers may hold a later step, which a killed chief has not
+    # saved.
+    self._saved_step = checkpoints.step(newest)
+    self._saved_time = time.monotonic()
+    if self._settings.max_to_keep:
+      # Those of earlier starts count too; the saver deletes one at a time.
+      found = checkpoints.by_age(directory)
+      kept = found[-self._settings.max_to_keep :]
+      self._saver.recover_last_checkpoints(kept)
+      self._surplus = found[: -self._settings.max_to_keep]
+
+  def before_run(self, run_context):
+    return tf.train.SessionRunArgs(self._step)
+
+  def after_run(self, run_context, run_values):
+    step = run_values.results
+    steps = step - self._saved_step
+    seconds = time.monotonic() - self._saved_time
+    by_steps, by_secs = self._settings.save_steps, self._settings.save_secs
+    if (by_steps and steps >= by_steps) or (by_secs and seconds >= by_secs):
+      with self._lock:
+        self._save(run_context.session, step)
+
+  def end(self, session):
+    with self._lock:
+      step = session.run(self._global_step)
+      if step != self._saved_step:
+        self._save(session, step)
+
+  def save_now(self):
+    """Saves the last whole step, also while the session runs another one.
+
+    Returns:
+      A sentence that says which step is saved where.
+    """
+    self.end(self._session)
+    return checkpoints.saved_in(self._settings.train_dir)
+
+  def _save(self, session, step):
+    if not session.run(self._is_finite):
+      raise DivergedError('a variable is not finite at step %d' % step)
+    save_checkpoint(self._saver, session, self._settings.train_dir, step)
+    self._saved_step, self._saved_time = step, time.monotonic()
+    for path in self._surplus:
+      tf.train.remove_checkpoint(path)
+    self._surplus = []
+
+
+def save_checkpoint(saver, session, directory, step):
+  """Saves the variables of a session.
+
+  Args:
+    saver: tf.train.Saver.
+    session: tf.Session.
+    directory: folder to save to.
+    step: the global step, an integer.
+
+  Raises:
+    SaveError: it cannot be written; what was begun is removed.
+  """
+  prefix = checkpoints.prefix(directory)
+  try:
+    saver.save(session, prefix, global_step=int(step))
+  except (tf.errors.OpError, OSError, ValueError) as error:
+    checkpoints.remove_unfinished(directory)
+    problem = error
+    if isinstance(error, tf.errors.OpError):
+      problem = console.summary(error)
+    raise SaveError(
+      '%s-%d: cannot be written: %s' % (prefix, step, problem)
+    ) from error
