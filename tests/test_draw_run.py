@@ -1,5 +1,6 @@
 """The pictures of a run: scripts/benchmarks/draw_run.py."""
 
+import json
 import os
 import sys
 
@@ -43,6 +44,13 @@ def test_all_pictures_are_drawn(tmp_path):
     [os.path.join(short_runs.ROOT, script), train_dir, tmp_path / 'pictures']
   )
   assert status == 0, err
+  shown = json.loads((tmp_path / 'pictures' / 'curves.json').read_text())
+  assert shown['learning_rate'] == [
+    [0, pytest.approx(0.1)],
+    [2, pytest.approx(0.1)],
+  ]
+  steps, *percentiles = zip(*shown['local3/activations'])
+  assert steps == (0, 2) and len(percentiles) == 7
   pictures = {path.name: path.read_bytes() for path in tmp_path.glob('*/*.png')}
   assert set(pictures) == {
     'activations.png',

@@ -1,10 +1,11 @@
 #!/usr/bin/env python
 """Draws the pictures of docs/tutorial.md from a run, as PNG.
 
-    python scripts/benchmarks/draw_run.py /tmp/cifar10_train docs/tutorial
+    python scripts/benchmarks/draw_run.py /tmp/run docs/results/tutorial
 
 From the event files of its trainer: input images, activations and sparsity,
-losses, learning rate. Needs the extra `.[report]`.
+losses, learning rate. Their numbers go into `curves.json` beside them. Needs
+the extra `.[report]`.
 """
 
 import argparse
@@ -25,6 +26,15 @@ _LAYERS = 'conv1', 'conv2', 'local3', 'local4'
 # Those of a normal distribution within 0, 1, 2 and 3 standard deviations, as
 # TensorBoard shows distributions.
 _PERCENTILES = np.array([0.13, 2.28, 15.87, 50, 84.13, 97.72, 99.87])
+
+
+_SCALARS = (
+  'learning_rate',
+  'losses/cross_entropy',
+  'losses/total_loss',
+  'losses/total_loss_raw',
+  *(layer + '/sparsity' for layer in _LAYERS),
+)
 
 
 def percentiles(histogram):
@@ -128,6 +138,20 @@ def draw_curves(curves, tags, label):
   return figure
 
 
+def numbers(histograms, curves):
+  """What the pictures show, besides the images, as JSON takes it."""
+  shown = {
+    tag: [[point.step, point.value] for point in events.curve(curves, tag)]
+    for tag in _SCALARS
+  }
+  for layer in _LAYERS:
+    tag = layer + '/activations'
+    shown[tag] = [
+      [step, *np.round(values, 4).tolist()] for step, values in histograms[tag]
+    ]
+  return shown
+
+
 def main():
   """The program."""
   parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
@@ -153,6 +177,9 @@ def main():
     ),
   }
   os.makedirs(arguments.out, exist_ok=True)
+  files.write_json(
+    os.path.join(arguments.out, 'curves.json'), numbers(histograms, curves)
+  )
   for name, figure in figures.items():
     png = io.BytesIO()
     figure.savefig(png, dpi=100, bbox_inches='tight')
