@@ -145,7 +145,7 @@ def _print_devices(config):
   if found < num_gpus:
     print(
       'WARNING: --num_gpus=%d, but TensorFlow finds %s here. Towers without a '
-      'GPU of their own run on %s, which is no faster than one.'
+      'GPU of their own run on %s, which is hardly faster than one.'
       % (
         num_gpus,
         {0: 'no GPU', 1: '1 GPU'}.get(found, '%d GPUs' % found),

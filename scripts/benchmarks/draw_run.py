@@ -23,8 +23,7 @@ import plot
 import tensorflow.compat.v1 as tf
 
 _LAYERS = 'conv1', 'conv2', 'local3', 'local4'
-# Those of a normal distribution within 0, 1, 2 and 3 standard deviations, as
-# TensorBoard shows distributions.
+# Those of a normal distribution at 0, 1, 2 and 3 standard deviations.
 _PERCENTILES = np.array([0.13, 2.28, 15.87, 50, 84.13, 97.72, 99.87])
 
 
