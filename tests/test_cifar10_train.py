@@ -25,6 +25,7 @@ from cifar10.errors import UserError
 from cifar10.training import checkpoints
 from cifar10.training import hooks
 from cifar10.training import run_state
+from cifar10.training import saving
 from cifar10.training import train_dir
 from tests import processes
 from tests import short_runs
@@ -303,6 +304,7 @@ def test_checkpoints_by_time(tmp_path, monkeypatch):
     after_run(self, run_context, run_values)
 
   monkeypatch.setattr(hooks, 'time', clock)
+  monkeypatch.setattr(saving, 'time', clock)
   monkeypatch.setattr(hooks.LoggerHook, 'after_run', after_a_minute)
   config = short_runs.small_config(tmp_path, max_steps=12, save_secs=300)
   cifar10_train.train(config)
