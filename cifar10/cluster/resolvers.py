@@ -38,7 +38,7 @@ def resolve(settings):
     Resolved.
 
   Raises:
-    UserError: there is none, or it cannot be read.
+    UserError: no cluster is given, or it cannot be read.
   """
   if settings.slurm_ps:
     if settings.ps_hosts or settings.worker_hosts:
@@ -100,18 +100,7 @@ def _of_tf_config():
 def _of_slurm(num_ps):
   """The tasks of the step of Slurm that this process belongs to."""
   flag = '--slurm_ps=%d' % num_ps
-  num_tasks = _slurm_number('SLURM_NTASKS', flag)
-  per_node = _slurm_number('SLURM_NTASKS_PER_NODE', flag)
-  if num_tasks % per_node:
-    raise UserError(
-      '%s: the step of Slurm has %d tasks, %d on a node; expected as many on '
-      'each node' % (flag, num_tasks, per_node)
-    )
-  if num_ps >= num_tasks:
-    raise UserError(
-      '%s: the step of Slurm has %d tasks; expected more than parameter '
-      'servers' % (flag, num_tasks)
-    )
+  num_tasks, per_node = _slurm_counts(num_ps, flag)
   try:
     resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(
       {'ps': num_ps, 'worker': num_tasks - num_ps},
@@ -149,6 +138,23 @@ def _of_slurm(num_ps):
   return Resolved(
     tuple(hosts['ps']), tuple(hosts['worker']), job, index, sources
   )
+
+
+def _slurm_counts(num_ps, flag):
+  """The numbers of tasks of the step, and of those on each node."""
+  num_tasks = _slurm_number('SLURM_NTASKS', flag)
+  per_node = _slurm_number('SLURM_NTASKS_PER_NODE', flag)
+  if num_tasks % per_node:
+    raise UserError(
+      '%s: the step of Slurm has %d tasks, %d on a node; expected as many on '
+      'each node' % (flag, num_tasks, per_node)
+    )
+  if num_ps >= num_tasks:
+    raise UserError(
+      '%s: the step of Slurm has %d tasks; expected more than parameter '
+      'servers' % (flag, num_tasks)
+    )
+  return num_tasks, per_node
 
 
 def _slurm_number(name, flag):

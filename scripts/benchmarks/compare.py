@@ -24,7 +24,6 @@ variant, in turns with the default. Nothing else should run meanwhile.
 import argparse
 from concurrent import futures
 import hashlib
-import io
 import json
 import os
 from pathlib import Path
@@ -38,6 +37,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from cifar10.errors import UserError
 from cifar10.util import files
 import comparison
+import plot
 
 _ROOT = Path(__file__).resolve().parents[2]
 _TRAIN = str(_ROOT / 'cifar10' / 'cifar10_train.py')
@@ -293,12 +293,8 @@ def main():
       run_all(experiments, results, args.runs, args.jobs, save)
     rows = comparison.compared(experiments, results, times)
     print(comparison.table(rows))
-    chart = io.BytesIO()
-    comparison.draw(rows).savefig(
-      chart, format='png', dpi=100, bbox_inches='tight'
-    )
     path = os.path.splitext(args.out)[0] + '.png'
-    files.write_atomically(path, chart.getvalue())
+    plot.save(comparison.draw(rows), path)
   except (UserError, OSError) as error:
     sys.exit('compare: error: %s' % error)
   except KeyboardInterrupt:

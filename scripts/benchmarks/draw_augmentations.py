@@ -7,7 +7,6 @@ Takes training images of the bundled sample. Needs the extra `.[report]`.
 """
 
 import argparse
-import io
 from pathlib import Path
 import sys
 
@@ -18,7 +17,6 @@ from cifar10.data import datasets
 from cifar10.data import distortions
 from cifar10.data import records
 from cifar10.errors import UserError
-from cifar10.util import files
 import numpy as np
 import plot
 import tensorflow.compat.v1 as tf
@@ -76,9 +74,7 @@ def main():
   parser.add_argument('out', help='the PNG file to write')
   args = parser.parse_args()
   try:
-    content = io.BytesIO()
-    draw().savefig(content, format='png', dpi=80, bbox_inches='tight')
-    files.write_atomically(args.out, content.getvalue())
+    plot.save(draw(), args.out, dpi=80)
   except (UserError, OSError) as error:
     sys.exit('draw_augmentations: error: %s' % error)
 

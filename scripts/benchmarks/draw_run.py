@@ -9,7 +9,6 @@ the extra `.[report]`.
 """
 
 import argparse
-import io
 import os
 from pathlib import Path
 import sys
@@ -25,7 +24,6 @@ import tensorflow.compat.v1 as tf
 _LAYERS = 'conv1', 'conv2', 'local3', 'local4'
 # Those of a normal distribution at 0, 1, 2 and 3 standard deviations.
 _PERCENTILES = np.array([0.13, 2.28, 15.87, 50, 84.13, 97.72, 99.87])
-
 
 _SCALARS = (
   'learning_rate',
@@ -180,11 +178,7 @@ def main():
     os.path.join(arguments.out, 'curves.json'), numbers(histograms, curves)
   )
   for name, figure in figures.items():
-    png = io.BytesIO()
-    figure.savefig(png, dpi=100, bbox_inches='tight')
-    files.write_atomically(
-      os.path.join(arguments.out, name + '.png'), png.getvalue()
-    )
+    plot.save(figure, os.path.join(arguments.out, name + '.png'))
 
 
 if __name__ == '__main__':

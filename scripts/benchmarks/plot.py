@@ -29,6 +29,22 @@ def new_figure(width, height):
   return figure.Figure(figsize=(width, height))
 
 
+def save(figure, path, dpi=100, bbox_inches='tight'):
+  """Writes a matplotlib Figure as PNG.
+
+  Args:
+    figure: the Figure.
+    path: the file.
+    dpi, bbox_inches: as Figure.savefig takes them.
+
+  Raises:
+    OSError: the file cannot be written; then `path` is as before.
+  """
+  png = io.BytesIO()
+  figure.savefig(png, format='png', dpi=dpi, bbox_inches=bbox_inches)
+  files.write_atomically(path, png.getvalue())
+
+
 def draw_benchmark(result):
   """Draws the ratios of all rows as bars; returns the figure."""
   rows = [row for row in result['rows'] if row['form'] != row['baseline']]
@@ -106,9 +122,7 @@ def draw(paths, out):
   else:
     raise UserError('results of benchmark.py are drawn one file at a time')
   figure.tight_layout()
-  png = io.BytesIO()
-  figure.savefig(png, format='png', dpi=100)
-  files.write_atomically(out, png.getvalue())
+  save(figure, out, bbox_inches=None)
 
 
 def main():

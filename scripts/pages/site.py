@@ -32,7 +32,7 @@ def _read(path):
 
 
 def _line_of_definition(name, code):
-  """The anchor of the line that defines a name; '' if there is none."""
+  """The anchor of the line that defines `name`; '' if no line does."""
   found = re.search(r'^(?:def |class |)%s\b' % re.escape(name), code, re.M)
   if not name.isidentifier() or not found:
     return ''
