@@ -10,7 +10,7 @@ import threading
 
 from cifar10.util import log_suppression
 
-__version__ = '1.1.0'
+__version__ = '1.2.0.dev0'
 
 
 def _import_tensorflow():

@@ -46,6 +46,7 @@ FOREIGN = {
   'logdir',
   'logdir_spec',
   'use_fp16',
+  'num_examples',
   'name',
   'noname',
 }
