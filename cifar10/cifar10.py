@@ -129,8 +129,7 @@ def inference(
     logits: float32 tensor, [batch, num_classes], not normalized.
 
   Raises:
-    ValueError: `images` is not of rank 4 or its size is unknown, or a setting
-      is.
+    ValueError: `images` is not of rank 4, or its size or a setting is unknown.
   """
   shape = images.shape
   if shape.rank != 4 or not shape[1:].is_fully_defined():
@@ -333,7 +332,7 @@ def train(total_loss, global_step, config, run_state):
     `global_step`.
   """
   opt = train_op.optimizer(global_step, config, run_state)
-  with train_op.box():
+  with train_op.in_train_scope():
     grads = opt.compute_gradients(total_loss)
   losses = tf.get_collection('losses') + [total_loss]
   return train_op.build(opt, grads, losses, global_step)

@@ -141,7 +141,7 @@ def train(config):
       config,
       lambda: train_dir.prepare(config, data, examples_per_step),
     ):
-      with ending.told(server, task, config, agreement):
+      with ending.announced(server, task, config, agreement):
         _train_as_agreed(server, task, data, agreement)
   if task.is_chief:
     cli.print_next_commands(config)

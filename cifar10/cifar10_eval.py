@@ -110,7 +110,7 @@ def _evaluate(config, answers):
   settings, directory = config.evaluation, config.checkpoint.checkpoint_dir
   num_images = data.count(data.files(settings.eval_data))
   if settings.run_once:
-    checkpoints.find(directory)  # Or nothing is written.
+    checkpoints.find(directory)  # Raises before an event file is made.
   with tf.Graph().as_default() as default_graph:
     graph = build(data, config)
     with event_file.EventFile(settings.eval_dir) as events:
@@ -173,16 +173,13 @@ def new_checkpoints(config, is_over=lambda: False):
 
   Args:
     config: config.Config.
-    is_over: function that says, while none comes, whether none will.
+    is_over: function that returns whether no further checkpoint will come.
 
   Raises:
-    UserError: there is no checkpoint, and `run_once` is set; or the file that
-      names the newest one is damaged.
+    UserError: the file that names the newest checkpoint is damaged.
   """
   directory = config.checkpoint.checkpoint_dir
   if checkpoints.latest(directory) is None:
-    if config.evaluation.run_once:
-      raise UserError('%s: holds no checkpoint' % directory)
     print('No checkpoint in %s yet; waiting.' % directory)
   try:
     yield from tf.train.checkpoints_iterator(

@@ -23,6 +23,7 @@ from cifar10.serving import export as export_lib
 from cifar10.serving import restore
 from cifar10.settings import Data
 from cifar10.training import checkpoints
+from cifar10.util import console
 from cifar10.util import files
 import tensorflow.compat.v1 as tf
 
@@ -146,6 +147,7 @@ def _make_parent(path):
 
 def main():
   """The console command."""
+  console.exit_on_signals()
   cli.run(export, GROUPS, __doc__, has_model=True)
 
 

@@ -4,8 +4,8 @@
 
 autoencoder and rbm train conv1, conv2, local3 and local4 one after another,
 each for --max_steps and in a folder of its own. corrupted and max_margin train
-all of them at once to tell images from images with a square of another one.
-cifar10_train begins with the result if --init_from names it.
+all of them at once, to tell images from copies that have a square of another
+image pasted in. cifar10_train starts from the result if --init_from names it.
 """
 
 import os
@@ -69,7 +69,7 @@ def train(config):
     run, is_done = _train_layers(data, config, folder)
   if is_done:
     print(
-      'To begin with it: %s --train_dir=%s --init_from=%s '
+      'To start training from it: %s --train_dir=%s --init_from=%s '
       "--init_scope='conv|local'%s"
       % (
         commands.command('cifar10_train'),

@@ -1,6 +1,7 @@
 """What the programs share: flags to Config, errors to one line."""
 
 import contextlib
+import math
 import os
 import platform
 import shlex
@@ -67,6 +68,11 @@ _PROGRAM_WITH = {
   'run': 'cifar10_train',
   'towers': 'cifar10_multi_gpu_train',
   'cluster': 'cifar10_distributed_train',
+  'session': 'cifar10_train',
+  'input': 'cifar10_train',
+  'metrics': 'cifar10_train',
+  'download': 'cifar10_train',
+  'inference': 'cifar10_eval',
   'checkpoint': 'cifar10_eval',
   'evaluation': 'cifar10_eval',
   'ensemble': 'cifar10_eval',
@@ -141,7 +147,7 @@ def _parse(argv):
     name = error.flagname
     group = config_lib.GROUP_OF.get(name)
     hint = 'see --help'
-    # Some settings are no flags.
+    # Some settings are not flags.
     if group in _PROGRAM_WITH and name in flag_names([group]):
       hint = '%s has it' % _PROGRAM_WITH[group]
     sys.exit(console.fail('there is no flag --%s; %s' % (name, hint)))
@@ -170,7 +176,7 @@ def print_next_commands(config):
     )
   )
   print(
-    'To look at it: tensorboard --logdir_spec=train:%s,eval:%s   (%s)'
+    'TensorBoard: tensorboard --logdir_spec=train:%s,eval:%s   (%s)'
     % (train_dir, config.evaluation.eval_dir, commands.install('tensorboard'))
   )
 
@@ -202,13 +208,13 @@ def _define_flags(names, defaults):
     if 'choices' in limits:
       define = flags.DEFINE_enum
       limits = {'enum_values': limits['choices']}
-    # --help lists them as the program's own, wherever they are defined.
     if name == 'checkpoint_dir' and 'ensemble' in names:
       define = flags.DEFINE_multi_string
     define(
       name,
       default=defaults.get(name, field.default),
       help=text,
+      # --help lists it as the program's own.
       module_name=sys.argv[0],
       **limits,
     )
@@ -217,6 +223,9 @@ def _define_flags(names, defaults):
 def _config(names, has_model):
   """The Config from the flags and from the runs in --checkpoint_dir."""
   values = {name: flags.FLAGS[name].value for name in names}
+  for name, value in values.items():
+    if isinstance(value, float) and not math.isfinite(value):
+      raise UserError('--%s=%s: expected an ordinary number' % (name, value))
   if 'recipe' in names:
     given = [name for name in names if flags.FLAGS[name].present]
     values = recipes.applied(values, given)

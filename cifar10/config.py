@@ -11,6 +11,7 @@ setting, see training/run_state.py.
 
 import dataclasses
 import json
+import math
 import os
 
 from cifar10 import cifar10
@@ -218,7 +219,9 @@ def checked(value, field, path):
 
 def _has_type(value, field):
   (expected,) = set(types(field)) - {type(None)}
-  # A whole number is a float too; true and false are no numbers.
+  if isinstance(value, float) and not math.isfinite(value):
+    return False
+  # A whole number is a float too; true and false are not numbers.
   return type(value) is expected or (type(value), expected) == (int, float)
 
 

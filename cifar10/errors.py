@@ -34,11 +34,14 @@ class UserError(Exception):
 class DivergedError(UserError):
   """The loss or a variable is no longer a finite number."""
 
+  # By this a program that runs a trainer knows its message.
+  MARK = 'expected a finite number'
+
   def __init__(self, problem):
     """Makes the error; `problem` says what is not finite, and at which step."""
     super().__init__(
-      problem + '; expected a finite number. The newest checkpoint is from '
-      'before; try a smaller --learning_rate or a --clip_norm'
+      '%s; %s. The newest checkpoint was saved before that; try a smaller '
+      '--learning_rate or a --clip_norm' % (problem, self.MARK)
     )
 
 

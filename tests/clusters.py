@@ -91,7 +91,7 @@ def is_clean(process):
     r'Serving at |Served\.|Filling queue |Loading \d+ |Each step receives '
     r'|Resuming from '
     r'|Data: |Model: |Settings: |Changed from here on: '
-    r'|Stopped by |Step \d+ is saved|To evaluate: |To look at it: |'
+    r'|Stopped by |Step \d+ is saved|To evaluate: |TensorBoard: |'
     + short_runs.TIME
   )
   return all(expected.match(line) for line in output(process).splitlines())

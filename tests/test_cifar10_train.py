@@ -74,7 +74,7 @@ def test_a_run_prints_saves_resumes_and_finishes(tmp_path):
     'cifar10_eval.py --checkpoint_dir=%s --dataset=sample' % train_dir
   )
   assert lines[9].startswith(
-    'To look at it: tensorboard --logdir_spec=train:%s,eval:' % train_dir
+    'TensorBoard: tensorboard --logdir_spec=train:%s,eval:' % train_dir
   )
   assert len(lines) == 10
   average = variable(train_dir, 'total_loss/avg')

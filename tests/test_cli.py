@@ -118,6 +118,13 @@ def test_every_setting_is_a_flag_but_these():
     ('train', ['--batch_size=0'], '--batch_size=0'),
     ('multi_gpu_train', ['--learning_rate=fast'], '--learning_rate=fast'),
     ('train', ['--seed=one'], '--seed=one'),
+    (
+      'train',
+      ['--num_epochs_per_decay=inf'],
+      'decay=inf: expected an ordinary',
+    ),
+    ('train', ['--max_shift=nan'], '--max_shift=nan: expected an ordinary'),
+    ('train', ['--tta'], 'no flag --tta; cifar10_eval has it'),
     ('train', ['--dataset=mnist'], '--dataset=mnist'),
     ('eval', ['--run_once', 'False'], "unexpected argument 'False'"),
     ('eval', ['--eval_data=tests'], '--eval_data=tests'),

@@ -1,7 +1,7 @@
 """How the chief's part of a run ends, and how the other workers learn of it.
 
-The chief saves. A worker that has taken the last step has lost it if the chief
-does not, so it waits for the chief, and ends with an error if that does.
+The last step is lost if the chief fails to save it. So a worker that has taken
+it waits for the chief, and ends with an error if the chief does.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ _POLL_SECS = 0.5
 
 
 @contextlib.contextmanager
-def told(server, task, config, agreement):
+def announced(server, task, config, agreement):
   """Tells the workers how the chief's part of a run has ended.
 
   Does nothing in the other workers.
@@ -49,7 +49,7 @@ def problem_of_chief(task, agreement, ending):
   Args:
     task: cluster_spec.Task.
     agreement: membership.Agreement.
-    ending: what `told` has told; None if nothing yet.
+    ending: what `announced` has written; None if nothing yet.
   """
   if ending is None or ending['chief_start'] < agreement.chief_start:
     return None

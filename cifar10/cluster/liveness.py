@@ -53,7 +53,7 @@ class Observer:
   Attributes:
     steps: list of the steps that each worker has taken; None before the first
       answer.
-    ending: what the chief has told of its end, see `ending.told`;
+    ending: what the chief has told of its end, see `ending.announced`;
       None as long as it trains.
   """
 

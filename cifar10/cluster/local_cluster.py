@@ -129,7 +129,8 @@ def run(num_ps, num_workers, log_dir, flags):
   tasks = []
   try:
     for job, count in (('ps', num_ps), ('worker', num_workers)):
-      tasks += [Task(job, i, flags, log_dir) for i in range(count)]
+      for index in range(count):
+        tasks.append(Task(job, index, flags, log_dir))
   except OSError:
     stop(tasks)
     raise

@@ -73,13 +73,14 @@ def serve(task, config):
 
 
 def _serve_until_left(session, task, config, signals):
-  """Returns when all workers have left, or are gone after a signal.
+  """Returns when all workers have left, or some seconds after a signal.
+
+  If the chief has left, it also returns when the others no longer answer.
 
   Raises:
-    UserError: the workers are gone without having left; names the chief if it
-      is the one.
+    UserError: the workers no longer answer; names those that have not left.
   """
-  left = shared_state.left(task, task.index)
+  left = shared_state.left(task.index)
   leaver, count = left.dequeue(), left.size()
   have_left = set()
   timeout_secs = config.cluster.connect_timeout_secs
@@ -177,7 +178,7 @@ def _tell_servers(number, server, task, config):
   """
   with side_session(server, task, config) as session:
     session.run(
-      [shared_state.left(task, i).enqueue(number) for i in range(len(task.ps))]
+      [shared_state.left(i).enqueue(number) for i in range(len(task.ps))]
     )
 
 

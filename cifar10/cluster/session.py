@@ -123,7 +123,7 @@ class _SessionCreator(tf.train.SessionCreator):
     session = self._join(manager, proto)
     if session is None and self._has_created:
       raise UserError(
-        'parameter server %s has been started anew, without the variables'
+        'parameter server %s was restarted and no longer holds the variables'
         % ' or '.join(self._task.ps)
       )
     if session is None:

@@ -88,7 +88,7 @@ class Notice:
     return json.loads(session.run(self._text).decode('utf-8'))
 
 
-def left(task, ps_index):
+def left(ps_index):
   """The queue on a parameter server where workers say that they leave.
 
   A worker adds its number. If it is started again it joins, and adds the

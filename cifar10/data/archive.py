@@ -1,4 +1,4 @@
-"""Unpacks archives that nobody vouches for."""
+"""Unpacks archives from untrusted sources."""
 
 import os
 import shutil

@@ -123,7 +123,7 @@ def _integer(value, key):
   """An integer from a JSON object.
 
   Raises:
-    TypeError: it is something else, as 48.9 or true.
+    TypeError: it is something else, such as 48.9 or true.
   """
   if type(value) is not int:
     raise TypeError('%s is %r; expected an integer' % (key, value))

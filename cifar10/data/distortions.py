@@ -137,10 +137,10 @@ def distort(
   """
   count = tf.shape(records)[:1]
   shift = largest_shift(layout, max_shift) if 'shift' in augment else 0
-  images = _cut_out(
+  images = _cropped(
     records, count, layout, size, mirrored, augment, shift, flip
   )
-  images = _light(images, count, augment)
+  images = _with_brightness_and_contrast(images, count, augment)
   images = _colors(images, count, augment)
   images = tf.image.per_image_standardization(images)
   if 'cutout' in augment:
@@ -162,7 +162,7 @@ def with_pasted_squares(images):
   return mask * images + (1 - mask) * others
 
 
-def _cut_out(records, count, layout, size, mirrored, augment, shift, flip):
+def _cropped(records, count, layout, size, mirrored, augment, shift, flip):
   """Squares of the images, cropped, flipped, shifted, turned and scaled.
 
   Args:
@@ -217,7 +217,7 @@ def _cut_out(records, count, layout, size, mirrored, augment, shift, flip):
   )
 
 
-def _light(images, count, augment):
+def _with_brightness_and_contrast(images, count, augment):
   """Images of another brightness and contrast."""
   if not {'brightness', 'contrast'} & set(augment):
     return images
@@ -252,12 +252,12 @@ def _colors(images, count, augment):
     colors = share * tf.eye(3) + (1 - share) * gray
   if 'hue' in augment:
     angle = tf.random_uniform(per_image, -_MAX_HUE, _MAX_HUE)
-    colors = tf.matmul(colors + tf.zeros(per_image), _turned(angle))
+    colors = tf.matmul(colors + tf.zeros(per_image), _hue_rotations(angle))
   pixels = tf.reshape(images, [-1, size * size, 3])
   return tf.reshape(tf.matmul(pixels, colors), tf.shape(images))
 
 
-def _turned(angle):
+def _hue_rotations(angle):
   """Matrices that turn about the axis (1, 1, 1), by Rodrigues' formula."""
   cross = np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]], np.float32) / 3**0.5
   return (

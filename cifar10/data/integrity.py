@@ -47,7 +47,7 @@ def warn_of_other_counts(data, source):
   found = (data.count(data.train_files), data.count(data.test_files))
   if found != source.counts:
     print(
-      'Warning: %s: found %s training and %s test records; the official data '
+      'WARNING: %s: found %s training and %s test records; the official data '
       'set has %s and %s.'
       % (
         printable(os.path.dirname(data.test_files[0])),

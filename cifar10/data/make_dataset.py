@@ -16,7 +16,6 @@ import argparse
 import contextlib
 import os
 import shlex
-import signal
 import sys
 from typing import NamedTuple, Optional
 
@@ -292,7 +291,7 @@ def flags():
   )
   parser.add_argument(
     '--size',
-    type=_number(int, dataset_json.SMALLEST, 10000),
+    type=_number(int, dataset_json.SMALLEST, dataset_json.LARGEST + 1),
     default=32,
     help='height and width of the images (32)',
   )
@@ -334,8 +333,7 @@ def main():
   """The console command."""
   console.open_streams()
   args = flags()
-  # As an exception, so that the temporary folder is deleted.
-  signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+  console.exit_on_signals()
   sys.exit(console.guarded(lambda: make(args)))
 
 

@@ -37,7 +37,7 @@ def need_pillow():
 
 @functools.lru_cache(maxsize=None)
 def _extensions():
-  """The formats that are read: dict of extension, as '.png': Pillow's name."""
+  """The formats that are read: a dict of Pillow's names by '.png' and so on."""
   from PIL import Image
 
   return {

@@ -95,7 +95,7 @@ def alternating_flips(num_examples):
 
 
 def batches_by_tf_data(data, epoch_size, batch_size, decode, num_threads):
-  """Endless batches of what `decode` makes of records, by tf.data.
+  """Endless batches of decoded records, by tf.data.
 
   Args:
     data: datasets.DataSet.

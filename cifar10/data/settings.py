@@ -24,10 +24,9 @@ class Augmentation:
   """How training images are distorted, each in its own way."""
 
   augment: str = flag(
-    'crop,flip,brightness,contrast',
-    'The distortions of training images, with commas between: crop, flip, '
-    'brightness, contrast, shift, rotate, resize, saturation, hue, cutout, '
-    'alternating_flip; empty: none.',
+    ','.join(distortions.TUTORIAL),
+    'The distortions of training images, with commas between: %s; empty: none.'
+    % ', '.join(distortions.NAMES),
   )
   max_shift: float = flag(
     distortions.MAX_SHIFT,

@@ -11,7 +11,7 @@ from cifar10.data import svhn
 from cifar10.errors import UserError
 
 # How many times as large as the official file another file may be.
-_MOST_TIMES = 10
+_MAX_SIZE_RATIO = 10
 
 
 class Official(NamedTuple):
@@ -180,6 +180,6 @@ def remotes(source, data_dir, settings):
     is_official = digest.lower() == official.sha256
     size = official.size if is_official else None
     path = os.path.join(data_dir, name)
-    limit = _MOST_TIMES * official.size
+    limit = _MAX_SIZE_RATIO * official.size
     files.append(download.Remote(url, digest, path, size, limit))
   return files

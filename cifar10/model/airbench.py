@@ -73,7 +73,7 @@ def softmax_linear(x, num_classes):
 
 
 def _whitening(x, techniques):
-  """Takes apart what neighboring pixels have in common.
+  """Whitens patches of 2 x 2 pixels, with fixed filters.
 
   Args:
     x: float tensor, [batch, height, width, depth].

@@ -15,8 +15,7 @@ from cifar10.util import graph_keys
 # The layers that are pretrained, from the images up.
 LAYERS = ('conv1', 'conv2', 'local3', 'local4')
 
-# The tasks that pretrain one layer after another, and those for all at once.
-BY_LAYER = ('autoencoder', 'rbm')
+# The tasks that pretrain all layers at once; others, one after another.
 AUXILIARY = ('corrupted', 'max_margin')
 
 
@@ -74,7 +73,7 @@ class TiedLayer:
 
 
 def autoencoder_loss(layer, activate, corrupt):
-  """How far a layer is from giving its inputs back.
+  """The reconstruction error of a layer.
 
   With corrupted inputs it is a denoising autoencoder: Vincent et al.,
   "Extracting and Composing Robust Features with Denoising Autoencoders", 2008.

@@ -79,6 +79,8 @@ def predict_test_images(checkpoint, config):
   Raises:
     UserError: the data or the checkpoint is missing or damaged.
   """
+  # Now: a trainer may delete the checkpoint while images are predicted.
+  step = checkpoints.step(checkpoint)
   data = datasets.describe(config.data)
   layout = data.layout
   for path in data.test_files:
@@ -97,7 +99,7 @@ def predict_test_images(checkpoint, config):
     -1, layout.depth, layout.height, layout.width
   )
   return TestPredictions(
-    step=checkpoints.step(checkpoint),
+    step=step,
     classes=data.classes,
     images=planes.transpose(0, 2, 3, 1),
     labels=layout.labels(records[:, : layout.label_bytes].astype(np.int64)),

@@ -235,7 +235,7 @@ def _filters(filters):
 def _settings(config):
   """The flags of a run: tuples (flag, value, default, whether changed).
 
-  Changed settings come first. Left out are settings that are no flags, and
+  Changed settings come first. Left out are settings that are not flags, and
   those of towers and clusters if the run had none.
   """
   default = config_lib.Config()

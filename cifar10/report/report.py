@@ -47,9 +47,7 @@ def gather(train_dir, eval_dir, data_dir=None):
     UserError: there are neither event files nor a checkpoint; config.json or
       run_state.json is damaged; or a folder is a file.
   """
-  for name, path in (('train_dir', train_dir), ('--eval_dir', eval_dir)):
-    if os.path.exists(path) and not os.path.isdir(path):
-      raise UserError('%s: %s is not a folder' % (name, path))
+  _check_folders(train_dir, eval_dir)
   config, state = config_lib.load(train_dir), run_state.load(train_dir)
   starts = state.starts if state else ()
   found, left_out = events.read_folder(train_dir)
@@ -78,16 +76,10 @@ def gather(train_dir, eval_dir, data_dir=None):
       'No checkpoint in %s: no predictions, no filters.' % train_dir
     )
   else:
-    try:
-      filters = _read_filters(checkpoint)
-    except UserError as error:
-      left_out.append('No filters: %s' % error)
-    try:
-      predictions = confusion.predict_test_images(
-        checkpoint, _prediction_config(config, state, data_dir)
-      )
-    except (UserError, OSError) as error:
-      left_out.append('No predictions for the test images: %s' % error)
+    filters, predictions, problems = _from_checkpoint(
+      checkpoint, _prediction_config(config, state, data_dir)
+    )
+    left_out += problems
   return page.Run(
     name=os.path.basename(os.path.abspath(train_dir)),
     config=config,
@@ -102,6 +94,36 @@ def gather(train_dir, eval_dir, data_dir=None):
     filters=filters,
     left_out=left_out,
   )
+
+
+def _check_folders(train_dir, eval_dir):
+  """Checks that neither of the two is a file."""
+  for name, path in (('train_dir', train_dir), ('--eval_dir', eval_dir)):
+    if os.path.exists(path) and not os.path.isdir(path):
+      raise UserError('%s: %s is not a folder' % (name, path))
+
+
+def _from_checkpoint(checkpoint, config):
+  """What a checkpoint has to show.
+
+  Args:
+    checkpoint: path of the checkpoint.
+    config: config.Config for predicting the test images.
+
+  Returns:
+    The filters, see `_read_filters`; confusion.TestPredictions; None for what
+    cannot be had; and a list of lines that say why.
+  """
+  filters, predictions, problems = None, None, []
+  try:
+    filters = _read_filters(checkpoint)
+  except UserError as error:
+    problems.append('No filters: %s' % error)
+  try:
+    predictions = confusion.predict_test_images(checkpoint, config)
+  except (UserError, OSError) as error:
+    problems.append('No predictions for the test images: %s' % error)
+  return filters, predictions, problems
 
 
 def _missing_files(train_dir, config, found):
@@ -148,13 +170,13 @@ def check_out(path):
   """Checks that `path` is a new file or an older report.
 
   Raises:
-    UserError: `path` is another file, or its folder does not exist.
+    UserError: `path` is something else, or its folder does not exist.
     OSError: `path` cannot be read.
   """
   if not os.path.isdir(os.path.dirname(path) or '.'):
     raise UserError('--out=%s: there is no such folder' % path)
   if os.path.exists(path):
-    with open(path, 'rb') as file:
+    with files.open_regular(path) as file:
       if page.MARK.encode('utf-8') not in file.read(1000):
         raise UserError('--out=%s: is not a report; expected a new file' % path)
 

@@ -160,6 +160,8 @@ def main():
   for name, least in (('trials', 1), ('jobs', 1), ('gpus', 0)):
     if getattr(args, name) < least:
       parser.error('--%s: expected at least %d' % (name, least))
+  if args.seed is not None and not 0 <= args.seed < 1 << 31:
+    parser.error('--seed: expected 0 to %d' % ((1 << 31) - 1))
   sys.exit(console.guarded(lambda: search(args)))
 
 

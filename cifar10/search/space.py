@@ -75,8 +75,9 @@ def load(path):
     if name not in names:
       raise UserError('%s: "flags": without --%s, %s' % (path, name, why))
   trainer = set(cli.flag_names(cli.TRAINER_GROUPS))
-  for name in [*names, *space]:
-    if name not in trainer | {'no' + known for known in trainer}:
+  switches = {'no' + name for name in trainer}
+  for name in [*(set(names) - switches), *space]:
+    if name not in trainer:
       raise UserError('%s: cifar10_train has no flag --%s' % (path, name))
   for name in names:
     if name in _OWN:

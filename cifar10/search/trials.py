@@ -8,10 +8,12 @@ import threading
 import time
 
 from cifar10 import config as config_lib
+from cifar10.errors import DivergedError
 from cifar10.errors import UserError
 from cifar10.search import space as space_lib
 from cifar10.training import checkpoints
 from cifar10.training import run_state
+from cifar10.training import train_dir
 from cifar10.util import processes
 
 _TRAIN = os.path.join(
@@ -25,10 +27,6 @@ _FOLDER = 'folder'
 _POLL_SECS = 0.5
 # A trainer whose search was killed may hold its folder for so long.
 _LOCK_SECS = 60
-
-# What the trainer says when the loss is not finite: a result, not a mistake.
-_DIVERGED = 'expected a finite number'
-_LOCKED = 'another trainer uses this directory'
 
 
 class Trials:
@@ -131,7 +129,7 @@ class Trials:
         log.seek(0)
         lines = log.read().decode('utf-8', 'replace').splitlines()
       last = lines[-1] if lines else ''
-      is_locked = status == 1 and _LOCKED in last
+      is_locked = status == 1 and train_dir.IN_USE in last
       if not is_locked or time.monotonic() > deadline:
         break
       if self._stopping.wait(_POLL_SECS):
@@ -141,7 +139,7 @@ class Trials:
     with self._lock:
       if status is None:
         self._study.tell(trial, state=self._states.PRUNED)
-      elif status and _DIVERGED in last:
+      elif status and DivergedError.MARK in last:  # A result, not a mistake.
         trial.set_user_attr('error', last)
         self._study.tell(trial, state=self._states.PRUNED)
       elif status < 0 or (not status and not _is_over(folder)):

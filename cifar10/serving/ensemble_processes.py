@@ -177,12 +177,13 @@ class Processes:
     count = len(networks)
     with _without_interrupts():
       for i, network in enumerate(networks):
-        self._processes[i] = context.Process(
+        process = context.Process(
           target=_compute,
           args=(os.getpid(), self._server.target, i, count, network.config),
           daemon=True,
         )
-        self._processes[i].start()
+        process.start()
+        self._processes[i] = process
     self._watcher = threading.Thread(
       target=_watch, args=(self._server.target, dict(self._processes))
     )

@@ -184,6 +184,8 @@ class FrozenLayers:
       'augment': config.augmentation.augment,
       'max_shift': config.augmentation.max_shift,
       'image_size': config.model.image_size,
+      'activation': config.model.activation,
+      'normalization': config.model.normalization,
       'input_dropout': config.regularization.input_dropout,
       'conv_dropout': config.regularization.conv_dropout,
       'precision': config.session.precision,

@@ -10,14 +10,13 @@ the checkpoint holds is for --init_from, evaluation, prediction and export.
 """
 
 import argparse
-import os
 import sys
-import zipfile
 
 import numpy as np
 
 from cifar10.errors import UserError
 from cifar10.training import checkpoint_arrays
+from cifar10.training import checkpoints
 from cifar10.util import console
 
 _LAYERS = ('conv1', 'conv2', 'local3', 'local4', 'softmax_linear')
@@ -53,6 +52,10 @@ def variables(arrays, renamed):
       source = name if name in arrays else other
       used.add(source)
       value = np.asarray(arrays[source])
+      if value.dtype.kind not in 'fiu':
+        raise UserError(
+          '%s: holds %s; expected numbers' % (source, value.dtype)
+        )
       if kind == 'weights':
         value = _in_our_order(value, source, layer, is_ours=source == name)
       found['%s/%s' % (layer, kind)] = value.astype(np.float32)
@@ -86,8 +89,9 @@ def _in_our_order(value, name, layer, is_ours):
   size = int(round((inputs / _CHANNELS) ** 0.5))
   if size * size * _CHANNELS != inputs:
     raise UserError(
-      '%s: has shape %s; expected %d inputs for each position of a square, as '
-      '[384, %d]' % (name, list(value.shape), _CHANNELS, 6 * 6 * _CHANNELS)
+      '%s: has shape %s; expected %d inputs for each position of a square, '
+      'such as [384, %d]'
+      % (name, list(value.shape), _CHANNELS, 6 * 6 * _CHANNELS)
     )
   images = value.reshape(units, _CHANNELS, size, size)
   return images.transpose(2, 3, 1, 0).reshape(inputs, units)
@@ -127,20 +131,16 @@ def import_weights(args):
     here, _, there = pair.partition(':')
     if here not in _LAYERS or not there:
       raise UserError(
-        '--map=%s: found %r; expected names here and names there, as '
+        '--map=%s: found %r; expected names here and names there, such as '
         'conv1:features.0' % (args.map, pair)
       )
     renamed[here] = there
   try:
     with np.load(args.weights) as content:
       arrays = dict(content.items())
-  except (
-    AttributeError,
-    EOFError,
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-  ) as error:
+  except OSError:
+    raise
+  except Exception as error:  # A damaged file makes NumPy raise many kinds.
     raise UserError(
       '%s: is not a file of numpy.savez: %s' % (args.weights, error)
     ) from error
@@ -148,11 +148,11 @@ def import_weights(args):
     values = variables(arrays, renamed)
   except UserError as error:
     raise UserError('%s: %s' % (args.weights, error)) from error
-  checkpoint_arrays.check_out(args.out)
-  os.makedirs(args.out, exist_ok=True)
   values['global_step'] = np.array(0, np.int64)
-  path = checkpoint_arrays.write(args.out, values)
-  print('%s is written. To begin with it: --init_from=%s' % (path, path))
+  with checkpoint_arrays.new_run(args.out) as folder:
+    checkpoint_arrays.write(folder, values)
+  path = checkpoints.latest(args.out)
+  print('%s is written. To start from it: --init_from=%s' % (path, path))
 
 
 def main():

@@ -136,7 +136,7 @@ def build(
     InferenceGraph.
   """
   if len(views) > 1:
-    images = tf.concat([_seen(images, view) for view in views], 0)
+    images = tf.concat([_transformed(images, view) for view in views], 0)
   with layers.compute_in(precision):
     logits = cifar10.inference(
       images,
@@ -149,12 +149,10 @@ def build(
     weights = [view.weight for view in views]
     by_view = tf.reshape(logits, [len(views), -1, num_classes])
     logits = tf.tensordot(weights, by_view, 1)
-  return InferenceGraph(
-    logits, cifar10.softmax(logits), restore.build(cifar10.MOVING_AVERAGE_DECAY)
-  )
+  return InferenceGraph(logits, cifar10.softmax(logits), restore.restorations())
 
 
-def _seen(images, view):
+def _transformed(images, view):
   """The View of images, float32 [batch, size, size, depth]."""
   size = images.shape.as_list()[1]
   if view.shift:

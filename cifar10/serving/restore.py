@@ -63,16 +63,13 @@ def describe(settings, default_data_dir):
   return data
 
 
-def build(moving_average_decay):
+def restorations():
   """Builds both ways to restore the variables of the current variable scope.
-
-  Args:
-    moving_average_decay: float, the decay of the moving averages.
 
   Returns:
     Restorations; checkpoints name the variables without the scope.
   """
-  averages = tf.train.ExponentialMovingAverage(moving_average_decay)
+  averages = tf.train.ExponentialMovingAverage(0.0)  # Only for the names.
   scope = tf.get_variable_scope().name
   prefix = scope + '/' if scope else ''
 

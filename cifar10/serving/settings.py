@@ -57,8 +57,8 @@ class Answers:
 
   top_k: Optional[int] = flag(
     None,
-    'Among how many most probable classes the right one may be, in '
-    'evaluation (default 1); how many to print, in prediction (default 3).',
+    'Evaluation prints precision @ k too (default 1); prediction prints the k '
+    'most probable classes (default 3).',
     lower_bound=1,
   )
   json: bool = flag(False, 'Print a JSON object in place of each line of text.')

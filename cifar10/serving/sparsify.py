@@ -4,7 +4,8 @@
 
 Of each layer, --keep keeps a share of the weights, the largest ones;
 --threshold keeps those that are larger than a number. Writes a checkpoint that
-evaluates, and trains on with --hold_zeros, and prints what it has cost.
+can be evaluated, and trained further with --hold_zeros. Prints the share of
+zeros, the precision and the compressed size, before and after.
 
 Han et al., "Learning both Weights and Connections for Efficient Neural
 Networks", arXiv 1506.02626.
@@ -30,7 +31,13 @@ from cifar10.util import console
 
 # What goes with a weight, and would move it away from zero again: its average,
 # and what optimizers add to it.
-_COMPANIONS = (checkpoints.AVERAGE, '/Momentum', '/Adam', '/Ftrl_1', '/Muon')
+_STATE_SUFFIXES = (
+  checkpoints.AVERAGE,
+  '/Momentum',
+  '/Adam',
+  '/Ftrl_1',
+  '/Muon',
+)
 
 
 def sparse_values(values, *, threshold=None, keep=None):
@@ -53,9 +60,9 @@ def sparse_values(values, *, threshold=None, keep=None):
       in_order = np.sort(size, axis=None)[::-1]
       limit = in_order[count] if count < size.size else -1.0
     mask = size > limit
-    for companion in ('',) + _COMPANIONS:
-      if name + companion in values:
-        sparse[name + companion] = values[name + companion] * mask
+    for suffix in ('',) + _STATE_SUFFIXES:
+      if name + suffix in values:
+        sparse[name + suffix] = values[name + suffix] * mask
   return sparse
 
 
@@ -82,7 +89,7 @@ def compressed_bytes(values):
 
 
 def precisions(models, config):
-  """Precision @ 1 on the test images; None for each if they are not there.
+  """Precision @ 1 on the test images; None for each if there are none.
 
   Args:
     models: list of dicts of arrays by name, all variables of checkpoints.
@@ -92,7 +99,7 @@ def precisions(models, config):
     List of floats or None.
 
   Raises:
-    UserError: the data set is damaged.
+    UserError: the folder of the data set is missing, or it is damaged.
   """
   data = datasets.describe(config.data)
   if not all(os.path.exists(path) for path in data.test_files):
@@ -134,16 +141,16 @@ def sparsify(args):
       precisions([dense, sparse], config),
     ),
   ]
-  os.makedirs(args.out, exist_ok=True)
-  path = checkpoint_arrays.write(args.out, sparse)
-  config.replace(train_dir=args.out).save(args.out)
-  # What was validated and stopped is another model.
-  dataclasses.replace(state, validations=(), stopped_at=None).save(args.out)
+  with checkpoint_arrays.new_run(args.out) as folder:
+    checkpoint_arrays.write(folder, sparse)
+    config.replace(train_dir=args.out).save(folder)
+    # What was validated and stopped is another model.
+    dataclasses.replace(state, validations=(), stopped_at=None).save(folder)
   for row in rows:
     print('%-8s %8s %15s %12s' % row)
   print(
     '%s is written. To train on: --train_dir=%s --hold_zeros, and the settings '
-    'of the run.' % (path, args.out)
+    'of the run.' % (checkpoints.latest(args.out), args.out)
   )
 
 

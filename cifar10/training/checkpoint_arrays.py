@@ -1,11 +1,13 @@
 """Whole checkpoints as arrays: read and written without a model."""
 
+import contextlib
 import os
 
 import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
 from cifar10.training import checkpoints
+from cifar10.util import files
 
 
 def read(path):
@@ -31,15 +33,32 @@ def check_out(directory):
     )
 
 
+@contextlib.contextmanager
+def new_run(directory):
+  """Makes the directory of a run, which appears when it is complete.
+
+  Args:
+    directory: new or empty, see `check_out`; parents are made.
+
+  Yields:
+    The path of the folder to fill.
+
+  Raises:
+    OSError: it cannot be made.
+    UserError: it holds something.
+  """
+  check_out(directory)
+  os.makedirs(os.path.dirname(os.path.abspath(directory)), exist_ok=True)
+  with files.new_folder(directory) as folder:
+    yield folder
+
+
 def write(directory, values):
   """Writes a checkpoint, and names it the newest one of its directory.
 
   Args:
     directory: an existing folder.
     values: dict of arrays by name, 'global_step' among them.
-
-  Returns:
-    The path of the checkpoint.
   """
   # A session that sees a GPU would take its memory.
   proto = tf.ConfigProto(device_count={'GPU': 0})
@@ -55,7 +74,7 @@ def write(directory, values):
     for name, variable in variables.items():
       variable.load(values[name], session)
     saver = tf.train.Saver(variables, save_relative_paths=True)
-    return saver.save(
+    saver.save(
       session,
       checkpoints.prefix(directory),
       global_step=int(values['global_step']),

@@ -204,7 +204,7 @@ def _check_transfer(settings):
       re.compile(pattern)
     except re.error as error:
       raise UserError(
-        '--%s=%s: %s; expected a regular expression, as conv[12]'
+        '--%s=%s: %s; expected a regular expression, such as conv[12]'
         % (name, pattern, error)
       ) from error
   for name in ('init_scope', 'init_map'):

@@ -78,7 +78,7 @@ class RunState:
   def epochs(self, step):
     """How often the training images have been seen before global step `step`.
 
-    A float; fractions are of an epoch that goes on.
+    A float; its fraction is the part of the epoch that is under way.
     """
     examples = (step + self.step_offset) * self.examples_per_step
     return examples / self.examples_per_epoch

@@ -5,6 +5,8 @@ batch size: what an earlier batch size has seen is counted in these, so that
 the rate depends on the examples seen. See `run_state.RunState.step_offset`.
 """
 
+import math
+
 import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
@@ -121,7 +123,7 @@ def pieces(settings):
     rates: list of floats, one more.
 
   Raises:
-    UserError: they are no numbers in ascending order, or do not fit.
+    UserError: they are not numbers in ascending order, or do not fit.
   """
   try:
     boundaries, rates = (
@@ -130,11 +132,13 @@ def pieces(settings):
     )
   except ValueError:
     boundaries, rates = [], []
+  if not all(map(math.isfinite, boundaries + rates)):
+    boundaries, rates = [], []
   in_order = boundaries == sorted(set(boundaries)) and min(rates, default=0) > 0
   if not boundaries or len(rates) != len(boundaries) + 1 or not in_order:
     raise UserError(
       '--schedule=piecewise: found --boundaries=%s and --rates=%s; expected '
-      'epochs in ascending order, and one rate more, as '
+      'epochs in ascending order, and one rate more, such as '
       '--boundaries=100,150 --rates=0.1,0.01,0.001'
       % (settings.boundaries, settings.rates)
     )

@@ -13,6 +13,7 @@ from cifar10.training import hooks as hooks_lib
 from cifar10.training import progress
 from cifar10.training import saving as saving_lib
 from cifar10.training import signals as signals_lib
+from cifar10.training import train_dir
 from cifar10.training import train_op as train_op_lib
 from cifar10.training import transfer
 from cifar10.training import watchdog as watchdog_lib
@@ -119,9 +120,8 @@ def monitored_training_session(
   """
   role = role or Role(config)
   run = config.run
-  init = None
-  if role.saves and checkpoints.latest(run.train_dir) is None:
-    init = _initial_values(data, config)
+  is_new = run.overwrite or checkpoints.latest(run.train_dir) is None
+  init = _initial_values(data, config) if role.saves and is_new else None
   # Relative paths, so that the directory can be moved.
   saver = tf.train.Saver(max_to_keep=run.max_to_keep, save_relative_paths=True)
   step = step_after(train_op)
@@ -143,12 +143,11 @@ def monitored_training_session(
       all_hooks.append(hooks_lib.MetricsHook(step, loss, config, run_state))
     save = None
     if role.saves:
-      _save_settings(config, run_state)
+      _begin_run(config, run_state)
       writer = stack.enter_context(event_file.EventFile(run.train_dir))
       saving = saving_lib.CheckpointHook(step, saver, run)
       save = saving.save_now
-      all_hooks.append(hooks_lib.SummaryHook(step, last_step, writer, run))
-      all_hooks.append(saving)
+      all_hooks += [hooks_lib.SummaryHook(step, last_step, writer, run), saving]
       if validator is not None:
         all_hooks.append(
           ValidationHook(step, validator, writer, config, run_state)
@@ -166,12 +165,7 @@ def monitored_training_session(
     errors = _Errors(diagnosis, save, run.train_dir)
     creator = role.creator(saver, init)
     if frozen:
-
-      def fill(session):
-        frozen.fill(session, signals)
-        diagnosis.note_sizes()
-
-      creator = _FillingCreator(creator, fill)
+      creator = _FillingCreator(creator, frozen, signals, diagnosis)
     with errors.of_session(), tf.train.MonitoredSession(
       creator,
       all_hooks,
@@ -203,19 +197,35 @@ def _initial_values(data, config):
 class _FillingCreator(tf.train.SessionCreator):
   """Makes a session, then the file that its input reads, before it reads."""
 
-  def __init__(self, creator, fill):
-    """Takes a tf.train.SessionCreator and a function of a session."""
+  def __init__(self, creator, frozen, signals, diagnosis):
+    """Makes the creator.
+
+    Args:
+      creator: tf.train.SessionCreator that makes the session.
+      frozen: serving.frozen_layers.FrozenLayers, which makes the file.
+      signals: list of the signals that have come.
+      diagnosis: InputDiagnosis, which notes the size of the file.
+    """
     self._creator = creator
-    self._fill = fill
+    self._frozen = frozen
+    self._signals = signals
+    self._diagnosis = diagnosis
 
   def create_session(self):
     session = self._creator.create_session()
-    self._fill(session)
+    self._frozen.fill(session, self._signals)
+    self._diagnosis.note_sizes()
     return session
 
 
-def _save_settings(config, run_state):
-  """Saves what describes a run, if its newest checkpoint fits the graph."""
+def _begin_run(config, run_state):
+  """Saves what describes a run, if its newest checkpoint fits the graph.
+
+  --overwrite deletes the run before it: only now, when the graph is there and
+  what can be wrong with the flags has been found.
+  """
+  if config.run.overwrite:
+    train_dir.remove_run(config.run.train_dir)
   checkpoints.check_newest(config.run.train_dir)
   config.save(config.run.train_dir)
   run_state.save(config.run.train_dir)
@@ -224,7 +234,7 @@ def _save_settings(config, run_state):
 class _Errors:
   """Turns the error that ends a session into one line, after a last save.
 
-  Only those whose cause is outside the program.
+  Errors of the program itself are raised as they are.
   """
 
   def __init__(self, diagnosis, save, train_dir):
@@ -288,5 +298,5 @@ class _Errors:
 
 def step_after(train_op):
   """The exact global step after `train_op`, as a tensor."""
-  with tf.control_dependencies([train_op]), train_op_lib.box():
+  with tf.control_dependencies([train_op]), train_op_lib.in_train_scope():
     return tf.train.get_global_step().read_value()

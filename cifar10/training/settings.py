@@ -93,7 +93,7 @@ class Pretraining:
   task: str = flag(
     'autoencoder',
     'autoencoder, or rbm, a restricted Boltzmann machine: layer by layer, to '
-    'give back what comes into the layer; corrupted or max_margin: to tell '
+    'reconstruct the inputs of each layer; corrupted or max_margin: to tell '
     'images from corrupted ones, by cross entropy or by a margin between their '
     'scores.',
     choices=('autoencoder', 'rbm', 'corrupted', 'max_margin'),
@@ -107,12 +107,12 @@ class Transfer:
   init_from: str = flag(
     '',
     'A checkpoint, the --train_dir of a run, or pretrained:fast, whose '
-    'variables a new run begins with: their averages, if there are.',
+    'variables a new run begins with: their moving averages, if it has them.',
   )
   init_scope: str = flag(
     '',
-    'Regular expression for the beginning of the names of these variables, as '
-    'conv[12]; empty: all that fit.',
+    'Regular expression for the beginning of the names of these variables, '
+    'such as conv[12]; empty: all that fit.',
   )
   init_map: str = flag(
     '',
@@ -122,7 +122,7 @@ class Transfer:
   freeze: str = flag(
     '',
     'Regular expression for the beginning of the names of variables that are '
-    'not trained, as conv[12].',
+    'not trained, such as conv[12].',
   )
   cache_frozen: int = flag(
     0,

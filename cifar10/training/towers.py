@@ -97,7 +97,7 @@ def mean_losses(tower_losses):
   }
 
 
-@train_op.box()
+@train_op.in_train_scope()
 def average_gradients(tower_grads):
   """Averages the gradients of each variable over all towers.
 

@@ -39,11 +39,11 @@ BEST = 'best'
 
 _LOCK = '.lock'
 
-# Smaller images have no pixels left after all poolings of the network.
-_MIN_AIRBENCH_SIZE = 25
+# By this a program that runs a trainer knows the message.
+IN_USE = 'another trainer uses this directory'
 
 # Settings of where and how a run is started, not of what it does.
-_UNTOLD = (
+_NOT_REPORTED = (
   'train_dir',
   'overwrite',
   'progress',
@@ -53,7 +53,7 @@ _UNTOLD = (
 )
 
 # Settings that a run keeps, besides its model.
-_KEPT = (
+_FIXED = (
   'dataset',
   'cifar100_labels',
   'validation_examples',
@@ -75,8 +75,8 @@ def held(directory):
   def refuse(lock):
     holder = lock.read(1000).decode('utf-8', 'replace').strip()
     raise UserError(
-      '%s: another trainer uses this directory: %s. End it first, or give '
-      'another --train_dir' % (directory, holder or 'one that starts now')
+      '%s: %s: %s. End it first, or give another --train_dir'
+      % (directory, IN_USE, holder or 'one that starts now')
     )
 
   path = os.path.join(directory, _LOCK)
@@ -94,7 +94,8 @@ def held(directory):
 def prepare(config, data, examples_per_step):
   """Prepares the training directory for a run that starts or is resumed.
 
-  The caller holds the directory, see `held`.
+  The caller holds the directory, see `held`. With --overwrite the old run is
+  left in place: the session of the new one deletes it, see `remove_run`.
 
   Args:
     config: config.Config.
@@ -108,27 +109,25 @@ def prepare(config, data, examples_per_step):
     UserError: the directory cannot be used, or holds a run on another data set.
   """
   directory = config.run.train_dir
-  # What can be wrong is found before a run is deleted.
   check_images(config, data)
   transfer.check_source(config)
+  state = run_state.begin(data, examples_per_step)
   if config.run.overwrite:
-    remove_run(directory)
-  for folder in (directory, os.path.join(directory, BEST)):
-    _remove_unfinished(folder)
+    return state
+  _remove_unfinished(directory)
   checkpoints.name_newest(directory)
   checkpoint = checkpoints.latest(directory)
-  state = run_state.begin(data, examples_per_step)
   if checkpoint is None:
     return state
   step = checkpoints.step(checkpoint)
   saved = run_state.load(directory)
+  changed = _changes(config)
   if saved is not None:
-    stretches = run_state.resumed_at(step, saved.stretches, examples_per_step)
     state = dataclasses.replace(
       state,
-      stretches=stretches,
+      stretches=run_state.resumed_at(step, saved.stretches, examples_per_step),
       validations=tuple(v for v in saved.validations if v[0] <= step),
-      stopped_at=_stopped_at(config, saved, step),
+      stopped_at=_stopped_at(changed, saved, step),
     )
   last_step = state.last_step(config.optimization)
   if step >= last_step:
@@ -142,8 +141,7 @@ def prepare(config, data, examples_per_step):
       )
     )
     return None
-  changed = _changes(config)
-  _check_kept(config, data, changed, saved)
+  _check_fixed(config, data, changed, saved)
   print('Resuming from %s.' % checkpoint)
   for name, before, now in changed:
     print('Changed from here on: --%s, %s -> %s.' % (name, before, now))
@@ -165,20 +163,15 @@ def check_images(config, data):
   layout, augment = data.layout, config.augmentation.augment
   distortions.check_colors(augment, layout)
   distortions.check_shift(augment, config.augmentation.max_shift, layout)
-  size = records.crop_size(layout, config.model.image_size)
-  if config.model.network == 'airbench' and size < _MIN_AIRBENCH_SIZE:
-    raise UserError(
-      '--network=airbench: images are cropped to %d x %d pixels; expected %d '
-      'or more, see --image_size' % (size, size, _MIN_AIRBENCH_SIZE)
-    )
+  records.crop_size(layout, config.model.image_size)  # Raises if they cannot.
 
 
-def _stopped_at(config, saved, step):
+def _stopped_at(changed, saved, step):
   """The step at which the run has stopped early; None if it goes on.
 
   It goes on with another --early_stopping, or if it has gone on before.
   """
-  same = not any(name == 'early_stopping' for name, *_ in _changes(config))
+  same = not any(name == 'early_stopping' for name, *_ in changed)
   return saved.stopped_at if same and saved.stopped_at == step else None
 
 
@@ -198,11 +191,11 @@ def _changes(config):
   return tuple(
     (name, before[name], now)
     for name, now in config.saved_settings().items()
-    if name not in _UNTOLD and before.get(name, now) != now
+    if name not in _NOT_REPORTED and before.get(name, now) != now
   )
 
 
-def _check_kept(config, data, changed, saved):
+def _check_fixed(config, data, changed, saved):
   """Checks that a run goes on with its data set and its model.
 
   Args:
@@ -214,9 +207,9 @@ def _check_kept(config, data, changed, saved):
   Raises:
     UserError: one of them is another one.
   """
-  kept = _KEPT + tuple(config.flat(['model']))
+  fixed = _FIXED + tuple(config.flat(['model']))
   for name, before, now in changed:
-    if name in kept:
+    if name in fixed:
       raise UserError(
         '--%s=%s: the run in %s was trained with %s. Give another --train_dir, '
         'or start afresh with --overwrite'
@@ -235,20 +228,22 @@ def _check_kept(config, data, changed, saved):
 
 def _remove_unfinished(directory):
   """Deletes what a trainer that was killed has left unfinished."""
-  checkpoints.remove_unfinished(directory)
-  for name in (
-    run_state.CONFIG_FILE,
-    run_state.STATE_FILE,
-    FROZEN_LAYERS,
-    FROZEN_LAYERS_TEXT,
-  ):
-    start = os.path.join(directory, name)
-    for path in glob.glob(glob.escape(start) + '.tmp*'):
-      os.remove(path)
+  for folder in (directory, os.path.join(directory, BEST)):
+    checkpoints.remove_unfinished(folder)
+    for name in (
+      run_state.CONFIG_FILE,
+      run_state.STATE_FILE,
+      FROZEN_LAYERS,
+      FROZEN_LAYERS_TEXT,
+    ):
+      start = os.path.join(folder, name)
+      for path in glob.glob(glob.escape(start) + '.tmp*'):
+        os.remove(path)
 
 
 def remove_run(directory):
   """Deletes what a trainer has written into `directory`, and no other file."""
+  _remove_unfinished(directory)
   best = os.path.join(directory, BEST)
   for folder in (directory, best):
     for pattern in _RUN_FILES:

@@ -22,14 +22,14 @@ MAX_NORM = 'max_norm'
 
 
 @contextlib.contextmanager
-def box():
-  """The box `train` of TensorBoard's graph; also a decorator."""
+def in_train_scope():
+  """The name scope `train`, a box in TensorBoard's graph; also a decorator."""
   # The slash reenters the same name scope each time.
   with tf.name_scope('train/'):
     yield
 
 
-@box()
+@in_train_scope()
 def learning_rate(global_step, config, run_state):
   """The learning rate: by default 0.1, and x 0.1 every 350 epochs, in steps.
 
@@ -76,7 +76,7 @@ class AveragingOptimizer(tf.train.Optimizer):
 
   def apply_gradients(self, grads_and_vars, global_step=None, name=None):
     # What is saved is in the default container, also on a cluster.
-    with tf.container(''), box():
+    with tf.container(''), in_train_scope():
       gradients = list(grads_and_vars)
       if self._config.transfer.hold_zeros:
         gradients = _without_zeros(gradients)
@@ -170,7 +170,7 @@ def optimizer(global_step, config, run_state):
   return AveragingOptimizer(optimizers.create(config.optimizer, rate), config)
 
 
-@box()
+@in_train_scope()
 def build(opt, grads, losses, global_step, keeps_averages=True):
   """Builds the operation that takes a step, from its gradients.
 
@@ -198,7 +198,7 @@ def build(opt, grads, losses, global_step, keeps_averages=True):
   return tf.group(apply_gradient_op, loss_averages_op, *normalization_updates)
 
 
-@box()
+@in_train_scope()
 def add_loss_summaries(losses):
   """Keeps moving averages of losses and adds summaries of both.
 

@@ -136,8 +136,8 @@ def _names_there(expected, settings, shapes, source):
     here, _, there = pair.partition(':')
     if not (here and there):
       raise UserError(
-        '--init_map=%s: found %r; expected names here and names there, as '
-        'conv1:layer1,conv2:layer2' % (settings.init_map, pair)
+        '--init_map=%s: found %r; expected names here and names there, '
+        'such as conv1:layer1,conv2:layer2' % (settings.init_map, pair)
       )
     pairs.append((here, there))
 
@@ -190,4 +190,4 @@ def _report(source, settings, misfits):
   print('Initialized %s from %s.' % (', '.join(sorted(layers)), source))
   for name, misfit in sorted(misfits.items()):
     if misfit:
-      print('Begins anew: %s (%s).' % (name, misfit))
+      print('Not taken over: %s (%s).' % (name, misfit))

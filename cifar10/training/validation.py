@@ -19,7 +19,7 @@ from cifar10.training import train_dir
 from cifar10.util import summaries
 
 
-def kept(folder):
+def best_so_far(folder):
   """What the best checkpoint in `folder` has reached.
 
   Args:
@@ -61,7 +61,7 @@ class ValidationHook(tf.train.SessionRunHook):
     self._has_stopped = False
     # Beside the run's own checkpoints: the best one, and what describes it.
     self._folder = os.path.join(config.run.train_dir, train_dir.BEST)
-    self._best = kept(self._folder)
+    self._best = best_so_far(self._folder)
 
   def begin(self):
     self._saver = tf.train.Saver(max_to_keep=1, save_relative_paths=True)

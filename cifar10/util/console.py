@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import select
+import signal
 import sys
 
 import tensorflow.compat.v1 as tf
@@ -83,6 +84,16 @@ def _opened(stream, number, kind):
     errors='backslashreplace',
     line_buffering=True,
   )
+
+
+def exit_on_signals():
+  """Makes SIGTERM and SIGHUP end the program as an error does.
+
+  So it deletes its temporary files. What was ignored, as by nohup, stays so.
+  """
+  for number in (signal.SIGTERM, signal.SIGHUP):
+    if signal.getsignal(number) != signal.SIG_IGN:
+      signal.signal(number, lambda number, frame: sys.exit(128 + number))
 
 
 def program_name():

@@ -41,7 +41,7 @@ def new_file(path):
   """
   temporary = '%s.tmp%d' % (path, os.getpid())
   with contextlib.suppress(FileNotFoundError):
-    os.remove(temporary)  # Of a process that was killed.
+    os.remove(temporary)  # Of a killed process that had the same number.
   try:
     # A link that somebody has put there is not followed.
     with naming(path), open(temporary, 'xb') as output:
@@ -49,9 +49,11 @@ def new_file(path):
       output.flush()
       os.fsync(output.fileno())
     os.replace(temporary, path)
-  except BaseException:
+  except BaseException as error:
     with contextlib.suppress(FileNotFoundError):
       os.remove(temporary)
+    if isinstance(error, OSError) and error.filename == temporary:
+      raise OSError(error.errno, error.strerror, path) from error
     raise
 
 

@@ -277,8 +277,7 @@ def measure(args, data):
   result = {'machine': about, 'rounds': rounds, 'rows': table.rows}
   os.makedirs(args.out, exist_ok=True)
   path = os.path.join(args.out, 'benchmark.json')
-  text = json.dumps(result, indent=1) + '\n'
-  files.write_atomically(path, text.encode('utf-8'))
+  files.write_json(path, result)
   plot = os.path.join(os.path.dirname(__file__), 'plot.py')
   subprocess.run([sys.executable, plot, path], check=True)
 

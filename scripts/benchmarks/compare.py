@@ -284,8 +284,7 @@ def main():
     results, times = found.get('results', []), found.get('times', [])
 
     def save():
-      text = json.dumps({'results': results, 'times': times}, indent=1) + '\n'
-      files.write_atomically(args.out, text.encode('utf-8'))
+      files.write_json(args.out, {'results': results, 'times': times})
 
     if args.time_rounds:
       time_all(experiments, times, args.time_rounds, save)

@@ -222,5 +222,5 @@ def main():
 if __name__ == '__main__':
   try:
     main()
-  except UserError as mistake:
-    sys.exit('pack_model.py: error: %s' % mistake)
+  except (UserError, OSError) as error:
+    sys.exit('pack_model.py: error: %s' % error)

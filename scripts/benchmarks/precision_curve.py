@@ -122,8 +122,7 @@ def main():
   session_settings.start_threads(Session())
   try:
     result = evaluate(args.train_dir, args.every, args.batch_size)
-    text = json.dumps(result, indent=1) + '\n'
-    files.write_atomically(args.out, text.encode('utf-8'))
+    files.write_json(args.out, result)
   except (UserError, OSError) as error:
     sys.exit('precision_curve: error: %s' % error)
 

@@ -142,7 +142,12 @@ def main():
     default='fast',
     choices=config_lib.FIELDS['recipe'].metadata['choices'],
   )
-  parser.add_argument('--seeds', default='1,2,3,4,5', help='commas between')
+  parser.add_argument(
+    '--seeds',
+    type=lambda text: [int(part) for part in text.split(',')],
+    default='1,2,3,4,5',
+    help='numbers with commas between (default %(default)s)',
+  )
   parser.add_argument('--out', required=True, help='JSON file')
   parser.add_argument(
     '--runs', help='where to keep the runs (default: nowhere)'
@@ -151,14 +156,16 @@ def main():
   settings = recipes.settings(arguments.recipe)
   described = {'recipe': arguments.recipe, 'settings': settings}
   content = files.read_json(arguments.out) or dict(described, results=[])
-  if any(content[name] != value for name, value in described.items()):
+  if any(content.get(name) != value for name, value in described.items()):
     raise UserError('%s: holds runs of other settings' % arguments.out)
   results = content['results']
   done = {result['seed'] for result in results}
+  # A run takes long: whether its numbers can be written shows before.
+  files.write_json(arguments.out, content)
   with tempfile.TemporaryDirectory() as temporary:
     folder = arguments.runs or temporary
     os.makedirs(folder, exist_ok=True)
-    for seed in map(int, arguments.seeds.split(',')):
+    for seed in arguments.seeds:
       if seed not in done:
         results.append(run(arguments.recipe, seed, folder))
         files.write_json(arguments.out, content)
@@ -169,5 +176,5 @@ def main():
 if __name__ == '__main__':
   try:
     main()
-  except UserError as mistake:
-    sys.exit('repeat.py: error: %s' % mistake)
+  except (UserError, OSError) as error:
+    sys.exit('repeat.py: error: %s' % error)

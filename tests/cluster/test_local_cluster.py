@@ -120,6 +120,14 @@ def test_a_number_of_tasks_is_1_or_more(capsys, monkeypatch, flag):
   assert line in capsys.readouterr().err
 
 
+def test_when_a_task_cannot_start_those_before_it_end(tmp_path):
+  (tmp_path / 'logs' / 'worker1.log').mkdir(parents=True)
+  launcher = start(tmp_path)
+  assert launcher.wait(timeout=120) == 1
+  assert 'worker1.log' in (tmp_path / 'out').read_text()
+  assert not tasks(tmp_path)
+
+
 def test_without_a_place_for_logs_nothing_starts(tmp_path, monkeypatch):
   (tmp_path / 'file').touch()
   flag = '--log_dir=%s' % (tmp_path / 'file')

@@ -135,7 +135,7 @@ def test_a_warning_names_a_public_data_set_that_is_not_complete(
   data = short_runs.prepared(config)
   assert data.count(data.train_files) == 47000
   line = (
-    'Warning: %s: found %s training and %s test records; the official data set '
+    'WARNING: %s: found %s training and %s test records; the official data set '
     'has 50,000 and 10,000.\n'
   )
   assert capsys.readouterr().out == line % (folder, '47,000', '10,000')

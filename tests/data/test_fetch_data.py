@@ -29,7 +29,7 @@ def test_incomplete_data_is_used_with_a_warning(tmp_path):
   folder = synthetic_records.make_folder(tmp_path, per_file=3)
   assert run('--data_dir=%s' % tmp_path) == (
     0,
-    'Warning: %s: found 15 training and 3 test records; the official data set '
+    'WARNING: %s: found 15 training and 3 test records; the official data set '
     'has 50,000 and 10,000.\n' % folder,
     '',
   )

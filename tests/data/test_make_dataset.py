@@ -384,8 +384,8 @@ make_dataset.main()
 
 @pytest.mark.parametrize(
   'number, status',
-  [(signal.SIGINT, 130), (signal.SIGTERM, 143)],
-  ids=['SIGINT', 'SIGTERM'],
+  [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
+  ids=['SIGINT', 'SIGTERM', 'SIGHUP'],
 )
 def test_a_signal_leaves_nothing_behind(tmp_path, number, status):
   picture_folders.write_noise(tmp_path / 'in', {'a': 2, 'b': 2})

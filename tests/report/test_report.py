@@ -340,6 +340,9 @@ def test_only_a_report_is_written_over(tmp_path):
   path.write_text('<!DOCTYPE html><head>%s' % page.MARK)
   report.check_out(str(path))
   report.check_out(str(tmp_path / 'new.html'))
+  os.mkfifo(str(tmp_path / 'pipe'))
+  with pytest.raises(UserError, match='pipe: is not a regular file'):
+    report.check_out(str(tmp_path / 'pipe'))
 
 
 def make_dataset(folder, names, layout):

@@ -50,6 +50,7 @@ def test_lists_are_choices_and_limits_are_ranges(tmp_path):
     (FLAGS, {}, 'expected "flags", a list of flags of all trials, and "spac'),
     (FLAGS, {'learning_rat': [1]}, 'cifar10_train has no flag --learning_rat'),
     (FLAGS + ['--eval_data=test'], RATES, 'has no flag --eval_data'),
+    (FLAGS, {'nostaircase': [True]}, 'cifar10_train has no flag --nostaircase'),
     (FLAGS, {'max_steps': [1, 2]}, '--max_steps is the same for all trials'),
     (FLAGS, {'validation_steps': [1]}, '--validation_steps is the same for'),
     (FLAGS, {'train_dir': ['a']}, '--train_dir is the same for all trials'),

@@ -170,6 +170,22 @@ def test_what_was_kept_of_something_else_is_computed_anew(
   assert before.shape != after.shape or (before != after).any()
 
 
+@pytest.mark.parametrize(
+  'changes', [{'activation': 'tanh'}, {'normalization': 'none'}]
+)
+def test_outputs_of_another_model_are_computed_anew(tmp_path, source, changes):
+  config = config_for(tmp_path, source)
+  cifar10_train.train(config)
+  before, _ = load_kept(tmp_path)
+  # As if the first checkpoint could not be written: the model is free.
+  for name in os.listdir(config.run.train_dir):
+    if not name.startswith('frozen_layers'):
+      os.remove(os.path.join(config.run.train_dir, name))
+  cifar10_train.train(config.replace(**changes))
+  after, _ = load_kept(tmp_path)
+  assert (before != after).any()
+
+
 def cut_between_records(path):
   os.truncate(path, 9217)
 

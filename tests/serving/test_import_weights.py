@@ -125,6 +125,7 @@ def test_layers_are_renamed():
       np.zeros([64, 3, 3, 3]),
       r'conv1.weight: is \[3, 3, 3, 64\] in the .*expected \[5, 5, 3, 64\]',
     ),
+    ('conv1.bias', np.array(['a'] * 64), 'conv1.bias: holds <U1; expected num'),
     ('local3.weight', np.zeros([384, 2300]), r'local3.weight: .*\[384, 2304\]'),
     (
       'local4.bias',
@@ -141,9 +142,13 @@ def test_what_does_not_fit_is_named(name, value, problem):
     import_weights.variables(weights, {})
 
 
-def test_another_file_is_one_line(tmp_path):
+@pytest.mark.parametrize('damaged_from', [0, 200, 5000])
+def test_a_damaged_file_is_one_line(tmp_path, damaged_from):
   path = tmp_path / 'weights.npz'
-  path.write_bytes(b'no arrays')
+  np.savez_compressed(path, **state_dict())
+  with open(path, 'r+b') as file:
+    file.seek(damaged_from)
+    file.write(b'x' * 800)
   out = tmp_path / 'out'
   status, _, err = processes.run([SCRIPT, str(path), '--out=%s' % out])
   assert status == 1 and err.count('\n') == 1

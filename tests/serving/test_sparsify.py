@@ -1,5 +1,7 @@
 """Sparse checkpoints: what becomes zero, and what can be done with them."""
 
+import argparse
+import errno
 import os
 
 import numpy as np
@@ -10,6 +12,7 @@ from cifar10.config import Config
 from cifar10.serving import sparsify
 from cifar10.training import checkpoint_arrays
 from cifar10.training import checkpoints
+from cifar10.training import run_state
 from tests import processes
 from tests import short_runs
 
@@ -117,6 +120,22 @@ def test_mistakes_are_one_line(trained, tmp_path, flags, problem):
   status, _, err = processes.run([SCRIPT] + out + flags)
   assert status and problem in err.splitlines()[-1]
   assert not (tmp_path / 'out').exists()
+
+
+def test_a_run_is_written_whole_or_not_at_all(trained, tmp_path, monkeypatch):
+  def fail(state, directory):
+    raise OSError(errno.ENOSPC, 'No space left on device', directory)
+
+  monkeypatch.setattr(run_state.RunState, 'save', fail)
+  args = argparse.Namespace(
+    checkpoint=str(trained / 'train'),
+    out=str(tmp_path / 'out'),
+    keep=0.5,
+    threshold=None,
+  )
+  with pytest.raises(OSError, match='No space left'):
+    sparsify.sparsify(args)
+  assert os.listdir(str(tmp_path)) == []
 
 
 def test_without_images_there_is_no_precision(tmp_path):

@@ -111,6 +111,8 @@ def test_another_batch_size_changes_nothing_by_examples(settings):
     ('2,1', '0.1,0.2,0.3'),
     ('1,1', '0.1,0.2,0.3'),
     ('x', '0.1,0.2'),
+    ('inf', '0.1,0.2'),
+    ('1', 'nan,0.2'),
     ('1', '0.1,-0.2'),
   ],
 )

@@ -118,19 +118,33 @@ def test_each_change_of_the_settings_is_told_and_kept(tmp_path, capsys):
     ({'image_size': 33}, '--image_size=33: larger than the images, which have'),
     (
       {'network': 'airbench', 'normalization': 'batch'},
-      'cropped to 24 x 24 pixels; expected 25 or more, see --image_size',
+      'images of 24 x 24 pixels; expected 25 or more, see --image_size',
     ),
     (
       {'augment': 'shift', 'max_shift': 0.01},
       '--max_shift=0.01: less than half a pixel of 32; leave out shift in',
     ),
+    ({'freeze': 'cnv'}, '--freeze=cnv: no variable begins like that'),
+    (
+      {'freeze': 'conv1', 'cache_frozen': 1},
+      '--cache_frozen=1: conv2/weights is not frozen',
+    ),
+    ({'init_from': 'SOURCE', 'init_scope': 'cnv'}, '--init_scope=cnv'),
+    (
+      {'schedule': 'piecewise', 'boundaries': '8', 'rates': '0.1'},
+      '--boundaries=8',
+    ),
   ],
 )
-def test_a_wrong_size_is_found_before_a_run_is_deleted(
+def test_what_is_wrong_is_found_before_a_run_is_deleted(
   tmp_path, settings, problem
 ):
   config = short_runs.small_config(tmp_path, max_steps=1)
   cifar10_train.train(config)
+  if 'init_from' in settings:
+    source = config.replace(train_dir=str(tmp_path / 'source'))
+    cifar10_train.train(source)
+    settings = dict(settings, init_from=source.run.train_dir)
   before = set(os.listdir(config.run.train_dir))
   with pytest.raises(UserError, match=problem):
     cifar10_train.train(config.replace(overwrite=True, **settings))

@@ -93,7 +93,7 @@ def test_layers_for_other_classes_begin_anew(tmp_path, source, capsys):
   assert first['softmax_linear/weights'].shape == (192, 3)
   out = capsys.readouterr().out
   assert (
-    'Begins anew: softmax_linear/weights ([192, 10] there, [192, 3] here)'
+    'Not taken over: softmax_linear/weights ([192, 10] there, [192, 3] here)'
     in out
   )
 

@@ -120,8 +120,10 @@ def test_a_reader_sees_the_old_or_the_new_content(tmp_path, monkeypatch):
 
 
 def test_a_missing_folder_is_not_made(tmp_path):
-  with pytest.raises(FileNotFoundError):
-    files.write_atomically(str(tmp_path / 'none' / 'x'), b'new')
+  path = str(tmp_path / 'none' / 'x')
+  with pytest.raises(FileNotFoundError) as info:
+    files.write_atomically(path, b'new')
+  assert info.value.filename == path  # Not a temporary name.
   assert os.listdir(str(tmp_path)) == []
 
 
