@@ -8,6 +8,7 @@ all of them at once, to tell images from copies that have a square of another
 image pasted in. cifar10_train starts from the result if --init_from names it.
 """
 
+import contextlib
 import os
 import shlex
 import sys
@@ -104,8 +105,10 @@ def _train_layers(data, config, folder):
     runs.append(run)
     source = run.run.train_dir
   if config.run.overwrite:
-    for run in runs:
-      with train_dir.held(run.run.train_dir):
+    with contextlib.ExitStack() as stack:
+      for run in runs:
+        stack.enter_context(train_dir.held(run.run.train_dir))
+      for run in runs:
         train_dir.remove_run(run.run.train_dir)
   for number, (layer, run) in enumerate(zip(pretraining.LAYERS, runs), 1):
     print('Pretraining %s.' % layer)

@@ -203,7 +203,9 @@ class Run:
     '/tmp/cifar10_train', 'Where checkpoints and summaries are written.'
   )
   overwrite: bool = flag(
-    False, 'Delete the run in --train_dir first, and start afresh.'
+    False,
+    'Start afresh; the run in --train_dir is deleted once the new one is '
+    'ready.',
   )
   save_secs: int = flag(
     600, 'Seconds between checkpoints; 0: not by time.', lower_bound=0

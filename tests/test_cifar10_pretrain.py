@@ -146,7 +146,7 @@ def test_a_signal_ends_it_and_it_goes_on_where_it_was(tmp_path):
     assert process.poll() is None
   process.send_signal(signal.SIGINT)
   out, _ = process.communicate(60)
-  assert 'conv2' not in out and 'To begin' not in out
+  assert 'conv2' not in out and 'To start' not in out
   task = os.path.join(directory, 'autoencoder')
   assert os.listdir(task) == ['conv1']
   step = checkpoints.step(checkpoints.latest(os.path.join(task, 'conv1')))

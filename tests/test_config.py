@@ -167,6 +167,8 @@ def test_a_damaged_file_is_named(tmp_path, text):
     {'batch_size': 0},
     {'batch_size': 10**9},
     {'batch_size': True},
+    {'learning_rate': float('nan')},
+    {'learning_rate': float('inf')},
     {'overwrite': 1},
     {'train_dir': 7},
   ],

@@ -95,7 +95,6 @@ def left(ps_index):
   complement, `~number`.
 
   Args:
-    task: cluster_spec.Task.
     ps_index: which parameter server; each has a queue.
 
   Returns:

@@ -170,6 +170,7 @@ def main():
     help='names of layers there that differ: conv1:features.0,...',
   )
   console.open_streams()
+  console.exit_on_signals()
   args = parser.parse_args()
   sys.exit(console.guarded(lambda: import_weights(args)))
 

@@ -182,6 +182,7 @@ def main():
     '--keep', type=float, help='share of the weights of each layer to keep'
   )
   console.open_streams()
+  console.exit_on_signals()
   args = parser.parse_args()
   if args.keep is not None and not 0 <= args.keep <= 1:
     parser.error('--keep: expected 0 to 1')

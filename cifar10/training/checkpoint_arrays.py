@@ -22,14 +22,19 @@ def read(path):
 
 
 def check_out(directory):
-  """Checks that `directory`, from --out, is free for a checkpoint.
+  """Checks that `directory`, from --out, is free for a run.
+
+  A folder that is made elsewhere takes its place, see `files.new_folder`.
 
   Raises:
-    UserError: it holds something.
+    UserError: it is something else than a new or empty folder.
   """
-  if os.path.isdir(directory) and os.listdir(directory):
+  is_own = not os.path.islink(directory) and not os.path.ismount(directory)
+  is_empty = os.path.isdir(directory) and not os.listdir(directory)
+  if os.path.lexists(directory) and not (is_own and is_empty):
     raise UserError(
-      '--out=%s: holds files; expected a new or empty folder' % directory
+      '--out=%s: exists; expected a new or empty folder, not a link or a mount'
+      % directory
     )
 
 

@@ -93,6 +93,16 @@ class LoggerHook(tf.train.SessionRunHook):
 class MetricsHook(LoggerHook):
   """Appends a line of JSON to a file as often as LoggerHook prints."""
 
+  def __init__(self, step, loss, config, run_state):
+    """Makes the hook, with the arguments of LoggerHook, and the file.
+
+    Raises:
+      OSError: the file cannot be written.
+    """
+    super().__init__(step, loss, config, run_state)
+    with open(config.metrics.metrics, 'ab'):
+      pass
+
   def begin(self):
     super().begin()
     (rate,) = tf.get_collection(train_op.LEARNING_RATE)

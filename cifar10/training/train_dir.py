@@ -17,10 +17,11 @@ from cifar10.training import transfer
 from cifar10.util import files
 from cifar10.util import folder_lock
 
-# What a trainer writes; --overwrite deletes nothing else. `checkpoint` goes
-# first: what is left without it cannot be resumed by mistake.
+# What a trainer writes; --overwrite deletes nothing else. The index files go
+# first: what is left without them cannot be resumed by mistake.
 _RUN_FILES = (
   'checkpoint',
+  checkpoints.PREFIX + '-*.index',
   checkpoints.PREFIX + '-*',
   'graph.pbtxt',
   'events.out.tfevents.*',

@@ -44,16 +44,15 @@ def new_file(path):
     os.remove(temporary)  # Of a killed process that had the same number.
   try:
     # A link that somebody has put there is not followed.
-    with naming(path), open(temporary, 'xb') as output:
-      yield output
-      output.flush()
-      os.fsync(output.fileno())
-    os.replace(temporary, path)
-  except BaseException as error:
+    with _named(temporary, path), naming(path):
+      with open(temporary, 'xb') as output:
+        yield output
+        output.flush()
+        os.fsync(output.fileno())
+      os.replace(temporary, path)
+  except BaseException:
     with contextlib.suppress(FileNotFoundError):
       os.remove(temporary)
-    if isinstance(error, OSError) and error.filename == temporary:
-      raise OSError(error.errno, error.strerror, path) from error
     raise
 
 
@@ -159,16 +158,29 @@ def new_folder(path, temporary=None):
   if os.path.isdir(temporary):  # rmtree waits for the writer of a pipe.
     shutil.rmtree(temporary, ignore_errors=True)
   try:
-    os.mkdir(temporary)
+    with _named(temporary, path):
+      os.mkdir(temporary)
   except FileExistsError as error:
     raise UserError(
       '%s: is in the way of a temporary folder; remove it' % temporary
     ) from error
   try:
     yield temporary
-    os.rename(temporary, path)
+    with _named(temporary, path):
+      os.rename(temporary, path)
   finally:
     shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _named(temporary, path):
+  """Names `path` in an OSError of the body that names `temporary`."""
+  try:
+    yield
+  except OSError as error:
+    if error.filename != temporary:
+      raise
+    raise OSError(error.errno, error.strerror, path) from error
 
 
 def sha256(path):

@@ -243,6 +243,15 @@ def arguments(tmp_path, space, count, flags=FLAGS):
 RANGE = {'learning_rate': {'low': 0.01, 'high': 0.1}}
 
 
+@pytest.mark.parametrize('seed', ['-1', str(1 << 31)])
+def test_a_seed_beyond_the_limits_is_named(tmp_path, seed):
+  process = start(tmp_path, FLAGS, RANGE, 1, '--seed=' + seed)
+  _, err = process.communicate(timeout=120)
+  assert process.returncode == 2
+  assert '--seed: expected 0 to 2147483647' in err
+  assert not (tmp_path / 'out').exists()
+
+
 def test_a_search_that_goes_on_draws_other_values(tmp_path, monkeypatch):
   tried = in_memory(tmp_path, monkeypatch)
   for count in (3, 6):

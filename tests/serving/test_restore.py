@@ -21,7 +21,7 @@ def build(top_layers='full'):
   cifar10.inference(
     tf.zeros([1, 24, 24, 3]), model=Model(top_layers=top_layers)
   )
-  return restore.build(0.9999)
+  return restore.restorations()
 
 
 @pytest.fixture

@@ -109,7 +109,8 @@ def test_a_sparse_checkpoint_evaluates_and_trains_on(trained, tmp_path):
   'flags, problem',
   [
     (['/nowhere', '--keep=0.5'], '=/nowhere: there is no such checkpoint'),
-    (['{train}', '--keep=0.5', '--out={train}'], 'holds files; expected a new'),
+    (['{train}', '--keep=0.5', '--out={train}'], 'exists; expected a new'),
+    (['{train}', '--keep=1', '--out=' + SCRIPT], 'exists; expected a new'),
     (['{train}', '--keep=2'], '--keep: expected 0 to 1'),
     (['{train}'], 'one of the arguments --threshold --keep is required'),
   ],

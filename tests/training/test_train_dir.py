@@ -130,6 +130,7 @@ def test_each_change_of_the_settings_is_told_and_kept(tmp_path, capsys):
       '--cache_frozen=1: conv2/weights is not frozen',
     ),
     ({'init_from': 'SOURCE', 'init_scope': 'cnv'}, '--init_scope=cnv'),
+    ({'metrics': '/nowhere/metrics'}, '/nowhere/metrics'),
     (
       {'schedule': 'piecewise', 'boundaries': '8', 'rates': '0.1'},
       '--boundaries=8',
@@ -146,7 +147,7 @@ def test_what_is_wrong_is_found_before_a_run_is_deleted(
     cifar10_train.train(source)
     settings = dict(settings, init_from=source.run.train_dir)
   before = set(os.listdir(config.run.train_dir))
-  with pytest.raises(UserError, match=problem):
+  with pytest.raises((UserError, OSError), match=problem):
     cifar10_train.train(config.replace(overwrite=True, **settings))
   assert set(os.listdir(config.run.train_dir)) == before
 

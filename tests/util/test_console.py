@@ -1,6 +1,7 @@
 """Output that goes away, and errors in one line."""
 
 import os
+import signal
 import subprocess
 import time
 
@@ -124,3 +125,32 @@ def test_a_pipe_that_does_not_block_ends_nothing():
     with console._Lossy(writer, 'wb') as stream:
       for _ in range(100):
         assert stream.write(b'x' * 4096) == 4096
+
+
+FILLS_A_FOLDER = """
+import sys, time
+import cifar10
+from cifar10.util import console, files
+
+def work():
+  with files.new_folder(sys.argv[1]):
+    print('filling')
+    time.sleep(600)
+
+console.open_streams()
+console.exit_on_signals()
+sys.exit(console.guarded(work))
+"""
+
+
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_no_temporary_folder(tmp_path, number):
+  program = tmp_path / 'program.py'
+  program.write_text(FILLS_A_FOLDER)
+  process = processes.start(
+    [str(program), str(tmp_path / 'out')], stdout=processes.PIPE
+  )
+  assert process.stdout.readline() == 'filling\n'
+  process.send_signal(number)
+  assert process.wait(timeout=60) == 128 + number
+  assert os.listdir(str(tmp_path)) == ['program.py']
