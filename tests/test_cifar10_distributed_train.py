@@ -243,7 +243,7 @@ def test_a_parameter_server_that_comes_back_empty_is_an_error(tmp_path):
     again = cluster.start('ps', 0)
     assert clusters.wait([again] + workers) == [0, 1]
     out = clusters.output(workers[0])
-    assert 'parameter server %s has been' % cluster.ps[0] in out
+    assert 'parameter server %s was restarted' % cluster.ps[0] in out
     assert 'The last steps are not saved' in out
     last = clusters.steps(workers[0])
     assert last == sorted(last)  # It has not gone on from step 0.
