@@ -6,6 +6,8 @@ import plot
 
 DEFAULT = 'default'
 
+_SHOWN = 0.1  # How far below the median precision the chart goes.
+
 
 def steps_of(name, experiments):
   """How many steps a variant is trained for."""
@@ -119,19 +121,29 @@ def table(rows):
 
 
 def draw(rows):
-  """Draws the precision of each variant with its range; returns the figure."""
+  """Draws the precision of each variant with its range; returns the figure.
+
+  The best is at the top. Of those that are far below the others, the left edge
+  has the number.
+  """
   rows = [row for row in rows if row['runs']]
+  rows.sort(key=lambda row: row['averaged'], reverse=True)
+  left = 100 * (statistics.median(r['averaged'] for r in rows) - _SHOWN)
   figure = plot.new_figure(8, 1 + 0.22 * len(rows))
   axes = figure.subplots()
   for y, row in enumerate(rows):
+    if 100 * row['averaged'] < left:
+      text = '  ' + percent(row['averaged'])
+      axes.text(left, y, text, va='center', color='tab:blue', fontsize=8)
+      continue
     axes.plot([100 * row['lowest'], 100 * row['highest']], [y, y], color='0.6')
     axes.plot(100 * row['averaged'], y, 'o', color='tab:blue')
     axes.plot(100 * row['plain'], y, '|', color='tab:orange')
     if row['name'] == DEFAULT:
       axes.axvline(100 * row['averaged'], color='black', linewidth=0.8)
   axes.set_yticks(range(len(rows)), [row['name'] for row in rows])
-  axes.invert_yaxis()
-  axes.margins(y=0.02)
+  axes.set_ylim(len(rows) - 0.5, -0.5)
+  axes.set_xlim(left=left)
   axes.set_xlabel(
     'precision @ 1 in %: averaged variables (dots, with their range) and '
     'plain ones (strokes)'
