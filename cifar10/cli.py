@@ -1,7 +1,6 @@
 """What the programs share: flags to Config, errors to one line."""
 
 import contextlib
-import math
 import os
 import platform
 import shlex
@@ -224,7 +223,7 @@ def _config(names, has_model):
   """The Config from the flags and from the runs in --checkpoint_dir."""
   values = {name: flags.FLAGS[name].value for name in names}
   for name, value in values.items():
-    if isinstance(value, float) and not math.isfinite(value):
+    if not config_lib.is_finite(value):
       raise UserError('--%s=%s: expected an ordinary number' % (name, value))
   if 'recipe' in names:
     given = [name for name in names if flags.FLAGS[name].present]

@@ -219,8 +219,6 @@ def checked(value, field, path):
 
 def _has_type(value, field):
   (expected,) = set(types(field)) - {type(None)}
-  if isinstance(value, float) and not math.isfinite(value):
-    return False
   # A whole number is a float too; true and false are not numbers.
   return type(value) is expected or (type(value), expected) == (int, float)
 
@@ -230,9 +228,15 @@ def types(field):
   return getattr(field.type, '__args__', None) or (field.type,)
 
 
+def is_finite(value):
+  """Whether a value is anything but an infinite float or NaN."""
+  return not isinstance(value, float) or math.isfinite(value)
+
+
 def _is_within_limits(value, limits):
   return (
-    value in limits.get('choices', [value])
+    is_finite(value)
+    and value in limits.get('choices', [value])
     and value >= limits.get('lower_bound', value)
     and value <= limits.get('upper_bound', value)
   )

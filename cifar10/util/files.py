@@ -44,7 +44,7 @@ def new_file(path):
     os.remove(temporary)  # Of a killed process that had the same number.
   try:
     # A link that somebody has put there is not followed.
-    with _named(temporary, path), naming(path):
+    with naming(path, temporary):
       with open(temporary, 'xb') as output:
         yield output
         output.flush()
@@ -57,15 +57,15 @@ def new_file(path):
 
 
 @contextlib.contextmanager
-def naming(path):
-  """Adds `path` to an OSError of the body that names no file.
+def naming(path, temporary=None):
+  """Names `path` in an OSError of the body that names no file, or `temporary`.
 
   The error of a write says only that the disk is full.
   """
   try:
     yield
   except OSError as error:
-    if error.errno is None or error.filename is not None:
+    if error.errno is None or error.filename not in (None, temporary):
       raise
     raise OSError(error.errno, error.strerror, path) from error
 
@@ -158,7 +158,7 @@ def new_folder(path, temporary=None):
   if os.path.isdir(temporary):  # rmtree waits for the writer of a pipe.
     shutil.rmtree(temporary, ignore_errors=True)
   try:
-    with _named(temporary, path):
+    with naming(path, temporary):
       os.mkdir(temporary)
   except FileExistsError as error:
     raise UserError(
@@ -166,21 +166,10 @@ def new_folder(path, temporary=None):
     ) from error
   try:
     yield temporary
-    with _named(temporary, path):
+    with naming(path, temporary):
       os.rename(temporary, path)
   finally:
     shutil.rmtree(temporary, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _named(temporary, path):
-  """Names `path` in an OSError of the body that names `temporary`."""
-  try:
-    yield
-  except OSError as error:
-    if error.filename != temporary:
-      raise
-    raise OSError(error.errno, error.strerror, path) from error
 
 
 def sha256(path):
