@@ -85,7 +85,7 @@ def export(config):
   if targets.export_dir:
     _write_saved_model(frozen, targets.export_dir, config.session)
   for path, content in contents.items():
-    _make_parent(path)
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     files.write_atomically(path, content)
   summary = 'Step %d, from %s. %d classes: %s.' % (
     step,
@@ -104,7 +104,6 @@ def export(config):
 
 def _write_saved_model(frozen, path, settings):
   """Writes the whole SavedModel or nothing; makes the folder around it."""
-  _make_parent(path)
   try:
     with files.new_folder(path) as folder:
       export_lib.write_saved_model(frozen, folder, settings)
@@ -139,10 +138,6 @@ def _is_empty_folder(path):
   return (
     os.path.isdir(path) and not os.path.islink(path) and not os.listdir(path)
   )
-
-
-def _make_parent(path):
-  os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
 
 
 def main():

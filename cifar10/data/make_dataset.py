@@ -245,7 +245,6 @@ def make(args):
     )
   classes, found = find(args.folder)
   pictures.report_others(args.folder, [picture.path for picture in found])
-  os.makedirs(os.path.dirname(out), exist_ok=True)
   with files.new_folder(out) as temporary:
     counts, broken = write(temporary, classes, found, args)
     check(counts, classes, args)

@@ -43,7 +43,7 @@ def new_run(directory):
   """Makes the directory of a run, which appears when it is complete.
 
   Args:
-    directory: new or empty, see `check_out`; parents are made.
+    directory: new or empty, see `check_out`.
 
   Yields:
     The path of the folder to fill.
@@ -53,7 +53,6 @@ def new_run(directory):
     UserError: it holds something.
   """
   check_out(directory)
-  os.makedirs(os.path.dirname(os.path.abspath(directory)), exist_ok=True)
   with files.new_folder(directory) as folder:
     yield folder
 

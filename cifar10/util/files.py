@@ -140,7 +140,8 @@ def new_folder(path, temporary=None):
   """Makes a folder that appears under its name when it is complete.
 
   Args:
-    path: path of the folder, which does not exist or is empty.
+    path: path of the folder, which does not exist or is empty; folders around
+      it are made.
     temporary: path, on the same file system, of the folder to fill; deleted
       first if a killed process has left it. By default a name beside `path`
       that contains the process id.
@@ -157,6 +158,7 @@ def new_folder(path, temporary=None):
   temporary = temporary or '%s.tmp%d' % (os.path.normpath(path), os.getpid())
   if os.path.isdir(temporary):  # rmtree waits for the writer of a pipe.
     shutil.rmtree(temporary, ignore_errors=True)
+  os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
   try:
     with naming(path, temporary):
       os.mkdir(temporary)

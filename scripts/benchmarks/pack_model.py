@@ -9,7 +9,6 @@ is. The card, in Markdown: precision by class, calibration, confusions.
 
 import argparse
 import dataclasses
-import os
 from pathlib import Path
 import sys
 import zlib
@@ -127,7 +126,6 @@ def pack(source, values, folder):
   # Paths and hosts are those of the machine that trained it.
   elsewhere = config_lib.Config().flat(['run', 'cluster', 'transfer'])
   elsewhere['data_dir'] = config_lib.FIELDS['data_dir'].default
-  os.makedirs(os.path.dirname(folder), exist_ok=True)
   with files.new_folder(folder) as made:
     config.replace(**elsewhere).save(made)
     dataclasses.replace(state, starts=()).save(made)
