@@ -85,9 +85,10 @@ class Trials:
     for thread in threads:
       thread.start()
     try:
-      for thread in threads:
-        while thread.is_alive():
-          thread.join(_POLL_SECS)  # Ctrl-C comes between.
+      # Not join(): Python 3.11 takes a thread for dead whose join() is
+      # interrupted by Ctrl-C, and would not wait for it below.
+      while any(thread.is_alive() for thread in threads):
+        time.sleep(_POLL_SECS)
     finally:
       self._stopping.set()
       for thread in threads:

@@ -129,7 +129,15 @@ def test_ctrl_c_ends_all_and_saves(tmp_path):
   while not steps_in(folder):
     assert time.time() < deadline and process.poll() is None
     time.sleep(0.1)
-  process.send_signal(signal.SIGINT)
+  # A trainer that takes its time to save.
+  (trainer,) = processes_with('--train_dir=%s' % folder)
+  os.kill(trainer, signal.SIGSTOP)
+  try:
+    process.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+      process.wait(3)
+  finally:
+    os.kill(trainer, signal.SIGCONT)
   _, err = process.communicate(60)
   assert process.returncode == 130
   assert err == 'search: error: interrupted\n'
