@@ -1,6 +1,5 @@
 """The starts of a run, and how long each of them trained."""
 
-import glob
 import os
 
 from cifar10.training import checkpoints
@@ -59,5 +58,4 @@ def checkpoint_times(directory, starts):
     return []
   if abs(os.path.getmtime(path) - starts[-1].time) > _WRITE_TOLERANCE:
     return []
-  pattern = glob.escape(checkpoints.prefix(directory)) + '-*.index'
-  return [os.path.getmtime(path) for path in glob.glob(pattern)]
+  return [checkpoints.written(path) for path in checkpoints.by_age(directory)]

@@ -112,7 +112,7 @@ def name_newest(directory):
     found = [
       path
       for path in found
-      if os.path.getmtime(path + '.index') > name_time
+      if written(path) > name_time
       and _step_in_name(path) > _step_in_name(named)
     ]
   for path in reversed(found):
@@ -151,8 +151,13 @@ def _is_whole(path):
 
 def by_age(directory):
   """The paths of all checkpoints in `directory`, the oldest first."""
-  paths = sorted(_indices(directory), key=os.path.getmtime)
-  return [path[: -len('.index')] for path in paths]
+  paths = [path[: -len('.index')] for path in _indices(directory)]
+  return sorted(paths, key=written)
+
+
+def written(path):
+  """When the checkpoint `path` was written, a Unix time."""
+  return os.path.getmtime(path + '.index')
 
 
 def remove_unfinished(directory):

@@ -10,9 +10,7 @@ The minutes are those from the run's first checkpoint on.
 
 import argparse
 import json
-import os
 from pathlib import Path
-import re
 import sys
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -22,20 +20,11 @@ from cifar10 import config as config_lib
 from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.settings import Session
+from cifar10.training import checkpoints
 from cifar10.training import run_state
 from cifar10.util import files
 from cifar10.util import session_settings
 import tensorflow.compat.v1 as tf
-
-
-def checkpoints_by_step(directory):
-  """The checkpoints in `directory`: a dict of paths by global step."""
-  found = {}
-  for name in os.listdir(directory):
-    match = re.match(r'(model\.ckpt-(\d+))\.index$', name)
-    if match:
-      found[int(match.group(2))] = os.path.join(directory, match.group(1))
-  return dict(sorted(found.items()))
 
 
 def evaluate(directory, every, batch_size):
@@ -58,10 +47,14 @@ def evaluate(directory, every, batch_size):
       '%s: holds no %s; expected the --train_dir of a run'
       % (directory, run_state.CONFIG_FILE)
     )
-  found = checkpoints_by_step(directory)
+  found = {
+    checkpoints.step(path): path for path in checkpoints.by_age(directory)
+  }
   if not found:
     raise UserError('%s: holds no checkpoint' % directory)
-  chosen = {step: path for step, path in found.items() if step % every == 0}
+  chosen = {
+    step: path for step, path in sorted(found.items()) if step % every == 0
+  }
   if not chosen:
     raise UserError(
       '%s: holds no checkpoint at a multiple of --every=%d steps; found those '
@@ -74,12 +67,12 @@ def evaluate(directory, every, batch_size):
     classes=state.classes if state else (),
   )
   data = datasets.prepare(config.data, config.download)
-  begun = os.path.getmtime(found[min(found)] + '.index')
+  begun = checkpoints.written(found[min(found)])
   points = []
   with tf.Graph().as_default():
     graph = cifar10_eval.build(data, config)
     for step, path in chosen.items():
-      minutes = (os.path.getmtime(path + '.index') - begun) / 60
+      minutes = (checkpoints.written(path) - begun) / 60
       point = {'step': step, 'minutes': round(minutes, 2)}
       for kind in ('averaged', 'plain'):
         result, _ = cifar10_eval.evaluate_checkpoint(
