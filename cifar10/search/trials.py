@@ -195,13 +195,12 @@ class Trials:
   def _is_hopeless(self, trial, folder, reported):
     """Reports new validations; returns whether the pruner gives up."""
     with self._lock:
-      for step, precision in _validations(folder):
-        if step not in reported:
-          reported.add(step)
-          trial.report(precision, step)
-          if trial.should_prune():
-            return True
-    return False
+      new = [pair for pair in _validations(folder) if pair[0] not in reported]
+      for step, precision in new:
+        reported.add(step)
+        trial.report(precision, step)
+      # Only the last one of a trial that is resumed counts.
+      return bool(new) and trial.should_prune()
 
 
 def folder_of(trial):

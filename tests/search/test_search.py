@@ -170,6 +170,22 @@ def test_a_trial_below_the_others_is_given_up(tmp_path):
   assert not processes_with(str(tmp_path))
 
 
+def test_a_resumed_trial_is_judged_by_its_last_validation(tmp_path):
+  class SlowStart(optuna.pruners.BasePruner):
+    def prune(self, study, trial):
+      return trial.last_step == 4
+
+  rates = {'learning_rate': [0.01]}
+  flags = [flag.replace('=12', '=8') for flag in FLAGS]
+  trials_of(tmp_path, flags, rates).run(1, 1)
+  assert steps_in(tmp_path / 'trial_000') == [4, 8]
+  trials = trials_of(tmp_path, FLAGS, rates, SlowStart())
+  trials.run(1, 1)
+  (trial,) = trials.finished()
+  assert trial.state == optuna.trial.TrialState.COMPLETE
+  assert sorted(trial.intermediate_values) == [4, 8, 12]
+
+
 def test_a_trial_that_diverges_is_a_result(tmp_path):
   trials = trials_of(tmp_path, FLAGS, {'learning_rate': [1e30]})
   trials.run(1, 1)
