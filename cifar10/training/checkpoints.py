@@ -53,7 +53,7 @@ def find(directory, wanted=''):
   folder = os.path.dirname(path or directory) or '.'
   if path and os.path.isdir(folder) and tf.train.checkpoint_exists(path):
     return path
-  steps = [str(step) for step in _steps(directory)]
+  steps = [str(step) for step in by_step(directory)]
   if wanted:
     problem = '--checkpoint=%s: there is no %s' % (wanted, path)
   elif steps:
@@ -151,8 +151,18 @@ def _is_whole(path):
 
 def by_age(directory):
   """The paths of all checkpoints in `directory`, the oldest first."""
-  paths = [path[: -len('.index')] for path in _indices(directory)]
-  return sorted(paths, key=written)
+  indices = glob.glob(glob.escape(prefix(directory)) + '-*.index')
+  return sorted((path[: -len('.index')] for path in indices), key=written)
+
+
+def by_step(directory):
+  """The checkpoints in `directory` by the steps in their names.
+
+  Returns:
+    dict of paths, in the order of the steps.
+  """
+  found = {_step_in_name(path): path for path in by_age(directory)}
+  return {step: found[step] for step in sorted(found) if step >= 0}
 
 
 def written(path):
@@ -220,17 +230,6 @@ def step(path):
 def _name_file(directory):
   """The file that names the newest checkpoint in `directory`."""
   return os.path.join(directory, 'checkpoint')
-
-
-def _indices(directory):
-  """The index files of all checkpoints in `directory`."""
-  return glob.glob(os.path.join(glob.escape(directory), PREFIX + '-*.index'))
-
-
-def _steps(directory):
-  """The steps of the checkpoints in `directory`, in order."""
-  found = map(_step_in_name, by_age(directory))
-  return sorted(step for step in found if step >= 0)
 
 
 @contextlib.contextmanager

@@ -47,14 +47,10 @@ def evaluate(directory, every, batch_size):
       '%s: holds no %s; expected the --train_dir of a run'
       % (directory, run_state.CONFIG_FILE)
     )
-  found = {
-    checkpoints.step(path): path for path in checkpoints.by_age(directory)
-  }
+  found = checkpoints.by_step(directory)
   if not found:
     raise UserError('%s: holds no checkpoint' % directory)
-  chosen = {
-    step: path for step, path in sorted(found.items()) if step % every == 0
-  }
+  chosen = {step: path for step, path in found.items() if step % every == 0}
   if not chosen:
     raise UserError(
       '%s: holds no checkpoint at a multiple of --every=%d steps; found those '
