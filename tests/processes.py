@@ -8,6 +8,7 @@ is one for subprocess itself.
 import array
 import atexit
 import functools
+import glob
 import json
 import os
 import select
@@ -185,6 +186,20 @@ class Process:
       if thread.is_alive():
         raise subprocess.TimeoutExpired(self.args, timeout)
     return texts.get('out'), texts.get('err')
+
+
+def running(*texts):
+  """The numbers of the processes whose command line has all of `texts`."""
+  found = []
+  for path in glob.glob('/proc/[0-9]*/cmdline'):
+    try:
+      with open(path, 'rb') as file:
+        command = file.read()
+    except OSError:  # It has just ended.
+      continue
+    if all(str(text).encode() in command for text in texts):
+      found.append(int(path.split('/')[2]))
+  return found
 
 
 def start(command, **options):

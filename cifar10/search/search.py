@@ -22,6 +22,7 @@ trials that were running.
 """
 
 import argparse
+import glob
 import os
 import sys
 
@@ -90,9 +91,16 @@ def _study(optuna, space, args):
   """The optuna.Study in --out, new or old.
 
   Raises:
-    UserError: the file cannot be used, or is of another space.
+    UserError: the file cannot be used, or is of another space; or there are
+      trials without it.
   """
   path = os.path.join(args.out, 'search.db')
+  left = glob.glob(os.path.join(glob.escape(args.out), trials_lib.FOLDERS))
+  if left and not os.path.exists(path):
+    raise UserError(
+      '%s: holds trials, such as %s, but no search.db that knows their '
+      'settings; give another --out' % (args.out, os.path.basename(min(left)))
+    )
   optuna.logging.set_verbosity(optuna.logging.WARNING)
   try:
     study = optuna.create_study(
@@ -111,11 +119,7 @@ def _study(optuna, space, args):
   if args.seed is not None:
     # A search that goes on does not draw the same values again.
     study.sampler = optuna.samplers.TPESampler(seed=args.seed + len(trials))
-  about = {
-    # A search may go on with more steps.
-    'flags': [f for f in space.flags if not f.startswith('--max_steps=')],
-    'space': space.values,
-  }
+  about = {'flags': list(space.flags), 'space': space.values}
   if study.user_attrs.get(_SPACE, about) != about:
     raise UserError(
       '%s: has changed since the search in %s was begun; give another --out'
@@ -150,7 +154,10 @@ def main():
     help='how many GPUs there are, if each trial is to see one of them',
   )
   parser.add_argument(
-    '--seed', type=int, help='makes the choices of a search repeatable'
+    '--seed',
+    type=int,
+    help='makes the first choices of a search repeatable, and all of them with '
+    '--jobs=1 and a --seed among the "flags"',
   )
   parser.add_argument(
     '--out', required=True, help='the folder of the search and of its runs'

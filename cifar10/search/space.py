@@ -104,11 +104,16 @@ def _distribution(path, name, values):
   try:
     if isinstance(values, list):
       for value in values:
+        if value is None:
+          raise ValueError('found null')
         config_lib.checked(value, field, path)
       return kinds.CategoricalDistribution(values)
+    types = config_lib.types(field)
+    if not {int, float} & set(types):
+      raise ValueError('found limits, but its values are not numbers')
     for end in ('low', 'high'):
       config_lib.checked(values[end], field, path)
-    is_whole = int in config_lib.types(field)
+    is_whole = int in types
     kind = kinds.IntDistribution if is_whole else kinds.FloatDistribution
     return kind(**values)
   except (KeyError, TypeError, ValueError) as error:

@@ -24,6 +24,8 @@ _TRAIN = os.path.join(
 # The attribute of a trial that names its folder.
 _FOLDER = 'folder'
 
+FOLDERS = 'trial_*'  # Of trials, in the folder of a search.
+
 _POLL_SECS = 0.5
 # A trainer whose search was killed may hold its folder for so long.
 _LOCK_SECS = 60
@@ -123,10 +125,11 @@ class Trials:
     """
     folder = os.path.join(self._out, folder_of(trial))
     deadline = time.monotonic() + _LOCK_SECS
+    reported = set()
     while True:
       os.makedirs(folder, exist_ok=True)
       with open(os.path.join(folder, 'trainer.log'), 'ab+') as log:
-        status = self._run(trial, folder, log, index)
+        status = self._run(trial, folder, log, index, reported)
         log.seek(0)
         lines = log.read().decode('utf-8', 'replace').splitlines()
       last = lines[-1] if lines else ''
@@ -147,19 +150,20 @@ class Trials:
         # The next search resumes it.
         raise UserError('%s: the trainer was ended from outside' % folder)
       elif status:
-        self._study.tell(trial, state=self._states.FAIL)
+        if not is_locked:  # Else the next search resumes it.
+          self._study.tell(trial, state=self._states.FAIL)
         raise UserError('%s: %s' % (folder, last or 'status %d' % status))
       else:
         precisions = [precision for _, precision in _validations(folder)]
         if not precisions:
           self._study.tell(trial, state=self._states.FAIL)
           raise UserError(
-            '%s: ended without a validation; expected --validation_steps below '
-            '--max_steps' % folder
+            '%s: ended without a validation; expected a --validation_steps of '
+            'at most --max_steps' % folder
           )
         self._study.tell(trial, max(precisions))
 
-  def _run(self, trial, folder, log, index):
+  def _run(self, trial, folder, log, index, reported):
     """Runs the trainer; returns its status, None if the trial is pruned."""
     command = [sys.executable, _TRAIN, '--train_dir=' + folder]
     command += [*self._space.flags, *space_lib.as_flags(trial.params)]
@@ -168,6 +172,7 @@ class Trials:
       devices = env.get('CUDA_VISIBLE_DEVICES', '').split(',')
       if devices == ['']:
         devices = [str(gpu) for gpu in range(self._gpus)]
+      devices = devices[: self._gpus]
       env['CUDA_VISIBLE_DEVICES'] = devices[index % len(devices)]
     process = subprocess.Popen(
       processes.ending_with_parent(command),
@@ -178,7 +183,6 @@ class Trials:
       # Ctrl-C is for the search, which then ends it.
       start_new_session=True,
     )
-    reported = set()
     try:
       while process.poll() is None and not self._stopping.is_set():
         if self._is_hopeless(trial, folder, reported):

@@ -1,6 +1,5 @@
 """scripts/local_cluster.py: a whole cluster, started, shown and stopped."""
 
-import glob
 import os
 import re
 import signal
@@ -39,16 +38,7 @@ def wait_for(tmp_path, pattern, timeout=300):
 
 def tasks(tmp_path, which='--job_name='):
   """The processes that are tasks of the cluster, or `which` of them."""
-  found = []
-  for path in glob.glob('/proc/[0-9]*/cmdline'):
-    try:
-      with open(path, 'rb') as file:
-        words = file.read()
-    except OSError:  # It has just ended.
-      continue
-    if which.encode() in words and str(tmp_path).encode() in words:
-      found.append(int(path.split('/')[2]))
-  return found
+  return processes.running(which, tmp_path)
 
 
 def wait_for_no_tasks(tmp_path, timeout=120):

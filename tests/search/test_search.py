@@ -18,6 +18,8 @@ from cifar10.search import search as search_lib
 from cifar10.search import space as space_lib
 from cifar10.search import trials as trials_lib
 from cifar10.training import run_state
+from cifar10.training import train_dir
+from tests import processes
 from tests import short_runs
 
 optuna = pytest.importorskip('optuna')
@@ -32,22 +34,35 @@ FLAGS = [
 ]
 
 
-def start(tmp_path, flags, space, count, *more):
-  path = tmp_path / 'space.json'
-  path.write_text(json.dumps({'flags': flags, 'space': space}))
-  return subprocess.Popen(
-    [
-      sys.executable,
-      os.path.join(short_runs.ROOT, 'scripts', 'search.py'),
-      str(path),
-      '--trials=%d' % count,
-      '--out=%s' % (tmp_path / 'out'),
-      *more,
-    ],
-    stdout=subprocess.PIPE,
-    stderr=subprocess.PIPE,
-    universal_newlines=True,
-  )
+@pytest.fixture
+def start(tmp_path):
+  """Starts a search, which ends with the test."""
+  started = []
+
+  def start_one(flags, space, count, *more):
+    path = tmp_path / 'space.json'
+    path.write_text(json.dumps({'flags': flags, 'space': space}))
+    started.append(
+      subprocess.Popen(
+        [
+          sys.executable,
+          os.path.join(short_runs.ROOT, 'scripts', 'search.py'),
+          str(path),
+          '--trials=%d' % count,
+          '--out=%s' % (tmp_path / 'out'),
+          *more,
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+      )
+    )
+    return started[-1]
+
+  yield start_one
+  for process in started:
+    process.kill()
+    process.communicate()
 
 
 def steps_in(folder):
@@ -55,23 +70,10 @@ def steps_in(folder):
   return [step for step, _ in state.validations] if state else []
 
 
-def processes_with(text):
-  """The processes whose command line has `text` in it."""
-  found = []
-  for pid in filter(str.isdecimal, os.listdir('/proc')):
-    try:
-      with open('/proc/%s/cmdline' % pid, 'rb') as command:
-        if text.encode() in command.read():
-          found.append(int(pid))
-    except OSError:
-      pass
-  return found
-
-
-def test_a_killed_search_goes_on_where_it_was(tmp_path):
-  flags = [flag.replace('=12', '=4000') for flag in FLAGS]
+def test_a_killed_search_goes_on_where_it_was(tmp_path, start):
+  flags = [flag.replace('=12', '=400') for flag in FLAGS]
   rates = {'learning_rate': [0.01, 0.02]}
-  first = start(tmp_path, flags, rates, 2, '--jobs=2')
+  first = start(flags, rates, 2, '--jobs=2')
   folders = [tmp_path / 'out' / name for name in ('trial_000', 'trial_001')]
   deadline = time.time() + 120
   while not all(len(steps_in(folder)) >= 2 for folder in folders):
@@ -80,14 +82,11 @@ def test_a_killed_search_goes_on_where_it_was(tmp_path):
   first.kill()
   first.communicate()
   # The trainers save and end.
-  while processes_with(str(tmp_path)):
+  while processes.running(tmp_path):
     assert time.time() < deadline
     time.sleep(0.1)
   before = [steps_in(folder) for folder in folders]
-  # Now only as far as they are.
-  end = max(steps[-1] for steps in before) + 4
-  flags[1] = '--max_steps=%d' % end
-  second = start(tmp_path, flags, rates, 2, '--jobs=2')
+  second = start(flags, rates, 2, '--jobs=2')
   out, err = second.communicate(120)
   assert (second.returncode, err) == (0, '')
   assert sorted(os.listdir(str(tmp_path / 'out'))) == [
@@ -101,13 +100,13 @@ def test_a_killed_search_goes_on_where_it_was(tmp_path):
     state = run_state.load(str(folder))
     assert len(state.starts) == 2  # Resumed, not begun anew.
     assert steps_in(folder)[: len(steps)] == steps
-    assert steps_in(folder)[-1] == end
+    assert len(steps) < 100 and steps_in(folder)[-1] == 400
   # The table, and the best of it.
   values = dict(re.findall(r'\| (trial_\d+) \| ([\d.]+) \|', out))
   assert set(values) == {'trial_000', 'trial_001'}
   best = re.search(r'The best is (trial_\d+)\. .* To train it again: (.*)', out)
   assert values[best.group(1)] == max(values.values())
-  assert '--max_steps=%d' % end in best.group(2)
+  assert '--max_steps=400' in best.group(2)
   assert re.search(r'--learning_rate=0.0[12]', best.group(2))
   for trial in json.loads((tmp_path / 'out' / 'trials.json').read_text())[
     'trials'
@@ -116,21 +115,21 @@ def test_a_killed_search_goes_on_where_it_was(tmp_path):
     precisions = [precision for _, precision in reached.validations]
     assert trial['precision'] == max(precisions)
   # A finished search does nothing more.
-  third = start(tmp_path, flags, rates, 2)
+  third = start(flags, rates, 2)
   out, _ = third.communicate(60)
   assert 'going on' not in out and best.group(0) in out
 
 
-def test_ctrl_c_ends_all_and_saves(tmp_path):
+def test_ctrl_c_ends_all_and_saves(tmp_path, start):
   flags = [flag.replace('=12', '=4000') for flag in FLAGS]
-  process = start(tmp_path, flags, {'learning_rate': [0.01]}, 1)
+  process = start(flags, {'learning_rate': [0.01]}, 1)
   folder = tmp_path / 'out' / 'trial_000'
   deadline = time.time() + 120
   while not steps_in(folder):
     assert time.time() < deadline and process.poll() is None
     time.sleep(0.1)
   # A trainer that takes its time to save.
-  (trainer,) = processes_with('--train_dir=%s' % folder)
+  (trainer,) = processes.running('--train_dir=%s' % folder)
   os.kill(trainer, signal.SIGSTOP)
   try:
     process.send_signal(signal.SIGINT)
@@ -141,7 +140,7 @@ def test_ctrl_c_ends_all_and_saves(tmp_path):
   _, err = process.communicate(60)
   assert process.returncode == 130
   assert err == 'search: error: interrupted\n'
-  assert not processes_with(str(tmp_path))
+  assert not processes.running(tmp_path)
   assert 'is saved in' in (folder / 'trainer.log').read_text()
 
 
@@ -167,7 +166,7 @@ def test_a_trial_below_the_others_is_given_up(tmp_path):
   (trial,) = trials.finished()
   assert trial.state == optuna.trial.TrialState.PRUNED
   assert 4 <= trial.last_step < 4000
-  assert not processes_with(str(tmp_path))
+  assert not processes.running(tmp_path)
 
 
 def test_a_resumed_trial_is_judged_by_its_last_validation(tmp_path):
@@ -198,7 +197,7 @@ def test_a_trial_that_diverges_is_a_result(tmp_path):
   'flags, problem',
   [
     (['--max_steps=2', '--validation_steps=9'], 'ended without a validation'),
-    (['--data_dir=/nowhere', '--dataset=svhn'], 'error: '),
+    (['--l2_scale=0.1'], 'error: --l2_scale=0.1 has no effect with'),
   ],
 )
 def test_a_mistake_ends_the_search(tmp_path, flags, problem):
@@ -268,8 +267,8 @@ RANGE = {'learning_rate': {'low': 0.01, 'high': 0.1}}
 
 
 @pytest.mark.parametrize('seed', ['-1', str(1 << 31)])
-def test_a_seed_beyond_the_limits_is_named(tmp_path, seed):
-  process = start(tmp_path, FLAGS, RANGE, 1, '--seed=' + seed)
+def test_a_seed_beyond_the_limits_is_named(tmp_path, start, seed):
+  process = start(FLAGS, RANGE, 1, '--seed=' + seed)
   _, err = process.communicate(timeout=120)
   assert process.returncode == 2
   assert '--seed: expected 0 to 2147483647' in err
@@ -283,15 +282,27 @@ def test_a_search_that_goes_on_draws_other_values(tmp_path, monkeypatch):
   assert len(set(tried)) == len(tried) == 6
 
 
-def test_another_space_is_refused_and_more_steps_are_not(tmp_path, monkeypatch):
+def test_another_space_is_refused(tmp_path, monkeypatch):
   in_memory(tmp_path, monkeypatch)
   search_lib.search(arguments(tmp_path, RANGE, 1))
-  more = [flag.replace('=12', '=99') for flag in FLAGS]
-  search_lib.search(arguments(tmp_path, RANGE, 2, more))
+  search_lib.search(arguments(tmp_path, RANGE, 2))
+  longer = [flag.replace('=12', '=99') for flag in FLAGS]
   wider = {'learning_rate': {'low': 0.01, 'high': 0.2}}
-  for space, flags in ((wider, FLAGS), (RANGE, FLAGS + ['--dropout=0.5'])):
+  for space, flags in (
+    (wider, FLAGS),
+    (RANGE, longer),
+    (RANGE, FLAGS + ['--dropout=0.5']),
+  ):
     with pytest.raises(UserError, match='space.json: has changed since'):
       search_lib.search(arguments(tmp_path, space, 3, flags))
+
+
+def test_trials_without_their_search_are_refused(tmp_path, monkeypatch):
+  tried = in_memory(tmp_path, monkeypatch)
+  (tmp_path / 'out' / 'trial_000').mkdir(parents=True)
+  with pytest.raises(UserError, match='out: holds trials, such as trial_000, '):
+    search_lib.search(arguments(tmp_path, RANGE, 1))
+  assert not tried
 
 
 def test_an_error_in_a_thread_ends_the_search(tmp_path, monkeypatch):
@@ -311,15 +322,19 @@ def test_a_damaged_file_is_named(tmp_path):
   assert '\n' not in str(info.value)
 
 
+def states_of(trials):
+  return [trial.state.name for trial in trials._study.get_trials()]
+
+
 def test_a_trainer_that_is_ended_from_outside_is_resumed(tmp_path):
-  flags = [flag.replace('=12', '=4000') for flag in FLAGS]
+  flags = [flag.replace('=12', '=400') for flag in FLAGS]
   trials = trials_of(tmp_path, flags, {'learning_rate': [0.01]})
   folder = tmp_path / 'trial_000'
 
   def end():
     while not steps_in(folder):
       time.sleep(0.1)
-    for pid in processes_with('--train_dir=%s' % folder):
+    for pid in processes.running('--train_dir=%s' % folder):
       os.kill(pid, signal.SIGTERM)
 
   thread = threading.Thread(target=end)
@@ -327,19 +342,33 @@ def test_a_trainer_that_is_ended_from_outside_is_resumed(tmp_path):
   with pytest.raises(UserError, match='was ended from outside'):
     trials.run(1, 1)
   thread.join()
-  assert not trials.finished()
-  states = [trial.state.name for trial in trials._study.get_trials()]
-  assert states == ['RUNNING']
+  assert states_of(trials) == ['RUNNING']
+  again = trials_lib.Trials(trials._study, trials._space, str(tmp_path))
+  again.run(1, 1)
+  assert states_of(again) == ['FAIL', 'COMPLETE']
+  assert len(run_state.load(str(folder)).starts) == 2
+  assert steps_in(folder)[-1] == 400
 
 
-def test_two_searches_do_not_share_a_folder(tmp_path):
+def test_a_trial_that_another_trainer_holds_is_not_given_up(
+  tmp_path, monkeypatch
+):
+  monkeypatch.setattr(trials_lib, '_LOCK_SECS', 0)
+  trials = trials_of(tmp_path, FLAGS, {'learning_rate': [0.01]})
+  with train_dir.held(str(tmp_path / 'trial_000')):
+    with pytest.raises(UserError, match='trial_000: .*' + train_dir.IN_USE):
+      trials.run(1, 1)
+  assert states_of(trials) == ['RUNNING']
+
+
+def test_two_searches_do_not_share_a_folder(tmp_path, start):
   flags = [flag.replace('=12', '=4000') for flag in FLAGS]
-  first = start(tmp_path, flags, {'learning_rate': [0.01]}, 1)
+  first = start(flags, {'learning_rate': [0.01]}, 1)
   deadline = time.time() + 60
   while not (tmp_path / 'out' / 'search.db').exists():
     assert time.time() < deadline and first.poll() is None
     time.sleep(0.1)
-  second = start(tmp_path, flags, {'learning_rate': [0.01]}, 1)
+  second = start(flags, {'learning_rate': [0.01]}, 1)
   _, err = second.communicate(60)
   assert second.returncode == 1
   assert err.endswith('out: another search uses this folder\n')

@@ -61,6 +61,8 @@ def test_lists_are_choices_and_limits_are_ranges(tmp_path):
     (FLAGS + ['--overwrite'], RATES, 'a search sets --overwrite itself'),
     (FLAGS + ['--train_dir=a'], RATES, 'a search sets --train_dir itself'),
     (FLAGS, {'dropout': 3}, '"dropout": .*expected a list'),
+    (FLAGS, {'learning_rate': [None, 0.1]}, '"learning_rate": found null; '),
+    (FLAGS, {'staircase': {'low': 0, 'high': 1}}, 'but its values are not nu'),
   ],
 )
 def test_what_makes_no_sense_is_refused(tmp_path, flags, space, problem):
