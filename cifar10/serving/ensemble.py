@@ -60,7 +60,11 @@ def loaded(config, default_data_dir):
         'is made of runs' % folder
       )
     other = restore.describe(member.data, default_data_dir)
-    if (other.classes, other.layout) != (data.classes, data.layout):
+    if (other.classes, other.layout, other.flip) != (
+      data.classes,
+      data.layout,
+      data.flip,
+    ):
       raise UserError(
         '%s: has other classes or images than %s; expected networks of one '
         'data set' % (folder, networks[0].folder)

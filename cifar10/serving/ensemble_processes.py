@@ -29,8 +29,7 @@ from cifar10.util import console
 from cifar10.util import log_suppression
 from cifar10.util import session_settings
 
-# What a network that has started, and one that has ended, answers to no
-# question at all.
+# Numbers of messages that answer no question: a network has started, or ended.
 _READY, _LOST = -1, -2
 
 # A network that takes longer for a batch, or to start, counts as lost.
@@ -188,9 +187,11 @@ class Processes:
       target=_watch, args=(self._server.target, dict(self._processes))
     )
     self._watcher.start()
-    for i in set(range(count)) - set(self._collect(_READY)):
+    started = self._collect(_READY)
+    # One that has started may have ended while the others did.
+    for i in set(range(count)) - (set(started) & set(self._processes)):
       raise UserError(
-        '%s: this network does not start; what it says is above'
+        '%s: this network ended before all had started; what it says is above'
         % self.folders[i]
       )
 
