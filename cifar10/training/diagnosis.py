@@ -26,9 +26,15 @@ _CHECK_SECS = 1  # Between looks at the sizes of the training files.
 class InputDiagnosis(tf.train.SessionRunHook):
   """Looks at the input of a session that fails, or whose step does not end."""
 
-  def __init__(self, data):
-    """Takes the datasets.DataSet that the input reads."""
+  def __init__(self, data, reads_once):
+    """Notes the sizes of the files.
+
+    Args:
+      data: datasets.DataSet that the input reads.
+      reads_once: whether it needs no file once it has begun.
+    """
     self._data = data
+    self._reads_once = reads_once
     self.note_sizes()
     self._checked = time.monotonic()
     self._session = None
@@ -61,7 +67,7 @@ class InputDiagnosis(tf.train.SessionRunHook):
 
   def after_run(self, run_context, run_values):
     now = time.monotonic()
-    if now - self._checked >= _CHECK_SECS:
+    if now - self._checked >= _CHECK_SECS and not self._reads_once:
       self._checked = now
       self._check_sizes()
 

@@ -129,7 +129,10 @@ def monitored_training_session(
   for line in banner.lines(data, config):
     print(line)
   counter = hooks_lib.StepCountHook()
-  diagnosis = InputDiagnosis(frozen.data if frozen else data)
+  diagnosis = InputDiagnosis(
+    frozen.data if frozen else data,
+    reads_once=config.pipeline.input == 'preloaded',
+  )
   with contextlib.ExitStack() as stack:
     signals = stack.enter_context(signals_lib.noted())
     watchdog = stack.enter_context(watchdog_lib.Watchdog())

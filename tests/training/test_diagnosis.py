@@ -1,6 +1,8 @@
 """Training files that change while a trainer reads them."""
 
 import os
+import signal
+import time
 
 import pytest
 
@@ -36,9 +38,8 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize('source', ['queues', 'tf_data'])
-@pytest.mark.parametrize('damage', list(EXPECTED), ids=lambda f: f.__name__)
-def test_a_file_that_changes_ends_a_run_that_saves(tmp_path, damage, source):
+def start(tmp_path, source):
+  """A trainer that has begun, and the path of a file that it reads."""
   folder = synthetic_records.make_folder(tmp_path / 'data', per_file=20)
   process = short_runs.processes.start(
     [
@@ -55,7 +56,24 @@ def test_a_file_that_changes_ends_a_run_that_saves(tmp_path, damage, source):
   )
   while not short_runs.steps(process.stdout.readline()):
     assert process.poll() is None
-  path = str(folder / 'data_batch_3.bin')
+  return process, str(folder / 'data_batch_3.bin')
+
+
+def test_a_preloaded_run_needs_no_file_any_more(tmp_path):
+  process, path = start(tmp_path, 'preloaded')
+  os.remove(path)
+  deadline = time.monotonic() + 3  # Two looks at the files, and more.
+  while time.monotonic() < deadline:
+    assert short_runs.steps(process.stdout.readline())
+  process.send_signal(signal.SIGTERM)
+  process.communicate(60)
+  assert process.returncode == 0
+
+
+@pytest.mark.parametrize('source', ['queues', 'tf_data'])
+@pytest.mark.parametrize('damage', list(EXPECTED), ids=lambda f: f.__name__)
+def test_a_file_that_changes_ends_a_run_that_saves(tmp_path, damage, source):
+  process, path = start(tmp_path, source)
   damage(path)
   out, err = process.communicate(60)
   assert process.returncode == 1
