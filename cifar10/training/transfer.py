@@ -73,15 +73,15 @@ def initial_values(settings):
     A function of a session that loads them; None without --init_from.
 
   Raises:
-    UserError: there is no such checkpoint, or a variable that --init_scope
-      names is not in it, or of another shape there.
+    UserError: there is no such checkpoint, or no variable there fits, or one
+      that --init_scope names does not.
   """
   if not settings.init_from:
     return None
   source = _source(settings)
   shapes = checkpoints.shapes(source)
   expected = checkpoints.expected_shapes(_model_variables())
-  names = _names_there(expected, settings, shapes, source)
+  names = _names_there(expected, settings)
   misfits = {
     name: _misfit(there, expected[name], shapes)
     for name, there in names.items()
@@ -123,7 +123,7 @@ def _model_variables():
   return tf.trainable_variables() + tf.model_variables()
 
 
-def _names_there(expected, settings, shapes, source):
+def _names_there(expected, settings):
   """What variables are called in a checkpoint, a dict by their names here.
 
   Only those that --init_scope names.
@@ -157,13 +157,6 @@ def _names_there(expected, settings, shapes, source):
       '--init_scope=%s: names no variable; expected the beginning of some of '
       '%s' % (settings.init_scope, ', '.join(sorted(expected)))
     )
-  if not any(
-    checkpoints.averaged(other, shapes) in shapes for other in names.values()
-  ):
-    raise UserError(
-      '--init_from=%s: holds none of %s'
-      % (source, ', '.join(sorted(names.values())))
-    )
   return names
 
 
@@ -171,7 +164,7 @@ def _misfit(there, expected, shapes):
   """Why a variable does not fit, a str; empty if it does."""
   found = shapes.get(checkpoints.averaged(there, shapes))
   if found is None:
-    return 'not there'
+    return 'no %s there' % there
   return '' if found == expected else '%s there, %s here' % (found, expected)
 
 
@@ -179,11 +172,16 @@ def _report(source, settings, misfits):
   """Prints which layers are initialized.
 
   Raises:
-    UserError: one does not fit that --init_scope names.
+    UserError: one does not fit that --init_scope names, or none does.
   """
   for name, misfit in sorted(misfits.items()):
     if misfit and settings.init_scope:
       raise UserError('--init_from=%s: %s: %s' % (source, name, misfit))
+  if all(misfits.values()):
+    raise UserError(
+      '--init_from=%s: none of its variables fits; expected a run with the '
+      'same --network' % source
+    )
   layers = {
     name.split('/')[0] for name, misfit in misfits.items() if not misfit
   }

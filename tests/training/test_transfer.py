@@ -11,6 +11,7 @@ from cifar10.config import Config
 from cifar10.errors import UserError
 from cifar10.model import techniques
 from cifar10.training import checkpoints
+from cifar10.training import pretrained
 from cifar10.training import transfer
 from tests import clusters
 from tests import short_runs
@@ -109,7 +110,11 @@ def test_layers_for_other_classes_begin_anew(tmp_path, source, capsys):
     ({'init_map': 'conv1'}, "found 'conv1'; expected names here and names"),
     (
       {'init_map': 'conv1:layer1', 'init_scope': 'conv1'},
-      'holds none of layer1',
+      'conv1/.*: no layer1/.* there',
+    ),
+    (
+      {'init_from': pretrained.DEFAULT},
+      'none of its variables fits; expected a run with the same --network',
     ),
     ({'freeze': 'conv3'}, '--freeze=conv3: no variable begins like that; the'),
     ({'freeze': '.'}, '--freeze=.: nothing is left to train'),
