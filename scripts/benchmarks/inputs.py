@@ -79,8 +79,10 @@ def measure(args):
     for source in SOURCES:
       command = [sys.executable, __file__, '--data_dir=%s' % args.data_dir]
       command += ['--steps=%d' % args.steps, '--source=%s' % source]
-      out = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
-      result = json.loads(out.decode().splitlines()[-1])
+      child = subprocess.run(command, check=False, stdout=subprocess.PIPE)
+      if child.returncode:  # It has said why.
+        raise UserError('%s: no measurement' % source)
+      result = json.loads(child.stdout.decode().splitlines()[-1])
       for name in measurements:
         found[name][source].append(result[name])
   table = turns.Table()
@@ -111,7 +113,9 @@ def main():
     '--source', choices=SOURCES, help='measure this one alone, once'
   )
   parser.add_argument(
-    '--out', default='inputs.json', help='file to write to (default: this one)'
+    '--out',
+    default='inputs.json',
+    help='file to write to (default %(default)s)',
   )
   parser.add_argument(
     '--data_dir',

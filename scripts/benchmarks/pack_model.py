@@ -199,12 +199,14 @@ def main():
   parser.add_argument('run', help='the --train_dir of a run')
   parser.add_argument('--name', required=True, help='name of the model')
   arguments = parser.parse_args()
+  folder = Path(pretrained.FOLDER) / arguments.name
+  if folder.exists():
+    raise UserError('%s: exists; delete it first' % folder)
   model = Model(arguments.run)
   found = checkpoint_arrays.read(checkpoints.find(arguments.run))
   values = {name: found[name] for name in model.names + ['global_step']}
   probabilities = model.probabilities(values)
   bits = fewest_bits(model, values, probabilities.argmax(1))
-  folder = Path(pretrained.FOLDER) / arguments.name
   pack(
     arguments.run,
     {name: rounded(value, bits) for name, value in values.items()},
