@@ -285,17 +285,6 @@ def _with_settings_of_run(config, names):
   )
 
 
-def _check_combinations(config):
-  """Checks the settings, and says if some may come from a recipe."""
-  try:
-    combinations.check(config)
-  except UserError as error:
-    if config.recipe == config_lib.Config.recipe:
-      raise
-    problem = '%s (with --recipe=%s)' % (error, config.recipe.recipe)
-    raise UserError(problem) from error
-
-
 def _run_guarded(work, names, argv, takes_arguments=False, has_model=False):
   """Calls `work`; returns the exit status."""
   if argv[1:] and not takes_arguments:
@@ -310,7 +299,8 @@ def _run_guarded(work, names, argv, takes_arguments=False, has_model=False):
   def configured_work():
     config = _config(names, has_model)
     if 'optimizer' in names:
-      _check_combinations(config)
+      with combinations.naming_recipe(config):
+        combinations.check(config)
     session_settings.start_threads(config.session)
     # What a program answers to its arguments is alone on standard output.
     answers = takes_arguments or config.answers.json

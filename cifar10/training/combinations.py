@@ -1,5 +1,6 @@
 """Combinations of settings that make no sense, found before a run begins."""
 
+import contextlib
 import re
 
 from cifar10.data import distortions
@@ -8,6 +9,8 @@ from cifar10.training import schedules
 
 # Settings that only some values of another setting look at.
 _BELONGS_TO = {
+  'top_layers': ('network', ('tutorial',)),
+  'dropout': ('network', ('tutorial',)),
   'initializer_distribution': ('initializer', ('xavier', 'he', 'lecun')),
   'initializer_fan': ('initializer', ('xavier', 'he', 'lecun')),
   'l1_scale': ('regularizer', ('l1', 'l1_l2')),
@@ -67,6 +70,19 @@ def check(config):
   _check_selu(config)
   _check_partition(config)
   _check_optimizer(config)
+
+
+@contextlib.contextmanager
+def naming_recipe(config):
+  """Adds the recipe to an error about settings, which may come from it."""
+  try:
+    yield
+  except UserError as error:
+    if config.recipe == type(config)().recipe:
+      raise
+    raise UserError(
+      '%s (with --recipe=%s)' % (error, config.recipe.recipe)
+    ) from error
 
 
 def _check_selu(config):
@@ -158,16 +174,11 @@ def _check_network(config):
       '--normalization=%s, expected --normalization=batch'
       % (model.network, model.normalization)
     )
-  for name, value, default in (
-    ('top_layers', model.top_layers, 'full'),
-    ('dropout', config.regularization.dropout, 0.0),
-    ('cache_frozen', config.transfer.cache_frozen, 0),
-  ):
-    if value != default:
-      raise UserError(
-        '--%s=%s is for the layers of the tutorial, not for --network=%s'
-        % (name, value, model.network)
-      )
+  if config.transfer.cache_frozen:
+    raise UserError(
+      '--cache_frozen=%d is for the layers of the tutorial, not for '
+      '--network=%s' % (config.transfer.cache_frozen, model.network)
+    )
   if config.cluster.partition_ps:
     raise UserError(
       '--network=%s needs variables in one place; leave out --partition_ps'
@@ -220,8 +231,8 @@ def _check_cache(config):
   transfer = config.transfer
   if transfer.cache_frozen and config.pipeline.input != 'queues':
     raise UserError(
-      '--cache_frozen=%d reads what it keeps through queues; leave out '
-      '--input=%s' % (transfer.cache_frozen, config.pipeline.input)
+      '--cache_frozen=%d reads what it keeps through queues; found --input=%s, '
+      'expected --input=queues' % (transfer.cache_frozen, config.pipeline.input)
     )
   if transfer.cache_frozen and not transfer.freeze:
     raise UserError(
@@ -231,7 +242,7 @@ def _check_cache(config):
 
 
 def has_effect(name, values):
-  """Whether a setting has an effect beside the values of others.
+  """Whether a setting has an effect together with the values of others.
 
   Args:
     name: of the setting.

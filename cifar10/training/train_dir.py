@@ -12,6 +12,7 @@ from cifar10.data import distortions
 from cifar10.data import records
 from cifar10.errors import UserError
 from cifar10.training import checkpoints
+from cifar10.training import combinations
 from cifar10.training import run_state
 from cifar10.training import transfer
 from cifar10.util import files
@@ -164,7 +165,8 @@ def check_images(config, data):
   layout, augment = data.layout, config.augmentation.augment
   distortions.check_colors(augment, layout)
   distortions.check_shift(augment, config.augmentation.max_shift, layout)
-  records.crop_size(layout, config.model.image_size)  # Raises if they cannot.
+  with combinations.naming_recipe(config):
+    records.crop_size(layout, config.model.image_size)  # Raises if they cannot.
 
 
 def _stopped_at(changed, saved, step):
@@ -209,12 +211,18 @@ def _check_fixed(config, data, changed, saved):
     UserError: one of them is another one.
   """
   fixed = _FIXED + tuple(config.flat(['model']))
+  # The recipe may have set them.
+  recipe = ''.join(
+    '--recipe=%s as before, ' % before
+    for name, before, _ in changed
+    if name == 'recipe'
+  )
   for name, before, now in changed:
     if name in fixed:
       raise UserError(
-        '--%s=%s: the run in %s was trained with %s. Give another --train_dir, '
-        'or start afresh with --overwrite'
-        % (name, now, config.run.train_dir, before)
+        '--%s=%s: the run in %s was trained with %s. Give %sanother '
+        '--train_dir, or start afresh with --overwrite'
+        % (name, now, config.run.train_dir, before, recipe)
       )
   if saved is None:
     return

@@ -33,7 +33,7 @@ from cifar10.training import combinations
     ({'cache_frozen': 2}, '=2 has no effect without --freeze; --freeze=conv '),
     (
       {'cache_frozen': 2, 'freeze': 'conv', 'input': 'tf_data'},
-      'through queues; leave out --input=tf_data',
+      'found --input=tf_data, expected --input=queues',
     ),
     ({'validation_steps': 9}, '=9 has no effect without --validation_exam'),
     ({'optimizer': 'muon', 'partition_ps': True}, 'out --partition_ps'),
@@ -52,7 +52,11 @@ from cifar10.training import combinations
     ({'network': 'airbench'}, 'found --normalization=lrn, expected --normal'),
     (
       {'network': 'airbench', 'normalization': 'batch', 'dropout': 0.5},
-      '--dropout=0.5 is for the layers of the tutorial, not for',
+      '--dropout=0.5 has no effect with --network=airbench; it is for tutori',
+    ),
+    (
+      {'network': 'airbench', 'normalization': 'batch', 'cache_frozen': 2},
+      '--cache_frozen=2 is for the layers of the tutorial, not for',
     ),
     (
       {'network': 'airbench', 'normalization': 'batch', 'partition_ps': True},
