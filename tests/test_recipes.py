@@ -11,6 +11,7 @@ from cifar10.training import combinations
 from tests import picture_folders
 from tests import processes
 from tests import short_runs
+from tests import synthetic_records
 
 
 def train(tmp_path, *flags):
@@ -49,19 +50,27 @@ def test_each_is_consistent(name):
     assert value != config_lib.FIELDS[setting].default, setting
 
 
+# Settings that suit one optimizer.
+RATES = {'learning_rate', 'bias_rate', 'softmax_rate'}
+
+
 @pytest.mark.parametrize(
-  'given, left_out',
+  'name, given, left_out',
   [
-    ({'optimizer': 'adam'}, {'momentum'}),
-    ({'optimizer': 'nesterov'}, set()),
-    ({'schedule': 'constant'}, {'warmup'}),
-    ({'augment': 'crop', 'input': 'queues'}, {'max_shift'}),
+    ('fast', {'optimizer': 'adam'}, RATES | {'momentum'}),
+    ('fast', {'optimizer': 'nesterov', 'bias_rate': 2.0}, RATES),
+    ('fast', {'optimizer': 'muon', 'epochs': 1}, set()),
+    ('fast', {'schedule': 'constant'}, {'warmup'}),
+    ('fast', {'augment': 'crop', 'input': 'queues'}, {'max_shift'}),
+    ('better', {'network': 'airbench'}, {'dropout'}),
+    ('better', {'optimizer': 'adam', 'learning_rate': 0.1}, RATES),
+    ('tutorial', {'optimizer': 'adam', 'learning_rate': 0.1}, set()),
   ],
 )
-def test_given_settings_take_precedence(given, left_out):
-  values = dict(Config().flat(config_lib.GROUP_OF.values()), recipe='fast')
+def test_given_settings_take_precedence(name, given, left_out):
+  values = dict(Config().flat(config_lib.GROUP_OF.values()), recipe=name)
   found = recipes.applied(dict(values, **given), given)
-  recipe = recipes.settings('fast')
+  recipe = recipes.settings(name)
   for name, value in found.items():
     expected = recipe.get(name, values[name])
     if name in left_out:
@@ -95,6 +104,7 @@ def test_the_fast_one_trains_resumes_and_is_used(tmp_path):
   status, _, err = train(tmp_path, '--max_steps=4')
   assert status == 1
   assert '--network=tutorial: the run in' in err
+  assert '. Give --recipe=fast as before, another --train_dir, or' in err
 
   status, out, err = program(
     tmp_path, 'eval', '--run_once', '--tta', '--eval_dir=%s' % (tmp_path / 'e')
@@ -142,7 +152,28 @@ def test_the_fast_one_trains_resumes_and_is_used(tmp_path):
   )
 
 
-def test_it_runs_on_towers(tmp_path):
+def test_images_that_are_too_small_for_one_are_refused(tmp_path):
+  folder = synthetic_records.make_three_classes(tmp_path, size=28)
+  status, _, err = train(
+    tmp_path, '--recipe=fast', '--dataset=cifar10', '--data_dir=' + folder
+  )
+  assert status == 1
+  assert '--image_size=32: ' in err and err.endswith('(with --recipe=fast)\n')
+
+
+def test_the_better_one_trains_the_tutorials_network(tmp_path):
+  status, out, err = train(
+    tmp_path, '--recipe=better', '--batch_size=50', '--max_steps=2'
+  )
+  assert (status, err) == (0, '')
+  assert 'step 1, loss' in out
+  saved = json.loads((tmp_path / 'run' / 'config.json').read_text())
+  assert saved['network'] == 'tutorial'
+  expected = dict(recipes.settings('better'), recipe='better', batch_size=50)
+  assert expected.items() <= saved.items()
+
+
+def test_the_fast_one_runs_on_towers(tmp_path):
   status, out, err = processes.run(
     [
       'cifar10/cifar10_multi_gpu_train.py',

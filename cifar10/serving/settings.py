@@ -12,9 +12,9 @@ class Checkpoint:
 
   checkpoint_dir: str = flag(
     '/tmp/cifar10_train',
-    'Where the checkpoints are, or pretrained:fast, a model that comes with '
-    'the package; evaluation and prediction take several, and average the '
-    'probabilities of their networks.',
+    'Where the checkpoints are, or a model that comes with the package, '
+    'pretrained:tutorial or pretrained:fast; evaluation and prediction take '
+    'several, and average the probabilities of their networks.',
   )
   use_moving_averages: bool = flag(
     True, 'Use the moving averages of the variables.'

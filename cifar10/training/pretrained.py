@@ -1,6 +1,7 @@
-"""Trained models that come with the package: `pretrained:fast`.
+"""Trained models that come with the package, such as `pretrained:fast`.
 
-Each is a directory like that of a run, with the averaged variables alone.
+Each is a directory like that of a run, whose checkpoint holds only what
+predictions need.
 --checkpoint_dir and --init_from take its name.
 """
 

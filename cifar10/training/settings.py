@@ -106,8 +106,9 @@ class Transfer:
 
   init_from: str = flag(
     '',
-    'A checkpoint, the --train_dir of a run, or pretrained:fast, whose '
-    'variables a new run begins with: their moving averages, if it has them.',
+    'A checkpoint, the --train_dir of a run, or a model that comes with the '
+    'package, pretrained:tutorial or pretrained:fast, whose variables a new '
+    'run begins with: their moving averages, if it has them.',
   )
   init_scope: str = flag(
     '',

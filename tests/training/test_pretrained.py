@@ -22,7 +22,12 @@ MODELS = {
     'ef7a7171437bc41d543f257a05f26d6a60452c69d8af302a645f64f679a27932',
     9322,
     466,
-  )
+  ),
+  'tutorial': (
+    '91343a46e6f955c878e776d3af3d59b2f3be5b6c1f3123f02ae441e6cc94feb6',
+    8584,
+    419,
+  ),
 }
 
 DATA_DIR = '/tmp/cifar10_data'
@@ -70,19 +75,27 @@ def test_each_is_the_one_that_was_measured(name, tmp_path):
     assert json.loads(out)['correct'] == pytest.approx(expected, abs=2)
 
 
-def test_a_run_begins_with_one(tmp_path):
+@pytest.mark.parametrize(
+  'name, settings',
+  [
+    ('tutorial', {}),
+    (
+      'fast',
+      {'network': 'airbench', 'normalization': 'batch', 'image_size': 32},
+    ),
+  ],
+)
+def test_a_run_begins_with_one(name, settings, tmp_path):
   config = short_runs.small_config(
     tmp_path,
-    network='airbench',
-    normalization='batch',
-    image_size=32,
-    init_from=pretrained.DEFAULT,
+    init_from=pretrained.PREFIX + name,
     learning_rate=0.0,
     max_steps=1,
+    **settings,
   )
   cifar10_train.train(config)
   found = checkpoint_arrays.read(checkpoints.latest(config.run.train_dir))
-  folder = pretrained.directory(pretrained.DEFAULT, '--init_from')
+  folder = pretrained.directory(pretrained.PREFIX + name, '--init_from')
   source = checkpoint_arrays.read(checkpoints.latest(folder))
   for name, value in source.items():
     if name.endswith(checkpoints.AVERAGE) or name == 'whitening/weights':
