@@ -25,12 +25,12 @@ def applied(values, given):
   """
   recipe = settings(values['recipe'])
   wanted = {name: recipe[name] for name in recipe if name not in given}
-  if values['optimizer'] != recipe.get('optimizer') and 'optimizer' in given:
-    for name in _RATES:
-      wanted.pop(name, None)
   merged = dict(values, **wanted)
+  is_other = merged['optimizer'] != recipe.get('optimizer')
   for name in wanted:
-    if not combinations.has_effect(name, merged):
+    if (is_other and name in _RATES) or not combinations.has_effect(
+      name, merged
+    ):
       merged[name] = values[name]
   return merged
 

@@ -1,8 +1,7 @@
 """Trained models that come with the package, such as `pretrained:fast`.
 
 Each is a directory like that of a run, whose checkpoint holds only what
-predictions need.
---checkpoint_dir and --init_from take its name.
+predictions need. --checkpoint_dir and --init_from take its name.
 """
 
 import os

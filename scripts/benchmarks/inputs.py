@@ -12,7 +12,6 @@ compare the ratios.
 import argparse
 import json
 from pathlib import Path
-import subprocess
 import sys
 import time
 
@@ -27,6 +26,7 @@ from cifar10.settings import Session
 from cifar10.util import files
 from cifar10.util import session_settings
 import benchmark
+import repeat
 import starts
 import tensorflow.compat.v1 as tf
 import turns
@@ -77,12 +77,13 @@ def measure(args):
   found = {name: {source: [] for source in SOURCES} for name in measurements}
   for _ in range(args.rounds):
     for source in SOURCES:
-      command = [sys.executable, __file__, '--data_dir=%s' % args.data_dir]
-      command += ['--steps=%d' % args.steps, '--source=%s' % source]
-      child = subprocess.run(command, check=False, stdout=subprocess.PIPE)
-      if child.returncode:  # It has said why.
-        raise UserError('%s: no measurement' % source)
-      result = json.loads(child.stdout.decode().splitlines()[-1])
+      line = repeat.call(
+        str(Path(__file__).resolve()),
+        '--data_dir=%s' % args.data_dir,
+        '--steps=%d' % args.steps,
+        '--source=%s' % source,
+      )
+      result = json.loads(line)
       for name in measurements:
         found[name][source].append(result[name])
   table = turns.Table()
