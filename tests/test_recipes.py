@@ -55,7 +55,7 @@ RATES = {'learning_rate', 'bias_rate', 'softmax_rate'}
 
 
 @pytest.mark.parametrize(
-  'name, given, left_out',
+  'recipe, given, left_out',
   [
     ('fast', {'optimizer': 'adam'}, RATES | {'momentum'}),
     ('fast', {'optimizer': 'nesterov', 'bias_rate': 2.0}, RATES),
@@ -67,12 +67,12 @@ RATES = {'learning_rate', 'bias_rate', 'softmax_rate'}
     ('tutorial', {'optimizer': 'adam', 'learning_rate': 0.1}, set()),
   ],
 )
-def test_given_settings_take_precedence(name, given, left_out):
-  values = dict(Config().flat(config_lib.GROUP_OF.values()), recipe=name)
+def test_given_settings_take_precedence(recipe, given, left_out):
+  values = dict(Config().flat(config_lib.GROUP_OF.values()), recipe=recipe)
   found = recipes.applied(dict(values, **given), given)
-  recipe = recipes.settings(name)
+  settings = recipes.settings(recipe)
   for name, value in found.items():
-    expected = recipe.get(name, values[name])
+    expected = settings.get(name, values[name])
     if name in left_out:
       expected = values[name]
     assert value == given.get(name, expected), name

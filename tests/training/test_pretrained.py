@@ -76,7 +76,7 @@ def test_each_is_the_one_that_was_measured(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-  'name, settings',
+  'model, settings',
   [
     ('tutorial', {}),
     (
@@ -85,17 +85,17 @@ def test_each_is_the_one_that_was_measured(name, tmp_path):
     ),
   ],
 )
-def test_a_run_begins_with_one(name, settings, tmp_path):
+def test_a_run_begins_with_one(model, settings, tmp_path):
   config = short_runs.small_config(
     tmp_path,
-    init_from=pretrained.PREFIX + name,
+    init_from=pretrained.PREFIX + model,
     learning_rate=0.0,
     max_steps=1,
     **settings,
   )
   cifar10_train.train(config)
   found = checkpoint_arrays.read(checkpoints.latest(config.run.train_dir))
-  folder = pretrained.directory(pretrained.PREFIX + name, '--init_from')
+  folder = pretrained.directory(pretrained.PREFIX + model, '--init_from')
   source = checkpoint_arrays.read(checkpoints.latest(folder))
   for name, value in source.items():
     if name.endswith(checkpoints.AVERAGE) or name == 'whitening/weights':
