@@ -159,6 +159,7 @@ def monitored_training_session(
     all_hooks += [diagnosis, *hooks]
     stall = watchdog_lib.StallCheck(
       lambda: (role.progress(counter.count), validator and validator.count),
+      lambda: counter.count,
       diagnosis.filled,
       lambda: diagnosis.missing() or role.waits_for(),
       save,

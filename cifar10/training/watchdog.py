@@ -72,12 +72,15 @@ class Watchdog:
 class StallCheck:
   """A check that notices when no step ends for too long; saves if it can."""
 
-  def __init__(self, progress, filled, missing, save, signals, stall_secs):
+  def __init__(
+    self, progress, taken, filled, missing, save, signals, stall_secs
+  ):
     """Makes the check.
 
     Args:
       progress: function that returns at once: how far training is, a value that
         changes as long as all is well.
+      taken: function that says how many steps this process has taken.
       filled: function that says how many images the input has read ahead, a
         number; while it grows, a step may wait.
       missing: function that says what the step waits for, a str.
@@ -87,6 +90,7 @@ class StallCheck:
       stall_secs: the limit without a signal, in seconds.
     """
     self._progress = progress
+    self._taken = taken
     self._filled = filled
     self._missing = missing
     self._save = save
@@ -127,7 +131,8 @@ class StallCheck:
       limit, flag = min((limit, ''), (self._stall_secs, flag))
     elif 2 * self._waited > limit and self._is_filling():
       self._waited = 0
-    if not self._slowest:
+    # The first look may come after many steps: none of them is the slowest.
+    if not self._taken():
       limit += _FIRST_SECS
     if self._waited <= limit:
       return None

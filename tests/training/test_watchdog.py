@@ -59,10 +59,11 @@ def test_as_long_as_all_is_well_nothing_happens(tmp_path):
 class Stall:
   """A StallCheck whose steps and clock the test moves."""
 
-  def __init__(self, monkeypatch, save=None, stall_secs=100):
-    self.count, self.filled, self.now, self.signals = 0, 0, 0.0, []
+  def __init__(self, monkeypatch, save=None, stall_secs=100, count=0):
+    self.count, self.filled, self.now, self.signals = count, 0, 0.0, []
     monkeypatch.setattr(watchdog.time, 'monotonic', lambda: self.now)
     self.check = watchdog.StallCheck(
+      lambda: self.count,
       lambda: self.count,
       lambda: self.filled,
       lambda: 'x',
@@ -107,6 +108,17 @@ def test_after_a_signal_the_limit_is_short_but_not_for_slow_steps(monkeypatch):
   slow.signals.append(15)
   assert slow.after(30) is None
   assert slow.after(1) == 'no step for 30 s, waiting for x'
+
+
+def test_steps_before_the_first_look_are_steps(monkeypatch):
+  # A quick trainer takes many of them, and hangs before the second look.
+  stall = Stall(monkeypatch, count=49)
+  stall.signals.append(15)
+  assert stall.after(5) is None
+  assert stall.after(1) == 'no step for 5 s, waiting for x'
+  stall = Stall(monkeypatch, count=49)
+  assert stall.after(100) is None
+  assert stall.after(1) == 'no step for 100 s (--stall_secs), waiting for x'
 
 
 def test_the_time_when_the_process_is_stopped_does_not_count(monkeypatch):
