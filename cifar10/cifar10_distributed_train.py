@@ -153,7 +153,10 @@ def _train_as_agreed(server, task, data, agreement):
   with tf.Graph().as_default(), tf.device(
     placement.device_function(task, config.cluster)
   ), liveness.Observer(server, task, config) as observer:
-    tf.set_random_seed(task.own_seed(config.optimization.seed))
+    seed = run_state.seed_of_start(
+      config.optimization.seed, agreement.steps_before
+    )
+    tf.set_random_seed(task.own_seed(seed))
     last_step = run_state.last_step(config.optimization)
     progress = shared_state.progress(task, last_step)
     train_op, loss, worker_hooks = build(task, data, agreement, progress)

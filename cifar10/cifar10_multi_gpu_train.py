@@ -109,7 +109,7 @@ def _take_steps(data, config, run_state):
     run_state: run_state.RunState.
   """
   with tf.Graph().as_default(), tf.device('/cpu:0'):
-    tf.set_random_seed(config.optimization.seed)
+    tf.set_random_seed(run_state.seed_of_start(config.optimization.seed))
     global_step = tf.train.get_or_create_global_step()
     with techniques.training_scope(config):
       frozen = frozen_layers.create(data, config)

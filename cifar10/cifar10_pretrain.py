@@ -181,7 +181,7 @@ def _train_run(data, config, layer=None, on_top=()):
 def _take_steps(data, config, run_state, layer):
   """Builds the graph and runs it, step by step."""
   with tf.Graph().as_default():
-    tf.set_random_seed(config.optimization.seed)
+    tf.set_random_seed(run_state.seed_of_start(config.optimization.seed))
     with tf.device('/cpu:0'):
       global_step = tf.train.get_or_create_global_step()
 

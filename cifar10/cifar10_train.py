@@ -51,7 +51,7 @@ def _take_steps(data, config, run_state):
     run_state: run_state.RunState.
   """
   with tf.Graph().as_default():
-    tf.set_random_seed(config.optimization.seed)
+    tf.set_random_seed(run_state.seed_of_start(config.optimization.seed))
     with tf.device('/cpu:0'):
       global_step = tf.train.get_or_create_global_step()
 

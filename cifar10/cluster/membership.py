@@ -224,11 +224,14 @@ class Agreement(NamedTuple):
     config: config.Config to train with.
     run_state: run_state.RunState to train with.
     chief_start: how many times a chief has started with these servers.
+    steps_before: steps that an earlier start of this worker has taken in the
+      run; 0 in the chief.
   """
 
   config: Any
   run_state: Any
   chief_start: int
+  steps_before: int = 0
 
 
 def agree(server, task, config, begin):
@@ -264,7 +267,7 @@ def agree(server, task, config, begin):
     if run['settings'] is None:
       print('The run of the chief is at its end already: nothing to do.')
       return
-    yield _agreed(task, config, run)
+    yield _agreed(server, task, config, run)
     if not config.cluster.sync:
       return
 
@@ -291,7 +294,7 @@ def _agreed_settings(config):
   return {name: settings[name] for name in names}
 
 
-def _agreed(task, config, run):
+def _agreed(server, task, config, run):
   """The Agreement of a worker, whose settings must be the chief's."""
   for name, value in _agreed_settings(config).items():
     if value != run['settings'][name]:
@@ -303,4 +306,14 @@ def _agreed(task, config, run):
     config.replace(max_steps=run['max_steps'], epochs=run['epochs']),
     run_state.from_json(run['state']),
     run['chief_start'],
+    _steps_before(server, task, config),
   )
+
+
+def _steps_before(server, task, config):
+  """The steps that this worker has taken, as the parameter servers know it."""
+  with side_session(server, task, config) as session:
+    steps = shared_state.progress(task, 0).steps
+    if not session.run(tf.is_variable_initialized(steps)):
+      return 0
+    return int(session.run(steps)[task.index])

@@ -6,6 +6,7 @@ each step so far has taken.
 """
 
 import dataclasses
+import hashlib
 import os
 import time
 from typing import Any, Optional, Tuple
@@ -74,6 +75,26 @@ class RunState:
       seen += (end - start) * size
     start, size = self.stretches[-1]
     return seen // size - start
+
+  def seed_of_start(self, seed, *more):
+    """The graph-level seed of the present start of a trainer.
+
+    A run that is resumed with the same --seed goes on with other images and
+    other random numbers than it began with, the same ones each time.
+
+    Args:
+      seed: --seed; None for numbers that no other run has.
+      *more: integers that tell starts at the same step apart.
+
+    Returns:
+      int; None if `seed` is.
+    """
+    apart = (self.starts[-1].step, *more)
+    if seed is None or not any(apart):
+      return seed
+    text = ' '.join(map(str, (seed, *apart)))
+    digest = hashlib.sha256(text.encode('ascii')).digest()
+    return int.from_bytes(digest[:4], 'big') >> 1  # As much as a seed may be.
 
   def epochs(self, step):
     """How often the training images have been seen before global step `step`.

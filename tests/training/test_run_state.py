@@ -104,3 +104,17 @@ def test_a_damaged_file_is_named(tmp_path, changes):
   with pytest.raises(UserError, match='run_state.json: ') as info:
     run_state.load(str(tmp_path))
   assert '\n' not in str(info.value)
+
+
+def test_each_start_has_its_own_seed():
+  def seed(seed, step, *more):
+    starts = (run_state.Start(0, 1.0), run_state.Start(step, 2.0))
+    return RunState(('a',), 9, ((0, 1),), starts).seed_of_start(seed, *more)
+
+  assert seed(7, 0) == 7  # As a new run has always had.
+  assert seed(None, 5) is None
+  found = [seed(s, step) for s in (0, 7, 8, 1 << 31) for step in (1, 2, 300)]
+  found += [seed(7, 0, 3), seed(7, 3, 1), seed(7, 3, 2), seed(7, 31)]
+  assert len(set(found)) == len(found)
+  assert all(0 <= one < 1 << 31 for one in found)
+  assert seed(7, 5) == seed(7, 5)
