@@ -17,6 +17,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
+from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
 from cifar10 import config as config_lib
 from cifar10.data import datasets
@@ -201,6 +202,38 @@ def test_seeded_runs_are_equal_and_others_not(tmp_path, source):
   assert (first['conv1/weights'] != other['conv1/weights']).any()
 
 
+def batches_seen(config, train=cifar10_train.train):
+  """The losses of the steps of a start: variables stay, so each is a batch."""
+  metrics = os.path.join(config.run.train_dir + '.jsonl')
+  train(config.replace(learning_rate=0.0, regularizer='none', metrics=metrics))
+  with open(metrics) as lines:
+    found = [json.loads(line) for line in lines]
+  return {line['step']: line['loss'] for line in found}
+
+
+@pytest.mark.parametrize(
+  'train, settings',
+  [
+    (cifar10_train.train, {'input': 'queues'}),
+    (cifar10_train.train, {'input': 'preloaded'}),
+    (cifar10_train.train, {'input': 'tf_data'}),
+    (cifar10_multi_gpu_train.train, {'num_gpus': 2}),
+  ],
+)
+def test_a_resumed_seeded_run_sees_other_images(tmp_path, train, settings):
+  config = short_runs.small_config(tmp_path, max_steps=3, seed=1, **settings)
+  first = batches_seen(config, train)
+  shutil.copytree(config.run.train_dir, str(tmp_path / 'copy'))
+  longer = config.replace(max_steps=6)
+  all_steps = batches_seen(longer, train)
+  assert sorted(all_steps) == list(range(6))
+  assert len(set(all_steps.values())) == 6
+  assert {step: all_steps[step] for step in range(3)} == first
+  # And it is repeatable.
+  again = batches_seen(longer.replace(train_dir=str(tmp_path / 'copy')), train)
+  assert again == {step: all_steps[step] for step in (3, 4, 5)}
+
+
 def test_labels_are_smoothed_in_training(tmp_path):
   losses = []
   for share in (0.0, 0.9):
@@ -287,6 +320,57 @@ def test_checkpoints_by_steps_are_all_kept_unless_told(tmp_path):
     )
     cifar10_train.train(config)
     assert steps_saved(config) == steps
+
+
+def test_the_newest_steps_are_kept_whatever_the_times_of_files(tmp_path):
+  config = short_runs.small_config(tmp_path, max_steps=4, save_steps=1)
+  cifar10_train.train(config)
+  for step in range(5):  # As in a copy: any order.
+    path = checkpoints.at_step(config.run.train_dir, step) + '.index'
+    os.utime(path, (1000 - step, 1000 - step))
+  cifar10_train.train(config.replace(max_steps=5, max_to_keep=2))
+  assert steps_saved(config) == [4, 5]
+
+
+def test_a_run_that_goes_back_keeps_what_it_saves(tmp_path):
+  config = short_runs.small_config(tmp_path, max_steps=4, save_steps=1)
+  cifar10_train.train(config)
+  name = tmp_path / 'train' / 'checkpoint'
+  name.write_text('model_checkpoint_path: "model.ckpt-1"')
+  cifar10_train.train(config.replace(max_steps=3, max_to_keep=2))
+  assert steps_saved(config) == [2, 3]
+
+
+def test_overwrite_leaves_folders_of_others(tmp_path):
+  config = short_runs.small_config(tmp_path, max_steps=1)
+  cifar10_train.train(config)
+  mine = tmp_path / 'train' / 'model.ckpt-old' / 'model.ckpt-1.index'
+  mine.parent.mkdir()
+  mine.write_text('mine')
+  other = tmp_path / 'train' / 'model.ckpt-old.index'
+  other.write_text('mine')
+  cifar10_train.train(config.replace(overwrite=True))
+  assert mine.read_text() == other.read_text() == 'mine'
+  assert steps_saved(config.replace(train_dir=str(mine.parent))) == [1]
+
+
+@pytest.mark.parametrize(
+  'name', ['checkpoint', 'run_state.json', 'model.ckpt-5.index', 'best/']
+)
+def test_overwrite_deletes_nothing_if_a_name_is_taken(tmp_path, name):
+  config = short_runs.small_config(tmp_path, max_steps=1)
+  cifar10_train.train(config)
+  path = tmp_path / 'train' / name
+  if path.is_file():
+    path.unlink()
+  if name == 'best/':
+    path.write_text('mine')
+  else:
+    path.mkdir()
+  before = set(os.listdir(config.run.train_dir))
+  with pytest.raises(UserError, match='/%s: is ' % path.name):
+    cifar10_train.train(config.replace(overwrite=True))
+  assert set(os.listdir(config.run.train_dir)) == before
 
 
 def test_checkpoints_by_time(tmp_path, monkeypatch):

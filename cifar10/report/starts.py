@@ -58,4 +58,5 @@ def checkpoint_times(directory, starts):
     return []
   if abs(os.path.getmtime(path) - starts[-1].time) > _WRITE_TOLERANCE:
     return []
-  return [checkpoints.written(path) for path in checkpoints.by_age(directory)]
+  found = checkpoints.by_step(directory).values()
+  return sorted(map(checkpoints.written, found))

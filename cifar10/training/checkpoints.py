@@ -1,17 +1,15 @@
 """Checkpoints on disk: the newest, its step, and whether it fits the graph.
 
-`saving.CheckpointHook` writes them.
+`saving.CheckpointHook` writes them, checkpoint_files.py names and deletes them.
 """
 
 import contextlib
-import glob
 import os
 import re
 
 import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
-from cifar10.util import files
 
 PREFIX = 'model.ckpt'  # What the names of checkpoints begin with.
 
@@ -19,7 +17,10 @@ PREFIX = 'model.ckpt'  # What the names of checkpoints begin with.
 AVERAGE = '/ExponentialMovingAverage'
 
 # What follows the name of a checkpoint in the names of its files.
-_FILE_SUFFIX = re.compile(r'\.(index|meta|data-\d{5}-of-\d{5})$')
+FILE_SUFFIX = re.compile(r'\.(index|meta|data-\d{5}-of-\d{5})$')
+
+# The name of a file of a checkpoint, and its step.
+_FILE = re.compile(re.escape(PREFIX) + '-(0|[1-9][0-9]*)' + FILE_SUFFIX.pattern)
 
 _FEW_STEPS = 4  # An error lists this many first steps, and as many last ones.
 
@@ -46,9 +47,9 @@ def find(directory, wanted=''):
   Raises:
     UserError: there is no such checkpoint; names the steps of existing ones.
   """
-  path = _FILE_SUFFIX.sub('', wanted) or latest(directory)
+  path = FILE_SUFFIX.sub('', wanted) or latest(directory)
   if wanted.isdecimal():
-    path = '%s-%d' % (prefix(directory), int(wanted))
+    path = at_step(directory, int(wanted))
   # TensorFlow 1 raises an error if the folder does not exist.
   folder = os.path.dirname(path or directory) or '.'
   if path and os.path.isdir(folder) and tf.train.checkpoint_exists(path):
@@ -57,7 +58,7 @@ def find(directory, wanted=''):
   if wanted:
     problem = '--checkpoint=%s: there is no %s' % (wanted, path)
   elif steps:
-    problem = '%s: names no existing checkpoint' % _name_file(directory)
+    problem = '%s: names no existing checkpoint' % name_file(directory)
   else:
     raise UserError(
       '%s: holds no checkpoint; pass the --train_dir of a run as '
@@ -84,7 +85,7 @@ def meant_by(path, flag):
   Raises:
     UserError: there is none.
   """
-  found = _FILE_SUFFIX.sub('', path)
+  found = FILE_SUFFIX.sub('', path)
   if os.path.isdir(path):
     found = latest(path)
     if found is None:
@@ -95,91 +96,33 @@ def meant_by(path, flag):
   return found
 
 
-def name_newest(directory):
-  """Names the newest whole checkpoint in the file `checkpoint`.
-
-  A trainer that is killed at the end of a save leaves a checkpoint without a
-  name; without any name the next one would start at step 0 and overwrite it. A
-  name that is newer than all checkpoints was written by a person, and is kept.
-
-  Raises:
-    UserError: none is named, and of those that exist none is whole.
-  """
-  found, named = by_age(directory), latest(directory)
-  if named is not None:
-    # Later in time, and in steps: in a copy all files are new.
-    name_time = os.path.getmtime(_name_file(directory))
-    found = [
-      path
-      for path in found
-      if written(path) > name_time
-      and _step_in_name(path) > _step_in_name(named)
-    ]
-  for path in reversed(found):
-    if not _is_whole(path):
-      continue
-    print(
-      '%s does not name the newest whole checkpoint; going on from %s.'
-      % (_name_file(directory), path)
-    )
-    # As tf.train.Saver writes it, with relative paths.
-    line = 'model_checkpoint_path: "%s"\n' % os.path.basename(path)
-    files.write_atomically(_name_file(directory), line.encode('utf-8'))
-    return
-  if found and named is None:
-    raise UserError(
-      '%s: names no existing checkpoint, and %s is damaged; expected a line '
-      'model_checkpoint_path: "%s". Start afresh with --overwrite'
-      % (_name_file(directory), found[-1], os.path.basename(found[-1]))
-    )
-
-
-def _step_in_name(path):
-  """The step that the name of a checkpoint says; -1 if it says none."""
-  number = path.rpartition('-')[2]
-  return int(number) if number.isdecimal() else -1
-
-
-def _is_whole(path):
-  """Whether all variables of the checkpoint `path` can be read."""
-  try:
-    check_fits(path, shapes(path))
-  except UserError:
-    return False
-  return True
-
-
-def by_age(directory):
-  """The paths of all checkpoints in `directory`, the oldest first."""
-  indices = glob.glob(glob.escape(prefix(directory)) + '-*.index')
-  return sorted((path[: -len('.index')] for path in indices), key=written)
-
-
 def by_step(directory):
   """The checkpoints in `directory` by the steps in their names.
 
   Returns:
     dict of paths, in the order of the steps.
   """
-  found = {_step_in_name(path): path for path in by_age(directory)}
-  return {step: found[step] for step in sorted(found) if step >= 0}
+  steps = {
+    step for step, base in files_in(directory) if base.endswith('.index')
+  }
+  return {step: at_step(directory, step) for step in sorted(steps)}
+
+
+def at_step(directory, step):
+  """The path of the checkpoint of a step."""
+  return '%s-%d' % (prefix(directory), step)
+
+
+def files_in(directory):
+  """Pairs (step, name) of the files of all checkpoints in `directory`."""
+  names = os.listdir(directory) if os.path.isdir(directory) else ()
+  matches = filter(None, map(_FILE.fullmatch, names))
+  return [(int(match.group(1)), match.group(0)) for match in matches]
 
 
 def written(path):
   """When the checkpoint `path` was written, a Unix time."""
   return os.path.getmtime(path + '.index')
-
-
-def remove_unfinished(directory):
-  """Deletes what a killed trainer, or a full disk, has left of a checkpoint.
-
-  To be called by the one process that writes there.
-  """
-  for pattern in ('-*.tempstate*', '-*.tmp*'):
-    for path in glob.glob(glob.escape(prefix(directory)) + pattern):
-      os.remove(path)
-  for path in glob.glob(glob.escape(_name_file(directory)) + '.tmp*'):
-    os.remove(path)
 
 
 def saved_in(directory):
@@ -227,7 +170,7 @@ def step(path):
     return int(tf.train.load_variable(path, 'global_step'))
 
 
-def _name_file(directory):
+def name_file(directory):
   """The file that names the newest checkpoint in `directory`."""
   return os.path.join(directory, 'checkpoint')
 

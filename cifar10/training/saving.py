@@ -1,5 +1,6 @@
 """Saves checkpoints while a run goes on."""
 
+import os
 import threading
 import time
 
@@ -7,6 +8,8 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.errors import DivergedError
 from cifar10.errors import SaveError
+from cifar10.errors import UserError
+from cifar10.training import checkpoint_files
 from cifar10.training import checkpoints
 from cifar10.util import console
 
@@ -33,7 +36,7 @@ class CheckpointHook(tf.train.SessionRunHook):
     self._settings = settings
     self._saved_step = None
     self._saved_time = None
-    self._surplus = []  # Older checkpoints than are to be kept.
+    self._kept = []  # Paths of checkpoints; the first is deleted first.
     # The main thread and a watchdog may save.
     self._lock = threading.Lock()
 
@@ -61,12 +64,10 @@ class CheckpointHook(tf.train.SessionRunHook):
     # saved.
     self._saved_step = checkpoints.step(newest)
     self._saved_time = time.monotonic()
-    if self._settings.max_to_keep:
-      # Those of earlier starts count too; the saver deletes one at a time.
-      found = checkpoints.by_age(directory)
-      kept = found[-self._settings.max_to_keep :]
-      self._saver.recover_last_checkpoints(kept)
-      self._surplus = found[: -self._settings.max_to_keep]
+    # Steps that the run has gone back from are older than it.
+    found = checkpoints.by_step(directory)
+    order = sorted(found, key=lambda step: (step <= self._saved_step, step))
+    self._kept = [found[step] for step in order]
 
   def before_run(self, run_context):
     return tf.train.SessionRunArgs(self._step)
@@ -98,33 +99,43 @@ class CheckpointHook(tf.train.SessionRunHook):
   def _save(self, session, step):
     if not session.run(self._is_finite):
       raise DivergedError('a variable is not finite at step %d' % step)
-    save_checkpoint(self._saver, session, self._settings.train_dir, step)
-    self._saved_step, self._saved_time = step, time.monotonic()
-    for path in self._surplus:
-      tf.train.remove_checkpoint(path)
-    self._surplus = []
+    directory = self._settings.train_dir
+    self._saved_step = save_checkpoint(self._saver, session, directory)
+    self._saved_time = time.monotonic()
+    path = checkpoints.at_step(directory, self._saved_step)
+    self._kept = [kept for kept in self._kept if kept != path] + [path]
+    while len(self._kept) > self._settings.max_to_keep > 0:
+      checkpoint_files.remove(self._kept.pop(0))
 
 
-def save_checkpoint(saver, session, directory, step):
-  """Saves the variables of a session.
+def save_checkpoint(saver, session, directory):
+  """Saves the variables of a session, and names them as the newest checkpoint.
+
+  The checkpoint is called by the step that it holds: in a cluster, others may
+  take steps while it is written.
 
   Args:
     saver: tf.train.Saver.
     session: tf.Session.
     directory: folder to save to.
-    step: the global step, an integer.
+
+  Returns:
+    The global step that it holds.
 
   Raises:
     SaveError: it cannot be written; what was begun is removed.
   """
-  prefix = checkpoints.prefix(directory)
+  unfinished = '%s.tmp%d' % (checkpoints.prefix(directory), os.getpid())
   try:
-    saver.save(session, prefix, global_step=int(step))
-  except (tf.errors.OpError, OSError, ValueError) as error:
-    checkpoints.remove_unfinished(directory)
+    saver.save(session, unfinished, write_state=False)
+    step = checkpoints.step(unfinished)
+    checkpoint_files.put(unfinished, step)
+    return step
+  except (tf.errors.OpError, OSError, ValueError, UserError) as error:
+    checkpoint_files.remove_unfinished(directory)
     problem = error
     if isinstance(error, tf.errors.OpError):
       problem = console.summary(error)
     raise SaveError(
-      '%s-%d: cannot be written: %s' % (prefix, step, problem)
+      '%s: a checkpoint cannot be written: %s' % (directory, problem)
     ) from error

@@ -11,6 +11,7 @@ from cifar10.data import datasets
 from cifar10.data import distortions
 from cifar10.data import records
 from cifar10.errors import UserError
+from cifar10.training import checkpoint_files
 from cifar10.training import checkpoints
 from cifar10.training import combinations
 from cifar10.training import run_state
@@ -18,23 +19,20 @@ from cifar10.training import transfer
 from cifar10.util import files
 from cifar10.util import folder_lock
 
-# What a trainer writes; --overwrite deletes nothing else. The index files go
-# first: what is left without them cannot be resumed by mistake.
-_RUN_FILES = (
-  'checkpoint',
-  checkpoints.PREFIX + '-*.index',
-  checkpoints.PREFIX + '-*',
-  'graph.pbtxt',
-  'events.out.tfevents.*',
-  run_state.CONFIG_FILE,
-  run_state.STATE_FILE,
-  'frozen_layers.*',
-)
-
 # The outputs of frozen layers, see serving/frozen_layers.py, and what they were
 # computed from.
 FROZEN_LAYERS = 'frozen_layers.bin'
 FROZEN_LAYERS_TEXT = 'frozen_layers.json'
+
+# What a trainer writes besides checkpoints; --overwrite deletes nothing else.
+_RUN_FILES = (
+  'graph.pbtxt',
+  'events.out.tfevents.*',
+  run_state.CONFIG_FILE,
+  run_state.STATE_FILE,
+  FROZEN_LAYERS,
+  FROZEN_LAYERS_TEXT,
+)
 
 # The folder of the best checkpoint, in a run that holds out images.
 BEST = 'best'
@@ -113,16 +111,17 @@ def prepare(config, data, examples_per_step):
   directory = config.run.train_dir
   check_images(config, data)
   transfer.check_source(config)
+  _check_names(directory)
   state = run_state.begin(data, examples_per_step)
   if config.run.overwrite:
     return state
   _remove_unfinished(directory)
-  checkpoints.name_newest(directory)
+  saved = run_state.load(directory)
+  checkpoint_files.name_newest(directory, saved and saved.stopped_at)
   checkpoint = checkpoints.latest(directory)
   if checkpoint is None:
     return state
   step = checkpoints.step(checkpoint)
-  saved = run_state.load(directory)
   changed = _changes(config)
   if saved is not None:
     state = dataclasses.replace(
@@ -238,7 +237,7 @@ def _check_fixed(config, data, changed, saved):
 def _remove_unfinished(directory):
   """Deletes what a trainer that was killed has left unfinished."""
   for folder in (directory, os.path.join(directory, BEST)):
-    checkpoints.remove_unfinished(folder)
+    checkpoint_files.remove_unfinished(folder)
     for name in (
       run_state.CONFIG_FILE,
       run_state.STATE_FILE,
@@ -255,8 +254,36 @@ def remove_run(directory):
   _remove_unfinished(directory)
   best = os.path.join(directory, BEST)
   for folder in (directory, best):
-    for pattern in _RUN_FILES:
-      for path in glob.glob(os.path.join(glob.escape(folder), pattern)):
-        os.remove(path)
+    checkpoint_files.remove_all(folder)
+    for path in _run_files(folder):
+      os.remove(path)
   if os.path.isdir(best) and not os.listdir(best):
     os.rmdir(best)
+
+
+def _run_files(folder):
+  """The paths of what a trainer has written besides checkpoints."""
+  return [
+    path
+    for pattern in _RUN_FILES
+    for path in glob.glob(os.path.join(glob.escape(folder), pattern))
+  ]
+
+
+def _check_names(directory):
+  """Checks that no folder has the name of a file that a trainer writes.
+
+  Raises:
+    UserError: one has.
+  """
+  best = os.path.join(directory, BEST)
+  for folder in (directory, best):
+    names = [name for _, name in checkpoints.files_in(folder)]
+    paths = [os.path.join(folder, name) for name in names] + _run_files(folder)
+    for path in paths + [checkpoints.name_file(folder)]:
+      if os.path.isdir(path) and not os.path.islink(path):
+        raise UserError(
+          '%s: is a folder; expected none of that name, or a file' % path
+        )
+  if os.path.lexists(best) and not os.path.isdir(best):
+    raise UserError('%s: is not a folder; expected none, or a folder' % best)

@@ -10,6 +10,7 @@ import os
 
 import tensorflow.compat.v1 as tf
 
+from cifar10.training import checkpoint_files
 from cifar10.training import checkpoints
 from cifar10.training import hooks
 from cifar10.training import run_state as run_state_lib
@@ -32,9 +33,11 @@ def best_so_far(folder):
   checkpoint, state = checkpoints.latest(folder), run_state_lib.load(folder)
   if checkpoint is None or state is None:
     return None
-  return {step: (step, precision) for step, precision in state.validations}.get(
-    checkpoints.step(checkpoint)
-  )
+  best_step = checkpoints.step(checkpoint)
+  # In a cluster, others may have taken steps while it was saved. And the state
+  # is saved first: later validations are of a checkpoint that was not.
+  precisions = [p for step, p in state.validations if step <= best_step]
+  return (best_step, precisions[-1]) if precisions else None
 
 
 class ValidationHook(tf.train.SessionRunHook):
@@ -57,36 +60,40 @@ class ValidationHook(tf.train.SessionRunHook):
     self._run_state = run_state
     self._last_step = run_state.last_step(config.optimization)
     self._every = config.validation.validation_steps
-    self._validated_step = None
+    # A trainer may be killed after it has saved a step, and before it has
+    # validated it.
+    self._validated_step = max(dict(run_state.validations), default=0)
     self._has_stopped = False
     # Beside the run's own checkpoints: the best one, and what describes it.
     self._folder = os.path.join(config.run.train_dir, train_dir.BEST)
     self._best = best_so_far(self._folder)
 
   def begin(self):
-    self._saver = tf.train.Saver(max_to_keep=1, save_relative_paths=True)
+    self._saver = tf.train.Saver()
     by_name = {v.op.name: v for v in tf.global_variables()}
     self._variables = {name: by_name[name] for name in self._validator.names}
     self._falls = tf.get_collection(schedules.FALLS)
     self._global_step = tf.train.get_global_step()
 
   def after_create_session(self, session, coord):
-    self._validated_step = session.run(self._global_step)
     self._load_falls(session)
-    if self._best is not None:
-      self._saver.recover_last_checkpoints([checkpoints.latest(self._folder)])
+    self._validate_if_due(session, int(session.run(self._global_step)))
 
   def before_run(self, run_context):
     return tf.train.SessionRunArgs(self._step)
 
   def after_run(self, run_context, run_values):
-    step = int(run_values.results)
+    self._validate_if_due(run_context.session, int(run_values.results))
+    if self._is_to_stop():
+      self._stop(run_context)
+
+  def _validate_if_due(self, session, step):
     if step // self._every > self._validated_step // self._every:
       self._validated_step = step
-      self._validate(run_context, step)
+      self._validate(session, step)
 
-  def _validate(self, run_context, step):
-    session, total = run_context.session, self._validator.total
+  def _validate(self, session, step):
+    total = self._validator.total
     correct = self._validator.correct(session.run(self._variables))
     precision = correct / total
     self._run_state = dataclasses.replace(
@@ -95,8 +102,7 @@ class ValidationHook(tf.train.SessionRunHook):
     )
     is_best = self._best is None or precision > self._best[1]
     if is_best:
-      self._keep(session, step)
-      self._best = step, precision
+      self._best = self._keep(session), precision
     print(
       '%s: validation precision @ 1 = %.3f (%d / %d, step %d), %s'
       % (
@@ -115,20 +121,32 @@ class ValidationHook(tf.train.SessionRunHook):
     self._writer.add_summary(tf.Summary(value=[value]), step)
     self._load_falls(session)
     self._run_state.save(self._config.run.train_dir)
+
+  def _is_to_stop(self):
+    """Whether too many validations came after the best one."""
     limit = self._config.optimization.early_stopping
-    if limit and self._count_since_best() >= limit:
-      self._stop(run_context)
+    if not limit or self._best is None:
+      return False
+    steps = [step for step, _ in self._run_state.validations]
+    return sum(step > self._best[0] for step in steps) >= limit
 
-  def _count_since_best(self):
-    """How many validations came after the best one."""
-    return sum(step > self._best[0] for step, _ in self._run_state.validations)
+  def _keep(self, session):
+    """Saves the best checkpoint, with what the other programs need to know.
 
-  def _keep(self, session, step):
-    """Saves the best checkpoint, with what the other programs need to know."""
+    The state first: it has the precision of the checkpoint before, too, if this
+    process is killed in between.
+
+    Returns:
+      The global step that the checkpoint holds.
+    """
     os.makedirs(self._folder, exist_ok=True)
     self._config.save(self._folder)
-    saving.save_checkpoint(self._saver, session, self._folder, step)
     self._run_state.save(self._folder)
+    step = saving.save_checkpoint(self._saver, session, self._folder)
+    for other, path in checkpoints.by_step(self._folder).items():
+      if other != step:
+        checkpoint_files.remove(path)
+    return step
 
   def _load_falls(self, session):
     """Tells the graph how often the learning rate has fallen."""

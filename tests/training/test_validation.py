@@ -23,6 +23,7 @@ from cifar10.settings import Download
 from cifar10.settings import Validation
 from cifar10.training import checkpoints
 from cifar10.training import run_state
+from cifar10.training import saving
 from cifar10.training import schedules
 from tests import short_runs
 from tests import synthetic_records
@@ -195,6 +196,52 @@ def test_the_best_one_is_kept_when_steps_are_lost(tmp_path, monkeypatch):
   train(longer, monkeypatch, [20, 25, 20])
   assert checkpoints.step(checkpoints.latest(directory)) == 6
   assert run_state.load(directory).stopped_at == 6
+
+
+def test_a_best_one_is_not_demoted_by_one_that_was_not_saved(
+  tmp_path, monkeypatch, capsys
+):
+  config = settings_of_run(tmp_path, save_steps=1, max_steps=6)
+  save_checkpoint = saving.save_checkpoint
+
+  def killed(saver, session, directory):
+    if directory.endswith('best') and os.listdir(directory)[2:]:
+      raise KeyboardInterrupt
+    return save_checkpoint(saver, session, directory)
+
+  monkeypatch.setattr(saving, 'save_checkpoint', killed)
+  with pytest.raises(KeyboardInterrupt):
+    train(config, monkeypatch, [40, 50])
+  monkeypatch.undo()
+  capsys.readouterr()
+  # What was saved and not validated, step 4, is validated now.
+  train(config, monkeypatch, [30, 35])
+  out = capsys.readouterr().out
+  assert '0.300 (30 / 100, step 4), best: 0.400 at step 2' in out
+  assert '0.350 (35 / 100, step 6), best: 0.400 at step 2' in out
+  best = os.path.join(config.run.train_dir, 'best')
+  assert list(checkpoints.by_step(best)) == [2]
+  validations = run_state.load(config.run.train_dir).validations
+  assert validations == ((2, 0.4), (4, 0.3), (6, 0.35))
+
+
+def test_a_copy_of_a_run_that_stopped_early_is_at_its_end(
+  tmp_path, monkeypatch, capsys
+):
+  config = settings_of_run(tmp_path, early_stopping=2, save_steps=1)
+  train(config, monkeypatch, [30, 20, 10])
+  directory = str(tmp_path / 'copy')
+  shutil.copytree(config.run.train_dir, directory)
+  name = os.path.join(directory, 'checkpoint')
+  os.utime(name, (1000, 1000))  # The first file that was copied.
+  capsys.readouterr()
+  for lost in (False, True):
+    if lost:
+      os.remove(name)
+    cifar10_train.train(config.replace(train_dir=directory))
+    line = 'training was stopped early at step 2: nothing to do'
+    assert line in capsys.readouterr().out
+    assert checkpoints.step(checkpoints.latest(directory)) == 2
 
 
 def test_a_best_one_that_is_gone_is_replaced(tmp_path, monkeypatch):
