@@ -154,7 +154,9 @@ def _train_as_agreed(server, task, data, agreement):
     placement.device_function(task, config.cluster)
   ), liveness.Observer(server, task, config) as observer:
     seed = run_state.seed_of_start(
-      config.optimization.seed, agreement.steps_before
+      config.optimization.seed,
+      agreement.chief_start - 1,
+      agreement.steps_before,
     )
     tf.set_random_seed(task.own_seed(seed))
     last_step = run_state.last_step(config.optimization)

@@ -68,6 +68,12 @@ def steps(process):
   return short_runs.steps(output(process))
 
 
+def losses(process):
+  """The losses that a task has printed so far, strings."""
+  lines = short_runs.STEP_LINE.findall(output(process))
+  return [loss for _, loss, _, _ in lines]
+
+
 def wait_for_step(process, step, timeout=300):
   """Waits until a task has printed a step of at least `step`."""
   deadline = time.monotonic() + timeout

@@ -292,20 +292,27 @@ def test_a_step_over_its_time_limit_is_named_and_the_last_saved(
 
 @pytest.mark.parametrize('index, times', [(0, 2), (1, 1)])
 def test_a_worker_started_again_joins_and_goes_on(tmp_path, index, times):
-  flags = ('--max_steps=40', '--save_steps=1000')
+  # A loss stands for a batch: the variables stay as they are.
+  flags = ('--max_steps=40', '--save_steps=1000', '--seed=1')
+  flags += ('--learning_rate=0', '--regularizer=none')
   with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
     servers, workers = cluster.start_all()
     again, survivor = workers[index], workers[1 - index]
+    begun_with = []
     for step in (5, 15)[:times]:
       clusters.wait_for_step(again, step)
       again.kill()
       again.wait()  # Else it may still hold the lock of --train_dir.
+      begun_with.append(clusters.losses(again)[:4])
       again = cluster.start('worker', index)
     assert clusters.wait(servers + [survivor, again]) == [0, 0, 0]
     # Not a step is lost, even without the chief: the servers hold it.
     assert clusters.steps(survivor) == list(range(40))
     assert clusters.steps(again)[0] >= step
     assert clusters.steps(again)[-1] == 39
+    # And it has not seen its first images again.
+    assert clusters.losses(again)[:4] not in begun_with
+    assert begun_with[0] not in begun_with[1:]
     assert int(saved(cluster.train_dir)['global_step']) == 40
     for process in servers + [survivor, again]:
       assert clusters.is_clean(process), clusters.output(process)
@@ -339,7 +346,10 @@ def test_async_goes_on_without_a_worker_and_the_chief_comes_back(tmp_path):
     chief.send_signal(signal.SIGTERM)
     assert clusters.wait(servers + [workers[1], chief]) == [0, 0, 0]
     last = clusters.steps(chief)[-1]
-    assert int(saved(cluster.train_dir)['global_step']) > last
+    found = checkpoints.by_step(cluster.train_dir)
+    assert max(found) > last
+    # The others step on while it saves.
+    assert all(checkpoints.step(path) == step for step, path in found.items())
 
 
 @pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGSTOP])

@@ -224,14 +224,13 @@ class Agreement(NamedTuple):
     config: config.Config to train with.
     run_state: run_state.RunState to train with.
     chief_start: how many times a chief has started with these servers.
-    steps_before: steps that an earlier start of this worker has taken in the
-      run; 0 in the chief.
+    steps_before: steps that an earlier start of this worker has taken.
   """
 
   config: Any
   run_state: Any
   chief_start: int
-  steps_before: int = 0
+  steps_before: int
 
 
 def agree(server, task, config, begin):
@@ -256,7 +255,8 @@ def agree(server, task, config, begin):
     state = begin()
     chief_start = _announce(server, task, config, state)
     if state is not None:
-      yield Agreement(config, state, chief_start)
+      steps_before = _steps_before(server, task, config)
+      yield Agreement(config, state, chief_start, steps_before)
     return
   last_joined = None
   while True:

@@ -25,7 +25,7 @@ def wait(notice, stall_secs=60):
   ending.wait_until_saved(
     task,
     Config.of(connect_timeout_secs=1, stall_secs=stall_secs),
-    membership.Agreement(Config(), None, chief_start=2),
+    membership.Agreement(Config(), None, chief_start=2, steps_before=0),
     observer,
   )
 
