@@ -26,6 +26,7 @@ from cifar10.model import regularizers
 from cifar10.serving import ensemble
 from cifar10.serving import inference_graph
 from cifar10.serving import precision
+from cifar10.serving import ranking
 from cifar10.serving import restore
 from cifar10.settings import Data
 from cifar10.training import checkpoints
@@ -160,8 +161,8 @@ def build(data, config):
   with tf.name_scope('softmax/'):
     summaries.histogram('softmax/activations', model.probabilities)
   return EvalGraph(
-    correct=tf.nn.in_top_k(model.logits, labels, 1),
-    in_top_k=tf.nn.in_top_k(model.logits, labels, precision.top_k(config)),
+    correct=ranking.in_top_k(model.logits, labels, 1),
+    in_top_k=ranking.in_top_k(model.logits, labels, precision.top_k(config)),
     loss=loss,
     summaries=tf.summary.merge_all(),
     restorations=model.restorations,

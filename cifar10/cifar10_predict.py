@@ -56,8 +56,8 @@ def predict(config, names):
 
   Raises:
     UserError: there is no picture or no model, the model does not fit the
-      settings, or the sheet cannot be written; or, after all others are
-      labeled, some pictures are damaged.
+      settings or computes no finite probabilities, or the sheet cannot be
+      written; or, after all others are labeled, some pictures are damaged.
   """
   pictures.need_pillow()
   grid = config.prediction.grid
@@ -113,6 +113,8 @@ def _label(paths, predictor, settings, sheet):
     return 0
   answers = predictor.probabilities(np.stack(batch))
   for (path, small), probabilities in zip(read, answers):
+    if not np.isfinite(probabilities).all():
+      raise UserError('%s: the model computes no finite probabilities' % path)
     top_k = np.argsort(-probabilities, kind='stable')[
       : settings.top_k or _TOP_K
     ]

@@ -138,3 +138,22 @@ def conv2d(x, kernel, dy):
       dkernel[row, column] = np.tensordot(padded[window], dy, [[0, 1, 2]] * 2)
   dx = dpadded[:, top : top + height, left : left + width]
   return y, dx, dkernel
+
+
+def in_top_k(logits, labels, k):
+  """Whether each label is one of the k classes with the largest logits.
+
+  Args:
+    logits: float array, [n, classes]. Of equal logits the one of the lower
+      class is ahead; a row with one that is not finite has no right label.
+    labels: int array, [n].
+    k: int.
+
+  Returns:
+    List of bools.
+  """
+  found = []
+  for row, label in zip(logits, labels):
+    ranked = sorted(range(len(row)), key=lambda number: (-row[number], number))
+    found.append(bool(np.all(np.isfinite(row)) and label in ranked[:k]))
+  return found

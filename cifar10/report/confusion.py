@@ -7,6 +7,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.data import datasets
 from cifar10.data import records as records_lib
+from cifar10.errors import UserError
 from cifar10.serving import predictions
 from cifar10.training import checkpoints
 from cifar10.util import session_settings
@@ -77,7 +78,8 @@ def predict_test_images(checkpoint, config):
     TestPredictions.
 
   Raises:
-    UserError: the data or the checkpoint is missing or damaged.
+    UserError: the data or the checkpoint is missing or damaged, or a
+      probability is not a finite number.
   """
   # Now: a trainer may delete the checkpoint while images are predicted.
   step = checkpoints.step(checkpoint)
@@ -94,6 +96,12 @@ def predict_test_images(checkpoint, config):
         predictor.probabilities(records[start : start + _BATCH_SIZE])
         for start in range(0, len(records), _BATCH_SIZE)
       ]
+    )
+  odd = ~np.isfinite(probabilities).all(axis=1)
+  if odd.any():
+    raise UserError(
+      '%s: computes no finite probabilities for %d of %d images'
+      % (checkpoint, odd.sum(), len(odd))
     )
   planes = records[:, layout.label_bytes :].reshape(
     -1, layout.depth, layout.height, layout.width

@@ -12,6 +12,7 @@ from cifar10.errors import UserError
 from cifar10.serving import ensemble_graph
 from cifar10.serving import ensemble_processes
 from cifar10.serving import predictions
+from cifar10.serving import ranking
 from cifar10.serving import restore
 from cifar10.training import checkpoints
 
@@ -98,15 +99,11 @@ def evaluate(networks, paths, batch_size):
   for start in range(0, len(records), batch_size):
     part = slice(start, start + batch_size)
     answers = networks.answers(records[part])
-    correct += _count(answers.mean, labels[part])
+    correct += ranking.count_right(answers.mean, labels[part])
     for i, probabilities in answers.by_network.items():
       right, labeled = by_network[i]
       by_network[i] = (
-        right + _count(probabilities, labels[part]),
+        right + ranking.count_right(probabilities, labels[part]),
         labeled + len(probabilities),
       )
   return Counts(correct, len(records), tuple(by_network))
-
-
-def _count(probabilities, labels):
-  return int((probabilities.argmax(axis=1) == labels).sum())

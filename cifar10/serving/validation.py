@@ -7,6 +7,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.data import records as records_lib
 from cifar10.serving import inference_graph
+from cifar10.serving import ranking
 from cifar10.util import session_settings
 
 _BATCH_SIZE = 500
@@ -46,7 +47,7 @@ class Validator:
     ]
     with tf.Graph().as_default() as graph:
       self._records, model = inference_graph.of_records(data, config)
-      self._correct = tf.nn.in_top_k(
+      self._correct = ranking.in_top_k(
         model.logits, records_lib.labels(self._records, data.layout), 1
       )
     self._variables = model.restorations.averaged.variables

@@ -1,0 +1,48 @@
+"""Which labels are right: classes ranked by their outputs, ties by their index.
+
+`tf.nn.in_top_k` takes every class of a tie for the first one, so that a dead
+network, whose outputs are all equal, would always be right.
+"""
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+
+def in_top_k(logits, labels, k):
+  """Whether labels are among the k classes with the largest logits.
+
+  Equal logits rank in the order of their classes, so that k = 1 is argmax. No
+  class of a row that holds an infinity or NaN is right.
+
+  Args:
+    logits: float32 tensor, [batch, classes].
+    labels: int32 tensor, [batch].
+    k: int; may be larger than the number of classes.
+
+  Returns:
+    bool tensor, [batch].
+  """
+  labels = labels[:, tf.newaxis]
+  classes = tf.range(tf.shape(logits)[1])
+  of_label = tf.gather(logits, labels, batch_dims=1)  # [batch, 1]
+  is_ahead = (logits > of_label) | (
+    tf.equal(logits, of_label) & (classes < labels)
+  )
+  rank = tf.reduce_sum(tf.cast(is_ahead, tf.int32), axis=1)
+  return (rank < k) & tf.reduce_all(tf.is_finite(logits), axis=1)
+
+
+def count_right(probabilities, labels):
+  """How many rows have their largest probability at the label.
+
+  Ties and rows that are not finite are as in `in_top_k`.
+
+  Args:
+    probabilities: float array, [n, classes].
+    labels: int array, [n].
+
+  Returns:
+    int.
+  """
+  is_finite = np.isfinite(probabilities).all(axis=1)
+  return int((is_finite & (probabilities.argmax(axis=1) == labels)).sum())
