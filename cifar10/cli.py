@@ -276,12 +276,12 @@ def _with_settings_of_run(config, names):
     return config
   # The regularizer is part of the loss that an evaluation shows.
   of_run = saved.flat(['data', 'model', 'regularization'])
-  del of_run['classes']
   given = [name for name in names if flags.FLAGS[name].present]
-  state = run_state.load(config.run_dir)
+  of_run.update(
+    run_state.trained_on(run_state.load(config.run_dir), saved.data)
+  )
   return config.replace(
-    classes=state.classes if state else (),
-    **{name: of_run[name] for name in of_run if name not in given},
+    **{name: of_run[name] for name in of_run if name not in given}
   )
 
 

@@ -114,7 +114,7 @@ class Config:
   def saved_settings(self):
     """The settings that describe a training run, a dict by flat names."""
     values = self.flat(_SAVED_GROUPS)
-    del values['classes']  # Part of the run's state.
+    del values['classes'], values['image_shape']  # Part of the run's state.
     # So that it is found from another working directory.
     values['data_dir'] = os.path.abspath(self.data.data_dir)
     values['learning_rate'] = self.learning_rate
@@ -171,7 +171,7 @@ def load(directory):
     **{
       name: checked(values[name], field, path)
       for name, field in FIELDS.items()
-      if name in values and name != 'classes'
+      if name in values and name not in ('classes', 'image_shape')
     }
   )
 

@@ -32,6 +32,8 @@ class Data:
   )
   # Names of the classes that the model was trained on; empty if not known.
   classes: Tuple[str, ...] = ()
+  # Height, width and depth of the images that it was trained on; the same.
+  image_shape: Tuple[int, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from cifar10.config import Config
 from cifar10.data import dataset_json
+from cifar10.data.datasets import CLASSES
 from cifar10.data.records import Layout
 from cifar10.data.records import layout_for
 
@@ -101,3 +102,24 @@ def make_own_dataset(folder, **changes):
   value.update(changes)
   (folder / 'dataset.json').write_text(json.dumps(value))
   return Config.of(data_dir=str(folder))
+
+
+def make_images_of_size(folder, size):
+  """Makes a data set of the classes of CIFAR-10 and another size.
+
+  Args:
+    folder: the folder to make, a pathlib.Path.
+    size: height and width of its 20 color images, for both parts.
+
+  Returns:
+    The Config that names it.
+  """
+  folder.mkdir()
+  config = make_own_dataset(
+    folder, classes=list(CLASSES), size=size, channels=3
+  )
+  layout = layout_for(size, 3, CLASSES)
+  for name in ('train.bin', 'test.bin'):
+    records = make_records(np.arange(20) % 10, layout=layout)
+    (folder / name).write_bytes(records.tobytes())
+  return config

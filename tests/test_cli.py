@@ -101,6 +101,7 @@ def test_every_setting_is_a_flag_but_these():
   flags = set(cli.flag_names(dict.fromkeys(config_lib.GROUP_OF.values())))
   assert set(config_lib.FIELDS) - flags == {
     'classes',
+    'image_shape',
     'networks',
     'summary_steps',
   }

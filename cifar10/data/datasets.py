@@ -139,30 +139,58 @@ def describe(settings):
 
   Raises:
     UserError: the files that describe the data set are missing or damaged, or
-      its classes are not those of the model, `settings.classes`.
+      its classes or the size of its images are not those of the model.
   """
   data = _DESCRIBE[_kind(settings)](settings)
-  check_classes(data, settings, settings.classes)
+  check_fits(data, settings)
   return data
 
 
-def check_classes(data, settings, trained):
-  """Checks that a data set has the classes that a model was trained on.
+def check_fits(data, settings):
+  """Checks that a data set has the classes and images of a model.
 
   Args:
     data: DataSet.
-    settings: settings.Data that names it.
-    trained: names of the model's classes; empty if they are unknown.
+    settings: settings.Data that names it; its `classes` and `image_shape` are
+      the model's.
 
   Raises:
-    UserError: the data set has other classes.
+    UserError: the data set has other classes, or images of another size.
   """
-  if trained and trained != data.classes:
+  found = trained = None
+  if settings.classes not in ((), data.classes):
+    found = 'the classes ' + _few(data.classes)
+    trained = _few(settings.classes)
+  elif settings.image_shape not in ((), data.layout[:3]):
+    found = 'images of ' + _product(data.layout[:3])
+    trained = _product(settings.image_shape)
+  if found:
     raise UserError(
-      '--dataset=%s --data_dir=%s: found the classes %s; the model was trained '
-      'on %s'
-      % (settings.dataset, settings.data_dir, _few(data.classes), _few(trained))
+      '--dataset=%s --data_dir=%s: found %s; the model was trained on %s'
+      % (settings.dataset, settings.data_dir, found, trained)
     )
+
+
+def _product(sizes):
+  return ' x '.join(str(size) for size in sizes)
+
+
+def known_shape(settings, classes):
+  """Height, width and depth of the images of a public data set.
+
+  For runs of versions that did not save them.
+
+  Args:
+    settings: settings.Data of the run.
+    classes: names of its classes.
+
+  Returns:
+    Tuple of ints; empty if the data set may be another one.
+  """
+  own = settings.dataset == 'cifar10' and classes != CLASSES
+  if own or _kind(settings) == 'own':
+    return ()
+  return records.Layout()[:3]
 
 
 def _few(names):
@@ -185,12 +213,12 @@ def prepare(settings, download, validation=None):
 
   Raises:
     UserError: the data set cannot be fetched, a file is missing or damaged, its
-      classes are not those of the model, `settings.classes`, or it has fewer
-      records than `validation` asks for.
+      classes or the size of its images are not those of the model, or it has
+      fewer records than `validation` asks for.
   """
   kind = _kind(settings)
   if kind == 'cifar10':
-    describe(settings)  # Fetch nothing if the model has other classes.
+    describe(settings)  # Fetch nothing that does not fit the model.
   source = sources.SOURCES.get(kind)
   if source and not os.path.isdir(source.folder_in(settings.data_dir)):
     sources.fetch(source, settings.data_dir, download)

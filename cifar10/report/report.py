@@ -144,7 +144,7 @@ def _prediction_config(config, state, data_dir):
   return config.replace(
     precision='float32',
     data_dir=data_dir or config.data.data_dir,
-    classes=state.classes if state else (),
+    **run_state.trained_on(state, config.data),
   )
 
 

@@ -48,7 +48,7 @@ def describe(settings, default_data_dir):
 
   Raises:
     UserError: the files that describe the data set are missing or damaged, or
-      its classes are not those of the model.
+      its classes or the size of its images are not those of the model.
   """
   data = datasets.describe(settings)
   guessed = settings.dataset == 'cifar10' and not os.path.isdir(

@@ -131,7 +131,7 @@ def sparsify(args):
   checkpoint_arrays.check_out(args.out)
   dense = checkpoint_arrays.read(source)
   sparse = sparse_values(dense, threshold=args.threshold, keep=args.keep)
-  config = config.replace(classes=state.classes)
+  config = config.replace(**run_state.trained_on(state, config.data))
   rows = [
     ('', 'zeros', 'precision @ 1', 'compressed'),
     *map(

@@ -1,8 +1,8 @@
 """The state of a run that goes on from session to session, beside checkpoints.
 
 Checkpoints hold the global step and the variables, `config.json` the settings.
-This is the rest: which classes the model is trained on, and how many examples
-each step so far has taken.
+This is the rest: which classes and images the model is trained on, and how many
+examples each step so far has taken.
 """
 
 import dataclasses
@@ -11,6 +11,7 @@ import os
 import time
 from typing import Any, Optional, Tuple
 
+from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.util import files
 
@@ -48,6 +49,8 @@ class RunState:
     validations: pairs (step, precision @ 1 on the images held out), in order.
     stopped_at: step of the best checkpoint, with which training has been
       stopped early; None if it has not.
+    image_shape: height, width and depth of the images of the data set; earlier
+      versions kept none.
   """
 
   classes: Tuple[str, ...]
@@ -56,6 +59,7 @@ class RunState:
   starts: Tuple[Start, ...] = ()
   validations: Tuple[Tuple[int, float], ...] = ()
   stopped_at: Optional[int] = None
+  image_shape: Tuple[int, ...] = ()
 
   @property
   def examples_per_step(self):
@@ -137,7 +141,25 @@ def begin(data, examples_per_step):
     data.examples_per_epoch,
     ((0, examples_per_step),),
     (Start(0, time.time()),),
+    image_shape=data.layout[:3],
   )
+
+
+def trained_on(state, settings):
+  """What a model was trained on.
+
+  Args:
+    state: RunState of its run; None if there is none.
+    settings: settings.Data of its run.
+
+  Returns:
+    Dict of the settings.Data `classes` and `image_shape`; empty tuples for what
+    is not known.
+  """
+  if state is None:
+    return {'classes': (), 'image_shape': ()}
+  shape = state.image_shape or datasets.known_shape(settings, state.classes)
+  return {'classes': state.classes, 'image_shape': shape}
 
 
 def resumed_at(step, stretches, examples_per_step):
@@ -202,4 +224,5 @@ def from_json(values):
     ),
     tuple((int(at), float(p)) for at, p in values.get('validations', ())),
     values.get('stopped_at'),
+    tuple(int(size) for size in values.get('image_shape', ())),
   )

@@ -225,7 +225,12 @@ def _check_fixed(config, data, changed, saved):
       )
   if saved is None:
     return
-  datasets.check_classes(data, config.data, saved.classes)
+  # The data may lie elsewhere now.
+  earlier = {name: before for name, before, _ in changed if name == 'data_dir'}
+  trained = run_state.trained_on(
+    saved, dataclasses.replace(config.data, **earlier)
+  )
+  datasets.check_fits(data, dataclasses.replace(config.data, **trained))
   found = data.examples_per_epoch
   if found != saved.examples_per_epoch:
     print(

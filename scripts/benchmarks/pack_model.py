@@ -128,7 +128,8 @@ def pack(source, values, folder):
   elsewhere['data_dir'] = config_lib.FIELDS['data_dir'].default
   with files.new_folder(folder) as made:
     config.replace(**elsewhere).save(made)
-    dataclasses.replace(state, starts=()).save(made)
+    known = run_state.trained_on(state, config.data)
+    dataclasses.replace(state, starts=(), **known).save(made)
     checkpoint_arrays.write(made, values)
 
 

@@ -56,11 +56,10 @@ def evaluate(directory, every, batch_size):
       '%s: holds no checkpoint at a multiple of --every=%d steps; found those '
       'of steps %d to %d' % (directory, every, min(found), max(found))
     )
-  state = run_state.load(directory)
   config = run.replace(
     batch_size=batch_size,
     precision='float32',
-    classes=state.classes if state else (),
+    **run_state.trained_on(run_state.load(directory), run.data),
   )
   data = datasets.prepare(config.data, config.download)
   begun = checkpoints.written(found[min(found)])

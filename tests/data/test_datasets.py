@@ -199,7 +199,32 @@ def test_a_model_is_not_used_with_other_classes(tmp_path, monkeypatch):
   assert not (tmp_path / 'no').exists()
   # If the classes of a model are unknown, any will do.
   data = datasets.describe(config.data)
-  datasets.check_classes(data, config.data, ())
+  datasets.check_fits(data, config.replace(classes=()).data)
+
+
+def test_a_model_is_not_used_with_images_of_another_size(tmp_path):
+  config = synthetic_records.make_images_of_size(tmp_path / 'own', 40)
+  for shape in ((40, 40, 3), ()):  # If it is not known, any will do.
+    same = config.replace(classes=datasets.CLASSES, image_shape=shape)
+    assert short_runs.prepared(same).layout[:3] == (40, 40, 3)
+  other = config.replace(classes=datasets.CLASSES, image_shape=(32, 32, 3))
+  with pytest.raises(UserError) as info:
+    short_runs.prepared(other)
+  assert str(info.value) == (
+    '--dataset=cifar10 --data_dir=%s: found images of 40 x 40 x 3; the model '
+    'was trained on 32 x 32 x 3' % config.data.data_dir
+  )
+
+
+def test_the_size_of_public_images_is_known(tmp_path):
+  public = Config.of(data_dir=str(tmp_path))
+  for dataset in ('cifar10', 'cifar100', 'svhn', 'sample'):
+    settings = public.replace(dataset=dataset).data
+    assert datasets.known_shape(settings, datasets.CLASSES) == (32, 32, 3)
+  # Its folder may be gone.
+  assert datasets.known_shape(public.data, ('a', 'b')) == ()
+  own = synthetic_records.make_images_of_size(tmp_path / 'own', 40)
+  assert datasets.known_shape(own.data, datasets.CLASSES) == ()
 
 
 def test_more_than_256_classes_have_two_bytes(tmp_path):

@@ -10,6 +10,9 @@ from cifar10.errors import UserError
 from cifar10.model.settings import Model
 from cifar10.serving import restore
 from cifar10.settings import Data
+from tests import picture_folders
+from tests import processes
+from tests import short_runs
 from tests import synthetic_records
 from tests.serving import random_models
 
@@ -133,3 +136,27 @@ def test_a_data_set_of_other_classes_is_refused(tmp_path):
   settings = Data(data_dir=str(tmp_path), classes=('a', 'b', 'c'))
   with pytest.raises(UserError, match='the model was trained on a, b, c'):
     restore.describe(settings, '/default')
+
+
+def test_no_program_takes_images_of_another_size(tmp_path):
+  own = synthetic_records.make_images_of_size(tmp_path / 'own', 40)
+  picture = str(tmp_path / 'noise.png')
+  picture_folders.save(tmp_path / 'noise.png', picture_folders.noise(40, 40))
+  flags = [
+    '--data_dir=' + own.data.data_dir,
+    '--checkpoint_dir=pretrained:tutorial',
+  ]
+  twice = '--checkpoint_dir=pretrained:tutorial'
+  out = '--eval_dir=%s' % (tmp_path / 'out')
+  for program, more in (
+    ('eval', ['--run_once', out]),
+    ('eval', [twice, out]),
+    ('predict', [picture]),
+    ('export', ['--export_dir=%s' % (tmp_path / 'out')]),
+  ):
+    status, _, err = processes.run(
+      [short_runs.script('cifar10_' + program), *flags, *more]
+    )
+    assert (status, err.count('\n')) == (1, 1)
+    assert 'found images of 40 x 40 x 3; the model was trained on' in err
+  assert not (tmp_path / 'out').exists()

@@ -4,9 +4,12 @@ import json
 
 import pytest
 
+from cifar10.data import datasets
 from cifar10.errors import UserError
+from cifar10.settings import Data
 from cifar10.training import run_state
 from cifar10.training.run_state import RunState
+from tests import synthetic_records
 
 
 def state(*stretches):
@@ -88,10 +91,29 @@ def test_version_1_may_resume_a_run_of_this_version(tmp_path):
   assert run_state.load(str(tmp_path)) == state((0, 128), (9, 384))
 
 
+def test_the_size_of_the_images_is_kept(tmp_path):
+  data = datasets.describe(Data(dataset='sample'))
+  run_state.begin(data, 16).save(str(tmp_path))
+  found = run_state.load(str(tmp_path))
+  assert found.image_shape == (32, 32, 3)
+  known = {'classes': datasets.CLASSES, 'image_shape': (32, 32, 3)}
+  assert run_state.trained_on(found, Data(dataset='sample')) == known
+
+
+def test_earlier_versions_did_not_keep_the_size_of_the_images(tmp_path):
+  own = synthetic_records.make_own_dataset(tmp_path).data
+  for settings, shape in ((Data(dataset='svhn'), (32, 32, 3)), (own, ())):
+    found = run_state.trained_on(state((0, 128)), settings)
+    assert found == {'classes': ('a', 'b'), 'image_shape': shape}
+  nothing = {'classes': (), 'image_shape': ()}
+  assert run_state.trained_on(None, Data()) == nothing
+
+
 @pytest.mark.parametrize(
   'changes',
   [
     {'stretches': 3},
+    {'image_shape': 32},
     {'stretches': [[1]]},
     {'examples_per_epoch': 'x'},
     {'classes': 3},

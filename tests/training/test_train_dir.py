@@ -179,6 +179,34 @@ def test_a_run_does_not_go_on_with_another_data_set(tmp_path, capsys):
   assert not (tmp_path / 'train' / '.lock').exists()
 
 
+@pytest.mark.parametrize('is_old', [False, True])
+def test_a_run_goes_on_with_images_of_its_size(tmp_path, is_old):
+  synthetic_records.make_folder(tmp_path, per_file=20)
+  config = short_runs.small_config(
+    tmp_path, dataset='cifar10', data_dir=str(tmp_path), image_size=24
+  )
+  cifar10_train.train(config.replace(max_steps=1))
+  path = tmp_path / 'train' / 'run_state.json'
+  if is_old:
+    values = json.loads(path.read_text())
+    del values['image_shape']
+    path.write_text(json.dumps(values))
+  before = path.read_text()
+  other = synthetic_records.make_images_of_size(tmp_path / 'own', 40)
+  larger = config.replace(data_dir=other.data.data_dir)
+  with pytest.raises(UserError, match='40 x 40 x 3; .* on 32 x 32 x 3'):
+    cifar10_train.train(larger)
+  assert path.read_text() == before
+  cifar10_train.train(config)
+  assert run_state.load(str(tmp_path / 'train')).image_shape == (32, 32, 3)
+  # Its variables are free to be used.
+  cifar10_train.train(
+    larger.replace(
+      train_dir=str(tmp_path / 'other'), init_from=config.run.train_dir
+    )
+  )
+
+
 def test_another_number_of_images_is_told(tmp_path, capsys):
   config = short_runs.small_config(tmp_path, max_steps=1)
   cifar10_train.train(config)
