@@ -15,6 +15,7 @@ import cifar10
 from cifar10 import config as config_lib
 from cifar10 import recipes
 from cifar10.errors import UserError
+from cifar10.training import checkpoints
 from cifar10.training import combinations
 from cifar10.training import pretrained
 from cifar10.training import run_state
@@ -271,6 +272,9 @@ def _with_settings_of_run(config, names):
       config.checkpoint.checkpoint_dir, '--checkpoint_dir'
     )
   )
+  folder = pretrained.directory(config.export.checkpoint, '--checkpoint')
+  if folder != config.export.checkpoint:
+    config = config.replace(checkpoint=checkpoints.find(folder))
   saved = config_lib.load(config.run_dir)
   if saved is None:
     return config

@@ -23,6 +23,7 @@ from cifar10.report import starts as starts_lib
 from cifar10.settings import Evaluation
 from cifar10.settings import Session
 from cifar10.training import checkpoints
+from cifar10.training import pretrained
 from cifar10.training import run_state
 from cifar10.util import console
 from cifar10.util import files
@@ -37,7 +38,7 @@ def gather(train_dir, eval_dir, data_dir=None):
 
   Args:
     train_dir: the trainer's --train_dir.
-    eval_dir: the evaluator's --eval_dir; may be missing.
+    eval_dir: the evaluator's --eval_dir; may be missing. None: there is none.
     data_dir: folder of the data set; None: the --data_dir of the run.
 
   Returns:
@@ -58,8 +59,10 @@ def gather(train_dir, eval_dir, data_dir=None):
       '--train_dir of a trainer' % train_dir
     )
   left_out += _missing_files(train_dir, config, found)
-  evaluations, problems = events.read_folder(eval_dir)
-  left_out += problems
+  evaluations = []
+  if eval_dir is not None:
+    evaluations, problems = events.read_folder(eval_dir)
+    left_out += problems
   begins = [start.time for start in starts[:1]]
   begins += [file.start_time for file in found[:1]]
   since = min(begins, default=0)
@@ -67,8 +70,8 @@ def gather(train_dir, eval_dir, data_dir=None):
   precisions = events.precisions(evaluations + found, since)
   if not events.precisions(evaluations, since):
     left_out.append(
-      'No evaluations of this run in %s (--eval_dir): no precision curve.'
-      % eval_dir
+      'No evaluations of this run%s (--eval_dir): no precision curve.'
+      % ('' if eval_dir is None else ' in ' + eval_dir)
     )
   predictions = filters = None
   if checkpoint is None:
@@ -99,7 +102,7 @@ def gather(train_dir, eval_dir, data_dir=None):
 def _check_folders(train_dir, eval_dir):
   """Checks that neither of the two is a file."""
   for name, path in (('train_dir', train_dir), ('--eval_dir', eval_dir)):
-    if os.path.exists(path) and not os.path.isdir(path):
+    if path is not None and os.path.exists(path) and not os.path.isdir(path):
       raise UserError('%s: %s is not a folder' % (name, path))
 
 
@@ -195,7 +198,10 @@ def write(args):
     optional_packages.need(package, 'report', 'a report needs %s' % name)
   check_out(args.out)
   session_settings.start_threads(Session())
-  run = gather(args.train_dir, args.eval_dir, args.data_dir)
+  train_dir = pretrained.directory(args.train_dir, 'train_dir')
+  # Evaluations of a model of the package do not tell when it was trained.
+  usual = Evaluation.eval_dir if train_dir == args.train_dir else None
+  run = gather(train_dir, args.eval_dir or usual, args.data_dir)
   files.write_atomically(args.out, page.render(run).encode('utf-8'))
   for line in run.left_out:
     print(line)
@@ -207,7 +213,11 @@ def main():
   parser = argparse.ArgumentParser(
     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
   )
-  parser.add_argument('train_dir', help="the trainer's --train_dir")
+  parser.add_argument(
+    'train_dir',
+    help="the trainer's --train_dir, or a model of the package such as "
+    'pretrained:fast',
+  )
   parser.add_argument(
     '--out',
     default='report.html',
@@ -215,8 +225,8 @@ def main():
   )
   parser.add_argument(
     '--eval_dir',
-    default=Evaluation.eval_dir,
-    help="the evaluator's --eval_dir (default: %(default)s)",
+    help="the evaluator's --eval_dir (default: %s; none for a model of the "
+    'package)' % Evaluation.eval_dir,
   )
   parser.add_argument(
     '--data_dir', help="folder of the data set (default: the run's --data_dir)"

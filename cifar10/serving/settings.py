@@ -82,7 +82,7 @@ class Export:
   checkpoint: str = flag(
     '',
     'The checkpoint to export: a step of the run in --checkpoint_dir, or the '
-    'path of a checkpoint; empty: the newest one.',
+    'path of a checkpoint, or a model of the package; empty: the newest one.',
   )
   export_dir: str = flag(
     '/tmp/cifar10_export', 'Folder to write a SavedModel to; empty: none.'

@@ -26,6 +26,7 @@ from cifar10.errors import UserError
 from cifar10.serving import validation
 from cifar10.training import checkpoint_arrays
 from cifar10.training import checkpoints
+from cifar10.training import pretrained
 from cifar10.training import run_state
 from cifar10.util import console
 
@@ -70,20 +71,28 @@ def weight_names(values):
   """The names of the weights of all layers that are trained."""
   return sorted(
     name
-    for name in values
+    for name in _variable_names(values)
     if name.endswith('/weights') and not name.startswith('whitening/')
   )
 
 
+def _variable_names(values):
+  """The names of variables, also of those of which only averages are there."""
+  end = len(checkpoints.AVERAGE)
+  return {n[:-end] if n.endswith(checkpoints.AVERAGE) else n for n in values}
+
+
 def share_of_zeros(values):
   """The share of the weights of all layers that are zero."""
-  weights = [values[name] for name in weight_names(values)]
-  return sum((w == 0).sum() for w in weights) / sum(w.size for w in weights)
+  names = weight_names(values)
+  used = [values[checkpoints.averaged(name, values)] for name in names]
+  return sum((w == 0).sum() for w in used) / sum(w.size for w in used)
 
 
 def compressed_bytes(values):
   """How many bytes the weights and biases of all layers take up, by zlib."""
-  names = [n for n in values if n.endswith(('/weights', '/biases'))]
+  names = _variable_names(values)
+  names = [n for n in names if n.endswith(('/weights', '/biases'))]
   used = [values[checkpoints.averaged(name, values)] for name in names]
   return sum(len(zlib.compress(value.tobytes(), 9)) for value in used)
 
@@ -120,7 +129,9 @@ def sparsify(args):
   Raises:
     UserError: there is no such checkpoint or run, or --out holds something.
   """
-  source = checkpoints.meant_by(args.checkpoint, 'CHECKPOINT')
+  source = checkpoints.meant_by(
+    pretrained.directory(args.checkpoint, 'CHECKPOINT'), 'CHECKPOINT'
+  )
   run_dir = os.path.dirname(source)
   config, state = config_lib.load(run_dir), run_state.load(run_dir)
   if config is None or state is None:
@@ -130,6 +141,9 @@ def sparsify(args):
     )
   checkpoint_arrays.check_out(args.out)
   dense = checkpoint_arrays.read(source)
+  names = weight_names(dense)
+  if not names:
+    raise UserError('%s: holds no weights of layers' % source)
   sparse = sparse_values(dense, threshold=args.threshold, keep=args.keep)
   config = config.replace(**run_state.trained_on(state, config.data))
   rows = [
@@ -148,9 +162,11 @@ def sparsify(args):
     dataclasses.replace(state, validations=(), stopped_at=None).save(folder)
   for row in rows:
     print('%-8s %8s %15s %12s' % row)
+  # A model of the package is averages only, which no run goes on from.
+  flag = '--train_dir' if set(names) <= set(dense) else '--init_from'
   print(
-    '%s is written. To train on: --train_dir=%s --hold_zeros, and the settings '
-    'of the run.' % (checkpoints.latest(args.out), args.out)
+    '%s is written. To train on: %s=%s --hold_zeros, and the settings of the '
+    'run.' % (checkpoints.latest(args.out), flag, args.out)
   )
 
 
@@ -169,7 +185,9 @@ def main():
     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
   )
   parser.add_argument(
-    'checkpoint', help='a checkpoint, or the --train_dir of a run'
+    'checkpoint',
+    help='a checkpoint, the --train_dir of a run, or a model of the package '
+    'such as pretrained:fast',
   )
   parser.add_argument(
     '--out', required=True, help='folder to write the sparse checkpoint to'

@@ -1,7 +1,8 @@
 """Trained models that come with the package, such as `pretrained:fast`.
 
 Each is a directory like that of a run, whose checkpoint holds only what
-predictions need. --checkpoint_dir and --init_from take its name.
+predictions need. Whatever reads a checkpoint or the directory of a run takes
+its name; --train_dir, which is written to, does not.
 """
 
 import os

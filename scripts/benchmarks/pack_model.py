@@ -203,13 +203,14 @@ def main():
   folder = Path(pretrained.FOLDER) / arguments.name
   if folder.exists():
     raise UserError('%s: exists; delete it first' % folder)
-  model = Model(arguments.run)
-  found = checkpoint_arrays.read(checkpoints.find(arguments.run))
+  run = pretrained.directory(arguments.run, 'run')
+  model = Model(run)
+  found = checkpoint_arrays.read(checkpoints.find(run))
   values = {name: found[name] for name in model.names + ['global_step']}
   probabilities = model.probabilities(values)
   bits = fewest_bits(model, values, probabilities.argmax(1))
   pack(
-    arguments.run,
+    run,
     {name: rounded(value, bits) for name, value in values.items()},
     str(folder),
   )

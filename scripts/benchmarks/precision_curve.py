@@ -21,6 +21,7 @@ from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.settings import Session
 from cifar10.training import checkpoints
+from cifar10.training import pretrained
 from cifar10.training import run_state
 from cifar10.util import files
 from cifar10.util import session_settings
@@ -109,7 +110,8 @@ def main():
     parser.error('--every and --batch_size: expected at least 1')
   session_settings.start_threads(Session())
   try:
-    result = evaluate(args.train_dir, args.every, args.batch_size)
+    directory = pretrained.directory(args.train_dir, 'train_dir')
+    result = evaluate(directory, args.every, args.batch_size)
     files.write_json(args.out, result)
   except (UserError, OSError) as error:
     sys.exit('precision_curve: error: %s' % error)

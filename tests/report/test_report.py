@@ -23,6 +23,7 @@ from cifar10.report import events
 from cifar10.report import page
 from cifar10.report import report
 from cifar10.training import checkpoints
+from cifar10.training import pretrained
 from tests import short_runs
 from tests import synthetic_records
 from tests.report.parsed_page import Page
@@ -298,6 +299,32 @@ def test_a_data_set_of_other_classes_is_not_predicted(copied):
   run, found = page_of(copied)
   assert run.predictions is None
   assert 'the model was trained on zebra, automobile' in found.text
+
+
+def test_a_model_of_the_package_has_no_curves(
+  tmp_path, trained, monkeypatch, capsys
+):
+  # The usual --eval_dir may hold evaluations of another run.
+  monkeypatch.setattr(report.Evaluation, 'eval_dir', str(trained / 'eval'))
+  synthetic_records.make_folder(tmp_path, per_file=20)
+  args = argparse.Namespace(
+    train_dir='pretrained:tutorial',
+    out=str(tmp_path / 'page.html'),
+    eval_dir=None,
+    data_dir=str(tmp_path),
+  )
+  report.write(args)
+  folder = os.path.join(pretrained.FOLDER, 'tutorial')
+  assert capsys.readouterr().out.splitlines() == [
+    'No event files in %s: no loss, learning rate, throughput.' % folder,
+    'No evaluations of this run (--eval_dir): no precision curve.',
+    '%s is written.' % args.out,
+  ]
+  found = Page((tmp_path / 'page.html').read_text())
+  assert len(found.images) > 64  # Filters, and mistakes.
+  args.train_dir = 'pretrained:no'
+  with pytest.raises(UserError, match='^train_dir=pretrained:no: there is no'):
+    report.write(args)
 
 
 def test_what_cannot_be_done_is_one_line_and_status_1(tmp_path):

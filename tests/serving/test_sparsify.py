@@ -3,15 +3,18 @@
 import argparse
 import errno
 import os
+import shutil
 
 import numpy as np
 import pytest
 
 from cifar10 import cifar10_train
 from cifar10.config import Config
+from cifar10.errors import UserError
 from cifar10.serving import sparsify
 from cifar10.training import checkpoint_arrays
 from cifar10.training import checkpoints
+from cifar10.training import pretrained
 from cifar10.training import run_state
 from tests import processes
 from tests import short_runs
@@ -142,3 +145,50 @@ def test_a_run_is_written_whole_or_not_at_all(trained, tmp_path, monkeypatch):
 def test_without_images_there_is_no_precision(tmp_path):
   config = Config.of(data_dir=str(tmp_path / 'none'))
   assert sparsify.precisions([{}], config) == [None]
+
+
+def test_a_model_of_the_package_is_averages_only(tmp_path):
+  folder = os.path.join(pretrained.FOLDER, 'tutorial')
+  before = os.listdir(folder)
+  status, printed, err = processes.run(
+    [
+      SCRIPT,
+      'pretrained:tutorial',
+      '--keep=0.25',
+      '--out=%s' % (tmp_path / 'sparse'),
+    ]
+  )
+  assert (status, err) == (0, '')
+  header, dense, sparse, last = printed.splitlines()
+  assert dense.split()[:2] + sparse.split()[:2] == [
+    'before',
+    '0.0',
+    'after',
+    '75.0',
+  ]
+  assert 0.5 < float(sparse.split()[-2]) < 0.5 * float(dense.split()[-2])
+  assert '--init_from=%s --hold_zeros' % (tmp_path / 'sparse') in last
+  assert os.listdir(folder) == before
+  config = short_runs.small_config(
+    tmp_path, init_from=str(tmp_path / 'sparse'), hold_zeros=True
+  )
+  cifar10_train.train(config)
+  path = checkpoints.latest(str(tmp_path / 'sparse'))
+  values = checkpoint_arrays.read(checkpoints.latest(config.run.train_dir))
+  for name, value in checkpoint_arrays.read(path).items():
+    if name.endswith('/weights' + checkpoints.AVERAGE):
+      assert not values[name][value == 0].any()
+      assert not values[name[: -len(checkpoints.AVERAGE)]][value == 0].any()
+
+
+def test_a_checkpoint_without_weights_is_refused(trained, tmp_path):
+  folder = tmp_path / 'train'
+  folder.mkdir()
+  checkpoint_arrays.write(str(folder), {'global_step': np.int64(3)})
+  for name in ('config.json', 'run_state.json'):
+    shutil.copy(str(trained / 'train' / name), str(folder))
+  args = argparse.Namespace(
+    checkpoint=str(folder), out=str(tmp_path / 'out'), keep=0.5, threshold=None
+  )
+  with pytest.raises(UserError, match='ckpt-3: holds no weights of layers'):
+    sparsify.sparsify(args)
