@@ -30,6 +30,7 @@ from cifar10.serving import ranking
 from cifar10.serving import restore
 from cifar10.settings import Data
 from cifar10.training import checkpoints
+from cifar10.training import train_dir
 from cifar10.util import event_file
 from cifar10.util import session_settings
 from cifar10.util import summaries
@@ -120,7 +121,7 @@ def _evaluate(config, answers):
       # A run that stops early may end with the checkpoint evaluated before.
       for checkpoint in new_checkpoints(
         config,
-        lambda: evaluated and config_lib.is_last(directory, evaluated[-1]),
+        lambda: evaluated and _is_last(directory, evaluated[-1]),
       ):
         try:
           step = checkpoints.step(checkpoint)
@@ -139,8 +140,19 @@ def _evaluate(config, answers):
         events.add_summary(precision.summary(result, config), step)
         precision.report(result, step, config, answers)
         evaluated.append(step)
-        if settings.run_once or config_lib.is_last(directory, step):
+        if settings.run_once or _is_last(directory, step):
           return
+
+
+def _is_last(directory, step):
+  """Whether no checkpoint will follow the newest one, of global step `step`."""
+  if train_dir.is_of_trainer(directory):
+    return config_lib.is_last(directory, step)
+  print(
+    '%s holds no config.json, which a trainer writes: not waiting for another '
+    'checkpoint.' % directory
+  )
+  return True
 
 
 def build(data, config):

@@ -301,6 +301,37 @@ def test_a_checkpoint_deleted_on_the_way_is_passed_over(
   assert 'model.ckpt-2 was deleted; waiting for the next.' in out
 
 
+def test_a_checkpoint_without_a_run_is_the_last_one(
+  trained, tmp_path, capsys, monkeypatch
+):
+  short_runs.copy_without_averages(trained / 'train', tmp_path / 'train')
+  clock = Clock({})
+  monkeypatch.setattr(ITERATOR_MODULE, 'time', clock)
+  found, out = evaluate(tmp_path, capsys, run_once=False)
+  assert [step for _, _, _, step in found] == [30]
+  assert out.endswith(
+    '%s holds no config.json, which a trainer writes: not waiting for another '
+    'checkpoint.\n' % (tmp_path / 'train')
+  )
+
+
+def test_a_trainer_that_begins_there_is_waited_for(
+  trained, tmp_path, capsys, monkeypatch
+):
+  short_runs.copy_without_averages(trained / 'train', tmp_path / 'train')
+  (tmp_path / 'train' / '.lock').write_text('process 1 on here')
+
+  def finish():
+    longer = short_runs.small_config(tmp_path, max_steps=2, overwrite=True)
+    (tmp_path / 'train' / '.lock').unlink()
+    cifar10_train.train(longer)
+
+  monkeypatch.setattr(ITERATOR_MODULE, 'time', Clock({2: finish}))
+  found, out = evaluate(tmp_path, capsys, run_once=False)
+  assert [step for _, _, _, step in found] == [30, 2]
+  assert 'not waiting' not in out
+
+
 def test_damage_is_named(trained, tmp_path, capsys):
   shutil.copytree(str(trained / 'train'), str(tmp_path / 'train'))
   index = tmp_path / 'train' / 'model.ckpt-30.index'

@@ -91,6 +91,14 @@ def held(directory):
     yield
 
 
+def is_of_trainer(directory):
+  """Whether a trainer writes to a directory, or has written to it."""
+  return any(
+    os.path.exists(os.path.join(directory, name))
+    for name in (run_state.CONFIG_FILE, _LOCK)
+  )
+
+
 def prepare(config, data, examples_per_step):
   """Prepares the training directory for a run that starts or is resumed.
 
