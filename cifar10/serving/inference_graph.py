@@ -155,7 +155,7 @@ def build(
 def _transformed(images, view):
   """The View of images, float32 [batch, size, size, depth]."""
   size = images.shape.as_list()[1]
-  if view.shift:
+  if view.shift and size > 1:  # A single pixel, reflected, is all around.
     padded = tf.pad(images, [[0, 0], [1, 1], [1, 1], [0, 0]], 'REFLECT')
     first = 1 - view.shift
     images = padded[:, first : first + size, first : first + size]

@@ -87,14 +87,14 @@ def test_a_portable_graph_has_operations_of_tensorflow_only(
   assert bool(marked) != portable
 
 
-@pytest.mark.parametrize('flip', [True, False])
-def test_tta_is_the_mean_of_mirrored_and_shifted_images(flip):
+@pytest.mark.parametrize('flip, size', [(True, 24), (False, 2), (True, 1)])
+def test_tta_is_the_mean_of_mirrored_and_shifted_images(flip, size):
   data = datasets.in_folder('nowhere')._replace(flip=flip)
   views = inference_graph._views(data, Config.of(tta=True))
   assert len(views) == (6 if flip else 3)
   assert sum(view.weight for view in views) == 1
-  pixels = np.random.RandomState(1).randn(3, 24, 24, 3).astype(np.float32)
-  placeholder = tf.placeholder(tf.float32, [None, 24, 24, 3])
+  pixels = np.random.RandomState(1).randn(3, size, size, 3).astype(np.float32)
+  placeholder = tf.placeholder(tf.float32, [None, size, size, 3])
   with tf.variable_scope('model'):
     seen = inference_graph.build(placeholder, 10, Model(), views=views)
   with tf.variable_scope('model', reuse=True):
