@@ -1,5 +1,6 @@
 """Where the tasks of a cluster come from: flags, Slurm, or TF_CONFIG."""
 
+import json
 import os
 import subprocess
 from typing import Dict, NamedTuple, Tuple
@@ -7,6 +8,9 @@ from typing import Dict, NamedTuple, Tuple
 import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
+
+# The jobs in TF_CONFIG whose tasks are workers, in their order.
+_WORKER_JOBS = ('chief', 'master', 'worker')
 
 
 class Resolved(NamedTuple):
@@ -73,28 +77,58 @@ def _of_flags(settings):
 
 def _of_tf_config():
   """The cluster in TF_CONFIG; its chief is worker 0."""
-  try:
-    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-    hosts = resolver.cluster_spec().as_dict()
-    job, index = resolver.task_type, int(resolver.task_id)
-    chief = tuple(hosts.get('chief', hosts.get('master', ())))
-    ps, workers = tuple(hosts.get('ps', ())), tuple(hosts.get('worker', ()))
-  except (AttributeError, KeyError, TypeError, ValueError) as error:
-    raise UserError(
-      'TF_CONFIG: found %s; expected {"cluster": {"ps": [...], "worker": '
-      '[...]}, "task": {"type": ..., "index": ...}}' % os.environ['TF_CONFIG']
-    ) from error
-  if job in ('chief', 'master'):
-    job = 'worker'
-  elif job == 'worker':
-    index += len(chief)
+  hosts, job, index = _read_tf_config()
+  workers = sum((hosts.get(name, []) for name in _WORKER_JOBS), [])
+  if hosts.get(job):
+    if not 0 <= index < len(hosts[job]):
+      raise UserError(
+        'TF_CONFIG: task.index is %d; expected 0 to %d, the number of a task '
+        'in TF_CONFIG: cluster.%s' % (index, len(hosts[job]) - 1, job)
+      )
+    if job in _WORKER_JOBS:
+      job, index = 'worker', workers.index(hosts[job][index])
   sources = {
     'ps': 'TF_CONFIG: cluster.ps',
     'worker': 'TF_CONFIG: cluster.worker',
     'job': 'TF_CONFIG: task.type',
     'index': 'TF_CONFIG: task.index',
   }
-  return Resolved(ps, chief + workers, job, index, sources)
+  return Resolved(
+    tuple(hosts.get('ps', ())), tuple(workers), job, index, sources
+  )
+
+
+def _read_tf_config():
+  """Reads TF_CONFIG.
+
+  Returns:
+    hosts: dict, by job a list of the addresses of its tasks.
+    job: type of this task, a str.
+    index: number of this task, an int.
+
+  Raises:
+    UserError: it is something else.
+  """
+  try:
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    hosts = resolver.cluster_spec().as_dict()
+    # A job whose numbers have gaps is a dict by number instead.
+    if not all(isinstance(a, str) for job in hosts.values() for a in job):
+      raise TypeError(hosts)
+    # The resolver takes 1.5 for 1.
+    index = int(str(json.loads(os.environ['TF_CONFIG'])['task']['index']))
+    return hosts, str(resolver.task_type), index
+  except (
+    AttributeError,
+    KeyError,
+    RecursionError,
+    TypeError,
+    ValueError,
+  ) as error:
+    raise UserError(
+      'TF_CONFIG: found %s; expected {"cluster": {"ps": [...], "worker": '
+      '[...]}, "task": {"type": ..., "index": ...}}' % os.environ['TF_CONFIG']
+    ) from error
 
 
 def _of_slurm(num_ps):

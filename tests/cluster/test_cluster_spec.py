@@ -107,16 +107,6 @@ def test_wrong_flags_are_named(changes, message):
     task_from_flags(**changes)
 
 
-@pytest.mark.parametrize(
-  'text',
-  ['nonsense', '[]', '{"cluster": {}}', '{"cluster": [], "task": {}}'],
-)
-def test_a_wrong_tf_config_is_named(text, monkeypatch):
-  monkeypatch.setenv('TF_CONFIG', text)
-  with pytest.raises(UserError, match='^TF_CONFIG: found .*; expected '):
-    cluster_spec.task_from_config(Config())
-
-
 def test_without_a_cluster_the_flags_are_named():
   with pytest.raises(UserError, match='expected --ps_hosts and --worker_hosts'):
     cluster_spec.task_from_config(Config())

@@ -126,3 +126,107 @@ def test_each_pod_of_the_manifest_is_a_task(monkeypatch):
       assert task.is_chief == (kind == 'chief')
       tasks.add(task)
   assert len(tasks) == sum(int(count) for count in replicas.values())
+
+
+WORKER_1 = {'type': 'worker', 'index': 1}
+CLUSTER = {'ps': ['a:1'], 'worker': ['b:1', 'c:1']}
+
+
+def tf_config(task=WORKER_1, **jobs):
+  return json.dumps({'cluster': dict(CLUSTER, **jobs), 'task': task})
+
+
+def numbered(number):
+  return {'type': 'worker', 'index': number}
+
+
+@pytest.mark.parametrize(
+  'text',
+  [
+    'nonsense',
+    '',
+    '[' * 100000,
+    '[]',
+    'null',
+    '3',
+    '{"cluster": {}}',
+    '{"cluster": [], "task": {}}',
+    '{"cluster": null, "task": {"type": "worker", "index": 1}}',
+    tf_config(worker={'0': 'b:1', '2': 'c:1'}),
+    tf_config(worker={'-1': 'b:1', '1': 'c:1'}),
+    tf_config(worker={'0': 'b:1', '1000000000': 'c:1'}),
+    tf_config(worker={'0': 'b:1', '1' * 30: 'c:1'}),
+    tf_config(worker={'0': 'b:1', 'x': 'c:1'}),
+    tf_config(worker='b:1'),
+    tf_config(worker=2),
+    tf_config(worker=[1, 2]),
+    tf_config(worker=[None, 'c:1']),
+    tf_config(worker=[['b:1'], ['c:1']]),
+    tf_config(worker=None),
+    tf_config(ps='a:1'),
+    tf_config(['worker', 1]),
+    tf_config('worker'),
+    tf_config({}),
+    tf_config(None),
+    tf_config(numbered(None)),
+    tf_config(numbered([1])),
+    tf_config(numbered(1.5)),
+    tf_config(numbered(True)),
+    tf_config(numbered(float('inf'))),
+    tf_config(numbered('x')),
+  ],
+)
+def test_a_tf_config_that_cannot_be_read_is_shown(text, monkeypatch):
+  monkeypatch.setenv('TF_CONFIG', text)
+  with pytest.raises(UserError) as info:
+    cluster_spec.task_from_config(Config())
+  assert str(info.value) == (
+    'TF_CONFIG: found %s; expected {"cluster": {"ps": [...], "worker": '
+    '[...]}, "task": {"type": ..., "index": ...}}' % text
+  )
+
+
+@pytest.mark.parametrize(
+  'text, message',
+  [
+    (tf_config(numbered(2)), 'task.index is 2; expected 0 to 1, the number o'),
+    (tf_config(numbered(-1)), 'task.index is -1; expected 0 to 1, the number'),
+    (tf_config(numbered(-1), chief=['d:1']), 'task.index is -1; expected 0 t'),
+    (tf_config(numbered(10**30)), 'task.index is 1%s; expected' % (30 * '0')),
+    (
+      tf_config({'type': 'chief', 'index': 1}, chief=['d:1']),
+      'task.index is 1; expected 0 to 0, the number of a task in TF_CONFIG: '
+      'cluster.chief',
+    ),
+    (tf_config({'type': 'chief', 'index': 0}), "task.type is 'chief'; expec"),
+    (tf_config({'index': 0}), "task.type is 'None'; expected ps or worker"),
+    (tf_config({'type': ['ps'], 'index': 0}), 'task.type is '),
+    (tf_config({'type': 'evaluator', 'index': 0}), 'task.type is '),
+    ('{"task": {"type": "ps", "index": 0}}', 'cluster.ps names no host'),
+  ],
+)
+def test_a_wrong_place_in_tf_config_is_named(text, message, monkeypatch):
+  monkeypatch.setenv('TF_CONFIG', text)
+  with pytest.raises(UserError, match=re.escape('TF_CONFIG: ' + message)):
+    cluster_spec.task_from_config(Config())
+
+
+def test_the_number_of_a_task_may_be_text(monkeypatch):
+  monkeypatch.setenv('TF_CONFIG', tf_config(numbered('1')))
+  task = cluster_spec.task_from_config(Config())
+  assert task == cluster_spec.Task('worker', 1, ('a:1',), ('b:1', 'c:1'))
+
+
+def test_chief_and_master_are_the_first_workers(monkeypatch):
+  jobs = {'chief': ['d:1'], 'master': ['e:1']}
+  for job, index, address in (
+    ('chief', 0, 'd:1'),
+    ('master', 0, 'e:1'),
+    ('worker', 1, 'c:1'),
+  ):
+    monkeypatch.setenv(
+      'TF_CONFIG', tf_config({'type': job, 'index': index}, **jobs)
+    )
+    task = cluster_spec.task_from_config(Config())
+    assert task.workers == ('d:1', 'e:1', 'b:1', 'c:1')
+    assert task.address == address
