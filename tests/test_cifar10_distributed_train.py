@@ -318,6 +318,40 @@ def test_a_worker_started_again_joins_and_goes_on(tmp_path, index, times):
       assert clusters.is_clean(process), clusters.output(process)
 
 
+def run_files(train_dir):
+  """The bytes of the files of a run, but for the lock, by name."""
+  return {
+    name: open(os.path.join(train_dir, name), 'rb').read()
+    for name in os.listdir(train_dir)
+    if name != '.lock'
+  }
+
+
+def test_a_chief_started_again_with_overwrite_deletes_nothing(tmp_path):
+  flags = ('--save_steps=5', '--connect_timeout_secs=60')
+  with clusters.Cluster(tmp_path, 1, 1, *flags) as cluster:
+    server = cluster.start('ps', 0)
+    chief = cluster.start('worker', 0, '--overwrite')
+    clusters.wait_for_step(chief, 12)
+    chief.kill()
+    chief.wait()
+    seen, before = clusters.steps(chief)[-1], run_files(cluster.train_dir)
+    assert 'model.ckpt-10.index' in before
+    again = cluster.start('worker', 0, '--overwrite')
+    assert clusters.wait([again]) == [1]
+    assert clusters.output(again) == (
+      'cifar10_distributed_train: error: --overwrite: the parameter servers '
+      '(%s) hold a run that has begun. Leave out --overwrite to go on with it, '
+      'or end all tasks of the cluster to start afresh\n' % cluster.ps[0]
+    )
+    assert run_files(cluster.train_dir) == before
+    again = cluster.start('worker', 0)
+    clusters.wait_for_step(again, seen + 2)
+    assert clusters.steps(again)[0] >= seen  # Not from the checkpoint.
+    again.send_signal(signal.SIGTERM)
+    assert clusters.wait([server, again]) == [0, 0]
+
+
 def test_backup_workers_are_not_waited_for(tmp_path):
   flags = ('--backup_workers=1', '--max_steps=30', '--stall_secs=20')
   with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:

@@ -132,8 +132,9 @@ def joined(task, config):
     tf.train.Server.
 
   Raises:
-    UserError: the port is taken, a host cannot be reached, or the tasks were
-      started with different clusters.
+    UserError: the port is taken, a host cannot be reached, the tasks were
+      started with different clusters, or --overwrite would delete what the
+      parameter servers go on with.
   """
   server = cluster_spec.start_server(task, config.session)
   cluster_spec.reach(
@@ -144,6 +145,7 @@ def joined(task, config):
       liveness.AnswerCheck(task.ps, 'parameter server', config.cluster)
     )
     _check_cluster(server, task, config)
+    _check_overwrite(server, task, config)
     _tell_servers(~task.index, server, task, config)
     try:
       yield server
@@ -168,6 +170,26 @@ def _check_cluster(server, task, config):
       'the cluster is %s here, but %s at parameter server %s'
       % (task.hosts, hosts, task.ps[0])
     )
+
+
+def _check_overwrite(server, task, config):
+  """Checks that a chief with --overwrite is the first with these servers.
+
+  A chief that has died may be started again with the same flags. Before the
+  servers hear of it: they would not wait for one that leaves again.
+
+  Raises:
+    UserError: the parameter servers hold the variables of a run.
+  """
+  if not (task.is_chief and config.run.overwrite):
+    return
+  with side_session(server, task, config) as session:
+    if session.run(shared_state.progress(task, 0).is_initialized()):
+      raise UserError(
+        '--overwrite: the parameter servers (%s) hold a run that has begun. '
+        'Leave out --overwrite to go on with it, or end all tasks of the '
+        'cluster to start afresh' % ', '.join(task.ps)
+      )
 
 
 def _tell_servers(number, server, task, config):

@@ -49,7 +49,12 @@ class WorkerRole(session_lib.Role):
       saver=saver, ready_op=ready_op, local_init_op=local_init_op
     )
     return _SessionCreator(
-      self._server, self._task, self._config, scaffold, init
+      self._server,
+      self._task,
+      self._config,
+      scaffold,
+      init,
+      self._progress.is_initialized(),
     )
 
   def ending_hooks(self, step, last_step, signals):
@@ -98,12 +103,14 @@ class _SessionCreator(tf.train.SessionCreator):
 
   The chief initializes the variables, from the newest checkpoint if there is
   one, unless the parameter servers still hold them from before its restart.
-  The other workers wait for that. A server that has lost them meanwhile is an
+  The other workers wait for that. What a chief has left that died meanwhile is
+  initialized again: it may not have come to `init`. A server that has lost them meanwhile is an
   error: going on from the checkpoint would lose steps without a word.
   """
 
-  def __init__(self, server, task, config, scaffold, init):
+  def __init__(self, server, task, config, scaffold, init, is_initialized):
     self._server = server
+    self._is_initialized = is_initialized
     self._task = task
     self._config = config
     self._scaffold = scaffold
@@ -150,6 +157,9 @@ class _SessionCreator(tf.train.SessionCreator):
     wait_secs = self._config.cluster.connect_timeout_secs
     if self._task.is_chief:
       wait_secs = 0
+      with tf.Session(self._server.target, config=proto) as session:
+        if not session.run(self._is_initialized):
+          return None
     try:
       return manager.wait_for_session(
         self._server.target, config=proto, max_wait_secs=wait_secs

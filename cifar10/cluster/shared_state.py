@@ -41,6 +41,14 @@ class Progress(NamedTuple):
     """The operation that the chief runs at its start."""
     return tf.group(*(variable.initializer for variable in self))
 
+  def is_initialized(self):
+    """A bool tensor: whether a chief has started with these servers.
+
+    The chief initializes the Progress last, after the variables of its run.
+    """
+    with _in_container():
+      return tf.reduce_all([tf.is_variable_initialized(v) for v in self])
+
 
 def progress(task, last_step):
   """Builds, or finds, the Progress of the workers of a cluster.
