@@ -70,7 +70,7 @@ def naming(path, temporary=None):
     raise OSError(error.errno, error.strerror, path) from error
 
 
-def open_own(path):
+def open_own(path, may_be_linked=False):
   """Opens a file of this user to read and write; makes it if it is missing.
 
   For files in folders that other users may write to. Follows no link, and
@@ -78,6 +78,7 @@ def open_own(path):
 
   Args:
     path: path of the file.
+    may_be_linked: whether it may have other names, hard links.
 
   Returns:
     A file object, binary, positioned at the start.
@@ -102,7 +103,7 @@ def open_own(path):
     problem = 'is not a regular file'
   elif status.st_uid != os.geteuid():
     problem = 'belongs to another user'
-  elif status.st_nlink > 1:
+  elif status.st_nlink > 1 and not may_be_linked:
     problem = 'has another name besides this one'
   if problem:
     file.close()

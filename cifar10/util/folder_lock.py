@@ -81,7 +81,7 @@ def _locked(path, when_busy, make_folder):
   while True:
     make_folder()
     try:
-      lock = files.open_own(path)
+      lock = files.open_own(path, may_be_linked=True)
     except FileNotFoundError:
       # Another process has failed, and removed its folder; or, again and again,
       # the folder is one where nothing can be made.
@@ -94,9 +94,18 @@ def _locked(path, when_busy, make_folder):
         try:
           fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+          if _has_other_name(lock):
+            raise UserError(
+              '%s: has another name besides this one, and a process holds it; '
+              'end that one first, or remove this name' % path
+            ) from None
           when_busy(lock)
-      if _is_at(lock, path):
-        return lock
+        if _is_at(lock, path):
+          if not _has_other_name(lock):
+            return lock
+          # A folder copied by hard links. Only the name goes: what a holder
+          # writes into it would be in the other folder too.
+          os.remove(path)
     except BaseException:
       lock.close()
       raise
@@ -115,6 +124,11 @@ def _make_folder(folder, made):
     raise UserError(
       '%s: is not a folder; expected a folder for the data' % error.filename
     ) from error
+
+
+def _has_other_name(file):
+  """Whether an open file has more names than one."""
+  return os.fstat(file.fileno()).st_nlink > 1
 
 
 def _is_at(file, path):

@@ -196,7 +196,8 @@ def links(sandbox, random):
   )
   download.mine.check()
   invariants.no_process(sandbox)
-  os.remove(path) if os.path.islink(path) or kind == 'hard link' else None
+  if os.path.lexists(path):  # A lock with another name is made anew.
+    os.remove(path) if os.path.islink(path) or kind == 'hard link' else None
   before.check()
 
 

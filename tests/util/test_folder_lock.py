@@ -118,6 +118,30 @@ def test_a_lock_of_a_killed_process_is_used(tmp_path, hold):
   assert not (tmp_path / '.fetch.lock').exists()
 
 
+def test_the_lock_of_a_folder_copied_by_hard_links_is_made_anew(tmp_path, hold):
+  original, copy = tmp_path / 'original', tmp_path / 'copy'
+  copy.mkdir()
+  process = hold(original)
+  assert process.stdout.readline() == 'held\n'
+  os.link(str(original / '.fetch.lock'), str(copy / '.fetch.lock'))
+  with pytest.raises(UserError) as info:  # It may be held under this name.
+    with folder_lock.only_process(str(copy)):
+      pass
+  assert str(info.value) == (
+    '%s: has another name besides this one, and a process holds it; end that '
+    'one first, or remove this name' % (copy / '.fetch.lock')
+  )
+  process.kill()
+  process.wait(60)
+  (original / '.fetch.lock').write_text('precious')
+  with folder_lock.only_process(str(copy)):
+    assert is_locked(copy / '.fetch.lock')
+    assert not is_locked(original / '.fetch.lock')
+    assert not (copy / '.fetch.lock').samefile(original / '.fetch.lock')
+  assert (original / '.fetch.lock').read_text() == 'precious'
+  assert os.listdir(str(copy)) == []
+
+
 def test_another_file_in_its_place_is_not_removed(tmp_path):
   path = tmp_path / '.fetch.lock'
   with folder_lock.only_process(str(tmp_path)):
