@@ -248,7 +248,9 @@ class Metrics:
   """Numbers of a run in a file, for other programs."""
 
   metrics: str = flag(
-    '', 'File to append a line of JSON to for each line on the console.'
+    '',
+    'File to append a line of JSON to for each line on the console; in a '
+    'cluster, by the chief only.',
   )
 
 

@@ -1,6 +1,7 @@
 """Clusters: their arithmetic, and their faults, as real processes."""
 
 import glob
+import json
 import os
 import signal
 import threading
@@ -141,6 +142,8 @@ TECHNIQUES = (
   ],
 )
 def test_a_cluster_trains_saves_and_ends(tmp_path, capsys, flags):
+  metrics = tmp_path / 'metrics'
+  flags += ('--metrics=%s' % metrics,)
   with clusters.Cluster(tmp_path, 2, 2, '--max_steps=12', *flags) as cluster:
     servers, workers = cluster.start_all()
     clusters.wait_for_step(workers[0], 1)
@@ -153,6 +156,9 @@ def test_a_cluster_trains_saves_and_ends(tmp_path, capsys, flags):
       # From the first to the last.
       assert clusters.steps(workers[0]) == list(range(12))
       assert clusters.steps(workers[1]) == list(range(12))
+    lines = [json.loads(line) for line in metrics.read_text().splitlines()]
+    # The chief's alone.
+    assert [line['step'] for line in lines] == clusters.steps(workers[0])
     last = int(saved(cluster.train_dir)['global_step'])
     assert last == 12 if in_step else 12 <= last <= 13
   model = {}

@@ -141,7 +141,7 @@ def monitored_training_session(
       counter,
       stack.enter_context(progress.reporting(step, loss, config, run_state)),
     ]
-    if config.metrics.metrics:
+    if role.saves and config.metrics.metrics:
       all_hooks.append(hooks_lib.MetricsHook(step, loss, config, run_state))
     save = None
     if role.saves:
