@@ -77,12 +77,19 @@ class Observer:
   def _read(self):
     while not self._ended.is_set():
       # They may be out of reach for a while.
-      with contextlib.suppress(tf.errors.OpError), tf.Session(
-        self._target, graph=self._graph, config=self._proto
-      ) as session:
+      with contextlib.suppress(tf.errors.OpError):
+        self._read_in_session()
+      self._ended.wait(_POLL_SECS)
+
+  def _read_in_session(self):
+    """Reads until the end; TensorFlow keeps some memory of each session."""
+    with tf.Session(
+      self._target, graph=self._graph, config=self._proto
+    ) as session:
+      while not self._ended.is_set():
         self.ending = self._notice.read(session)
         self.steps = session.run(self._progress.steps).tolist()
-      self._ended.wait(_POLL_SECS)
+        self._ended.wait(_POLL_SECS)
 
 
 def missing_workers(task, steps):
