@@ -13,7 +13,7 @@ from cifar10.util import graph_keys
 from cifar10.util import session_settings
 from cifar10.util import summaries
 
-_IMAGES_IN_SUMMARIES = 16
+_IMAGES_IN_HISTOGRAMS = 16
 
 
 def compute_in(dtype):
@@ -187,10 +187,10 @@ def activation_summary(x):
   scope = tf.get_variable_scope()
   if scope.reuse:
     return
-  # Departure from the tutorial: the first images only. A histogram of all
-  # activations of conv1 takes as long as three training steps.
-  x = tf.cast(x[:_IMAGES_IN_SUMMARIES], tf.float32)
-  summaries.histogram(scope.name + '/activations', x)
+  x = tf.cast(x, tf.float32)
+  # Departure from the tutorial: the histogram is of the first images only. One
+  # of all activations of conv1 takes as long as three training steps.
+  summaries.histogram(scope.name + '/activations', x[:_IMAGES_IN_HISTOGRAMS])
   summaries.scalar(scope.name + '/sparsity', tf.nn.zero_fraction(x))
 
 

@@ -203,14 +203,18 @@ def test_a_layer_that_is_reused_adds_no_summaries():
   assert len(tf.get_collection(tf.GraphKeys.SUMMARIES)) == 2
 
 
-def test_activation_summaries_are_of_the_first_images():
-  x = np.zeros([40, 10], np.float32)
-  x[:16, :4] = 2
+@pytest.mark.parametrize('dtype', [tf.float32, tf.bfloat16])
+@pytest.mark.parametrize('first, zeros', [(0, 1 - 112 / 128 * 0.4), (2, 0.6)])
+def test_sparsity_is_of_the_batch_and_the_histogram_of_its_first_images(
+  dtype, first, zeros
+):
+  x = np.zeros([128, 10], np.float32)
+  x[:16, :4], x[16:, :4] = first, 3
   with tf.variable_scope('layer'):
-    layers.activation_summary(tf.constant(x))
+    layers.activation_summary(tf.cast(x, dtype))
   with tf.Session() as session:
     summary = tf.Summary.FromString(session.run(tf.summary.merge_all()))
   values = {value.tag: value for value in summary.value}
   assert values['layer/activations'].histo.num == 160
-  assert values['layer/activations'].histo.sum == 128
-  assert values['layer/sparsity'].simple_value == pytest.approx(0.6)
+  assert values['layer/activations'].histo.sum == 64 * first
+  assert values['layer/sparsity'].simple_value == pytest.approx(zeros)
