@@ -335,4 +335,4 @@ def train(total_loss, global_step, config, run_state):
   with train_op.in_train_scope():
     grads = opt.compute_gradients(total_loss)
   losses = tf.get_collection('losses') + [total_loss]
-  return train_op.build(opt, grads, losses, global_step)
+  return train_op.build(opt, grads, losses, global_step, config)

@@ -95,6 +95,7 @@ def build(task, data, agreement, progress):
     towers.average_gradients(tower_grads),
     list(losses.values()),
     global_step,
+    config,
     # Built by all workers, so that each variable has its place.
     keeps_averages=task.is_chief,
   )

@@ -77,7 +77,9 @@ def build(data, config, run_state, global_step, frozen=None):
   grads = average_gradients(tower_grads)
   losses = towers.mean_losses(tower_losses)
   prefetch = tf.group(*stages)
-  step = train_op_lib.build(opt, grads, list(losses.values()), global_step)
+  step = train_op_lib.build(
+    opt, grads, list(losses.values()), global_step, config
+  )
   return tf.group(step, prefetch), losses['total_loss'], prefetch
 
 

@@ -10,6 +10,7 @@ from cifar10 import cifar10_eval
 from cifar10.config import Config
 from cifar10.data import datasets
 from cifar10.model import layers
+from cifar10.training import checkpoint_arrays
 from cifar10.training import checkpoints
 from tests import processes
 from tests import synthetic_records
@@ -127,6 +128,25 @@ def copy_without_averages(source, target):
     target.mkdir(parents=True)
     prefix = checkpoints.prefix(str(target))
     tf.train.Saver(variables).save(session, prefix, checkpoints.step(path))
+
+
+def make_older(directory):
+  """Makes the newest checkpoint one of an older version of the trainers.
+
+  It has no moving averages of the statistics of batch normalization.
+
+  Returns:
+    The values of the newer one, and those of the older one.
+  """
+  newer = values(checkpoints.latest(directory))
+  older = {
+    name: value
+    for name, value in newer.items()
+    if '/moving_' not in name or not name.endswith(checkpoints.AVERAGE)
+  }
+  assert len(newer) == len(older) + 8
+  checkpoint_arrays.write(directory, older)
+  return newer, older
 
 
 def script(program):

@@ -165,8 +165,10 @@ def test_a_cluster_trains_saves_and_ends(tmp_path, capsys, flags):
   if TECHNIQUES[0] in flags:
     assert 'validation precision @ 1 = ' in clusters.output(workers[0])
     assert 'validation precision' not in clusters.output(workers[1])
-    moving = saved(cluster.train_dir)
-    assert (moving['conv1/batch_normalization/moving_mean'] != 0).all()
+    values = saved(cluster.train_dir)
+    mean = 'conv1/batch_normalization/moving_mean'
+    for name in (mean, mean + '/ExponentialMovingAverage'):
+      assert (values[name] != 0).all()
     model = {'normalization': 'batch', 'activation': 'rrelu'}
   config = short_runs.small_config(tmp_path, **model)
   cifar10_eval.evaluate(config)

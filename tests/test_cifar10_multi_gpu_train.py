@@ -199,9 +199,11 @@ def test_towers_share_what_techniques_need(tmp_path, capsys):
   config = short_runs.small_config(
     tmp_path, **dict(settings, num_gpus=1, max_steps=6)
   )
-  # The trainer of one device finds all that it needs.
+  # The trainer of one device finds all that it needs, and no more.
+  of_towers = list_variables(config)
   cifar10_train.train(config)
   assert short_runs.steps(capsys.readouterr().out) == [4, 5]
+  assert list_variables(config) == of_towers
 
 
 def list_variables(config):

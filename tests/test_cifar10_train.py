@@ -278,6 +278,23 @@ def test_resumed_averages_and_rate_go_on(tmp_path, capsys):
   )
 
 
+def test_a_run_of_an_older_version_goes_on_from_its_statistics(tmp_path):
+  config = short_runs.small_config(
+    tmp_path, normalization='batch', batch_norm_decay=0.5, max_steps=2
+  )
+  cifar10_train.train(config)
+  newer, older = short_runs.make_older(config.run.train_dir)
+  cifar10_train.train(config.replace(max_steps=3))
+  found = short_runs.values(checkpoints.latest(config.run.train_dir))
+  assert set(found) == set(newer)
+  for name in set(newer) - set(older):
+    statistic = name[: -len(checkpoints.AVERAGE)]
+    of_batch = 2 * found[statistic] - older[statistic]
+    # The decay of step 3.
+    expected = older[statistic] * 4 / 13 + of_batch * 9 / 13
+    np.testing.assert_allclose(found[name], expected, rtol=1e-4, atol=1e-6)
+
+
 def test_a_larger_batch_goes_on_at_the_same_examples(tmp_path):
   config = short_runs.small_config(tmp_path, max_steps=4)
   cifar10_train.train(config)

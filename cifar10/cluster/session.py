@@ -104,8 +104,9 @@ class _SessionCreator(tf.train.SessionCreator):
   The chief initializes the variables, from the newest checkpoint if there is
   one, unless the parameter servers still hold them from before its restart.
   The other workers wait for that. What a chief has left that died meanwhile is
-  initialized again: it may not have come to `init`. A server that has lost them meanwhile is an
-  error: going on from the checkpoint would lose steps without a word.
+  initialized again: it may not have come to `init`. A server that has lost the
+  variables meanwhile is an error: going on from the checkpoint would lose steps
+  without a word.
   """
 
   def __init__(self, server, task, config, scaffold, init, is_initialized):

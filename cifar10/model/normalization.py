@@ -16,6 +16,7 @@ what becomes of the outputs, and the biases to add.
 import tensorflow.compat.v1 as tf
 
 from cifar10.model import layers
+from cifar10.util import graph_keys
 
 _EPSILON = 1e-3
 
@@ -56,7 +57,7 @@ class BatchNormalization(NoNormalization):
     """Normalizes the outputs and scales them.
 
     The operations that update the moving averages are in the collection
-    UPDATE_OPS.
+    UPDATE_OPS; the mean and variance of the batch in BATCH_STATISTICS.
 
     Args:
       x: float tensor, [batch, ..., channels].
@@ -90,6 +91,8 @@ class BatchNormalization(NoNormalization):
     with tf.colocate_with(average):
       update = tf.assign_sub(average, (average - value) * (1 - self._decay))
     tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, update)
+    tf.add_to_collection(graph_keys.FOLLOWING_STATISTICS, average)
+    tf.add_to_collection(graph_keys.BATCH_STATISTICS, value)
 
 
 class FoldedBatchNormalization(NoNormalization):
@@ -121,7 +124,6 @@ def variables(channels, scaled=True):
     The trained scale, or a tensor of ones if not `scaled`; the moving mean; and
     the moving variance of the outputs.
   """
-
   zeros, ones = tf.zeros_initializer(), tf.ones_initializer()
   with tf.device('/cpu:0'), tf.variable_scope('batch_normalization') as scope:
     scope.set_partitioner(None)  # Too small to be split over servers.
@@ -130,8 +132,10 @@ def variables(channels, scaled=True):
       scale = tf.get_variable(
         'scale', [channels], tf.float32, ones, tf.no_regularizer
       )
-    return (
-      scale,
-      layers.untrained_variable('moving_mean', [channels], zeros),
-      layers.untrained_variable('moving_variance', [channels], ones),
+    mean, variance = (
+      layers.untrained_variable(
+        name, [channels], value, [graph_keys.STATISTICS]
+      )
+      for name, value in (('moving_mean', zeros), ('moving_variance', ones))
     )
+    return scale, mean, variance

@@ -8,6 +8,8 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.data import datasets
 from cifar10.training import checkpoints
+from cifar10.training import saving
+from cifar10.util import graph_keys
 
 
 class Restoration(NamedTuple):
@@ -79,11 +81,13 @@ def restorations():
       for name, variable in variables.items()
       if name.startswith(prefix)
     }
-    scaffold = tf.train.Scaffold(saver=tf.train.Saver(variables))
+    scaffold = tf.train.Scaffold(saver=saving.Saver(variables))
     return Restoration(variables, scaffold)
 
   with tf.name_scope(None):  # It would be part of the names of averages.
-    averaged = averages.variables_to_restore()
+    averaged = averages.variables_to_restore(
+      tf.trainable_variables() + tf.get_collection(graph_keys.STATISTICS)
+    )
   return Restorations(
     averaged=restoration(averaged),
     plain=restoration(

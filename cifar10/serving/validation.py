@@ -8,6 +8,7 @@ import tensorflow.compat.v1 as tf
 from cifar10.data import records as records_lib
 from cifar10.serving import inference_graph
 from cifar10.serving import ranking
+from cifar10.training import checkpoints
 from cifar10.util import session_settings
 
 _BATCH_SIZE = 500
@@ -64,13 +65,14 @@ class Validator:
     """How many of the images the model labels right.
 
     Args:
-      values: dict of arrays by `names`.
+      values: dict of arrays by `names`, or all variables of a checkpoint.
 
     Returns:
       int.
     """
     for name, variable in self._variables.items():
-      variable.load(values[name], self._session)
+      value = values[checkpoints.held_as(name, values)]
+      variable.load(value, self._session)
     correct = 0
     for batch in self._batches:
       correct += int(

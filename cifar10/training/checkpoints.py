@@ -16,6 +16,11 @@ PREFIX = 'model.ckpt'  # What the names of checkpoints begin with.
 # What follows the name of a variable in the name of its moving average.
 AVERAGE = '/ExponentialMovingAverage'
 
+# The averages of batch normalization's statistics. Older checkpoints have none.
+_AVERAGED_STATISTICS = re.compile(
+  '/batch_normalization/moving_(mean|variance)%s$' % AVERAGE
+)
+
 # What follows the name of a checkpoint in the names of its files.
 FILE_SUFFIX = re.compile(r'\.(index|meta|data-\d{5}-of-\d{5})$')
 
@@ -158,6 +163,21 @@ def averaged(name, names):
   return name + AVERAGE if name + AVERAGE in names else name
 
 
+def held_as(name, names):
+  """The name under which a checkpoint holds what belongs into a variable.
+
+  In older checkpoints, the statistics of batch normalization have no moving
+  averages: there they stand for these.
+
+  Args:
+    name: name of the variable in a newer checkpoint.
+    names: collection of the names in the checkpoint.
+  """
+  if name not in names and _AVERAGED_STATISTICS.search(name):
+    return name[: -len(AVERAGE)]
+  return name
+
+
 def step(path):
   """The global step of the checkpoint `path`, as an int.
 
@@ -193,12 +213,30 @@ def expected_shapes(variables):
   """
   expected = {}
   for variable in variables:
-    part = variable._get_save_slice_info()  # There is no public name for it.
-    if part is None:
-      expected[variable.op.name] = variable.shape.as_list()
-    else:
-      expected[part.full_name] = list(part.full_shape)
+    part = _part(variable)
+    shape = variable.shape.as_list() if part is None else list(part.full_shape)
+    expected[name_of(variable)] = shape
   return expected
+
+
+def name_of(variable):
+  """The name of a variable in checkpoints; of a part, the name of the whole."""
+  part = _part(variable)
+  return variable.op.name if part is None else part.full_name
+
+
+def load(variable, value, session):
+  """Loads a value into a variable; into a part, its part of the whole value."""
+  part = _part(variable)
+  if part is not None:
+    begins_and_sizes = zip(part.var_offset, part.var_shape)
+    value = value[tuple(slice(b, b + n) for b, n in begins_and_sizes)]
+  variable.load(value, session)
+
+
+def _part(variable):
+  """What a variable is a part of; None if it is a whole."""
+  return variable._get_save_slice_info()  # There is no public name for it.
 
 
 def check_fits(path, expected_shapes, hint=''):
@@ -213,7 +251,8 @@ def check_fits(path, expected_shapes, hint=''):
     UserError: names the first variable that does not fit, or what is damaged.
   """
   found = shapes(path)
-  for name, expected in sorted(expected_shapes.items()):
+  for variable, expected in sorted(expected_shapes.items()):
+    name = held_as(variable, found)
     if name not in found:
       raise UserError('%s: holds no variable %s%s' % (path, name, hint))
     if found[name] != expected:

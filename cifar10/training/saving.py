@@ -108,6 +108,36 @@ class CheckpointHook(tf.train.SessionRunHook):
       checkpoint_files.remove(self._kept.pop(0))
 
 
+class Saver(tf.train.Saver):
+  """A saver that also restores older checkpoints.
+
+  These lack averages, see `checkpoints.held_as`.
+  """
+
+  def __init__(self, variables):
+    """Makes the saver.
+
+    Args:
+      variables: list of variables, or dict of variables by their names in
+        checkpoints.
+    """
+    super().__init__(variables)
+    if isinstance(variables, dict):
+      self._named = list(variables.items())
+    else:
+      self._named = [(checkpoints.name_of(v), v) for v in variables]
+
+  def restore(self, sess, save_path):
+    found = checkpoints.shapes(save_path)
+    if all(checkpoints.held_as(name, found) == name for name, _ in self._named):
+      super().restore(sess, save_path)
+      return
+    for name, variable in self._named:
+      held_as = checkpoints.held_as(name, found)
+      value = tf.train.load_variable(save_path, held_as)
+      checkpoints.load(variable, value, sess)
+
+
 def save_checkpoint(saver, session, directory):
   """Saves the variables of a session, and names them as the newest checkpoint.
 

@@ -122,7 +122,7 @@ def monitored_training_session(
   run = config.run
   is_new = run.overwrite or checkpoints.latest(run.train_dir) is None
   init = _initial_values(data, config) if role.saves and is_new else None
-  saver = tf.train.Saver()
+  saver = saving_lib.Saver(tf.global_variables())
   step = step_after(train_op)
   last_step = run_state.last_step(config.optimization)
   for line in banner.lines(data, config):

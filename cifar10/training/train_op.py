@@ -171,7 +171,7 @@ def optimizer(global_step, config, run_state):
 
 
 @in_train_scope()
-def build(opt, grads, losses, global_step, keeps_averages=True):
+def build(opt, grads, losses, global_step, config, keeps_averages=True):
   """Builds the operation that takes a step, from its gradients.
 
   Args:
@@ -179,6 +179,7 @@ def build(opt, grads, losses, global_step, keeps_averages=True):
     grads: list of pairs (gradient, variable).
     losses: list of float32 scalar tensors, as `add_loss_summaries` takes them.
     global_step: integer variable, counts the steps.
+    config: config.Config.
     keeps_averages: whether the step updates the averages of the losses and of
       batch normalization; the chief of a cluster does so for all workers.
 
@@ -188,14 +189,59 @@ def build(opt, grads, losses, global_step, keeps_averages=True):
   """
   loss_averages_op = add_loss_summaries(losses)
   _add_gradient_summaries(grads)
+  statistics_averages = _average_statistics(
+    global_step, config.optimization.moving_average_decay
+  )
+  before = list(losses)
+  # Out of step, each worker updates the averages of variables, and these.
+  if keeps_averages or not config.cluster.sync:
+    before += statistics_averages
   # The losses of a step are those before its update.
-  with tf.control_dependencies(losses):
+  with tf.control_dependencies(before):
     grads = [(tf.identity(grad), var) for grad, var in grads]
   apply_gradient_op = opt.apply_gradients(grads, global_step)
   if not keeps_averages:
     return apply_gradient_op
   normalization_updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
   return tf.group(apply_gradient_op, loss_averages_op, *normalization_updates)
+
+
+def _average_statistics(global_step, decay):
+  """Keeps the statistics that go with the moving averages of the variables.
+
+  They are averages of the means and variances of batches, with the same decay.
+  Averages of the moving means and variances would lag behind those.
+
+  Args:
+    global_step: integer variable, the steps before this one.
+    decay: that of the averages of the variables.
+
+  Returns:
+    List of operations, to run before `global_step` counts the step.
+  """
+  statistics = tf.get_collection(graph_keys.STATISTICS)
+  if not statistics:
+    return []
+  averages = tf.train.ExponentialMovingAverage(decay)
+  for device, variables in _by_device(statistics):
+    with tf.device(device):
+      averages.apply(variables)  # Only for the variables.
+  step = tf.to_float(global_step.read_value() + 1)
+  decay = tf.minimum(decay, (1 + step) / (10 + step))
+  # Those of frozen layers have no batches; they stay as they are.
+  values = {variable.op.name: variable for variable in statistics}
+  for variable, value in zip(
+    tf.get_collection(graph_keys.FOLLOWING_STATISTICS),
+    tf.get_collection(graph_keys.BATCH_STATISTICS),
+  ):
+    values[variable.op.name] = value
+  updates = []
+  for variable in statistics:
+    average = averages.average(variable)
+    with tf.colocate_with(average):
+      change = (average - values[variable.op.name]) * (1 - decay)
+      updates.append(tf.assign_sub(average, change))
+  return updates
 
 
 @in_train_scope()

@@ -96,16 +96,11 @@ def initial_values(settings):
 
   def load(session):
     for variable in variables:
-      part = variable._get_save_slice_info()
-      name = part.full_name if part else variable.op.name
+      name = checkpoints.name_of(variable)
       if name.endswith(checkpoints.AVERAGE):
         name = name[: -len(checkpoints.AVERAGE)]
       if name in values:
-        value = values[name]
-        if part:
-          begins_and_sizes = zip(part.var_offset, part.var_shape)
-          value = value[tuple(slice(b, b + n) for b, n in begins_and_sizes)]
-        variable.load(value, session)
+        checkpoints.load(variable, values[name], session)
 
   return load
 

@@ -69,7 +69,7 @@ class ValidationHook(tf.train.SessionRunHook):
     self._best = best_so_far(self._folder)
 
   def begin(self):
-    self._saver = tf.train.Saver()
+    self._saver = saving.Saver(tf.global_variables())
     by_name = {v.op.name: v for v in tf.global_variables()}
     self._variables = {name: by_name[name] for name in self._validator.names}
     self._falls = tf.get_collection(schedules.FALLS)

@@ -6,5 +6,13 @@ FROZEN = 'frozen'
 # The inputs of the model's layers, from the images up.
 LAYER_INPUTS = 'layer_inputs'
 
+# The moving means and variances of batch normalization.
+STATISTICS = 'statistics'
+
+# Those of them that follow the batches, and the values of the batch, in the
+# same order.
+FOLLOWING_STATISTICS = 'following_statistics'
+BATCH_STATISTICS = 'batch_statistics'
+
 # Filters that are not trained: training/whitening.py computes them.
 WHITENING = 'whitening'

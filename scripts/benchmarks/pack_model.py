@@ -206,7 +206,10 @@ def main():
   run = pretrained.directory(arguments.run, 'run')
   model = Model(run)
   found = checkpoint_arrays.read(checkpoints.find(run))
-  values = {name: found[name] for name in model.names + ['global_step']}
+  values = {
+    name: found[checkpoints.held_as(name, found)]
+    for name in model.names + ['global_step']
+  }
   probabilities = model.probabilities(values)
   bits = fewest_bits(model, values, probabilities.argmax(1))
   pack(

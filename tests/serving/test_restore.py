@@ -10,6 +10,8 @@ from cifar10.errors import UserError
 from cifar10.model.settings import Model
 from cifar10.serving import restore
 from cifar10.settings import Data
+from cifar10.training import checkpoint_arrays
+from cifar10.training import checkpoints
 from tests import picture_folders
 from tests import processes
 from tests import short_runs
@@ -90,6 +92,38 @@ def test_without_averages_it_warns_and_restores_the_variables(
   found = restored(scaffold, checkpoint)
   for name, value in found.items():
     np.testing.assert_array_equal(value, values[name])
+
+
+@pytest.mark.parametrize('is_old', [False, True])
+@pytest.mark.parametrize('averages', [False, True])
+def test_statistics_go_with_the_variables_or_their_averages(
+  graph, tmp_path, averages, is_old
+):
+  cifar10.inference(
+    tf.zeros([1, 24, 24, 3]), model=Model(normalization='batch')
+  )
+  statistics = {v.op.name for v in tf.model_variables()}
+  assert len(statistics) == 8
+  rng = np.random.RandomState(0)
+  values = {'global_step': np.int64(3)}
+  for variable in tf.global_variables():
+    for suffix in ('', random_models.AVERAGE):
+      value = rng.normal(size=variable.shape.as_list()).astype(np.float32)
+      # Older checkpoints lack the averages of statistics.
+      if not (is_old and suffix and variable.op.name in statistics):
+        values[variable.op.name + suffix] = value
+  checkpoint_arrays.write(str(tmp_path), values)
+  checkpoint = checkpoints.latest(str(tmp_path))
+  scaffold = restore.fitting_scaffold(
+    restore.restorations(), checkpoint, averages
+  )
+  with tf.Session() as session:
+    scaffold.saver.restore(session, checkpoint)
+    found = session.run({v.op.name: v for v in tf.global_variables()})
+  for name, value in found.items():
+    is_average = averages and not (is_old and name in statistics)
+    suffix = random_models.AVERAGE if is_average else ''
+    np.testing.assert_array_equal(value, values[name + suffix])
 
 
 def test_a_checkpoint_of_another_model_is_refused(graph, saved, tmp_path):

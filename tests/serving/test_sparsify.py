@@ -81,6 +81,19 @@ def trained(tmp_path_factory):
   return folder
 
 
+def test_the_precision_of_an_older_checkpoint_is_by_its_statistics(tmp_path):
+  config = short_runs.small_config(tmp_path, normalization='batch', max_steps=2)
+  cifar10_train.train(config)
+  values = checkpoint_arrays.read(checkpoints.latest(config.run.train_dir))
+  older, same = dict(values), dict(values)
+  for name in values:
+    if name.endswith(('/moving_mean', '/moving_variance')):
+      del older[name + checkpoints.AVERAGE]
+      same[name + checkpoints.AVERAGE] = values[name]
+  found, expected = sparsify.precisions([older, same], config)
+  assert found == expected
+
+
 def test_a_sparse_checkpoint_evaluates_and_trains_on(trained, tmp_path):
   out = tmp_path / 'train'
   status, printed, err = processes.run(

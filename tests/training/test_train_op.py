@@ -5,6 +5,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10.config import Config
+from cifar10.model import normalization
 from cifar10.training import run_state
 from cifar10.training import train_op
 
@@ -83,6 +84,43 @@ def test_moving_averages_count_the_step_just_made():
       decay = min(0.9999, (1 + step) / (10 + step))
       expected = decay * expected + (1 - decay) * step
       assert session.run(average)[0] == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_averages_of_statistics_are_of_the_batches_and_count_the_step():
+  x = tf.placeholder(tf.float32, [None, 2])
+  norm = normalization.BatchNormalization(*normalization.variables(2), 0.75)
+  loss = tf.reduce_sum(norm.outputs(x), name='total_loss')
+  global_step = tf.train.get_or_create_global_step()
+  config = Config.of(moving_average_decay=0.6)
+  opt = train_op.AveragingOptimizer(
+    tf.train.GradientDescentOptimizer(1.0), config
+  )
+  gradients = opt.compute_gradients(loss)
+  update = train_op.build(opt, gradients, [loss], global_step, config)
+  variables = {v.op.name: v for v in tf.global_variables()}
+  names = [
+    'batch_normalization/moving_' + name + suffix
+    for name in ('mean', 'variance')
+    for suffix in ('', '/ExponentialMovingAverage')
+  ]
+  mean = average_mean = np.zeros(2)
+  variance = average_variance = np.ones(2)
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for step in range(1, 30):
+      values = np.random.RandomState(step).normal([1, 5], [2, 3], (50, 2))
+      session.run(update, {x: values})
+      of_batch = values.mean(axis=0), values.var(axis=0, ddof=1)
+      mean = 0.75 * mean + 0.25 * of_batch[0]
+      variance = 0.75 * variance + 0.25 * of_batch[1]
+      decay = min(0.6, (1 + step) / (10 + step))
+      average_mean = decay * average_mean + (1 - decay) * of_batch[0]
+      average_variance = decay * average_variance + (1 - decay) * of_batch[1]
+      np.testing.assert_allclose(
+        session.run([variables[name] for name in names]),
+        [mean, average_mean, variance, average_variance],
+        rtol=1e-4,
+      )
 
 
 def test_loss_averages_decay_by_a_tenth():

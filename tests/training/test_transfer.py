@@ -51,12 +51,11 @@ def test_all_variables_are_taken_over_with_their_averages(
   first, _ = first_values(tmp_path, init_from=source, **settings)
   there = short_runs.values(source)
   names = [name for name in there if name + AVERAGE in there]
-  assert len(names) == 14
+  assert len(names) == 22  # The statistics of batch normalization too.
   for name in names:
     np.testing.assert_array_equal(first[name], there[name + AVERAGE])
     np.testing.assert_array_equal(first[name + AVERAGE], there[name + AVERAGE])
-  moving = 'conv1/batch_normalization/moving_mean'
-  np.testing.assert_array_equal(first[moving], there[moving])
+  assert 'conv1/batch_normalization/moving_mean' in names
   assert first['global_step'] == 0
   out = capsys.readouterr().out
   assert 'Initialized conv1, conv2, local3, local4, softmax_linear from' in out

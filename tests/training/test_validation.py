@@ -169,6 +169,18 @@ def test_training_stops_with_the_best_checkpoint(tmp_path, monkeypatch, capsys):
   assert run_state.load(directory).stopped_at is None
 
 
+def test_the_best_one_of_an_older_version_is_restored(
+  tmp_path, monkeypatch, capsys
+):
+  config = settings_of_run(tmp_path, normalization='batch', max_steps=2)
+  train(config, monkeypatch, [30])
+  short_runs.make_older(os.path.join(config.run.train_dir, 'best'))
+  config = config.replace(max_steps=20, early_stopping=1)
+  train(config, monkeypatch, [20])
+  line = 'Restored the best checkpoint, of step 2.'
+  assert line in capsys.readouterr().out
+
+
 def test_who_follows_ends_if_the_best_was_evaluated_before(
   tmp_path, monkeypatch, capsys
 ):
