@@ -10,6 +10,9 @@ from cifar10.data import shuffle_queue
 
 _READ_BYTES = 1 << 18
 
+# The variable that counts what `batches_by_tf_data` has read.
+PARTS = 'parts_read'
+
 
 def batches_of_preloaded(data, batch_size, alternating):
   """Endless batches of records from one variable, shuffled anew each epoch.
@@ -108,17 +111,12 @@ def batches_by_tf_data(data, epoch_size, batch_size, decode, num_threads):
   Returns:
     Tensors as `decode` returns them: the next batch, whenever they run.
   """
-  record_bytes = data.layout.record_bytes
   paths, kept = data.files_to_train_on()
   counts = tf.constant([kept.get(path, -1) for path in paths], tf.int64)
   files = tf.data.Dataset.from_tensor_slices((tf.constant(paths), counts))
   records = (
     files.shuffle(len(paths))
-    .flat_map(
-      lambda path, count: tf.data.FixedLengthRecordDataset(
-        path, record_bytes, buffer_size=_READ_BYTES
-      ).take(count)
-    )
+    .flat_map(_counting_reader(data.layout.record_bytes))
     .shuffle(epoch_size)
     .repeat()
     .batch(batch_size, drop_remainder=True)
@@ -137,3 +135,38 @@ def batches_by_tf_data(data, epoch_size, batch_size, decode, num_threads):
   # With the local variables, at the start of each session.
   tf.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, iterator.initializer)
   return iterator.get_next()
+
+
+def _counting_reader(record_bytes):
+  """Reads files in parts, and counts these in the variable `PARTS`.
+
+  So the watchdog can tell an input that reads from one that hangs.
+
+  Args:
+    record_bytes: size of a record.
+
+  Returns:
+    Function of the path of a file and the number of records to read, -1 for
+    all, that returns a tf.data.Dataset of strings.
+  """
+  per_part = max(1, _READ_BYTES // record_bytes)
+  parts_read = tf.Variable(
+    tf.constant(0, tf.int64),
+    trainable=False,
+    collections=[tf.GraphKeys.LOCAL_VARIABLES],
+    use_resource=True,  # Functions of tf.data take no other.
+    name=PARTS,
+  )
+
+  def counted(values):
+    with tf.control_dependencies([parts_read.assign_add(1).op]):
+      return tf.identity(values)
+
+  def read(path, count):
+    records = tf.data.FixedLengthRecordDataset(
+      path, record_bytes, buffer_size=_READ_BYTES
+    ).take(count)
+    parts = records.batch(per_part).map(counted)
+    return parts.flat_map(tf.data.Dataset.from_tensor_slices)
+
+  return read

@@ -5,6 +5,7 @@ import time
 
 import tensorflow.compat.v1 as tf
 
+from cifar10.data import pipelines
 from cifar10.data import records
 from cifar10.errors import UserError
 from cifar10.training import watchdog
@@ -51,16 +52,17 @@ class InputDiagnosis(tf.train.SessionRunHook):
     # The last queue of the input is the one that steps take batches from.
     runners = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
     self._num_ready = runners[-1].queue.size() if runners else tf.constant(1)
-    # And one holds what is read ahead, for as long as it takes to read it.
-    queues = [
-      op
-      for op in tf.get_default_graph().get_operations()
-      if op.name.endswith('distorted_inputs/shuffle_queue')
-    ]
-    self._num_filled = tf.add_n(
-      [tf.constant(0)]
-      + [tf.raw_ops.QueueSizeV2(handle=op.outputs[0]) for op in queues]
-    )
+    # Others tell how much is read ahead, for as long as it takes to read it.
+    counts = [tf.constant(0, tf.int64)]
+    for op in tf.get_default_graph().get_operations():
+      if op.name.endswith('distorted_inputs/shuffle_queue'):
+        size = tf.raw_ops.QueueSizeV2(handle=op.outputs[0])
+        counts.append(tf.cast(size, tf.int64))
+      elif op.name.endswith('distorted_inputs/' + pipelines.PARTS):
+        counts.append(
+          tf.raw_ops.ReadVariableOp(resource=op.outputs[0], dtype=tf.int64)
+        )
+    self._num_filled = tf.add_n(counts)
 
   def after_create_session(self, session, coord):
     self._session = session
@@ -72,7 +74,7 @@ class InputDiagnosis(tf.train.SessionRunHook):
       self._check_sizes()
 
   def filled(self):
-    """How many images the input has read ahead; -1 if it does not tell."""
+    """How much the input has read ahead; -1 if it does not tell."""
     return watchdog.within(
       watchdog.LOOK_SECS, self._count(self._num_filled), -1
     )

@@ -85,3 +85,61 @@ def test_a_file_that_changes_ends_a_run_that_saves(tmp_path, damage, source):
   saved = int(err.rsplit('. Step ', 1)[1].split()[0])
   assert saved > last
   assert (tmp_path / 'train' / ('model.ckpt-%d.index' % saved)).exists()
+
+
+# An input that reads a part of an epoch, and then slowly, or nothing more.
+SLOW = """
+import itertools
+import time
+
+from cifar10 import cifar10_train
+from cifar10.data import pipelines
+from cifar10.training import watchdog
+import tensorflow.compat.v1 as tf
+
+watchdog._FIRST_SECS = 0
+pipelines._READ_BYTES = 10 * 3073
+numbers = itertools.count()
+open_file = tf.data.FixedLengthRecordDataset
+
+def wait(record):
+  if next(numbers) > {start}:
+    time.sleep({seconds})
+  return record
+
+def open_slowly(*args, **kwargs):
+  return open_file(*args, **kwargs).map(
+    lambda record: tf.ensure_shape(tf.py_func(wait, [record], tf.string), [])
+  )
+
+tf.data.FixedLengthRecordDataset = open_slowly
+cifar10_train.main()
+"""
+
+
+@pytest.mark.parametrize('start, seconds', [(0, 0.01), (500, 1000)])
+def test_a_buffer_that_fills_is_no_stall(tmp_path, start, seconds):
+  script = tmp_path / 'slow.py'
+  # 1,000 records take longer than --stall_secs.
+  script.write_text(SLOW.format(start=start, seconds=seconds))
+  status, out, err = short_runs.processes.run(
+    [
+      str(script),
+      '--dataset=sample',
+      '--train_dir=%s' % (tmp_path / 'train'),
+      '--input=tf_data',
+      '--batch_size=8',
+      '--max_steps=5',
+      '--log_frequency=1',
+      '--stall_secs=4',
+    ],
+    cwd=short_runs.ROOT,
+  )
+  steps = short_runs.steps(out)
+  if seconds < 1:
+    assert (status, err) == (0, '')
+    assert steps == list(range(5))
+  else:
+    assert status == 1
+    assert 'no step for 4 s (--stall_secs), waiting for training images' in err
+    assert steps == [] and 'Step 0 is saved' in err
