@@ -12,6 +12,7 @@ there is one of each queue, however many towers take batches from it.
 
 import re
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
 from cifar10.data import distortions
@@ -37,17 +38,17 @@ NUM_PREPROCESS_THREADS = 16
 # 20,000 of CIFAR-10's 50,000.
 MIN_FRACTION_OF_EXAMPLES_IN_QUEUE = 0.4
 
-# An epoch of up to this many records is shuffled as a whole. (Departure from
-# the tutorial, which mixes 20,000 records with those that follow, and so never
-# mixes well what is sorted by class on disk.)
-_MAX_EPOCH_IN_QUEUE = 100000
-
-# Outputs of frozen layers are larger than images: so much memory of them is
-# shuffled together.
+# An epoch of up to this size is shuffled as a whole; of a larger one, so many
+# bytes of records are shuffled together. (Departure from the tutorial, which
+# mixes 20,000 records with those that follow, and so never mixes well what is
+# sorted by class on disk.)
 _MAX_BYTES_IN_QUEUE = 1 << 30
 
 _RECORDS_PER_READ = 1000
+_MAX_BYTES_PER_READ = 1 << 24
+
 _READY_BATCHES = 16
+_MAX_BYTES_READY = 1 << 30
 
 
 def read_cifar10(filename_queue, layout, at_most=_RECORDS_PER_READ, kept=None):
@@ -119,8 +120,8 @@ def distorted_inputs(
     labels: int32 tensor, [batch_size].
   """
   layout, size = data.layout, records_lib.crop_size(data.layout, image_size)
-  num_examples = data.examples_per_epoch
-  num_threads = _num_threads(seeded)
+  num_ready = _num_ready(batch_size, (size, size, layout.depth))
+  num_threads = _num_threads(seeded, num_ready)
 
   def decode(records, flip=None):
     return _decoded(
@@ -133,7 +134,7 @@ def distorted_inputs(
 
   _print_start(data, source)
   with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
-    epoch_size = _epoch_in_queue(num_examples)
+    epoch_size = _epoch_in_queue(data.examples_per_epoch, layout, batch_size)
     if source == 'tf_data':
       batch = pipelines.batches_by_tf_data(
         data, epoch_size, batch_size, decode, num_threads
@@ -150,7 +151,7 @@ def distorted_inputs(
         *data.files_to_train_on(), layout, epoch_size, batch_size
       )
       batch = decode(records.dequeue())
-    images, labels = _ready_batches(*batch, num_threads)
+    images, labels = _ready_batches(*batch, num_ready, num_threads)
     images.set_shape([batch_size, size, size, layout.depth])
     labels.set_shape([batch_size])
     summaries.images_and_labels(images, labels, data.classes)
@@ -171,10 +172,8 @@ def pooled_inputs(frozen, batch_size, seeded=False):
     labels: int32 tensor, [batch_size].
   """
   layout = frozen.data.layout
-  epoch_size = min(
-    frozen.num_examples,
-    max(batch_size, _MAX_BYTES_IN_QUEUE // layout.record_bytes),
-  )
+  epoch_size = _epoch_in_queue(frozen.num_examples, layout, batch_size)
+  num_ready = _num_ready(batch_size, feature_records.shape(layout))
   # Errors of the input are known by the name of this scope.
   with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
     records = _shuffled_records(
@@ -183,14 +182,28 @@ def pooled_inputs(frozen, batch_size, seeded=False):
     batch = _decoded(
       records, frozen.data, lambda: feature_records.features(records, layout)
     )
-    pooled, labels = _ready_batches(*batch, _num_threads(seeded))
+    pooled, labels = _ready_batches(
+      *batch, num_ready, _num_threads(seeded, num_ready)
+    )
     pooled.set_shape([batch_size, *feature_records.shape(layout)])
     labels.set_shape([batch_size])
   return pooled, labels
 
 
-def _num_threads(seeded):
-  return 1 if seeded else NUM_PREPROCESS_THREADS
+def _num_ready(batch_size, shape):
+  """How many batches are computed before they are needed.
+
+  Args:
+    batch_size: number of examples in a batch.
+    shape: shape of an example, which is of float32.
+  """
+  batch_bytes = 4 * batch_size * int(np.prod(shape))
+  return max(1, min(_READY_BATCHES, _MAX_BYTES_READY // batch_bytes))
+
+
+def _num_threads(seeded, num_ready):
+  # Each of them holds a batch too.
+  return 1 if seeded else min(NUM_PREPROCESS_THREADS, num_ready)
 
 
 def _print_start(data, source):
@@ -248,17 +261,19 @@ def inputs(data, eval_data, batch_size, image_size=0):
     filename_queue = tf.train.string_input_producer(
       list(data.files(eval_data)), num_epochs=1, shuffle=False
     )
+    per_read = _records_per_read(layout)
     # Regroups the reads, which end with each file, into batches.
     records = tf.train.batch(
-      [read_cifar10(filename_queue, layout)],
+      [read_cifar10(filename_queue, layout, per_read)],
       batch_size,
-      capacity=batch_size + 2 * _RECORDS_PER_READ,
+      capacity=batch_size + 2 * per_read,
       enqueue_many=True,
       allow_smaller_final_batch=True,
     )
     images, labels = _ready_batches(
       distortions.central_crop(records, layout, size),
       records_lib.labels(records, layout),
+      _num_ready(batch_size, (size, size, layout.depth)),
       num_threads=1,
     )
     images.set_shape([None, size, size, layout.depth])
@@ -267,12 +282,16 @@ def inputs(data, eval_data, batch_size, image_size=0):
   return images, labels
 
 
-def _epoch_in_queue(num_examples):
-  """How many of the training images are shuffled together."""
-  if num_examples <= _MAX_EPOCH_IN_QUEUE:
-    return num_examples
-  share = int(MIN_FRACTION_OF_EXAMPLES_IN_QUEUE * num_examples)
-  return max(share, _MAX_EPOCH_IN_QUEUE)
+def _epoch_in_queue(num_examples, layout, batch_size):
+  """How many of an epoch's records are shuffled together."""
+  most = max(batch_size, _MAX_BYTES_IN_QUEUE // layout.record_bytes)
+  return min(num_examples, most)
+
+
+def _records_per_read(layout):
+  """How many records a reader takes at a time."""
+  most = max(1, _MAX_BYTES_PER_READ // layout.record_bytes)
+  return min(_RECORDS_PER_READ, most)
 
 
 def _shuffled_records(files, kept, layout, epoch_size, batch_size):
@@ -295,7 +314,7 @@ def _shuffled_records(files, kept, layout, epoch_size, batch_size):
 
   def read_some(start, left):
     del start  # The reader knows.
-    at_most = tf.minimum(_RECORDS_PER_READ, left)
+    at_most = tf.minimum(_records_per_read(layout), left)
     return read_cifar10(filename_queue, layout, at_most, kept)
 
   return shuffle_queue.batches(
@@ -303,10 +322,10 @@ def _shuffled_records(files, kept, layout, epoch_size, batch_size):
   )
 
 
-def _ready_batches(images, labels, num_threads):
+def _ready_batches(images, labels, num_ready, num_threads):
   """Computes batches before they are needed, in threads of their own."""
   queue = tf.FIFOQueue(
-    _READY_BATCHES, [images.dtype, labels.dtype], name='ready_batches'
+    num_ready, [images.dtype, labels.dtype], name='ready_batches'
   )
   enqueue = queue.enqueue([images, labels])
   tf.train.add_queue_runner(

@@ -64,7 +64,9 @@ def raw_batches(names, num_examples, batch_size, count):
   """Takes `count` batches of raw records from the shuffled input."""
   data = data_set(names)
   assert data.examples_per_epoch == num_examples
-  epoch_size = cifar10_input._epoch_in_queue(num_examples)
+  epoch_size = cifar10_input._epoch_in_queue(
+    num_examples, data.layout, batch_size
+  )
   queue = cifar10_input._shuffled_records(
     data.train_files, {}, data.layout, epoch_size, batch_size
   )
@@ -271,18 +273,52 @@ def test_a_batch_may_be_larger_than_an_epoch(tmp_path):
 
 
 def test_more_than_fits_is_shuffled_in_parts(tmp_path, monkeypatch):
-  monkeypatch.setattr(cifar10_input, '_MAX_EPOCH_IN_QUEUE', 50)
+  monkeypatch.setattr(cifar10_input, '_MAX_BYTES_IN_QUEUE', 80 * 3073)
   monkeypatch.setattr(cifar10_input, '_RECORDS_PER_READ', 7)
   records = synthetic_records.make_records(np.arange(200) % 10)
   names = write(tmp_path, records)
   found = raw_batches(names, 200, 10, 40)
-  # 0.4 of the examples at a time, the tutorial's share: 5 times for 2 epochs.
+  # 80 examples at a time: 5 times for 2 epochs.
   assert set(times_seen(found).values()) == {2}
   assert times_seen(found[:80]) == times_seen(records[:80])
 
 
+@pytest.mark.parametrize('source', ['queues', 'tf_data'])
+@pytest.mark.parametrize('size, batch_size', [(32, 128), (64, 128), (256, 9)])
+def test_queues_hold_so_many_bytes_at_most(
+  capsys, tmp_path, size, batch_size, source
+):
+  layout = Layout(size, size, 3)
+  names = write(tmp_path, np.zeros([0, 1], np.uint8))
+  os.truncate(names[0], 50000 * layout.record_bytes)  # Takes no space.
+  data = data_set(names, layout)
+  with tf.Graph().as_default() as graph:
+    cifar10_input.distorted_inputs(data, batch_size, source=source)
+  held = {}  # Bytes, by the name of a queue or buffer.
+  crop = size * 24 // 32
+  for op in graph.get_operations():
+    name = op.name.rpartition('/')[2]
+    if op.type.startswith('ShuffleDataset') and source == 'tf_data':
+      buffer = tf.get_static_value(op.inputs[1])
+      if buffer > 1:  # Not that of the files.
+        held[name] = buffer * layout.record_bytes
+    elif name == 'shuffle_queue':
+      held[name] = op.get_attr('capacity') * layout.record_bytes
+    elif name == 'ready_batches':
+      held[name] = op.get_attr('capacity') * batch_size * crop**2 * 3 * 4
+  assert len(held) == 2
+  assert max(held.values()) <= (1 << 30) + batch_size * layout.record_bytes
+  assert 'Filling queue with 20000 ' in capsys.readouterr().out or (
+    source == 'tf_data'
+  )
+  if size == 32:  # As ever.
+    assert held.pop('ready_batches') == 16 * 128 * 24 * 24 * 3 * 4
+    (shuffled,) = held.values()
+    assert shuffled in (50000 * 3073, 50128 * 3073)
+
+
 def test_files_of_more_than_fits_come_in_random_order(tmp_path, monkeypatch):
-  monkeypatch.setattr(cifar10_input, '_MAX_EPOCH_IN_QUEUE', 50)
+  monkeypatch.setattr(cifar10_input, '_MAX_BYTES_IN_QUEUE', 81 * 3073 - 1)
   files = [
     synthetic_records.make_records(np.arange(20) % 10, i) for i in range(10)
   ]
