@@ -178,9 +178,9 @@ def test_no_program_takes_images_of_another_size(tmp_path):
   picture_folders.save(tmp_path / 'noise.png', picture_folders.noise(40, 40))
   flags = [
     '--data_dir=' + own.data.data_dir,
-    '--checkpoint_dir=pretrained:tutorial',
+    '--checkpoint_dir=pretrained:fast',
   ]
-  twice = '--checkpoint_dir=pretrained:tutorial'
+  twice = '--checkpoint_dir=pretrained:fast'
   out = '--eval_dir=%s' % (tmp_path / 'out')
   for program, more in (
     ('eval', ['--run_once', out]),
