@@ -129,11 +129,11 @@ def _check(config):
       '--batch_size=1: --task=%s takes squares from other images of a batch; '
       'expected at least 2' % task
     )
-  for name, value, default in (
-    ('label_smoothing', config.regularization.label_smoothing, 0.0),
-    ('softmax_rate', config.optimizer.softmax_rate, 1.0),
+  for name, value in (
+    ('label_smoothing', config.regularization.label_smoothing),
+    ('softmax_rate', config.optimizer.softmax_rate),
   ):
-    if value != default:
+    if config.is_set(name):
       raise UserError(
         '--%s=%g has no effect in pretraining, which has no labels; leave it '
         'out' % (name, value)

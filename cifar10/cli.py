@@ -1,6 +1,7 @@
 """What the programs share: flags to Config, errors to one line."""
 
 import contextlib
+import dataclasses
 import os
 import platform
 import shlex
@@ -21,6 +22,7 @@ from cifar10.training import pretrained
 from cifar10.training import run_state
 from cifar10.util import commands
 from cifar10.util import console
+from cifar10.util import paths
 from cifar10.util import session_settings
 
 # The groups of settings that every trainer takes.
@@ -202,18 +204,18 @@ def changed_flags(config, groups):
 def _define_flags(names, defaults):
   for name in names:
     field = config_lib.FIELDS[name]
-    limits = dict(field.metadata)
-    text = limits.pop('help')
+    about = field.metadata
+    limits = {n: about[n] for n in about if n.endswith('_bound')}
     define = _DEFINE_BY_TYPE[field.type]
-    if 'choices' in limits:
+    if 'choices' in about:
       define = flags.DEFINE_enum
-      limits = {'enum_values': limits['choices']}
+      limits = {'enum_values': about['choices']}
     if name == 'checkpoint_dir' and 'ensemble' in names:
       define = flags.DEFINE_multi_string
     define(
       name,
       default=defaults.get(name, field.default),
-      help=text,
+      help=about['help'],
       # --help lists it as the program's own.
       module_name=sys.argv[0],
       **limits,
@@ -226,66 +228,76 @@ def _config(names, has_model):
   for name, value in values.items():
     if not config_lib.is_finite(value):
       raise UserError('--%s=%s: expected an ordinary number' % (name, value))
+  _check_paths(values)
+  given = frozenset(name for name in names if flags.FLAGS[name].present)
   if 'recipe' in names:
-    given = [name for name in names if flags.FLAGS[name].present]
     values = recipes.applied(values, given)
   if has_model:
-    values['checkpoint_dir'] = _found_or_pretrained(values)
-  folders = values.get('checkpoint_dir')
+    values['checkpoint_dir'] = _found_or_pretrained(values, given)
+  folders = values.pop('checkpoint_dir', None)
+  config = dataclasses.replace(config_lib.Config.of(**values), given=given)
+  if folders is None:
+    return config
   if not isinstance(folders, list):
-    return _with_settings_of_run(config_lib.Config.of(**values), names)
-  networks = [
-    _with_settings_of_run(
-      config_lib.Config.of(**dict(values, checkpoint_dir=folder)), names
-    )
-    for folder in folders
-  ]
+    return _with_settings_of_run(config, folders)
+  networks = [_with_settings_of_run(config, folder) for folder in folders]
   if len(networks) == 1:
     return networks[0]
   return networks[0].replace(networks=tuple(networks))
 
 
-def _found_or_pretrained(values):
+def _check_paths(values):
+  """Checks the paths among the values of flags.
+
+  Raises:
+    UserError: one cannot be used.
+  """
+  holders = config_lib.Config.policy('holds_checkpoints')
+  for name in set(config_lib.Config.policy('is_path')) & set(values):
+    found = values[name]
+    for path in found if isinstance(found, list) else [found]:
+      paths.check(
+        pretrained.directory(path, '--' + name), '--' + name, name in holders
+      )
+
+
+def _found_or_pretrained(values, given):
   """The --checkpoint_dir, or the model of the package if there is no run."""
-  given = values['checkpoint_dir']
+  folders = values['checkpoint_dir']
   default = config_lib.FIELDS['checkpoint_dir'].default
-  asks = flags.FLAGS['checkpoint_dir'].present or values.get('checkpoint')
+  asks = 'checkpoint_dir' in given or values.get('checkpoint')
   if asks or (os.path.isdir(default) and os.listdir(default)):
-    return given
+    return folders
   print(
     'No run in %s: this is %s, a model that comes with the package.'
     % (default, pretrained.DEFAULT),
     file=sys.stderr,
   )
-  return [pretrained.DEFAULT] if isinstance(given, list) else pretrained.DEFAULT
+  is_list = isinstance(folders, list)
+  return [pretrained.DEFAULT] if is_list else pretrained.DEFAULT
 
 
-def _with_settings_of_run(config, names):
-  """A Config with what the run in its --checkpoint_dir knows about its model.
+def _with_settings_of_run(config, folder):
+  """A Config with what the run in a --checkpoint_dir knows about its model.
 
   Flags that are given take precedence.
   """
-  if 'checkpoint_dir' not in names:
-    return config
   config = config.replace(
-    checkpoint_dir=pretrained.directory(
-      config.checkpoint.checkpoint_dir, '--checkpoint_dir'
-    )
+    checkpoint_dir=pretrained.directory(folder, '--checkpoint_dir')
   )
-  folder = pretrained.directory(config.export.checkpoint, '--checkpoint')
-  if folder != config.export.checkpoint:
-    config = config.replace(checkpoint=checkpoints.find(folder))
+  model = pretrained.directory(config.export.checkpoint, '--checkpoint')
+  if model != config.export.checkpoint:
+    config = config.replace(checkpoint=checkpoints.find(model))
   saved = config_lib.load(config.run_dir)
   if saved is None:
     return config
   # The regularizer is part of the loss that an evaluation shows.
   of_run = saved.flat(['data', 'model', 'regularization'])
-  given = [name for name in names if flags.FLAGS[name].present]
   of_run.update(
     run_state.trained_on(run_state.load(config.run_dir), saved.data)
   )
   return config.replace(
-    **{name: of_run[name] for name in of_run if name not in given}
+    **{name: of_run[name] for name in of_run if name not in config.given}
   )
 
 

@@ -13,6 +13,7 @@ import dataclasses
 import json
 import math
 import os
+from typing import FrozenSet
 
 from cifar10 import cifar10
 from cifar10 import settings
@@ -25,6 +26,7 @@ from cifar10.training import optimizers
 from cifar10.training import run_state
 from cifar10.training import settings as training_settings
 from cifar10.util import files
+from cifar10.util import paths
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +64,8 @@ class Config:
   prediction: serving_settings.Prediction = serving_settings.Prediction()
   export: serving_settings.Export = serving_settings.Export()
   session: settings.Session = settings.Session()
+  # The flat names of the settings that a person has given as flags.
+  given: FrozenSet[str] = frozenset()
 
   @classmethod
   def of(cls, **values):
@@ -81,13 +85,44 @@ class Config:
       },
     )
 
+  def values(self, names):
+    """Some settings as a dict, by their flat names."""
+    return {
+      name: getattr(getattr(self, GROUP_OF[name]), name) for name in names
+    }
+
   def flat(self, groups):
     """The settings of some groups as one dict, by their flat names."""
+    return self.values(n for n, group in GROUP_OF.items() if group in groups)
+
+  @staticmethod
+  def policy(kind):
+    """The settings that have a policy, see `flag_field.setting`.
+
+    Args:
+      kind: its name, such as 'agreed'.
+
+    Returns:
+      dict of what it says, by the flat names of the settings.
+    """
     return {
-      name: getattr(getattr(self, group), name)
-      for name, group in GROUP_OF.items()
-      if group in groups
+      name: field.metadata[kind]
+      for name, field in FIELDS.items()
+      if field.metadata.get(kind)
     }
+
+  def is_set(self, name):
+    """Whether somebody has chosen the value of a setting.
+
+    It was given as a flag, or is not the default. What is off by default, and
+    was given as off, says nothing.
+
+    Args:
+      name: its flat name.
+    """
+    value = getattr(getattr(self, GROUP_OF[name]), name)
+    is_given = name in self.given and bool(value)
+    return is_given or value != FIELDS[name].default
 
   @property
   def examples_per_machine(self):
@@ -113,10 +148,11 @@ class Config:
 
   def saved_settings(self):
     """The settings that describe a training run, a dict by flat names."""
-    values = self.flat(_SAVED_GROUPS)
-    del values['classes'], values['image_shape']  # Part of the run's state.
+    values = self.values(self.policy('saved'))
     # So that it is found from another working directory.
-    values['data_dir'] = os.path.abspath(self.data.data_dir)
+    data_dir = os.path.abspath(self.data.data_dir)
+    if paths.is_text(data_dir):  # The name of a current folder may not be.
+      values['data_dir'] = data_dir
     values['learning_rate'] = self.learning_rate
     return values
 
@@ -126,30 +162,11 @@ class Config:
     files.write_json(path, dict(sorted(self.saved_settings().items())))
 
 
-# What describes a training run.
-_SAVED_GROUPS = (
-  'data',
-  'recipe',
-  'input',
-  'pipeline',
-  'augmentation',
-  'model',
-  'initialization',
-  'regularization',
-  'optimization',
-  'optimizer',
-  'schedule',
-  'transfer',
-  'validation',
-  'towers',
-  'run',
-  'cluster',
-  'session',
-)
-
 # The fields of all groups, by their flat names, and the group of each.
 FIELDS, GROUP_OF = {}, {}
 for _group in dataclasses.fields(Config):
+  if _group.name == 'given':
+    continue
   for _field in dataclasses.fields(_group.default):
     FIELDS[_field.name], GROUP_OF[_field.name] = _field, _group.name
 

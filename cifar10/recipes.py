@@ -3,6 +3,7 @@
 `--recipe` takes one; flags given as well take precedence.
 """
 
+from cifar10 import config as config_lib
 from cifar10.training import combinations
 from cifar10.util import session_settings
 
@@ -28,8 +29,9 @@ def applied(values, given):
   merged = dict(values, **wanted)
   is_other = merged['optimizer'] != recipe.get('optimizer')
   for name in wanted:
+    needs = config_lib.FIELDS[name].metadata['needs']
     if (is_other and name in _RATES) or not combinations.has_effect(
-      name, merged
+      needs, merged
     ):
       merged[name] = values[name]
   return merged

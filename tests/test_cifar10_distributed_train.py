@@ -474,6 +474,10 @@ def test_clusters_and_flags_that_differ_are_named(tmp_path):
     assert clusters.wait([different]) == [1]
     expected = '--batch_size is 7 here, but 4 in the chief'
     assert expected in clusters.output(different)
+    different = cluster.start('worker', 1, '--moving_average_decay=0.5')
+    assert clusters.wait([different]) == [1]
+    expected = '--moving_average_decay is 0.5 here, but 0.9999 in the chief'
+    assert expected in clusters.output(different)
     hosts = ','.join(cluster.workers + ['127.0.0.1:9'])
     other = cluster.start('worker', 1, '--worker_hosts=' + hosts, '--nosync')
     assert clusters.wait([other]) == [1]

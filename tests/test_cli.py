@@ -124,6 +124,17 @@ def test_every_setting_is_a_flag_but_these():
       'decay=inf: expected an ordinary',
     ),
     ('train', ['--max_shift=nan'], '--max_shift=nan: expected an ordinary'),
+    (
+      'train',
+      ['--optimizer=rmsprop', '--momentum=0.9'],
+      '--momentum=0.9 has no effect with --optimizer=rmsprop; it is for mom',
+    ),
+    (
+      'train',
+      ['--recipe=fast', '--optimizer=sgd', '--momentum=0.9'],
+      'with --optimizer=sgd; it is for momentum and nesterov and muon (with',
+    ),
+    ('pretrain', ['--softmax_rate=1'], '=1 has no effect in pretraining'),
     ('train', ['--tta'], 'no flag --tta; cifar10_eval has it'),
     ('train', ['--dataset=mnist'], '--dataset=mnist'),
     ('eval', ['--run_once', 'False'], "unexpected argument 'False'"),

@@ -131,6 +131,45 @@ def test_the_file_of_version_1_is_loaded(tmp_path):
   assert state == RunState(('a', 'b'), 1000, ((0, 64), (10, 128)))
 
 
+def test_a_step_is_computed_alike_in_all_workers():
+  agreed = set(Config.policy('agreed'))
+  assert agreed <= set(Config.policy('saved'))
+  # What each worker computes with.
+  assert agreed >= {
+    'augment',
+    'batch_size',
+    'clip_norm',
+    'dropout',
+    'grad_dtype',
+    'hold_zeros',
+    'image_size',
+    'learning_rate',
+    'max_shift',
+    'momentum',
+    'moving_average_decay',
+    'optimizer',
+    'schedule',
+    'sync',
+  }
+  # The chief's alone, or each machine's own.
+  assert not agreed & {
+    'data_dir',
+    'init_from',
+    'initializer',
+    'max_steps',
+    'precision',
+    'save_secs',
+    'task_index',
+    'train_dir',
+    'validation_steps',
+  }
+
+
+def test_what_is_given_goes_along():
+  config = dataclasses.replace(Config(), given=frozenset(['seed']))
+  assert config.replace(batch_size=3).given == {'seed'}
+
+
 def test_the_data_is_found_from_elsewhere(tmp_path):
   Config.of(data_dir='here').save(str(tmp_path))
   saved = config_lib.load(str(tmp_path))

@@ -26,24 +26,6 @@ _POLL_SECS = 0.5
 # How long a parameter server stays after a signal, so that workers can leave.
 _GRACE_SECS = 10
 
-# Settings that must be the same in all workers: these, and all of these groups.
-_AGREED = (
-  'dataset',
-  'cifar100_labels',
-  'batch_size',
-  'num_gpus',
-  'sync',
-  'backup_workers',
-  'ps_strategy',
-  'partition_ps',
-  'learning_rate',
-  'validation_examples',
-  'labelled_examples',
-  'freeze',
-  'hold_zeros',
-)
-_AGREED_GROUPS = ('model', 'regularization', 'optimizer', 'schedule')
-
 
 def serve(task, config):
   """Serves variables until the workers have left.
@@ -312,8 +294,7 @@ def _announce(server, task, config, state):
 def _agreed_settings(config):
   """The settings that must be the same in all workers, by their flat names."""
   settings = config.saved_settings()
-  names = _AGREED + tuple(config.flat(_AGREED_GROUPS))
-  return {name: settings[name] for name in names}
+  return {name: settings[name] for name in config.policy('agreed')}
 
 
 def _agreed(server, task, config, run):

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from cifar10.util.flag_field import MOST
 from cifar10.util.flag_field import flag
 
 
@@ -9,15 +10,32 @@ from cifar10.util.flag_field import flag
 class Cluster:
   """The cluster, this task's place in it, and what travels between tasks."""
 
-  ps_hosts: str = flag('', 'The parameter servers: host:port,host:port,...')
+  ps_hosts: str = flag(
+    '',
+    'The parameter servers: host:port,host:port,...',
+    reported=False,
+    agreed=False,
+  )
   worker_hosts: str = flag(
-    '', 'The workers: host:port,host:port,... The first one is the chief.'
+    '',
+    'The workers: host:port,host:port,... The first one is the chief.',
+    reported=False,
+    agreed=False,
   )
   job_name: str = flag(
-    '', 'The job of this task.', choices=('', 'ps', 'worker')
+    '',
+    'The job of this task.',
+    choices=('', 'ps', 'worker'),
+    reported=False,
+    agreed=False,
   )
   task_index: int = flag(
-    0, 'The number of this task in its job.', lower_bound=0
+    0,
+    'The number of this task in its job.',
+    lower_bound=0,
+    upper_bound=MOST,
+    reported=False,
+    agreed=False,
   )
   slurm_ps: int = flag(
     0,
@@ -25,6 +43,9 @@ class Cluster:
     'others are workers. 0: the cluster comes from the flags above, or from '
     'TF_CONFIG.',
     lower_bound=0,
+    upper_bound=MOST,
+    reported=False,
+    agreed=False,
   )
   sync: bool = flag(
     True,
@@ -35,6 +56,8 @@ class Cluster:
     0,
     'How many workers a synchronous step need not wait for.',
     lower_bound=0,
+    upper_bound=MOST,
+    needs=('sync', None),
   )
   ps_strategy: str = flag(
     'round_robin',
@@ -48,6 +71,7 @@ class Cluster:
     False,
     'Put the convolutions on the first GPU of a worker and the fully '
     'connected layers on the second.',
+    agreed=False,
   )
   grad_dtype: str = flag(
     'float32',
@@ -55,8 +79,16 @@ class Cluster:
     choices=('float32', 'bfloat16', 'float16'),
   )
   connect_timeout_secs: int = flag(
-    60, 'Seconds that another task may be out of reach.', lower_bound=1
+    60,
+    'Seconds that another task may be out of reach.',
+    lower_bound=1,
+    upper_bound=MOST // 1000,
+    agreed=False,
   )
   operation_timeout_ms: int = flag(
-    0, 'Time limit of a step, in milliseconds; 0: none.', lower_bound=0
+    0,
+    'Time limit of a step, in milliseconds; 0: none.',
+    lower_bound=0,
+    upper_bound=MOST,
+    agreed=False,
   )

@@ -16,6 +16,7 @@ class Pipeline:
     'preloaded, one variable that holds all records; or tf_data, a '
     'tf.data.Dataset.',
     choices=('queues', 'preloaded', 'tf_data'),
+    agreed=False,
   )
 
 
@@ -33,4 +34,5 @@ class Augmentation:
     'The share of the side of an image by which shift moves it at most.',
     lower_bound=0.0,
     upper_bound=0.5,
+    needs=('augment', ('shift',)),
   )

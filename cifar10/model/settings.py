@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from cifar10.util.flag_field import LARGEST
+from cifar10.util.flag_field import MOST
 from cifar10.util.flag_field import flag
 
 
@@ -14,18 +16,23 @@ class Model:
     "The layers: tutorial, the tutorial's; or airbench, six convolutions on "
     'whitened images, with batch normalization, which learn fast.',
     choices=('tutorial', 'airbench'),
+    fixed=True,
   )
   image_size: int = flag(
     0,
     'Height and width, in pixels, that images are cropped to; 0: three '
     "quarters, the tutorial's 24 of 32.",
     lower_bound=0,
+    upper_bound=MOST,
+    fixed=True,
   )
   top_layers: str = flag(
     'full',
     'What local3 and local4 are: full, fully connected; or local, locally '
     'connected as in cuda-convnet.',
     choices=('full', 'local'),
+    needs=('network', ('tutorial',)),
+    fixed=True,
   )
   activation: str = flag(
     'relu',
@@ -41,12 +48,14 @@ class Model:
       'tanh',
       'sigmoid',
     ),
+    fixed=True,
   )
   normalization: str = flag(
     'lrn',
     'lrn, local response normalization after the convolutions; batch, batch '
     'normalization before each activation; or none.',
     choices=('lrn', 'batch', 'none'),
+    fixed=True,
   )
 
 
@@ -60,11 +69,14 @@ class Initialization:
     'of each layer; or with a variance that the number of inputs and outputs '
     'of a unit gives: xavier, he or lecun.',
     choices=('tutorial', 'xavier', 'he', 'lecun'),
+    agreed=False,
   )
   initializer_distribution: str = flag(
     'normal',
     'The distribution of xavier, he and lecun; normal is truncated.',
     choices=('normal', 'uniform'),
+    needs=('initializer', ('xavier', 'he', 'lecun')),
+    agreed=False,
   )
   initializer_fan: str = flag(
     'default',
@@ -72,6 +84,8 @@ class Initialization:
     'unit (in), its outputs (out) or their mean (mean). Default: mean for '
     'xavier, in for the others.',
     choices=('default', 'in', 'out', 'mean'),
+    needs=('initializer', ('xavier', 'he', 'lecun')),
+    agreed=False,
   )
 
 
@@ -86,10 +100,18 @@ class Regularization:
     choices=('tutorial', 'l1', 'l2', 'l1_l2', 'none'),
   )
   l1_scale: float = flag(
-    0.0001, 'Factor of the sum of absolute weights.', lower_bound=0.0
+    0.0001,
+    'Factor of the sum of absolute weights.',
+    lower_bound=0.0,
+    upper_bound=LARGEST,
+    needs=('regularizer', ('l1', 'l1_l2')),
   )
   l2_scale: float = flag(
-    0.001, 'Factor of half the sum of squared weights.', lower_bound=0.0
+    0.001,
+    'Factor of half the sum of squared weights.',
+    lower_bound=0.0,
+    upper_bound=LARGEST,
+    needs=('regularizer', ('l2', 'l1_l2')),
   )
   input_dropout: float = flag(
     0.0,
@@ -110,11 +132,13 @@ class Regularization:
     'drops.',
     lower_bound=0.0,
     upper_bound=0.99,
+    needs=('network', ('tutorial',)),
   )
   max_norm: float = flag(
     0.0,
     'Largest norm of the weights of a unit, kept after each step; 0: no limit.',
     lower_bound=0.0,
+    upper_bound=LARGEST,
   )
   label_smoothing: float = flag(
     0.0,
@@ -127,4 +151,5 @@ class Regularization:
     'Decay of the moving mean and variance of --normalization=batch.',
     lower_bound=0.0,
     upper_bound=1.0,
+    needs=('normalization', ('batch',)),
   )

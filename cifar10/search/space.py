@@ -8,19 +8,6 @@ from cifar10.errors import UserError
 from cifar10.util import files
 from cifar10.util import optional_packages
 
-# What a search sets itself.
-_OWN = ('metrics', 'overwrite', 'train_dir')
-
-# What trials must have in common to be compared.
-_NOT_SEARCHED = _OWN + (
-  'cifar100_labels',
-  'data_dir',
-  'dataset',
-  'labelled_examples',
-  'validation_examples',
-  'validation_steps',
-)
-
 
 class Space(NamedTuple):
   """What is searched.
@@ -80,12 +67,12 @@ def load(path):
     if name not in trainer:
       raise UserError('%s: cifar10_train has no flag --%s' % (path, name))
   for name in names:
-    if name in _OWN:
+    if name in trainer - set(config_lib.Config.policy('shared')):
       raise UserError(
         '%s: "flags": a search sets --%s itself; leave it out' % (path, name)
       )
   for name in space:
-    if name in _NOT_SEARCHED or name in names:
+    if name in names or name not in config_lib.Config.policy('searched'):
       raise UserError(
         '%s: "space": --%s is the same for all trials; leave it out'
         % (path, name)

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Optional, Tuple
 
+from cifar10.util.flag_field import MOST
 from cifar10.util.flag_field import flag
 
 
@@ -15,9 +16,13 @@ class Checkpoint:
     'Where the checkpoints are, or a model that comes with the package, '
     'pretrained:tutorial or pretrained:fast; evaluation and prediction take '
     'several, and average the probabilities of their networks.',
+    saved=False,
+    holds_checkpoints=True,
   )
   use_moving_averages: bool = flag(
-    True, 'Use the moving averages of the variables.'
+    True,
+    'Use the moving averages of the variables.',
+    saved=False,
   )
 
 
@@ -30,6 +35,7 @@ class Ensemble:
     'Where the networks of several --checkpoint_dir run: in one graph; or in '
     'processes of their own, any of which may be lost.',
     choices=('graph', 'processes'),
+    saved=False,
   )
   # The config.Config of each of them; empty if there is only one.
   networks: Tuple = ()
@@ -43,11 +49,13 @@ class Inference:
     'gpu',
     'Where the model runs; gpu falls back to the CPU if there is no GPU.',
     choices=('gpu', 'cpu'),
+    saved=False,
   )
   tta: bool = flag(
     False,
     'Average over mirrored and shifted copies of each image, six in all: more '
     'precise, and six times the work.',
+    saved=False,
   )
 
 
@@ -60,8 +68,14 @@ class Answers:
     'Evaluation prints precision @ k too (default 1); prediction prints the k '
     'most probable classes (default 3).',
     lower_bound=1,
+    upper_bound=MOST,
+    saved=False,
   )
-  json: bool = flag(False, 'Print a JSON object in place of each line of text.')
+  json: bool = flag(
+    False,
+    'Print a JSON object in place of each line of text.',
+    saved=False,
+  )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +86,8 @@ class Prediction:
     '',
     'Picture file to draw, in the format of its extension: a sheet of the '
     'pictures with their classes.',
+    saved=False,
+    is_path=True,
   )
 
 
@@ -83,9 +99,24 @@ class Export:
     '',
     'The checkpoint to export: a step of the run in --checkpoint_dir, or the '
     'path of a checkpoint, or a model of the package; empty: the newest one.',
+    saved=False,
+    holds_checkpoints=True,
   )
   export_dir: str = flag(
-    '/tmp/cifar10_export', 'Folder to write a SavedModel to; empty: none.'
+    '/tmp/cifar10_export',
+    'Folder to write a SavedModel to; empty: none.',
+    saved=False,
+    is_path=True,
   )
-  tflite: str = flag('', 'File to write a TensorFlow Lite model to.')
-  frozen_graph: str = flag('', 'File to write a frozen graph to.')
+  tflite: str = flag(
+    '',
+    'File to write a TensorFlow Lite model to.',
+    saved=False,
+    is_path=True,
+  )
+  frozen_graph: str = flag(
+    '',
+    'File to write a frozen graph to.',
+    saved=False,
+    is_path=True,
+  )

@@ -7,47 +7,6 @@ from cifar10.data import distortions
 from cifar10.errors import UserError
 from cifar10.training import schedules
 
-# Settings that only some values of another setting look at.
-_BELONGS_TO = {
-  'top_layers': ('network', ('tutorial',)),
-  'dropout': ('network', ('tutorial',)),
-  'initializer_distribution': ('initializer', ('xavier', 'he', 'lecun')),
-  'initializer_fan': ('initializer', ('xavier', 'he', 'lecun')),
-  'l1_scale': ('regularizer', ('l1', 'l1_l2')),
-  'l2_scale': ('regularizer', ('l2', 'l1_l2')),
-  'batch_norm_decay': ('normalization', ('batch',)),
-  'momentum': ('optimizer', ('momentum', 'nesterov', 'muon')),
-  'muon_momentum': ('optimizer', ('muon',)),
-  'rmsprop_decay': ('optimizer', ('rmsprop',)),
-  'adam_beta1': ('optimizer', ('adam',)),
-  'adam_beta2': ('optimizer', ('adam',)),
-  'epsilon': ('optimizer', ('rmsprop', 'adam')),
-  'ftrl_l1': ('optimizer', ('ftrl',)),
-  'ftrl_l2': ('optimizer', ('ftrl',)),
-  'num_epochs_per_decay': ('schedule', ('exponential', 'power')),
-  'learning_rate_decay_factor': ('schedule', ('exponential', 'performance')),
-  'staircase': ('schedule', ('exponential',)),
-  'patience': ('schedule', ('performance',)),
-  'boundaries': ('schedule', ('piecewise',)),
-  'rates': ('schedule', ('piecewise',)),
-  'power': ('schedule', ('power',)),
-  'warmup': ('schedule', ('one_cycle',)),
-  'learning_rate': (
-    'schedule',
-    ('exponential', 'constant', 'power', 'performance', 'one_cycle'),
-  ),
-}
-
-# The groups that these settings are in.
-_GROUPS = (
-  'model',
-  'initialization',
-  'regularization',
-  'optimization',
-  'optimizer',
-  'schedule',
-)
-
 
 def check(config):
   """Checks the settings of a training run.
@@ -146,11 +105,6 @@ def _check_augmentation(config):
   """Checks the distortions."""
   settings = config.augmentation
   names = distortions.names(settings.augment)
-  if 'shift' not in names and settings.max_shift != distortions.MAX_SHIFT:
-    raise UserError(
-      '--max_shift=%g has no effect without shift in --augment'
-      % settings.max_shift
-    )
   if 'alternating_flip' in names and 'flip' in names:
     raise UserError(
       '--augment=%s: flip and alternating_flip; leave out one of them'
@@ -190,12 +144,6 @@ def _check_validation(config):
   """Checks that what looks at validations has some."""
   if config.validation.validation_examples:
     return
-  default = type(config)().validation.validation_steps
-  if config.validation.validation_steps != default:
-    raise UserError(
-      '--validation_steps=%d has no effect without --validation_examples'
-      % config.validation.validation_steps
-    )
   for name, wants in (
     ('schedule=performance', config.schedule.schedule == 'performance'),
     ('early_stopping', config.optimization.early_stopping),
@@ -208,7 +156,7 @@ def _check_validation(config):
 
 
 def _check_transfer(settings):
-  """Checks the patterns, and that they have an effect."""
+  """Checks the patterns."""
   for name in ('init_scope', 'freeze'):
     pattern = getattr(settings, name)
     try:
@@ -218,12 +166,6 @@ def _check_transfer(settings):
         '--%s=%s: %s; expected a regular expression, such as conv[12]'
         % (name, pattern, error)
       ) from error
-  for name in ('init_scope', 'init_map'):
-    if getattr(settings, name) and not settings.init_from:
-      raise UserError(
-        '--%s=%s has no effect without --init_from'
-        % (name, getattr(settings, name))
-      )
 
 
 def _check_cache(config):
@@ -241,26 +183,35 @@ def _check_cache(config):
     )
 
 
-def has_effect(name, values):
+def has_effect(needs, values):
   """Whether a setting has an effect together with the values of others.
 
   Args:
-    name: of the setting.
+    needs: what it needs, as `flag_field.setting` takes it.
     values: dict by flat names.
   """
-  if name == 'max_shift':
-    return 'shift' in distortions.names(values['augment'])
-  owner, choices = _BELONGS_TO.get(name, (None, ()))
-  return owner is None or values[owner] in choices
+  if needs is None:
+    return True
+  owner, choices = needs
+  if choices is None:
+    return bool(values[owner])
+  # --augment names several.
+  return any(part.strip() in choices for part in values[owner].split(','))
 
 
 def _check_effects(config):
-  """Checks that each setting that is not the default has an effect."""
-  values = config.flat(_GROUPS)
-  defaults = type(config)().flat(_GROUPS)
-  for name, (owner, choices) in _BELONGS_TO.items():
-    if values[name] != defaults[name] and not has_effect(name, values):
-      raise UserError(
-        '--%s=%s has no effect with --%s=%s; it is for %s'
-        % (name, values[name], owner, values[owner], ' and '.join(choices))
-      )
+  """Checks that each setting that somebody has chosen has an effect."""
+  values = config.values(config.policy('help'))
+  for name, needs in config.policy('needs').items():
+    if not config.is_set(name) or has_effect(needs, values):
+      continue
+    owner, choices = needs
+    what = '--%s=%s has no effect' % (name, values[name])
+    if choices is None:
+      raise UserError('%s without --%s' % (what, owner))
+    if owner not in config.policy('choices'):
+      raise UserError('%s without %s in --%s' % (what, choices[0], owner))
+    raise UserError(
+      '%s with --%s=%s; it is for %s'
+      % (what, owner, values[owner], ' and '.join(choices))
+    )

@@ -8,6 +8,8 @@ import time
 
 from cifar10.training import hooks
 
+_LONGEST_SECS = 999999999 * 24 * 60 * 60  # That datetime can express.
+
 
 @contextlib.contextmanager
 def reporting(step, loss, config, run_state):
@@ -111,6 +113,7 @@ class ProgressHook(hooks.LoggerHook):
     seconds_per_step = elapsed / (step - self._first_step)
     # Other workers may have taken the run past its last step.
     left = round(seconds_per_step * max(0, last_step - step))
+    left = min(left, _LONGEST_SECS)
     self._line.show(
       'step %d of %d, epoch %.1f, loss = %.2f, %.1f examples/sec, %s left'
       % (

@@ -5,11 +5,10 @@ batch size: what an earlier batch size has seen is counted in these, so that
 the rate depends on the examples seen. See `run_state.RunState.step_offset`.
 """
 
-import math
-
 import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
+from cifar10.util.flag_field import LARGEST
 
 # The collection of the variable that counts the falls of `performance`.
 FALLS = 'learning_rate_falls'
@@ -32,18 +31,24 @@ def create(global_step, config, run_state):
   settings, initial_rate = config.schedule, config.learning_rate
   steps = global_step + run_state.step_offset
   steps_per_epoch = run_state.examples_per_epoch / run_state.examples_per_step
-  decay_steps = max(1, int(steps_per_epoch * settings.num_epochs_per_decay))
+  # A float holds what an integer tensor cannot.
+  decay_steps = float(
+    max(1, int(steps_per_epoch * settings.num_epochs_per_decay))
+  )
 
   def piecewise():
     boundaries, rates = pieces(settings)
     # The last step before each boundary still has the rate before it.
-    last_steps = [round(epoch * steps_per_epoch) - 1 for epoch in boundaries]
+    last_steps = [
+      min(round(epoch * steps_per_epoch) - 1, tf.int64.max)
+      for epoch in boundaries
+    ]
     return tf.train.piecewise_constant(steps, last_steps, rates)
 
   def one_cycle():
     last_step = run_state.last_step(config.optimization)
     end = last_step + run_state.step_offset
-    return _one_cycle(steps, end, initial_rate, settings.warmup)
+    return _one_cycle(steps, float(end), initial_rate, settings.warmup)
 
   return {
     'exponential': lambda: tf.train.exponential_decay(
@@ -132,7 +137,7 @@ def pieces(settings):
     )
   except ValueError:
     boundaries, rates = [], []
-  if not all(map(math.isfinite, boundaries + rates)):
+  if not all(abs(number) <= LARGEST for number in boundaries + rates):
     boundaries, rates = [], []
   in_order = boundaries == sorted(set(boundaries)) and min(rates, default=0) > 0
   if not boundaries or len(rates) != len(boundaries) + 1 or not in_order:

@@ -42,24 +42,6 @@ _LOCK = '.lock'
 # By this a program that runs a trainer knows the message.
 IN_USE = 'another trainer uses this directory'
 
-# Settings of where and how a run is started, not of what it does.
-_NOT_REPORTED = (
-  'train_dir',
-  'overwrite',
-  'progress',
-  'ps_hosts',
-  'worker_hosts',
-  'slurm_ps',
-)
-
-# Settings that a run keeps, besides its model.
-_FIXED = (
-  'dataset',
-  'cifar100_labels',
-  'validation_examples',
-  'labelled_examples',
-)
-
 
 @contextlib.contextmanager
 def held(directory):
@@ -196,12 +178,13 @@ def _changes(config):
   """
   path = os.path.join(config.run.train_dir, run_state.CONFIG_FILE)
   before = files.read_json(path) or {}
-  if before:  # Older runs were without the newer settings of a model.
-    before = dict(type(config)().flat(['model']), **before)
+  if before:  # An older run has the defaults of settings newer than it.
+    defaults = type(config)().values(config.policy('fixed'))
+    before = dict(defaults, **before)
   return tuple(
     (name, before[name], now)
     for name, now in config.saved_settings().items()
-    if name not in _NOT_REPORTED and before.get(name, now) != now
+    if name in config.policy('reported') and before.get(name, now) != now
   )
 
 
@@ -217,7 +200,6 @@ def _check_fixed(config, data, changed, saved):
   Raises:
     UserError: one of them is another one.
   """
-  fixed = _FIXED + tuple(config.flat(['model']))
   # The recipe may have set them.
   recipe = ''.join(
     '--recipe=%s as before, ' % before
@@ -225,7 +207,7 @@ def _check_fixed(config, data, changed, saved):
     if name == 'recipe'
   )
   for name, before, now in changed:
-    if name in fixed:
+    if name in config.policy('fixed'):
       raise UserError(
         '--%s=%s: the run in %s was trained with %s. Give %sanother '
         '--train_dir, or start afresh with --overwrite'

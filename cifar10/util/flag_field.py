@@ -1,15 +1,70 @@
-"""A field of a group of settings that is also a flag."""
+"""A field of a group of settings, which carries what is to be known about it.
+
+Lists of settings are made from that: see `Config.policy`.
+"""
 
 import dataclasses
 
+# The upper bounds of numbers that have no closer one. They are tried: what is
+# counted in 32 bits somewhere, or waited for by the system; global steps; and
+# what is a float32 in the graph.
+MOST = (1 << 31) - 1
+MOST_STEPS = (1 << 63) - 1
+LARGEST = 1e38
 
-def flag(default, text, **limits):
-  """A dataclass field with the help text and the limits of its flag.
+
+def setting(
+  default,
+  *,
+  saved=True,
+  fixed=False,
+  agreed=True,
+  reported=True,
+  searched=True,
+  shared=True,
+  needs=None,
+  is_path=False,
+  holds_checkpoints=False,
+  **about,
+):
+  """A dataclass field.
+
+  Args:
+    default: its default, an immutable value.
+    saved: whether it describes a training run, and is part of its config.json.
+      What the next four say is about those only.
+    fixed: whether a run keeps it when it is resumed.
+    agreed: whether all workers of a cluster must have the same.
+    reported: whether a resumed run says that it has changed.
+    searched: whether the trials of a search may differ in it.
+    shared: whether several runs at a time may have the same.
+    needs: the name of another setting and those of its values, a tuple, with
+      which it has an effect; None for all values that are not empty.
+    is_path: whether it is the path of a file or a folder.
+    holds_checkpoints: the same, and TensorFlow finds checkpoints there.
+    **about: what a flag has besides, see `flag`.
+  """
+  policy = {
+    'saved': saved,
+    'fixed': saved and fixed,
+    'agreed': saved and agreed,
+    'reported': saved and reported,
+    'searched': saved and searched,
+    'shared': shared,
+    'needs': needs,
+    'is_path': is_path or holds_checkpoints,
+    'holds_checkpoints': holds_checkpoints,
+  }
+  return dataclasses.field(default=default, metadata=dict(about, **policy))
+
+
+def flag(default, text, **about):
+  """A `setting` that is also a flag.
 
   Args:
     default: its default, an immutable value.
     text: its help text.
-    **limits: `choices`, a tuple of all values; or `lower_bound`,
-      `upper_bound`.
+    **about: `choices`, a tuple of all values; or `lower_bound`,
+      `upper_bound`; and what `setting` takes.
   """
-  return dataclasses.field(default=default, metadata=dict(limits, help=text))
+  return setting(default, help=text, **about)

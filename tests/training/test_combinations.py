@@ -1,8 +1,12 @@
 """Settings that contradict one another, or have no effect."""
 
+import dataclasses
+
 import pytest
 
+from cifar10 import config as config_lib
 from cifar10.config import Config
+from cifar10.data import distortions
 from cifar10.errors import UserError
 from cifar10.training import combinations
 
@@ -85,6 +89,69 @@ def test_they_are_refused(settings, problem):
 def test_others_are_let_through(settings, capsys):
   combinations.check(Config.of(**settings))
   assert capsys.readouterr().out == ''
+
+
+@pytest.mark.parametrize(
+  'settings, name, problem',
+  [
+    (
+      {},
+      'momentum',
+      '--momentum=0.9 has no effect with --optimizer=sgd; it is',
+    ),
+    (
+      {'optimizer': 'rmsprop'},
+      'momentum',
+      'for momentum and nesterov and muon',
+    ),
+    ({'optimizer': 'sgd'}, 'adam_beta1', '--adam_beta1=0.9 has no effect'),
+    ({'schedule': 'constant'}, 'staircase', '--staircase=True has no effect'),
+    ({}, 'warmup', 'with --schedule=exponential; it is for one_cycle$'),
+    ({}, 'l2_scale', '--l2_scale=0.001 has no effect with --regularizer=tut'),
+    ({}, 'batch_norm_decay', 'with --normalization=lrn; it is for batch$'),
+    ({}, 'initializer_fan', 'it is for xavier and he and lecun$'),
+    ({}, 'validation_steps', '=1000 has no effect without --validation_exam'),
+    ({}, 'max_shift', '=0.125 has no effect without shift in --augment$'),
+    ({}, 'cifar100_labels', 'with --dataset=cifar10; it is for cifar100$'),
+    (
+      {'network': 'airbench', 'normalization': 'batch'},
+      'top_layers',
+      '--top_layers=full has no effect with --network=airbench',
+    ),
+  ],
+)
+def test_what_is_given_at_its_default_is_refused_too(settings, name, problem):
+  config = Config.of(**settings)
+  combinations.check(config)
+  with pytest.raises(UserError, match=problem) as info:
+    combinations.check(dataclasses.replace(config, given=frozenset([name])))
+  assert '\n' not in str(info.value)
+
+
+@pytest.mark.parametrize(
+  'settings, names',
+  [
+    # Off, and given as off.
+    ({'network': 'airbench', 'normalization': 'batch'}, ['dropout']),
+    ({}, ['init_scope', 'init_map', 'ftrl_l1', 'boundaries', 'cache_frozen']),
+    ({'sync': False}, ['sync', 'backup_workers']),
+    # They have an effect.
+    ({'optimizer': 'muon'}, ['optimizer', 'momentum', 'muon_momentum']),
+    ({'validation_examples': 9}, ['validation_examples', 'validation_steps']),
+    ({'augment': 'flip, shift'}, ['augment', 'max_shift']),
+  ],
+)
+def test_what_is_given_may_be_off_or_have_an_effect(settings, names):
+  combinations.check(
+    dataclasses.replace(Config.of(**settings), given=frozenset(names))
+  )
+
+
+def test_what_a_setting_needs_exists():
+  for name, (owner, choices) in Config.policy('needs').items():
+    field = config_lib.FIELDS[owner]
+    known = field.metadata.get('choices', distortions.NAMES)
+    assert set(choices or ()) <= set(known), name
 
 
 def test_selu_with_normalization_gets_a_warning(capsys):

@@ -1,0 +1,62 @@
+"""Which paths the programs take."""
+
+import os
+import re
+
+from cifar10.errors import UserError
+
+# TensorFlow looks for the files of a checkpoint, and deletes them, by patterns.
+_PATTERN = re.compile(r'[\[*?\\]')
+
+_REMOTE = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*://')
+
+
+def check(path, flag, holds_checkpoints=False):
+  """Checks that Python and TensorFlow find the same at a path.
+
+  Args:
+    path: the path, as a person has given it.
+    flag: name of the flag or argument, for the error.
+    holds_checkpoints: whether TensorFlow reads or writes checkpoints there.
+
+  Raises:
+    UserError: they do not.
+  """
+  name = '%s=%s' % (flag, path)
+  if _REMOTE.match(path):
+    raise UserError(
+      '%s: is not on this machine; expected a path of a file system, in which '
+      'remote storage may be mounted' % name
+    )
+  _check_encoding(path, name)
+  found = holds_checkpoints and _PATTERN.search(path)
+  if found:
+    raise UserError(
+      '%s: TensorFlow takes the %s for a pattern and may mean other files; '
+      'expected a path without [ * ? \\' % (name, found.group())
+    )
+
+
+def _check_encoding(path, name):
+  """Checks that the bytes of a path are those that TensorFlow makes of it."""
+  content = os.fsencode(path)
+  try:
+    text = content.decode('utf-8')
+  except UnicodeDecodeError as error:
+    raise UserError(
+      '%s: is not UTF-8; expected a path that is, for TensorFlow' % name
+    ) from error
+  if text != path:
+    raise UserError(
+      '%s: is read in another encoding than UTF-8; set PYTHONUTF8=1 or a '
+      'locale such as LC_ALL=C.UTF-8' % name.replace(path, text)
+    )
+
+
+def is_text(path):
+  """Whether a path can be written into a file of text, as UTF-8."""
+  try:
+    path.encode('utf-8')
+  except UnicodeEncodeError:
+    return False
+  return True
