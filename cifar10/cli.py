@@ -228,12 +228,12 @@ def _config(names, has_model):
   for name, value in values.items():
     if not config_lib.is_finite(value):
       raise UserError('--%s=%s: expected an ordinary number' % (name, value))
-  _check_paths(values)
   given = frozenset(name for name in names if flags.FLAGS[name].present)
   if 'recipe' in names:
     values = recipes.applied(values, given)
   if has_model:
     values['checkpoint_dir'] = _found_or_pretrained(values, given)
+  _check_paths(values)
   folders = values.pop('checkpoint_dir', None)
   config = dataclasses.replace(config_lib.Config.of(**values), given=given)
   if folders is None:

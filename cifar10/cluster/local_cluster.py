@@ -17,6 +17,8 @@ import sys
 import threading
 import time
 
+from cifar10.errors import UserError
+from cifar10.util import paths
 from cifar10.util import processes
 
 _PROGRAM = os.path.join(
@@ -24,6 +26,7 @@ _PROGRAM = os.path.join(
   'cifar10_distributed_train.py',
 )
 
+_MOST_TASKS = 256  # Of a kind: each is a process with a network of its own.
 _POLL_SECS = 0.1
 # Longer than a task takes to save and leave.
 _STOP_SECS = 40
@@ -154,8 +157,11 @@ def run(num_ps, num_workers, log_dir, flags):
 
 def _count(text):
   """A number of tasks from the command line."""
-  if not text.isdecimal() or not int(text):
-    raise argparse.ArgumentTypeError('found %s; expected 1 or more' % text)
+  is_short = text.isdecimal() and len(text) < 10  # Python reads no endless one.
+  if not is_short or not 1 <= int(text) <= _MOST_TASKS:
+    raise argparse.ArgumentTypeError(
+      'found %s; expected 1 to %d' % (text, _MOST_TASKS)
+    )
   return int(text)
 
 
@@ -175,8 +181,9 @@ def main():
   parser.add_argument('--log_dir', default='/tmp/cifar10_cluster_logs')
   args, flags = parser.parse_known_args()
   try:
+    paths.check(args.log_dir, '--log_dir')
     sys.exit(run(args.num_ps, args.num_workers, args.log_dir, flags))
-  except OSError as error:
+  except (OSError, UserError) as error:
     sys.exit('local_cluster: error: %s' % error)
 
 

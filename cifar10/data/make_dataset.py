@@ -29,6 +29,7 @@ from cifar10.errors import printable
 from cifar10.util import commands
 from cifar10.util import console
 from cifar10.util import files
+from cifar10.util import paths
 from cifar10.util import progress_bar
 
 _PARTS = ('train', 'test')
@@ -238,6 +239,7 @@ def make(args):
       exists, or Pillow is not installed.
   """
   pictures.need_pillow()
+  paths.check(args.out, '--out')
   out = os.path.abspath(args.out)
   if os.path.lexists(out):
     raise UserError(

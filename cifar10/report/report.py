@@ -28,6 +28,7 @@ from cifar10.training import run_state
 from cifar10.util import console
 from cifar10.util import files
 from cifar10.util import optional_packages
+from cifar10.util import paths
 from cifar10.util import session_settings
 
 _KERNEL = 'conv1/weights'
@@ -48,6 +49,9 @@ def gather(train_dir, eval_dir, data_dir=None):
     UserError: there are neither event files nor a checkpoint; config.json or
       run_state.json is damaged; or a folder is a file.
   """
+  paths.check(train_dir, 'train_dir', holds_checkpoints=True)
+  for name, path in (('--eval_dir', eval_dir), ('--data_dir', data_dir or '')):
+    paths.check(path, name)
   _check_folders(train_dir, eval_dir)
   config, state = config_lib.load(train_dir), run_state.load(train_dir)
   starts = state.starts if state else ()

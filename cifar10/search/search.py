@@ -34,7 +34,10 @@ from cifar10.training import train_dir
 from cifar10.util import console
 from cifar10.util import folder_lock
 from cifar10.util import optional_packages
+from cifar10.util import paths
+from cifar10.util.flag_field import MOST
 
+_MOST_JOBS = 256  # Each is a process with a network of its own.
 _NAME = 'search'
 _SPACE = 'space'  # The attribute of a study that holds its space.
 
@@ -46,10 +49,11 @@ def search(args):
     args: argparse.Namespace with space, trials, jobs, gpus, seed and out.
 
   Raises:
-    UserError: a package is missing, the space makes no sense, or a trainer
-      cannot be run.
+    UserError: a package is missing, the space makes no sense, --out cannot
+      hold runs, or a trainer cannot be run.
     OSError: the folder cannot be written.
   """
+  paths.check(args.out, '--out', holds_checkpoints=True)
   optuna = space_lib.optuna()
   optional_packages.need(
     'matplotlib', 'search', 'the chart is drawn with matplotlib'
@@ -164,11 +168,15 @@ def main():
   )
   console.open_streams()
   args = parser.parse_args()
-  for name, least in (('trials', 1), ('jobs', 1), ('gpus', 0)):
-    if getattr(args, name) < least:
-      parser.error('--%s: expected at least %d' % (name, least))
-  if args.seed is not None and not 0 <= args.seed < 1 << 31:
-    parser.error('--seed: expected 0 to %d' % ((1 << 31) - 1))
+  for name, least, most in (
+    ('trials', 1, MOST),
+    ('jobs', 1, _MOST_JOBS),
+    ('gpus', 0, _MOST_JOBS),
+  ):
+    if not least <= getattr(args, name) <= most:
+      parser.error('--%s: expected %d to %d' % (name, least, most))
+  if args.seed is not None and not 0 <= args.seed <= MOST:
+    parser.error('--seed: expected 0 to %d' % MOST)
   sys.exit(console.guarded(lambda: search(args)))
 
 

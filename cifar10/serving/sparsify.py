@@ -29,6 +29,8 @@ from cifar10.training import checkpoints
 from cifar10.training import pretrained
 from cifar10.training import run_state
 from cifar10.util import console
+from cifar10.util import paths
+from cifar10.util.flag_field import LARGEST
 
 # What goes with a weight, and would move it away from zero again: its average,
 # and what optimizers add to it.
@@ -129,9 +131,9 @@ def sparsify(args):
   Raises:
     UserError: there is no such checkpoint or run, or --out holds something.
   """
-  source = checkpoints.meant_by(
-    pretrained.directory(args.checkpoint, 'CHECKPOINT'), 'CHECKPOINT'
-  )
+  meant = pretrained.directory(args.checkpoint, 'CHECKPOINT')
+  paths.check(meant, 'CHECKPOINT', holds_checkpoints=True)
+  source = checkpoints.meant_by(meant, 'CHECKPOINT')
   run_dir = os.path.dirname(source)
   config, state = config_lib.load(run_dir), run_state.load(run_dir)
   if config is None or state is None:
@@ -204,6 +206,8 @@ def main():
   args = parser.parse_args()
   if args.keep is not None and not 0 <= args.keep <= 1:
     parser.error('--keep: expected 0 to 1')
+  if args.threshold is not None and not 0 <= args.threshold <= LARGEST:
+    parser.error('--threshold: expected 0 to %g' % LARGEST)
   sys.exit(console.guarded(lambda: sparsify(args)))
 
 

@@ -8,6 +8,7 @@ import tensorflow.compat.v1 as tf
 from cifar10.errors import UserError
 from cifar10.training import checkpoints
 from cifar10.util import files
+from cifar10.util import paths
 
 
 def read(path):
@@ -27,8 +28,10 @@ def check_out(directory):
   A folder that is made elsewhere takes its place, see `files.new_folder`.
 
   Raises:
-    UserError: it is something else than a new or empty folder.
+    UserError: it is something else than a new or empty folder, or TensorFlow
+      would not find checkpoints there.
   """
+  paths.check(directory, '--out', holds_checkpoints=True)
   is_own = not os.path.islink(directory) and not os.path.ismount(directory)
   is_empty = os.path.isdir(directory) and not os.listdir(directory)
   if os.path.lexists(directory) and not (is_own and is_empty):

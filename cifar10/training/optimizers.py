@@ -102,8 +102,9 @@ def _of_kind(kind, settings, learning_rate):
     'muon': lambda: muon.MuonOptimizer(learning_rate, settings.muon_momentum),
     # McMahan et al., "Ad Click Prediction: a View from the Trenches", 2013,
     # algorithm 1.
+    # It divides by the rate, which schedules may let fall to 0.
     'ftrl': lambda: tf.train.FtrlOptimizer(
-      learning_rate,
+      tf.maximum(learning_rate, 1e-30),
       l1_regularization_strength=settings.ftrl_l1,
       l2_regularization_strength=settings.ftrl_l2,
     ),

@@ -100,13 +100,16 @@ def test_the_tasks_of_a_killed_launcher_save_and_end(tmp_path):
   assert saved_step(tmp_path) >= 4
 
 
-@pytest.mark.parametrize('flag', ['--num_workers=0', '--num_ps=x'])
-def test_a_number_of_tasks_is_1_or_more(capsys, monkeypatch, flag):
+@pytest.mark.parametrize(
+  'flag',
+  ['--num_workers=0', '--num_ps=x', '--num_ps=257', '--num_ps=' + 5000 * '9'],
+)
+def test_a_number_of_tasks_is_1_to_256(capsys, monkeypatch, flag):
   monkeypatch.setattr(sys, 'argv', ['local_cluster', flag])
   with pytest.raises(SystemExit, match='2'):
     local_cluster.main()
   name, value = flag.split('=')
-  line = 'argument %s: found %s; expected 1 or more' % (name, value)
+  line = 'argument %s: found %s; expected 1 to 256' % (name, value)
   assert line in capsys.readouterr().err
 
 
