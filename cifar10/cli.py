@@ -16,6 +16,7 @@ import cifar10
 from cifar10 import config as config_lib
 from cifar10 import recipes
 from cifar10.errors import UserError
+from cifar10.serving import predictions
 from cifar10.training import checkpoints
 from cifar10.training import combinations
 from cifar10.training import pretrained
@@ -256,9 +257,9 @@ def _check_paths(values):
   for name in set(config_lib.Config.policy('is_path')) & set(values):
     found = values[name]
     for path in found if isinstance(found, list) else [found]:
-      paths.check(
-        pretrained.directory(path, '--' + name), '--' + name, name in holders
-      )
+      folder = pretrained.directory(path, '--' + name)
+      is_read_so = name in holders and not predictions.is_export(folder)
+      paths.check(folder, '--' + name, is_read_so)
 
 
 def _found_or_pretrained(values, given):

@@ -27,6 +27,7 @@ class Data:
     choices=('cifar10', 'cifar100', 'svhn', 'sample'),
     fixed=True,
     searched=False,
+    exported=True,
   )
   cifar100_labels: str = flag(
     'fine',
@@ -35,6 +36,7 @@ class Data:
     fixed=True,
     searched=False,
     needs=('dataset', ('cifar100',)),
+    exported=True,
   )
   data_dir: str = flag(
     '/tmp/cifar10_data',
@@ -42,6 +44,7 @@ class Data:
     agreed=False,
     searched=False,
     is_path=True,
+    exported=True,
   )
   # Names of the classes that the model was trained on; empty if not known.
   classes: Tuple[str, ...] = ()
@@ -397,6 +400,7 @@ class Session:
     'and the loss are always float32.',
     choices=('float32', 'bfloat16', 'float16'),
     agreed=False,
+    exported=True,
   )
   conv: str = flag(
     'auto',
@@ -405,6 +409,7 @@ class Session:
     'auto, the form that is expected to be faster, by device and size.',
     choices=('auto', 'direct', 'winograd'),
     agreed=False,
+    exported=True,
   )
   gpu_memory_fraction: float = flag(
     0.0,

@@ -121,7 +121,20 @@ def test_every_setting_is_a_flag_but_these():
     (
       'train',
       ['--num_epochs_per_decay=inf'],
-      'decay=inf: expected an ordinary',
+      '--num_epochs_per_decay=inf: ',
+    ),
+    (
+      'train',
+      ['--max_steps=9223372036854775808'],
+      '--max_steps=9223372036854775808',
+    ),
+    ('train', ['--max_to_keep=3000000000'], '--max_to_keep=3000000000'),
+    ('eval', ['--top_k=3000000000'], '--top_k=3000000000'),
+    ('eval', ['--eval_interval_secs=10000000000'], 'secs=10000000000'),
+    (
+      'distributed_train',
+      ['--connect_timeout_secs=99999999999999999999'],
+      '--connect_timeout_secs=99999999999999999999',
     ),
     ('train', ['--max_shift=nan'], '--max_shift=nan: expected an ordinary'),
     (

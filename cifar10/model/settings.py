@@ -17,6 +17,7 @@ class Model:
     'whitened images, with batch normalization, which learn fast.',
     choices=('tutorial', 'airbench'),
     fixed=True,
+    exported=True,
   )
   image_size: int = flag(
     0,
@@ -25,6 +26,7 @@ class Model:
     lower_bound=0,
     upper_bound=MOST,
     fixed=True,
+    exported=True,
   )
   top_layers: str = flag(
     'full',
@@ -33,6 +35,7 @@ class Model:
     choices=('full', 'local'),
     needs=('network', ('tutorial',)),
     fixed=True,
+    exported=True,
   )
   activation: str = flag(
     'relu',
@@ -49,6 +52,7 @@ class Model:
       'sigmoid',
     ),
     fixed=True,
+    exported=True,
   )
   normalization: str = flag(
     'lrn',
@@ -56,6 +60,7 @@ class Model:
     'normalization before each activation; or none.',
     choices=('lrn', 'batch', 'none'),
     fixed=True,
+    exported=True,
   )
 
 

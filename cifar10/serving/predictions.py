@@ -145,7 +145,7 @@ def load(session, config, default_data_dir):
   """The model in `checkpoint_dir`: an export, if one is there, or a run's.
 
   An export knows its classes and the size of its images, and computes as it was
-  exported; of the settings only `checkpoint_dir` concerns it.
+  exported; it follows no setting that it holds itself.
 
   Args:
     session: tf.Session of the default graph.
@@ -156,12 +156,17 @@ def load(session, config, default_data_dir):
     Predictor or ExportedPredictor.
 
   Raises:
-    UserError: there is no model, or it cannot be read.
+    UserError: there is no model, or it cannot be read; or a flag was given that
+      an export cannot follow.
   """
   folder = config.checkpoint.checkpoint_dir
   if is_export(folder):
-    if config.inference.tta:
-      raise UserError('--tta: %s is an export; expected a run' % folder)
+    for name in config.policy('exported'):
+      if config.is_set(name):
+        raise UserError(
+          '--%s: %s is an export, which computes as it was exported; expected '
+          'a run' % (name, folder)
+        )
     return ExportedPredictor(session, folder)
   checkpoint = checkpoints.find(folder)
   data = restore.describe(config.data, default_data_dir)

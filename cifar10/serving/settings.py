@@ -23,6 +23,7 @@ class Checkpoint:
     True,
     'Use the moving averages of the variables.',
     saved=False,
+    exported=True,
   )
 
 
@@ -56,6 +57,7 @@ class Inference:
     'Average over mirrored and shifted copies of each image, six in all: more '
     'precise, and six times the work.',
     saved=False,
+    exported=True,
   )
 
 

@@ -23,6 +23,7 @@ def setting(
   searched=True,
   shared=True,
   needs=None,
+  exported=False,
   is_path=False,
   holds_checkpoints=False,
   **about,
@@ -40,6 +41,7 @@ def setting(
     shared: whether several runs at a time may have the same.
     needs: the name of another setting and those of its values, a tuple, with
       which it has an effect; None for all values that are not empty.
+    exported: whether an export holds it, whatever the setting says later.
     is_path: whether it is the path of a file or a folder.
     holds_checkpoints: the same, and TensorFlow finds checkpoints there.
     **about: what a flag has besides, see `flag`.
@@ -52,6 +54,7 @@ def setting(
     'searched': saved and searched,
     'shared': shared,
     'needs': needs,
+    'exported': exported,
     'is_path': is_path or holds_checkpoints,
     'holds_checkpoints': holds_checkpoints,
   }

@@ -1,5 +1,6 @@
 """Predictions: probabilities of records, by a restored model."""
 
+import dataclasses
 import os
 
 import numpy as np
@@ -117,6 +118,34 @@ def test_an_export_has_the_probabilities_of_its_run(saved, tmp_path, own):
     none = predictor.probabilities(records[:0])
   np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
   assert (none.shape, none.dtype) == ((0, len(data.classes)), np.float32)
+
+
+@pytest.mark.parametrize(
+  'settings, given, flag',
+  [
+    ({'tta': True}, (), '--tta: '),
+    ({'use_moving_averages': False}, (), '--use_moving_averages: '),
+    ({}, ['use_moving_averages'], '--use_moving_averages: '),
+    ({}, ['precision'], '--precision: '),
+    ({'image_size': 32}, (), '--image_size: '),
+    ({'dataset': 'sample'}, (), '--dataset: '),
+    ({'tta': False}, ['tta', 'image_size', 'eval_device', 'batch_size'], ''),
+  ],
+)
+def test_an_export_follows_no_setting_of_its_own(
+  saved, tmp_path, settings, given, flag
+):
+  path = export_to(tmp_path, CIFAR10, saved[0])
+  config = dataclasses.replace(
+    Config.of(checkpoint_dir=path, **settings), given=frozenset(given)
+  )
+  with tf.Graph().as_default(), tf.Session() as session:
+    if not flag:
+      predictions.load(session, config, 'nowhere')
+      return
+    with pytest.raises(UserError, match=flag) as info:
+      predictions.load(session, config, 'nowhere')
+  assert '%s is an export, which' % path in str(info.value)
 
 
 def test_a_run_is_loaded_from_its_newest_checkpoint(saved):
