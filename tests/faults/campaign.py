@@ -14,12 +14,16 @@ from cifar10.util import files
 from tests import short_runs
 from tests.faults import cluster
 from tests.faults import damage
+from tests.faults import dead
 from tests.faults import disk
 from tests.faults import downloads
 from tests.faults import kills
 from tests.faults import locks
+from tests.faults import names
 from tests.faults import outputs
 from tests.faults import pictures
+from tests.faults import resumes
+from tests.faults import settings
 from tests.faults import signals
 from tests.faults import trained
 from tests.faults import training_files
@@ -30,28 +34,36 @@ from tests.faults.sandbox import Sandbox
 TABLE = (
   cluster.KINDS
   + damage.KINDS
+  + dead.KINDS
   + disk.KINDS
   + downloads.KINDS
   + kills.KINDS
   + locks.KINDS
+  + names.KINDS
   + outputs.KINDS
   + pictures.KINDS
+  + resumes.KINDS
+  + settings.KINDS
   + signals.KINDS
   + training_files.KINDS
 )
 
 # How many of a hundred faults are of which class; those of clusters take long.
 _SHARES = {
-  'cluster': 10,
-  'damage': 20,
-  'data': 6,
-  'disk': 7,
-  'download': 10,
-  'kill': 18,
-  'lock': 4,
-  'output': 5,
-  'picture': 13,
-  'signal': 7,
+  'cluster': 7,
+  'damage': 12,
+  'data': 4,
+  'dead': 2,
+  'disk': 5,
+  'download': 6,
+  'kill': 11,
+  'lock': 2,
+  'names': 8,
+  'output': 3,
+  'picture': 6,
+  'resume': 10,
+  'settings': 20,
+  'signal': 4,
 }
 GROUPS = tuple(_SHARES)
 
@@ -126,7 +138,7 @@ def run(batch, keep=False):
         kind.run(sandbox, sources[0])
         problems = [None]
     except BrokenPromiseError as failure:
-      problems = [str(failure)] * len(batch)
+      problems = [printable(failure)] * len(batch)
     except Exception:
       problems = ['the campaign failed: ' + traceback.format_exc()] * len(batch)
     transcript = sandbox.transcript() if any(problems) or keep else ''

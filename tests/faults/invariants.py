@@ -256,11 +256,19 @@ class Unchanged:
     self._ignored = set(ignored)
     self._before = {path: _content(path) for path in map(str, paths)}
 
-  def check(self):
-    """Checks that nothing has changed, come or gone."""
+  def check(self, folders=True):
+    """Checks that nothing has changed, come or gone.
+
+    Args:
+      folders: whether new folders count, as long as they are empty.
+    """
     for path, before in self._before.items():
       after = _content(path)
-      for name in sorted((set(before) | set(after)) - self._ignored):
+      for name in sorted(set(before) | set(after)):
+        if os.path.basename(name) in self._ignored:
+          continue
+        if not folders and (name not in before and after[name] == 'folder'):
+          continue
         expect(
           before.get(name) == after.get(name),
           '%s has changed: %s before, %s now',

@@ -244,4 +244,6 @@ class Sandbox:
 
   def transcript(self):
     """What was drawn and what all processes have printed."""
-    return '\n'.join(self.notes + [run.transcript() for run in self.runs])
+    text = '\n'.join(self.notes + [run.transcript() for run in self.runs])
+    # Names of files may hold bytes that are not text.
+    return text.encode('utf-8', 'backslashreplace').decode('utf-8')

@@ -1,0 +1,466 @@
+"""Runs of all kinds that are interrupted, copied and resumed.
+
+What follows is what an uninterrupted run does: its schedule, its validations,
+its end. Only the batches are others.
+"""
+
+import json
+import os
+import re
+import shutil
+import time
+
+import numpy as np
+
+from tests.faults import invariants
+from tests.faults import runs
+from tests.faults.invariants import expect
+from tests.faults.sandbox import Kind
+
+_RUN_SECS = 90
+_HELD_OUT = 100  # Images; a precision is a whole number of hundredths.
+_FALL = 0.5  # What --schedule=performance multiplies the rate by.
+
+_TECHNIQUES = (
+  [],
+  ['--normalization=batch'],
+  ['--network=airbench', '--normalization=batch', '--image_size=32'],
+  ['--normalization=none', '--activation=selu', '--initializer=lecun'],
+  ['--dropout=0.5', '--conv_dropout=0.2'],
+  ['--label_smoothing=0.1', '--regularizer=l1_l2'],
+  ['--precision=bfloat16'],
+  ['--clip_norm=1', '--moving_average_decay=0.5'],
+  ['--freeze=conv'],
+)
+_NOT_WITH_MUON = (['--max_norm=2'], ['--top_layers=local'])
+_CACHED = ['--freeze=conv', '--cache_frozen=1']  # Only with queues.
+_OPTIMIZERS = (
+  ['--optimizer=sgd'],
+  ['--optimizer=momentum', '--momentum=0.8'],
+  ['--optimizer=nesterov'],
+  ['--optimizer=adagrad'],
+  ['--optimizer=rmsprop'],
+  ['--optimizer=adam', '--bias_rate=2'],
+  ['--optimizer=ftrl'],
+  ['--optimizer=muon'],
+)
+_SCHEDULES = (
+  ['--num_epochs_per_decay=0.02', '--learning_rate_decay_factor=0.5'],
+  ['--num_epochs_per_decay=0.05', '--nostaircase'],
+  ['--schedule=constant'],
+  ['--schedule=power', '--power=0.5', '--num_epochs_per_decay=0.02'],
+  ['--schedule=one_cycle', '--warmup=0.4'],
+  [
+    '--schedule=piecewise',
+    '--boundaries=0.02,0.06',
+    '--rates=0.001,0.0005,0.0001',
+  ],
+)
+_PERFORMANCE = [
+  '--schedule=performance',
+  '--patience=1',
+  '--learning_rate_decay_factor=%g' % _FALL,
+]
+_INPUTS = ('queues', 'queues', 'preloaded', 'tf_data')
+_VALIDATION = re.compile(
+  r'validation precision @ 1 = \S+ \((\d+) / (\d+), step (\d+)\)'
+)
+
+
+class _Plan:
+  """A random run, in one start or several.
+
+  Attributes:
+    last_step: its --max_steps.
+    every: its --validation_steps; 0: it does not validate.
+    limit: its --early_stopping.
+    starts: for each start its run and the lines of its --metrics.
+  """
+
+  def __init__(self, sandbox, random):
+    self.sandbox = sandbox
+    self.last_step = random.randint(10, 16)
+    self.every = random.choice((0, 2, 3))
+    self.limit = random.choice((0, 0, 1, 3)) if self.every else 0
+    self.starts = []
+    self._program = random.choice(
+      ('cifar10_train',) * 3 + ('cifar10_multi_gpu_train',)
+    )
+    pipeline = random.choice(_INPUTS)
+    optimizer = random.choice(_OPTIMIZERS)
+    techniques = list(_TECHNIQUES)
+    if 'muon' not in optimizer[0]:
+      techniques += _NOT_WITH_MUON
+    if pipeline == 'queues':
+      techniques.append(_CACHED)
+    schedules = list(_SCHEDULES)
+    if self.every:
+      schedules += [_PERFORMANCE] * 3
+    schedule = random.choice(schedules)
+    self.falls = schedule is _PERFORMANCE
+    self._flags = [
+      '--dataset=sample',
+      '--batch_size=%d' % random.choice((4, 8)),
+      '--log_frequency=1',
+      '--max_steps=%d' % self.last_step,
+      '--save_steps=%d' % random.choice((1, 2, 3, 5)),
+      '--input=' + pipeline,
+      *random.choice(techniques),
+      *optimizer,
+      *schedule,
+    ]
+    if 'piecewise' not in schedule[0]:
+      rate = random.choice(('0.0001', '0.001', '0'))
+      # With ftrl a rate divides.
+      rate = '0.001' if 'ftrl' in optimizer[0] else rate
+      self._flags.append('--learning_rate=' + rate)
+    if self._program == 'cifar10_multi_gpu_train':
+      self._flags.append('--num_gpus=2')
+    if random.random() < 0.5:
+      self._flags.append('--seed=%d' % random.randrange(100))
+    if self.every:
+      self._flags += [
+        '--validation_examples=%d' % _HELD_OUT,
+        '--validation_steps=%d' % self.every,
+      ]
+
+  def start(self, directory):
+    """Starts the trainer in a folder; returns its Run."""
+    flags = ['--early_stopping=%d' % self.limit] if self.limit else []
+    run = self._start(directory, 'metrics%d' % len(self.starts), *flags)
+    self.starts.append(run)
+    return run
+
+  def lines(self, number):
+    """The lines of the metrics of a start."""
+    return _lines(self.sandbox.path('metrics%d' % number))
+
+  def reference(self):
+    """The lines of a run that nothing interrupts, by step."""
+    run = self._start('reference', 'reference.json')
+    invariants.ended_clean(run, _RUN_SECS)
+    lines = _lines(self.sandbox.path('reference.json'))
+    shutil.rmtree(self.sandbox.path('reference'))
+    expect(
+      [line['step'] for line in lines] == list(range(self.last_step)),
+      '%s: not a line for each step: %s',
+      run.name,
+      lines,
+    )
+    return lines
+
+  def _start(self, directory, metrics, *flags):
+    return self.sandbox.start(
+      self._program,
+      *self._flags,
+      *flags,
+      '--train_dir=' + self.sandbox.path(directory),
+      '--metrics=' + self.sandbox.path(metrics),
+    )
+
+
+def anywhere(sandbox, random):
+  """Interrupted, perhaps copied, resumed: all is as without it."""
+  plan = _Plan(sandbox, random)
+  reference, directory = plan.reference(), 'train'
+  floors = [-1]
+  for number in range(random.choice((1, 1, 2, 3))):
+    run = plan.start(directory)
+    _interrupt(run, sandbox.path(directory), random, sandbox)
+    invariants.no_process(sandbox)
+    path = sandbox.path(directory)
+    invariants.checkpoints_load(os.path.join(path, 'best'))
+    newest = invariants.checkpoints_load(path)
+    directory, is_copy = _moved(sandbox, random, directory, number)
+    # Times in a copy do not tell which checkpoint nobody had named yet.
+    named = invariants.named(path) if is_copy else newest
+    floors.append(-1 if named is None else named)
+    if is_copy:
+      shutil.rmtree(path)
+  run = plan.start(directory)
+  invariants.ended_clean(run, _RUN_SECS)
+  invariants.no_process(sandbox)
+  path = sandbox.path(directory)
+  invariants.no_leftovers(path)
+  _check_end(plan, path)
+  _check_steps(plan, floors, reference, path)
+  _check_copy_is_at_its_end(plan, random, directory)
+
+
+def _interrupt(run, directory, random, sandbox):
+  """Kills or stops a trainer after some step, or while it saves."""
+  step, delay = random.randrange(12), random.uniform(0, 0.1)
+  part = random.choice(('', '', '.data-', '.index', 'checkpoint', '.json'))
+  folder = random.choice(('', 'best'))
+  number = random.choice((9, 9, 9, 15, 2))
+  sandbox.note(
+    'signal %d %.3f s after step %d and a new %r in %r',
+    number,
+    delay,
+    step,
+    part,
+    folder,
+  )
+  run.wait_for_step(step, _RUN_SECS)
+  if part:
+    delay = min(delay, 0.005)
+    if os.path.isdir(os.path.join(directory, folder)):
+      runs.glimpse(os.path.join(directory, folder), part, seconds=1)
+  time.sleep(delay)
+  run.send(number)
+  status = run.wait(invariants.STOP_SECS, 'the signal')
+  expect(
+    status == 0 or (status, number) == (-9, 9),
+    '%s: status %s after signal %d',
+    run.name,
+    status,
+    number,
+  )
+  invariants.no_traceback(run)
+
+
+def _moved(sandbox, random, directory, number):
+  """Perhaps moves or copies a run; returns its folder, and if it is a copy."""
+  how = random.choice(('stays', 'stays', 'moved', 'copied', 'copied'))
+  if how == 'stays':
+    return directory, False
+  new = 'train%d' % number
+  sandbox.note('%s to %s', how, new)
+  if how == 'moved':
+    os.rename(sandbox.path(directory), sandbox.path(new))
+    return new, False
+  copy(sandbox.path(directory), sandbox.path(new), random)
+  return new, True
+
+
+def copy(source, target, random):
+  """Copies a run as `cp -r` does: all times are new, in any order."""
+  shutil.copytree(source, target)
+  paths = [
+    os.path.join(folder, name)
+    for folder, _, names in os.walk(target)
+    for name in sorted(names)
+  ]
+  order = random.choice(('random', 'names', 'equal'))
+  if order == 'random':
+    random.shuffle(paths)
+  now = time.time()
+  for number, path in enumerate(paths):
+    at = now if order == 'equal' else now + 0.01 * number
+    os.utime(path, (at, at))
+
+
+def _lines(path):
+  """The objects in a file of metrics; a killed trainer may have cut one."""
+  if not os.path.exists(path):
+    return []
+  with open(path, encoding='utf-8') as file:
+    texts = file.read().split('\n')
+  return [json.loads(text) for text in texts[:-1]]
+
+
+def _state(directory):
+  with open(os.path.join(directory, 'run_state.json')) as file:
+    return json.load(file)
+
+
+def _check_end(plan, path):
+  """Checks the end of a run, its validations and its best checkpoint."""
+  step = invariants.checkpoints_load(path)
+  if not plan.every:
+    expect(step == plan.last_step, 'step %d is the last one saved', step)
+    expect(invariants.named(path) == step, 'another step is named')
+    return
+  state, best = _state(path), os.path.join(path, 'best')
+  validated = [at for at, _ in state['validations']]
+  invariants.checkpoints_load(best)
+  best_step = invariants.named(best)
+  after_best = sum(at > best_step for at in validated)
+  has_stopped = bool(plan.limit) and after_best >= plan.limit
+  last = validated[-1] if has_stopped else plan.last_step
+  expect(
+    validated == list(range(plan.every, last + 1, plan.every)),
+    'validations at %s; expected one every %d steps to %d',
+    validated,
+    plan.every,
+    last,
+  )
+  expect(
+    not has_stopped or after_best == plan.limit,
+    '%d validations after the best one; expected %d',
+    after_best,
+    plan.limit,
+  )
+  end = best_step if has_stopped else plan.last_step
+  expect(
+    state['stopped_at'] == (end if has_stopped else None),
+    'stopped_at is %s; the best validation was at %s of %s',
+    state['stopped_at'],
+    best_step,
+    validated,
+  )
+  expect(
+    invariants.named(path) == end,
+    'step %s is named; expected %d',
+    invariants.named(path),
+    end,
+  )
+  _check_best(plan, best, best_step)
+
+
+def _check_best(plan, best, step):
+  """Checks that no validation of any start has found a better precision."""
+  precision = dict(map(tuple, _state(best)['validations'])).get(step)
+  expect(precision is not None, '%s: step %d has no precision', best, step)
+  found = [
+    (int(correct) / int(total), int(at))
+    for run in plan.starts
+    for correct, total, at in _VALIDATION.findall(run.out)
+  ]
+  expect(
+    not found or precision >= max(found)[0],
+    'the best checkpoint, of step %d, has a precision of %s; found: %s',
+    step,
+    precision,
+    found,
+  )
+
+
+def _check_steps(plan, floors, reference, path):
+  """Checks the steps, epochs and learning rates of all starts."""
+  starts = [plan.lines(number) for number in range(len(plan.starts))]
+  firsts = [lines[0]['step'] if lines else None for lines in starts]
+  for number, (lines, floor) in enumerate(zip(starts, floors)):
+    steps = [line['step'] for line in lines]
+    expect(
+      not steps or steps == list(range(steps[0], steps[-1] + 1)),
+      'start %d takes the steps %s',
+      number,
+      steps,
+    )
+    expect(
+      not steps or steps[0] >= max(floor, 0),
+      'start %d begins at step %s; %d was saved',
+      number,
+      steps[:1],
+      floor,
+    )
+    # What a later start has done again is not in the run's state.
+    later = [first for first in firsts[number + 1 :] if first is not None]
+    for line in lines:
+      if line['step'] < min(later, default=plan.last_step):
+        _check_line(plan, line, reference, path)
+
+
+def _check_line(plan, line, reference, path):
+  """Checks epoch and learning rate of a step."""
+  step = line['step']
+  rate = reference[step]['learning_rate']
+  if plan.falls:
+    rate = reference[0]['learning_rate'] * _FALL ** _falls(
+      [p for at, p in _state(path)['validations'] if at <= step]
+    )
+  expect(
+    np.isclose(line['learning_rate'], rate, rtol=1e-5, atol=0),
+    'step %d has a learning rate of %s; expected %s',
+    step,
+    line['learning_rate'],
+    rate,
+  )
+  expect(
+    np.isclose(line['epoch'], reference[step]['epoch']),
+    'step %d is of epoch %s; expected %s',
+    step,
+    line['epoch'],
+    reference[step]['epoch'],
+  )
+
+
+def _falls(precisions):
+  """How often a rate falls that waits for one validation."""
+  best, falls = -1, 0
+  for precision in precisions:
+    falls += precision <= best
+    best = max(best, precision)
+  return falls
+
+
+def _check_copy_is_at_its_end(plan, random, directory):
+  """Checks that a copy of the run is at its end too, and stays as it is."""
+  path = plan.sandbox.path('copy')
+  copy(plan.sandbox.path(directory), path, random)
+  before = invariants.Unchanged(path, ignored=['.lock'])
+  run = plan.start('copy')
+  invariants.ended_clean(run, _RUN_SECS)
+  expect('nothing to do' in run.out, '%s: finds something to do', run.name)
+  before.check()
+
+
+def with_other_batches(sandbox, random):
+  """A seeded run that is resumed sees other batches, and is repeatable."""
+  first = random.randint(4, 8)
+  flags = [
+    '--dataset=sample',
+    '--batch_size=%d' % random.choice((4, 8)),
+    '--log_frequency=1',
+    '--seed=%d' % random.randrange(1000),
+    '--input=' + random.choice(_INPUTS),
+    # The loss tells which batch it is.
+    '--learning_rate=0',
+    '--regularizer=none',
+    '--optimizer='
+    + random.choice(('sgd', 'momentum', 'nesterov', 'adagrad', 'adam')),
+    *random.choice(([], ['--normalization=none'], ['--normalization=batch'])),
+    *random.choice(([], ['--augment='], ['--augment=flip'])),
+  ]
+  program = random.choice(('cifar10_train',) * 2 + ('cifar10_multi_gpu_train',))
+  if program == 'cifar10_multi_gpu_train':
+    flags.append('--num_gpus=2')
+
+  def losses(directory, last_step):
+    metrics = sandbox.path('%s.%d' % (directory, last_step))
+    run = sandbox.start(
+      program,
+      *flags,
+      '--train_dir=' + sandbox.path(directory),
+      '--max_steps=%d' % last_step,
+      '--metrics=' + metrics,
+    )
+    invariants.ended_clean(run, _RUN_SECS)
+    return [line['loss'] for line in _lines(metrics)]
+
+  found = [losses('train', first)]
+  copy(sandbox.path('train'), sandbox.path('again'), random)
+  found.append(losses('train', 2 * first))
+  again = losses('again', 2 * first)
+  expect(
+    np.allclose(found[1], again, rtol=1e-5),
+    'two starts from step %d have the losses %s and %s',
+    first,
+    found[1],
+    again,
+  )
+  found.append(losses('train', 3 * first))
+  for number, later in enumerate(found):
+    for earlier in found[:number]:
+      expect(
+        not _share(earlier, later),
+        'batches are repeated: losses %s, then %s',
+        earlier,
+        later,
+      )
+
+
+def _share(first, second, length=3):
+  """Whether two lists of numbers have a few in a row in common."""
+  return any(
+    np.allclose(first[i : i + length], second[j : j + length], rtol=1e-6)
+    for i in range(len(first) - length + 1)
+    for j in range(len(second) - length + 1)
+  )
+
+
+KINDS = (
+  Kind('resume', anywhere, 7),
+  Kind('resume', with_other_batches, 3),
+)

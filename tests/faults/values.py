@@ -1,0 +1,148 @@
+"""Random values of flags: right, at the bounds, beyond them, and nonsense."""
+
+import math
+from typing import Any, NamedTuple
+
+from cifar10 import config as config_lib
+
+# Greater values than any machine can do, where no bound is lower.
+_HUGE = (1 << 31, 1 << 32, 1 << 63, 10**20, 10**30)
+_NOT_NUMBERS = ('', 'x1', '1,5', '0x', '--1', 'nan', 'inf', '-inf', '1e999')
+
+# The largest values that a small machine does in seconds. More are drawn only
+# if they are beyond the bound of the flag, or beyond any machine.
+_LARGEST = {
+  'batch_size': 32,
+  'cache_frozen': 2,
+  'image_size': 32,
+  'inter_op_threads': 4,
+  'intra_op_threads': 4,
+  'log_frequency': 3,
+  'max_steps': 4,
+  'num_gpus': 3,
+  'labelled_examples': 1500,
+  'validation_examples': 1400,
+  'validation_steps': 3,
+  'save_steps': 3,
+  'max_to_keep': 3,
+  'top_k': 10,
+}
+_SMALLEST = {'stall_secs': 60}
+
+# Texts that are no choices.
+_TEXTS = {
+  'augment': (
+    '',
+    'flip',
+    'flip,shift',
+    'crop,flip',
+    'alternating_flip,shift',
+    'flip,flip',
+    'nonsense',
+    ',',
+  ),
+  'boundaries': ('', '1', '0.001,0.002', '2,1', '1,x', '1e20', '-1', 'nan'),
+  'rates': ('', '0.1', '0.1,0.01', '0.1,0.05,0.01', '-1,0', 'x', '0.1,inf'),
+  'init_from': ('', 'pretrained:tutorial', 'pretrained:fast', 'nowhere', '/'),
+  'init_scope': ('', 'conv', 'conv[12]', '[', 'nothing', '*'),
+  'init_map': ('', 'conv1:conv1', 'conv1:conv2', 'x', 'a:b:c', ':'),
+  'freeze': ('', 'conv', 'conv[12]', '.*', '[', 'nothing'),
+  'metrics': ('', 'm.json', 'no/such/m.json', '/'),
+  'checkpoint': ('', '12', '6', '5', '-1', 'model.ckpt-6', '9' * 30),
+  'tflite': ('', 'm.tflite', 'no/such/m.tflite'),
+  'frozen_graph': ('', 'm.pb', 'no/such/m.pb', '/'),
+  'grid': ('', 'g.png', 'g', 'no/such/g.png'),
+}
+
+
+class Value(NamedTuple):
+  """A value of a flag.
+
+  Attributes:
+    text: as it is given.
+    value: what it means; None if nothing.
+    is_wrong: whether no program may take it.
+  """
+
+  text: str
+  value: Any = None
+  is_wrong: bool = False
+
+  def flag(self, name):
+    """The flag as an argument."""
+    return '--%s=%s' % (name, self.text)
+
+
+def draw(name, random):
+  """A random Value of the flag `name`."""
+  field = config_lib.FIELDS[name]
+  kind = next(t for t in config_lib.types(field) if t is not type(None))
+  limits = field.metadata
+  if random.random() < 0.12 and field.default is not None:
+    return _of(str(field.default), kind, limits)
+  if 'choices' in limits:
+    right = random.random() < 0.85
+    texts = limits['choices'] if right else ('', 'nonsense', 'TUTORIAL', '0')
+    return _of(random.choice(texts), kind, limits)
+  if kind is bool:
+    right = random.random() < 0.85
+    texts = ('true', 'false') if right else ('', 'maybe', '2', '-1')
+    return _of(random.choice(texts), kind, limits)
+  if kind is str:
+    return _of(random.choice(_TEXTS[name]), kind, limits)
+  return _of(_number(name, kind, limits, random), kind, limits)
+
+
+def _number(name, kind, limits, random):
+  """The text of a number of the flag `name`."""
+  low = limits.get('lower_bound', -100)
+  high = limits.get('upper_bound', math.inf)
+  how = random.choice(
+    ('right',) * 9 + ('zero', 'negative', 'huge', 'bound', 'nonsense')
+  )
+  if how == 'nonsense':
+    return random.choice(_NOT_NUMBERS)
+  if how == 'zero':
+    return '0'
+  if how == 'negative':
+    return random.choice(('-1', '-0.5' if kind is float else '-7'))
+  if how == 'huge':
+    huge = [n for n in _HUGE if n > high or high == math.inf or kind is float]
+    return str(random.choice(huge)) if huge else '1e30'
+  if how == 'bound' and high < math.inf:
+    if name in _LARGEST and name != 'max_steps':
+      return str(high + 1)
+    return str(random.choice((high, high + 1)))
+  if how == 'bound':
+    return str(low)
+  smallest = max(low, _SMALLEST.get(name, low))
+  if kind is int:
+    return str(random.randint(smallest, _largest(name, smallest, high)))
+  if high < math.inf:
+    return '%.3g' % random.uniform(smallest, high)
+  return '%.3g' % max(smallest, 10 ** random.uniform(-4, 1))
+
+
+def _largest(name, smallest, high):
+  return min(high, _LARGEST.get(name, smallest + 1000))
+
+
+def _of(text, kind, limits):
+  """The Value of a text, by type and limits of its field."""
+  try:
+    value = _parsed(text, kind)
+  except (KeyError, ValueError):
+    return Value(text, None, True)
+  in_limits = (
+    config_lib.is_finite(value)
+    and value in limits.get('choices', [value])
+    and limits.get('lower_bound', value) <= value
+    and value <= limits.get('upper_bound', value)
+  )
+  return Value(text, value, not in_limits)
+
+
+def _parsed(text, kind):
+  if kind is bool:
+    return {'true': True, 'false': False}[text.lower()]
+  return kind(text)
