@@ -50,7 +50,7 @@ def of_equal_logits(sandbox, random):
   _check_precision(sandbox, random, folder, top_k, ranked, sparse)
 
 
-def of_numbers_that_are_none(sandbox, random):
+def of_values_not_finite(sandbox, random):
   """NaN or infinity in a variable: no class is right by it, none is saved."""
   trained.copy(sandbox, 'train')
   value = random.choice((np.nan, np.inf, -np.inf))
@@ -194,7 +194,9 @@ def _check_precision(sandbox, random, folder, top_k, ranked, sparse):
   labels = _labels()
   found = {(1, precision) for precision in sparse}
   found |= {(int(k), float(p)) for k, p in _PRECISION.findall(run.out)}
-  expected = {(k, np.isin(labels, ranked[:k]).mean()) for k in {1, top_k}}
+  expected = {
+    (k, float(np.isin(labels, ranked[:k]).mean())) for k in {1, top_k}
+  }
   expect(
     found == expected,
     '%s: precisions @ k are %s; expected %s',
@@ -206,6 +208,6 @@ def _check_precision(sandbox, random, folder, top_k, ranked, sparse):
 
 KINDS = (
   Kind('dead', of_equal_logits, 4),
-  Kind('dead', of_numbers_that_are_none, 2),
+  Kind('dead', of_values_not_finite, 2),
   Kind('dead', of_high_rates, 3),
 )

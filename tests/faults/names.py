@@ -311,14 +311,18 @@ def of_an_output(sandbox, random):
 def _writers(sandbox, place):
   """Commands that write what bears a name."""
   train, weights = sandbox.path('train'), sandbox.path('weights.npz')
-  arrays = np.random.RandomState(1)
-  np.savez(
-    weights,
-    **{
-      'conv1.weight': arrays.rand(64, 3, 5, 5).astype(np.float32),
-      'conv1.bias': arrays.rand(64).astype(np.float32),
-    },
-  )
+  shapes = {
+    'conv1': (5, 5, 3, 64),
+    'conv2': (5, 5, 64, 64),
+    'local3': (6 * 6 * 64, 384),
+    'local4': (384, 192),
+    'softmax_linear': (192, 10),
+  }
+  arrays = {}
+  for layer, shape in shapes.items():
+    arrays[layer + '/weights'] = np.ones(shape, np.float32)
+    arrays[layer + '/biases'] = np.ones(shape[-1], np.float32)
+  np.savez(weights, **arrays)
   step = ['--dataset=sample', '--batch_size=8', '--max_steps=1']
   return [
     [

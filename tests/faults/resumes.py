@@ -13,155 +13,19 @@ import time
 import numpy as np
 
 from tests.faults import invariants
+from tests.faults import random_runs
 from tests.faults import runs
 from tests.faults.invariants import expect
 from tests.faults.sandbox import Kind
 
-_RUN_SECS = 90
-_HELD_OUT = 100  # Images; a precision is a whole number of hundredths.
-_FALL = 0.5  # What --schedule=performance multiplies the rate by.
-
-_TECHNIQUES = (
-  [],
-  ['--normalization=batch'],
-  ['--network=airbench', '--normalization=batch', '--image_size=32'],
-  ['--normalization=none', '--activation=selu', '--initializer=lecun'],
-  ['--dropout=0.5', '--conv_dropout=0.2'],
-  ['--label_smoothing=0.1', '--regularizer=l1_l2'],
-  ['--precision=bfloat16'],
-  ['--clip_norm=1', '--moving_average_decay=0.5'],
-  ['--freeze=conv'],
-)
-_NOT_WITH_MUON = (['--max_norm=2'], ['--top_layers=local'])
-_CACHED = ['--freeze=conv', '--cache_frozen=1']  # Only with queues.
-_OPTIMIZERS = (
-  ['--optimizer=sgd'],
-  ['--optimizer=momentum', '--momentum=0.8'],
-  ['--optimizer=nesterov'],
-  ['--optimizer=adagrad'],
-  ['--optimizer=rmsprop'],
-  ['--optimizer=adam', '--bias_rate=2'],
-  ['--optimizer=ftrl'],
-  ['--optimizer=muon'],
-)
-_SCHEDULES = (
-  ['--num_epochs_per_decay=0.02', '--learning_rate_decay_factor=0.5'],
-  ['--num_epochs_per_decay=0.05', '--nostaircase'],
-  ['--schedule=constant'],
-  ['--schedule=power', '--power=0.5', '--num_epochs_per_decay=0.02'],
-  ['--schedule=one_cycle', '--warmup=0.4'],
-  [
-    '--schedule=piecewise',
-    '--boundaries=0.02,0.06',
-    '--rates=0.001,0.0005,0.0001',
-  ],
-)
-_PERFORMANCE = [
-  '--schedule=performance',
-  '--patience=1',
-  '--learning_rate_decay_factor=%g' % _FALL,
-]
-_INPUTS = ('queues', 'queues', 'preloaded', 'tf_data')
 _VALIDATION = re.compile(
   r'validation precision @ 1 = \S+ \((\d+) / (\d+), step (\d+)\)'
 )
 
 
-class _Plan:
-  """A random run, in one start or several.
-
-  Attributes:
-    last_step: its --max_steps.
-    every: its --validation_steps; 0: it does not validate.
-    limit: its --early_stopping.
-    starts: for each start its run and the lines of its --metrics.
-  """
-
-  def __init__(self, sandbox, random):
-    self.sandbox = sandbox
-    self.last_step = random.randint(10, 16)
-    self.every = random.choice((0, 2, 3))
-    self.limit = random.choice((0, 0, 1, 3)) if self.every else 0
-    self.starts = []
-    self._program = random.choice(
-      ('cifar10_train',) * 3 + ('cifar10_multi_gpu_train',)
-    )
-    pipeline = random.choice(_INPUTS)
-    optimizer = random.choice(_OPTIMIZERS)
-    techniques = list(_TECHNIQUES)
-    if 'muon' not in optimizer[0]:
-      techniques += _NOT_WITH_MUON
-    if pipeline == 'queues':
-      techniques.append(_CACHED)
-    schedules = list(_SCHEDULES)
-    if self.every:
-      schedules += [_PERFORMANCE] * 3
-    schedule = random.choice(schedules)
-    self.falls = schedule is _PERFORMANCE
-    self._flags = [
-      '--dataset=sample',
-      '--batch_size=%d' % random.choice((4, 8)),
-      '--log_frequency=1',
-      '--max_steps=%d' % self.last_step,
-      '--save_steps=%d' % random.choice((1, 2, 3, 5)),
-      '--input=' + pipeline,
-      *random.choice(techniques),
-      *optimizer,
-      *schedule,
-    ]
-    if 'piecewise' not in schedule[0]:
-      rate = random.choice(('0.0001', '0.001', '0'))
-      # With ftrl a rate divides.
-      rate = '0.001' if 'ftrl' in optimizer[0] else rate
-      self._flags.append('--learning_rate=' + rate)
-    if self._program == 'cifar10_multi_gpu_train':
-      self._flags.append('--num_gpus=2')
-    if random.random() < 0.5:
-      self._flags.append('--seed=%d' % random.randrange(100))
-    if self.every:
-      self._flags += [
-        '--validation_examples=%d' % _HELD_OUT,
-        '--validation_steps=%d' % self.every,
-      ]
-
-  def start(self, directory):
-    """Starts the trainer in a folder; returns its Run."""
-    flags = ['--early_stopping=%d' % self.limit] if self.limit else []
-    run = self._start(directory, 'metrics%d' % len(self.starts), *flags)
-    self.starts.append(run)
-    return run
-
-  def lines(self, number):
-    """The lines of the metrics of a start."""
-    return _lines(self.sandbox.path('metrics%d' % number))
-
-  def reference(self):
-    """The lines of a run that nothing interrupts, by step."""
-    run = self._start('reference', 'reference.json')
-    invariants.ended_clean(run, _RUN_SECS)
-    lines = _lines(self.sandbox.path('reference.json'))
-    shutil.rmtree(self.sandbox.path('reference'))
-    expect(
-      [line['step'] for line in lines] == list(range(self.last_step)),
-      '%s: not a line for each step: %s',
-      run.name,
-      lines,
-    )
-    return lines
-
-  def _start(self, directory, metrics, *flags):
-    return self.sandbox.start(
-      self._program,
-      *self._flags,
-      *flags,
-      '--train_dir=' + self.sandbox.path(directory),
-      '--metrics=' + self.sandbox.path(metrics),
-    )
-
-
 def anywhere(sandbox, random):
   """Interrupted, perhaps copied, resumed: all is as without it."""
-  plan = _Plan(sandbox, random)
+  plan = random_runs.Plan(sandbox, random)
   reference, directory = plan.reference(), 'train'
   floors = [-1]
   for number in range(random.choice((1, 1, 2, 3))):
@@ -178,7 +42,7 @@ def anywhere(sandbox, random):
     if is_copy:
       shutil.rmtree(path)
   run = plan.start(directory)
-  invariants.ended_clean(run, _RUN_SECS)
+  invariants.ended_clean(run, random_runs.RUN_SECS)
   invariants.no_process(sandbox)
   path = sandbox.path(directory)
   invariants.no_leftovers(path)
@@ -201,7 +65,7 @@ def _interrupt(run, directory, random, sandbox):
     part,
     folder,
   )
-  run.wait_for_step(step, _RUN_SECS)
+  run.wait_for_step(step, random_runs.RUN_SECS)
   if part:
     delay = min(delay, 0.005)
     if os.path.isdir(os.path.join(directory, folder)):
@@ -229,34 +93,8 @@ def _moved(sandbox, random, directory, number):
   if how == 'moved':
     os.rename(sandbox.path(directory), sandbox.path(new))
     return new, False
-  copy(sandbox.path(directory), sandbox.path(new), random)
+  random_runs.copy(sandbox.path(directory), sandbox.path(new), random)
   return new, True
-
-
-def copy(source, target, random):
-  """Copies a run as `cp -r` does: all times are new, in any order."""
-  shutil.copytree(source, target)
-  paths = [
-    os.path.join(folder, name)
-    for folder, _, names in os.walk(target)
-    for name in sorted(names)
-  ]
-  order = random.choice(('random', 'names', 'equal'))
-  if order == 'random':
-    random.shuffle(paths)
-  now = time.time()
-  for number, path in enumerate(paths):
-    at = now if order == 'equal' else now + 0.01 * number
-    os.utime(path, (at, at))
-
-
-def _lines(path):
-  """The objects in a file of metrics; a killed trainer may have cut one."""
-  if not os.path.exists(path):
-    return []
-  with open(path, encoding='utf-8') as file:
-    texts = file.read().split('\n')
-  return [json.loads(text) for text in texts[:-1]]
 
 
 def _state(directory):
@@ -357,7 +195,7 @@ def _check_line(plan, line, reference, path):
   step = line['step']
   rate = reference[step]['learning_rate']
   if plan.falls:
-    rate = reference[0]['learning_rate'] * _FALL ** _falls(
+    rate = reference[0]['learning_rate'] * random_runs.FALL ** _falls(
       [p for at, p in _state(path)['validations'] if at <= step]
     )
   expect(
@@ -388,10 +226,10 @@ def _falls(precisions):
 def _check_copy_is_at_its_end(plan, random, directory):
   """Checks that a copy of the run is at its end too, and stays as it is."""
   path = plan.sandbox.path('copy')
-  copy(plan.sandbox.path(directory), path, random)
+  random_runs.copy(plan.sandbox.path(directory), path, random)
   before = invariants.Unchanged(path, ignored=['.lock'])
   run = plan.start('copy')
-  invariants.ended_clean(run, _RUN_SECS)
+  invariants.ended_clean(run, random_runs.RUN_SECS)
   expect('nothing to do' in run.out, '%s: finds something to do', run.name)
   before.check()
 
@@ -404,7 +242,7 @@ def with_other_batches(sandbox, random):
     '--batch_size=%d' % random.choice((4, 8)),
     '--log_frequency=1',
     '--seed=%d' % random.randrange(1000),
-    '--input=' + random.choice(_INPUTS),
+    '--input=' + random.choice(random_runs.INPUTS),
     # The loss tells which batch it is.
     '--learning_rate=0',
     '--regularizer=none',
@@ -426,11 +264,11 @@ def with_other_batches(sandbox, random):
       '--max_steps=%d' % last_step,
       '--metrics=' + metrics,
     )
-    invariants.ended_clean(run, _RUN_SECS)
-    return [line['loss'] for line in _lines(metrics)]
+    invariants.ended_clean(run, random_runs.RUN_SECS)
+    return [line['loss'] for line in random_runs.lines_of(metrics)]
 
   found = [losses('train', first)]
-  copy(sandbox.path('train'), sandbox.path('again'), random)
+  random_runs.copy(sandbox.path('train'), sandbox.path('again'), random)
   found.append(losses('train', 2 * first))
   again = losses('again', 2 * first)
   expect(
@@ -444,14 +282,14 @@ def with_other_batches(sandbox, random):
   for number, later in enumerate(found):
     for earlier in found[:number]:
       expect(
-        not _share(earlier, later),
+        not share(earlier, later),
         'batches are repeated: losses %s, then %s',
         earlier,
         later,
       )
 
 
-def _share(first, second, length=3):
+def share(first, second, length=3):
   """Whether two lists of numbers have a few in a row in common."""
   return any(
     np.allclose(first[i : i + length], second[j : j + length], rtol=1e-6)

@@ -22,6 +22,7 @@ _RUN_SECS = 90  # For a few steps of any network, and any evaluation.
 _MEMORY_BYTES = 16 << 30  # Of addresses; a program with more is out of hand.
 _STEPS = 3
 _MANY_STEPS = 1000  # More than anybody waits for.
+_TRIES = 20
 _LOCK = '.lock'
 
 # Flags that another class of faults is about, or that print lines of their own.
@@ -147,6 +148,21 @@ def _train(sandbox, random, program, resumed_from=0):
 def _drawn(sandbox, random, groups):
   """Two or three flags of a program and their Values, a dict by name."""
   names = [n for n in cli.flag_names(groups) if n not in _NOT_DRAWN]
+  # Most flags drawn at random are refused at once; half are to go further.
+  for _ in range(random.choice((1, _TRIES))):
+    drawn = _some(names, random)
+    if all(
+      not value.is_wrong and has_effect(name, drawn)
+      for name, value in drawn.items()
+    ):
+      break
+  for name, value in drawn.items():
+    sandbox.note('%s', value.flag(name))
+  return drawn
+
+
+def _some(names, random):
+  """Two or three of some flags, and their Values, a dict by name."""
   first = random.choice(names)
   chosen = [first]
   while len(chosen) < 2 + (random.random() < 0.5):
@@ -159,10 +175,7 @@ def _drawn(sandbox, random, groups):
     name = random.choice(near if random.random() < 0.5 else names)
     if name not in chosen:
       chosen.append(name)
-  drawn = {name: values.draw(name, random) for name in chosen}
-  for name, value in drawn.items():
-    sandbox.note('%s', value.flag(name))
-  return drawn
+  return {name: values.draw(name, random) for name in chosen}
 
 
 def _start(sandbox, program, base, drawn, arguments=()):
@@ -195,19 +208,21 @@ def _either_way(run, given, drawn, sandbox):
   for name, value in drawn.items():
     expect(not value.is_wrong, '%s: takes %s', run.name, value.flag(name))
     expect(
-      run.program in _READERS or _has_effect(name, drawn),
+      run.program in _READERS or has_effect(name, drawn),
       '%s: takes %s, which has no effect',
       run.name,
       value.flag(name),
     )
 
 
-def _has_effect(name, drawn):
+def has_effect(name, drawn):
   """Whether the settings know a flag as one that has an effect."""
   settings = {
     other: field.default for other, field in config_lib.FIELDS.items()
   }
-  settings.update({other: drawn[other].value for other in drawn})
+  settings.update(
+    {other: value.value for other, value in drawn.items() if not value.is_wrong}
+  )
   return combinations.has_effect(name, recipes.applied(settings, list(drawn)))
 
 

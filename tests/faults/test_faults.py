@@ -16,6 +16,11 @@ import tensorflow.compat.v1 as tf
 from tests import processes
 from tests.faults import campaign
 from tests.faults import invariants
+from tests.faults import names
+from tests.faults import random_runs
+from tests.faults import resumes
+from tests.faults import settings
+from tests.faults import values
 from tests.faults.sandbox import BrokenPromiseError
 from tests.faults.sandbox import Kind
 from tests.faults.sandbox import Sandbox
@@ -48,6 +53,63 @@ def test_a_few_faults(tmp_path, capsys):
   lines = [x for x in capsys.readouterr().out.splitlines() if ' of 6 ' in x]
   assert len(lines) == 1 and str(results[0]['seed']) in lines[0]
   assert len(json.loads(out.read_text())['results']) == 6
+
+
+@pytest.mark.parametrize(
+  'kind, seed',
+  [
+    (settings.of_a_new_run, 1),
+    (settings.of_a_new_run, 4),
+    (settings.of_a_reader, 0),
+    (names.of_an_output, 2),
+    (names.of_an_output, 10),
+  ],
+)
+def test_a_few_faults_that_were_drawn(kind, seed):
+  with Sandbox() as sandbox:
+    kind(sandbox, random.Random(seed))
+
+
+def test_wrong_values_of_flags_are_known():
+  drawn = [values.draw('top_k', random.Random(seed)) for seed in range(60)]
+  assert drawn == [
+    values.draw('top_k', random.Random(seed)) for seed in range(60)
+  ]
+  for value in drawn:
+    is_right = value.text.isdecimal() and int(value.text) >= 1
+    assert is_right or value.is_wrong, value
+  assert {value.is_wrong for value in drawn} == {False, True}
+  texts = [values.draw('schedule', random.Random(n)) for n in range(60)]
+  for value in texts:
+    assert value.is_wrong == (value.text in ('', 'nonsense', 'TUTORIAL', '0'))
+
+
+def test_a_flag_that_has_no_effect_is_noticed():
+  drawn = {'momentum': values.Value('0.9', 0.9)}
+  assert not settings.has_effect('momentum', drawn)
+  drawn['optimizer'] = values.Value('nesterov', 'nesterov')
+  assert settings.has_effect('momentum', drawn)
+
+
+def test_repeated_batches_are_noticed():
+  first = [0.1, 0.2, 0.3, 0.4]
+  assert resumes.share(first, [9.0, 0.2, 0.3, 0.4])
+  assert not resumes.share(first, [0.4, 0.3, 0.2, 0.1])
+  assert not resumes.share(first, [0.1, 0.2])
+
+
+def test_a_copy_of_a_run_has_other_times(tmp_path):
+  for name in ('a', 'b', 'c'):
+    (tmp_path / 'run').mkdir(exist_ok=True)
+    (tmp_path / 'run' / name).write_text(name)
+  orders = set()
+  for seed in range(20):
+    target = tmp_path / str(seed)
+    random_runs.copy(str(tmp_path / 'run'), str(target), random.Random(seed))
+    found = sorted(target.iterdir(), key=lambda path: path.stat().st_mtime)
+    orders.add(''.join(path.name for path in found))
+    assert {path.read_text() for path in found} == {'a', 'b', 'c'}
+  assert len(orders) > 2
 
 
 def test_a_seed_is_a_fault():
