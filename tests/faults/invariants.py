@@ -121,13 +121,12 @@ def saved(directory):
   return -1 if path is None else checkpoints.step(path)
 
 
-def checkpoints_load(directory, spoiled=(), grows=False):
+def checkpoints_load(directory, spoiled=()):
   """Checks each whole checkpoint, and that those named exist.
 
   Args:
     directory: a training directory.
     spoiled: steps whose checkpoints the fault itself has damaged.
-    grows: whether checkpoints may be of a later step than their name says.
 
   Returns:
     The newest step that a whole checkpoint is of; -1 if there is none.
@@ -135,7 +134,7 @@ def checkpoints_load(directory, spoiled=(), grows=False):
   steps = whole(directory)
   for step in steps:
     if step not in spoiled:
-      _check_loads('%s-%d' % (checkpoints.prefix(directory), step), step, grows)
+      _check_loads('%s-%d' % (checkpoints.prefix(directory), step), step)
   if os.path.exists(os.path.join(directory, 'checkpoint')):
     state = tf.train.get_checkpoint_state(directory)
     expect(state, '%s/checkpoint is damaged', directory)
@@ -146,7 +145,7 @@ def checkpoints_load(directory, spoiled=(), grows=False):
   return steps[-1] if steps else -1
 
 
-def _check_loads(path, step, grows):
+def _check_loads(path, step):
   try:
     reader = tf.train.load_checkpoint(path)
     values = {
@@ -160,7 +159,7 @@ def _check_loads(path, step, grows):
     expect(np.all(np.isfinite(value)), '%s: %s is not finite', path, name)
   found = int(values['global_step'])
   expect(
-    found == step or (grows and found > step),
+    found == step,
     '%s: holds global_step %d',
     path,
     found,

@@ -70,18 +70,15 @@ class Plan:
     """Starts the trainer; returns its Run."""
     return self.sandbox.start(self.program, *self.flags, *flags, **options)
 
-  def check_after(self, grows=False):
+  def check_after(self):
     """Checks what must hold once the trainer has ended, however it did.
-
-    Args:
-      grows: whether checkpoints may be of a later step than their name says.
 
     Returns:
       The newest step that is saved; -1 if none is.
     """
     invariants.no_process(self.sandbox)
     self.foreign.check()
-    return invariants.checkpoints_load(self.train_dir, grows=grows)
+    return invariants.checkpoints_load(self.train_dir)
 
   def check_resumes(self, saved, *flags):
     """Checks that the run goes on from where it was saved, to its end.

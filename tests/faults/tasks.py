@@ -245,8 +245,7 @@ class Tasks:
     Args:
       floor: a step that was saved; -1: none.
     """
-    # Where workers do not wait for one another, steps go on during a save.
-    saved = self.plan.check_after(grows=self.mode != 'sync')
+    saved = self.plan.check_after()
     expect(saved >= floor, 'step %d was saved; now %d', floor, saved)
     self.plan.check_resumes(max(saved, invariants.saved(self.train_dir)))
 
