@@ -10,7 +10,7 @@ from tests.faults import trained
 from tests.faults.invariants import expect
 from tests.faults.sandbox import Kind
 
-_RUN_SECS = 60
+_RUN_SECS = 90
 
 # A run that a pattern would take for the one that is meant.
 _NEIGHBOUR = 'exp1'
