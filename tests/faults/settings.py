@@ -223,7 +223,9 @@ def has_effect(name, drawn):
   settings.update(
     {other: value.value for other, value in drawn.items() if not value.is_wrong}
   )
-  return combinations.has_effect(name, recipes.applied(settings, list(drawn)))
+  needs = config_lib.FIELDS[name].metadata['needs']
+  applied = recipes.applied(settings, list(drawn))
+  return combinations.has_effect(needs, applied)
 
 
 def _is_diverged(run):
