@@ -33,6 +33,7 @@ from cifar10.errors import UserError
 from cifar10.model import techniques
 from cifar10.serving import validation
 from cifar10.training import hooks
+from cifar10.training import run_state as run_state_lib
 from cifar10.training import towers
 from cifar10.training import train_dir
 from cifar10.training import train_op as train_op_lib
@@ -151,6 +152,9 @@ def train(config):
 def _train_as_agreed(server, task, data, agreement):
   """Builds the graph of a worker and takes its steps."""
   config, run_state = agreement.config, agreement.run_state
+  # The data of a worker lies on its own machine.
+  trained_on = run_state_lib.trained_on(run_state, config.data)
+  datasets.check_fits(data, config.replace(**trained_on).data)
   with tf.Graph().as_default(), tf.device(
     placement.device_function(task, config.cluster)
   ), liveness.Observer(server, task, config) as observer:

@@ -35,7 +35,7 @@ NUM_EXAMPLES_PER_EPOCH_FOR_EVAL = 10000
 NUM_PREPROCESS_THREADS = 16
 
 # The tutorial shuffles among at least this share of the training images:
-# 20,000 of CIFAR-10's 50,000.
+# 20,000 of CIFAR-10's 50,000. Here only the printed line says so.
 MIN_FRACTION_OF_EXAMPLES_IN_QUEUE = 0.4
 
 # An epoch of up to this size is shuffled as a whole; of a larger one, so many
@@ -120,8 +120,8 @@ def distorted_inputs(
     labels: int32 tensor, [batch_size].
   """
   layout, size = data.layout, records_lib.crop_size(data.layout, image_size)
-  num_ready = _num_ready(batch_size, (size, size, layout.depth))
-  num_threads = _num_threads(seeded, num_ready)
+  in_memory = _batches_in_memory(batch_size, (size, size, layout.depth))
+  num_threads = _num_threads(seeded, in_memory)
 
   def decode(records, flip=None):
     return _decoded(
@@ -151,7 +151,7 @@ def distorted_inputs(
         *data.files_to_train_on(), layout, epoch_size, batch_size
       )
       batch = decode(records.dequeue())
-    images, labels = _ready_batches(*batch, num_ready, num_threads)
+    images, labels = _ready_batches(*batch, in_memory, num_threads)
     images.set_shape([batch_size, size, size, layout.depth])
     labels.set_shape([batch_size])
     summaries.images_and_labels(images, labels, data.classes)
@@ -173,7 +173,7 @@ def pooled_inputs(frozen, batch_size, seeded=False):
   """
   layout = frozen.data.layout
   epoch_size = _epoch_in_queue(frozen.num_examples, layout, batch_size)
-  num_ready = _num_ready(batch_size, feature_records.shape(layout))
+  in_memory = _batches_in_memory(batch_size, feature_records.shape(layout))
   # Errors of the input are known by the name of this scope.
   with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
     records = _shuffled_records(
@@ -183,27 +183,27 @@ def pooled_inputs(frozen, batch_size, seeded=False):
       records, frozen.data, lambda: feature_records.features(records, layout)
     )
     pooled, labels = _ready_batches(
-      *batch, num_ready, _num_threads(seeded, num_ready)
+      *batch, in_memory, _num_threads(seeded, in_memory)
     )
     pooled.set_shape([batch_size, *feature_records.shape(layout)])
     labels.set_shape([batch_size])
   return pooled, labels
 
 
-def _num_ready(batch_size, shape):
-  """How many batches are computed before they are needed.
+def _batches_in_memory(batch_size, shape):
+  """How many batches may be computed before they are needed, at most.
 
   Args:
     batch_size: number of examples in a batch.
     shape: shape of an example, which is of float32.
   """
   batch_bytes = 4 * batch_size * int(np.prod(shape))
-  return max(1, min(_READY_BATCHES, _MAX_BYTES_READY // batch_bytes))
+  return max(1, _MAX_BYTES_READY // batch_bytes)
 
 
-def _num_threads(seeded, num_ready):
+def _num_threads(seeded, in_memory):
   # Each of them holds a batch too.
-  return 1 if seeded else min(NUM_PREPROCESS_THREADS, num_ready)
+  return 1 if seeded else min(NUM_PREPROCESS_THREADS, in_memory)
 
 
 def _print_start(data, source):
@@ -273,7 +273,7 @@ def inputs(data, eval_data, batch_size, image_size=0):
     images, labels = _ready_batches(
       distortions.central_crop(records, layout, size),
       records_lib.labels(records, layout),
-      _num_ready(batch_size, (size, size, layout.depth)),
+      _batches_in_memory(batch_size, (size, size, layout.depth)),
       num_threads=1,
     )
     images.set_shape([None, size, size, layout.depth])
@@ -322,10 +322,12 @@ def _shuffled_records(files, kept, layout, epoch_size, batch_size):
   )
 
 
-def _ready_batches(images, labels, num_ready, num_threads):
+def _ready_batches(images, labels, in_memory, num_threads):
   """Computes batches before they are needed, in threads of their own."""
   queue = tf.FIFOQueue(
-    num_ready, [images.dtype, labels.dtype], name='ready_batches'
+    min(_READY_BATCHES, in_memory),
+    [images.dtype, labels.dtype],
+    name='ready_batches',
   )
   enqueue = queue.enqueue([images, labels])
   tf.train.add_queue_runner(

@@ -256,10 +256,11 @@ def _check_paths(values):
   holders = config_lib.Config.policy('holds_checkpoints')
   for name in set(config_lib.Config.policy('is_path')) & set(values):
     found = values[name]
-    for path in found if isinstance(found, list) else [found]:
-      folder = pretrained.directory(path, '--' + name)
-      is_read_so = name in holders and not predictions.is_export(folder)
-      paths.check(folder, '--' + name, is_read_so)
+    for text in found if isinstance(found, list) else [found]:
+      may_be_model = name in holders and name != 'train_dir'
+      path = pretrained.directory(text, '--' + name) if may_be_model else text
+      is_export = name == 'checkpoint_dir' and predictions.is_export(path)
+      paths.check(path, '--' + name, name in holders and not is_export)
 
 
 def _found_or_pretrained(values, given):

@@ -186,11 +186,18 @@ def load(directory):
     return None
   return Config.of(
     **{
-      name: checked(values[name], field, path)
+      name: checked(_at_most(values[name], field), field, path)
       for name, field in FIELDS.items()
       if name in values and name not in ('classes', 'image_shape')
     }
   )
+
+
+def _at_most(value, field):
+  """A number within the upper bound of a field, which older versions lacked."""
+  most = field.metadata.get('upper_bound')
+  is_number = type(value) in (int, float) and is_finite(value)
+  return min(value, most) if is_number and most is not None else value
 
 
 def is_last(directory, step):

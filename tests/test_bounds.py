@@ -18,7 +18,7 @@ from cifar10.training import run_state
 NUMBERS = [
   name
   for name, field in config_lib.FIELDS.items()
-  if {int, float} & set(config_lib.types(field))
+  if 'help' in field.metadata and {int, float} & set(config_lib.types(field))
 ]
 
 

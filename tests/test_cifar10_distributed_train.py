@@ -20,6 +20,7 @@ from cifar10.training import checkpoints
 from cifar10.training import train_op
 from tests import clusters
 from tests import short_runs
+from tests import synthetic_records
 
 
 def saved(train_dir):
@@ -429,7 +430,7 @@ def test_the_error_of_the_chief_reaches_the_workers(tmp_path):
     with open(cluster.train_dir, 'w'):
       pass
     assert clusters.wait(servers + workers) == [0, 1, 1]
-    problem = 'model.ckpt-'
+    problem = '%s: a checkpoint cannot be written' % cluster.train_dir
     assert problem in clusters.output(workers[0])
     told = 'the chief (%s) has ended with an error: ' % cluster.workers[0]
     assert told in clusters.output(workers[1])
@@ -483,6 +484,19 @@ def test_clusters_and_flags_that_differ_are_named(tmp_path):
     assert clusters.wait([other]) == [1]
     assert 'the cluster is --ps_hosts=' in clusters.output(other)
     assert ',127.0.0.1:9 here, but ' in clusters.output(other)
+
+
+def test_a_worker_with_other_images_is_refused(tmp_path):
+  for name, size in (('a', 32), ('b', 40)):
+    synthetic_records.make_images_of_size(tmp_path / name, size)
+  flags = ['--dataset=cifar10', '--connect_timeout_secs=20']
+  with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
+    cluster.start('ps', 0)
+    cluster.start('worker', 0, '--data_dir=%s' % (tmp_path / 'a'))
+    other = cluster.start('worker', 1, '--data_dir=%s' % (tmp_path / 'b'))
+    assert clusters.wait([other]) == [1]
+    expected = 'found images of 40 x 40 x 3; the model was trained on 32 x 32'
+    assert expected in clusters.output(other)
 
 
 def test_one_update_is_variables_averages_and_step():

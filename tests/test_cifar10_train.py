@@ -1,6 +1,7 @@
 """The trainer, as a process and as a function, on the bundled sample."""
 
 import contextlib
+import dataclasses
 import glob
 import json
 import os
@@ -23,6 +24,7 @@ from cifar10 import config as config_lib
 from cifar10.data import datasets
 from cifar10.errors import DivergedError
 from cifar10.errors import UserError
+from cifar10.training import checkpoint_files
 from cifar10.training import checkpoints
 from cifar10.training import hooks
 from cifar10.training import run_state
@@ -438,6 +440,31 @@ def test_what_was_learnt_is_saved_when_the_input_fails(tmp_path, monkeypatch):
   with pytest.raises(UserError, match=r'data_batch_.\.bin.*Step \d+ is saved'):
     cifar10_train.train(config)
   assert variable(config.run.train_dir, 'global_step') >= 3
+
+
+def test_a_copy_goes_on_from_the_checkpoint_that_is_named(tmp_path, capsys):
+  config = short_runs.small_config(tmp_path, max_steps=3, save_steps=1)
+  cifar10_train.train(config)
+  name = tmp_path / 'train' / 'checkpoint'
+  name.write_text('model_checkpoint_path: "model.ckpt-1"')  # By a person.
+  os.utime(str(name), (1000, 1000))  # And then copied.
+  cifar10_train.train(config)
+  resumed = 'Resuming from %s' % checkpoints.at_step(config.run.train_dir, 1)
+  assert resumed in capsys.readouterr().out
+
+
+def test_a_run_does_not_begin_anew_beside_later_checkpoints(tmp_path, capsys):
+  config = short_runs.small_config(tmp_path, max_steps=3, save_steps=1)
+  cifar10_train.train(config)
+  directory = config.run.train_dir
+  state = run_state.load(directory)
+  dataclasses.replace(state, stopped_at=1).save(directory)
+  for step in (0, 1):
+    checkpoint_files.remove(checkpoints.at_step(directory, step))
+  os.remove(os.path.join(directory, 'checkpoint'))
+  cifar10_train.train(config.replace(max_steps=4))
+  resumed = 'Resuming from %s' % checkpoints.at_step(directory, 3)
+  assert resumed in capsys.readouterr().out
 
 
 def test_a_whole_checkpoint_without_a_name_is_resumed(tmp_path, capsys):

@@ -204,7 +204,6 @@ def test_a_damaged_file_is_named(tmp_path, text):
     {'dataset': 'mnist'},
     {'top_layers': 'none'},
     {'batch_size': 0},
-    {'batch_size': 10**9},
     {'batch_size': True},
     {'learning_rate': float('nan')},
     {'learning_rate': float('inf')},
@@ -218,6 +217,17 @@ def test_a_value_of_another_type_is_named(tmp_path, values):
   with pytest.raises(UserError, match='config.json: %s is ' % name) as info:
     config_lib.load(str(tmp_path))
   assert '\n' not in str(info.value)
+
+
+def test_numbers_that_older_versions_took_are_within_the_limits(tmp_path):
+  values = {'save_secs': 10**10, 'num_gpus': 100, 'l2_scale': 1e300}
+  values['batch_size'] = 10**9
+  (tmp_path / 'config.json').write_text(json.dumps(values))
+  config = config_lib.load(str(tmp_path))
+  assert config.run.save_secs == (1 << 31) - 1
+  assert config.towers.num_gpus == 64
+  assert config.input.batch_size == 1 << 16
+  assert config.regularization.l2_scale == 1e38
 
 
 def test_a_whole_number_is_a_float_too(tmp_path):

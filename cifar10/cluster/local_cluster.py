@@ -173,10 +173,10 @@ def main():
     allow_abbrev=False,
   )
   parser.add_argument(
-    '--num_ps', type=_count, default=1, help='1 or more (default 1)'
+    '--num_ps', type=_count, default=1, help='1 to 256 (default 1)'
   )
   parser.add_argument(
-    '--num_workers', type=_count, default=2, help='1 or more (default 2)'
+    '--num_workers', type=_count, default=2, help='1 to 256 (default 2)'
   )
   parser.add_argument('--log_dir', default='/tmp/cifar10_cluster_logs')
   args, flags = parser.parse_known_args()

@@ -187,8 +187,10 @@ def known_shape(settings, classes):
   Returns:
     Tuple of ints; empty if the data set may be another one.
   """
-  own = settings.dataset == 'cifar10' and classes != CLASSES
-  if own or _kind(settings) == 'own':
+  may_be_own = settings.dataset == 'cifar10' and (
+    classes != CLASSES or not os.path.isdir(settings.data_dir)
+  )
+  if may_be_own or _kind(settings) == 'own':
     return ()
   return records.Layout()[:3]
 

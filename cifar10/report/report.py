@@ -50,8 +50,8 @@ def gather(train_dir, eval_dir, data_dir=None):
       run_state.json is damaged; or a folder is a file.
   """
   paths.check(train_dir, 'train_dir', holds_checkpoints=True)
-  for name, path in (('--eval_dir', eval_dir), ('--data_dir', data_dir or '')):
-    paths.check(path, name)
+  for name, path in (('--eval_dir', eval_dir), ('--data_dir', data_dir)):
+    paths.check(path or '', name)
   _check_folders(train_dir, eval_dir)
   config, state = config_lib.load(train_dir), run_state.load(train_dir)
   starts = state.starts if state else ()

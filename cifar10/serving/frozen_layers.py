@@ -56,8 +56,13 @@ class FrozenLayers:
     self._batch_size = config.input.batch_size
     self.num_examples = self._versions * data.examples_per_epoch
     before = set(tf.global_variables())
+    graph = tf.get_default_graph()
+    seed_of_start = graph.seed
+    # They are the same ones whenever they are computed.
+    tf.set_random_seed(config.optimization.seed)
     with summaries.dropped(), tf.device('/gpu:0'):
       self._records, pooled = self._build()
+    tf.set_random_seed(seed_of_start)
     self._pooled = tf.cast(pooled, tf.float32)
     self._variables = [v for v in tf.global_variables() if v not in before]
     trained = {v.op.name for v in tf.trainable_variables()}

@@ -12,7 +12,8 @@ def in_top_k(logits, labels, k):
   """Whether labels are among the k classes with the largest logits.
 
   Equal logits rank in the order of their classes, so that k = 1 is argmax. No
-  class of a row that holds an infinity or NaN is right.
+  class of a row that holds an infinity or NaN is right, nor a label that is no
+  class.
 
   Args:
     logits: float32 tensor, [batch, classes].
@@ -24,12 +25,16 @@ def in_top_k(logits, labels, k):
   """
   labels = labels[:, tf.newaxis]
   classes = tf.range(tf.shape(logits)[1])
-  of_label = tf.gather(logits, labels, batch_dims=1)  # [batch, 1]
+  is_label = tf.equal(classes, labels)
+  of_label = tf.reduce_sum(
+    tf.where(is_label, logits, tf.zeros_like(logits)), axis=1, keepdims=True
+  )
   is_ahead = (logits > of_label) | (
     tf.equal(logits, of_label) & (classes < labels)
   )
   rank = tf.reduce_sum(tf.cast(is_ahead, tf.int32), axis=1)
-  return (rank < k) & tf.reduce_all(tf.is_finite(logits), axis=1)
+  is_known = tf.reduce_any(is_label, axis=1)
+  return (rank < k) & is_known & tf.reduce_all(tf.is_finite(logits), axis=1)
 
 
 def count_right(probabilities, labels):

@@ -99,8 +99,8 @@ class Export:
 
   checkpoint: str = flag(
     '',
-    'The checkpoint to export: a step of the run in --checkpoint_dir, or the '
-    'path of a checkpoint, or a model of the package; empty: the newest one.',
+    'The checkpoint to export: a step of the run in --checkpoint_dir, the path '
+    'of a checkpoint, or a model of the package; empty: the newest one.',
     saved=False,
     holds_checkpoints=True,
   )

@@ -35,11 +35,12 @@ def name_newest(directory, stopped_at=None):
       for step, path in found.items()
       if step > _step_in_name(named) and checkpoints.written(path) > name_time
     }
-  found = [
-    path
-    for step, path in found.items()
-    if stopped_at is None or step <= stopped_at
-  ]
+    if len(found) > 1:  # This is a copy: a killed trainer leaves one at most.
+      found = {}
+  before = {step: found[step] for step in found if step <= (stopped_at or step)}
+  if before or named is not None:
+    found = before
+  found = list(found.values())
   for path in reversed(found):
     if _is_whole(path):
       print(
@@ -137,10 +138,7 @@ def _remove_files(directory, names):
 
 
 def remove_unfinished(directory):
-  """Deletes what a killed trainer, or a full disk, has left of a checkpoint.
-
-  To be called by the one process that writes there.
-  """
+  """Deletes what a killed trainer, or a full disk, has left of a checkpoint."""
   for pattern in ('.tmp*', '-*.tempstate*', '-*.tmp*'):
     for path in glob.glob(glob.escape(checkpoints.prefix(directory)) + pattern):
       os.remove(path)

@@ -19,6 +19,7 @@ from cifar10.training import transfer
 from cifar10.training import watchdog as watchdog_lib
 from cifar10.training import whitening
 from cifar10.training.diagnosis import InputDiagnosis
+from cifar10.training.validation import EndHook
 from cifar10.training.validation import ValidationHook
 from cifar10.util import event_file
 from cifar10.util import session_settings
@@ -149,11 +150,12 @@ def monitored_training_session(
       writer = stack.enter_context(event_file.EventFile(run.train_dir))
       saving = saving_lib.CheckpointHook(step, saver, run)
       save = saving.save_now
-      all_hooks += [hooks_lib.SummaryHook(step, last_step, writer, run), saving]
-      if validator is not None:
-        all_hooks.append(
-          ValidationHook(step, validator, writer, config, run_state)
-        )
+      all_hooks.append(hooks_lib.SummaryHook(step, last_step, writer, run))
+      if validator is None:
+        all_hooks.append(saving)
+      else:
+        validation = ValidationHook(step, validator, writer, config, run_state)
+        all_hooks += [validation, saving, EndHook(validation)]
     all_hooks += role.ending_hooks(step, last_step, signals)
     all_hooks += [diagnosis, *hooks]
     stall = watchdog_lib.StallCheck(

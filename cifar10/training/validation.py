@@ -141,7 +141,10 @@ class ValidationHook(tf.train.SessionRunHook):
     """
     os.makedirs(self._folder, exist_ok=True)
     self._config.save(self._folder)
-    self._run_state.save(self._folder)
+    validations = {*self._run_state.validations, *filter(None, [self._best])}
+    dataclasses.replace(
+      self._run_state, validations=tuple(sorted(validations))
+    ).save(self._folder)
     step = saving.save_checkpoint(self._saver, session, self._folder)
     for other, path in checkpoints.by_step(self._folder).items():
       if other != step:
@@ -169,7 +172,9 @@ class ValidationHook(tf.train.SessionRunHook):
 
   def end(self, session):
     self._validator.close()
-    # The last checkpoint is saved before: this hook ends after that one.
+
+  def note_end(self, session):
+    """Notes that the run is over, if it is; its last checkpoint is saved."""
     if self._has_stopped:
       self._note_end(self._config.run.train_dir)
     is_over = session.run(self._global_step) >= self._last_step
@@ -179,3 +184,18 @@ class ValidationHook(tf.train.SessionRunHook):
   def _note_end(self, folder):
     """Notes that nothing better than the best checkpoint will come."""
     dataclasses.replace(self._run_state, stopped_at=self._best[0]).save(folder)
+
+
+class EndHook(tf.train.SessionRunHook):
+  """Has a ValidationHook note the end of a run.
+
+  Validations come before a step is saved, so that what is saved is validated.
+  Their end comes after.
+  """
+
+  def __init__(self, validation):
+    """Takes the ValidationHook."""
+    self._validation = validation
+
+  def end(self, session):
+    self._validation.note_end(session)

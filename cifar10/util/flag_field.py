@@ -1,16 +1,14 @@
-"""A field of a group of settings, which carries what is to be known about it.
+"""A field of a group of settings, with its limits and policies.
 
 Lists of settings are made from that: see `Config.policy`.
 """
 
 import dataclasses
 
-# The upper bounds of numbers that have no closer one. They are tried: what is
-# counted in 32 bits somewhere, or waited for by the system; global steps; and
-# what is a float32 in the graph.
-MOST = (1 << 31) - 1
-MOST_STEPS = (1 << 63) - 1
-LARGEST = 1e38
+# The upper bounds of numbers that have no closer one.
+MOST = (1 << 31) - 1  # TensorFlow and the system take no more as an int32.
+MOST_STEPS = (1 << 63) - 1  # The global step is an int64.
+LARGEST = 1e38  # About as much as a float32 can be.
 
 
 def setting(
@@ -33,7 +31,7 @@ def setting(
   Args:
     default: its default, an immutable value.
     saved: whether it describes a training run, and is part of its config.json.
-      What the next four say is about those only.
+      The next four apply only to such settings.
     fixed: whether a run keeps it when it is resumed.
     agreed: whether all workers of a cluster must have the same.
     reported: whether a resumed run says that it has changed.
@@ -43,7 +41,8 @@ def setting(
       which it has an effect; None for all values that are not empty.
     exported: whether an export holds it, whatever the setting says later.
     is_path: whether it is the path of a file or a folder.
-    holds_checkpoints: the same, and TensorFlow finds checkpoints there.
+    holds_checkpoints: whether it is a path where TensorFlow looks for
+      checkpoints.
     **about: what a flag has besides, see `flag`.
   """
   policy = {

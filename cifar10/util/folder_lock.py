@@ -94,11 +94,6 @@ def _locked(path, when_busy, make_folder):
         try:
           fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-          if _has_other_name(lock):
-            raise UserError(
-              '%s: has another name besides this one, and a process holds it; '
-              'end that one first, or remove this name' % path
-            ) from None
           when_busy(lock)
         if _is_at(lock, path):
           if not _has_other_name(lock):

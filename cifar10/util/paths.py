@@ -12,7 +12,7 @@ _REMOTE = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*://')
 
 
 def check(path, flag, holds_checkpoints=False):
-  """Checks that Python and TensorFlow find the same at a path.
+  """Checks a path that a person has given.
 
   Args:
     path: the path, as a person has given it.
@@ -20,12 +20,12 @@ def check(path, flag, holds_checkpoints=False):
     holds_checkpoints: whether TensorFlow reads or writes checkpoints there.
 
   Raises:
-    UserError: they do not.
+    UserError: TensorFlow cannot use it.
   """
   name = '%s=%s' % (flag, path)
   if _REMOTE.match(path):
     raise UserError(
-      '%s: is not on this machine; expected a path of a file system, in which '
+      '%s: is an address; expected a path of a file system, in which '
       'remote storage may be mounted' % name
     )
   _check_encoding(path, name)

@@ -83,11 +83,13 @@ def with_no_name(sandbox, random):
     sandbox.note('checkpoint is removed')
     os.remove(path)
   else:
-    sandbox.note('checkpoint names the first step, as after its save')
+    steps = invariants.whole(plan.train_dir)
+    before = 'model.ckpt-%d' % steps[-2:][0]
+    sandbox.note('checkpoint names %s, as after its save', before)
     with open(path, 'w') as file:
-      file.write('model_checkpoint_path: "model.ckpt-0"\n')
-    first = os.path.getmtime(os.path.join(plan.train_dir, 'model.ckpt-0.index'))
-    os.utime(path, (first, first))
+      file.write('model_checkpoint_path: "%s"\n' % before)
+    saved_at = os.path.getmtime(os.path.join(plan.train_dir, before + '.index'))
+    os.utime(path, (saved_at, saved_at))
   plan.check_resumes(saved)
 
 

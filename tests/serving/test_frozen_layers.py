@@ -314,7 +314,7 @@ def flags(config):
 
 
 def test_a_signal_leaves_nothing_unfinished(tmp_path, source):
-  config = config_for(tmp_path, source, cache_frozen=100000)
+  config = config_for(tmp_path, source, cache_frozen=10000)
   process = processes.start(
     [short_runs.script('cifar10_train')] + flags(config),
     stdout=processes.PIPE,

@@ -148,7 +148,7 @@ def test_training_stops_with_the_best_checkpoint(tmp_path, monkeypatch, capsys):
   restored, kept = short_runs.values(newest), short_runs.values(best)
   for name, value in kept.items():
     np.testing.assert_array_equal(restored[name], value)
-  later = short_runs.values(checkpoints.prefix(directory) + '-8')
+  later = short_runs.values(checkpoints.at_step(directory, 7))
   assert (later['conv1/weights'] != kept['conv1/weights']).any()
   out = capsys.readouterr().out
   assert 'precision @ 1 = 0.300 (30 / 100, step 4), the best so far' in out
@@ -226,7 +226,7 @@ def test_a_best_one_is_not_demoted_by_one_that_was_not_saved(
     train(config, monkeypatch, [40, 50])
   monkeypatch.undo()
   capsys.readouterr()
-  # What was saved and not validated, step 4, is validated now.
+  # What was not saved is trained, and validated, again.
   train(config, monkeypatch, [30, 35])
   out = capsys.readouterr().out
   assert '0.300 (30 / 100, step 4), best: 0.400 at step 2' in out

@@ -42,7 +42,7 @@ def test_other_names_are_taken(name):
   'name', ['gs://a', 's3://a/b', 'hdfs://a', 'file:///a']
 )
 def test_remote_paths_are_refused(name):
-  with pytest.raises(UserError, match='--data_dir=.*is not on this machine'):
+  with pytest.raises(UserError, match='--data_dir=.*is an address'):
     paths.check(name, '--data_dir')
 
 
@@ -108,7 +108,7 @@ def test_every_program_refuses_what_it_cannot_write(
 ):
   path = name if '://' in name else str(tmp_path / name)
   status, _, err = run(program, *[a.replace('%s', path) for a in arguments])
-  problem = 'not on this machine' if '://' in name else 'is not UTF-8'
+  problem = 'is an address' if '://' in name else 'is not UTF-8'
   # Some say first which model they use.
   assert (status, err.count('error: ')) == (1, 1)
   assert problem in err.splitlines()[-1]
