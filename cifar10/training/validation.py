@@ -60,8 +60,8 @@ class ValidationHook(tf.train.SessionRunHook):
     self._run_state = run_state
     self._last_step = run_state.last_step(config.optimization)
     self._every = config.validation.validation_steps
-    # A trainer may be killed after it has saved a step, and before it has
-    # validated it.
+    # A step that was saved and not validated, as when its validation hangs, is
+    # validated at the next start.
     self._validated_step = max(dict(run_state.validations), default=0)
     self._has_stopped = False
     # Beside the run's own checkpoints: the best one, and what describes it.
