@@ -8,6 +8,10 @@ import tensorflow.compat.v1 as tf
 
 _POLL_SECS = 0.5
 
+# How long the chief waits for each of the last steps, with backup workers: less
+# than a watchdog waits after a signal.
+_LAST_STEPS_SECS = 3
+
 
 def sync_container(chief_start):
   """The tf.container of what keeps workers in step.
@@ -29,7 +33,7 @@ class SyncHook(tf.train.SessionRunHook):
   session ends as at the end of input.
   """
 
-  def __init__(self, optimizer, task, progress, chief_start):
+  def __init__(self, optimizer, task, progress, chief_start, has_backups):
     """Makes the hook.
 
     Args:
@@ -37,12 +41,15 @@ class SyncHook(tf.train.SessionRunHook):
       task: cluster_spec.Task.
       progress: shared_state.Progress.
       chief_start: how many times a chief has started, this time included.
+      has_backups: whether a step need not wait for all workers. Then those that
+        a signal reaches leave, and may be missing for the last steps.
     """
     self._optimizer = optimizer
     self._is_chief = task.is_chief
     self._num_workers = len(task.workers)
     self._last_step = progress.last_step
     self._chief_start = chief_start
+    self._has_backups = has_backups
 
   def begin(self):
     runner = self._optimizer.get_chief_queue_runner()
@@ -53,6 +60,7 @@ class SyncHook(tf.train.SessionRunHook):
       self._releases = [
         self._tokens(n).close() for n in range(1, self._chief_start)
       ]
+      self._end_here = tf.assign(self._last_step, self._global_step)
       self._more_tokens = self._tokens(self._chief_start).enqueue_many(
         [tf.fill([self._num_workers], self._global_step)]
       )
@@ -62,6 +70,7 @@ class SyncHook(tf.train.SessionRunHook):
   def after_create_session(self, session, coord):
     session.run(self._start)
     if self._is_chief:
+      self._planned_end = session.run(self._last_step)
       for release in self._releases:
         with contextlib.suppress(tf.errors.CancelledError):  # Closed already.
           session.run(release)
@@ -99,9 +108,25 @@ class SyncHook(tf.train.SessionRunHook):
     """
     # Until the session has ended.
     with contextlib.suppress(tf.errors.OpError, RuntimeError):
+      seen, since = None, time.monotonic()
       while not self._is_over(session):
         time.sleep(_POLL_SECS)
+        now = session.run([self._global_step, self._last_step])
+        if now != seen:
+          seen, since = now, time.monotonic()
+        elif self._is_left_alone(now[1], time.monotonic() - since):
+          session.run(self._end_here.op)
       session.run(self._more_tokens)
+
+  def _is_left_alone(self, last_step, waited):
+    """Whether workers that a signal has reached are missing for a step.
+
+    Args:
+      last_step: the step at which all end now.
+      waited: how long no step was taken, in seconds.
+    """
+    is_ending = self._has_backups and last_step < self._planned_end
+    return is_ending and waited > _LAST_STEPS_SECS
 
   def _is_over(self, session):
     """Whether the last step is taken."""

@@ -76,6 +76,10 @@ class WorkerOptimizer(tf.train.Optimizer):
       return []
     return [
       hooks.SyncHook(
-        self._optimizer, self._task, self._progress, self._chief_start
+        self._optimizer,
+        self._task,
+        self._progress,
+        self._chief_start,
+        has_backups=bool(self._settings.backup_workers),
       )
     ]

@@ -47,7 +47,7 @@ def test_a_worker_whose_token_others_have_taken_ends_at_the_last_step(lags):
         progress.initializer, tf.train.Scaffold.default_local_init_op()
       )
     )
-    sync_hook = hooks.SyncHook(optimizer, task, progress, 1)
+    sync_hook = hooks.SyncHook(optimizer, task, progress, 1, False)
     with tf.train.MonitoredSession(
       tf.train.ChiefSessionCreator(scaffold, server.target), [sync_hook]
     ) as session:
@@ -71,3 +71,33 @@ def test_a_worker_whose_token_others_have_taken_ends_at_the_last_step(lags):
       if not lags:
         quick.join(20)
         assert not quick.is_alive()
+
+
+def test_a_chief_whose_workers_have_left_after_a_signal_ends_alone():
+  address, *others = clusters.free_addresses(3)
+  task = cluster_spec.Task('worker', 0, (address,), (address, *others))
+  server = tf.train.Server({'ps': [address]}, job_name='ps', task_index=0)
+  with tf.Graph().as_default(), tf.device('/job:ps/task:0'):
+    progress = shared_state.progress(task, last_step=100)
+    global_step = tf.train.get_or_create_global_step()
+    weight = tf.get_variable('w', initializer=1.0)
+    optimizer = tf.train.SyncReplicasOptimizer(
+      tf.train.GradientDescentOptimizer(0.1), 2, 3
+    )
+    with hooks.sync_container(1):
+      step = optimizer.minimize(weight, global_step)
+    end = progress.last_step.assign(2)
+    tf.group(optimizer.ready_for_local_init_op)  # Else TensorFlow complains.
+    scaffold = tf.train.Scaffold(
+      local_init_op=tf.group(
+        progress.initializer, tf.train.Scaffold.default_local_init_op()
+      )
+    )
+    sync_hook = hooks.SyncHook(optimizer, task, progress, 1, True)
+    with tf.train.MonitoredSession(
+      tf.train.ChiefSessionCreator(scaffold, server.target), [sync_hook]
+    ) as session:
+      session.run(end)
+      # One gradient of the two that a step takes.
+      session.run(step, options=tf.RunOptions(timeout_in_ms=20000))
+      assert session.run([global_step, progress.last_step]) == [0, 0]
