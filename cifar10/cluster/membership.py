@@ -48,8 +48,7 @@ def serve(task, config):
       if task.index == 0:
         shared_state.Notice('cluster').write(session, task.hosts)
       _serve_until_left(session, task, config, signals)
-  # The workers' last sessions close meanwhile.
-  time.sleep(1)
+    time.sleep(1)  # The workers' last sessions close meanwhile.
   signals_lib.print_first(signals)
   print('Served.')
 

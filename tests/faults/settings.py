@@ -200,6 +200,8 @@ def _is_endless(given):
 def _either_way(run, given, drawn, sandbox):
   """Checks that a program ends, in the way that its flags call for."""
   names = ['--' + prefix + name for name in given for prefix in ('', 'no')]
+  # The error of a file names it as it was given.
+  names += [value.text for value in drawn.values() if '/' in value.text]
   invariants.ended_either_way(
     run, _RUN_SECS, names=names + [str(sandbox.folder), DivergedError.MARK]
   )
