@@ -38,10 +38,10 @@ NUM_PREPROCESS_THREADS = 16
 # 20,000 of CIFAR-10's 50,000. Here only the printed line says so.
 MIN_FRACTION_OF_EXAMPLES_IN_QUEUE = 0.4
 
-# An epoch of up to this size is shuffled as a whole; of a larger one, so many
-# bytes of records are shuffled together. (Departure from the tutorial, which
-# mixes 20,000 records with those that follow, and so never mixes well what is
-# sorted by class on disk.)
+# The most bytes of records that are shuffled together; a smaller epoch is
+# shuffled as a whole. (Departure from the tutorial, which mixes 20,000 records
+# with those that follow, and so never mixes well what is sorted by class on
+# disk.)
 _MAX_BYTES_IN_QUEUE = 1 << 30
 
 _RECORDS_PER_READ = 1000

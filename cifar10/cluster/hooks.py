@@ -108,13 +108,13 @@ class SyncHook(tf.train.SessionRunHook):
     """
     # Until the session has ended.
     with contextlib.suppress(tf.errors.OpError, RuntimeError):
-      seen, since = None, time.monotonic()
-      while not self._is_over(session):
+      seen, since = self._steps(session), time.monotonic()
+      while seen[0] < seen[1]:
         time.sleep(_POLL_SECS)
-        now = session.run([self._global_step, self._last_step])
-        if now != seen:
-          seen, since = now, time.monotonic()
-        elif self._is_left_alone(now[1], time.monotonic() - since):
+        before, seen = seen, self._steps(session)
+        if seen != before:
+          since = time.monotonic()
+        elif self._is_left_alone(seen[1], time.monotonic() - since):
           session.run(self._end_here.op)
       session.run(self._more_tokens)
 
@@ -130,8 +130,12 @@ class SyncHook(tf.train.SessionRunHook):
 
   def _is_over(self, session):
     """Whether the last step is taken."""
-    step, last_step = session.run([self._global_step, self._last_step])
+    step, last_step = self._steps(session)
     return step >= last_step
+
+  def _steps(self, session):
+    """The global step, and the one at which all end."""
+    return session.run([self._global_step, self._last_step])
 
 
 class LastStepHook(tf.train.SessionRunHook):

@@ -39,7 +39,7 @@ def gather(train_dir, eval_dir, data_dir=None):
 
   Args:
     train_dir: the trainer's --train_dir.
-    eval_dir: the evaluator's --eval_dir; may be missing. None: there is none.
+    eval_dir: the evaluator's --eval_dir, which need not exist; or None.
     data_dir: folder of the data set; None: the --data_dir of the run.
 
   Returns:

@@ -149,7 +149,7 @@ def trained_on(state, settings):
   """What a model was trained on.
 
   Args:
-    state: RunState of its run; None if there is none.
+    state: RunState of its run, or None.
     settings: settings.Data of its run.
 
   Returns:

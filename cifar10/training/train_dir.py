@@ -181,10 +181,11 @@ def _changes(config):
   if before:  # An older run has the defaults of settings newer than it.
     defaults = type(config)().values(config.policy('fixed'))
     before = dict(defaults, **before)
+  reported, saved = config.policy('reported'), config.saved_settings()
   return tuple(
     (name, before[name], now)
-    for name, now in config.saved_settings().items()
-    if name in config.policy('reported') and before.get(name, now) != now
+    for name, now in saved.items()
+    if name in reported and before.get(name, now) != now
   )
 
 

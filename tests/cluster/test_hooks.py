@@ -19,18 +19,39 @@ def test_a_step_has_a_time_limit_and_saving_has_none():
       session.run(never)
 
 
+def sync_graph(task, replicas_to_aggregate):
+  """What a chief has: Progress, global step, optimizer, and a variable."""
+  progress = shared_state.progress(task, last_step=100)
+  global_step = tf.train.get_or_create_global_step()
+  weight = tf.get_variable('w', initializer=1.0)
+  optimizer = tf.train.SyncReplicasOptimizer(
+    tf.train.GradientDescentOptimizer(0.1),
+    replicas_to_aggregate,
+    len(task.workers),
+  )
+  return progress, global_step, optimizer, weight
+
+
+def sync_session(server, progress, optimizer, hook):
+  """The session of a chief with a SyncHook."""
+  tf.group(optimizer.ready_for_local_init_op)  # Else TensorFlow complains.
+  scaffold = tf.train.Scaffold(
+    local_init_op=tf.group(
+      progress.initializer, tf.train.Scaffold.default_local_init_op()
+    )
+  )
+  return tf.train.MonitoredSession(
+    tf.train.ChiefSessionCreator(scaffold, server.target), [hook]
+  )
+
+
 @pytest.mark.parametrize('lags', [False, True])
 def test_a_worker_whose_token_others_have_taken_ends_at_the_last_step(lags):
   address, other = clusters.free_addresses(2)
   task = cluster_spec.Task('worker', 0, (address,), (address, other))
   server = tf.train.Server({'ps': [address]}, job_name='ps', task_index=0)
   with tf.Graph().as_default(), tf.device('/job:ps/task:0'):
-    progress = shared_state.progress(task, last_step=100)
-    global_step = tf.train.get_or_create_global_step()
-    weight = tf.get_variable('w', initializer=1.0)
-    optimizer = tf.train.SyncReplicasOptimizer(
-      tf.train.GradientDescentOptimizer(0.1), 1, 2
-    )
+    progress, global_step, optimizer, weight = sync_graph(task, 1)
     with hooks.sync_container(1):
       step = optimizer.minimize(weight, global_step)
       tokens = tf.FIFOQueue(
@@ -41,16 +62,8 @@ def test_a_worker_whose_token_others_have_taken_ends_at_the_last_step(lags):
     (local_step,) = tf.local_variables('sync_rep_local_step')
     be_at = tf.assign(local_step, tf.cast(0, tf.int64) if lags else global_step)
     end = progress.last_step.assign(1)
-    tf.group(optimizer.ready_for_local_init_op)  # Else TensorFlow complains.
-    scaffold = tf.train.Scaffold(
-      local_init_op=tf.group(
-        progress.initializer, tf.train.Scaffold.default_local_init_op()
-      )
-    )
     sync_hook = hooks.SyncHook(optimizer, task, progress, 1, False)
-    with tf.train.MonitoredSession(
-      tf.train.ChiefSessionCreator(scaffold, server.target), [sync_hook]
-    ) as session:
+    with sync_session(server, progress, optimizer, sync_hook) as session:
       session.run(step)
       while session.run(global_step) < 1:
         time.sleep(0.1)
@@ -78,25 +91,12 @@ def test_a_chief_whose_workers_have_left_after_a_signal_ends_alone():
   task = cluster_spec.Task('worker', 0, (address,), (address, *others))
   server = tf.train.Server({'ps': [address]}, job_name='ps', task_index=0)
   with tf.Graph().as_default(), tf.device('/job:ps/task:0'):
-    progress = shared_state.progress(task, last_step=100)
-    global_step = tf.train.get_or_create_global_step()
-    weight = tf.get_variable('w', initializer=1.0)
-    optimizer = tf.train.SyncReplicasOptimizer(
-      tf.train.GradientDescentOptimizer(0.1), 2, 3
-    )
+    progress, global_step, optimizer, weight = sync_graph(task, 2)
     with hooks.sync_container(1):
       step = optimizer.minimize(weight, global_step)
     end = progress.last_step.assign(2)
-    tf.group(optimizer.ready_for_local_init_op)  # Else TensorFlow complains.
-    scaffold = tf.train.Scaffold(
-      local_init_op=tf.group(
-        progress.initializer, tf.train.Scaffold.default_local_init_op()
-      )
-    )
     sync_hook = hooks.SyncHook(optimizer, task, progress, 1, True)
-    with tf.train.MonitoredSession(
-      tf.train.ChiefSessionCreator(scaffold, server.target), [sync_hook]
-    ) as session:
+    with sync_session(server, progress, optimizer, sync_hook) as session:
       session.run(end)
       # One gradient of the two that a step takes.
       session.run(step, options=tf.RunOptions(timeout_in_ms=20000))
