@@ -180,17 +180,19 @@ def _probe():
 
 
 def config_proto(task, config):
-  """The tf.ConfigProto of a worker's sessions.
+  """The tf.ConfigProto of a task's sessions.
 
-  It names the parameter servers and this worker only; otherwise sessions wait
-  for workers that are gone.
+  A worker's name the parameter servers and itself, a parameter server's only
+  itself; otherwise sessions wait for tasks that are gone.
 
   Args:
     task: Task.
     config: config.Config.
   """
   proto = session_settings.config_proto(config.session)
-  proto.device_filters.extend(['/job:ps', task.device])
+  if task.job == 'worker':
+    proto.device_filters.append('/job:ps')
+  proto.device_filters.append(task.device)
   return proto
 
 

@@ -168,6 +168,12 @@ def test_sessions_know_of_no_other_worker():
   assert list(proto.device_filters) == ['/job:ps', '/job:worker/task:3']
 
 
+def test_sessions_of_a_parameter_server_know_of_no_other_task():
+  task = cluster_spec.Task('ps', 1, ('a:1', 'b:1'), ('c:1',))
+  proto = cluster_spec.config_proto(task, Config())
+  assert list(proto.device_filters) == ['/job:ps/task:1']
+
+
 def test_batches_of_a_step_are_those_that_are_averaged():
   task = cluster_spec.Task('worker', 0, ('a:1',), ('b:1', 'c:1', 'd:1'))
   for settings, workers in (
