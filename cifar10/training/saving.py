@@ -42,14 +42,7 @@ class CheckpointHook(tf.train.SessionRunHook):
 
   def begin(self):
     self._global_step = tf.train.get_global_step()
-    with tf.name_scope('checkpoint'):
-      self._is_finite = tf.reduce_all(
-        [
-          tf.reduce_all(tf.is_finite(v))
-          for v in tf.global_variables()
-          if v.dtype.is_floating
-        ]
-      )
+    self._is_finite = are_finite()
 
   def after_create_session(self, session, coord):
     self._session = session
@@ -97,8 +90,7 @@ class CheckpointHook(tf.train.SessionRunHook):
     return checkpoints.saved_in(self._settings.train_dir)
 
   def _save(self, session, step):
-    if not session.run(self._is_finite):
-      raise DivergedError('a variable is not finite at step %d' % step)
+    check_finite(self._is_finite, session, step)
     directory = self._settings.train_dir
     self._saved_step = save_checkpoint(self._saver, session, directory)
     self._saved_time = time.monotonic()
@@ -106,6 +98,33 @@ class CheckpointHook(tf.train.SessionRunHook):
     self._kept = [kept for kept in self._kept if kept != path] + [path]
     while len(self._kept) > self._settings.max_to_keep > 0:
       checkpoint_files.remove(self._kept.pop(0))
+
+
+def are_finite():
+  """A bool tensor: whether all variables of the default graph are finite."""
+  with tf.name_scope('checkpoint'):
+    return tf.reduce_all(
+      [
+        tf.reduce_all(tf.is_finite(v))
+        for v in tf.global_variables()
+        if v.dtype.is_floating
+      ]
+    )
+
+
+def check_finite(are_finite, session, step):
+  """Checks that what would be saved is finite.
+
+  Args:
+    are_finite: the tensor, see `are_finite`.
+    session: tf.Session.
+    step: global step, for the error.
+
+  Raises:
+    DivergedError: a variable is not finite.
+  """
+  if not session.run(are_finite):
+    raise DivergedError('a variable is not finite at step %d' % step)
 
 
 class Saver(tf.train.Saver):

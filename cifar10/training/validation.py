@@ -70,6 +70,7 @@ class ValidationHook(tf.train.SessionRunHook):
 
   def begin(self):
     self._saver = saving.Saver(tf.global_variables())
+    self._are_finite = saving.are_finite()
     by_name = {v.op.name: v for v in tf.global_variables()}
     self._variables = {name: by_name[name] for name in self._validator.names}
     self._falls = tf.get_collection(schedules.FALLS)
@@ -102,6 +103,7 @@ class ValidationHook(tf.train.SessionRunHook):
     )
     is_best = self._best is None or precision > self._best[1]
     if is_best:
+      saving.check_finite(self._are_finite, session, step)
       self._best = self._keep(session), precision
     print(
       '%s: validation precision @ 1 = %.3f (%d / %d, step %d), %s'
@@ -141,15 +143,23 @@ class ValidationHook(tf.train.SessionRunHook):
     """
     os.makedirs(self._folder, exist_ok=True)
     self._config.save(self._folder)
-    validations = {*self._run_state.validations, *filter(None, [self._best])}
-    dataclasses.replace(
-      self._run_state, validations=tuple(sorted(validations))
-    ).save(self._folder)
+    self._state_of_best().save(self._folder)
     step = saving.save_checkpoint(self._saver, session, self._folder)
     for other, path in checkpoints.by_step(self._folder).items():
       if other != step:
         checkpoint_files.remove(path)
     return step
+
+  def _state_of_best(self):
+    """The RunState to save beside the best checkpoint, with its precision.
+
+    A run that has gone back behind that checkpoint has validated its steps
+    again, with other variables.
+    """
+    validations = {*self._run_state.validations, *filter(None, [self._best])}
+    return dataclasses.replace(
+      self._run_state, validations=tuple(sorted(validations))
+    )
 
   def _load_falls(self, session):
     """Tells the graph how often the learning rate has fallen."""
@@ -176,14 +186,14 @@ class ValidationHook(tf.train.SessionRunHook):
   def note_end(self, session):
     """Notes that the run is over, if it is; its last checkpoint is saved."""
     if self._has_stopped:
-      self._note_end(self._config.run.train_dir)
+      self._note_end(self._run_state, self._config.run.train_dir)
     is_over = session.run(self._global_step) >= self._last_step
     if self._best is not None and (self._has_stopped or is_over):
-      self._note_end(self._folder)
+      self._note_end(self._state_of_best(), self._folder)
 
-  def _note_end(self, folder):
+  def _note_end(self, run_state, folder):
     """Notes that nothing better than the best checkpoint will come."""
-    dataclasses.replace(self._run_state, stopped_at=self._best[0]).save(folder)
+    dataclasses.replace(run_state, stopped_at=self._best[0]).save(folder)
 
 
 class EndHook(tf.train.SessionRunHook):

@@ -16,15 +16,18 @@ from cifar10 import cifar10_train
 from cifar10 import config as config_lib
 from cifar10.data import datasets
 from cifar10.data import records
+from cifar10.errors import DivergedError
 from cifar10.errors import UserError
 from cifar10.serving import validation as serving_validation
 from cifar10.settings import Data
 from cifar10.settings import Download
 from cifar10.settings import Validation
+from cifar10.training import checkpoint_arrays
 from cifar10.training import checkpoints
 from cifar10.training import run_state
 from cifar10.training import saving
 from cifar10.training import schedules
+from cifar10.training import validation
 from tests import short_runs
 from tests import synthetic_records
 
@@ -208,6 +211,22 @@ def test_the_best_one_is_kept_when_steps_are_lost(tmp_path, monkeypatch):
   train(longer, monkeypatch, [20, 25, 20])
   assert checkpoints.step(checkpoints.latest(directory)) == 6
   assert run_state.load(directory).stopped_at == 6
+  # Not 0.2, which step 6 had when it was trained again.
+  best = os.path.join(directory, 'best')
+  assert validation.best_so_far(best) == (6, 0.3)
+
+
+def test_the_best_one_is_finite(tmp_path, monkeypatch):
+  directory = settings_of_run(tmp_path).run.train_dir
+  train(settings_of_run(tmp_path, max_steps=2), monkeypatch, [30])
+  values = short_runs.values(checkpoints.latest(directory))
+  # It has no part in the loss.
+  values['cross_entropy/avg'] = np.float32('inf')
+  checkpoint_arrays.write(directory, values)
+  with pytest.raises(DivergedError, match='not finite at step 4'):
+    train(settings_of_run(tmp_path, max_steps=6), monkeypatch, [50])
+  best = os.path.join(directory, 'best')
+  assert list(checkpoints.by_step(best)) == [2]
 
 
 def test_a_best_one_is_not_demoted_by_one_that_was_not_saved(
