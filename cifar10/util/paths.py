@@ -8,6 +8,10 @@ from cifar10.errors import UserError
 # TensorFlow looks for the files of a checkpoint, and deletes them, by patterns.
 _PATTERN = re.compile(r'[\[*?\\]')
 
+# Linux takes 4,096 bytes with the zero at the end. The longest names of what
+# programs write into a folder, or beside a file for a moment, have some 100.
+_MAX_BYTES = 4096 - 256
+
 _REMOTE = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*://')
 
 
@@ -20,7 +24,7 @@ def check(path, flag, holds_checkpoints=False):
     holds_checkpoints: whether TensorFlow reads or writes checkpoints there.
 
   Raises:
-    UserError: TensorFlow cannot use it.
+    UserError: the system or TensorFlow cannot use it.
   """
   name = '%s=%s' % (flag, path)
   if _REMOTE.match(path):
@@ -29,6 +33,11 @@ def check(path, flag, holds_checkpoints=False):
       'remote storage may be mounted' % name
     )
   _check_encoding(path, name)
+  size = len(os.fsencode(path))
+  if size > _MAX_BYTES:
+    raise UserError(
+      '%s: a path of %d bytes; expected at most %d' % (name, size, _MAX_BYTES)
+    )
   found = holds_checkpoints and _PATTERN.search(path)
   if found:
     raise UserError(

@@ -51,6 +51,13 @@ def test_paths_that_are_not_utf_8_are_refused():
     paths.check('/a/' + LATIN, '--out')
 
 
+def test_paths_that_leave_no_room_for_names_are_refused(tmp_path):
+  longest = '\u00fc' * 1920
+  paths.check(longest, '--out')
+  with pytest.raises(UserError, match='a path of 3841 bytes; expected at most'):
+    paths.check(longest + 'a', '--out')
+
+
 def run(program, *arguments, **environment):
   return processes.run(
     [os.path.join(short_runs.ROOT, program)] + list(arguments),
