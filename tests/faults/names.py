@@ -163,7 +163,9 @@ class _Place:
     It works, or it ends with one line and nothing has changed.
     """
     run = self._sandbox.start(*command)
-    if invariants.ended_either_way(run, _RUN_SECS):
+    # A name without a slash would not be known for one.
+    names = [self.name, '/', '--']
+    if invariants.ended_either_way(run, _RUN_SECS, names=names):
       self.check_untouched()
       return False
     self.check_neighbours()
