@@ -236,7 +236,9 @@ def test_zeros_are_held(tmp_path):
   cifar10_train.train(config)
   after = short_runs.values(checkpoints.latest(config.run.train_dir))
   for name, mask in masks.items():
-    np.testing.assert_array_equal(after[name] != 0, mask)
+    assert not after[name][~mask].any()
+    # A step may end at zero by chance.
+    assert (after[name][mask] != 0).mean() > 0.999
   # Biases begin at zero, and are trained.
   assert (after['conv1/biases'] != 0).any()
 
