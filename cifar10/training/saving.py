@@ -42,7 +42,7 @@ class CheckpointHook(tf.train.SessionRunHook):
 
   def begin(self):
     self._global_step = tf.train.get_global_step()
-    self._is_finite = are_finite()
+    self._are_finite = are_finite()
 
   def after_create_session(self, session, coord):
     self._session = session
@@ -90,7 +90,7 @@ class CheckpointHook(tf.train.SessionRunHook):
     return checkpoints.saved_in(self._settings.train_dir)
 
   def _save(self, session, step):
-    check_finite(self._is_finite, session, step)
+    check_finite(self._are_finite, session, step)
     directory = self._settings.train_dir
     self._saved_step = save_checkpoint(self._saver, session, directory)
     self._saved_time = time.monotonic()
@@ -112,18 +112,18 @@ def are_finite():
     )
 
 
-def check_finite(are_finite, session, step):
+def check_finite(tensor, session, step):
   """Checks that what would be saved is finite.
 
   Args:
-    are_finite: the tensor, see `are_finite`.
+    tensor: from `are_finite`.
     session: tf.Session.
     step: global step, for the error.
 
   Raises:
     DivergedError: a variable is not finite.
   """
-  if not session.run(are_finite):
+  if not session.run(tensor):
     raise DivergedError('a variable is not finite at step %d' % step)
 
 
