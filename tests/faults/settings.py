@@ -139,7 +139,10 @@ def _train(sandbox, random, program, resumed_from=0):
     return
   expect(folders, '%s: no checkpoint in %s', run.name, directory)
   if program != 'cifar10_pretrain':
-    _check_config(directory, drawn)
+    if 'nothing to do' in run.out:
+      everything.check(folders=False)
+    else:
+      _check_config(directory, drawn)
     _check_last_step(run, directory, given, drawn)
   _check_second_start(sandbox, program, given, folders)
   notes.check()
