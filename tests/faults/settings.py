@@ -212,8 +212,10 @@ def _either_way(run, given, drawn, sandbox):
     return
   for name, value in drawn.items():
     expect(not value.is_wrong, '%s: takes %s', run.name, value.flag(name))
+    # What is given as off says nothing.
+    is_off = not value.value
     expect(
-      run.program in _READERS or has_effect(name, drawn),
+      run.program in _READERS or is_off or has_effect(name, drawn),
       '%s: takes %s, which has no effect',
       run.name,
       value.flag(name),
