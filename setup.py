@@ -25,10 +25,10 @@ _COMMANDS = {
   'cifar10_fetch_data': 'data.fetch_data',
   'cifar10_local_cluster': 'cluster.local_cluster',
   'cifar10_make_dataset': 'data.make_dataset',
-  'cifar10_report': 'report.report',
-  'cifar10_search': 'search.search',
-  'cifar10_import_weights': 'serving.import_weights',
-  'cifar10_sparsify': 'serving.sparsify',
+  'cifar10_report': 'tools.report.report',
+  'cifar10_search': 'tools.search.search',
+  'cifar10_import_weights': 'tools.import_weights',
+  'cifar10_sparsify': 'tools.sparsify',
 }
 
 _VERSION = re.search(
@@ -49,9 +49,9 @@ setuptools.setup(
   license='Apache-2.0',
   packages=setuptools.find_packages(include=['cifar10', 'cifar10.*']),
   package_data={
-    'cifar10': ['pretrained/*/*'],
     'cifar10.data': ['sample/*.bin'],
-    'cifar10.report': ['page.css', 'page.html'],
+    'cifar10.tools.report': ['page.css', 'page.html'],
+    'cifar10.zoo': ['*/*'],
   },
   # Neither of the two versions of TensorFlow runs on Python 3.8.
   python_requires='>=3.7,<3.14,!=3.8.*',

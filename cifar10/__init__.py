@@ -2,13 +2,39 @@
 
 Importing the package imports TensorFlow once, in graph mode, and keeps its
 start-up messages off the terminal; TF_CPP_MIN_LOG_LEVEL=0 shows them.
+
+Programs of the tutorial's time that say `import cifar10` find the names of its
+cifar10.py here, and its three flags.
 """
 
 import contextlib
+import importlib
 import signal
 import threading
 
 from cifar10.util import log_suppression
+
+TUTORIAL_FLAGS = ('batch_size', 'data_dir', 'use_fp16')
+
+_TUTORIAL_NAMES = (
+  'DATA_URL',
+  'FLAGS',
+  'IMAGE_SIZE',
+  'INITIAL_LEARNING_RATE',
+  'LEARNING_RATE_DECAY_FACTOR',
+  'MOVING_AVERAGE_DECAY',
+  'NUM_CLASSES',
+  'NUM_EPOCHS_PER_DECAY',
+  'NUM_EXAMPLES_PER_EPOCH_FOR_EVAL',
+  'NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN',
+  'TOWER_NAME',
+  'distorted_inputs',
+  'inference',
+  'inputs',
+  'loss',
+  'maybe_download_and_extract',
+  'train',
+)
 
 __version__ = '1.2.0.dev0'
 
@@ -40,6 +66,29 @@ def _interrupted_silently():
     signal.signal(signal.SIGINT, handler)
 
 
+def _define_tutorial_flags():
+  """Defines the flags that the tutorial's cifar10.py does.
+
+  A program may define them anew: those of this package do.
+  """
+  from absl import flags
+
+  about = {'module_name': 'cifar10', 'allow_override': True}
+  flags.DEFINE_integer('batch_size', 128, 'Images in a batch.', **about)
+  flags.DEFINE_string(
+    'data_dir', '/tmp/cifar10_data', 'The folder of the data set.', **about
+  )
+  flags.DEFINE_boolean('use_fp16', False, 'Train the model in fp16.', **about)
+
+
+def __getattr__(name):
+  """The names of cifar10.py; it is imported when one is asked for."""
+  if name not in _TUTORIAL_NAMES:
+    raise AttributeError("module 'cifar10' has no attribute %r" % name)
+  return getattr(importlib.import_module('cifar10.cifar10'), name)
+
+
 log_suppression.open_missing_streams()
 with _interrupted_silently(), log_suppression.stderr_held_back():
   _import_tensorflow()
+_define_tutorial_flags()

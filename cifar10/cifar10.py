@@ -1,33 +1,47 @@
 """The CIFAR-10 model: the graph, from images to a training step.
 
-    images, labels = distorted_inputs(...)        batches of training images
+    images, labels = distorted_inputs()           batches of training images
     logits = inference(images)                    the model
     total_loss = loss(logits, labels)             the number to minimize
-    train_op = train(total_loss, global_step, ..) one step towards that
+    train_op = train(total_loss, global_step)     one step towards that
 
 The tutorial's sections "Model Inputs", "Model Prediction" and "Model
-Training".
+Training". Without settings each function is the tutorial's.
 """
+
+import dataclasses
+import functools
+import os
+import sys
+
+if not __package__:  # A program in this folder says `import cifar10`.
+  del sys.modules['cifar10']
+  folder = os.path.dirname(os.path.abspath(__file__))
+  sys.path.insert(0, os.path.dirname(folder))
+  import cifar10  # noqa: F401  The package takes the place of this module.
 
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_input
-from cifar10.data import distortions
-from cifar10.model import airbench
-from cifar10.model.layers import activation_summary as _activation_summary
-from cifar10.model.layers import convolution as _convolution
-from cifar10.model.layers import flatten as _flatten
-from cifar10.model.layers import fully_connected as _fully_connected
-from cifar10.model.layers import local_response_norm as _local_response_norm
-from cifar10.model.layers import max_pool as _max_pool
-from cifar10.model.layers import variable_on_cpu as _variable_on_cpu
-from cifar10.model.layers import (
+from cifar10 import settings as settings_lib
+from cifar10.data import datasets
+from cifar10.data import sources
+from cifar10.nets import layers
+from cifar10.nets.layers import activation_summary as _activation_summary
+from cifar10.nets.layers import variable_on_cpu as _variable_on_cpu
+from cifar10.nets.layers import (
   variable_with_weight_decay as _variable_with_weight_decay,
 )
-from cifar10.model.local_layers import local_layer as _local_layer
-from cifar10.model.settings import Model
-from cifar10.model.techniques import Techniques
-from cifar10.training import train_op
+from cifar10.nets.techniques import Techniques
+from cifar10.optim import averages
+from cifar10.optim import optimizers
+from cifar10.optim import schedules
+from cifar10.optim import weights as weights_lib
+from cifar10.settings import Settings
+from cifar10.util import graph_keys
+from cifar10.util import summaries
+
+FLAGS = tf.flags.FLAGS
 
 # Constants describing the CIFAR-10 data set.
 IMAGE_SIZE = cifar10_input.IMAGE_SIZE
@@ -47,186 +61,211 @@ INITIAL_LEARNING_RATE = 0.1
 # and a number: tower_0, tower_1, ...
 TOWER_NAME = 'tower'
 
+DATA_URL = sources.SOURCES['cifar10'].official[0].url
 
-def distorted_inputs(data, config, frozen=None):
-  """Batches of training images for one step of all towers of a machine.
 
-  Args:
-    data: datasets.DataSet.
-    config: config.Config.
-    frozen: serving.frozen_layers.FrozenLayers whose outputs replace the images;
-      or None.
+def _settings_of_flags():
+  """The tutorial's settings, with the values of its flags where they are read.
 
-  Returns:
-    images: float32 tensor, [config.examples_per_machine, IMAGE_SIZE,
-      IMAGE_SIZE, 3]; other data sets and --image_size have other sizes.
-    labels: int32 tensor, [config.examples_per_machine].
+  Programs of the tutorial's time read these flags; see the package's
+  `__init__.py`.
   """
-  seeded = config.optimization.seed is not None
-  if frozen:
-    return cifar10_input.pooled_inputs(
-      frozen, config.examples_per_machine, seeded
+  if not ('use_fp16' in FLAGS and FLAGS.is_parsed()):
+    return Settings()
+  return Settings(
+    batch_size=FLAGS.batch_size,
+    data_dir=FLAGS.data_dir,
+    precision='float16' if FLAGS.use_fp16 else 'float32',
+  )
+
+
+def with_constants(settings):
+  """Settings in which the constants above stand for what is not set."""
+  unset = {
+    name: globals()[constant]
+    for name, constant in settings_lib.with_policy('constant').items()
+    if getattr(settings, name) is None
+  }
+  if settings.learning_rate is None:
+    unset['learning_rate'] = optimizers.LEARNING_RATES.get(
+      settings.optimizer, INITIAL_LEARNING_RATE
     )
-  return cifar10_input.distorted_inputs(
-    data,
-    config.examples_per_machine,
-    seeded,
-    augment=distortions.names(config.augmentation.augment),
-    max_shift=config.augmentation.max_shift,
-    source=config.pipeline.input,
-    image_size=config.model.image_size,
-  )
+  return dataclasses.replace(settings, **unset)
 
 
-def inputs(data, config):
-  """Batches of the images to evaluate on, each image once.
+def maybe_download_and_extract(settings=None):
+  """Fetches the data set if it is missing, and checks its files.
 
   Args:
-    data: datasets.DataSet.
-    config: config.Config.
+    settings: settings.Settings; None: CIFAR-10.
 
   Returns:
-    images: float32 tensor, [at most batch_size, IMAGE_SIZE, IMAGE_SIZE, 3];
-      other data sets and --image_size have other sizes.
-    labels: int32 tensor, [at most batch_size].
-  """
-  return cifar10_input.inputs(
-    data,
-    config.evaluation.eval_data,
-    config.input.batch_size,
-    config.model.image_size,
-  )
-
-
-def inference(
-  images,
-  num_classes=NUM_CLASSES,
-  model=Model(),
-  training=None,
-  portable=False,
-  conv_form='auto',
-  pooled=False,
-):
-  """Builds the model: convolutions, layers on top of them, and the logits.
-
-  Layers compute in the type of the variable scope, see `layers.compute_in`.
-  Variables and logits are always float32.
-
-  Args:
-    images: float32 tensor, [batch, height, width, depth]; only the batch size
-      may be unknown.
-    num_classes: number of classes.
-    model: model.settings.Model; by default the tutorial's.
-    training: model.settings.Regularization of a model that is trained; None for
-      one that is used.
-    portable: use TensorFlow's own operations only, for a graph that is to run
-      elsewhere.
-    conv_form: how convolutions are computed, as `layers.conv2d` takes it; they
-      are direct if `portable`.
-    pooled: whether `images` are the output of `convolutions`.
-
-  Returns:
-    logits: float32 tensor, [batch, num_classes], not normalized.
+    datasets.DataSet.
 
   Raises:
-    ValueError: `images` is not of rank 4, or its size or a setting is unknown.
+    UserError: it cannot be fetched, or a file is missing or damaged.
   """
-  shape = images.shape
-  if shape.rank != 4 or not shape[1:].is_fully_defined():
-    raise ValueError(
-      'inference: %s has shape %s; expected [batch, height, width, depth]'
-      % (images.name, shape)
-    )
-  if model.top_layers not in ('full', 'local'):
-    raise ValueError(
-      'inference: top_layers is %r; expected full or local' % model.top_layers
-    )
-  techniques = Techniques(model, training)
-  pool2 = images
-  if not pooled:
-    pool2 = convolutions(images, model, training, portable, conv_form)
-  pool2 = tf.cast(pool2, tf.get_variable_scope().dtype)
-  if model.network == 'airbench':
-    return airbench.softmax_linear(pool2, num_classes)
-  pool2 = techniques.dropout(pool2, 'conv_dropout')
+  return datasets.prepare(settings or _settings_of_flags())
 
-  # local3, local4
-  if model.top_layers == 'local':
-    # [batch, 6, 6, 64], [batch, 6, 6, 32]
-    local3 = _local_layer(pool2, 64, 'local3', techniques)
-    local4 = _local_layer(local3, 32, 'local4', techniques)
-  else:
-    # [batch, 384], [batch, 192]
-    local3 = _fully_connected(pool2, 384, 'local3', techniques)
-    local4 = _fully_connected(local3, 192, 'local4', techniques)
 
-  # The softmax itself is part of the loss, which takes logits.
-  with tf.variable_scope('softmax_linear') as scope:
-    rows, dim = _flatten(local4)  # dim is 192, or 1152 if local.
+def _folder(settings):
+  """The folder of the records of CIFAR-10."""
+  return sources.SOURCES['cifar10'].folder_in(settings.data_dir)
+
+
+def distorted_inputs(settings=None):
+  """Batches of training images, distorted, for one step of all towers.
+
+  Args:
+    settings: settings.Settings; None: the tutorial's.
+
+  Returns:
+    images: float32 tensor, [batch_size, IMAGE_SIZE, IMAGE_SIZE, 3]; other data
+      sets and --image_size have other sizes.
+    labels: int32 tensor, [batch_size].
+  """
+  if settings is not None:
+    data = datasets.to_train_on(settings)
+    return cifar10_input.distorted_inputs(
+      settings.data_dir, settings.examples_per_machine, data, settings
+    )
+  settings = _settings_of_flags()
+  images, labels = cifar10_input.distorted_inputs(
+    _folder(settings), settings.batch_size
+  )
+  return tf.cast(images, settings.precision), labels
+
+
+def inputs(eval_data, settings=None):
+  """Batches of the images to evaluate on, not distorted.
+
+  Args:
+    eval_data: True for the test images, False for the training images.
+    settings: settings.Settings, for each image once; None: the tutorial's,
+      again and again.
+
+  Returns:
+    images: float32 tensor, [batch_size, IMAGE_SIZE, IMAGE_SIZE, 3]; with
+      settings, the last batch may have fewer.
+    labels: int32 tensor, [batch_size].
+  """
+  if settings is not None:
+    data = datasets.describe(settings)
+    return cifar10_input.inputs(
+      eval_data, settings.data_dir, settings.batch_size, data, settings
+    )
+  settings = _settings_of_flags()
+  images, labels = cifar10_input.inputs(
+    eval_data, _folder(settings), settings.batch_size
+  )
+  return tf.cast(images, settings.precision), labels
+
+
+def inference(images, techniques=None):
+  """Builds the CIFAR-10 model.
+
+  Variables and logits are float32. Layers compute in the type of the variable
+  scope, see `layers.compute_in`.
+
+  Args:
+    images: float tensor, [batch, height, width, depth]; only the batch size may
+      be unknown.
+    techniques: techniques.Techniques of the layers; None: the tutorial's.
+
+  Returns:
+    logits: float32 tensor, [batch, NUM_CLASSES], not normalized.
+
+  Raises:
+    ValueError: `images` is not of rank 4, or its size is unknown.
+  """
+  if techniques is None:
+    with layers.compute_in(images.dtype):
+      return inference(images, Techniques())
+  layers.check_images(images, 'inference')
+  images = techniques.dropout(images, 'input_dropout')
+
+  # conv1
+  with tf.variable_scope('conv1') as scope:
+    images = techniques.layer_input(images)
+    kernel = _variable_with_weight_decay(
+      'weights', [5, 5, images.shape.as_list()[3], 64], stddev=5e-2, wd=None
+    )
+    conv = techniques.conv2d(images, kernel)
+    biases = _variable_on_cpu('biases', [64], tf.constant_initializer(0.0))
+    pre_activation = techniques.bias_add(conv, biases)
+    conv1 = techniques.activation(pre_activation, name=scope.name)
+    _activation_summary(conv1)  # [batch, 24, 24, 64]
+
+  # pool1
+  pool1 = tf.nn.max_pool(
+    conv1, [1, 3, 3, 1], [1, 2, 2, 1], padding='SAME', name='pool1'
+  )  # [batch, 12, 12, 64]
+  # norm1, with bias 1.0 and beta 0.75
+  norm1 = techniques.lrn(pool1, 4, alpha=0.001 / 9.0, name='norm1')
+  norm1 = techniques.dropout(norm1, 'conv_dropout')
+
+  # conv2
+  with tf.variable_scope('conv2') as scope:
+    norm1 = techniques.layer_input(norm1)
+    kernel = _variable_with_weight_decay(
+      'weights', [5, 5, 64, 64], stddev=5e-2, wd=None
+    )
+    conv = techniques.conv2d(norm1, kernel)
+    biases = _variable_on_cpu('biases', [64], tf.constant_initializer(0.1))
+    pre_activation = techniques.bias_add(conv, biases)
+    conv2 = techniques.activation(pre_activation, name=scope.name)
+    _activation_summary(conv2)  # [batch, 12, 12, 64]
+
+  # norm2
+  norm2 = techniques.lrn(conv2, 4, alpha=0.001 / 9.0, name='norm2')
+  # pool2
+  pool2 = tf.nn.max_pool(
+    norm2, [1, 3, 3, 1], [1, 2, 2, 1], padding='SAME', name='pool2'
+  )  # [batch, 6, 6, 64]
+  pool2 = techniques.dropout(techniques.pooled(pool2), 'conv_dropout')
+
+  # local3
+  with tf.variable_scope('local3') as scope:
+    pool2 = techniques.layer_input(pool2)
+    # Each image becomes a row, so that one matrix product does for the batch.
+    reshape, dim = layers.flatten(pool2)
     weights = _variable_with_weight_decay(
-      'weights', [dim, num_classes], stddev=1 / dim
+      'weights', [dim, 384], stddev=0.04, wd=0.004
+    )
+    product = techniques.matmul(reshape, weights)
+    biases = _variable_on_cpu('biases', [384], tf.constant_initializer(0.1))
+    local3 = techniques.bias_add(product, biases)
+    local3 = techniques.activation(local3, name=scope.name)
+    _activation_summary(local3)  # [batch, 384]
+  local3 = techniques.dropout(local3, 'dropout')
+
+  # local4
+  with tf.variable_scope('local4') as scope:
+    local3 = techniques.layer_input(local3)
+    weights = _variable_with_weight_decay(
+      'weights', [384, 192], stddev=0.04, wd=0.004
+    )
+    product = techniques.matmul(local3, weights)
+    biases = _variable_on_cpu('biases', [192], tf.constant_initializer(0.1))
+    local4 = techniques.bias_add(product, biases)
+    local4 = techniques.activation(local4, name=scope.name)
+    _activation_summary(local4)  # [batch, 192]
+  local4 = techniques.dropout(local4, 'dropout')
+
+  # softmax_linear: the softmax itself is part of the loss, which takes logits.
+  num_classes = techniques.num_classes or NUM_CLASSES
+  with tf.variable_scope('softmax_linear') as scope:
+    weights = _variable_with_weight_decay(
+      'weights', [192, num_classes], stddev=1 / 192.0, wd=None
     )
     biases = _variable_on_cpu(
       'biases', [num_classes], tf.constant_initializer(0.0), dtype=tf.float32
     )
-    product = tf.cast(tf.matmul(rows, weights), tf.float32)
+    product = tf.cast(tf.matmul(local4, weights), tf.float32)
     softmax_linear = tf.add(product, biases, name=scope.name)
     _activation_summary(softmax_linear)  # [batch, num_classes]
 
   return softmax_linear
-
-
-def convolutions(
-  images, model=Model(), training=None, portable=False, conv_form='auto'
-):
-  """The lower part of the model: the convolutions, up to the second pooling.
-
-  Args:
-    images: float32 tensor, [batch, height, width, depth].
-    model, training, portable, conv_form: as `inference` takes them.
-
-  Returns:
-    Tensor of the type of the variable scope, [batch, height / 4, width / 4,
-    64], sizes rounded up; other networks have other sizes.
-  """
-  if portable:
-    conv_form = 'direct'
-  techniques = Techniques(model, training)
-  if model.network == 'airbench':
-    return airbench.convolutions(images, techniques, conv_form)
-  images = techniques.dropout(images, 'input_dropout')
-
-  # conv1
-  conv1 = _convolution(  # [batch, 24, 24, 64]
-    images, 64, 'conv1', techniques, bias=0.0, form=conv_form
-  )
-  # pool1
-  pool1 = _max_pool(conv1, name='pool1')  # [batch, 12, 12, 64]
-  # norm1
-  norm1 = pool1
-  if model.normalization == 'lrn':
-    norm1 = _local_response_norm(
-      pool1, 4, alpha=0.001 / 9.0, name='norm1', portable=portable
-    )
-  norm1 = techniques.dropout(norm1, 'conv_dropout')
-
-  # conv2
-  conv2 = _convolution(  # [batch, 12, 12, 64]
-    norm1, 64, 'conv2', techniques, bias=0.1, form=conv_form
-  )
-  # norm2
-  norm2 = conv2
-  if model.normalization == 'lrn':
-    norm2 = _local_response_norm(
-      conv2, 4, alpha=0.001 / 9.0, name='norm2', portable=portable
-    )
-  # pool2
-  return _max_pool(norm2, name='pool2')  # [batch, 6, 6, 64]
-
-
-def softmax(logits):
-  """The probabilities: float32 [batch, num_classes]; each row sums to 1."""
-  return tf.nn.softmax(logits, name='softmax')
 
 
 def loss(logits, labels, scope=None, label_smoothing=0.0):
@@ -248,23 +287,24 @@ def loss(logits, labels, scope=None, label_smoothing=0.0):
     if label_smoothing:
       num_classes = logits.shape.as_list()[1]
       spread = label_smoothing / num_classes
-      per_example = tf.nn.softmax_cross_entropy_with_logits_v2(
+      cross_entropy = tf.nn.softmax_cross_entropy_with_logits_v2(
         tf.one_hot(labels, num_classes, 1 - label_smoothing + spread, spread),
         logits,
         name='cross_entropy_per_example',
       )
     else:
-      per_example = tf.nn.sparse_softmax_cross_entropy_with_logits(
+      cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(
         labels=labels, logits=logits, name='cross_entropy_per_example'
       )
-    mean = tf.reduce_mean(per_example, name='cross_entropy_mean')
+    cross_entropy_mean = tf.reduce_mean(
+      cross_entropy, name='cross_entropy_mean'
+    )
   # Outside the scope `loss`: checkpoints name the averages after these two.
-  cross_entropy = tf.identity(mean, name='cross_entropy')
-  return penalized(cross_entropy, scope)
+  return penalized(tf.identity(cross_entropy_mean, 'cross_entropy'), scope)
 
 
 def penalized(data_loss, scope=None):
-  """A loss plus the penalties on the weights.
+  """A loss plus the penalties on the weights, such as weight decay.
 
   Args:
     data_loss: float32 scalar tensor, the mean over a batch.
@@ -282,57 +322,141 @@ def penalized(data_loss, scope=None):
   return tf.add_n(tf.get_collection('losses', scope), name='total_loss')
 
 
-def tower_loss(
-  scope,
-  images,
-  labels,
-  num_classes=NUM_CLASSES,
-  model=Model(),
-  training=None,
-  conv_form='auto',
-  pooled=False,
-):
-  """The total loss of one tower of a multi-GPU trainer.
-
-  Args:
-    scope: name scope of the tower, 'tower_0/'.
-    images: float32 tensor, [batch, height, width, depth], the tower's part of
-      the batch.
-    labels: int32 tensor, [batch].
-    num_classes: number of classes.
-    model, training, conv_form, pooled: as `inference` takes them.
-
-  Returns:
-    float32 scalar tensor.
-  """
-  logits = inference(
-    images,
-    num_classes,
-    model,
-    training,
-    conv_form=conv_form,
-    pooled=pooled,
-  )
-  smoothing = training.label_smoothing if training else 0.0
-  return loss(logits, labels, scope, smoothing)
-
-
-def train(total_loss, global_step, config, run_state):
+def train(total_loss, global_step, settings=None, state=None):
   """Builds the operation that takes one training step.
 
   Args:
     total_loss: float32 scalar tensor, from `loss`.
     global_step: integer variable, counts the steps.
-    config: config.Config.
-    run_state: run_state.RunState; the learning rate falls with the examples
-      that the run has seen.
+    settings: settings.Settings; None: the tutorial's.
+    state: run_state.RunState, with the examples that the run has seen; None:
+      none so far, and as many in an epoch as the constant says.
 
   Returns:
     The operation that updates the variables, their moving averages and
     `global_step`.
   """
-  opt = train_op.optimizer(global_step, config, run_state)
-  with train_op.in_train_scope():
+  settings = with_constants(settings or _settings_of_flags())
+  opt = optimizer(global_step, settings, state)
+  with tf.name_scope('train/'):
     grads = opt.compute_gradients(total_loss)
   losses = tf.get_collection('losses') + [total_loss]
-  return train_op.build(opt, grads, losses, global_step, config)
+  return update(opt, grads, losses, global_step, settings)
+
+
+def optimizer(global_step, settings, state=None):
+  """The optimizer, with its learning rate.
+
+  By default gradient descent at 0.1, x 0.1 every 350 epochs, in steps.
+
+  Args:
+    global_step, state: as `train` takes them.
+    settings: settings.Settings, from `with_constants`.
+
+  Returns:
+    tf.train.Optimizer whose `apply_gradients` also counts the step and updates
+    the moving averages of the variables.
+  """
+  pace = schedules.Pace(
+    NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN / settings.examples_per_machine
+  )
+  if state is not None:
+    pace = state.pace(settings)
+  with tf.name_scope('train/'):  # The slash reenters the scope each time.
+    steps = global_step + pace.offset
+    if settings.schedule == 'exponential':
+      lr = tf.train.exponential_decay(
+        settings.learning_rate,
+        steps,
+        pace.decay_steps(settings.num_epochs_per_decay),
+        settings.learning_rate_decay_factor,
+        staircase=settings.staircase,
+      )
+    else:
+      lr = schedules.create(steps, pace, settings)
+    summaries.scalar('learning_rate', lr)
+    tf.add_to_collection(graph_keys.LEARNING_RATE, lr)
+  if optimizers.is_plain(settings):
+    opt = tf.train.GradientDescentOptimizer(lr)
+  else:
+    opt = optimizers.create(settings, lr)
+  return optimizers.Update(opt, functools.partial(_apply, settings=settings))
+
+
+def update(opt, grads, losses, global_step, settings, keeps_averages=True):
+  """Builds the operation that takes a step, from its gradients.
+
+  Args:
+    opt: from `optimizer`, or an optimizer around one.
+    grads: list of pairs (gradient, variable).
+    losses: list of float32 scalar tensors, as `add_loss_summaries` takes them.
+    global_step: integer variable, counts the steps.
+    settings: settings.Settings.
+    keeps_averages: whether the step updates the averages of the losses and of
+      batch normalization; the chief of a cluster does so for all workers.
+
+  Returns:
+    The operation that updates the variables, their moving averages, the
+    averages of the losses and of batch normalization, and `global_step`.
+  """
+  with tf.name_scope('train/'):
+    loss_averages_op = add_loss_summaries(losses)
+    for grad, var in grads:
+      summaries.histogram(var.op.name + '/values', var.read_value())
+      summaries.histogram(var.op.name + '/gradients', grad)
+    statistics_averages = averages.of_statistics(
+      global_step, settings.moving_average_decay
+    )
+    before = list(losses)
+    # Out of step, each worker updates the averages of variables, and these.
+    if keeps_averages or not settings.sync:
+      before += statistics_averages
+    # The losses of a step are those before its update.
+    with tf.control_dependencies(before):
+      grads = [(tf.identity(grad), var) for grad, var in grads]
+    apply_gradient_op = opt.apply_gradients(grads, global_step)
+    if not keeps_averages:
+      return apply_gradient_op
+    normalization_updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+    return tf.group(apply_gradient_op, loss_averages_op, *normalization_updates)
+
+
+def _apply(opt, grads, global_step, settings):
+  """Applies gradients; then counts the step, and averages the variables."""
+  # What is saved is in the default container, also on a cluster.
+  with tf.container(''), tf.name_scope('train/'):
+    if settings.hold_zeros:
+      grads = weights_lib.without_zeros(grads)
+    updates = [opt.apply_gradients(optimizers.clipped(grads, settings))]
+    with tf.control_dependencies(updates):
+      updates += weights_lib.limit_norms(settings.max_norm)
+    with tf.control_dependencies(updates):
+      # The step is the value of the assignment: TensorFlow's graph optimizer
+      # may move a separate read before it.
+      step = tf.assign_add(global_step, 1)
+      variable_averages = tf.train.ExponentialMovingAverage(
+        settings.moving_average_decay, num_updates=step
+      )
+      # Frozen variables are averaged too: evaluation knows of no freezing.
+      averaged = tf.trainable_variables() + tf.get_collection(graph_keys.FROZEN)
+      return averages.apply(variable_averages, averaged)
+
+
+def add_loss_summaries(losses):
+  """Keeps moving averages of losses and adds summaries of both.
+
+  Args:
+    losses: list of float32 scalar tensors. The names of their operations are
+      those of the summaries and, with `/avg`, of the averages in checkpoints.
+
+  Returns:
+    The operation that updates the averages.
+  """
+  loss_averages = tf.train.ExponentialMovingAverage(0.9, name='avg')
+  with tf.device('/cpu:0'):
+    loss_averages_op = loss_averages.apply(losses)
+  for term in losses:
+    name = 'losses/' + term.op.name
+    summaries.scalar(name + '_raw', term)
+    summaries.scalar(name, loss_averages.average(term))
+  return loss_averages_op

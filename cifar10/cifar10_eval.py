@@ -18,19 +18,18 @@ if not __package__:  # Run by its path: the package is one folder up.
 
 # The package first: it hides the start-up messages of TensorFlow.
 from cifar10 import cifar10
-from cifar10 import cli
-from cifar10 import config as config_lib
+from cifar10 import flags
+from cifar10.store import config
 from cifar10.data import datasets
 from cifar10.errors import UserError
-from cifar10.model import regularizers
-from cifar10.serving import ensemble
-from cifar10.serving import inference_graph
-from cifar10.serving import precision
-from cifar10.serving import ranking
-from cifar10.serving import restore
-from cifar10.settings import Data
-from cifar10.training import checkpoints
-from cifar10.training import train_dir
+from cifar10.nets import regularizers
+from cifar10.infer import ensemble
+from cifar10.infer import inference_graph
+from cifar10.infer import precision
+from cifar10.infer import ranking
+from cifar10.infer import restore
+from cifar10.store import checkpoints
+from cifar10.run import train_dir
 from cifar10.util import event_file
 from cifar10.util import session_settings
 from cifar10.util import summaries
@@ -73,11 +72,8 @@ class EvalGraph(NamedTuple):
   restorations: restore.Restorations
 
 
-def evaluate(config):
+def evaluate(settings):
   """Evaluates checkpoints as they appear, up to the last one of the run.
-
-  Args:
-    config: config.Config.
 
   Raises:
     UserError: the data or a checkpoint is unusable; or there is no checkpoint
@@ -85,47 +81,45 @@ def evaluate(config):
   """
   answers = sys.stdout
   # As JSON, the results are alone on standard output.
-  with contextlib.redirect_stdout(
-    sys.stderr if config.answers.json else answers
-  ):
-    if config.ensemble.networks:
-      _evaluate_ensemble(config, answers)
+  with contextlib.redirect_stdout(sys.stderr if settings.json else answers):
+    if settings.networks:
+      _evaluate_ensemble(settings, answers)
     else:
-      _evaluate(config, answers)
+      _evaluate(settings, answers)
 
 
-def _evaluate_ensemble(config, answers):
-  if config.answers.top_k:
+def _evaluate_ensemble(settings, answers):
+  if settings.top_k:
     raise UserError(
       '--top_k=%d: of an ensemble, precision @ 1 is evaluated; leave it out'
-      % config.answers.top_k
+      % settings.top_k
     )
-  data = datasets.prepare(config.data, config.download)
-  paths = data.files(config.evaluation.eval_data)
-  with ensemble.loaded(config, Data.data_dir) as networks:
-    counts = ensemble.evaluate(networks, paths, config.input.batch_size)
-    precision.report_ensemble(counts, networks.folders, config, answers)
+  data = datasets.prepare(settings)
+  paths = data.files(settings.eval_data)
+  with ensemble.loaded(settings) as networks:
+    counts = ensemble.evaluate(networks, paths, settings.batch_size)
+    precision.report_ensemble(counts, networks.folders, settings, answers)
 
 
-def _evaluate(config, answers):
-  data = datasets.prepare(config.data, config.download)
-  settings, directory = config.evaluation, config.checkpoint.checkpoint_dir
+def _evaluate(settings, answers):
+  data = datasets.prepare(settings)
+  directory = settings.checkpoint_dir
   num_images = data.count(data.files(settings.eval_data))
   if settings.run_once:
     checkpoints.find(directory)  # Raises before an event file is made.
   with tf.Graph().as_default() as default_graph:
-    graph = build(data, config)
+    graph = build(data, settings)
     with event_file.EventFile(settings.eval_dir) as events:
       events.add_graph(default_graph)
       evaluated = []  # The steps.
       # A run that stops early may end with the checkpoint evaluated before.
       for checkpoint in new_checkpoints(
-        config,
+        settings,
         lambda: evaluated and _is_last(directory, evaluated[-1]),
       ):
         try:
           step = checkpoints.step(checkpoint)
-          result, summary = evaluate_checkpoint(graph, checkpoint, config)
+          result, summary = eval_once(graph, checkpoint, settings)
         # What a trainer deletes meanwhile, Saver.restore calls a ValueError.
         except (UserError, ValueError, tf.errors.NotFoundError):
           if tf.train.checkpoint_exists(checkpoint):
@@ -137,8 +131,8 @@ def _evaluate(config, answers):
           continue
         _check_total(result, num_images, settings.eval_data)
         events.add_summary(summary, step)
-        events.add_summary(precision.summary(result, config), step)
-        precision.report(result, step, config, answers)
+        events.add_summary(precision.summary(result, settings), step)
+        precision.report(result, step, settings, answers)
         evaluated.append(step)
         if settings.run_once or _is_last(directory, step):
           return
@@ -147,7 +141,7 @@ def _evaluate(config, answers):
 def _is_last(directory, step):
   """Whether no checkpoint will follow the newest one, of global step `step`."""
   if train_dir.is_of_trainer(directory):
-    return config_lib.is_last(directory, step)
+    return config.is_last(directory, step)
   print(
     '%s holds no config.json, which a trainer writes: not waiting for another '
     'checkpoint.' % directory
@@ -155,49 +149,47 @@ def _is_last(directory, step):
   return True
 
 
-def build(data, config):
+def build(data, settings):
   """Builds the evaluation graph in the default graph.
 
   Args:
     data: datasets.DataSet.
-    config: config.Config.
 
   Returns:
     EvalGraph.
   """
-  images, labels = cifar10.inputs(data, config)
-  regularizer = regularizers.create(config.regularization)
+  images, labels = cifar10.inputs(settings.eval_data == 'test', settings)
+  regularizer = regularizers.create(settings)
   with tf.variable_scope('', regularizer=regularizer):
-    model = inference_graph.of_images(images, data, config)
+    model = inference_graph.build(images, data, settings)
   loss = cifar10.loss(model.logits, labels)
   with tf.name_scope('softmax/'):
     summaries.histogram('softmax/activations', model.probabilities)
   return EvalGraph(
     correct=ranking.in_top_k(model.logits, labels, 1),
-    in_top_k=ranking.in_top_k(model.logits, labels, precision.top_k(config)),
+    in_top_k=ranking.in_top_k(model.logits, labels, precision.top_k(settings)),
     loss=loss,
     summaries=tf.summary.merge_all(),
     restorations=model.restorations,
   )
 
 
-def new_checkpoints(config, is_over=lambda: False):
+def new_checkpoints(settings, is_over=lambda: False):
   """Yields the newest checkpoint whenever there is a new one.
 
   Args:
-    config: config.Config.
     is_over: function that returns whether no further checkpoint will come.
 
   Raises:
     UserError: the file that names the newest checkpoint is damaged.
   """
-  directory = config.checkpoint.checkpoint_dir
+  directory = settings.checkpoint_dir
   if checkpoints.latest(directory) is None:
     print('No checkpoint in %s yet; waiting.' % directory)
   try:
     yield from tf.train.checkpoints_iterator(
       directory,
-      min_interval_secs=config.evaluation.eval_interval_secs,
+      min_interval_secs=settings.eval_interval_secs,
       timeout=_LOOK_SECS,
       timeout_fn=is_over,
     )
@@ -207,13 +199,12 @@ def new_checkpoints(config, is_over=lambda: False):
     ) from error
 
 
-def evaluate_checkpoint(graph, checkpoint, config):
+def eval_once(graph, checkpoint, settings):
   """Runs all images through the model, with the variables of `checkpoint`.
 
   Args:
     graph: EvalGraph.
     checkpoint: path of a checkpoint.
-    config: config.Config.
 
   Returns:
     result: precision.Result.
@@ -222,13 +213,11 @@ def evaluate_checkpoint(graph, checkpoint, config):
   Raises:
     UserError: the checkpoint cannot be read or is of another model.
   """
-  averaged = restore.uses_averages(
-    checkpoint, config.checkpoint.use_moving_averages
-  )
+  averaged = restore.uses_averages(checkpoint, settings.use_moving_averages)
   creator = tf.train.ChiefSessionCreator(
     restore.fitting_scaffold(graph.restorations, checkpoint, averaged),
     config=session_settings.config_proto(
-      config.session, use_gpu=config.inference.eval_device == 'gpu'
+      settings, use_gpu=settings.eval_device == 'gpu'
     ),
     checkpoint_filename_with_path=checkpoint,
   )
@@ -267,7 +256,7 @@ def _check_total(result, num_images, eval_data):
 
 def main():
   """The console command."""
-  cli.run(evaluate, GROUPS, __doc__)
+  flags.run(evaluate, GROUPS, __doc__)
 
 
 if __name__ == '__main__':

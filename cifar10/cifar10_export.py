@@ -16,13 +16,12 @@ if not __package__:  # Run by its path: the package is one folder up.
   sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 # The package first: it hides the start-up messages of TensorFlow.
-from cifar10 import cli
+from cifar10 import flags
 from cifar10.errors import UserError
 from cifar10.errors import printable
-from cifar10.serving import export as export_lib
-from cifar10.serving import restore
-from cifar10.settings import Data
-from cifar10.training import checkpoints
+from cifar10.infer import export as export_lib
+from cifar10.infer import restore
+from cifar10.store import checkpoints
 from cifar10.util import console
 from cifar10.util import files
 import tensorflow.compat.v1 as tf
@@ -57,11 +56,8 @@ if tf.__version__ >= '2':
   interpreter = Interpreter"""
 
 
-def export(config):
-  """Writes the model of a checkpoint in each format that `config` asks for.
-
-  Args:
-    config: config.Config.
+def export(settings):
+  """Writes the model of a checkpoint in each format that is asked for.
 
   Raises:
     OSError: a file cannot be written.
@@ -69,24 +65,23 @@ def export(config):
       the targets exists already: then nothing is written. Or the SavedModel
       cannot be written.
   """
-  targets = config.export
-  _check_targets(targets)
-  checkpoint = checkpoints.find(config.run_dir, targets.checkpoint)
+  _check_targets(settings)
+  checkpoint = checkpoints.find(settings.run_dir, settings.checkpoint)
   step = checkpoints.step(checkpoint)
-  data = restore.describe(config.data, Data.data_dir)
-  frozen = export_lib.freeze(data, checkpoint, config)
+  data = restore.describe(settings)
+  frozen = export_lib.freeze(data, checkpoint, settings)
   contents = {}  # All of it before the first file is written.
-  if targets.tflite:
-    with files.naming(targets.tflite):  # TensorFlow 1 converts through files.
-      model = export_lib.tflite(frozen, data, config.session)
-    contents[targets.tflite] = model
-  if targets.frozen_graph:
-    contents[targets.frozen_graph] = frozen.SerializeToString()
-  if targets.export_dir:
-    _write_saved_model(frozen, targets.export_dir, config.session)
+  if settings.tflite:
+    with files.naming(settings.tflite):  # TensorFlow 1 converts through files.
+      model = export_lib.tflite(frozen, data, settings)
+    contents[settings.tflite] = model
+  if settings.frozen_graph:
+    contents[settings.frozen_graph] = frozen.SerializeToString()
+  if settings.export_dir:
+    _write_saved_model(frozen, settings.export_dir, settings)
   for path, content in contents.items():
-    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    files.write_atomically(path, content)
+    with files.folders_around(path):
+      files.write_atomically(path, content)
   summary = 'Step %d, from %s. %d classes: %s.' % (
     step,
     checkpoint,
@@ -96,7 +91,7 @@ def export(config):
   print(printable(summary))
   shape = '[n, %d, %d, %d]' % data.layout[:3]
   for flag, report in _REPORTS.items():
-    path = getattr(targets, flag)
+    path = getattr(settings, flag)
     if path:
       names = {'name': printable(path), 'path': path, 'shell': quote(path)}
       print(report.format(shape=shape, interpreter=_INTERPRETER, **names))
@@ -112,11 +107,11 @@ def _write_saved_model(frozen, path, settings):
     raise UserError('%s: cannot be written: %s' % (path, problem)) from error
 
 
-def _check_targets(targets):
+def _check_targets(settings):
   """Checks that no two targets are the same, and that none exists yet."""
   taken = {}
   for flag in _REPORTS:
-    path = getattr(targets, flag)
+    path = getattr(settings, flag)
     if not path:
       continue
     if os.path.lexists(path) and not (
@@ -143,7 +138,7 @@ def _is_empty_folder(path):
 def main():
   """The console command."""
   console.exit_on_signals()
-  cli.run(export, GROUPS, __doc__, has_model=True)
+  flags.run(export, GROUPS, __doc__, has_model=True)
 
 
 if __name__ == '__main__':

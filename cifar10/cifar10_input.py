@@ -10,20 +10,28 @@ image in its own way. All of this runs on the CPU, wherever the model runs, and
 there is one of each queue, however many towers take batches from it.
 """
 
+import contextlib
+import os
 import re
+import sys
 
-import numpy as np
+if not __package__:  # A program in this folder says `import cifar10_input`.
+  from cifar10 import cifar10_input  # noqa: PLW0406
+
+  sys.modules['cifar10_input'] = cifar10_input  # In place of this module.
+
 import tensorflow.compat.v1 as tf
 
+from cifar10.data import datasets
 from cifar10.data import distortions
-from cifar10.data import feature_records
-from cifar10.data import pipelines
 from cifar10.data import records as records_lib
 from cifar10.data import shuffle_queue
+from cifar10.errors import UserError
+from cifar10.settings import Settings
 from cifar10.util import summaries
 
 # Images of CIFAR-10 are cropped to this height and width, in pixels; those of
-# other data sets in the same proportion, see `records.crop_size`.
+# other data sets in the same proportion, see `crop_size`.
 IMAGE_SIZE = 24
 
 # The tutorial's constants describing CIFAR-10. The numbers of examples are for
@@ -51,11 +59,42 @@ _READY_BATCHES = 16
 _MAX_BYTES_READY = 1 << 30
 
 
-def read_cifar10(filename_queue, layout, at_most=_RECORDS_PER_READ, kept=None):
-  """Reads records of CIFAR-10's binary format.
+def read_cifar10(filename_queue):
+  """Reads one record of CIFAR-10's binary format.
 
-  Departure from the tutorial: many records at a time, as raw bytes. Call it
-  once per parallel reader.
+  Call it once per parallel reader.
+
+  Args:
+    filename_queue: queue of the names of the files to read.
+
+  Returns:
+    An object with
+      height, width, depth: ints, of the image.
+      key: string scalar tensor, the file and the number of the record in it.
+      label: int32 tensor, [1], 0 to 9.
+      uint8image: uint8 tensor, [height, width, depth].
+  """
+
+  class CIFAR10Record:
+    """What one record holds."""
+
+  result = CIFAR10Record()
+  layout = records_lib.Layout()
+  result.height, result.width, result.depth = layout[:3]
+  reader = tf.FixedLengthRecordReader(layout.record_bytes)
+  result.key, value = reader.read(filename_queue)
+  record = records_lib.decode([value], layout)  # [1, record_bytes]
+  result.label = records_lib.labels(record, layout)
+  depth_major = tf.reshape(
+    record[:, layout.label_bytes :],
+    [result.depth, result.height, result.width],
+  )
+  result.uint8image = tf.transpose(depth_major, [1, 2, 0])
+  return result
+
+
+def read_records(filename_queue, layout, at_most, kept=None):
+  """Reads records of any layout, many at a time, as raw bytes.
 
   Args:
     filename_queue: queue of the names of the files to read.
@@ -91,201 +130,116 @@ def _first_records(values, keys, path, count):
   return tf.boolean_mask(values, is_kept), tf.boolean_mask(keys, is_kept)
 
 
-def distorted_inputs(
-  data,
-  batch_size,
-  seeded=False,
-  augment=distortions.TUTORIAL,
-  max_shift=distortions.MAX_SHIFT,
-  source='queues',
-  image_size=0,
-):
+def _cifar10(data_dir):
+  """The DataSet of CIFAR-10 in a folder.
+
+  Raises:
+    ValueError: a file is missing.
+  """
+  data = datasets.in_folder(data_dir)
+  for path in data.train_files + data.test_files:
+    if not os.path.exists(path):
+      raise ValueError('Failed to find file: ' + path)
+  return data
+
+
+def crop_size(layout, image_size=0):
+  """Height and width, in pixels, of the crops from images of a Layout.
+
+  Args:
+    layout: records.Layout.
+    image_size: the size that is set; 0: IMAGE_SIZE of 32 pixels.
+
+  Raises:
+    UserError: it is larger than the images.
+  """
+  if image_size > min(layout.height, layout.width):
+    raise UserError(
+      '--image_size=%d: larger than the images, which have %d x %d pixels'
+      % (image_size, layout.height, layout.width)
+    )
+  return image_size or layout.height * IMAGE_SIZE // 32
+
+
+def distorted_inputs(data_dir, batch_size, data=None, settings=Settings()):
   """Endless batches of distorted training images, shuffled anew each epoch.
 
   Args:
-    data: datasets.DataSet.
+    data_dir: path of the folder with the files of CIFAR-10.
     batch_size: number of images in a batch.
-    seeded: prepare batches in a single thread, so that with a graph-level seed
-      their order and contents are the same in each run.
-    augment, max_shift: the distortions, as `distortions.distort` takes them;
-      'alternating_flip' remembers preloaded records, and flips others at
-      random.
-    source: where the batches come from: 'queues', the tutorial's; 'preloaded',
-      a variable that holds all records; or 'tf_data', a tf.data.Dataset.
-    image_size: as `records.crop_size` takes it.
+    data: datasets.DataSet to read in its place.
+    settings: settings.Settings with the distortions; by default the tutorial's.
+      With a seed, batches are prepared in a single thread, so that with a
+      graph-level seed they are the same in each run.
 
   Returns:
     images: float32 tensor, [batch_size, size, size, depth], each image of
       mean 0 and variance 1.
     labels: int32 tensor, [batch_size].
+
+  Raises:
+    ValueError: a file of CIFAR-10 is missing.
   """
-  layout, size = data.layout, records_lib.crop_size(data.layout, image_size)
-  in_memory = _batches_in_memory(batch_size, (size, size, layout.depth))
-  num_threads = _num_threads(seeded, in_memory)
-
-  def decode(records, flip=None):
-    return _decoded(
-      records,
-      data,
-      lambda: distortions.distort(
-        records, layout, size, data.flip, augment, max_shift, flip
-      ),
-    )
-
-  _print_start(data, source)
+  data = data or _cifar10(data_dir)
+  # The tutorial's line and number, although the queue holds a whole epoch.
+  # (Departure: it is full before the few minutes that the tutorial announces.)
+  print(
+    'Filling queue with %d %s images before starting to train.'
+    % (data.examples_per_epoch * MIN_FRACTION_OF_EXAMPLES_IN_QUEUE, data.name)
+  )
   with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
-    epoch_size = _epoch_in_queue(data.examples_per_epoch, layout, batch_size)
-    if source == 'tf_data':
-      batch = pipelines.batches_by_tf_data(
-        data, epoch_size, batch_size, decode, num_threads
-      )
-      num_threads = 1
-    elif source == 'preloaded':
-      batch = decode(
-        *pipelines.batches_of_preloaded(
-          data, batch_size, data.flip and 'alternating_flip' in augment
-        )
-      )
-    else:
-      records = _shuffled_records(
-        *data.files_to_train_on(), layout, epoch_size, batch_size
-      )
-      batch = decode(records.dequeue())
-    images, labels = _ready_batches(*batch, in_memory, num_threads)
-    images.set_shape([batch_size, size, size, layout.depth])
-    labels.set_shape([batch_size])
+    records = shuffled_records(data, batch_size).dequeue()
+    size = crop_size(data.layout, settings.image_size)
+    with known_labels(records, data) as labels:
+      images = distortions.distort(records, data, settings, size)
+    images.set_shape([batch_size, size, size, data.layout.depth])
+    # Preprocessing threads: each crops, flips and distorts a batch at a time.
+    is_seeded = settings.seed is not None
+    images, labels = ready_batches(
+      images, labels, batch_size, 1 if is_seeded else NUM_PREPROCESS_THREADS
+    )
     summaries.images_and_labels(images, labels, data.classes)
   return images, labels
 
 
-def pooled_inputs(frozen, batch_size, seeded=False):
-  """Endless batches of the outputs of frozen layers, shuffled.
+def shuffled_records(data, batch_size):
+  """A queue of batches of raw training records, shuffled anew each epoch.
 
-  Args:
-    frozen: serving.frozen_layers.FrozenLayers, which keeps them as records.
-    batch_size: number of examples in a batch.
-    seeded: as `distorted_inputs` takes it.
-
-  Returns:
-    pooled: float32 tensor, [batch_size, height, width, channels], outputs of
-      cifar10.convolutions.
-    labels: int32 tensor, [batch_size].
-  """
-  layout = frozen.data.layout
-  epoch_size = _epoch_in_queue(frozen.num_examples, layout, batch_size)
-  in_memory = _batches_in_memory(batch_size, feature_records.shape(layout))
-  # Errors of the input are known by the name of this scope.
-  with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
-    records = _shuffled_records(
-      frozen.data.train_files, {}, layout, epoch_size, batch_size
-    ).dequeue()
-    batch = _decoded(
-      records, frozen.data, lambda: feature_records.features(records, layout)
-    )
-    pooled, labels = _ready_batches(
-      *batch, in_memory, _num_threads(seeded, in_memory)
-    )
-    pooled.set_shape([batch_size, *feature_records.shape(layout)])
-    labels.set_shape([batch_size])
-  return pooled, labels
-
-
-def _batches_in_memory(batch_size, shape):
-  """How many batches may be computed before they are needed, at most.
-
-  Args:
-    batch_size: number of examples in a batch.
-    shape: shape of an example, which is of float32.
-  """
-  batch_bytes = 4 * batch_size * int(np.prod(shape))
-  return max(1, _MAX_BYTES_READY // batch_bytes)
-
-
-def _num_threads(seeded, in_memory):
-  # Each of them holds a batch too.
-  return 1 if seeded else min(NUM_PREPROCESS_THREADS, in_memory)
-
-
-def _print_start(data, source):
-  """Says what is read before training starts."""
-  num_examples = data.examples_per_epoch
-  if source == 'queues':
-    # The tutorial's line and number, although the queue holds a whole epoch.
-    num_examples = int(num_examples * MIN_FRACTION_OF_EXAMPLES_IN_QUEUE)
-    print(
-      'Filling queue with %d %s images before starting to train.'
-      % (num_examples, data.name)
-    )
-  else:
-    print(
-      'Loading %d %s images before starting to train.'
-      % (num_examples, data.name)
-    )
-
-
-def _decoded(records, data, decode):
-  """Decodes a batch of records, once their labels are found to be known.
-
-  Args:
-    records: uint8 tensor, [batch, record_bytes].
-    data: datasets.DataSet that they belong to.
-    decode: function that returns their images.
-
-  Returns:
-    What `decode` returns, and labels, an int32 tensor, [batch].
-  """
-  labels = records_lib.labels(records, data.layout)
-  # The files were checked before; they may have been overwritten since.
-  are_known = tf.reduce_all(labels < len(data.classes))
-  with tf.control_dependencies([tf.Assert(are_known, ['unknown label'])]):
-    return decode(), labels
-
-
-def inputs(data, eval_data, batch_size, image_size=0):
-  """Batches of undistorted images in the order of the files, each image once.
+      filename queue  -->  reader  -->  shuffle queue  -->  batches
 
   Args:
     data: datasets.DataSet.
-    eval_data: 'test' or 'train_eval'.
-    batch_size: number of images in a batch; the last batch may have fewer.
-    image_size: as `records.crop_size` takes it.
+    batch_size: number of records in a batch.
 
   Returns:
-    images: float32 tensor, [at most batch_size, size, size, depth], the middle
-      of each image, of mean 0 and variance 1.
-    labels: int32 tensor, [at most batch_size].
-    Running them raises tf.errors.OutOfRangeError after the last batch.
+    tf.FIFOQueue with elements of uint8 [batch_size, record_bytes].
   """
-  layout, size = data.layout, records_lib.crop_size(data.layout, image_size)
-  with tf.device('/cpu:0'), tf.name_scope('inputs'):
-    filename_queue = tf.train.string_input_producer(
-      list(data.files(eval_data)), num_epochs=1, shuffle=False
-    )
-    per_read = _records_per_read(layout)
-    # Regroups the reads, which end with each file, into batches.
-    records = tf.train.batch(
-      [read_cifar10(filename_queue, layout, per_read)],
-      batch_size,
-      capacity=batch_size + 2 * per_read,
-      enqueue_many=True,
-      allow_smaller_final_batch=True,
-    )
-    images, labels = _ready_batches(
-      distortions.central_crop(records, layout, size),
-      records_lib.labels(records, layout),
-      _batches_in_memory(batch_size, (size, size, layout.depth)),
-      num_threads=1,
-    )
-    images.set_shape([None, size, size, layout.depth])
-    labels.set_shape([None])
-    summaries.images_and_labels(images, labels, data.classes)
-  return images, labels
+  filenames, kept = data.files_to_train_on()
+  filename_queue = tf.train.string_input_producer(filenames)
+
+  def read(start, left):
+    del start  # The reader knows.
+    at_most = tf.minimum(_records_per_read(data.layout), left)
+    return read_records(filename_queue, data.layout, at_most, kept)
+
+  return shuffle_queue.batches(
+    read,
+    (tf.uint8, [data.layout.record_bytes]),
+    examples_in_queue(data, batch_size),
+    batch_size,
+  )
 
 
-def _epoch_in_queue(num_examples, layout, batch_size):
-  """How many of an epoch's records are shuffled together."""
-  most = max(batch_size, _MAX_BYTES_IN_QUEUE // layout.record_bytes)
-  return min(num_examples, most)
+def examples_in_queue(data, batch_size):
+  """How many of an epoch's records are shuffled together: all, if they fit.
+
+  Of CIFAR-10 at most NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN: with a smaller number
+  the first step comes sooner, as an exercise of the tutorial says.
+  """
+  most = _MAX_BYTES_IN_QUEUE // data.layout.record_bytes
+  if data.classes == datasets.CLASSES:
+    most = min(most, NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN)
+  return min(data.examples_per_epoch, max(batch_size, most))
 
 
 def _records_per_read(layout):
@@ -294,43 +248,92 @@ def _records_per_read(layout):
   return min(_RECORDS_PER_READ, most)
 
 
-def _shuffled_records(files, kept, layout, epoch_size, batch_size):
-  """A queue of batches of raw records, epoch after epoch, shuffled.
+@contextlib.contextmanager
+def known_labels(records, data):
+  """The labels of records, int32 [batch]; the body runs if they are known."""
+  labels = records_lib.labels(records, data.layout)
+  # The files were checked before; they may have been overwritten since.
+  are_known = tf.reduce_all(labels < len(data.classes))
+  with tf.control_dependencies([tf.Assert(are_known, ['unknown label'])]):
+    yield labels
 
-      filename queue  -->  read_cifar10  -->  shuffle_queue.batches
+
+def ready_batches(images, labels, batch_size, num_threads):
+  """Computes batches before they are needed, in threads of their own.
 
   Args:
-    files: paths of the files of records.
-    kept: as `read_cifar10` takes it.
-    layout: records.Layout.
-    epoch_size: how many records are shuffled together: all of an epoch, if
-      the memory allows.
-    batch_size: number of records in a batch.
+    images: float32 tensor, [batch, height, width, depth].
+    labels: int32 tensor, [batch].
+    batch_size: the largest number of images in a batch.
+    num_threads: how many threads compute, if the memory allows.
 
   Returns:
-    tf.FIFOQueue with elements of uint8 [batch_size, record_bytes].
+    Tensors like them.
   """
-  filename_queue = tf.train.string_input_producer(list(files))
-
-  def read_some(start, left):
-    del start  # The reader knows.
-    at_most = tf.minimum(_records_per_read(layout), left)
-    return read_cifar10(filename_queue, layout, at_most, kept)
-
-  return shuffle_queue.batches(
-    read_some, (tf.uint8, [layout.record_bytes]), epoch_size, batch_size
-  )
-
-
-def _ready_batches(images, labels, in_memory, num_threads):
-  """Computes batches before they are needed, in threads of their own."""
+  shape = images.shape
+  image_bytes = 4 * shape[1:].num_elements()
+  in_memory = max(1, _MAX_BYTES_READY // (batch_size * image_bytes))
   queue = tf.FIFOQueue(
     min(_READY_BATCHES, in_memory),
     [images.dtype, labels.dtype],
     name='ready_batches',
   )
   enqueue = queue.enqueue([images, labels])
+  # Each thread holds a batch too.
+  num_threads = min(num_threads, in_memory)
   tf.train.add_queue_runner(
     tf.train.QueueRunner(queue, [enqueue] * num_threads)
   )
-  return queue.dequeue()
+  images, labels = queue.dequeue()
+  images.set_shape(shape)
+  labels.set_shape(shape[:1])
+  return images, labels
+
+
+def inputs(eval_data, data_dir, batch_size, data=None, settings=Settings()):
+  """Batches of undistorted images in the order of the files.
+
+  Args:
+    eval_data: True for the test images, False for the training images.
+    data_dir: path of the folder with the files of CIFAR-10.
+    batch_size: number of images in a batch.
+    data: datasets.DataSet to read in its place, each image once, so that the
+      last batch may have fewer. None: the tutorial's images, again and again.
+    settings: settings.Settings with the size of the crops.
+
+  Returns:
+    images: float32 tensor, [batch_size, size, size, depth], the middle of each
+      image, of mean 0 and variance 1.
+    labels: int32 tensor, [batch_size].
+    With `data`, running them raises tf.errors.OutOfRangeError after the last
+    batch.
+
+  Raises:
+    ValueError: a file of CIFAR-10 is missing.
+  """
+  is_endless = data is None
+  data = data or _cifar10(data_dir)
+  layout, size = data.layout, crop_size(data.layout, settings.image_size)
+  with tf.device('/cpu:0'), tf.name_scope('inputs'):
+    filename_queue = tf.train.string_input_producer(
+      list(data.files('test' if eval_data else 'train_eval')),
+      num_epochs=None if is_endless else 1,
+      shuffle=False,
+    )
+    per_read = _records_per_read(layout)
+    # Regroups the reads, which end with each file, into batches.
+    records = tf.train.batch(
+      [read_records(filename_queue, layout, per_read)],
+      batch_size,
+      capacity=batch_size + 2 * per_read,
+      enqueue_many=True,
+      allow_smaller_final_batch=not is_endless,
+    )
+    images = distortions.central_crop(records, layout, size)
+    known = batch_size if is_endless else None
+    images.set_shape([known, size, size, layout.depth])
+    images, labels = ready_batches(
+      images, records_lib.labels(records, layout), batch_size, num_threads=1
+    )
+    summaries.images_and_labels(images, labels, data.classes)
+  return images, labels

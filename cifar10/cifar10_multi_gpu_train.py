@@ -16,149 +16,126 @@ if not __package__:  # Run by its path: the package is one folder up.
 
 # The package first: it hides the start-up messages of TensorFlow.
 from cifar10 import cifar10
-from cifar10 import cli
-from cifar10.cifar10 import TOWER_NAME
-from cifar10.cifar10 import tower_loss
-from cifar10.data import datasets
-from cifar10.model import techniques
-from cifar10.serving import frozen_layers
-from cifar10.serving import validation
-from cifar10.training import hooks
-from cifar10.training import towers
-from cifar10.training import train_dir
-from cifar10.training import train_op as train_op_lib
-from cifar10.training.session import monitored_training_session
-from cifar10.training.towers import average_gradients
+from cifar10 import flags
+from cifar10 import pipelines
+from cifar10 import networks
+from cifar10.nets import techniques
+from cifar10.optim import towers
+from cifar10.run import hooks
+from cifar10.run import trainer
 from six.moves import xrange
 import tensorflow.compat.v1 as tf
 
 
-def build(data, config, run_state, global_step, frozen=None):
-  """Builds the training graph.
+def tower_loss(scope, images, labels, settings):
+  """The total loss of one tower.
 
   Args:
-    data: datasets.DataSet.
-    config: config.Config.
-    run_state: run_state.RunState.
+    scope: name scope of the tower, 'tower_0/'.
+    images: float32 tensor, [batch, height, width, depth], the tower's part of
+      the batch.
+    labels: int32 tensor, [batch].
+    settings: settings.Settings.
+
+  Returns:
+    float32 scalar tensor.
+  """
+  logits = networks.inference(images, settings, is_training=True)
+  # Of this tower only, though all of them share the collection 'losses'.
+  return cifar10.loss(logits, labels, scope, settings.label_smoothing)
+
+
+def average_gradients(tower_grads):
+  """Averages the gradients of each variable over all towers.
+
+  This is where the towers wait for one another.
+
+  Args:
+    tower_grads: for each tower a list of pairs (gradient, variable), with the
+      same variables in the same order.
+
+  Returns:
+    A list of pairs (averaged gradient, variable).
+  """
+  average_grads = []
+  with tf.name_scope('train/'):
+    for grad_and_vars in zip(*tower_grads):
+      # ((gradient of tower 0, variable), (gradient of tower 1, variable), ..)
+      grads = [grad for grad, _ in grad_and_vars]
+      variable = grad_and_vars[0][1]  # The towers share it.
+      average_grads.append((towers.mean(grads), variable))
+  return average_grads
+
+
+def build_step(settings, global_step, opt, **optional):
+  """Builds a step of all towers of a machine.
+
+  Args:
+    settings: settings.Settings.
     global_step: integer variable, counts the steps.
-    frozen: frozen_layers.FrozenLayers whose outputs are the input; or None.
+    opt: from `cifar10.optimizer`, or an optimizer around one.
+    **optional: what `cifar10.update` takes besides.
 
   Returns:
     train_op: operation that takes a step with all towers, and meanwhile copies
       the next batch to their GPUs.
     loss: float32 scalar tensor, the mean of the towers' total losses.
-    prefetch: operation that copies the first batch, to be run once before.
+    prefetch: hooks.PrefetchHook, which copies the first batch.
   """
-  num_gpus = config.towers.num_gpus
-  images, labels = cifar10.distorted_inputs(data, config, frozen)
-  batches = towers.split(images, labels, num_gpus)
-  opt = train_op_lib.optimizer(global_step, config, run_state)
-
+  images, labels = pipelines.distorted_inputs(settings)
+  batches = towers.split(images, labels, settings.num_gpus)
   stages, tower_losses, tower_grads = [], [], []
-  with techniques.training_scope(config):
-    for i in xrange(num_gpus):
-      with towers.tower(TOWER_NAME, i) as scope:
+  with techniques.training_scope(settings):
+    for i in xrange(settings.num_gpus):
+      with towers.tower(cifar10.TOWER_NAME, i) as scope:
+        # The step takes a batch that waits in the memory of the GPU.
         stage, (images, labels) = towers.staged(batches[i], scope)
-        loss = tower_loss(
-          scope,
-          images,
-          labels,
-          len(data.classes),
-          config.model,
-          config.regularization,
-          conv_form=config.session.conv,
-          pooled=bool(frozen),
-        )
-        grads = opt.compute_gradients(loss)
         stages.append(stage)
+        loss = tower_loss(scope, images, labels, settings)
         tower_losses.append(towers.named_losses(scope, loss))
-        tower_grads.append(grads)
+        tower_grads.append(opt.compute_gradients(loss))
 
   grads = average_gradients(tower_grads)
   losses = towers.mean_losses(tower_losses)
-  prefetch = tf.group(*stages)
-  step = train_op_lib.build(
-    opt, grads, list(losses.values()), global_step, config
+  apply_gradient_op = cifar10.update(
+    opt, grads, list(losses.values()), global_step, settings, **optional
   )
-  return tf.group(step, prefetch), losses['total_loss'], prefetch
+  stage_all = tf.group(*stages)
+  train_op = tf.group(apply_gradient_op, stage_all)
+  return train_op, losses['total_loss'], hooks.PrefetchHook(stage_all)
 
 
-def train(config):
-  """Trains until the last step, or until a signal.
-
-  Args:
-    config: config.Config.
+def train(settings):
+  """Trains CIFAR-10 until the last step, or until a signal.
 
   Raises:
-    UserError: the data or the training directory is unusable, or
-      training diverges.
+    UserError: the data or the training directory is unusable, or training
+      diverges.
   """
-  data = datasets.prepare(config.data, config.download, config.validation)
-  with train_dir.held(config.run.train_dir):
-    run_state = train_dir.prepare(config, data, config.examples_per_machine)
-    if run_state is not None:
-      _print_devices(config)
-      _take_steps(data, config, run_state)
-  cli.print_next_commands(config)
+  trainer.train(settings, take_steps)
 
 
-def _take_steps(data, config, run_state):
-  """Builds the graph and runs it, step by step.
+def take_steps(run):
+  """Builds the graph, and runs it step by step.
 
   Args:
-    data: datasets.DataSet.
-    config: config.Config.
-    run_state: run_state.RunState.
+    run: trainer.Run.
   """
-  with tf.Graph().as_default(), tf.device('/cpu:0'):
-    tf.set_random_seed(run_state.seed_of_start(config.optimization.seed))
+  settings = run.settings
+  towers.print_devices(settings)
+  with tf.device('/cpu:0'):
     global_step = tf.train.get_or_create_global_step()
-    with techniques.training_scope(config):
-      frozen = frozen_layers.create(data, config)
-    train_op, loss, prefetch = build(
-      data, config, run_state, global_step, frozen
-    )
+    opt = cifar10.optimizer(global_step, settings, run.state)
+    train_op, loss, prefetch = build_step(settings, global_step, opt)
 
-    with monitored_training_session(
-      train_op,
-      loss,
-      data,
-      config,
-      run_state,
-      [hooks.PrefetchHook(prefetch)],
-      validator=validation.create(data, config),
-      frozen=frozen,
-    ) as mon_sess:
+    with run.session(train_op, loss, [prefetch]) as mon_sess:
       while not mon_sess.should_stop():
         mon_sess.run(train_op)
 
 
-def _print_devices(config):
-  num_gpus = config.towers.num_gpus
-  found = len(tf.config.experimental.list_physical_devices('GPU'))
-  print(
-    'Training on %s with batches of %d: %d images a step.'
-    % (
-      '1 tower' if num_gpus == 1 else '%d towers, each' % num_gpus,
-      config.input.batch_size,
-      config.examples_per_machine,
-    )
-  )
-  if found < num_gpus:
-    print(
-      'WARNING: --num_gpus=%d, but TensorFlow finds %s here. Towers without a '
-      'GPU of their own run on %s, which is hardly faster than one.'
-      % (
-        num_gpus,
-        {0: 'no GPU', 1: '1 GPU'}.get(found, '%d GPUs' % found),
-        "another one's" if found else 'the CPU',
-      )
-    )
-
-
 def main():
   """The console command."""
-  cli.run(train, cli.TRAINER_GROUPS + ('towers',), __doc__)
+  flags.run(train, flags.TRAINER_GROUPS + ('towers',), __doc__)
 
 
 if __name__ == '__main__':

@@ -19,15 +19,14 @@ if not __package__:  # Run by its path: the package is one folder up.
   sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 # The package first: it hides the start-up messages of TensorFlow.
-from cifar10 import cli
+from cifar10 import flags
 from cifar10.data import pictures
 from cifar10.data import records
 from cifar10.errors import UserError
 from cifar10.errors import printable
-from cifar10.serving import contact_sheet
-from cifar10.serving import ensemble
-from cifar10.serving import predictions
-from cifar10.settings import Data
+from cifar10.infer import contact_sheet
+from cifar10.infer import ensemble
+from cifar10.infer import predictions
 from cifar10.util import session_settings
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -47,11 +46,10 @@ GROUPS = (
 _TOP_K = 3  # How many classes to print, unless --top_k says otherwise.
 
 
-def predict(config, names):
+def predict(settings, names):
   """Labels pictures and prints what they are.
 
   Args:
-    config: config.Config.
     names: list of files, folders, and `-` for standard input.
 
   Raises:
@@ -60,17 +58,17 @@ def predict(config, names):
       written; or, after all others are labeled, some pictures are damaged.
   """
   pictures.need_pillow()
-  grid = config.prediction.grid
+  grid = settings.grid
   paths = pictures.find(names)
   sheet = contact_sheet.ContactSheet(grid, len(paths)) if grid else None
   with contextlib.ExitStack() as stack:
     with contextlib.redirect_stdout(sys.stderr):  # Answers go to stdout.
-      predictor = stack.enter_context(_model(config))
+      predictor = stack.enter_context(_model(settings))
     num_labeled = 0
-    batch_size = config.input.batch_size
+    batch_size = settings.batch_size
     for start in range(0, len(paths), batch_size):
       batch = paths[start : start + batch_size]
-      num_labeled += _label(batch, predictor, config.answers, sheet)
+      num_labeled += _label(batch, predictor, settings, sheet)
   if sheet is not None:
     sheet.write()
   if num_labeled < len(paths):
@@ -81,17 +79,17 @@ def predict(config, names):
 
 
 @contextlib.contextmanager
-def _model(config):
+def _model(settings):
   """The model, or the ensemble of several, in a session."""
-  if config.ensemble.networks:
-    with ensemble.loaded(config, Data.data_dir) as networks:
+  if settings.networks:
+    with ensemble.loaded(settings) as networks:
       yield networks
     return
   proto = session_settings.config_proto(
-    config.session, use_gpu=config.inference.eval_device == 'gpu'
+    settings, use_gpu=settings.eval_device == 'gpu'
   )
   with tf.Graph().as_default(), tf.Session(config=proto) as session:
-    yield predictions.load(session, config, Data.data_dir)
+    yield predictions.load(session, settings)
 
 
 def _label(paths, predictor, settings, sheet):
@@ -140,7 +138,7 @@ def _as_json(path, classes, probabilities):
 
 def main():
   """The console command."""
-  cli.run(predict, GROUPS, __doc__, takes_arguments=True, has_model=True)
+  flags.run(predict, GROUPS, __doc__, takes_arguments=True, has_model=True)
 
 
 if __name__ == '__main__':

@@ -9,6 +9,8 @@ image pasted in. cifar10_train starts from the result if --init_from names it.
 """
 
 import contextlib
+import dataclasses
+import functools
 import os
 import shlex
 import sys
@@ -18,16 +20,18 @@ if not __package__:  # Run by its path: the package is one folder up.
 
 # The package first: it hides the start-up messages of TensorFlow.
 from cifar10 import cifar10
-from cifar10 import cli
-from cifar10.data import datasets
+from cifar10 import flags
+from cifar10 import pipelines
+from cifar10 import networks
 from cifar10.data import distortions
 from cifar10.errors import UserError
-from cifar10.model import pretraining
-from cifar10.model.techniques import Techniques
-from cifar10.model.techniques import training_scope
-from cifar10.training import checkpoints
-from cifar10.training import train_dir
-from cifar10.training.session import monitored_training_session
+from cifar10.nets import pretraining
+from cifar10.nets.techniques import Techniques
+from cifar10.nets.techniques import training_scope
+from cifar10.run import train_dir
+from cifar10.run import trainer
+from cifar10.store import checkpoints
+from cifar10.store import config
 from cifar10.util import commands
 import tensorflow.compat.v1 as tf
 
@@ -48,97 +52,105 @@ _NEEDS['rbm'] = dict(
 )
 
 
-def train(config):
+def train(settings):
   """Pretrains until the last step of the last layer, or until a signal.
-
-  Args:
-    config: config.Config.
 
   Raises:
     UserError: the data or a training directory is unusable, settings do not go
       together, or training diverges.
   """
-  _check(config)
-  task = config.pretraining.task
-  folder = os.path.join(config.run.train_dir, task)
-  data = datasets.prepare(config.data, config.download)
-  train_dir.check_images(config, data)  # Before runs are deleted.
-  if task in pretraining.AUXILIARY:
-    run = config.replace(train_dir=folder)
-    is_done = _train_run(data, run)
+  _check(settings)
+  given = settings
+  settings, data = trainer.prepared(settings)
+  train_dir.check_images(settings, data)  # Before runs are deleted.
+  folder = os.path.join(settings.train_dir, settings.task)
+  if settings.task in pretraining.AUXILIARY:
+    source = folder
+    is_done = _is_trained(
+      dataclasses.replace(settings, train_dir=folder), data, _take_steps
+    )
   else:
-    run, is_done = _train_layers(data, config, folder)
+    source, is_done = _train_layers(settings, data, folder)
   if is_done:
     print(
       'To start training from it: %s --train_dir=%s --init_from=%s '
       "--init_scope='conv|local'%s"
       % (
         commands.command('cifar10_train'),
-        shlex.quote(os.path.join(config.run.train_dir, 'train')),
-        shlex.quote(run.run.train_dir),
-        cli.changed_flags(config, ['data', 'model']),
+        shlex.quote(os.path.join(settings.train_dir, 'train')),
+        shlex.quote(source),
+        commands.changed_flags(given, 'data', 'model'),
       )
     )
 
 
-def _train_layers(data, config, folder):
+def _train_layers(settings, data, folder):
   """Trains one layer after another, each on top of those before.
 
   Args:
-    data: datasets.DataSet.
-    config: config.Config.
+    settings, data: from `trainer.prepared`.
     folder: where the layers have their folders.
 
   Returns:
-    The Config of the last layer, and whether that is at its last step.
+    The folder of the last layer, and whether it is at its last step.
   """
-  runs, source = [], ''
+  runs = []
   for layer in pretraining.LAYERS:
-    run = config.replace(
+    run = dataclasses.replace(
+      settings,
       train_dir=os.path.join(folder, layer),
-      init_from=source,
+      init_from=runs[-1].train_dir if runs else '',
       freeze='(?!%s/)' % layer,  # All others.
       overwrite=False,
     )
-    if config.metrics.metrics:
-      run = run.replace(metrics='%s.%s' % (config.metrics.metrics, layer))
+    if settings.metrics:
+      run = dataclasses.replace(run, metrics=settings.metrics + '.' + layer)
     runs.append(run)
-    source = run.run.train_dir
-  if config.run.overwrite:
+  if settings.overwrite:
     with contextlib.ExitStack() as stack:
       for run in runs:
-        stack.enter_context(train_dir.held(run.run.train_dir))
+        stack.enter_context(train_dir.held(run.train_dir))
       for run in runs:
-        train_dir.remove_run(run.run.train_dir)
+        train_dir.remove_run(run.train_dir)
   for number, (layer, run) in enumerate(zip(pretraining.LAYERS, runs), 1):
     print('Pretraining %s.' % layer)
-    if not _train_run(data, run, layer, on_top=runs[number:]):
-      return run, False
-  return run, True
+    take_steps = functools.partial(
+      _take_steps, layer=layer, on_top=runs[number:]
+    )
+    if not _is_trained(run, data, take_steps):
+      return run.train_dir, False
+  return run.train_dir, True
 
 
-def _check(config):
+def _is_trained(settings, data, take_steps):
+  """Trains in a folder; returns whether it is at its last step."""
+  trainer.go_on(settings, data, take_steps)
+  newest = checkpoints.latest(settings.train_dir)
+  return config.is_last(settings.train_dir, checkpoints.step(newest))
+
+
+def _check(settings):
   """Checks that the task suits the model, and that settings have an effect.
 
   Raises:
     UserError: they do not.
   """
-  task = config.pretraining.task
-  if task in pretraining.AUXILIARY and config.input.batch_size == 1:
+  task = settings.task
+  if task in pretraining.AUXILIARY and settings.batch_size == 1:
     raise UserError(
       '--batch_size=1: --task=%s takes squares from other images of a batch; '
       'expected at least 2' % task
     )
   for name, value in (
-    ('label_smoothing', config.regularization.label_smoothing),
-    ('softmax_rate', config.optimizer.softmax_rate),
+    ('label_smoothing', settings.label_smoothing),
+    ('softmax_rate', settings.softmax_rate),
   ):
-    if config.is_set(name):
+    if settings.is_set(name):
       raise UserError(
         '--%s=%g has no effect in pretraining, which has no labels; leave it '
         'out' % (name, value)
       )
-  values = config.flat(['model', 'regularization'])
+  values = settings.of_groups('model', 'regularization')
   for name, expected in _NEEDS.get(task, {}).items():
     if values[name] not in expected:
       raise UserError(
@@ -147,83 +159,60 @@ def _check(config):
       )
 
 
-def _train_run(data, config, layer=None, on_top=()):
-  """Trains a layer, or all of them, in a training directory.
+def _take_steps(run, layer=None, on_top=()):
+  """Builds the graph, and runs it step by step.
 
   Args:
-    data: datasets.DataSet.
-    config: config.Config.
-    layer: name of the layer; None for all.
-    on_top: Configs of the layers above it.
-
-  Returns:
-    Whether it is at its last step.
+    run: trainer.Run.
+    layer: name of the layer to train; None for all.
+    on_top: Settings of the layers above it.
 
   Raises:
-    UserError: it has steps to take, but a layer above is trained already.
+    UserError: a layer above is trained already.
   """
-  with train_dir.held(config.run.train_dir):
-    run_state = train_dir.prepare(config, data, config.examples_per_machine)
-    if run_state is None:
-      return True
-    for above in on_top:
-      if checkpoints.latest(above.run.train_dir):
-        raise UserError(
-          '%s was trained on top of what is in %s now; to train that further, '
-          'give another --train_dir, or --overwrite to train all layers anew'
-          % (above.run.train_dir, config.run.train_dir)
-        )
-    _take_steps(data, config, run_state, layer)
-    newest = checkpoints.latest(config.run.train_dir)
-    return checkpoints.step(newest) >= run_state.last_step(config.optimization)
+  settings = run.settings
+  for above in on_top:
+    if checkpoints.latest(above.train_dir):
+      raise UserError(
+        '%s was trained on top of what is in %s now; to train that further, '
+        'give another --train_dir, or --overwrite to train all layers anew'
+        % (above.train_dir, settings.train_dir)
+      )
+  with tf.device('/cpu:0'):
+    global_step = tf.train.get_or_create_global_step()
+  images, _ = pipelines.distorted_inputs(settings)
+  with training_scope(settings):
+    if layer:
+      loss = _layer_loss(images, layer, settings)
+    else:
+      loss = _auxiliary_loss(images, settings)
+  train_op = cifar10.train(loss, global_step, settings, run.state)
+  with run.session(train_op, loss) as mon_sess:
+    while not mon_sess.should_stop():
+      mon_sess.run(train_op)
 
 
-def _take_steps(data, config, run_state, layer):
-  """Builds the graph and runs it, step by step."""
-  with tf.Graph().as_default():
-    tf.set_random_seed(run_state.seed_of_start(config.optimization.seed))
-    with tf.device('/cpu:0'):
-      global_step = tf.train.get_or_create_global_step()
-
-    images, _ = cifar10.distorted_inputs(data, config)
-    with training_scope(config):
-      if layer:
-        loss = _layer_loss(images, len(data.classes), layer, config)
-      else:
-        loss = _auxiliary_loss(images, config)
-    train_op = cifar10.train(loss, global_step, config, run_state)
-
-    with monitored_training_session(
-      train_op, loss, data, config, run_state
-    ) as mon_sess:
-      while not mon_sess.should_stop():
-        mon_sess.run(train_op)
-
-
-def _layer_loss(images, num_classes, name, config):
+def _layer_loss(images, name, settings):
   """The loss of one layer, on the outputs of the layers below it.
 
   Args:
     images: float32 tensor, [batch, height, width, depth].
-    num_classes: number of classes that the model will be trained for.
     name: name of the layer.
-    config: config.Config.
+    settings: settings.Settings.
 
   Returns:
     float32 scalar tensor.
   """
-  cifar10.inference(
-    images, num_classes, config.model, conv_form=config.session.conv
-  )
-  layer = pretraining.TiedLayer(name, config.session.conv)
-  if config.pretraining.task == 'rbm':
-    loss = pretraining.rbm_loss(layer, config.model.activation)
+  networks.inference(images, settings)
+  layer = pretraining.TiedLayer(name, settings.conv)
+  if settings.task == 'rbm':
+    loss = pretraining.rbm_loss(layer, settings.activation)
   else:
-    techniques = Techniques(config.model, config.regularization)
+    techniques = Techniques(settings, is_training=True)
 
     def activate(x):
       with tf.variable_scope(name, reuse=True):
-        return techniques.activate(x, name='units')
+        return techniques.activation(x, name='units')
 
     loss = pretraining.autoencoder_loss(
       layer, activate, lambda x: techniques.dropout(x, 'input_dropout')
@@ -236,38 +225,37 @@ def _layer_loss(images, num_classes, name, config):
   return tf.add_n([loss] + penalties, name='total_loss')
 
 
-def _auxiliary_loss(images, config):
+def _auxiliary_loss(images, settings):
   """The loss of a model that tells images from corrupted ones.
 
   Args:
     images: float32 tensor, [batch, height, width, depth].
-    config: config.Config.
+    settings: settings.Settings.
 
   Returns:
     float32 scalar tensor.
   """
-  by_margin = config.pretraining.task == 'max_margin'
+  by_margin = settings.task == 'max_margin'
+  classes = ('real',) if by_margin else ('corrupted', 'real')
   corrupted = distortions.with_pasted_squares(images)
-  logits = cifar10.inference(
+  logits = networks.inference(
     tf.concat([images, corrupted], 0),
-    1 if by_margin else 2,
-    config.model,
-    config.regularization,
-    conv_form=config.session.conv,
+    dataclasses.replace(settings, classes=classes),
+    is_training=True,
   )
   if by_margin:
     margin = pretraining.margin_loss(*tf.split(logits, 2))
     return cifar10.penalized(tf.identity(margin, name='margin'))
-  are_real = tf.ones([config.examples_per_machine], tf.int32)
+  are_real = tf.ones([settings.examples_per_machine], tf.int32)
   labels = tf.concat([are_real, tf.zeros_like(are_real)], 0)
   return cifar10.loss(logits, labels)
 
 
 def main():
   """The console command."""
-  cli.run(
+  flags.run(
     train,
-    cli.PRETRAINER_GROUPS,
+    flags.PRETRAINER_GROUPS,
     __doc__,
     train_dir='/tmp/cifar10_pretrain',
     optimizer='adam',

@@ -3,7 +3,7 @@
 
     python scripts/import_weights.py weights.npz --out=/tmp/imported
 
-The program is cifar10/serving/import_weights.py.
+The program is cifar10/tools/import_weights.py.
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ import sys
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from cifar10.serving.import_weights import main
+from cifar10.tools.import_weights import main
 
 if __name__ == '__main__':
   main()

@@ -3,7 +3,7 @@
 
     python scripts/report.py /tmp/cifar10_train --out=report.html
 
-The program is cifar10/report/report.py.
+The program is cifar10/tools/report/report.py.
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ import sys
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from cifar10.report.report import main
+from cifar10.tools.report.report import main
 
 if __name__ == '__main__':
   main()

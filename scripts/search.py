@@ -3,7 +3,7 @@
 
     python scripts/search.py space.json --trials=20 --out=/tmp/search
 
-The program is cifar10/search/search.py.
+The program is cifar10/tools/search/search.py.
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ import sys
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from cifar10.search.search import main
+from cifar10.tools.search.search import main
 
 if __name__ == '__main__':
   main()

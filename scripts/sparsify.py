@@ -3,7 +3,7 @@
 
     python scripts/sparsify.py /tmp/cifar10_train --keep=0.1 --out=/tmp/sparse
 
-The program is cifar10/serving/sparsify.py.
+The program is cifar10/tools/sparsify.py.
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ import sys
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from cifar10.serving.sparsify import main
+from cifar10.tools.sparsify import main
 
 if __name__ == '__main__':
   main()

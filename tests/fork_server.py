@@ -27,9 +27,9 @@ _NUM_FILES = 3  # Standard input, output and error.
 def import_programs():
   """Imports what all programs import."""
   sys.path.insert(0, _ROOT)
-  from cifar10 import cli  # noqa: F401
-  from cifar10.serving import inference_graph  # noqa: F401
-  from cifar10.training import session  # noqa: F401
+  from cifar10 import flags  # noqa: F401
+  from cifar10.infer import inference_graph  # noqa: F401
+  from cifar10.run import session  # noqa: F401
 
   sys.path.remove(_ROOT)
   # What is imported needs no garbage collection at the exit of each child,

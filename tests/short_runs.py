@@ -6,12 +6,14 @@ import re
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from cifar10 import cifar10
 from cifar10 import cifar10_eval
-from cifar10.config import Config
 from cifar10.data import datasets
-from cifar10.model import layers
-from cifar10.training import checkpoint_arrays
-from cifar10.training import checkpoints
+from cifar10.nets import layers
+from cifar10.settings import Settings
+from cifar10.store import checkpoint_arrays
+from cifar10.store import checkpoints
+from cifar10.util import graph_keys
 from tests import processes
 from tests import synthetic_records
 
@@ -45,7 +47,7 @@ def small_config(tmp_path, **changes):
     'run_once': True,
   }
   settings.update(changes)
-  return Config.of(**settings)
+  return Settings(**settings)
 
 
 def noted_forms(monkeypatch):
@@ -60,9 +62,15 @@ def noted_forms(monkeypatch):
   return forms
 
 
+def learning_rate(global_step, config, state):
+  """The learning rate of the trainers, a tensor."""
+  cifar10.optimizer(global_step, cifar10.with_constants(config), state)
+  return tf.get_collection(graph_keys.LEARNING_RATE)[-1]
+
+
 def prepared(config):
   """The DataSet of a Config, fetched and checked as by a program."""
-  return datasets.prepare(config.data, config.download)
+  return datasets.prepare(config)
 
 
 def evaluated(config, step=None):
@@ -72,16 +80,16 @@ def evaluated(config, step=None):
     config: Config.
     step: which checkpoint to evaluate; None for the newest.
   """
-  checkpoint = checkpoints.latest(config.checkpoint.checkpoint_dir)
+  checkpoint = checkpoints.latest(config.checkpoint_dir)
   if step is not None:
     checkpoint = '%s-%d' % (
-      checkpoints.prefix(config.checkpoint.checkpoint_dir),
+      checkpoints.prefix(config.checkpoint_dir),
       step,
     )
   with tf.Graph().as_default() as default_graph:
     graph = cifar10_eval.build(prepared(config), config)
     logits = default_graph.get_tensor_by_name('softmax_linear/softmax_linear:0')
-    kind = 'averaged' if config.checkpoint.use_moving_averages else 'plain'
+    kind = 'averaged' if config.use_moving_averages else 'plain'
     creator = tf.train.ChiefSessionCreator(
       getattr(graph.restorations, kind).scaffold,
       checkpoint_filename_with_path=checkpoint,
@@ -105,7 +113,7 @@ def frozen_probabilities(config, count):
   (path,) = prepared(config).test_files
   records = np.fromfile(path, np.uint8).reshape(-1, 3073)[:count]
   graph_def = tf.GraphDef()
-  with open(config.export.frozen_graph, 'rb') as content:
+  with open(config.frozen_graph, 'rb') as content:
     graph_def.ParseFromString(content.read())
   with tf.Graph().as_default(), tf.Session() as session:
     images, probabilities = tf.import_graph_def(

@@ -6,11 +6,11 @@ import tarfile
 
 import numpy as np
 
-from cifar10.config import Config
 from cifar10.data import dataset_json
 from cifar10.data.datasets import CLASSES
 from cifar10.data.records import Layout
 from cifar10.data.records import layout_for
+from cifar10.settings import Settings
 
 
 def make_records(labels, seed=0, layout=Layout()):
@@ -101,7 +101,7 @@ def make_own_dataset(folder, **changes):
   }
   value.update(changes)
   (folder / 'dataset.json').write_text(json.dumps(value))
-  return Config.of(data_dir=str(folder))
+  return Settings(data_dir=str(folder))
 
 
 def make_images_of_size(folder, size):

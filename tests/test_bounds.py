@@ -8,23 +8,25 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
-from cifar10 import config as config_lib
-from cifar10.config import Config
-from cifar10.model import layers
-from cifar10.model import techniques
-from cifar10.training import progress
-from cifar10.training import run_state
+from cifar10 import settings as settings_lib
+from cifar10.nets import layers
+from cifar10.nets import techniques
+from cifar10.run import progress
+from cifar10.settings import Settings
+from cifar10.store import config as config_lib
+from cifar10.store import run_state
+from tests import short_runs
 
 NUMBERS = [
   name
-  for name, field in config_lib.FIELDS.items()
+  for name, field in settings_lib.FIELDS.items()
   if 'help' in field.metadata and {int, float} & set(config_lib.types(field))
 ]
 
 
 def bounds(name):
-  limits = config_lib.FIELDS[name].metadata
-  return limits['lower_bound'], limits['upper_bound']
+  limits = settings_lib.FIELDS[name].metadata
+  return limits['least'], limits['most']
 
 
 def at_bounds(*groups):
@@ -32,22 +34,22 @@ def at_bounds(*groups):
   return [
     (name, value)
     for name in NUMBERS
-    if config_lib.GROUP_OF[name] in groups
+    if settings_lib.GROUP_OF[name] in groups
     for value in bounds(name)
   ]
 
 
 def with_effect(name, value):
   """The Config in which a setting has a value, and an effect."""
-  owner, choices = config_lib.FIELDS[name].metadata['needs'] or (None, ())
+  owner, choices = settings_lib.FIELDS[name].metadata['needs'] or (None, ())
   needed = {owner: choices[0]} if choices else {}
-  return Config.of(**dict(needed, **{name: value}))
+  return Settings(**dict(needed, **{name: value}))
 
 
 def test_every_number_has_bounds_around_its_default():
   for name in NUMBERS:
     lower, upper = bounds(name)
-    default = config_lib.FIELDS[name].default
+    default = settings_lib.FIELDS[name].default
     assert lower < upper, name
     assert default is None or lower <= default <= upper, name
 
@@ -69,7 +71,7 @@ def test_steps_are_taken_at_both_bounds(name, value):
     loss = cifar10.loss(
       tf.matmul([[1.0, 2.0, 3.0, 4.0]], weights),
       [0],
-      label_smoothing=config.regularization.label_smoothing,
+      label_smoothing=config.label_smoothing,
     )
     train_op = cifar10.train(loss, step, config, state)
     session.run(tf.global_variables_initializer())
@@ -86,10 +88,10 @@ def test_schedules_reach_the_last_step_that_there_can_be(schedule):
   if schedule == 'piecewise':
     values = {'boundaries': '1,1e20,1e38', 'rates': '1e-38,0.1,0.2,1e38'}
   state = run_state.RunState((), 50000, ((0, 128), (9, 1)))
-  config = Config.of(schedule=schedule, **values)
+  config = Settings(schedule=schedule, **values)
   with tf.Graph().as_default(), tf.Session() as session:
     step = tf.train.get_or_create_global_step()
-    rate = cifar10.train_op.learning_rate(step, config, state)
+    rate = short_runs.learning_rate(step, config, state)
     for number in (0, (1 << 62) - 1):
       step.load(number, session)
       assert 0 <= session.run(rate) < math.inf
@@ -97,7 +99,7 @@ def test_schedules_reach_the_last_step_that_there_can_be(schedule):
 
 def test_a_run_without_an_end_shows_its_progress(capsys):
   state = run_state.RunState((), 50000, ((0, 128),))
-  config = Config.of(max_steps=bounds('max_steps')[1])
+  config = Settings(max_steps=bounds('max_steps')[1])
   with progress.LiveLine() as line:
     hook = progress.ProgressHook(None, None, config, state, line)
     hook._first_step, hook._first_time = 0, time.monotonic() - 60

@@ -9,13 +9,13 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
-from cifar10.config import Config
-from cifar10.model import layers
-from cifar10.model import techniques
-from cifar10.model.settings import Model
-from cifar10.model.settings import Regularization
-from cifar10.training import run_state
-from cifar10.training import session as session_lib
+from cifar10 import cifar10_multi_gpu_train
+from cifar10 import networks
+from cifar10.nets import layers
+from cifar10.nets import techniques
+from cifar10.run import session as session_lib
+from cifar10.settings import Settings
+from cifar10.store import run_state
 from tests import short_runs
 
 # Shapes from the tutorial's section "Model Prediction".
@@ -49,7 +49,7 @@ def initialized_session():
 def train(total_loss, global_step, **settings):
   """The train_op, of the tutorial's data set and batches."""
   state = run_state.RunState(('a', 'b'), 50000, ((0, 128),))
-  config = Config.of(**settings)
+  config = Settings(**settings)
   return cifar10.train(total_loss, global_step, config, state)
 
 
@@ -99,7 +99,7 @@ def test_the_normalization_has_the_tutorials_numbers(monkeypatch):
     calls.append((depth_radius, alpha, name))
     return x
 
-  monkeypatch.setattr(cifar10, '_local_response_norm', noted)
+  monkeypatch.setattr(layers, 'local_response_norm', noted)
   cifar10.inference(random_images(2))
   assert calls == [(4, 0.001 / 9, 'norm1'), (4, 0.001 / 9, 'norm2')]
 
@@ -184,7 +184,9 @@ def test_any_batch_size_also_an_unknown_one():
 
 
 def test_another_number_of_classes_size_and_depth():
-  logits = cifar10.inference(tf.zeros([2, 48, 48, 1]), num_classes=3)
+  logits = networks.inference(
+    tf.zeros([2, 48, 48, 1]), Settings(classes=('a', 'b', 'c'))
+  )
   assert logits.shape.as_list() == [2, 3]
 
 
@@ -197,16 +199,7 @@ def test_images_of_another_shape_are_refused(shape):
 
 def test_unknown_top_layers_are_refused():
   with pytest.raises(ValueError, match="'fully'; expected full or local"):
-    cifar10.inference(random_images(2), model=Model(top_layers='fully'))
-
-
-def test_softmax_gives_probabilities():
-  probabilities = cifar10.softmax(tf.constant([[0.0, np.log(3.0)]]))
-  assert probabilities.op.name == 'softmax'
-  with tf.Session() as session:
-    np.testing.assert_allclose(
-      session.run(probabilities), [[0.25, 0.75]], rtol=1e-5
-    )
+    networks.inference(random_images(2), Settings(top_layers='fully'))
 
 
 def test_multiply_adds_are_the_tutorials(graph):
@@ -225,9 +218,8 @@ def test_multiply_adds_are_the_tutorials(graph):
 
 
 def test_inputs_are_of_the_configs_size_and_repeatable_with_a_seed():
-  config = Config.of(dataset='sample', batch_size=6, num_gpus=3, seed=0)
-  data = short_runs.prepared(config)
-  images, labels = cifar10.distorted_inputs(data, config)
+  config = Settings(dataset='sample', batch_size=6, num_gpus=3, seed=0)
+  images, labels = cifar10.distorted_inputs(config)
   assert images.shape.as_list() == [18, 24, 24, 3]
   assert labels.shape.as_list() == [18]
   # One after the other, so that their order is no accident.
@@ -269,18 +261,18 @@ def trained(config, form, initial):
   """All variables after 200 steps on the sample, as one vector.
 
   Args:
-    config: config.Config.
+    config: Settings.
     form: how convolutions are computed.
     initial: the first values of the variables.
   """
   (path,) = short_runs.prepared(config).train_files
   records = np.fromfile(path, np.uint8).reshape([-1, 3073])
   pixels = records[:, 1:].reshape([-1, 3, 32, 32]).transpose([0, 2, 3, 1])
-  batch_size = config.input.batch_size
+  batch_size = config.batch_size
   with tf.Graph().as_default():
     images = tf.placeholder(tf.float32, [None, 24, 24, 3])
     labels = tf.placeholder(tf.int32, [None])
-    loss = cifar10.loss(cifar10.inference(images, conv_form=form), labels)
+    loss = cifar10.loss(networks.inference(images, Settings(conv=form)), labels)
     step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
     variables = tf.trainable_variables()
     with tf.Session() as session:
@@ -296,7 +288,7 @@ def test_both_forms_of_convolution_train_alike():
   # Training multiplies rounding errors. So a run in another form may differ
   # from a direct one as much as a direct one whose initial values were rounded
   # differently, but not more.
-  config = Config.of(dataset='sample', batch_size=16)
+  config = Settings(dataset='sample', batch_size=16)
   cifar10.inference(random_images(2))
   with initialized_session() as session:
     initial = session.run(tf.trainable_variables())
@@ -313,7 +305,7 @@ def test_both_forms_of_convolution_have_the_same_gradients():
   for form in ('direct', 'winograd'):
     with tf.variable_scope('', reuse=bool(losses)):
       with tf.name_scope(form) as scope:
-        logits = cifar10.inference(images, conv_form=form)
+        logits = networks.inference(images, Settings(conv=form))
         losses.append(cifar10.loss(logits, labels, scope))
   variables = tf.trainable_variables()
   gradients = [tf.gradients(loss, variables) for loss in losses]
@@ -329,13 +321,14 @@ def test_both_forms_of_convolution_have_the_same_gradients():
 @pytest.mark.parametrize(
   'settings, value',
   [
-    ({'model': Model(top_layers='none')}, 'none'),
-    ({'conv_form': 'fast'}, 'fast'),
+    ({'top_layers': 'none'}, 'none'),
+    ({'network': 'vgg'}, 'vgg'),
+    ({'conv': 'fast'}, 'fast'),
   ],
 )
 def test_unknown_forms_are_refused(settings, value):
   with pytest.raises(ValueError, match='is %r; expected' % value):
-    cifar10.inference(random_images(2), **settings)
+    networks.inference(random_images(2), Settings(**settings))
 
 
 def total_losses(images, labels, precisions):
@@ -344,7 +337,7 @@ def total_losses(images, labels, precisions):
   for i, precision in enumerate(precisions):
     with layers.compute_in(precision), tf.variable_scope('', reuse=i > 0):
       with tf.name_scope('tower_%d' % i) as scope:
-        logits = cifar10.inference(images, conv_form='direct')
+        logits = networks.inference(images, Settings(conv='direct'))
         assert logits.dtype == tf.float32
         losses.append(cifar10.loss(logits, labels, scope))
   return losses
@@ -456,11 +449,11 @@ def test_training_summaries():
 @pytest.mark.parametrize('top_layers', ['full', 'local'])
 @pytest.mark.parametrize('precision', ['float32', 'bfloat16'])
 def test_the_graph_is_in_boxes(graph, precision, top_layers):
-  config = Config.of(dataset='sample')
+  config = Settings(dataset='sample')
   global_step = tf.train.get_or_create_global_step()
-  images, labels = cifar10.distorted_inputs(short_runs.prepared(config), config)
+  images, labels = cifar10.distorted_inputs(config)
   with layers.compute_in(precision):
-    logits = cifar10.inference(images, 10, Model(top_layers=top_layers))
+    logits = networks.inference(images, Settings(top_layers=top_layers))
   train_op = train(cifar10.loss(logits, labels), global_step)
   session_lib.step_after(train_op)
   counts = collections.Counter(
@@ -489,9 +482,9 @@ def test_the_graph_is_in_boxes(graph, precision, top_layers):
 def test_by_default_the_operations_are_those_of_the_tutorial(graph):
   images = tf.placeholder(tf.float32, [4, 24, 24, 3])
   labels = tf.placeholder(tf.int32, [4])
-  with techniques.training_scope(Config()):
-    logits = cifar10.inference(
-      images, training=Regularization(), conv_form='direct'
+  with techniques.training_scope(Settings()):
+    logits = networks.inference(
+      images, Settings(conv='direct'), is_training=True
     )
   cifar10.loss(logits, labels)
   found = {
@@ -499,7 +492,7 @@ def test_by_default_the_operations_are_those_of_the_tutorial(graph):
     for operation in graph.get_operations()
   }
   path = os.path.join(
-    short_runs.ROOT, 'tests', 'model', 'tutorial_operations.txt'
+    short_runs.ROOT, 'tests', 'nets', 'tutorial_operations.txt'
   )
   with open(path) as lines:
     expected = set(lines.read().splitlines())
@@ -519,11 +512,12 @@ def test_a_tower_smooths_its_labels_in_training():
   images, labels = random_images(4), tf.constant([1, 2, 3, 4])
 
   def cross_entropy(scope, **settings):
-    training = Regularization(**settings)
     with tf.name_scope(scope) as name, tf.variable_scope(
       '', reuse=tf.AUTO_REUSE
     ):
-      cifar10.tower_loss(name, images, labels, training=training)
+      cifar10_multi_gpu_train.tower_loss(
+        name, images, labels, Settings(**settings)
+      )
     return next(
       loss
       for loss in tf.get_collection('losses', name)

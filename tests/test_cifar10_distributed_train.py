@@ -14,10 +14,10 @@ from cifar10 import cifar10
 from cifar10 import cifar10_distributed_train
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_train
-from cifar10.config import Config
+from cifar10 import pipelines
 from cifar10.errors import UserError
-from cifar10.training import checkpoints
-from cifar10.training import train_op
+from cifar10.settings import Settings
+from cifar10.store import checkpoints
 from tests import clusters
 from tests import short_runs
 from tests import synthetic_records
@@ -64,13 +64,13 @@ def test_two_workers_compute_what_one_trainer_computes(
   images = np.random.RandomState(0).randn(128, 24, 24, 3).astype(np.float32)
   labels = np.arange(128, dtype=np.int32) % 10
 
-  def part(data, config, frozen=None):
+  def part(config):
     # The half of its task, or all for the single trainer.
-    begin = 64 * config.cluster.task_index
+    begin = 64 * config.task_index
     rows = slice(begin, begin + config.examples_per_machine)
     return tf.constant(images[rows]), tf.constant(labels[rows])
 
-  monkeypatch.setattr(cifar10, 'distorted_inputs', part)
+  monkeypatch.setattr(pipelines, 'distorted_inputs', part)
   single = short_runs.small_config(
     tmp_path / 'single', batch_size=128, max_steps=1, **techniques
   )
@@ -504,9 +504,8 @@ def test_one_update_is_variables_averages_and_step():
   with tf.Graph().as_default():
     v = tf.get_variable('v', initializer=[1.0])
     global_step = tf.train.get_or_create_global_step()
-    optimizer = train_op.AveragingOptimizer(
-      tf.train.GradientDescentOptimizer(0.5), Config()
-    )
+    settings = cifar10.with_constants(Settings(learning_rate=0.5))
+    optimizer = cifar10.optimizer(global_step, settings)
     update = optimizer.apply_gradients([(tf.constant([1.0]), v)], global_step)
     (average,) = [a for a in tf.global_variables() if 'Moving' in a.op.name]
     with tf.Session() as session:

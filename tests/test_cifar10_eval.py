@@ -1,5 +1,6 @@
 """The evaluator: exact counts, followed checkpoints, its output."""
 
+import dataclasses
 import glob
 import json
 import os
@@ -15,14 +16,14 @@ import tensorflow.compat.v1 as tf
 from cifar10 import cifar10
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_train
-from cifar10 import config as config_lib
 from cifar10.data import datasets
 from cifar10.data import distortions
 from cifar10.data import records as records_lib
 from cifar10.data.records import Layout
 from cifar10.errors import UserError
-from cifar10.serving import predictions
-from cifar10.training import checkpoints
+from cifar10.infer import predictions
+from cifar10.store import checkpoints
+from cifar10.store import config as config_lib
 from tests import short_runs
 from tests import synthetic_records
 
@@ -107,7 +108,7 @@ def test_a_checkpoint_evaluates_at_any_precision(
     tmp_path, batch_size=8, max_steps=8, precision=written
   )
   cifar10_train.train(config)
-  assert config_lib.load(config.run.train_dir).session.precision == written
+  assert config_lib.load(config.train_dir).session.precision == written
   counts = {}
   for precision in read:
     ((_, counts[precision], total, step),), _ = evaluate(
@@ -202,8 +203,8 @@ def loss_of(trained, **settings):
   config = short_runs.small_config(trained, **settings)
   with tf.Graph().as_default():
     graph = cifar10_eval.build(short_runs.prepared(config), config)
-    checkpoint = checkpoints.latest(config.checkpoint.checkpoint_dir)
-    result, _ = cifar10_eval.evaluate_checkpoint(graph, checkpoint, config)
+    checkpoint = checkpoints.latest(config.checkpoint_dir)
+    result, _ = cifar10_eval.eval_once(graph, checkpoint, config)
   return result.loss
 
 
@@ -254,8 +255,8 @@ def test_checkpoints_are_followed_each_once_to_the_last(
     config = short_runs.small_config(tmp_path, max_steps=step)
     cifar10_train.train(config)
     # As a trainer has it that is on its way to step 6.
-    saved = config_lib.load(config.run.train_dir)
-    saved.replace(max_steps=6).save(config.run.train_dir)
+    saved = config_lib.load(config.train_dir)
+    config_lib.save(dataclasses.replace(saved, max_steps=6), config.train_dir)
 
   clock = Clock(
     {
@@ -280,7 +281,7 @@ def test_a_checkpoint_deleted_on_the_way_is_passed_over(
 ):
   config = short_runs.small_config(tmp_path, max_steps=2)
   cifar10_train.train(config)
-  evaluate_checkpoint = cifar10_eval.evaluate_checkpoint
+  eval_once = cifar10_eval.eval_once
   calls = []
 
   def beaten_by_the_trainer(graph, checkpoint, config):
@@ -290,11 +291,9 @@ def test_a_checkpoint_deleted_on_the_way_is_passed_over(
       cifar10_train.train(longer)
       for path in glob.glob(checkpoint + '.*'):
         os.remove(path)
-    return evaluate_checkpoint(graph, checkpoint, config)
+    return eval_once(graph, checkpoint, config)
 
-  monkeypatch.setattr(
-    cifar10_eval, 'evaluate_checkpoint', beaten_by_the_trainer
-  )
+  monkeypatch.setattr(cifar10_eval, 'eval_once', beaten_by_the_trainer)
   monkeypatch.setattr(ITERATOR_MODULE, 'time', Clock({}))
   found, out = evaluate(tmp_path, capsys, run_once=False)
   assert [step for _, _, _, step in found] == [4]
@@ -350,13 +349,13 @@ def test_test_files_that_are_emptied_meanwhile_are_an_error(
   trained, tmp_path, capsys, monkeypatch
 ):
   folder = synthetic_records.make_folder(tmp_path / 'data', per_file=20)
-  evaluate_checkpoint = cifar10_eval.evaluate_checkpoint
+  eval_once = cifar10_eval.eval_once
 
   def then_empty(*args):
     (folder / 'test_batch.bin').write_bytes(b'')
-    return evaluate_checkpoint(*args)
+    return eval_once(*args)
 
-  monkeypatch.setattr(cifar10_eval, 'evaluate_checkpoint', then_empty)
+  monkeypatch.setattr(cifar10_eval, 'eval_once', then_empty)
   with pytest.raises(UserError, match='read 0 images; expected 20'):
     evaluate(
       trained, capsys, dataset='cifar10', data_dir=str(tmp_path / 'data')
@@ -430,7 +429,7 @@ def test_copies_of_images_are_counted_as_the_oracle_counts_them(
   data = short_runs.prepared(config)
   records = records_lib.load(data.test_files, data.layout)
   with tf.Graph().as_default(), tf.Session() as session:
-    checkpoint = checkpoints.latest(config.run.train_dir)
+    checkpoint = checkpoints.latest(config.train_dir)
     predictor = predictions.Predictor(session, data, checkpoint, config)
     answers = predictor.probabilities(records).argmax(axis=1)
   ((_, correct, _, _),), out = evaluate(trained, capsys, tta=True)

@@ -10,10 +10,10 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_export
 from cifar10 import cifar10_train
-from cifar10.config import Config
 from cifar10.data import datasets
 from cifar10.errors import UserError
-from cifar10.serving import export
+from cifar10.infer import export
+from cifar10.settings import Settings
 from tests import picture_folders
 from tests import processes
 from tests import short_runs
@@ -45,7 +45,7 @@ def trained(tmp_path_factory):
 @pytest.fixture(scope='module')
 def images():
   """The first test images of the sample, uint8 [COUNT, 32, 32, 3]."""
-  (path,) = short_runs.prepared(Config.of(dataset='sample')).test_files
+  (path,) = short_runs.prepared(Settings(dataset='sample')).test_files
   records = np.fromfile(path, np.uint8).reshape(-1, 3073)[:COUNT]
   return synthetic_records.images_of(records)
 

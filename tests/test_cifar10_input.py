@@ -10,11 +10,12 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_input
-from cifar10.config import Config
+from cifar10 import pipelines
 from cifar10.data import datasets
 from cifar10.data import records as records_lib
 from cifar10.data.records import Layout
 from cifar10.errors import UserError
+from cifar10.settings import Settings
 from tests import reference
 from tests import short_runs
 from tests import synthetic_records
@@ -51,6 +52,21 @@ def data_set(names, layout=Layout()):
   return datasets.DataSet(train_files=names, test_files=names, layout=layout)
 
 
+def training_inputs(data, batch_size, source='queues', **values):
+  """Batches of training images from a source that --input names."""
+  settings = Settings(batch_size=batch_size, input=source, **values)
+  if source == 'queues':
+    return cifar10_input.distorted_inputs('', batch_size, data, settings)
+  return pipelines.loaded_inputs(data, settings)
+
+
+def eval_inputs(data, batch_size, eval_data=True, **values):
+  """Batches of images to evaluate on, each once."""
+  return cifar10_input.inputs(
+    eval_data, '', batch_size, data, Settings(**values)
+  )
+
+
 def take_all(tensors):
   """Runs `tensors` until the input ends; returns what came, a list."""
   found = []
@@ -64,13 +80,7 @@ def raw_batches(names, num_examples, batch_size, count):
   """Takes `count` batches of raw records from the shuffled input."""
   data = data_set(names)
   assert data.examples_per_epoch == num_examples
-  epoch_size = cifar10_input._epoch_in_queue(
-    num_examples, data.layout, batch_size
-  )
-  queue = cifar10_input._shuffled_records(
-    data.train_files, {}, data.layout, epoch_size, batch_size
-  )
-  batch = queue.dequeue()
+  batch = cifar10_input.shuffled_records(data, batch_size).dequeue()
   with tf.train.MonitoredSession() as session:
     return np.concatenate([session.run(batch) for _ in range(count)])
 
@@ -82,12 +92,12 @@ def times_seen(records):
 @pytest.mark.parametrize(
   'layout', [Layout(), OTHER_LAYOUT], ids=['cifar10', 'other']
 )
-def test_read_cifar10_reads_each_record_once_in_order(tmp_path, layout):
+def test_read_records_reads_each_record_once_in_order(tmp_path, layout):
   first = synthetic_records.make_records([3, 9, 1], seed=1, layout=layout)
   second = synthetic_records.make_records([0], seed=2, layout=layout)
   names = write(tmp_path, first, second)
   queue = tf.train.string_input_producer(names, num_epochs=1, shuffle=False)
-  records = cifar10_input.read_cifar10(queue, layout, at_most=2)
+  records = cifar10_input.read_records(queue, layout, at_most=2)
   assert records.dtype == tf.uint8
   assert records.shape.as_list() == [None, layout.record_bytes]
   found = []
@@ -109,15 +119,26 @@ def test_the_reference_reads_the_same(tmp_path):
   layout = Layout()
   names = write(tmp_path, synthetic_records.make_records([3, 9, 0]))
   queue = tf.train.string_input_producer(names)
-  ours = cifar10_input.read_cifar10(queue, layout, at_most=1)
+  ours = cifar10_input.read_records(queue, layout, at_most=1)
+  one = cifar10_input.read_cifar10(tf.train.string_input_producer(names))
+  assert (one.height, one.width, one.depth) == (32, 32, 3)
+  assert (one.label.dtype, one.label.shape.as_list()) == (tf.int32, [1])
+  assert one.uint8image.shape.as_list() == [32, 32, 3]
   theirs = reference.read_by_tensorflow(tf.train.string_input_producer(names))
-  fetches = [ours, records_lib.labels(ours, layout), theirs]
+  fetches = [
+    ours,
+    records_lib.labels(ours, layout),
+    [one.uint8image, one.label, one.key],
+    theirs,
+  ]
   with tf.train.MonitoredSession() as session:
-    for expected in (3, 9, 0):
-      record, label, (same_pixels, same_label) = session.run(fetches)
-      (pixels,) = synthetic_records.images_of(record, layout)
-      np.testing.assert_array_equal(pixels, same_pixels)
-      assert label.tolist() == [same_label] == [expected]
+    for number, expected in enumerate((3, 9, 0)):
+      record, label, alone, (pixels, same_label) = session.run(fetches)
+      (found,) = synthetic_records.images_of(record, layout)
+      np.testing.assert_array_equal(found, pixels)
+      np.testing.assert_array_equal(alone[0], pixels)
+      assert label.tolist() == alone[1].tolist() == [same_label] == [expected]
+      assert alone[2].decode() == '%s:%d' % (names[0], number)
 
 
 def test_of_two_label_bytes_the_last_is_the_label(tmp_path):
@@ -126,7 +147,7 @@ def test_of_two_label_bytes_the_last_is_the_label(tmp_path):
   records[:, 0] = 77
   names = write(tmp_path, records)
   data = data_set(names)._replace(layout=layout)
-  images, labels = cifar10_input.inputs(data, 'test', 2)
+  images, labels = eval_inputs(data, 2)
   ((images, labels),) = take_all([images, labels])
   assert labels.tolist() == [3, 9]
   expected = [
@@ -143,7 +164,7 @@ def test_evaluation_gives_each_image_once_in_order(tmp_path, batch_size):
     for n in (13, 1, 29)
   ]
   names = write(tmp_path, *files)
-  tensors = cifar10_input.inputs(data_set(names), 'test', batch_size)
+  tensors = eval_inputs(data_set(names), batch_size)
   assert tensors[0].shape.as_list() == [None, 24, 24, 3]
   assert [t.dtype for t in tensors] == [tf.float32, tf.int32]
   batches = take_all(list(tensors))
@@ -164,7 +185,7 @@ def test_evaluation_gives_each_image_once_in_order(tmp_path, batch_size):
 def test_evaluation_reads_files_longer_than_a_read(tmp_path):
   records = synthetic_records.make_records(np.arange(2345) % 10)
   names = write(tmp_path, records)
-  _, labels = cifar10_input.inputs(data_set(names), 'train_eval', 128)
+  _, labels = eval_inputs(data_set(names), 128, eval_data=False)
   found = np.concatenate(take_all(labels))
   np.testing.assert_array_equal(found, records[:, 0])
 
@@ -176,11 +197,11 @@ def test_training_images_and_those_to_evaluate_on_are_kept_apart(tmp_path):
     write(tmp_path / 'train', synthetic_records.make_records([1] * 6)),
     write(tmp_path / 'test', synthetic_records.make_records([2] * 4)),
   )
-  for eval_data, expected in (('train_eval', [1] * 6), ('test', [2] * 4)):
+  for eval_data, expected in ((False, [1] * 6), (True, [2] * 4)):
     with tf.Graph().as_default():
-      _, labels = cifar10_input.inputs(data, eval_data, 10)
+      _, labels = eval_inputs(data, 10, eval_data)
       assert np.concatenate(take_all(labels)).tolist() == expected
-  _, labels = cifar10_input.distorted_inputs(data, 24)
+  _, labels = training_inputs(data, 24)
   with tf.train.MonitoredSession() as session:
     assert session.run(labels).tolist() == [1] * 24
 
@@ -192,7 +213,7 @@ def test_training_batches_have_static_shapes_and_whole_contents(
 ):
   records = synthetic_records.make_records(np.arange(64) % 10, layout=layout)
   data = data_set(write(tmp_path, records), layout)
-  images, labels = cifar10_input.distorted_inputs(data, 32, source=source)
+  images, labels = training_inputs(data, 32, source=source)
   size = 24 if layout.height == 32 else 36  # Three quarters.
   assert images.shape.as_list() == [32, size, size, layout.depth]
   assert labels.shape.as_list() == [32]
@@ -206,10 +227,10 @@ def test_training_batches_have_static_shapes_and_whole_contents(
 
 
 def test_images_of_either_input_are_in_the_summaries():
-  data = short_runs.prepared(Config.of(dataset='sample'))
+  data = short_runs.prepared(Settings(dataset='sample'))
   for tensors in (
-    lambda: cifar10_input.distorted_inputs(data, 12),
-    lambda: cifar10_input.inputs(data, 'test', 12),
+    lambda: training_inputs(data, 12),
+    lambda: eval_inputs(data, 12),
   ):
     with tf.Graph().as_default():
       tensors()
@@ -232,7 +253,7 @@ def test_labels_stay_with_their_images(tmp_path, source):
   planes[labels == 1, :, 16:] = 200
   names = write(tmp_path, records)
   data = data_set(names)
-  tensors = cifar10_input.distorted_inputs(data, 50, source=source)
+  tensors = training_inputs(data, 50, source=source)
   with tf.train.MonitoredSession() as session:
     for _ in range(30):
       images, found = session.run(list(tensors))
@@ -293,7 +314,7 @@ def test_queues_hold_so_many_bytes_at_most(
   os.truncate(names[0], 50000 * layout.record_bytes)  # Takes no space.
   data = data_set(names, layout)
   with tf.Graph().as_default() as graph:
-    cifar10_input.distorted_inputs(data, batch_size, source=source)
+    training_inputs(data, batch_size, source=source)
   held = {}  # Bytes, by the name of a queue or buffer.
   crop = size * 24 // 32
   for op in graph.get_operations():
@@ -384,31 +405,27 @@ def test_the_classical_input_does_not_mix_sorted_files(tmp_path):
 
 @pytest.mark.parametrize('source', SOURCES)
 def test_images_may_have_another_size(source):
-  data = short_runs.prepared(Config.of(dataset='sample'))
-  images, _ = cifar10_input.distorted_inputs(
-    data, 8, source=source, image_size=30
-  )
+  data = short_runs.prepared(Settings(dataset='sample'))
+  images, _ = training_inputs(data, 8, source=source, image_size=30)
   assert images.shape.as_list() == [8, 30, 30, 3]
-  middles, _ = cifar10_input.inputs(data, 'test', 8, image_size=30)
+  middles, _ = eval_inputs(data, 8, image_size=30)
   with tf.train.MonitoredSession() as session:
     assert session.run(images).shape == (8, 30, 30, 3)
     assert session.run(middles).shape == (8, 30, 30, 3)
   with pytest.raises(
     UserError, match='--image_size=33: larger .* have 32 x 32 pi'
   ):
-    records_lib.crop_size(data.layout, 33)
+    cifar10_input.crop_size(data.layout, 33)
 
 
 @pytest.mark.parametrize('source', SOURCES)
 def test_a_seed_makes_batches_repeatable(source):
-  data = short_runs.prepared(Config.of(dataset='sample'))
+  data = short_runs.prepared(Settings(dataset='sample'))
 
   def batches(seed):
     with tf.Graph().as_default():
       tf.set_random_seed(seed)
-      tensors = cifar10_input.distorted_inputs(
-        data, 64, seeded=True, source=source
-      )
+      tensors = training_inputs(data, 64, seed=1, source=source)
       with tf.train.MonitoredSession() as session:
         return [session.run(list(tensors)) for _ in range(40)]
 
@@ -431,18 +448,18 @@ def test_without_a_seed_each_run_has_its_own_order(tmp_path):
 
 @pytest.mark.parametrize('source', ['preloaded', 'tf_data'])
 def test_other_inputs_are_on_the_cpu_too(graph, source):
-  data = short_runs.prepared(Config.of(dataset='sample'))
+  data = short_runs.prepared(Settings(dataset='sample'))
   with tf.device('/gpu:0'):
-    cifar10_input.distorted_inputs(data, 4, source=source)
+    training_inputs(data, 4, source=source)
   for operation in graph.get_operations():
     assert operation.device == '/device:CPU:0', operation.name
 
 
 def test_input_is_on_the_cpu_with_one_shuffle_queue(graph):
-  data = short_runs.prepared(Config.of(dataset='sample'))
+  data = short_runs.prepared(Settings(dataset='sample'))
   with tf.device('/gpu:0'):
-    cifar10_input.distorted_inputs(data, 4)
-    cifar10_input.inputs(data, 'test', 4)
+    training_inputs(data, 4)
+    eval_inputs(data, 4)
   queues = 0
   for operation in graph.get_operations():
     if operation.name.startswith(('distorted_inputs/', 'inputs/')):
@@ -453,11 +470,11 @@ def test_input_is_on_the_cpu_with_one_shuffle_queue(graph):
 
 def test_the_filling_line_is_the_tutorials(monkeypatch, capsys):
   line = 'Filling queue with %d CIFAR images before starting to train.\n'
-  data = short_runs.prepared(Config.of(dataset='sample'))
-  cifar10_input.distorted_inputs(data, 128)
+  data = short_runs.prepared(Settings(dataset='sample'))
+  training_inputs(data, 128)
   assert capsys.readouterr().out == line % 400
   monkeypatch.setattr(datasets.DataSet, 'count', lambda self, files: 50000)
-  cifar10_input.distorted_inputs(data, 128)
+  training_inputs(data, 128)
   assert capsys.readouterr().out == line % 20000
   assert cifar10_input.NUM_PREPROCESS_THREADS == 16
 
@@ -475,7 +492,7 @@ def numbered(tmp_path, count, num_files, **parts):
 def order(data, source, batch_size, count):
   """The numbers of the records of `count` batches, an array."""
   with tf.Graph().as_default():
-    _, labels = cifar10_input.distorted_inputs(data, batch_size, source=source)
+    _, labels = training_inputs(data, batch_size, source=source)
     with tf.train.MonitoredSession() as session:
       return np.concatenate([session.run(labels) for _ in range(count)])
 
@@ -505,8 +522,8 @@ def test_alternating_flips_mirror_each_image_every_other_time(
   tmp_path, one_thread
 ):
   data = numbered(tmp_path, 40, 1)
-  images, labels = cifar10_input.distorted_inputs(
-    data, 20, augment=('alternating_flip',), source='preloaded'
+  images, labels = training_inputs(
+    data, 20, augment='alternating_flip', source='preloaded'
   )
   with tf.train.MonitoredSession() as session:
     found = [session.run([images, labels]) for _ in range(8)]
@@ -537,9 +554,7 @@ def test_alternating_flips_mirror_each_image_every_other_time(
 def test_an_image_is_distorted_anew_each_time(tmp_path, source, seed):
   data = numbered(tmp_path, 1, 1)
   tf.set_random_seed(seed)
-  images, _ = cifar10_input.distorted_inputs(
-    data, 4, seeded=seed is not None, source=source
-  )
+  images, _ = training_inputs(data, 4, seed=seed, source=source)
   with tf.train.MonitoredSession() as session:
     found = np.concatenate([session.run(images) for _ in range(5)])
   assert len({image.tobytes() for image in found}) == 20
@@ -571,16 +586,16 @@ def test_a_batch_may_be_larger_than_the_data_set(tmp_path, one_thread, source):
 
 @pytest.mark.parametrize('source', ['preloaded', 'tf_data'])
 def test_the_line_of_other_inputs_names_all_images(capsys, source):
-  data = short_runs.prepared(Config.of(dataset='sample'))
-  cifar10_input.distorted_inputs(data, 128, source=source)
+  data = short_runs.prepared(Settings(dataset='sample'))
+  training_inputs(data, 128, source=source)
   assert capsys.readouterr().out == (
     'Loading 1000 CIFAR images before starting to train.\n'
   )
 
 
 def test_preloaded_records_are_in_no_checkpoint(graph):
-  data = short_runs.prepared(Config.of(dataset='sample'))
-  cifar10_input.distorted_inputs(data, 8, source='preloaded')
+  data = short_runs.prepared(Settings(dataset='sample'))
+  training_inputs(data, 8, source='preloaded')
   (variable,) = tf.local_variables()
   assert not tf.global_variables()
   with tf.train.MonitoredSession() as session:
@@ -591,10 +606,10 @@ def test_preloaded_records_are_in_no_checkpoint(graph):
 
 
 def test_the_preprocessing_threads_are_sixteen_or_one(graph):
-  data = short_runs.prepared(Config.of(dataset='sample'))
-  for seeded, count in ((False, 16), (True, 1)):
+  data = short_runs.prepared(Settings(dataset='sample'))
+  for seed, count in ((None, 16), (1, 1)):
     with tf.Graph().as_default():
-      cifar10_input.distorted_inputs(data, 4, seeded)
+      training_inputs(data, 4, seed=seed)
       runners = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
       assert len(runners[-1].enqueue_ops) == count
 
@@ -609,8 +624,8 @@ def threads_left(before):
 
 @pytest.mark.parametrize('source', SOURCES)
 def test_sessions_end_without_noise_or_threads(capfd, source):
-  data = short_runs.prepared(Config.of(dataset='sample'))
-  tensors = list(cifar10_input.distorted_inputs(data, 8, source=source))
+  data = short_runs.prepared(Settings(dataset='sample'))
+  tensors = list(training_inputs(data, 8, source=source))
   before = set(threading.enumerate())
   for _ in range(3):
     with tf.train.MonitoredSession() as session:
@@ -620,8 +635,8 @@ def test_sessions_end_without_noise_or_threads(capfd, source):
 
 
 def test_a_coordinator_by_hand_ends_without_noise_or_threads(capfd):
-  data = short_runs.prepared(Config.of(dataset='sample'))
-  tensors = list(cifar10_input.distorted_inputs(data, 8))
+  data = short_runs.prepared(Settings(dataset='sample'))
+  tensors = list(training_inputs(data, 8))
   before = set(threading.enumerate())
   with tf.Session() as session:
     coord = tf.train.Coordinator()
@@ -640,9 +655,9 @@ def test_a_file_that_vanishes_is_named(tmp_path, training, vanished):
   records = synthetic_records.make_records(np.arange(40) % 10)
   names = write(tmp_path, records[:20], records[20:])
   if training:
-    tensors = cifar10_input.distorted_inputs(data_set(names), 8)
+    tensors = training_inputs(data_set(names), 8)
   else:
-    tensors = cifar10_input.inputs(data_set(names), 'test', 8)
+    tensors = eval_inputs(data_set(names), 8)
   os.remove(names[vanished])
   file = os.path.basename(names[vanished])
   with pytest.raises(tf.errors.NotFoundError, match=file):

@@ -7,29 +7,31 @@ import tensorflow.compat.v1 as tf
 from cifar10 import cifar10
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
-from cifar10.settings import Session
-from cifar10.training import checkpoints
-from cifar10.training import hooks
-from cifar10.training import run_state
-from cifar10.training import towers
+from cifar10.optim import towers
+from cifar10.settings import Settings
+from cifar10.store import checkpoints
+from cifar10.store import run_state
 from cifar10.util import session_settings
 from tests import short_runs
 
 
 def build(config):
   """The trainer's graph; returns (train_op, loss, prefetch)."""
+  config = cifar10.with_constants(config)
   with tf.device('/cpu:0'):
     global_step = tf.train.get_or_create_global_step()
-    data = short_runs.prepared(config)
-    state = run_state.begin(data, config.examples_per_machine)
-    return cifar10_multi_gpu_train.build(data, config, state, global_step)
+    state = run_state.begin(
+      short_runs.prepared(config), config.examples_per_machine
+    )
+    opt = cifar10.optimizer(global_step, config, state)
+    return cifar10_multi_gpu_train.build_step(config, global_step, opt)
 
 
 def session_without_gpus(prefetch):
-  config = session_settings.config_proto(Session(), use_gpu=False)
+  config = session_settings.config_proto(Settings(), use_gpu=False)
   return tf.train.MonitoredSession(
     tf.train.ChiefSessionCreator(config=config),
-    hooks=[hooks.PrefetchHook(prefetch)],
+    hooks=[prefetch],
   )
 
 
@@ -103,7 +105,9 @@ def test_more_than_ten_towers_keep_their_losses_apart():
       images = tf.zeros([2, 24, 24, 3])
       with tf.variable_scope('', reuse=i == 1), tf.name_scope('tower_%d' % i):
         scope = 'tower_%d/' % i
-        loss = cifar10.tower_loss(scope, images, [0, 1])
+        loss = cifar10_multi_gpu_train.tower_loss(
+          scope, images, [0, 1], Settings()
+        )
       losses = towers.named_losses(scope, loss)
       assert sorted(losses) == [
         'cross_entropy',
@@ -130,11 +134,14 @@ def test_gradients_are_those_of_the_whole_batch(count):
     gradients = []
     for i, part in enumerate(np.split(np.arange(8), count)):
       with tf.variable_scope('', reuse=True), tf.name_scope('tower_%d' % i):
-        loss = cifar10.tower_loss(
-          'tower_%d/' % i, tf.constant(values[part]), labels[part]
+        loss = cifar10_multi_gpu_train.tower_loss(
+          'tower_%d/' % i,
+          tf.constant(values[part]),
+          labels[part],
+          Settings(),
         )
         gradients.append(optimizer.compute_gradients(loss))
-    averaged = towers.average_gradients(gradients)
+    averaged = cifar10_multi_gpu_train.average_gradients(gradients)
     assert [v for _, v in averaged] == tf.trainable_variables()
     with tf.Session() as session:
       session.run(tf.global_variables_initializer())
@@ -207,7 +214,7 @@ def test_towers_share_what_techniques_need(tmp_path, capsys):
 
 
 def list_variables(config):
-  path = checkpoints.latest(config.run.train_dir)
+  path = checkpoints.latest(config.train_dir)
   reader = tf.train.NewCheckpointReader(path)
   types = reader.get_variable_to_dtype_map()
   return {n: (s, types[n]) for n, s in tf.train.list_variables(path)}

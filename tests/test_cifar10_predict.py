@@ -11,11 +11,11 @@ import tensorflow.compat.v1 as tf
 from cifar10 import cifar10_export
 from cifar10 import cifar10_predict
 from cifar10 import cifar10_train
-from cifar10.config import Config
 from cifar10.data import datasets
 from cifar10.data import download
 from cifar10.data.records import layout_for
 from cifar10.errors import UserError
+from cifar10.settings import Settings
 from tests import picture_folders
 from tests import processes
 from tests import short_runs
@@ -39,7 +39,7 @@ def trained(tmp_path_factory):
 def exported(tmp_path_factory):
   """A folder with the first COUNT test images of the sample as PNG files."""
   folder = tmp_path_factory.mktemp('exported')
-  data = short_runs.prepared(Config.of(dataset='sample'))
+  data = short_runs.prepared(Settings(dataset='sample'))
   records = np.fromfile(data.test_files[0], np.uint8).reshape(-1, 3073)
   for index, image in enumerate(synthetic_records.images_of(records[:COUNT])):
     Image.fromarray(image).save(str(folder / ('%03d.png' % index)))
@@ -170,7 +170,7 @@ def test_a_sheet_shows_the_pictures_that_could_be_read(
 
 
 def test_a_sheet_of_no_known_format_is_refused_before_any_work(exported):
-  config = Config.of(grid='sheet.foo', checkpoint_dir='/nowhere')
+  config = Settings(grid='sheet.foo', checkpoint_dir='/nowhere')
   with pytest.raises(UserError, match='^--grid=sheet.foo: the extension is'):
     cifar10_predict.predict(config, [str(exported)])
 
@@ -330,7 +330,7 @@ def test_the_data_set_is_that_of_the_run_unless_a_flag_names_another(
     tmp_path, dataset='cifar10', data_dir=str(own), max_steps=2
   )
   cifar10_train.train(config)
-  flag = '--checkpoint_dir=%s' % config.run.train_dir
+  flag = '--checkpoint_dir=%s' % config.train_dir
   picture_folders.write_pngs(
     tmp_path / 'in', synthetic_records.images_of(records, layout)
   )
@@ -358,7 +358,7 @@ def test_the_layers_are_those_of_the_run_even_if_a_flag_names_the_data_set(
 ):
   config = short_runs.small_config(tmp_path, max_steps=1, top_layers='local')
   cifar10_train.train(config)
-  arguments = ['--checkpoint_dir=%s' % config.run.train_dir, '--dataset=sample']
+  arguments = ['--checkpoint_dir=%s' % config.train_dir, '--dataset=sample']
   arguments.append(str(exported / '001.png'))
   status, out, err = call(arguments)
   assert (status, out.count('%'), err) == (0, 3, '')

@@ -1,5 +1,6 @@
 """Pretraining, and runs that begin with what it has learnt."""
 
+import dataclasses
 import os
 import shutil
 import signal
@@ -10,8 +11,8 @@ import pytest
 from cifar10 import cifar10_pretrain
 from cifar10 import cifar10_train
 from cifar10.errors import UserError
-from cifar10.model import pretraining
-from cifar10.training import checkpoints
+from cifar10.nets import pretraining
+from cifar10.store import checkpoints
 from tests import processes
 from tests import short_runs
 
@@ -187,12 +188,12 @@ def test_layers_stay_what_those_above_were_trained_on(
   # Interrupted in the first layer, nothing is left of the others.
   conv1 = str(tmp_path / 'train' / task / 'conv1')
 
-  def interrupted(data, run, layer, on_top):
-    assert run.run.train_dir == conv1
+  def interrupted(run, data, take_steps):
+    assert run.train_dir == conv1
     return False
 
-  monkeypatch.setattr(cifar10_pretrain, '_train_run', interrupted)
-  cifar10_pretrain.train(config.replace(overwrite=True))
+  monkeypatch.setattr(cifar10_pretrain, '_is_trained', interrupted)
+  cifar10_pretrain.train(dataclasses.replace(config, overwrite=True))
   for layer in pretraining.LAYERS:
     folder = str(tmp_path / 'train' / task / layer)
     assert checkpoints.latest(folder) is None

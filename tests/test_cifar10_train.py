@@ -17,19 +17,20 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10 import cifar10
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
-from cifar10 import config as config_lib
+from cifar10 import networks
 from cifar10.data import datasets
 from cifar10.errors import DivergedError
 from cifar10.errors import UserError
-from cifar10.training import checkpoint_files
-from cifar10.training import checkpoints
-from cifar10.training import hooks
-from cifar10.training import run_state
-from cifar10.training import saving
-from cifar10.training import train_dir
+from cifar10.run import hooks
+from cifar10.run import session as session_lib
+from cifar10.run import train_dir
+from cifar10.store import checkpoint_files
+from cifar10.store import checkpoints
+from cifar10.store import config as config_lib
+from cifar10.store import run_state
+from cifar10.store import saving
 from tests import processes
 from tests import short_runs
 from tests import synthetic_records
@@ -193,7 +194,7 @@ def test_seeded_runs_are_equal_and_others_not(tmp_path, source):
   def trained(name, seed):
     config = short_runs.small_config(tmp_path / name, seed=seed, input=source)
     cifar10_train.train(config)
-    path = checkpoints.latest(config.run.train_dir)
+    path = checkpoints.latest(config.train_dir)
     reader = tf.train.NewCheckpointReader(path)
     names = reader.get_variable_to_shape_map()
     return {name: reader.get_tensor(name) for name in names}
@@ -206,8 +207,12 @@ def test_seeded_runs_are_equal_and_others_not(tmp_path, source):
 
 def batches_seen(config, train=cifar10_train.train):
   """The losses of the steps of a start: variables stay, so each is a batch."""
-  metrics = os.path.join(config.run.train_dir + '.jsonl')
-  train(config.replace(learning_rate=0.0, regularizer='none', metrics=metrics))
+  metrics = os.path.join(config.train_dir + '.jsonl')
+  train(
+    dataclasses.replace(
+      config, learning_rate=0.0, regularizer='none', metrics=metrics
+    )
+  )
   with open(metrics) as lines:
     found = [json.loads(line) for line in lines]
   return {line['step']: line['loss'] for line in found}
@@ -225,14 +230,16 @@ def batches_seen(config, train=cifar10_train.train):
 def test_a_resumed_seeded_run_sees_other_images(tmp_path, train, settings):
   config = short_runs.small_config(tmp_path, max_steps=3, seed=1, **settings)
   first = batches_seen(config, train)
-  shutil.copytree(config.run.train_dir, str(tmp_path / 'copy'))
-  longer = config.replace(max_steps=6)
+  shutil.copytree(config.train_dir, str(tmp_path / 'copy'))
+  longer = dataclasses.replace(config, max_steps=6)
   all_steps = batches_seen(longer, train)
   assert sorted(all_steps) == list(range(6))
   assert len(set(all_steps.values())) == 6
   assert {step: all_steps[step] for step in range(3)} == first
   # And it is repeatable.
-  again = batches_seen(longer.replace(train_dir=str(tmp_path / 'copy')), train)
+  again = batches_seen(
+    dataclasses.replace(longer, train_dir=str(tmp_path / 'copy')), train
+  )
   assert again == {step: all_steps[step] for step in (3, 4, 5)}
 
 
@@ -247,7 +254,7 @@ def test_labels_are_smoothed_in_training(tmp_path):
       metrics=str(tmp_path / ('%g.jsonl' % share)),
     )
     cifar10_train.train(config)
-    with open(config.metrics.metrics) as lines:
+    with open(config.metrics) as lines:
       losses.append(json.loads(lines.readlines()[-1])['loss'])
   assert losses[0] != losses[1]
 
@@ -257,7 +264,7 @@ def test_summaries_come_every_100_steps_at_exact_steps(tmp_path):
     tmp_path, batch_size=2, max_steps=101, log_frequency=50
   )
   cifar10_train.train(config)
-  found = scalars(config.run.train_dir)
+  found = scalars(config.train_dir)
   for tag in ('learning_rate', 'losses/total_loss', 'conv1/sparsity'):
     assert sorted(found[tag]) == [0, 100], tag
   assert found['learning_rate'][100] == pytest.approx(0.1)
@@ -267,14 +274,14 @@ def test_resumed_averages_and_rate_go_on(tmp_path, capsys):
   config = short_runs.small_config(tmp_path, max_steps=3)
   cifar10_train.train(config)
   name = 'local4/weights/ExponentialMovingAverage'
-  average = variable(config.run.train_dir, name)
+  average = variable(config.train_dir, name)
   longer = short_runs.small_config(tmp_path, max_steps=4, learning_rate=1e-30)
   cifar10_train.train(longer)
   # With hardly a step taken, the average moves towards the variable by the
   # decay of step 4: it was restored, and counted on.
-  value = variable(config.run.train_dir, 'local4/weights')
+  value = variable(config.train_dir, 'local4/weights')
   np.testing.assert_allclose(
-    variable(config.run.train_dir, name),
+    variable(config.train_dir, name),
     average * 5 / 14 + value * 9 / 14,
     atol=1e-7,
   )
@@ -285,9 +292,9 @@ def test_a_run_of_an_older_version_goes_on_from_its_statistics(tmp_path):
     tmp_path, normalization='batch', batch_norm_decay=0.5, max_steps=2
   )
   cifar10_train.train(config)
-  newer, older = short_runs.make_older(config.run.train_dir)
-  cifar10_train.train(config.replace(max_steps=3))
-  found = short_runs.values(checkpoints.latest(config.run.train_dir))
+  newer, older = short_runs.make_older(config.train_dir)
+  cifar10_train.train(dataclasses.replace(config, max_steps=3))
+  found = short_runs.values(checkpoints.latest(config.train_dir))
   assert set(found) == set(newer)
   for name in set(newer) - set(older):
     statistic = name[: -len(checkpoints.AVERAGE)]
@@ -303,11 +310,11 @@ def test_a_larger_batch_goes_on_at_the_same_examples(tmp_path):
   cifar10_train.train(
     short_runs.small_config(tmp_path, max_steps=5, batch_size=32)
   )
-  saved = run_state.load(config.run.train_dir)
+  saved = run_state.load(config.train_dir)
   # 4 steps of 16 are 2 steps of 32.
   assert (saved.examples_per_step, saved.step_offset) == (32, -2)
   assert saved.examples_per_epoch == 1000
-  assert config_lib.load(config.run.train_dir).input.batch_size == 32
+  assert config_lib.load(config.train_dir).input.batch_size == 32
 
 
 def test_overwrite_starts_afresh_and_spares_other_files(tmp_path, capsys):
@@ -317,15 +324,15 @@ def test_overwrite_starts_afresh_and_spares_other_files(tmp_path, capsys):
   cifar10_train.train(
     short_runs.small_config(tmp_path, overwrite=True, max_steps=2)
   )
-  assert variable(config.run.train_dir, 'global_step') == 2
-  names = os.listdir(config.run.train_dir)
+  assert variable(config.train_dir, 'global_step') == 2
+  names = os.listdir(config.train_dir)
   assert 'notes.txt' in names
   assert 'model.ckpt-4.index' not in names
   assert len([n for n in names if n.startswith('events.')]) == 1
 
 
 def steps_saved(config):
-  names = glob.glob(os.path.join(config.run.train_dir, '*.index'))
+  names = glob.glob(os.path.join(config.train_dir, '*.index'))
   return sorted(int(n.split('-')[-1].split('.')[0]) for n in names)
 
 
@@ -345,9 +352,9 @@ def test_the_newest_steps_are_kept_whatever_the_times_of_files(tmp_path):
   config = short_runs.small_config(tmp_path, max_steps=4, save_steps=1)
   cifar10_train.train(config)
   for step in range(5):  # As in a copy: any order.
-    path = checkpoints.at_step(config.run.train_dir, step) + '.index'
+    path = checkpoints.at_step(config.train_dir, step) + '.index'
     os.utime(path, (1000 - step, 1000 - step))
-  cifar10_train.train(config.replace(max_steps=5, max_to_keep=2))
+  cifar10_train.train(dataclasses.replace(config, max_steps=5, max_to_keep=2))
   assert steps_saved(config) == [4, 5]
 
 
@@ -356,7 +363,7 @@ def test_a_run_that_goes_back_keeps_what_it_saves(tmp_path):
   cifar10_train.train(config)
   name = tmp_path / 'train' / 'checkpoint'
   name.write_text('model_checkpoint_path: "model.ckpt-1"')
-  cifar10_train.train(config.replace(max_steps=3, max_to_keep=2))
+  cifar10_train.train(dataclasses.replace(config, max_steps=3, max_to_keep=2))
   assert steps_saved(config) == [2, 3]
 
 
@@ -368,9 +375,11 @@ def test_overwrite_leaves_folders_of_others(tmp_path):
   mine.write_text('mine')
   other = tmp_path / 'train' / 'model.ckpt-old.index'
   other.write_text('mine')
-  cifar10_train.train(config.replace(overwrite=True))
+  cifar10_train.train(dataclasses.replace(config, overwrite=True))
   assert mine.read_text() == other.read_text() == 'mine'
-  assert steps_saved(config.replace(train_dir=str(mine.parent))) == [1]
+  assert steps_saved(
+    dataclasses.replace(config, train_dir=str(mine.parent))
+  ) == [1]
 
 
 @pytest.mark.parametrize(
@@ -386,10 +395,10 @@ def test_overwrite_deletes_nothing_if_a_name_is_taken(tmp_path, name):
     path.write_text('mine')
   else:
     path.mkdir()
-  before = set(os.listdir(config.run.train_dir))
+  before = set(os.listdir(config.train_dir))
   with pytest.raises(UserError, match='/%s: is ' % path.name):
-    cifar10_train.train(config.replace(overwrite=True))
-  assert set(os.listdir(config.run.train_dir)) == before
+    cifar10_train.train(dataclasses.replace(config, overwrite=True))
+  assert set(os.listdir(config.train_dir)) == before
 
 
 def test_checkpoints_by_time(tmp_path, monkeypatch):
@@ -439,7 +448,7 @@ def test_what_was_learnt_is_saved_when_the_input_fails(tmp_path, monkeypatch):
   monkeypatch.setattr(hooks.LoggerHook, 'after_run', then_the_data_goes)
   with pytest.raises(UserError, match=r'data_batch_.\.bin.*Step \d+ is saved'):
     cifar10_train.train(config)
-  assert variable(config.run.train_dir, 'global_step') >= 3
+  assert variable(config.train_dir, 'global_step') >= 3
 
 
 def test_a_copy_goes_on_from_the_checkpoint_that_is_named(tmp_path, capsys):
@@ -449,20 +458,20 @@ def test_a_copy_goes_on_from_the_checkpoint_that_is_named(tmp_path, capsys):
   name.write_text('model_checkpoint_path: "model.ckpt-1"')  # By a person.
   os.utime(str(name), (1000, 1000))  # And then copied.
   cifar10_train.train(config)
-  resumed = 'Resuming from %s' % checkpoints.at_step(config.run.train_dir, 1)
+  resumed = 'Resuming from %s' % checkpoints.at_step(config.train_dir, 1)
   assert resumed in capsys.readouterr().out
 
 
 def test_a_run_does_not_begin_anew_beside_later_checkpoints(tmp_path, capsys):
   config = short_runs.small_config(tmp_path, max_steps=3, save_steps=1)
   cifar10_train.train(config)
-  directory = config.run.train_dir
+  directory = config.train_dir
   state = run_state.load(directory)
   dataclasses.replace(state, stopped_at=1).save(directory)
   for step in (0, 1):
     checkpoint_files.remove(checkpoints.at_step(directory, step))
   os.remove(os.path.join(directory, 'checkpoint'))
-  cifar10_train.train(config.replace(max_steps=4))
+  cifar10_train.train(dataclasses.replace(config, max_steps=4))
   resumed = 'Resuming from %s' % checkpoints.at_step(directory, 3)
   assert resumed in capsys.readouterr().out
 
@@ -532,12 +541,13 @@ def test_a_damaged_checkpoint_is_named(tmp_path):
 def test_a_checkpoint_of_another_model_is_named(tmp_path, monkeypatch):
   config = short_runs.small_config(tmp_path, max_steps=2)
   cifar10_train.train(config)
-  inference = cifar10.inference
-  monkeypatch.setattr(
-    cifar10,
-    'inference',
-    lambda images, n, *more, **named: inference(images, n + 1, *more, **named),
-  )
+  inference = networks.inference
+
+  def with_another_class(images, settings, **named):
+    settings = dataclasses.replace(settings, classes=settings.classes + ('x',))
+    return inference(images, settings, **named)
+
+  monkeypatch.setattr(networks, 'inference', with_another_class)
   longer = short_runs.small_config(tmp_path, max_steps=3)
   with pytest.raises(UserError, match=r'softmax_linear/.*\[10\].*\[11\]'):
     cifar10_train.train(longer)
@@ -546,7 +556,7 @@ def test_a_checkpoint_of_another_model_is_named(tmp_path, monkeypatch):
 def test_a_run_goes_on_with_its_own_classes(tmp_path):
   config = short_runs.small_config(tmp_path, max_steps=1)
   cifar10_train.train(config)
-  longer = config.replace(max_steps=2)
+  longer = dataclasses.replace(config, max_steps=2)
   data = short_runs.prepared(config)
   assert train_dir.prepare(longer, data, 16).classes == datasets.CLASSES
   digits = data._replace(classes=tuple('0123456789'))
@@ -562,7 +572,7 @@ def test_a_step_that_spoils_variables_is_not_saved(tmp_path, monkeypatch):
   )
   with pytest.raises(DivergedError, match='not finite at step 1'):
     cifar10_train.train(config)
-  assert variable(config.run.train_dir, 'global_step') == 0
+  assert variable(config.train_dir, 'global_step') == 0
 
 
 def test_it_takes_the_form_of_convolutions_and_saves_it(tmp_path, monkeypatch):
@@ -570,13 +580,13 @@ def test_it_takes_the_form_of_convolutions_and_saves_it(tmp_path, monkeypatch):
   config = short_runs.small_config(tmp_path, conv='direct', max_steps=1)
   cifar10_train.train(config)
   assert forms == ['direct'] * 2
-  assert config_lib.load(config.run.train_dir).session.conv == 'direct'
+  assert config_lib.load(config.train_dir).session.conv == 'direct'
 
 
 def test_config_is_saved_beside_the_checkpoints(tmp_path):
   config = short_runs.small_config(tmp_path, learning_rate=0.03)
   cifar10_train.train(config)
-  with open(os.path.join(config.run.train_dir, 'config.json')) as saved:
+  with open(os.path.join(config.train_dir, 'config.json')) as saved:
     values = json.load(saved)
   assert values['learning_rate'] == 0.03
   assert values['dataset'] == 'sample'
@@ -642,7 +652,7 @@ def test_memory_does_not_grow(tmp_path):
 
 
 def test_the_graph_is_final_before_the_first_step(tmp_path, monkeypatch):
-  new_session = cifar10_train.monitored_training_session
+  new_session = session_lib.training_session
   finalized = []
 
   @contextlib.contextmanager
@@ -651,7 +661,7 @@ def test_the_graph_is_final_before_the_first_step(tmp_path, monkeypatch):
       finalized.append(session.graph.finalized)
       yield session
 
-  monkeypatch.setattr(cifar10_train, 'monitored_training_session', noted)
+  monkeypatch.setattr(session_lib, 'training_session', noted)
   cifar10_train.train(short_runs.small_config(tmp_path, max_steps=1))
   assert finalized == [True]
 
@@ -660,21 +670,21 @@ def test_kept_checkpoints_are_those_of_all_starts(tmp_path):
   config = short_runs.small_config(tmp_path, max_steps=4, save_steps=2)
   cifar10_train.train(config)
   assert steps_saved(config) == [0, 2, 4]
-  cifar10_train.train(config.replace(max_steps=6, max_to_keep=2))
+  cifar10_train.train(dataclasses.replace(config, max_steps=6, max_to_keep=2))
   assert steps_saved(config) == [4, 6]
 
 
 def test_epochs_end_a_run_as_steps_do(tmp_path, capsys):
   # 1,000 images: 8 steps of 125, or 16 of 64 and a part of one.
   config = short_runs.small_config(tmp_path, batch_size=125, max_steps=99)
-  cifar10_train.train(config.replace(epochs=1))
+  cifar10_train.train(dataclasses.replace(config, epochs=1))
   assert steps_saved(config)[-1] == 8
-  cifar10_train.train(config.replace(epochs=1))
+  cifar10_train.train(dataclasses.replace(config, epochs=1))
   assert 'at step 8 already' in capsys.readouterr().out
   # What was seen in batches of another size counts.
-  cifar10_train.train(config.replace(epochs=2, batch_size=100))
+  cifar10_train.train(dataclasses.replace(config, epochs=2, batch_size=100))
   assert steps_saved(config)[-1] == 18
-  cifar10_train.train(config.replace(epochs=9, max_steps=19))
+  cifar10_train.train(dataclasses.replace(config, epochs=9, max_steps=19))
   assert steps_saved(config)[-1] == 19
 
 
@@ -685,7 +695,7 @@ def test_metrics_are_the_lines_of_the_console(tmp_path, capsys):
   )
   cifar10_train.train(config)
   lines = short_runs.STEP_LINE.findall(capsys.readouterr().out)
-  cifar10_train.train(config.replace(max_steps=6))
+  cifar10_train.train(dataclasses.replace(config, max_steps=6))
   lines += short_runs.STEP_LINE.findall(capsys.readouterr().out)
   found = [json.loads(line) for line in path.read_text().splitlines()]
   assert [values['step'] for values in found] == [0, 2, 4]

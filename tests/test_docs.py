@@ -1,5 +1,6 @@
 """The pages: every link, file and flag that they name exists."""
 
+import dataclasses
 import functools
 import os
 import re
@@ -11,11 +12,13 @@ import tensorflow.compat.v1 as tf
 
 import cifar10 as package
 from cifar10 import cifar10
-from cifar10 import cli
-from cifar10 import config as config_lib
+from cifar10 import networks
+from cifar10 import pipelines
+from cifar10 import settings as settings_lib
 from cifar10.data import datasets
-from cifar10.model import techniques
-from cifar10.training import run_state
+from cifar10.nets import techniques
+from cifar10.settings import Settings
+from cifar10.store import run_state
 from cifar10.util import session_settings
 from cifar10.util import summaries
 from tests import processes
@@ -184,16 +187,14 @@ def test_the_tutorial_shows_the_code_as_it_is():
 
 def operations(config):
   """The names of the operations of a training graph."""
-  data = datasets.prepare(config.data, config.download, config.validation)
+  data = datasets.prepare(config)
   state = run_state.RunState(data.classes, 50000, ((0, 128),))
   with tf.Graph().as_default() as graph:
     with tf.device('/cpu:0'):
       global_step = tf.train.get_or_create_global_step()
-    images, labels = cifar10.distorted_inputs(data, config)
+    images, labels = pipelines.distorted_inputs(config)
     with techniques.training_scope(config):
-      logits = cifar10.inference(
-        images, training=config.regularization, conv_form=config.session.conv
-      )
+      logits = networks.inference(images, config, is_training=True)
     cifar10.train(cifar10.loss(logits, labels), global_step, config, state)
   return [operation.name for operation in graph.get_operations()]
 
@@ -201,7 +202,7 @@ def operations(config):
 def test_the_tutorial_counts_the_operations_of_the_graph(monkeypatch):
   monkeypatch.setattr(session_settings, 'has_gpu', lambda: False)
   text = ' '.join(read('docs/tutorial.md').split())
-  config = config_lib.Config.of(dataset='sample')
+  config = Settings(dataset='sample')
   names = operations(config)
   if tf.__version__ < '2':
     assert '({:,} on TensorFlow 1.15.5)'.format(len(names)) in text
@@ -211,7 +212,9 @@ def test_the_tutorial_counts_the_operations_of_the_graph(monkeypatch):
   def count(pattern):
     return sum(bool(re.match(pattern, name)) for name in names)
 
-  direct = len(names) - len(operations(config.replace(conv='direct')))
+  direct = len(names) - len(
+    operations(dataclasses.replace(config, conv='direct'))
+  )
   monkeypatch.setattr(
     summaries,
     'histogram',
@@ -239,7 +242,7 @@ def test_the_citation_is_of_this_version():
 
 def known_flags():
   """The flags of all programs and scripts."""
-  found = set(cli.flag_names(set(config_lib.GROUP_OF.values())))
+  found = set(settings_lib.flag_names(*settings_lib.GROUP_OF.values()))
   found |= {'no' + name for name in found}
   for text in sources('cifar10', 'scripts'):
     found |= set(re.findall(r"add_argument\(\s*'--(\w+)'", text))
@@ -285,7 +288,7 @@ def test_flags_exist(page):
 
 
 def test_all_flags_are_on_the_page_of_flags():
-  flags = set(cli.flag_names(set(config_lib.GROUP_OF.values())))
+  flags = set(settings_lib.flag_names(*settings_lib.GROUP_OF.values()))
   named = set(re.findall(r'--(\w+)', read('docs/flags.md')))
   named |= {name[2:] for name in named if name.startswith('no')}
   assert flags <= named, flags - named

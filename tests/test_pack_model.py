@@ -1,5 +1,6 @@
 """Packing of models: rounding, calibration, and what becomes of a run."""
 
+import dataclasses
 import importlib.util
 import os
 import sys
@@ -8,10 +9,11 @@ import numpy as np
 import pytest
 
 from cifar10 import cifar10_train
-from cifar10 import config as config_lib
-from cifar10.training import checkpoint_arrays
-from cifar10.training import checkpoints
-from cifar10.training import run_state
+from cifar10.settings import Settings
+from cifar10.store import checkpoint_arrays
+from cifar10.store import checkpoints
+from cifar10.store import config as config_lib
+from cifar10.store import run_state
 from tests import short_runs
 
 
@@ -51,7 +53,7 @@ def test_the_calibration_error_is_the_papers(pack_model):
 def test_a_packed_run_is_one_of_no_machine(pack_model, tmp_path):
   config = short_runs.small_config(tmp_path, activation='elu', max_steps=2)
   cifar10_train.train(config)
-  source = config.run.train_dir
+  source = config.train_dir
   kept = {
     name: value
     for name, value in checkpoint_arrays.read(
@@ -66,12 +68,14 @@ def test_a_packed_run_is_one_of_no_machine(pack_model, tmp_path):
   for name, value in kept.items():
     np.testing.assert_array_equal(found[name], value)
   packed = config_lib.load(folder)
-  assert packed.model.activation == 'elu'
-  assert packed.run == config_lib.Config().run
+  assert packed.activation == 'elu'
+  assert packed.run == Settings().run
   assert str(tmp_path) not in str(packed)
   assert run_state.load(folder).classes == run_state.load(source).classes
   answers = [
-    short_runs.evaluated(config.replace(checkpoint_dir=directory))[1]
+    short_runs.evaluated(dataclasses.replace(config, checkpoint_dir=directory))[
+      1
+    ]
     for directory in (folder, source)
   ]
   np.testing.assert_array_equal(*answers)

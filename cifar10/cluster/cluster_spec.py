@@ -73,11 +73,8 @@ class Task(NamedTuple):
     return None if seed is None else seed + self.index
 
 
-def task_from_config(config):
+def task_from_settings(settings):
   """The task that this process is.
-
-  Args:
-    config: config.Config.
 
   Returns:
     Task.
@@ -86,7 +83,6 @@ def task_from_config(config):
     UserError: names the flag, or the variable of the environment, that is
       wrong.
   """
-  settings = config.cluster
   ps, workers, job, index, sources = resolvers.resolve(settings)
   if job not in ('ps', 'worker'):
     raise UserError("%s is '%s'; expected ps or worker" % (sources['job'], job))
@@ -97,10 +93,10 @@ def task_from_config(config):
       '%s is %d; expected 0 to %d, the number of a task in %s'
       % (sources['index'], index, len(tasks[job]) - 1, sources[job])
     )
-  if settings.model_parallel and config.towers.num_gpus > 1:
+  if settings.model_parallel and settings.num_gpus > 1:
     raise UserError(
       '--model_parallel: --num_gpus is %d; expected 1, a tower on two devices'
-      % config.towers.num_gpus
+      % settings.num_gpus
     )
   if settings.backup_workers >= len(workers):
     raise UserError(
@@ -179,7 +175,7 @@ def _probe():
     return socket.socket(socket.AF_INET)
 
 
-def config_proto(task, config):
+def config_proto(task, settings):
   """The tf.ConfigProto of a task's sessions.
 
   A worker's name the parameter servers and itself, a parameter server's only
@@ -187,9 +183,8 @@ def config_proto(task, config):
 
   Args:
     task: Task.
-    config: config.Config.
   """
-  proto = session_settings.config_proto(config.session)
+  proto = session_settings.config_proto(settings)
   if task.job == 'worker':
     proto.device_filters.append('/job:ps')
   proto.device_filters.append(task.device)

@@ -16,7 +16,7 @@ _POLL_SECS = 0.5
 
 
 @contextlib.contextmanager
-def announced(server, task, config, agreement):
+def announced(server, task, settings, agreement):
   """Tells the workers how the chief's part of a run has ended.
 
   Does nothing in the other workers.
@@ -24,7 +24,6 @@ def announced(server, task, config, agreement):
   Args:
     server: tf.train.Server.
     task: cluster_spec.Task.
-    config: config.Config.
     agreement: membership.Agreement.
   """
   if not task.is_chief:
@@ -39,7 +38,7 @@ def announced(server, task, config, agreement):
   finally:
     ending = {'chief_start': agreement.chief_start, 'problem': problem}
     with contextlib.suppress(UserError):
-      with membership.side_session(server, task, config) as session:
+      with membership.side_session(server, task, settings) as session:
         shared_state.Notice('ending').write(session, ending)
 
 
@@ -61,21 +60,20 @@ def problem_of_chief(task, agreement, ending):
   )
 
 
-def wait_until_saved(task, config, agreement, observer):
+def wait_until_saved(task, settings, agreement, observer):
   """Waits, after the last step, until the chief has saved it.
 
   Args:
     task: cluster_spec.Task.
-    config: config.Config.
     agreement: membership.Agreement.
     observer: liveness.Observer.
 
   Raises:
     UserError: the chief has ended with an error, or gives no answer.
   """
-  check = liveness.AnswerCheck(task.workers[:1], 'the chief', config.cluster)
+  check = liveness.AnswerCheck(task.workers[:1], 'the chief', settings)
   started = time.monotonic()
-  while time.monotonic() - started < config.run.stall_secs:
+  while time.monotonic() - started < settings.stall_secs:
     ending = observer.ending
     if ending and ending['chief_start'] >= agreement.chief_start:
       if ending['problem'] is not None:
@@ -87,5 +85,5 @@ def wait_until_saved(task, config, agreement, observer):
     time.sleep(_POLL_SECS)
   raise UserError(
     'the chief (%s) has not saved the last step within %d s (--stall_secs)'
-    % (task.workers[0], config.run.stall_secs)
+    % (task.workers[0], settings.stall_secs)
   )

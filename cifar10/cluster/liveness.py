@@ -57,11 +57,11 @@ class Observer:
       None as long as it trains.
   """
 
-  def __init__(self, server, task, config):
-    """Takes the tf.train.Server, cluster_spec.Task and config.Config."""
+  def __init__(self, server, task, settings):
+    """Takes the tf.train.Server, cluster_spec.Task and settings.Settings."""
     self.steps = self.ending = None
     self._target = server.target
-    self._proto = cluster_spec.config_proto(task, config)
+    self._proto = cluster_spec.config_proto(task, settings)
     self._ended = threading.Event()
     with tf.Graph().as_default() as self._graph:
       self._progress = shared_state.progress(task, 0)

@@ -1,29 +1,31 @@
 """The session of a worker, which ends together with those of the others."""
 
+import contextlib
+
 import tensorflow.compat.v1 as tf
 
 from cifar10.cluster import cluster_spec
 from cifar10.cluster import hooks
 from cifar10.cluster import liveness
 from cifar10.errors import UserError
-from cifar10.training import session as session_lib
-from cifar10.training import watchdog
+from cifar10.run import session as session_lib
+from cifar10.run import signals as signals_lib
+from cifar10.run import watchdog
 
 
 class WorkerRole(session_lib.Role):
   """What a worker does in its training session."""
 
-  def __init__(self, server, task, config, progress, observer):
+  def __init__(self, server, task, settings, progress, observer):
     """Makes the role.
 
     Args:
       server: tf.train.Server.
       task: cluster_spec.Task.
-      config: config.Config.
       progress: shared_state.Progress.
       observer: liveness.Observer.
     """
-    super().__init__(config)
+    super().__init__(settings)
     self.saves = task.is_chief
     self._server = server
     self._task = task
@@ -35,6 +37,10 @@ class WorkerRole(session_lib.Role):
   def has_taken_last_step(self):
     """Whether the session has ended because there are no more steps."""
     return self._last_step_hook.is_reached
+
+  def signals(self):
+    # After the last step, too, until the others know of its end.
+    return contextlib.nullcontext(signals_lib.noted_until_exit())
 
   def creator(self, saver, init):
     local_init_op = tf.train.Scaffold.default_local_init_op()
@@ -51,7 +57,7 @@ class WorkerRole(session_lib.Role):
     return _SessionCreator(
       self._server,
       self._task,
-      self._config,
+      self._settings,
       scaffold,
       init,
       self._progress.is_initialized(),
@@ -61,7 +67,7 @@ class WorkerRole(session_lib.Role):
     self._last_step_hook = hooks.LastStepHook(
       step, self._progress, signals, self._steps_to_go()
     )
-    limit_ms = self._config.cluster.operation_timeout_ms
+    limit_ms = self._settings.operation_timeout_ms
     return [self._last_step_hook, hooks.TimeLimitHook(limit_ms)]
 
   def _steps_to_go(self):
@@ -70,7 +76,7 @@ class WorkerRole(session_lib.Role):
     Workers in step end after the next one. The chief alone ends all others:
     with backup workers, it leaves time for a step that has begun.
     """
-    settings = self._config.cluster
+    settings = self._settings
     if settings.sync and not settings.backup_workers:
       return 1
     if self._task.is_chief:
@@ -79,7 +85,7 @@ class WorkerRole(session_lib.Role):
 
   def progress(self, count):
     # In step with all others, this worker may well wait for them.
-    settings = self._config.cluster
+    settings = self._settings
     in_step = settings.sync and not settings.backup_workers
     return self._observer.steps if in_step else count
 
@@ -93,7 +99,7 @@ class WorkerRole(session_lib.Role):
     for address in self._task.ps:
       if cluster_spec.unreachable(address):
         return 'parameter server %s' % address
-    if not self._config.cluster.sync:
+    if not self._settings.sync:
       return super().waits_for()
     return liveness.missing_workers(self._task, self._observer.steps)
 
@@ -109,18 +115,18 @@ class _SessionCreator(tf.train.SessionCreator):
   without a word.
   """
 
-  def __init__(self, server, task, config, scaffold, init, is_initialized):
+  def __init__(self, server, task, settings, scaffold, init, is_initialized):
     self._server = server
     self._is_initialized = is_initialized
     self._task = task
-    self._config = config
+    self._settings = settings
     self._scaffold = scaffold
     self._init = init
     self._has_created = False
 
   def create_session(self):
     self._scaffold.finalize()
-    proto = cluster_spec.config_proto(self._task, self._config)
+    proto = cluster_spec.config_proto(self._task, self._settings)
     # tf.train.WorkerSessionCreator waits 30 s before it looks again.
     manager = tf.train.SessionManager(
       local_init_op=self._scaffold.local_init_op,
@@ -139,7 +145,7 @@ class _SessionCreator(tf.train.SessionCreator):
         self._server.target,
         init_op=self._scaffold.init_op,
         saver=self._scaffold.saver,
-        checkpoint_dir=self._config.run.train_dir,
+        checkpoint_dir=self._settings.train_dir,
         config=proto,
         init_fn=self._init,
       )
@@ -155,7 +161,7 @@ class _SessionCreator(tf.train.SessionCreator):
     Raises:
       UserError: in other workers, if they hold none for too long.
     """
-    wait_secs = self._config.cluster.connect_timeout_secs
+    wait_secs = self._settings.connect_timeout_secs
     if self._task.is_chief:
       wait_secs = 0
       with tf.Session(self._server.target, config=proto) as session:

@@ -131,9 +131,6 @@ class DataSet(NamedTuple):
 def describe(settings):
   """The DataSet that the settings name; its records may be missing.
 
-  Args:
-    settings: settings.Data.
-
   Returns:
     DataSet.
 
@@ -151,8 +148,8 @@ def check_fits(data, settings):
 
   Args:
     data: DataSet.
-    settings: settings.Data that names it; its `classes` and `image_shape` are
-      the model's.
+    settings: settings.Settings that name it; their `classes` and
+      `image_shape` are the model's.
 
   Raises:
     UserError: the data set has other classes, or images of another size.
@@ -181,7 +178,7 @@ def known_shape(settings, classes):
   For runs of versions that did not save them.
 
   Args:
-    settings: settings.Data of the run.
+    settings: settings.Settings of the run.
     classes: names of its classes.
 
   Returns:
@@ -201,54 +198,56 @@ def _few(names):
   return shown + ', ... (%d)' % len(names) if names[3:] else shown
 
 
-def prepare(settings, download, validation=None):
+def prepare(settings):
   """Fetches the data set that the settings name if it is missing; checks it.
 
-  Args:
-    settings: settings.Data.
-    download: settings.Download.
-    validation: settings.Validation; how many training records to hold out, and
-      how many of the others to train on. None: all are trained on.
-
   Returns:
-    DataSet.
+    DataSet, with the parts that the settings hold out.
 
   Raises:
     UserError: the data set cannot be fetched, a file is missing or damaged, its
       classes or the size of its images are not those of the model, or it has
-      fewer records than `validation` asks for.
+      fewer records than the settings ask for.
   """
   kind = _kind(settings)
   if kind == 'cifar10':
     describe(settings)  # Fetch nothing that does not fit the model.
   source = sources.SOURCES.get(kind)
   if source and not os.path.isdir(source.folder_in(settings.data_dir)):
-    sources.fetch(source, settings.data_dir, download)
+    sources.fetch(source, settings.data_dir, settings)
   data = describe(settings)
   integrity.check_files(data, source)
   if source:
     integrity.warn_of_other_counts(data, source)
-  return _split(data, validation) if validation else data
+  return _split(data, settings)
 
 
-def _split(data, validation):
-  """A DataSet with the parts that settings.Validation names.
+def to_train_on(settings):
+  """The DataSet of `prepare`, once that has prepared it."""
+  return _split(describe(settings), settings)
+
+
+def _split(data, settings):
+  """A DataSet with the parts that the settings hold out.
 
   Raises:
     UserError: it has fewer records.
   """
-  total, held_out = data.examples_per_epoch, validation.validation_examples
+  held_out, labelled = settings.validation_examples, settings.labelled_examples
+  if not (held_out or labelled):
+    return data
+  total = data.examples_per_epoch
   if held_out >= total:
     raise UserError(
       '--validation_examples=%d: there are %d training images; expected some '
       'to be left to train on' % (held_out, total)
     )
-  if validation.labelled_examples > total - held_out:
+  if labelled > total - held_out:
     raise UserError(
       '--labelled_examples=%d: there are %d images to train on; expected no '
-      'more' % (validation.labelled_examples, total - held_out)
+      'more' % (labelled, total - held_out)
     )
-  return data._replace(held_out=held_out, labelled=validation.labelled_examples)
+  return data._replace(held_out=held_out, labelled=labelled)
 
 
 def _kind(settings):

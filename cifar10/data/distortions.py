@@ -26,10 +26,6 @@ NAMES = TUTORIAL + (
   'alternating_flip',
 )
 
-# The share of the side of an image by which it is shifted at most: 4 pixels of
-# 32, as He et al. do, arXiv 1512.03385, section 4.2.
-MAX_SHIFT = 1 / 8
-
 _MAX_ANGLE = np.radians(15)
 _MIN_ZOOM, _MAX_ZOOM = 0.8, 1.2
 _MIN_SATURATION, _MAX_SATURATION = 0.5, 1.5
@@ -61,60 +57,36 @@ def names(text):
   return found
 
 
-def check_colors(text, layout):
-  """Checks that the images have what --augment distorts.
+def check(settings, layout):
+  """Checks that images have what --augment distorts.
 
   Args:
-    text: names with commas between.
+    settings: settings.Settings.
     layout: records.Layout of the images.
 
   Raises:
-    UserError: hue or saturation, but no colors.
+    UserError: saturation or hue without colors, or a shift of less than half a
+      pixel.
   """
-  if layout.depth != 3 and {'saturation', 'hue'} & set(names(text)):
+  text, found = settings.augment, names(settings.augment)
+  if layout.depth != 3 and {'saturation', 'hue'} & set(found):
     raise UserError(
       '--augment=%s: saturation and hue need images in color; these have %d '
       'channel' % (text, layout.depth)
     )
-
-
-def largest_shift(layout, max_shift):
-  """The largest shift in whole pixels.
-
-  Args:
-    layout: records.Layout of the images.
-    max_shift: the largest shift as a share of their height.
-  """
-  return int(round(layout.height * max_shift))
-
-
-def check_shift(text, max_shift, layout):
-  """Checks that --augment=shift moves images.
-
-  Args:
-    text: names with commas between.
-    max_shift: the largest shift as a share of the height of the images.
-    layout: records.Layout of the images.
-
-  Raises:
-    UserError: it does not.
-  """
-  if 'shift' in names(text) and not largest_shift(layout, max_shift):
+  if 'shift' in found and not _largest_shift(settings, layout):
     raise UserError(
       '--max_shift=%g: less than half a pixel of %d; leave out shift in '
-      '--augment=%s' % (max_shift, layout.height, text)
+      '--augment=%s' % (settings.max_shift, layout.height, text)
     )
 
 
-def distort(
-  records,
-  layout,
-  size,
-  mirrored=True,
-  augment=TUTORIAL,
-  max_shift=MAX_SHIFT,
-  flip=None,
-):
+def _largest_shift(settings, layout):
+  """The largest shift in whole pixels."""
+  return int(round(layout.height * settings.max_shift))
+
+
+def distort(records, data, settings, size, flip=None):
   """Decodes records and distorts each image at random, in its own way.
 
   The tutorial's distortions: a random crop of size x size pixels, a left-right
@@ -123,23 +95,18 @@ def distort(
   out. At the end each image is standardized.
 
   Args:
-    records: uint8 tensor, [batch, layout.record_bytes].
-    layout: records.Layout.
+    records: uint8 tensor, [batch, record_bytes].
+    data: datasets.DataSet that they are of; a mirrored digit is not a digit.
+    settings: settings.Settings; the distortions, some of NAMES.
     size: height and width of the crops, in pixels.
-    mirrored: whether to flip images; a mirrored digit is not a digit.
-    augment: the distortions, some of NAMES.
-    max_shift: the largest shift, as a share of the height.
     flip: int32 tensor, [batch], 1 for the images to flip; None: at random.
 
   Returns:
     float32 tensor, [batch, size, size, depth], each image of mean 0 and
     variance 1, but for the square that cutout sets to 0.
   """
-  count = tf.shape(records)[:1]
-  shift = largest_shift(layout, max_shift) if 'shift' in augment else 0
-  images = _cropped(
-    records, count, layout, size, mirrored, augment, shift, flip
-  )
+  augment, count = names(settings.augment), tf.shape(records)[:1]
+  images = _cropped(records, data, settings, size, flip)
   images = _with_brightness_and_contrast(images, count, augment)
   images = _colors(images, count, augment)
   images = tf.image.per_image_standardization(images)
@@ -162,17 +129,17 @@ def with_pasted_squares(images):
   return mask * images + (1 - mask) * others
 
 
-def _cropped(records, count, layout, size, mirrored, augment, shift, flip):
+def _cropped(records, data, settings, size, flip):
   """Squares of the images, cropped, flipped, shifted, turned and scaled.
 
-  Args:
-    records, layout, size, mirrored, augment, flip: as `distort` takes them.
-    count: their number, an int32 tensor, [1].
-    shift: pixels to shift at most.
+  Takes the arguments of `distort`.
 
   Returns:
     float32 tensor, [batch, size, size, depth], of 0 to 255.
   """
+  augment, layout = names(settings.augment), data.layout
+  count = tf.shape(records)[:1]
+  shift = _largest_shift(settings, layout) if 'shift' in augment else 0
 
   def random(name, *limits, otherwise, dtype=tf.float32):
     if name not in augment:
@@ -184,7 +151,7 @@ def _cropped(records, count, layout, size, mirrored, augment, shift, flip):
   left = random('crop', 0, columns + 1, otherwise=columns // 2, dtype=tf.int32)
   if flip is None:
     kind = 'flip' if 'flip' in augment else 'alternating_flip'
-    flips = 2 if mirrored else 1
+    flips = 2 if data.flip else 1
     flip = random(kind, 0, flips, otherwise=0, dtype=tf.int32)
   if shift:
     top, left = (

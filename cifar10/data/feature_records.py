@@ -7,6 +7,11 @@ queues take both.
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+# The outputs of frozen layers in a training directory, and what they were
+# computed from.
+FILE_NAME = 'frozen_layers.bin'
+DESCRIPTION_NAME = 'frozen_layers.json'
+
 _BYTES = 4  # Of a float32.
 
 

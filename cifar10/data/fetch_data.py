@@ -6,25 +6,22 @@
 Without a network, put the official files into --data_dir first.
 """
 
-from cifar10 import cli
+from cifar10 import flags
 from cifar10.data import datasets
 
 
-def fetch(config):
-  """Fetches the data set that `config` names if it is missing; checks it.
-
-  Args:
-    config: config.Config.
+def fetch(settings):
+  """Fetches the data set that the settings name if it is missing; checks it.
 
   Raises:
     UserError: the data set cannot be fetched, or a file is missing or damaged.
   """
-  datasets.prepare(config.data, config.download)
+  datasets.prepare(settings)
 
 
 def main():
   """The console command."""
-  cli.run(fetch, ('data', 'download'), __doc__)
+  flags.run(fetch, ('data', 'download'), __doc__)
 
 
 if __name__ == '__main__':

@@ -84,24 +84,6 @@ def decode(values, layout):
   return tf.reshape(tf.decode_raw(values, tf.uint8), [-1, layout.record_bytes])
 
 
-def crop_size(layout, image_size=0):
-  """Height and width, in pixels, of the crops from images of a Layout.
-
-  Args:
-    layout: Layout.
-    image_size: the size that is set; 0: in the tutorial's proportion, 24 of 32.
-
-  Raises:
-    UserError: it is larger than the images.
-  """
-  if image_size > min(layout.height, layout.width):
-    raise UserError(
-      '--image_size=%d: larger than the images, which have %d x %d pixels'
-      % (image_size, layout.height, layout.width)
-    )
-  return image_size or layout.height * 24 // 32
-
-
 def labels(records, layout):
   """The labels of records, as integers.
 

@@ -123,7 +123,7 @@ def fetch(source, data_dir, settings):
   Args:
     source: Source.
     data_dir: path of the folder that gets the folder of the data set.
-    settings: settings.Download.
+    settings: settings.Settings with an address and checksums.
 
   Raises:
     UserError: the data set cannot be fetched, unpacked or converted.
@@ -150,7 +150,7 @@ def remotes(source, data_dir, settings):
   Args:
     source: Source.
     data_dir: path of the folder to put the files into.
-    settings: settings.Download.
+    settings: settings.Settings with an address and checksums.
 
   Returns:
     List of download.Remote.

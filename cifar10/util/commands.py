@@ -4,6 +4,8 @@ import os
 import shlex
 import sys
 
+from cifar10 import settings as settings_lib
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _ROOT = os.path.dirname(_PACKAGE)
 
@@ -44,4 +46,18 @@ def install(extra):
   return "pip install '%s[%s]'" % (
     '.' if _in_clone() else 'cifar10-tutorial',
     extra,
+  )
+
+
+def changed_flags(settings, *groups):
+  """The flags of some groups that are not the defaults, for a shell.
+
+  Returns:
+    str that begins with a space, or is empty.
+  """
+  values = settings.values(settings_lib.flag_names(*groups))
+  return ''.join(
+    ' --%s=%s' % (name, shlex.quote(str(value)))
+    for name, value in values.items()
+    if value != settings_lib.FIELDS[name].default
   )

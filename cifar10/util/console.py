@@ -1,6 +1,7 @@
 """The terminal: output that may go away, and errors in one line."""
 
 import contextlib
+import datetime
 import io
 import os
 import select
@@ -94,6 +95,11 @@ def exit_on_signals():
   for number in (signal.SIGTERM, signal.SIGHUP):
     if signal.getsignal(number) != signal.SIG_IGN:
       signal.signal(number, lambda number, frame: sys.exit(128 + number))
+
+
+def timestamp():
+  """The time as the tutorial's lines begin: 2015-11-04 11:45:45.927302."""
+  return datetime.datetime.now().isoformat(sep=' ', timespec='microseconds')
 
 
 def program_name():

@@ -14,5 +14,14 @@ STATISTICS = 'statistics'
 FOLLOWING_STATISTICS = 'following_statistics'
 BATCH_STATISTICS = 'batch_statistics'
 
-# Filters that are not trained: training/whitening.py computes them.
+# Filters that are not trained: run/whitening.py computes them.
 WHITENING = 'whitening'
+
+# The learning rate.
+LEARNING_RATE = 'learning_rate'
+
+# The operations that limit the norms of weights.
+MAX_NORM = 'max_norm'
+
+# The one nets.frozen_layers.FrozenLayers of a graph whose input reads features.
+FROZEN_LAYERS = 'frozen_layers'

@@ -8,10 +8,9 @@ float32. It uses none of this project's reading, distorting and arithmetic.
 
 from cifar10 import cifar10
 from cifar10 import cifar10_input
-from cifar10.config import Config
-from cifar10.model import layers
-from cifar10.model.settings import Model
-from cifar10.training import run_state
+from cifar10.settings import Settings
+from cifar10.nets import layers
+from cifar10.store import run_state
 import numpy as np
 import tensorflow.compat.v1 as tf
 
@@ -30,7 +29,7 @@ def inference(images, form):
   with layers.compute_in(precision):
     return cifar10.inference(
       images,
-      model=Model(top_layers='local' if form == LOCAL else 'full'),
+      model=Settings(top_layers='local' if form == LOCAL else 'full'),
       portable=form == CLASSICAL,  # tf.nn.conv2d and tf.nn.lrn.
     )
 
@@ -52,7 +51,7 @@ def train(images, labels, form, data):
   return cifar10.train(
     total_loss,
     tf.train.get_or_create_global_step(),
-    Config(),
+    Settings(),
     run_state.begin(data, batch_size),
   )
 

@@ -28,14 +28,11 @@ os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cifar10 import cifar10_multi_gpu_train
-from cifar10.config import Config
-from cifar10.settings import Data
-from cifar10.settings import Download
-from cifar10.settings import Session
+from cifar10.settings import Settings
 from cifar10.data import datasets
 from cifar10.errors import UserError
-from cifar10.model import layers
-from cifar10.training import run_state
+from cifar10.nets import layers
+from cifar10.store import run_state
 from cifar10.util import files
 from cifar10.util import optional_packages
 from cifar10.util import session_settings
@@ -163,7 +160,7 @@ def measure_towers(table, data, rounds):
   """Measures the multi-GPU trainer's step against the single-device one."""
 
   def towers(num_gpus):
-    config = Config.of(num_gpus=num_gpus)
+    config = Settings(num_gpus=num_gpus)
     with tf.device('/cpu:0'):
       train_op, _, prefetch = cifar10_multi_gpu_train.build(
         data,
@@ -304,12 +301,12 @@ def main():
   parser.add_argument(
     '--dataset',
     choices=('cifar10', 'sample'),
-    default=Data.dataset,
+    default=Settings.dataset,
     help='the data set (default %(default)s)',
   )
   parser.add_argument(
     '--data_dir',
-    default=Data.data_dir,
+    default=Settings.data_dir,
     help='the folder of the data set (default %(default)s)',
   )
   args = parser.parse_args()
@@ -319,9 +316,9 @@ def main():
     optional_packages.need(
       'matplotlib', 'report', 'the chart is drawn with matplotlib'
     )
-    session_settings.start_threads(Session())
-    settings = Data(dataset=args.dataset, data_dir=args.data_dir)
-    data = datasets.prepare(settings, Download())
+    session_settings.start_threads(Settings())
+    settings = Settings(dataset=args.dataset, data_dir=args.data_dir)
+    data = datasets.prepare(settings, Settings())
   except (UserError, OSError) as error:
     sys.exit('benchmark: error: %s' % error)
   measure(args, data)

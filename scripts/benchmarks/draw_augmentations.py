@@ -12,7 +12,8 @@ import sys
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from cifar10.config import Config
+from cifar10 import cifar10_input
+from cifar10.settings import Settings
 from cifar10.data import datasets
 from cifar10.data import distortions
 from cifar10.data import records
@@ -33,10 +34,10 @@ def distorted(data, augment):
   batch = np.repeat(found[chosen], _TIMES, axis=0)
   with tf.Graph().as_default(), tf.Session() as session:
     tf.set_random_seed(1)
-    size = records.crop_size(data.layout)
+    size = cifar10_input.crop_size(data.layout)
     images = session.run(
       distortions.distort(
-        tf.constant(batch), data.layout, size, augment=augment
+        tf.constant(batch), data, Settings(augment=','.join(augment)), size
       )
     )
   lowest = images.min(axis=(1, 2, 3), keepdims=True)
@@ -46,8 +47,8 @@ def distorted(data, augment):
 
 def draw():
   """One row for each distortion; returns the figure."""
-  config = Config.of(dataset='sample')
-  data = datasets.prepare(config.data, config.download)
+  config = Settings(dataset='sample')
+  data = datasets.prepare(config)
   # What alternating_flip does shows over epochs only.
   names = [name for name in distortions.NAMES if name != 'alternating_flip']
   rows = [('none', ())] + [(name, (name,)) for name in names]

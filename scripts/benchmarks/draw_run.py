@@ -15,7 +15,7 @@ import sys
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from cifar10.report import events
+from cifar10.tools.report import events
 from cifar10.util import files
 import numpy as np
 import plot

@@ -18,11 +18,9 @@ import time
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cifar10 import cifar10
-from cifar10.config import Config
+from cifar10.settings import Settings
 from cifar10.data import datasets
 from cifar10.errors import UserError
-from cifar10.settings import Data
-from cifar10.settings import Session
 from cifar10.util import files
 from cifar10.util import session_settings
 import benchmark
@@ -44,9 +42,9 @@ def take_batches(source, count, data_dir):
     count: how many batches to measure.
     data_dir: the folder of CIFAR-10.
   """
-  config = Config.of(data_dir=data_dir, input=source)
-  session_settings.start_threads(Session())
-  data = datasets.prepare(config.data, config.download)
+  config = Settings(data_dir=data_dir, input=source)
+  session_settings.start_threads(Settings())
+  data = datasets.prepare(config)
   with tf.Graph().as_default():
     batch = [tensor.op for tensor in cifar10.distorted_inputs(data, config)]
     begun = time.perf_counter()
@@ -120,7 +118,7 @@ def main():
   )
   parser.add_argument(
     '--data_dir',
-    default=Data.data_dir,
+    default=Settings.data_dir,
     help='the folder of CIFAR-10 (default %(default)s)',
   )
   args = parser.parse_args()

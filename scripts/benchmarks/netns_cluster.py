@@ -28,7 +28,7 @@ import time
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from cifar10.training import checkpoints
+from cifar10.store import checkpoints
 import cifar10
 import tensorflow.compat.v1 as tf
 

@@ -15,15 +15,17 @@ import zlib
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from cifar10 import config as config_lib
+from cifar10 import settings as settings_lib
+from cifar10.settings import Settings
+from cifar10.store import config as config_lib
 from cifar10.data import datasets
 from cifar10.data import records as records_lib
 from cifar10.errors import UserError
-from cifar10.serving import inference_graph
-from cifar10.training import checkpoint_arrays
-from cifar10.training import checkpoints
-from cifar10.training import pretrained
-from cifar10.training import run_state
+from cifar10.infer import inference_graph
+from cifar10.store import checkpoint_arrays
+from cifar10.store import checkpoints
+from cifar10 import zoo
+from cifar10.store import run_state
 from cifar10.util import files
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -41,13 +43,13 @@ class Model:
     config = config_lib.load(directory)
     if config is None:
       raise UserError('%s: expected the --train_dir of a run' % directory)
-    data = datasets.prepare(config.data, config.download)
+    data = datasets.prepare(config)
     self.classes = data.classes
     self._records = records_lib.load(data.test_files, data.layout)
     self.labels = data.layout.labels(self._records.astype(np.int32))
     with tf.Graph().as_default() as graph:
       self._input, self._model = inference_graph.of_records(
-        data, config.replace(precision='float32')
+        data, dataclasses.replace(config, precision='float32')
       )
     self._session = tf.Session(graph=graph)
 
@@ -124,11 +126,11 @@ def pack(source, values, folder):
   if config is None or state is None:
     raise UserError('%s: expected the --train_dir of a run' % source)
   # Paths and hosts are those of the machine that trained it.
-  elsewhere = config_lib.Config().flat(['run', 'cluster', 'transfer'])
-  elsewhere['data_dir'] = config_lib.FIELDS['data_dir'].default
+  elsewhere = Settings().of_groups('run', 'cluster', 'transfer')
+  elsewhere['data_dir'] = settings_lib.FIELDS['data_dir'].default
   with files.new_folder(folder) as made:
-    config.replace(**elsewhere).save(made)
-    known = run_state.trained_on(state, config.data)
+    config_lib.save(dataclasses.replace(config, **elsewhere), made)
+    known = run_state.trained_on(state, config)
     dataclasses.replace(state, starts=(), **known).save(made)
     checkpoint_arrays.write(made, values)
 
@@ -200,11 +202,11 @@ def main():
   parser.add_argument('run', help='the --train_dir of a run')
   parser.add_argument('--name', required=True, help='name of the model')
   arguments = parser.parse_args()
-  folder = Path(pretrained.FOLDER) / arguments.name
+  folder = Path(zoo.FOLDER) / arguments.name
   if folder.exists():
     raise UserError('%s: exists; delete it first' % folder)
-  run = pretrained.directory(arguments.run, 'run')
-  model = Model(run)
+  run = zoo.directory(arguments.run, 'run')
+  model = Settings(run)
   found = checkpoint_arrays.read(checkpoints.find(run))
   values = {
     name: found[checkpoints.held_as(name, found)]

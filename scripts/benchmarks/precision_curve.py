@@ -8,6 +8,7 @@ Writes precision @ 1 against steps and minutes as JSON, for plot.py to draw.
 The minutes are those from the run's first checkpoint on.
 """
 
+import dataclasses
 import argparse
 import json
 from pathlib import Path
@@ -15,14 +16,14 @@ import sys
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from cifar10.settings import Settings
 from cifar10 import cifar10_eval
-from cifar10 import config as config_lib
+from cifar10.store import config as config_lib
 from cifar10.data import datasets
 from cifar10.errors import UserError
-from cifar10.settings import Session
-from cifar10.training import checkpoints
-from cifar10.training import pretrained
-from cifar10.training import run_state
+from cifar10.store import checkpoints
+from cifar10 import zoo
+from cifar10.store import run_state
 from cifar10.util import files
 from cifar10.util import session_settings
 import tensorflow.compat.v1 as tf
@@ -62,7 +63,7 @@ def evaluate(directory, every, batch_size):
     precision='float32',
     **run_state.trained_on(run_state.load(directory), run.data),
   )
-  data = datasets.prepare(config.data, config.download)
+  data = datasets.prepare(config)
   begun = checkpoints.written(found[min(found)])
   points = []
   with tf.Graph().as_default():
@@ -71,8 +72,10 @@ def evaluate(directory, every, batch_size):
       minutes = (checkpoints.written(path) - begun) / 60
       point = {'step': step, 'minutes': round(minutes, 2)}
       for kind in ('averaged', 'plain'):
-        result, _ = cifar10_eval.evaluate_checkpoint(
-          graph, path, config.replace(use_moving_averages=kind == 'averaged')
+        result, _ = cifar10_eval.eval_once(
+          graph,
+          path,
+          dataclasses.replace(config, use_moving_averages=kind == 'averaged'),
         )
         point[kind] = result.correct
       points.append(point)
@@ -108,9 +111,9 @@ def main():
   args = parser.parse_args()
   if args.every < 1 or args.batch_size < 1:
     parser.error('--every and --batch_size: expected at least 1')
-  session_settings.start_threads(Session())
+  session_settings.start_threads(Settings())
   try:
-    directory = pretrained.directory(args.train_dir, 'train_dir')
+    directory = zoo.directory(args.train_dir, 'train_dir')
     result = evaluate(directory, args.every, args.batch_size)
     files.write_json(args.out, result)
   except (UserError, OSError) as error:

@@ -20,8 +20,8 @@ import time
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from cifar10 import config as config_lib
-from cifar10 import recipes
+from cifar10 import settings as settings_lib
+from cifar10.run import recipes
 from cifar10.errors import UserError
 from cifar10.util import files
 
@@ -140,7 +140,7 @@ def main():
   parser.add_argument(
     '--recipe',
     default='fast',
-    choices=config_lib.FIELDS['recipe'].metadata['choices'],
+    choices=settings_lib.FIELDS['recipe'].metadata['choices'],
   )
   parser.add_argument(
     '--seeds',

@@ -16,10 +16,8 @@ import time
 BEGUN = time.time()
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from cifar10.settings import Settings
 from cifar10.data import datasets
-from cifar10.settings import Data
-from cifar10.settings import Download
-from cifar10.settings import Session
 from cifar10.util import session_settings
 import baselines
 import tensorflow.compat.v1 as tf
@@ -86,8 +84,10 @@ def train(form, steps, data):
 def main():
   """Prepares the data set and trains."""
   form, steps, dataset, data_dir = sys.argv[1:]
-  session_settings.start_threads(Session())
-  data = datasets.prepare(Data(dataset=dataset, data_dir=data_dir), Download())
+  session_settings.start_threads(Settings())
+  data = datasets.prepare(
+    Settings(dataset=dataset, data_dir=data_dir), Settings()
+  )
   train(form, int(steps), data)
 
 

@@ -4,7 +4,7 @@ import contextlib
 import subprocess
 import time
 
-from cifar10.settings import Session
+from cifar10.settings import Settings
 from cifar10.util import session_settings
 import baselines
 import numpy as np
@@ -64,7 +64,7 @@ def stepping(build):
   with tf.Graph().as_default():
     with contextlib.redirect_stdout(None):
       fetches = build()
-    proto = session_settings.config_proto(Session())
+    proto = session_settings.config_proto(Settings())
     creator = tf.train.ChiefSessionCreator(config=proto)
     with tf.train.MonitoredSession(creator) as session:
       session.run(tf.get_collection(FIRST))

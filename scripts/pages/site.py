@@ -18,7 +18,7 @@ _PAGES = {
   'CONTRIBUTING.md': 'CONTRIBUTING.md',
   'CHANGELOG.md': 'CHANGELOG.md',
 }
-# [`max_pool()`](../cifar10/model/layers.py): what is there, how far up, and the
+# [`max_pool()`](../cifar10/nets/layers.py): what is there, how far up, and the
 # path in the project.
 _CODE = re.compile(
   r'\[([^]]*)\]\(((?:\.\./)+)((?:cifar10|scripts|tests)/[\w/]+\.py)\)'

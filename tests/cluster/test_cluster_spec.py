@@ -9,10 +9,8 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.cluster import cluster_spec
 from cifar10.cluster import local_cluster
-from cifar10.cluster.settings import Cluster
-from cifar10.config import Config
 from cifar10.errors import UserError
-from cifar10.settings import Session
+from cifar10.settings import Settings
 
 FLAGS = {
   'ps_hosts': 'a:2222',
@@ -33,7 +31,7 @@ def no_tf_config(monkeypatch):
 
 
 def task_from_flags(**changes):
-  return cluster_spec.task_from_config(Config.of(**dict(FLAGS, **changes)))
+  return cluster_spec.task_from_settings(Settings(**dict(FLAGS, **changes)))
 
 
 @pytest.fixture
@@ -46,7 +44,7 @@ def task_from_environment(monkeypatch):
       'task': {'type': job, 'index': index},
     }
     monkeypatch.setenv('TF_CONFIG', json.dumps(value))
-    return cluster_spec.task_from_config(Config())
+    return cluster_spec.task_from_settings(Settings())
 
   return call
 
@@ -79,7 +77,7 @@ def test_the_chief_of_tf_config_is_worker_0(task_from_environment):
 
 def test_flags_come_before_tf_config(monkeypatch):
   monkeypatch.setenv('TF_CONFIG', 'nonsense')
-  task = cluster_spec.task_from_config(Config.of(**FLAGS))
+  task = cluster_spec.task_from_settings(Settings(**FLAGS))
   assert task.ps == ('a:2222',)
 
 
@@ -109,14 +107,14 @@ def test_wrong_flags_are_named(changes, message):
 
 def test_without_a_cluster_the_flags_are_named():
   with pytest.raises(UserError, match='expected --ps_hosts and --worker_hosts'):
-    cluster_spec.task_from_config(Config())
+    cluster_spec.task_from_settings(Settings())
 
 
 def test_a_server_that_comes_late_is_reached():
   (port,) = local_cluster.free_ports(1)
   address = '127.0.0.1:%d' % port
   task = cluster_spec.Task('ps', 0, (address,), ('127.0.0.1:1',))
-  timer = threading.Timer(0.5, cluster_spec.start_server, (task, Session()))
+  timer = threading.Timer(0.5, cluster_spec.start_server, (task, Settings()))
   assert cluster_spec.unreachable(address) == 'Connection refused'
   timer.start()
   cluster_spec.reach([address], 'worker', timeout_secs=20)
@@ -159,27 +157,27 @@ def test_a_taken_port_is_named():
     address = '127.0.0.1:%d' % taken.getsockname()[1]
     task = cluster_spec.Task('ps', 0, (address,), ('127.0.0.1:1',))
     with pytest.raises(UserError, match='port .* Address already in use'):
-      cluster_spec.start_server(task, Session())
+      cluster_spec.start_server(task, Settings())
 
 
 def test_sessions_know_of_no_other_worker():
   task = cluster_spec.Task('worker', 3, ('a:1',), tuple('bcdef'))
-  proto = cluster_spec.config_proto(task, Config())
+  proto = cluster_spec.config_proto(task, Settings())
   assert list(proto.device_filters) == ['/job:ps', '/job:worker/task:3']
 
 
 def test_sessions_of_a_parameter_server_know_of_no_other_task():
   task = cluster_spec.Task('ps', 1, ('a:1', 'b:1'), ('c:1',))
-  proto = cluster_spec.config_proto(task, Config())
+  proto = cluster_spec.config_proto(task, Settings())
   assert list(proto.device_filters) == ['/job:ps/task:1']
 
 
 def test_batches_of_a_step_are_those_that_are_averaged():
   task = cluster_spec.Task('worker', 0, ('a:1',), ('b:1', 'c:1', 'd:1'))
   for settings, workers in (
-    (Cluster(), 3),
-    (Cluster(backup_workers=1), 2),
-    (Cluster(sync=False), 1),
+    (Settings(), 3),
+    (Settings(backup_workers=1), 2),
+    (Settings(sync=False), 1),
   ):
     assert task.workers_per_step(settings) == workers
 

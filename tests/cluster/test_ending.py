@@ -5,8 +5,8 @@ import pytest
 from cifar10.cluster import cluster_spec
 from cifar10.cluster import ending
 from cifar10.cluster import membership
-from cifar10.config import Config
 from cifar10.errors import UserError
+from cifar10.settings import Settings
 from tests import clusters
 
 
@@ -24,8 +24,8 @@ def wait(notice, stall_secs=60):
   observer.ending = notice
   ending.wait_until_saved(
     task,
-    Config.of(connect_timeout_secs=1, stall_secs=stall_secs),
-    membership.Agreement(Config(), None, chief_start=2, steps_before=0),
+    Settings(connect_timeout_secs=1, stall_secs=stall_secs),
+    membership.Agreement(Settings(), None, chief_start=2, steps_before=0),
     observer,
   )
 

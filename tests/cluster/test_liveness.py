@@ -6,7 +6,7 @@ import pytest
 
 from cifar10.cluster import cluster_spec
 from cifar10.cluster import liveness
-from cifar10.cluster.settings import Cluster
+from cifar10.settings import Settings
 from tests import clusters
 
 
@@ -25,7 +25,7 @@ def test_a_task_may_be_silent_for_a_while_and_is_named_then(
   now = [0.0]
   monkeypatch.setattr(liveness.time, 'monotonic', lambda: now[0])
   check = liveness.AnswerCheck(
-    [silent], 'parameter server', Cluster(connect_timeout_secs=60)
+    [silent], 'parameter server', Settings(connect_timeout_secs=60)
   )
   now[0] = 60.0
   assert check() is None

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from cifar10.cluster import local_cluster
-from cifar10.training import checkpoints
+from cifar10.store import checkpoints
 from tests import processes
 from tests import short_runs
 

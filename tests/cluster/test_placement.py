@@ -6,12 +6,11 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
+from cifar10 import networks
+from cifar10 import pipelines
 from cifar10.cluster import cluster_spec
 from cifar10.cluster import placement
-from cifar10.cluster.settings import Cluster
-from cifar10.config import Config
-from cifar10.data import datasets
-from cifar10.training import train_op as train_op_lib
+from cifar10.settings import Settings
 
 PARAMETERS = 1068298
 LOCAL3 = 2304 * 384
@@ -27,7 +26,7 @@ def places(config, ps=2):
   """The device of each operation of the model, on worker 1."""
   hosts = tuple('p%d:1' % i for i in range(ps))
   task = cluster_spec.Task('worker', 1, hosts, ('b:1', 'c:1'))
-  with tf.device(placement.device_function(task, config.cluster)):
+  with tf.device(placement.device_function(task, config)):
     logits = cifar10.inference(tf.zeros([2, 24, 24, 3]))
     cifar10.loss(logits, tf.constant([1, 2]))
   graph = tf.get_default_graph()
@@ -35,7 +34,7 @@ def places(config, ps=2):
 
 
 def test_variables_are_spread_round_robin_and_the_rest_is_here():
-  devices = places(Config())
+  devices = places(Settings())
   for i, v in enumerate(tf.trainable_variables()):
     assert v.device == '/job:ps/task:%d/device:CPU:0' % (i % 2), v.name
   for name in ('conv1/Conv2D', 'local3/MatMul', 'total_loss'):
@@ -43,11 +42,10 @@ def test_variables_are_spread_round_robin_and_the_rest_is_here():
 
 
 def test_a_worker_keeps_the_records_that_it_has_loaded():
-  config = Config.of(dataset='sample', input='preloaded')
+  config = Settings(dataset='sample', input='preloaded')
   task = cluster_spec.Task('worker', 1, ('p:1',), ('b:1', 'c:1'))
-  data = datasets.prepare(config.data, config.download)
-  with tf.device(placement.device_function(task, config.cluster)):
-    cifar10.distorted_inputs(data, config)
+  with tf.device(placement.device_function(task, config)):
+    pipelines.distorted_inputs(config)
   (records,) = tf.local_variables()
   for op in tf.get_default_graph().get_operations():
     assert op.device.lower().startswith('/job:worker/task:1'), op.name
@@ -55,7 +53,7 @@ def test_a_worker_keeps_the_records_that_it_has_loaded():
 
 
 def test_variables_are_spread_by_size():
-  places(Config.of(ps_strategy='by_size'))
+  places(Settings(ps_strategy='by_size'))
   sizes = {}
   for v in tf.trainable_variables():
     size = v.shape.num_elements()
@@ -82,11 +80,9 @@ def test_gradients_travel_in_their_type():
 def test_large_variables_are_split_over_all_servers():
   hosts = ('a:1', 'b:1', 'c:1')
   task = cluster_spec.Task('worker', 0, hosts, ('d:1',))
-  config = Config.of(partition_ps=True)
-  with tf.device(placement.device_function(task, config.cluster)):
-    with tf.variable_scope(
-      '', partitioner=placement.partitioner(task, config.cluster)
-    ):
+  config = Settings(partition_ps=True)
+  with tf.device(placement.device_function(task, config)):
+    with tf.variable_scope('', partitioner=placement.partitioner(task, config)):
       cifar10.inference(tf.zeros([2, 24, 24, 3]))
   parts = [v for v in tf.trainable_variables() if 'local3/weights' in v.op.name]
   assert [part.shape.as_list() for part in parts] == [[768, 384]] * 3
@@ -103,9 +99,9 @@ def test_large_variables_are_split_over_all_servers():
 @pytest.mark.parametrize('form', ['direct', 'winograd'])
 def test_a_model_is_divided_between_two_devices(form):
   task = cluster_spec.Task('worker', 0, ('a:1',), ('b:1',))
-  place = placement.device_function(task, Cluster(model_parallel=True))
+  place = placement.device_function(task, Settings(model_parallel=True))
   with tf.device(place), tf.device('/gpu:0'):
-    logits = cifar10.inference(tf.zeros([2, 24, 24, 3]), conv_form=form)
+    logits = networks.inference(tf.zeros([2, 24, 24, 3]), Settings(conv=form))
     tf.gradients(cifar10.loss(logits, [1, 2]), tf.trainable_variables())
   devices = {
     op.name: tf.DeviceSpec.from_string(op.device)
@@ -131,18 +127,16 @@ def test_a_model_is_divided_between_two_devices(form):
 )
 def test_a_step_reads_all_variables_and_sends_all_gradients(dtype, size):
   task = cluster_spec.Task('worker', 0, ('a:1', 'b:1'), ('c:1',))
-  config = Config.of(partition_ps=True)
-  with tf.device(placement.device_function(task, config.cluster)):
+  config = Settings(partition_ps=True)
+  with tf.device(placement.device_function(task, config)):
     global_step = tf.train.get_or_create_global_step()
-    optimizer = tf.train.GradientDescentOptimizer(0.1)
+    optimizer = cifar10.optimizer(global_step, cifar10.with_constants(config))
     logits = cifar10.inference(tf.zeros([2, 24, 24, 3]))
     total_loss = cifar10.loss(logits, [1, 2])
     gradients = placement.sent_as(
       optimizer.compute_gradients(total_loss), dtype
     )
-    train_op = train_op_lib.AveragingOptimizer(
-      optimizer, config
-    ).apply_gradients(gradients, global_step)
+    train_op = optimizer.apply_gradients(gradients, global_step)
   received, sent = placement.bytes_of_step(train_op)
   assert received == 4 * PARAMETERS
   # And the learning rate, decay and the like: a few numbers.

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from cifar10.cluster import cluster_spec
-from cifar10.config import Config
 from cifar10.errors import UserError
+from cifar10.settings import Settings
 from tests import short_runs
 
 
@@ -39,7 +39,7 @@ def slurm(monkeypatch, tmp_path):
     step.update(changes)
     for name, value in step.items():
       monkeypatch.setenv(name, value)
-    return cluster_spec.task_from_config(Config.of(slurm_ps=num_ps))
+    return cluster_spec.task_from_settings(Settings(slurm_ps=num_ps))
 
   return task
 
@@ -85,14 +85,14 @@ def test_a_step_without_ranks_is_named(slurm, monkeypatch):
   slurm(1)
   monkeypatch.delenv('SLURM_PROCID')
   with pytest.raises(UserError, match='^--slurm_ps=1: the variables of Slurm'):
-    cluster_spec.task_from_config(Config.of(slurm_ps=1))
+    cluster_spec.task_from_settings(Settings(slurm_ps=1))
 
 
 def test_slurm_comes_before_tf_config_and_not_beside_flags(slurm, monkeypatch):
   monkeypatch.setenv('TF_CONFIG', 'nonsense')
   assert slurm(0).job == 'ps'
   with pytest.raises(UserError, match='^--slurm_ps=1: not together with --ps_'):
-    cluster_spec.task_from_config(Config.of(slurm_ps=1, ps_hosts='a:1'))
+    cluster_spec.task_from_settings(Settings(slurm_ps=1, ps_hosts='a:1'))
 
 
 def test_each_pod_of_the_manifest_is_a_task(monkeypatch):
@@ -121,7 +121,7 @@ def test_each_pod_of_the_manifest_is_a_task(monkeypatch):
         'environment': 'cloud',
       }
       monkeypatch.setenv('TF_CONFIG', json.dumps(value))
-      task = cluster_spec.task_from_config(Config())
+      task = cluster_spec.task_from_settings(Settings())
       assert task.address == addresses[index]
       assert task.is_chief == (kind == 'chief')
       tasks.add(task)
@@ -179,7 +179,7 @@ def numbered(number):
 def test_a_tf_config_that_cannot_be_read_is_shown(text, monkeypatch):
   monkeypatch.setenv('TF_CONFIG', text)
   with pytest.raises(UserError) as info:
-    cluster_spec.task_from_config(Config())
+    cluster_spec.task_from_settings(Settings())
   assert str(info.value) == (
     'TF_CONFIG: found %s; expected {"cluster": {"ps": [...], "worker": '
     '[...]}, "task": {"type": ..., "index": ...}}' % text
@@ -208,12 +208,12 @@ def test_a_tf_config_that_cannot_be_read_is_shown(text, monkeypatch):
 def test_a_wrong_place_in_tf_config_is_named(text, message, monkeypatch):
   monkeypatch.setenv('TF_CONFIG', text)
   with pytest.raises(UserError, match=re.escape('TF_CONFIG: ' + message)):
-    cluster_spec.task_from_config(Config())
+    cluster_spec.task_from_settings(Settings())
 
 
 def test_the_number_of_a_task_may_be_text(monkeypatch):
   monkeypatch.setenv('TF_CONFIG', tf_config(numbered('1')))
-  task = cluster_spec.task_from_config(Config())
+  task = cluster_spec.task_from_settings(Settings())
   assert task == cluster_spec.Task('worker', 1, ('a:1',), ('b:1', 'c:1'))
 
 
@@ -227,6 +227,6 @@ def test_chief_and_master_are_the_first_workers(monkeypatch):
     monkeypatch.setenv(
       'TF_CONFIG', tf_config({'type': job, 'index': index}, **jobs)
     )
-    task = cluster_spec.task_from_config(Config())
+    task = cluster_spec.task_from_settings(Settings())
     assert task.workers == ('d:1', 'e:1', 'b:1', 'c:1')
     assert task.address == address

@@ -7,8 +7,8 @@ from cifar10.cluster import cluster_spec
 from cifar10.cluster import membership
 from cifar10.cluster import session as session_lib
 from cifar10.cluster import shared_state
-from cifar10.config import Config
 from cifar10.errors import UserError
+from cifar10.settings import Settings
 from tests import clusters
 
 
@@ -18,11 +18,11 @@ class Chief:
   def __init__(self, tmp_path):
     ps, worker = clusters.free_addresses(2)
     self.task = cluster_spec.Task('worker', 0, (ps,), (worker,))
-    self.config = Config.of(train_dir=str(tmp_path), overwrite=True)
+    self.config = Settings(train_dir=str(tmp_path), overwrite=True)
     self._ps = cluster_spec.start_server(
-      self.task._replace(job='ps'), self.config.session
+      self.task._replace(job='ps'), self.config
     )
-    self.server = cluster_spec.start_server(self.task, self.config.session)
+    self.server = cluster_spec.start_server(self.task, self.config)
 
   def start(self, init):
     """Creates the session of a start; returns the value of its variable."""

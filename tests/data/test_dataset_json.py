@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from cifar10 import cifar10_train
-from cifar10.config import Config
 from cifar10.data import dataset_json
 from cifar10.data import datasets
 from cifar10.data.records import Layout
 from cifar10.data.records import layout_for
 from cifar10.errors import UserError
+from cifar10.settings import Settings
 from tests import short_runs
 from tests import synthetic_records
 
@@ -34,7 +34,7 @@ def test_a_saved_description_is_loaded(tmp_path):
   (tmp_path / 'train.bin').write_bytes(records.tobytes())
   (tmp_path / 'test.bin').write_bytes(records[:2].tobytes())
   dataset_json.save(str(tmp_path), classes, 8, 1, flip=False, counts=(3, 2))
-  data = short_runs.prepared(Config.of(data_dir=str(tmp_path)))
+  data = short_runs.prepared(Settings(data_dir=str(tmp_path)))
   assert data == datasets.DataSet(
     train_files=(str(tmp_path / 'train.bin'),),
     test_files=(str(tmp_path / 'test.bin'),),

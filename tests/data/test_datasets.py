@@ -1,5 +1,6 @@
 """Data sets on disk: files, classes, checks, and what is fetched."""
 
+import dataclasses
 import json
 import os
 
@@ -8,12 +9,12 @@ from PIL import Image
 import pytest
 
 from cifar10 import cifar10_train
-from cifar10.config import Config
 from cifar10.data import datasets
 from cifar10.data import download
 from cifar10.data.records import Layout
 from cifar10.errors import UserError
-from cifar10.training import checkpoints
+from cifar10.settings import Settings
+from cifar10.store import checkpoints
 from cifar10.util import commands
 from tests import processes
 from tests import short_runs
@@ -29,7 +30,7 @@ def test_complete_data_is_used_without_a_network(tmp_path):
     os.utime(str(path), (1, 1))
   try:
     data = short_runs.prepared(
-      Config.of(data_dir=str(tmp_path), data_url='nowhere')
+      Settings(data_dir=str(tmp_path), data_url='nowhere')
     )
     assert folder.stat().st_mtime == tmp_path.stat().st_mtime == 1
   finally:
@@ -53,7 +54,7 @@ def test_missing_data_is_fetched_once(tmp_path):
   (folder / 'batches.meta.txt').write_text('airplane')
   (folder / 'more.txt').write_text('more')
   archive = tmp_path / 'mirror.tar.gz'
-  config = Config.of(
+  config = Settings(
     data_dir=str(tmp_path / 'data'),
     data_url='file://%s' % archive,
     data_sha256=synthetic_records.make_archive(archive, folder),
@@ -77,7 +78,7 @@ def test_an_archive_from_the_user_is_unpacked(tmp_path):
   (tmp_path / 'data').mkdir()
   archive = tmp_path / 'data' / 'cifar-10-binary.tar.gz'
   sha256 = synthetic_records.make_archive(archive, folder)
-  config = Config.of(
+  config = Settings(
     data_dir=str(tmp_path / 'data'), data_url='nowhere', data_sha256=sha256
   )
   data = short_runs.prepared(config)
@@ -99,7 +100,7 @@ def test_every_file_is_checked(tmp_path, name):
   folder = synthetic_records.make_folder(tmp_path)
   (folder / name).write_bytes(b'x' * 3072)
   with pytest.raises(UserError, match=name + ': found 3,072 bytes'):
-    short_runs.prepared(Config.of(data_dir=str(tmp_path)))
+    short_runs.prepared(Settings(data_dir=str(tmp_path)))
 
 
 def test_a_missing_file_is_named(tmp_path):
@@ -107,7 +108,7 @@ def test_a_missing_file_is_named(tmp_path):
   path = folder / 'data_batch_2.bin'
   path.unlink()
   with pytest.raises(UserError) as info:
-    short_runs.prepared(Config.of(data_dir=str(tmp_path), data_url='nowhere'))
+    short_runs.prepared(Settings(data_dir=str(tmp_path), data_url='nowhere'))
   assert str(info.value) == (
     '%s: no such file. Remove its folder, and the data is fetched again' % path
   )
@@ -127,7 +128,7 @@ def test_a_warning_names_a_public_data_set_that_is_not_complete(
   for i in range(1, 6):
     make_sparse(folder / ('data_batch_%d.bin' % i), 10000)
   make_sparse(folder / 'test_batch.bin', 10000)
-  config = Config.of(data_dir=str(tmp_path))
+  config = Settings(data_dir=str(tmp_path))
   short_runs.prepared(config)
   assert capsys.readouterr().out == ''
   # Cut between two records.
@@ -146,7 +147,7 @@ def test_a_warning_names_a_public_data_set_that_is_not_complete(
 
 
 def test_a_data_set_of_unknown_size_gets_no_warning(tmp_path, capsys):
-  short_runs.prepared(Config.of(dataset='sample'))
+  short_runs.prepared(Settings(dataset='sample'))
   short_runs.prepared(synthetic_records.make_own_dataset(tmp_path))
   assert capsys.readouterr().out == ''
 
@@ -158,7 +159,7 @@ def test_records_are_in_regular_files(tmp_path, make):
   path.unlink()
   make(str(path))
   with pytest.raises(UserError) as info:
-    short_runs.prepared(Config.of(data_dir=str(tmp_path)))
+    short_runs.prepared(Settings(data_dir=str(tmp_path)))
   message = ': is not a regular file; expected one'
   assert str(info.value) == str(path) + message
 
@@ -177,54 +178,58 @@ def test_a_dataset_json_needs_no_other_setting(tmp_path):
 
 def test_a_model_is_not_used_with_other_classes(tmp_path, monkeypatch):
   config = synthetic_records.make_own_dataset(tmp_path)
-  own = config.replace(classes=('a', 'b', 'c'))
-  assert short_runs.prepared(own) == datasets.describe(own.data)
+  own = dataclasses.replace(config, classes=('a', 'b', 'c'))
+  assert short_runs.prepared(own) == datasets.describe(own)
   monkeypatch.setattr(download, 'fetch_into', None)  # Not to be called.
-  renamed = own.replace(classes=('a', 'b', 'd'))
+  renamed = dataclasses.replace(own, classes=('a', 'b', 'd'))
   # The folder of the data set is gone: CIFAR-10 is not fetched in its place.
-  gone = own.replace(data_dir=str(tmp_path / 'no'))
+  gone = dataclasses.replace(own, data_dir=str(tmp_path / 'no'))
   for other, found, trained in (
     (renamed, 'a, b, c', 'a, b, d'),
     (gone, 'airplane, automobile, bird, ... (10)', 'a, b, c'),
   ):
     with pytest.raises(UserError) as described:
-      datasets.describe(other.data)
+      datasets.describe(other)
     with pytest.raises(UserError) as prepared:
       short_runs.prepared(other)
     assert str(described.value) == str(prepared.value)
     assert str(described.value) == (
       '--dataset=cifar10 --data_dir=%s: found the classes %s; the model was '
-      'trained on %s' % (other.data.data_dir, found, trained)
+      'trained on %s' % (other.data_dir, found, trained)
     )
   assert not (tmp_path / 'no').exists()
   # If the classes of a model are unknown, any will do.
-  data = datasets.describe(config.data)
-  datasets.check_fits(data, config.replace(classes=()).data)
+  data = datasets.describe(config)
+  datasets.check_fits(data, dataclasses.replace(config, classes=()))
 
 
 def test_a_model_is_not_used_with_images_of_another_size(tmp_path):
   config = synthetic_records.make_images_of_size(tmp_path / 'own', 40)
   for shape in ((40, 40, 3), ()):  # If it is not known, any will do.
-    same = config.replace(classes=datasets.CLASSES, image_shape=shape)
+    same = dataclasses.replace(
+      config, classes=datasets.CLASSES, image_shape=shape
+    )
     assert short_runs.prepared(same).layout[:3] == (40, 40, 3)
-  other = config.replace(classes=datasets.CLASSES, image_shape=(32, 32, 3))
+  other = dataclasses.replace(
+    config, classes=datasets.CLASSES, image_shape=(32, 32, 3)
+  )
   with pytest.raises(UserError) as info:
     short_runs.prepared(other)
   assert str(info.value) == (
     '--dataset=cifar10 --data_dir=%s: found images of 40 x 40 x 3; the model '
-    'was trained on 32 x 32 x 3' % config.data.data_dir
+    'was trained on 32 x 32 x 3' % config.data_dir
   )
 
 
 def test_the_size_of_public_images_is_known(tmp_path):
-  public = Config.of(data_dir=str(tmp_path))
+  public = Settings(data_dir=str(tmp_path))
   for dataset in ('cifar10', 'cifar100', 'svhn', 'sample'):
-    settings = public.replace(dataset=dataset).data
+    settings = dataclasses.replace(public, dataset=dataset)
     assert datasets.known_shape(settings, datasets.CLASSES) == (32, 32, 3)
   # Its folder may be gone.
-  assert datasets.known_shape(public.data, ('a', 'b')) == ()
+  assert datasets.known_shape(public, ('a', 'b')) == ()
   own = synthetic_records.make_images_of_size(tmp_path / 'own', 40)
-  assert datasets.known_shape(own.data, datasets.CLASSES) == ()
+  assert datasets.known_shape(own, datasets.CLASSES) == ()
 
 
 def test_more_than_256_classes_have_two_bytes(tmp_path):
@@ -285,7 +290,7 @@ def make_cifar100(folder):
     path = folder / (kind + '_label_names.txt')
     path.write_text('\n'.join(lines) + '\n')  # The official ones end so.
   archive = folder.parent / 'mirror.tar.gz'
-  config = Config.of(
+  config = Settings(
     dataset='cifar100',
     data_dir=str(folder.parent / 'data'),
     data_url='file://%s' % archive,
@@ -304,7 +309,7 @@ def test_cifar100_has_fine_and_coarse_labels(tmp_path, capsys):
   # A dataset.json in --data_dir does not matter: --dataset names CIFAR-100.
   (tmp_path / 'data' / 'dataset.json').write_text('{}')
   coarse = short_runs.prepared(
-    config.replace(cifar100_labels='coarse', data_url='nowhere')
+    dataclasses.replace(config, cifar100_labels='coarse', data_url='nowhere')
   )
   folder = tmp_path / 'data' / 'cifar-100-binary'
   assert fine.train_files == coarse.train_files == (str(folder / 'train.bin'),)
@@ -323,9 +328,9 @@ def test_cifar100_has_fine_and_coarse_labels(tmp_path, capsys):
 
 def test_a_public_data_set_is_described_after_it_is_fetched(tmp_path):
   for name, folder in (('cifar100', 'cifar-100-binary'), ('svhn', 'svhn')):
-    config = Config.of(dataset=name, data_dir=str(tmp_path))
+    config = Settings(dataset=name, data_dir=str(tmp_path))
     with pytest.raises(UserError) as info:
-      datasets.describe(config.data)
+      datasets.describe(config)
     assert str(info.value) == (
       '%s: no such folder; to fetch it: %s --dataset=%s --data_dir=%s'
       % (
@@ -344,7 +349,7 @@ def test_cifar100_is_checked(tmp_path):
     file.seek(3074 * 7)
     file.write(b'\x14')
   short_runs.prepared(config)  # Only the coarse label is wrong.
-  coarse = config.replace(cifar100_labels='coarse')
+  coarse = dataclasses.replace(config, cifar100_labels='coarse')
   with pytest.raises(UserError, match='record 7 has label 20; .* 0 to 19'):
     short_runs.prepared(coarse)
   names = tmp_path / 'data' / 'cifar-100-binary' / 'coarse_label_names.txt'
@@ -366,7 +371,8 @@ def test_a_run_on_cifar100_remembers_its_labels(tmp_path, capsys):
   config, made = make_cifar100(tmp_path / 'cifar-100-binary')
   train_dir = tmp_path / 'train'
   cifar10_train.train(
-    config.replace(
+    dataclasses.replace(
+      config,
       cifar100_labels='coarse',
       train_dir=str(train_dir),
       batch_size=4,
@@ -376,7 +382,7 @@ def test_a_run_on_cifar100_remembers_its_labels(tmp_path, capsys):
   shapes = checkpoints.shapes(str(train_dir / 'model.ckpt-1'))
   assert shapes['softmax_linear/biases'] == [20]
   flags = ['--dataset=cifar100', '--cifar100_labels=coarse']
-  flags.append('--data_dir=' + config.data.data_dir)
+  flags.append('--data_dir=' + config.data_dir)
   line = '--checkpoint_dir=%s %s\n' % (train_dir, ' '.join(flags))
   assert line in capsys.readouterr().out
   status, out, err = short_runs.run(
@@ -394,7 +400,7 @@ def test_a_run_on_cifar100_remembers_its_labels(tmp_path, capsys):
   picture = str(tmp_path / 'x.png')
   Image.fromarray(image).save(picture)
   moved = str(tmp_path / 'moved')
-  os.rename(config.data.data_dir, moved)
+  os.rename(config.data_dir, moved)
   # Without --dataset and --cifar100_labels, which the run has saved.
   status, out, err = processes.run(
     [

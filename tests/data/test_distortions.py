@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10.config import Config
+from cifar10.data import datasets
 from cifar10.data import distortions
 from cifar10.data.records import Layout
 from cifar10.errors import UserError
+from cifar10.settings import Settings
 from tests import reference
 from tests import short_runs
 from tests import synthetic_records
@@ -32,6 +33,14 @@ def run(tensors, feed=None):
     return session.run(tensors, feed)
 
 
+def distort(records, layout, size, flip=True, augment=None, **values):
+  """Distorted images of records of a layout, as the settings say."""
+  data = datasets.DataSet((), (), layout=layout, flip=flip)
+  if augment is not None:
+    values['augment'] = ','.join(augment)
+  return distortions.distort(records, data, Settings(**values), size)
+
+
 def distort_and_record(records, layout, monkeypatch, feed=None):
   """Distorts images; returns them and the random choices of each."""
   random_uniform = tf.random_uniform
@@ -42,7 +51,7 @@ def distort_and_record(records, layout, monkeypatch, feed=None):
     return choices[-1]
 
   monkeypatch.setattr(distortions.tf, 'random_uniform', recorded)
-  images = distortions.distort(records, layout, 24)
+  images = distort(records, layout, 24)
   assert images.shape.as_list()[1:] == [24, 24, layout.depth]
   images, values = run([images, choices], feed)
   top, left, flip, brightness, contrast = (v.reshape(-1) for v in values)
@@ -119,11 +128,11 @@ def test_the_choices_have_the_tutorials_ranges(monkeypatch):
 # A single image shows small differences; training uses many images.
 @pytest.mark.parametrize('different', [1, 500])
 def test_images_are_distributed_as_those_of_the_tutorial(different):
-  (path,) = short_runs.prepared(Config.of(dataset='sample')).test_files
+  (path,) = short_runs.prepared(Settings(dataset='sample')).test_files
   data = np.fromfile(path, np.uint8).reshape(-1, 3073)
   count = 4000
   data = np.tile(data[:different], [count // different, 1])
-  ours = distortions.distort(tf.constant(data), Layout(), 24)
+  ours = distort(tf.constant(data), Layout(), 24)
   theirs = tf.map_fn(
     reference.distort_by_tensorflow,
     tf.constant(synthetic_records.images_of(data)),
@@ -143,7 +152,7 @@ def test_an_image_of_one_color_becomes_zeros():
   records = tf.fill([2, 3073], tf.constant(77, tf.uint8))
   for images in (
     distortions.central_crop(records, Layout(), 24),
-    distortions.distort(records, Layout(), 24),
+    distort(records, Layout(), 24),
   ):
     # Rounding errors of the mean are multiplied by sqrt(24 * 24 * 3) = 42.
     np.testing.assert_allclose(run(images), 0, atol=0.1)
@@ -166,19 +175,17 @@ def test_without_flips_no_image_is_mirrored():
   image = np.repeat([[255] * 4 + [0] * 4], 8, axis=0)
   records = tf.constant([[0] + list(image.ravel())] * 200, tf.uint8)
   for mirrored, sides in ((False, {False}), (True, {False, True})):
-    images = run(distortions.distort(records, layout, 8, mirrored))
+    images = run(distort(records, layout, 8, mirrored))
     found = images[:, :, 0].mean(1) < images[:, :, -1].mean(1)
     assert set(found.ravel().tolist()) == sides
 
 
 def distorted(records, augment, layout=Layout(), size=24):
-  return run(
-    distortions.distort(tf.constant(records), layout, size, augment=augment)
-  )
+  return run(distort(tf.constant(records), layout, size, augment=augment))
 
 
 def sample_records(count=200):
-  (path,) = short_runs.prepared(Config.of(dataset='sample')).test_files
+  (path,) = short_runs.prepared(Settings(dataset='sample')).test_files
   return np.fromfile(path, np.uint8).reshape(-1, 3073)[:count]
 
 
@@ -237,9 +244,7 @@ def test_shifts_are_whole_pixels_up_to_a_share(
   monkeypatch.setattr(distortions, '_MAX_ANGLE', 0.0)
   records = np.tile(sample_records(1), [400, 1])
   images = run(
-    distortions.distort(
-      tf.constant(records), Layout(), size, augment=augment, **settings
-    )
+    distort(tf.constant(records), Layout(), size, augment=augment, **settings)
   )
   (whole,) = synthetic_records.images_of(records[:1])
   shift = int(32 * settings.get('max_shift', 1 / 8))
@@ -303,9 +308,9 @@ def test_saturation_keeps_the_luma():
 
 def test_colors_need_colors():
   with pytest.raises(UserError, match='hue: .*in color; these have 1 channel'):
-    distortions.check_colors('crop,hue', Layout(8, 8, 1))
-  distortions.check_colors('crop,flip', Layout(8, 8, 1))
-  distortions.check_colors('crop,hue', Layout())
+    distortions.check(Settings(augment='crop,hue'), Layout(8, 8, 1))
+  distortions.check(Settings(augment='crop,flip'), Layout(8, 8, 1))
+  distortions.check(Settings(augment='crop,hue'), Layout())
 
 
 def test_cutout_is_a_square_of_half_the_side():

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from cifar10 import cifar10_train
-from cifar10.config import Config
 from cifar10.data import dataset_json
 from cifar10.data import make_dataset
 from cifar10.data.records import Layout
 from cifar10.errors import UserError
+from cifar10.settings import Settings
 from tests import clusters
 from tests import picture_folders
 from tests import processes
@@ -33,7 +33,7 @@ EXPECTED = (
 
 def contents(out):
   """Reads a data set; returns its DataSet and {part: [(class, image)]}."""
-  data = short_runs.prepared(Config.of(data_dir=str(out)))
+  data = short_runs.prepared(Settings(data_dir=str(out)))
   found = {}
   for part, (path,) in (('train', data.train_files), ('test', data.test_files)):
     records = np.fromfile(path, np.uint8).reshape(-1, data.layout.record_bytes)

@@ -8,16 +8,16 @@ import sys
 import numpy as np
 import pytest
 
-from cifar10.config import Config
 from cifar10.data import datasets
 from cifar10.data import make_sample
 from cifar10.errors import UserError
+from cifar10.settings import Settings
 from tests import picture_folders
 from tests import processes
 from tests import short_runs
 from tests import synthetic_records
 
-REAL = os.path.join(Config().data.data_dir, 'cifar-10-batches-bin')
+REAL = os.path.join(Settings().data_dir, 'cifar-10-batches-bin')
 
 
 def run(*arguments):
@@ -28,7 +28,7 @@ def run(*arguments):
 
 
 def test_the_sample_needs_no_data_dir_and_is_balanced(tmp_path):
-  config = Config.of(dataset='sample', data_dir=str(tmp_path / 'none'))
+  config = Settings(dataset='sample', data_dir=str(tmp_path / 'none'))
   data = short_runs.prepared(config)
   assert data.count(data.train_files) == 1000
   assert data.count(data.test_files) == 500

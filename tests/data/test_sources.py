@@ -9,10 +9,9 @@ import threading
 import numpy as np
 import pytest
 
-from cifar10.config import Config
 from cifar10.data import sources
 from cifar10.errors import UserError
-from cifar10.settings import Download
+from cifar10.settings import Settings
 from tests import synthetic_records
 
 
@@ -38,9 +37,9 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 def remotes(**settings):
-  config = Config.of(**settings)
-  source = sources.SOURCES[config.data.dataset]
-  return sources.remotes(source, 'x', config.download)
+  config = Settings(**settings)
+  source = sources.SOURCES[config.dataset]
+  return sources.remotes(source, 'x', config)
 
 
 def test_official_addresses():
@@ -147,7 +146,7 @@ def test_an_archive_is_fetched_and_unpacked(tmp_path, mirror):
     (inside / name).write_text(name)
   archive = folder / 'a.tar.gz'
   source = sources.SOURCES['cifar100']
-  settings = Download(
+  settings = Settings(
     data_url=address + '/a.tar.gz',
     data_sha256=synthetic_records.make_archive(archive, inside),
   )
@@ -161,7 +160,7 @@ def test_an_archive_is_fetched_and_unpacked(tmp_path, mirror):
     (inside / name).rename(tmp_path / name)
     archive = tmp_path / 'without' / name / 'cifar-100-binary.tar.gz'
     archive.parent.mkdir(parents=True)
-    settings = Download(
+    settings = Settings(
       data_sha256=synthetic_records.make_archive(archive, inside)
     )
     message = 'holds no file cifar-100-binary/' + name
@@ -180,7 +179,7 @@ def test_files_in_another_format_are_converted(tmp_path, mirror):
     scipy_io.savemat(str(folder / name), {'X': images, 'y': labels})
     content = (folder / name).read_bytes()
     digests.append(hashlib.sha256(content).hexdigest())
-  settings = Download(data_url=address, data_sha256=','.join(digests))
+  settings = Settings(data_url=address, data_sha256=','.join(digests))
   sources.fetch(sources.SOURCES['svhn'], str(tmp_path / 'data'), settings)
   made = tmp_path / 'data' / 'svhn'
   assert {p.name: p.stat().st_size for p in made.glob('*.bin')} == {

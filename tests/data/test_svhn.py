@@ -1,5 +1,6 @@
 """SVHN: fetching, checking and converting to records."""
 
+import dataclasses
 import os
 import resource
 import sys
@@ -8,10 +9,10 @@ import numpy as np
 import pytest
 
 from cifar10 import cifar10_train
-from cifar10.config import Config
 from cifar10.data import svhn
 from cifar10.data.records import Layout
 from cifar10.errors import UserError
+from cifar10.settings import Settings
 from cifar10.util import files
 from tests import short_runs
 from tests import synthetic_records
@@ -43,7 +44,7 @@ def mirror(folder):
     labels = np.arange(count) % 10 + 1
     written[name] = (labels, save(folder / name, labels))
   digests = [files.sha256(str(folder / name)) for name in NAMES]
-  config = Config.of(
+  config = Settings(
     dataset='svhn',
     data_dir=str(folder.parent / 'data'),
     data_url='file://%s/' % folder,
@@ -83,7 +84,7 @@ def test_it_is_fetched_and_converted_once(tmp_path, monkeypatch, capsys):
   assert short_runs.prepared(config) == data
   assert data.counts == (2300, 40)
   # The folder has a dataset.json, so it works as --data_dir too.
-  assert short_runs.prepared(Config.of(data_dir=str(made))) == data
+  assert short_runs.prepared(Settings(data_dir=str(made))) == data
 
 
 def test_a_wrong_file_is_named_and_nothing_is_converted(tmp_path):
@@ -148,7 +149,7 @@ def test_a_full_disk_names_the_file(tmp_path):
 def test_without_scipy_nothing_is_fetched(tmp_path, monkeypatch):
   monkeypatch.setitem(sys.modules, 'scipy', None)
   monkeypatch.setitem(sys.modules, 'scipy.io', None)
-  config = Config.of(dataset='svhn', data_dir=str(tmp_path), data_url='nowhere')
+  config = Settings(dataset='svhn', data_dir=str(tmp_path), data_url='nowhere')
   with pytest.raises(UserError) as info:
     short_runs.prepared(config)
   assert str(info.value) == (
@@ -160,8 +161,10 @@ def test_without_scipy_nothing_is_fetched(tmp_path, monkeypatch):
 def test_a_trainer_fetches_it(tmp_path, capsys):
   config, _ = mirror(tmp_path / 'mirror')
   cifar10_train.train(
-    config.replace(train_dir=str(tmp_path / 'train'), batch_size=4, max_steps=1)
+    dataclasses.replace(
+      config, train_dir=str(tmp_path / 'train'), batch_size=4, max_steps=1
+    )
   )
   out = capsys.readouterr().out
   assert short_runs.steps(out) == [0]
-  assert ' --dataset=svhn --data_dir=%s\n' % config.data.data_dir in out
+  assert ' --dataset=svhn --data_dir=%s\n' % config.data_dir in out

@@ -6,11 +6,11 @@ import shutil
 
 import numpy as np
 
-from cifar10.config import Config
 from cifar10.data import datasets
 from cifar10.errors import DivergedError
-from cifar10.training import checkpoint_arrays
-from cifar10.training import checkpoints
+from cifar10.settings import Settings
+from cifar10.store import checkpoint_arrays
+from cifar10.store import checkpoints
 from tests.faults import invariants
 from tests.faults import trained
 from tests.faults.invariants import expect
@@ -155,8 +155,8 @@ def _changed_run(sandbox, changes):
 
 def _labels():
   """The labels of the test images of the sample."""
-  config = Config.of(dataset='sample')
-  (path,) = datasets.prepare(config.data, config.download).test_files
+  config = Settings(dataset='sample')
+  (path,) = datasets.prepare(config).test_files
   return np.fromfile(path, np.uint8).reshape(-1, _RECORD_BYTES)[:, 0]
 
 

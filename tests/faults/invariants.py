@@ -9,7 +9,7 @@ import time
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from cifar10.training import checkpoints
+from cifar10.store import checkpoints
 from tests.faults.sandbox import BrokenPromiseError
 
 # How long a process may take, in seconds.

@@ -7,11 +7,11 @@ import resource
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_export
 from cifar10 import cifar10_predict
-from cifar10 import cli
-from cifar10 import config as config_lib
-from cifar10 import recipes
+from cifar10 import flags as flags_lib
+from cifar10 import settings as settings_lib
 from cifar10.errors import DivergedError
-from cifar10.training import combinations
+from cifar10.run import combinations
+from cifar10.run import recipes
 from tests.faults import invariants
 from tests.faults import trained
 from tests.faults import values
@@ -41,9 +41,9 @@ _NOT_DRAWN = (
 _OTHER_ENDS = {'epochs', 'early_stopping', 'labelled_examples', 'recipe'}
 
 _TRAINERS = {
-  'cifar10_train': cli.TRAINER_GROUPS,
-  'cifar10_multi_gpu_train': cli.TRAINER_GROUPS + ('towers',),
-  'cifar10_pretrain': cli.PRETRAINER_GROUPS,
+  'cifar10_train': flags_lib.TRAINER_GROUPS,
+  'cifar10_multi_gpu_train': flags_lib.TRAINER_GROUPS + ('towers',),
+  'cifar10_pretrain': flags_lib.PRETRAINER_GROUPS,
 }
 _READERS = {
   'cifar10_eval': cifar10_eval.GROUPS,
@@ -150,7 +150,7 @@ def _train(sandbox, random, program, resumed_from=0):
 
 def _drawn(sandbox, random, groups):
   """Two or three flags of a program and their Values, a dict by name."""
-  names = [n for n in cli.flag_names(groups) if n not in _NOT_DRAWN]
+  names = [n for n in settings_lib.flag_names(*groups) if n not in _NOT_DRAWN]
   # Most flags drawn at random are refused at once; half are to go further.
   for _ in range(random.choice((1, _TRIES))):
     drawn = _some(names, random)
@@ -173,7 +173,7 @@ def _some(names, random):
     near = [
       name
       for name in names
-      if config_lib.GROUP_OF[name] == config_lib.GROUP_OF[first]
+      if settings_lib.GROUP_OF[name] == settings_lib.GROUP_OF[first]
     ]
     name = random.choice(near if random.random() < 0.5 else names)
     if name not in chosen:
@@ -225,12 +225,12 @@ def _either_way(run, given, drawn, sandbox):
 def has_effect(name, drawn):
   """Whether the settings know a flag as one that has an effect."""
   settings = {
-    other: field.default for other, field in config_lib.FIELDS.items()
+    other: field.default for other, field in settings_lib.FIELDS.items()
   }
   settings.update(
     {other: value.value for other, value in drawn.items() if not value.is_wrong}
   )
-  needs = config_lib.FIELDS[name].metadata['needs']
+  needs = settings_lib.FIELDS[name].metadata['needs']
   applied = recipes.applied(settings, list(drawn))
   return combinations.has_effect(needs, applied)
 

@@ -3,7 +3,8 @@
 import math
 from typing import Any, NamedTuple
 
-from cifar10 import config as config_lib
+from cifar10 import settings as settings_lib
+from cifar10.store import config as config_lib
 
 # Greater values than any machine can do, where no bound is lower.
 _HUGE = (1 << 31, 1 << 32, 1 << 63, 10**20, 10**30)
@@ -75,7 +76,7 @@ class Value(NamedTuple):
 
 def draw(name, random):
   """A random Value of the flag `name`."""
-  field = config_lib.FIELDS[name]
+  field = settings_lib.FIELDS[name]
   kind = next(t for t in config_lib.types(field) if t is not type(None))
   limits = field.metadata
   if random.random() < 0.12 and field.default is not None:
@@ -95,8 +96,8 @@ def draw(name, random):
 
 def _number(name, kind, limits, random):
   """The text of a number of the flag `name`."""
-  low = limits.get('lower_bound', -100)
-  high = limits.get('upper_bound', math.inf)
+  low = limits.get('least', -100)
+  high = limits.get('most', math.inf)
   how = random.choice(
     ('right',) * 9 + ('zero', 'negative', 'huge', 'bound', 'nonsense')
   )
@@ -136,8 +137,8 @@ def _of(text, kind, limits):
   in_limits = (
     config_lib.is_finite(value)
     and value in limits.get('choices', [value])
-    and limits.get('lower_bound', value) <= value
-    and value <= limits.get('upper_bound', value)
+    and limits.get('least', value) <= value
+    and value <= limits.get('most', value)
   )
   return Value(text, value, not in_limits)
 

@@ -7,10 +7,11 @@ import sys
 
 import pytest
 
-from cifar10.config import Config
 from cifar10.errors import UserError
-from cifar10.training import checkpoint_arrays
-from cifar10.training import run_state
+from cifar10.settings import Settings
+from cifar10.store import checkpoint_arrays
+from cifar10.store import config as config_lib
+from cifar10.store import run_state
 from cifar10.util import paths
 from tests import processes
 from tests import short_runs
@@ -155,7 +156,7 @@ def test_a_run_in_a_current_folder_that_is_not_utf_8_is_saved(
   folder = tmp_path / LATIN
   folder.mkdir()
   monkeypatch.chdir(str(folder))
-  Config.of(data_dir='data').save('.')
+  config_lib.save(Settings(data_dir='data'), '.')
   assert json.loads((folder / run_state.CONFIG_FILE).read_text())[
     'data_dir'
   ] == ('data')

@@ -2,14 +2,14 @@
 
 import pytest
 
-from cifar10.settings import Session
+from cifar10.settings import Settings
 from cifar10.util import session_settings
 from tests import processes
 from tests import short_runs
 
 
 def test_by_default_gpu_memory_grows_and_placement_is_soft():
-  proto = session_settings.config_proto(Session())
+  proto = session_settings.config_proto(Settings())
   assert proto.allow_soft_placement
   assert proto.gpu_options.allow_growth
   assert proto.gpu_options.per_process_gpu_memory_fraction == 0
@@ -18,7 +18,7 @@ def test_by_default_gpu_memory_grows_and_placement_is_soft():
 
 
 def test_settings_reach_the_session():
-  settings = Session(
+  settings = Settings(
     gpu_memory_fraction=0.3,
     log_device_placement=True,
     intra_op_threads=3,
@@ -38,7 +38,6 @@ COUNT_THREADS = """
 import os
 import sys
 
-from cifar10.settings import Session
 from cifar10.util import session_settings
 import tensorflow.compat.v1 as tf
 
@@ -48,8 +47,8 @@ def num_threads():
 
 
 before = num_threads()
-session_settings.start_threads(Session(intra_op_threads=int(sys.argv[1])))
-proto = session_settings.config_proto(Session())
+session_settings.start_threads(Settings(intra_op_threads=int(sys.argv[1])))
+proto = session_settings.config_proto(Settings())
 with tf.Session(config=proto) as session:
   session.run(tf.matmul(tf.ones([500, 500]), tf.ones([500, 500])))
 print(num_threads() - before)
@@ -71,7 +70,7 @@ def test_the_first_session_sets_the_number_of_threads(tmp_path):
 
 def test_starting_threads_prints_nothing(capfd):
   # Nor does it log the placement of its one operation.
-  session_settings.start_threads(Session(log_device_placement=True))
+  session_settings.start_threads(Settings(log_device_placement=True))
   assert capfd.readouterr() == ('', '')
 
 

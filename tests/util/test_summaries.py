@@ -5,8 +5,8 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
-from cifar10.config import Config
 from cifar10.data import datasets
+from cifar10.settings import Settings
 from cifar10.util import summaries
 from tests import short_runs
 
@@ -55,7 +55,7 @@ def table_of(value):
 def test_images_come_with_the_names_of_their_classes(
   training, batch_size, shown
 ):
-  config = Config.of(dataset='sample', batch_size=batch_size)
+  config = Settings(dataset='sample', batch_size=batch_size)
   inputs = cifar10.distorted_inputs if training else cifar10.inputs
   _, labels = inputs(short_runs.prepared(config), config)
   fetches = [labels, tf.summary.merge_all()]

@@ -1,0 +1,1 @@
+"""Uses trained models: evaluates, predicts, exports."""

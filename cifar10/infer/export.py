@@ -1,0 +1,203 @@
+"""Freezes a trained model into one graph, and writes it in several formats.
+
+The graph has these named nodes. Feed either `images` or `pictures`:
+
+    images         uint8 [n, height, width, depth]; another size is an error
+    pictures       string [n], the contents of PNG, JPEG, BMP or GIF files
+    class          int32 [n], the most probable class
+    label          string [n], the name of that class
+    probabilities  float32 [n, classes]
+    classes        string [classes], the names of all classes
+"""
+
+import contextlib
+import io
+import os
+import sys
+import zipfile
+
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10_input
+from cifar10.data import distortions
+from cifar10.infer import inference_graph
+from cifar10.infer import picture_ops
+from cifar10.infer import restore
+from cifar10.util import log_suppression
+from cifar10.util import session_settings
+
+_OUTPUTS = ('class', 'label', 'probabilities')
+
+# The inputs and outputs of each signature of a SavedModel.
+_SIGNATURES = {
+  tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: (('images',), _OUTPUTS),
+  'images': (('images',), _OUTPUTS),
+  'pictures': (('pictures',), _OUTPUTS),
+  'classes': ((), ('classes',)),
+}
+
+# The tensors of a TensorFlow Lite model are numeric. It keeps the names of the
+# classes in an associated file, appended as a zip archive; the format defines
+# the name of that file.
+_TFLITE_OUTPUTS = ('class', 'probabilities')
+_TFLITE_LABELS = 'labels.txt'
+
+
+def freeze(data, checkpoint, settings):
+  """Builds the model and turns the variables of a checkpoint into constants.
+
+  Args:
+    data: datasets.DataSet that the model was trained on.
+    checkpoint: path of a checkpoint.
+
+  Returns:
+    tf.GraphDef with the nodes above. It computes in float32, even if the run
+    was trained in another precision.
+
+  Raises:
+    UserError: the checkpoint cannot be read or belongs to another model.
+  """
+  with tf.Graph().as_default() as graph, _session(settings) as session:
+    model = _build(data, settings)
+    scaffold = restore.fitting_scaffold(
+      model.restorations, checkpoint, settings.use_moving_averages
+    )
+    scaffold.saver.restore(session, checkpoint)
+    frozen = tf.graph_util.convert_variables_to_constants(
+      session, graph.as_graph_def(), [*_OUTPUTS, 'classes']
+    )
+  for node in frozen.node:
+    node.device = ''  # The variables were pinned to the CPU.
+  return frozen
+
+
+def _session(settings):
+  """A session on the CPU, so that it takes no GPU memory from a trainer."""
+  proto = session_settings.config_proto(settings, use_gpu=False)
+  return tf.Session(config=proto)
+
+
+def _build(data, settings):
+  """Builds the nodes above in the default graph; returns the InferenceGraph."""
+  layout = data.layout
+  pictures = tf.placeholder(tf.string, [None], 'pictures')
+  images = tf.placeholder_with_default(
+    picture_ops.decode(pictures, layout),
+    [None, layout.height, layout.width, layout.depth],
+    'images',
+  )
+  # Who loads the model may feed any size: the shape of a placeholder is not
+  # checked when the graph is called as a function.
+  checked = tf.ensure_shape(images, images.shape, 'images_of_right_size')
+  pixels = tf.cast(checked, tf.float32, 'pixels')
+  cropped = distortions.central_crop_of_images(
+    pixels, cifar10_input.crop_size(layout, settings.image_size)
+  )
+  model = inference_graph.build(cropped, data, settings, portable=True)
+  tf.identity(model.probabilities, 'probabilities')
+  number = tf.argmax(model.logits, 1, output_type=tf.int32, name='class')
+  classes = tf.constant(data.classes, name='classes')
+  tf.gather(classes, number, name='label')
+  return model
+
+
+def write_saved_model(frozen, path, settings):
+  """Writes a SavedModel with the tag `serve`.
+
+  Its signatures are `images`, which is also the default, and `pictures`; both
+  return class, label and probabilities. A third one, `classes`, has no inputs.
+
+  Args:
+    frozen: tf.GraphDef, from `freeze`.
+    path: path of a folder that does not exist or is empty.
+    settings: settings.Session.
+
+  Raises:
+    tf.errors.OpError: a file cannot be written.
+  """
+  with tf.Graph().as_default() as graph, _session(settings) as session:
+    tf.import_graph_def(frozen, name='')
+
+    def infos(names):
+      return {
+        name: tf.saved_model.build_tensor_info(
+          graph.get_tensor_by_name(name + ':0')
+        )
+        for name in names
+      }
+
+    builder = tf.saved_model.Builder(path)
+    builder.add_meta_graph_and_variables(
+      session,
+      [tf.saved_model.SERVING],
+      {
+        key: tf.saved_model.build_signature_def(
+          infos(inputs), infos(outputs), tf.saved_model.PREDICT_METHOD_NAME
+        )
+        for key, (inputs, outputs) in _SIGNATURES.items()
+      },
+      strip_default_attrs=True,  # So that older versions can load it.
+    )
+    builder.save()
+
+
+def tflite(frozen, data, settings):
+  """Converts the model to TensorFlow Lite.
+
+  Its input `images` is float32, because the converter of TensorFlow 1 cannot
+  cast uint8. Its outputs are `class` and `probabilities`.
+
+  Args:
+    frozen: tf.GraphDef, from `freeze`.
+    data: datasets.DataSet that the model was trained on.
+    settings: settings.Session.
+
+  Returns:
+    The content of a .tflite file, bytes.
+  """
+  layout = data.layout
+  with tf.Graph().as_default() as graph:
+    shape = [None, layout.height, layout.width, layout.depth]
+    outputs = tf.import_graph_def(
+      frozen,
+      {'pixels:0': tf.placeholder(tf.float32, shape, 'images')},
+      [name + ':0' for name in _TFLITE_OUTPUTS],
+      name='model',
+    )
+    for name, output in zip(_TFLITE_OUTPUTS, outputs):
+      tf.identity(output, name)
+  # Without the operations that decode pictures; the converter would try to
+  # convert them.
+  numbers_only = tf.graph_util.extract_sub_graph(
+    graph.as_graph_def(), list(_TFLITE_OUTPUTS)
+  )
+  with tf.Graph().as_default(), _session(settings) as session:
+    images, *outputs = tf.import_graph_def(
+      numbers_only,
+      return_elements=[name + ':0' for name in ('images',) + _TFLITE_OUTPUTS],
+      name='',
+    )
+    converter = tf.lite.TFLiteConverter.from_session(session, [images], outputs)
+    with _scripts_on_path(), log_suppression.stderr_held_back():
+      content = io.BytesIO(converter.convert())
+  with zipfile.ZipFile(content, 'a') as archive:
+    archive.writestr(_TFLITE_LABELS, '\n'.join(data.classes) + '\n')
+  return content.getvalue()
+
+
+@contextlib.contextmanager
+def _scripts_on_path():
+  """Appends the folder of Python's scripts to PATH, and restores PATH.
+
+  TensorFlow 1 runs a script, installed next to Python, to convert a model.
+  """
+  path = os.environ.get('PATH')
+  scripts = os.path.dirname(sys.executable)
+  os.environ['PATH'] = os.pathsep.join([path or os.defpath, scripts])
+  try:
+    yield
+  finally:
+    if path is None:
+      del os.environ['PATH']
+    else:
+      os.environ['PATH'] = path

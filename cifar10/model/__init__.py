@@ -1,1 +1,0 @@
-"""The layers that `cifar10.inference` is built from."""

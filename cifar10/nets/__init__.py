@@ -1,0 +1,1 @@
+"""The layers of networks, and networks besides the tutorial's."""

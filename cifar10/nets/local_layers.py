@@ -1,0 +1,114 @@
+"""The network of --top_layers=local: cuda-convnet's, with local layers.
+
+As in Krizhevsky's cuda-convnet, local3 and local4 are convolutions without
+weight sharing: each position of the image has its own filters. The layers below
+are those of the tutorial.
+"""
+
+import tensorflow.compat.v1 as tf
+
+from cifar10.nets import layers
+
+
+def inference(images, techniques):
+  """Builds the network; takes and returns what `cifar10.inference` does."""
+  layers.check_images(images, 'inference')
+  images = techniques.dropout(images, 'input_dropout')
+  conv1 = _convolution(images, 'conv1', techniques, bias=0.0)
+  pool1 = _max_pool(conv1, 'pool1')
+  norm1 = techniques.lrn(pool1, 4, alpha=0.001 / 9.0, name='norm1')
+  norm1 = techniques.dropout(norm1, 'conv_dropout')
+  conv2 = _convolution(norm1, 'conv2', techniques, bias=0.1)
+  norm2 = techniques.lrn(conv2, 4, alpha=0.001 / 9.0, name='norm2')
+  pool2 = techniques.pooled(_max_pool(norm2, 'pool2'))
+  pool2 = techniques.dropout(pool2, 'conv_dropout')
+  local3 = _local_layer(pool2, 64, 'local3', techniques)
+  local4 = _local_layer(local3, 32, 'local4', techniques)
+  return layers.softmax_linear(local4, techniques.num_classes)
+
+
+def _convolution(x, name, techniques, bias):
+  """A layer with 64 filters of 5 x 5 pixels."""
+  with tf.variable_scope(name) as scope:
+    x = techniques.layer_input(x)
+    kernel = layers.variable_with_weight_decay(
+      'weights', [5, 5, x.shape.as_list()[3], 64], stddev=5e-2
+    )
+    conv = techniques.conv2d(x, kernel)
+    biases = layers.variable_on_cpu(
+      'biases', [64], tf.constant_initializer(bias)
+    )
+    pre_activation = techniques.bias_add(conv, biases)
+    layer = techniques.activation(pre_activation, name=scope.name)
+    layers.activation_summary(layer)
+  return layer
+
+
+def _max_pool(x, name):
+  return tf.nn.max_pool(x, [1, 3, 3, 1], [1, 2, 2, 1], 'SAME', name=name)
+
+
+def _local_layer(x, filters, name, techniques):
+  """A layer with its own 3 x 3 filters and biases at each position.
+
+  Initialization and weight decay are those of the tutorial's local3 and local4,
+  which agree with cuda-convnet.
+
+  Args:
+    x: float tensor, [batch, height, width, channels]; only the batch size may
+      be unknown.
+    filters: number of filters at each position.
+    name: name of the layer and its variable scope.
+    techniques: techniques.Techniques.
+
+  Returns:
+    Tensor of the type of `x`, [batch, height, width, filters].
+  """
+  _, height, width, channels = x.shape.as_list()
+  with tf.variable_scope(name) as scope:
+    weights = layers.variable_with_weight_decay(
+      'weights',
+      [height, width, 3, 3, channels, filters],
+      stddev=0.04,
+      wd=0.004,
+    )
+    product = techniques.locally_connected(x, weights)
+    biases = layers.variable_on_cpu(
+      'biases', [height, width, filters], tf.constant_initializer(0.1)
+    )
+    pre_activation = techniques.bias_add(product, biases)
+    layer = techniques.activation(pre_activation, name=scope.name)
+    layers.activation_summary(layer)
+  return techniques.dropout(layer, 'dropout')
+
+
+def locally_connected(x, weights):
+  """Applies the filters of each position to the window around it.
+
+  Pads the image with zeros, as padding 'SAME' of tf.nn.conv2d does.
+
+  Args:
+    x: float tensor, [batch, height, width, channels].
+    weights: tensor of the type of `x`, [height, width, rows, columns,
+      channels, filters]: for each position the filters that tf.nn.conv2d would
+      take for all. `rows` and `columns` are odd.
+
+  Returns:
+    Tensor of the type of `x`, [batch, height, width, filters].
+  """
+  height, width, rows, columns, _, filters = weights.shape.as_list()
+  # Positions first, for one matrix product per position.
+  x = tf.transpose(x, [1, 2, 0, 3])
+  top, left = rows // 2, columns // 2
+  padded = tf.pad(x, [[top, top], [left, left], [0, 0], [0, 0]])
+  # tf.slice: the gradient of padded[...] takes ten times as long.
+  windows = tf.concat(
+    [
+      tf.slice(padded, [row, column, 0, 0], [height, width, -1, -1])
+      for row in range(rows)
+      for column in range(columns)
+    ],
+    axis=3,
+  )
+  matrices = tf.reshape(weights, [height, width, -1, filters])
+  return tf.transpose(tf.matmul(windows, matrices), [2, 0, 1, 3])

@@ -1,0 +1,176 @@
+"""What layers can learn from images without labels.
+
+Layer by layer, each from what comes into it: an autoencoder (Hinton and
+Salakhutdinov, "Reducing the Dimensionality of Data with Neural Networks",
+2006), or a restricted Boltzmann machine (Hinton, "A Fast Learning Algorithm for
+Deep Belief Nets", 2006). In both, the way down from the units of a layer to its
+inputs has the same weights as the way up.
+"""
+
+import tensorflow.compat.v1 as tf
+
+from cifar10.nets import layers
+from cifar10.util import graph_keys
+
+# The layers that are pretrained, from the images up.
+LAYERS = ('conv1', 'conv2', 'local3', 'local4')
+
+# The tasks that pretrain all layers at once; others, one after another.
+AUXILIARY = ('corrupted', 'max_margin')
+
+
+class TiedLayer:
+  """A layer of the model in the default graph, and the way back down.
+
+  Attributes:
+    inputs: float tensor, what comes into it: [batch, height, width, channels]
+      for a convolutional layer, else [batch, dim].
+    visible_biases: tensor of the same type, [channels] or [dim].
+  """
+
+  def __init__(self, name, conv_form='auto'):
+    """Finds the layer; adds biases of its inputs, zero at first.
+
+    Args:
+      name: one of LAYERS.
+      conv_form: how convolutions are computed, as `layers.conv2d` takes it.
+    """
+    self._conv_form = conv_form
+    inputs = tf.get_collection(graph_keys.LAYER_INPUTS)[LAYERS.index(name)]
+    with tf.variable_scope(name, reuse=True):
+      dtype = tf.get_variable_scope().dtype
+      self._weights, self._biases = (
+        tf.cast(tf.get_variable(kind, dtype=tf.float32), dtype)
+        for kind in ('weights', 'biases')
+      )
+    self._is_conv = self._weights.shape.rank == 4
+    if not self._is_conv:
+      inputs, _ = layers.flatten(inputs)
+    # The layers below are already trained.
+    self.inputs = tf.stop_gradient(inputs)
+    with tf.variable_scope(name):
+      self.visible_biases = layers.variable_on_cpu(
+        'visible_biases',
+        [self.inputs.shape.as_list()[-1]],
+        tf.zeros_initializer(),
+      )
+
+  def up(self, x):
+    """The units for the inputs `x`, before their activation function."""
+    if self._is_conv:
+      return layers.conv2d(x, self._weights, self._conv_form) + self._biases
+    return tf.matmul(x, self._weights) + self._biases
+
+  def down(self, units):
+    """The inputs, reconstructed from the activations of the units."""
+    if self._is_conv:
+      # The filters rotated by 180 degrees, from units to inputs.
+      turned = tf.transpose(tf.reverse(self._weights, [0, 1]), [0, 1, 3, 2])
+      inputs = layers.conv2d(units, turned, self._conv_form)
+    else:
+      inputs = tf.matmul(units, self._weights, transpose_b=True)
+    return inputs + self.visible_biases
+
+
+def autoencoder_loss(layer, activate, corrupt):
+  """The reconstruction error of a layer.
+
+  With corrupted inputs it is a denoising autoencoder: Vincent et al.,
+  "Extracting and Composing Robust Features with Denoising Autoencoders", 2008.
+
+  Args:
+    layer: TiedLayer.
+    activate: the activation function of its units.
+    corrupt: function that returns inputs with some of them dropped.
+
+  Returns:
+    float32 scalar tensor, half the squared distance between inputs and what
+    comes back: the mean over positions and batch of its sum over channels.
+  """
+  units = activate(layer.up(corrupt(layer.inputs)))
+  return _half_squared_distance(layer.down(units), layer.inputs)
+
+
+def rbm_loss(layer, activation):
+  """A loss whose gradient is that of contrastive divergence, with one step.
+
+  Hinton, "Training Products of Experts by Minimizing Contrastive Divergence",
+  2002. Inputs are Gaussian with variance 1. Units are binary with sigmoid; with
+  relu they are rectified and noisy: Nair and Hinton, "Rectified Linear Units
+  Improve Restricted Boltzmann Machines", 2010.
+
+  Args:
+    layer: TiedLayer.
+    activation: 'sigmoid' or 'relu'.
+
+  Returns:
+    float32 scalar tensor with the value of `autoencoder_loss`, of inputs that
+    sampled units give back.
+  """
+
+  def means_and_samples(inputs):
+    x = layer.up(inputs)
+    units = _UNITS[activation](tf.cast(x, tf.float32))
+    return [tf.cast(values, x.dtype) for values in units]
+
+  means, samples = means_and_samples(layer.inputs)
+  inputs_back = tf.stop_gradient(layer.down(samples))
+  means_back, _ = means_and_samples(inputs_back)
+  divergence = _energy(layer, layer.inputs, means) - _energy(
+    layer, inputs_back, means_back
+  )
+  distance = _half_squared_distance(inputs_back, layer.inputs)
+  return distance + divergence - tf.stop_gradient(divergence)
+
+
+def _energy(layer, inputs, units):
+  """The part of the energy of inputs and units that depends on variables.
+
+  Returns:
+    float32 scalar tensor, the mean over positions and batch.
+  """
+  of_units = _sum_of_channels(layer.up(inputs) * tf.stop_gradient(units))
+  of_inputs = _sum_of_channels(layer.visible_biases * inputs)
+  return -tf.reduce_mean(of_units) - tf.reduce_mean(of_inputs)
+
+
+def _binary(x):
+  """Means and samples of units that are 0 or 1."""
+  means = tf.sigmoid(x)
+  return means, tf.to_float(tf.random_uniform(tf.shape(x)) < means)
+
+
+def _rectified(x):
+  """Means and samples of the sum of many binary units with shifted biases."""
+  noise = tf.random_normal(tf.shape(x))
+  samples = tf.nn.relu(x + noise * tf.sqrt(tf.sigmoid(x)))
+  return tf.nn.softplus(x), samples
+
+
+# Kinds of units, by the activation function that they stand for.
+_UNITS = {'sigmoid': _binary, 'relu': _rectified}
+
+
+def _half_squared_distance(x, y):
+  difference = tf.cast(x, tf.float32) - tf.cast(y, tf.float32)
+  return tf.reduce_mean(_sum_of_channels(tf.square(difference))) / 2
+
+
+def _sum_of_channels(x):
+  return tf.reduce_sum(tf.cast(x, tf.float32), -1)
+
+
+def margin_loss(real, corrupted):
+  """How far the scores of real images are from exceeding those of others by 1.
+
+  Collobert and Weston, "A Unified Architecture for Natural Language
+  Processing", 2008, section 5, do so with words.
+
+  Args:
+    real: float32 tensor, [batch, 1], the scores of images.
+    corrupted: float32 tensor, [batch, 1], those of the same images, corrupted.
+
+  Returns:
+    float32 scalar tensor.
+  """
+  return tf.reduce_mean(tf.nn.relu(1 - real + corrupted))

@@ -1,0 +1,1 @@
+"""What `cifar10.train` may call besides the tutorial's own lines."""

@@ -1,0 +1,103 @@
+"""Which input the settings choose: where batches of training images come from.
+
+All have the results of `cifar10.distorted_inputs`, the tutorial's queues:
+TensorFlow's guides call the others "preloaded data" and "tf.data", and with
+--cache_frozen features of the images are read in their place.
+"""
+
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10
+from cifar10 import cifar10_input
+from cifar10.data import batches
+from cifar10.data import datasets
+from cifar10.data import distortions
+from cifar10.data import feature_records
+from cifar10.nets import frozen_layers
+from cifar10.util import summaries
+
+
+def distorted_inputs(settings):
+  """Batches of training images for one step of all towers of a machine.
+
+  Args:
+    settings: settings.Settings.
+
+  Returns:
+    images: float32 tensor, [examples_per_machine, size, size, depth]; with
+      --cache_frozen the outputs of the frozen layers, for
+      `networks.inference`.
+    labels: int32 tensor, [examples_per_machine].
+  """
+  if settings.cache_frozen:
+    return _features(settings)
+  if settings.input == 'queues':
+    return cifar10.distorted_inputs(settings)
+  return loaded_inputs(datasets.to_train_on(settings), settings)
+
+
+def loaded_inputs(data, settings):
+  """Batches of a data set that a variable or a tf.data.Dataset loads.
+
+  Args:
+    data: datasets.DataSet.
+    settings: settings.Settings; `input` is 'preloaded' or 'tf_data'.
+
+  Returns:
+    As `distorted_inputs`.
+  """
+  print(
+    'Loading %d %s images before starting to train.'
+    % (data.examples_per_epoch, data.name)
+  )
+  batch_size, layout = settings.examples_per_machine, data.layout
+  size = cifar10_input.crop_size(layout, settings.image_size)
+  num_threads = _num_threads(settings)
+
+  def decode(records, flip=None):
+    with cifar10_input.known_labels(records, data) as labels:
+      images = distortions.distort(records, data, settings, size, flip)
+    images.set_shape([batch_size, size, size, layout.depth])
+    return images, labels
+
+  with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
+    if settings.input == 'tf_data':
+      epoch_size = cifar10_input.examples_in_queue(data, batch_size)
+      images, labels = batches.batches_by_tf_data(
+        data, epoch_size, batch_size, decode, num_threads
+      )
+      num_threads = 1
+    else:
+      is_alternating = 'alternating_flip' in distortions.names(settings.augment)
+      images, labels = decode(
+        *batches.batches_of_preloaded(
+          data, batch_size, data.flip and is_alternating
+        )
+      )
+    images, labels = cifar10_input.ready_batches(
+      images, labels, batch_size, num_threads
+    )
+    summaries.images_and_labels(images, labels, data.classes)
+  return images, labels
+
+
+def _features(settings):
+  """Batches of the outputs of frozen layers, shuffled."""
+  data = datasets.to_train_on(settings)
+  size = cifar10_input.crop_size(data.layout, settings.image_size)
+  features_of = frozen_layers.FrozenLayers(data, settings, size).data
+  batch_size = settings.examples_per_machine
+  # Errors of the input are known by the name of this scope.
+  with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
+    records = cifar10_input.shuffled_records(features_of, batch_size).dequeue()
+    with cifar10_input.known_labels(records, features_of) as labels:
+      features = feature_records.features(records, features_of.layout)
+    features.set_shape([batch_size, *feature_records.shape(features_of.layout)])
+    return cifar10_input.ready_batches(
+      features, labels, batch_size, _num_threads(settings)
+    )
+
+
+def _num_threads(settings):
+  is_seeded = settings.seed is not None
+  return 1 if is_seeded else cifar10_input.NUM_PREPROCESS_THREADS

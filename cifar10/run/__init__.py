@@ -1,0 +1,1 @@
+"""Takes the steps of a training run, and watches over them."""

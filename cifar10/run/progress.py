@@ -1,0 +1,127 @@
+"""One live line on a terminal, instead of the tutorial's lines."""
+
+import contextlib
+import datetime
+import os
+import sys
+import time
+
+from cifar10.run import hooks
+
+_LONGEST_SECS = 999999999 * 24 * 60 * 60  # That datetime can express.
+
+
+@contextlib.contextmanager
+def reporting(step, loss, settings, run_state):
+  """The hook that reports the steps, to be entered around the session.
+
+  Args:
+    step: the global step after the train_op, a tensor.
+    loss: scalar tensor to report.
+    settings: settings.Settings; `progress` asks for the live line, which needs
+      a terminal.
+    run_state: run_state.RunState.
+
+  Yields:
+    tf.train.SessionRunHook.
+  """
+  if not (settings.progress and sys.stdout.isatty()):
+    yield hooks.LoggerHook(step, loss, settings, run_state)
+    return
+  with LiveLine() as line:
+    yield ProgressHook(step, loss, settings, run_state, line)
+
+
+class LiveLine:
+  """A line on standard output, a terminal, that is written over.
+
+  A context manager. Meanwhile, what Python writes to standard output or error
+  comes below the line, and the next line below that.
+  """
+
+  def __init__(self):
+    self._write = sys.stdout.write
+    self._shown = ''  # The line that the cursor stands before.
+
+  def __enter__(self):
+    self._streams = [s for s in (sys.stdout, sys.stderr) if s.isatty()]
+    for stream in self._streams:
+      # The stream stays the same object: loggers keep the one they have.
+      stream.write = self._below(stream.write)
+    return self
+
+  def __exit__(self, *error):
+    self._end()
+    for stream in self._streams:
+      del stream.write
+
+  def show(self, text):
+    """Shows `text`, cut to the width of the terminal."""
+    columns = 80
+    with contextlib.suppress(OSError):  # The terminal is gone.
+      # Some terminals do not know their size, and report 0.
+      columns = os.get_terminal_size(sys.stdout.fileno()).columns or columns
+    # A character in the last column would move the cursor to the next line.
+    text = text[: columns - 1]
+    self._draw(text.ljust(min(len(self._shown), columns - 1)), end='\r')
+    self._shown = text
+
+  def _end(self):
+    if self._shown:
+      self._draw(self._shown, end='\n')
+      self._shown = ''
+
+  def _draw(self, text, end):
+    # The cursor waits at the start of the line, so that what others write, as
+    # the terminal's ^C, is overwritten instead of left behind it.
+    self._write('\r' + text + end)
+    sys.stdout.flush()
+
+  def _below(self, write):
+    def written(text):
+      self._end()
+      return write(text)
+
+    return written
+
+
+class ProgressHook(hooks.LoggerHook):
+  """Shows progress every `log_frequency` steps, and at the end."""
+
+  def __init__(self, step, loss, settings, run_state, line):
+    """Makes the hook; as LoggerHook, and a LiveLine."""
+    super().__init__(step, loss, settings, run_state)
+    self._line = line
+
+  def after_create_session(self, session, coord):
+    super().after_create_session(session, coord)
+    self._first_step = self._global_step
+    self._first_time = time.monotonic()
+
+  def after_run(self, run_context, run_values):
+    self._loss = run_values.results['loss']
+    super().after_run(run_context, run_values)
+
+  def end(self, session):
+    if self._global_step > self._reported_step:
+      self._report(self._global_step, self._loss)
+
+  def _report(self, step, loss):
+    last_step = self._run_state.last_step(self._settings)
+    # Estimated from all steps so far, so that it does not jump.
+    elapsed = time.monotonic() - self._first_time
+    seconds_per_step = elapsed / (step - self._first_step)
+    # Other workers may have taken the run past its last step.
+    left = round(seconds_per_step * max(0, last_step - step))
+    left = min(left, _LONGEST_SECS)
+    self._line.show(
+      'step %d of %d, epoch %.1f, loss = %.2f, %.1f examples/sec, %s left'
+      % (
+        step,
+        last_step,
+        self._run_state.epochs(step),
+        loss,
+        self._run_state.examples_per_step / self._seconds_per_step(step),
+        datetime.timedelta(seconds=left),
+      )
+    )

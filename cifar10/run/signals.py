@@ -1,0 +1,109 @@
+"""Signals that end a run: noted at once, acted on after the current step.
+
+SIGINT (Ctrl-C), SIGTERM, and SIGHUP, which comes when a connection is lost. The
+second one ends the process at once.
+"""
+
+import atexit
+import contextlib
+import functools
+import os
+import signal
+import threading
+import time
+
+from cifar10.run import watchdog
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+# Within this time after the first signal others are the same: a launcher sends
+# some twice, to the process and to its group.
+_SAME_SECS = 1
+
+
+@contextlib.contextmanager
+def noted(afterwards=None):
+  """Yields a list that the numbers of the signals are added to.
+
+  Python runs signal handlers in the main thread, and only once a call of native
+  code returns; a step that hangs never does. So the handlers here do nothing.
+  `signal.set_wakeup_fd` has the number written to a pipe as soon as the signal
+  comes, and a thread reads it there, for a watchdog to see.
+
+  Args:
+    afterwards: the handler of the signals after the body; None: as before it.
+  """
+  signals, times = [], []
+  # Python lets only the main thread set handlers.
+  if threading.current_thread() is not threading.main_thread():
+    yield signals
+    return
+  reader, writer = os.pipe()
+  os.set_blocking(writer, False)
+  thread = threading.Thread(
+    target=_note, args=(reader, signals, times), name='signals', daemon=True
+  )
+  thread.start()
+  wakeup = signal.set_wakeup_fd(writer)
+  handlers = {
+    number: signal.signal(number, lambda n, frame: None)
+    for number in _ENDING
+    # nohup has SIGHUP ignored, and a script SIGINT by what it starts with `&`.
+    if signal.getsignal(number) != signal.SIG_IGN
+  }
+  try:
+    yield signals
+  finally:
+    if times:  # Others that are the same signal must not kill the process.
+      time.sleep(max(0, times[0] + _SAME_SECS - time.monotonic()))
+    for number, handler in handlers.items():
+      signal.signal(number, handler if afterwards is None else afterwards)
+    signal.set_wakeup_fd(wakeup)
+    os.close(writer)  # Ends the thread.
+    thread.join()
+    os.close(reader)
+
+
+@functools.lru_cache(maxsize=None)
+def noted_until_exit():
+  """The list that `noted` yields, for the rest of the process.
+
+  For a task of a cluster: others wait until it has told them its end, and a
+  signal that comes meanwhile must not kill it.
+  """
+  context = noted(afterwards=signal.SIG_IGN)
+  atexit.register(context.__exit__, None, None, None)
+  return context.__enter__()
+
+
+def _note(reader, signals, times):
+  """Adds the signals read from a pipe to a list; ends at the second one.
+
+  Args:
+    reader: the pipe.
+    signals: the list.
+    times: list that gets the time of the first one.
+  """
+  for (number,) in iter(lambda: os.read(reader, 1), b''):
+    if number not in _ENDING:
+      continue
+    if not times:
+      times.append(time.monotonic())
+      signals.append(number)
+    elif time.monotonic() - times[0] > _SAME_SECS:
+      watchdog.end_process(
+        'ended by a second signal, %s; what came after the newest checkpoint '
+        'is not saved' % signal.Signals(number).name,
+        128 + number,
+      )
+
+
+def print_first(signals):
+  """Prints which signal, the first of `signals`, has ended the run."""
+  if signals:
+    print(stopped_by(signals))
+
+
+def stopped_by(signals):
+  """The line that names the first of `signals`."""
+  return 'Stopped by %s.' % signal.Signals(signals[0]).name

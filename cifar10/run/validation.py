@@ -1,0 +1,211 @@
+"""What follows from the precision on images that are held out of training.
+
+The best checkpoint is kept, the learning rate of --schedule=performance falls,
+and --early_stopping ends training: Prechelt, "Early Stopping - But When?",
+1998.
+"""
+
+import dataclasses
+import os
+
+import tensorflow.compat.v1 as tf
+
+from cifar10.optim import schedules
+from cifar10.run import train_dir
+from cifar10.store import checkpoint_files
+from cifar10.store import checkpoints
+from cifar10.store import config
+from cifar10.store import run_state as run_state_lib
+from cifar10.store import saving
+from cifar10.util import console
+from cifar10.util import summaries
+
+
+def best_so_far(folder):
+  """What the best checkpoint in `folder` has reached.
+
+  Args:
+    folder: the folder `best` of a training directory.
+
+  Returns:
+    Its step and its precision; None if there is no such checkpoint, or its
+    precision is not known.
+  """
+  checkpoint, state = checkpoints.latest(folder), run_state_lib.load(folder)
+  if checkpoint is None or state is None:
+    return None
+  best_step = checkpoints.step(checkpoint)
+  # In a cluster, others may have taken steps while it was saved. And the state
+  # is saved first: later validations are of a checkpoint that was not.
+  precisions = [p for step, p in state.validations if step <= best_step]
+  return (best_step, precisions[-1]) if precisions else None
+
+
+class ValidationHook(tf.train.SessionRunHook):
+  """Validates every `validation_steps` steps, and acts on the result."""
+
+  def __init__(self, step, validator, writer, settings, run_state):
+    """Makes the hook.
+
+    Args:
+      step: the global step after the train_op, a tensor.
+      validator: serving.validation.Validator.
+      writer: event_file.EventFile.
+      run_state: run_state.RunState.
+    """
+    self._step = step
+    self._validator = validator
+    self._writer = writer
+    self._settings = settings
+    self._run_state = run_state
+    self._last_step = run_state.last_step(settings)
+    self._every = settings.validation_steps
+    # A step that was saved and not validated, as when its validation hangs, is
+    # validated at the next start.
+    self._validated_step = max(dict(run_state.validations), default=0)
+    self._has_stopped = False
+    # Beside the run's own checkpoints: the best one, and what describes it.
+    self._folder = os.path.join(settings.train_dir, train_dir.BEST)
+    self._best = best_so_far(self._folder)
+
+  def begin(self):
+    self._saver = saving.Saver(tf.global_variables())
+    self._are_finite = saving.are_finite()
+    by_name = {v.op.name: v for v in tf.global_variables()}
+    self._variables = {name: by_name[name] for name in self._validator.names}
+    self._falls = tf.get_collection(schedules.FALLS)
+    self._global_step = tf.train.get_global_step()
+
+  def after_create_session(self, session, coord):
+    self._load_falls(session)
+    self._validate_if_due(session, int(session.run(self._global_step)))
+
+  def before_run(self, run_context):
+    return tf.train.SessionRunArgs(self._step)
+
+  def after_run(self, run_context, run_values):
+    self._validate_if_due(run_context.session, int(run_values.results))
+    if self._is_to_stop():
+      self._stop(run_context)
+
+  def _validate_if_due(self, session, step):
+    if step // self._every > self._validated_step // self._every:
+      self._validated_step = step
+      self._validate(session, step)
+
+  def _validate(self, session, step):
+    total = self._validator.total
+    correct = self._validator.correct(session.run(self._variables))
+    precision = correct / total
+    self._run_state = dataclasses.replace(
+      self._run_state,
+      validations=self._run_state.validations + ((step, precision),),
+    )
+    is_best = self._best is None or precision > self._best[1]
+    if is_best:
+      saving.check_finite(self._are_finite, session, step)
+      self._best = self._keep(session), precision
+    print(
+      '%s: validation precision @ 1 = %.3f (%d / %d, step %d), %s'
+      % (
+        console.timestamp(),
+        precision,
+        correct,
+        total,
+        step,
+        'the best so far'
+        if is_best
+        else 'best: %.3f at step %d' % self._best[::-1],
+      )
+    )
+    tag = summaries.precision_tag(eval_data='validation')
+    value = tf.Summary.Value(tag=tag, simple_value=precision)
+    self._writer.add_summary(tf.Summary(value=[value]), step)
+    self._load_falls(session)
+    self._run_state.save(self._settings.train_dir)
+
+  def _is_to_stop(self):
+    """Whether too many validations came after the best one."""
+    limit = self._settings.early_stopping
+    if not limit or self._best is None:
+      return False
+    steps = [step for step, _ in self._run_state.validations]
+    return sum(step > self._best[0] for step in steps) >= limit
+
+  def _keep(self, session):
+    """Saves the best checkpoint, with what the other programs need to know.
+
+    The state first: it has the precision of the checkpoint before, too, if this
+    process is killed in between.
+
+    Returns:
+      The global step that the checkpoint holds.
+    """
+    os.makedirs(self._folder, exist_ok=True)
+    config.save(self._settings, self._folder)
+    self._state_of_best().save(self._folder)
+    step = saving.save_checkpoint(self._saver, session, self._folder)
+    for other, path in checkpoints.by_step(self._folder).items():
+      if other != step:
+        checkpoint_files.remove(path)
+    return step
+
+  def _state_of_best(self):
+    """The RunState to save beside the best checkpoint, with its precision.
+
+    A run that has gone back behind that checkpoint has validated its steps
+    again, with other variables.
+    """
+    validations = {*self._run_state.validations, *filter(None, [self._best])}
+    return dataclasses.replace(
+      self._run_state, validations=tuple(sorted(validations))
+    )
+
+  def _load_falls(self, session):
+    """Tells the graph how often the learning rate has fallen."""
+    for variable in self._falls:
+      count = schedules.count_falls(
+        self._run_state.validations, self._settings.patience
+      )
+      variable.load(count, session)
+
+  def _stop(self, run_context):
+    """Ends training with the variables and the step of the best checkpoint."""
+    self._has_stopped = True
+    # Before the checkpoint that the run goes back to is the newest: if this
+    # process is killed in between, the next one goes on from the last step.
+    self._note_end(self._run_state, self._settings.train_dir)
+    path = checkpoints.latest(self._folder)
+    self._saver.restore(run_context.session, path)
+    print(
+      'Stopping: no better validation in %d. Restored the best checkpoint, of '
+      'step %d.' % (self._settings.early_stopping, self._best[0])
+    )
+    run_context.request_stop()
+
+  def end(self, session):
+    self._validator.close()
+
+  def note_end(self, session):
+    """Notes that the best checkpoint is the last one, if the run is over."""
+    is_over = session.run(self._global_step) >= self._last_step
+    if self._best is not None and (self._has_stopped or is_over):
+      self._note_end(self._state_of_best(), self._folder)
+
+  def _note_end(self, run_state, folder):
+    """Notes that nothing better than the best checkpoint will come."""
+    dataclasses.replace(run_state, stopped_at=self._best[0]).save(folder)
+
+
+class EndHook(tf.train.SessionRunHook):
+  """Has a ValidationHook note the end of a run, once its last step is saved.
+
+  Validations come before a step is saved, so that what is saved is validated.
+  """
+
+  def __init__(self, validation):
+    """Takes the ValidationHook."""
+    self._validation = validation
+
+  def end(self, session):
+    self._validation.note_end(session)

@@ -1,0 +1,137 @@
+"""The settings of a training run in `config.json`, beside its checkpoints.
+
+Flat: one name and value for each setting. What changes while a run goes on is
+not a setting, see run_state.py.
+"""
+
+import json
+import math
+import os
+
+from cifar10 import cifar10
+from cifar10 import settings as settings_lib
+from cifar10.errors import UserError
+from cifar10.settings import Settings
+from cifar10.store import run_state
+from cifar10.util import files
+from cifar10.util import paths
+
+
+def saved(settings):
+  """The settings that describe a training run, a dict by their names."""
+  settings = cifar10.with_constants(settings)
+  values = settings.values(settings_lib.with_policy('saved'))
+  # So that it is found from another working directory.
+  data_dir = os.path.abspath(settings.data_dir)
+  if paths.is_text(data_dir):  # The name of a current folder may not be.
+    values['data_dir'] = data_dir
+  return values
+
+
+def save(settings, directory):
+  """Writes `config.json` into `directory`, whole or not at all."""
+  path = os.path.join(directory, run_state.CONFIG_FILE)
+  files.write_json(path, dict(sorted(saved(settings).items())))
+
+
+def load(directory):
+  """The Settings saved in `directory`, or None if there are none.
+
+  Names that this version does not know are ignored, and missing ones get their
+  defaults, so that runs outlive versions.
+
+  Raises:
+    UserError: the file holds no JSON object, or a value of another type.
+  """
+  path = os.path.join(directory, run_state.CONFIG_FILE)
+  values = files.read_json(path)
+  if values is None:
+    return None
+  return Settings(
+    **{
+      name: checked(_at_most(values[name], field), field, path)
+      for name, field in settings_lib.FIELDS.items()
+      if name in values and name not in ('classes', 'image_shape')
+    }
+  )
+
+
+def _at_most(value, field):
+  """A number within the upper bound of a field, which older versions lacked."""
+  most = field.metadata.get('most')
+  is_number = type(value) in (int, float) and is_finite(value)
+  return min(value, most) if is_number and most is not None else value
+
+
+def is_last(directory, step):
+  """Whether the run in `directory` goes no further than a global step."""
+  settings, state = load(directory), run_state.load(directory)
+  if settings is None:
+    return False
+  if state is None:
+    return step >= settings.max_steps
+  if state.stopped_at is not None:
+    return step == state.stopped_at
+  return step >= state.last_step(settings)
+
+
+def checked(value, field, path):
+  """`value` from JSON, checked against the type and the limits of the field.
+
+  Args:
+    value: what JSON can hold.
+    field: one of settings.FIELDS.
+    path: the file that it comes from, for the error.
+
+  Returns:
+    `value`.
+
+  Raises:
+    UserError: it is of another type, or beyond the limits.
+  """
+  if value is None and field.default is None:
+    return None
+  if not (_has_type(value, field) and _is_within_limits(value, field.metadata)):
+    raise UserError(
+      '%s: %s is %s; expected %s'
+      % (path, field.name, json.dumps(value), _expected(field))
+    )
+  return value
+
+
+def _has_type(value, field):
+  (expected,) = set(types(field)) - {type(None)}
+  # A whole number is a float too; true and false are not numbers.
+  return type(value) is expected or (type(value), expected) == (int, float)
+
+
+def types(field):
+  """The types of the values of a field: two of an Optional one."""
+  return getattr(field.type, '__args__', None) or (field.type,)
+
+
+def is_finite(value):
+  """Whether a value is anything but an infinite float or NaN."""
+  return not isinstance(value, float) or math.isfinite(value)
+
+
+def _is_within_limits(value, limits):
+  return (
+    is_finite(value)
+    and value in limits.get('choices', [value])
+    and limits.get('least', value) <= value <= limits.get('most', value)
+  )
+
+
+def _expected(field):
+  """What a value of the field may be, in words."""
+  limits = field.metadata
+  if 'choices' in limits:
+    return 'one of ' + ', '.join(limits['choices'])
+  default = getattr(cifar10.with_constants(Settings()), field.name)
+  words = ['a value like %s' % json.dumps(default)]
+  if 'least' in limits:
+    words.append('%s or more' % limits['least'])
+  if 'most' in limits:
+    words.append('%s or less' % limits['most'])
+  return ', '.join(words)

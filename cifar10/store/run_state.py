@@ -1,0 +1,233 @@
+"""The state of a run that goes on from session to session, beside checkpoints.
+
+Checkpoints hold the global step and the variables, `config.json` the settings.
+This is the rest: which classes and images the model is trained on, and how many
+examples each step so far has taken.
+"""
+
+import dataclasses
+import hashlib
+import os
+import time
+from typing import Any, Optional, Tuple
+
+from cifar10.data import datasets
+from cifar10.errors import UserError
+from cifar10.optim import schedules
+from cifar10.util import files
+
+CONFIG_FILE = 'config.json'
+STATE_FILE = 'run_state.json'
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+  """A start of a trainer.
+
+  Attributes:
+    step: global step that it began at.
+    time: Unix time.
+    changed: settings that differ from those of the start before: tuples
+      (name, value before, value now).
+  """
+
+  step: int
+  time: float
+  changed: Tuple[Tuple[str, Any, Any], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class RunState:
+  """What a run is trained on, and how far each batch size has taken it.
+
+  Attributes:
+    classes: names of the classes, in the order of their labels.
+    examples_per_epoch: training examples in the data set.
+    stretches: pairs (first step, examples per step), in order. A new one
+      begins where the run is resumed with another number of examples a step,
+      because the batch size or the number of towers or workers has changed.
+    starts: Start of each trainer, in order; earlier versions kept none.
+    validations: pairs (step, precision @ 1 on the images held out), in order.
+    stopped_at: step of the best checkpoint, with which training has been
+      stopped early; None if it has not.
+    image_shape: height, width and depth of the images of the data set; earlier
+      versions kept none.
+  """
+
+  classes: Tuple[str, ...]
+  examples_per_epoch: int
+  stretches: Tuple[Tuple[int, int], ...]
+  starts: Tuple[Start, ...] = ()
+  validations: Tuple[Tuple[int, float], ...] = ()
+  stopped_at: Optional[int] = None
+  image_shape: Tuple[int, ...] = ()
+
+  @property
+  def examples_per_step(self):
+    """Training examples that a step takes now, on all machines together."""
+    return self.stretches[-1][1]
+
+  @property
+  def step_offset(self):
+    """How far the examples seen are ahead of the global step, in steps.
+
+    The learning rate falls with the examples seen, and a checkpoint holds only
+    the global step. Adding this to it counts all examples in steps of the
+    present size, also if earlier steps had another one.
+    """
+    seen = 0
+    for (start, size), (end, _) in zip(self.stretches, self.stretches[1:]):
+      seen += (end - start) * size
+    start, size = self.stretches[-1]
+    return seen // size - start
+
+  def pace(self, settings):
+    """The schedules.Pace of the run, from here on."""
+    return schedules.Pace(
+      self.examples_per_epoch / self.examples_per_step,
+      self.step_offset,
+      self.last_step(settings),
+    )
+
+  def seed_of_start(self, seed, *more):
+    """The graph-level seed of the present start of a trainer.
+
+    A run that is resumed with the same --seed goes on with other images and
+    other random numbers than it began with, the same ones each time.
+
+    Args:
+      seed: --seed; None for numbers that no other run has.
+      *more: integers that tell starts at the same step apart.
+
+    Returns:
+      int; None if `seed` is.
+    """
+    apart = (self.starts[-1].step, *more)
+    if seed is None or not any(apart):
+      return seed
+    text = ' '.join(map(str, (seed, *apart)))
+    digest = hashlib.sha256(text.encode('ascii')).digest()
+    return int.from_bytes(digest[:4], 'big') >> 1  # As much as a seed may be.
+
+  def epochs(self, step):
+    """How often the training images have been seen before global step `step`.
+
+    A float; its fraction is the part of the epoch that is under way.
+    """
+    examples = (step + self.step_offset) * self.examples_per_step
+    return examples / self.examples_per_epoch
+
+  def last_step(self, settings):
+    """The global step at which training ends."""
+    if settings.early_stopping and self.stopped_at is not None:
+      return self.stopped_at
+    if not settings.epochs:
+      return settings.max_steps
+    examples = settings.epochs * self.examples_per_epoch
+    # Rounded up: the last step completes the epoch.
+    steps = -(-examples // self.examples_per_step) - self.step_offset
+    return min(settings.max_steps, steps)
+
+  def save(self, directory):
+    """Writes the state into `directory`, whole or not at all."""
+    path = os.path.join(directory, STATE_FILE)
+    files.write_json(path, dataclasses.asdict(self))
+
+
+def begin(data, examples_per_step):
+  """The RunState at step 0.
+
+  Args:
+    data: datasets.DataSet to train on.
+    examples_per_step: training examples that a step takes.
+  """
+  return RunState(
+    data.classes,
+    data.examples_per_epoch,
+    ((0, examples_per_step),),
+    (Start(0, time.time()),),
+    image_shape=data.layout[:3],
+  )
+
+
+def trained_on(state, settings):
+  """What a model was trained on.
+
+  Args:
+    state: RunState of its run, or None.
+    settings: settings.Settings of its run.
+
+  Returns:
+    Dict of the settings `classes` and `image_shape`; empty tuples for what
+    is not known.
+  """
+  if state is None:
+    return {'classes': (), 'image_shape': ()}
+  shape = state.image_shape or datasets.known_shape(settings, state.classes)
+  return {'classes': state.classes, 'image_shape': shape}
+
+
+def resumed_at(step, stretches, examples_per_step):
+  """The stretches of a run that is resumed.
+
+  Args:
+    step: global step of the checkpoint; not always the last one of the run.
+    stretches: those of the run so far.
+    examples_per_step: training examples that a step takes from there on.
+  """
+  kept = tuple(stretch for stretch in stretches if stretch[0] < step)
+  if kept and kept[-1][1] == examples_per_step:
+    return kept
+  return kept + ((step, examples_per_step),)
+
+
+def load(directory):
+  """The RunState saved in `directory`, or None if there is none.
+
+  Raises:
+    UserError: the file is damaged.
+  """
+  # Version 1.0 keeps all of it in config.json, also when it resumes a run of
+  # this version.
+  path = os.path.join(directory, CONFIG_FILE)
+  values = files.read_json(path)
+  if values is None or 'examples_per_epoch' not in values:
+    path = os.path.join(directory, STATE_FILE)
+    values = files.read_json(path)
+  if values is None:
+    return None
+  try:
+    return from_json(values)
+  except (KeyError, TypeError, ValueError, OverflowError) as error:
+    raise UserError(
+      '%s: %r; expected classes, examples_per_epoch and stretches, as a '
+      'trainer writes them' % (path, error)
+    ) from error
+
+
+def from_json(values):
+  """The RunState from the dict that JSON holds, also that of version 1.0.
+
+  Raises:
+    KeyError, TypeError, ValueError, OverflowError: it is damaged.
+  """
+  stretches = values['stretches']
+  if not stretches:  # In version 1.0, before a run is resumed.
+    machines = values.get('machines_per_step', 1)
+    stretches = [(0, values['batch_size'] * values['num_gpus'] * machines)]
+  return RunState(
+    tuple(str(name) for name in values.get('classes', ())),
+    int(values['examples_per_epoch']),
+    tuple((int(start), int(size)) for start, size in stretches),
+    tuple(
+      Start(
+        int(start['step']),
+        float(start['time']),
+        tuple((str(name), old, new) for name, old, new in start['changed']),
+      )
+      for start in values.get('starts', ())
+    ),
+    tuple((int(at), float(p)) for at, p in values.get('validations', ())),
+    values.get('stopped_at'),
+    tuple(int(size) for size in values.get('image_shape', ())),
+  )

@@ -1,0 +1,195 @@
+"""Saves checkpoints while a run goes on."""
+
+import os
+import threading
+import time
+
+import tensorflow.compat.v1 as tf
+
+from cifar10.errors import DivergedError
+from cifar10.errors import SaveError
+from cifar10.errors import UserError
+from cifar10.store import checkpoint_files
+from cifar10.store import checkpoints
+from cifar10.util import console
+
+
+class CheckpointHook(tf.train.SessionRunHook):
+  """Saves by time, by steps, at the first step of a run and at the end.
+
+  Not tf.train.CheckpointSaverHook with a CheckpointSaverListener: that saves
+  either by time or by steps, writes again over the checkpoint that it has just
+  restored, and names the step from before or after the update. This one also
+  never saves a variable that is not finite.
+  """
+
+  def __init__(self, step, saver, settings):
+    """Makes the hook.
+
+    Args:
+      step: the global step after the train_op, a tensor.
+      saver: tf.train.Saver.
+      settings: settings.Run.
+    """
+    self._step = step
+    self._saver = saver
+    self._settings = settings
+    self._saved_step = None
+    self._saved_time = None
+    self._kept = []  # Paths of checkpoints; the first is deleted first.
+    # The main thread and a watchdog may save.
+    self._lock = threading.Lock()
+
+  def begin(self):
+    self._global_step = tf.train.get_global_step()
+    self._are_finite = are_finite()
+
+  def after_create_session(self, session, coord):
+    self._session = session
+    if self._saved_step is not None:
+      return  # The session was lost and is made anew.
+    directory = self._settings.train_dir
+    newest = checkpoints.latest(directory)
+    if newest is None:
+      self._save(session, session.run(self._global_step))
+      return
+    # Parameter servers may hold a later step, which a killed chief has not
+    # saved.
+    self._saved_step = checkpoints.step(newest)
+    self._saved_time = time.monotonic()
+    # Steps that the run has gone back from are older than it.
+    found = checkpoints.by_step(directory)
+    order = sorted(found, key=lambda step: (step <= self._saved_step, step))
+    self._kept = [found[step] for step in order]
+
+  def before_run(self, run_context):
+    return tf.train.SessionRunArgs(self._step)
+
+  def after_run(self, run_context, run_values):
+    step = run_values.results
+    steps = step - self._saved_step
+    seconds = time.monotonic() - self._saved_time
+    by_steps, by_secs = self._settings.save_steps, self._settings.save_secs
+    if (by_steps and steps >= by_steps) or (by_secs and seconds >= by_secs):
+      with self._lock:
+        self._save(run_context.session, step)
+
+  def end(self, session):
+    with self._lock:
+      step = session.run(self._global_step)
+      if step != self._saved_step:
+        self._save(session, step)
+
+  def save_now(self):
+    """Saves the last whole step, also while the session runs another one.
+
+    Returns:
+      A sentence that says which step is saved where.
+    """
+    self.end(self._session)
+    return checkpoints.saved_in(self._settings.train_dir)
+
+  def _save(self, session, step):
+    check_finite(self._are_finite, session, step)
+    directory = self._settings.train_dir
+    self._saved_step = save_checkpoint(self._saver, session, directory)
+    self._saved_time = time.monotonic()
+    path = checkpoints.at_step(directory, self._saved_step)
+    self._kept = [kept for kept in self._kept if kept != path] + [path]
+    while len(self._kept) > self._settings.max_to_keep > 0:
+      checkpoint_files.remove(self._kept.pop(0))
+
+
+def are_finite():
+  """A bool tensor: whether all variables of the default graph are finite."""
+  with tf.name_scope('checkpoint'):
+    return tf.reduce_all(
+      [
+        tf.reduce_all(tf.is_finite(v))
+        for v in tf.global_variables()
+        if v.dtype.is_floating
+      ]
+    )
+
+
+def check_finite(tensor, session, step):
+  """Checks that what would be saved is finite.
+
+  Args:
+    tensor: from `are_finite`.
+    session: tf.Session.
+    step: global step, for the error.
+
+  Raises:
+    DivergedError: a variable is not finite.
+  """
+  if not session.run(tensor):
+    raise DivergedError('a variable is not finite at step %d' % step)
+
+
+class Saver(tf.train.Saver):
+  """A saver that also restores older checkpoints.
+
+  These lack averages, see `checkpoints.held_as` and `checkpoints.may_lack`, or
+  count steps in a float.
+  """
+
+  def __init__(self, variables):
+    """Makes the saver.
+
+    Args:
+      variables: list of variables, or dict of variables by their names in
+        checkpoints.
+    """
+    super().__init__(variables)
+    if isinstance(variables, dict):
+      self._named = list(variables.items())
+    else:
+      self._named = [(checkpoints.name_of(v), v) for v in variables]
+
+  def restore(self, sess, save_path):
+    reader = tf.train.load_checkpoint(save_path)
+    found = reader.get_variable_to_dtype_map()
+    if all(found.get(n) == v.dtype.base_dtype for n, v in self._named):
+      super().restore(sess, save_path)
+      return
+    for name, variable in self._named:
+      held_as = checkpoints.held_as(name, found)
+      if held_as not in found and checkpoints.may_lack(name):
+        sess.run(variable.initializer)
+        continue
+      value = tf.train.load_variable(save_path, held_as)
+      checkpoints.load(variable, value, sess)
+
+
+def save_checkpoint(saver, session, directory):
+  """Saves the variables of a session, and names them as the newest checkpoint.
+
+  The checkpoint is called by the step that it holds: in a cluster, others may
+  take steps while it is written.
+
+  Args:
+    saver: tf.train.Saver.
+    session: tf.Session.
+    directory: folder to save to.
+
+  Returns:
+    The global step that it holds.
+
+  Raises:
+    SaveError: it cannot be written; what was begun is removed.
+  """
+  unfinished = '%s.tmp%d' % (checkpoints.prefix(directory), os.getpid())
+  try:
+    saver.save(session, unfinished, write_state=False)
+    step = checkpoints.step(unfinished)
+    checkpoint_files.put(unfinished, step)
+    return step
+  except (tf.errors.OpError, OSError, ValueError, UserError) as error:
+    checkpoint_files.remove_unfinished(directory)
+    problem = error
+    if isinstance(error, tf.errors.OpError):
+      problem = console.summary(error)
+    raise SaveError(
+      '%s: a checkpoint cannot be written: %s' % (directory, problem)
+    ) from error

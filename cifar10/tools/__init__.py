@@ -1,0 +1,1 @@
+"""Programs around runs: report, search, sparse and imported weights."""

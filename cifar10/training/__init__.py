@@ -1,1 +1,0 @@
-"""What `cifar10.train` and a training run are made of."""

@@ -1,0 +1,221 @@
+"""The contact sheet: size, positions, text, and what keeps it from being made.
+
+Each test of the drawing runs with DejaVu Sans, if the system has it, and with
+the font that comes with Pillow: the bitmap font of Pillow 9, or the TrueType
+font of later versions.
+"""
+
+import os
+import sys
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10.errors import UserError
+from cifar10.infer import contact_sheet
+
+SIDE = contact_sheet.PICTURE
+
+
+def plain(color):
+  return np.full([SIDE, SIDE, 3], color, np.uint8)
+
+
+def decoded(path):
+  with tf.Graph().as_default(), tf.Session() as session:
+    return session.run(tf.image.decode_png(tf.read_file(path), channels=3))
+
+
+@pytest.fixture(params=['dejavu', 'bundled'])
+def font(request, monkeypatch):
+  image_font = pytest.importorskip('PIL.ImageFont')
+  if request.param == 'bundled':
+    monkeypatch.setattr(contact_sheet, '_FONT_FILES', ['missing.ttf'])
+  else:
+    try:
+      image_font.truetype('DejaVuSans.ttf')
+    except OSError:
+      pytest.skip('DejaVu Sans is not installed')
+  return contact_sheet._load_fonts()[1]
+
+
+def drawn(path, *lines):
+  """The text below a single picture: uint8 [height, width, 3]."""
+  color = (200, 0, 0)  # Text is gray.
+  sheet = contact_sheet.ContactSheet(str(path), 1)
+  sheet.add(plain(color), list(lines))
+  sheet.write()
+  pixels = decoded(str(path))
+  rows, _ = np.nonzero((pixels == color).all(axis=-1))
+  return pixels[rows.max() + 1 :]
+
+
+def test_pictures_lie_in_rows_with_their_lines_below(tmp_path, font):
+  path = str(tmp_path / 'sheet.png')
+  sheet = contact_sheet.ContactSheet(path, 5)
+  colors = [(200, 0, 0), (0, 200, 0), (0, 0, 200), (90, 0, 90), (0, 99, 99)]
+  for color in colors:
+    # Markup in file names is drawn as it is, and long names are shortened.
+    sheet.add(plain(color), ['a_$x^$_' * 20, '$'])
+  assert os.listdir(str(tmp_path)) == []
+  sheet.write()
+  assert os.listdir(str(tmp_path)) == ['sheet.png']
+  pixels = decoded(path)
+  height, width, _ = pixels.shape
+  assert 3 * SIDE < width < 4 * SIDE  # 3 + 2 pictures.
+  assert 2 * SIDE < height < 3 * SIDE
+  corners = []
+  for color in colors:
+    rows, columns = np.nonzero((pixels == color).all(axis=-1))
+    # Whole, and nothing drawn over it.
+    assert len(rows) == SIDE * SIDE
+    assert np.ptp(rows) == np.ptp(columns) == SIDE - 1
+    corners.append((rows.min(), columns.min()))
+  assert corners == sorted(corners)
+  below = [pixels[t + SIDE : t + SIDE + 30, x : x + SIDE] for t, x in corners]
+  for text in below:
+    assert 100 < (text < 100).all(axis=-1).sum() < text.size / 6
+    np.testing.assert_array_equal(text, below[0])
+  # Nothing else is on the sheet.
+  inked = (pixels < 255).any(axis=-1).sum()
+  texts = sum((text < 255).any(axis=-1).sum() for text in below)
+  assert inked == 5 * SIDE * SIDE + texts
+
+
+def test_one_picture_and_none(tmp_path, font):
+  path = str(tmp_path / 'sheet.png')
+  sheet = contact_sheet.ContactSheet(path, 3)
+  sheet.write()
+  assert not os.path.exists(path)
+  sheet.add(plain(7), ['one'])
+  sheet.write()
+  assert SIDE < decoded(path).shape[1] < 1.5 * SIDE
+
+
+def test_the_first_line_stands_out(tmp_path, font):
+  text = drawn(tmp_path / 'sheet.png', 'truck', 'truck')
+  rows = np.flatnonzero((text < 255).any(axis=(1, 2)))
+  start = rows[np.flatnonzero(np.diff(rows) > 1)[0] + 1]  # Of the second.
+  first, second = (255.0 - part for part in np.split(text, [start]))
+  assert first.sum() > 1.2 * second.sum()
+  assert first.max() > 1.2 * second.max()
+
+
+def test_long_lines_keep_their_start_and_end(font):
+  def shorten(line):
+    return contact_sheet._shorten(line, font)
+
+  for line in ('', 'cat.jpg', 'i' * 20):
+    assert shorten(line) == line
+  for line in ('IMG_2026-01-01_holidays_by_the_sea_0017.jpeg', 'Wi' * 500):
+    short = shorten(line)
+    start, end = short.split('...')
+    assert line.startswith(start) and line.endswith(end)
+    assert 0 <= len(start) - len(end) <= 1 and len(end) > 3
+    # As long as it fits below the picture.
+    assert 0.8 * SIDE < font.getlength(short) <= SIDE
+
+
+@pytest.mark.parametrize(
+  'line, expected',
+  [
+    ('\udcff.png', '?.png'),  # Not UTF-8 on disk.
+    ('a\nb\tc\x07d', 'a b c?d'),
+    ('at 5\u202fPM.png', 'at 5 PM.png'),
+    ('\u732b cat \U0010fffd', '? cat ?'),  # Letters that the fonts lack.
+  ],
+)
+def test_characters_that_cannot_be_drawn_are_replaced(font, line, expected):
+  assert contact_sheet._drawable(line, font) == expected
+
+
+def test_what_dejavu_has_is_drawn():
+  image_font = pytest.importorskip('PIL.ImageFont')
+  try:
+    font = image_font.truetype('DejaVuSans.ttf')
+  except OSError:
+    pytest.skip('DejaVu Sans is not installed')
+  line = 'Fr\xf6sche e\u0301 \u0416\u03a9 \u25a1 0-9 \u2026'
+  assert contact_sheet._drawable(line, font) == line
+
+
+@pytest.mark.parametrize('name', ['x.PNG', 'x.jpg', 'x.webp', 'x.bmp', 'x.tif'])
+def test_the_format_is_that_of_the_extension(tmp_path, name):
+  image = pytest.importorskip('PIL.Image')
+  text = drawn(tmp_path / 'x.png', 'a line')
+  color = (200, 0, 0)
+  sheet = contact_sheet.ContactSheet(str(tmp_path / ('y' + name)), 1)
+  sheet.add(plain(color), ['a line'])
+  sheet.write()
+  with image.open(str(tmp_path / ('y' + name))) as found:
+    extension = os.path.splitext(name)[1].lower()
+    assert image.registered_extensions()[extension] == found.format
+    pixels = np.asarray(found.convert('RGB')).astype(int)
+  assert pixels.shape[1] == text.shape[1]
+  middle = pixels[SIDE // 2 :, SIDE // 2 :][:20, :20]
+  assert np.abs(middle - color).max() < 6
+
+
+def test_a_sheet_may_be_a_pdf_file(tmp_path):
+  pytest.importorskip('PIL')
+  sheet = contact_sheet.ContactSheet(str(tmp_path / 'x.pdf'), 1)
+  sheet.add(plain(7), ['one'])
+  sheet.write()
+  assert (tmp_path / 'x.pdf').read_bytes().startswith(b'%PDF-')
+
+
+@pytest.mark.parametrize('extension', ['', '.txt', '.h5', '.xbm', '.ico', '.'])
+def test_an_extension_that_is_no_format_is_refused_at_once(extension):
+  pytest.importorskip('PIL')
+  with pytest.raises(UserError) as info:
+    contact_sheet.ContactSheet('/nowhere/x' + extension, 1)
+  assert str(info.value) == (
+    '--grid=/nowhere/x%s: the extension is %s; expected that of a picture '
+    'format that Pillow writes in color, such as .png, .jpg, .webp or .pdf'
+    % (extension, extension or 'missing')
+  )
+
+
+def test_a_sheet_that_is_too_large_for_the_format_is_told(tmp_path):
+  pytest.importorskip('PIL')
+  sheet = contact_sheet.ContactSheet(str(tmp_path / 'x.webp'), 1)
+  sheet.add(plain(7), ['line'] * 1200)
+  with pytest.raises(
+    UserError, match=r'x.webp: a sheet of 152 x \d{5} pixels cannot be written'
+  ):
+    sheet.write()
+  assert os.listdir(str(tmp_path)) == []
+
+
+def test_names_may_be_no_text_or_of_other_letters(tmp_path, font, recwarn):
+  path = tmp_path / 'sheet.png'
+  text = drawn(path, '\udcff', '\u732b' * 3, '\u0416\u2026', 'a\nb')
+  assert path.exists()
+  assert (text < 255).any(axis=(1, 2)).sum() > 4 * 5  # Each line shows.
+  assert list(recwarn) == []
+
+
+def test_what_cannot_be_drawn_is_told_at_once(tmp_path):
+  pytest.importorskip('PIL')
+  taken = tmp_path / 'taken.png'
+  taken.write_bytes(b'precious')
+  link = tmp_path / 'link.png'
+  link.symlink_to(tmp_path / 'nowhere')
+  for path, count, message in (
+    (taken, 1, 'taken.png: already exists; expected a new file'),
+    (link, 1, 'link.png: already exists; expected a new file'),
+    (tmp_path / 'no' / 'x.png', 1, 'x.png: there is no such folder'),
+    (tmp_path / 'x.png', 1001, 'found 1001 pictures; a sheet holds at most'),
+  ):
+    with pytest.raises(UserError, match='^--grid=.*' + message):
+      contact_sheet.ContactSheet(str(path), count)
+  assert taken.read_bytes() == b'precious'
+
+
+def test_without_pillow_it_is_one_line(monkeypatch):
+  monkeypatch.setitem(sys.modules, 'PIL', None)
+  with pytest.raises(
+    UserError, match=r"--grid=x.png: needs Pillow: pip install '\.\[pictures\]'"
+  ):
+    contact_sheet.ContactSheet('x.png', 1)

@@ -1,0 +1,126 @@
+"""The inference graph: the model, its probabilities, and its precision."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import networks
+from cifar10.data import datasets
+from cifar10.infer import inference_graph
+from cifar10.nets import layers
+from cifar10.settings import Settings
+
+PRODUCTS = ('Conv2D', 'MatMul', 'BatchMatMul', 'BatchMatMulV2')
+
+
+@pytest.fixture(autouse=True)
+def graph():
+  with tf.Graph().as_default() as default_graph:
+    tf.set_random_seed(1)
+    yield default_graph
+
+
+DATA = datasets.in_folder('nowhere')
+
+
+def images(count=3):
+  return tf.random_normal([count, 24, 24, 3], seed=2)
+
+
+def test_probabilities_are_the_softmax_of_the_logits():
+  model = inference_graph.build(
+    images(), DATA._replace(classes=tuple('abcdefg')), Settings()
+  )
+  assert model.logits.op.name == 'softmax_linear/softmax_linear'
+  assert model.probabilities.op.name == 'softmax'
+  for tensor in (model.logits, model.probabilities):
+    assert tensor.dtype == tf.float32 and tensor.shape.as_list() == [3, 7]
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    logits, found = session.run([model.logits, model.probabilities])
+  odds = np.exp(logits.astype(np.float64))
+  expected = odds / odds.sum(axis=1, keepdims=True)
+  np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize('top_layers', ['full', 'local'])
+def test_it_is_the_model_of_the_trainers(graph, top_layers):
+  model = inference_graph.build(images(), DATA, Settings(top_layers=top_layers))
+  shapes = {v.op.name: v.shape for v in tf.trainable_variables()}
+  with tf.Graph().as_default():
+    networks.inference(
+      tf.zeros([1, 24, 24, 3]), Settings(top_layers=top_layers)
+    )
+    expected = {v.op.name: v.shape for v in tf.trainable_variables()}
+  assert shapes == expected
+  assert set(model.restorations.plain.variables) == set(expected)
+  assert set(model.restorations.averaged.variables) == {
+    name + '/ExponentialMovingAverage' for name in expected
+  }
+
+
+@pytest.mark.parametrize('precision', ['float32', 'bfloat16', 'float16'])
+def test_products_have_the_given_precision(graph, precision):
+  model = inference_graph.build(
+    images(), DATA, Settings(precision=precision, conv='direct')
+  )
+  assert model.logits.dtype == model.probabilities.dtype == tf.float32
+  types = [
+    operation.inputs[0].dtype.name
+    for operation in graph.get_operations()
+    if operation.type in PRODUCTS and 'norm' not in operation.name
+  ]
+  assert types == [precision] * 5
+  # The scope that calls it keeps its own type.
+  assert tf.get_variable_scope().dtype == tf.float32
+
+
+@pytest.mark.parametrize('portable', [True, False])
+def test_a_portable_graph_has_operations_of_tensorflow_only(
+  graph, monkeypatch, portable
+):
+  monkeypatch.setattr(layers.session_settings, 'has_gpu', lambda: False)
+  inference_graph.build(images(), DATA, Settings(), portable=portable)
+  norms = [o.name for o in graph.get_operations() if o.type == 'LRN']
+  assert norms == (['norm1', 'norm2'] if portable else [])
+  marked = [
+    operation.name
+    for operation in graph.get_operations()
+    if '_gradient_op_type' in operation.node_def.attr
+  ]
+  assert bool(marked) != portable
+
+
+@pytest.mark.parametrize('flip, size', [(True, 24), (False, 2), (True, 1)])
+def test_tta_is_the_mean_of_mirrored_and_shifted_images(flip, size):
+  data = datasets.in_folder('nowhere')._replace(flip=flip)
+  views = inference_graph._views(data, Settings(tta=True))
+  assert len(views) == (6 if flip else 3)
+  assert sum(view.weight for view in views) == 1
+  pixels = np.random.RandomState(1).randn(3, size, size, 3).astype(np.float32)
+  placeholder = tf.placeholder(tf.float32, [None, size, size, 3])
+  with tf.variable_scope('model'):
+    seen = inference_graph.build(placeholder, data, Settings(tta=True))
+  with tf.variable_scope('model', reuse=True):
+    plain = inference_graph.build(placeholder, data, Settings())
+  padded = np.pad(pixels, ((0, 0), (1, 1), (1, 1), (0, 0)), 'reflect')
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+
+    def logits(images):
+      found = session.run(plain.logits, {placeholder: images})
+      if not flip:
+        return found
+      mirrored = session.run(plain.logits, {placeholder: images[:, :, ::-1]})
+      return (found + mirrored) / 2
+
+    up, down = padded[:, 2:, 2:], padded[:, :-2, :-2]
+    expected = logits(pixels) / 2 + logits(up) / 4 + logits(down) / 4
+    found = session.run(seen.logits, {placeholder: pixels})
+  np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_without_tta_an_image_is_seen_as_it_is():
+  data = datasets.in_folder('nowhere')
+  (view,) = inference_graph._views(data, Settings())
+  assert view == (1.0, False, 0)

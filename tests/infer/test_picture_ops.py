@@ -1,0 +1,125 @@
+"""Picture operations yield the same images as Pillow."""
+
+import numpy as np
+from PIL import Image
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10.data import pictures
+from cifar10.data.records import Layout
+from cifar10.infer import picture_ops
+from tests.picture_folders import noise
+from tests.picture_folders import save
+
+# Height and width: equal, wider, higher, larger, smaller, extreme.
+SIZES = [(32, 32), (32, 37), (45, 32), (64, 64), (500, 333), (70, 301)]
+SIZES += [(16, 20), (33, 32), (1, 1), (2, 500)]
+
+
+def decode(contents, layout):
+  with tf.Graph().as_default(), tf.Session() as session:
+    given = tf.placeholder(tf.string, [None])
+    images = picture_ops.decode(given, layout)
+    shape = [None, layout.height, layout.width, layout.depth]
+    assert images.shape.as_list() == shape
+    return session.run(images, {given: contents})
+
+
+def both_ways(paths, size, channels):
+  """The images of picture files, by the operations and by Pillow."""
+  contents = []
+  for path in paths:
+    with open(path, 'rb') as picture:
+      contents.append(picture.read())
+  layout = Layout(size, size, channels)
+  expected = [pictures.fit(pictures.read(p), size, channels) for p in paths]
+  return decode(contents, layout), np.stack(expected)
+
+
+def largest_difference(found, expected):
+  """The largest difference between two images: int [n]."""
+  difference = np.abs(found.astype(int) - expected.astype(int))
+  return difference.max(axis=(1, 2, 3))
+
+
+def smooth(height, width, channels=3):
+  """Waves up to black and white: uint8 [height, width, channels]."""
+  y, x, c = np.indices((height, width, channels))
+  waves = np.sin(9 * y / height + c) + np.cos(7 * x / width - 2 * c)
+  return np.clip(127.5 + 100 * waves, 0, 255).astype(np.uint8)
+
+
+@pytest.mark.parametrize('channels', [1, 3])
+@pytest.mark.parametrize('kind', ['png', 'jpg', 'bmp', 'gif'])
+def test_a_picture_of_the_right_size_is_not_changed(tmp_path, kind, channels):
+  images = [noise(8, 8, seed=seed) for seed in range(3)]
+  if kind != 'bmp':  # Gray BMP files have a palette.
+    images[2] = images[2][..., 0]
+  paths = [
+    save(tmp_path / ('%d.%s' % (i, kind)), image)
+    for i, image in enumerate(images)
+  ]
+  found, expected = both_ways(paths, 8, channels)
+  # The conversion from color to gray rounds differently.
+  assert largest_difference(found, expected).max() <= (channels == 1)
+
+
+@pytest.mark.parametrize('height, width', SIZES)
+@pytest.mark.parametrize('make', [noise, smooth])
+def test_any_size_is_scaled_as_by_pillow(tmp_path, make, height, width):
+  pixels = make(height, width)
+  paths = [save(tmp_path / name, pixels) for name in ('x.png', 'x.jpg')]
+  found, expected = both_ways(paths, 32, 3)
+  assert largest_difference(found, expected).max() <= 1
+  assert expected.std() > 1 or height == 1
+  found, expected = both_ways(paths, 8, 1)
+  assert largest_difference(found, expected).max() <= 1
+
+
+@pytest.mark.parametrize('channels', [1, 3])
+def test_transparent_parts_are_put_on_white(tmp_path, channels):
+  colors = noise(40, 50, 4)
+  gray = noise(40, 50, 2)
+  paths = [
+    save(tmp_path / 'x.png', colors),
+    save(tmp_path / 'y.png', gray),
+  ]
+  found, expected = both_ways(paths, 8, channels)
+  assert largest_difference(found, expected).max() <= 1
+
+
+def test_a_png_with_a_palette(tmp_path):
+  path = tmp_path / 'x.png'
+  image = Image.fromarray(noise(40, 50))
+  image.convert('P', palette=Image.ADAPTIVE).save(str(path))
+  found, expected = both_ways([str(path)], 8, 3)
+  assert largest_difference(found, expected).max() <= 1
+
+
+def test_16_bits_are_scaled_to_8(tmp_path):
+  pixels = (np.arange(64, dtype=np.uint16) * 1027).reshape(8, 8)
+  path = save(tmp_path / 'x.png', pixels)
+  found, expected = both_ways([path], 8, 1)
+  np.testing.assert_array_equal(found, expected)
+
+
+def test_the_first_frame_of_an_animation_is_decoded(tmp_path):
+  path = tmp_path / 'x.gif'
+  frames = [Image.fromarray(noise(8, 8, seed=s)) for s in (0, 1)]
+  frames[0].save(str(path), save_all=True, append_images=frames[1:])
+  found, expected = both_ways([str(path)], 8, 3)
+  np.testing.assert_array_equal(found, expected)
+
+
+def test_an_empty_batch():
+  assert decode([], Layout()).shape == (0, 32, 32, 3)
+
+
+@pytest.mark.parametrize(
+  'content',
+  [b'text', b'', b'\xff\xd8\xff\xe0'],
+  ids=['text', 'empty', 'truncated'],
+)
+def test_a_file_that_is_not_a_picture_is_an_error(content):
+  with pytest.raises(tf.errors.InvalidArgumentError):
+    decode([content], Layout())

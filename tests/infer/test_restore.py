@@ -1,0 +1,191 @@
+"""Restoring a trained model: its data set, and its variables."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import networks
+from cifar10.data import datasets
+from cifar10.errors import UserError
+from cifar10.infer import restore
+from cifar10.settings import Settings
+from cifar10.store import checkpoint_arrays
+from cifar10.store import checkpoints
+from tests import picture_folders
+from tests import processes
+from tests import short_runs
+from tests import synthetic_records
+from tests.infer import random_models
+
+CIFAR10 = datasets.in_folder('nowhere')
+
+
+def build(top_layers='full'):
+  """Builds the model in the default graph; returns its Restorations."""
+  networks.inference(tf.zeros([1, 24, 24, 3]), Settings(top_layers=top_layers))
+  return restore.restorations()
+
+
+@pytest.fixture
+def graph():
+  with tf.Graph().as_default() as default_graph:
+    yield default_graph
+
+
+@pytest.fixture(scope='module')
+def saved(tmp_path_factory):
+  """A checkpoint and its values."""
+  return random_models.save(tmp_path_factory.mktemp('saved'), CIFAR10)
+
+
+@pytest.fixture(scope='module')
+def saved_without_averages(tmp_path_factory):
+  folder = tmp_path_factory.mktemp('plain')
+  return random_models.save(folder, CIFAR10, averages=False)
+
+
+def restored(scaffold, checkpoint):
+  """The values of all trainable variables after restoring: a dict by name."""
+  with tf.Session() as session:
+    scaffold.saver.restore(session, checkpoint)
+    return session.run({v.op.name: v for v in tf.trainable_variables()})
+
+
+def test_both_ways_restore_all_variables(graph):
+  restorations = build()
+  names = {v.op.name for v in tf.trainable_variables()}
+  assert len(names) == 10 and 'local3/biases' in names
+  assert set(restorations.plain.variables) == names
+  averaged = set(restorations.averaged.variables)
+  assert averaged == {name + random_models.AVERAGE for name in names}
+
+
+@pytest.mark.parametrize('averages', [True, False])
+def test_variables_are_restored_from_either(graph, saved, capsys, averages):
+  checkpoint, values = saved
+  scaffold = restore.fitting_scaffold(build(), checkpoint, averages)
+  suffix = random_models.AVERAGE if averages else ''
+  found = restored(scaffold, checkpoint)
+  assert len(found) == 10
+  for name, value in found.items():
+    np.testing.assert_array_equal(value, values[name + suffix])
+    other = values[name + ('' if averages else random_models.AVERAGE)]
+    assert not value.any() or not np.array_equal(value, other)
+  assert capsys.readouterr() == ('', '')
+
+
+def test_without_averages_it_warns_and_restores_the_variables(
+  graph, saved_without_averages, capsys
+):
+  checkpoint, values = saved_without_averages
+  restorations = build()
+  restore.fitting_scaffold(restorations, checkpoint, False)
+  assert capsys.readouterr() == ('', '')  # No warning if nothing is missing.
+  scaffold = restore.fitting_scaffold(restorations, checkpoint, True)
+  assert capsys.readouterr().out == (
+    'WARNING: %s holds no moving averages; using the variables themselves.\n'
+    % checkpoint
+  )
+  found = restored(scaffold, checkpoint)
+  for name, value in found.items():
+    np.testing.assert_array_equal(value, values[name])
+
+
+@pytest.mark.parametrize('is_old', [False, True])
+@pytest.mark.parametrize('averages', [False, True])
+def test_statistics_go_with_the_variables_or_their_averages(
+  graph, tmp_path, averages, is_old
+):
+  networks.inference(tf.zeros([1, 24, 24, 3]), Settings(normalization='batch'))
+  statistics = {v.op.name for v in tf.model_variables()}
+  assert len(statistics) == 8
+  rng = np.random.RandomState(0)
+  values = {'global_step': np.int64(3)}
+  for variable in tf.global_variables():
+    for suffix in ('', random_models.AVERAGE):
+      value = rng.normal(size=variable.shape.as_list()).astype(np.float32)
+      # Older checkpoints lack the averages of statistics.
+      if not (is_old and suffix and variable.op.name in statistics):
+        values[variable.op.name + suffix] = value
+  checkpoint_arrays.write(str(tmp_path), values)
+  checkpoint = checkpoints.latest(str(tmp_path))
+  scaffold = restore.fitting_scaffold(
+    restore.restorations(), checkpoint, averages
+  )
+  with tf.Session() as session:
+    scaffold.saver.restore(session, checkpoint)
+    found = session.run({v.op.name: v for v in tf.global_variables()})
+  for name, value in found.items():
+    is_average = averages and not (is_old and name in statistics)
+    suffix = random_models.AVERAGE if is_average else ''
+    np.testing.assert_array_equal(value, values[name + suffix])
+
+
+def test_a_checkpoint_of_another_model_is_refused(graph, saved, tmp_path):
+  checkpoint, _ = saved
+  restorations = build('local')
+  with pytest.raises(UserError) as info:
+    restore.fitting_scaffold(restorations, checkpoint, True)
+  assert str(info.value) == (
+    '%s: is of --top_layers=full; this model is of --top_layers=local'
+    % checkpoint
+  )
+  path = str(tmp_path / 'model.ckpt-1')
+  for averages in (True, False):
+    with pytest.raises(UserError, match=path + ': cannot be read'):
+      restore.fitting_scaffold(restorations, path, averages)
+
+
+def test_the_classes_of_cifar10_are_assumed_with_a_warning(tmp_path, capsys):
+  missing = str(tmp_path / 'no')
+  data = restore.describe(Settings(data_dir=missing), '/default')
+  assert data.classes == datasets.CLASSES
+  assert capsys.readouterr() == (
+    '',
+    'WARNING: --data_dir=%s: no such folder; assuming the classes of '
+    'CIFAR-10.\n' % missing,
+  )
+
+
+def test_no_warning_if_nothing_is_assumed(tmp_path, capsys):
+  missing, there = str(tmp_path / 'no'), str(tmp_path)
+  for settings, default in (
+    (Settings(data_dir=missing), missing),
+    (Settings(data_dir=there), '/default'),
+    (Settings(dataset='sample', data_dir=missing), '/default'),
+  ):
+    assert restore.describe(settings, default).classes == datasets.CLASSES
+  config = synthetic_records.make_own_dataset(tmp_path)
+  data = restore.describe(config, '/default')
+  assert data.classes == ('a', 'b', 'c')
+  assert capsys.readouterr() == ('', '')
+
+
+def test_a_data_set_of_other_classes_is_refused(tmp_path):
+  settings = Settings(data_dir=str(tmp_path), classes=('a', 'b', 'c'))
+  with pytest.raises(UserError, match='the model was trained on a, b, c'):
+    restore.describe(settings, '/default')
+
+
+def test_no_program_takes_images_of_another_size(tmp_path):
+  own = synthetic_records.make_images_of_size(tmp_path / 'own', 40)
+  picture = str(tmp_path / 'noise.png')
+  picture_folders.save(tmp_path / 'noise.png', picture_folders.noise(40, 40))
+  flags = [
+    '--data_dir=' + own.data.data_dir,
+    '--checkpoint_dir=pretrained:fast',
+  ]
+  twice = '--checkpoint_dir=pretrained:fast'
+  out = '--eval_dir=%s' % (tmp_path / 'out')
+  for program, more in (
+    ('eval', ['--run_once', out]),
+    ('eval', [twice, out]),
+    ('predict', [picture]),
+    ('export', ['--export_dir=%s' % (tmp_path / 'out')]),
+  ):
+    status, _, err = processes.run(
+      [short_runs.script('cifar10_' + program), *flags, *more]
+    )
+    assert (status, err.count('\n')) == (1, 1)
+    assert 'found images of 40 x 40 x 3; the model was trained on' in err
+  assert not (tmp_path / 'out').exists()

@@ -1,0 +1,118 @@
+"""Activation functions and their gradients, against their formulas."""
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import networks
+from cifar10.nets import activations
+from cifar10.settings import FIELDS
+from cifar10.settings import Settings
+
+_ALPHA, _SCALE = 1.6732632423543772, 1.0507009873554805
+
+
+def leaky(slope):
+  return lambda x: x if x > 0 else slope * x
+
+
+def elu(x):
+  return x if x > 0 else math.expm1(x)
+
+
+FORMULAS = {
+  'relu': lambda x: max(x, 0.0),
+  'leaky_relu': leaky(0.2),
+  'rrelu': leaky((1 / 8 + 1 / 3) / 2),
+  'prelu': leaky(0.25),
+  'elu': elu,
+  'selu': lambda x: _SCALE * (x if x > 0 else _ALPHA * math.expm1(x)),
+  'gelu': lambda x: x * (1 + math.erf(x / math.sqrt(2))) / 2,
+  'tanh': math.tanh,
+  'sigmoid': lambda x: 1 / (1 + math.exp(-x)),
+}
+
+X = np.linspace(-4, 4, 80).reshape(10, 8) + 0.01
+
+
+@pytest.fixture(autouse=True)
+def graph():
+  with tf.Graph().as_default() as default_graph:
+    tf.set_random_seed(1)
+    yield default_graph
+
+
+def run(tensors):
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    return session.run(tensors)
+
+
+def test_all_are_tried():
+  field = FIELDS['activation']
+  assert set(field.metadata['choices']) == set(FORMULAS)
+
+
+@pytest.mark.parametrize('name', sorted(FORMULAS))
+def test_values_and_gradients_are_the_formulas(name):
+  formula = np.vectorize(FORMULAS[name])
+  x = tf.constant(X, tf.float32)
+  y = activations.activate(x, name, is_training=False, name='conv1')
+  found, slopes = run([y, tf.gradients(y, x)[0]])
+  np.testing.assert_allclose(found, formula(X), rtol=1e-5, atol=1e-6)
+  small = 1e-6
+  expected = (formula(X + small) - formula(X - small)) / (2 * small)
+  np.testing.assert_allclose(slopes, expected, rtol=1e-3, atol=1e-4)
+  assert y.op.name == 'conv1'
+
+
+def test_rrelu_draws_its_slopes_in_training():
+  x = tf.constant(-np.ones([100, 100]), tf.float32)
+  y = activations.activate(x, 'rrelu', is_training=True, name='a')
+  found, slopes = run([-y, tf.gradients(y, x)[0]])
+  assert 1 / 8 <= found.min() < 0.13 and 0.33 < found.max() <= 1 / 3 + 1e-6
+  assert found.mean() == pytest.approx((1 / 8 + 1 / 3) / 2, rel=0.01)
+  np.testing.assert_allclose(slopes, found)
+  above = tf.ones([10])
+  np.testing.assert_array_equal(
+    run(activations.activate(above, 'rrelu', True, 'b')), 1
+  )
+
+
+def test_the_slopes_of_prelu_are_trained_for_each_channel():
+  x = tf.constant(-np.arange(8.0).reshape(2, 4), tf.float32)
+  with tf.variable_scope('conv1'):
+    y = activations.activate(x, 'prelu', is_training=True, name='a')
+  (slopes,) = tf.trainable_variables()
+  assert slopes.op.name == 'conv1/prelu_slopes'
+  gradient = run(tf.gradients(y, slopes)[0])
+  np.testing.assert_allclose(gradient, [-4, -6, -8, -10])
+
+
+def test_unknown_ones_are_refused_with_those_that_are_known():
+  with pytest.raises(ValueError, match="'swish'; expected one of relu, leaky"):
+    networks.inference(tf.zeros([1, 24, 24, 3]), Settings(activation='swish'))
+
+
+@pytest.mark.parametrize('name', sorted(FORMULAS))
+def test_every_hidden_layer_has_it(name, graph):
+  settings = Settings(activation=name)
+  images = tf.random_normal([2, 24, 24, 3])
+  logits = networks.inference(images, settings, is_training=True)
+  gradients = tf.gradients(logits, tf.trainable_variables())
+  assert None not in gradients
+  relus = [o for o in graph.get_operations() if o.type == 'Relu']
+  assert len(relus) == (4 if name == 'relu' else 0)
+  assert all(np.isfinite(value).all() for value in run(gradients))
+
+
+@pytest.mark.parametrize('name', sorted(FORMULAS))
+def test_it_computes_in_bfloat16_too(name):
+  x = tf.constant(X, tf.bfloat16)
+  y = activations.activate(x, name, is_training=False, name='conv1')
+  assert (y.dtype, y.op.name) == (tf.bfloat16, 'conv1')
+  found = run(tf.cast(y, tf.float32))
+  expected = np.vectorize(FORMULAS[name])(X)
+  np.testing.assert_allclose(found, expected, rtol=0.02, atol=0.02)

@@ -1,0 +1,154 @@
+"""The network that trains fast: its variables, and what they compute."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import networks
+from cifar10.errors import UserError
+from cifar10.nets import freezing
+from cifar10.settings import Settings
+from tests import reference
+
+GROUPS = 'group1', 'group2', 'group3'
+AIRBENCH = Settings(network='airbench', normalization='batch')
+
+
+@pytest.fixture(autouse=True)
+def graph():
+  with tf.Graph().as_default() as default_graph:
+    tf.set_random_seed(1)
+    yield default_graph
+
+
+def test_its_variables_are_the_papers():
+  images = tf.zeros([4, 32, 32, 3])
+  logits = networks.inference(
+    images, dataclasses.replace(AIRBENCH, classes=tuple('abcdefg')), True
+  )
+  assert logits.shape.as_list() == [4, 7]
+  convolutions, inputs = {}, 24
+  for group, filters in enumerate((64, 256, 256), 1):
+    for conv in (1, 2):
+      layer = 'group%d/conv%d/' % (group, conv)
+      convolutions[layer + 'weights'] = [3, 3, inputs, filters]
+      convolutions[layer + 'biases'] = [filters]
+      inputs = filters
+  trained = {v.op.name: v.shape.as_list() for v in tf.trainable_variables()}
+  assert trained == dict(convolutions, **{'softmax_linear/weights': [256, 7]})
+  fixed = {v.op.name: v.shape.as_list() for v in tf.model_variables()}
+  assert fixed.pop('whitening/weights') == [2, 2, 3, 24]
+  assert set(fixed) == {
+    name.replace('weights', 'batch_normalization/' + moving)
+    for name in convolutions
+    for moving in ('moving_mean', 'moving_variance')
+  } - set(convolutions)
+
+
+def max_pool(x, size):
+  """The largest of each size x size pixels, without those left over."""
+  batch, height, width, channels = x.shape
+  rows, columns = height // size, width // size
+  x = x[:, : rows * size, : columns * size]
+  x = x.reshape(batch, rows, size, columns, size, channels)
+  return x.max(axis=(2, 4))
+
+
+def logits_of(images, values):
+  """The network in numpy, with its moving means and variances."""
+  white = sum(
+    images[:, y : y + 31, x : x + 31] @ values['whitening/weights'][y, x]
+    for y in range(2)
+    for x in range(2)
+  )
+  x = np.maximum(white, 0)
+  for layer in ('group%d/conv%d/' % (g, c) for g in (1, 2, 3) for c in (1, 2)):
+    weights = values[layer + 'weights']
+    unused = np.zeros(x.shape[:3] + weights.shape[3:])
+    x, _, _ = reference.conv2d(x, weights, unused)
+    if 'conv1' in layer:
+      x = max_pool(x, 2)
+    norm = layer + 'batch_normalization/'
+    x = (x - values[norm + 'moving_mean']) / np.sqrt(
+      values[norm + 'moving_variance'] + 1e-3
+    )
+    x = np.maximum(x + values[layer + 'biases'], 0)
+  rows = max_pool(x, 3).reshape(len(x), -1)
+  return rows @ values['softmax_linear/weights'] / 256
+
+
+@pytest.mark.parametrize('form', ['direct', 'winograd'])
+def test_it_computes_the_papers_formula(form):
+  rng = np.random.RandomState(0)
+  images = rng.normal(size=[2, 32, 32, 3])
+  logits = networks.inference(
+    tf.constant(images, tf.float32), dataclasses.replace(AIRBENCH, conv=form)
+  )
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    values = {}
+    for variable in tf.global_variables():
+      name, shape = variable.op.name, variable.shape.as_list()
+      values[name] = rng.normal(size=shape, scale=0.1)
+      if name.endswith('moving_variance'):
+        values[name] = rng.uniform(0.5, 2, shape)
+      variable.load(values[name], session)
+    found = session.run(logits)
+  expected = logits_of(images, values)
+  np.testing.assert_allclose(found, expected, atol=1e-4 * expected.std())
+
+
+def test_folded_it_computes_what_was_trained():
+  images = tf.random_normal([64, 32, 32, 3], seed=3)
+  with tf.Session() as session:
+    images = tf.constant(session.run(images))
+  settings = dataclasses.replace(AIRBENCH, batch_norm_decay=0.0)
+  trained = networks.inference(images, settings, is_training=True)
+  with tf.variable_scope('', reuse=True):
+    used = networks.inference(images, AIRBENCH)
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for variable in tf.get_collection('whitening'):
+      filters = np.random.RandomState(0).normal(size=variable.shape.as_list())
+      variable.load(filters, session)
+    session.run(tf.get_collection(tf.GraphKeys.UPDATE_OPS))
+    found, expected = session.run([used, trained])
+  # The moving variance is that of what the batch is a sample of.
+  np.testing.assert_allclose(found, expected, atol=0.02 * expected.std())
+
+
+def test_at_first_convolutions_pass_on_their_channels():
+  networks.inference(tf.zeros([2, 32, 32, 3]), AIRBENCH)
+  weights = {v.op.name: v for v in tf.trainable_variables()}
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    first = session.run(weights['group1/conv1/weights'])
+    second = session.run(weights['group2/conv2/weights'])
+  identity = np.zeros([3, 3, 24, 24])
+  identity[1, 1] = np.eye(24)
+  np.testing.assert_array_equal(first[..., :24], identity)
+  others, limit = first[..., 24:], (9 * 24) ** -0.5
+  assert 0.99 * limit < np.abs(others).max() <= limit
+  identity = np.zeros([3, 3, 256, 256])
+  identity[1, 1] = np.eye(256)
+  np.testing.assert_array_equal(second, identity)
+
+
+@pytest.mark.parametrize(
+  'pattern, expected',
+  [('group1', {'group2', 'group3'}), ('.*/biases', set(GROUPS))],
+)
+def test_layers_with_frozen_weights_keep_their_normalization(pattern, expected):
+  with tf.variable_scope('', custom_getter=freezing.custom_getter(pattern)):
+    networks.inference(tf.zeros([2, 32, 32, 3]), AIRBENCH, is_training=True)
+  moved = {
+    op.name.split('/')[0] for op in tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+  }
+  assert moved == expected
+
+
+def test_small_images_are_an_error():
+  with pytest.raises(UserError, match='24 x 24 pixels; expected 25 or more'):
+    networks.inference(tf.zeros([2, 24, 24, 3]), AIRBENCH)

@@ -1,0 +1,103 @@
+"""Initial weights: their variance, by the numbers of inputs and outputs."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import networks
+from cifar10.nets import initializers
+from cifar10.nets import techniques
+from cifar10.settings import Settings
+
+# The inputs and outputs of a unit, counted by hand.
+FANS = {
+  'conv2/weights': (5 * 5 * 64, 5 * 5 * 64),
+  'local3/weights': (2304, 384),
+  'softmax_linear/weights': (192, 10),
+}
+LOCAL_FANS = {
+  'local3/weights': (3 * 3 * 64, 3 * 3 * 64),
+  'local4/weights': (3 * 3 * 64, 3 * 3 * 32),
+}
+FACTOR = {'xavier': 1, 'he': 2, 'lecun': 1}
+SHARE = {
+  'in': lambda fan_in, fan_out: fan_in,
+  'out': lambda fan_in, fan_out: fan_out,
+  'mean': lambda fan_in, fan_out: (fan_in + fan_out) / 2,
+}
+SHARE_OF = {'xavier': 'mean', 'he': 'in', 'lecun': 'in'}
+
+
+@pytest.fixture(autouse=True)
+def graph():
+  with tf.Graph().as_default() as default_graph:
+    tf.set_random_seed(1)
+    yield default_graph
+
+
+def initial_values(top_layers='full', **settings):
+  config = Settings(top_layers=top_layers, **settings)
+  with techniques.training_scope(config):
+    networks.inference(tf.zeros([1, 24, 24, 3]), config)
+  variables = {v.op.name: v for v in tf.trainable_variables()}
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    return session.run(variables)
+
+
+@pytest.mark.parametrize('distribution', ['normal', 'uniform'])
+@pytest.mark.parametrize('fan', ['default', 'in', 'out', 'mean'])
+@pytest.mark.parametrize('name', sorted(FACTOR))
+def test_the_variance_is_the_papers(name, fan, distribution):
+  values = initial_values(
+    initializer=name,
+    initializer_fan=fan,
+    initializer_distribution=distribution,
+  )
+  share = SHARE[SHARE_OF[name] if fan == 'default' else fan]
+  for variable, fans in FANS.items():
+    weights = values[variable]
+    variance = FACTOR[name] / share(*fans)
+    # Four standard errors, of a normal distribution.
+    bound = 4 * np.sqrt(2 / weights.size)
+    assert abs(weights.var() / variance - 1) < bound
+    assert abs(weights.mean()) < 4 * np.sqrt(variance / weights.size)
+    limit = {'uniform': np.sqrt(3), 'normal': 2 / 0.8796}[distribution]
+    largest = np.abs(weights).max() / np.sqrt(variance)
+    assert 0.95 * limit < largest < 1.001 * limit
+  for variable, weights in values.items():
+    if variable.endswith('biases'):
+      assert len(set(weights)) == 1
+
+
+def test_a_locally_connected_layer_counts_one_position():
+  values = initial_values(top_layers='local', initializer='xavier')
+  for variable, fans in LOCAL_FANS.items():
+    variance = 2 / sum(fans)
+    assert values[variable].var() == pytest.approx(variance, rel=0.02)
+
+
+def test_a_part_of_a_variable_counts_as_the_whole():
+  initializer = initializers.create(Settings(initializer='he'))
+  with tf.variable_scope(
+    '', partitioner=tf.fixed_size_partitioner(4), initializer=initializer
+  ):
+    weights = tf.get_variable('weights', [1024, 256]).as_tensor()
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    variance = session.run(weights).var()
+  assert variance == pytest.approx(2 / 1024, rel=0.02)
+
+
+def test_the_tutorials_are_drawn_by_default():
+  values = initial_values()
+  expected = {
+    'conv1/weights': 0.05,
+    'conv2/weights': 0.05,
+    'local3/weights': 0.04,
+    'local4/weights': 0.04,
+    'softmax_linear/weights': 1 / 192,
+  }
+  for variable, stddev in expected.items():
+    found = values[variable].std() / 0.8796
+    assert found == pytest.approx(stddev, rel=0.05)

@@ -1,0 +1,192 @@
+"""The layers of the model: variables, normalization, summaries."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10.nets import layers
+from tests import reference
+
+ALPHA = 0.001 / 9.0
+
+
+@pytest.fixture(autouse=True)
+def graph():
+  with tf.Graph().as_default() as graph:
+    yield graph
+
+
+def values_and_gradients(normalize, x, dy):
+  """The outputs of `normalize` for `x`, and its gradients for `dy`."""
+  x = tf.constant(x)
+  y = normalize(x)
+  with tf.Session() as session:
+    return session.run([y, tf.gradients(y, x, tf.constant(dy))[0]])
+
+
+def random_pair(scale, channels, dtype=np.float32):
+  random = np.random.RandomState(channels)
+  shape = [3, 5, 7, channels]
+  return (
+    (scale * random.randn(*shape)).astype(dtype),
+    random.randn(*shape).astype(dtype),
+  )
+
+
+# Activations of usual size, much smaller ones, and ones whose weighted sum of
+# squares outweighs the bias.
+@pytest.mark.parametrize('scale', [1e-3, 1.0, 30.0, 1e3])
+@pytest.mark.parametrize('channels', [3, 64])
+def test_banded_normalization_agrees_with_tensorflow(scale, channels):
+  x, dy = random_pair(scale, channels)
+  ours, our_gradients = values_and_gradients(
+    lambda x: layers.banded_lrn(x, 4, ALPHA, 'norm'), x, dy
+  )
+  theirs, their_gradients = values_and_gradients(
+    lambda x: tf.nn.lrn(x, 4, 1.0, ALPHA, 0.75), x, dy
+  )
+  np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+  largest = np.abs(their_gradients).max()
+  np.testing.assert_allclose(
+    our_gradients, their_gradients, rtol=1e-4, atol=1e-5 * largest
+  )
+
+
+@pytest.mark.parametrize('scale', [1.0, 30.0])
+@pytest.mark.parametrize('depth_radius', [0, 1, 4])
+def test_banded_normalization_is_exact_in_float64(scale, depth_radius):
+  x, dy = random_pair(scale, 16, np.float64)
+  ours, gradients = values_and_gradients(
+    lambda x: layers.banded_lrn(x, depth_radius, ALPHA, 'norm'), x, dy
+  )
+
+  def expected(x):
+    return reference.local_response_norm(x, depth_radius, ALPHA)
+
+  np.testing.assert_allclose(ours, expected(x), rtol=1e-12)
+  # The derivative in a random direction, by central differences.
+  direction = np.random.RandomState(0).randn(*x.shape)
+  step = 1e-5 * scale
+  difference = expected(x + step * direction) - expected(x - step * direction)
+  slope = (difference * dy).sum() / (2 * step)
+  assert (gradients * direction).sum() == pytest.approx(slope, rel=1e-7)
+
+
+def test_banded_normalization_takes_any_batch_size():
+  x, _ = random_pair(1.0, 64)
+  images = tf.placeholder(tf.float32, [None, 5, 7, 64])
+  y = layers.banded_lrn(images, 4, ALPHA, 'norm')
+  assert y.shape.as_list() == [None, 5, 7, 64]
+  with tf.Session() as session:
+    for count in (1, 3):
+      found = session.run(y, {images: x[:count]})
+      expected = reference.local_response_norm(x[:count], 4, ALPHA)
+      np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+  'has_gpu, portable', [(True, False), (False, False), (False, True)]
+)
+def test_cpus_get_the_banded_normalization_unless_it_must_be_portable(
+  graph, monkeypatch, has_gpu, portable
+):
+  monkeypatch.setattr(layers.session_settings, 'has_gpu', lambda: has_gpu)
+  y = layers.local_response_norm(
+    tf.ones([1, 2, 2, 64]), 4, ALPHA, 'norm1', portable
+  )
+  assert y.op.name == 'norm1'
+  by_tensorflow = has_gpu or portable
+  assert y.op.type == ('LRN' if by_tensorflow else 'Reshape')
+  norms = [o for o in graph.get_operations() if o.type == 'LRN']
+  assert len(norms) == by_tensorflow
+  for norm in norms:
+    assert norm.get_attr('depth_radius') == 4
+    assert norm.get_attr('bias') == 1
+    assert norm.get_attr('alpha') == pytest.approx(ALPHA)
+    assert norm.get_attr('beta') == 0.75
+
+
+@pytest.mark.parametrize(
+  'dtype, rounding', [('bfloat16', 2.0**-8), ('float16', 2.0**-11)]
+)
+def test_half_precision_is_normalized_in_float32(dtype, rounding):
+  x, _ = random_pair(30.0, 64)
+  half = tf.cast(tf.constant(x), dtype)
+  y = layers.local_response_norm(half, 4, ALPHA, 'norm')
+  assert y.dtype == dtype
+  with tf.Session() as session:
+    found, x = session.run([tf.cast(y, tf.float32), tf.cast(half, tf.float32)])
+  expected = reference.local_response_norm(x.astype(np.float64), 4, ALPHA)
+  # Only the result is rounded.
+  np.testing.assert_allclose(found, expected, rtol=1.01 * rounding, atol=1e-7)
+
+
+@pytest.mark.parametrize('dtype', ['float32', 'bfloat16', 'float16'])
+def test_the_variable_scope_sets_the_type_of_values_but_not_of_variables(dtype):
+  with layers.compute_in(dtype), tf.variable_scope('layer'):
+    weights = layers.variable_with_weight_decay(
+      'weights', [30, 40], stddev=0.05, wd=0.004
+    )
+    biases = layers.variable_on_cpu(
+      'biases', [40], tf.constant_initializer(0.1)
+    )
+    exact = layers.variable_on_cpu(
+      'exact', [40], tf.constant_initializer(0.1), dtype=tf.float32
+    )
+  assert weights.dtype == biases.dtype == dtype
+  assert exact.dtype == tf.float32
+  variables = {v.op.name: v for v in tf.trainable_variables()}
+  assert sorted(variables) == ['layer/biases', 'layer/exact', 'layer/weights']
+  for variable in variables.values():
+    assert variable.dtype.base_dtype == tf.float32
+    assert variable.device == '/device:CPU:0'
+  (loss,) = tf.get_collection('losses')
+  assert loss.op.name == 'layer/weight_loss' and loss.dtype == tf.float32
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    value, found = session.run([variables['layer/weights'], loss])
+  assert found == pytest.approx(0.004 * (value**2).sum() / 2, rel=1e-5)
+  assert np.abs(value).max() <= 2 * 0.05  # Truncated at two deviations.
+
+
+def test_no_weight_decay_by_default():
+  layers.variable_with_weight_decay('weights', [3], stddev=0.05)
+  assert tf.get_collection('losses') == []
+
+
+def test_the_default_type_is_float32():
+  assert layers.variable_on_cpu('x', [1], None).dtype == tf.float32
+
+
+def test_rows_of_images():
+  images = tf.placeholder(tf.float32, [None, 3, 4, 5])
+  rows, dim = layers.flatten(images)
+  assert (rows.shape.as_list(), dim) == ([None, 60], 60)
+  x = np.arange(120, dtype=np.float32).reshape(2, 3, 4, 5)
+  with tf.Session() as session:
+    found = session.run(rows, {images: x})
+  np.testing.assert_array_equal(found, x.reshape(2, 60))
+
+
+def test_a_layer_that_is_reused_adds_no_summaries():
+  for reuse in (False, True):
+    with tf.variable_scope('layer', reuse=reuse):
+      layers.activation_summary(tf.ones([2, 3]))
+  assert len(tf.get_collection(tf.GraphKeys.SUMMARIES)) == 2
+
+
+@pytest.mark.parametrize('dtype', [tf.float32, tf.bfloat16])
+@pytest.mark.parametrize('first, zeros', [(0, 1 - 112 / 128 * 0.4), (2, 0.6)])
+def test_sparsity_is_of_the_batch_and_the_histogram_of_its_first_images(
+  dtype, first, zeros
+):
+  x = np.zeros([128, 10], np.float32)
+  x[:16, :4], x[16:, :4] = first, 3
+  with tf.variable_scope('layer'):
+    layers.activation_summary(tf.cast(x, dtype))
+  with tf.Session() as session:
+    summary = tf.Summary.FromString(session.run(tf.summary.merge_all()))
+  values = {value.tag: value for value in summary.value}
+  assert values['layer/activations'].histo.num == 160
+  assert values['layer/activations'].histo.sum == 64 * first
+  assert values['layer/sparsity'].simple_value == pytest.approx(zeros)

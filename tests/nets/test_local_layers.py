@@ -1,0 +1,236 @@
+"""Locally connected layers: their arithmetic, and the model with them."""
+
+import os
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10
+from cifar10 import cifar10_eval
+from cifar10 import cifar10_multi_gpu_train
+from cifar10 import cifar10_train
+from cifar10 import networks
+from cifar10.errors import UserError
+from cifar10.nets import layers
+from cifar10.nets import local_layers
+from cifar10.settings import Settings
+from tests import reference
+from tests import short_runs
+
+VARIABLES = {
+  'conv1/weights': [5, 5, 3, 64],
+  'conv1/biases': [64],
+  'conv2/weights': [5, 5, 64, 64],
+  'conv2/biases': [64],
+  'local3/weights': [6, 6, 3, 3, 64, 64],
+  'local3/biases': [6, 6, 64],
+  'local4/weights': [6, 6, 3, 3, 64, 32],
+  'local4/biases': [6, 6, 32],
+  'softmax_linear/weights': [1152, 10],
+  'softmax_linear/biases': [10],
+}
+
+
+@pytest.fixture(autouse=True)
+def graph():
+  with tf.Graph().as_default() as graph:
+    tf.set_random_seed(1)
+    yield graph
+
+
+def random_pair(height, width, rows, columns, dtype=np.float64):
+  """Images and weights."""
+  random = np.random.RandomState(0)
+  x = random.randn(2, height, width, 3)
+  weights = random.randn(height, width, rows, columns, 3, 4)
+  return x.astype(dtype), weights.astype(dtype)
+
+
+# Height and width of the images, then of the windows.
+SHAPES = [(5, 4, 3, 3), (4, 5, 3, 1), (3, 5, 1, 5), (2, 2, 5, 3)]
+
+
+@pytest.mark.parametrize('shape', SHAPES)
+def test_each_position_has_filters_of_its_own(shape):
+  x, weights = random_pair(*shape)
+  y = local_layers.locally_connected(tf.constant(x), tf.constant(weights))
+  expected = reference.locally_connected(x, weights)
+  assert y.shape.as_list() == list(expected.shape)
+  with tf.Session() as session:
+    np.testing.assert_allclose(session.run(y), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize('shape', SHAPES)
+def test_gradients_are_exact(shape):
+  values = random_pair(*shape)
+  tensors = [tf.constant(value) for value in values]
+  y = local_layers.locally_connected(*tensors)
+  random = np.random.RandomState(1)
+  dy = random.randn(*y.shape.as_list())
+  with tf.Session() as session:
+    gradients = session.run(tf.gradients(y, tensors, tf.constant(dy)))
+  # The derivatives in random directions. The layer is linear in each of its
+  # inputs, so the differences are exact.
+  for i, gradient in enumerate(gradients):
+    for _ in range(3):
+      direction = random.randn(*gradient.shape)
+      moved = list(values)
+      moved[i] = direction
+      slope = (reference.locally_connected(*moved) * dy).sum()
+      assert (gradient * direction).sum() == pytest.approx(slope, rel=1e-9)
+
+
+def test_equal_filters_everywhere_are_a_convolution():
+  x, weights = random_pair(6, 6, 3, 3)
+  weights[:] = weights[0, 0]
+  ours = local_layers.locally_connected(tf.constant(x), tf.constant(weights))
+  theirs = tf.nn.conv2d(x, weights[0, 0], [1, 1, 1, 1], padding='SAME')
+  with tf.Session() as session:
+    np.testing.assert_allclose(*session.run([ours, theirs]), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+  'dtype, rounding', [('bfloat16', 2.0**-8), ('float16', 2.0**-11)]
+)
+def test_half_precision_stays_half(dtype, rounding):
+  x, weights = (
+    tf.cast(value, dtype) for value in random_pair(6, 6, 3, 3, np.float32)
+  )
+  y = local_layers.locally_connected(x, weights)
+  gradients = tf.gradients(tf.reduce_sum(y), [x, weights])
+  assert {t.dtype.name for t in [y] + gradients} == {dtype}
+  with tf.Session() as session:
+    fetches = [tf.cast(t, tf.float32) for t in (x, weights, y)]
+    x, weights, found = session.run(fetches)
+  expected = reference.locally_connected(x, weights)
+  # TensorFlow 1 rounds before each addition.
+  np.testing.assert_allclose(found, expected, atol=60 * rounding)
+
+
+def test_any_batch_size():
+  x, weights = random_pair(6, 6, 3, 3)
+  images = tf.placeholder(tf.float64, [None, 6, 6, 3])
+  y = local_layers.locally_connected(images, tf.constant(weights))
+  assert y.shape.as_list() == [None, 6, 6, 4]
+  expected = reference.locally_connected(x, weights)
+  with tf.Session() as session:
+    for n in (1, 2):
+      found = session.run(y, {images: x[:n]})
+      np.testing.assert_allclose(found, expected[:n], atol=1e-12)
+
+
+LOCAL = Settings(top_layers='local')
+
+
+def random_images(count):
+  return tf.random_normal([count, 24, 24, 3], seed=2)
+
+
+def test_the_model_has_the_variables_of_cuda_convnet():
+  logits = networks.inference(random_images(2), LOCAL)
+  assert logits.op.name == 'softmax_linear/softmax_linear'
+  assert logits.shape.as_list() == [2, 10]
+  shapes = {v.op.name: v.shape.as_list() for v in tf.trainable_variables()}
+  assert shapes == VARIABLES
+  assert sum(np.prod(shape) for shape in shapes.values()) == 2112970
+
+
+def test_the_model_computes_what_its_layers_compute(graph):
+  images = random_images(3)
+  logits = networks.inference(images, LOCAL)
+  tensors = [logits]
+  for name in ('pool2', 'local3/local3', 'local4/local4'):
+    tensors.append(graph.get_tensor_by_name(name + ':0'))
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    values = {v.op.name: session.run(v) for v in tf.trainable_variables()}
+    logits, pool2, local3, local4 = session.run(tensors)
+
+  def layer(x, name):
+    y = reference.locally_connected(x, values[name + '/weights'])
+    return np.maximum(y + values[name + '/biases'], 0)
+
+  np.testing.assert_allclose(local3, layer(pool2, 'local3'), atol=1e-4)
+  np.testing.assert_allclose(local4, layer(local3, 'local4'), atol=1e-4)
+  expected = local4.reshape([3, 1152]).dot(values['softmax_linear/weights'])
+  np.testing.assert_allclose(logits, expected, atol=1e-4)
+  assert 0 < (local3 == 0).mean() < 1
+
+
+def test_the_first_loss_is_the_entropy_and_the_decay_of_both_layers():
+  logits = networks.inference(random_images(64), LOCAL)
+  labels = tf.random_uniform([64], 0, 10, tf.int32, seed=3)
+  losses = tf.get_collection('losses')
+  assert [loss.op.name for loss in losses] == [
+    'local3/weight_loss',
+    'local4/weight_loss',
+  ]
+  total_loss = cifar10.loss(logits, labels)
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    values = {v.op.name: session.run(v) for v in tf.trainable_variables()}
+    decay, total = session.run([losses, total_loss])
+  for layer, found in zip(('local3', 'local4'), decay):
+    weights = values[layer + '/weights'].astype(np.float64)
+    assert weights.std() == pytest.approx(0.8796 * 0.04, rel=0.01)
+    assert found == pytest.approx(0.004 * (weights**2).sum() / 2, rel=1e-4)
+    assert (values[layer + '/biases'] == np.float32(0.1)).all()
+  assert total - sum(decay) == pytest.approx(np.log(10), abs=0.05)
+
+
+@pytest.mark.parametrize('precision', ['bfloat16', 'float16'])
+def test_its_products_have_the_precision_of_the_scope(graph, precision):
+  with layers.compute_in(precision):
+    logits = networks.inference(random_images(2), LOCAL)
+  assert logits.dtype == tf.float32
+  kernels = [
+    operation.inputs[1].dtype
+    for operation in graph.get_operations()
+    if operation.type in ('Conv2D', 'MatMul', 'BatchMatMul', 'BatchMatMulV2')
+    and 'norm' not in operation.name
+  ]
+  assert kernels == [tf.as_dtype(precision)] * 5
+  gradients = tf.gradients(logits, tf.trainable_variables())
+  assert {gradient.dtype for gradient in gradients} == {tf.float32}
+
+
+def test_a_run_is_resumed_on_two_towers_and_evaluated_without_a_flag(
+  tmp_path, capsys
+):
+  local = {'top_layers': 'local', 'seed': 1}
+  config = short_runs.small_config(tmp_path, **local)
+  cifar10_train.train(config)
+  capsys.readouterr()
+  cifar10_multi_gpu_train.train(
+    short_runs.small_config(tmp_path, max_steps=6, num_gpus=2, **local)
+  )
+  assert short_runs.steps(capsys.readouterr().out) == [4, 5]
+  directories = [
+    '--checkpoint_dir=' + config.train_dir,
+    '--eval_dir=' + config.eval_dir,
+  ]
+  status, out, err = short_runs.run('cifar10_eval', '--run_once', *directories)
+  assert (status, err) == (0, '')
+  ((_, _, total, step),) = short_runs.PRECISION_LINE.findall(out)
+  assert (total, step) == ('500', '6')
+  # The same with a flag, if the run has saved nothing but checkpoints.
+  os.remove(os.path.join(config.train_dir, 'config.json'))
+  flags = ['--run_once', '--top_layers=local'] + directories
+  status, out_by_flag, _ = short_runs.run('cifar10_eval', *flags)
+  assert status == 0
+  assert out_by_flag.split()[2:] == out.split()[2:]
+
+
+@pytest.mark.parametrize(
+  'found, wanted', [('full', 'local'), ('local', 'full')]
+)
+def test_a_checkpoint_of_other_layers_is_refused(tmp_path, found, wanted):
+  config = short_runs.small_config(tmp_path, max_steps=1, top_layers=found)
+  cifar10_train.train(config)
+  other = short_runs.small_config(tmp_path, top_layers=wanted)
+  with pytest.raises(UserError, match='=%s: .* with %s. G' % (wanted, found)):
+    cifar10_train.train(other)
+  message = 'is of --top_layers=%s; this model is of --top_layers=%s$'
+  with pytest.raises(UserError, match=message % (found, wanted)):
+    cifar10_eval.evaluate(other)

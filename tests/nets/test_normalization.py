@@ -1,0 +1,154 @@
+"""Batch normalization: the paper's formulas, and what is left of it later."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import networks
+from cifar10.nets import normalization
+from cifar10.optim import towers
+from cifar10.settings import Settings
+
+BATCH = Settings(normalization='batch')
+EPSILON = 1e-3
+
+
+@pytest.fixture(autouse=True)
+def graph():
+  with tf.Graph().as_default() as default_graph:
+    tf.set_random_seed(1)
+    yield default_graph
+
+
+def named(name):
+  """The variables whose names end with `name`."""
+  return [v for v in tf.global_variables() if v.op.name.endswith(name)]
+
+
+def normalized(x, scale):
+  """The oracle: each channel of x, [n, channels], normalized and scaled."""
+  mean, variance = x.mean(axis=0), x.var(axis=0)
+  return scale * (x - mean) / np.sqrt(variance + EPSILON)
+
+
+@pytest.mark.parametrize('shape', [[64, 3], [8, 4, 5, 3]])
+def test_values_and_gradients_are_the_papers(shape):
+  rng = np.random.RandomState(0)
+  values = rng.normal(3, 2, shape)
+  upstream = rng.normal(size=shape)
+  scales = np.array([0.5, 1.0, 2.0])
+  x = tf.constant(values, tf.float32)
+  y = normalization.BatchNormalization(
+    *normalization.variables(3), 0.9
+  ).outputs(x)
+  (scale,) = tf.trainable_variables()
+  slopes = tf.gradients(y, [x, scale], tf.constant(upstream, tf.float32))
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    scale.load(scales, session)
+    found, (by_x, by_scale) = session.run([y, slopes])
+  rows = values.reshape(-1, 3)
+  expected = normalized(rows, scales)
+  np.testing.assert_allclose(found.reshape(-1, 3), expected, atol=1e-4)
+  # One direction of the gradient, by differences.
+  direction = rng.normal(size=rows.shape)
+  small = 1e-5 * direction
+  change = normalized(rows + small, scales) - normalized(rows - small, scales)
+  slope = (change * upstream.reshape(-1, 3)).sum() / 2e-5
+  assert (by_x.reshape(-1, 3) * direction).sum() == pytest.approx(
+    slope, rel=1e-3
+  )
+  expected = (normalized(rows, 1) * upstream.reshape(-1, 3)).sum(axis=0)
+  np.testing.assert_allclose(by_scale, expected, rtol=1e-3, atol=1e-3)
+
+
+def test_the_moving_averages_follow_the_batches():
+  x = tf.placeholder(tf.float32, [None, 2])
+  normalization.BatchNormalization(*normalization.variables(2), 0.75).outputs(x)
+  updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+  (mean,), (variance,) = named('moving_mean'), named('moving_variance')
+  expected_mean, expected_variance = np.zeros(2), np.ones(2)
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for seed in range(5):
+      values = np.random.RandomState(seed).normal([1, 5], [2, 3], (50, 2))
+      session.run(updates, {x: values})
+      expected_mean += 0.25 * (values.mean(axis=0) - expected_mean)
+      # Of the whole population, estimated from a sample.
+      of_batch = values.var(axis=0, ddof=1)
+      expected_variance += 0.25 * (of_batch - expected_variance)
+    found = session.run([mean, variance])
+  np.testing.assert_allclose(found[0], expected_mean, rtol=1e-4)
+  np.testing.assert_allclose(found[1], expected_variance, rtol=1e-4)
+
+
+# Positions of an image that a channel of each layer has.
+POSITIONS = {
+  'full': {'conv1': 576, 'conv2': 144, 'local3': 1, 'local4': 1},
+  'local': {'conv1': 576, 'conv2': 144, 'local3': 36, 'local4': 36},
+}
+
+
+@pytest.mark.parametrize('top_layers', ['full', 'local'])
+def test_folded_it_computes_what_was_trained(top_layers):
+  model = Settings(
+    normalization='batch', top_layers=top_layers, batch_norm_decay=0.5
+  )
+  rng = np.random.RandomState(1)
+  images = tf.constant(rng.normal(size=(64, 24, 24, 3)), tf.float32)
+  trained = networks.inference(images, model, is_training=True)
+  with tf.variable_scope('', reuse=True):
+    used = networks.inference(images, model)
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for scale in named('batch_normalization/scale'):
+      scale.load(rng.uniform(0.5, 2, scale.shape.as_list()), session)
+    for _ in range(30):  # Until the averages are those of this batch.
+      session.run(tf.get_collection(tf.GraphKeys.UPDATE_OPS))
+    for layer, positions in POSITIONS[top_layers].items():
+      (variance,) = named(layer + '/batch_normalization/moving_variance')
+      # The variance of the batch itself, not of what it is a sample of.
+      count = 64 * positions
+      of_batch = session.run(variance) * (count - 1) / count
+      variance.load(of_batch, session)
+    found, expected = session.run([used, trained])
+  np.testing.assert_allclose(found, expected, atol=2e-4 * expected.std())
+
+
+def test_a_model_that_is_used_normalizes_nothing(graph):
+  networks.inference(tf.zeros([2, 24, 24, 3]), BATCH, portable=True)
+  types = [operation.type for operation in graph.get_operations()]
+  assert 'LRN' not in types
+  assert not any(kind.startswith('FusedBatchNorm') for kind in types)
+  # Whatever depends on the images has the operations of a model without it.
+  plain = tf.Graph()
+  with plain.as_default():
+    images = tf.zeros([2, 24, 24, 3])
+    networks.inference(images, Settings(normalization='none'), portable=True)
+  for kind in ('Conv2D', 'BiasAdd', 'MatMul', 'Relu', 'MaxPool'):
+    expected = [o for o in plain.get_operations() if o.type == kind]
+    assert types.count(kind) == len(expected) > 0
+
+
+def test_its_variables_are_of_the_model_and_two_of_three_not_trained():
+  networks.inference(tf.zeros([2, 24, 24, 3]), BATCH, is_training=True)
+  layers = 'conv1', 'conv2', 'local3', 'local4'
+  prefixes = {layer + '/batch_normalization/' for layer in layers}
+  trained = {v.op.name for v in tf.trainable_variables()}
+  assert {p + 'scale' for p in prefixes} < trained
+  assert not any('moving' in name for name in trained)
+  assert {v.op.name for v in tf.model_variables()} == {
+    prefix + name
+    for prefix in prefixes
+    for name in ('moving_mean', 'moving_variance')
+  }
+  assert len(tf.get_collection(tf.GraphKeys.UPDATE_OPS)) == 8
+
+
+def test_of_two_towers_the_first_is_followed():
+  for i in range(2):
+    with towers.tower('tower', i):
+      images = tf.random_normal([4, 24, 24, 3], mean=float(i))
+      networks.inference(images, BATCH, is_training=True)
+  assert len(tf.get_collection(tf.GraphKeys.UPDATE_OPS)) == 8
+  assert len(named('moving_mean')) == 4

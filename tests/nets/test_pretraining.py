@@ -1,0 +1,193 @@
+"""Losses of pretraining and their gradients, against numpy formulas."""
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10
+from cifar10.nets import pretraining
+from tests import reference
+
+
+@pytest.fixture(autouse=True)
+def graph():
+  with tf.Graph().as_default() as default_graph:
+    tf.set_random_seed(1)
+    yield default_graph
+
+
+def tied_layer(name, batch=3):
+  """A layer of the model on random images of 8 x 8 pixels."""
+  images = np.random.RandomState(0).normal(size=[batch, 8, 8, 3])
+  cifar10.inference(tf.constant(images, tf.float32))
+  return pretraining.TiedLayer(name)
+
+
+def randomized(session):
+  """Gives all variables other values, biases too; returns them by name."""
+  random = np.random.RandomState(1)
+  session.run(tf.global_variables_initializer())
+  values = {}
+  for variable in tf.global_variables():
+    value = random.normal(0, 0.1, variable.shape.as_list())
+    variable.load(value.astype(np.float32), session)
+    values[variable.op.name] = value.astype(np.float32).astype(np.float64)
+  return values
+
+
+@pytest.mark.parametrize('name', ['conv1', 'conv2'])
+def test_a_convolutional_layer_leads_up_and_down(name):
+  layer = tied_layer(name)
+  shape = layer.inputs.shape.as_list()
+  units = np.random.RandomState(2).normal(size=shape[:3] + [64])
+  up = layer.up(layer.inputs)
+  down = layer.down(tf.constant(units, tf.float32))
+  with tf.Session() as session:
+    values = randomized(session)
+    inputs, up, down = session.run([layer.inputs, up, down])
+  kernel = values[name + '/weights']
+  expected, backward, _ = reference.conv2d(inputs, kernel, units)
+  np.testing.assert_allclose(up, expected + values[name + '/biases'], atol=1e-4)
+  # A gradient takes the same way down.
+  np.testing.assert_allclose(
+    down, backward + values[name + '/visible_biases'], atol=1e-4
+  )
+
+
+def dense(values):
+  """Weights, biases and visible biases of local4."""
+  return [
+    values['local4/' + name] for name in ('weights', 'biases', 'visible_biases')
+  ]
+
+
+def sigmoid(x):
+  return 1 / (1 + np.exp(-x))
+
+
+def gradients(loss):
+  """The gradients of local4's weights, biases and visible biases."""
+  variables = {v.op.name: v for v in tf.trainable_variables()}
+  found = tf.gradients(loss, dense(variables))
+  # Nothing below the layer is trained.
+  assert tf.gradients(loss, [variables['local3/weights']]) == [None]
+  return found
+
+
+def test_an_autoencoder_gives_its_inputs_back():
+  layer = tied_layer('local4', 5)
+  loss = pretraining.autoencoder_loss(layer, tf.sigmoid, lambda x: x * 0.5)
+  grads = gradients(loss)
+  with tf.Session() as session:
+    values = randomized(session)
+    x, found, grads = session.run([layer.inputs, loss, grads])
+  weights, biases, visible = dense(values)
+  units = sigmoid(0.5 * x @ weights + biases)
+  error = units @ weights.T + visible - x
+  assert found == pytest.approx((error**2).sum(axis=1).mean() / 2, rel=1e-4)
+  to_units = error @ weights * units * (1 - units)
+  for grad, expected in zip(
+    grads,
+    (
+      (0.5 * x.T @ to_units + error.T @ units) / 5,
+      to_units.mean(axis=0),
+      error.mean(axis=0),
+    ),
+  ):
+    np.testing.assert_allclose(grad, expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize('activation', ['sigmoid', 'relu'])
+def test_contrastive_divergence_is_the_gradient_of_an_rbm(
+  activation, monkeypatch
+):
+  numpy_means = {'sigmoid': sigmoid, 'relu': lambda x: np.log1p(np.exp(x))}
+  means = {'sigmoid': tf.sigmoid, 'relu': tf.nn.softplus}[activation]
+  # Samples that can be foretold.
+  monkeypatch.setitem(
+    pretraining._UNITS, activation, lambda x: (means(x), tf.sin(x))
+  )
+  layer = tied_layer('local4', 5)
+  loss = pretraining.rbm_loss(layer, activation)
+  grads = gradients(loss)
+  with tf.Session() as session:
+    values = randomized(session)
+    x, found, grads = session.run([layer.inputs, loss, grads])
+  weights, biases, visible = dense(values)
+  means = numpy_means[activation]
+  before = means(x @ weights + biases)
+  back = np.sin(x @ weights + biases) @ weights.T + visible
+  after = means(back @ weights + biases)
+  distance = ((back - x) ** 2).sum(axis=1).mean() / 2
+  assert found == pytest.approx(distance, rel=1e-4)
+  for grad, expected in zip(
+    grads,
+    (
+      (back.T @ after - x.T @ before) / 5,
+      (after - before).mean(axis=0),
+      (back - x).mean(axis=0),
+    ),
+  ):
+    np.testing.assert_allclose(grad, expected, rtol=1e-3, atol=1e-3)
+
+
+def test_a_convolutional_rbm_averages_over_positions(monkeypatch):
+  monkeypatch.setitem(
+    pretraining._UNITS, 'relu', lambda x: (tf.nn.relu(x), tf.nn.relu(x))
+  )
+  layer = tied_layer('conv2')
+  loss = pretraining.rbm_loss(layer, 'relu')
+  variables = {v.op.name: v for v in tf.trainable_variables()}
+  grad = tf.gradients(loss, variables['conv2/weights'])[0]
+  with tf.Session() as session:
+    values = randomized(session)
+    x, grad = session.run([layer.inputs, grad])
+  weights, biases = values['conv2/weights'], values['conv2/biases']
+
+  def up(inputs):
+    linear, _, _ = reference.conv2d(inputs, weights, np.zeros_like(x))
+    return np.maximum(linear + biases, 0)
+
+  before = up(x)
+  _, back, positive = reference.conv2d(x, weights, before)
+  back = back + values['conv2/visible_biases']
+  _, _, negative = reference.conv2d(back, weights, up(back))
+  positions = x.size / 64
+  np.testing.assert_allclose(
+    grad, (negative - positive) / positions, rtol=1e-3, atol=1e-4
+  )
+
+
+def test_samples_have_their_means():
+  x = np.array([-2.0, -0.5, 0.0, 1.0, 3.0])
+  count = 40000
+  repeated = tf.constant(np.tile(x, [count, 1]), tf.float32)
+  with tf.Session() as session:
+    binary, rectified = session.run(
+      [pretraining._binary(repeated), pretraining._rectified(repeated)]
+    )
+  means, samples = binary
+  assert set(samples.ravel()) == {0.0, 1.0}
+  np.testing.assert_allclose(means[0], sigmoid(x), rtol=1e-5)
+  error = 4 * 0.5 / math.sqrt(count)
+  np.testing.assert_allclose(samples.mean(axis=0), sigmoid(x), atol=error)
+  means, samples = rectified
+  np.testing.assert_allclose(means[0], np.log1p(np.exp(x)), rtol=1e-5)
+  # The mean of a rectified normal distribution.
+  deviation = np.sqrt(sigmoid(x))
+  scaled = x / deviation
+  density = np.exp(-(scaled**2) / 2) / math.sqrt(2 * math.pi)
+  share = np.array([0.5 * (1 + math.erf(s / math.sqrt(2))) for s in scaled])
+  np.testing.assert_allclose(
+    samples.mean(axis=0), x * share + deviation * density, atol=2 * error
+  )
+
+
+def test_the_margin_wants_real_images_to_score_higher_by_one():
+  real = np.array([[2.0], [0.5], [-1.0]], np.float32)
+  corrupted = np.array([[0.5], [0.0], [1.0]], np.float32)
+  loss = pretraining.margin_loss(tf.constant(real), tf.constant(corrupted))
+  with tf.Session() as session:
+    assert session.run(loss) == pytest.approx((0 + 0.5 + 3) / 3)

@@ -1,0 +1,188 @@
+"""Optimizers and clipping, against their formulas."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10
+from cifar10.optim import optimizers
+from cifar10.settings import FIELDS
+from cifar10.settings import Settings
+
+START = np.array([0.5, -1.0, 2.0])
+RATE = 0.1
+STEPS = 4
+
+
+@pytest.fixture(autouse=True)
+def graph():
+  with tf.Graph().as_default() as default_graph:
+    yield default_graph
+
+
+def gradient(w):
+  """Of the function that is minimized, sum (w - 1) ** 4 / 4."""
+  return (w - 1) ** 3
+
+
+def sgd(w, state, t):
+  return w - RATE * gradient(w)
+
+
+def momentum(w, state, t):
+  state['m'] = 0.8 * state.get('m', 0) + gradient(w)
+  return w - RATE * state['m']
+
+
+def nesterov(w, state, t):
+  state['m'] = 0.8 * state.get('m', 0) + gradient(w)
+  return w - RATE * (gradient(w) + 0.8 * state['m'])
+
+
+def adagrad(w, state, t):
+  # TensorFlow begins at 0.1.
+  state['v'] = state.get('v', 0.1) + gradient(w) ** 2
+  return w - RATE * gradient(w) / np.sqrt(state['v'])
+
+
+def rmsprop(w, state, t):
+  # TensorFlow begins at 1.
+  state['v'] = 0.7 * state.get('v', 1) + 0.3 * gradient(w) ** 2
+  return w - RATE * gradient(w) / np.sqrt(state['v'] + 1e-3)
+
+
+def adam(w, state, t):
+  state['m'] = 0.6 * state.get('m', 0) + 0.4 * gradient(w)
+  state['v'] = 0.7 * state.get('v', 0) + 0.3 * gradient(w) ** 2
+  mean, square = state['m'] / (1 - 0.6**t), state['v'] / (1 - 0.7**t)
+  # TensorFlow adds epsilon before the correction of the square.
+  epsilon = 1e-3 / np.sqrt(1 - 0.7**t)
+  return w - RATE * mean / (np.sqrt(square) + epsilon)
+
+
+def ftrl(w, state, t):
+  before = state.get('n', 0.1)
+  state['n'] = before + gradient(w) ** 2
+  sigma = (np.sqrt(state['n']) - np.sqrt(before)) / RATE
+  state['z'] = state.get('z', 0) + gradient(w) - sigma * w
+  z = state['z']
+  shrunk = z - np.sign(z) * 0.05
+  found = -shrunk / (np.sqrt(state['n']) / RATE + 2 * 0.03)
+  return np.where(np.abs(z) <= 0.05, 0, found)
+
+
+FORMULAS = {
+  'sgd': sgd,
+  'momentum': momentum,
+  'nesterov': nesterov,
+  'adagrad': adagrad,
+  'rmsprop': rmsprop,
+  'adam': adam,
+  'ftrl': ftrl,
+}
+SETTINGS = {
+  'momentum': 0.8,
+  'rmsprop_decay': 0.7,
+  'adam_beta1': 0.6,
+  'adam_beta2': 0.7,
+  'epsilon': 1e-3,
+  'ftrl_l1': 0.05,
+  'ftrl_l2': 0.03,
+}
+
+
+def test_all_are_tried():
+  field = FIELDS['optimizer']
+  # For that one see test_muon.py.
+  assert set(field.metadata['choices']) == {*FORMULAS, 'muon'}
+
+
+@pytest.mark.parametrize('name', sorted(FORMULAS))
+def test_steps_are_the_formulas(name):
+  settings = Settings(optimizer=name, **SETTINGS)
+  w = tf.get_variable('w', initializer=tf.constant(START, tf.float32))
+  optimizer = optimizers.create(settings, tf.constant(RATE))
+  step = optimizer.minimize(tf.reduce_sum((w - 1) ** 4) / 4)
+  expected, state = START, {}
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for t in range(1, STEPS + 1):
+      session.run(step)
+      expected = FORMULAS[name](expected, state, t)
+      np.testing.assert_allclose(session.run(w), expected, rtol=2e-4)
+
+
+NAMES = ('conv1/weights', 'conv1/biases', 'softmax_linear/weights')
+
+
+def steps_of(**settings):
+  """How far one step moves each variable, for a gradient of 1."""
+  settings = Settings(**settings)
+  with tf.Graph().as_default(), tf.Session() as session:
+    variables = [tf.get_variable(name, initializer=[[1.0]]) for name in NAMES]
+    step = optimizers.create(settings, tf.constant(RATE)).apply_gradients(
+      [(tf.constant([[1.0]]), variable) for variable in variables]
+    )
+    session.run(tf.global_variables_initializer())
+    session.run(step)
+    return [1 - value[0][0] for value in session.run(variables)]
+
+
+@pytest.mark.parametrize('name', ['sgd', 'adam'])
+def test_biases_and_the_last_layer_have_rates_of_their_own(name):
+  found = steps_of(optimizer=name, bias_rate=5.0, softmax_rate=0.5)
+  np.testing.assert_allclose(found, [RATE, 5 * RATE, RATE / 2], rtol=1e-3)
+  same = steps_of(optimizer=name)
+  np.testing.assert_allclose(same, [RATE] * 3, rtol=1e-3)
+
+
+def test_muon_is_for_the_weights_of_hidden_layers():
+  found = steps_of(
+    optimizer='muon', momentum=0.5, bias_rate=5.0, softmax_rate=0.5
+  )
+  x = 1.0
+  for _ in range(3):
+    x = 3.4445 * x - 4.775 * x**3 + 2.0315 * x**5
+  nesterov_step = RATE * (1 + 0.5)
+  expected = [RATE * x, 5 * nesterov_step, nesterov_step / 2]
+  np.testing.assert_allclose(found, expected, rtol=1e-3)
+
+
+def clipped(**settings):
+  a = tf.get_variable('a', [3])
+  b = tf.get_variable('b', [1])
+  pairs = [(tf.constant([3.0, -4.0, 0.0]), a), (tf.constant([0.5]), b)]
+  found = optimizers.clipped(pairs, Settings(**settings))
+  assert [variable for _, variable in found] == [a, b]
+  with tf.Session() as session:
+    return [list(v) for v in session.run([value for value, _ in found])]
+
+
+@pytest.mark.parametrize(
+  'settings, expected',
+  [
+    ({}, [[3, -4, 0], [0.5]]),
+    ({'clip_value': 1.0}, [[1, -1, 0], [0.5]]),
+    ({'clip_norm_each': 1.0}, [[0.6, -0.8, 0], [0.5]]),
+    (
+      {'clip_norm': 1.0},
+      [np.array([3, -4, 0]) / 25.25**0.5, [0.5 / 25.25**0.5]],
+    ),
+  ],
+)
+def test_gradients_are_clipped(settings, expected):
+  for found, wanted in zip(clipped(**settings), expected):
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_each_optimizer_has_a_learning_rate_of_its_own():
+
+  def rate(**settings):
+    return cifar10.with_constants(Settings(**settings)).learning_rate
+
+  assert rate() == 0.1
+  assert rate(optimizer='adam') == 0.001
+  assert rate(optimizer='adam', learning_rate=0.0) == 0
+  names = {*FORMULAS, 'muon'} - {'sgd'}
+  assert set(optimizers.LEARNING_RATES) == names
+  assert Settings().learning_rate is None

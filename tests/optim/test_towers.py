@@ -1,0 +1,58 @@
+"""Towers: their scopes, staged batches and means."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10.optim import towers
+
+
+@pytest.fixture(autouse=True)
+def graph():
+  with tf.Graph().as_default() as default_graph:
+    yield default_graph
+
+
+def test_towers_share_variables_and_have_their_own_scope_and_device():
+  made = []
+  for i in range(2):
+    with towers.tower('tower', i) as scope:
+      v = tf.get_variable('v', [1])
+      made.append((scope, v, tf.constant(0.0, name='c')))
+  assert [scope for scope, _, _ in made] == ['tower_0/', 'tower_1/']
+  assert made[0][1] is made[1][1] and made[0][1].op.name == 'v'
+  assert [c.op.name for _, _, c in made] == ['tower_0/c', 'tower_1/c']
+  assert [c.device for _, _, c in made] == ['/device:GPU:0', '/device:GPU:1']
+
+
+def test_a_batch_is_split_into_equal_parts():
+  images = np.arange(12, dtype=np.float32).reshape(6, 2, 1, 1)
+  labels = np.arange(6, dtype=np.int32)
+  parts = towers.split(tf.constant(images), tf.constant(labels), 3)
+  with tf.Session() as session:
+    found = session.run(parts)
+  for i, (some_images, some_labels) in enumerate(found):
+    np.testing.assert_array_equal(some_images, images[2 * i : 2 * i + 2])
+    assert some_labels.tolist() == [2 * i, 2 * i + 1]
+
+
+def test_a_staged_batch_is_the_one_that_was_put_before():
+  source = tf.placeholder(tf.float32, [2])
+  stage, (waiting,) = towers.staged([source], 'place')
+  assert waiting.shape.as_list() == [2]
+  with tf.Session() as session:
+    session.run(stage, {source: [1, 2]})
+    for batch, next_batch in (([1, 2], [3, 4]), ([3, 4], [5, 6])):
+      found, _ = session.run([waiting, stage], {source: next_batch})
+      assert found.tolist() == batch
+
+
+def test_losses_are_averaged_by_name():
+  losses = [
+    {'cross_entropy': tf.constant(1.0), 'total_loss': tf.constant(2.0)},
+    {'cross_entropy': tf.constant(2.0), 'total_loss': tf.constant(6.0)},
+  ]
+  means = towers.mean_losses(losses)
+  assert [m.op.name for m in means.values()] == ['cross_entropy', 'total_loss']
+  with tf.Session() as session:
+    assert session.run(means) == {'cross_entropy': 1.5, 'total_loss': 4.0}

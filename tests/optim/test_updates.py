@@ -1,0 +1,138 @@
+"""The schedule and the update."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10
+from cifar10.nets import normalization
+from cifar10.settings import Settings
+from cifar10.store import run_state
+from tests import short_runs
+
+
+@pytest.fixture(autouse=True)
+def graph():
+  with tf.Graph().as_default() as default_graph:
+    yield default_graph
+
+
+def rates(steps, stretches=((0, 128),), examples_per_epoch=50000):
+  global_step = tf.train.get_or_create_global_step()
+  state = run_state.RunState((), examples_per_epoch, stretches)
+  rate = short_runs.learning_rate(global_step, Settings(), state)
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    found = []
+    for step in steps:
+      global_step.load(step, session)
+      found.append(session.run(rate))
+  return found
+
+
+@pytest.mark.parametrize(
+  'changes, decay_steps',
+  [
+    # The tutorial's: 350 epochs of 50,000 images in batches of 128.
+    ({}, 136718),
+    ({'stretches': ((0, 256),)}, 68359),
+    ({'stretches': ((0, 1000),)}, 17500),
+    ({'examples_per_epoch': 1000}, 2734),
+  ],
+)
+def test_learning_rate_falls_to_a_tenth_every_350_epochs(changes, decay_steps):
+  steps = [0, decay_steps - 1, decay_steps, 2 * decay_steps - 1]
+  steps.append(2 * decay_steps)
+  found = rates(steps, **changes)
+  np.testing.assert_allclose(found, [0.1, 0.1, 0.01, 0.01, 0.001], rtol=1e-5)
+
+
+def test_learning_rate_counts_examples_when_the_batch_has_changed():
+  # 36,718 more batches of 128 are 18,359 of 256.
+  found = rates([100000, 118358, 118359], ((0, 128), (100000, 256)))
+  np.testing.assert_allclose(found, [0.1, 0.1, 0.01], rtol=1e-5)
+
+
+def optimizer(global_step, **settings):
+  """The optimizer of all trainers, gradient descent at rate 1."""
+  config = cifar10.with_constants(Settings(learning_rate=1.0, **settings))
+  return cifar10.optimizer(global_step, config)
+
+
+def test_gradients_are_clipped_to_a_global_norm():
+  a = tf.get_variable('a', initializer=[0.0])
+  b = tf.get_variable('b', initializer=[0.0])
+  global_step = tf.train.get_or_create_global_step()
+  gradients = [(tf.constant([3.0]), a), (tf.constant([4.0]), b)]
+  update = optimizer(global_step, clip_norm=0.5).apply_gradients(
+    gradients, global_step
+  )
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    session.run(update)
+    np.testing.assert_allclose(session.run([a, b]), [[-0.3], [-0.4]], rtol=1e-5)
+
+
+def test_moving_averages_count_the_step_just_made():
+  a = tf.get_variable('a', initializer=[0.0])
+  global_step = tf.train.get_or_create_global_step()
+  update = optimizer(global_step).apply_gradients(
+    [(tf.constant([-1.0]), a)], global_step
+  )
+  (average,) = [v for v in tf.global_variables() if 'Moving' in v.op.name]
+  expected = 0.0
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for step in range(1, 50):
+      session.run(update)
+      decay = min(0.9999, (1 + step) / (10 + step))
+      expected = decay * expected + (1 - decay) * step
+      assert session.run(average)[0] == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_averages_of_statistics_are_of_the_batches_and_count_the_step():
+  x = tf.placeholder(tf.float32, [None, 2])
+  norm = normalization.BatchNormalization(*normalization.variables(2), 0.75)
+  loss = tf.reduce_sum(norm.outputs(x), name='total_loss')
+  global_step = tf.train.get_or_create_global_step()
+  config = Settings(moving_average_decay=0.6)
+  opt = optimizer(global_step, moving_average_decay=0.6)
+  gradients = opt.compute_gradients(loss)
+  update = cifar10.update(opt, gradients, [loss], global_step, config)
+  variables = {v.op.name: v for v in tf.global_variables()}
+  names = [
+    'batch_normalization/moving_' + name + suffix
+    for name in ('mean', 'variance')
+    for suffix in ('', '/ExponentialMovingAverage')
+  ]
+  mean = average_mean = np.zeros(2)
+  variance = average_variance = np.ones(2)
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for step in range(1, 30):
+      values = np.random.RandomState(step).normal([1, 5], [2, 3], (50, 2))
+      session.run(update, {x: values})
+      of_batch = values.mean(axis=0), values.var(axis=0, ddof=1)
+      mean = 0.75 * mean + 0.25 * of_batch[0]
+      variance = 0.75 * variance + 0.25 * of_batch[1]
+      decay = min(0.6, (1 + step) / (10 + step))
+      average_mean = decay * average_mean + (1 - decay) * of_batch[0]
+      average_variance = decay * average_variance + (1 - decay) * of_batch[1]
+      np.testing.assert_allclose(
+        session.run([variables[name] for name in names]),
+        [mean, average_mean, variance, average_variance],
+        rtol=1e-4,
+      )
+
+
+def test_loss_averages_decay_by_a_tenth():
+  loss = tf.constant(2.0, name='total_loss')
+  update = cifar10.add_loss_summaries([loss])
+  (average,) = tf.global_variables()
+  assert average.op.name == 'total_loss/avg'
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    session.run(update)
+    assert session.run(average) == pytest.approx(0.2)
+    session.run(update)
+    assert session.run(average) == pytest.approx(0.38)

@@ -1,0 +1,304 @@
+"""The live line, on pseudo-terminals; and none where there is no terminal."""
+
+import fcntl
+import logging
+import os
+import pty
+import re
+import struct
+import sys
+import termios
+
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10_train
+from cifar10.errors import DivergedError
+from cifar10.run import hooks
+from cifar10.run import progress
+from cifar10.settings import Settings
+from cifar10.store import run_state
+from tests import clusters
+from tests import processes
+from tests import short_runs
+
+LIVE = re.compile(
+  r'step (\d+) of (\d+), epoch \d+\.\d, loss = (\d+\.\d\d), '
+  r'(\d+\.\d) examples/sec, (?:\d+ days?, )?\d+:\d\d:\d\d left'
+)
+
+
+class Terminal:
+  """A pseudo-terminal, and what a person sees there."""
+
+  def __init__(self, columns):
+    self.columns = columns or 80
+    self._master, self.slave = pty.openpty()
+    size = struct.pack('HHHH', 24, columns, 0, 0)
+    fcntl.ioctl(self.slave, termios.TIOCSWINSZ, size)
+    self.written = ''
+
+  def read(self):
+    """Reads on; returns whether there was something to read."""
+    try:
+      content = os.read(self._master, 65536)
+    except OSError:  # All writers have closed it.
+      content = b''
+    self.written += content.decode('utf-8')
+    return bool(content)
+
+  def read_to_end(self):
+    os.close(self.slave)
+    while self.read():
+      pass
+
+  def type(self, keys):
+    os.write(self._master, keys)
+
+  def lines(self):
+    """The lines as they stand at the end; the last one has the cursor."""
+    lines, column = [''], 0
+    for character in self.written:
+      if character == '\r':
+        column = 0
+      elif character == '\n':
+        lines.append('')
+      else:
+        if column == self.columns:  # The line wraps.
+          lines.append('')
+          column = 0
+        line = lines[-1].ljust(column)
+        lines[-1] = line[:column] + character + line[column + 1 :]
+        column += 1
+    return [line.rstrip() for line in lines]
+
+
+def start(terminal, *flags, program='cifar10_train'):
+  """Starts a trainer in `terminal`."""
+  command = [short_runs.script(program), '--progress']
+  return processes.start(
+    command + ['--dataset=sample', '--batch_size=16', *flags],
+    stdin=terminal.slave,
+    stdout=terminal.slave,
+    stderr=terminal.slave,
+    controls_terminal=True,  # Ctrl-C typed there is a signal to the trainer.
+  )
+
+
+def test_a_run_shows_one_line_that_is_written_over(tmp_path):
+  terminal = Terminal(200)  # Wide enough for the paths.
+  process = start(terminal, '--max_steps=45', '--train_dir=%s' % tmp_path)
+  terminal.read_to_end()
+  assert process.wait() == 0
+  lines = terminal.lines()
+  assert lines[0].startswith('Filling queue with 400 CIFAR images')
+  assert LIVE.fullmatch(lines[4]).group(1, 2) == ('45', '45')
+  assert lines[4].endswith(', 0:00:00 left')
+  assert lines[5] == 'Step 45 is saved in %s/model.ckpt-45.' % tmp_path
+  assert lines[6].startswith('To evaluate: ')
+  assert lines[-1] == ''
+  # When there would have been the tutorial's lines, and twice at the end: as
+  # it is shown and as it is left.
+  steps = [int(m.group(1)) for m in LIVE.finditer(terminal.written)]
+  assert steps == [1, 11, 21, 31, 41, 45, 45]
+
+
+def test_ctrl_c_ends_the_line_and_what_does_not_fit_is_cut(tmp_path):
+  terminal = Terminal(40)
+  process = start(terminal, '--train_dir=%s' % tmp_path, '--log_frequency=3')
+  while 'step 4' not in terminal.written:
+    assert terminal.read()
+  terminal.type(b'\x03')
+  terminal.read_to_end()
+  assert process.wait() == 0
+  lines = terminal.lines()
+  at = lines.index('Stopped by SIGINT.')
+  match = re.match(r'step (\d+) of 1000000, epoch 0', lines[at - 1])
+  assert match, terminal.written
+  assert len(lines[at - 1]) <= 39
+  # Of all that was shown before, nothing is left.
+  assert [line for line in lines if line.startswith('step')] == [lines[at - 1]]
+  assert 'Step %s is saved' % match.group(1) in lines[at + 1]
+
+
+def test_a_worker_of_a_cluster_shows_it_too(tmp_path):
+  ps, worker = clusters.free_addresses(2)
+  flags = ['--ps_hosts=' + ps, '--worker_hosts=' + worker, '--max_steps=12']
+  flags.append('--train_dir=%s' % tmp_path)
+  server = short_runs.start(
+    'cifar10_distributed_train', '--job_name=ps', *flags
+  )
+  terminal = Terminal(200)  # Wide enough for the paths.
+  process = start(
+    terminal, '--job_name=worker', *flags, program='cifar10_distributed_train'
+  )
+  terminal.read_to_end()
+  assert process.wait() == 0
+  assert server.communicate(timeout=300)[1] == ''
+  lines = terminal.lines()
+  at = lines.index('Step 12 is saved in %s/model.ckpt-12.' % tmp_path)
+  assert LIVE.fullmatch(lines[at - 1]).group(1, 2) == ('12', '12')
+  steps = [int(m.group(1)) for m in LIVE.finditer(terminal.written)]
+  assert steps == [1, 11, 12, 12]
+
+
+def test_into_a_pipe_the_lines_are_the_tutorials(tmp_path):
+  status, out, err = short_runs.run(
+    'cifar10_train',
+    '--progress',
+    '--max_steps=21',
+    '--batch_size=16',
+    '--train_dir=%s' % tmp_path,
+  )
+  assert (status, err) == (0, '')
+  assert short_runs.steps(out) == [0, 10, 20]
+  assert '\r' not in out and ' left' not in out
+
+
+def taken_output(monkeypatch, columns=60):
+  """A terminal that this process writes to.
+
+  No fixture: pytest takes the output back between fixtures and tests.
+  """
+  terminal = Terminal(columns)
+  for name in ('stdout', 'stderr'):
+    file = open(os.dup(terminal.slave), 'w', buffering=1)
+    monkeypatch.setattr(sys, name, file)
+  return terminal
+
+
+def seen(terminal):
+  """Ends the output to a terminal of this process; the lines to be seen."""
+  sys.stdout.close()
+  sys.stderr.close()
+  terminal.read_to_end()
+  return terminal.lines()
+
+
+def test_other_output_has_lines_of_its_own(monkeypatch):
+  terminal = taken_output(monkeypatch)
+  logger = logging.Logger('test')
+  logger.addHandler(logging.StreamHandler())
+  with progress.LiveLine() as line:
+    line.show('step 1 of 9, a longer line')
+    line.show('step 2 of 9')
+    print('printed')
+    print('again')
+    line.show('step 3 of 9')
+    logger.warning('to stderr')
+    line.show('step 4 of 9')
+    line.show('step 5 of 9')
+  print('end')
+  assert seen(terminal) == [
+    'step 2 of 9',
+    'printed',
+    'again',
+    'step 3 of 9',
+    'to stderr',
+    'step 5 of 9',
+    'end',
+    '',
+  ]
+
+
+@pytest.mark.parametrize('columns, width', [(60, 59), (8, 7), (0, 79)])
+def test_the_line_fits_however_long_it_is(monkeypatch, columns, width):
+  terminal = taken_output(monkeypatch, columns)
+  with progress.LiveLine() as line:
+    line.show(90 * 'x')
+    line.show('z')
+    line.show(width * 'y' + 'z')
+  assert seen(terminal) == [width * 'y', '']
+
+
+def test_a_terminal_made_narrower_holds_the_next_line(monkeypatch):
+  terminal = taken_output(monkeypatch)
+  with progress.LiveLine() as line:
+    line.show('x' * 20)
+    size = struct.pack('HHHH', 24, 10, 0, 0)
+    fcntl.ioctl(terminal.slave, termios.TIOCSWINSZ, size)
+    line.show('y' * 20)
+    line.show('z')
+  seen(terminal)
+  drawn = [text for text in terminal.written.split('\r') if text]
+  assert drawn == ['x' * 20, 'y' * 9, 'z' + ' ' * 8, 'z', '\n']
+
+
+def test_an_error_ends_the_line(tmp_path, monkeypatch):
+  terminal = taken_output(monkeypatch)
+  config = short_runs.small_config(
+    tmp_path, progress=True, learning_rate=1e12, max_steps=20
+  )
+  with pytest.raises(DivergedError):
+    cifar10_train.train(config)
+  print('error: diverged', file=sys.stderr)
+  live, error, last = seen(terminal)[-3:]
+  assert re.match(r'step [12] of 20, epoch 0.0, loss = \d', live)
+  assert (error, last) == ('error: diverged', '')
+
+
+def test_without_the_flag_a_terminal_has_the_tutorials_lines(
+  tmp_path, monkeypatch
+):
+  terminal = taken_output(monkeypatch)
+  cifar10_train.train(short_runs.small_config(tmp_path, max_steps=2))
+  seen(terminal)
+  assert short_runs.steps(terminal.written.replace('\r\n', '\n')) == [0, 1]
+
+
+class Line:
+  """Notes what is shown."""
+
+  def __init__(self):
+    self.shown = []
+
+  def show(self, text):
+    self.shown.append(text)
+
+
+class Clock:
+  """Seconds that pass only where the test says so."""
+
+  now = 100.0
+
+  def monotonic(self):
+    return self.now
+
+
+def test_the_rate_is_of_the_last_steps_and_the_time_left_of_all(monkeypatch):
+  clock = Clock()
+  seconds = [3.0] + [1.0] * 9 + [2.0] * 8
+
+  def work():
+    clock.now += seconds.pop(0)
+    return True
+
+  monkeypatch.setattr(hooks, 'time', clock)
+  monkeypatch.setattr(progress, 'time', clock)
+  line = Line()
+  config = Settings(
+    batch_size=10, num_gpus=2, max_steps=100000, log_frequency=8
+  )
+  with tf.Graph().as_default():
+    step = tf.train.get_or_create_global_step()
+    with tf.control_dependencies([tf.py_func(work, [], tf.bool)]):
+      count = tf.assign_add(step, 1)
+    state = run_state.RunState((), 50000, ((0, 20),))
+    hook = progress.ProgressHook(count, tf.constant(2.5), config, state, line)
+    scaffold = tf.train.Scaffold(init_op=tf.assign(step, 1008))
+    creator = tf.train.ChiefSessionCreator(scaffold)
+    with tf.train.MonitoredSession(creator, [hook]) as session:
+      while seconds:
+        session.run(count)
+  # 20 images a step; 98,991 steps of 3 seconds, 98,983 of 11 / 9 seconds,
+  # 98,975 of 26 / 17 seconds, and 98,974 of 28 / 18 seconds.
+  assert line.shown == [
+    'step 1009 of 100000, epoch 0.4, loss = 2.50, '
+    '6.7 examples/sec, 3 days, 10:29:33 left',
+    'step 1017 of 100000, epoch 0.4, loss = 2.50, '
+    '20.0 examples/sec, 1 day, 9:36:19 left',
+    'step 1025 of 100000, epoch 0.4, loss = 2.50, '
+    '10.7 examples/sec, 1 day, 18:02:54 left',
+    'step 1026 of 100000, epoch 0.4, loss = 2.50, '
+    '10.0 examples/sec, 1 day, 18:46:00 left',
+  ]

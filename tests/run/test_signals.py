@@ -1,0 +1,145 @@
+"""Signals: noted while native code hangs; the second one ends the process."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests import processes
+
+PROGRAM = """
+import os, signal, sys, time
+import cifar10
+from cifar10.run import signals
+import tensorflow.compat.v1 as tf
+
+with signals.noted() as noted, tf.Session() as session:
+  print('ready', flush=True)
+  if sys.argv[1] == 'hang':
+    session.run(tf.FIFOQueue(1, [tf.int32]).dequeue())
+  deadline = time.monotonic() + 60
+  while not noted and time.monotonic() < deadline:
+    time.sleep(0.01)
+  time.sleep(0.3)
+signals.print_first(noted)
+print(noted)
+"""
+
+
+@pytest.fixture(name='start')
+def _start(tmp_path):
+  program = tmp_path / 'program.py'
+  program.write_text(PROGRAM)
+  started = []
+
+  def start(kind):
+    process = processes.start(
+      [str(program), kind], stdout=processes.PIPE, stderr=processes.PIPE
+    )
+    started.append(process)
+    assert process.stdout.readline() == 'ready\n'
+    return process
+
+  yield start
+  for process in started:
+    process.kill()
+
+
+@pytest.mark.parametrize('name', ['SIGINT', 'SIGTERM', 'SIGHUP'])
+def test_a_signal_is_noted_once(start, name):
+  process = start('wait')
+  number = getattr(signal, name)
+  process.send_signal(number)
+  process.send_signal(number)  # Right behind, as `timeout` sends it.
+  out, err = process.communicate(60)
+  assert (process.returncode, err) == (0, '')
+  assert out == 'Stopped by %s.\n[%d]\n' % (name, number)
+
+
+def test_the_second_signal_ends_a_process_that_hangs(start):
+  process = start('hang')
+  process.send_signal(signal.SIGTERM)
+  time.sleep(1.5)
+  assert process.poll() is None
+  process.send_signal(signal.SIGINT)
+  out, err = process.communicate(10)
+  assert (process.returncode, out) == (128 + signal.SIGINT, '')
+  assert err.startswith('program: error: ended by a second signal, SIGINT')
+  assert err.count('\n') == 1
+
+
+def test_what_nohup_and_a_script_have_ignored_is_ignored(tmp_path):
+  program = tmp_path / 'program.py'
+  program.write_text(PROGRAM)
+  process = subprocess.Popen(
+    # As a script does that starts `nohup program &`.
+    ['sh', '-c', 'trap "" INT; exec nohup "$@"', 'sh', sys.executable]
+    + [str(program), 'wait'],
+    stdin=subprocess.DEVNULL,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.DEVNULL,
+    env=dict(os.environ, PYTHONPATH=os.getcwd()),
+  )
+  assert process.stdout.readline() == b'ready\n'
+  for number in (signal.SIGHUP, signal.SIGINT):
+    process.send_signal(number)
+    time.sleep(0.2)
+  process.send_signal(signal.SIGTERM)
+  out, _ = process.communicate(timeout=60)
+  assert out == b'Stopped by SIGTERM.\n[15]\n'
+
+
+BURST = """
+import os, signal, time
+import cifar10
+from cifar10.run import signals
+
+with signals.noted() as noted:
+  os.kill(os.getpid(), signal.SIGINT)
+  while not noted:
+    time.sleep(0.01)
+  print('noted', flush=True)
+print(noted, flush=True)
+time.sleep(600)
+"""
+
+
+def test_the_same_signal_does_no_harm_when_the_work_is_done(tmp_path):
+  program = tmp_path / 'program.py'
+  program.write_text(BURST)
+  process = processes.start([str(program)], stdout=processes.PIPE)
+  assert process.stdout.readline() == 'noted\n'
+  time.sleep(0.2)
+  process.send_signal(signal.SIGTERM)
+  assert process.stdout.readline() == '[%d]\n' % signal.SIGINT
+  time.sleep(0.2)
+  assert process.poll() is None
+  process.send_signal(signal.SIGTERM)  # Another one, as before.
+  assert process.wait(60) == -signal.SIGTERM
+
+
+UNTIL_EXIT = """
+import atexit, os, signal, time
+
+def tell_itself():
+  os.kill(os.getpid(), signal.SIGTERM)
+  time.sleep(0.1)
+
+atexit.register(tell_itself)  # After what is registered later.
+import cifar10
+from cifar10.run import signals
+
+noted = signals.noted_until_exit()
+assert signals.noted_until_exit() is noted == []
+tell_itself()
+print(noted)
+"""
+
+
+def test_a_task_that_has_begun_to_end_is_not_killed(tmp_path):
+  program = tmp_path / 'program.py'
+  program.write_text(UNTIL_EXIT)
+  assert processes.run([str(program)]) == (0, '[%d]\n' % signal.SIGTERM, '')

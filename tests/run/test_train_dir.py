@@ -1,0 +1,239 @@
+"""The training directory: one trainer at a time, and what a start changes."""
+
+import dataclasses
+import json
+import os
+import signal
+import socket
+
+import pytest
+
+from cifar10 import cifar10_train
+from cifar10.errors import UserError
+from cifar10.run import train_dir
+from cifar10.store import run_state
+from tests import short_runs
+from tests import synthetic_records
+
+
+def start_and_wait(tmp_path, *flags):
+  """Starts a trainer; returns it after its first step."""
+  process = short_runs.start(
+    'cifar10_train',
+    '--train_dir=%s' % (tmp_path / 'train'),
+    '--batch_size=8',
+    '--log_frequency=1',
+    *flags,
+  )
+  while not short_runs.steps(process.stdout.readline()):
+    assert process.poll() is None
+  return process
+
+
+def test_a_second_trainer_is_refused(tmp_path):
+  first = start_and_wait(tmp_path)
+  directory = tmp_path / 'train'
+  files = sorted(os.listdir(str(directory)))
+  for flags in ([], ['--overwrite']):
+    status, out, err = short_runs.run(
+      'cifar10_train', '--train_dir=%s' % directory, *flags
+    )
+    assert (status, out) == (1, '')
+    assert err.startswith(
+      'cifar10_train: error: %s: another trainer uses this directory: process '
+      '%d on %s.' % (directory, first.pid, socket.gethostname())
+    )
+    assert err.count('\n') == 1
+  assert sorted(os.listdir(str(directory))) == files
+  first.send_signal(signal.SIGTERM)
+  assert first.communicate(60)[1] == '' and first.returncode == 0
+  assert not (directory / '.lock').exists()
+
+
+def test_the_lock_of_a_killed_trainer_is_free(tmp_path):
+  first = start_and_wait(tmp_path)
+  first.kill()
+  first.wait()
+  assert (tmp_path / 'train' / '.lock').exists()
+  config = short_runs.small_config(tmp_path, max_steps=1)
+  cifar10_train.train(config)
+  assert not (tmp_path / 'train' / '.lock').exists()
+
+
+@pytest.mark.parametrize('make', [os.symlink, os.link])
+def test_a_lock_that_leads_elsewhere_is_not_written_to(tmp_path, make):
+  victim = tmp_path / 'victim'
+  victim.write_text('precious')
+  lock = tmp_path / 'train' / '.lock'
+  lock.parent.mkdir()
+  make(str(victim), str(lock))
+  if make is os.symlink:
+    with pytest.raises(UserError, match=r'\.lock: is a link'):
+      cifar10_train.train(short_runs.small_config(tmp_path))
+  else:  # As in a run that was copied by hard links.
+    with train_dir.held(str(lock.parent)):
+      assert lock.read_text().startswith('process %d on ' % os.getpid())
+    assert not lock.exists()
+  assert victim.read_text() == 'precious'
+
+
+def test_what_killed_trainers_have_left_is_cleared(tmp_path):
+  config = short_runs.small_config(tmp_path, max_steps=1)
+  cifar10_train.train(config)
+  directory = tmp_path / 'train'
+  mine = [
+    'model.ckpt-7.data-00000-of-00001.tempstate123',
+    'model.ckpt-7.meta.tmp0f',
+    'checkpoint.tmp0f',
+    'config.json.tmp12',
+    'run_state.json.tmp12',
+  ]
+  others = ['notes.json.tmp1', 'x.tempstate1', 'checkpoints.tmp']
+  for name in mine + others:
+    (directory / name).write_text('')
+  cifar10_train.train(config)
+  left = set(os.listdir(str(directory)))
+  assert not left & set(mine)
+  assert left >= set(others)
+
+
+def test_each_change_of_the_settings_is_told_and_kept(tmp_path, capsys):
+  config = short_runs.small_config(tmp_path, max_steps=2)
+  cifar10_train.train(config)
+  capsys.readouterr()
+  changed = dataclasses.replace(
+    config, max_steps=3, seed=7, batch_size=8, progress=True
+  )
+  cifar10_train.train(changed)
+  lines = capsys.readouterr().out.splitlines()
+  assert [line for line in lines if line.startswith('Changed ')] == [
+    'Changed from here on: --batch_size, 16 -> 8.',
+    'Changed from here on: --max_steps, 2 -> 3.',
+    'Changed from here on: --seed, None -> 7.',
+  ]
+  first, second = run_state.load(config.train_dir).starts
+  assert (first.step, first.changed) == (0, ())
+  assert second.step == 2 and second.time > first.time
+  assert second.changed == (
+    ('batch_size', 16, 8),
+    ('max_steps', 2, 3),
+    ('seed', None, 7),
+  )
+
+
+@pytest.mark.parametrize(
+  'settings, problem',
+  [
+    ({'image_size': 33}, '--image_size=33: larger than the images, which have'),
+    (
+      {'network': 'airbench', 'normalization': 'batch'},
+      'images of 24 x 24 pixels; expected 25 or more, see --image_size',
+    ),
+    (
+      {'augment': 'shift', 'max_shift': 0.01},
+      '--max_shift=0.01: less than half a pixel of 32; leave out shift in',
+    ),
+    ({'freeze': 'cnv'}, '--freeze=cnv: no variable begins like that'),
+    (
+      {'freeze': 'conv1', 'cache_frozen': 1},
+      '--cache_frozen=1: conv2/weights is not frozen',
+    ),
+    ({'init_from': 'SOURCE', 'init_scope': 'cnv'}, '--init_scope=cnv'),
+    ({'metrics': '/nowhere/metrics'}, '/nowhere/metrics'),
+    (
+      {'schedule': 'piecewise', 'boundaries': '8', 'rates': '0.1'},
+      '--boundaries=8',
+    ),
+  ],
+)
+def test_what_is_wrong_is_found_before_a_run_is_deleted(
+  tmp_path, settings, problem
+):
+  config = short_runs.small_config(tmp_path, max_steps=1)
+  cifar10_train.train(config)
+  if 'init_from' in settings:
+    source = dataclasses.replace(config, train_dir=str(tmp_path / 'source'))
+    cifar10_train.train(source)
+    settings = dict(settings, init_from=source.run.train_dir)
+  before = set(os.listdir(config.train_dir))
+  with pytest.raises((UserError, OSError), match=problem):
+    cifar10_train.train(dataclasses.replace(config, overwrite=True, **settings))
+  assert set(os.listdir(config.train_dir)) == before
+
+
+def test_an_older_run_had_the_defaults_of_newer_settings(tmp_path):
+  config = short_runs.small_config(tmp_path, max_steps=1)
+  cifar10_train.train(config)
+  path = tmp_path / 'train' / 'config.json'
+  saved = json.loads(path.read_text())
+  del saved['image_size'], saved['network']
+  path.write_text(json.dumps(saved))
+  # The shapes of all variables would be the same.
+  with pytest.raises(UserError, match='--image_size=22: .* trained with 0'):
+    cifar10_train.train(dataclasses.replace(config, image_size=22, max_steps=2))
+  cifar10_train.train(dataclasses.replace(config, max_steps=2))
+
+
+def test_a_run_does_not_go_on_with_another_data_set(tmp_path, capsys):
+  config = short_runs.small_config(tmp_path, max_steps=1)
+  cifar10_train.train(config)
+  before = (tmp_path / 'train' / 'config.json').read_text()
+  synthetic_records.make_folder(tmp_path / 'data', per_file=20)
+  other = dataclasses.replace(
+    config, dataset='cifar10', data_dir=str(tmp_path / 'data'), max_steps=2
+  )
+  with pytest.raises(UserError, match='--dataset=cifar10: the run in .*sample'):
+    cifar10_train.train(other)
+  assert (tmp_path / 'train' / 'config.json').read_text() == before
+  assert not (tmp_path / 'train' / '.lock').exists()
+
+
+@pytest.mark.parametrize('is_old', [False, True])
+def test_a_run_goes_on_with_images_of_its_size(tmp_path, is_old):
+  synthetic_records.make_folder(tmp_path, per_file=20)
+  config = short_runs.small_config(
+    tmp_path, dataset='cifar10', data_dir=str(tmp_path), image_size=24
+  )
+  cifar10_train.train(dataclasses.replace(config, max_steps=1))
+  path = tmp_path / 'train' / 'run_state.json'
+  if is_old:
+    values = json.loads(path.read_text())
+    del values['image_shape']
+    path.write_text(json.dumps(values))
+  before = path.read_text()
+  other = synthetic_records.make_images_of_size(tmp_path / 'own', 40)
+  larger = dataclasses.replace(config, data_dir=other.data_dir)
+  with pytest.raises(UserError, match='40 x 40 x 3; .* on 32 x 32 x 3'):
+    cifar10_train.train(larger)
+  assert path.read_text() == before
+  cifar10_train.train(config)
+  assert run_state.load(str(tmp_path / 'train')).image_shape == (32, 32, 3)
+  # Its variables are free to be used.
+  cifar10_train.train(
+    larger.replace(
+      train_dir=str(tmp_path / 'other'), init_from=config.train_dir
+    )
+  )
+
+
+def test_another_number_of_images_is_told(tmp_path, capsys):
+  config = short_runs.small_config(tmp_path, max_steps=1)
+  cifar10_train.train(config)
+  path = tmp_path / 'train' / 'run_state.json'
+  values = dict(json.loads(path.read_text()), examples_per_epoch=999)
+  path.write_text(json.dumps(values))
+  capsys.readouterr()
+  cifar10_train.train(dataclasses.replace(config, max_steps=2))
+  assert (
+    'WARNING: found 1000 training images; earlier starts of this run had 999.'
+  ) in capsys.readouterr().out.splitlines()
+
+
+def test_a_full_disk_names_the_lock(tmp_path, monkeypatch):
+  def fail(*args):
+    raise OSError(28, 'No space left on device')
+
+  monkeypatch.setattr(train_dir.socket, 'gethostname', fail)
+  with pytest.raises(OSError, match='No space left on device: .*lock'):
+    with train_dir.held(str(tmp_path)):
+      pass

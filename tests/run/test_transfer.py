@@ -1,0 +1,272 @@
+"""Runs that begin with the variables of another one, and frozen ones."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10
+from cifar10 import cifar10_multi_gpu_train
+from cifar10 import cifar10_train
+from cifar10 import zoo
+from cifar10.errors import UserError
+from cifar10.nets import freezing
+from cifar10.nets import techniques
+from cifar10.settings import Settings
+from cifar10.store import checkpoints
+from tests import clusters
+from tests import short_runs
+from tests import synthetic_records
+
+AVERAGE = '/ExponentialMovingAverage'
+
+
+@pytest.fixture(scope='module')
+def source(tmp_path_factory):
+  """The newest checkpoint of a short run, with batch normalization."""
+  folder = tmp_path_factory.mktemp('source')
+  cifar10_train.train(
+    short_runs.small_config(folder, normalization='batch', seed=1)
+  )
+  return checkpoints.latest(str(folder / 'train'))
+
+
+def first_values(folder, **settings):
+  """The variables of a new run before its first step."""
+  settings = dict({'normalization': 'batch'}, **settings)
+  train = cifar10_train.train
+  if 'num_gpus' in settings:
+    train = cifar10_multi_gpu_train.train
+  config = short_runs.small_config(folder, max_steps=2, **settings)
+  train(config)
+  return tuple(
+    short_runs.values(str(folder / 'train' / ('model.ckpt-%d' % step)))
+    for step in (0, 2)
+  )
+
+
+@pytest.mark.parametrize('settings', [{}, {'num_gpus': 2}])
+def test_all_variables_are_taken_over_with_their_averages(
+  tmp_path, capsys, source, settings
+):
+  first, _ = first_values(tmp_path, init_from=source, **settings)
+  there = short_runs.values(source)
+  names = [name for name in there if name + AVERAGE in there]
+  assert len(names) == 22  # The statistics of batch normalization too.
+  for name in names:
+    np.testing.assert_array_equal(first[name], there[name + AVERAGE])
+    np.testing.assert_array_equal(first[name + AVERAGE], there[name + AVERAGE])
+  assert 'conv1/batch_normalization/moving_mean' in names
+  assert first['global_step'] == 0
+  out = capsys.readouterr().out
+  assert 'Initialized conv1, conv2, local3, local4, softmax_linear from' in out
+
+
+def test_a_scope_takes_over_some_layers(tmp_path, source, capsys):
+  first, _ = first_values(tmp_path, init_from=source, init_scope='conv[12]')
+  there = short_runs.values(source)
+  same = {
+    name
+    for name, value in first.items()
+    if name + AVERAGE in there and (value == there[name + AVERAGE]).all()
+  }
+  assert {name.split('/')[0] for name in same} == {'conv1', 'conv2'}
+  assert 'Initialized conv1, conv2 from' in capsys.readouterr().out
+
+
+def test_a_resumed_run_keeps_its_own(tmp_path, source, capsys):
+  config = short_runs.small_config(tmp_path, normalization='batch', max_steps=1)
+  cifar10_train.train(config)
+  for step, init_from in ((2, source), (3, '/gone/meanwhile')):
+    cifar10_train.train(
+      dataclasses.replace(config, init_from=init_from, max_steps=step)
+    )
+    assert 'Initialized' not in capsys.readouterr().out
+
+
+def test_layers_for_other_classes_begin_anew(tmp_path, source, capsys):
+  data_dir = synthetic_records.make_three_classes(tmp_path)
+  first, _ = first_values(
+    tmp_path, init_from=source, dataset='cifar10', data_dir=data_dir
+  )
+  there = short_runs.values(source)
+  np.testing.assert_array_equal(
+    first['local4/weights'], there['local4/weights' + AVERAGE]
+  )
+  assert first['softmax_linear/weights'].shape == (192, 3)
+  out = capsys.readouterr().out
+  assert (
+    'Not taken over: softmax_linear/weights ([192, 10] there, [192, 3] here)'
+    in out
+  )
+
+
+@pytest.mark.parametrize(
+  'settings, problem',
+  [
+    ({'init_from': '/nowhere'}, '--init_from=/nowhere: there is no such check'),
+    (
+      {'init_scope': 'conv3'},
+      '--init_scope=conv3: names no variable; expected',
+    ),
+    ({'init_map': 'conv1'}, "found 'conv1'; expected names here and names"),
+    (
+      {'init_map': 'conv1:layer1', 'init_scope': 'conv1'},
+      'conv1/.*: no layer1/.* there',
+    ),
+    (
+      {'init_from': zoo.DEFAULT},
+      'none of its variables fits; expected a run with the same --network',
+    ),
+    ({'freeze': 'conv3'}, '--freeze=conv3: no variable begins like that; the'),
+    ({'freeze': '.'}, '--freeze=.: nothing is left to train'),
+  ],
+)
+def test_what_is_not_there_is_named(tmp_path, source, settings, problem):
+  settings = dict({'init_from': source}, **settings)
+  with pytest.raises(UserError, match=problem) as info:
+    first_values(tmp_path, **settings)
+  assert '\n' not in str(info.value)
+
+
+def test_overwrite_spares_what_a_run_begins_with(tmp_path):
+  config = short_runs.small_config(tmp_path, max_steps=1)
+  cifar10_train.train(config)
+  source = config.train_dir
+  for init_from in (source, checkpoints.latest(source), '/nowhere'):
+    with pytest.raises(UserError, match='--init_from='):
+      cifar10_train.train(
+        dataclasses.replace(config, init_from=init_from, overwrite=True)
+      )
+  assert checkpoints.step(checkpoints.latest(source)) == 1
+
+
+def test_a_variable_of_another_shape_is_named(tmp_path, source):
+  data_dir = synthetic_records.make_three_classes(tmp_path)
+  with pytest.raises(
+    UserError, match=r'softmax_linear/biases: \[10\] there, \[3\] here'
+  ):
+    first_values(
+      tmp_path,
+      init_from=source,
+      init_scope='softmax',
+      dataset='cifar10',
+      data_dir=data_dir,
+    )
+
+
+def test_other_names_are_mapped(tmp_path, source):
+  there = short_runs.values(source)
+  path = str(tmp_path / 'other')
+  with tf.Graph().as_default(), tf.Session() as session:
+    variable = tf.Variable(there['conv1/weights'], name='features/0/weights')
+    biases = tf.Variable(there['conv1/biases'] + 1, name='features/0/biases')
+    session.run(tf.global_variables_initializer())
+    tf.train.Saver([variable, biases]).save(session, path)
+  first, _ = first_values(
+    tmp_path,
+    normalization='lrn',
+    init_from=path,
+    init_scope='conv1',
+    init_map='conv1:features/0',
+  )
+  np.testing.assert_array_equal(first['conv1/weights'], there['conv1/weights'])
+  np.testing.assert_array_equal(
+    first['conv1/biases'], there['conv1/biases'] + 1
+  )
+
+
+@pytest.mark.parametrize('settings', [{}, {'num_gpus': 2}])
+def test_frozen_layers_stay_and_the_rest_is_trained(tmp_path, source, settings):
+  first, last = first_values(
+    tmp_path,
+    init_from=source,
+    freeze='conv[12]',
+    optimizer='adam',
+    max_norm=0.1,
+    **settings,
+  )
+  changed = {
+    name.split('/')[0]
+    for name, value in first.items()
+    if (value != last[name]).any()
+  }
+  assert changed >= {'local3', 'local4', 'softmax_linear'}
+  assert not {'conv1', 'conv2'} & changed
+  assert not any('Adam' in name for name in first if name.startswith('conv'))
+  # Evaluation finds what it needs.
+  config = short_runs.small_config(
+    tmp_path, normalization='batch', batch_size=4
+  )
+  short_runs.evaluated(config)
+
+
+def test_frozen_layers_take_part_in_no_gradient():
+  counts = {}
+  for freeze in ('', 'conv[12]'):
+    with tf.Graph().as_default() as graph:
+      config = Settings(freeze=freeze)
+      with techniques.training_scope(config):
+        logits = cifar10.inference(tf.random_normal([2, 24, 24, 3]))
+      loss = cifar10.loss(logits, tf.constant([1, 2]))
+      gradients = tf.gradients(loss, tf.trainable_variables())
+      assert None not in gradients
+      freezing.check(freeze)
+      counts[freeze] = {
+        o.type for o in graph.get_operations() if 'gradients' in o.name
+      }
+  assert 'MaxPoolGrad' in counts['']
+  assert not any('Pool' in o or 'Conv' in o for o in counts['conv[12]'])
+
+
+def test_zeros_are_held(tmp_path):
+  config = short_runs.small_config(tmp_path, max_steps=1)
+  cifar10_train.train(config)
+  path = checkpoints.latest(config.train_dir)
+  values = short_runs.values(path)
+  masks = {}
+  for name in list(values):
+    if name.endswith('weights'):
+      mask = np.random.RandomState(0).uniform(size=values[name].shape) < 0.3
+      masks[name] = mask
+      values[name] = values[name] * mask
+  with tf.Graph().as_default(), tf.Session() as session:
+    for name, value in values.items():
+      tf.Variable(value, name=name)
+    session.run(tf.global_variables_initializer())
+    tf.train.Saver().save(session, path, write_meta_graph=False)
+  config = short_runs.small_config(
+    tmp_path, max_steps=4, hold_zeros=True, optimizer='sgd', clip_norm=10.0
+  )
+  cifar10_train.train(config)
+  after = short_runs.values(checkpoints.latest(config.train_dir))
+  for name, mask in masks.items():
+    assert not after[name][~mask].any()
+    # A step may end at zero by chance.
+    assert (after[name][mask] != 0).mean() > 0.999
+  # Biases begin at zero, and are trained.
+  assert (after['conv1/biases'] != 0).any()
+
+
+def test_a_cluster_takes_over_and_freezes(tmp_path, source):
+  flags = [
+    '--max_steps=3',
+    '--init_from=' + source,
+    '--freeze=conv[12]',
+    '--normalization=batch',
+    '--partition_ps',
+  ]
+  with clusters.Cluster(tmp_path, 2, 2, *flags) as cluster:
+    servers, workers = cluster.start_all()
+    assert clusters.wait(workers) == [0, 0], clusters.output(workers[1])
+    assert clusters.wait(servers) == [0, 0]
+  there = short_runs.values(source)
+  found = {
+    step: short_runs.values('%s/model.ckpt-%d' % (cluster.train_dir, step))
+    for step in (0, 3)
+  }
+  for name in ('conv1/weights', 'local3/weights', 'softmax_linear/biases'):
+    np.testing.assert_array_equal(found[0][name], there[name + AVERAGE])
+  for name, same in (('conv1/weights', True), ('local3/weights', False)):
+    assert (found[3][name] == found[0][name]).all() == same

@@ -1,0 +1,377 @@
+"""Validation on held-out images: what is held out, and what follows."""
+
+import dataclasses
+import glob
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10_eval
+from cifar10 import cifar10_input
+from cifar10 import cifar10_multi_gpu_train
+from cifar10 import cifar10_train
+from cifar10.data import datasets
+from cifar10.data import records
+from cifar10.errors import DivergedError
+from cifar10.errors import UserError
+from cifar10.infer import validation as serving_validation
+from cifar10.optim import schedules
+from cifar10.run import validation
+from cifar10.settings import Settings
+from cifar10.store import checkpoint_arrays
+from cifar10.store import checkpoints
+from cifar10.store import config as config_lib
+from cifar10.store import run_state
+from cifar10.store import saving
+from tests import short_runs
+from tests import synthetic_records
+
+
+def held_out_data(tmp_path, held_out, labelled=0):
+  """Five files of 20 records, all different, of which some are held out."""
+  synthetic_records.make_folder(tmp_path)
+  return datasets.prepare(
+    Settings(
+      data_dir=str(tmp_path),
+      validation_examples=held_out,
+      labelled_examples=labelled,
+    )
+  )
+
+
+@pytest.mark.parametrize('held_out', [0, 7, 20, 33])
+def test_the_last_records_are_held_out_of_shuffled_reading(tmp_path, held_out):
+  data = held_out_data(tmp_path, held_out)
+  all_records = records.load(data.train_files, data.layout)
+  assert data.examples_per_epoch == 100 - held_out
+  np.testing.assert_array_equal(
+    data.held_out_records() if held_out else all_records[:0],
+    all_records[100 - held_out :],
+  )
+  assert_trains_on(data, all_records[: 100 - held_out])
+
+
+def assert_trains_on(data, expected):
+  """Checks that shuffled reading yields all of `expected` equally often."""
+  with tf.Graph().as_default():
+    tf.set_random_seed(1)
+    batches = cifar10_input.shuffled_records(data, 10).dequeue()
+    with tf.train.MonitoredSession() as session:
+      found = [session.run(batches) for _ in range(50)]
+  counts = {}
+  for record in np.concatenate(found):
+    counts[record.tobytes()] = counts.get(record.tobytes(), 0) + 1
+  assert set(counts) == {record.tobytes() for record in expected}
+  # Reading goes epoch by epoch, so all records come about equally often.
+  assert max(counts.values()) - min(counts.values()) <= 2
+
+
+@pytest.mark.parametrize('held_out, labelled', [(0, 30), (20, 20), (33, 67)])
+def test_the_first_records_are_those_with_labels(tmp_path, held_out, labelled):
+  data = held_out_data(tmp_path, held_out, labelled)
+  all_records = records.load(data.train_files, data.layout)
+  assert data.examples_per_epoch == labelled
+  np.testing.assert_array_equal(
+    data.records_to_train_on(), all_records[:labelled]
+  )
+  np.testing.assert_array_equal(
+    data.held_out_records() if held_out else all_records[:0],
+    all_records[100 - held_out :],
+  )
+  assert_trains_on(data, all_records[:labelled])
+
+
+def test_more_labels_than_images_are_refused(tmp_path):
+  problem = '--labelled_examples=68: there are 67 images to train on; expected'
+  with pytest.raises(UserError, match=problem):
+    held_out_data(tmp_path, 33, 68)
+
+
+def test_too_many_are_refused(tmp_path):
+  with pytest.raises(UserError, match='=100: there are 100 training images'):
+    held_out_data(tmp_path, 100)
+
+
+@pytest.mark.parametrize(
+  'precisions, falls',
+  [
+    ((), 0),
+    ((0.5, 0.4), 0),
+    ((0.5, 0.4, 0.5), 1),
+    ((0.5, 0.4, 0.5, 0.5), 1),
+    ((0.5, 0.4, 0.5, 0.5, 0.5), 2),
+    ((0.5, 0.4, 0.6, 0.5, 0.7, 0.8), 0),
+  ],
+)
+def test_the_rate_falls_when_patience_ends(precisions, falls):
+  validations = tuple(enumerate(precisions))
+  assert schedules.count_falls(validations, patience=2) == falls
+
+
+class Precisions:
+  """A validator that finds the numbers that it is given, one after another."""
+
+  total = 100
+  count = 0
+  names = ()
+
+  def __init__(self, numbers):
+    self._numbers = list(numbers)
+
+  def correct(self, values):
+    return self._numbers.pop(0)
+
+  def close(self):
+    assert not self._numbers
+
+
+def settings_of_run(tmp_path, **settings):
+  values = {'validation_examples': 50, 'validation_steps': 2, 'max_steps': 20}
+  return short_runs.small_config(tmp_path, **dict(values, **settings))
+
+
+def train(config, monkeypatch, numbers):
+  monkeypatch.setattr(
+    serving_validation, 'create', lambda data, config: Precisions(numbers)
+  )
+  cifar10_train.train(config)
+
+
+def test_training_stops_with_the_best_checkpoint(tmp_path, monkeypatch, capsys):
+  config = settings_of_run(tmp_path, early_stopping=2, save_steps=1)
+  train(config, monkeypatch, [10, 30, 20, 30])
+  directory = config.train_dir
+  newest = checkpoints.latest(directory)
+  assert checkpoints.step(newest) == 4
+  best = checkpoints.latest(os.path.join(directory, 'best'))
+  assert checkpoints.step(best) == 4
+  restored, kept = short_runs.values(newest), short_runs.values(best)
+  for name, value in kept.items():
+    np.testing.assert_array_equal(restored[name], value)
+  later = short_runs.values(checkpoints.at_step(directory, 7))
+  assert (later['conv1/weights'] != kept['conv1/weights']).any()
+  out = capsys.readouterr().out
+  assert 'precision @ 1 = 0.300 (30 / 100, step 4), the best so far' in out
+  assert '0.200 (20 / 100, step 6), best: 0.300 at step 4' in out
+  assert 'Restored the best checkpoint, of step 4.' in out
+  # It has ended, for the trainer and for who follows it.
+  cifar10_train.train(config)
+  line = 'training was stopped early at step 4: nothing to do'
+  assert line in capsys.readouterr().out
+  for folder in (directory, os.path.join(directory, 'best')):
+    assert config_lib.is_last(folder, 4)
+    assert not config_lib.is_last(folder, 8)
+  # With other settings it goes on from there.
+  train(settings_of_run(tmp_path, max_steps=6), monkeypatch, [40])
+  assert checkpoints.step(checkpoints.latest(directory)) == 6
+  config = dataclasses.replace(config, early_stopping=3, max_steps=8)
+  train(config, monkeypatch, [50])
+  assert run_state.load(directory).stopped_at is None
+
+
+def test_the_best_one_of_an_older_version_is_restored(
+  tmp_path, monkeypatch, capsys
+):
+  config = settings_of_run(tmp_path, normalization='batch', max_steps=2)
+  train(config, monkeypatch, [30])
+  short_runs.make_older(os.path.join(config.train_dir, 'best'))
+  config = dataclasses.replace(config, max_steps=20, early_stopping=1)
+  train(config, monkeypatch, [20])
+  line = 'Restored the best checkpoint, of step 2.'
+  assert line in capsys.readouterr().out
+
+
+def test_who_follows_ends_if_the_best_was_evaluated_before(
+  tmp_path, monkeypatch, capsys
+):
+  config = settings_of_run(tmp_path, early_stopping=1, save_steps=2)
+  train(config, monkeypatch, [30, 20])
+  monkeypatch.setattr(cifar10_eval, '_LOOK_SECS', 1)
+  found = cifar10_eval.new_checkpoints(
+    dataclasses.replace(config, eval_interval_secs=0), lambda: True
+  )
+  assert len(list(found)) == 1
+  cifar10_eval.evaluate(
+    dataclasses.replace(config, run_once=False, eval_interval_secs=0)
+  )
+  assert capsys.readouterr().out.count('precision @ 1 = 0.') == 3
+
+
+def test_the_best_one_is_kept_when_steps_are_lost(tmp_path, monkeypatch):
+  config = settings_of_run(tmp_path, max_steps=6, save_steps=2)
+  train(config, monkeypatch, [10, 20, 30])
+  directory = config.train_dir
+  # Killed before step 6 was saved.
+  for path in glob.glob(checkpoints.prefix(directory) + '-6*'):
+    os.remove(path)
+  for path in glob.glob(os.path.join(directory, 'checkpoint')):
+    os.remove(path)
+  longer = settings_of_run(tmp_path, max_steps=12, early_stopping=2)
+  train(longer, monkeypatch, [20, 25, 20])
+  assert checkpoints.step(checkpoints.latest(directory)) == 6
+  assert run_state.load(directory).stopped_at == 6
+  # Not 0.2, which step 6 had when it was trained again.
+  best = os.path.join(directory, 'best')
+  assert validation.best_so_far(best) == (6, 0.3)
+
+
+def test_the_best_one_is_finite(tmp_path, monkeypatch):
+  directory = settings_of_run(tmp_path).run.train_dir
+  train(settings_of_run(tmp_path, max_steps=2), monkeypatch, [30])
+  values = short_runs.values(checkpoints.latest(directory))
+  # It has no part in the loss.
+  values['cross_entropy/avg'] = np.float32('inf')
+  checkpoint_arrays.write(directory, values)
+  with pytest.raises(DivergedError, match='not finite at step 4'):
+    train(settings_of_run(tmp_path, max_steps=6), monkeypatch, [50])
+  best = os.path.join(directory, 'best')
+  assert list(checkpoints.by_step(best)) == [2]
+
+
+def test_a_best_one_is_not_demoted_by_one_that_was_not_saved(
+  tmp_path, monkeypatch, capsys
+):
+  config = settings_of_run(tmp_path, save_steps=1, max_steps=6)
+  save_checkpoint = saving.save_checkpoint
+
+  def killed(saver, session, directory):
+    if directory.endswith('best') and os.listdir(directory)[2:]:
+      raise KeyboardInterrupt
+    return save_checkpoint(saver, session, directory)
+
+  monkeypatch.setattr(saving, 'save_checkpoint', killed)
+  with pytest.raises(KeyboardInterrupt):
+    train(config, monkeypatch, [40, 50])
+  monkeypatch.undo()
+  capsys.readouterr()
+  # What was not saved is trained, and validated, again.
+  train(config, monkeypatch, [30, 35])
+  out = capsys.readouterr().out
+  assert '0.300 (30 / 100, step 4), best: 0.400 at step 2' in out
+  assert '0.350 (35 / 100, step 6), best: 0.400 at step 2' in out
+  best = os.path.join(config.train_dir, 'best')
+  assert list(checkpoints.by_step(best)) == [2]
+  validations = run_state.load(config.train_dir).validations
+  assert validations == ((2, 0.4), (4, 0.3), (6, 0.35))
+
+
+@pytest.mark.parametrize('saved', [False, True])
+def test_a_run_that_is_killed_while_it_stops_early_loses_nothing(
+  tmp_path, monkeypatch, capsys, saved
+):
+  config = settings_of_run(tmp_path, early_stopping=2, save_steps=1)
+  directory = config.train_dir
+  save_checkpoint = saving.save_checkpoint
+
+  def killed(saver, session, folder):
+    stops = run_state.load(folder) and run_state.load(folder).stopped_at
+    if saved or not stops:
+      step = save_checkpoint(saver, session, folder)
+    if stops:
+      raise KeyboardInterrupt
+    return step
+
+  monkeypatch.setattr(saving, 'save_checkpoint', killed)
+  with pytest.raises(KeyboardInterrupt):
+    train(config, monkeypatch, [30, 20, 10])
+  monkeypatch.undo()
+  newest = checkpoints.step(checkpoints.latest(directory))
+  assert newest == (2 if saved else 5)
+  capsys.readouterr()
+  cifar10_train.train(config)
+  out = capsys.readouterr().out
+  assert saved or 'Resuming from %s-5.' % checkpoints.prefix(directory) in out
+  assert saved == ('was stopped early at step 2: nothing to do' in out)
+  assert checkpoints.step(checkpoints.latest(directory)) == 2
+  assert run_state.load(directory).stopped_at == 2
+
+
+def test_a_copy_of_a_run_that_stopped_early_is_at_its_end(
+  tmp_path, monkeypatch, capsys
+):
+  config = settings_of_run(tmp_path, early_stopping=2, save_steps=1)
+  train(config, monkeypatch, [30, 20, 10])
+  directory = str(tmp_path / 'copy')
+  shutil.copytree(config.train_dir, directory)
+  name = os.path.join(directory, 'checkpoint')
+  os.utime(name, (1000, 1000))  # The first file that was copied.
+  capsys.readouterr()
+  for lost in (False, True):
+    if lost:
+      os.remove(name)
+    cifar10_train.train(dataclasses.replace(config, train_dir=directory))
+    line = 'training was stopped early at step 2: nothing to do'
+    assert line in capsys.readouterr().out
+    assert checkpoints.step(checkpoints.latest(directory)) == 2
+
+
+def test_a_best_one_that_is_gone_is_replaced(tmp_path, monkeypatch):
+  config = settings_of_run(tmp_path, max_steps=4)
+  train(config, monkeypatch, [40, 50])
+  shutil.rmtree(os.path.join(config.train_dir, 'best'))
+  train(
+    dataclasses.replace(config, max_steps=10, early_stopping=1),
+    monkeypatch,
+    [20, 10],
+  )
+  newest = checkpoints.latest(config.train_dir)
+  assert checkpoints.step(newest) == 6
+
+
+def test_what_is_held_out_stays_so(tmp_path, monkeypatch):
+  config = settings_of_run(tmp_path, max_steps=2)
+  train(config, monkeypatch, [40])
+  with pytest.raises(UserError, match='--validation_examples=60: the run in'):
+    train(
+      dataclasses.replace(config, validation_examples=60, max_steps=4),
+      monkeypatch,
+      [],
+    )
+
+
+def test_a_resumed_run_remembers_its_validations(tmp_path, monkeypatch):
+  config = settings_of_run(tmp_path, max_steps=5, early_stopping=3)
+  train(config, monkeypatch, [40, 30])
+  config = settings_of_run(tmp_path, max_steps=40, early_stopping=3)
+  train(config, monkeypatch, [20, 30])
+  state = run_state.load(config.train_dir)
+  assert state.validations == ((2, 0.4), (4, 0.3), (6, 0.2), (8, 0.3))
+  assert state.stopped_at == 2
+
+
+def test_the_learning_rate_falls_by_performance(tmp_path, monkeypatch):
+  rates = {
+    'schedule': 'performance',
+    'patience': 1,
+    'learning_rate_decay_factor': 0.5,
+    'metrics': str(tmp_path / 'metrics'),
+  }
+  config = settings_of_run(tmp_path, max_steps=7, **rates)
+  train(config, monkeypatch, [40, 30, 20])
+  config = settings_of_run(tmp_path, max_steps=8, **rates)
+  train(config, monkeypatch, [50])
+  lines = (tmp_path / 'metrics').read_text().splitlines()
+  assert [json.loads(line)['learning_rate'] for line in lines] == pytest.approx(
+    [0.1] * 4 + [0.05] * 2 + [0.025] * 2
+  )
+
+
+def test_the_precision_is_that_of_the_averaged_variables(tmp_path, capsys):
+  config = settings_of_run(tmp_path, max_steps=4, normalization='batch')
+  data = datasets.prepare(config)
+  cifar10_multi_gpu_train.train(config)
+  (line,) = [
+    line for line in capsys.readouterr().out.splitlines() if 'step 4)' in line
+  ]
+  best = checkpoints.latest(os.path.join(config.train_dir, 'best'))
+  newest = checkpoints.latest(config.train_dir)
+  assert {checkpoints.step(best), checkpoints.step(newest)} <= {2, 4}
+  validator = serving_validation.create(data, config)
+  values = short_runs.values(newest)
+  correct = validator.correct({name: values[name] for name in validator.names})
+  validator.close()
+  assert '(%d / 50, step 4)' % correct in line

@@ -1,0 +1,93 @@
+"""Whitening: outputs without correlation, in new runs only."""
+
+import dataclasses
+import os
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10_train
+from cifar10.run import whitening
+from cifar10.store import checkpoints
+from tests import reference
+from tests import short_runs
+from tests import synthetic_records
+
+SETTINGS = {
+  'network': 'airbench',
+  'normalization': 'batch',
+  'image_size': 32,
+  'max_steps': 1,
+}
+
+
+def patches(images):
+  """All 2 x 2 patches, [n, 2, 2, depth]."""
+  return np.array(
+    [
+      image[y : y + 2, x : x + 2]
+      for image in images
+      for y in range(image.shape[0] - 1)
+      for x in range(image.shape[1] - 1)
+    ]
+  )
+
+
+def test_outputs_have_variance_1_and_no_correlation():
+  rng = np.random.RandomState(0)
+  smooth = rng.normal(size=[50, 9, 9, 3]).cumsum(1).cumsum(2)
+  images = (smooth - smooth.mean()) / smooth.std()
+  filters = whitening.filters([images[:20], images[20:]], 2)
+  assert filters.shape == (2, 2, 3, 24)
+  np.testing.assert_array_equal(filters[..., :12], -filters[..., 12:])
+  outputs = np.tensordot(patches(images), filters[..., :12], 3)
+  moments = outputs.T @ outputs / len(outputs)
+  # Small variances are not brought up to 1.
+  smallest = np.linalg.eigvalsh(
+    np.cov(patches(images).reshape(-1, 12).T, bias=True)
+  )[0]
+  assert np.abs(moments - np.diag(np.diag(moments))).max() < 1e-3
+  assert np.diag(moments).max() < 1.001
+  assert np.diag(moments).min() > smallest / (smallest + 6e-4)
+
+
+def filters_in(directory):
+  path = checkpoints.latest(directory)
+  return tf.train.load_variable(path, 'whitening/weights')
+
+
+def test_a_new_run_has_those_of_its_images_and_a_resumed_one_keeps_them(
+  tmp_path,
+):
+  config = short_runs.small_config(tmp_path, **SETTINGS)
+  cifar10_train.train(config)
+  found = filters_in(config.train_dir)
+  data = short_runs.prepared(config)
+  records = data.records_to_train_on()
+  images = [
+    reference.whiten(image) for image in synthetic_records.images_of(records)
+  ]
+  outputs = np.tensordot(patches(images[:200]), found, 3)
+  deviations = outputs.std(axis=0)
+  assert deviations.max() < 1.3 and deviations[0] > 0.7
+  other = dataclasses.replace(config, validation_examples=100, max_steps=2)
+  os.remove(os.path.join(config.train_dir, 'config.json'))
+  cifar10_train.train(other)
+  np.testing.assert_array_equal(filters_in(config.train_dir), found)
+
+
+def test_an_own_start_takes_those_of_the_other_run(tmp_path):
+  config = short_runs.small_config(tmp_path, **SETTINGS)
+  cifar10_train.train(config)
+  first = config.train_dir
+  cifar10_train.train(
+    dataclasses.replace(
+      config,
+      init_from=first,
+      train_dir=str(tmp_path / 'second'),
+      validation_examples=300,
+    )
+  )
+  np.testing.assert_array_equal(
+    filters_in(str(tmp_path / 'second')), filters_in(first)
+  )

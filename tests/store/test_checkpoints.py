@@ -1,0 +1,69 @@
+"""Which checkpoint is meant: a step, a path, or the newest one."""
+
+import os
+
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10.errors import UserError
+from cifar10.store import checkpoints
+
+
+def make(folder, steps):
+  """Files with the names of checkpoints; the last one is the newest."""
+  for step in steps:
+    for suffix in ('.index', '.meta', '.data-00000-of-00001'):
+      (folder / ('model.ckpt-%d%s' % (step, suffix))).write_bytes(b'')
+  tf.train.update_checkpoint_state(str(folder), 'model.ckpt-%d' % steps[-1])
+
+
+def test_a_step_a_path_or_the_newest(tmp_path, monkeypatch):
+  make(tmp_path, [0, 20, 10])
+  directory = str(tmp_path)
+  newest, first = [directory + '/model.ckpt-%d' % step for step in (10, 0)]
+  assert checkpoints.find(directory) == newest
+  assert checkpoints.find(directory, '0') == first
+  assert checkpoints.find('/nowhere', first) == first
+  # As a shell completes it.
+  for suffix in ('.index', '.meta', '.data-00000-of-00001'):
+    assert checkpoints.find(directory, first + suffix) == first
+  monkeypatch.chdir(directory)
+  assert checkpoints.find('', 'model.ckpt-20') == 'model.ckpt-20'
+
+
+@pytest.mark.parametrize('wanted', ['15', 'elsewhere/model.ckpt-20'])
+def test_what_is_missing_is_told_with_the_steps_that_are_there(
+  tmp_path, wanted
+):
+  make(tmp_path, [0, 20, 10])
+  with pytest.raises(UserError) as info:
+    checkpoints.find(str(tmp_path), wanted)
+  message = str(info.value)
+  assert message.startswith('--checkpoint=%s: there is no ' % wanted)
+  assert message.endswith('checkpoints in %s: 0, 10, 20' % tmp_path)
+
+
+def test_of_many_steps_a_few_are_told(tmp_path):
+  make(tmp_path, range(0, 9000, 1000))
+  with pytest.raises(UserError) as info:
+    checkpoints.find(str(tmp_path), '1')
+  steps = '0, 1000, 2000, 3000, ..., 5000, 6000, 7000, 8000'
+  assert str(info.value).endswith(': ' + steps)
+
+
+def test_where_there_is_none(tmp_path):
+  expected = '^%s: holds no checkpoint; pass the --train_dir' % tmp_path
+  with pytest.raises(UserError, match=expected):
+    checkpoints.find(str(tmp_path))
+  with pytest.raises(
+    UserError, match='the steps of the checkpoints in .*: none$'
+  ):
+    checkpoints.find(str(tmp_path), '1')
+
+
+def test_where_the_newest_is_not_named(tmp_path):
+  make(tmp_path, [10, 20])
+  os.remove(str(tmp_path / 'checkpoint'))
+  expected = '/checkpoint: names no existing checkpoint; .*: 10, 20$'
+  with pytest.raises(UserError, match=expected):
+    checkpoints.find(str(tmp_path))

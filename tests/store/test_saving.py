@@ -1,0 +1,73 @@
+"""Checkpoints that are saved while a run goes on."""
+
+import os
+
+import tensorflow.compat.v1 as tf
+
+from cifar10.settings import Settings
+from cifar10.store import checkpoint_files
+from cifar10.store import checkpoints
+from cifar10.store import saving
+
+
+def test_a_later_step_than_the_newest_checkpoint_is_saved_at_the_end(tmp_path):
+  # As when the chief of a cluster is killed before it saves, and joins again:
+  # the parameter servers still hold the step.
+  with tf.Graph().as_default():
+    global_step = tf.train.get_or_create_global_step()
+    load = tf.placeholder(tf.int64, [])
+    at = tf.assign(global_step, load)
+    saver = tf.train.Saver()
+    with tf.Session() as session:
+      session.run(at, {load: 3})
+      saver.save(session, str(tmp_path / 'model.ckpt'), global_step=3)
+      hook = saving.CheckpointHook(
+        global_step, saver, Settings(train_dir=str(tmp_path)).run
+      )
+      hook.begin()
+      for step in (5, 7):
+        session.run(at, {load: step})
+        hook.after_create_session(session, None)
+        hook.end(session)
+        assert checkpoints.step(checkpoints.latest(str(tmp_path))) == step
+      # The session is lost and made anew: what was not saved still is not.
+      session.run(at, {load: 9})
+      hook.after_create_session(session, None)
+      assert hook.save_now().startswith('Step 9 is saved in ')
+
+
+class LateSaver(tf.train.Saver):
+  """A saver that takes so long that another worker takes a step meanwhile."""
+
+  def save(self, session, *args, **kwargs):
+    session.run(tf.get_collection('bump'))
+    return super().save(session, *args, **kwargs)
+
+
+def test_a_checkpoint_is_called_by_the_step_that_it_holds(tmp_path):
+  with tf.Graph().as_default():
+    global_step = tf.train.get_or_create_global_step()
+    tf.add_to_collection('bump', tf.assign_add(global_step, 1))
+    with tf.Session() as session:
+      session.run(tf.global_variables_initializer())
+      hook = saving.CheckpointHook(
+        global_step, LateSaver(), Settings(train_dir=str(tmp_path)).run
+      )
+      hook.begin()
+      hook.after_create_session(session, None)
+      hook.end(session)  # Nothing more is to be saved.
+  (step,) = checkpoints.by_step(str(tmp_path))
+  assert step == 1 == checkpoints.step(checkpoints.latest(str(tmp_path)))
+  assert not [name for name in os.listdir(str(tmp_path)) if '.tmp' in name]
+
+
+def test_a_folder_like_a_pattern_is_not_that_of_others(tmp_path):
+  folders = [tmp_path / 'exp[1]', tmp_path / 'exp1']
+  for folder in folders:
+    folder.mkdir()
+    for step in (1, 2):
+      (folder / ('model.ckpt-%d.index' % step)).write_bytes(b'')
+  checkpoint_files.remove(str(folders[0] / 'model.ckpt-1'))
+  assert [sorted(checkpoints.by_step(str(f))) for f in folders] == [[2], [1, 2]]
+  checkpoint_files.remove_all(str(folders[0]))
+  assert [sorted(checkpoints.by_step(str(f))) for f in folders] == [[], [1, 2]]

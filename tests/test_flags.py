@@ -1,0 +1,360 @@
+"""The command lines: ways to start, flags, and mistakes in them."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10
+from cifar10 import cifar10_eval
+from cifar10 import cifar10_predict
+from cifar10 import flags as flags_lib
+from cifar10 import settings as settings_lib
+from cifar10.errors import UserError
+from cifar10.settings import Settings
+from cifar10.util import console
+from cifar10.util import session_settings
+from tests import processes
+from tests import short_runs
+from tests import synthetic_records
+
+ROOT = short_runs.ROOT
+
+
+def call(arguments, cwd=ROOT, **environment):
+  """Runs Python; returns status, output and error output."""
+  # The programs find their package by themselves.
+  inherited = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
+  environment = dict(inherited, **environment)
+  if arguments[0] != '-c':
+    return processes.run(arguments, cwd=cwd, env=environment)
+  process = subprocess.run(
+    [sys.executable] + arguments,
+    check=False,
+    cwd=cwd,
+    env=environment,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+    universal_newlines=True,
+    timeout=120,
+  )
+  return process.returncode, process.stdout, process.stderr
+
+
+def flags_in(text):
+  """The flags that --help lists, with the text of their defaults."""
+  found = {}
+  for entry in re.split(r'^  --', text, flags=re.MULTILINE)[1:]:
+    name = re.match(r'(\[no\])?(\w+):', entry).group(2)
+    default = re.search(r"\(default:\s+(?:\"\[)?'(.*)'(?:\]\")?\)", entry)
+    found[name] = default and default.group(1)
+  return found
+
+
+def as_absl_says(value):
+  if isinstance(value, bool):
+    return str(value).lower()
+  return None if value is None else str(value)
+
+
+@pytest.mark.parametrize(
+  'arguments, cwd, groups',
+  [
+    (
+      ['cifar10_train.py'],
+      os.path.join(ROOT, 'cifar10'),
+      flags_lib.TRAINER_GROUPS,
+    ),
+    (
+      ['cifar10/cifar10_multi_gpu_train.py'],
+      ROOT,
+      flags_lib.TRAINER_GROUPS + ('towers',),
+    ),
+    (['-m', 'cifar10.cifar10_train'], ROOT, flags_lib.TRAINER_GROUPS),
+    (
+      [os.path.join(ROOT, 'cifar10', 'cifar10_eval.py')],
+      '/',
+      cifar10_eval.GROUPS,
+    ),
+    (['cifar10/cifar10_predict.py'], ROOT, cifar10_predict.GROUPS),
+  ],
+  ids=['inside', 'root', 'module', 'elsewhere', 'arguments'],
+)
+def test_every_way_to_start_lists_the_flags_with_their_defaults(
+  arguments, cwd, groups
+):
+  status, out, err = call(arguments + ['--help'], cwd)
+  assert (status, err) == (1, '')  # absl's status for --help.
+  assert 'CIFAR-10 model' in out
+  assert '--batch_size: Images in a batch' in out
+  assert flags_in(out) == {
+    name: as_absl_says(default(name))
+    for name in settings_lib.flag_names(*groups)
+  }
+
+
+def default(name):
+  """The default of a flag; that of some is a constant of the tutorial."""
+  field = settings_lib.FIELDS[name]
+  return vars(cifar10).get(field.metadata['constant'], field.default)
+
+
+def test_every_setting_is_a_flag_but_these():
+  flags = set(settings_lib.flag_names(*settings_lib.GROUP_OF.values()))
+  assert set(settings_lib.FIELDS) - flags == {
+    'classes',
+    'image_shape',
+    'networks',
+    'summary_steps',
+  }
+  for name in flags:
+    assert settings_lib.FIELDS[name].metadata['help'].endswith('.'), name
+
+
+@pytest.mark.parametrize(
+  'program, flags, message',
+  [
+    ('train', ['--bach_size=4'], 'there is no flag --bach_size; see --help'),
+    ('train', ['--num_gpus=2'], '--num_gpus; cifar10_multi_gpu_train has it'),
+    ('train', ['--summary_steps=2'], '--summary_steps; see --help'),
+    ('train', ['--batch_size=0'], '--batch_size=0'),
+    ('multi_gpu_train', ['--learning_rate=fast'], '--learning_rate=fast'),
+    ('train', ['--seed=one'], '--seed=one'),
+    (
+      'train',
+      ['--num_epochs_per_decay=inf'],
+      '--num_epochs_per_decay=inf: ',
+    ),
+    (
+      'train',
+      ['--max_steps=9223372036854775808'],
+      '--max_steps=9223372036854775808',
+    ),
+    ('train', ['--max_to_keep=3000000000'], '--max_to_keep=3000000000'),
+    ('eval', ['--top_k=3000000000'], '--top_k=3000000000'),
+    ('eval', ['--eval_interval_secs=10000000000'], 'secs=10000000000'),
+    (
+      'distributed_train',
+      ['--connect_timeout_secs=99999999999999999999'],
+      '--connect_timeout_secs=99999999999999999999',
+    ),
+    ('train', ['--max_shift=nan'], '--max_shift=nan: expected an ordinary'),
+    (
+      'train',
+      ['--optimizer=rmsprop', '--momentum=0.9'],
+      '--momentum=0.9 has no effect with --optimizer=rmsprop; it is for mom',
+    ),
+    (
+      'train',
+      ['--recipe=fast', '--optimizer=sgd', '--momentum=0.9'],
+      'with --optimizer=sgd; it is for momentum and nesterov and muon (with',
+    ),
+    ('pretrain', ['--softmax_rate=1'], '=1 has no effect in pretraining'),
+    ('train', ['--tta'], 'no flag --tta; cifar10_eval has it'),
+    ('train', ['--dataset=mnist'], '--dataset=mnist'),
+    ('eval', ['--run_once', 'False'], "unexpected argument 'False'"),
+    ('eval', ['--eval_data=tests'], '--eval_data=tests'),
+  ],
+)
+def test_mistakes_are_named_and_nothing_is_done(
+  tmp_path, program, flags, message
+):
+  name = 'cifar10/cifar10_%s.py' % program
+  directory = '--%s_dir=%s' % (
+    'eval' if program == 'eval' else 'train',
+    tmp_path / 'out',
+  )
+  status, out, err = call([name, directory] + flags)
+  assert status == 1
+  assert message in err and err.count('\n') == 1
+  assert err.startswith('cifar10_%s: error: ' % program)
+  assert out == ''
+  assert os.listdir(str(tmp_path)) == []
+
+
+def test_switches_are_booleans(tmp_path):
+  status, _, err = call(
+    [
+      'cifar10/cifar10_eval.py',
+      '--run_once=true',
+      '--dataset=sample',
+      '--checkpoint_dir=%s' % tmp_path,
+    ]
+  )
+  assert status == 1
+  assert err.startswith('cifar10_eval: error: %s: holds no check' % tmp_path)
+
+
+def test_errors_of_the_data_are_one_line(tmp_path):
+  folder = tmp_path / 'cifar-10-batches-bin'
+  folder.mkdir()
+  status, out, err = call(
+    [
+      'cifar10/cifar10_train.py',
+      '--data_dir=%s' % tmp_path,
+      '--train_dir=%s' % (tmp_path / 'train'),
+    ]
+  )
+  assert (status, out) == (1, '')
+  assert err.startswith('cifar10_train: error: %s' % folder)
+  assert 'data_batch_1.bin: no such file' in err
+  assert err.count('\n') == 1
+  assert not (tmp_path / 'train').exists()
+
+
+def test_a_directory_that_cannot_be_made_is_named(tmp_path):
+  (tmp_path / 'file').write_text('')
+  status, _, err = call(
+    [
+      'cifar10/cifar10_train.py',
+      '--dataset=sample',
+      '--train_dir=%s' % (tmp_path / 'file' / 'train'),
+    ]
+  )
+  assert status == 1
+  assert str(tmp_path / 'file' / 'train') in err and err.count('\n') == 1
+
+
+def test_fetch_data_fetches_and_checks(tmp_path):
+  folder = synthetic_records.make_folder(tmp_path / 'mirror', per_file=3)
+  archive = tmp_path / 'mirror.tar.gz'
+  arguments = [
+    os.path.join(ROOT, 'scripts', 'fetch_data.py'),
+    '--data_dir=%s' % (tmp_path / 'data'),
+    '--data_url=file://%s' % archive,
+    '--data_sha256=' + synthetic_records.make_archive(archive, folder),
+  ]
+  status, out, err = call(arguments, str(tmp_path))
+  assert (status, err) == (0, '')
+  assert out.startswith('Fetching mirror.tar.gz ')
+  made = tmp_path / 'data' / folder.name
+  assert sorted(os.listdir(str(made))) == sorted(os.listdir(str(folder)))
+
+
+@pytest.mark.parametrize(
+  'error, status, line',
+  [
+    (UserError('x: bad'), 1, 'program: error: x: bad\n'),
+    (
+      FileNotFoundError(2, 'No such file or directory', 'x'),
+      1,
+      "program: error: [Errno 2] No such file or directory: 'x'\n",
+    ),
+    (
+      tf.errors.ResourceExhaustedError(None, None, 'out of memory\nhint'),
+      1,
+      'program: error: out of memory\n',
+    ),
+    (KeyboardInterrupt(), 130, 'program: error: interrupted\n'),
+  ],
+  ids=['user', 'system', 'tensorflow', 'interrupt'],
+)
+def test_errors_from_outside_are_one_line(
+  capsys, monkeypatch, error, status, line
+):
+  monkeypatch.setattr(sys, 'argv', ['dir/program.py'])
+
+  def work():
+    raise error
+
+  assert console.guarded(work) == status
+  assert capsys.readouterr().err == line
+
+
+@pytest.mark.parametrize('takes_arguments', [True, False])
+def test_a_slow_precision_is_told_apart_from_answers(
+  capsys, monkeypatch, takes_arguments
+):
+  config = Settings(precision='float16')
+  monkeypatch.setattr(flags_lib, '_settings', lambda names, has_model: config)
+  got = []
+
+  def work(*arguments):
+    got.extend(arguments)
+    print('answer')
+
+  argv = ['program', 'x.png'] if takes_arguments else ['program']
+  assert flags_lib._run_guarded(work, (), argv, takes_arguments) == 0
+  out, err = capsys.readouterr()
+  warned = err if takes_arguments else out
+  if not session_settings.has_gpu():
+    assert warned.startswith('WARNING: --precision=float16 is slower')
+  assert out.endswith('answer\n') and (out + err).count('\n') <= 2
+  assert (out == 'answer\n') or not takes_arguments
+  assert got == ([config, ['x.png']] if takes_arguments else [config])
+
+
+def test_errors_of_the_program_keep_their_traceback():
+  def work(config):
+    raise ZeroDivisionError
+
+  with pytest.raises(ZeroDivisionError):
+    flags_lib._run_guarded(work, (), ['program'])
+
+
+def test_success_is_status_0_and_without_flags_all_is_default(capsys):
+  got = []
+  assert flags_lib._run_guarded(got.append, (), ['program']) == 0
+  assert got == [Settings()]
+  assert capsys.readouterr().err == ''
+
+
+def test_errors_of_tensorflow_are_told_by_what_they_say():
+  with tf.Graph().as_default(), tf.Session() as session:
+    with pytest.raises(tf.errors.NotFoundError) as info:
+      session.run(tf.read_file('/no/such/file'))
+  assert console.summary(info.value).startswith('/no/such/file; No such file')
+
+
+def test_tensorflow_is_quiet_unless_asked():
+  program = 'import cifar10, tensorflow as tf; tf.compat.v1.Session()'
+  assert call(['-c', program], TF_CPP_MIN_LOG_LEVEL='2') == (0, '', '')
+  _, _, err = call(['-c', program], TF_CPP_MIN_LOG_LEVEL='0')
+  assert 'CPU' in err
+
+
+def test_ctrl_c_during_the_imports_is_quiet(tmp_path):
+  process = subprocess.Popen(
+    [sys.executable, short_runs.script('cifar10_train')],
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+  )
+  # TensorFlow is being imported when its libraries are mapped.
+  maps = '/proc/%d/maps' % process.pid
+  deadline = time.monotonic() + 60
+  while 'tensorflow' not in open(maps).read():
+    assert time.monotonic() < deadline and process.poll() is None
+    time.sleep(0.01)
+  process.send_signal(signal.SIGINT)
+  assert process.communicate(timeout=60) == (b'', b'')
+  assert process.returncode == -signal.SIGINT
+
+
+def test_the_versions_are_told():
+  status, out, err = call(['cifar10/cifar10_eval.py', '--version'])
+  assert (status, err) == (0, '')
+  assert out.startswith('cifar10-tutorial ') and tf.__version__ in out
+
+
+def test_short_help_is_help():
+  status, out, err = call(['cifar10/cifar10_train.py', '-h'])
+  assert (status, err) == (1, '') and '--batch_size: Images' in out
+
+
+def test_an_import_that_fails_tells_why(tmp_path):
+  package = tmp_path / 'tensorflow'
+  package.mkdir()
+  (package / '__init__.py').write_text(
+    "import os; os.write(2, b'no AVX\\n'); raise ImportError('broken')"
+  )
+  environment = {'PYTHONPATH': '%s:%s' % (tmp_path, ROOT)}
+  status, _, err = call(
+    ['-c', 'import cifar10'], cwd='/', TF_CPP_MIN_LOG_LEVEL='2', **environment
+  )
+  assert status == 1
+  assert err.startswith('no AVX') and 'broken' in err

@@ -1,0 +1,113 @@
+"""Charts and images as text."""
+
+import base64
+import io
+import re
+
+import numpy as np
+import pytest
+
+from cifar10.tools.report import charts
+from cifar10.tools.report import events
+
+pytest.importorskip('matplotlib')
+
+
+@pytest.mark.parametrize('log', [False, True])
+def test_a_chart_uses_the_colors_of_the_style_sheet(log):
+  points = [events.Point(i, 0, 10.0 ** (i % 3)) for i in range(1000)]
+  curves = [('one', points, 'faint'), ('two', points[:9], 'second')]
+  chart = charts.line_chart('Title', curves, (0, 1000), log=log)
+  assert set(re.findall('#0{5}.|var.*?[)]', chart)) == {
+    'var(--%s)' % name for name in ('main', 'second', 'text', 'grid')
+  }
+  texts = re.findall('<text.*?>(.*?)</text>', chart)
+  assert {'Title', 'one', 'two', '1,000', 'step'} <= set(texts)
+  assert ('50' in texts and '1' in texts) == log
+
+
+def test_the_scale_of_zero_is_not_logarithmic():
+  points = [events.Point(i, 0, float(i)) for i in range(5)]
+  curves = [('', points, 'main')]
+  chart = charts.line_chart('Title', curves, (0, 4), log=True)
+  assert chart == charts.line_chart('Title', curves, (0, 4))
+
+
+def axis(chart):
+  """The x coordinates of the ends of the axis of steps."""
+  line = re.search(r'M (\S+) (\S+) \nL (\S+) \2 \n"[^>]*miter', chart)
+  return float(line.group(1)), float(line.group(3))
+
+
+def drawn(chart):
+  """The x coordinates of the points of a curve, and those of its markers."""
+  path = re.search('<path d="([^"]*)"[^>]*stroke: var.--main', chart).group(1)
+  points = re.findall('[ML] ([0-9.]+)', path)
+  found = re.findall('<use [^>]*x="([0-9.]+)"[^>]*fill: var.--main', chart)
+  return [float(x) for x in points], [float(x) for x in found]
+
+
+@pytest.mark.parametrize('count', [9, 1000])
+def test_a_curve_ends_with_a_marker_at_its_last_step(count):
+  points = [events.Point(10 * i, 0, i % 3) for i in range(count)]
+  last = points[-1].step
+  chart = charts.line_chart('Title', [('', points, 'main')], (0, last))
+  line, markers = drawn(chart)
+  # No margins: the curve fills the axis.
+  assert (line[0], line[-1]) == axis(chart)
+  assert 'clip-path' not in re.search('<path[^>]*--main[^>]*>', chart).group()
+  assert markers == (line if count == 9 else line[-1:])
+  # A shorter curve, drawn to the same scale, ends earlier.
+  chart = charts.line_chart('Title', [('', points, 'main')], (0, 2 * last))
+  (left, right), (line, markers) = axis(chart), drawn(chart)
+  assert line[-1] == markers[-1] == pytest.approx((left + right) / 2, abs=0.01)
+
+
+def test_the_axes_of_all_charts_are_as_wide():
+  small = [events.Point(i, 0, float(i)) for i in range(3)]
+  large = [point._replace(value=1e5 * point.value) for point in small]
+  found = {
+    axis(charts.line_chart('Title', [('', points, 'main')], (0, 2), log=log))
+    for points in (small, large)
+    for log in (False, True)
+  }
+  assert len(found) == 1
+
+
+def test_a_single_step_has_a_chart():
+  points = [events.Point(7, 0, 1.5)]
+  chart = charts.line_chart('Title', [('', points, 'main')], (7, 7))
+  assert drawn(chart)[1] == [axis(chart)[0]]
+
+
+def test_curves_differ_in_color_or_dashes():
+  points = [events.Point(i, 0, float(i)) for i in range(3)]
+  colors = charts.CURVE_COLORS * 2
+  curves = [(str(i), points, color) for i, color in enumerate(colors)]
+  chart = charts.line_chart('Title', curves, (0, 2))
+  styles = re.findall('<path[^>]*style="(fill: none; [^"]*)"', chart)
+  lines = {style for style in styles if 'var(--grid)' not in style}
+  assert len(lines) == 8
+
+
+def test_a_curve_is_smoothed_by_medians():
+  points = [events.Point(i, 0, float(i % 5)) for i in range(500)]
+  middles = [events.Point(5 * i + 2, 0, 2.0) for i in range(100)]
+  middles[-1] = events.Point(499, 0, 2.0)  # Not before the curve's end.
+  assert charts.smooth(points) == middles
+  assert charts.smooth(points[:100]) == points[:100]
+  assert charts.smooth([]) == []
+
+
+@pytest.mark.parametrize('depth', [1, 3, 4])
+def test_an_image_keeps_its_pixels(depth):
+  from matplotlib.image import imread
+
+  image = np.random.RandomState(1).randint(0, 256, (5, 7, depth), np.uint8)
+  kind, content = charts.png_uri(image).split(',')
+  assert kind == 'data:image/png;base64'
+  found = np.round(255 * imread(io.BytesIO(base64.b64decode(content))))
+  colors = np.broadcast_to(image[..., :3], (5, 7, 3))
+  np.testing.assert_array_equal(found[..., :3], colors)
+  opacity = image[..., 3] if depth == 4 else 255
+  assert (found[..., 3] == opacity).all()

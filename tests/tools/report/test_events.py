@@ -1,0 +1,122 @@
+"""Curves and times from event files."""
+
+import os
+
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10.tools.report import events
+from cifar10.util import summaries
+
+
+def write_events(path, points, tag='learning_rate'):
+  """An event file of triples (step, time, value)."""
+  with tf.python_io.TFRecordWriter(str(path)) as writer:
+    for step, time, value in points:
+      event = tf.Event(step=step, wall_time=time)
+      event.summary.value.add(tag=tag, simple_value=value)
+      writer.write(event.SerializeToString())
+
+
+def test_steps_that_a_restart_repeats_count_once(tmp_path):
+  # Stopped after step 40; the last checkpoint was of step 20.
+  path = str(tmp_path / 'events.out.tfevents.')
+  write_events(path + '1.b', [(10 * i, 100.0 + i, 0.5) for i in range(5)])
+  write_events(
+    path + '2.a', [(20 + 10 * i, 900.0 + 2 * i, 0.25) for i in range(4)]
+  )
+  found, left_out = events.read_folder(str(tmp_path))
+  assert left_out == []
+  points = events.curve(found, 'learning_rate')
+  assert [p.step for p in points] == [0, 10, 20, 30, 40, 50]
+  assert [p.value for p in points] == [0.5] * 2 + [0.25] * 4
+  # From step 30 on, a step takes three times as many examples.
+  rates = events.throughput(found, ((0, 8), (30, 24)))
+  assert [p.step for p in rates] == [10, 20, 30, 40, 50]
+  assert [p.value for p in rates] == [80, 80, 40, 120, 120]
+
+
+def test_damaged_events_are_read_as_far_as_they_go(tmp_path):
+  path = tmp_path / 'events.out.tfevents.1.host'
+  # Step numbers of equal length in bytes.
+  write_events(path, [(1000 + i, 50.0 + i, 0.5) for i in range(5)])
+  content = path.read_bytes()
+  size = len(content) // 5
+
+  def steps():
+    files, left_out = events.read_folder(str(tmp_path))
+    line = '%s is damaged or cut off: only the events before are shown.' % path
+    assert left_out in ([], [line])
+    points = [p for file in files for p in file.scalars['learning_rate']]
+    return [point.step for point in points], len(left_out)
+
+  assert steps() == ([1000, 1001, 1002, 1003, 1004], 0)
+  path.write_bytes(content[: 2 * size])
+  assert steps() == ([1000, 1001], 0)
+  path.write_bytes(content[: 2 * size + 20])
+  assert steps() == ([1000, 1001], 1)
+  path.write_bytes(content[: 2 * size + 20] + b'x' + content[2 * size + 21 :])
+  assert steps() == ([1000, 1001], 1)
+  path.write_bytes(content[:20])
+  assert steps() == ([], 1)
+  path.write_bytes(b'')
+  assert steps() == ([], 0)
+  with tf.python_io.TFRecordWriter(str(path)) as writer:
+    writer.write(b'no event')
+  assert steps() == ([], 1)
+
+
+def test_what_is_no_event_file_is_passed_over(tmp_path):
+  path = str(tmp_path / 'events.out.tfevents.')
+  os.mkdir(path + '1.folder')
+  os.mkfifo(path + '2.pipe')  # Opened, it would wait for a writer.
+  os.symlink('/nowhere', path + '3.link')
+  write_events(path + '4.good', [(7, 50.0, 0.5)])
+  files, left_out = events.read_folder(str(tmp_path))
+  assert [file.path for file in files] == [path + '4.good']
+  assert left_out == [
+    '%s is not a file: passed over.' % (path + name)
+    for name in ('1.folder', '2.pipe', '3.link')
+  ]
+
+
+@pytest.mark.skipif(not os.path.exists('/proc/self/mem'), reason='Linux only')
+def test_an_unreadable_file_is_passed_over(tmp_path):
+  path = tmp_path / 'events.out.tfevents.1.host'
+  path.symlink_to('/proc/self/mem')  # An input/output error, for root too.
+  assert events.read_folder(str(tmp_path)) == (
+    [],
+    ['%s cannot be read.' % path],
+  )
+
+
+def test_evaluations_of_another_run_are_left_out(tmp_path):
+  tag, path = 'Precision @ 1', str(tmp_path / 'events.out.tfevents.%d.host')
+  write_events(path % 1, [(900, 5.0, 0.875)], tag)
+  write_events(path % 2, [(100, 20.0, 0.125), (200, 30.0, 0.25)], tag)
+  write_events(path % 3, [(200, 40.0, 0.5)], tag)
+  files, _ = events.read_folder(str(tmp_path))
+  found = events.precisions(files, since=10)[tag]
+  assert [(p.step, p.value) for p in found] == [(100, 0.125), (200, 0.5)]
+  assert events.precisions(files, since=50) == {}
+
+
+def test_kinds_of_evaluations_are_kept_apart(tmp_path):
+  tags = [
+    summaries.precision_tag(),
+    summaries.precision_tag(averaged=False),
+    summaries.precision_tag(eval_data='train_eval'),
+    summaries.precision_tag(top_k=5),
+    summaries.precision_tag(top_k=10, eval_data='train_eval', averaged=False),
+    'loss',
+  ]
+  for number, tag in enumerate(tags):
+    path = tmp_path / ('events.out.tfevents.%d.host' % number)
+    write_events(path, [(100, 20.0 - number, 0.5 + number)], tag)
+  files, _ = events.read_folder(str(tmp_path))
+  found = events.precisions(files, since=0)
+  assert {tag: points[0].value for tag, points in found.items()} == {
+    tag: 0.5 + number for number, tag in enumerate(tags[:-1])
+  }
+  # The default first; 10 after 5.
+  assert list(found) == [tags[i] for i in (0, 2, 1, 3, 4)]

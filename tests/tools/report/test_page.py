@@ -1,0 +1,157 @@
+"""Facts and tables of a page; test_report.py has the page of a real run."""
+
+import numpy as np
+import pytest
+
+from cifar10.settings import Settings
+from cifar10.store.run_state import Start
+from cifar10.tools.report import confusion
+from cifar10.tools.report import events
+from cifar10.tools.report import page
+from cifar10.util.summaries import precision_tag
+from tests.tools.report.parsed_page import Page
+from tests.tools.report.runs import make_run
+
+pytest.importorskip('jinja2')
+pytest.importorskip('matplotlib')
+
+TEST = precision_tag()
+TRAIN = precision_tag(eval_data='train_eval')
+TOP_5 = precision_tag(top_k=5)
+
+
+def page_of(**changes):
+  return Page(page.render(make_run(**changes)))
+
+
+def points(**values):
+  """Points from the keywords step_100=0.5, ..."""
+  return [
+    events.Point(int(name[len('step_') :]), 50.0, value)
+    for name, value in values.items()
+  ]
+
+
+def test_the_best_evaluation_is_of_test_images():
+  precisions = {
+    TEST: points(step_100=0.25, step_2000=0.5, step_3000=0.375),
+    TRAIN: points(step_100=0.875),
+    TOP_5: points(step_100=1.0),
+  }
+  facts = page_of(precisions=precisions).facts
+  assert facts == {
+    'Best evaluation': ('50.00\u00a0%', 'step 2,000; evaluations: 3')
+  }
+  del precisions[TEST]
+  facts = page_of(precisions=precisions).facts
+  assert facts == {
+    'Best evaluation, training images': (
+      '87.50\u00a0%',
+      'step 100; evaluations: 1',
+    )
+  }
+  facts = page_of(precisions={TOP_5: points(step_7=1.0)}).facts
+  assert list(facts) == ['Best evaluation, @ 5, test images']
+
+
+@pytest.mark.parametrize(
+  'durations, fact',
+  [
+    ([3600.0, 125.4], ('1:02:05', 'starts: 2')),
+    ([3600.0, None], ('1:00:00', 'starts: 2, of unknown length: 1')),
+    ([None], ('unknown', 'starts: 1, of unknown length: 1')),
+  ],
+)
+def test_training_time_is_that_of_all_starts(durations, fact):
+  assert page_of(durations=durations).facts == {'Training time': fact}
+
+
+def test_starts_are_listed_with_their_changes():
+  changes = (
+    ('precision', 'float32', 'bfloat16'),
+    ('seed', None, 3),
+    ('summary_steps', 100, 50),  # Not a flag.
+  )
+  begins = Start(0, 1e9), Start(1200, 1e9 + 60, changes)
+  found = page_of(starts=begins, durations=[None, 30.0])
+  assert found.headings == ['Starts']
+  (table,) = found.tables
+  assert table[0] == ['Step', 'Date and time', 'Training time'] + [
+    'Settings changed'
+  ]
+  dates = [row.pop(1) for row in table[1:]]
+  assert table[1:] == [
+    ['0', '–', ''],
+    [
+      '1,200',
+      '0:00:30',
+      '--precision float32 -> bfloat16--seed none -> 3summary_steps 100 -> 50',
+    ],
+  ]
+  assert [len(date) for date in dates] == [len('2001-09-09 01:46')] * 2
+  assert dates[0][:6] == '2001-0' and dates[0] < dates[1]
+  assert 'earlier versions' not in found.text
+  # One more, of an earlier version: the durations are those of the last ones.
+  found = page_of(starts=begins, durations=[7.0, None, 30.0])
+  assert [row[2] for row in found.tables[0][1:]] == ['–', '0:00:30']
+  assert 'Starts by earlier versions are not listed.' in found.text
+
+
+def test_a_single_start_is_listed_only_if_it_changed_something():
+  start = Start(0, 1e9)
+  assert page_of(starts=(start,), durations=[1.0]).tables == []
+  start = Start(300, 1e9, (('batch_size', 16, 32),))
+  (table,) = page_of(starts=(start,), durations=[1.0]).tables
+  assert table[1][3] == '--batch_size 16 -> 32'
+
+
+def flags_of(**settings):
+  (table,) = page_of(config=Settings(**settings)).tables
+  return {row[0]: row[1:] for row in table[1:]}
+
+
+def test_settings_are_the_flags_that_the_run_used():
+  flags = flags_of(batch_size=64, summary_steps=2, learning_rate=0.5)
+  assert list(flags.items())[:3] == [
+    ('--batch_size', ['64', '128']),
+    ('--learning_rate', ['0.5', '0.1']),
+    ('--dataset', ['cifar10', 'cifar10']),
+  ]
+  assert not [name for name in flags if 'summary_steps' in name]
+  assert not {'--num_gpus', '--ps_hosts', '--sync'} & set(flags)
+  assert flags_of(num_gpus=2)['--num_gpus'] == ['2', '1']
+  flags = flags_of(worker_hosts='a:1,b:1')
+  assert flags['--worker_hosts'] == ['a:1,b:1', 'none']
+  assert flags['--sync'] == ['True', 'True']
+  assert '--num_gpus' not in flags
+
+
+def test_no_mistakes_are_none():
+  labels = np.array([0, 1, 1])
+  right = confusion.TestPredictions(
+    step=5,
+    classes=('cat', 'dog'),
+    images=np.zeros([3, 4, 4, 3], np.uint8),
+    labels=labels,
+    predicted=labels,
+    confidences=np.ones(3),
+  )
+  found = page_of(predictions=right)
+  assert found.headings[1:] == [
+    'Precision and recall by class',
+    'Most frequent mistakes',
+    'Most confident mistakes',
+  ]
+  assert len(found.tables) == 2 and found.images == []
+  assert found.text.split().count('none') == 2
+  assert found.tables[0][1:] == [['cat', '1', '0'], ['dog', '0', '2']]
+
+
+def test_an_empty_run_has_a_page():
+  found = page_of()
+  assert (found.facts, found.charts, found.tables) == ({}, [], [])
+
+
+def test_the_name_of_a_run_is_escaped():
+  found = page_of(name='R&D <b> {{ 7 * 7 }}')
+  assert found.title == 'Run report: R&D <b> {{ 7 * 7 }}'

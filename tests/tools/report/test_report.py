@@ -1,0 +1,417 @@
+"""The report program: what it gathers, and the page that it writes."""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10
+from cifar10 import cifar10_eval
+from cifar10 import cifar10_train
+from cifar10 import flags as flags_lib
+from cifar10 import settings as settings_lib
+from cifar10 import zoo
+from cifar10.data import datasets
+from cifar10.data import distortions
+from cifar10.data.records import layout_for
+from cifar10.errors import UserError
+from cifar10.store import checkpoints
+from cifar10.tools.report import events
+from cifar10.tools.report import page
+from cifar10.tools.report import report
+from tests import short_runs
+from tests import synthetic_records
+from tests.tools.report.parsed_page import Page
+from tests.tools.report.parsed_page import pixels
+
+pytest.importorskip('jinja2')
+pytest.importorskip('matplotlib')
+
+CHANGED = (('max_steps', 20, 40),)
+SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'report.py')
+
+
+def run_report(*arguments, **environment):
+  """Runs the script; returns status, output and error output."""
+  process = subprocess.run(
+    [sys.executable, SCRIPT] + [str(a) for a in arguments],
+    env=dict(os.environ, **environment),
+    capture_output=True,
+    text=True,
+    timeout=300,
+    check=False,
+  )
+  return process.returncode, process.stdout, process.stderr
+
+
+@pytest.fixture(scope='module')
+def trained(tmp_path_factory):
+  """A folder with a run of 40 steps on the sample, evaluated twice."""
+  folder = tmp_path_factory.mktemp('trained')
+  for steps in (20, 40):
+    config = short_runs.small_config(
+      folder, batch_size=64, max_steps=steps, summary_steps=2, seed=1
+    )
+    cifar10_train.train(config)
+    cifar10_eval.evaluate(config)
+  files, _ = events.read_folder(config.train_dir)
+  times = [file.start_time for file in files]
+  set_starts(folder / 'train', *zip((0, 20), times, ((), CHANGED)))
+  return folder
+
+
+def set_starts(train_dir, *starts):
+  """Sets the starts, triples (step, time, changed), in a run's state."""
+  path = train_dir / 'run_state.json'
+  state = json.loads(path.read_text())
+  names = 'step', 'time', 'changed'
+  state['starts'] = [dict(zip(names, start)) for start in starts]
+  path.write_text(json.dumps(state))
+
+
+@pytest.fixture
+def copied(trained, tmp_path):
+  """A copy of the run, to be damaged."""
+  shutil.copytree(str(trained / 'train'), str(tmp_path / 'train'))
+  return tmp_path / 'train'
+
+
+def oracle(trained):
+  """Records and probabilities, from a model fed from numpy, all at once."""
+  data = short_runs.prepared(short_runs.small_config(trained))
+  content = np.fromfile(data.test_files[0], np.uint8).reshape(-1, 3073)
+  with tf.Graph().as_default():
+    images = distortions.central_crop(tf.constant(content), data.layout, 24)
+    probabilities = tf.nn.softmax(cifar10.inference(images))
+    averages = tf.train.ExponentialMovingAverage(0.9999)
+    saver = tf.train.Saver(averages.variables_to_restore())
+    with tf.Session() as session:
+      saver.restore(session, checkpoints.latest(str(trained / 'train')))
+      return content, session.run(probabilities)
+
+
+def test_precisions_on_held_out_images_are_shown_too(tmp_path):
+  config = short_runs.small_config(
+    tmp_path, validation_examples=100, validation_steps=2
+  )
+  cifar10_train.train(config)
+  run = report.gather(config.train_dir, str(tmp_path / 'eval'))
+  (points,) = run.precisions.values()
+  assert list(run.precisions) == ['Precision @ 1, held-out images']
+  assert [point.step for point in points] == [2, 4]
+  (line,) = run.left_out
+  assert line.startswith('No evaluations of this run in ')
+  cifar10_eval.evaluate(config)
+  run = report.gather(config.train_dir, str(tmp_path / 'eval'))
+  tags = ['Precision @ 1', 'Precision @ 1, held-out images']
+  assert list(run.precisions) == tags and not run.left_out
+
+
+def test_the_page_of_a_run(trained, tmp_path):
+  run = report.gather(str(trained / 'train'), str(trained / 'eval'))
+  precisions = run.precisions['Precision @ 1']
+  assert [point.step for point in precisions] == [20, 40]
+  # The report and the evaluator agree.
+  assert precisions[1].value == pytest.approx(run.predictions.precision)
+  assert (run.predictions.step, run.left_out) == (40, [])
+  # Every second step, and the last one of each start.
+  steps = [*range(0, 20, 2), 19, *range(20, 40, 2), 39]
+  for tag in ('losses/total_loss', 'losses/cross_entropy', 'learning_rate'):
+    points = events.curve(run.files, tag)
+    assert [point.step for point in points] == steps
+  averages = 'conv1/weights/ExponentialMovingAverage'
+  checkpoint = checkpoints.latest(str(trained / 'train'))
+  np.testing.assert_array_equal(
+    run.filters, tf.train.load_variable(checkpoint, averages)
+  )
+  # No rate between the last of one start and the first of the next.
+  assert [p.step for p in run.throughput] == [s for s in steps if s % 20]
+
+  out = tmp_path / 'page.html'
+  flags = '--out=%s' % out, '--eval_dir=%s' % (trained / 'eval')
+  printed = '%s is written.\n' % out
+  assert run_report(trained / 'train', *flags) == (0, printed, '')
+  assert os.listdir(str(tmp_path)) == ['page.html']
+  content = out.read_text(encoding='utf-8')
+  assert content.count('class="right"') == 10
+  found = Page(content)
+  assert found.charts == [
+    'Loss',
+    'Precision @ 1, %',
+    'Learning rate',
+    'Images per second',
+  ]
+  assert found.headings == [
+    'Confusion matrix',
+    'Precision and recall by class',
+    'Most frequent mistakes',
+    'Most confident mistakes',
+    'Filters of conv1',
+    'Starts',
+    'Settings',
+  ]
+  assert found.title == 'Run report: train'
+  matrix, classes, mistakes, starts, settings = found.tables
+
+  records, probabilities = oracle(trained)
+  labels, given = records[:, 0], probabilities.argmax(axis=1)
+  counts = np.zeros([10, 10], int)
+  np.add.at(counts, (labels, given), 1)
+  assert matrix[0][1:] == list(datasets.CLASSES)
+  assert matrix[1:] == [
+    [name] + [str(count) for count in row]
+    for name, row in zip(datasets.CLASSES, counts)
+  ]
+  for number, row in enumerate(classes[1:]):
+    right, answered = counts[number, number], counts[:, number].sum()
+    precision = '%.1f\u00a0%%' % (100 * right / answered) if answered else '–'
+    recall = '%.1f\u00a0%%' % (100 * right / 50)
+    assert row == [datasets.CLASSES[number], '50', precision, recall]
+  np.fill_diagonal(counts, 0)
+  assert [int(row[2]) for row in mistakes[1:]] == sorted(counts.flat)[:-16:-1]
+
+  # The images of the most confident mistakes, in that order.
+  surest = probabilities.max(axis=1)
+  wrong = [i for i in range(500) if given[i] != labels[i]]
+  wrong.sort(key=lambda i: -surest[i])
+  images = synthetic_records.images_of(records)
+  pictures = [i for i in found.images if i.get('alt')]
+  assert len(pictures) == 24
+  shown = [int(i.get('alt').split()[-1]) for i in pictures]
+  np.testing.assert_allclose(surest[shown], surest[wrong[:24]], rtol=1e-4)
+  for index, picture, caption in zip(shown, pictures, found.captions):
+    np.testing.assert_array_equal(pixels(picture)[..., :3], images[index])
+    right, answer = (datasets.CLASSES[x[index]] for x in (labels, given))
+    assert caption.startswith(right + answer + ' ')
+  filters = [i for i in found.images if not i.get('alt')]
+  assert [pixels(i).shape for i in filters] == [(5, 5, 4)] * 64
+
+  assert [row[0] for row in starts[1:]] == ['0', '20']
+  assert [row[3] for row in starts[1:]] == ['', '--max_steps 20 -> 40']
+  assert found.facts['Training time'][1] == 'starts: 2'
+
+  values = {name: rest for name, *rest in settings[1:]}
+  assert values['--batch_size'] == ['64', '128']
+  assert values['--learning_rate'] == ['0.1', '0.1']
+  assert values['--seed'] == ['1', 'none']
+  # The trainer's flags that make a run; those that differ from the defaults
+  # come first.
+  groups = set(flags_lib.TRAINER_GROUPS) - {'download', 'metrics'}
+  assert sorted(values) == sorted(
+    '--' + n for n in settings_lib.flag_names(*groups)
+  )
+  changed = [value != default for value, default in values.values()]
+  assert changed == sorted(changed, reverse=True)
+  assert content.count('<td><b>') == sum(changed) < len(changed)
+
+
+def page_of(train_dir, eval_dir='/nowhere', **changes):
+  run = report.gather(str(train_dir), str(eval_dir), **changes)
+  return run, Page(page.render(run))
+
+
+def test_without_events_the_checkpoint_is_reported(copied):
+  for path in copied.glob('events*'):
+    path.unlink()
+  run, found = page_of(copied)
+  assert run.left_out[0] == (
+    'No event files in %s: no loss, learning rate, throughput.' % copied
+  )
+  assert run.left_out[1].startswith('No evaluations of this run in /nowhere ')
+  assert all(line in found.text for line in run.left_out)
+  assert found.charts == [] and len(found.tables) == 5
+
+
+def test_starts_and_damaged_event_files_of_a_run(copied, tmp_path):
+  """run_state.json has two starts; the events of the second one are lost."""
+  first, second = sorted(copied.glob('events*'))
+  begin = int(first.name.split('.')[3])
+  set_starts(copied, (0, begin - 10.0, ()), (20, begin + 1000.0, CHANGED))
+  os.utime(str(copied / 'config.json'), (begin + 1001, begin + 1001))
+  for path in copied.glob('model.ckpt-*.index'):
+    os.utime(str(path), (begin + 590, begin + 590))
+  last = copied / 'model.ckpt-40.index'
+  os.utime(str(last), (begin + 1033, begin + 1033))
+  second.unlink()
+  (copied / 'events.out.tfevents.1').mkdir()
+  eval_dir = tmp_path / 'eval'
+  eval_dir.mkdir()
+  (eval_dir / 'events.out.tfevents.2').write_bytes(b'damaged' * 9)
+  run, found = page_of(copied, eval_dir)
+  assert run.durations == [600.0, 33.0]
+  assert found.facts['Training time'] == ('0:10:33', 'starts: 2')
+  starts = found.tables[-2]
+  assert [row[2] for row in starts[1:]] == ['0:10:00', '0:00:33']
+  assert run.left_out[:2] == [
+    '%s is not a file: passed over.' % (copied / 'events.out.tfevents.1'),
+    '%s is damaged or cut off: only the events before are shown.'
+    % (eval_dir / 'events.out.tfevents.2'),
+  ]
+  assert all(line in found.text for line in run.left_out)
+
+
+def test_evaluations_before_the_first_start_are_of_another_run(trained, copied):
+  for path in copied.glob('events*'):
+    path.unlink()
+  files, _ = events.read_folder(str(trained / 'eval'))
+  between = (files[0].end_time + files[1].end_time) / 2
+  set_starts(copied, (0, between, ()))
+  run = report.gather(str(copied), str(trained / 'eval'))
+  assert [p.step for p in run.precisions['Precision @ 1']] == [40]
+
+
+def test_a_file_in_place_of_a_folder_is_one_line(copied):
+  path = str(copied / 'config.json')
+  with pytest.raises(UserError, match='--eval_dir: .*json is not a folder$'):
+    report.gather(str(copied), path)
+  with pytest.raises(UserError, match='train_dir: .*json is not a folder$'):
+    report.gather(path, '/nowhere')
+
+
+def test_without_a_checkpoint_the_curves_are_reported(copied, tmp_path):
+  data = tmp_path / 'data'
+  short_runs.small_config(tmp_path, dataset='cifar10').save(str(copied))
+  _, found = page_of(copied, data_dir=str(data))
+  assert '%s/cifar-10-batches-bin/test_batch.bin: no such' % data in found.text
+  assert not data.exists()  # It was not fetched.
+  assert len(found.charts) == 3
+  assert len(found.images) == 64  # The filters need no data.
+  (copied / 'model.ckpt-40.index').write_bytes(b'damaged')
+  _, found = page_of(copied)
+  assert 'model.ckpt-40: cannot be read' in found.text
+  assert len(found.charts) == 3 and len(found.tables) == 2
+  for path in copied.glob('model.ckpt-*'):
+    path.unlink()
+  (copied / 'config.json').unlink()
+  run, found = page_of(copied)
+  assert run.left_out[0] == 'No config.json in %s: no settings.' % copied
+  assert run.left_out[-1].startswith('No checkpoint in %s: ' % copied)
+  assert len(found.charts) == 3 and len(found.tables) == 1
+
+
+def test_a_data_set_of_other_classes_is_not_predicted(copied):
+  state = json.loads((copied / 'run_state.json').read_text())
+  state['classes'][0] = 'zebra'
+  (copied / 'run_state.json').write_text(json.dumps(state))
+  run, found = page_of(copied)
+  assert run.predictions is None
+  assert 'the model was trained on zebra, automobile' in found.text
+
+
+def test_a_model_of_the_package_has_no_curves(
+  tmp_path, trained, monkeypatch, capsys
+):
+  # The usual --eval_dir may hold evaluations of another run.
+  monkeypatch.setattr(report.Evaluation, 'eval_dir', str(trained / 'eval'))
+  synthetic_records.make_folder(tmp_path, per_file=20)
+  args = argparse.Namespace(
+    train_dir='pretrained:tutorial',
+    out=str(tmp_path / 'page.html'),
+    eval_dir=None,
+    data_dir=str(tmp_path),
+  )
+  report.write(args)
+  folder = os.path.join(zoo.FOLDER, 'tutorial')
+  assert capsys.readouterr().out.splitlines() == [
+    'No event files in %s: no loss, learning rate, throughput.' % folder,
+    'No evaluations of this run (--eval_dir): no precision curve.',
+    '%s is written.' % args.out,
+  ]
+  found = Page((tmp_path / 'page.html').read_text())
+  assert len(found.images) > 64  # Filters, and mistakes.
+  args.train_dir = 'pretrained:no'
+  with pytest.raises(UserError, match='^train_dir=pretrained:no: there is no'):
+    report.write(args)
+
+
+def test_what_cannot_be_done_is_one_line_and_status_1(tmp_path):
+  out = tmp_path / 'page.html'
+  (tmp_path / 'matplotlib.py').write_text('raise ImportError')
+  package = "a report needs matplotlib: pip install '.[report]'"
+  for changes, problem in (
+    ({}, '%s: holds neither event files nor a checkpoint; expected' % tmp_path),
+    ({'PYTHONPATH': str(tmp_path)}, package),
+  ):
+    status, printed, errors = run_report(tmp_path, '--out=%s' % out, **changes)
+    assert (status, printed, errors.count('\n')) == (1, '', 1)
+    assert errors.startswith('report: error: ') and problem in errors
+  assert not out.exists()
+
+
+@pytest.mark.parametrize(
+  'package, name', [('jinja2', 'Jinja2'), ('matplotlib', 'matplotlib')]
+)
+def test_a_missing_package_is_one_line(tmp_path, monkeypatch, package, name):
+  out = tmp_path / 'page.html'
+  args = argparse.Namespace(
+    train_dir=str(tmp_path), out=str(out), eval_dir='/nowhere', data_dir=None
+  )
+  monkeypatch.setitem(sys.modules, package, None)
+  with pytest.raises(
+    UserError, match=r"needs %s: pip install '\.\[report\]'$" % name
+  ):
+    report.write(args)
+  assert not out.exists()
+
+
+def test_only_a_report_is_written_over(tmp_path):
+  path = tmp_path / 'notes.html'
+  path.write_text('<html>my notes</html>')
+  with pytest.raises(UserError, match='notes.html: is not a report; expected'):
+    report.check_out(str(path))
+  with pytest.raises(UserError, match='x.html: there is no such folder'):
+    report.check_out(str(tmp_path / 'no' / 'x.html'))
+  path.write_text('<!DOCTYPE html><head>%s' % page.MARK)
+  report.check_out(str(path))
+  report.check_out(str(tmp_path / 'new.html'))
+  os.mkfifo(str(tmp_path / 'pipe'))
+  with pytest.raises(UserError, match='pipe: is not a regular file'):
+    report.check_out(str(tmp_path / 'pipe'))
+
+
+def make_dataset(folder, names, layout):
+  """Random images of a person's own classes; returns those of the test."""
+  parts = {'train.bin': None, 'test_1.bin': None, 'test_2.bin': None}
+  for seed, name in enumerate(parts):
+    labels = np.arange(300) % len(names)
+    parts[name] = synthetic_records.make_records(labels, seed, layout)
+    (folder / name).write_bytes(parts[name].tobytes())
+  value = {'classes': names, 'size': layout.height, 'channels': layout.depth}
+  value['train'] = {'files': ['train.bin']}
+  value['test'] = {'files': ['test_1.bin', 'test_2.bin']}
+  (folder / 'dataset.json').write_text(json.dumps(dict(value, flip=False)))
+  tests = np.concatenate([parts['test_1.bin'], parts['test_2.bin']])
+  return synthetic_records.images_of(tests, layout)
+
+
+@pytest.mark.parametrize('classes, size', [(3, 48), (300, 16)])
+def test_a_data_set_of_ones_own_in_gray(tmp_path, classes, size):
+  names = ['<b>"%d" & co' % i for i in range(classes)]
+  images = make_dataset(tmp_path, names, layout_for(size, 1, names))
+  cifar10_train.train(
+    short_runs.small_config(
+      tmp_path, dataset='cifar10', data_dir=str(tmp_path), max_steps=1
+    )
+  )
+  run, found = page_of(tmp_path / 'train')
+  counts = run.predictions.confusion_matrix
+  assert counts.shape == (classes, classes)
+  assert counts.sum(axis=1).tolist() == [600 // classes] * classes
+  assert len(found.charts) == 2  # No rate of a single step.
+  # Many classes are a picture, not a table.
+  assert len(found.tables) == (4 if classes == 3 else 3)
+  assert [row[0] for row in found.tables[-3][1:]] == names
+  shapes = [pixels(image).shape[:2] for image in found.images]
+  assert shapes.count((5, 5)) == 64 and shapes.count((size, size)) == 24
+  assert shapes.count((300, 300)) == (classes == 300)
+  # Images of the second file too are the right ones.
+  for image in found.images:
+    if image.get('alt').startswith('Test image'):
+      expected = images[int(image.get('alt').split()[-1])]
+      np.testing.assert_array_equal(pixels(image)[..., :1], expected)

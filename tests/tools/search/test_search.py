@@ -1,0 +1,376 @@
+"""Searches: real trials, stopped and taken up again."""
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from cifar10.errors import UserError
+from cifar10.run import train_dir
+from cifar10.store import run_state
+from cifar10.tools.search import results
+from cifar10.tools.search import search as search_lib
+from cifar10.tools.search import space as space_lib
+from cifar10.tools.search import trials as trials_lib
+from tests import processes
+from tests import short_runs
+
+optuna = pytest.importorskip('optuna')
+
+FLAGS = [
+  '--dataset=sample',
+  '--max_steps=12',
+  '--validation_examples=100',
+  '--validation_steps=4',
+  '--batch_size=8',
+  '--intra_op_threads=1',
+]
+# Long enough to be stopped on the way.
+LONGER = FLAGS + ['--max_steps=400', '--validation_steps=40']
+
+
+@pytest.fixture
+def start(tmp_path):
+  """Starts a search, which ends with the test."""
+  started = []
+
+  def start_one(flags, space, count, *more):
+    path = tmp_path / 'space.json'
+    path.write_text(json.dumps({'flags': flags, 'space': space}))
+    started.append(
+      subprocess.Popen(
+        [
+          sys.executable,
+          os.path.join(short_runs.ROOT, 'scripts', 'search.py'),
+          str(path),
+          '--trials=%d' % count,
+          '--out=%s' % (tmp_path / 'out'),
+          *more,
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+      )
+    )
+    return started[-1]
+
+  yield start_one
+  for process in started:
+    process.kill()
+    process.communicate()
+
+
+def steps_in(folder):
+  state = run_state.load(str(folder))
+  return [step for step, _ in state.validations] if state else []
+
+
+def test_a_killed_search_goes_on_where_it_was(tmp_path, start):
+  rates = {'learning_rate': [0.01, 0.02]}
+  first = start(LONGER, rates, 2, '--jobs=2')
+  folders = [tmp_path / 'out' / name for name in ('trial_000', 'trial_001')]
+  deadline = time.time() + 120
+  while not all(len(steps_in(folder)) >= 2 for folder in folders):
+    assert time.time() < deadline and first.poll() is None
+    time.sleep(0.1)
+  first.kill()
+  first.communicate()
+  # The trainers save and end.
+  while processes.running(tmp_path):
+    assert time.time() < deadline
+    time.sleep(0.1)
+  before = [steps_in(folder) for folder in folders]
+  second = start(LONGER, rates, 2, '--jobs=2')
+  out, err = second.communicate(120)
+  assert (second.returncode, err) == (0, '')
+  assert sorted(os.listdir(str(tmp_path / 'out'))) == [
+    'search.db',
+    'trial_000',
+    'trial_001',
+    'trials.json',
+    'trials.png',
+  ]
+  for folder, steps in zip(folders, before):
+    state = run_state.load(str(folder))
+    assert len(state.starts) == 2  # Resumed, not begun anew.
+    assert steps_in(folder)[: len(steps)] == steps
+    assert len(steps) < 10 and steps_in(folder)[-1] == 400
+  # The table, and the best of it.
+  values = dict(re.findall(r'\| (trial_\d+) \| ([\d.]+) \|', out))
+  assert set(values) == {'trial_000', 'trial_001'}
+  best = re.search(r'The best is (trial_\d+)\. .* To train it again: (.*)', out)
+  assert values[best.group(1)] == max(values.values())
+  assert '--max_steps=400' in best.group(2)
+  assert re.search(r'--learning_rate=0.0[12]', best.group(2))
+  for trial in json.loads((tmp_path / 'out' / 'trials.json').read_text())[
+    'trials'
+  ]:
+    reached = run_state.load(str(tmp_path / 'out' / trial['folder']))
+    precisions = [precision for _, precision in reached.validations]
+    assert trial['precision'] == max(precisions)
+  # A finished search does nothing more.
+  third = start(LONGER, rates, 2)
+  out, _ = third.communicate(60)
+  assert 'going on' not in out and best.group(0) in out
+
+
+def test_ctrl_c_ends_all_and_saves(tmp_path, start):
+  flags = [flag.replace('=12', '=4000') for flag in FLAGS]
+  process = start(flags, {'learning_rate': [0.01]}, 1)
+  folder = tmp_path / 'out' / 'trial_000'
+  deadline = time.time() + 120
+  while not steps_in(folder):
+    assert time.time() < deadline and process.poll() is None
+    time.sleep(0.1)
+  # A trainer that takes its time to save.
+  (trainer,) = processes.running('--train_dir=%s' % folder)
+  os.kill(trainer, signal.SIGSTOP)
+  try:
+    process.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+      process.wait(3)
+  finally:
+    os.kill(trainer, signal.SIGCONT)
+  _, err = process.communicate(60)
+  assert process.returncode == 130
+  assert err == 'search: error: interrupted\n'
+  assert not processes.running(tmp_path)
+  assert 'is saved in' in (folder / 'trainer.log').read_text()
+
+
+def trials_of(tmp_path, flags, choices, pruner=None):
+  """The Trials of a study in memory, on the sample."""
+  space = space_lib.Space(
+    tuple(flags),
+    {
+      name: optuna.distributions.CategoricalDistribution(values)
+      for name, values in choices.items()
+    },
+    choices,
+  )
+  study = optuna.create_study(direction='maximize', pruner=pruner)
+  return trials_lib.Trials(study, space, str(tmp_path))
+
+
+def test_a_trial_below_the_others_is_given_up(tmp_path):
+  flags = [flag.replace('=12', '=4000') for flag in FLAGS]
+  pruner = optuna.pruners.ThresholdPruner(lower=2.0)  # All are below.
+  trials = trials_of(tmp_path, flags, {'learning_rate': [0.01]}, pruner)
+  trials.run(1, 1)
+  (trial,) = trials.finished()
+  assert trial.state == optuna.trial.TrialState.PRUNED
+  assert 4 <= trial.last_step < 4000
+  assert not processes.running(tmp_path)
+
+
+def test_a_resumed_trial_is_judged_by_its_last_validation(tmp_path):
+  class SlowStart(optuna.pruners.BasePruner):
+    def prune(self, study, trial):
+      return trial.last_step == 4
+
+  rates = {'learning_rate': [0.01]}
+  flags = [flag.replace('=12', '=8') for flag in FLAGS]
+  trials_of(tmp_path, flags, rates).run(1, 1)
+  assert steps_in(tmp_path / 'trial_000') == [4, 8]
+  trials = trials_of(tmp_path, FLAGS, rates, SlowStart())
+  trials.run(1, 1)
+  (trial,) = trials.finished()
+  assert trial.state == optuna.trial.TrialState.COMPLETE
+  assert sorted(trial.intermediate_values) == [4, 8, 12]
+
+
+def test_a_trial_that_diverges_is_a_result(tmp_path):
+  trials = trials_of(tmp_path, FLAGS, {'learning_rate': [1e30]})
+  trials.run(1, 1)
+  (trial,) = trials.finished()
+  assert trial.state == optuna.trial.TrialState.PRUNED
+  assert 'expected a finite number' in trial.user_attrs['error']
+
+
+@pytest.mark.parametrize(
+  'flags, problem',
+  [
+    (['--max_steps=2', '--validation_steps=9'], 'ended without a validation'),
+    (['--l2_scale=0.1'], 'error: --l2_scale=0.1 has no effect with'),
+  ],
+)
+def test_a_mistake_ends_the_search(tmp_path, flags, problem):
+  flags = FLAGS[:1] + FLAGS[2:3] + ['--max_steps=2'] + flags
+  trials = trials_of(tmp_path, flags, {'learning_rate': [0.1]})
+  with pytest.raises(UserError, match=problem):
+    trials.run(3, 2)
+  assert not trials.finished()
+
+
+def test_what_was_given_up_is_not_the_best(tmp_path):
+  study = optuna.create_study(direction='maximize')
+  distribution = optuna.distributions.FloatDistribution(0.1, 0.2)
+  space = space_lib.Space((), {'dropout': distribution}, {})
+  for state, reported, error in (
+    ('COMPLETE', 0.5, None),
+    ('PRUNED', 0.8, 'loss is nan'),
+    ('PRUNED', 0.7, None),
+  ):
+    trial = study.ask(space.distributions)
+    trial.report(reported, 10)
+    if error:
+      trial.set_user_attr('error', error)
+    value = reported if state == 'COMPLETE' else None
+    study.tell(trial, value, state=optuna.trial.TrialState[state])
+  trials = study.get_trials()
+  assert trials[1].value == 0.8  # Optuna says so.
+  assert results.best(trials).number == 0
+  rows = results.table(trials, space).splitlines()[2:]
+  cells = [row.split(' | ')[:2] for row in rows]
+  assert cells == [
+    ['| trial_000', '0.5000'],
+    ['| trial_001', 'diverged'],
+    ['| trial_002', 'given up'],
+  ]
+  results.write(trials, space, str(tmp_path))
+  written = json.loads((tmp_path / 'trials.json').read_text())['trials']
+  assert [trial['precision'] for trial in written] == [0.5, None, None]
+
+
+def in_memory(tmp_path, monkeypatch):
+  """Replaces training; returns the list of the rates that are tried."""
+  tried = []
+
+  def train(self, trial, index):
+    tried.append(trial.params['learning_rate'])
+    self._study.tell(trial, 0.5)
+
+  monkeypatch.setattr(trials_lib.Trials, '_train', train)
+  return tried
+
+
+def arguments(tmp_path, space, count, flags=FLAGS):
+  path = tmp_path / 'space.json'
+  path.write_text(json.dumps({'flags': flags, 'space': space}))
+  return argparse.Namespace(
+    space=str(path),
+    trials=count,
+    jobs=1,
+    gpus=0,
+    seed=1,
+    out=str(tmp_path / 'out'),
+  )
+
+
+RANGE = {'learning_rate': {'low': 0.01, 'high': 0.1}}
+
+
+@pytest.mark.parametrize('seed', ['-1', str(1 << 31)])
+def test_a_seed_beyond_the_limits_is_named(tmp_path, start, seed):
+  process = start(FLAGS, RANGE, 1, '--seed=' + seed)
+  _, err = process.communicate(timeout=120)
+  assert process.returncode == 2
+  assert '--seed: expected 0 to 2147483647' in err
+  assert not (tmp_path / 'out').exists()
+
+
+def test_a_search_that_goes_on_draws_other_values(tmp_path, monkeypatch):
+  tried = in_memory(tmp_path, monkeypatch)
+  for count in (3, 6):
+    search_lib.search(arguments(tmp_path, RANGE, count))
+  assert len(set(tried)) == len(tried) == 6
+
+
+def test_another_space_is_refused(tmp_path, monkeypatch):
+  in_memory(tmp_path, monkeypatch)
+  search_lib.search(arguments(tmp_path, RANGE, 1))
+  search_lib.search(arguments(tmp_path, RANGE, 2))
+  longer = [flag.replace('=12', '=99') for flag in FLAGS]
+  wider = {'learning_rate': {'low': 0.01, 'high': 0.2}}
+  for space, flags in (
+    (wider, FLAGS),
+    (RANGE, longer),
+    (RANGE, FLAGS + ['--dropout=0.5']),
+  ):
+    with pytest.raises(UserError, match='space.json: has changed since'):
+      search_lib.search(arguments(tmp_path, space, 3, flags))
+
+
+def test_trials_without_their_search_are_refused(tmp_path, monkeypatch):
+  tried = in_memory(tmp_path, monkeypatch)
+  (tmp_path / 'out' / 'trial_000').mkdir(parents=True)
+  with pytest.raises(UserError, match='out: holds trials, such as trial_000, '):
+    search_lib.search(arguments(tmp_path, RANGE, 1))
+  assert not tried
+
+
+def test_an_error_in_a_thread_ends_the_search(tmp_path, monkeypatch):
+  def fail(self, trial, index):
+    raise OSError('no space left')
+
+  monkeypatch.setattr(trials_lib.Trials, '_train', fail)
+  with pytest.raises(OSError, match='no space left'):
+    search_lib.search(arguments(tmp_path, RANGE, 2))
+
+
+def test_a_damaged_file_is_named(tmp_path):
+  (tmp_path / 'out').mkdir()
+  (tmp_path / 'out' / 'search.db').write_bytes(b'nothing' * 1000)
+  with pytest.raises(UserError, match='search.db: ') as info:
+    search_lib.search(arguments(tmp_path, RANGE, 2))
+  assert '\n' not in str(info.value)
+
+
+def states_of(trials):
+  return [trial.state.name for trial in trials._study.get_trials()]
+
+
+def test_a_trainer_that_is_ended_from_outside_is_resumed(tmp_path):
+  trials = trials_of(tmp_path, LONGER, {'learning_rate': [0.01]})
+  folder = tmp_path / 'trial_000'
+
+  def end():
+    while not steps_in(folder):
+      time.sleep(0.1)
+    for pid in processes.running('--train_dir=%s' % folder):
+      os.kill(pid, signal.SIGTERM)
+
+  thread = threading.Thread(target=end)
+  thread.start()
+  with pytest.raises(UserError, match='was ended from outside'):
+    trials.run(1, 1)
+  thread.join()
+  assert states_of(trials) == ['RUNNING']
+  again = trials_lib.Trials(trials._study, trials._space, str(tmp_path))
+  again.run(1, 1)
+  assert states_of(again) == ['FAIL', 'COMPLETE']
+  assert len(run_state.load(str(folder)).starts) == 2
+  assert steps_in(folder)[-1] == 400
+
+
+def test_a_trial_that_another_trainer_holds_is_not_given_up(
+  tmp_path, monkeypatch
+):
+  monkeypatch.setattr(trials_lib, '_LOCK_SECS', 0)
+  trials = trials_of(tmp_path, FLAGS, {'learning_rate': [0.01]})
+  with train_dir.held(str(tmp_path / 'trial_000')):
+    with pytest.raises(UserError, match='trial_000: .*' + train_dir.IN_USE):
+      trials.run(1, 1)
+  assert states_of(trials) == ['RUNNING']
+
+
+def test_two_searches_do_not_share_a_folder(tmp_path, start):
+  flags = [flag.replace('=12', '=4000') for flag in FLAGS]
+  first = start(flags, {'learning_rate': [0.01]}, 1)
+  deadline = time.time() + 60
+  while not (tmp_path / 'out' / 'search.db').exists():
+    assert time.time() < deadline and first.poll() is None
+    time.sleep(0.1)
+  second = start(flags, {'learning_rate': [0.01]}, 1)
+  _, err = second.communicate(60)
+  assert second.returncode == 1
+  assert err.endswith('out: another search uses this folder\n')
+  first.send_signal(signal.SIGINT)
+  first.communicate(60)

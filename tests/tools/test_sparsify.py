@@ -1,0 +1,208 @@
+"""Sparse checkpoints: what becomes zero, and what can be done with them."""
+
+import argparse
+import dataclasses
+import errno
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+from cifar10 import cifar10_train
+from cifar10 import zoo
+from cifar10.errors import UserError
+from cifar10.settings import Settings
+from cifar10.store import checkpoint_arrays
+from cifar10.store import checkpoints
+from cifar10.store import run_state
+from cifar10.tools import sparsify
+from tests import processes
+from tests import short_runs
+
+SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'sparsify.py')
+
+
+def layer(size, seed):
+  return np.random.RandomState(seed).normal(size=size).astype(np.float32)
+
+
+def test_a_share_of_each_layer_is_kept():
+  values = {'a/weights': layer((50, 20), 0), 'b/weights': 9 * layer((7, 9), 1)}
+  values['a/biases'] = np.zeros(20, np.float32)
+  found = sparsify.sparse_values(values, keep=0.1)
+  for name, count in (('a/weights', 100), ('b/weights', 6)):
+    kept = found[name] != 0
+    assert kept.sum() == count
+    np.testing.assert_array_equal(found[name][kept], values[name][kept])
+    largest_lost = np.abs(values[name][~kept]).max()
+    assert largest_lost <= np.abs(values[name][kept]).min()
+  assert sparsify.share_of_zeros(found) == pytest.approx(1 - 106 / 1063)
+  assert found['a/biases'] is values['a/biases']
+
+
+def test_whitening_filters_are_kept():
+  values = {
+    name + '/weights': layer((50, 20), 0) for name in ('a', 'whitening')
+  }
+  found = sparsify.sparse_values(values, keep=0.1)
+  assert found['whitening/weights'] is values['whitening/weights']
+  assert sparsify.share_of_zeros(found) == 0.9
+
+
+@pytest.mark.parametrize('keep, zeros', [(0.0, 1.0), (1.0, 0.0)])
+def test_all_or_nothing(keep, zeros):
+  values = {'a/weights': layer((50, 20), 0)}
+  found = sparsify.sparse_values(values, keep=keep)
+  assert sparsify.share_of_zeros(found) == zeros
+
+
+def test_the_average_decides_and_what_moves_weights_goes_with_them():
+  values = {
+    'a/weights': np.array([1.0, 1.0], np.float32),
+    'a/weights/ExponentialMovingAverage': np.array([0.1, 2.0], np.float32),
+    'a/weights/Momentum': np.array([3.0, 3.0], np.float32),
+    'a/weights/Adam_1': np.array([4.0, 4.0], np.float32),
+  }
+  found = sparsify.sparse_values(values, threshold=0.5)
+  expected = {
+    'a/weights': [0, 1],
+    'a/weights/ExponentialMovingAverage': [0, 2],
+    'a/weights/Momentum': [0, 3],
+    'a/weights/Adam_1': [4, 4],
+  }
+  for name, value in expected.items():
+    np.testing.assert_array_equal(found[name], value)
+
+
+@pytest.fixture(scope='module')
+def trained(tmp_path_factory):
+  folder = tmp_path_factory.mktemp('trained')
+  cifar10_train.train(short_runs.small_config(folder, optimizer='nesterov'))
+  return folder
+
+
+def test_the_precision_of_an_older_checkpoint_is_by_its_statistics(tmp_path):
+  config = short_runs.small_config(tmp_path, normalization='batch', max_steps=2)
+  cifar10_train.train(config)
+  values = checkpoint_arrays.read(checkpoints.latest(config.train_dir))
+  older, same = dict(values), dict(values)
+  for name in values:
+    if name.endswith(('/moving_mean', '/moving_variance')):
+      del older[name + checkpoints.AVERAGE]
+      same[name + checkpoints.AVERAGE] = values[name]
+  found, expected = sparsify.precisions([older, same], config)
+  assert found == expected
+
+
+def test_a_sparse_checkpoint_evaluates_and_trains_on(trained, tmp_path):
+  out = tmp_path / 'train'
+  status, printed, err = processes.run(
+    [SCRIPT, str(trained / 'train'), '--keep=0.25', '--out=%s' % out]
+  )
+  assert (status, err) == (0, '')
+  header, before, after, last = printed.splitlines()
+  assert before.split()[:3] == ['before', '0.0', '%']
+  assert after.split()[:3] == ['after', '75.0', '%']
+  assert float(after.split()[-2]) < 0.5 * float(before.split()[-2])
+  config = short_runs.small_config(tmp_path, optimizer='nesterov')
+  correct, _ = short_runs.evaluated(dataclasses.replace(config, batch_size=500))
+  assert float(after.split()[3]) == pytest.approx(correct.mean(), abs=6e-4)
+  path = checkpoints.latest(str(out))
+  zeros = {
+    name: value == 0
+    for name, value in checkpoint_arrays.read(path).items()
+    if name.endswith('/weights')
+  }
+  cifar10_train.train(dataclasses.replace(config, max_steps=7, hold_zeros=True))
+  path = checkpoints.latest(str(out))
+  assert checkpoints.step(path) == 7
+  values = checkpoint_arrays.read(path)
+  for name, zero in zeros.items():
+    np.testing.assert_array_equal(values[name] == 0, zero)
+
+
+@pytest.mark.parametrize(
+  'flags, problem',
+  [
+    (['/nowhere', '--keep=0.5'], '=/nowhere: there is no such checkpoint'),
+    (['{train}', '--keep=0.5', '--out={train}'], 'exists; expected a new'),
+    (['{train}', '--keep=1', '--out=' + SCRIPT], 'exists; expected a new'),
+    (['{train}', '--keep=2'], '--keep: expected 0 to 1'),
+    (['{train}'], 'one of the arguments --threshold --keep is required'),
+  ],
+)
+def test_mistakes_are_one_line(trained, tmp_path, flags, problem):
+  flags = [flag.format(train=trained / 'train') for flag in flags]
+  out = ['--out=%s' % (tmp_path / 'out')]
+  status, _, err = processes.run([SCRIPT] + out + flags)
+  assert status and problem in err.splitlines()[-1]
+  assert not (tmp_path / 'out').exists()
+
+
+def test_a_run_is_written_whole_or_not_at_all(trained, tmp_path, monkeypatch):
+  def fail(state, directory):
+    raise OSError(errno.ENOSPC, 'No space left on device', directory)
+
+  monkeypatch.setattr(run_state.RunState, 'save', fail)
+  args = argparse.Namespace(
+    checkpoint=str(trained / 'train'),
+    out=str(tmp_path / 'out'),
+    keep=0.5,
+    threshold=None,
+  )
+  with pytest.raises(OSError, match='No space left'):
+    sparsify.sparsify(args)
+  assert os.listdir(str(tmp_path)) == []
+
+
+def test_without_images_there_is_no_precision(tmp_path):
+  config = Settings(data_dir=str(tmp_path / 'none'))
+  assert sparsify.precisions([{}], config) == [None]
+
+
+def test_a_model_of_the_package_is_averages_only(tmp_path):
+  folder = os.path.join(zoo.FOLDER, 'tutorial')
+  before = os.listdir(folder)
+  status, printed, err = processes.run(
+    [
+      SCRIPT,
+      'pretrained:tutorial',
+      '--keep=0.25',
+      '--out=%s' % (tmp_path / 'sparse'),
+    ]
+  )
+  assert (status, err) == (0, '')
+  header, dense, sparse, last = printed.splitlines()
+  assert dense.split()[:2] + sparse.split()[:2] == [
+    'before',
+    '0.0',
+    'after',
+    '75.0',
+  ]
+  assert 0.5 < float(sparse.split()[-2]) < 0.5 * float(dense.split()[-2])
+  assert '--init_from=%s --hold_zeros' % (tmp_path / 'sparse') in last
+  assert os.listdir(folder) == before
+  config = short_runs.small_config(
+    tmp_path, init_from=str(tmp_path / 'sparse'), hold_zeros=True
+  )
+  cifar10_train.train(config)
+  path = checkpoints.latest(str(tmp_path / 'sparse'))
+  values = checkpoint_arrays.read(checkpoints.latest(config.train_dir))
+  for name, value in checkpoint_arrays.read(path).items():
+    if name.endswith('/weights' + checkpoints.AVERAGE):
+      assert not values[name][value == 0].any()
+      assert not values[name[: -len(checkpoints.AVERAGE)]][value == 0].any()
+
+
+def test_a_checkpoint_without_weights_is_refused(trained, tmp_path):
+  folder = tmp_path / 'train'
+  folder.mkdir()
+  checkpoint_arrays.write(str(folder), {'global_step': np.int64(3)})
+  for name in ('config.json', 'run_state.json'):
+    shutil.copy(str(trained / 'train' / name), str(folder))
+  args = argparse.Namespace(
+    checkpoint=str(folder), out=str(tmp_path / 'out'), keep=0.5, threshold=None
+  )
+  with pytest.raises(UserError, match='ckpt-3: holds no weights of layers'):
+    sparsify.sparsify(args)
