@@ -135,7 +135,8 @@ from cifar10.util import console, files
 def work():
   with files.new_folder(sys.argv[1]):
     print('filling')
-    time.sleep(600)
+    while True:  # Python may miss a signal just before a sleep until its end.
+      time.sleep(0.1)
 
 console.open_streams()
 console.exit_on_signals()
