@@ -42,7 +42,8 @@ def serve(task, config):
   """
   server = cluster_spec.start_server(task, config.session)
   print('Serving at %s.' % task.address)
-  with signals_lib.noted() as signals, tf.Graph().as_default():
+  signals = signals_lib.noted_until_exit()
+  with tf.Graph().as_default():
     proto = cluster_spec.config_proto(task, config)
     with tf.Session(server.target, config=proto) as session:
       if task.index == 0:

@@ -1,5 +1,7 @@
 """The session of a worker, which ends together with those of the others."""
 
+import contextlib
+
 import tensorflow.compat.v1 as tf
 
 from cifar10.cluster import cluster_spec
@@ -7,6 +9,7 @@ from cifar10.cluster import hooks
 from cifar10.cluster import liveness
 from cifar10.errors import UserError
 from cifar10.training import session as session_lib
+from cifar10.training import signals as signals_lib
 from cifar10.training import watchdog
 
 
@@ -35,6 +38,10 @@ class WorkerRole(session_lib.Role):
   def has_taken_last_step(self):
     """Whether the session has ended because there are no more steps."""
     return self._last_step_hook.is_reached
+
+  def signals(self):
+    # After the last step, too, until the others know of its end.
+    return contextlib.nullcontext(signals_lib.noted_until_exit())
 
   def creator(self, saver, init):
     local_init_op = tf.train.Scaffold.default_local_init_op()

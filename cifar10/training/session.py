@@ -37,6 +37,10 @@ class Role:
     """Makes the role of a trainer on its own, with its config.Config."""
     self._config = config
 
+  def signals(self):
+    """The context of a list to which the numbers of signals are added."""
+    return signals_lib.noted()
+
   def creator(self, saver, init):
     """The tf.train.SessionCreator, which initializes or restores.
 
@@ -134,7 +138,7 @@ def monitored_training_session(
     reads_once=config.pipeline.input == 'preloaded',
   )
   with contextlib.ExitStack() as stack:
-    signals = stack.enter_context(signals_lib.noted())
+    signals = stack.enter_context(role.signals())
     watchdog = stack.enter_context(watchdog_lib.Watchdog())
     all_hooks = [
       # First: the other hooks do not see a step that went wrong.

@@ -4,7 +4,9 @@ SIGINT (Ctrl-C), SIGTERM, and SIGHUP, which comes when a connection is lost. The
 second one ends the process at once.
 """
 
+import atexit
 import contextlib
+import functools
 import os
 import signal
 import threading
@@ -20,13 +22,16 @@ _SAME_SECS = 1
 
 
 @contextlib.contextmanager
-def noted():
+def noted(afterwards=None):
   """Yields a list that the numbers of the signals are added to.
 
   Python runs signal handlers in the main thread, and only once a call of native
   code returns; a step that hangs never does. So the handlers here do nothing.
   `signal.set_wakeup_fd` has the number written to a pipe as soon as the signal
   comes, and a thread reads it there, for a watchdog to see.
+
+  Args:
+    afterwards: the handler of the signals after the body; None: as before it.
   """
   signals = []
   # Python lets only the main thread set handlers.
@@ -50,11 +55,23 @@ def noted():
     yield signals
   finally:
     for number, handler in handlers.items():
-      signal.signal(number, handler)
+      signal.signal(number, handler if afterwards is None else afterwards)
     signal.set_wakeup_fd(wakeup)
     os.close(writer)  # Ends the thread.
     thread.join()
     os.close(reader)
+
+
+@functools.lru_cache(maxsize=None)
+def noted_until_exit():
+  """The list that `noted` yields, for the rest of the process.
+
+  For a task of a cluster: others wait until it has told them its end, and a
+  signal that comes meanwhile must not kill it.
+  """
+  context = noted(afterwards=signal.SIG_IGN)
+  atexit.register(context.__exit__, None, None, None)
+  return context.__enter__()
 
 
 def _note(reader, signals):

@@ -90,3 +90,27 @@ def test_what_nohup_and_a_script_have_ignored_is_ignored(tmp_path):
   process.send_signal(signal.SIGTERM)
   out, _ = process.communicate(timeout=60)
   assert out == b'Stopped by SIGTERM.\n[15]\n'
+
+
+UNTIL_EXIT = """
+import atexit, os, signal, time
+
+def tell_itself():
+  os.kill(os.getpid(), signal.SIGTERM)
+  time.sleep(0.1)
+
+atexit.register(tell_itself)  # After what is registered later.
+import cifar10
+from cifar10.training import signals
+
+noted = signals.noted_until_exit()
+assert signals.noted_until_exit() is noted == []
+tell_itself()
+print(noted)
+"""
+
+
+def test_a_task_that_has_begun_to_end_is_not_killed(tmp_path):
+  program = tmp_path / 'program.py'
+  program.write_text(UNTIL_EXIT)
+  assert processes.run([str(program)]) == (0, '[%d]\n' % signal.SIGTERM, '')
