@@ -85,8 +85,8 @@ def export(config):
   if targets.export_dir:
     _write_saved_model(frozen, targets.export_dir, config.session)
   for path, content in contents.items():
-    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    files.write_atomically(path, content)
+    with files.folders_around(path):
+      files.write_atomically(path, content)
   summary = 'Step %d, from %s. %d classes: %s.' % (
     step,
     checkpoint,

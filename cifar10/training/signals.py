@@ -33,7 +33,7 @@ def noted(afterwards=None):
   Args:
     afterwards: the handler of the signals after the body; None: as before it.
   """
-  signals = []
+  signals, times = [], []
   # Python lets only the main thread set handlers.
   if threading.current_thread() is not threading.main_thread():
     yield signals
@@ -41,7 +41,7 @@ def noted(afterwards=None):
   reader, writer = os.pipe()
   os.set_blocking(writer, False)
   thread = threading.Thread(
-    target=_note, args=(reader, signals), name='signals', daemon=True
+    target=_note, args=(reader, signals, times), name='signals', daemon=True
   )
   thread.start()
   wakeup = signal.set_wakeup_fd(writer)
@@ -54,6 +54,8 @@ def noted(afterwards=None):
   try:
     yield signals
   finally:
+    if times:  # Others that are the same signal must not kill the process.
+      time.sleep(max(0, times[0] + _SAME_SECS - time.monotonic()))
     for number, handler in handlers.items():
       signal.signal(number, handler if afterwards is None else afterwards)
     signal.set_wakeup_fd(wakeup)
@@ -74,16 +76,21 @@ def noted_until_exit():
   return context.__enter__()
 
 
-def _note(reader, signals):
-  """Adds the signals read from a pipe to a list; ends at the second one."""
-  first_time = None
+def _note(reader, signals, times):
+  """Adds the signals read from a pipe to a list; ends at the second one.
+
+  Args:
+    reader: the pipe.
+    signals: the list.
+    times: list that gets the time of the first one.
+  """
   for (number,) in iter(lambda: os.read(reader, 1), b''):
     if number not in _ENDING:
       continue
-    if first_time is None:
-      first_time = time.monotonic()
+    if not times:
+      times.append(time.monotonic())
       signals.append(number)
-    elif time.monotonic() - first_time > _SAME_SECS:
+    elif time.monotonic() - times[0] > _SAME_SECS:
       watchdog.end_process(
         'ended by a second signal, %s; what came after the newest checkpoint '
         'is not saved' % signal.Signals(number).name,

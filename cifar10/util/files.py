@@ -137,6 +137,28 @@ def open_regular(path):
 
 
 @contextlib.contextmanager
+def folders_around(path):
+  """Makes the folders around `path`; if the body raises, removes new ones.
+
+  Raises:
+    OSError: one cannot be made.
+  """
+  folder, made = os.path.dirname(os.path.abspath(path)), []
+  while not os.path.isdir(folder):
+    made.append(folder)
+    folder = os.path.dirname(folder)
+  try:
+    for new in reversed(made):
+      os.makedirs(new, exist_ok=True)
+    yield
+  except BaseException:
+    for new in made:
+      with contextlib.suppress(OSError):
+        os.rmdir(new)
+    raise
+
+
+@contextlib.contextmanager
 def new_folder(path, temporary=None):
   """Makes a folder that appears under its name when it is complete.
 
@@ -159,20 +181,20 @@ def new_folder(path, temporary=None):
   temporary = temporary or '%s.tmp%d' % (os.path.normpath(path), os.getpid())
   if os.path.isdir(temporary):  # rmtree waits for the writer of a pipe.
     shutil.rmtree(temporary, ignore_errors=True)
-  os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-  try:
-    with naming(path, temporary):
-      os.mkdir(temporary)
-  except FileExistsError as error:
-    raise UserError(
-      '%s: is in the way of a temporary folder; remove it' % temporary
-    ) from error
-  try:
-    yield temporary
-    with naming(path, temporary):
-      os.rename(temporary, path)
-  finally:
-    shutil.rmtree(temporary, ignore_errors=True)
+  with folders_around(path):
+    try:
+      with naming(path, temporary):
+        os.mkdir(temporary)
+    except FileExistsError as error:
+      raise UserError(
+        '%s: is in the way of a temporary folder; remove it' % temporary
+      ) from error
+    try:
+      yield temporary
+      with naming(path, temporary):
+        os.rename(temporary, path)
+    finally:
+      shutil.rmtree(temporary, ignore_errors=True)
 
 
 def sha256(path):

@@ -92,6 +92,34 @@ def test_what_nohup_and_a_script_have_ignored_is_ignored(tmp_path):
   assert out == b'Stopped by SIGTERM.\n[15]\n'
 
 
+BURST = """
+import os, signal, time
+import cifar10
+from cifar10.training import signals
+
+with signals.noted() as noted:
+  os.kill(os.getpid(), signal.SIGINT)
+  while not noted:
+    time.sleep(0.01)
+  print('noted', flush=True)
+print(noted, flush=True)
+time.sleep(600)
+"""
+
+
+def test_the_same_signal_does_no_harm_when_the_work_is_done(tmp_path):
+  program = tmp_path / 'program.py'
+  program.write_text(BURST)
+  process = processes.start([str(program)], stdout=processes.PIPE)
+  assert process.stdout.readline() == 'noted\n'
+  process.send_signal(signal.SIGTERM)
+  assert process.stdout.readline() == '[%d]\n' % signal.SIGINT
+  time.sleep(0.2)
+  assert process.poll() is None
+  process.send_signal(signal.SIGTERM)  # Another one, as before.
+  assert process.wait(60) == -signal.SIGTERM
+
+
 UNTIL_EXIT = """
 import atexit, os, signal, time
 

@@ -78,6 +78,19 @@ def test_a_failure_in_a_folder_changes_nothing(tmp_path):
   assert (path / 'file').read_text() == 'old'
 
 
+@pytest.mark.parametrize('kept', [False, True])
+def test_a_failure_leaves_no_folder_around_it(tmp_path, kept):
+  path = tmp_path / 'a' / 'b' / 'c'
+  if kept:
+    path.parent.mkdir(parents=True)
+  with pytest.raises(ValueError):
+    with files.folders_around(str(path) + '/'):
+      assert path.parent.is_dir() and not path.exists()
+      raise ValueError
+  assert os.listdir(str(tmp_path)) == ['a'] * kept
+  assert path.parent.exists() == kept
+
+
 def test_what_a_killed_process_has_left_in_a_folder_is_deleted(tmp_path):
   temporary = tmp_path / 'x.unpacking'
   temporary.mkdir()
