@@ -112,6 +112,7 @@ def test_the_same_signal_does_no_harm_when_the_work_is_done(tmp_path):
   program.write_text(BURST)
   process = processes.start([str(program)], stdout=processes.PIPE)
   assert process.stdout.readline() == 'noted\n'
+  time.sleep(0.2)
   process.send_signal(signal.SIGTERM)
   assert process.stdout.readline() == '[%d]\n' % signal.SIGINT
   time.sleep(0.2)
