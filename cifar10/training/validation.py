@@ -172,6 +172,9 @@ class ValidationHook(tf.train.SessionRunHook):
   def _stop(self, run_context):
     """Ends training with the variables and the step of the best checkpoint."""
     self._has_stopped = True
+    # Before the checkpoint that the run goes back to is the newest: if this
+    # process is killed in between, the next one goes on from the last step.
+    self._note_end(self._run_state, self._config.run.train_dir)
     path = checkpoints.latest(self._folder)
     self._saver.restore(run_context.session, path)
     print(
@@ -184,9 +187,7 @@ class ValidationHook(tf.train.SessionRunHook):
     self._validator.close()
 
   def note_end(self, session):
-    """Notes that the run is over, if it is; its last checkpoint is saved."""
-    if self._has_stopped:
-      self._note_end(self._run_state, self._config.run.train_dir)
+    """Notes that the best checkpoint is the last one, if the run is over."""
     is_over = session.run(self._global_step) >= self._last_step
     if self._best is not None and (self._has_stopped or is_over):
       self._note_end(self._state_of_best(), self._folder)
@@ -197,10 +198,9 @@ class ValidationHook(tf.train.SessionRunHook):
 
 
 class EndHook(tf.train.SessionRunHook):
-  """Has a ValidationHook note the end of a run.
+  """Has a ValidationHook note the end of a run, once its last step is saved.
 
   Validations come before a step is saved, so that what is saved is validated.
-  Their end comes after.
   """
 
   def __init__(self, validation):

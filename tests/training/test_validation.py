@@ -256,6 +256,37 @@ def test_a_best_one_is_not_demoted_by_one_that_was_not_saved(
   assert validations == ((2, 0.4), (4, 0.3), (6, 0.35))
 
 
+@pytest.mark.parametrize('saved', [False, True])
+def test_a_run_that_is_killed_while_it_stops_early_loses_nothing(
+  tmp_path, monkeypatch, capsys, saved
+):
+  config = settings_of_run(tmp_path, early_stopping=2, save_steps=1)
+  directory = config.run.train_dir
+  save_checkpoint = saving.save_checkpoint
+
+  def killed(saver, session, folder):
+    stops = run_state.load(folder) and run_state.load(folder).stopped_at
+    if saved or not stops:
+      step = save_checkpoint(saver, session, folder)
+    if stops:
+      raise KeyboardInterrupt
+    return step
+
+  monkeypatch.setattr(saving, 'save_checkpoint', killed)
+  with pytest.raises(KeyboardInterrupt):
+    train(config, monkeypatch, [30, 20, 10])
+  monkeypatch.undo()
+  newest = checkpoints.step(checkpoints.latest(directory))
+  assert newest == (2 if saved else 5)
+  capsys.readouterr()
+  cifar10_train.train(config)
+  out = capsys.readouterr().out
+  assert saved or 'Resuming from %s-5.' % checkpoints.prefix(directory) in out
+  assert saved == ('was stopped early at step 2: nothing to do' in out)
+  assert checkpoints.step(checkpoints.latest(directory)) == 2
+  assert run_state.load(directory).stopped_at == 2
+
+
 def test_a_copy_of_a_run_that_stopped_early_is_at_its_end(
   tmp_path, monkeypatch, capsys
 ):
