@@ -45,6 +45,8 @@ _TRAINERS = {
   'cifar10_multi_gpu_train': cli.TRAINER_GROUPS + ('towers',),
   'cifar10_pretrain': cli.PRETRAINER_GROUPS,
 }
+# Defaults of a program that are not those of the settings.
+_DEFAULTS = {'cifar10_pretrain': {'optimizer': 'adam'}}
 _READERS = {
   'cifar10_eval': cifar10_eval.GROUPS,
   'cifar10_predict': cifar10_predict.GROUPS,
@@ -73,7 +75,7 @@ def of_a_reader(sandbox, random):
   """Evaluation, prediction and export: an answer, or one line."""
   program = random.choice(sorted(_READERS))
   trained.copy(sandbox, 'train', 'pictures')
-  drawn = _drawn(sandbox, random, _READERS[program])
+  drawn = _drawn(sandbox, random, program)
   base = {'checkpoint_dir': sandbox.path('train')}
   arguments = []
   if program == 'cifar10_export':
@@ -112,7 +114,7 @@ def _train(sandbox, random, program, resumed_from=0):
   os.makedirs(directory, exist_ok=True)
   with open(os.path.join(directory, 'notes.txt'), 'wb') as file:
     file.write(b'mine')
-  drawn = _drawn(sandbox, random, _TRAINERS[program])
+  drawn = _drawn(sandbox, random, program)
   base = {
     'train_dir': directory,
     'dataset': 'sample',
@@ -148,14 +150,15 @@ def _train(sandbox, random, program, resumed_from=0):
   notes.check()
 
 
-def _drawn(sandbox, random, groups):
+def _drawn(sandbox, random, program):
   """Two or three flags of a program and their Values, a dict by name."""
+  groups = _TRAINERS.get(program) or _READERS[program]
   names = [n for n in cli.flag_names(groups) if n not in _NOT_DRAWN]
   # Most flags drawn at random are refused at once; half are to go further.
   for _ in range(random.choice((1, _TRIES))):
     drawn = _some(names, random)
     if all(
-      not value.is_wrong and has_effect(name, drawn)
+      not value.is_wrong and has_effect(name, drawn, program)
       for name, value in drawn.items()
     ):
       break
@@ -215,18 +218,19 @@ def _either_way(run, given, drawn, sandbox):
     # What is given as off says nothing.
     is_off = not value.value
     expect(
-      run.program in _READERS or is_off or has_effect(name, drawn),
+      run.program in _READERS or is_off or has_effect(name, drawn, run.program),
       '%s: takes %s, which has no effect',
       run.name,
       value.flag(name),
     )
 
 
-def has_effect(name, drawn):
+def has_effect(name, drawn, program='cifar10_train'):
   """Whether the settings know a flag as one that has an effect."""
   settings = {
     other: field.default for other, field in config_lib.FIELDS.items()
   }
+  settings.update(_DEFAULTS.get(program, {}))
   settings.update(
     {other: value.value for other, value in drawn.items() if not value.is_wrong}
   )

@@ -89,6 +89,9 @@ def test_a_flag_that_has_no_effect_is_noticed():
   assert not settings.has_effect('momentum', drawn)
   drawn['optimizer'] = values.Value('nesterov', 'nesterov')
   assert settings.has_effect('momentum', drawn)
+  # That is what pretraining does without being told.
+  assert settings.has_effect('adam_beta1', {}, 'cifar10_pretrain')
+  assert not settings.has_effect('adam_beta1', {})
 
 
 def test_repeated_batches_are_noticed():
