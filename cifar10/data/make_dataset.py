@@ -240,14 +240,13 @@ def make(args):
   """
   pictures.need_pillow()
   paths.check(args.out, '--out')
-  out = os.path.abspath(args.out)
-  if os.path.lexists(out):
+  if os.path.lexists(args.out):
     raise UserError(
       '--out=%s: already exists; expected a new folder' % args.out
     )
   classes, found = find(args.folder)
   pictures.report_others(args.folder, [picture.path for picture in found])
-  with files.new_folder(out) as temporary:
+  with files.new_folder(args.out) as temporary:
     counts, broken = write(temporary, classes, found, args)
     check(counts, classes, args)
     totals = [int(counts[part].sum()) for part in _PARTS]

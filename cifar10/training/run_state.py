@@ -14,6 +14,7 @@ from typing import Any, Optional, Tuple
 from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.util import files
+from cifar10.util.flag_field import MOST_STEPS
 
 CONFIG_FILE = 'config.json'
 STATE_FILE = 'run_state.json'
@@ -200,6 +201,18 @@ def load(directory):
     ) from error
 
 
+def _count(value, least=0):
+  """A whole number from JSON that an int64 can hold.
+
+  Raises:
+    TypeError, ValueError, OverflowError: it is none, or below `least`.
+  """
+  number = int(value)
+  if not least <= number <= MOST_STEPS:
+    raise ValueError('%s; expected %d to %d' % (value, least, MOST_STEPS))
+  return number
+
+
 def from_json(values):
   """The RunState from the dict that JSON holds, also that of version 1.0.
 
@@ -210,19 +223,20 @@ def from_json(values):
   if not stretches:  # In version 1.0, before a run is resumed.
     machines = values.get('machines_per_step', 1)
     stretches = [(0, values['batch_size'] * values['num_gpus'] * machines)]
+  stopped_at = values.get('stopped_at')
   return RunState(
     tuple(str(name) for name in values.get('classes', ())),
-    int(values['examples_per_epoch']),
-    tuple((int(start), int(size)) for start, size in stretches),
+    _count(values['examples_per_epoch'], 1),
+    tuple((_count(start), _count(size, 1)) for start, size in stretches),
     tuple(
       Start(
-        int(start['step']),
+        _count(start['step']),
         float(start['time']),
         tuple((str(name), old, new) for name, old, new in start['changed']),
       )
       for start in values.get('starts', ())
     ),
-    tuple((int(at), float(p)) for at, p in values.get('validations', ())),
-    values.get('stopped_at'),
+    tuple((_count(at), float(p)) for at, p in values.get('validations', ())),
+    None if stopped_at is None else _count(stopped_at),
     tuple(int(size) for size in values.get('image_shape', ())),
   )

@@ -143,8 +143,8 @@ def folders_around(path):
   Raises:
     OSError: one cannot be made.
   """
-  folder, made = os.path.dirname(os.path.abspath(path)), []
-  while not os.path.isdir(folder):
+  folder, made = os.path.dirname(path.rstrip(os.sep)), []
+  while folder and not os.path.isdir(folder):
     made.append(folder)
     folder = os.path.dirname(folder)
   try:
@@ -178,7 +178,7 @@ def new_folder(path, temporary=None):
     UserError: something at `temporary` cannot be deleted.
   """
   # Without a trailing slash, which would put it inside `path`.
-  temporary = temporary or '%s.tmp%d' % (os.path.normpath(path), os.getpid())
+  temporary = temporary or '%s.tmp%d' % (path.rstrip(os.sep), os.getpid())
   if os.path.isdir(temporary):  # rmtree waits for the writer of a pipe.
     shutil.rmtree(temporary, ignore_errors=True)
   with folders_around(path):

@@ -38,12 +38,29 @@ def check(path, flag, holds_checkpoints=False):
     raise UserError(
       '%s: a path of %d bytes; expected at most %d' % (name, size, _MAX_BYTES)
     )
+  above = _up_to_dots(path)
+  if above and not os.path.isdir(above):
+    raise UserError(
+      '%s: there is no folder %s; expected a path through folders that exist'
+      % (name, above)
+    )
   found = holds_checkpoints and _PATTERN.search(path)
   if found:
     raise UserError(
       '%s: TensorFlow takes the %s for a pattern and may mean other files; '
       'expected a path without [ * ? \\' % (name, found.group())
     )
+
+
+def _up_to_dots(path):
+  """The beginning of a path, up to the last `..`; empty if it has none.
+
+  The system finds what follows only if that is a folder.
+  """
+  parts = path.split(os.sep)
+  while parts and parts[-1] != os.pardir:
+    parts.pop()
+  return os.sep.join(parts)
 
 
 def _check_encoding(path, name):

@@ -115,7 +115,12 @@ def test_earlier_versions_did_not_keep_the_size_of_the_images(tmp_path):
     {'stretches': 3},
     {'image_shape': 32},
     {'stretches': [[1]]},
+    {'stretches': [[0, 0]]},
+    {'stretches': [[0, 10**400]]},
     {'examples_per_epoch': 'x'},
+    {'examples_per_epoch': 0},
+    {'validations': [[-1, 0.5]]},
+    {'stopped_at': 'x'},
     {'classes': 3},
   ],
 )

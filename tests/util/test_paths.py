@@ -46,6 +46,15 @@ def test_remote_paths_are_refused(name):
     paths.check(name, '--data_dir')
 
 
+def test_paths_through_folders_that_do_not_exist_are_refused(tmp_path):
+  folder = str(tmp_path)
+  for name in ('..', 'a..b', '../..a', folder + '/../x', folder + '/a..'):
+    paths.check(name, '--data_dir')
+  with pytest.raises(UserError) as info:
+    paths.check(folder + '/a/../../x/', '--data_dir')
+  assert 'there is no folder %s/a/../..; exp' % folder in str(info.value)
+
+
 def test_paths_that_are_not_utf_8_are_refused():
   with pytest.raises(UserError, match=r'--out=/a/.udce9: is not UTF-8'):
     paths.check('/a/' + LATIN, '--out')
