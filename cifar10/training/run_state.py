@@ -205,7 +205,7 @@ def _count(value, least=0):
   """A whole number from JSON that an int64 can hold.
 
   Raises:
-    TypeError, ValueError, OverflowError: it is none, or below `least`.
+    TypeError, ValueError, OverflowError: it is not a number, or out of bounds.
   """
   number = int(value)
   if not least <= number <= MOST_STEPS:

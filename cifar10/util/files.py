@@ -136,6 +136,33 @@ def open_regular(path):
   return os.fdopen(number, 'rb')
 
 
+def make_folders(folder, made):
+  """Makes a folder and those above it; adds the new ones to the list `made`.
+
+  Raises:
+    OSError: one cannot be made.
+  """
+  path = folder
+  while path and not os.path.isdir(path):
+    made.append(path)
+    path = os.path.dirname(path)
+  if folder:
+    os.makedirs(folder, exist_ok=True)
+
+
+@contextlib.contextmanager
+def removed_after_failure():
+  """Yields a list of folders; if the body raises, removes the empty ones."""
+  made = []
+  try:
+    yield made
+  except BaseException:
+    for folder in made:
+      with contextlib.suppress(OSError):
+        os.rmdir(folder)
+    raise
+
+
 @contextlib.contextmanager
 def folders_around(path):
   """Makes the folders around `path`; if the body raises, removes new ones.
@@ -143,19 +170,9 @@ def folders_around(path):
   Raises:
     OSError: one cannot be made.
   """
-  folder, made = os.path.dirname(path.rstrip(os.sep)), []
-  while folder and not os.path.isdir(folder):
-    made.append(folder)
-    folder = os.path.dirname(folder)
-  try:
-    for new in reversed(made):
-      os.makedirs(new, exist_ok=True)
+  with removed_after_failure() as made:
+    make_folders(os.path.dirname(path.rstrip(os.sep)), made)
     yield
-  except BaseException:
-    for new in made:
-      with contextlib.suppress(OSError):
-        os.rmdir(new)
-    raise
 
 
 @contextlib.contextmanager

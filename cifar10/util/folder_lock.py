@@ -30,17 +30,11 @@ def only_process(folder):
     print('Another process is fetching the data; waiting for it.')
     fcntl.flock(lock, fcntl.LOCK_EX)
 
-  made = []
-  try:
+  with files.removed_after_failure() as made:
     with held(
       os.path.join(folder, _NAME), wait, lambda: _make_folder(folder, made)
     ):
       yield
-  except BaseException:
-    for new in made:
-      with contextlib.suppress(OSError):
-        os.rmdir(new)
-    raise
 
 
 @contextlib.contextmanager
@@ -108,13 +102,9 @@ def _locked(path, when_busy, make_folder):
 
 
 def _make_folder(folder, made):
-  """Makes a folder and those above it; adds the new ones to `made`."""
-  path = folder
-  while path and not os.path.isdir(path):
-    made.append(path)
-    path = os.path.dirname(path)
+  """Makes the folder of the data, as `files.make_folders` does."""
   try:
-    os.makedirs(folder, exist_ok=True)
+    files.make_folders(folder, made)
   except (FileExistsError, NotADirectoryError) as error:
     raise UserError(
       '%s: is not a folder; expected a folder for the data' % error.filename
