@@ -16,24 +16,12 @@ from cifar10.util import log_suppression
 
 TUTORIAL_FLAGS = ('batch_size', 'data_dir', 'use_fp16')
 
-_TUTORIAL_NAMES = (
-  'DATA_URL',
-  'FLAGS',
-  'IMAGE_SIZE',
-  'INITIAL_LEARNING_RATE',
-  'LEARNING_RATE_DECAY_FACTOR',
-  'MOVING_AVERAGE_DECAY',
-  'NUM_CLASSES',
-  'NUM_EPOCHS_PER_DECAY',
-  'NUM_EXAMPLES_PER_EPOCH_FOR_EVAL',
-  'NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN',
-  'TOWER_NAME',
-  'distorted_inputs',
-  'inference',
-  'inputs',
-  'loss',
-  'maybe_download_and_extract',
-  'train',
+_TUTORIAL_NAMES = frozenset(
+  'DATA_URL FLAGS IMAGE_SIZE INITIAL_LEARNING_RATE LEARNING_RATE_DECAY_FACTOR '
+  'MOVING_AVERAGE_DECAY NUM_CLASSES NUM_EPOCHS_PER_DECAY TOWER_NAME '
+  'NUM_EXAMPLES_PER_EPOCH_FOR_EVAL NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN '
+  'distorted_inputs inference inputs loss maybe_download_and_extract '
+  'train'.split()
 )
 
 __version__ = '1.2.0.dev0'
@@ -67,10 +55,7 @@ def _interrupted_silently():
 
 
 def _define_tutorial_flags():
-  """Defines the flags that the tutorial's cifar10.py does.
-
-  A program may define them anew: those of this package do.
-  """
+  """Defines the tutorial's flags, which a program may define anew."""
   from absl import flags
 
   about = {'module_name': 'cifar10', 'allow_override': True}
@@ -82,9 +67,9 @@ def _define_tutorial_flags():
 
 
 def __getattr__(name):
-  """The names of cifar10.py; it is imported when one is asked for."""
+  """The tutorial's names, from cifar10.py once one is asked for."""
   if name not in _TUTORIAL_NAMES:
-    raise AttributeError("module 'cifar10' has no attribute %r" % name)
+    raise AttributeError(f"module 'cifar10' has no attribute {name!r}")
   return getattr(importlib.import_module('cifar10.cifar10'), name)
 
 

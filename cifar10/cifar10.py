@@ -36,7 +36,6 @@ from cifar10.nets.techniques import Techniques
 from cifar10.optim import averages
 from cifar10.optim import optimizers
 from cifar10.optim import schedules
-from cifar10.optim import weights as weights_lib
 from cifar10.settings import Settings
 from cifar10.util import graph_keys
 from cifar10.util import summaries
@@ -65,11 +64,7 @@ DATA_URL = sources.SOURCES['cifar10'].official[0].url
 
 
 def _settings_of_flags():
-  """The tutorial's settings, with the values of its flags where they are read.
-
-  Programs of the tutorial's time read these flags; see the package's
-  `__init__.py`.
-  """
+  """The tutorial's settings, with its flags once a program has parsed them."""
   if not ('use_fp16' in FLAGS and FLAGS.is_parsed()):
     return Settings()
   return Settings(
@@ -80,7 +75,7 @@ def _settings_of_flags():
 
 
 def with_constants(settings):
-  """Settings in which the constants above stand for what is not set."""
+  """Fills settings that are None with the constants above."""
   unset = {
     name: globals()[constant]
     for name, constant in settings_lib.with_policy('constant').items()
@@ -94,13 +89,7 @@ def with_constants(settings):
 
 
 def maybe_download_and_extract(settings=None):
-  """Fetches the data set if it is missing, and checks its files.
-
-  Args:
-    settings: settings.Settings; None: CIFAR-10.
-
-  Returns:
-    datasets.DataSet.
+  """Fetches the data set if it is missing; returns the checked DataSet.
 
   Raises:
     UserError: it cannot be fetched, or a file is missing or damaged.
@@ -109,20 +98,17 @@ def maybe_download_and_extract(settings=None):
 
 
 def _folder(settings):
-  """The folder of the records of CIFAR-10."""
+  """The folder of CIFAR-10's records."""
   return sources.SOURCES['cifar10'].folder_in(settings.data_dir)
 
 
 def distorted_inputs(settings=None):
-  """Batches of training images, distorted, for one step of all towers.
-
-  Args:
-    settings: settings.Settings; None: the tutorial's.
+  """Batches of distorted training images, for one step of all towers.
 
   Returns:
-    images: float32 tensor, [batch_size, IMAGE_SIZE, IMAGE_SIZE, 3]; other data
-      sets and --image_size have other sizes.
-    labels: int32 tensor, [batch_size].
+    images: float32, [batch_size, IMAGE_SIZE, IMAGE_SIZE, 3]; other data sets
+      and --image_size have other sizes.
+    labels: int32, [batch_size].
   """
   if settings is not None:
     data = datasets.to_train_on(settings)
@@ -137,17 +123,14 @@ def distorted_inputs(settings=None):
 
 
 def inputs(eval_data, settings=None):
-  """Batches of the images to evaluate on, not distorted.
+  """Batches of undistorted images: the test images, or the training images.
 
-  Args:
-    eval_data: True for the test images, False for the training images.
-    settings: settings.Settings, for each image once; None: the tutorial's,
-      again and again.
+  The tutorial's batches never end. With settings, each image comes once, and
+  the last batch may be smaller.
 
   Returns:
-    images: float32 tensor, [batch_size, IMAGE_SIZE, IMAGE_SIZE, 3]; with
-      settings, the last batch may have fewer.
-    labels: int32 tensor, [batch_size].
+    images: float32, [batch_size, IMAGE_SIZE, IMAGE_SIZE, 3].
+    labels: int32, [batch_size].
   """
   if settings is not None:
     data = datasets.describe(settings)
@@ -168,12 +151,11 @@ def inference(images, techniques=None):
   scope, see `layers.compute_in`.
 
   Args:
-    images: float tensor, [batch, height, width, depth]; only the batch size may
-      be unknown.
+    images: float, [batch, height, width, depth]; only batch may be unknown.
     techniques: techniques.Techniques of the layers; None: the tutorial's.
 
   Returns:
-    logits: float32 tensor, [batch, NUM_CLASSES], not normalized.
+    float32 logits, [batch, NUM_CLASSES].
 
   Raises:
     ValueError: `images` is not of rank 4, or its size is unknown.
@@ -269,19 +251,18 @@ def inference(images, techniques=None):
 
 
 def loss(logits, labels, scope=None, label_smoothing=0.0):
-  """The total loss: mean cross entropy plus the penalties on the weights.
+  """Adds up the mean cross entropy and the penalties on the weights.
 
   Args:
-    logits: float32 tensor, [batch, num_classes], from `inference`.
-    labels: integer tensor, [batch].
-    scope: name scope of the tower whose losses are added up, 'tower_0/'; None:
-      the losses of the whole graph.
+    logits: float32, [batch, num_classes], from `inference`.
+    labels: integers, [batch].
+    scope: name scope of one tower, 'tower_0/', whose losses are added up; None:
+      those of the whole graph.
     label_smoothing: share of the probability that is spread over all classes:
-      Szegedy et al., "Rethinking the Inception Architecture", arXiv 1512.00567,
-      section 7.
+      Szegedy et al., arXiv 1512.00567, section 7.
 
   Returns:
-    float32 scalar tensor. Its terms are in the collection 'losses'.
+    float32 scalar. Its terms are in the collection 'losses'.
   """
   with tf.name_scope('loss'):
     if label_smoothing:
@@ -304,15 +285,7 @@ def loss(logits, labels, scope=None, label_smoothing=0.0):
 
 
 def penalized(data_loss, scope=None):
-  """A loss plus the penalties on the weights, such as weight decay.
-
-  Args:
-    data_loss: float32 scalar tensor, the mean over a batch.
-    scope: as `loss` takes it.
-
-  Returns:
-    float32 scalar tensor. Its terms are in the collection 'losses'.
-  """
+  """Adds the penalties on the weights, such as weight decay, to a mean loss."""
   tf.add_to_collection('losses', data_loss)
   # Those of --regularizer, of the variables that all towers share.
   penalties = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
@@ -325,16 +298,14 @@ def penalized(data_loss, scope=None):
 def train(total_loss, global_step, settings=None, state=None):
   """Builds the operation that takes one training step.
 
-  Args:
-    total_loss: float32 scalar tensor, from `loss`.
-    global_step: integer variable, counts the steps.
-    settings: settings.Settings; None: the tutorial's.
-    state: run_state.RunState, with the examples that the run has seen; None:
-      none so far, and as many in an epoch as the constant says.
+  It updates the variables, their moving averages and `global_step`.
 
-  Returns:
-    The operation that updates the variables, their moving averages and
-    `global_step`.
+  Args:
+    total_loss: float32 scalar, from `loss`.
+    global_step: integer variable that counts the steps.
+    settings: settings.Settings; None: the tutorial's.
+    state: run_state.RunState with the examples that the run has seen; None:
+      none, and NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN in an epoch.
   """
   settings = with_constants(settings or _settings_of_flags())
   opt = optimizer(global_step, settings, state)
@@ -345,17 +316,10 @@ def train(total_loss, global_step, settings=None, state=None):
 
 
 def optimizer(global_step, settings, state=None):
-  """The optimizer, with its learning rate.
+  """The optimizer, with its learning rate; arguments as those of `train`.
 
-  By default gradient descent at 0.1, x 0.1 every 350 epochs, in steps.
-
-  Args:
-    global_step, state: as `train` takes them.
-    settings: settings.Settings, from `with_constants`.
-
-  Returns:
-    tf.train.Optimizer whose `apply_gradients` also counts the step and updates
-    the moving averages of the variables.
+  By default gradient descent at 0.1, x 0.1 every 350 epochs, in steps. Its
+  `apply_gradients` also counts the step and updates the moving averages.
   """
   pace = schedules.Pace(
     NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN / settings.examples_per_machine
@@ -384,20 +348,15 @@ def optimizer(global_step, settings, state=None):
 
 
 def update(opt, grads, losses, global_step, settings, keeps_averages=True):
-  """Builds the operation that takes a step, from its gradients.
+  """Builds the training step from its gradients, with their summaries.
 
   Args:
     opt: from `optimizer`, or an optimizer around one.
     grads: list of pairs (gradient, variable).
-    losses: list of float32 scalar tensors, as `add_loss_summaries` takes them.
-    global_step: integer variable, counts the steps.
-    settings: settings.Settings.
-    keeps_averages: whether the step updates the averages of the losses and of
-      batch normalization; the chief of a cluster does so for all workers.
-
-  Returns:
-    The operation that updates the variables, their moving averages, the
-    averages of the losses and of batch normalization, and `global_step`.
+    losses: list of float32 scalars, for `add_loss_summaries`.
+    global_step, settings: as those of `train`.
+    keeps_averages: True if this step updates the averages of the losses and of
+      batch normalization; the chief of a cluster does it for all workers.
   """
   with tf.name_scope('train/'):
     loss_averages_op = add_loss_summaries(losses)
@@ -426,10 +385,10 @@ def _apply(opt, grads, global_step, settings):
   # What is saved is in the default container, also on a cluster.
   with tf.container(''), tf.name_scope('train/'):
     if settings.hold_zeros:
-      grads = weights_lib.without_zeros(grads)
+      grads = optimizers.without_zeros(grads)
     updates = [opt.apply_gradients(optimizers.clipped(grads, settings))]
     with tf.control_dependencies(updates):
-      updates += weights_lib.limit_norms(settings.max_norm)
+      updates += optimizers.limit_norms(settings.max_norm)
     with tf.control_dependencies(updates):
       # The step is the value of the assignment: TensorFlow's graph optimizer
       # may move a separate read before it.
@@ -443,14 +402,11 @@ def _apply(opt, grads, global_step, settings):
 
 
 def add_loss_summaries(losses):
-  """Keeps moving averages of losses and adds summaries of both.
+  """Adds summaries of losses and of their moving averages.
 
-  Args:
-    losses: list of float32 scalar tensors. The names of their operations are
-      those of the summaries and, with `/avg`, of the averages in checkpoints.
-
-  Returns:
-    The operation that updates the averages.
+  The names of the losses' operations are those of the summaries and, with
+  `/avg`, of the averages in checkpoints. Returns the operation that updates
+  the averages.
   """
   loss_averages = tf.train.ExponentialMovingAverage(0.9, name='avg')
   with tf.device('/cpu:0'):

@@ -23,7 +23,6 @@ from cifar10 import cifar10
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import flags
 from cifar10.cluster import cluster_spec
-from cifar10.cluster import ending
 from cifar10.cluster import liveness
 from cifar10.cluster import membership
 from cifar10.cluster import placement
@@ -54,7 +53,7 @@ def build_step(run, task, agreement, progress):
   Returns:
     train_op: operation that takes a step, and meanwhile copies the next batch
       to the worker's devices.
-    loss: float32 scalar tensor, the mean of this worker's towers.
+    loss: float32 scalar, the mean of this worker's towers.
     hooks: list of tf.train.SessionRunHook that the graph needs.
   """
   settings = run.settings
@@ -89,8 +88,8 @@ def train(settings):
   for name in ('early_stopping', 'cache_frozen'):
     if getattr(settings, name):
       raise UserError(
-        '--%s=%d: works on one machine only; leave it out'
-        % (name, getattr(settings, name))
+        f'--{name}={getattr(settings, name):d}: works on one machine only; '
+        'leave it out'
       )
   if task.job == 'ps':
     membership.serve(task, settings)
@@ -104,12 +103,9 @@ def train(settings):
       stack.enter_context(train_dir.held(settings.train_dir))
     server = stack.enter_context(membership.joined(task, settings))
     for agreement in membership.agree(
-      server,
-      task,
-      settings,
-      lambda: train_dir.prepare(settings, data, examples_per_step),
+      server, lambda: train_dir.prepare(settings, data, examples_per_step)
     ):
-      with ending.announced(server, task, settings, agreement):
+      with liveness.ending_announced(server, agreement):
         run = trainer.Run(agreement.settings, data, agreement.state)
         take_steps(run, server, task, agreement)
   if task.is_chief:
@@ -124,7 +120,7 @@ def take_steps(run, server, task, agreement):
   datasets.check_fits(run.data, dataclasses.replace(settings, **trained_on))
   with tf.Graph().as_default(), tf.device(
     placement.device_function(task, settings)
-  ), liveness.Observer(server, task, settings) as observer:
+  ), liveness.Observer(server) as observer:
     seed = state.seed_of_start(
       settings.seed, agreement.chief_start - 1, agreement.steps_before
     )
@@ -135,13 +131,13 @@ def take_steps(run, server, task, agreement):
       'Each step receives %.2f MB from parameter servers and sends %.2f MB.'
       % tuple(n / 1e6 for n in placement.bytes_of_step(train_op))
     )
-    role = WorkerRole(server, task, settings, progress, observer)
+    role = WorkerRole(server, progress, observer)
     with _chief_watched(task, agreement, observer):
       with run.session(train_op, loss, hooks, role) as mon_sess:
         while not mon_sess.should_stop():
           mon_sess.run(train_op)
     if role.has_taken_last_step and not task.is_chief:
-      ending.wait_until_saved(task, settings, agreement, observer)
+      liveness.wait_until_saved(task, agreement, observer)
 
 
 @contextlib.contextmanager
@@ -151,10 +147,10 @@ def _chief_watched(task, agreement, observer):
   with Watchdog() as watchdog:
     if not task.is_chief:
       watchdog.watch(
-        liveness.AnswerCheck(task.workers[:1], 'the chief', settings)
+        liveness.answer_check(task.workers[:1], 'the chief', settings)
       )
       watchdog.watch(
-        lambda: ending.problem_of_chief(task, agreement, observer.ending)
+        lambda: liveness.problem_of_chief(task, agreement, observer.ending)
       )
     yield
 

@@ -19,65 +19,46 @@ if not __package__:  # Run by its path: the package is one folder up.
 # The package first: it hides the start-up messages of TensorFlow.
 from cifar10 import cifar10
 from cifar10 import flags
-from cifar10.store import config
 from cifar10.data import datasets
 from cifar10.errors import UserError
-from cifar10.nets import regularizers
 from cifar10.infer import ensemble
 from cifar10.infer import inference_graph
 from cifar10.infer import precision
 from cifar10.infer import ranking
 from cifar10.infer import restore
-from cifar10.store import checkpoints
+from cifar10.nets import variable_scope
 from cifar10.run import train_dir
-from cifar10.util import event_file
+from cifar10.store import checkpoints
+from cifar10.store import config
 from cifar10.util import session_settings
 from cifar10.util import summaries
 import tensorflow.compat.v1 as tf
 
 GROUPS = (
-  'data',
-  'download',
-  'input',
-  'model',
-  'checkpoint',
-  'ensemble',
-  'inference',
-  'evaluation',
-  'answers',
-  'metrics',
-  'session',
+  *('data', 'download', 'input', 'model', 'checkpoint', 'ensemble'),
+  *('inference', 'evaluation', 'answers', 'metrics', 'session'),
 )
-
 
 # How long to wait for a checkpoint before looking whether the run is over.
 _LOOK_SECS = 10
 
 
 class EvalGraph(NamedTuple):
-  """Handles of the evaluation graph.
+  """Handles of the evaluation graph."""
 
-  Attributes:
-    correct: bool tensor, [batch]; whether the right class has the top logit.
-    in_top_k: bool tensor, [batch]; whether it has one of the top k logits.
-    loss: float32 scalar tensor, the total loss of the batch.
-    summaries: string scalar tensor, images and activations of the batch.
-    restorations: restore.Restorations of the variables.
-  """
-
-  correct: Any
-  in_top_k: Any
-  loss: Any
-  summaries: Any
-  restorations: restore.Restorations
+  correct: Any  # bool, [batch]: the right class has the largest logit.
+  in_top_k: Any  # bool, [batch]: it has one of the k largest logits.
+  loss: Any  # float32 scalar, the total loss of the batch.
+  summaries: Any  # string scalar, images and activations of the batch.
+  restorations: restore.Restorations  # Of the variables.
+  num_images: int  # In the files, each to be counted once.
 
 
 def evaluate(settings):
   """Evaluates checkpoints as they appear, up to the last one of the run.
 
-  Raises:
-    UserError: the data or a checkpoint is unusable; or there is no checkpoint
-      and `run_once` is set.
+  Raises UserError if the data or a checkpoint is unusable, or there is no
+  checkpoint and `run_once` is set.
   """
   answers = sys.stdout
   # As JSON, the results are alone on standard output.
@@ -91,8 +72,8 @@ def evaluate(settings):
 def _evaluate_ensemble(settings, answers):
   if settings.top_k:
     raise UserError(
-      '--top_k=%d: of an ensemble, precision @ 1 is evaluated; leave it out'
-      % settings.top_k
+      f'--top_k={settings.top_k}: of an ensemble, precision @ 1 is evaluated; '
+      'leave it out'
     )
   data = datasets.prepare(settings)
   paths = data.files(settings.eval_data)
@@ -104,18 +85,16 @@ def _evaluate_ensemble(settings, answers):
 def _evaluate(settings, answers):
   data = datasets.prepare(settings)
   directory = settings.checkpoint_dir
-  num_images = data.count(data.files(settings.eval_data))
   if settings.run_once:
     checkpoints.find(directory)  # Raises before an event file is made.
+  steps = []  # Of the checkpoints that are evaluated.
   with tf.Graph().as_default() as default_graph:
     graph = build(data, settings)
-    with event_file.EventFile(settings.eval_dir) as events:
+    with summaries.EventFile(settings.eval_dir) as events:
       events.add_graph(default_graph)
-      evaluated = []  # The steps.
       # A run that stops early may end with the checkpoint evaluated before.
       for checkpoint in new_checkpoints(
-        settings,
-        lambda: evaluated and _is_last(directory, evaluated[-1]),
+        settings, lambda: steps and _is_last(directory, steps[-1])
       ):
         try:
           step = checkpoints.step(checkpoint)
@@ -125,41 +104,38 @@ def _evaluate(settings, answers):
           if tf.train.checkpoint_exists(checkpoint):
             raise
           if settings.run_once:
-            raise UserError('%s: was deleted meanwhile' % checkpoint) from None
+            raise UserError(f'{checkpoint}: was deleted meanwhile') from None
           # A trainer with --max_to_keep has deleted it.
-          print('%s was deleted; waiting for the next.' % checkpoint)
+          print(f'{checkpoint} was deleted; waiting for the next.')
           continue
-        _check_total(result, num_images, settings.eval_data)
+        if result.total != graph.num_images:
+          raise UserError(
+            f'--eval_data={settings.eval_data}: read {result.total} images; '
+            f'expected {graph.num_images}'
+          )
         events.add_summary(summary, step)
         events.add_summary(precision.summary(result, settings), step)
         precision.report(result, step, settings, answers)
-        evaluated.append(step)
+        steps.append(step)
         if settings.run_once or _is_last(directory, step):
           return
 
 
 def _is_last(directory, step):
-  """Whether no checkpoint will follow the newest one, of global step `step`."""
+  """True if no checkpoint will follow the newest one, of global step `step`."""
   if train_dir.is_of_trainer(directory):
     return config.is_last(directory, step)
   print(
-    '%s holds no config.json, which a trainer writes: not waiting for another '
-    'checkpoint.' % directory
+    f'{directory} holds no config.json, which a trainer writes: not waiting '
+    'for another checkpoint.'
   )
   return True
 
 
 def build(data, settings):
-  """Builds the evaluation graph in the default graph.
-
-  Args:
-    data: datasets.DataSet.
-
-  Returns:
-    EvalGraph.
-  """
+  """Builds the EvalGraph of `data` in the default graph."""
   images, labels = cifar10.inputs(settings.eval_data == 'test', settings)
-  regularizer = regularizers.create(settings)
+  regularizer = variable_scope.regularizer(settings)
   with tf.variable_scope('', regularizer=regularizer):
     model = inference_graph.build(images, data, settings)
   loss = cifar10.loss(model.logits, labels)
@@ -171,21 +147,19 @@ def build(data, settings):
     loss=loss,
     summaries=tf.summary.merge_all(),
     restorations=model.restorations,
+    num_images=data.count(data.files(settings.eval_data)),
   )
 
 
 def new_checkpoints(settings, is_over=lambda: False):
   """Yields the newest checkpoint whenever there is a new one.
 
-  Args:
-    is_over: function that returns whether no further checkpoint will come.
-
-  Raises:
-    UserError: the file that names the newest checkpoint is damaged.
+  Ends when `is_over` says that no further one will come. Raises UserError if
+  the file that names the newest checkpoint is damaged.
   """
   directory = settings.checkpoint_dir
   if checkpoints.latest(directory) is None:
-    print('No checkpoint in %s yet; waiting.' % directory)
+    print(f'No checkpoint in {directory} yet; waiting.')
   try:
     yield from tf.train.checkpoints_iterator(
       directory,
@@ -195,63 +169,51 @@ def new_checkpoints(settings, is_over=lambda: False):
     )
   except ValueError as error:
     raise UserError(
-      '%s: names no checkpoint' % os.path.join(directory, 'checkpoint')
+      f'{checkpoints.name_file(directory)}: names no checkpoint'
     ) from error
 
 
 def eval_once(graph, checkpoint, settings):
   """Runs all images through the model, with the variables of `checkpoint`.
 
-  Args:
-    graph: EvalGraph.
-    checkpoint: path of a checkpoint.
+  Raises UserError if the checkpoint cannot be read or is of another model.
 
   Returns:
     result: precision.Result.
     summary: bytes, graph.summaries of the first batch.
-
-  Raises:
-    UserError: the checkpoint cannot be read or is of another model.
   """
-  averaged = restore.uses_averages(checkpoint, settings.use_moving_averages)
-  creator = tf.train.ChiefSessionCreator(
-    restore.fitting_scaffold(graph.restorations, checkpoint, averaged),
-    config=session_settings.config_proto(
-      settings, use_gpu=settings.eval_device == 'gpu'
-    ),
-    checkpoint_filename_with_path=checkpoint,
-  )
-  correct, in_top_k, total, loss = 0, 0, 0, 0.0
+  restorations = graph.restorations
+  restoration = restorations.fitting(checkpoint, settings.use_moving_averages)
+  use_gpu = settings.eval_device == 'gpu'
+  proto = session_settings.config_proto(settings, use_gpu)
+  correct = in_top_k = total = loss = step = 0
   summary = None
-  # The session ends without an error after the last image.
-  with tf.train.MonitoredSession(creator) as session:
-    while not session.should_stop():
-      fetches = {
-        'correct': graph.correct,
-        'in_top_k': graph.in_top_k,
-        'loss': graph.loss,
-      }
-      if summary is None:
-        fetches['summary'] = graph.summaries
-      batch = session.run(fetches)
-      summary = batch.get('summary', summary)
-      size = len(batch['correct'])
-      correct += int(batch['correct'].sum())
-      in_top_k += int(batch['in_top_k'].sum())
-      total += size
-      loss += float(batch['loss']) * size
+  with tf.Session(config=proto) as sess:
+    restoration.saver.restore(sess, checkpoint)
+    # The input counts its epochs in a local variable.
+    sess.run([variable.initializer for variable in tf.local_variables()])
+    coord = tf.train.Coordinator()
+    threads = tf.train.start_queue_runners(sess, coord)
+    # Whole batches, then a smaller one or the end of the input.
+    num_iter = graph.num_images // settings.batch_size + 1
+    with coord.stop_on_exception():  # The end of the input is no error.
+      while step < num_iter and not coord.should_stop():
+        fetches = [graph.correct, graph.in_top_k, graph.loss]
+        if step == 0:
+          fetches.append(graph.summaries)
+        top_1, top_k, batch_loss, *first = sess.run(fetches)
+        correct += int(top_1.sum())
+        in_top_k += int(top_k.sum())
+        total += len(top_1)
+        loss += float(batch_loss) * len(top_1)
+        summary = first[0] if first else summary
+        step += 1
+    coord.request_stop()
+    coord.join(threads, ignore_live_threads=True)
   loss /= max(1, total)
+  averaged = restoration is restorations.averaged
   result = precision.Result(correct, in_top_k, total, loss, averaged)
   return result, summary
-
-
-def _check_total(result, num_images, eval_data):
-  """Checks that the files hold as many images as at the start."""
-  if result.total != num_images:
-    raise UserError(
-      '--eval_data=%s: read %d images; expected %d'
-      % (eval_data, result.total, num_images)
-    )
 
 
 def main():

@@ -59,11 +59,9 @@ if tf.__version__ >= '2':
 def export(settings):
   """Writes the model of a checkpoint in each format that is asked for.
 
-  Raises:
-    OSError: a file cannot be written.
-    UserError: there is no such checkpoint, it is of another model, or one of
-      the targets exists already: then nothing is written. Or the SavedModel
-      cannot be written.
+  Raises OSError if a file cannot be written. Raises UserError if there is no
+  such checkpoint, it is of another model, or a target exists already: then
+  nothing is written; or if the SavedModel cannot be written.
   """
   _check_targets(settings)
   checkpoint = checkpoints.find(settings.run_dir, settings.checkpoint)
@@ -73,8 +71,7 @@ def export(settings):
   contents = {}  # All of it before the first file is written.
   if settings.tflite:
     with files.naming(settings.tflite):  # TensorFlow 1 converts through files.
-      model = export_lib.tflite(frozen, data, settings)
-    contents[settings.tflite] = model
+      contents[settings.tflite] = export_lib.tflite(frozen, data, settings)
   if settings.frozen_graph:
     contents[settings.frozen_graph] = frozen.SerializeToString()
   if settings.export_dir:
@@ -82,11 +79,9 @@ def export(settings):
   for path, content in contents.items():
     with files.folders_around(path):
       files.write_atomically(path, content)
-  summary = 'Step %d, from %s. %d classes: %s.' % (
-    step,
-    checkpoint,
-    len(data.classes),
-    ', '.join(data.classes),
+  summary = (
+    f'Step {step}, from {checkpoint}. {len(data.classes)} classes: '
+    f'{", ".join(data.classes)}.'
   )
   print(printable(summary))
   shape = '[n, %d, %d, %d]' % data.layout[:3]
@@ -104,35 +99,33 @@ def _write_saved_model(frozen, path, settings):
       export_lib.write_saved_model(frozen, folder, settings)
   except tf.errors.OpError as error:
     problem = error.message.splitlines()[0]
-    raise UserError('%s: cannot be written: %s' % (path, problem)) from error
+    raise UserError(f'{path}: cannot be written: {problem}') from error
 
 
 def _check_targets(settings):
-  """Checks that no two targets are the same, and that none exists yet."""
+  """Raises UserError if two targets are the same, or one exists, or none is."""
   taken = {}
   for flag in _REPORTS:
     path = getattr(settings, flag)
     if not path:
       continue
-    if os.path.lexists(path) and not (
-      flag == 'export_dir' and _is_empty_folder(path)
-    ):
+    is_folder = flag == 'export_dir'
+    if os.path.lexists(path) and not (is_folder and _is_empty_folder(path)):
+      expected = 'or empty folder' if is_folder else 'file'
       raise UserError(
-        '--%s=%s: already exists; expected a new %s'
-        % (flag, path, 'or empty folder' if flag == 'export_dir' else 'file')
+        f'--{flag}={path}: already exists; expected a new {expected}'
       )
     other = taken.setdefault(os.path.abspath(path), flag)
     if other != flag:
-      raise UserError('--%s=%s: is --%s as well' % (flag, path, other))
+      raise UserError(f'--{flag}={path}: is --{other} as well')
   if not taken:
     raise UserError('--export_dir is empty; expected a folder to write to')
 
 
 def _is_empty_folder(path):
-  """Whether a folder can be put in the place of `path`."""
-  return (
-    os.path.isdir(path) and not os.path.islink(path) and not os.listdir(path)
-  )
+  """True if a folder can be put in the place of `path`."""
+  is_own_folder = os.path.isdir(path) and not os.path.islink(path)
+  return is_own_folder and not os.listdir(path)
 
 
 def main():

@@ -48,8 +48,7 @@ MIN_FRACTION_OF_EXAMPLES_IN_QUEUE = 0.4
 
 # The most bytes of records that are shuffled together; a smaller epoch is
 # shuffled as a whole. (Departure from the tutorial, which mixes 20,000 records
-# with those that follow, and so never mixes well what is sorted by class on
-# disk.)
+# with the next ones, and so never mixes well what is sorted by class.)
 _MAX_BYTES_IN_QUEUE = 1 << 30
 
 _RECORDS_PER_READ = 1000
@@ -65,14 +64,14 @@ def read_cifar10(filename_queue):
   Call it once per parallel reader.
 
   Args:
-    filename_queue: queue of the names of the files to read.
+    filename_queue: queue of file names.
 
   Returns:
     An object with
-      height, width, depth: ints, of the image.
-      key: string scalar tensor, the file and the number of the record in it.
-      label: int32 tensor, [1], 0 to 9.
-      uint8image: uint8 tensor, [height, width, depth].
+      height, width, depth: ints, 32, 32 and 3.
+      key: string scalar, the file and the number of the record in it.
+      label: int32, [1], 0 to 9.
+      uint8image: uint8, [height, width, depth].
   """
 
   class CIFAR10Record:
@@ -97,16 +96,14 @@ def read_records(filename_queue, layout, at_most, kept=None):
   """Reads records of any layout, many at a time, as raw bytes.
 
   Args:
-    filename_queue: queue of the names of the files to read.
+    filename_queue: queue of file names.
     layout: records.Layout.
-    at_most: how many records to read, an int or int tensor. A read ends with
-      the file, so it may return fewer.
-    kept: how many records of each file to keep, its first ones: a dict by path.
-      None: all.
+    at_most: number of records, an int or int tensor; a read ends with its file.
+    kept: dict by path, the first records of a file to keep; all of the others.
 
   Returns:
-    uint8 tensor, [n, layout.record_bytes]. Running it raises
-    tf.errors.OutOfRangeError after the last record.
+    uint8, [n, layout.record_bytes]; tf.errors.OutOfRangeError after the last
+    record.
   """
   reader = tf.FixedLengthRecordReader(layout.record_bytes)
   keys, values = reader.read_up_to(filename_queue, tf.cast(at_most, tf.int64))
@@ -116,9 +113,9 @@ def read_records(filename_queue, layout, at_most, kept=None):
 
 
 def _first_records(values, keys, path, count):
-  """Drops those records of a file that come after the first `count`.
+  """Drops all but the first `count` records of a file.
 
-  The key of a record is the path of its file, a colon, and its number.
+  A key is the path of the file, a colon, and the number of the record.
   """
   number = tf.strings.to_number(
     tf.strings.regex_replace(keys, '.*:', ''), tf.int32
@@ -131,11 +128,7 @@ def _first_records(values, keys, path, count):
 
 
 def _cifar10(data_dir):
-  """The DataSet of CIFAR-10 in a folder.
-
-  Raises:
-    ValueError: a file is missing.
-  """
+  """CIFAR-10 in a folder, a DataSet; ValueError if a file is missing."""
   data = datasets.in_folder(data_dir)
   for path in data.train_files + data.test_files:
     if not os.path.exists(path):
@@ -144,19 +137,15 @@ def _cifar10(data_dir):
 
 
 def crop_size(layout, image_size=0):
-  """Height and width, in pixels, of the crops from images of a Layout.
-
-  Args:
-    layout: records.Layout.
-    image_size: the size that is set; 0: IMAGE_SIZE of 32 pixels.
+  """Height and width of the crops, in pixels: IMAGE_SIZE of 32, if 0 is set.
 
   Raises:
-    UserError: it is larger than the images.
+    UserError: --image_size is larger than the images.
   """
   if image_size > min(layout.height, layout.width):
     raise UserError(
-      '--image_size=%d: larger than the images, which have %d x %d pixels'
-      % (image_size, layout.height, layout.width)
+      f'--image_size={image_size}: larger than the images, which have '
+      f'{layout.height} x {layout.width} pixels'
     )
   return image_size or layout.height * IMAGE_SIZE // 32
 
@@ -165,17 +154,16 @@ def distorted_inputs(data_dir, batch_size, data=None, settings=Settings()):
   """Endless batches of distorted training images, shuffled anew each epoch.
 
   Args:
-    data_dir: path of the folder with the files of CIFAR-10.
-    batch_size: number of images in a batch.
+    data_dir: folder of CIFAR-10's files.
+    batch_size: images in a batch.
     data: datasets.DataSet to read in its place.
-    settings: settings.Settings with the distortions; by default the tutorial's.
-      With a seed, batches are prepared in a single thread, so that with a
-      graph-level seed they are the same in each run.
+    settings: the distortions; by default the tutorial's. With a seed, a single
+      thread prepares the batches, so that they are the same in each run.
 
   Returns:
-    images: float32 tensor, [batch_size, size, size, depth], each image of
-      mean 0 and variance 1.
-    labels: int32 tensor, [batch_size].
+    images: float32, [batch_size, size, size, depth], each of mean 0 and
+      variance 1.
+    labels: int32, [batch_size].
 
   Raises:
     ValueError: a file of CIFAR-10 is missing.
@@ -207,12 +195,7 @@ def shuffled_records(data, batch_size):
 
       filename queue  -->  reader  -->  shuffle queue  -->  batches
 
-  Args:
-    data: datasets.DataSet.
-    batch_size: number of records in a batch.
-
-  Returns:
-    tf.FIFOQueue with elements of uint8 [batch_size, record_bytes].
+  Returns a tf.FIFOQueue of uint8 [batch_size, record_bytes].
   """
   filenames, kept = data.files_to_train_on()
   filename_queue = tf.train.string_input_producer(filenames)
@@ -231,7 +214,7 @@ def shuffled_records(data, batch_size):
 
 
 def examples_in_queue(data, batch_size):
-  """How many of an epoch's records are shuffled together: all, if they fit.
+  """Records of an epoch that are shuffled together: all, if they fit.
 
   Of CIFAR-10 at most NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN: with a smaller number
   the first step comes sooner, as an exercise of the tutorial says.
@@ -243,7 +226,7 @@ def examples_in_queue(data, batch_size):
 
 
 def _records_per_read(layout):
-  """How many records a reader takes at a time."""
+  """Records that a reader takes at a time."""
   most = max(1, _MAX_BYTES_PER_READ // layout.record_bytes)
   return min(_RECORDS_PER_READ, most)
 
@@ -259,16 +242,10 @@ def known_labels(records, data):
 
 
 def ready_batches(images, labels, batch_size, num_threads):
-  """Computes batches before they are needed, in threads of their own.
+  """Computes batches of at most `batch_size` images before they are needed.
 
-  Args:
-    images: float32 tensor, [batch, height, width, depth].
-    labels: int32 tensor, [batch].
-    batch_size: the largest number of images in a batch.
-    num_threads: how many threads compute, if the memory allows.
-
-  Returns:
-    Tensors like them.
+  Up to `num_threads` threads do so, as the memory allows. Takes and returns
+  float32 images [batch, height, width, depth] and int32 labels [batch].
   """
   shape = images.shape
   image_bytes = 4 * shape[1:].num_elements()
@@ -295,18 +272,17 @@ def inputs(eval_data, data_dir, batch_size, data=None, settings=Settings()):
 
   Args:
     eval_data: True for the test images, False for the training images.
-    data_dir: path of the folder with the files of CIFAR-10.
-    batch_size: number of images in a batch.
-    data: datasets.DataSet to read in its place, each image once, so that the
-      last batch may have fewer. None: the tutorial's images, again and again.
-    settings: settings.Settings with the size of the crops.
+    data_dir: folder of CIFAR-10's files.
+    batch_size: images in a batch.
+    data: datasets.DataSet to read in its place, each image once: the last batch
+      may be smaller, and tf.errors.OutOfRangeError follows it. None: CIFAR-10,
+      again and again.
+    settings: the size of the crops.
 
   Returns:
-    images: float32 tensor, [batch_size, size, size, depth], the middle of each
-      image, of mean 0 and variance 1.
-    labels: int32 tensor, [batch_size].
-    With `data`, running them raises tf.errors.OutOfRangeError after the last
-    batch.
+    images: float32, [batch_size, size, size, depth], the middle of each image,
+      of mean 0 and variance 1.
+    labels: int32, [batch_size].
 
   Raises:
     ValueError: a file of CIFAR-10 is missing.

@@ -28,17 +28,13 @@ import tensorflow.compat.v1 as tf
 
 
 def tower_loss(scope, images, labels, settings):
-  """The total loss of one tower.
+  """The total loss of one tower, a float32 scalar.
 
   Args:
     scope: name scope of the tower, 'tower_0/'.
-    images: float32 tensor, [batch, height, width, depth], the tower's part of
-      the batch.
-    labels: int32 tensor, [batch].
+    images: float32, [batch, height, width, depth], its part of the batch.
+    labels: int32, [batch].
     settings: settings.Settings.
-
-  Returns:
-    float32 scalar tensor.
   """
   logits = networks.inference(images, settings, is_training=True)
   # Of this tower only, though all of them share the collection 'losses'.
@@ -55,7 +51,7 @@ def average_gradients(tower_grads):
       same variables in the same order.
 
   Returns:
-    A list of pairs (averaged gradient, variable).
+    List of pairs (mean gradient, variable).
   """
   average_grads = []
   with tf.name_scope('train/'):
@@ -72,14 +68,12 @@ def build_step(settings, global_step, opt, **optional):
 
   Args:
     settings: settings.Settings.
-    global_step: integer variable, counts the steps.
-    opt: from `cifar10.optimizer`, or an optimizer around one.
-    **optional: what `cifar10.update` takes besides.
+    global_step, opt, **optional: as those of `cifar10.update`.
 
   Returns:
     train_op: operation that takes a step with all towers, and meanwhile copies
       the next batch to their GPUs.
-    loss: float32 scalar tensor, the mean of the towers' total losses.
+    loss: float32 scalar, the mean of the towers' total losses.
     prefetch: hooks.PrefetchHook, which copies the first batch.
   """
   images, labels = pipelines.distorted_inputs(settings)
@@ -106,21 +100,12 @@ def build_step(settings, global_step, opt, **optional):
 
 
 def train(settings):
-  """Trains CIFAR-10 until the last step, or until a signal.
-
-  Raises:
-    UserError: the data or the training directory is unusable, or training
-      diverges.
-  """
+  """Trains CIFAR-10 until the last step or a signal; see `trainer.train`."""
   trainer.train(settings, take_steps)
 
 
 def take_steps(run):
-  """Builds the graph, and runs it step by step.
-
-  Args:
-    run: trainer.Run.
-  """
+  """Builds the graph of a trainer.Run, and runs it step by step."""
   settings = run.settings
   towers.print_devices(settings)
   with tf.device('/cpu:0'):

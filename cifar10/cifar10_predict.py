@@ -27,69 +27,45 @@ from cifar10.errors import printable
 from cifar10.infer import contact_sheet
 from cifar10.infer import ensemble
 from cifar10.infer import predictions
-from cifar10.util import session_settings
 import numpy as np
-import tensorflow.compat.v1 as tf
 
 GROUPS = (
-  'data',
-  'input',
-  'model',
-  'checkpoint',
-  'ensemble',
-  'inference',
-  'answers',
-  'prediction',
-  'session',
+  *('data', 'input', 'model', 'checkpoint', 'ensemble'),
+  *('inference', 'answers', 'prediction', 'session'),
 )
 
 _TOP_K = 3  # How many classes to print, unless --top_k says otherwise.
 
 
 def predict(settings, names):
-  """Labels pictures and prints what they are.
+  """Labels pictures and prints their classes.
 
-  Args:
-    names: list of files, folders, and `-` for standard input.
-
-  Raises:
-    UserError: there is no picture or no model, the model does not fit the
-      settings or computes no finite probabilities, or the sheet cannot be
-      written; or, after all others are labeled, some pictures are damaged.
+  `names` are files, folders, and `-` for standard input. Raises UserError if
+  there is no picture or no model, the model does not fit the settings or
+  computes no finite probabilities, the sheet cannot be written, or, after all
+  others are labeled, some pictures are damaged.
   """
   pictures.need_pillow()
-  grid = settings.grid
+  grid, num_labeled = settings.grid, 0
   paths = pictures.find(names)
   sheet = contact_sheet.ContactSheet(grid, len(paths)) if grid else None
   with contextlib.ExitStack() as stack:
     with contextlib.redirect_stdout(sys.stderr):  # Answers go to stdout.
       predictor = stack.enter_context(_model(settings))
-    num_labeled = 0
-    batch_size = settings.batch_size
-    for start in range(0, len(paths), batch_size):
-      batch = paths[start : start + batch_size]
+    for batch in predictions.batches(paths, settings.batch_size):
       num_labeled += _label(batch, predictor, settings, sheet)
   if sheet is not None:
     sheet.write()
   if num_labeled < len(paths):
-    raise UserError(
-      '%d of %d pictures could not be read'
-      % (len(paths) - num_labeled, len(paths))
-    )
+    num_damaged = len(paths) - num_labeled
+    raise UserError(f'{num_damaged} of {len(paths)} pictures could not be read')
 
 
-@contextlib.contextmanager
 def _model(settings):
-  """The model, or the ensemble of several, in a session."""
+  """The predictor of one model or of an ensemble, a context manager."""
   if settings.networks:
-    with ensemble.loaded(settings) as networks:
-      yield networks
-    return
-  proto = session_settings.config_proto(
-    settings, use_gpu=settings.eval_device == 'gpu'
-  )
-  with tf.Graph().as_default(), tf.Session(config=proto) as session:
-    yield predictions.load(session, settings)
+    return ensemble.loaded(settings)
+  return contextlib.closing(predictions.load(settings))
 
 
 def _label(paths, predictor, settings, sheet):
@@ -112,28 +88,24 @@ def _label(paths, predictor, settings, sheet):
   answers = predictor.probabilities(np.stack(batch))
   for (path, small), probabilities in zip(read, answers):
     if not np.isfinite(probabilities).all():
-      raise UserError('%s: the model computes no finite probabilities' % path)
-    top_k = np.argsort(-probabilities, kind='stable')[
-      : settings.top_k or _TOP_K
+      raise UserError(f'{path}: the model computes no finite probabilities')
+    ranked = np.argsort(-probabilities, kind='stable')
+    lines = [
+      f'{classes[k]} {100 * probabilities[k]:.1f} %'
+      for k in ranked[: settings.top_k or _TOP_K]
     ]
-    lines = ['%s %.1f %%' % (classes[k], 100 * probabilities[k]) for k in top_k]
     if settings.json:
-      print(_as_json(path, classes, probabilities))
+      values = {
+        'file': path,
+        'class': classes[probabilities.argmax()],
+        'probabilities': dict(zip(classes, probabilities.tolist())),
+      }
+      print(json.dumps(values))
     else:
-      print(printable('%s: %s' % (path, ', '.join(lines))))
+      print(printable(f'{path}: {", ".join(lines)}'))
     if sheet:
       sheet.add(small, lines + [os.path.basename(path)])
   return len(read)
-
-
-def _as_json(path, classes, probabilities):
-  return json.dumps(
-    {
-      'file': path,
-      'class': classes[probabilities.argmax()],
-      'probabilities': dict(zip(classes, probabilities.tolist())),
-    }
-  )
 
 
 def main():

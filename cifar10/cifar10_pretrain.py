@@ -87,12 +87,8 @@ def train(settings):
 def _train_layers(settings, data, folder):
   """Trains one layer after another, each on top of those before.
 
-  Args:
-    settings, data: from `trainer.prepared`.
-    folder: where the layers have their folders.
-
-  Returns:
-    The folder of the last layer, and whether it is at its last step.
+  Each has a folder of its own in `folder`. Returns that of the last one, and
+  True if it is at its last step.
   """
   runs = []
   for layer in pretraining.LAYERS:
@@ -123,7 +119,7 @@ def _train_layers(settings, data, folder):
 
 
 def _is_trained(settings, data, take_steps):
-  """Trains in a folder; returns whether it is at its last step."""
+  """Trains in a folder; returns True if it is at its last step."""
   trainer.go_on(settings, data, take_steps)
   newest = checkpoints.latest(settings.train_dir)
   return config.is_last(settings.train_dir, checkpoints.step(newest))
@@ -138,45 +134,35 @@ def _check(settings):
   task = settings.task
   if task in pretraining.AUXILIARY and settings.batch_size == 1:
     raise UserError(
-      '--batch_size=1: --task=%s takes squares from other images of a batch; '
-      'expected at least 2' % task
+      f'--batch_size=1: --task={task} takes squares from other images of a '
+      'batch; expected at least 2'
     )
-  for name, value in (
-    ('label_smoothing', settings.label_smoothing),
-    ('softmax_rate', settings.softmax_rate),
-  ):
+  for name in ('label_smoothing', 'softmax_rate'):
     if settings.is_set(name):
       raise UserError(
-        '--%s=%g has no effect in pretraining, which has no labels; leave it '
-        'out' % (name, value)
+        f'--{name}={getattr(settings, name):g} has no effect in pretraining, '
+        'which has no labels; leave it out'
       )
   values = settings.of_groups('model', 'regularization')
   for name, expected in _NEEDS.get(task, {}).items():
     if values[name] not in expected:
-      raise UserError(
-        '--%s=%s: --task=%s needs %s'
-        % (name, values[name], task, ' or '.join(str(e) for e in expected))
-      )
+      needed = ' or '.join(map(str, expected))
+      raise UserError(f'--{name}={values[name]}: --task={task} needs {needed}')
 
 
 def _take_steps(run, layer=None, on_top=()):
-  """Builds the graph, and runs it step by step.
+  """Builds the graph of a trainer.Run, and runs it step by step.
 
-  Args:
-    run: trainer.Run.
-    layer: name of the layer to train; None for all.
-    on_top: Settings of the layers above it.
-
-  Raises:
-    UserError: a layer above is trained already.
+  Trains one layer, or all if it is None. Raises a UserError if a layer above
+  it, one of the Settings `on_top`, is trained already.
   """
   settings = run.settings
   for above in on_top:
     if checkpoints.latest(above.train_dir):
       raise UserError(
-        '%s was trained on top of what is in %s now; to train that further, '
-        'give another --train_dir, or --overwrite to train all layers anew'
-        % (above.train_dir, settings.train_dir)
+        f'{above.train_dir} was trained on top of what is in '
+        f'{settings.train_dir} now; to train that further, give another '
+        '--train_dir, or --overwrite to train all layers anew'
       )
   with tf.device('/cpu:0'):
     global_step = tf.train.get_or_create_global_step()
@@ -193,16 +179,7 @@ def _take_steps(run, layer=None, on_top=()):
 
 
 def _layer_loss(images, name, settings):
-  """The loss of one layer, on the outputs of the layers below it.
-
-  Args:
-    images: float32 tensor, [batch, height, width, depth].
-    name: name of the layer.
-    settings: settings.Settings.
-
-  Returns:
-    float32 scalar tensor.
-  """
+  """The loss of the layer `name` on the outputs of the layers below it."""
   networks.inference(images, settings)
   layer = pretraining.TiedLayer(name, settings.conv)
   if settings.task == 'rbm':
@@ -226,15 +203,7 @@ def _layer_loss(images, name, settings):
 
 
 def _auxiliary_loss(images, settings):
-  """The loss of a model that tells images from corrupted ones.
-
-  Args:
-    images: float32 tensor, [batch, height, width, depth].
-    settings: settings.Settings.
-
-  Returns:
-    float32 scalar tensor.
-  """
+  """The loss of a model that tells images from corrupted ones."""
   by_margin = settings.task == 'max_margin'
   classes = ('real',) if by_margin else ('corrupted', 'real')
   corrupted = distortions.with_pasted_squares(images)

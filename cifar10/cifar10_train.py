@@ -23,21 +23,12 @@ import tensorflow.compat.v1 as tf
 
 
 def train(settings):
-  """Trains CIFAR-10 until the last step, or until a signal.
-
-  Raises:
-    UserError: the data or the training directory is unusable, or training
-      diverges.
-  """
+  """Trains CIFAR-10 until the last step or a signal; see `trainer.train`."""
   trainer.train(settings, take_steps)
 
 
 def take_steps(run):
-  """Builds the graph, and runs it step by step.
-
-  Args:
-    run: trainer.Run.
-  """
+  """Builds the graph of a trainer.Run, and runs it step by step."""
   settings = run.settings
   with tf.device('/cpu:0'):
     global_step = tf.train.get_or_create_global_step()

@@ -2,17 +2,11 @@
 
 
 def printable(text):
-  """`text` in one line that is safe to print on a terminal.
+  """Any object as text in one line that is safe to print on a terminal.
 
   Names of files, answers of servers and damaged files may hold line breaks,
   escape sequences of the terminal, and bytes that are not text. They appear as
   Python writes them in a string: \\n, \\x1b, \\udcff.
-
-  Args:
-    text: any object.
-
-  Returns:
-    str.
   """
   return ''.join(
     c if c.isprintable() else c.encode('unicode_escape').decode()
@@ -21,7 +15,7 @@ def printable(text):
 
 
 class UserError(Exception):
-  """What went wrong, in one line, for the person at the terminal.
+  """A mistake or a fault, in one line, for the person at the terminal.
 
   The line names the file, flag or host, what was found and what was expected.
   The programs print it without a traceback and exit with status 1.
@@ -34,14 +28,13 @@ class UserError(Exception):
 class DivergedError(UserError):
   """The loss or a variable is no longer a finite number."""
 
-  # By this a program that runs a trainer knows its message.
-  MARK = 'expected a finite number'
+  MARK = 'expected a finite number'  # cifar10_search recognizes it by this.
 
   def __init__(self, problem):
-    """Makes the error; `problem` says what is not finite, and at which step."""
+    """`problem` says what is not finite, and at which step."""
     super().__init__(
-      '%s; %s. The newest checkpoint was saved before that; try a smaller '
-      '--learning_rate or a --clip_norm' % (problem, self.MARK)
+      f'{problem}; {self.MARK}. The newest checkpoint was saved before that; '
+      'try a smaller --learning_rate or a --clip_norm'
     )
 
 

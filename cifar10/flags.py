@@ -5,7 +5,6 @@ import dataclasses
 import os
 import platform
 import sys
-from typing import Optional
 
 from absl import app
 from absl import flags
@@ -29,34 +28,18 @@ from cifar10.util import session_settings
 
 # The groups of settings that every trainer takes.
 TRAINER_GROUPS = (
-  'data',
-  'download',
-  'recipe',
-  'input',
-  'pipeline',
-  'augmentation',
-  'model',
-  'initialization',
-  'regularization',
-  'optimization',
-  'optimizer',
-  'schedule',
-  'transfer',
-  'validation',
-  'run',
-  'metrics',
-  'session',
+  *('data', 'download', 'recipe', 'input', 'pipeline', 'augmentation', 'model'),
+  *('initialization', 'regularization', 'optimization', 'optimizer'),
+  *('schedule', 'transfer', 'validation', 'run', 'metrics', 'session'),
 )
 
 # Those of pretraining, on one device and without labels.
-PRETRAINER_GROUPS = tuple(
-  group
-  for group in TRAINER_GROUPS
-  if group not in ('recipe', 'transfer', 'validation')
-) + ('pretraining',)
+PRETRAINER_GROUPS = (
+  *(g for g in TRAINER_GROUPS if g not in ('recipe', 'transfer', 'validation')),
+  'pretraining',
+)
 
-# The programs to name to those who give a flag to another one, and groups that
-# they take.
+# The groups of flags by program, to hint at if another program is given one.
 _GROUPS_OF = {
   'cifar10_train': TRAINER_GROUPS,
   'cifar10_multi_gpu_train': ('towers',),
@@ -70,58 +53,46 @@ _GROUPS_OF = {
 _DEFINE_BY_TYPE = {
   bool: flags.DEFINE_boolean,
   int: flags.DEFINE_integer,
-  Optional[int]: flags.DEFINE_integer,
   float: flags.DEFINE_float,
-  Optional[float]: flags.DEFINE_float,
   str: flags.DEFINE_string,
 }
 
 
 def run(
-  work,
-  groups,
-  description,
-  takes_arguments=False,
-  has_model=False,
-  **defaults,
+  work, groups, description, takes_arguments=False, has_model=False, **defaults
 ):
   """Runs a program: reads the flags, calls `work(settings)`, and exits.
 
   The status is that of `console.guarded`: a mistake of the user or a fault of
-  the machine is reported in one line, without a traceback.
-
-  A program with `--checkpoint_dir` takes the data set and the model from the
-  run there, if it has saved its settings, except what is given as flags.
+  the machine is reported in one line, without a traceback. A program with
+  `--checkpoint_dir` takes the data set and the model from the run there, if it
+  has saved its settings, except what is given as flags.
 
   Args:
-    work: function of a settings.Settings.
+    work: function of the Settings, and of the arguments if it takes some.
     groups: names of the groups of settings that are the flags.
-    description: what `--help` prints first.
-    takes_arguments: whether arguments that are not flags are allowed; `work`
-      gets the list of them after the settings.
-    has_model: whether, without --checkpoint_dir and without a run at its
-      default, the model that comes with the package is used.
+    description: the beginning of the text of `--help`.
+    takes_arguments: whether arguments that are not flags are allowed.
+    has_model: whether the model that comes with the package is used without
+      --checkpoint_dir and without a run at its default.
     **defaults: defaults of this program for some flags, by name.
   """
   console.open_streams(answers=takes_arguments)
   if '--version' in sys.argv[1:]:
-    print(_version())
+    print(
+      f'cifar10-tutorial {cifar10.__version__}, TensorFlow {tf.__version__}, '
+      f'Python {platform.python_version()}'
+    )
     return
   sys.modules['__main__'].__doc__ = description
   names = settings_lib.flag_names(*groups)
   _define_flags(names, defaults)
   app.run(
-    lambda argv: _run_guarded(work, names, argv, takes_arguments, has_model),
+    lambda argv: console.leave(
+      _run_guarded(work, names, argv, takes_arguments, has_model)
+    ),
     argv=['--help' if a == '-h' else a for a in sys.argv],
     flags_parser=_parse,
-  )
-
-
-def _version():
-  return 'cifar10-tutorial %s, TensorFlow %s, Python %s' % (
-    cifar10.__version__,
-    tf.__version__,
-    platform.python_version(),
   )
 
 
@@ -130,11 +101,11 @@ def _parse(argv):
   try:
     return flags.FLAGS(argv)
   except flags.UnrecognizedFlagError as error:
-    hint = 'see --help'
+    name, hint = error.flagname, 'see --help'
     for program, groups in _GROUPS_OF.items():
-      if error.flagname in settings_lib.flag_names(*groups):
-        hint = '%s has it' % program
-    sys.exit(console.fail('there is no flag --%s; %s' % (error.flagname, hint)))
+      if name in settings_lib.flag_names(*groups):
+        hint = f'{program} has it'
+    sys.exit(console.fail(f'there is no flag --{name}; {hint}'))
   except flags.Error as error:
     sys.exit(console.fail(str(error).replace('flag --', '--', 1)))
 
@@ -147,23 +118,20 @@ def _define_flags(names, defaults):
   for name in names:
     field = settings_lib.FIELDS[name]
     about = field.metadata
-    default = defaults.get(
-      name, constants.get(about['constant'], field.default)
-    )
-    define, limits = _DEFINE_BY_TYPE[field.type], {}
+    define, limits = _DEFINE_BY_TYPE[config.types(field)[0]], {}
     if 'choices' in about:
       define, limits = flags.DEFINE_enum, {'enum_values': about['choices']}
     elif 'least' in about:
       limits = {'lower_bound': about['least'], 'upper_bound': about['most']}
     if name == 'checkpoint_dir' and 'ensemble' in names:
       define = flags.DEFINE_multi_string
+    default = constants.get(about['constant'], field.default)
     text = about['help']
     define(
       name,
-      default=default,
+      default=defaults.get(name, default),
       help=text % constants if '%(' in text else text,
-      # --help lists it as the program's own.
-      module_name=sys.argv[0],
+      module_name=sys.argv[0],  # --help lists it as the program's own.
       **limits,
     )
 
@@ -173,7 +141,7 @@ def _settings(names, has_model):
   values = {name: flags.FLAGS[name].value for name in names}
   for name, value in values.items():
     if not config.is_finite(value):
-      raise UserError('--%s=%s: expected an ordinary number' % (name, value))
+      raise UserError(f'--{name}={value}: expected an ordinary number')
   given = frozenset(name for name in names if flags.FLAGS[name].present)
   for name in settings_lib.with_policy('constant'):
     if name in values and name not in given:
@@ -187,28 +155,21 @@ def _settings(names, has_model):
   settings = Settings(given=given, **values)
   if folders is None:
     return settings
-  if not isinstance(folders, list):
-    return _with_settings_of_run(settings, folders)
-  networks = [_with_settings_of_run(settings, folder) for folder in folders]
-  if len(networks) == 1:
-    return networks[0]
-  return dataclasses.replace(networks[0], networks=tuple(networks))
+  folders = folders if isinstance(folders, list) else [folders]
+  runs = tuple(_with_settings_of_run(settings, folder) for folder in folders)
+  return dataclasses.replace(runs[0], networks=runs if runs[1:] else ())
 
 
 def _check_paths(values):
-  """Checks the paths among the values of flags.
-
-  Raises:
-    UserError: one cannot be used.
-  """
+  """Raises UserError if a path among the values of flags cannot be used."""
   holders = settings_lib.with_policy('holds_checkpoints')
-  for name in set(settings_lib.with_policy('is_path')) & set(values):
-    found = values[name]
+  for name in settings_lib.with_policy('is_path').keys() & values.keys():
+    flag, found = '--' + name, values[name]
+    may_be_model = name in holders and name != 'train_dir'
     for text in found if isinstance(found, list) else [found]:
-      may_be_model = name in holders and name != 'train_dir'
-      path = zoo.directory(text, '--' + name) if may_be_model else text
+      path = zoo.directory(text, flag) if may_be_model else text
       is_export = name == 'checkpoint_dir' and predictions.is_export(path)
-      paths.check(path, '--' + name, name in holders and not is_export)
+      paths.check(path, flag, name in holders and not is_export)
 
 
 def _found_or_pretrained(values, given):
@@ -219,32 +180,31 @@ def _found_or_pretrained(values, given):
   if asks or (os.path.isdir(default) and os.listdir(default)):
     return folders
   print(
-    'No run in %s: this is %s, a model that comes with the package.'
-    % (default, zoo.DEFAULT),
+    f'No run in {default}: this is {zoo.DEFAULT}, a model that comes with the '
+    'package.',
     file=sys.stderr,
   )
-  is_list = isinstance(folders, list)
-  return [zoo.DEFAULT] if is_list else zoo.DEFAULT
+  return [zoo.DEFAULT] if isinstance(folders, list) else zoo.DEFAULT
 
 
 def _with_settings_of_run(settings, folder):
-  """Settings with what the run in a --checkpoint_dir knows about its model.
+  """Settings with the data and the model of the run in a --checkpoint_dir.
 
   Flags that are given take precedence.
   """
-  settings = dataclasses.replace(
-    settings, checkpoint_dir=zoo.directory(folder, '--checkpoint_dir')
-  )
   model = zoo.directory(settings.checkpoint, '--checkpoint')
   if model != settings.checkpoint:
-    settings = dataclasses.replace(settings, checkpoint=checkpoints.find(model))
+    model = checkpoints.find(model)
+  folder = zoo.directory(folder, '--checkpoint_dir')
+  settings = dataclasses.replace(
+    settings, checkpoint_dir=folder, checkpoint=model
+  )
   saved = config.load(settings.run_dir)
   if saved is None:
     return settings
-  state = run_state.load(settings.run_dir)
   # The regularizer is part of the loss that an evaluation shows.
   of_run = saved.of_groups('data', 'model', 'regularization')
-  of_run.update(run_state.trained_on(state, saved))
+  of_run.update(run_state.trained_on(run_state.load(settings.run_dir), saved))
   return dataclasses.replace(
     settings, **{n: of_run[n] for n in of_run if n not in settings.given}
   )
@@ -254,8 +214,8 @@ def _run_guarded(work, names, argv, takes_arguments=False, has_model=False):
   """Calls `work`; returns the exit status."""
   if argv[1:] and not takes_arguments:
     return console.fail(
-      'unexpected argument %r; a flag is written --name=value, '
-      'a switch --name or --noname' % argv[1]
+      f'unexpected argument {argv[1]!r}; a flag is written --name=value, '
+      'a switch --name or --noname'
     )
   # absl turns TensorFlow's INFO lines on, and prints them a second time.
   tf.logging.set_verbosity(tf.logging.WARN)
@@ -271,14 +231,10 @@ def _run_guarded(work, names, argv, takes_arguments=False, has_model=False):
     answers = takes_arguments or settings.json
     if settings.json:
       console.open_streams(answers=True)
-    notices = sys.stderr if answers else sys.stdout
-    with contextlib.redirect_stdout(notices):
+    with contextlib.redirect_stdout(sys.stderr if answers else sys.stdout):
       session_settings.warn_of_slow_precision(
         settings.precision, settings.eval_device == 'gpu'
       )
-    if takes_arguments:
-      work(settings, argv[1:])
-    else:
-      work(settings)
+    work(settings, *([argv[1:]] if takes_arguments else []))
 
   return console.guarded(configured_work)

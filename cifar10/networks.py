@@ -1,54 +1,47 @@
-"""Which network the settings choose.
+"""The network that the settings choose.
 
-All have the signature of `cifar10.inference`: `airbench.inference`, and
-`local_layers.inference` with locally connected layers.
+All have the signature of `cifar10.inference`.
 """
 
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
 from cifar10.nets import airbench
-from cifar10.nets import freezing
 from cifar10.nets import local_layers
+from cifar10.nets import variable_scope
 from cifar10.nets.techniques import Techniques
 from cifar10.util import graph_keys
 
-
-def _chosen(settings):
-  """The function that builds the network."""
-  if settings.network == 'airbench':
-    return airbench.inference
-  if settings.network != 'tutorial':
-    raise ValueError(
-      'network is %r; expected tutorial or airbench' % settings.network
-    )
-  if settings.top_layers not in ('full', 'local'):
-    raise ValueError(
-      'top_layers is %r; expected full or local' % settings.top_layers
-    )
-  if settings.top_layers == 'local':
-    return local_layers.inference
-  return cifar10.inference
+_BY_NAMES = {  # By `network` and `top_layers`.
+  ('tutorial', 'full'): cifar10.inference,
+  ('tutorial', 'local'): local_layers.inference,
+  ('airbench', 'full'): airbench.inference,
+}
 
 
 def inference(images, settings, is_training=False, portable=False):
   """Builds the network of the settings.
 
   Args:
-    images: float tensor, [batch, height, width, depth]; in training with
-      --cache_frozen what `frozen_layers.FrozenLayers` keeps of them.
-    settings: settings.Settings; `classes` are those of the data set.
-    is_training, portable: as Techniques takes them.
+    images: float, [batch, height, width, depth]; in training with
+      --cache_frozen the outputs of `frozen_layers.FrozenLayers`.
+    settings: settings.Settings with the classes of the data set.
+    is_training, portable: as those of Techniques.
 
   Returns:
-    logits: float32 tensor, [batch, num_classes], not normalized.
+    float32 logits, [batch, num_classes].
 
   Raises:
     UserError: --freeze leaves nothing to train, or names nothing.
     ValueError: `images` is not of rank 4, or its size or a setting is unknown.
   """
   num_classes = len(settings.classes) or cifar10.NUM_CLASSES
-  build = _chosen(settings)
+  names = settings.network, settings.top_layers
+  if names not in _BY_NAMES:
+    raise ValueError(
+      f'network and top_layers are {names}; expected one of {list(_BY_NAMES)}'
+    )
+  build = _BY_NAMES[names]
   frozen = tf.get_collection(graph_keys.FROZEN_LAYERS)
   if frozen:
     return frozen[0].inference(images, build, num_classes)
@@ -56,5 +49,5 @@ def inference(images, settings, is_training=False, portable=False):
     images, Techniques(settings, is_training, portable, num_classes)
   )
   if is_training:
-    freezing.check(settings.freeze)
+    variable_scope.check_freezing(settings.freeze)
   return logits

@@ -1,8 +1,7 @@
-"""Which input the settings choose: where batches of training images come from.
+"""The input that the settings choose, in place of the tutorial's queues.
 
-All have the results of `cifar10.distorted_inputs`, the tutorial's queues:
-TensorFlow's guides call the others "preloaded data" and "tf.data", and with
---cache_frozen features of the images are read in their place.
+TensorFlow's guides call the others "preloaded data" and "tf.data". With
+--cache_frozen, features of the images are read in their place.
 """
 
 import tensorflow.compat.v1 as tf
@@ -20,14 +19,10 @@ from cifar10.util import summaries
 def distorted_inputs(settings):
   """Batches of training images for one step of all towers of a machine.
 
-  Args:
-    settings: settings.Settings.
-
   Returns:
-    images: float32 tensor, [examples_per_machine, size, size, depth]; with
-      --cache_frozen the outputs of the frozen layers, for
-      `networks.inference`.
-    labels: int32 tensor, [examples_per_machine].
+    images: float32, [examples_per_machine, size, size, depth]; with
+      --cache_frozen the outputs of the frozen layers, for `networks.inference`.
+    labels: int32, [examples_per_machine].
   """
   if settings.cache_frozen:
     return _features(settings)
@@ -37,18 +32,10 @@ def distorted_inputs(settings):
 
 
 def loaded_inputs(data, settings):
-  """Batches of a data set that a variable or a tf.data.Dataset loads.
-
-  Args:
-    data: datasets.DataSet.
-    settings: settings.Settings; `input` is 'preloaded' or 'tf_data'.
-
-  Returns:
-    As `distorted_inputs`.
-  """
+  """Batches of a DataSet by --input=preloaded or tf_data."""
   print(
-    'Loading %d %s images before starting to train.'
-    % (data.examples_per_epoch, data.name)
+    f'Loading {data.examples_per_epoch} {data.name} images before starting to '
+    'train.'
   )
   batch_size, layout = settings.examples_per_machine, data.layout
   size = cifar10_input.crop_size(layout, settings.image_size)

@@ -11,7 +11,6 @@ The status is 1 if a fault failed. As root it also fills small file systems,
 which are mounted in a name space of its own, and has files hang.
 """
 
-import argparse
 import ctypes
 import os
 from pathlib import Path
@@ -39,21 +38,16 @@ def main():
   """Reads the flags and runs the campaign; exits with its status."""
   if os.geteuid() == 0:
     own_mounts()
+  from cifar10.util import arguments
   from tests import processes
   from tests.faults import campaign
 
   processes.heed_signals()
 
-  parser = argparse.ArgumentParser(
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-    allow_abbrev=False,
-  )
-  parser.add_argument('--count', type=int, default=100, help='default 100')
-  parser.add_argument('--seed', type=int, default=1, help='default 1')
-  parser.add_argument(
-    '--jobs', type=int, default=2, help='faults at the same time; default 2'
-  )
+  parser = arguments.Parser(__doc__, allow_abbrev=False)
+  parser.add_argument('--count', default=100, help='how many faults')
+  parser.add_argument('--seed', default=1, help='draws the faults')
+  parser.add_argument('--jobs', default=2, help='faults at the same time')
   parser.add_argument(
     '--class',
     dest='groups',

@@ -11,7 +11,6 @@ from cifar10 import cifar10_eval
 from cifar10.data import datasets
 from cifar10.nets import layers
 from cifar10.settings import Settings
-from cifar10.store import checkpoint_arrays
 from cifar10.store import checkpoints
 from cifar10.util import graph_keys
 from tests import processes
@@ -91,7 +90,7 @@ def evaluated(config, step=None):
     logits = default_graph.get_tensor_by_name('softmax_linear/softmax_linear:0')
     kind = 'averaged' if config.use_moving_averages else 'plain'
     creator = tf.train.ChiefSessionCreator(
-      getattr(graph.restorations, kind).scaffold,
+      tf.train.Scaffold(saver=getattr(graph.restorations, kind).saver),
       checkpoint_filename_with_path=checkpoint,
     )
     with tf.train.MonitoredSession(creator) as session:
@@ -153,7 +152,7 @@ def make_older(directory):
     if '/moving_' not in name or not name.endswith(checkpoints.AVERAGE)
   }
   assert len(newer) == len(older) + 8
-  checkpoint_arrays.write(directory, older)
+  checkpoints.write(directory, older)
   return newer, older
 
 

@@ -40,7 +40,7 @@ def at_bounds(*groups):
 
 
 def with_effect(name, value):
-  """The Config in which a setting has a value, and an effect."""
+  """The Settings in which a setting has a value, and an effect."""
   owner, choices = settings_lib.FIELDS[name].metadata['needs'] or (None, ())
   needed = {owner: choices[0]} if choices else {}
   return Settings(**dict(needed, **{name: value}))

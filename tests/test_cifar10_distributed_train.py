@@ -109,11 +109,11 @@ def test_two_workers_compute_what_one_trainer_computes(
       tmp_path / 'single', batch_size=128, max_steps=3, **techniques
     )
   )
-  expected = saved(single.run.train_dir)
-  found = saved(tasks[1].run.train_dir)
+  expected = saved(single.train_dir)
+  found = saved(tasks[1].train_dir)
   assert found.keys() == expected.keys()
   assert found['global_step'] == expected['global_step'] == 3
-  assert staleness(tasks[1].run.train_dir) == [0, 0]
+  assert staleness(tasks[1].train_dir) == [0, 0]
   for name, value in expected.items():
     # The averaged losses of a cluster are those of the chief's own batches.
     if not name.endswith('/avg'):
@@ -200,7 +200,7 @@ def test_a_cluster_whitens_by_the_filters_of_its_images(tmp_path):
   cifar10_train.train(alone)
   found, expected = (
     saved(folder)['whitening/weights']
-    for folder in (cluster.train_dir, alone.run.train_dir)
+    for folder in (cluster.train_dir, alone.train_dir)
   )
   assert (expected != 0).all()
   np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)

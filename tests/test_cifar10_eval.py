@@ -1,5 +1,6 @@
 """The evaluator: exact counts, followed checkpoints, its output."""
 
+import contextlib
 import dataclasses
 import glob
 import json
@@ -108,7 +109,7 @@ def test_a_checkpoint_evaluates_at_any_precision(
     tmp_path, batch_size=8, max_steps=8, precision=written
   )
   cifar10_train.train(config)
-  assert config_lib.load(config.train_dir).session.precision == written
+  assert config_lib.load(config.train_dir).precision == written
   counts = {}
   for precision in read:
     ((_, counts[precision], total, step),), _ = evaluate(
@@ -428,9 +429,8 @@ def test_copies_of_images_are_counted_as_the_oracle_counts_them(
   config = short_runs.small_config(trained, tta=True)
   data = short_runs.prepared(config)
   records = records_lib.load(data.test_files, data.layout)
-  with tf.Graph().as_default(), tf.Session() as session:
-    checkpoint = checkpoints.latest(config.train_dir)
-    predictor = predictions.Predictor(session, data, checkpoint, config)
+  network = predictions.Network(config, checkpoints.latest(config.train_dir))
+  with contextlib.closing(predictions.Predictor(data, network)) as predictor:
     answers = predictor.probabilities(records).argmax(axis=1)
   ((_, correct, _, _),), out = evaluate(trained, capsys, tta=True)
   assert correct == (answers == records[:, 0]).sum()

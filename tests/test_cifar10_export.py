@@ -349,7 +349,7 @@ def own_run(tmp_path_factory):
   """A run on the user's own pictures: 3 classes of gray 8 x 8 images."""
   folder = tmp_path_factory.mktemp('own')
   (folder / 'data').mkdir()
-  data = synthetic_records.make_own_dataset(folder / 'data').data
+  data = synthetic_records.make_own_dataset(folder / 'data')
   cifar10_train.train(
     short_runs.small_config(
       folder,

@@ -233,11 +233,11 @@ def test_either_trainer_resumes_the_other(tmp_path, capsys):
   )
   assert short_runs.steps(capsys.readouterr().out) == [2, 3]
   # 2 steps of 16 examples are 1 step of 2 x 16.
-  assert run_state.load(one.run.train_dir).step_offset == -1
+  assert run_state.load(one.train_dir).step_offset == -1
 
   cifar10_train.train(short_runs.small_config(tmp_path / 'two', max_steps=4))
   assert short_runs.steps(capsys.readouterr().out) == [2, 3]
-  assert run_state.load(two.run.train_dir).step_offset == 2
+  assert run_state.load(two.train_dir).step_offset == 2
 
 
 def test_a_process_says_what_it_runs_on(tmp_path):

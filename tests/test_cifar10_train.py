@@ -314,7 +314,7 @@ def test_a_larger_batch_goes_on_at_the_same_examples(tmp_path):
   # 4 steps of 16 are 2 steps of 32.
   assert (saved.examples_per_step, saved.step_offset) == (32, -2)
   assert saved.examples_per_epoch == 1000
-  assert config_lib.load(config.train_dir).input.batch_size == 32
+  assert config_lib.load(config.train_dir).batch_size == 32
 
 
 def test_overwrite_starts_afresh_and_spares_other_files(tmp_path, capsys):
@@ -580,7 +580,7 @@ def test_it_takes_the_form_of_convolutions_and_saves_it(tmp_path, monkeypatch):
   config = short_runs.small_config(tmp_path, conv='direct', max_steps=1)
   cifar10_train.train(config)
   assert forms == ['direct'] * 2
-  assert config_lib.load(config.train_dir).session.conv == 'direct'
+  assert config_lib.load(config.train_dir).conv == 'direct'
 
 
 def test_config_is_saved_beside_the_checkpoints(tmp_path):

@@ -10,7 +10,6 @@ import pytest
 
 from cifar10 import cifar10_train
 from cifar10.settings import Settings
-from cifar10.store import checkpoint_arrays
 from cifar10.store import checkpoints
 from cifar10.store import config as config_lib
 from cifar10.store import run_state
@@ -56,20 +55,18 @@ def test_a_packed_run_is_one_of_no_machine(pack_model, tmp_path):
   source = config.train_dir
   kept = {
     name: value
-    for name, value in checkpoint_arrays.read(
-      checkpoints.latest(source)
-    ).items()
+    for name, value in checkpoints.read(checkpoints.latest(source)).items()
     if name.endswith(checkpoints.AVERAGE) or name == 'global_step'
   }
   folder = str(tmp_path / 'models' / 'short')
   pack_model.pack(source, kept, folder)
-  found = checkpoint_arrays.read(checkpoints.find(folder))
+  found = checkpoints.read(checkpoints.find(folder))
   assert set(found) == set(kept)
   for name, value in kept.items():
     np.testing.assert_array_equal(found[name], value)
   packed = config_lib.load(folder)
   assert packed.activation == 'elu'
-  assert packed.run == Settings().run
+  assert packed.of_groups('run') == Settings().of_groups('run')
   assert str(tmp_path) not in str(packed)
   assert run_state.load(folder).classes == run_state.load(source).classes
   answers = [

@@ -9,7 +9,6 @@ import pytest
 from cifar10 import cifar10_train
 from cifar10 import zoo
 from cifar10.errors import UserError
-from cifar10.store import checkpoint_arrays
 from cifar10.store import checkpoints
 from tests import picture_folders
 from tests import processes
@@ -94,9 +93,9 @@ def test_a_run_begins_with_one(model, settings, tmp_path):
     **settings,
   )
   cifar10_train.train(config)
-  found = checkpoint_arrays.read(checkpoints.latest(config.train_dir))
+  found = checkpoints.read(checkpoints.latest(config.train_dir))
   folder = zoo.directory(zoo.PREFIX + model, '--init_from')
-  source = checkpoint_arrays.read(checkpoints.latest(folder))
+  source = checkpoints.read(checkpoints.latest(folder))
   for name, value in source.items():
     if name.endswith(checkpoints.AVERAGE) or name == 'whitening/weights':
       assert (found[name] == value).all(), name
@@ -107,9 +106,9 @@ _WITH_DEFAULT = """
 import runpy
 import sys
 
-from cifar10.store import config
+from cifar10.settings import FIELDS
 
-config.FIELDS['checkpoint_dir'].default = sys.argv[1]
+FIELDS['checkpoint_dir'].default = sys.argv[1]
 sys.argv[:] = sys.argv[2:]
 runpy.run_module(sys.argv[0], run_name='__main__')
 """

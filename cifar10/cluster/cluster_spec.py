@@ -1,237 +1,261 @@
-"""A cluster: its tasks, their hosts and servers.
+"""A cluster: the tasks that train one model, from flags, Slurm or TF_CONFIG.
 
-A cluster is a set of tasks that train one model. Those of the job `ps` hold
-the variables, those of the job `worker` compute; worker 0 is the chief, which
-saves. Each task is a process with a server of TensorFlow's own runtime.
+Tasks of the job `ps` hold the variables, those of the job `worker` compute;
+worker 0 is the chief, which saves. Each task is a process.
 """
 
 import collections
-import socket
-import time
+import json
+import os
+import subprocess
 from typing import NamedTuple, Tuple
 
 import tensorflow.compat.v1 as tf
 
-from cifar10.cluster import resolvers
 from cifar10.errors import UserError
-from cifar10.util import session_settings
 
-_POLL_SECS = 0.2
-
-_ANSWER_SECS = 2
-
-# RFC 9113, section 3.4: what a client sends first; its SETTINGS frame is empty.
-_HTTP2_BEGINNING = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + b'\0\0\0\4' + bytes(5)
+# The jobs in TF_CONFIG whose tasks are workers, in their order.
+_WORKER_JOBS = ('chief', 'master', 'worker')
 
 
 class Task(NamedTuple):
-  """One task of a cluster, and the cluster.
+  """One task of a cluster, and the cluster."""
 
-  Attributes:
-    job: 'ps' or 'worker'.
-    index: number of the task in its job.
-    ps: addresses of the parameter servers, `host:port`.
-    workers: addresses of the workers.
-  """
-
-  job: str
-  index: int
-  ps: Tuple[str, ...]
-  workers: Tuple[str, ...]
+  job: str  # 'ps' or 'worker'.
+  index: int  # In the job.
+  ps: Tuple[str, ...]  # Addresses of the parameter servers, `host:port`.
+  workers: Tuple[str, ...]  # Addresses of the workers.
 
   @property
   def is_chief(self):
-    """Whether this is the task that initializes and saves."""
+    """True for the task that initializes and saves."""
     return self.job == 'worker' and self.index == 0
 
   @property
   def address(self):
-    """The address of this task."""
     return (self.ps if self.job == 'ps' else self.workers)[self.index]
 
   @property
   def device(self):
     """The name of this task in device names."""
-    return '/job:%s/task:%d' % (self.job, self.index)
+    return f'/job:{self.job}/task:{self.index}'
 
   @property
   def hosts(self):
     """The cluster as the flags write it."""
-    return '--ps_hosts=%s --worker_hosts=%s' % (
-      ','.join(self.ps),
-      ','.join(self.workers),
-    )
+    ps, workers = ','.join(self.ps), ','.join(self.workers)
+    return f'--ps_hosts={ps} --worker_hosts={workers}'
+
+  def names(self, indices):
+    """The workers of some numbers, for a message."""
+    return ', '.join(f'worker {i} ({self.workers[i]})' for i in indices)
 
   def workers_per_step(self, settings):
-    """How many workers' batches make a step, by the settings.Cluster."""
-    if not settings.sync:
-      return 1
-    return len(self.workers) - settings.backup_workers
+    """The number of workers whose batches make a step."""
+    return len(self.workers) - settings.backup_workers if settings.sync else 1
 
   def own_seed(self, seed):
     """The seed of this task; with equal ones, all take the same images."""
     return None if seed is None else seed + self.index
 
 
+def steps_wait_for_all(settings):
+  """True if each step takes the gradients of all workers."""
+  return settings.sync and not settings.backup_workers
+
+
 def task_from_settings(settings):
-  """The task that this process is.
+  """The Task that this process is.
 
-  Returns:
-    Task.
-
-  Raises:
-    UserError: names the flag, or the variable of the environment, that is
-      wrong.
+  Raises UserError that names the flag, or the variable of the environment, that
+  is wrong.
   """
-  ps, workers, job, index, sources = resolvers.resolve(settings)
-  if job not in ('ps', 'worker'):
-    raise UserError("%s is '%s'; expected ps or worker" % (sources['job'], job))
-  tasks = {'ps': ps, 'worker': workers}
+  task, sources = _resolved(settings)
+  if task.job not in ('ps', 'worker'):
+    raise UserError(f"{sources['job']} is '{task.job}'; expected ps or worker")
+  tasks = {'ps': task.ps, 'worker': task.workers}
   _check_addresses(tasks, sources)
-  if not 0 <= index < len(tasks[job]):
+  count = len(tasks[task.job])
+  if not 0 <= task.index < count:
     raise UserError(
-      '%s is %d; expected 0 to %d, the number of a task in %s'
-      % (sources['index'], index, len(tasks[job]) - 1, sources[job])
+      f'{sources["index"]} is {task.index}; expected 0 to {count - 1}, the '
+      f'number of a task in {sources[task.job]}'
     )
   if settings.model_parallel and settings.num_gpus > 1:
     raise UserError(
-      '--model_parallel: --num_gpus is %d; expected 1, a tower on two devices'
-      % settings.num_gpus
+      f'--model_parallel: --num_gpus is {settings.num_gpus}; expected 1, a '
+      'tower on two devices'
     )
-  if settings.backup_workers >= len(workers):
+  if settings.backup_workers >= len(task.workers):
     raise UserError(
-      '--backup_workers is %d; expected less than %d, the number of workers'
-      % (settings.backup_workers, len(workers))
+      f'--backup_workers is {settings.backup_workers}; expected less than '
+      f'{len(task.workers)}, the number of workers'
     )
-  return Task(job, index, ps, workers)
+  return task
 
 
 def _check_addresses(tasks, sources):
   """Checks that each job has addresses, each of the form host:port, once."""
   for job, addresses in tasks.items():
     if not addresses:
-      raise UserError('%s names no host' % sources[job])
+      raise UserError(f'{sources[job]} names no host')
     for address in addresses:
       host, _, port = address.rpartition(':')
-      if (
-        not _is_host(host) or not port.isdecimal() or not 0 < int(port) < 65536
-      ):
-        raise UserError(
-          "%s: '%s'; expected host:port" % (sources[job], address)
-        )
+      is_port = port.isdecimal() and 0 < int(port) < 65536
+      if not is_port or not _is_host(host):
+        raise UserError(f"{sources[job]}: '{address}'; expected host:port")
   counts = collections.Counter(tasks['ps'] + tasks['worker'])
   for address, count in counts.items():
     if count > 1:
-      raise UserError('%s is the address of two tasks' % address)
+      raise UserError(f'{address} is the address of two tasks')
 
 
 def _is_host(name):
-  """Whether `name` can be looked up at all; 'a..b' cannot."""
+  """True if `name` can be looked up at all; 'a..b' cannot."""
   try:
     return bool(name.encode('idna'))
   except UnicodeError:
     return False
 
 
-def start_server(task, settings):
-  """Starts the server of this task.
+def _resolved(settings):
+  """The Task, not checked yet, and where its parts come from, for errors.
 
-  Args:
-    task: Task.
-    settings: settings.Session.
-
-  Returns:
-    tf.train.Server.
-
-  Raises:
-    UserError: the port is taken.
+  The sources are a dict of 'ps', 'worker', 'job' and 'index'.
   """
-  port = int(task.address.rpartition(':')[2])
-  # TensorFlow's server silently shares a port with another one.
-  try:
-    with _probe() as probe:
-      probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-      probe.bind(('', port))
-  except OSError as error:
-    raise UserError(
-      '%s: port %d of this machine: %s' % (task.address, port, error.strerror)
-    ) from error
-  spec = {'ps': list(task.ps), 'worker': list(task.workers)}
-  return tf.train.Server(
-    tf.train.ClusterSpec(spec),
-    job_name=task.job,
-    task_index=task.index,
-    config=session_settings.config_proto(settings),
+  if settings.slurm_ps:
+    if settings.ps_hosts or settings.worker_hosts:
+      raise UserError(
+        f'--slurm_ps={settings.slurm_ps}: not together with --ps_hosts or '
+        '--worker_hosts'
+      )
+    return _from_slurm(settings.slurm_ps)
+  if settings.ps_hosts or settings.worker_hosts:
+    return _from_flags(settings)
+  if 'TF_CONFIG' in os.environ:
+    return _from_tf_config()
+  raise UserError(
+    'no cluster given; expected --ps_hosts and --worker_hosts, --slurm_ps, or '
+    'TF_CONFIG'
   )
 
 
-def _probe():
-  """A socket for every address of this machine, with IPv6 if it has that."""
+def _from_flags(settings):
+  ps, workers = (
+    tuple(filter(None, hosts.split(',')))
+    for hosts in (settings.ps_hosts, settings.worker_hosts)
+  )
+  return Task(settings.job_name, settings.task_index, ps, workers), {
+    'ps': '--ps_hosts',
+    'worker': '--worker_hosts',
+    'job': '--job_name',
+    'index': '--task_index',
+  }
+
+
+def _from_tf_config():
+  """The task in TF_CONFIG; its chief is worker 0."""
+  hosts, job, index = _read_tf_config()
+  workers = sum((hosts.get(name, []) for name in _WORKER_JOBS), [])
+  if hosts.get(job):
+    count = len(hosts[job])
+    if not 0 <= index < count:
+      raise UserError(
+        f'TF_CONFIG: task.index is {index}; expected 0 to {count - 1}, the '
+        f'number of a task in TF_CONFIG: cluster.{job}'
+      )
+    if job in _WORKER_JOBS:
+      job, index = 'worker', workers.index(hosts[job][index])
+  return Task(job, index, tuple(hosts.get('ps', ())), tuple(workers)), {
+    'ps': 'TF_CONFIG: cluster.ps',
+    'worker': 'TF_CONFIG: cluster.worker',
+    'job': 'TF_CONFIG: task.type',
+    'index': 'TF_CONFIG: task.index',
+  }
+
+
+def _read_tf_config():
+  """The addresses of each job, a dict of lists; this task's job and number."""
   try:
-    probe = socket.socket(socket.AF_INET6)
-    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-    return probe
-  except OSError:
-    return socket.socket(socket.AF_INET)
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    hosts = resolver.cluster_spec().as_dict()
+    # A job whose numbers have gaps is a dict by number instead.
+    if not all(isinstance(a, str) for job in hosts.values() for a in job):
+      raise TypeError(hosts)
+    # The resolver takes 1.5 for 1.
+    index = int(str(json.loads(os.environ['TF_CONFIG'])['task']['index']))
+    return hosts, str(resolver.task_type), index
+  except (
+    AttributeError,
+    KeyError,
+    RecursionError,
+    TypeError,
+    ValueError,
+  ) as error:
+    raise UserError(
+      'TF_CONFIG: found %s; expected {"cluster": {"ps": [...], "worker": '
+      '[...]}, "task": {"type": ..., "index": ...}}' % os.environ['TF_CONFIG']
+    ) from error
 
 
-def config_proto(task, settings):
-  """The tf.ConfigProto of a task's sessions.
-
-  A worker's name the parameter servers and itself, a parameter server's only
-  itself; otherwise sessions wait for tasks that are gone.
-
-  Args:
-    task: Task.
-  """
-  proto = session_settings.config_proto(settings)
-  if task.job == 'worker':
-    proto.device_filters.append('/job:ps')
-  proto.device_filters.append(task.device)
-  return proto
-
-
-def reach(addresses, what, timeout_secs):
-  """Waits until a connection to each address can be made.
-
-  Args:
-    addresses: list of `host:port`.
-    what: what is there, for the error.
-    timeout_secs: how long to wait for all of them.
-
-  Raises:
-    UserError: names the first one that cannot be reached, and why.
-  """
-  deadline = time.monotonic() + timeout_secs
-  for address in addresses:
-    while True:
-      problem = unreachable(address)
-      if problem is None:
-        break
-      if time.monotonic() > deadline:
-        raise UserError(
-          '%s %s cannot be reached within %d s (--connect_timeout_secs): %s'
-          % (what, address, timeout_secs, problem)
-        )
-      time.sleep(_POLL_SECS)
-
-
-def unreachable(address):
-  """Why the task at `host:port` does not answer; None if it does.
-
-  An open port is not enough: a process that is stopped still has it. The
-  server speaks HTTP/2, and answers the beginning of a connection.
-  """
-  host, _, port = address.rpartition(':')
+def _from_slurm(num_ps):
+  """The task of the step of Slurm that this process is."""
+  flag = f'--slurm_ps={num_ps}'
+  num_tasks, per_node = _slurm_counts(num_ps, flag)
   try:
-    with socket.create_connection(
-      (host.strip('[]'), int(port)), timeout=_ANSWER_SECS
-    ) as connection:
-      connection.sendall(_HTTP2_BEGINNING)
-      if not connection.recv(1):
-        return 'the connection was closed'
-  except socket.timeout:
-    return 'no answer within %d s' % _ANSWER_SECS
-  except OSError as error:
-    return error.strerror or str(error)
-  return None
+    resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(
+      {'ps': num_ps, 'worker': num_tasks - num_ps},
+      tasks_per_node=per_node,
+      # Slurm itself hands out GPUs (srun --gpus-per-task). The resolver needs
+      # some for each task, or it finds no tasks.
+      gpus_per_node=per_node,
+      gpus_per_task=1,
+      auto_set_gpu=False,
+    )
+    hosts = resolver.cluster_spec().as_dict()
+    job, index = resolver.get_task_info()
+    task = Task(job, index, tuple(hosts['ps']), tuple(hosts['worker']))
+    host = task.address.rpartition(':')[0]
+  # KeyError, RuntimeError: a variable is missing, or numbers do not fit.
+  # OSError, SubprocessError: TensorFlow 1 runs scontrol.
+  except (
+    KeyError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    subprocess.SubprocessError,
+  ) as error:
+    raise UserError(
+      f'{flag}: the variables of Slurm do not describe this task: {error!r}'
+    ) from error
+  node = os.environ.get('SLURMD_NODENAME')
+  if node and node != host:
+    # The resolver of TensorFlow 2 sorts the names of nodes as text.
+    raise UserError(
+      f'{flag}: this task runs on {node}, but TensorFlow takes it for the one '
+      f'at {task.address}; expected --distribution=block, and names of nodes '
+      'whose order as text is that of Slurm'
+    )
+  return task, dict.fromkeys(('ps', 'worker', 'job', 'index'), flag)
+
+
+def _slurm_counts(num_ps, flag):
+  """The numbers of tasks of the step, and of those on each node."""
+  counts = []
+  for name in ('SLURM_NTASKS', 'SLURM_NTASKS_PER_NODE'):
+    value = os.environ.get(name, '')
+    if not value.isdecimal() or not int(value):
+      raise UserError(
+        f'{flag}: {name} is {value!r}; expected a number, as in a step of srun '
+        'with --ntasks and --ntasks-per-node'
+      )
+    counts.append(int(value))
+  num_tasks, per_node = counts
+  step = f'{flag}: the step of Slurm has {num_tasks} tasks'
+  if num_tasks % per_node:
+    raise UserError(
+      f'{step}, {per_node} on a node; expected as many on each node'
+    )
+  if num_ps >= num_tasks:
+    raise UserError(f'{step}; expected more than parameter servers')
+  return num_tasks, per_node

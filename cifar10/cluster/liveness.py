@@ -1,47 +1,109 @@
-"""Whether the other tasks of a cluster are alive, and what they are doing."""
+"""The other tasks of a cluster: alive, slow or silent; how the chief has ended.
+
+The last step is lost if the chief fails to save it. So a worker that has taken
+it waits for the chief, and ends with an error if the chief does.
+"""
 
 import contextlib
+import socket
 import threading
 import time
 
 import tensorflow.compat.v1 as tf
 
-from cifar10.cluster import cluster_spec
 from cifar10.cluster import shared_state
+from cifar10.errors import UserError
 
-_POLL_SECS = 1
+_REACH_POLL_SECS = 0.2
+_OBSERVE_SECS = 1
+_SAVED_POLL_SECS = 0.5
+
+_ANSWER_SECS = 2
+
+# RFC 9113, section 3.4: what a client sends first; its SETTINGS frame is empty.
+_HTTP2_BEGINNING = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + b'\0\0\0\4' + bytes(5)
+
+_ENDING = 'ending'  # The Notice of the chief.
 
 
-class AnswerCheck:
-  """A check for a watchdog: tasks that give no answer for too long."""
+def reach(addresses, job, timeout_secs):
+  """Waits at most `timeout_secs` until all tasks at `host:port` answer.
 
-  def __init__(self, addresses, name, settings):
-    """Makes the check.
+  Raises UserError that names the first one that does not, and why; it calls the
+  tasks by `job`, as 'worker'.
+  """
+  deadline = time.monotonic() + timeout_secs
+  for address in addresses:
+    while True:
+      problem = unreachable(address)
+      if problem is None:
+        break
+      if time.monotonic() > deadline:
+        raise UserError(
+          f'{job} {address} cannot be reached within {timeout_secs} s '
+          f'(--connect_timeout_secs): {problem}'
+        )
+      time.sleep(_REACH_POLL_SECS)
 
-    Args:
-      addresses: list of `host:port`.
-      name: what these tasks are called, for the message.
-      settings: settings.Cluster.
-    """
-    self._name = name
-    self._timeout_secs = settings.connect_timeout_secs
-    self._answered = dict.fromkeys(addresses, time.monotonic())
 
-  def __call__(self):
-    for address, last in self._answered.items():
-      problem = cluster_spec.unreachable(address)
+def unreachable(address):
+  """Why the task at `host:port` does not answer; None if it does.
+
+  An open port is not enough: a process that is stopped still has it. The
+  server speaks HTTP/2, and answers the beginning of a connection.
+  """
+  host, _, port = address.rpartition(':')
+  try:
+    with socket.create_connection(
+      (host.strip('[]'), int(port)), timeout=_ANSWER_SECS
+    ) as connection:
+      connection.sendall(_HTTP2_BEGINNING)
+      if not connection.recv(1):
+        return 'the connection was closed'
+  except socket.timeout:
+    return f'no answer within {_ANSWER_SECS} s'
+  except OSError as error:
+    return error.strerror or str(error)
+  return None
+
+
+def answer_check(addresses, name, settings):
+  """A check for a Watchdog: tasks that give no answer for too long.
+
+  The message calls the tasks at `addresses`, a list of `host:port`, by `name`.
+  """
+  timeout_secs = settings.connect_timeout_secs
+  answered = dict.fromkeys(addresses, time.monotonic())
+
+  def check():
+    for address, last in answered.items():
+      problem = unreachable(address)
       now = time.monotonic()
       if problem is None:
-        self._answered[address] = now
-      elif now - last > self._timeout_secs:
-        return '%s %s has been out of reach for %d s (%s): %s' % (
-          self._name,
-          address,
-          self._timeout_secs,
-          '--connect_timeout_secs',
-          problem,
+        answered[address] = now
+      elif now - last > timeout_secs:
+        return (
+          f'{name} {address} has been out of reach for {timeout_secs} s '
+          f'(--connect_timeout_secs): {problem}'
         )
     return None
+
+  return check
+
+
+def missing_workers(task, steps):
+  """The workers that the others wait for, as text.
+
+  They are silent, or have taken fewer `steps`, a list by worker; None if that
+  is not known.
+  """
+  silent = [
+    i
+    for i, address in enumerate(task.workers)
+    if i != task.index and unreachable(address)
+  ]
+  slow = [i for i, n in enumerate(steps or ()) if n < max(steps)]
+  return task.names(silent or slow) or 'an unknown task'
 
 
 class Observer:
@@ -53,19 +115,17 @@ class Observer:
   Attributes:
     steps: list of the steps that each worker has taken; None before the first
       answer.
-    ending: what the chief has told of its end, see `ending.announced`;
-      None as long as it trains.
+    ending: the end of the chief, see `ending_announced`; None as long as it
+      trains.
   """
 
-  def __init__(self, server, task, settings):
-    """Takes the tf.train.Server, cluster_spec.Task and settings.Settings."""
+  def __init__(self, server):
     self.steps = self.ending = None
-    self._target = server.target
-    self._proto = cluster_spec.config_proto(task, settings)
+    self._server = server
     self._ended = threading.Event()
     with tf.Graph().as_default() as self._graph:
-      self._progress = shared_state.progress(task, 0)
-      self._notice = shared_state.Notice('ending')
+      self._progress = shared_state.progress(server.task, 0)
+      self._notice = shared_state.Notice(_ENDING)
 
   def __enter__(self):
     threading.Thread(target=self._read, name='observer', daemon=True).start()
@@ -79,31 +139,77 @@ class Observer:
       # They may be out of reach for a while.
       with contextlib.suppress(tf.errors.OpError):
         self._read_in_session()
-      self._ended.wait(_POLL_SECS)
+      self._ended.wait(_OBSERVE_SECS)
 
   def _read_in_session(self):
     """Reads until the end; TensorFlow keeps some memory of each session."""
-    with tf.Session(
-      self._target, graph=self._graph, config=self._proto
-    ) as session:
+    target, proto = self._server.target, self._server.config_proto()
+    with tf.Session(target, graph=self._graph, config=proto) as session:
       while not self._ended.is_set():
         self.ending = self._notice.read(session)
         self.steps = session.run(self._progress.steps).tolist()
-        self._ended.wait(_POLL_SECS)
+        self._ended.wait(_OBSERVE_SECS)
 
 
-def missing_workers(task, steps):
-  """The workers that the others wait for, as text.
+@contextlib.contextmanager
+def ending_announced(server, agreement):
+  """Tells the other workers how the body has ended, if this is the chief.
 
-  Args:
-    task: cluster_spec.Task.
-    steps: the steps that each worker has taken; None if that is not known.
+  In a Notice: a dict of the `chief_start` and the `problem`, a str; None if all
+  is well.
   """
-  silent = [
-    i
-    for i, address in enumerate(task.workers)
-    if i != task.index and cluster_spec.unreachable(address)
-  ]
-  slow = [i for i, n in enumerate(steps or ()) if n < max(steps)]
-  names = ['worker %d (%s)' % (i, task.workers[i]) for i in silent or slow]
-  return ', '.join(names) or 'an unknown task'
+  if not server.task.is_chief:
+    yield
+    return
+  problem = None
+  try:
+    yield
+  except BaseException as error:
+    problem = str(error) or type(error).__name__
+    raise
+  finally:
+    ending = {'chief_start': agreement.chief_start, 'problem': problem}
+    with contextlib.suppress(UserError):
+      with server.side_session() as session:
+        shared_state.Notice(_ENDING).write(session, ending)
+
+
+def problem_of_chief(task, agreement, ending):
+  """The message of a worker when the chief has ended with an error; or None.
+
+  `ending` is the Observer's.
+  """
+  if not _has_ended(agreement, ending) or ending['problem'] is None:
+    return None
+  chief, problem = task.workers[0], ending['problem']
+  return f'the chief ({chief}) has ended with an error: {problem}'
+
+
+def _has_ended(agreement, ending):
+  """True if an ending is that of the agreement's chief, or of a later one."""
+  return bool(ending) and ending['chief_start'] >= agreement.chief_start
+
+
+def wait_until_saved(task, agreement, observer):
+  """Waits, after the last step, until the chief has saved it.
+
+  Raises UserError if the chief has ended with an error, or gives no answer.
+  """
+  settings = agreement.settings
+  check = answer_check(task.workers[:1], 'the chief', settings)
+  started = time.monotonic()
+  while time.monotonic() - started < settings.stall_secs:
+    ending = observer.ending
+    if _has_ended(agreement, ending):
+      problem = problem_of_chief(task, agreement, ending)
+      if problem is not None:
+        raise UserError(problem)
+      return
+    problem = check()
+    if problem is not None:
+      raise UserError(problem + '. The last steps may not be saved')
+    time.sleep(_SAVED_POLL_SECS)
+  raise UserError(
+    f'the chief ({task.workers[0]}) has not saved the last step within '
+    f'{settings.stall_secs} s (--stall_secs)'
+  )

@@ -28,19 +28,16 @@ _PROGRAM = os.path.join(
 
 _MOST_TASKS = 256  # Of a kind: each is a process with a network of its own.
 _POLL_SECS = 0.1
-# Longer than a task takes to save and leave.
-_STOP_SECS = 40
+_STOP_SECS = 40  # Longer than a task takes to save and leave.
 
 
 def free_ports(count):
   """Ports of the loopback interface that no process listens at."""
-  probes = [socket.socket() for _ in range(count)]
-  for probe in probes:
-    probe.bind(('127.0.0.1', 0))
-  ports = [probe.getsockname()[1] for probe in probes]
-  for probe in probes:
-    probe.close()
-  return ports
+  with contextlib.ExitStack() as stack:
+    probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+    for probe in probes:
+      probe.bind(('127.0.0.1', 0))
+    return [probe.getsockname()[1] for probe in probes]
 
 
 def _say(text):
@@ -52,14 +49,14 @@ def _say(text):
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-class Task:
+class _Task:
   """One process of the cluster, and the thread that shows its log."""
 
   def __init__(self, job, index, flags, log_dir):
-    self.name = '%s %d' % (job, index)
-    command = [sys.executable, _PROGRAM, '--job_name=' + job]
-    command += ['--task_index=%d' % index] + flags
-    path = os.path.join(log_dir, '%s%d.log' % (job, index))
+    self.job, self.name = job, f'{job} {index}'
+    command = [sys.executable, _PROGRAM, f'--job_name={job}']
+    command += [f'--task_index={index}', *flags]
+    path = os.path.join(log_dir, f'{job}{index}.log')
     # Another cluster may still write to the file of that name: it keeps it.
     with contextlib.suppress(FileNotFoundError):
       os.remove(path)
@@ -73,59 +70,52 @@ class Task:
         stdin=subprocess.DEVNULL,
         start_new_session=True,
       )
-    self._thread = threading.Thread(target=self._show, args=(path,))
-    self._thread.start()
+    self.thread = threading.Thread(target=self._show, args=(path,))
+    self.thread.start()
 
   def _show(self, path):
     partial = ''  # A line that has not ended yet.
     with open(path, encoding='utf-8', errors='replace') as log:
       while True:
-        ended = self.process.poll() is not None
+        has_ended = not self.is_running()
         *lines, partial = (partial + log.read()).split('\n')
-        if ended and partial:
+        if has_ended and partial:
           lines.append(partial)
         for line in lines:
           # In a single write: `print` writes the end of a line separately, and
           # the threads of other tasks may write in between.
-          _say('%-8s | %s\n' % (self.name, line))
-        if ended:
+          _say(f'{self.name:<8} | {line}\n')
+        if has_ended:
           return
         time.sleep(_POLL_SECS)
 
-  def signal(self, signum):
-    """Sends a signal to the process, unless it has ended."""
-    if self.process.poll() is None:
-      self.process.send_signal(signum)
-
-  def join(self):
-    """Waits for the end of the process and of its output."""
-    self.process.wait()
-    self._thread.join()
+  def is_running(self):
+    """True until the process has ended."""
+    return self.process.poll() is None
 
 
-def stop(tasks):
+def _stop(tasks):
   """Stops all tasks: first the workers, which save; at last by force."""
   for job in ('worker', 'ps'):
-    chosen = [task for task in tasks if task.name.startswith(job)]
+    chosen = [task for task in tasks if task.job == job]
     deadline = time.monotonic() + _STOP_SECS
     for task in chosen:
-      task.signal(signal.SIGTERM)
-    while time.monotonic() < deadline and any(
-      task.process.poll() is None for task in chosen
-    ):
+      task.process.send_signal(signal.SIGTERM)  # Unless it has ended.
+    while time.monotonic() < deadline and any(t.is_running() for t in chosen):
       time.sleep(_POLL_SECS)
     for task in chosen:
-      task.signal(signal.SIGKILL)
+      task.process.send_signal(signal.SIGKILL)
 
 
-def run(num_ps, num_workers, log_dir, flags):
+def _run(num_ps, num_workers, log_dir, flags):
   """Runs the cluster to its end; returns the exit status."""
   os.makedirs(log_dir, exist_ok=True)
-  addresses = ['127.0.0.1:%d' % p for p in free_ports(num_ps + num_workers)]
+  addresses = [f'127.0.0.1:{p}' for p in free_ports(num_ps + num_workers)]
   flags = [
     '--ps_hosts=' + ','.join(addresses[:num_ps]),
     '--worker_hosts=' + ','.join(addresses[num_ps:]),
-  ] + flags
+    *flags,
+  ]
   signals = []
   for signum in (signal.SIGINT, signal.SIGTERM):
     signal.signal(signum, lambda number, frame: signals.append(number))
@@ -133,26 +123,26 @@ def run(num_ps, num_workers, log_dir, flags):
   try:
     for job, count in (('ps', num_ps), ('worker', num_workers)):
       for index in range(count):
-        tasks.append(Task(job, index, flags, log_dir))
+        tasks.append(_Task(job, index, flags, log_dir))
   except OSError:
-    stop(tasks)
+    _stop(tasks)
     raise
   failed = None
-  while any(task.process.poll() is None for task in tasks):
+  while any(task.is_running() for task in tasks):
     failed = failed or next((t for t in tasks if t.process.poll()), None)
     if failed or signals:
-      stop(tasks)
+      _stop(tasks)
     time.sleep(_POLL_SECS)
   for task in tasks:
-    task.join()
+    task.thread.join()
+  if signals:
+    return 128 + signals[0]
   failed = failed or next((t for t in tasks if t.process.returncode), None)
-  if failed and not signals:
-    _say(
-      'local_cluster: %s ended with status %d\n'
-      % (failed.name, failed.process.returncode)
-    )
-    return 1
-  return 128 + signals[0] if signals else 0
+  if failed is None:
+    return 0
+  status = failed.process.returncode
+  _say(f'local_cluster: {failed.name} ended with status {status}\n')
+  return 1
 
 
 def _count(text):
@@ -160,7 +150,7 @@ def _count(text):
   is_short = text.isdecimal() and len(text) < 10  # Python reads no endless one.
   if not is_short or not 1 <= int(text) <= _MOST_TASKS:
     raise argparse.ArgumentTypeError(
-      'found %s; expected 1 to %d' % (text, _MOST_TASKS)
+      f'found {text}; expected 1 to {_MOST_TASKS}'
     )
   return int(text)
 
@@ -172,19 +162,16 @@ def main():
     formatter_class=argparse.RawDescriptionHelpFormatter,
     allow_abbrev=False,
   )
-  parser.add_argument(
-    '--num_ps', type=_count, default=1, help='1 to 256 (default 1)'
-  )
-  parser.add_argument(
-    '--num_workers', type=_count, default=2, help='1 to 256 (default 2)'
-  )
+  for flag, default in (('--num_ps', 1), ('--num_workers', 2)):
+    limits = f'1 to {_MOST_TASKS} (default {default})'
+    parser.add_argument(flag, type=_count, default=default, help=limits)
   parser.add_argument('--log_dir', default='/tmp/cifar10_cluster_logs')
   args, flags = parser.parse_known_args()
   try:
     paths.check(args.log_dir, '--log_dir')
-    sys.exit(run(args.num_ps, args.num_workers, args.log_dir, flags))
+    sys.exit(_run(args.num_ps, args.num_workers, args.log_dir, flags))
   except (OSError, UserError) as error:
-    sys.exit('local_cluster: error: %s' % error)
+    sys.exit(f'local_cluster: error: {error}')
 
 
 if __name__ == '__main__':

@@ -8,7 +8,7 @@ servers when it leaves.
 import contextlib
 import dataclasses
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tensorflow.compat.v1 as tf
 
@@ -16,12 +16,12 @@ from cifar10 import settings as settings_lib
 from cifar10.cluster import cluster_spec
 from cifar10.cluster import liveness
 from cifar10.cluster import shared_state
+from cifar10.cluster.servers import Server
 from cifar10.errors import UserError
 from cifar10.run import signals as signals_lib
 from cifar10.run.watchdog import Watchdog
 from cifar10.store import config
 from cifar10.store import run_state
-from cifar10.util import console
 
 _POLL_SECS = 0.5
 
@@ -30,23 +30,17 @@ _GRACE_SECS = 10
 
 
 def serve(task, settings):
-  """Serves variables until the workers have left.
+  """Serves the variables of a parameter server until the workers have left.
 
   After SIGINT (Ctrl-C) or SIGTERM the workers still have some seconds to leave,
-  so that a signal to a whole cluster loses nothing.
-
-  Args:
-    task: cluster_spec.Task, of the job `ps`.
-
-  Raises:
-    UserError: the port is taken, or no worker can be reached.
+  so that a signal to a whole cluster loses nothing. Raises UserError if the
+  port is taken, or no worker can be reached.
   """
-  server = cluster_spec.start_server(task, settings)
-  print('Serving at %s.' % task.address)
+  server = Server(task, settings)
+  print(f'Serving at {task.address}.')
   signals = signals_lib.noted_until_exit()
   with tf.Graph().as_default():
-    proto = cluster_spec.config_proto(task, settings)
-    with tf.Session(server.target, config=proto) as session:
+    with tf.Session(server.target, config=server.config_proto()) as session:
       if task.index == 0:
         shared_state.Notice('cluster').write(session, task.hosts)
       _serve_until_left(session, task, settings, signals)
@@ -58,14 +52,12 @@ def serve(task, settings):
 def _serve_until_left(session, task, settings, signals):
   """Returns when all workers have left, or some seconds after a signal.
 
-  If the chief has left, it also returns when the others no longer answer.
-
-  Raises:
-    UserError: the workers no longer answer; names those that have not left.
+  Workers that have not left and no longer answer are a UserError, which names
+  them, unless the chief has left.
   """
   left = shared_state.left(task.index)
   leaver, count = left.dequeue(), left.size()
-  have_left = set()
+  others = set(range(len(task.workers)))  # Those that have not left.
   timeout_secs = settings.connect_timeout_secs
   answered = signaled = None  # When a worker answered; when a signal came.
   while True:
@@ -73,13 +65,12 @@ def _serve_until_left(session, task, settings, signals):
     while session.run(count):
       number = int(session.run(leaver))
       if number < 0:
-        have_left.discard(~number)
+        others.add(~number)
       else:
-        have_left.add(number)
-    if len(have_left) == len(task.workers):
+        others.discard(number)
+    if not others:
       return
-    others = set(range(len(task.workers))) - have_left
-    is_alone = all(cluster_spec.unreachable(task.workers[i]) for i in others)
+    is_alone = all(liveness.unreachable(task.workers[i]) for i in others)
     if not is_alone or answered is None:
       answered = now
     if signals:
@@ -87,18 +78,14 @@ def _serve_until_left(session, task, settings, signals):
       if is_alone or now - signaled > _GRACE_SECS:
         return
     # The chief has left, and saved. A busy worker may miss an answer or two.
-    if 0 in have_left and now - answered >= min(_GRACE_SECS, timeout_secs):
+    if 0 not in others and now - answered >= min(_GRACE_SECS, timeout_secs):
       return
     if now - answered > timeout_secs:
+      lost = '; what the chief, worker 0, has not saved is lost'
       raise UserError(
-        '%s: no answer for %d s (--connect_timeout_secs)%s'
-        % (
-          ', '.join('worker %d (%s)' % (i, task.workers[i]) for i in others),
-          timeout_secs,
-          '; what the chief, worker 0, has not saved is lost'
-          if have_left
-          else '',
-        )
+        f'{task.names(sorted(others))}: no answer for {timeout_secs} s '
+        '(--connect_timeout_secs)'
+        + (lost if len(others) < len(task.workers) else '')
       )
     time.sleep(_POLL_SECS)
 
@@ -107,102 +94,67 @@ def _serve_until_left(session, task, settings, signals):
 def joined(task, settings):
   """Joins the cluster as a worker, and leaves it at the end.
 
-  Args:
-    task: cluster_spec.Task, of the job `worker`.
-
-  Yields:
-    tf.train.Server.
-
-  Raises:
-    UserError: the port is taken, a host cannot be reached, the tasks were
-      started with different clusters, or --overwrite would delete what the
-      parameter servers go on with.
+  Yields the Server. Raises UserError if the port is taken, a host cannot be
+  reached, the tasks were started with different clusters, or --overwrite would
+  delete what the parameter servers go on with.
   """
-  server = cluster_spec.start_server(task, settings)
-  cluster_spec.reach(task.ps, 'parameter server', settings.connect_timeout_secs)
+  server = Server(task, settings)
+  liveness.reach(task.ps, 'parameter server', settings.connect_timeout_secs)
   with Watchdog() as watchdog:
-    watchdog.watch(liveness.AnswerCheck(task.ps, 'parameter server', settings))
-    _check_cluster(server, task, settings)
-    _check_overwrite(server, task, settings)
-    _tell_servers(~task.index, server, task, settings)
+    watchdog.watch(liveness.answer_check(task.ps, 'parameter server', settings))
+    _check_cluster(server)
+    _check_overwrite(server)
+    _tell_servers(server, ~task.index)
     try:
       yield server
     finally:
       with contextlib.suppress(UserError):
-        _tell_servers(task.index, server, task, settings)
+        _tell_servers(server, task.index)
 
 
-def _check_cluster(server, task, settings):
-  """Checks that the tasks were started with the same cluster.
-
-  Raises:
-    UserError: they were not, or a host cannot be reached.
-  """
-  if settings.sync and not settings.backup_workers:
-    cluster_spec.reach(task.workers, 'worker', settings.connect_timeout_secs)
-  hosts = _wait_for_notice(server, task, settings, 'cluster', task.ps[0])
+def _check_cluster(server):
+  """Checks that the tasks were started with the same cluster."""
+  task, settings = server.task, server.settings
+  if cluster_spec.steps_wait_for_all(settings):
+    liveness.reach(task.workers, 'worker', settings.connect_timeout_secs)
+  hosts = _wait_for_notice(server, 'cluster', task.ps[0])
   if hosts != task.hosts:
     raise UserError(
-      'the cluster is %s here, but %s at parameter server %s'
-      % (task.hosts, hosts, task.ps[0])
+      f'the cluster is {task.hosts} here, but {hosts} at parameter server '
+      f'{task.ps[0]}'
     )
 
 
-def _check_overwrite(server, task, settings):
+def _check_overwrite(server):
   """Checks that a chief with --overwrite is the first with these servers.
 
   A chief that has died may be started again with the same flags. Before the
   servers hear of it: they would not wait for one that leaves again.
-
-  Raises:
-    UserError: the parameter servers hold the variables of a run.
   """
-  if not (task.is_chief and settings.overwrite):
+  task = server.task
+  if not (task.is_chief and server.settings.overwrite):
     return
-  with side_session(server, task, settings) as session:
+  with server.side_session() as session:
     if session.run(shared_state.progress(task, 0).is_initialized()):
       raise UserError(
-        '--overwrite: the parameter servers (%s) hold a run that has begun. '
-        'Leave out --overwrite to go on with it, or end all tasks of the '
-        'cluster to start afresh' % ', '.join(task.ps)
+        f'--overwrite: the parameter servers ({", ".join(task.ps)}) hold a run '
+        'that has begun. Leave out --overwrite to go on with it, or end all '
+        'tasks of the cluster to start afresh'
       )
 
 
-def _tell_servers(number, server, task, settings):
-  """Tells the parameter servers that this worker leaves, or joins.
-
-  Raises:
-    UserError: they do not answer.
-  """
-  with side_session(server, task, settings) as session:
-    session.run(
-      [shared_state.left(i).enqueue(number) for i in range(len(task.ps))]
-    )
+def _tell_servers(server, number):
+  """Tells the parameter servers that this worker leaves, or joins."""
+  ps = range(len(server.task.ps))
+  with server.side_session() as session:
+    session.run([shared_state.left(i).enqueue(number) for i in ps])
 
 
-@contextlib.contextmanager
-def side_session(server, task, settings):
-  """A session beside the training, in its own graph.
-
-  Raises:
-    UserError: the parameter servers do not answer.
-  """
-  proto = cluster_spec.config_proto(task, settings)
-  proto.operation_timeout_in_ms = 1000 * settings.connect_timeout_secs
-  try:
-    with tf.Graph().as_default():
-      with tf.Session(server.target, config=proto) as session:
-        yield session
-  except tf.errors.OpError as error:
-    raise UserError(
-      '%s: no answer: %s' % (', '.join(task.ps), console.summary(error))
-    ) from error
-
-
-def _wait_for_notice(server, task, settings, name, source):
+def _wait_for_notice(server, name, source):
   """Waits for the notice `name` that the task at `source` writes."""
-  deadline = time.monotonic() + settings.connect_timeout_secs
-  with side_session(server, task, settings) as session:
+  timeout_secs = server.settings.connect_timeout_secs
+  deadline = time.monotonic() + timeout_secs
+  with server.side_session() as session:
     notice = shared_state.Notice(name)
     while time.monotonic() < deadline:
       value = notice.read(session)
@@ -210,68 +162,56 @@ def _wait_for_notice(server, task, settings, name, source):
         return value
       time.sleep(_POLL_SECS)
   raise UserError(
-    '%s: has not started within %d s (--connect_timeout_secs)'
-    % (source, settings.connect_timeout_secs)
+    f'{source}: has not started within {timeout_secs} s '
+    '(--connect_timeout_secs)'
   )
 
 
 class Agreement(NamedTuple):
-  """What the chief and a worker have agreed on.
+  """The run on which the chief and a worker have agreed."""
 
-  Attributes:
-    settings: settings.Settings to train with.
-    state: run_state.RunState to train with.
-    chief_start: how many times a chief has started with these servers.
-    steps_before: steps that an earlier start of this worker has taken.
-  """
-
-  settings: Any
-  state: Any
-  chief_start: int
-  steps_before: int
+  settings: settings_lib.Settings  # To train with.
+  state: run_state.RunState  # To train with.
+  chief_start: int  # How many times a chief has started with these servers.
+  steps_before: int  # Steps that an earlier start of this worker has taken.
 
 
-def agree(server, task, settings, begin):
-  """Waits for each run that the chief announces, and agrees with it.
+def agree(server, begin):
+  """Yields an Agreement for each run that the chief announces.
 
-  With --sync a restarted chief announces another one.
+  With --sync a restarted chief announces another one. Yields nothing if there
+  is nothing left to do. Raises UserError if a flag differs from the chief's.
 
   Args:
-    server: tf.train.Server.
-    task: cluster_spec.Task.
+    server: Server.
     begin: function without arguments that prepares the run in the chief and
       returns its run_state.RunState, or None if there is nothing left to do.
-
-  Yields:
-    Agreement; nothing if there is nothing left to do.
-
-  Raises:
-    UserError: a flag differs from the chief's.
   """
-  if task.is_chief:
+  settings = server.settings
+  if server.task.is_chief:
     state = begin()
-    chief_start = _announce(server, task, settings, state)
+    chief_start = _announce(server, state)
     if state is not None:
-      steps_before = _steps_before(server, task, settings)
-      yield Agreement(settings, state, chief_start, steps_before)
+      yield Agreement(settings, state, chief_start, _steps_before(server))
     return
   last_joined = None
   while True:
-    run = _wait_for_notice(server, task, settings, 'run', task.workers[0])
+    run = _wait_for_notice(server, 'run', server.task.workers[0])
     if run['chief_start'] == last_joined:
       return
     last_joined = run['chief_start']
     if run['settings'] is None:
       print('The run of the chief is at its end already: nothing to do.')
       return
-    yield _agreed(server, task, settings, run)
+    yield _agreed(server, run)
     if not settings.sync:
       return
 
 
-def _announce(server, task, settings, state):
+def _announce(server, state):
   """Tells the workers of the run that the chief begins; counts its starts."""
-  with side_session(server, task, settings) as session:
+  settings = server.settings
+  with server.side_session() as session:
     notice = shared_state.Notice('run')
     before = notice.read(session) or {'chief_start': 0}
     run = {'chief_start': before['chief_start'] + 1, 'settings': None}
@@ -290,28 +230,26 @@ def _agreed_settings(settings):
   return {name: saved[name] for name in settings_lib.with_policy('agreed')}
 
 
-def _agreed(server, task, settings, run):
+def _agreed(server, run):
   """The Agreement of a worker, whose settings must be the chief's."""
-  for name, value in _agreed_settings(settings).items():
-    if value != run['settings'][name]:
+  for name, value in _agreed_settings(server.settings).items():
+    chosen = run['settings'][name]
+    if value != chosen:
       raise UserError(
-        '--%s is %s here, but %s in the chief (%s)'
-        % (name, value, run['settings'][name], task.workers[0])
+        f'--{name} is {value} here, but {chosen} in the chief '
+        f'({server.task.workers[0]})'
       )
-  return Agreement(
-    dataclasses.replace(
-      settings, max_steps=run['max_steps'], epochs=run['epochs']
-    ),
-    run_state.from_json(run['state']),
-    run['chief_start'],
-    _steps_before(server, task, settings),
+  settings = dataclasses.replace(
+    server.settings, max_steps=run['max_steps'], epochs=run['epochs']
   )
+  state = run_state.from_json(run['state'])
+  return Agreement(settings, state, run['chief_start'], _steps_before(server))
 
 
-def _steps_before(server, task, settings):
+def _steps_before(server):
   """The steps that this worker has taken, as the parameter servers know it."""
-  with side_session(server, task, settings) as session:
-    steps = shared_state.progress(task, 0).steps
+  with server.side_session() as session:
+    steps = shared_state.progress(server.task, 0).steps
     if not session.run(tf.is_variable_initialized(steps)):
       return 0
-    return int(session.run(steps)[task.index])
+    return int(session.run(steps)[server.task.index])

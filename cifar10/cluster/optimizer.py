@@ -1,10 +1,19 @@
-"""The optimizer of a worker: it sends gradients to the parameter servers."""
+"""The optimizer of a worker, and the synchronous updates of the chief."""
+
+import contextlib
+import threading
+import time
 
 import tensorflow.compat.v1 as tf
 
-from cifar10.cluster import hooks
 from cifar10.cluster import placement
 from cifar10.util import summaries
+
+_POLL_SECS = 0.5
+
+# How long the chief waits for each of the last steps, with backup workers: less
+# than a watchdog waits after a signal.
+_LAST_STEPS_SECS = 3
 
 
 class WorkerOptimizer(tf.train.Optimizer):
@@ -14,14 +23,9 @@ class WorkerOptimizer(tf.train.Optimizer):
   """
 
   def __init__(self, optimizer, task, settings, progress, chief_start):
-    """Wraps an optimizer.
+    """Wraps a tf.train.Optimizer whose update is all of a step's update.
 
-    Args:
-      optimizer: tf.train.Optimizer whose update is all of a step's update.
-      task: cluster_spec.Task.
-      settings: settings.Cluster.
-      progress: shared_state.Progress.
-      chief_start: how many times a chief has started, this time included.
+    A chief has started `chief_start` times, this time included.
     """
     super().__init__(use_locking=False, name='WorkerOptimizer')
     self._task = task
@@ -41,7 +45,7 @@ class WorkerOptimizer(tf.train.Optimizer):
 
   def apply_gradients(self, grads_and_vars, global_step=None, name=None):
     grads_and_vars = list(grads_and_vars)
-    staleness = self._staleness(grads_and_vars, global_step)
+    staleness = _staleness(grads_and_vars, global_step)
     index = self._task.index
     noted = tf.group(
       tf.scatter_add(self._progress.steps, index, 1),
@@ -54,32 +58,140 @@ class WorkerOptimizer(tf.train.Optimizer):
     (first, variable), *others = grads_and_vars
     with tf.control_dependencies([staleness]):
       first = tf.identity(first)
-    sent = placement.sent_as(
-      [(first, variable)] + others, self._settings.grad_dtype
-    )
-    with hooks.sync_container(self._chief_start):
+    gradients = [(first, variable), *others]
+    sent = placement.sent_as(gradients, self._settings.grad_dtype)
+    with sync_container(self._chief_start):
       updated = self._optimizer.apply_gradients(sent, global_step)
     if self._settings.sync:
       # The optimizer's own hook uses this; if nothing does, it logs an error.
       tf.group(self._optimizer.ready_for_local_init_op)
     return tf.group(updated, noted)
 
-  def _staleness(self, grads_and_vars, global_step):
-    """The steps of other workers since this one read the variables."""
-    read_at = global_step.read_value()
-    with tf.control_dependencies([gradient for gradient, _ in grads_and_vars]):
-      return global_step.read_value() - read_at
-
   def hooks(self):
     """The tf.train.SessionRunHooks that this optimizer needs."""
     if not self._settings.sync:
       return []
-    return [
-      hooks.SyncHook(
-        self._optimizer,
-        self._task,
-        self._progress,
-        self._chief_start,
-        has_backups=bool(self._settings.backup_workers),
-      )
+    state = self._progress, self._chief_start
+    has_backups = bool(self._settings.backup_workers)
+    return [SyncHook(self._optimizer, self._task, *state, has_backups)]
+
+
+def _staleness(grads_and_vars, global_step):
+  """The steps of other workers since this one read the variables."""
+  read_at = global_step.read_value()
+  with tf.control_dependencies([gradient for gradient, _ in grads_and_vars]):
+    return global_step.read_value() - read_at
+
+
+def sync_container(chief_start):
+  """The tf.container of what keeps workers in step.
+
+  Each start of the chief has another one: on the parameter servers an update
+  of a chief that was killed may still be running, and would take the gradients
+  meant for its successor.
+  """
+  return tf.container(f'sync{chief_start}')
+
+
+class SyncHook(tf.train.SessionRunHook):
+  """Runs the updates of a tf.train.SyncReplicasOptimizer in the chief.
+
+  In place of the optimizer's own hook, whose thread waits for gradients even
+  after the last step, so that the chief cannot end.
+
+  Workers in step with an earlier start of the chief are released: their
+  session ends as at the end of input.
+  """
+
+  def __init__(self, optimizer, task, progress, chief_start, has_backups):
+    """Wraps a tf.train.SyncReplicasOptimizer, as WorkerOptimizer does.
+
+    With `has_backups` a step need not wait for all workers. Then those that a
+    signal reaches leave, and may be missing for the last steps.
+    """
+    self._optimizer = optimizer
+    self._is_chief = task.is_chief
+    self._num_workers = len(task.workers)
+    self._last_step = progress.last_step
+    self._chief_start = chief_start
+    self._has_backups = has_backups
+
+  def begin(self):
+    runner = self._optimizer.get_chief_queue_runner()
+    (self._update,) = runner.enqueue_ops
+    self._global_step = tf.train.get_global_step()
+    if not self._is_chief:
+      self._start = self._optimizer.local_step_init_op
+      return
+    self._start = self._optimizer.chief_init_op
+    self._releases = [
+      self._tokens(n).close() for n in range(1, self._chief_start)
     ]
+    self._end_here = tf.assign(self._last_step, self._global_step)
+    self._more_tokens = self._tokens(self._chief_start).enqueue_many(
+      [tf.fill([self._num_workers], self._global_step)]
+    )
+
+  def after_create_session(self, session, coord):
+    session.run(self._start)
+    if not self._is_chief:
+      return
+    self._planned_end = session.run(self._last_step)
+    for release in self._releases:
+      with contextlib.suppress(tf.errors.CancelledError):  # Closed already.
+        session.run(release)
+    for target, *args in (
+      (self._update_until_last_step, session, coord),
+      (self._release_at_last_step, session),
+    ):
+      threading.Thread(
+        target=target, args=args, name='sync', daemon=True
+      ).start()
+
+  def end(self, session):
+    # The session may end before the thread has seen the last step.
+    if self._is_chief:
+      with contextlib.suppress(tf.errors.OpError):
+        session.run(self._more_tokens)
+
+  def _tokens(self, chief_start):
+    """The queue where workers wait for the end of each step."""
+    name = 'sync_token_q'  # Of SyncReplicasOptimizer.
+    with sync_container(chief_start), tf.device(self._global_step.device):
+      return tf.FIFOQueue(-1, [tf.int64], shapes=[[]], shared_name=name)
+
+  def _update_until_last_step(self, session, coord):
+    try:
+      step, last_step = self._steps(session)
+      while step < last_step:
+        session.run(self._update)
+        step, last_step = self._steps(session)
+    except (tf.errors.OpError, RuntimeError) as error:
+      # Raises the error itself if the session has ended already.
+      with contextlib.suppress(type(error)):
+        coord.request_stop(error)
+
+  def _release_at_last_step(self, session):
+    """Lets each worker end, once the last step is taken.
+
+    Those that were ahead of a slow one, a backup, may have taken its token too;
+    and after a signal the last step may be one that is taken already, while the
+    update waits for gradients that will not come.
+    """
+    # Until the session has ended.
+    with contextlib.suppress(tf.errors.OpError, RuntimeError):
+      seen, since = self._steps(session), time.monotonic()
+      while seen[0] < seen[1]:
+        time.sleep(_POLL_SECS)
+        before, seen = seen, self._steps(session)
+        if seen != before:
+          since = time.monotonic()
+        # Workers that a signal has reached may be missing for a step.
+        is_ending = self._has_backups and seen[1] < self._planned_end
+        if is_ending and time.monotonic() - since > _LAST_STEPS_SECS:
+          session.run(self._end_here.op)
+      session.run(self._more_tokens)
+
+  def _steps(self, session):
+    """The global step, and the one at which all end."""
+    return session.run([self._global_step, self._last_step])

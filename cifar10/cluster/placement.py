@@ -18,24 +18,18 @@ _INPUT = 'distorted_inputs/'
 
 
 def device_function(task, settings):
-  """Places the model's variables on parameter servers, all else on this worker.
+  """A function for tf.device: variables on parameter servers, the rest here.
 
-  Args:
-    task: cluster_spec.Task, a worker.
-    settings: settings.Cluster; with `model_parallel` the convolutions stay on
-      the tower's GPU, and the fully connected layers go to the second GPU.
-
-  Returns:
-    A function for tf.device.
+  With `model_parallel` the convolutions stay on the tower's GPU, and the fully
+  connected layers go to the second GPU.
   """
-  strategy = None  # Round robin.
-  if settings.ps_strategy == 'by_size':
-    strategy = GreedyLoadBalancing(len(task.ps))
   worker_device = task.device + '/cpu:0'
+  by_size = settings.ps_strategy == 'by_size'
   simple = tf.train.replica_device_setter(
     worker_device=worker_device,
     cluster={'ps': list(task.ps), 'worker': list(task.workers)},
-    ps_strategy=strategy,
+    # None: round robin.
+    ps_strategy=_fewest_bytes(len(task.ps)) if by_size else None,
   )
 
   def place(op):
@@ -50,20 +44,20 @@ def device_function(task, settings):
   return place
 
 
-class GreedyLoadBalancing:
+def _fewest_bytes(num_ps):
   """Puts each variable on the parameter server with the fewest bytes so far.
 
   Does what tf.contrib.training.GreedyLoadBalancingStrategy did with
   byte_size_load_fn; TensorFlow 2 has no contrib.
   """
+  loads = [0] * num_ps
 
-  def __init__(self, num_ps):
-    self._bytes = [0] * num_ps
-
-  def __call__(self, op):
-    index = self._bytes.index(min(self._bytes))
-    self._bytes[index] += _size(op.outputs[0])
+  def choose(op):
+    index = loads.index(min(loads))
+    loads[index] += _size(op.outputs[0])
     return index
+
+  return choose
 
 
 def partitioner(task, settings):
@@ -74,14 +68,9 @@ def partitioner(task, settings):
 
 
 def sent_as(gradients, dtype):
-  """Sends gradients to the parameter servers in `dtype`.
+  """Sends float32 gradients to the parameter servers in `dtype`, a name.
 
-  Args:
-    gradients: list of pairs (float32 gradient, variable).
-    dtype: name of the type in which they travel.
-
-  Returns:
-    A list like `gradients`.
+  Takes and returns a list of pairs (gradient, variable).
   """
   sent = []
   for gradient, variable in gradients:
@@ -92,35 +81,28 @@ def sent_as(gradients, dtype):
 
 
 def bytes_of_step(train_op):
-  """What one step of a worker receives and sends, in bytes.
+  """The bytes that a worker receives and sends in one step.
 
-  Args:
-    train_op: operation that takes a step.
-
-  Returns:
-    received: bytes of the tensors that come from parameter servers.
-    sent: bytes of the tensors that go there. Neither counts the overhead of
-      the runtime, nor tensors of unknown size.
+  Returns two numbers, of the tensors that come from parameter servers and of
+  those that go there. Neither counts the overhead of the runtime, nor tensors
+  of unknown size.
   """
-  tensors = {('ps', 'worker'): set(), ('worker', 'ps'): set()}
+  received, sent = {}, {}  # Sizes of tensors, by their names and receivers.
+  travelling = {('ps', 'worker'): received, ('worker', 'ps'): sent}
   pending, seen = [train_op], {train_op}
   while pending:
     op = pending.pop()
     to = tf.DeviceSpec.from_string(op.device)
     for tensor in op.inputs:
       source = tf.DeviceSpec.from_string(tensor.device)
-      if (source.job, to.job) in tensors:
+      if (source.job, to.job) in travelling:
         # A task receives it once, however many operations use it there.
-        tensors[source.job, to.job].add((tensor.name, to.task))
+        key = tensor.name, to.task
+        travelling[source.job, to.job][key] = _size(tensor)
     before = {tensor.op for tensor in op.inputs} | set(op.control_inputs)
     pending += before - seen
     seen |= before
-  graph = train_op.graph
-  received, sent = (
-    sum(_size(graph.get_tensor_by_name(name)) for name, _ in found)
-    for found in (tensors['ps', 'worker'], tensors['worker', 'ps'])
-  )
-  return received, sent
+  return sum(received.values()), sum(sent.values())
 
 
 def _size(tensor):

@@ -5,7 +5,6 @@ import contextlib
 import tensorflow.compat.v1 as tf
 
 from cifar10.cluster import cluster_spec
-from cifar10.cluster import hooks
 from cifar10.cluster import liveness
 from cifar10.errors import UserError
 from cifar10.run import session as session_lib
@@ -14,28 +13,20 @@ from cifar10.run import watchdog
 
 
 class WorkerRole(session_lib.Role):
-  """What a worker does in its training session."""
+  """A worker's part in its training session."""
 
-  def __init__(self, server, task, settings, progress, observer):
-    """Makes the role.
-
-    Args:
-      server: tf.train.Server.
-      task: cluster_spec.Task.
-      progress: shared_state.Progress.
-      observer: liveness.Observer.
-    """
-    super().__init__(settings)
-    self.saves = task.is_chief
+  def __init__(self, server, progress, observer):
+    super().__init__(server.settings)
+    self.saves = server.task.is_chief
     self._server = server
-    self._task = task
+    self._task = server.task
     self._progress = progress
     self._observer = observer
     self._last_step_hook = None
 
   @property
   def has_taken_last_step(self):
-    """Whether the session has ended because there are no more steps."""
+    """True if the session has ended because there are no more steps."""
     return self._last_step_hook.is_reached
 
   def signals(self):
@@ -54,40 +45,33 @@ class WorkerRole(session_lib.Role):
     scaffold = tf.train.Scaffold(
       saver=saver, ready_op=ready_op, local_init_op=local_init_op
     )
-    return _SessionCreator(
-      self._server,
-      self._task,
-      self._settings,
-      scaffold,
-      init,
-      self._progress.is_initialized(),
-    )
+    is_initialized = self._progress.is_initialized()
+    return _SessionCreator(self._server, scaffold, init, is_initialized)
 
   def ending_hooks(self, step, last_step, signals):
-    self._last_step_hook = hooks.LastStepHook(
+    self._last_step_hook = _LastStepHook(
       step, self._progress, signals, self._steps_to_go()
     )
     limit_ms = self._settings.operation_timeout_ms
-    return [self._last_step_hook, hooks.TimeLimitHook(limit_ms)]
+    return [self._last_step_hook, TimeLimitHook(limit_ms)]
 
   def _steps_to_go(self):
-    """After a signal, how many more steps all workers take; None: no more.
+    """After a signal, how many more steps all take; None: this one ends alone.
 
     Workers in step end after the next one. The chief alone ends all others:
     with backup workers, it leaves time for a step that has begun.
     """
-    settings = self._settings
-    if settings.sync and not settings.backup_workers:
+    if cluster_spec.steps_wait_for_all(self._settings):
       return 1
     if self._task.is_chief:
-      return 2 if settings.sync else 0
+      return 2 if self._settings.sync else 0
     return None
 
   def progress(self, count):
     # In step with all others, this worker may well wait for them.
-    settings = self._settings
-    in_step = settings.sync and not settings.backup_workers
-    return self._observer.steps if in_step else count
+    if cluster_spec.steps_wait_for_all(self._settings):
+      return self._observer.steps
+    return count
 
   def waits_for(self):
     # Each host that is cut off takes some seconds.
@@ -97,8 +81,8 @@ class WorkerRole(session_lib.Role):
 
   def _silent_tasks(self):
     for address in self._task.ps:
-      if cluster_spec.unreachable(address):
-        return 'parameter server %s' % address
+      if liveness.unreachable(address):
+        return f'parameter server {address}'
     if not self._settings.sync:
       return super().waits_for()
     return liveness.missing_workers(self._task, self._observer.steps)
@@ -115,18 +99,18 @@ class _SessionCreator(tf.train.SessionCreator):
   without a word.
   """
 
-  def __init__(self, server, task, settings, scaffold, init, is_initialized):
-    self._server = server
-    self._is_initialized = is_initialized
-    self._task = task
-    self._settings = settings
+  def __init__(self, server, scaffold, init, is_initialized):
+    self._target = server.target
+    self._proto = server.config_proto()
+    self._task = server.task
+    self._settings = server.settings
     self._scaffold = scaffold
     self._init = init
+    self._is_initialized = is_initialized
     self._has_created = False
 
   def create_session(self):
     self._scaffold.finalize()
-    proto = cluster_spec.config_proto(self._task, self._settings)
     # tf.train.WorkerSessionCreator waits 30 s before it looks again.
     manager = tf.train.SessionManager(
       local_init_op=self._scaffold.local_init_op,
@@ -134,47 +118,100 @@ class _SessionCreator(tf.train.SessionCreator):
       ready_for_local_init_op=self._scaffold.ready_for_local_init_op,
       recovery_wait_secs=1,
     )
-    session = self._join(manager, proto)
-    if session is None and self._has_created:
-      raise UserError(
-        'parameter server %s was restarted and no longer holds the variables'
-        % ' or '.join(self._task.ps)
-      )
+    session = self._join(manager)
     if session is None:
+      if self._has_created:
+        servers = ' or '.join(self._task.ps)
+        raise UserError(
+          f'parameter server {servers} was restarted and no longer holds the '
+          'variables'
+        )
       session = manager.prepare_session(
-        self._server.target,
+        self._target,
         init_op=self._scaffold.init_op,
         saver=self._scaffold.saver,
         checkpoint_dir=self._settings.train_dir,
-        config=proto,
+        config=self._proto,
         init_fn=self._init,
       )
     self._has_created = True
     return session
 
-  def _join(self, manager, proto):
+  def _join(self, manager):
     """A session with the variables that the parameter servers hold.
 
-    Returns:
-      tf.Session, or None in the chief if they hold none.
-
-    Raises:
-      UserError: in other workers, if they hold none for too long.
+    None in the chief if they hold none. Other workers wait for some; UserError
+    if that takes too long.
     """
     wait_secs = self._settings.connect_timeout_secs
     if self._task.is_chief:
       wait_secs = 0
-      with tf.Session(self._server.target, config=proto) as session:
+      with tf.Session(self._target, config=self._proto) as session:
         if not session.run(self._is_initialized):
           return None
     try:
       return manager.wait_for_session(
-        self._server.target, config=proto, max_wait_secs=wait_secs
+        self._target, config=self._proto, max_wait_secs=wait_secs
       )
     except tf.errors.DeadlineExceededError as error:
       if self._task.is_chief:
         return None
       raise UserError(
-        'the chief (%s) has initialized nothing within %d s '
-        '(--connect_timeout_secs)' % (self._task.workers[0], wait_secs)
+        f'the chief ({self._task.workers[0]}) has initialized nothing within '
+        f'{wait_secs} s (--connect_timeout_secs)'
       ) from error
+
+
+class _LastStepHook(tf.train.SessionRunHook):
+  """Ends this worker at the last step, or all of them after a signal."""
+
+  def __init__(self, step, progress, signals, steps_to_go):
+    """Makes the hook.
+
+    Args:
+      step: the global step after the train_op, a tensor.
+      progress: shared_state.Progress.
+      signals: list to which signal numbers are appended.
+      steps_to_go: see `WorkerRole._steps_to_go`.
+    """
+    with tf.control_dependencies([step]):
+      self._fetches = [step, progress.last_step.read_value()]
+    self._last_step = progress.last_step
+    self._signals = signals
+    self._steps_to_go = steps_to_go
+    self._announced = False
+    self.is_reached = False  # True once the last step is taken.
+
+  def begin(self):
+    self._new_last_step = tf.placeholder(tf.int64, [])
+    self._assign = tf.assign(self._last_step, self._new_last_step)
+
+  def before_run(self, run_context):
+    return tf.train.SessionRunArgs(self._fetches)
+
+  def after_run(self, run_context, run_values):
+    step, last_step = run_values.results
+    if self._signals and not self._announced:
+      self._announced = True
+      if self._steps_to_go is None:
+        run_context.request_stop()
+        return
+      last_step = min(last_step, step + self._steps_to_go)
+      run_context.session.run(self._assign.op, {self._new_last_step: last_step})
+    if step >= last_step:
+      self.is_reached = True
+      run_context.request_stop()
+
+
+class TimeLimitHook(tf.train.SessionRunHook):
+  """Limits the time of each step, in milliseconds; 0: no limit.
+
+  Not the operation_timeout_in_ms of the session, which would also limit the
+  time of saving the last step.
+  """
+
+  def __init__(self, limit_ms):
+    self._options = tf.RunOptions(timeout_in_ms=limit_ms)
+
+  def before_run(self, run_context):
+    return tf.train.SessionRunArgs([], options=self._options)

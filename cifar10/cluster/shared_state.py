@@ -17,24 +17,19 @@ _NAME = 'shared'  # Letters only: TensorFlow allows no underscore.
 @contextlib.contextmanager
 def _in_container(ps_index=0):
   """The device and the container of the shared state."""
-  device = '/job:ps/task:%d/cpu:0' % ps_index
+  device = f'/job:ps/task:{ps_index}/cpu:0'
   with tf.device(device), tf.container(_NAME), tf.name_scope(None):
     yield
 
 
 class Progress(NamedTuple):
-  """How far the workers are: int64 variables, an element for each worker.
+  """How far the workers are: int64 variables, an element for each worker."""
 
-  Attributes:
-    steps: steps that the worker has taken since the chief started.
-    staleness: for the worker's last step, how many steps others took after it
-      read the variables and before it had its gradients.
-    last_step: the global step at which all workers end; a scalar.
-  """
-
-  steps: Any
+  steps: Any  # Steps that the worker has taken since the chief started.
+  # For the worker's last step, how many steps others took after it read the
+  # variables and before it had its gradients.
   staleness: Any
-  last_step: Any
+  last_step: Any  # The global step at which all workers end; a scalar.
 
   @property
   def initializer(self):
@@ -42,7 +37,7 @@ class Progress(NamedTuple):
     return tf.group(*(variable.initializer for variable in self))
 
   def is_initialized(self):
-    """A bool tensor: whether a chief has started with these servers.
+    """A bool tensor, True once a chief has started with these servers.
 
     The chief initializes the Progress last, after the variables of its run.
     """
@@ -53,40 +48,35 @@ class Progress(NamedTuple):
 def progress(task, last_step):
   """Builds, or finds, the Progress of the workers of a cluster.
 
-  Args:
-    task: cluster_spec.Task.
-    last_step: what the chief initializes it with.
+  The chief initializes its last step with `last_step`.
   """
   zeros = [0] * len(task.workers)
   with _in_container():
     return Progress(
       *(
-        tf.Variable(
-          tf.constant(value, tf.int64),
-          trainable=False,
-          collections=[],
-          name='%s/%s' % (_NAME, field),
-        )
+        _variable(field, tf.constant(value, tf.int64))
         for field, value in zip(Progress._fields, (zeros, zeros, last_step))
       )
     )
 
 
+def _variable(name, value):
+  return tf.Variable(
+    value, trainable=False, collections=[], name=f'{_NAME}/{name}'
+  )
+
+
 class Notice:
-  """A text that one task writes and the others read."""
+  """A value, of what JSON can hold, that one task writes and others read."""
 
   def __init__(self, name):
     with _in_container():
-      self._text = tf.Variable(
-        '', trainable=False, collections=[], name='%s/%s' % (_NAME, name)
-      )
+      self._text = _variable(name, '')
       self._new_text = tf.placeholder(tf.string, [])
       self._write = tf.assign(self._text, self._new_text)
-      exists = tf.is_variable_initialized(self._text)
-      self._exists = tf.identity(exists)
+      self._exists = tf.identity(tf.is_variable_initialized(self._text))
 
   def write(self, session, value):
-    """Writes `value`, anything that JSON can hold."""
     session.run(self._write.op, {self._new_text: json.dumps(value)})
 
   def read(self, session):
@@ -99,14 +89,8 @@ class Notice:
 def left(ps_index):
   """The queue on a parameter server where workers say that they leave.
 
-  A worker adds its number. If it is started again it joins, and adds the
-  complement, `~number`.
-
-  Args:
-    ps_index: which parameter server; each has a queue.
-
-  Returns:
-    tf.FIFOQueue of int32 scalars.
+  A tf.FIFOQueue of int32 scalars. A worker adds its number. If it is started
+  again it joins, and adds the complement, `~number`.
   """
   with _in_container(ps_index):
     return tf.FIFOQueue(-1, [tf.int32], shapes=[[]], shared_name='left')

@@ -17,22 +17,28 @@ PARTS = 'parts_read'
 def batches_of_preloaded(data, batch_size, alternating):
   """Endless batches of records from one variable, shuffled anew each epoch.
 
-  Args:
-    data: datasets.DataSet.
-    batch_size: number of records in a batch.
-    alternating: whether to say which images to flip.
-
-  Returns:
-    records: uint8 tensor, [batch_size, layout.record_bytes].
-    flip: int32 tensor, [batch_size], of 0 and 1; None if not `alternating`.
+  Returns the records, uint8 [batch_size, layout.record_bytes], and which images
+  to flip, int32 [batch_size] of 0 and 1; None if not `alternating`.
   """
-  all_records, num_examples = preloaded(data), data.examples_per_epoch
-  flips = alternating_flips(num_examples) if alternating else None
+  paths, kept = data.files_to_train_on()
+  parts = [
+    records_lib.decode([tf.read_file(path)], data.layout)[: kept.get(path)]
+    for path in paths
+  ]
+  # Its shape is known only when the files are read.
+  all_records = _local(
+    tf.concat(parts, 0), name='preloaded', validate_shape=False
+  )
+  num_examples = data.examples_per_epoch
+  if alternating:  # At random first, then every other time.
+    flips = _local(
+      lambda: tf.random_uniform([num_examples], 0, 2, tf.int32), name='flips'
+    )
 
   def read_epoch(start, left):
     # All at once, so it starts at 0.
     numbers = tf.range(start, start + left)
-    return 2 * numbers + flips() if alternating else numbers
+    return 2 * numbers + _alternated(flips) if alternating else numbers
 
   drawn = shuffle_queue.batches(
     read_epoch, (tf.int32, []), num_examples, batch_size
@@ -42,74 +48,36 @@ def batches_of_preloaded(data, batch_size, alternating):
   return tf.gather(all_records, drawn // 2), drawn % 2
 
 
-def preloaded(data):
-  """All records to train on, in one variable.
-
-  Args:
-    data: datasets.DataSet.
-
-  Returns:
-    tf.Variable, uint8 [n, layout.record_bytes]. It is local: each session reads
-    the files at its start, and no checkpoint holds it.
-  """
-  paths, kept = data.files_to_train_on()
-  parts = [
-    records_lib.decode([tf.read_file(path)], data.layout)[: kept.get(path)]
-    for path in paths
-  ]
+def _local(initial_value, **options):
+  """A variable that each session computes at its start, in no checkpoint."""
   return tf.Variable(
-    tf.concat(parts, 0),
+    initial_value,
     trainable=False,
     collections=[tf.GraphKeys.LOCAL_VARIABLES],
-    # Its shape is known only when the files are read.
-    validate_shape=False,
-    name='preloaded',
+    **options,
   )
 
 
-def alternating_flips(num_examples):
-  """Which images to flip: at random first, then every other time.
+def _alternated(flips):
+  """Reads a variable of 0 and 1, and then turns it over for the next epoch.
 
   So two epochs together show each image both ways: Jordan, arXiv 2404.00498,
   section 3.6.
-
-  Args:
-    num_examples: how many images there are.
-
-  Returns:
-    Function that makes an operation for the next epoch: int32 tensor,
-    [num_examples], of 0 and 1.
   """
-  flips = tf.Variable(
-    lambda: tf.random_uniform([num_examples], 0, 2, tf.int32),
-    trainable=False,
-    collections=[tf.GraphKeys.LOCAL_VARIABLES],
-    name='flips',
-  )
-
-  def next_epoch():
-    flip = flips.read_value()
-    with tf.control_dependencies([flip]):
-      update = tf.assign(flips, 1 - flip)
-    with tf.control_dependencies([update]):
-      return tf.identity(flip)
-
-  return next_epoch
+  flip = flips.read_value()
+  with tf.control_dependencies([flip]):
+    update = tf.assign(flips, 1 - flip)
+  with tf.control_dependencies([update]):
+    return tf.identity(flip)
 
 
 def batches_by_tf_data(data, epoch_size, batch_size, decode, num_threads):
   """Endless batches of decoded records, by tf.data.
 
-  Args:
-    data: datasets.DataSet.
-    epoch_size: how many records are shuffled together.
-    batch_size: number of records in a batch.
-    decode: function of uint8 records, [batch_size, layout.record_bytes], that
-      returns a tuple of tensors.
-    num_threads: how many batches are decoded at the same time.
-
-  Returns:
-    Tensors as `decode` returns them: the next batch, whenever they run.
+  Shuffles `epoch_size` records together, and decodes `num_threads` batches at
+  the same time. `decode` is a function of uint8 records, [batch_size,
+  layout.record_bytes], that returns a tuple of tensors; so does this function:
+  the next batch, whenever they run.
   """
   paths, kept = data.files_to_train_on()
   counts = tf.constant([kept.get(path, -1) for path in paths], tf.int64)
@@ -140,23 +108,13 @@ def batches_by_tf_data(data, epoch_size, batch_size, decode, num_threads):
 def _counting_reader(record_bytes):
   """Reads files in parts, and counts these in the variable `PARTS`.
 
-  So the watchdog can tell an input that reads from one that hangs.
-
-  Args:
-    record_bytes: size of a record.
-
-  Returns:
-    Function of the path of a file and the number of records to read, -1 for
-    all, that returns a tf.data.Dataset of strings.
+  So the watchdog can tell an input that reads from one that hangs. Returns a
+  function of the path of a file and the number of records to read, -1 for all,
+  that returns a tf.data.Dataset of strings.
   """
   per_part = max(1, _READ_BYTES // record_bytes)
-  parts_read = tf.Variable(
-    tf.constant(0, tf.int64),
-    trainable=False,
-    collections=[tf.GraphKeys.LOCAL_VARIABLES],
-    use_resource=True,  # Functions of tf.data take no other.
-    name=PARTS,
-  )
+  # A resource variable: functions of tf.data take no other.
+  parts_read = _local(tf.constant(0, tf.int64), name=PARTS, use_resource=True)
 
   def counted(values):
     with tf.control_dependencies([parts_read.assign_add(1).op]):

@@ -6,78 +6,55 @@ The tutorial's section "Model Inputs". Functions of tensors, without queues.
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from cifar10.data import geometry
 from cifar10.data import records as records_lib
 from cifar10.errors import UserError
 
 # Ranges of the random distortions, from the tutorial.
-_MAX_BRIGHTNESS_DELTA = 63
+_MAX_BRIGHTNESS = 63  # Its change, of 255.
 _MIN_CONTRAST, _MAX_CONTRAST = 0.2, 1.8
 
-# The tutorial's distortions, and all of them.
-TUTORIAL = ('crop', 'flip', 'brightness', 'contrast')
-NAMES = TUTORIAL + (
-  'shift',
-  'rotate',
-  'resize',
-  'saturation',
-  'hue',
-  'cutout',
-  'alternating_flip',
-)
-
+# Ranges of the others.
 _MAX_ANGLE = np.radians(15)
 _MIN_ZOOM, _MAX_ZOOM = 0.8, 1.2
 _MIN_SATURATION, _MAX_SATURATION = 0.5, 1.5
 _MAX_HUE = np.radians(36)
+
+# The tutorial's distortions, and all of them.
+TUTORIAL = ('crop', 'flip', 'brightness', 'contrast')
+_COLORS = ('saturation', 'hue')
+NAMES = (*TUTORIAL, 'shift', 'rotate', 'resize', *_COLORS)
+NAMES += ('cutout', 'alternating_flip')
 
 # What each color contributes to the brightness of a pixel: ITU-R BT.601.
 _LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 
 
 def names(text):
-  """The distortions that --augment names.
-
-  Args:
-    text: names with commas between.
-
-  Returns:
-    Tuple of names.
-
-  Raises:
-    UserError: one is unknown.
-  """
+  """The names in --augment, a tuple; raises UserError if one is unknown."""
   found = tuple(name.strip() for name in text.split(',') if name.strip())
   for name in found:
     if name not in NAMES:
       raise UserError(
-        '--augment: %r is unknown; expected some of %s'
-        % (name, ', '.join(NAMES))
+        f'--augment: {name!r} is unknown; expected some of {", ".join(NAMES)}'
       )
   return found
 
 
 def check(settings, layout):
-  """Checks that images have what --augment distorts.
+  """Raises UserError if --augment does not suit images of a Layout.
 
-  Args:
-    settings: settings.Settings.
-    layout: records.Layout of the images.
-
-  Raises:
-    UserError: saturation or hue without colors, or a shift of less than half a
-      pixel.
+  Saturation and hue need colors, a shift at least half a pixel.
   """
   text, found = settings.augment, names(settings.augment)
-  if layout.depth != 3 and {'saturation', 'hue'} & set(found):
+  if layout.depth != 3 and set(_COLORS) & set(found):
     raise UserError(
-      '--augment=%s: saturation and hue need images in color; these have %d '
-      'channel' % (text, layout.depth)
+      f'--augment={text}: saturation and hue need images in color; these have '
+      f'{layout.depth} channel'
     )
   if 'shift' in found and not _largest_shift(settings, layout):
     raise UserError(
-      '--max_shift=%g: less than half a pixel of %d; leave out shift in '
-      '--augment=%s' % (settings.max_shift, layout.height, text)
+      f'--max_shift={settings.max_shift:g}: less than half a pixel of '
+      f'{layout.height}; leave out shift in --augment={text}'
     )
 
 
@@ -91,8 +68,8 @@ def distort(records, data, settings, size, flip=None):
 
   The tutorial's distortions: a random crop of size x size pixels, a left-right
   flip with probability 1/2, a change of brightness by up to 63 of 255, a
-  contrast factor of 0.2 to 1.8. Without the crop it is the middle that is cut
-  out. At the end each image is standardized.
+  contrast factor of 0.2 to 1.8. Without the crop, takes the middle. At the end
+  each image is standardized.
 
   Args:
     records: uint8 tensor, [batch, record_bytes].
@@ -101,42 +78,26 @@ def distort(records, data, settings, size, flip=None):
     size: height and width of the crops, in pixels.
     flip: int32 tensor, [batch], 1 for the images to flip; None: at random.
 
-  Returns:
-    float32 tensor, [batch, size, size, depth], each image of mean 0 and
-    variance 1, but for the square that cutout sets to 0.
+  Returns float32 [batch, size, size, depth], each image of mean 0 and variance
+  1, but for the square that cutout sets to 0.
   """
   augment, count = names(settings.augment), tf.shape(records)[:1]
   images = _cropped(records, data, settings, size, flip)
   images = _with_brightness_and_contrast(images, count, augment)
   images = _colors(images, count, augment)
   images = tf.image.per_image_standardization(images)
-  if 'cutout' in augment:
-    images *= _cutout_mask(count, size)
-  return images
+  return images * _cutout_mask(count, size) if 'cutout' in augment else images
 
 
 def with_pasted_squares(images):
-  """Pastes into each image a square of another image of the batch.
-
-  Args:
-    images: float32 tensor, [batch, size, size, depth].
-
-  Returns:
-    float32 tensor of the same shape.
-  """
+  """Pastes a square of the next image into each, [batch, size, size, depth]."""
   mask = _cutout_mask(tf.shape(images)[:1], images.shape.as_list()[1])
   others = tf.concat([images[1:], images[:1]], 0)
   return mask * images + (1 - mask) * others
 
 
 def _cropped(records, data, settings, size, flip):
-  """Squares of the images, cropped, flipped, shifted, turned and scaled.
-
-  Takes the arguments of `distort`.
-
-  Returns:
-    float32 tensor, [batch, size, size, depth], of 0 to 255.
-  """
+  """Cuts, flips, shifts, turns and scales for `distort`; pixels of 0 to 255."""
   augment, layout = names(settings.augment), data.layout
   count = tf.shape(records)[:1]
   shift = _largest_shift(settings, layout) if 'shift' in augment else 0
@@ -146,54 +107,98 @@ def _cropped(records, data, settings, size, flip):
       return tf.fill(count, tf.constant(otherwise, dtype))
     return tf.random_uniform(count, *limits, dtype=dtype)
 
-  rows, columns = layout.height - size, layout.width - size
-  top = random('crop', 0, rows + 1, otherwise=rows // 2, dtype=tf.int32)
-  left = random('crop', 0, columns + 1, otherwise=columns // 2, dtype=tf.int32)
+  corner = [
+    random('crop', 0, space + 1, otherwise=space // 2, dtype=tf.int32)
+    for space in (layout.height - size, layout.width - size)
+  ]
   if flip is None:
     kind = 'flip' if 'flip' in augment else 'alternating_flip'
     flips = 2 if data.flip else 1
     flip = random(kind, 0, flips, otherwise=0, dtype=tf.int32)
   if shift:
-    top, left = (
+    corner = [
       first + tf.random_uniform(count, -shift, shift + 1, dtype=tf.int32)
-      for first in (top, left)
-    )
+      for first in corner
+    ]
   if not {'rotate', 'resize'} & set(augment):
     if shift:
       records, layout = records_lib.extended(records, layout, shift)
-      top, left = top + shift, left + shift
-    images = records_lib.crop(
-      records, layout, size, top=top, left=left, flip=flip
-    )
+      corner = [first + shift for first in corner]
+    images = records_lib.crop(records, layout, size, corner, flip)
     return tf.cast(images, tf.float32)
-  whole = records_lib.crop(
-    records,
-    layout,
-    layout.height,
-    top=tf.zeros_like(top),
-    left=tf.zeros_like(left),
-    flip=flip,
-  )
-  return geometry.sample(
+  zeros = [tf.zeros_like(first) for first in corner]
+  whole = records_lib.crop(records, layout, layout.height, zeros, flip)
+  return resample(
     whole,
     size,
-    top=tf.to_float(top),
-    left=tf.to_float(left),
+    [tf.to_float(first) for first in corner],
     angle=random('rotate', -_MAX_ANGLE, _MAX_ANGLE, otherwise=0),
     zoom=random('resize', _MIN_ZOOM, _MAX_ZOOM, otherwise=1),
   )
 
 
+def resample(images, size, corner, angle, zoom):
+  """Cuts a square out of each image, turned and scaled about its middle.
+
+  Bilinear between pixels; beyond the edge of an image its pixels are repeated.
+
+  Args:
+    images: tensor, [n, height, width, depth].
+    size: height and width of the squares, in pixels.
+    corner: two float32 tensors, [n]; first row and column of each square, if it
+      were neither turned nor scaled.
+    angle: float32 tensor, [n], in radians, clockwise.
+    zoom: float32 tensor, [n]; 2 shows a quarter of the square, twice as large.
+
+  Returns float32 [n, size, size, depth].
+  """
+  (top, left), (height, width, depth) = corner, images.shape.as_list()[1:]
+  middle = (size - 1) / 2
+
+  def each(values):  # [n, 1, 1]
+    return tf.reshape(values, [-1, 1, 1])
+
+  offsets = tf.range(size, dtype=tf.float32) - middle
+  down, right = offsets[:, tf.newaxis], offsets[tf.newaxis, :]
+  cosine, sine = each(tf.cos(angle) / zoom), each(tf.sin(angle) / zoom)
+  rows = each(top) + middle + cosine * down - sine * right
+  columns = each(left) + middle + sine * down + cosine * right
+
+  row, next_row, down_share = _between(rows, height)
+  column, next_column, right_share = _between(columns, width)
+  starts = each(tf.range(tf.shape(images)[0]) * (height * width))
+  pixels = tf.reshape(images, [-1, depth])
+
+  def at(row, column):
+    found = tf.gather(pixels, starts + row * width + column)
+    return tf.cast(found, tf.float32)  # [n, size, size, depth]
+
+  def blend(first, second, share):
+    return first + (second - first) * share[..., tf.newaxis]
+
+  return blend(
+    blend(at(row, column), at(row, next_column), right_share),
+    blend(at(next_row, column), at(next_row, next_column), right_share),
+    down_share,
+  )
+
+
+def _between(positions, length):
+  """The two pixels that positions lie between, and the share of the second."""
+  positions = tf.clip_by_value(positions, 0.0, length - 1.0)
+  first = tf.floor(positions)
+  index = tf.cast(first, tf.int32)
+  return index, tf.minimum(index + 1, length - 1), positions - first
+
+
 def _with_brightness_and_contrast(images, count, augment):
-  """Images of another brightness and contrast."""
+  """Changes the brightness and contrast of each image."""
   if not {'brightness', 'contrast'} & set(augment):
     return images
   per_image = tf.concat([count, [1, 1, 1]], 0)  # [batch, 1, 1, 1]
   brightness, contrast = 0.0, 1.0
   if 'brightness' in augment:
-    brightness = tf.random_uniform(
-      per_image, -_MAX_BRIGHTNESS_DELTA, _MAX_BRIGHTNESS_DELTA
-    )
+    brightness = tf.random_uniform(per_image, -_MAX_BRIGHTNESS, _MAX_BRIGHTNESS)
   if 'contrast' in augment:
     contrast = tf.random_uniform(per_image, _MIN_CONTRAST, _MAX_CONTRAST)
   means = tf.reduce_mean(images, [1, 2], keepdims=True)  # Of each channel.
@@ -203,12 +208,12 @@ def _with_brightness_and_contrast(images, count, augment):
 
 
 def _colors(images, count, augment):
-  """Images of another saturation and hue.
+  """Changes the saturation and hue of each image.
 
   Both are linear: a matrix for each image, which leaves gray as it is. Hue
   turns colors about the gray axis.
   """
-  if not {'saturation', 'hue'} & set(augment):
+  if not set(_COLORS) & set(augment):
     return images
   size = images.shape.as_list()[2]
   per_image = tf.concat([count, [1, 1]], 0)
@@ -256,38 +261,17 @@ def _cutout_mask(count, size):
 def central_crop(records, layout, size):
   """Decodes records and cuts out the middle of each image, standardized.
 
-  Args:
-    records: uint8 tensor, [batch, layout.record_bytes].
-    layout: records.Layout.
-    size: height and width of the crops, in pixels.
-
-  Returns:
-    float32 tensor, [batch, size, size, depth], each image of mean 0 and
-    variance 1.
+  Takes uint8 [batch, layout.record_bytes]; returns float32 [batch, size, size,
+  depth], each image of mean 0 and variance 1.
   """
   zeros = tf.zeros_like(records[:, 0], tf.int32)
-  images = records_lib.crop(
-    records,
-    layout,
-    size,
-    top=zeros + (layout.height - size) // 2,
-    left=zeros + (layout.width - size) // 2,
-    flip=zeros,
-  )
+  corner = [zeros + (side - size) // 2 for side in layout[:2]]
+  images = records_lib.crop(records, layout, size, corner, flip=zeros)
   return tf.image.per_image_standardization(tf.cast(images, tf.float32))
 
 
 def central_crop_of_images(images, size):
-  """`central_crop` for images that are already decoded.
-
-  Args:
-    images: float32 tensor, [batch, height, width, depth].
-    size: height and width of the crops, in pixels.
-
-  Returns:
-    float32 tensor, [batch, size, size, depth], each image of mean 0 and
-    variance 1.
-  """
+  """`central_crop` for decoded images, float32 [n, height, width, depth]."""
   _, height, width, _ = images.shape.as_list()
   top, left = (height - size) // 2, (width - size) // 2
   cropped = images[:, top : top + size, left : left + size]

@@ -1,52 +1,43 @@
-"""Fetches files; leaves no incomplete ones behind."""
+"""Fetches and unpacks files; leaves no incomplete ones behind."""
 
 import contextlib
 import errno
 import http.client
 import os
 import re
+import shutil
 import socket
 import ssl
+import tarfile
 import time
 from typing import NamedTuple, Optional
+import zlib
 
 from six.moves import urllib
 
 from cifar10.errors import UserError
 from cifar10.errors import printable
+from cifar10.util import console
 from cifar10.util import files
 from cifar10.util import folder_lock
-from cifar10.util import progress_bar
 
 _ATTEMPTS = 5  # In a row without progress.
 _TIMEOUT_SECS = 30
 _CHUNK_BYTES = 1 << 18
 
-# Errors that another attempt would hit again.
-_PERMANENT = (
-  str,
-  FileNotFoundError,
-  NotADirectoryError,
-  ssl.SSLCertVerificationError,
-)
+# Reasons that another attempt would meet again; a str is one of urllib itself.
+_PERMANENT = (str, ValueError, FileNotFoundError, NotADirectoryError)
+_PERMANENT += (http.client.InvalidURL, ssl.SSLCertVerificationError)
 
 
 class Remote(NamedTuple):
-  """A file to fetch.
+  """A file to fetch."""
 
-  Attributes:
-    url: address; http, https or file.
-    sha256: expected SHA-256, in hexadecimal.
-    path: path of the local copy.
-    size: expected size in bytes; None if unknown.
-    limit: most bytes to accept if the size is unknown.
-  """
-
-  url: str
-  sha256: str
-  path: str
-  size: Optional[int]
-  limit: int
+  url: str  # http, https or file.
+  sha256: str  # In hexadecimal.
+  path: str  # Of the local copy.
+  size: Optional[int]  # In bytes; None if unknown.
+  limit: int  # The most bytes to accept if the size is unknown.
 
 
 def fetch_into(folder, remotes, fill):
@@ -56,46 +47,65 @@ def fetch_into(folder, remotes, fill):
   earlier process. If several processes call this, one works and the others wait
   for it. A failure leaves only files that are complete or worth resuming.
 
-  Args:
-    folder: path of the folder to make; it appears when it is complete.
-    remotes: list of Remote.
-    fill: function (paths of the fetched files, path of an empty folder) that
-      writes the contents of `folder` into the empty folder.
-
-  Raises:
-    UserError: a file cannot be fetched or has the wrong checksum.
-    OSError: a file cannot be written.
+  `fill` is a function (paths of the fetched files, path of an empty folder)
+  that writes the contents of `folder`, which appears when it is complete.
+  Raises UserError if a file cannot be fetched or has the wrong checksum, and
+  OSError if one cannot be written.
   """
   with folder_lock.only_process(os.path.dirname(folder) or os.curdir):
     if os.path.isdir(folder):
       return
     if os.path.lexists(folder):
-      raise UserError('%s: is not a folder; expected none or a folder' % folder)
+      raise UserError(f'{folder}: is not a folder; expected none or a folder')
     for remote in remotes:
       if not os.path.lexists(remote.path):
         _fetch_checked(remote)
-      elif files.sha256(remote.path) != remote.sha256.lower():
+      elif not _is_right(remote.path, remote):
         raise _wrong_checksum(remote.path, remote.path, remote.sha256)
     with files.new_folder(folder, folder + '.unpacking') as temporary:
       fill([remote.path for remote in remotes], temporary)
 
 
-def _fetch_checked(remote):
-  """Fetches a file; it appears when its checksum is verified.
+def unpack(archive, inside, folder, required, optional=()):
+  """Unpacks files of the folder `inside` of a .tar.gz into another folder.
 
-  Raises:
-    UserError: the file cannot be fetched or has the wrong checksum.
+  `required` and `optional` are tuples of their names. Safe for untrusted
+  archives: writes only regular files with exactly these names, to paths made
+  from these names; ignores links and all other members. Raises UserError if the
+  archive is damaged or lacks a required file.
   """
-  partial = '%s.%s.part' % (remote.path, remote.sha256[:8])
+  wanted = {f'{inside}/{name}': name for name in required + optional}
+  try:
+    with tarfile.open(archive, 'r:gz') as tar:
+      for member in tar:
+        name = wanted.get(os.path.normpath(member.name))
+        if name is None or not member.isreg():
+          continue
+        path = os.path.join(folder, name)
+        with tar.extractfile(member) as source, files.naming(path):
+          with open(path, 'wb') as target:
+            shutil.copyfileobj(source, target)
+            target.flush()
+            os.fsync(target.fileno())
+  except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError) as error:
+    raise UserError(f'{archive}: cannot be unpacked: {error}') from error
+  for name in required:
+    if not os.path.exists(os.path.join(folder, name)):
+      raise UserError(f'{archive}: holds no file {inside}/{name}')
+
+
+def _fetch_checked(remote):
+  """Fetches a file; it appears when its checksum is verified."""
+  partial = f'{remote.path}.{remote.sha256[:8]}.part'
   with files.open_own(partial) as output:
     try:
       resumed = _size(output) > 0
       _fetch(remote, output)
-      if resumed and files.sha256(partial) != remote.sha256.lower():
+      if resumed and not _is_right(partial, remote):
         # The part from an earlier process may be damaged: fetch all of it.
         output.truncate(0)
         _fetch(remote, output)
-      if files.sha256(partial) != remote.sha256.lower():
+      if not _is_right(partial, remote):
         error = _wrong_checksum(remote.url, partial, remote.sha256)
         output.truncate(0)
         raise error
@@ -109,12 +119,22 @@ def _fetch_checked(remote):
   os.replace(partial, remote.path)
 
 
-def _fetch(remote, output):
-  """Fetches a file to `output`, appending to what it holds; retries.
+def _is_right(path, remote):
+  """True if the file has the checksum of the remote one."""
+  return files.sha256(path) == remote.sha256.lower()
 
-  Raises:
-    UserError: the file cannot be fetched.
-  """
+
+def _wrong_checksum(source, path, expected):
+  """The UserError for the file `path`, fetched from `source`."""
+  return UserError(
+    f'{source}: found SHA-256 {files.sha256(path)} ({os.path.getsize(path)} '
+    f'bytes); expected {expected}. If you trust this file, give its checksum '
+    'with --data_sha256'
+  )
+
+
+def _fetch(remote, output):
+  """Fetches a file to `output`, appending to what it holds; retries."""
   failures = 0  # In a row, without new bytes.
   has_received = False
   most = _size(output)
@@ -131,13 +151,12 @@ def _fetch(remote, output):
       text = (str(reason) or repr(reason)).splitlines()[0].rstrip('.')
       if failures == _ATTEMPTS or _is_permanent(error, reason, has_received):
         raise UserError(
-          'cannot fetch %s: %s. Without a network: put the file at %s, '
-          'name a mirror with --data_url, or use --dataset=sample'
-          % (remote.url, text, remote.path)
+          f'cannot fetch {remote.url}: {text}. Without a network: put the file '
+          f'at {remote.path}, name a mirror with --data_url, or use '
+          '--dataset=sample'
         ) from error
       wait = 2 ** (failures - 1)
-      line = '%s: %s; retrying in %d s.' % (remote.url, text, wait)
-      print(printable(line))
+      print(printable(f'{remote.url}: {text}; retrying in {wait} s.'))
       time.sleep(wait)
 
 
@@ -157,44 +176,21 @@ def _size(file):
 
 
 def _is_permanent(error, reason, has_received):
-  """Whether another attempt would fail for the same reason.
-
-  Args:
-    error: exception.
-    reason: the exception or string behind it.
-    has_received: whether an earlier attempt of this process got any bytes.
-  """
+  """True if another attempt would fail for the same reason."""
   if isinstance(error, urllib.error.HTTPError):
     # 408 and 429: the server is slow or busy.
     return error.code < 500 and error.code not in (408, 429)
   number = getattr(reason, 'errno', None)
-  if (
-    isinstance(error, (ValueError, http.client.InvalidURL))
-    or isinstance(reason, _PERMANENT)
-    or number == errno.EACCES
-  ):
+  if isinstance(reason, _PERMANENT) or number == errno.EACCES:
     return True
-  no_network = isinstance(
-    reason, (socket.gaierror, ConnectionRefusedError)
-  ) or number in (
-    errno.ENETUNREACH,
-    errno.EHOSTUNREACH,
-  )
-  # If the network worked a moment ago, the failure is temporary.
+  no_network = isinstance(reason, (socket.gaierror, ConnectionRefusedError))
+  no_network |= number in (errno.ENETUNREACH, errno.EHOSTUNREACH)
+  # If it worked a moment ago for this process, the failure is temporary.
   return no_network and not has_received
 
 
 def _fetch_rest(remote, output):
-  """Opens one connection, requests the missing bytes and appends them.
-
-  Args:
-    remote: Remote.
-    output: the file to append to.
-
-  Raises:
-    UserError: the remote file has another size, or `output` cannot be written.
-    OSError, ValueError, http.client.HTTPException: the connection fails.
-  """
+  """Opens one connection, requests the missing bytes and appends them."""
   have = _size(output)
   if have and have == remote.size:
     return
@@ -210,33 +206,27 @@ def _fetch_rest(remote, output):
     total = have + int(length) if length else remote.size
     if remote.size is None and total is not None and total > remote.limit:
       raise UserError(
-        '%s: has %d bytes; expected at most %d'
-        % (remote.url, total, remote.limit)
+        f'{remote.url}: has {total} bytes; expected at most {remote.limit}'
       )
     if remote.size is not None and total != remote.size:
       raise UserError(
-        '%s: has %d bytes; expected %d (for another file, give its '
-        'checksum with --data_sha256)' % (remote.url, total, remote.size)
+        f'{remote.url}: has {total} bytes; expected {remote.size} (for another '
+        'file, give its checksum with --data_sha256)'
       )
     output.truncate(have)
     output.seek(have)
     _receive(response, remote, output, total)
   if total is not None and _size(output) < total:
     raise ConnectionError(
-      'the connection ended after %d of %d bytes' % (_size(output), total)
+      f'the connection ended after {_size(output)} of {total} bytes'
     )
 
 
 def _open(url, have):
-  """Opens a connection and requests all bytes from the first missing one.
+  """Opens a connection and requests all bytes after the first `have`.
 
-  Args:
-    url: address.
-    have: number of bytes that are not needed.
-
-  Returns:
-    The response, and the number of bytes before those that it holds: `have`,
-    or 0 if the server sends the whole file.
+  Returns the response, and the number of bytes before those that it holds:
+  `have`, or 0 if the server sends the whole file.
   """
   request = urllib.request.Request(url)
   if request.type == 'file':
@@ -244,7 +234,7 @@ def _open(url, have):
     path = urllib.request.url2pathname(request.selector)
     files.open_regular(path).close()
   if have:
-    request.add_header('Range', 'bytes=%d-' % have)
+    request.add_header('Range', f'bytes={have}-')
   response = urllib.request.urlopen(request, timeout=_TIMEOUT_SECS)
   if not have or getattr(response, 'status', None) != 206:
     return response, 0
@@ -256,20 +246,9 @@ def _open(url, have):
 
 
 def _receive(response, remote, output, total):
-  """Appends what a server sends to `output`, and shows the progress.
-
-  Args:
-    response: the open connection.
-    remote: Remote.
-    output: file, positioned at its end.
-    total: size of the whole file in bytes; None if unknown.
-
-  Raises:
-    UserError: the server sends too much, or `output` cannot be written.
-    OSError, ValueError, http.client.HTTPException: the connection fails.
-  """
+  """Appends a response to an unbuffered file, and shows the progress."""
   limit = remote.limit if remote.size is None else remote.size
-  shown = progress_bar.Bar(
+  shown = console.ProgressBar(
     'Fetching ' + os.path.basename(remote.url), total, 10**6, '%.1f MB'
   )
   try:
@@ -281,7 +260,7 @@ def _receive(response, remote, output, total):
       if _size(output) + len(chunk) > limit:
         output.truncate(0)  # Not worth resuming.
         raise UserError(
-          '%s: sends more than the expected %d bytes' % (remote.url, limit)
+          f'{remote.url}: sends more than the expected {limit} bytes'
         )
       _write(output, chunk, remote.path)
       if error:
@@ -294,30 +273,12 @@ def _receive(response, remote, output, total):
 
 
 def _write(output, content, path):
-  """Writes all bytes to an unbuffered file.
-
-  Args:
-    output: file.
-    content: bytes.
-    path: path of the file that is fetched, for the message.
-
-  Raises:
-    UserError: the file cannot be written.
-  """
+  """Writes all bytes for the file `path` to an unbuffered file."""
   try:
     while content:
       content = content[output.write(content) :]
   except OSError as error:
     raise UserError(
-      '%s: cannot be written: %s (%d bytes have arrived; the next call goes on '
-      'from there)' % (path, error.strerror, _size(output))
+      f'{path}: cannot be written: {error.strerror} ({_size(output)} bytes '
+      'have arrived; the next call goes on from there)'
     ) from error
-
-
-def _wrong_checksum(source, path, expected):
-  """The UserError for the file `path`, fetched from `source`."""
-  return UserError(
-    '%s: found SHA-256 %s (%d bytes); expected %s. If you trust this file, '
-    'give its checksum with --data_sha256'
-    % (source, files.sha256(path), os.path.getsize(path), expected)
-  )

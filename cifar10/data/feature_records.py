@@ -16,15 +16,10 @@ _BYTES = 4  # Of a float32.
 
 
 def layout_for(shape, layout):
-  """The Layout of records of features.
+  """The Layout of features of images of a Layout, whose label bytes they keep.
 
-  Args:
-    shape: height, width and channels of the features.
-    layout: records.Layout of the images that they are made of, whose label
-      bytes they keep.
-
-  Returns:
-    records.Layout with a depth of four bytes for each channel.
+  `shape` is their height, width and channels; each channel takes a depth of
+  four bytes.
   """
   height, width, channels = shape
   return layout._replace(height=height, width=width, depth=_BYTES * channels)
@@ -36,16 +31,13 @@ def shape(layout):
 
 
 def encode(features, images, layout):
-  """The records of features.
+  """The records, uint8 [n, layout.record_bytes], of features.
 
   Args:
     features: float32 array, [n, height, width, channels].
-    images: uint8 array, [n, record bytes], the records of the images that they
-      are made of.
+    images: uint8 array, [n, record bytes]; records of the images that they were
+      computed from.
     layout: records.Layout, from `layout_for`.
-
-  Returns:
-    uint8 array, [n, layout.record_bytes].
   """
   numbers = np.ascontiguousarray(features, np.float32).view(np.uint8)
   labels = images[:, : layout.label_bytes]
@@ -53,15 +45,7 @@ def encode(features, images, layout):
 
 
 def features(records, layout):
-  """The features in records.
-
-  Args:
-    records: uint8 tensor, [n, layout.record_bytes].
-    layout: records.Layout, from `layout_for`.
-
-  Returns:
-    float32 tensor, [n, height, width, channels].
-  """
+  """The features, float32 [n, height, width, channels], in a uint8 tensor."""
   numbers = tf.reshape(
     records[:, layout.label_bytes :], [-1, *shape(layout), _BYTES]
   )

@@ -10,18 +10,9 @@ from cifar10 import flags
 from cifar10.data import datasets
 
 
-def fetch(settings):
-  """Fetches the data set that the settings name if it is missing; checks it.
-
-  Raises:
-    UserError: the data set cannot be fetched, or a file is missing or damaged.
-  """
-  datasets.prepare(settings)
-
-
 def main():
   """The console command."""
-  flags.run(fetch, ('data', 'download'), __doc__)
+  flags.run(datasets.prepare, ('data', 'download'), __doc__)
 
 
 if __name__ == '__main__':

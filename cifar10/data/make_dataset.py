@@ -30,10 +30,9 @@ from cifar10.util import commands
 from cifar10.util import console
 from cifar10.util import files
 from cifar10.util import paths
-from cifar10.util import progress_bar
 
 _PARTS = ('train', 'test')
-_FILES = dict(zip(_PARTS, (dataset_json.TRAIN_NAME, dataset_json.TEST_NAME)))
+_FILES = dict(zip(_PARTS, dataset_json.NAMES))
 _EXPECTED = (
   'FOLDER/<class>/<pictures>, or FOLDER/train/<class>/<pictures> and '
   'FOLDER/test/<class>/<pictures>'
@@ -41,73 +40,47 @@ _EXPECTED = (
 
 
 class Picture(NamedTuple):
-  """A picture file.
-
-  Attributes:
-    path: path of the file.
-    label: number of its class.
-    part: 'train' or 'test'; None if it is not assigned yet.
-  """
+  """A picture file."""
 
   path: str
-  label: int
-  part: Optional[str]
+  label: int  # Number of its class.
+  part: Optional[str]  # 'train' or 'test'; None if it is not assigned yet.
 
 
 def find(folder):
   """Finds the classes and pictures in a folder.
 
-  Args:
-    folder: path of the folder.
-
-  Returns:
-    classes: sorted list of names.
-    found: list of Picture, sorted by part, class and name.
-
-  Raises:
-    OSError: a folder cannot be read.
-    UserError: there is no such folder, there are fewer than two classes, or
-      one has no pictures.
+  Returns the sorted names of the classes, and a list of Picture, sorted by
+  part, class and name. Raises OSError if a folder cannot be read, and UserError
+  if there is none, or fewer than two classes, or a class without pictures.
   """
   if not os.path.isdir(folder):
-    raise UserError('%s: no such folder; expected %s' % (folder, _EXPECTED))
-  parts = {None: folder}
-  inside = _folders_in(folder)
-  if set(_PARTS) <= set(inside):
-    if len(inside) > len(_PARTS):
+    raise UserError(f'{folder}: no such folder; expected {_EXPECTED}')
+  parts, names = {None: folder}, _folders_in(folder)
+  if set(_PARTS) <= set(names):
+    if names != sorted(_PARTS):
       raise UserError(
-        '%s: found %s; expected only train and test, or one folder per '
-        'class' % (folder, ', '.join(inside))
+        f'{folder}: found {", ".join(names)}; expected only train and test, or '
+        'one folder per class'
       )
     parts = {part: os.path.join(folder, part) for part in _PARTS}
-  names = {name for path in parts.values() for name in _folders_in(path)}
-  classes = sorted(names)
+  classes = sorted({n for path in parts.values() for n in _folders_in(path)})
   if len(classes) < 2:
     raise UserError(
-      '%s: class folders: found %d, expected two or more: %s'
-      % (folder, len(classes), _EXPECTED)
+      f'{folder}: class folders: found {len(classes)}, expected two or more: '
+      f'{_EXPECTED}'
     )
   for name in classes:
-    try:
-      name.encode('utf-8')
-    except UnicodeEncodeError as error:
-      raise UserError(
-        '%s: the class name %r is not valid UTF-8' % (folder, name)
-      ) from error
-  found = [
-    Picture(picture, label, part)
-    for part, path in parts.items()
-    for label, name in enumerate(classes)
-    if os.path.isdir(os.path.join(path, name))
-    for picture in pictures.in_folder(os.path.join(path, name))
-  ]
+    if not paths.is_text(name):
+      raise UserError(f'{folder}: the class name {name!r} is not valid UTF-8')
+  found = []
   for part, path in parts.items():
-    present = {picture.label for picture in found if picture.part == part}
-    empty = set(range(len(classes))) - present
-    if empty:
-      raise UserError(
-        '%s: no pictures found of class %s' % (path, classes[min(empty)])
-      )
+    for label, name in enumerate(classes):
+      inside = os.path.join(path, name)
+      of_class = pictures.in_folder(inside) if os.path.isdir(inside) else []
+      if not of_class:
+        raise UserError(f'{path}: no pictures found of class {name}')
+      found += [Picture(picture, label, part) for picture in of_class]
   return classes, found
 
 
@@ -121,15 +94,9 @@ def _folders_in(folder):
 
 
 def num_test_pictures(count, fraction):
-  """How many of `count` pictures of a class to hold out for testing.
+  """How many of `count` pictures of a class to hold out: about a fraction.
 
-  Args:
-    count: pictures of the class.
-    fraction: fraction of them to hold out, 0 to 1.
-
-  Returns:
-    An int, which leaves at least one picture for training, and if possible at
-    least one for testing.
+  At least one is left for training, and if possible one for testing.
   """
   if count < 2:
     return 0
@@ -141,28 +108,19 @@ def write(folder, classes, found, args):
 
   Reads one picture at a time. Prints an error for each broken one.
 
-  Args:
-    folder: path of an empty folder, which is to become `args.out`.
-    classes: list of names.
-    found: list of Picture.
-    args: the flags.
-
-  Returns:
-    counts: dict of part: int array [classes], the pictures of each class.
-    broken: number of broken pictures.
-
-  Raises:
-    OSError: a file cannot be written; the error names it by its path in
-      `args.out`.
+  Takes an empty folder, which is to become `args.out`; an OSError names a file
+  that cannot be written by its path there. Returns the pictures of each class,
+  a dict of part: int array [classes], and the number of broken ones.
   """
   layout = records.layout_for(args.size, args.channels, classes)
   counts = {part: np.zeros(len(classes), int) for part in _PARTS}
   broken = 0
-  shown = progress_bar.Bar('Pictures', len(found))
+  shown = console.ProgressBar('Pictures', len(found))
   order = np.random.RandomState(args.seed).permutation(len(found))
   with contextlib.ExitStack() as opened:
     outputs = {}
     for part, name in _FILES.items():
+      # A buffered file would fail again on closing, with an error of its own.
       output = open(os.path.join(folder, name), 'wb', buffering=0)
       outputs[part] = opened.enter_context(output)
     for done, index in enumerate(order, 1):
@@ -179,22 +137,14 @@ def write(folder, classes, found, args):
         counts[part][label] += 1
         record = records.encode(image, layout, label).tobytes()
         with files.naming(os.path.join(args.out, _FILES[part])):
-          _write_all(outputs[part], record)
+          while record:  # The file may take it in parts.
+            record = record[outputs[part].write(record) :]
       shown.show(done)
     for part, output in outputs.items():
       with files.naming(os.path.join(args.out, _FILES[part])):
         os.fsync(output.fileno())
   shown.end()
   return counts, broken
-
-
-def _write_all(output, content):
-  """Writes all bytes to an unbuffered file, which may take them in parts.
-
-  A buffered file would fail again on closing, with an error of its own.
-  """
-  while content:
-    content = content[output.write(content) :]
 
 
 def _part_of_next(label, counts, fraction):
@@ -208,56 +158,36 @@ def _part_of_next(label, counts, fraction):
   return 'test' if num_test_pictures(total, fraction) > tests else 'train'
 
 
-def check(counts, classes, args):
-  """Checks that each class has training and test pictures.
-
-  Args:
-    counts: dict of part: int array [classes], from `write`.
-    classes: list of names.
-    args: the flags.
-
-  Raises:
-    UserError: a class has no training or no test pictures.
-  """
-  for name, train, test in zip(classes, counts['train'], counts['test']):
-    if not (train and test):
-      raise UserError(
-        '%s: pictures of class %s: found %d to train on and %d to test on, '
-        'expected at least one of each' % (args.folder, name, train, test)
-      )
-
-
 def make(args):
-  """Makes a data set; after an error, writes nothing.
+  """Makes a data set by the flags; after an error, writes nothing.
 
-  Args:
-    args: the flags.
-
-  Raises:
-    OSError: a folder cannot be read or written.
-    UserError: the folder does not hold the pictures of a data set, `args.out`
-      exists, or Pillow is not installed.
+  Raises OSError if a folder cannot be read or written, and UserError if the
+  folder does not hold the pictures of a data set, `args.out` exists, or Pillow
+  is not installed.
   """
   pictures.need_pillow()
   paths.check(args.out, '--out')
   if os.path.lexists(args.out):
-    raise UserError(
-      '--out=%s: already exists; expected a new folder' % args.out
-    )
+    raise UserError(f'--out={args.out}: already exists; expected a new folder')
   classes, found = find(args.folder)
   pictures.report_others(args.folder, [picture.path for picture in found])
   with files.new_folder(args.out) as temporary:
     counts, broken = write(temporary, classes, found, args)
-    check(counts, classes, args)
+    for name, train, test in zip(classes, counts['train'], counts['test']):
+      if not (train and test):
+        raise UserError(
+          f'{args.folder}: pictures of class {name}: found {train} to train on '
+          f'and {test} to test on, expected at least one of each'
+        )
     totals = [int(counts[part].sum()) for part in _PARTS]
     dataset_json.save(
       temporary, classes, args.size, args.channels, args.flip, totals
     )
   for line in (
-    '%s: %d classes, %d pictures to train on, %d to test on; %d broken.'
-    % (args.out, len(classes), totals[0], totals[1], broken),
-    'To train: %s --data_dir=%s'
-    % (commands.command('cifar10_train'), shlex.quote(args.out)),
+    f'{args.out}: {len(classes)} classes, {totals[0]} pictures to train on, '
+    f'{totals[1]} to test on; {broken} broken.',
+    f'To train: {commands.command("cifar10_train")} '
+    f'--data_dir={shlex.quote(args.out)}',
   ):
     print(printable(line))
 
@@ -266,16 +196,12 @@ def _number(kind, lowest, below):
   """A type for argparse: a number from `lowest` to below `below`."""
 
   def parse(text):
-    try:
-      value = kind(text)
-    except ValueError:
-      value = below
-    if not lowest <= value < below:
-      raise argparse.ArgumentTypeError(
-        'found %s; expected a number from %s to below %s'
-        % (text, lowest, below)
-      )
-    return value
+    with contextlib.suppress(ValueError):
+      if lowest <= kind(text) < below:
+        return kind(text)
+    raise argparse.ArgumentTypeError(
+      f'found {text}; expected a number from {lowest} to below {below}'
+    )
 
   return parse
 
@@ -285,42 +211,41 @@ def flags():
   parser = argparse.ArgumentParser(
     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
   )
-  parser.add_argument('folder', help='folder that holds one folder per class')
-  parser.add_argument(
-    '--out', required=True, help='folder to write; must not exist'
-  )
-  parser.add_argument(
+  add = parser.add_argument
+  add('folder', help='folder that holds one folder per class')
+  add('--out', required=True, help='folder to write; must not exist')
+  add(
     '--size',
     type=_number(int, dataset_json.SMALLEST, dataset_json.LARGEST + 1),
     default=32,
     help='height and width of the images (32)',
   )
-  parser.add_argument(
+  add(
     '--channels',
     type=int,
     choices=dataset_json.CHANNELS,
     default=3,
     help='color channels: 3, or 1 for gray (3)',
   )
-  parser.add_argument(
+  add(
     '--test_fraction',
     type=_number(float, 0, 1),
     default=0.2,
     help='fraction of each class to test on, at least one picture (0.2)',
   )
-  parser.add_argument(
+  add(
     '--seed',
     type=_number(int, 0, 2**32),
     default=0,
     help='seed of the random split and order of the pictures (0)',
   )
-  parser.add_argument(
+  add(
     '--flip',
     action='store_true',
     default=True,
     help='mirror images at random in training (the default)',
   )
-  parser.add_argument(
+  add(
     '--noflip',
     dest='flip',
     action='store_false',

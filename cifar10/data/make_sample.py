@@ -18,22 +18,12 @@ from cifar10.errors import UserError
 from cifar10.util import console
 from cifar10.util import files
 
-_TRAIN_PER_CLASS = 100
-_TEST_PER_CLASS = 50
-
 
 def sample(paths, per_class):
-  """Selects `per_class` records of each class.
+  """Selects `per_class` records of each class from files of CIFAR-10's format.
 
-  Args:
-    paths: paths of files of records, in CIFAR-10's binary format.
-    per_class: number of records of each class.
-
-  Returns:
-    The records, as bytes.
-
-  Raises:
-    UserError: a file is damaged, or the files hold too few records of a class.
+  Returns the records, as bytes. Raises UserError if a file is damaged, or if
+  the files hold too few records of a class.
   """
   layout = records_lib.Layout()
   for path in paths:
@@ -49,32 +39,27 @@ def sample(paths, per_class):
       chosen.append(record)
   if len(chosen) < per_class * len(taken):
     raise UserError(
-      '%s: found %s records by class; expected %d of each'
-      % (', '.join(paths), list(taken.values()), per_class)
+      f'{", ".join(paths)}: found {list(taken.values())} records by class; '
+      f'expected {per_class} of each'
     )
   return b''.join(chosen)
 
 
 def make(folder, out):
-  """Writes the sample of CIFAR-10 and prints the SHA-256 of its files.
+  """Writes a sample of the files in `folder`; prints its files' SHA-256.
 
-  Args:
-    folder: path of the folder of CIFAR-10's files.
-    out: path of the folder to write to.
-
-  Raises:
-    OSError: a file cannot be read or written.
-    UserError: a file is missing or damaged.
+  Raises OSError if a file cannot be read or written, and UserError if one is
+  missing or damaged.
   """
   data = datasets.in_folder(folder)
   os.makedirs(out, exist_ok=True)
   for name, paths, per_class in (
-    ('data_batch_1.bin', data.train_files, _TRAIN_PER_CLASS),
-    ('test_batch.bin', data.test_files, _TEST_PER_CLASS),
+    ('data_batch_1.bin', data.train_files, 100),
+    ('test_batch.bin', data.test_files, 50),
   ):
     content = sample(paths, per_class)
     files.write_atomically(os.path.join(out, name), content)
-    print('%s: %s' % (name, hashlib.sha256(content).hexdigest()))
+    print(f'{name}: {hashlib.sha256(content).hexdigest()}')
 
 
 def main():

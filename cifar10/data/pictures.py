@@ -22,16 +22,11 @@ from cifar10.util import optional_packages
 # What Pillow opens, but is no picture or not safe: EPS runs Ghostscript, a
 # program of its own; it only recognizes the others, or hands them to plugins.
 _NO_PICTURES = frozenset(('BUFR', 'EPS', 'GRIB', 'HDF5', 'IPTC', 'MPEG', 'WMF'))
-_MODES = {1: 'L', 3: 'RGB'}
 _NUM_NAMED = 3  # How many of the files that are skipped are named.
 
 
 def need_pillow():
-  """Checks that Pillow is installed.
-
-  Raises:
-    UserError: it is not installed.
-  """
+  """Raises UserError if Pillow is not installed."""
   optional_packages.need('PIL', 'pictures', 'reading pictures needs Pillow')
 
 
@@ -48,20 +43,11 @@ def _extensions():
 
 
 def find(names):
-  """Replaces each folder by the pictures in it.
+  """Replaces each folder in a list of paths by its pictures, see `in_folder`.
 
-  Prints how many other files there are in a folder.
-
-  Args:
-    names: list of paths of files and folders, and `-` for standard input.
-
-  Returns:
-    List of paths, and `-`. In the place of a folder stand the pictures in it
-    and in its subfolders, sorted, without hidden ones.
-
-  Raises:
-    OSError: a folder cannot be read.
-    UserError: there are no pictures.
+  The name `-`, for standard input, stays. Prints how many other files there are
+  in a folder. Raises OSError if a folder cannot be read, and UserError if there
+  are no pictures.
   """
   found = []
   for name in names:
@@ -73,27 +59,18 @@ def find(names):
       found.append(name)
   if not found:
     raise UserError(
-      '%s: no pictures found; expected files, folders of files in formats that '
-      'Pillow reads, or - for a picture on standard input'
-      % (', '.join(names) or 'no arguments')
+      f'{", ".join(names) or "no arguments"}: no pictures found; expected '
+      'files, folders of files in formats that Pillow reads, or - for a '
+      'picture on standard input'
     )
   return found
 
 
 def in_folder(folder):
-  """The paths of all pictures in a folder and its subfolders.
+  """The paths of all pictures in a folder and its subfolders, sorted.
 
   A picture is a file with the extension of a format that is read. Skips hidden
-  files and folders, and named pipes.
-
-  Args:
-    folder: path of the folder.
-
-  Returns:
-    Sorted list of paths.
-
-  Raises:
-    OSError: a folder cannot be read.
+  files and folders, and named pipes. Raises OSError if a folder cannot be read.
   """
   return sorted(
     path
@@ -105,32 +82,21 @@ def in_folder(folder):
 def report_others(folder, found):
   """Prints how many files in a folder are skipped, in one line, if any are.
 
-  Does not count hidden files.
-
-  Args:
-    folder: path of the folder.
-    found: iterable of the paths of the files in it that are not skipped.
+  Counts neither hidden files nor the paths in `found`.
   """
   others = sorted(set(_visible_files(folder)).difference(found))
   if others:
-    line = '%d other file%s in %s skipped: %s%s' % (
-      len(others),
-      's' if others[1:] else '',
-      os.path.join(folder, ''),
-      ', '.join(others[:_NUM_NAMED]),
-      ', ...' if others[_NUM_NAMED:] else '',
+    more = ', ...' if others[_NUM_NAMED:] else ''
+    line = (
+      f'{len(others)} other file{"s" if others[1:] else ""} in '
+      f'{os.path.join(folder, "")} skipped: '
+      f'{", ".join(others[:_NUM_NAMED])}{more}'
     )
     print(printable(line), file=sys.stderr)
 
 
 def _visible_files(folder):
-  """Yields the paths of the files in a folder and its subfolders.
-
-  Leaves out hidden files and hidden folders.
-
-  Raises:
-    OSError: a folder cannot be read.
-  """
+  """Yields the paths of the files below a folder that are not hidden."""
 
   def fail(error):
     raise error
@@ -143,25 +109,17 @@ def _visible_files(folder):
 
 
 def _is_pipe(path):
-  """Whether `path` is a named pipe, which would block a reader."""
+  """True if `path` is a named pipe, which would block a reader."""
   return os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode)
 
 
 def read(name):
-  """Reads a picture of any size, in 8 bits for each channel.
+  """Reads a picture of any size from a file, or `-` for standard input.
 
   Rotates it according to its EXIF orientation, puts transparent parts on a
-  white background, and takes the first frame of an animation.
-
-  Args:
-    name: path of a file in a format that Pillow reads, or `-` for standard
-      input.
-
-  Returns:
-    PIL.Image.Image of mode L, for gray, or RGB.
-
-  Raises:
-    UserError: the file cannot be read, is damaged or is not a picture.
+  white background, and takes the first frame of an animation. Returns a
+  PIL.Image.Image, 8 bits for each channel, of mode L, for gray, or RGB. Raises
+  UserError if the file cannot be read, is damaged or is not a picture.
   """
   from PIL import Image
   from PIL import ImageOps
@@ -179,13 +137,13 @@ def read(name):
         return flat.convert('L' if flat.mode in ('1', 'L') else 'RGB')
   except Image.UnidentifiedImageError as error:
     raise UserError(
-      '%s: not a picture; expected a format that Pillow reads, such as PNG or '
-      'JPEG' % name
+      f'{name}: not a picture; expected a format that Pillow reads, such as '
+      'PNG or JPEG'
     ) from error
   # Pillow raises many types of exceptions for damaged files, even struct.error.
   except Exception as error:
     problem = getattr(error, 'strerror', None) or error
-    raise UserError('%s: cannot be read: %s' % (name, problem)) from error
+    raise UserError(f'{name}: cannot be read: {problem}') from error
 
 
 def fit(image, size, channels):
@@ -194,18 +152,13 @@ def fit(image, size, channels):
   The filter has antialiasing: each pixel of the result is a weighted mean of
   all pixels that it covers. A picture of the right size is not changed.
 
-  Args:
-    image: PIL.Image.Image, as `read` returns it.
-    size: height and width of the result, in pixels.
-    channels: 3 for red, green and blue, or 1 for gray.
-
-  Returns:
-    uint8 array, [size, size, channels].
+  Takes a PIL.Image.Image, as of `read`, and 3 channels for red, green and blue,
+  or 1 for gray. Returns a uint8 array, [size, size, channels].
   """
   from PIL import Image
   from PIL import ImageOps
 
-  image = image.convert(_MODES[channels])
+  image = image.convert('L' if channels == 1 else 'RGB')
   if image.size != (size, size):
     image = ImageOps.fit(image, (size, size), Image.LANCZOS)
   return np.asarray(image, np.uint8).reshape(size, size, channels)
@@ -215,44 +168,31 @@ def _eight_bits(image):
   """Scales levels of more than 8 bits, which Pillow would clip at 255."""
   from PIL import Image
 
-  if image.mode == 'F':
-    levels = _scale_floats(np.asarray(image))
-  elif image.mode[0] == 'I':
-    levels = np.asarray(image)
-    if levels.min() >= 0 and levels.max() < 1 << 16:
-      levels = (levels >> 8).astype(np.uint8)
-    else:
-      levels = _stretch(levels)
-  else:
+  if image.mode[0] not in 'FI':
     return image
-  return Image.fromarray(levels)
+  # A pixel that is not a number becomes black.
+  levels = np.clip(np.nan_to_num(_scaled(np.asarray(image))), 0, 255)
+  return Image.fromarray(np.round(levels).astype(np.uint8))
 
 
-def _scale_floats(levels):
-  """Scales float gray levels to uint8; white is 1 or 255 if all levels fit."""
-  finite = levels[np.isfinite(levels)]
-  for white in (1, 255):
-    if finite.size and finite.min() >= 0 and finite.max() <= white:
-      return _to_uint8(levels * (255 / white))
-  return _stretch(levels)
+def _scaled(levels):
+  """Scales gray levels to 0 to 255.
 
-
-def _stretch(levels):
-  """Scales gray levels of any range to uint8, the lowest to 0, the highest 255.
-
-  For measurements, whose files do not say which level is white.
+  White is 65535 for integers and 1 or 255 for floats, if all levels fit. Else
+  the lowest becomes 0, the highest 255, as for measurements, whose files do not
+  say which level is white.
   """
-  levels = levels.astype(np.float64)
-  finite = levels[np.isfinite(levels)]
-  if not finite.size or finite.min() == finite.max():
-    return np.zeros(levels.shape, np.uint8)
-  low, high = finite.min(), finite.max()
-  return _to_uint8((levels - low) * (255 / (high - low)))
-
-
-def _to_uint8(levels):
-  """Rounds levels from 0 to 255; a pixel that is not a number becomes black."""
-  return np.round(np.clip(np.nan_to_num(levels), 0, 255)).astype(np.uint8)
+  finite, is_float = levels[np.isfinite(levels)], levels.dtype.kind == 'f'
+  if not finite.size:
+    return np.zeros(levels.shape)
+  low, high = float(finite.min()), float(finite.max())
+  if is_float and 0 <= low and high <= 255:
+    return levels * (255 if high <= 1 else 1)
+  if not is_float and 0 <= low and high < 1 << 16:
+    return levels >> 8
+  if low == high:
+    return np.zeros(levels.shape)
+  return (levels.astype(np.float64) - low) * (255 / (high - low))
 
 
 def _on_white(image):
@@ -262,6 +202,5 @@ def _on_white(image):
   modes = ('LA', 'PA', 'RGBA', 'RGBa')
   if image.mode not in modes and 'transparency' not in image.info:
     return image
-  image = image.convert('RGBA')
   white = Image.new('RGBA', image.size, 'white')
-  return Image.alpha_composite(white, image)
+  return Image.alpha_composite(white, image.convert('RGBA'))

@@ -29,16 +29,11 @@ def batches(read, element, epoch_size, batch_size):
     epoch_size: how many elements are shuffled together.
     batch_size: number of elements in a batch.
 
-  Returns:
-    tf.FIFOQueue with elements of [batch_size, ...].
+  Returns a tf.FIFOQueue with elements of [batch_size, ...].
   """
   dtype, shape = element
   queue = tf.RandomShuffleQueue(
-    capacity=epoch_size + batch_size,
-    min_after_dequeue=0,
-    dtypes=[dtype],
-    shapes=[shape],
-    name='shuffle_queue',
+    epoch_size + batch_size, 0, [dtype], [shape], name='shuffle_queue'
   )
   raw_batches = tf.FIFOQueue(
     _RAW_BATCHES, [dtype], shapes=[[batch_size, *shape]], name='raw_batches'
@@ -54,16 +49,14 @@ def batches(read, element, epoch_size, batch_size):
     with tf.control_dependencies([raw_batches.enqueue([batch])]):
       return num_left - batch_size
 
-  filled = _repeat_while(lambda n: n < epoch_size, read_some, tf.constant(0))
+  one_by_one = {'parallel_iterations': 1, 'back_prop': False}
+  filled = tf.while_loop(
+    lambda n: n < epoch_size, read_some, [tf.constant(0)], **one_by_one
+  )
   with tf.control_dependencies([filled]):
     num_left = queue.size()
-  emptied = _repeat_while(lambda n: n >= batch_size, draw_batch, num_left)
+  emptied = tf.while_loop(
+    lambda n: n >= batch_size, draw_batch, [num_left], **one_by_one
+  )
   tf.train.add_queue_runner(tf.train.QueueRunner(raw_batches, [emptied.op]))
   return raw_batches
-
-
-def _repeat_while(condition, body, count):
-  """tf.while_loop over one number, one iteration at a time."""
-  return tf.while_loop(
-    condition, body, [count], parallel_iterations=1, back_prop=False
-  )

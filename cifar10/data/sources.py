@@ -2,9 +2,8 @@
 
 import os
 import re
-from typing import Any, NamedTuple, Tuple
+from typing import Callable, NamedTuple, Optional, Tuple
 
-from cifar10.data import archive
 from cifar10.data import dataset_json
 from cifar10.data import download
 from cifar10.data import svhn
@@ -15,46 +14,30 @@ _MAX_SIZE_RATIO = 10
 
 
 class Official(NamedTuple):
-  """A file at its official address.
-
-  Attributes:
-    url: address.
-    sha256: SHA-256 of the content, in hexadecimal.
-    size: size in bytes.
-  """
+  """A file at its official address."""
 
   url: str
-  sha256: str
-  size: int
+  sha256: str  # Of the content, in hexadecimal.
+  size: int  # In bytes.
 
 
 class Source(NamedTuple):
-  """A public data set.
+  """A public data set."""
 
-  Attributes:
-    folder: name of its folder, in `data_dir` and in its archive.
-    official: the files to fetch.
-    train: names of the files of training records in `folder`.
-    test: names of the files of test records in `folder`.
-    counts: numbers of its training and of its test records.
-    required: names of other files in `folder` that must be there.
-    optional: names of other files in `folder` that may be there.
-    convert: function (paths of the fetched files, path of a folder) that
-      writes the files of the data set into the folder; None if they are
-      unpacked from the one archive.
-    need: function that checks that the packages for `convert` are installed;
-      None if it needs none.
-  """
-
-  folder: str
-  official: Tuple[Official, ...]
+  folder: str  # Name of its folder, in --data_dir and in its archive.
+  official: Tuple[Official, ...]  # The files to fetch.
+  # Names of the files of training and of test records in `folder`.
   train: Tuple[str, ...]
   test: Tuple[str, ...]
-  counts: Tuple[int, int]
+  counts: Tuple[int, int]  # Numbers of its training and of its test records.
+  # Names of other files in `folder` that must be there, or may be.
   required: Tuple[str, ...] = ()
   optional: Tuple[str, ...] = ()
-  convert: Any = None
-  need: Any = None
+  # Function (paths of the fetched files, path of a folder) that writes the
+  # files of the data set into the folder; None: unpacks the one archive.
+  convert: Optional[Callable] = None
+  # Checks that the packages for `convert` are installed.
+  need: Optional[Callable] = None
 
   def folder_in(self, data_dir):
     """The path of its folder in `data_dir`."""
@@ -108,8 +91,8 @@ SOURCES = {
         64275384,
       ),
     ),
-    train=(dataset_json.TRAIN_NAME,),
-    test=(dataset_json.TEST_NAME,),
+    train=dataset_json.NAMES[:1],
+    test=dataset_json.NAMES[1:],
     counts=(73257, 26032),
     convert=svhn.convert,
     need=svhn.need_scipy,
@@ -117,46 +100,27 @@ SOURCES = {
 }
 
 
-def fetch(source, data_dir, settings):
-  """Fetches a data set and puts its folder into `data_dir`.
+def fetch(source, settings):
+  """Fetches a data set and puts its folder into --data_dir.
 
-  Args:
-    source: Source.
-    data_dir: path of the folder that gets the folder of the data set.
-    settings: settings.Settings with an address and checksums.
-
-  Raises:
-    UserError: the data set cannot be fetched, unpacked or converted.
+  Raises UserError if it cannot be fetched, unpacked or converted.
   """
   if source.need is not None:
     source.need()  # Before fetching what could not be converted.
 
-  def unpack(archives, folder):
+  def unpack(archives, to):
     required = source.train + source.test + source.required
-    archive.unpack(
-      archives[0], source.folder, folder, required, source.optional
-    )
+    download.unpack(archives[0], source.folder, to, required, source.optional)
 
-  download.fetch_into(
-    source.folder_in(data_dir),
-    remotes(source, data_dir, settings),
-    source.convert or unpack,
-  )
+  folder, fill = source.folder_in(settings.data_dir), source.convert or unpack
+  download.fetch_into(folder, remotes(source, settings), fill)
 
 
-def remotes(source, data_dir, settings):
+def remotes(source, settings):
   """The files to fetch, from the official addresses or from a mirror.
 
-  Args:
-    source: Source.
-    data_dir: path of the folder to put the files into.
-    settings: settings.Settings with an address and checksums.
-
-  Returns:
-    List of download.Remote.
-
-  Raises:
-    UserError: --data_sha256 does not hold a checksum for each file.
+  Returns a list of download.Remote. Raises UserError if --data_sha256 does not
+  hold a checksum for each file.
   """
   digests = [official.sha256 for official in source.official]
   names = [os.path.basename(official.url) for official in source.official]
@@ -164,22 +128,21 @@ def remotes(source, data_dir, settings):
     digests = settings.data_sha256.split(',')
   if len(digests) != len(names):
     raise UserError(
-      '--data_sha256: checksums: found %d, expected %d, separated by commas, '
-      'for %s' % (len(digests), len(names), ', '.join(names))
+      f'--data_sha256: checksums: found {len(digests)}, expected {len(names)}, '
+      f'separated by commas, for {", ".join(names)}'
     )
   for digest in digests:
     if not re.match('[0-9a-fA-F]{64}$', digest):
       raise UserError(
-        '--data_sha256: found %r; expected 64 hexadecimal digits' % digest
+        f'--data_sha256: found {digest!r}; expected 64 hexadecimal digits'
       )
   files = []
   for official, name, digest in zip(source.official, names, digests):
     url = settings.data_url or official.url
     if settings.data_url and len(names) > 1:
-      url = '%s/%s' % (settings.data_url.rstrip('/'), name)
-    is_official = digest.lower() == official.sha256
-    size = official.size if is_official else None
-    path = os.path.join(data_dir, name)
+      url = f'{settings.data_url.rstrip("/")}/{name}'
+    path = os.path.join(settings.data_dir, name)
+    size = official.size if digest.lower() == official.sha256 else None
     limit = _MAX_SIZE_RATIO * official.size
     files.append(download.Remote(url, digest, path, size, limit))
   return files

@@ -11,54 +11,37 @@ from cifar10.util import optional_packages
 
 CLASSES = tuple('0123456789')
 
-_SHAPE = (32, 32, 3)  # Of an image: height, width, channels.
 _RECORDS_PER_WRITE = 1000
 
 
 def need_scipy():
-  """Checks that scipy, which reads MATLAB's format, is installed.
-
-  Raises:
-    UserError: it is not installed.
-  """
+  """Raises UserError if scipy, which reads MATLAB's format, is missing."""
   optional_packages.need(
     'scipy.io', 'svhn', '--dataset=svhn: reading its files needs scipy'
   )
 
 
 def convert(sources, folder):
-  """Converts both files to records and writes their dataset.json.
+  """Converts train_32x32.mat and test_32x32.mat, the paths in `sources`.
 
-  Args:
-    sources: paths of train_32x32.mat and test_32x32.mat.
-    folder: path of the folder to write to.
-
-  Raises:
-    UserError: a file is damaged or holds something else.
+  Writes a data set with a dataset.json to the folder. Raises what
+  `write_records` does.
   """
-  names = (dataset_json.TRAIN_NAME, dataset_json.TEST_NAME)
   counts = [
     write_records(source, os.path.join(folder, name))
-    for source, name in zip(sources, names)
+    for source, name in zip(sources, dataset_json.NAMES)
   ]
   # A mirrored digit is not a digit.
   dataset_json.save(folder, CLASSES, 32, 3, flip=False, counts=counts)
 
 
 def write_records(source, path):
-  """Converts a file of cropped digits to records.
+  """Converts a .mat file of cropped digits to records; returns their number.
 
-  Args:
-    source: path of a .mat file with X, uint8 [32, 32, 3, n], and y, [n, 1],
-      labels 1 to 10, where 10 stands for the digit 0.
-    path: path of the file to write, in CIFAR-10's binary format.
-
-  Returns:
-    Number of records.
-
-  Raises:
-    OSError: the records cannot be written.
-    UserError: the file is damaged or holds something else.
+  It has X, uint8 [32, 32, 3, n], and y, [n, 1], labels 1 to 10, where 10 stands
+  for the digit 0. The records, at `path`, have CIFAR-10's binary format. Raises
+  UserError if the file is damaged or holds something else, and OSError if the
+  records cannot be written.
   """
   images, labels = _read(source)
   digits = (labels % 10).astype(np.uint8)[:, np.newaxis]
@@ -75,28 +58,24 @@ def write_records(source, path):
 
 
 def _read(source):
-  """Reads X, uint8 [32, 32, 3, n], and y, [n], from a .mat file; checks both.
-
-  Raises:
-    UserError: the file is damaged or holds something else.
-  """
+  """Reads and checks X, uint8 [32, 32, 3, n], and y, [n], of a .mat file."""
   import scipy.io
 
   try:
     content = scipy.io.loadmat(source, variable_names=('X', 'y'))
   # scipy raises many types of exceptions for damaged files.
   except Exception as error:
-    raise UserError('%s: cannot be read: %s' % (source, error)) from error
+    raise UserError(f'{source}: cannot be read: {error}') from error
   images, labels = (np.asarray(content.get(name)) for name in 'Xy')
   labels = labels.ravel()
-  if images.dtype != np.uint8 or images.shape != _SHAPE + labels.shape:
+  if images.dtype != np.uint8 or images.shape != (32, 32, 3, *labels.shape):
     raise UserError(
-      '%s: found X %s %s and y %s; expected X uint8 (32, 32, 3, n) and y (n, 1)'
-      % (source, images.dtype, images.shape, labels.shape)
+      f'{source}: found X {images.dtype} {images.shape} and y {labels.shape}; '
+      'expected X uint8 (32, 32, 3, n) and y (n, 1)'
     )
   wrong = labels[~np.isin(labels, range(1, 11))]
   if wrong.size:
     raise UserError(
-      '%s: found label %s; expected labels 1 to 10' % (source, wrong[0])
+      f'{source}: found label {wrong[0]}; expected labels 1 to 10'
     )
   return images, labels

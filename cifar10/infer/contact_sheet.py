@@ -39,44 +39,37 @@ class ContactSheet:
   def __init__(self, path, count):
     """Checks that the sheet can be made, before any work is done for it.
 
-    Args:
-      path: the file to write, in the format of its extension.
-      count: the largest number of pictures that may be added.
-
-    Raises:
-      UserError: Pillow is not installed or does not write the format, `path`
-        exists already or its folder does not exist, or there are too many
-        pictures.
+    Raises UserError if Pillow is not installed or does not write the format,
+    `path` exists already or its folder does not exist, or there are too many
+    pictures: at most `count` may be added. The extension of `path` is the
+    format.
     """
-    optional_packages.need('PIL', 'pictures', '--grid=%s: needs Pillow' % path)
+    name = f'--grid={path}'
+    optional_packages.need('PIL', 'pictures', f'{name}: needs Pillow')
     self._format = _format_of(path)
     if os.path.lexists(path):
-      raise UserError('--grid=%s: already exists; expected a new file' % path)
+      raise UserError(f'{name}: already exists; expected a new file')
     if not os.path.isdir(os.path.dirname(path) or '.'):
-      raise UserError('--grid=%s: there is no such folder' % path)
+      raise UserError(f'{name}: there is no such folder')
     if count > _MAX_PICTURES:
       raise UserError(
-        '--grid=%s: found %d pictures; a sheet holds at most %d'
-        % (path, count, _MAX_PICTURES)
+        f'{name}: found {count} pictures; a sheet holds at most {_MAX_PICTURES}'
       )
     self._path = path
     self._entries = []
 
   def add(self, picture, lines):
-    """Adds a picture.
+    """Adds a picture, uint8 [PICTURE, PICTURE, 3], and a list of lines for it.
 
-    Args:
-      picture: uint8 array, [PICTURE, PICTURE, 3].
-      lines: list of str, drawn below the picture; the first one stands out.
+    They are drawn below the picture; the first one stands out.
     """
     self._entries.append((picture, lines))
 
   def write(self):
     """Writes the whole file or nothing; does nothing if there is no picture.
 
-    Raises:
-      OSError: the file cannot be written.
-      UserError: the sheet is too large for the format.
+    Raises OSError if the file cannot be written, UserError if the sheet is too
+    large for the format.
     """
     if not self._entries:
       return
@@ -85,9 +78,10 @@ class ContactSheet:
       content = _encoded(sheet, self._format)
     # Each format of Pillow raises its own types of exceptions.
     except Exception as error:
+      width, height = sheet.size
       raise UserError(
-        '--grid=%s: a sheet of %d x %d pixels cannot be written as %s: %s'
-        % (self._path, *sheet.size, self._format, error)
+        f'--grid={self._path}: a sheet of {width} x {height} pixels cannot be '
+        f'written as {self._format}: {error}'
       ) from error
     files.write_atomically(self._path, content)
 
@@ -96,11 +90,11 @@ class ContactSheet:
     from PIL import Image
     from PIL import ImageDraw
 
-    columns = math.ceil(math.sqrt(1.5 * len(self._entries)))  # A wide sheet.
-    columns = min(columns, len(self._entries))
-    rows = math.ceil(len(self._entries) / columns)
-    cell_width = PICTURE + _GAP
+    count = len(self._entries)
+    columns = min(math.ceil(math.sqrt(1.5 * count)), count)  # A wide sheet.
+    rows = math.ceil(count / columns)
     num_lines = max(len(lines) for _, lines in self._entries)
+    cell_width = PICTURE + _GAP
     cell_height = PICTURE + _LINE_HEIGHT * num_lines + 3 * _GAP // 2
     size = columns * cell_width + _GAP, rows * cell_height + _GAP
     sheet = Image.new('RGB', size, 'white')
@@ -121,8 +115,7 @@ class ContactSheet:
 def _format_of(path):
   """Pillow's name of the format that the extension of `path` stands for.
 
-  Raises:
-    UserError: Pillow does not write pictures in color in such a format.
+  Raises UserError if Pillow does not write pictures in color in such a format.
   """
   from PIL import Image
 
@@ -134,9 +127,9 @@ def _format_of(path):
       _encoded(Image.new('RGB', (1, 1)), name)
       return name
   raise UserError(
-    '--grid=%s: the extension is %s; expected that of a picture format that '
-    'Pillow writes in color, such as .png, .jpg, .webp or .pdf'
-    % (path, extension or 'missing')
+    f'--grid={path}: the extension is {extension or "missing"}; expected that '
+    'of a picture format that Pillow writes in color, such as .png, .jpg, '
+    '.webp or .pdf'
   )
 
 
@@ -148,7 +141,7 @@ def _encoded(image, name):
 
 
 def _load_fonts():
-  """The fonts of the first line and of the others: a pair of Pillow's fonts."""
+  """Pillow's fonts of the first line and of the others."""
   from PIL import ImageFont
 
   try:
@@ -162,17 +155,15 @@ def _drawable(line, font):
   """`line` on one line, with a ? for each character that cannot be drawn.
 
   These are control characters, the surrogates in names that are not UTF-8, and
-  what the font lacks.
+  characters that the font lacks.
   """
-  return ''.join(
-    c if c.isprintable() and _has(font, c) else '?'
-    for c in ' '.join(line.split())
-  )
+  line = ' '.join(line.split())
+  return ''.join(c if c.isprintable() and _has(font, c) else '?' for c in line)
 
 
 @functools.lru_cache(maxsize=1 << 12)
 def _has(font, character):
-  """Whether a font of Pillow can draw a printable character."""
+  """True if a font of Pillow can draw a printable character."""
   from PIL import ImageFont
 
   if isinstance(font, ImageFont.ImageFont):  # The bitmap font of Pillow 9.

@@ -11,6 +11,7 @@ A network may be lost: the others still answer.
 """
 
 import contextlib
+import functools
 import multiprocessing
 from multiprocessing import connection
 import os
@@ -23,7 +24,6 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
-from cifar10.infer import ensemble_graph
 from cifar10.infer import predictions
 from cifar10.util import console
 from cifar10.util import log_suppression
@@ -50,27 +50,23 @@ class _Queues:
   def __init__(self, target, count):
     """Connects to the server `target` of an ensemble of `count` networks."""
     with tf.Graph().as_default() as graph, tf.device('/cpu:0'):
-      self._question = (
-        tf.placeholder(tf.int64, []),
-        tf.placeholder(tf.uint8, [None, None]),
-      )
-      self._answer = (
-        tf.placeholder(tf.int64, []),
-        tf.placeholder(tf.int64, []),
-        tf.placeholder(tf.float32, [None, None]),
-      )
-      questions = [
-        self._queue(self._question, 'questions_%d' % i) for i in range(count)
-      ]
-      answers = self._queue(self._answer, 'answers')
+      number, network = (tf.placeholder(tf.int64, []) for _ in range(2))
+      records = tf.placeholder(tf.uint8, [None, None])
+      probabilities = tf.placeholder(tf.float32, [None, None])
+      self._question = number, records
+      self._answer = number, network, probabilities
+
+      def fifo(tensors, name):
+        return tf.FIFOQueue(-1, [t.dtype for t in tensors], shared_name=name)
+
+      names = [f'questions_{i}' for i in range(count)]
+      questions = [fifo(self._question, name) for name in names]
+      answers = fifo(self._answer, 'answers')
       self._ask = [queue.enqueue(self._question) for queue in questions]
       self._asked = [queue.dequeue() for queue in questions]
       self._put = answers.enqueue(self._answer)
       self._taken = answers.dequeue()
       self._session = tf.Session(target, graph=graph)
-
-  def _queue(self, tensors, name):
-    return tf.FIFOQueue(-1, [t.dtype for t in tensors], shared_name=name)
 
   def ask(self, network, number, records):
     """Asks a network for the probabilities of records."""
@@ -89,31 +85,25 @@ class _Queues:
   def answered(self):
     """The next answer: its number, the network's, and the probabilities.
 
-    Raises:
-      tf.errors.DeadlineExceededError: none comes within _ANSWER_SECS.
+    Raises DeadlineExceededError if none comes within _ANSWER_SECS.
     """
     options = tf.RunOptions(timeout_in_ms=_ANSWER_SECS * 1000)
     return self._session.run(self._taken, options=options)
 
 
 def _compute(parent, target, index, count, settings):
-  """The work of a process: one network, until the server is gone.
+  """The work of a process: network `index` of `count`, with its settings.
 
-  Args:
-    parent: number of the process that has started this one.
-    target: where its server is.
-    index: number of the network.
-    count: how many there are.
-    settings: settings.Settings of the network.
+  Ends with the server at `target` or with the process number `parent`, which
+  has started this one.
   """
   signal.signal(signal.SIGTERM, signal.SIG_DFL)
   threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
   session_settings.start_threads(settings)
-  sys.argv[0] = 'network %d' % index
+  sys.argv[0] = f'network {index}'
+  answer = functools.partial(_answer_all, target, index, count, settings)
   with contextlib.redirect_stdout(sys.stderr):  # Answers go to stdout.
-    sys.exit(
-      console.guarded(lambda: _answer_all(target, index, count, settings))
-    )
+    sys.exit(console.guarded(answer))
 
 
 def _end_with(parent):
@@ -124,13 +114,8 @@ def _end_with(parent):
 
 
 def _answer_all(target, index, count, settings):
-  proto = session_settings.config_proto(
-    settings, use_gpu=settings.eval_device == 'gpu'
-  )
-  with tf.Graph().as_default(), tf.Session(config=proto) as session:
-    predictor = predictions.load(
-      session, settings, default_data_dir=settings.data_dir
-    )
+  predictor = predictions.load(settings, default_data_dir=settings.data_dir)
+  with contextlib.closing(predictor):
     with contextlib.suppress(tf.errors.OpError):  # When the server is gone.
       queues = _Queues(target, count)
       queues.answer(_READY, index)
@@ -142,24 +127,17 @@ def _answer_all(target, index, count, settings):
 class Processes:
   """Networks in processes of their own, and the server between them.
 
-  Attributes:
-    classes: names of the classes, a tuple.
-    layout: records.Layout of the records.
-    folders: the folders of the networks, a list.
+  Has the attributes of predictions.Predictor.
   """
 
-  def __init__(self, data, networks):
+  def __init__(self, data, *networks):
     """Starts the processes and waits until all have loaded their networks.
 
-    Args:
-      data: datasets.DataSet of all of them.
-      networks: list of ensemble_graph.Network.
-
-    Raises:
-      UserError: a network cannot be loaded.
+    Takes the arguments of Predictor. Raises UserError if a network cannot be
+    loaded.
     """
     self.classes, self.layout = data.classes, data.layout
-    self.folders = [network.folder for network in networks]
+    self.folders = [network.settings.checkpoint_dir for network in networks]
     with log_suppression.stderr_held_back():
       self._server = tf.train.Server.create_local_server(
         # The networks may need the memory of the GPUs.
@@ -195,19 +173,14 @@ class Processes:
     # One that has started may have ended while the others did.
     for i in set(range(count)) - (set(started) & set(self._processes)):
       raise UserError(
-        '%s: this network ended before all had started; what it says is above'
-        % self.folders[i]
+        f'{self.folders[i]}: this network ended before all had started; what '
+        'it says is above'
       )
 
   def _collect(self, number):
-    """Waits for the answers to a question.
+    """Waits for the answers to question `number`: arrays by network, a dict.
 
-    Args:
-      number: number of the question.
-
-    Returns:
-      Dict of arrays by the number of the network; those that end without an
-      answer are no longer in `_processes`.
+    Removes networks that end without an answer from `_processes`.
     """
     found = {}
     while set(self._processes) - set(found):
@@ -224,16 +197,9 @@ class Processes:
     return found
 
   def answers(self, records):
-    """The answers of all networks that are left.
+    """The Answers to uint8 records [n, record_bytes], n above 0.
 
-    Args:
-      records: uint8 array, [n, record_bytes], n above 0.
-
-    Returns:
-      ensemble_graph.Answers.
-
-    Raises:
-      UserError: all networks are lost.
+    They are of the networks that are left. Raises UserError if all are lost.
     """
     self._number += 1
     before = set(self._processes)
@@ -242,16 +208,16 @@ class Processes:
     found = self._collect(self._number)
     for network in before - set(self._processes):
       print(
-        'WARNING: %s: this network is lost; %d of %d are left.'
-        % (self.folders[network], len(self._processes), len(self.folders)),
+        f'WARNING: {self.folders[network]}: this network is lost; '
+        f'{len(self._processes)} of {len(self.folders)} are left.',
         file=sys.stderr,
       )
     if not found:
-      raise UserError('all %d networks are lost' % len(self.folders))
-    return ensemble_graph.Answers(np.mean(list(found.values()), axis=0), found)
+      raise UserError(f'all {len(self.folders)} networks are lost')
+    return predictions.Answers(np.mean(list(found.values()), axis=0), found)
 
   def probabilities(self, records):
-    """The mean in `answers`."""
+    """The mean probabilities in `answers`."""
     return self.answers(records).mean
 
   def close(self):

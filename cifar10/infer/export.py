@@ -22,13 +22,13 @@ from cifar10 import cifar10_input
 from cifar10.data import distortions
 from cifar10.infer import inference_graph
 from cifar10.infer import picture_ops
-from cifar10.infer import restore
 from cifar10.util import log_suppression
 from cifar10.util import session_settings
 
 _OUTPUTS = ('class', 'label', 'probabilities')
 
-# The inputs and outputs of each signature of a SavedModel.
+# The inputs and outputs of each signature of a SavedModel; `images` is also the
+# default.
 _SIGNATURES = {
   tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: (('images',), _OUTPUTS),
   'images': (('images',), _OUTPUTS),
@@ -46,23 +46,16 @@ _TFLITE_LABELS = 'labels.txt'
 def freeze(data, checkpoint, settings):
   """Builds the model and turns the variables of a checkpoint into constants.
 
-  Args:
-    data: datasets.DataSet that the model was trained on.
-    checkpoint: path of a checkpoint.
-
-  Returns:
-    tf.GraphDef with the nodes above. It computes in float32, even if the run
-    was trained in another precision.
-
-  Raises:
-    UserError: the checkpoint cannot be read or belongs to another model.
+  Returns a tf.GraphDef with the nodes above. It computes in float32, even if
+  the run was trained in another precision. Raises UserError if the checkpoint
+  cannot be read or belongs to another model.
   """
   with tf.Graph().as_default() as graph, _session(settings) as session:
     model = _build(data, settings)
-    scaffold = restore.fitting_scaffold(
-      model.restorations, checkpoint, settings.use_moving_averages
+    restoration = model.restorations.fitting(
+      checkpoint, settings.use_moving_averages
     )
-    scaffold.saver.restore(session, checkpoint)
+    restoration.saver.restore(session, checkpoint)
     frozen = tf.graph_util.convert_variables_to_constants(
       session, graph.as_graph_def(), [*_OUTPUTS, 'classes']
     )
@@ -73,25 +66,20 @@ def freeze(data, checkpoint, settings):
 
 def _session(settings):
   """A session on the CPU, so that it takes no GPU memory from a trainer."""
-  proto = session_settings.config_proto(settings, use_gpu=False)
-  return tf.Session(config=proto)
+  return tf.Session(config=session_settings.config_proto(settings, False))
 
 
 def _build(data, settings):
   """Builds the nodes above in the default graph; returns the InferenceGraph."""
-  layout = data.layout
   pictures = tf.placeholder(tf.string, [None], 'pictures')
-  images = tf.placeholder_with_default(
-    picture_ops.decode(pictures, layout),
-    [None, layout.height, layout.width, layout.depth],
-    'images',
-  )
+  decoded = picture_ops.decode(pictures, data.layout)
+  images = tf.placeholder_with_default(decoded, decoded.shape, 'images')
   # Who loads the model may feed any size: the shape of a placeholder is not
   # checked when the graph is called as a function.
   checked = tf.ensure_shape(images, images.shape, 'images_of_right_size')
   pixels = tf.cast(checked, tf.float32, 'pixels')
   cropped = distortions.central_crop_of_images(
-    pixels, cifar10_input.crop_size(layout, settings.image_size)
+    pixels, cifar10_input.crop_size(data.layout, settings.image_size)
   )
   model = inference_graph.build(cropped, data, settings, portable=True)
   tf.identity(model.probabilities, 'probabilities')
@@ -104,27 +92,15 @@ def _build(data, settings):
 def write_saved_model(frozen, path, settings):
   """Writes a SavedModel with the tag `serve`.
 
-  Its signatures are `images`, which is also the default, and `pictures`; both
-  return class, label and probabilities. A third one, `classes`, has no inputs.
-
-  Args:
-    frozen: tf.GraphDef, from `freeze`.
-    path: path of a folder that does not exist or is empty.
-    settings: settings.Session.
-
-  Raises:
-    tf.errors.OpError: a file cannot be written.
+  Takes a graph from `freeze` and a folder that does not exist or is empty.
+  Raises tf.errors.OpError if a file cannot be written.
   """
   with tf.Graph().as_default() as graph, _session(settings) as session:
     tf.import_graph_def(frozen, name='')
 
     def infos(names):
-      return {
-        name: tf.saved_model.build_tensor_info(
-          graph.get_tensor_by_name(name + ':0')
-        )
-        for name in names
-      }
+      tensors = (graph.get_tensor_by_name(name + ':0') for name in names)
+      return dict(zip(names, map(tf.saved_model.build_tensor_info, tensors)))
 
     builder = tf.saved_model.Builder(path)
     builder.add_meta_graph_and_variables(
@@ -142,22 +118,13 @@ def write_saved_model(frozen, path, settings):
 
 
 def tflite(frozen, data, settings):
-  """Converts the model to TensorFlow Lite.
+  """Converts a graph from `freeze` to the content of a .tflite file, bytes.
 
   Its input `images` is float32, because the converter of TensorFlow 1 cannot
   cast uint8. Its outputs are `class` and `probabilities`.
-
-  Args:
-    frozen: tf.GraphDef, from `freeze`.
-    data: datasets.DataSet that the model was trained on.
-    settings: settings.Session.
-
-  Returns:
-    The content of a .tflite file, bytes.
   """
-  layout = data.layout
   with tf.Graph().as_default() as graph:
-    shape = [None, layout.height, layout.width, layout.depth]
+    shape = [None, *data.layout[:3]]
     outputs = tf.import_graph_def(
       frozen,
       {'pixels:0': tf.placeholder(tf.float32, shape, 'images')},

@@ -18,15 +18,11 @@ _GRAY = (0.299, 0.587, 0.114)
 
 
 def decode(pictures, layout):
-  """Decodes pictures of any size and scales them to the size of a data set.
+  """Decodes pictures of any size and scales them to the Layout of a data set.
 
-  Args:
-    pictures: string tensor, [n], the contents of PNG, JPEG, BMP or GIF files.
-    layout: records.Layout of the data set.
-
-  Returns:
-    uint8 tensor, [n, layout.height, layout.width, layout.depth]. Running it
-    raises tf.errors.InvalidArgumentError if a picture cannot be decoded.
+  Takes a string tensor, [n], the contents of PNG, JPEG, BMP or GIF files.
+  Returns a uint8 tensor, [n, layout.height, layout.width, layout.depth], which
+  raises tf.errors.InvalidArgumentError if a picture cannot be decoded.
   """
 
   def image(picture):
@@ -37,21 +33,18 @@ def decode(pictures, layout):
     return _fit(colors, layout.height)
 
   images = tf.map_fn(image, pictures, tf.uint8)
-  images.set_shape([None, layout.height, layout.width, layout.depth])
+  images.set_shape([None, *layout[:3]])
   return images
 
 
 def _decode_one(picture):
   """Decodes one file to uint8 [height, width, 1 to 4 channels]."""
-
-  def jpeg():
+  image = tf.cond(
+    tf.image.is_jpeg(picture),
     # As Pillow decodes it. TensorFlow's default is faster and less accurate.
-    return tf.image.decode_jpeg(picture, dct_method='INTEGER_ACCURATE')
-
-  def other():
-    return tf.image.decode_image(picture, expand_animations=False)
-
-  image = tf.cond(tf.image.is_jpeg(picture), jpeg, other)
+    lambda: tf.image.decode_jpeg(picture, dct_method='INTEGER_ACCURATE'),
+    lambda: tf.image.decode_image(picture, expand_animations=False),
+  )
   image.set_shape([None, None, None])
   return image
 

@@ -14,21 +14,13 @@ _IMAGES = {'test': 'test', 'train_eval': 'training'}
 
 
 class Result(NamedTuple):
-  """The result of an evaluation.
+  """The result of an evaluation."""
 
-  Attributes:
-    correct: images whose right class is the most probable one.
-    in_top_k: images whose right class is among the `top_k` most probable ones.
-    total: all images.
-    loss: mean of the total loss.
-    averaged: whether the moving averages of the variables were used.
-  """
-
-  correct: int
-  in_top_k: int
-  total: int
-  loss: float
-  averaged: bool
+  correct: int  # Images whose right class is the most probable one.
+  in_top_k: int  # Images whose right class is among the `top_k` most probable.
+  total: int  # All images.
+  loss: float  # Mean of the total loss.
+  averaged: bool  # True if the moving averages of the variables were used.
 
   @property
   def precision(self):
@@ -45,13 +37,7 @@ def top_k(settings):
 
 
 def report(result, step, settings, answers):
-  """Prints a result, and writes it to --metrics.
-
-  Args:
-    result: Result.
-    step: global step of the checkpoint.
-    answers: file to print to.
-  """
+  """Prints the Result of a step to a file, and adds it to --metrics."""
   values = {
     'time': time.time(),
     'step': step,
@@ -65,30 +51,21 @@ def report(result, step, settings, answers):
   }
   at_k, k = '', top_k(settings)
   if k > 1:
-    values['precision @ %d' % k] = result.precision_at_k
-    at_k = ', precision @ %d = %.3f' % (k, result.precision_at_k)
-  line = '%s: precision @ 1 = %.3f (%d / %d, step %d)%s on %s images, %s%s' % (
-    console.timestamp(),
-    result.precision,
-    result.correct,
-    result.total,
-    step,
-    at_k,
-    _IMAGES[settings.eval_data],
-    'moving averages' if result.averaged else 'variables without averages',
-    _tta(settings),
+    values[f'precision @ {k}'] = result.precision_at_k
+    at_k = f', precision @ {k} = {result.precision_at_k:.3f}'
+  averages = 'moving averages'
+  if not result.averaged:
+    averages = 'variables without averages'
+  line = (
+    f'{console.timestamp()}: precision @ 1 = {result.precision:.3f} '
+    f'({result.correct} / {result.total}, step {step}){at_k} on '
+    f'{_IMAGES[settings.eval_data]} images, {averages}{_tta(settings)}'
   )
   _print(line, values, settings, answers)
 
 
 def report_ensemble(counts, folders, settings, answers):
-  """Prints the results of an ensemble, and writes them to --metrics.
-
-  Args:
-    counts: ensemble.Counts.
-    folders: the folders of the networks, in their order.
-    answers: file to print to.
-  """
+  """Prints the ensemble.Counts of networks in `folders`, as `report` does."""
   values = {
     'time': time.time(),
     'precision @ 1': counts.correct / counts.total,
@@ -101,25 +78,19 @@ def report_ensemble(counts, folders, settings, answers):
       for folder, (correct, labeled) in zip(folders, counts.by_network)
     ],
   }
+
+  def line(name, correct, total):
+    share = correct / max(1, total)
+    return f'{name}: precision @ 1 = {share:.3f} ({correct} / {total})'
+
+  lines = [line(name, *pair) for name, pair in zip(folders, counts.by_network)]
   lost = sum(labeled < counts.total for _, labeled in counts.by_network)
-  lines = [
-    '%s: precision @ 1 = %.3f (%d / %d)'
-    % (folder, correct / max(1, labeled), correct, labeled)
-    for folder, (correct, labeled) in zip(folders, counts.by_network)
-  ]
   lines.append(
-    '%s: precision @ 1 = %.3f (%d / %d) on %s images, ensemble of %d networks%s'
-    '%s'
-    % (
-      console.timestamp(),
-      counts.correct / counts.total,
-      counts.correct,
-      counts.total,
-      _IMAGES[settings.eval_data],
-      len(folders),
-      ', %d of them lost on the way' % lost if lost else '',
-      _tta(settings),
-    )
+    line(console.timestamp(), counts.correct, counts.total)
+    + f' on {_IMAGES[settings.eval_data]} images, '
+    + f'ensemble of {len(folders)} networks'
+    + (f', {lost} of them lost on the way' if lost else '')
+    + _tta(settings)
   )
   _print('\n'.join(lines), values, settings, answers)
 
@@ -137,16 +108,12 @@ def _print(text, values, settings, answers):
 
 def summary(result, settings):
   """The tf.Summary of a Result, with tags that tell evaluations apart."""
-
-  def tag(k):
-    return summaries.precision_tag(
+  values = {1: result.precision, top_k(settings): result.precision_at_k}
+  found = tf.Summary()
+  for k, value in values.items():
+    tag = summaries.precision_tag(
       k, settings.eval_data, result.averaged, settings.tta
     )
-
-  found = tf.Summary()
-  found.value.add(tag=tag(1), simple_value=result.precision)
-  k = top_k(settings)
-  if k > 1:
-    found.value.add(tag=tag(k), simple_value=result.precision_at_k)
+    found.value.add(tag=tag, simple_value=value)
   found.value.add(tag='loss', simple_value=result.loss)
   return found

@@ -1,11 +1,12 @@
-"""Predictions: the probabilities that a trained model computes for records.
+"""Predictions: the probabilities that trained models compute for records.
 
-The model is that of a run, restored from a checkpoint, or an export of
-`cifar10_export`. Both kinds of predictors have `classes`, `layout` and
-`probabilities`.
+A model is one run or an ensemble of runs, restored from checkpoints, or an
+export of `cifar10_export`. All predictors have `classes`, the names of the
+classes, `layout`, the records.Layout, `probabilities` and `close`.
 """
 
 import os
+from typing import Any, NamedTuple, Optional
 import warnings
 
 import numpy as np
@@ -17,85 +18,111 @@ from cifar10.errors import UserError
 from cifar10.infer import inference_graph
 from cifar10.infer import restore
 from cifar10.store import checkpoints
+from cifar10.util import session_settings
+
+# Errors of reading the signatures of a SavedModel of another program.
+_MISFITS = AttributeError, KeyError, TypeError, ValueError, tf.errors.OpError
+
+
+class Network(NamedTuple):
+  """A trained network, or one whose variables are loaded later."""
+
+  settings: Any  # settings.Settings.
+  checkpoint: Optional[str] = None  # Its path.
+
+
+class Answers(NamedTuple):
+  """The probabilities of the classes for n records."""
+
+  mean: Any  # float32 array, [n, classes]: the mean of all networks.
+  by_network: dict  # Arrays like it, by the numbers of networks; no lost ones.
 
 
 class Predictor:
-  """A trained model in a session, which computes probabilities.
+  """Networks in a graph and a session of their own, one or an ensemble.
 
-  Attributes:
-    classes: names of the classes, a tuple.
-    layout: records.Layout of the records.
+  Prediction, validation, the report and sparsify all run models over images
+  with it. `folders` lists the folders of the networks.
   """
 
-  def __init__(self, session, data, checkpoint, settings):
-    """Builds the model in the default graph and restores its variables.
+  def __init__(self, data, *networks):
+    """Builds Networks of one data set, each on a device, and restores them.
 
-    Args:
-      session: tf.Session of the default graph.
-      data: datasets.DataSet that the model was trained on.
-      checkpoint: path of a checkpoint.
-
-    Raises:
-      UserError: the checkpoint cannot be read or belongs to another model.
+    Raises UserError if a checkpoint cannot be read or belongs to another model.
     """
     self.classes, self.layout = data.classes, data.layout
-    self._session = session
-    self._records, self._graph = inference_graph.of_records(data, settings)
-    scaffold = restore.fitting_scaffold(
-      self._graph.restorations,
-      checkpoint,
-      settings.use_moving_averages,
-    )
-    scaffold.saver.restore(session, checkpoint)
+    self.folders = [network.settings.checkpoint_dir for network in networks]
+    with tf.Graph().as_default():
+      self._records = tf.placeholder(tf.uint8, [None, data.layout.record_bytes])
+      self._models = []
+      for i, network in enumerate(networks):
+        # If there are fewer GPUs, they share one, or the CPU.
+        with tf.device('/gpu:%d' % i), tf.variable_scope('network_%d' % i):
+          self._models.append(
+            inference_graph.of_records(self._records, data, network.settings)
+          )
+      self._each = [model.probabilities for model in self._models]
+      self._mean = tf.add_n(self._each) / len(networks)
+      self._session = _session(networks[0].settings)
+    for model, (settings, checkpoint) in zip(self._models, networks):
+      if checkpoint:
+        restoration = model.restorations.fitting(
+          checkpoint, settings.use_moving_averages
+        )
+        restoration.saver.restore(self._session, checkpoint)
+
+  @property
+  def averages(self):
+    """The variables of the only network, by the names of their averages."""
+    (model,) = self._models
+    return model.restorations.averaged.variables
+
+  def load(self, values):
+    """Loads arrays by the names of `averages`, or all of a checkpoint."""
+    for name, variable in self.averages.items():
+      value = values[checkpoints.held_as(name, values)]
+      variable.load(value, self._session)
+
+  def logits(self, records):
+    """The only network's logits, float32 [n, classes]."""
+    (model,) = self._models
+    return self._session.run(model.logits, {self._records: records})
+
+  def answers(self, records):
+    """The Answers to uint8 records [n, record_bytes], n above 0."""
+    fetches = self._mean, self._each
+    mean, each = self._session.run(fetches, {self._records: records})
+    return Answers(mean, dict(enumerate(each)))
 
   def probabilities(self, records):
-    """The probability of each class for each record.
+    """The mean probabilities of uint8 records, float32 [n, classes].
 
-    Args:
-      records: uint8 array, [n, record_bytes]; the labels are ignored.
-
-    Returns:
-      float32 array, [n, classes].
+    The labels in the records are ignored.
     """
     if not len(records):  # TensorFlow's convolutions need at least one.
       return np.zeros([0, len(self.classes)], np.float32)
-    return self._session.run(
-      self._graph.probabilities, {self._records: records}
-    )
+    return self._session.run(self._mean, {self._records: records})
+
+  def close(self):
+    """Ends the session."""
+    self._session.close()
+
+
+def _session(settings):
+  """A session of the default graph, on the device of the settings."""
+  use_gpu = settings.eval_device == 'gpu'
+  return tf.Session(config=session_settings.config_proto(settings, use_gpu))
 
 
 class ExportedPredictor:
-  """A SavedModel of `cifar10_export` in a session.
+  """A SavedModel of `cifar10_export` in a session of its own."""
 
-  Attributes:
-    classes: names of the classes, a tuple.
-    layout: records.Layout of the records.
-  """
-
-  def __init__(self, session, folder):
-    """Loads the model into the default graph.
-
-    Args:
-      session: tf.Session of the default graph.
-      folder: path of the folder of the SavedModel.
-
-    Raises:
-      UserError: it cannot be read, or was not written by `cifar10_export`.
-    """
-    self._session = session
-    try:
-      with warnings.catch_warnings():
-        warnings.simplefilter('ignore')  # The parser warns before it fails.
-        signatures = tf.saved_model.loader.load(
-          session, [tf.saved_model.SERVING], folder
-        ).signature_def
-    # A damaged file yields exceptions of many types, from the parser of the
-    # file to the importer of the graph.
-    except Exception as error:
-      raise UserError(
-        '%s: the SavedModel there cannot be loaded: %s'
-        % (folder, (str(error).splitlines() or [type(error).__name__])[0])
-      ) from error
+  def __init__(self, settings):
+    """Loads the export in `checkpoint_dir`; raises UserError if it cannot."""
+    folder = settings.checkpoint_dir
+    with tf.Graph().as_default():
+      self._session = _session(settings)
+      signatures = self._load(folder)
     try:
       images = signatures['images']
       self._images = images.inputs['images'].name
@@ -104,30 +131,33 @@ class ExportedPredictor:
       _, size, _, channels = (dimension.size for dimension in shape)
       if size < 1 or channels not in (1, 3):
         raise ValueError('not the shape of square images')
-      names = session.run(signatures['classes'].outputs['classes'].name)
+      names = self._session.run(signatures['classes'].outputs['classes'].name)
       self.classes = tuple(name.decode('utf-8') for name in names)
       self.layout = records_lib.layout_for(size, channels, self.classes)
-    except (
-      AttributeError,
-      KeyError,
-      TypeError,
-      ValueError,
-      tf.errors.OpError,
-    ) as error:
+    except _MISFITS as error:
       raise UserError(
-        '%s: not an export of cifar10_export; expected a SavedModel with the '
-        'signatures images and classes' % folder
+        f'{folder}: not an export of cifar10_export; expected a SavedModel '
+        'with the signatures images and classes'
+      ) from error
+
+  def _load(self, folder):
+    """Loads a SavedModel into the default graph; returns its signatures."""
+    try:
+      with warnings.catch_warnings():
+        warnings.simplefilter('ignore')  # The parser warns before it fails.
+        return tf.saved_model.loader.load(
+          self._session, [tf.saved_model.SERVING], folder
+        ).signature_def
+    # A damaged file yields exceptions of many types, from the parser of the
+    # file to the importer of the graph.
+    except Exception as error:
+      problem = (str(error).splitlines() or [type(error).__name__])[0]
+      raise UserError(
+        f'{folder}: the SavedModel there cannot be loaded: {problem}'
       ) from error
 
   def probabilities(self, records):
-    """The probability of each class for each record.
-
-    Args:
-      records: uint8 array, [n, record_bytes]; the labels are ignored.
-
-    Returns:
-      float32 array, [n, classes].
-    """
+    """The probabilities of records, as Predictor.probabilities has them."""
     if not len(records):
       return np.zeros([0, len(self.classes)], np.float32)
     height, width, depth, label_bytes, _ = self.layout
@@ -135,39 +165,37 @@ class ExportedPredictor:
     images = planes.transpose(0, 2, 3, 1)
     return self._session.run(self._probabilities, {self._images: images})
 
+  def close(self):
+    """Ends the session."""
+    self._session.close()
+
+
+def batches(items, size):
+  """Splits a list or an array into parts of `size` items, the last of fewer."""
+  return [items[i : i + size] for i in range(0, len(items), size)]
+
 
 def is_export(folder):
-  """Whether a folder holds a SavedModel."""
+  """True if a folder holds a SavedModel."""
   return os.path.isfile(os.path.join(folder, 'saved_model.pb'))
 
 
-def load(session, settings, **optional):
-  """The model in `checkpoint_dir`: an export, if one is there, or a run's.
+def load(settings, **optional):
+  """The predictor of the model in `checkpoint_dir`: an export, or else a run.
 
   An export knows its classes and the size of its images, and computes as it was
-  exported; it follows no setting that it holds itself.
-
-  Args:
-    session: tf.Session of the default graph.
-    settings: settings.Settings.
-    **optional: what `restore.describe` takes besides.
-
-  Returns:
-    Predictor or ExportedPredictor.
-
-  Raises:
-    UserError: there is no model, or it cannot be read; or a flag was given that
-      an export cannot follow.
+  exported; it follows no setting that it holds itself. Raises UserError if
+  there is no model, it cannot be read, or a flag was given that an export
+  cannot follow. `optional` are further arguments of `restore.describe`.
   """
   folder = settings.checkpoint_dir
-  if is_export(folder):
-    for name in settings_lib.with_policy('exported'):
-      if settings.is_set(name):
-        raise UserError(
-          '--%s: %s is an export, which computes as it was exported; expected '
-          'a run' % (name, folder)
-        )
-    return ExportedPredictor(session, folder)
-  checkpoint = checkpoints.find(folder)
-  data = restore.describe(settings, **optional)
-  return Predictor(session, data, checkpoint, settings)
+  if not is_export(folder):
+    network = Network(settings, checkpoints.find(folder))
+    return Predictor(restore.describe(settings, **optional), network)
+  for name in settings_lib.with_policy('exported'):
+    if settings.is_set(name):
+      raise UserError(
+        f'--{name}: {folder} is an export, which computes as it was exported; '
+        'expected a run'
+      )
+  return ExportedPredictor(settings)

@@ -9,19 +9,12 @@ import tensorflow.compat.v1 as tf
 
 
 def in_top_k(logits, labels, k):
-  """Whether labels are among the k classes with the largest logits.
+  """True for labels among the k classes with the largest logits: bool, [batch].
 
-  Equal logits rank in the order of their classes, so that k = 1 is argmax. No
-  class of a row that holds an infinity or NaN is right, nor a label that is no
-  class.
-
-  Args:
-    logits: float32 tensor, [batch, classes].
-    labels: int32 tensor, [batch].
-    k: int; may be larger than the number of classes.
-
-  Returns:
-    bool tensor, [batch].
+  Takes float32 logits, [batch, classes], and int32 labels, [batch]; k may be
+  larger than the number of classes. Equal logits rank in the order of their
+  classes, so that k = 1 is argmax. No class of a row that holds an infinity or
+  NaN is right, nor a label that is not a class.
   """
   labels = labels[:, tf.newaxis]
   classes = tf.range(tf.shape(logits)[1])
@@ -37,17 +30,15 @@ def in_top_k(logits, labels, k):
   return (rank < k) & is_known & tf.reduce_all(tf.is_finite(logits), axis=1)
 
 
-def count_right(probabilities, labels):
-  """How many rows have their largest probability at the label.
+def count_right(outputs, labels):
+  """How many rows of float outputs [n, classes] are largest at the int label.
 
   Ties and rows that are not finite are as in `in_top_k`.
-
-  Args:
-    probabilities: float array, [n, classes].
-    labels: int array, [n].
-
-  Returns:
-    int.
   """
-  is_finite = np.isfinite(probabilities).all(axis=1)
-  return int((is_finite & (probabilities.argmax(axis=1) == labels)).sum())
+  is_finite = np.isfinite(outputs).all(axis=1)
+  return int((is_finite & (outputs.argmax(axis=1) == labels)).sum())
+
+
+def labels_of(records, layout):
+  """The labels, int [n], of records, uint8 array [n, record_bytes]."""
+  return layout.labels(records[:, : layout.label_bytes].astype(int))

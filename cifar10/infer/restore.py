@@ -14,63 +14,43 @@ from cifar10.util import graph_keys
 
 
 class Restoration(NamedTuple):
-  """One way to restore the variables of a graph.
+  """One way to restore the variables of a model."""
 
-  Attributes:
-    variables: dict of name in the checkpoint: variable.
-    scaffold: tf.train.Scaffold, whose saver restores them.
-  """
-
-  variables: dict
-  scaffold: tf.train.Scaffold
+  variables: dict  # By their names in the checkpoint.
+  saver: saving.Saver  # Restores these variables.
 
 
 class Restorations(NamedTuple):
-  """The two ways to restore the variables of a graph.
+  """Both ways to restore the variables of a model."""
 
-  Attributes:
-    averaged: Restoration of the variables from their moving averages.
-    plain: Restoration of the variables from themselves.
-  """
+  averaged: Restoration  # From their moving averages.
+  plain: Restoration  # From the variables themselves.
 
-  averaged: Restoration
-  plain: Restoration
+  def fitting(self, checkpoint, use_moving_averages):
+    """Chooses the Restoration for a checkpoint, and checks that it fits.
 
-
-def describe(settings, default_data_dir=FIELDS['data_dir'].default):
-  """The DataSet of a model; its files may be missing.
-
-  Prints a warning if it assumes CIFAR-10 because `data_dir` is missing.
-
-  Args:
-    settings: settings.Settings.
-    default_data_dir: a `data_dir` that need not exist.
-
-  Returns:
-    datasets.DataSet.
-
-  Raises:
-    UserError: the files that describe the data set are missing or damaged, or
-      its classes or the size of its images are not those of the model.
-  """
-  data = datasets.describe(settings)
-  guessed = settings.dataset == 'cifar10' and not os.path.isdir(
-    settings.data_dir
-  )
-  if guessed and settings.data_dir != default_data_dir:
-    print(
-      'WARNING: --data_dir=%s: no such folder; assuming the classes of '
-      'CIFAR-10.' % settings.data_dir,
-      file=sys.stderr,
-    )
-  return data
+    Prints a warning if the moving averages are to be used and the checkpoint
+    holds none. Raises UserError if the checkpoint cannot be read or belongs to
+    another model.
+    """
+    chosen, names = self.plain, checkpoints.shapes(checkpoint)
+    if use_moving_averages:
+      if any(name.endswith(checkpoints.AVERAGE) for name in names):
+        chosen = self.averaged
+      else:
+        print(
+          f'WARNING: {checkpoint} holds no moving averages; using the '
+          'variables themselves.'
+        )
+    expected = {n: v.shape.as_list() for n, v in chosen.variables.items()}
+    checkpoints.check_fits(checkpoint, expected)
+    return chosen
 
 
 def restorations():
-  """Builds both ways to restore the variables of the current variable scope.
+  """Builds the Restorations of the current variable scope.
 
-  Returns:
-    Restorations; checkpoints name the variables without the scope.
+  Checkpoints name the variables without the scope.
   """
   averages = tf.train.ExponentialMovingAverage(0.0)  # Only for the names.
   scope = tf.get_variable_scope().name
@@ -82,65 +62,31 @@ def restorations():
       for name, variable in variables.items()
       if name.startswith(prefix)
     }
-    scaffold = tf.train.Scaffold(saver=saving.Saver(variables))
-    return Restoration(variables, scaffold)
+    return Restoration(variables, saving.Saver(variables))
 
+  trained = tf.trainable_variables()
   with tf.name_scope(None):  # It would be part of the names of averages.
     averaged = averages.variables_to_restore(
-      tf.trainable_variables() + tf.get_collection(graph_keys.STATISTICS)
+      trained + tf.get_collection(graph_keys.STATISTICS)
     )
-  return Restorations(
-    averaged=restoration(averaged),
-    plain=restoration(
-      {v.op.name: v for v in tf.trainable_variables() + tf.model_variables()}
-    ),
-  )
+  plain = {v.op.name: v for v in trained + tf.model_variables()}
+  return Restorations(restoration(averaged), restoration(plain))
 
 
-def fitting_scaffold(restorations, checkpoint, use_moving_averages):
-  """Chooses between moving averages and variables, and checks the checkpoint.
+def describe(settings, default_data_dir=FIELDS['data_dir'].default):
+  """The DataSet of a model; the files of its records may be missing.
 
-  Args:
-    restorations: Restorations.
-    checkpoint: path of a checkpoint.
-    use_moving_averages: whether to restore the moving averages, if there are.
-
-  Returns:
-    tf.train.Scaffold, whose saver restores the variables.
-
-  Raises:
-    UserError: the checkpoint cannot be read or belongs to another model.
+  Prints a warning if it assumes CIFAR-10 because `data_dir` is missing, unless
+  that is `default_data_dir`. Raises UserError if the files that describe the
+  data set are missing or damaged, or its classes or the size of its images are
+  not those of the model.
   """
-  averaged = uses_averages(checkpoint, use_moving_averages)
-  chosen = restorations.averaged if averaged else restorations.plain
-  expected = {n: v.shape.as_list() for n, v in chosen.variables.items()}
-  checkpoints.check_fits(checkpoint, expected)
-  return chosen.scaffold
-
-
-def uses_averages(checkpoint, use_moving_averages):
-  """Whether a model is restored from the moving averages of its variables.
-
-  Prints a warning if it cannot be, because the checkpoint holds none.
-
-  Args:
-    checkpoint: path of a checkpoint.
-    use_moving_averages: whether it is meant to be.
-
-  Raises:
-    UserError: the checkpoint cannot be read.
-  """
-  if use_moving_averages and not _has_averages(checkpoint):
+  data, folder = datasets.describe(settings), settings.data_dir
+  is_guessed = settings.dataset == 'cifar10' and not os.path.isdir(folder)
+  if is_guessed and folder != default_data_dir:
     print(
-      'WARNING: %s holds no moving averages; using the variables themselves.'
-      % checkpoint
+      f'WARNING: --data_dir={folder}: no such folder; assuming the classes of '
+      'CIFAR-10.',
+      file=sys.stderr,
     )
-    return False
-  return use_moving_averages
-
-
-def _has_averages(checkpoint):
-  return any(
-    name.endswith(checkpoints.AVERAGE)
-    for name in checkpoints.shapes(checkpoint)
-  )
+  return data

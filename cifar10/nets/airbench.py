@@ -2,8 +2,8 @@
 
 Jordan, "94% on CIFAR-10 in 3.29 Seconds on a Single GPU", arXiv 2404.00498,
 section 2: 2 x 2 whitening, three groups of two convolutions with batch
-normalization without scale, and a linear layer. Its activation function is a
-setting, as those of other networks.
+normalization without scale, and a linear layer. The activation function is a
+setting, as in other networks.
 """
 
 import tensorflow.compat.v1 as tf
@@ -12,44 +12,32 @@ from cifar10.errors import UserError
 from cifar10.nets import layers
 from cifar10.util import graph_keys
 
-# Number of filters of each group.
-_WIDTHS = (64, 256, 256)
-_WHITENING_SIZE = 2  # Pixels.
-
-# Smaller images have no pixels left after all poolings.
+# Smaller images, in pixels, have nothing left after all poolings.
 _MIN_SIZE = 25
 
 
 def inference(images, techniques):
-  """Builds the network; takes and returns what `cifar10.inference` does.
-
-  Raises:
-    UserError: the images are smaller than _MIN_SIZE pixels.
-  """
+  """As `cifar10.inference`; UserError for images smaller than _MIN_SIZE."""
   layers.check_images(images, 'inference')
   height, width = images.shape.as_list()[1:3]
   if min(height, width) < _MIN_SIZE:
     raise UserError(
-      '--network=airbench: images of %d x %d pixels; expected %d or more, see '
-      '--image_size' % (height, width, _MIN_SIZE)
+      f'--network=airbench: images of {height} x {width} pixels; expected '
+      f'{_MIN_SIZE} or more, see --image_size'
     )
   x = _whitening(techniques.dropout(images, 'input_dropout'), techniques)
-  for i, filters in enumerate(_WIDTHS):
-    with tf.variable_scope('group%d' % (i + 1)):
+  for group, filters in enumerate((64, 256, 256), 1):
+    with tf.variable_scope(f'group{group}'):
       x = _convolution(x, filters, 'conv1', techniques, pooled=True)
       x = _convolution(x, filters, 'conv2', techniques)
     x = techniques.dropout(x, 'conv_dropout')
   # Of images of 32 x 32 pixels, [batch, 1, 1, 256].
   x = tf.nn.max_pool(x, 3, 3, 'VALID', name='pool')
-  return _softmax_linear(x, techniques.num_classes)
-
-
-def _softmax_linear(x, num_classes):
-  """The linear layer, without biases, its outputs scaled down."""
+  # A linear layer without biases, its outputs scaled down.
   with tf.variable_scope('softmax_linear') as scope:
     rows, dim = layers.flatten(x)
     weights = layers.variable_with_weight_decay(
-      'weights', [dim, num_classes], stddev=dim**-0.5
+      'weights', [dim, techniques.num_classes], stddev=dim**-0.5
     )
     product = tf.cast(tf.matmul(rows, weights), tf.float32)
     logits = tf.multiply(product, 1 / dim, name=scope.name)
@@ -58,24 +46,16 @@ def _softmax_linear(x, num_classes):
 
 
 def _whitening(x, techniques):
-  """Whitens patches of 2 x 2 pixels, with fixed filters.
+  """Whitens patches of 2 x 2 pixels, with fixed filters and their negatives.
 
-  Args:
-    x: float tensor, [batch, height, width, depth].
-    techniques: techniques.Techniques.
-
-  Returns:
-    Tensor of the type of the variable scope, [batch, height - 1, width - 1, 8 *
-    depth]: each filter and its negative.
+  Takes [batch, height, width, depth]; returns [batch, height - 1, width - 1, 8
+  * depth] in the type of the variable scope.
   """
   depth = x.shape.as_list()[3]
-  size = _WHITENING_SIZE
+  shape = [2, 2, depth, 8 * depth]
   with tf.variable_scope('whitening') as scope:
     filters = layers.untrained_variable(
-      'weights',
-      [size, size, depth, 2 * size * size * depth],
-      tf.zeros_initializer(),
-      [graph_keys.WHITENING],
+      'weights', shape, tf.zeros_initializer(), graph_keys.WHITENING
     )
     x, filters = tf.cast(x, scope.dtype), tf.cast(filters, scope.dtype)
     white = tf.nn.conv2d(x, filters, [1, 1, 1, 1], padding='VALID')
@@ -85,20 +65,7 @@ def _whitening(x, techniques):
 
 
 def _convolution(x, filters, name, techniques, pooled=False):
-  """A convolutional layer with 3 x 3 filters.
-
-  Args:
-    x: tensor of the type of the variable scope, [batch, height, width,
-      channels].
-    filters: number of filters.
-    name: name of the layer and its variable scope.
-    techniques: techniques.Techniques.
-    pooled: whether to pool over 2 x 2 pixels.
-
-  Returns:
-    Tensor of the type of `x`, [batch, height, width, filters]; half as high and
-    wide if pooled.
-  """
+  """A layer of 3 x 3 filters; its output is half as high and wide if pooled."""
   with tf.variable_scope(name):
     kernel = layers.variable_with_weight_decay(
       'weights', [3, 3, x.shape.as_list()[3], filters], initializer=_identity
@@ -118,17 +85,15 @@ def _convolution(x, filters, name, techniques, pooled=False):
 def _identity(shape, dtype, partition_info=None):
   """Weights that pass on the channels; further filters are drawn at random.
 
-  Section 3.2 of the paper. Random weights are uniform with a variance of a
-  third of one over the number of inputs, PyTorch's default.
+  Section 3.2 of the paper. Random weights are uniform with PyTorch's default
+  variance, 1 / (3 * number of inputs).
   """
   del partition_info  # Its variables are never in parts.
   rows, columns, channels, filters = shape
   limit = (rows * columns * channels) ** -0.5
-  identity = tf.pad(
-    tf.eye(channels, dtype=dtype)[tf.newaxis, tf.newaxis],
-    [[rows // 2] * 2, [columns // 2] * 2, [0, 0], [0, 0]],
-  )
-  others = tf.random_uniform(
-    [rows, columns, channels, filters - channels], -limit, limit, dtype
-  )
+  center = tf.eye(channels, dtype=dtype)[tf.newaxis, tf.newaxis]
+  around = [[rows // 2] * 2, [columns // 2] * 2, [0, 0], [0, 0]]
+  identity = tf.pad(center, around)
+  rest = [rows, columns, channels, filters - channels]
+  others = tf.random_uniform(rest, -limit, limit, dtype)
   return tf.concat([identity, others], 3)

@@ -1,8 +1,8 @@
-"""Frozen layers in a training graph whose input reads what they have computed.
+"""Frozen layers in a training graph whose input reads their outputs.
 
 With --cache_frozen=K a trainer distorts each training image K times, computes
 the frozen convolutional layers for all of them before the first step, and keeps
-the results in --train_dir. Steps read those and compute the other layers only.
+these features in --train_dir. Steps read them and compute the other layers.
 """
 
 import contextlib
@@ -23,29 +23,23 @@ _CHANNELS = 64  # Of pool2, and it has a quarter of the height and width.
 class FrozenLayers:
   """The convolutional layers of the default graph, and the file of features.
 
+  It takes the datasets.DataSet to train on and the height and width of crops,
+  in pixels, and joins the collection FROZEN_LAYERS.
+
   Attributes:
     records: placeholder of records of images, uint8 [n, record_bytes].
     outputs: float32 tensor, their features; None before `inference`.
     variables: list of the variables of the layers; likewise.
-    data: datasets.DataSet whose training file holds the features, as
-      feature_records.
-    num_examples: how many there are.
+    data: datasets.DataSet whose training file holds `num_examples` features,
+      as feature_records.
   """
 
   def __init__(self, data, settings, size):
-    """Distorts what is fed, and joins the collection FROZEN_LAYERS.
-
-    Args:
-      data: datasets.DataSet to train on.
-      settings: settings.Settings.
-      size: height and width of the crops, in pixels.
-    """
     self.settings = settings
     self.outputs = self.variables = None
     self.num_examples = settings.cache_frozen * data.examples_per_epoch
     self.records = tf.placeholder(tf.uint8, [None, data.layout.record_bytes])
-    graph = tf.get_default_graph()
-    self._seed_of_start = graph.seed
+    self._seed_of_start = tf.get_default_graph().seed
     # The distortions are the same ones whenever they are computed.
     tf.set_random_seed(settings.seed)
     with tf.device('/cpu:0'):
@@ -53,29 +47,20 @@ class FrozenLayers:
       self._images.set_shape([None, size, size, data.layout.depth])
     tf.set_random_seed(self._seed_of_start)
     side = -(-size // 4)
+    path = os.path.join(settings.train_dir, feature_records.FILE_NAME)
     self.data = data._replace(
-      train_files=(
-        os.path.join(settings.train_dir, feature_records.FILE_NAME),
-      ),
+      train_files=(path,),
       layout=feature_records.layout_for([side, side, _CHANNELS], data.layout),
     )
     tf.add_to_collection(graph_keys.FROZEN_LAYERS, self)
 
   def inference(self, features, build, num_classes):
-    """Builds a network whose upper layers take features.
+    """Builds a network whose upper layers take features; returns the logits.
 
     Its convolutions are built on the images that are fed, without summaries.
-
-    Args:
-      features: float32 tensor, [batch, height, width, channels].
-      build: a function such as `cifar10.inference`.
-      num_classes: number of classes.
-
-    Returns:
-      logits: float32 tensor, [batch, num_classes].
-
-    Raises:
-      UserError: a convolutional layer is not frozen.
+    `features` is float32 [batch, height, width, channels], `build` a function
+    such as `cifar10.inference`. Raises UserError if a convolutional layer is
+    not frozen.
     """
     before = set(tf.global_variables())
     tf.set_random_seed(self.settings.seed)
@@ -92,27 +77,23 @@ class FrozenLayers:
       return build(self._images, _Upper(self.settings, num_classes, substitute))
 
   def _note(self, pool2, before):
-    """Notes the outputs of the layers, and their variables, which are new.
-
-    Raises:
-      UserError: one of them is not frozen.
-    """
+    """Notes the outputs and the variables, those that are not in `before`."""
     self.outputs = tf.cast(pool2, tf.float32)
     self.variables = [v for v in tf.global_variables() if v not in before]
     trained = {v.op.name for v in tf.trainable_variables()}
     for variable in self.variables:
-      if variable.op.name in trained:
+      name = variable.op.name
+      if name in trained:
         raise UserError(
-          '--cache_frozen=%d: %s is not frozen; expected --freeze=conv, or '
-          'more' % (self.settings.cache_frozen, variable.op.name)
+          f'--cache_frozen={self.settings.cache_frozen}: {name} is not frozen; '
+          'expected --freeze=conv, or more'
         )
 
 
 class _Upper(Techniques):
-  """Techniques of a network whose upper layers take something else."""
+  """Techniques of a network whose upper layers take `substitute(pool2)`."""
 
   def __init__(self, settings, num_classes, substitute):
-    """Takes a function that `pooled` calls for what it returns."""
     super().__init__(settings, is_training=True, num_classes=num_classes)
     self._substitute = substitute
 

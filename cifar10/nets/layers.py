@@ -1,4 +1,4 @@
-"""The layers of the model: variables, pooling, dense layers, normalization.
+"""The layers of the model: variables, convolution, normalization, summaries.
 
 Variables are float32. Convolutions and matrix products are computed in the
 type of the enclosing variable scope, see `compute_in`; Winograd's convolutions
@@ -12,72 +12,36 @@ from cifar10.nets import winograd
 from cifar10.util import session_settings
 from cifar10.util import summaries
 
-_IMAGES_IN_HISTOGRAMS = 16
-
 
 def compute_in(dtype):
-  """A variable scope in which layers compute in the type `dtype`.
-
-  Args:
-    dtype: 'float32', 'bfloat16' or 'float16'.
-
-  Returns:
-    tf.variable_scope, a context manager.
-  """
+  """A variable scope in which layers compute in `dtype`, such as 'bfloat16'."""
+  scope = tf.get_variable_scope()
   return tf.variable_scope(
-    tf.get_variable_scope(),
-    dtype=tf.as_dtype(dtype),
-    auxiliary_name_scope=False,
+    scope, dtype=tf.as_dtype(dtype), auxiliary_name_scope=False
   )
 
 
+def float32_variable(name, shape, initializer, regularizer=None, **options):
+  """A tf.Variable in the memory of the CPU, where towers can share it."""
+  regularizer = regularizer or tf.no_regularizer  # Not the scope's.
+  with tf.device('/cpu:0'):
+    return tf.get_variable(
+      name, shape, tf.float32, initializer, regularizer, **options
+    )
+
+
 def variable_on_cpu(name, shape, initializer, *, dtype=None):
-  """A float32 variable in the memory of the CPU, where towers can share it.
-
-  Args:
-    name: name of the variable within the variable scope.
-    shape: list of ints.
-    initializer: initializer of the variable.
-    dtype: type of the result; None for the type of the variable scope.
-
-  Returns:
-    The value of the variable, a tensor of type `dtype`.
-  """
-  var = _float32_on_cpu(name, shape, initializer, tf.no_regularizer)
+  """A `float32_variable` in the type `dtype`; None for that of the scope."""
+  var = float32_variable(name, shape, initializer)
   return tf.cast(var, dtype or tf.get_variable_scope().dtype)
 
 
-def _float32_on_cpu(name, shape, initializer, regularizer):
-  with tf.device('/cpu:0'):
-    return tf.get_variable(name, shape, tf.float32, initializer, regularizer)
-
-
-def untrained_variable(name, shape, initializer, collections=()):
-  """A variable of the model that training does not change by gradients.
-
-  Args:
-    name: name of the variable within the variable scope.
-    shape: list of ints.
-    initializer: initializer of the variable.
-    collections: what it joins besides GLOBAL_VARIABLES and MODEL_VARIABLES.
-
-  Returns:
-    tf.Variable, float32, in the memory of the CPU.
-  """
-  with tf.device('/cpu:0'):
-    return tf.get_variable(
-      name,
-      shape,
-      tf.float32,
-      initializer,
-      tf.no_regularizer,
-      trainable=False,
-      collections=[
-        tf.GraphKeys.GLOBAL_VARIABLES,
-        tf.GraphKeys.MODEL_VARIABLES,
-        *collections,
-      ],
-    )
+def untrained_variable(name, shape, initializer, collection):
+  """A tf.Variable of the model and of `collection`, without gradients."""
+  keys = tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.MODEL_VARIABLES, collection
+  return float32_variable(
+    name, shape, initializer, trainable=False, collections=keys
+  )
 
 
 def variable_with_weight_decay(
@@ -85,29 +49,15 @@ def variable_with_weight_decay(
 ):
   """Weights with truncated normal initialization and optional weight decay.
 
-  An initializer or a regularizer of the variable scope takes the place of what
-  the arguments describe.
-
-  Args:
-    name: name of the variable within the variable scope.
-    shape: list of ints.
-    stddev: standard deviation of the distribution before truncation.
-    wd: factor of the variable's L2 loss, which joins the collection 'losses';
-      None for no weight decay.
-    initializer: initializer in place of the truncated normal one.
-
-  Returns:
-    The value of the variable, a tensor of the type of the variable scope. The
-    variable joins the collection WEIGHTS.
+  `stddev` is the deviation before truncation, unless there is an `initializer`;
+  `wd` the factor of the L2 loss, which joins the collection 'losses'. An
+  initializer or regularizer of the variable scope takes the place of both. The
+  variable joins the collection WEIGHTS; returns its value, of the scope's type.
   """
   scope = tf.get_variable_scope()
-  initializer = (
-    scope.initializer
-    or initializer
-    or tf.truncated_normal_initializer(stddev=stddev)
-  )
-  regularizer = scope.regularizer or tf.no_regularizer
-  var = _float32_on_cpu(name, shape, initializer, regularizer)
+  initializer = initializer or tf.truncated_normal_initializer(stddev=stddev)
+  initializer = scope.initializer or initializer
+  var = float32_variable(name, shape, initializer, scope.regularizer)
   if not scope.reuse:
     tf.add_to_collection(tf.GraphKeys.WEIGHTS, var)
   # The L2 loss of the float32 variable, not of a rounded copy.
@@ -119,38 +69,26 @@ def variable_with_weight_decay(
 
 
 def check_images(images, name):
-  """Checks the shape of the images that a network takes.
-
-  Raises:
-    ValueError: `images` is not of rank 4, or more than the batch is unknown.
-  """
+  """Raises ValueError unless rank is 4, and all sizes but the batch's known."""
   shape = images.shape
   if shape.rank != 4 or not shape[1:].is_fully_defined():
     raise ValueError(
-      '%s: %s has shape %s; expected [batch, height, width, depth]'
-      % (name, images.name, shape)
+      f'{name}: {images.name} has shape {shape}; expected [batch, height, '
+      'width, depth]'
     )
 
 
 def conv2d(x, kernel, form='auto'):
   """A convolution with stride 1 and padding 'SAME'.
 
-  Args:
-    x: float tensor, [batch, height, width, channels]; only the batch size may
-      be unknown.
-    kernel: tensor of the type of `x`, [rows, columns, channels, filters].
-    form: 'direct', tf.nn.conv2d; 'winograd', winograd.conv2d; or 'auto', the
-      one expected to be faster.
-
-  Returns:
-    Tensor of the type of `x`, [batch, height, width, filters].
-
-  Raises:
-    ValueError: `form` is unknown.
+  Takes images [batch, height, width, channels], of which only the batch size
+  may be unknown, and a kernel of the same type [rows, columns, channels,
+  filters]. Raises ValueError unless `form` is 'direct', tf.nn.conv2d;
+  'winograd', winograd.conv2d; or 'auto', the one expected to be faster.
   """
   if form not in ('auto', 'direct', 'winograd'):
     raise ValueError(
-      'conv2d: form is %r; expected auto, direct or winograd' % form
+      f'conv2d: form is {form!r}; expected auto, direct or winograd'
     )
   if form == 'winograd' or (form == 'auto' and winograd.is_faster(x, kernel)):
     return winograd.conv2d(x, kernel)
@@ -158,61 +96,25 @@ def conv2d(x, kernel, form='auto'):
 
 
 def activation_summary(x):
-  """Adds summaries of a layer: a histogram and the fraction of zeros.
+  """Adds a histogram and the fraction of zeros of a layer, in its scope.
 
-  Their tags begin with the name of the variable scope, which has no `tower_N/`
-  in it. Of several towers, only the first one adds summaries.
-
-  Args:
-    x: float tensor, [batch, ...], the output of the layer. Call this function
-      in the variable scope of the layer.
+  The tags begin with the name of the variable scope, which has no `tower_N/` in
+  it. Only the first of several towers adds summaries.
   """
   scope = tf.get_variable_scope()
   if scope.reuse:
     return
   x = tf.cast(x, tf.float32)
-  # Departure from the tutorial: the histogram is of the first images only. One
-  # of all activations of conv1 takes as long as three training steps.
-  summaries.histogram(scope.name + '/activations', x[:_IMAGES_IN_HISTOGRAMS])
+  # Departure from the tutorial: the histogram is of the first 16 images. One of
+  # all activations of conv1 takes as long as three training steps.
+  summaries.histogram(scope.name + '/activations', x[:16])
   summaries.scalar(scope.name + '/sparsity', tf.nn.zero_fraction(x))
 
 
 def flatten(x):
-  """Reshapes each image to a row.
-
-  Args:
-    x: tensor, [batch, ...]; only the batch size may be unknown.
-
-  Returns:
-    rows: tensor of the type of `x`, [batch, dim].
-    dim: int.
-  """
+  """Reshapes `x`, [batch, ...], to rows, [batch, dim]; returns them and dim."""
   dim = x.shape[1:].num_elements()
   return tf.reshape(x, [-1, dim]), dim
-
-
-def softmax_linear(x, num_classes):
-  """The layer of the logits, as the tutorial's.
-
-  Args:
-    x: float tensor, [batch, ...].
-    num_classes: number of classes.
-
-  Returns:
-    float32 tensor, [batch, num_classes].
-  """
-  with tf.variable_scope('softmax_linear') as scope:
-    rows, dim = flatten(x)
-    weights = variable_with_weight_decay(
-      'weights', [dim, num_classes], stddev=1 / dim
-    )
-    biases = variable_on_cpu(
-      'biases', [num_classes], tf.constant_initializer(0.0), dtype=tf.float32
-    )
-    product = tf.cast(tf.matmul(rows, weights), tf.float32)
-    logits = tf.add(product, biases, name=scope.name)
-    activation_summary(logits)
-  return logits
 
 
 def local_response_norm(x, depth_radius, alpha, name, portable=False):
@@ -223,16 +125,9 @@ def local_response_norm(x, depth_radius, alpha, name, portable=False):
 
       x / (1 + alpha * sum of x ** 2 over the neighboring channels) ** 0.75
 
-  Args:
-    x: float tensor, [batch, height, width, channels].
-    depth_radius: channels on either side that enter the sum, besides the
-      channel itself.
-    alpha: float.
-    name: name of the operation.
-    portable: whether to use TensorFlow's own operation on any device.
-
-  Returns:
-    Tensor of the type and shape of `x`, computed in at least float32.
+  `x` is [batch, height, width, channels]; `depth_radius` channels on either
+  side enter the sum, besides the channel itself. Computed in at least float32;
+  if `portable`, by TensorFlow's own operation on any device.
   """
   dtype = x.dtype
   with tf.name_scope(name) as scope:
@@ -247,22 +142,10 @@ def local_response_norm(x, depth_radius, alpha, name, portable=False):
 
 
 def banded_lrn(x, depth_radius, alpha, name):
-  """`local_response_norm` by matrix products, which is faster on CPUs.
-
-  Args:
-    x: float tensor, [batch, height, width, channels]; any size but `channels`
-      may be unknown.
-    depth_radius: channels on either side that enter the sum.
-    alpha: float.
-    name: name of the operation.
-
-  Returns:
-    Tensor of the type and shape of `x`.
-  """
+  """`local_response_norm` by matrix products; only `channels` must be known."""
   channels = x.shape.as_list()[3]
   index = np.arange(channels)
-  # A row vector times this band matrix: for each channel, the sum over its
-  # window.
+  # A row vector times this matrix: for each channel, the sum over its window.
   band = np.abs(index[:, np.newaxis] - index) <= depth_radius
 
   def windowed_sum(rows, factor):
@@ -271,9 +154,8 @@ def banded_lrn(x, depth_radius, alpha, name):
   @tf.custom_gradient
   def normalize(x):
     scale = 1 + windowed_sum(tf.square(x), alpha)
-    # scale ** -0.75 without a power, which is slow.
     root = tf.rsqrt(scale)
-    factor = root * tf.sqrt(root)
+    factor = root * tf.sqrt(root)  # scale ** -0.75; a power would be slow.
     y = x * factor
 
     def gradient(dy):

@@ -1,8 +1,8 @@
 """The network of --top_layers=local: cuda-convnet's, with local layers.
 
 As in Krizhevsky's cuda-convnet, local3 and local4 are convolutions without
-weight sharing: each position of the image has its own filters. The layers below
-are those of the tutorial.
+weight sharing: each position of the image has its own filters. The other layers
+are the tutorial's.
 """
 
 import tensorflow.compat.v1 as tf
@@ -11,8 +11,9 @@ from cifar10.nets import layers
 
 
 def inference(images, techniques):
-  """Builds the network; takes and returns what `cifar10.inference` does."""
+  """Builds the network, with the signature of `cifar10.inference`."""
   layers.check_images(images, 'inference')
+  num_classes = techniques.num_classes
   images = techniques.dropout(images, 'input_dropout')
   conv1 = _convolution(images, 'conv1', techniques, bias=0.0)
   pool1 = _max_pool(conv1, 'pool1')
@@ -24,7 +25,18 @@ def inference(images, techniques):
   pool2 = techniques.dropout(pool2, 'conv_dropout')
   local3 = _local_layer(pool2, 64, 'local3', techniques)
   local4 = _local_layer(local3, 32, 'local4', techniques)
-  return layers.softmax_linear(local4, techniques.num_classes)
+  with tf.variable_scope('softmax_linear') as scope:
+    rows, dim = layers.flatten(local4)
+    weights = layers.variable_with_weight_decay(
+      'weights', [dim, num_classes], stddev=1 / dim
+    )
+    biases = layers.variable_on_cpu(
+      'biases', [num_classes], tf.constant_initializer(0.0), dtype=tf.float32
+    )
+    product = tf.cast(tf.matmul(rows, weights), tf.float32)
+    logits = tf.add(product, biases, name=scope.name)
+    layers.activation_summary(logits)
+  return logits
 
 
 def _convolution(x, name, techniques, bias):
@@ -35,9 +47,8 @@ def _convolution(x, name, techniques, bias):
       'weights', [5, 5, x.shape.as_list()[3], 64], stddev=5e-2
     )
     conv = techniques.conv2d(x, kernel)
-    biases = layers.variable_on_cpu(
-      'biases', [64], tf.constant_initializer(bias)
-    )
+    initial = tf.constant_initializer(bias)
+    biases = layers.variable_on_cpu('biases', [64], initial)
     pre_activation = techniques.bias_add(conv, biases)
     layer = techniques.activation(pre_activation, name=scope.name)
     layers.activation_summary(layer)
@@ -53,24 +64,12 @@ def _local_layer(x, filters, name, techniques):
 
   Initialization and weight decay are those of the tutorial's local3 and local4,
   which agree with cuda-convnet.
-
-  Args:
-    x: float tensor, [batch, height, width, channels]; only the batch size may
-      be unknown.
-    filters: number of filters at each position.
-    name: name of the layer and its variable scope.
-    techniques: techniques.Techniques.
-
-  Returns:
-    Tensor of the type of `x`, [batch, height, width, filters].
   """
   _, height, width, channels = x.shape.as_list()
   with tf.variable_scope(name) as scope:
+    shape = [height, width, 3, 3, channels, filters]
     weights = layers.variable_with_weight_decay(
-      'weights',
-      [height, width, 3, 3, channels, filters],
-      stddev=0.04,
-      wd=0.004,
+      'weights', shape, stddev=0.04, wd=0.004
     )
     product = techniques.locally_connected(x, weights)
     biases = layers.variable_on_cpu(
@@ -85,16 +84,10 @@ def _local_layer(x, filters, name, techniques):
 def locally_connected(x, weights):
   """Applies the filters of each position to the window around it.
 
-  Pads the image with zeros, as padding 'SAME' of tf.nn.conv2d does.
-
-  Args:
-    x: float tensor, [batch, height, width, channels].
-    weights: tensor of the type of `x`, [height, width, rows, columns,
-      channels, filters]: for each position the filters that tf.nn.conv2d would
-      take for all. `rows` and `columns` are odd.
-
-  Returns:
-    Tensor of the type of `x`, [batch, height, width, filters].
+  Pads images, [batch, height, width, channels], with zeros, as tf.nn.conv2d
+  does with 'SAME'. The weights, [height, width, rows, columns, channels,
+  filters], are for each position the filters that tf.nn.conv2d would take for
+  all; `rows` and `columns` are odd. Returns [batch, height, width, filters].
   """
   height, width, rows, columns, _, filters = weights.shape.as_list()
   # Positions first, for one matrix product per position.
@@ -102,13 +95,11 @@ def locally_connected(x, weights):
   top, left = rows // 2, columns // 2
   padded = tf.pad(x, [[top, top], [left, left], [0, 0], [0, 0]])
   # tf.slice: the gradient of padded[...] takes ten times as long.
-  windows = tf.concat(
-    [
-      tf.slice(padded, [row, column, 0, 0], [height, width, -1, -1])
-      for row in range(rows)
-      for column in range(columns)
-    ],
-    axis=3,
-  )
+  windows = [
+    tf.slice(padded, [row, column, 0, 0], [height, width, -1, -1])
+    for row in range(rows)
+    for column in range(columns)
+  ]
+  windows = tf.concat(windows, axis=3)
   matrices = tf.reshape(weights, [height, width, -1, filters])
   return tf.transpose(tf.matmul(windows, matrices), [2, 0, 1, 3])

@@ -1,16 +1,12 @@
-"""Batch normalization.
+"""Batch normalization: Ioffe and Szegedy, arXiv 1502.03167.
 
-Ioffe and Szegedy, "Batch Normalization", arXiv 1502.03167. What a linear layer
-computes, before its biases are added, becomes
+The outputs of a linear layer, before its biases are added, become
 
     scale * (x - mean) / sqrt(variance + epsilon) + biases
 
 for each channel: in training with the mean and variance of the batch, later
 with their moving averages over the whole training. The biases of the layer are
 the offset, so a layer has no other one.
-
-A layer asks its normalization for three things: the weights to compute with,
-what becomes of the outputs, and the biases to add.
 """
 
 import tensorflow.compat.v1 as tf
@@ -22,22 +18,19 @@ _EPSILON = 1e-3
 
 
 class NoNormalization:
-  """Leaves a layer as it is."""
+  """Leaves a layer's weights, outputs [batch, ..., channels] and biases."""
 
   def weights(self, weights):
-    """The weights to compute with."""
     return weights
 
   def outputs(self, x):
-    """What becomes of the outputs, before the biases are added."""
     return x
 
   def biases(self, biases):
-    """The biases to add."""
     return biases
 
   def with_biases(self, x, biases):
-    """The outputs of a convolution, [batch, ..., channels], with its biases."""
+    """The outputs of a convolution with biases, [channels]."""
     biases = tf.cast(self.biases(biases), x.dtype)
     return tf.nn.bias_add(self.outputs(x), biases)
 
@@ -45,26 +38,16 @@ class NoNormalization:
 class BatchNormalization(NoNormalization):
   """Normalizes the outputs of a layer over a batch, in training.
 
-  Of several towers, the moving averages follow the first one.
+  The moving averages, with `decay`, follow the first of several towers: their
+  updates are in the collection UPDATE_OPS, the mean and variance of the batch,
+  float32, in BATCH_STATISTICS.
   """
 
   def __init__(self, scale, mean, variance, decay):
-    """Takes the variables of the layer, and the decay of the averages."""
     self._scale, self._mean, self._variance = scale, mean, variance
     self._decay = decay
 
   def outputs(self, x):
-    """Normalizes the outputs and scales them.
-
-    The operations that update the moving averages are in the collection
-    UPDATE_OPS; the mean and variance of the batch in BATCH_STATISTICS.
-
-    Args:
-      x: float tensor, [batch, ..., channels].
-
-    Returns:
-      Tensor of the type and shape of `x`; mean and variance are float32.
-    """
     # TensorFlow's operation takes images.
     rows = tf.reshape(x, [-1, 1, 1, x.shape[-1]])
     return tf.reshape(self._normalized(rows, 0.0), tf.shape(x))
@@ -87,7 +70,6 @@ class BatchNormalization(NoNormalization):
     return tf.cast(normalized, dtype)
 
   def _follow(self, average, value):
-    """Moves an average towards a value with each step."""
     with tf.colocate_with(average):
       update = tf.assign_sub(average, (average - value) * (1 - self._decay))
     tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, update)
@@ -99,43 +81,27 @@ class FoldedBatchNormalization(NoNormalization):
   """Normalizes by the moving averages, as part of the weights and biases."""
 
   def __init__(self, scale, mean, variance):
-    """Takes the variables of the layer."""
     self._factor = scale * tf.rsqrt(variance + _EPSILON)
     self._shift = mean * self._factor
 
   def weights(self, weights):
-    """The weights, [..., channels], times the factor of each channel."""
     folded = tf.cast(weights, tf.float32) * self._factor
     return tf.cast(folded, weights.dtype)
 
   def biases(self, biases):
-    """The biases, [..., channels], less the normalized mean."""
     return tf.cast(tf.cast(biases, tf.float32) - self._shift, biases.dtype)
 
 
 def variables(channels, scaled=True):
-  """Makes the variables of a layer, in its variable scope.
-
-  Args:
-    channels: channels of the outputs.
-    scaled: whether the outputs have a scale.
-
-  Returns:
-    The trained scale, or a tensor of ones if not `scaled`; the moving mean; and
-    the moving variance of the outputs.
-  """
+  """A layer's scale, or ones; its moving mean; and its moving variance."""
   zeros, ones = tf.zeros_initializer(), tf.ones_initializer()
   with tf.device('/cpu:0'), tf.variable_scope('batch_normalization') as scope:
     scope.set_partitioner(None)  # Too small to be split over servers.
     scale = tf.ones([channels])
     if scaled:
-      scale = tf.get_variable(
-        'scale', [channels], tf.float32, ones, tf.no_regularizer
-      )
+      scale = layers.float32_variable('scale', [channels], ones)
     mean, variance = (
-      layers.untrained_variable(
-        name, [channels], value, [graph_keys.STATISTICS]
-      )
-      for name, value in (('moving_mean', zeros), ('moving_variance', ones))
+      layers.untrained_variable(name, [channels], first, graph_keys.STATISTICS)
+      for name, first in (('moving_mean', zeros), ('moving_variance', ones))
     )
     return scale, mean, variance

@@ -1,10 +1,9 @@
-"""What layers can learn from images without labels.
+"""Losses of pretraining, on images without labels.
 
-Layer by layer, each from what comes into it: an autoencoder (Hinton and
-Salakhutdinov, "Reducing the Dimensionality of Data with Neural Networks",
+Layer by layer, each on the outputs of the layer below: an autoencoder (Hinton
+and Salakhutdinov, "Reducing the Dimensionality of Data with Neural Networks",
 2006), or a restricted Boltzmann machine (Hinton, "A Fast Learning Algorithm for
-Deep Belief Nets", 2006). In both, the way down from the units of a layer to its
-inputs has the same weights as the way up.
+Deep Belief Nets", 2006). In both, decoder weights are tied to the encoder's.
 """
 
 import tensorflow.compat.v1 as tf
@@ -20,21 +19,16 @@ AUXILIARY = ('corrupted', 'max_margin')
 
 
 class TiedLayer:
-  """A layer of the model in the default graph, and the way back down.
+  """A layer of the model in the default graph, and its decoder.
 
   Attributes:
-    inputs: float tensor, what comes into it: [batch, height, width, channels]
-      for a convolutional layer, else [batch, dim].
-    visible_biases: tensor of the same type, [channels] or [dim].
+    inputs: float tensor, [batch, height, width, channels] for a convolutional
+      layer, else [batch, dim].
+    visible_biases: biases of the inputs, zero at first: tensor of the same
+      type, [channels] or [dim].
   """
 
   def __init__(self, name, conv_form='auto'):
-    """Finds the layer; adds biases of its inputs, zero at first.
-
-    Args:
-      name: one of LAYERS.
-      conv_form: how convolutions are computed, as `layers.conv2d` takes it.
-    """
     self._conv_form = conv_form
     inputs = tf.get_collection(graph_keys.LAYER_INPUTS)[LAYERS.index(name)]
     with tf.variable_scope(name, reuse=True):
@@ -50,9 +44,7 @@ class TiedLayer:
     self.inputs = tf.stop_gradient(inputs)
     with tf.variable_scope(name):
       self.visible_biases = layers.variable_on_cpu(
-        'visible_biases',
-        [self.inputs.shape.as_list()[-1]],
-        tf.zeros_initializer(),
+        'visible_biases', self.inputs.shape[-1:], tf.zeros_initializer()
       )
 
   def up(self, x):
@@ -73,19 +65,12 @@ class TiedLayer:
 
 
 def autoencoder_loss(layer, activate, corrupt):
-  """The reconstruction error of a layer.
+  """The reconstruction error of a TiedLayer, a float32 scalar tensor.
 
-  With corrupted inputs it is a denoising autoencoder: Vincent et al.,
-  "Extracting and Composing Robust Features with Denoising Autoencoders", 2008.
-
-  Args:
-    layer: TiedLayer.
-    activate: the activation function of its units.
-    corrupt: function that returns inputs with some of them dropped.
-
-  Returns:
-    float32 scalar tensor, half the squared distance between inputs and what
-    comes back: the mean over positions and batch of its sum over channels.
+  Half the squared distance between inputs and their reconstruction: the mean
+  over positions and batch of its sum over channels. If `corrupt` drops some of
+  the inputs, it is a denoising autoencoder: Vincent et al., "Extracting and
+  Composing Robust Features with Denoising Autoencoders", 2008.
   """
   units = activate(layer.up(corrupt(layer.inputs)))
   return _half_squared_distance(layer.down(units), layer.inputs)
@@ -95,17 +80,10 @@ def rbm_loss(layer, activation):
   """A loss whose gradient is that of contrastive divergence, with one step.
 
   Hinton, "Training Products of Experts by Minimizing Contrastive Divergence",
-  2002. Inputs are Gaussian with variance 1. Units are binary with sigmoid; with
-  relu they are rectified and noisy: Nair and Hinton, "Rectified Linear Units
-  Improve Restricted Boltzmann Machines", 2010.
-
-  Args:
-    layer: TiedLayer.
-    activation: 'sigmoid' or 'relu'.
-
-  Returns:
-    float32 scalar tensor with the value of `autoencoder_loss`, of inputs that
-    sampled units give back.
+  2002. Inputs are Gaussian with variance 1. Units are binary with 'sigmoid';
+  with 'relu' they are rectified and noisy: Nair and Hinton, "Rectified Linear
+  Units Improve Restricted Boltzmann Machines", 2010. The value is that of
+  `autoencoder_loss`, of the inputs as sampled units reconstruct them.
   """
 
   def means_and_samples(inputs):
@@ -116,19 +94,14 @@ def rbm_loss(layer, activation):
   means, samples = means_and_samples(layer.inputs)
   inputs_back = tf.stop_gradient(layer.down(samples))
   means_back, _ = means_and_samples(inputs_back)
-  divergence = _energy(layer, layer.inputs, means) - _energy(
-    layer, inputs_back, means_back
-  )
+  divergence = _energy(layer, layer.inputs, means)
+  divergence -= _energy(layer, inputs_back, means_back)
   distance = _half_squared_distance(inputs_back, layer.inputs)
   return distance + divergence - tf.stop_gradient(divergence)
 
 
 def _energy(layer, inputs, units):
-  """The part of the energy of inputs and units that depends on variables.
-
-  Returns:
-    float32 scalar tensor, the mean over positions and batch.
-  """
+  """The mean of the part of the energy that depends on variables."""
   of_units = _sum_of_channels(layer.up(inputs) * tf.stop_gradient(units))
   of_inputs = _sum_of_channels(layer.visible_biases * inputs)
   return -tf.reduce_mean(of_units) - tf.reduce_mean(of_inputs)
@@ -161,16 +134,9 @@ def _sum_of_channels(x):
 
 
 def margin_loss(real, corrupted):
-  """How far the scores of real images are from exceeding those of others by 1.
+  """The hinge loss of scores, float32 [batch, 1], with a margin of 1.
 
-  Collobert and Weston, "A Unified Architecture for Natural Language
-  Processing", 2008, section 5, do so with words.
-
-  Args:
-    real: float32 tensor, [batch, 1], the scores of images.
-    corrupted: float32 tensor, [batch, 1], those of the same images, corrupted.
-
-  Returns:
-    float32 scalar tensor.
+  As Collobert and Weston do with words, "A Unified Architecture for Natural
+  Language Processing", 2008, section 5; here with the same images, corrupted.
   """
   return tf.reduce_mean(tf.nn.relu(1 - real + corrupted))

@@ -6,12 +6,10 @@ By default each layer is the tutorial's. Other networks ask it too.
 import tensorflow.compat.v1 as tf
 
 from cifar10.nets import activations
-from cifar10.nets import freezing
-from cifar10.nets import initializers
 from cifar10.nets import layers
 from cifar10.nets import local_layers
 from cifar10.nets import normalization
-from cifar10.nets import regularizers
+from cifar10.nets import variable_scope
 from cifar10.settings import Settings
 from cifar10.util import graph_keys
 
@@ -22,9 +20,11 @@ class Techniques:
   Its methods are called in the variable scope of a layer. Make one for each
   call of `inference`.
 
-  Attributes:
-    settings: settings.Settings.
-    num_classes: number of classes; None: the tutorial's.
+  Args:
+    is_training: dropout drops, and batch normalization follows the batches.
+    portable: use TensorFlow's own operations only, for a graph that is to run
+      elsewhere.
+    num_classes: None for the tutorial's.
   """
 
   def __init__(
@@ -34,16 +34,6 @@ class Techniques:
     portable=False,
     num_classes=None,
   ):
-    """Takes the settings.
-
-    Args:
-      settings: settings.Settings.
-      is_training: whether the network is trained, so that dropout drops and
-        batch normalization follows the batches.
-      portable: use TensorFlow's own operations only, for a graph that is to run
-        elsewhere.
-      num_classes: number of classes; None: the tutorial's.
-    """
     self.settings = settings
     self.num_classes = num_classes
     self._is_training = is_training
@@ -57,68 +47,46 @@ class Techniques:
     return x
 
   def conv2d(self, x, kernel, scaled=True):
-    """The convolution of a layer, with stride 1 and padding 'SAME'.
-
-    Args:
-      x: float tensor, [batch, height, width, channels].
-      kernel: tensor, [rows, columns, channels, filters].
-      scaled: whether batch normalization has a trained scale.
-
-    Returns:
-      Tensor of the type of `kernel`, [batch, height, width, filters].
-    """
-    kernel = self._normalization(kernel, scaled).weights(kernel)
+    """A convolution; if `scaled`, batch normalization has a trained scale."""
     form = 'direct' if self._portable else self.settings.conv
-    return layers.conv2d(x, kernel, form)
+    return layers.conv2d(x, self._folded(kernel, scaled), form)
 
   def matmul(self, x, weights):
     """The product of a fully connected layer, [batch, units]."""
-    return tf.matmul(x, self._normalization(weights).weights(weights))
+    return tf.matmul(x, self._folded(weights))
 
   def locally_connected(self, x, weights):
     """The product of a locally connected layer, see local_layers.py."""
-    weights = self._normalization(weights).weights(weights)
-    return local_layers.locally_connected(x, weights)
+    return local_layers.locally_connected(x, self._folded(weights))
 
   def bias_add(self, x, biases):
-    """Normalizes the linear part of a layer, if asked to, and adds its biases.
+    """Adds biases to the linear part of a layer, [batch, ..., channels].
 
-    Args:
-      x: tensor, [batch, ..., channels], from one of the methods above.
-      biases: float tensor, [channels]; of a locally connected layer, [height,
-        width, channels].
-
-    Returns:
-      Tensor of the type and shape of `x`.
+    If asked to, normalizes it before. Biases are [channels]; of a locally
+    connected layer, [height, width, channels].
     """
     norm = self._normalizations[tf.get_variable_scope().name]
     if x.shape.rank == 4 and biases.shape.rank == 1:
       return norm.with_biases(x, biases)
     return norm.outputs(x) + norm.biases(biases)
 
-  def _normalization(self, weights, scaled=True):
-    """Makes the normalization of the layer of the current variable scope.
-
-    Returns:
-      normalization.NoNormalization, or another class of that module.
-    """
+  def _folded(self, weights, scaled=True):
+    """Makes the layer's normalization; returns the weights to compute with."""
     name = tf.get_variable_scope().name
-    found = normalization.NoNormalization()
+    norm = normalization.NoNormalization()
     if self.settings.normalization == 'batch':
       channels = weights.shape.as_list()[-1]
       variables = normalization.variables(channels, scaled)
-      # That of a frozen layer stays as it is, too.
-      if scaled:
-        is_frozen = not variables[0].trainable
-      else:
-        is_frozen = _has_frozen_weights(name)
-      if self._is_training and not is_frozen:
+      # A frozen layer keeps its moving averages, too.
+      trained = variables[0].op.name if scaled else name + '/weights'
+      frozen = {v.op.name for v in tf.get_collection(graph_keys.FROZEN)}
+      if self._is_training and trained not in frozen:
         decay = self.settings.batch_norm_decay
-        found = normalization.BatchNormalization(*variables, decay)
+        norm = normalization.BatchNormalization(*variables, decay)
       else:
-        found = normalization.FoldedBatchNormalization(*variables)
-    self._normalizations[name] = found
-    return found
+        norm = normalization.FoldedBatchNormalization(*variables)
+    self._normalizations[name] = norm
+    return norm.weights(weights)
 
   def lrn(self, x, depth_radius, alpha, name):
     """Local response normalization with bias 1 and beta 0.75, if asked to."""
@@ -130,49 +98,29 @@ class Techniques:
 
   def activation(self, x, name):
     """The activation function of `x`, see `activations.activate`."""
-    return activations.activate(
-      x, self.settings.activation, self._is_training, name
-    )
+    kind = self.settings.activation
+    return activations.activate(x, kind, self._is_training, name)
 
   def dropout(self, x, kind):
-    """Drops a share of `x` in training, and scales the rest up.
+    """Drops the share of `x` in the setting `kind`; scales the rest up.
 
     Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from
     Overfitting", 2014.
-
-    Args:
-      x: float tensor.
-      kind: the setting with the rate: 'input_dropout', 'conv_dropout' or
-        'dropout'.
-
-    Returns:
-      Tensor of the type and shape of `x`.
     """
     rate = getattr(self.settings, kind) if self._is_training else 0.0
     return tf.nn.dropout(x, rate=rate) if rate else x
 
   def pooled(self, pool2):
-    """What the upper layers take of `pool2`, the output of the convolutions."""
+    """The input of the upper layers, from the last pooled convolution."""
     return tf.cast(pool2, tf.get_variable_scope().dtype)
 
 
-def _has_frozen_weights(layer):
-  return any(
-    variable.op.name == layer + '/weights'
-    for variable in tf.get_collection(graph_keys.FROZEN)
-  )
-
-
 def training_scope(settings):
-  """The variable scope of a model that is trained, a context manager.
-
-  It carries the type that layers compute in, the initializer and the
-  regularizer of weights, and which variables are not trained.
-  """
+  """The variable scope of a model that is trained, with its defaults."""
   return tf.variable_scope(
     '',
     dtype=tf.as_dtype(settings.precision),
-    initializer=initializers.create(settings),
-    regularizer=regularizers.create(settings),
-    custom_getter=freezing.custom_getter(settings.freeze),
+    initializer=variable_scope.initializer(settings),
+    regularizer=variable_scope.regularizer(settings),
+    custom_getter=variable_scope.freezing_getter(settings.freeze),
   )

@@ -7,49 +7,48 @@ with r weights take n = m + r - 1 multiplications instead of m r, and a tile of
 m x m pixels takes n x n instead of (m r) x (m r): with 6 x 6 pixels and 5 x 5
 weights, 100 instead of 900.
 
-Three steps, each of them matrix products: the values of images and kernel at
-the points, their products over the channels, and the pixels from these. The
-share of the first and the last step falls as the number of channels grows.
+There are three steps of matrix products: the values of images and kernel at the
+points, their products over the channels, and the pixels from these. The share
+of the first and the last step falls as the number of channels grows.
 
 The price is rounding: in float32, the standard deviation of the error is up to
-2.5e-5 of that of the outputs with 10 points, and 5e-6 with 8. That of a direct
-convolution is 3e-7. Products in bfloat16 would make it 0.25, so all of it is
-computed in float32.
+2.5e-5 of that of the outputs with 10 points, 5e-6 with 8, and 3e-7 in a direct
+convolution. Products in bfloat16 would make it 0.25, so all of it is float32.
 """
 
 import collections
 from fractions import Fraction
 import functools
-import operator
 
 import numpy as np
 import tensorflow.compat.v1 as tf
 
 from cifar10.util import session_settings
 
-# For each number of points, the positive ones; their negatives, 0 and infinity
-# join them. With 10 points, the pairs of fractions and their reciprocals that
-# gave the least error of those tried.
-_MAGNITUDES = {
-  2: (),
-  4: ('1',),
-  6: ('1', '2'),
-  8: ('1', '1/2', '2'),
-  10: ('2/5', '4/5', '5/4', '5/2'),
+# For each even number of points, all of them but infinity. The 10 are the pairs
+# of fractions and their reciprocals that gave the least error of those tried.
+_FINITE_POINTS = {
+  2: '0',
+  4: '0 1 -1',
+  6: '0 1 -1 2 -2',
+  8: '0 1 -1 1/2 -1/2 2 -2',
+  10: '0 2/5 -2/5 4/5 -4/5 5/4 -5/4 5/2 -5/2',
 }
-_MAX_POINTS = max(_MAGNITUDES)
+_MAX_POINTS = max(_FINITE_POINTS)
 
 # The algorithm along one axis of images, as float64 arrays: `kernel` [points,
-# weights], `inputs` [points, tiles, size] and `outputs` [size, points, tiles].
+# weights]; `inputs`, from pixels to points, and `outputs`, from points to
+# pixels, [points, tiles, size].
 _Axis = collections.namedtuple('_Axis', 'kernel inputs outputs')
 
 
-def _finite_points(count):
-  """All of `count` points but infinity, a list of fractions."""
-  points = [Fraction(0)]
-  for magnitude in _MAGNITUDES[count + count % 2]:
-    points += [Fraction(magnitude), -Fraction(magnitude)]
-  return points[: count - 1]
+def _polynomial(roots):
+  """The coefficients of the product of all x - root, the constant one first."""
+  coefficients = [Fraction(1)]
+  for root in roots:
+    pairs = zip([0] + coefficients, coefficients + [0])
+    coefficients = [shifted - root * same for shifted, same in pairs]
+  return coefficients
 
 
 def matrices(m, r):
@@ -57,53 +56,29 @@ def matrices(m, r):
 
       outputs = output @ ((kernel @ weights) * (inputs @ data))
 
-  where outputs[i] is the sum of weights[j] * data[i + j] over j.
-
-  Args:
-    m: number of outputs.
-    r: number of weights.
-
-  Returns:
-    output: list of rows of fractions, [m, n], where n = m + r - 1.
-    kernel: the same, [n, r].
-    inputs: the same, [n, n].
-
-  Raises:
-    ValueError: `m` or `r` is below 1, or n is not 2 to _MAX_POINTS.
+  where outputs[i] is the sum of weights[j] * data[i + j] over j, for m outputs
+  and r weights. Returns `output` [m, n], `kernel` [n, r] and `inputs` [n, n],
+  lists of rows of fractions, where n = m + r - 1. Raises ValueError if `m` or
+  `r` is below 1, or n is not 2 to _MAX_POINTS.
   """
   n = m + r - 1
   if m < 1 or r < 1 or not 2 <= n <= _MAX_POINTS:
     raise ValueError(
-      'winograd: %d outputs and %d weights; expected 1 or more of each and '
-      '3 to %d together' % (m, r, _MAX_POINTS + 1)
+      f'winograd: {m} outputs and {r} weights; expected 1 or more of each and '
+      f'3 to {_MAX_POINTS + 1} together'
     )
-  finite = _finite_points(n)
+  finite = [Fraction(p) for p in _FINITE_POINTS[n + n % 2].split()[: n - 1]]
   output = [[p**i for p in finite] + [Fraction(i == m - 1)] for i in range(m)]
   kernel, inputs = [], []
   for i, p in enumerate(finite):
-    others = finite[:i] + finite[i + 1 :]
-    scale = functools.reduce(operator.mul, [p - q for q in others], Fraction(1))
+    basis = _polynomial(finite[:i] + finite[i + 1 :])
+    scale = sum(c * p**k for k, c in enumerate(basis))
     kernel.append([p**j / scale for j in range(r)])
-    inputs.append(_polynomial(others) + [Fraction(0)])
+    inputs.append(basis + [Fraction(0)])
   # The leading coefficient is the value at infinity.
   kernel.append([Fraction(j == r - 1) for j in range(r)])
   inputs.append(_polynomial(finite))
   return output, kernel, inputs
-
-
-def _polynomial(roots):
-  """The coefficients of the product of all x - root, the constant one first."""
-  coefficients = [Fraction(1)]
-  for root in roots:
-    shifted = [Fraction(0)] + coefficients
-    scaled = [root * c for c in coefficients] + [Fraction(0)]
-    coefficients = [a - b for a, b in zip(shifted, scaled)]
-  return coefficients
-
-
-def _tiles(size, m):
-  """How many tiles of `m` pixels cover `size` pixels."""
-  return -(-size // m)
 
 
 @functools.lru_cache(maxsize=None)
@@ -111,40 +86,26 @@ def _axis(size, r):
   """The `_Axis` for `size` pixels and `r` weights with padding 'SAME'."""
   if r > _MAX_POINTS:
     raise ValueError(
-      'winograd: a kernel of size %d; expected at most %d' % (r, _MAX_POINTS)
+      f'winograd: a kernel of size {r}; expected at most {_MAX_POINTS}'
     )
   choices = range(max(1, 3 - r), _MAX_POINTS - r + 2)
   # The fewest values, and of those choices the most exact one.
-  m = min(choices, key=lambda m: ((m + r - 1) * _tiles(size, m), m))
+  m = min(choices, key=lambda m: ((m + r - 1) * -(-size // m), m))
   output, kernel, inputs = (np.array(a, np.float64) for a in matrices(m, r))
-  n, tiles, before = m + r - 1, _tiles(size, m), (r - 1) // 2
-  all_inputs = np.zeros([n, tiles, size])
-  all_outputs = np.zeros([size, n, tiles])
+  n, tiles, before = m + r - 1, -(-size // m), (r - 1) // 2
+  all_inputs, all_outputs = np.zeros([2, n, tiles, tiles * m + n])
   for tile in range(tiles):
-    for i in range(n):
-      pixel = tile * m + i - before
-      if 0 <= pixel < size:
-        all_inputs[:, tile, pixel] = inputs[:, i]
-    for i in range(min(m, size - tile * m)):
-      all_outputs[tile * m + i, :, tile] = output[i]
-  return _Axis(kernel, all_inputs, all_outputs)
+    start = tile * m
+    all_inputs[:, tile, start : start + n] = inputs
+    all_outputs[:, tile, start : start + m] = output.T
+  all_inputs = all_inputs[..., before : before + size]  # Without padding.
+  return _Axis(kernel, all_inputs, all_outputs[..., :size])
 
 
 def conv2d(x, kernel):
-  """The same function as tf.nn.conv2d with stride 1 and padding 'SAME'.
+  """As `layers.conv2d`, computed in at least float32.
 
-  Args:
-    x: float tensor, [batch, height, width, channels]; only the batch size may
-      be unknown.
-    kernel: tensor of the type of `x`, [rows, columns, channels, filters], with
-      at most 10 rows and columns.
-
-  Returns:
-    Tensor of the type of `x`, [batch, height, width, filters], computed in at
-    least float32.
-
-  Raises:
-    ValueError: the kernel has more rows or columns.
+  Raises ValueError if the kernel has more than 10 rows or columns.
   """
   _, height, width, channels = x.shape.as_list()
   rows, columns, _, filters = kernel.shape.as_list()
@@ -159,22 +120,18 @@ def conv2d(x, kernel):
       tf.constant(pairs.reshape([-1, rows * columns]), x.dtype),
       tf.reshape(kernel, [rows * columns, channels * filters]),
     )
+    # [points across, 1, points down, channels, filters]
     shape = [len(across.kernel), 1, len(down.kernel), channels, filters]
     y = _convolve(x, tf.reshape(values, shape), down, across)
     return tf.identity(tf.cast(y, dtype), name=scope)
 
 
 def is_faster(x, kernel):
-  """Whether `conv2d` is expected to be faster than tf.nn.conv2d.
+  """True if `conv2d` is expected to be faster than tf.nn.conv2d.
 
-  Args:
-    x: float tensor, as `conv2d` takes it.
-    kernel: tensor, as `conv2d` takes it.
-
-  Returns:
-    bool. The limits come from measurements of both passes together, with
-    TensorFlow 2.21 on two cores with AVX-512, of 3 to 128 channels, 6 x 6 to 48
-    x 48 pixels and batches of 1 to 128.
+  The limits come from measurements of both passes together, with TensorFlow
+  2.21 on two cores with AVX-512, of 3 to 128 channels, 6 x 6 to 48 x 48 pixels
+  and batches of 1 to 128.
   """
   if session_settings.has_gpu():
     return False
@@ -191,18 +148,7 @@ def is_faster(x, kernel):
 
 
 def _convolve(x, kernel, down, across):
-  """The convolution with a kernel that is given by its values at the points.
-
-  Args:
-    x: float tensor, [batch, height, width, channels].
-    kernel: tensor of the type of `x`, [points across, 1, points down, channels,
-      filters].
-    down: _Axis of the height.
-    across: _Axis of the width.
-
-  Returns:
-    Tensor of the type of `x`, [batch, height, width, filters].
-  """
+  """`conv2d` of images and of the values of a kernel at the points."""
 
   @tf.custom_gradient
   def convolve(x, kernel):
@@ -211,16 +157,10 @@ def _convolve(x, kernel, down, across):
 
     # Faster than the derivative as TensorFlow finds it.
     def gradient(dy):
-      dy = _to_points(
-        dy,
-        np.moveaxis(down.outputs, 0, 2),
-        np.moveaxis(across.outputs, 0, 2),
-      )
+      dy = _to_points(dy, down.outputs, across.outputs)
       dkernel = tf.matmul(x, dy, transpose_a=True)
       dx = tf.matmul(dy, tf.transpose(kernel, [0, 1, 2, 4, 3]))
-      dx = _to_pixels(
-        dx, np.moveaxis(down.inputs, 2, 0), np.moveaxis(across.inputs, 2, 0)
-      )
+      dx = _to_pixels(dx, down.inputs, across.inputs)
       return dx, tf.reduce_sum(dkernel, axis=1, keepdims=True)
 
     return _to_pixels(y, down.outputs, across.outputs), gradient
@@ -231,14 +171,9 @@ def _convolve(x, kernel, down, across):
 def _to_points(images, down, across):
   """Applies a matrix along the height and another along the width.
 
-  Args:
-    images: float tensor, [batch, height, width, channels].
-    down: array, [points down, tiles, height].
-    across: array, [points across, tiles, width].
-
-  Returns:
-    Tensor of the type of `images`, [points across, tiles, points down, tiles *
-    batch, channels].
+  Takes images [batch, height, width, channels], `down` [points down, tiles,
+  height] and `across` [points across, tiles, width]. Returns [points across,
+  tiles, points down, tiles * batch, channels].
   """
   _, height, width, channels = images.shape.as_list()
   # Batch and channels last: each product is of a small matrix and a wide one.
@@ -251,18 +186,9 @@ def _to_points(images, down, across):
 
 
 def _to_pixels(values, down, across):
-  """Applies a matrix along the points across and another along those down.
-
-  Args:
-    values: float tensor, as `_to_points` returns it.
-    down: array, [height, points down, tiles].
-    across: array, [width, points across, tiles].
-
-  Returns:
-    Tensor of the type of `values`, [batch, height, width, channels].
-  """
+  """Applies the transposed matrices: from points back to pixels."""
   channels = values.shape.as_list()[-1]
-  down, across = (a.reshape([len(a), -1]) for a in (down, across))
+  down, across = (a.reshape([-1, a.shape[2]]).T for a in (down, across))
   height, width = len(down), len(across)
   x = tf.reshape(values, [across.shape[1], -1])
   x = tf.matmul(tf.constant(across, x.dtype), x)

@@ -1,8 +1,8 @@
-"""Optimizers and gradient clipping."""
+"""Optimizers, gradient clipping, and limits on the weights."""
 
 import tensorflow.compat.v1 as tf
 
-from cifar10.optim import muon
+from cifar10.util import graph_keys
 
 # Initial learning rates; that of gradient descent is the tutorial's.
 LEARNING_RATES = {
@@ -15,25 +15,16 @@ LEARNING_RATES = {
   'muon': 0.02,
 }
 
-# The part of a model whose rate is a setting of its own: the last layer.
-_LAST_LAYER = 'softmax_linear/'
-
 
 class Update(tf.train.Optimizer):
-  """All that a step updates, as one optimizer.
+  """All that a step updates: the operation that `apply` returns.
 
-  So it can be what a tf.train.SyncReplicasOptimizer runs with the gradients of
-  all workers.
+  It takes the optimizer, a list of pairs (gradient, variable) and the global
+  step. A tf.train.SyncReplicasOptimizer can run it with the gradients of all
+  workers.
   """
 
   def __init__(self, optimizer, apply):
-    """Takes an optimizer, and how its gradients are applied.
-
-    Args:
-      optimizer: tf.train.Optimizer, or an object from `create`.
-      apply: function (optimizer, list of pairs (gradient, variable), global
-        step) that returns an operation.
-    """
     super().__init__(use_locking=False, name='Update')
     self._optimizer, self._apply = optimizer, apply
 
@@ -42,7 +33,7 @@ class Update(tf.train.Optimizer):
 
 
 def is_plain(settings):
-  """Whether plain gradient descent trains all variables alike."""
+  """True if plain gradient descent trains all variables alike."""
   return settings.optimizer == 'sgd' and _is_one_rate(settings)
 
 
@@ -51,15 +42,9 @@ def _is_one_rate(settings):
 
 
 def create(settings, learning_rate):
-  """The optimizer, if it is another one than plain gradient descent.
+  """A tf.train.Optimizer for the settings.
 
-  Args:
-    settings: settings.Settings.
-    learning_rate: float32 scalar tensor.
-
-  Returns:
-    tf.train.Optimizer; or, if not all variables are trained alike, an object
-    with an `apply_gradients` like it.
+  If not all variables are trained alike, it has nothing but `apply_gradients`.
   """
   if _is_one_rate(settings) and settings.optimizer != 'muon':
     return _of_kind(settings.optimizer, settings, learning_rate)
@@ -67,92 +52,124 @@ def create(settings, learning_rate):
 
 
 class _ByKind:
-  """Optimizers for the weights, for the last layer and for all else."""
+  """Optimizers for hidden weights, the last layer's weights and all else."""
 
-  def __init__(self, settings, learning_rate):
-    others = settings.optimizer
-    if others == 'muon':  # It is for the weights of hidden layers.
-      others = 'nesterov'
+  def __init__(self, settings, rate):
+    kind = settings.optimizer
+    # Muon is for the weights of hidden layers.
+    others = 'nesterov' if kind == 'muon' else kind
     self._by_kind = {
-      'weights': _of_kind(settings.optimizer, settings, learning_rate),
-      'last': _of_kind(others, settings, learning_rate * settings.softmax_rate),
-      'others': _of_kind(others, settings, learning_rate * settings.bias_rate),
+      'weights': _of_kind(kind, settings, rate),
+      'last': _of_kind(others, settings, rate * settings.softmax_rate),
+      'others': _of_kind(others, settings, rate * settings.bias_rate),
     }
 
   def apply_gradients(self, gradients):
-    by_kind = {kind: [] for kind in self._by_kind}
-    for gradient, variable in gradients:
-      by_kind[_kind(variable.op.name)].append((gradient, variable))
-    return tf.group(
-      *(
-        self._by_kind[kind].apply_gradients(part)
-        for kind, part in by_kind.items()
-        if part
-      )
-    )
+    updates = []
+    for kind, optimizer in self._by_kind.items():
+      part = [pair for pair in gradients if _kind(pair[1].op.name) == kind]
+      if part:
+        updates.append(optimizer.apply_gradients(part))
+    return tf.group(*updates)
 
 
 def _kind(name):
-  """What a variable of that name is for an optimizer."""
-  layer, _, variable = name.rpartition('/')
+  """The key in `_ByKind` of the variable `name`."""
   # Weights that are split over servers are weights/part_0.
-  if 'weights' not in (variable, layer.rpartition('/')[2]):
+  if 'weights' not in name.split('/')[-2:]:
     return 'others'
-  return 'last' if name.startswith(_LAST_LAYER) else 'weights'
+  return 'last' if name.startswith('softmax_linear/') else 'weights'
 
 
-def _of_kind(kind, settings, learning_rate):
+def _of_kind(kind, settings, rate):
   return {
     # Robbins and Monro, "A Stochastic Approximation Method", 1951.
-    'sgd': lambda: tf.train.GradientDescentOptimizer(learning_rate),
+    'sgd': lambda: tf.train.GradientDescentOptimizer(rate),
     # Polyak, "Some methods of speeding up the convergence of iteration
     # methods", 1964.
-    'momentum': lambda: tf.train.MomentumOptimizer(
-      learning_rate, settings.momentum
-    ),
+    'momentum': lambda: tf.train.MomentumOptimizer(rate, settings.momentum),
     # Sutskever et al., "On the importance of initialization and momentum in
     # deep learning", 2013, section 2.
     'nesterov': lambda: tf.train.MomentumOptimizer(
-      learning_rate, settings.momentum, use_nesterov=True
+      rate, settings.momentum, use_nesterov=True
     ),
     # Duchi et al., "Adaptive Subgradient Methods", 2011.
-    'adagrad': lambda: tf.train.AdagradOptimizer(learning_rate),
+    'adagrad': lambda: tf.train.AdagradOptimizer(rate),
     # Tieleman and Hinton, "Lecture 6.5 - rmsprop", 2012.
     'rmsprop': lambda: tf.train.RMSPropOptimizer(
-      learning_rate, settings.rmsprop_decay, epsilon=settings.epsilon
+      rate, settings.rmsprop_decay, epsilon=settings.epsilon
     ),
     # Kingma and Ba, "Adam: A Method for Stochastic Optimization", arXiv
     # 1412.6980.
     'adam': lambda: tf.train.AdamOptimizer(
-      learning_rate,
-      settings.adam_beta1,
-      settings.adam_beta2,
-      settings.epsilon,
+      rate, settings.adam_beta1, settings.adam_beta2, settings.epsilon
     ),
-    'muon': lambda: muon.MuonOptimizer(learning_rate, settings.muon_momentum),
+    'muon': lambda: MuonOptimizer(rate, settings.muon_momentum),
     # McMahan et al., "Ad Click Prediction: a View from the Trenches", 2013,
-    # algorithm 1.
-    # It divides by the rate, which schedules may let fall to 0.
+    # algorithm 1. It divides by the rate, which schedules may let fall to 0.
     'ftrl': lambda: tf.train.FtrlOptimizer(
-      tf.maximum(learning_rate, 1e-30),
+      tf.maximum(rate, 1e-30),
       l1_regularization_strength=settings.ftrl_l1,
       l2_regularization_strength=settings.ftrl_l2,
     ),
   }[kind]()
 
 
+class MuonOptimizer(tf.train.Optimizer):
+  """Nesterov momentum whose steps are made orthogonal, for hidden layers.
+
+  Jordan et al., "Muon: An optimizer for hidden layers in neural networks",
+  2024, https://kellerjordan.github.io/posts/muon/
+
+  The weights of a layer are a matrix: a row for each unit or filter. A step is
+  the momentum with all its singular values near 1, so each direction of the
+  matrix moves equally far. Before it, the weights are scaled to a norm of 1 for
+  each unit, on average: it fits layers whose outputs are normalized.
+  """
+
+  def __init__(self, learning_rate, momentum, name='Muon'):
+    super().__init__(use_locking=False, name=name)
+    self._rate, self._momentum = learning_rate, momentum
+
+  def _create_slots(self, var_list):
+    for variable in var_list:
+      self._zeros_slot(variable, 'momentum', self._name)
+
+  def _apply_dense(self, grad, var):
+    slot = self.get_slot(var, 'momentum')
+    momentum = tf.assign(slot, self._momentum * slot.read_value() + grad)
+    units = var.shape.as_list()[-1]
+    rows = tf.reshape(grad + self._momentum * momentum, [-1, units])
+    step = tf.reshape(orthogonal(rows), tf.shape(var))
+    weights = var.read_value()
+    scale = units**0.5 / tf.norm(weights)
+    return tf.assign(var, scale * weights - self._rate * step)
+
+  _resource_apply_dense = _apply_dense
+
+
+def orthogonal(matrix):
+  """A matrix with the same singular vectors, and singular values near 1.
+
+  By a polynomial that, applied again and again, brings all singular values near
+  to 1; from the paper, with as many iterations as its record for CIFAR-10.
+  """
+  rows, columns = matrix.shape.as_list()
+  x = matrix / (tf.norm(matrix) + 1e-7)
+  if rows > columns:  # Products of the shorter side are cheaper.
+    x = tf.transpose(x)
+  a, b, c = 3.4445, -4.7750, 2.0315
+  for _ in range(3):
+    square = tf.matmul(x, x, transpose_b=True)
+    x = a * x + tf.matmul(b * square + c * tf.matmul(square, square), x)
+  return tf.transpose(x) if rows > columns else x
+
+
 def clipped(gradients, settings):
-  """Gradients within the limits of the settings.
+  """Pairs (gradient, variable) within the limits of the settings.
 
   Pascanu et al., "On the difficulty of training Recurrent Neural Networks",
   arXiv 1211.5063, section 3.2.
-
-  Args:
-    gradients: list of pairs (gradient, variable).
-    settings: settings.Settings.
-
-  Returns:
-    A list like `gradients`.
   """
   values, variables = zip(*gradients)
   if settings.clip_value:
@@ -163,3 +180,46 @@ def clipped(gradients, settings):
   if settings.clip_norm:
     values, _ = tf.clip_by_global_norm(values, settings.clip_norm)
   return list(zip(values, variables))
+
+
+def without_zeros(gradients):
+  """Masks the gradients of zero weights, so they stay zero.
+
+  Han et al., "Learning both Weights and Connections for Efficient Neural
+  Networks", arXiv 1506.02626. Takes and returns pairs (gradient, variable).
+  """
+  weights = {v.op.name for v in _trained_weights()}
+  return [
+    (gradient * tf.to_float(tf.not_equal(variable, 0)), variable)
+    if variable.op.name in weights
+    else (gradient, variable)
+    for gradient, variable in gradients
+  ]
+
+
+def limit_norms(max_norm):
+  """Operations that limit the norm of the weights of each unit; 0: none.
+
+  Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from
+  Overfitting", 2014, section 5.1. They are in the collection MAX_NORM, too.
+  """
+  for var in _trained_weights() if max_norm else ():
+    # The last axis is that of the units; the first ones of a locally connected
+    # layer are positions, each with units of its own.
+    rank = var.shape.rank
+    axes = list(range(max(0, rank - 4), rank - 1))
+    with tf.colocate_with(var):
+      limited = tf.clip_by_norm(var.read_value(), max_norm, axes)
+      tf.add_to_collection(graph_keys.MAX_NORM, tf.assign(var, limited))
+  return tf.get_collection(graph_keys.MAX_NORM)
+
+
+def _trained_weights():
+  """Weights of all layers that are not frozen, as parts if they are split."""
+  trained = {v.op.name for v in tf.trainable_variables()}
+  return [
+    part
+    for var in tf.get_collection(tf.GraphKeys.WEIGHTS)
+    for part in ([var] if isinstance(var, tf.Variable) else var)
+    if part.op.name in trained
+  ]

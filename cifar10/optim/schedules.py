@@ -1,8 +1,7 @@
 """Schedules of the learning rate, besides the tutorial's exponential decay.
 
-A schedule is a function of the progress of a run, in steps of its present
-batch size: what an earlier batch size has seen is counted in these, so that
-the rate depends on the examples seen. See `Pace.offset`.
+A schedule is a function of the examples that a run has seen, counted in steps
+of its present batch size. See `Pace.offset`.
 """
 
 from typing import NamedTuple, Optional
@@ -12,12 +11,12 @@ import tensorflow.compat.v1 as tf
 from cifar10.errors import UserError
 from cifar10.settings.field import LARGEST
 
-# The collection of the variable that counts the falls of `performance`.
+# The variable that counts the falls of `performance`, and its collection.
 FALLS = 'learning_rate_falls'
 
 
 class Pace(NamedTuple):
-  """How steps relate to the examples of a run.
+  """Steps in relation to the examples of a run.
 
   Attributes:
     steps_per_epoch: a float; a decay after so many epochs comes with N towers
@@ -36,55 +35,41 @@ class Pace(NamedTuple):
 
 
 def create(steps, pace, settings):
-  """The learning rate of a schedule.
+  """The learning rate of a schedule, a float32 scalar tensor.
 
-  Args:
-    steps: integer tensor, the global step plus `pace.offset`.
-    pace: Pace.
-    settings: settings.Settings.
-
-  Returns:
-    float32 scalar tensor.
-
-  Raises:
-    UserError: --boundaries and --rates do not fit.
+  `steps` is the global step plus `pace.offset`. Raises UserError if
+  --boundaries and --rates do not fit.
   """
   initial_rate = settings.learning_rate
   decay_steps = pace.decay_steps(settings.num_epochs_per_decay)
-
-  def piecewise():
-    boundaries, rates = pieces(settings)
-    # The last step before each boundary still has the rate before it.
-    last_steps = [
-      min(round(epoch * pace.steps_per_epoch) - 1, tf.int64.max)
-      for epoch in boundaries
-    ]
-    return tf.train.piecewise_constant(steps, last_steps, rates)
-
-  def one_cycle():
-    end = float(pace.last_step + pace.offset)
-    return _one_cycle(steps, end, initial_rate, settings.warmup)
-
   return {
     'constant': lambda: tf.constant(initial_rate),
-    'piecewise': piecewise,
+    'piecewise': lambda: _piecewise(steps, pace, settings),
     'power': lambda: (
       initial_rate * (1 + tf.to_float(steps) / decay_steps) ** -settings.power
     ),
     'performance': lambda: (
       initial_rate * settings.learning_rate_decay_factor ** _falls()
     ),
-    'one_cycle': one_cycle,
+    'one_cycle': lambda: _one_cycle(steps, pace, settings),
   }[settings.schedule]()
 
 
-def _falls():
-  """How often the rate has fallen so far, which a ValidationHook tells.
+def _piecewise(steps, pace, settings):
+  """Constant rates between boundaries, which are epochs."""
+  boundaries, rates = pieces(settings)
+  # The last step before each boundary still has the rate before it.
+  last_steps = [
+    min(round(epoch * pace.steps_per_epoch) - 1, tf.int64.max)
+    for epoch in boundaries
+  ]
+  return tf.train.piecewise_constant(steps, last_steps, rates)
 
-  Not trained, but saved: on a cluster all workers see it.
-  """
+
+def _falls():
+  """Falls so far, set by a ValidationHook; saved, so all workers see them."""
   return tf.get_variable(
-    'learning_rate_falls',
+    FALLS,
     [],
     tf.float32,
     tf.zeros_initializer(),
@@ -93,16 +78,23 @@ def _falls():
   )
 
 
+def _one_cycle(steps, pace, settings):
+  """Linear up to the rate in `warmup`, a share of the run; linear down to 0.
+
+  Smith and Topin, "Super-Convergence", arXiv 1708.07120.
+  """
+  end, warmup = float(pace.last_step + pace.offset), settings.warmup
+  done = (tf.to_float(steps) + 0.5) / end  # In the middle of the step.
+  rising, falling = done / warmup, (1 - done) / (1 - warmup)
+  # Asynchronous workers may take a few steps beyond the end.
+  return tf.maximum(settings.learning_rate * tf.minimum(rising, falling), 0.0)
+
+
 def count_falls(validations, patience):
-  """How often a rate falls that waits `patience` validations for a better one.
+  """The falls of a rate that waits `patience` validations for a better one.
 
-  Args:
-    validations: pairs (step, precision), in order.
-    patience: validations in a row that are not better than the best one before
-      a fall; then it waits anew.
-
-  Returns:
-    int.
+  Validations are pairs (step, precision), in order. The rate falls after
+  `patience` in a row that are not better than the best one; then it waits anew.
   """
   best, waited, falls = -1.0, 0, 0
   for _, precision in validations:
@@ -114,26 +106,10 @@ def count_falls(validations, patience):
   return falls
 
 
-def _one_cycle(steps, end, highest, warmup):
-  """Linear up to `highest` during a share of the run, and linear down to 0.
-
-  Smith and Topin, "Super-Convergence", arXiv 1708.07120.
-  """
-  done = (tf.to_float(steps) + 0.5) / end  # In the middle of the step.
-  rate = highest * tf.minimum(done / warmup, (1 - done) / (1 - warmup))
-  # Asynchronous workers may take a few steps beyond the end.
-  return tf.maximum(rate, 0.0)
-
-
 def pieces(settings):
-  """What --boundaries and --rates say.
+  """The lists of floats in --boundaries, epochs, and in --rates, one more.
 
-  Returns:
-    boundaries: list of floats, epochs.
-    rates: list of floats, one more.
-
-  Raises:
-    UserError: they are not numbers in ascending order, or do not fit.
+  Raises UserError if they are not numbers in ascending order, or do not fit.
   """
   try:
     boundaries, rates = (
@@ -142,14 +118,16 @@ def pieces(settings):
     )
   except ValueError:
     boundaries, rates = [], []
-  if not all(abs(number) <= LARGEST for number in boundaries + rates):
-    boundaries, rates = [], []
-  in_order = boundaries == sorted(set(boundaries)) and min(rates, default=0) > 0
-  if not boundaries or len(rates) != len(boundaries) + 1 or not in_order:
+  if not (
+    boundaries
+    and len(rates) == len(boundaries) + 1
+    and boundaries == sorted(set(boundaries))
+    and min(rates) > 0
+    and all(abs(number) <= LARGEST for number in boundaries + rates)
+  ):
     raise UserError(
-      '--schedule=piecewise: found --boundaries=%s and --rates=%s; expected '
-      'epochs in ascending order, and one rate more, such as '
-      '--boundaries=100,150 --rates=0.1,0.01,0.001'
-      % (settings.boundaries, settings.rates)
+      f'--schedule=piecewise: found --boundaries={settings.boundaries} and '
+      f'--rates={settings.rates}; expected epochs in ascending order, and one '
+      'rate more, such as --boundaries=100,150 --rates=0.1,0.01,0.001'
     )
   return boundaries, rates

@@ -11,33 +11,16 @@ import tensorflow.compat.v1 as tf
 
 @contextlib.contextmanager
 def tower(name, index):
-  """The device, variable scope and name scope of a tower.
-
-  Args:
-    name: name of the towers; the tutorial's is 'tower'.
-    index: number of the tower, and of its GPU.
-
-  Yields:
-    The name scope of the tower, 'tower_0/' for the first one.
-  """
+  """The device and scopes of a tower; yields its name scope, as 'tower_0/'."""
   # The first tower creates the variables, the others reuse them.
   reuse = True if index else None
-  with tf.device('/gpu:%d' % index), tf.variable_scope('', reuse=reuse):
-    with tf.name_scope('%s_%d' % (name, index)) as scope:
+  with tf.device(f'/gpu:{index}'), tf.variable_scope('', reuse=reuse):
+    with tf.name_scope(f'{name}_{index}') as scope:
       yield scope
 
 
 def split(images, labels, num_gpus):
-  """Splits a batch into equal parts, one for each tower.
-
-  Args:
-    images: float32 tensor, [num_gpus * batch, height, width, depth].
-    labels: int32 tensor, [num_gpus * batch].
-    num_gpus: number of towers.
-
-  Returns:
-    A list of pairs (images, labels), each of `batch` examples.
-  """
+  """Splits a batch into equal parts, a list of a pair for each tower."""
   with tf.name_scope('parts'):
     return list(zip(tf.split(images, num_gpus), tf.split(labels, num_gpus)))
 
@@ -46,16 +29,9 @@ def staged(tensors, name):
   """Keeps a batch waiting in the memory of the current device.
 
   So the step that needs the batch does not wait for its copy from the memory
-  of the CPU to that of a GPU.
-
-  Args:
-    tensors: sequence of tensors of known shapes, the next batch.
-    name: name of the staging area, different for each tower.
-
-  Returns:
-    stage: operation that copies the next batch to the device.
-    staged: list of tensors like `tensors`, the batch that waits there; running
-      them waits until there is one.
+  of the CPU to that of a GPU. `name` is different for each tower. Returns an
+  operation that copies the next batch, tensors of known shapes, to the device,
+  and the list of tensors of the batch there, which block until there is one.
   """
   stage = tf.raw_ops.Stage(values=list(tensors), shared_name=name)
   waiting = tf.raw_ops.Unstage(
@@ -67,28 +43,13 @@ def staged(tensors, name):
 
 
 def named_losses(scope, total_loss):
-  """The losses of one tower, by their names without the tower's.
-
-  Args:
-    scope: name scope of the tower, 'tower_0/'.
-    total_loss: its total loss.
-
-  Returns:
-    dict of float32 scalar tensors; 'total_loss' is the last one.
-  """
+  """A dict of a tower's losses by their names in its name scope, total last."""
   losses = tf.get_collection('losses', scope) + [total_loss]
   return {loss.op.name[len(scope) :]: loss for loss in losses}
 
 
 def mean_losses(tower_losses):
-  """The mean of each loss over all towers.
-
-  Args:
-    tower_losses: for each tower a dict as `named_losses` returns it.
-
-  Returns:
-    dict of float32 scalar tensors, whose operations have the same names.
-  """
+  """The mean of each of the `named_losses`, in operations of the same names."""
   return {
     name: mean([losses[name] for losses in tower_losses], name)
     for name in tower_losses[0]
@@ -102,24 +63,19 @@ def mean(tensors, name=None):
 
 
 def print_devices(settings):
-  """Prints how many images a step takes, and warns if there are few GPUs."""
+  """Prints the number of images in a step, and warns if there are few GPUs."""
   num_gpus = settings.num_gpus
   found = len(tf.config.experimental.list_physical_devices('GPU'))
+  towers = '1 tower' if num_gpus == 1 else f'{num_gpus} towers, each'
   print(
-    'Training on %s with batches of %d: %d images a step.'
-    % (
-      '1 tower' if num_gpus == 1 else '%d towers, each' % num_gpus,
-      settings.batch_size,
-      settings.examples_per_machine,
-    )
+    f'Training on {towers} with batches of {settings.batch_size}: '
+    f'{settings.examples_per_machine} images a step.'
   )
   if found < num_gpus:
+    gpus = {0: 'no GPU', 1: '1 GPU'}.get(found, f'{found} GPUs')
+    device = "another one's" if found else 'the CPU'
     print(
-      'WARNING: --num_gpus=%d, but TensorFlow finds %s here. Towers without a '
-      'GPU of their own run on %s, which is hardly faster than one.'
-      % (
-        num_gpus,
-        {0: 'no GPU', 1: '1 GPU'}.get(found, '%d GPUs' % found),
-        "another one's" if found else 'the CPU',
-      )
+      f'WARNING: --num_gpus={num_gpus}, but TensorFlow finds {gpus} here. '
+      f'Towers without a GPU of their own run on {device}, which is hardly '
+      'faster than one.'
     )

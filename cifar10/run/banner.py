@@ -1,4 +1,4 @@
-"""What a trainer says of a run, before its first step and at its end."""
+"""The lines of a trainer about its run: before its first step, at its end."""
 
 import os
 import shlex
@@ -12,58 +12,36 @@ from cifar10.util import session_settings
 
 
 def lines(data, settings):
-  """Describes the run whose graph is the default graph.
+  """Describes the run whose graph is the default graph, in three lines.
 
-  Args:
-    data: datasets.DataSet.
-
-  Returns:
-    List of str: the data set, the model and where it runs, the settings.
+  They name the data set, a datasets.DataSet; the model and where it runs; and
+  the settings that are not the defaults.
   """
-  layout = data.layout
+  layout, defaults = data.layout, config.saved(Settings())
   parameters = sum(v.shape.num_elements() for v in tf.trainable_variables())
-  return [
-    'Data: {:,} {} images to train on, {:,} to test on, {} classes, {} x {} '
-    'pixels, from {}.'.format(
-      data.examples_per_epoch,
-      data.name,
-      data.count(data.test_files),
-      len(data.classes),
-      layout.height,
-      layout.width,
-      os.path.dirname(data.train_files[0]),
-    ),
-    'Model: {:,} parameters, {}, on the {}.'.format(
-      parameters,
-      settings.precision,
-      'GPU' if session_settings.has_gpu() else 'CPU',
-    ),
-    'Settings: {}.'.format(_changed_settings(settings) or 'all default'),
-  ]
-
-
-def _changed_settings(settings):
-  """The settings that are not the defaults, as flags."""
-  defaults = config.saved(Settings())
-  return ' '.join(
-    '--%s=%s' % (name, value)
+  device = 'GPU' if session_settings.has_gpu() else 'CPU'
+  changed = ' '.join(
+    f'--{name}={value}'
     for name, value in sorted(config.saved(settings).items())
     if value != defaults[name]
   )
+  return [
+    f'Data: {data.examples_per_epoch:,} {data.name} images to train on, '
+    f'{data.count(data.test_files):,} to test on, {len(data.classes)} classes, '
+    f'{layout.height} x {layout.width} pixels, from '
+    f'{os.path.dirname(data.train_files[0])}.',
+    f'Model: {parameters:,} parameters, {settings.precision}, on the {device}.',
+    f'Settings: {changed or "all default"}.',
+  ]
 
 
 def print_next_commands(settings):
-  """Prints what a person does next with the checkpoints of a run."""
+  """Prints the commands that use the checkpoints of a run."""
   train_dir = shlex.quote(settings.train_dir)
+  evaluate = commands.command('cifar10_eval')
+  flags = commands.changed_flags(settings, 'data')
+  print(f'To evaluate: {evaluate} --checkpoint_dir={train_dir}{flags}')
   print(
-    'To evaluate: %s --checkpoint_dir=%s%s'
-    % (
-      commands.command('cifar10_eval'),
-      train_dir,
-      commands.changed_flags(settings, 'data'),
-    )
-  )
-  print(
-    'TensorBoard: tensorboard --logdir_spec=train:%s,eval:%s   (%s)'
-    % (train_dir, settings.eval_dir, commands.install('tensorboard'))
+    f'TensorBoard: tensorboard --logdir_spec=train:{train_dir},'
+    f'eval:{settings.eval_dir}   ({commands.install("tensorboard")})'
   )

@@ -1,6 +1,7 @@
 """Combinations of settings that make no sense, found before a run begins."""
 
 import contextlib
+import itertools
 import re
 
 from cifar10 import settings as settings_lib
@@ -18,15 +19,13 @@ def check(settings):
   distortions.names(settings.augment)
   if settings.schedule == 'piecewise':
     schedules.pieces(settings)
-  _check_effects(settings)
-  _check_augmentation(settings)
-  _check_network(settings)
-  _check_validation(settings)
-  _check_transfer(settings)
-  _check_cache(settings)
-  _check_selu(settings)
-  _check_partition(settings)
-  _check_optimizer(settings)
+  for problem in itertools.chain(
+    _without_effect(settings),
+    _of_model(settings),
+    _of_reuse(settings),
+    _of_training(settings),
+  ):
+    raise UserError(problem)
 
 
 @contextlib.contextmanager
@@ -37,149 +36,14 @@ def naming_recipe(settings):
   except UserError as error:
     if settings.recipe == 'tutorial':
       raise
-    raise UserError(
-      '%s (with --recipe=%s)' % (error, settings.recipe)
-    ) from error
-
-
-def _check_selu(settings):
-  """Checks that nothing undoes what SELU does."""
-  if settings.activation == 'selu':
-    for name in ('input_dropout', 'conv_dropout', 'dropout', 'max_norm'):
-      if getattr(settings, name):
-        raise UserError(
-          '--activation=selu keeps the mean and variance of its outputs, and '
-          '--%s=%g would change them; leave one of the two out'
-          % (name, getattr(settings, name))
-        )
-    if settings.normalization != 'none' or settings.initializer != 'lecun':
-      print(
-        'WARNING: --activation=selu normalizes by itself: it is meant for '
-        '--normalization=none and --initializer=lecun.'
-      )
-
-
-def _check_partition(settings):
-  """Checks that nothing needs whole variables if they are split."""
-  if settings.partition_ps:
-    for name, value in (
-      ('max_norm', settings.max_norm),
-      ('validation_examples', settings.validation_examples),
-    ):
-      if value:
-        raise UserError(
-          '--%s=%g needs variables in one place; leave out --partition_ps'
-          % (name, value)
-        )
-
-
-def _check_optimizer(settings):
-  """Checks what an optimizer does not go together with."""
-  if settings.optimizer == 'muon':
-    for setting, value in (
-      ('partition_ps', settings.partition_ps),
-      ('hold_zeros', settings.hold_zeros),
-      ('nosync', not settings.sync),
-      ('max_norm', settings.max_norm),
-      ('top_layers=local', settings.top_layers == 'local'),
-    ):
-      if value:
-        raise UserError(
-          '--optimizer=muon moves all weights of a layer together and keeps '
-          'their norm; leave out --%s' % setting
-        )
-  if settings.optimizer == 'ftrl' and settings.init_from:
-    raise UserError(
-      '--optimizer=ftrl forgets the values that variables begin with; leave '
-      'out --init_from'
-    )
-
-
-def _check_augmentation(settings):
-  """Checks the distortions."""
-  names = distortions.names(settings.augment)
-  if 'alternating_flip' in names and 'flip' in names:
-    raise UserError(
-      '--augment=%s: flip and alternating_flip; leave out one of them'
-      % settings.augment
-    )
-  if 'alternating_flip' in names and settings.input != 'preloaded':
-    raise UserError(
-      '--augment=%s: alternating_flip remembers each image, which needs '
-      '--input=preloaded' % settings.augment
-    )
-
-
-def _check_network(settings):
-  """Checks that the network has what the settings are about."""
-  if settings.network == 'tutorial':
-    return
-  if settings.normalization != 'batch':
-    raise UserError(
-      '--network=%s is made with batch normalization; found '
-      '--normalization=%s, expected --normalization=batch'
-      % (settings.network, settings.normalization)
-    )
-  if settings.cache_frozen:
-    raise UserError(
-      '--cache_frozen=%d is for the layers of the tutorial, not for '
-      '--network=%s' % (settings.cache_frozen, settings.network)
-    )
-  if settings.partition_ps:
-    raise UserError(
-      '--network=%s needs variables in one place; leave out --partition_ps'
-      % settings.network
-    )
-
-
-def _check_validation(settings):
-  """Checks that what looks at validations has some."""
-  if settings.validation_examples:
-    return
-  for name, wants in (
-    ('schedule=performance', settings.schedule == 'performance'),
-    ('early_stopping', settings.early_stopping),
-  ):
-    if wants:
-      raise UserError(
-        '--%s needs images to validate on, which cifar10_train holds out with '
-        '--validation_examples=5000' % name
-      )
-
-
-def _check_transfer(settings):
-  """Checks the patterns."""
-  for name in ('init_scope', 'freeze'):
-    pattern = getattr(settings, name)
-    try:
-      re.compile(pattern)
-    except re.error as error:
-      raise UserError(
-        '--%s=%s: %s; expected a regular expression, such as conv[12]'
-        % (name, pattern, error)
-      ) from error
-
-
-def _check_cache(settings):
-  """Checks that there are frozen layers to compute once."""
-  if settings.cache_frozen and settings.input != 'queues':
-    raise UserError(
-      '--cache_frozen=%d reads what it keeps through queues; found --input=%s, '
-      'expected --input=queues' % (settings.cache_frozen, settings.input)
-    )
-  if settings.cache_frozen and not settings.freeze:
-    raise UserError(
-      '--cache_frozen=%d has no effect without --freeze; --freeze=conv freezes '
-      'the convolutional layers' % settings.cache_frozen
-    )
+    raise UserError(f'{error} (with --recipe={settings.recipe})') from error
 
 
 def has_effect(needs, values):
-  """Whether a setting has an effect together with the values of others.
+  """True if a setting has an effect together with `values`, a dict by names.
 
-  Args:
-    needs: what it needs, as `flag_field.setting` takes it.
-    values: dict by flat names.
+  `needs` is its policy of that name: the other setting, and a tuple of values;
+  None for all that are not empty.
   """
   if needs is None:
     return True
@@ -190,19 +54,116 @@ def has_effect(needs, values):
   return any(part.strip() in choices for part in values[owner].split(','))
 
 
-def _check_effects(settings):
-  """Checks that each setting that somebody has chosen has an effect."""
+def _without_effect(settings):
+  """Yields a message for each setting that somebody has chosen in vain."""
   values = settings.values(settings_lib.with_policy('help'))
   for name, needs in settings_lib.with_policy('needs').items():
     if not settings.is_set(name) or has_effect(needs, values):
       continue
     owner, choices = needs
-    what = '--%s=%s has no effect' % (name, values[name])
+    problem = f'--{name}={values[name]} has no effect'
     if choices is None:
-      raise UserError('%s without --%s' % (what, owner))
-    if owner not in settings_lib.with_policy('choices'):
-      raise UserError('%s without %s in --%s' % (what, choices[0], owner))
-    raise UserError(
-      '%s with --%s=%s; it is for %s'
-      % (what, owner, values[owner], ' and '.join(choices))
+      yield f'{problem} without --{owner}'
+    elif owner not in settings_lib.with_policy('choices'):
+      yield f'{problem} without {choices[0]} in --{owner}'
+    else:
+      suited = ' and '.join(choices)
+      yield f'{problem} with --{owner}={values[owner]}; it is for {suited}'
+
+
+def _of_model(settings):
+  """Yields the problems of distortions and of the network, as messages."""
+  flag = f'--augment={settings.augment}'
+  distorted = distortions.names(settings.augment)
+  if 'alternating_flip' in distorted and 'flip' in distorted:
+    yield f'{flag}: flip and alternating_flip; leave out one of them'
+  if 'alternating_flip' in distorted and settings.input != 'preloaded':
+    needed = 'remembers each image, which needs --input=preloaded'
+    yield f'{flag}: alternating_flip {needed}'
+  if settings.network == 'tutorial':
+    return
+  flag, found = f'--network={settings.network}', settings.normalization
+  if found != 'batch':
+    yield (
+      f'{flag} is made with batch normalization; found '
+      f'--normalization={found}, expected --normalization=batch'
+    )
+  if settings.cache_frozen:
+    yield (
+      f'--cache_frozen={settings.cache_frozen} is for the layers of the '
+      f'tutorial, not for {flag}'
+    )
+  if settings.partition_ps:
+    yield f'{flag} needs variables in one place; leave out --partition_ps'
+
+
+def _of_reuse(settings):
+  """Yields the problems of validations, patterns and cached layers."""
+  for name, is_used in (
+    ('schedule=performance', settings.schedule == 'performance'),
+    ('early_stopping', settings.early_stopping),
+  ):
+    if is_used and not settings.validation_examples:
+      yield (
+        f'--{name} needs images to validate on, which cifar10_train holds out '
+        'with --validation_examples=5000'
+      )
+  for name, pattern in settings.values(('init_scope', 'freeze')).items():
+    try:
+      re.compile(pattern)
+    except re.error as error:
+      expected = 'expected a regular expression, such as conv[12]'
+      yield f'--{name}={pattern}: {error}; {expected}'
+  if settings.cache_frozen:
+    flag = f'--cache_frozen={settings.cache_frozen}'
+    if settings.input != 'queues':
+      yield (
+        f'{flag} reads what it keeps through queues; found '
+        f'--input={settings.input}, expected --input=queues'
+      )
+    if not settings.freeze:
+      yield (
+        f'{flag} has no effect without --freeze; --freeze=conv freezes the '
+        'convolutional layers'
+      )
+
+
+def _of_training(settings):
+  """Yields the problems of SELU, partitioned variables and optimizers."""
+  if settings.activation == 'selu':
+    names = ('input_dropout', 'conv_dropout', 'dropout', 'max_norm')
+    for name, value in settings.values(names).items():
+      if value:
+        yield (
+          '--activation=selu keeps the mean and variance of its outputs, and '
+          f'--{name}={value:g} would change them; leave one of the two out'
+        )
+    if settings.normalization != 'none' or settings.initializer != 'lecun':
+      print(
+        'WARNING: --activation=selu normalizes by itself: it is meant for '
+        '--normalization=none and --initializer=lecun.'
+      )
+  if settings.partition_ps:
+    names = ('max_norm', 'validation_examples')
+    for name, value in settings.values(names).items():
+      if value:
+        needed = 'needs variables in one place; leave out --partition_ps'
+        yield f'--{name}={value:g} {needed}'
+  if settings.optimizer == 'muon':
+    for setting, is_used in (
+      ('partition_ps', settings.partition_ps),
+      ('hold_zeros', settings.hold_zeros),
+      ('nosync', not settings.sync),
+      ('max_norm', settings.max_norm),
+      ('top_layers=local', settings.top_layers == 'local'),
+    ):
+      if is_used:
+        yield (
+          '--optimizer=muon moves all weights of a layer together and keeps '
+          f'their norm; leave out --{setting}'
+        )
+  if settings.optimizer == 'ftrl' and settings.init_from:
+    yield (
+      '--optimizer=ftrl forgets the values that variables begin with; leave '
+      'out --init_from'
     )

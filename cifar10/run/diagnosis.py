@@ -11,8 +11,8 @@ from cifar10.errors import UserError
 from cifar10.run import watchdog
 from cifar10.util import console
 
-# What an error says of an operation of the input, see cifar10_input; the second
-# one of an operation in a function of tf.data.
+# Errors of the input hold one of these, see cifar10_input; the second one if
+# the operation is in a function of tf.data.
 _IN_INPUT = ('{{node distorted_inputs/', '[[distorted_inputs/IteratorGetNext]]')
 
 _READ_ERRORS = (
@@ -25,28 +25,23 @@ _CHECK_SECS = 1  # Between looks at the sizes of the training files.
 
 
 class InputDiagnosis(tf.train.SessionRunHook):
-  """Looks at the input of a session that fails, or whose step does not end."""
+  """Looks at the input of a session that fails, or whose step does not end.
+
+  A look at files may take forever where a network is gone, and at the session
+  where parameter servers do not answer: looks have a limit.
+  """
 
   def __init__(self, data, reads_once):
-    """Notes the sizes of the files.
-
-    Args:
-      data: datasets.DataSet that the input reads.
-      reads_once: whether it needs no file once it has begun.
-    """
-    self._data = data
-    self._reads_once = reads_once
+    """Takes the datasets.DataSet; `reads_once` if no step needs its files."""
+    self._data, self._reads_once = data, reads_once
     self.note_sizes()
     self._checked = time.monotonic()
     self._session = None
 
   def note_sizes(self):
     """Notes the sizes of the training files that are there."""
-    self._sizes = {
-      path: os.path.getsize(path)
-      for path in self._data.train_files
-      if os.path.exists(path)
-    }
+    paths = filter(os.path.exists, self._data.train_files)
+    self._sizes = {path: os.path.getsize(path) for path in paths}
 
   def begin(self):
     # The last queue of the input is the one that steps take batches from.
@@ -59,9 +54,8 @@ class InputDiagnosis(tf.train.SessionRunHook):
         size = tf.raw_ops.QueueSizeV2(handle=op.outputs[0])
         counts.append(tf.cast(size, tf.int64))
       elif op.name.endswith('distorted_inputs/' + batches.PARTS):
-        counts.append(
-          tf.raw_ops.ReadVariableOp(resource=op.outputs[0], dtype=tf.int64)
-        )
+        (part,) = op.outputs
+        counts.append(tf.raw_ops.ReadVariableOp(resource=part, dtype=tf.int64))
     self._num_filled = tf.add_n(counts)
 
   def after_create_session(self, session, coord):
@@ -74,24 +68,19 @@ class InputDiagnosis(tf.train.SessionRunHook):
       self._check_sizes()
 
   def filled(self):
-    """How much the input has read ahead; -1 if it does not tell."""
-    return watchdog.within(
-      watchdog.LOOK_SECS, self._count(self._num_filled), -1
-    )
+    """Number of images that the input has read ahead; -1 if unknown."""
+    return self._count(self._num_filled, -1)
 
   def missing(self):
-    """What a step waits for, a str; None if it is not the input."""
-    if watchdog.within(watchdog.LOOK_SECS, self._count(self._num_ready), 1):
+    """Names what a step waits for; None if it is not the input."""
+    if self._count(self._num_ready, 1):
       return None
     folder = os.path.dirname(self._data.train_files[0])
-    nothing = 'no more come from %s' % folder
-    return 'training images: %s' % (self._damage() or nothing)
+    reason = self._damage() or f'no more come from {folder}'
+    return f'training images: {reason}'
 
-  def _count(self, number):
-    """A function that computes a number in the session; -1 if it cannot.
-
-    It never returns if parameter servers do not answer.
-    """
+  def _count(self, number, otherwise):
+    """Computes a number in the session; `otherwise` if it takes too long."""
 
     def count():
       try:
@@ -99,10 +88,10 @@ class InputDiagnosis(tf.train.SessionRunHook):
       except (RuntimeError, tf.errors.OpError):  # It is being made anew.
         return -1
 
-    return count
+    return watchdog.within(watchdog.LOOK_SECS, count, otherwise)
 
   def explain(self, error):
-    """What has caused an error: a str, or None if it is the program itself."""
+    """The cause of an error in words; None if it is the program itself."""
     if isinstance(error, (UserError, OSError)):
       return str(error)
     if isinstance(error, tf.errors.DeadlineExceededError):
@@ -115,28 +104,19 @@ class InputDiagnosis(tf.train.SessionRunHook):
     return None
 
   def _check_sizes(self):
-    """Checks that the training files have the sizes of the start.
+    """Raises UserError or OSError if a training file has changed or is gone.
 
     The reader passes over what is missing without a word.
-
-    Raises:
-      UserError: names the first file that has another one.
-      OSError: a file is missing.
     """
     for path, before in self._sizes.items():
       now = os.path.getsize(path)
       if now != before:
-        raise UserError(
-          self._damage()
-          or '%s: found %d bytes; expected %d, as when training began'
-          % (path, now, before)
-        )
+        expected = f'expected {before}, as when training began'
+        change = f'{path}: found {now} bytes; {expected}'
+        raise UserError(self._damage() or change)
 
   def _damage(self):
-    """What is wrong with the training files now; None if nothing is.
-
-    Reading them may take forever, where a network is gone.
-    """
+    """The problem with the training files now; None if there is none."""
     return watchdog.within(watchdog.LOOK_SECS, self._check_files, None)
 
   def _check_files(self):

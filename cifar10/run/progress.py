@@ -13,17 +13,10 @@ _LONGEST_SECS = 999999999 * 24 * 60 * 60  # That datetime can express.
 
 @contextlib.contextmanager
 def reporting(step, loss, settings, run_state):
-  """The hook that reports the steps, to be entered around the session.
+  """Yields the hook that reports the steps; to be entered around the session.
 
-  Args:
-    step: the global step after the train_op, a tensor.
-    loss: scalar tensor to report.
-    settings: settings.Settings; `progress` asks for the live line, which needs
-      a terminal.
-    run_state: run_state.RunState.
-
-  Yields:
-    tf.train.SessionRunHook.
+  Its arguments are those of the hooks. With --progress, and on a terminal, it
+  shows the live line.
   """
   if not (settings.progress and sys.stdout.isatty()):
     yield hooks.LoggerHook(step, loss, settings, run_state)
@@ -89,14 +82,12 @@ class ProgressHook(hooks.LoggerHook):
   """Shows progress every `log_frequency` steps, and at the end."""
 
   def __init__(self, step, loss, settings, run_state, line):
-    """Makes the hook; as LoggerHook, and a LiveLine."""
     super().__init__(step, loss, settings, run_state)
-    self._line = line
+    self._line = line  # A LiveLine.
 
   def after_create_session(self, session, coord):
     super().after_create_session(session, coord)
-    self._first_step = self._global_step
-    self._first_time = time.monotonic()
+    self._first_step, self._first_time = self._global_step, time.monotonic()
 
   def after_run(self, run_context, run_values):
     self._loss = run_values.results['loss']
@@ -113,15 +104,10 @@ class ProgressHook(hooks.LoggerHook):
     seconds_per_step = elapsed / (step - self._first_step)
     # Other workers may have taken the run past its last step.
     left = round(seconds_per_step * max(0, last_step - step))
-    left = min(left, _LONGEST_SECS)
+    left = datetime.timedelta(seconds=min(left, _LONGEST_SECS))
+    epoch = self._run_state.epochs(step)
+    rate = self._run_state.examples_per_step / self._seconds_per_step(step)
     self._line.show(
-      'step %d of %d, epoch %.1f, loss = %.2f, %.1f examples/sec, %s left'
-      % (
-        step,
-        last_step,
-        self._run_state.epochs(step),
-        loss,
-        self._run_state.examples_per_step / self._seconds_per_step(step),
-        datetime.timedelta(seconds=left),
-      )
+      f'step {step} of {last_step}, epoch {epoch:.1f}, loss = {loss:.2f}, '
+      f'{rate:.1f} examples/sec, {left} left'
     )

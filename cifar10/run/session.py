@@ -11,45 +11,40 @@ from cifar10.infer import validation as validation_lib
 from cifar10.run import banner
 from cifar10.run import feature_cache
 from cifar10.run import hooks as hooks_lib
+from cifar10.run import initial_values
 from cifar10.run import progress
 from cifar10.run import signals as signals_lib
 from cifar10.run import train_dir
-from cifar10.run import transfer
 from cifar10.run import watchdog as watchdog_lib
-from cifar10.run import whitening
 from cifar10.run.diagnosis import InputDiagnosis
 from cifar10.run.validation import EndHook
 from cifar10.run.validation import ValidationHook
 from cifar10.store import checkpoints
 from cifar10.store import config
 from cifar10.store import saving as saving_lib
-from cifar10.util import event_file
 from cifar10.util import session_settings
+from cifar10.util import summaries
 
 # How long the threads of a session may take to stop.
 _STOP_GRACE_SECS = 5
 
 
 class Role:
-  """What a task does in a training session: by default, all of it."""
+  """The part of a task in a training session; a trainer on its own has all."""
 
   saves = True  # Checkpoints, summaries and settings.
 
   def __init__(self, settings):
-    """Makes the role of a trainer on its own, with its settings.Settings."""
     self._settings = settings
 
   def signals(self):
-    """The context of a list to which the numbers of signals are added."""
+    """A context manager that yields the list of signals, see signals.py."""
     return signals_lib.noted()
 
   def creator(self, saver, init):
     """The tf.train.SessionCreator, which initializes or restores.
 
-    Args:
-      saver: tf.train.Saver.
-      init: function of a session to call after the initialization of a new
-        run; or None.
+    `init`, a function of a session or None, ends the initialization of a run.
     """
     init_fn = init and (lambda scaffold, session: init(session))
     return tf.train.ChiefSessionCreator(
@@ -59,28 +54,19 @@ class Role:
     )
 
   def ending_hooks(self, step, last_step, signals):
-    """The tf.train.SessionRunHooks that end the session.
+    """The hooks that end the session: at `last_step`, or after a signal.
 
-    Args:
-      step: tensor, the global step after the step of the same session call.
-      last_step: global step at which training ends.
-      signals: list to which signal numbers are appended.
+    `step` is a tensor, the global step after the step of the same session call.
     """
-    return [
-      hooks_lib.SignalHook(signals),
-      tf.train.StopAtStepHook(last_step=last_step),
-    ]
+    stop = tf.train.StopAtStepHook(last_step=last_step)
+    return [hooks_lib.SignalHook(signals), stop]
 
   def progress(self, count):
-    """How far training is: a value that changes as long as all is well.
-
-    Args:
-      count: the steps that this process has taken.
-    """
+    """A value that changes while all is well; `count` is of own steps."""
     return count
 
   def waits_for(self):
-    """What a step that does not end waits for, if not for images; a str."""
+    """Names the cause of a step that has its images and does not end."""
     return 'the step itself, which does not end'
 
 
@@ -95,15 +81,9 @@ def training_session(run, train_op, loss, hooks=(), role=None):
   file cannot be written or a step does not end. When training diverges, the
   newest checkpoint stays.
 
-  Args:
-    run: trainer.Run.
-    train_op: operation for the caller to run `while not should_stop()`.
-    loss: scalar tensor to report.
-    hooks: list of tf.train.SessionRunHook, what this trainer needs besides.
-    role: Role; None: that of a trainer on its own.
-
-  Yields:
-    tf.train.MonitoredSession.
+  `run` is a trainer.Run. The caller runs `train_op` while not should_stop();
+  `loss`, a scalar tensor, is reported. `hooks` are those of this trainer, and
+  `role` is a Role; None: that of a trainer on its own.
 
   Raises:
     UserError: the newest checkpoint does not fit the graph, the input fails, a
@@ -112,197 +92,119 @@ def training_session(run, train_op, loss, hooks=(), role=None):
   """
   settings = run.settings
   role = role or Role(settings)
-  init = _initial_values(run) if role.saves else None
+  init = initial_values.of_run(run) if role.saves else None
   saver = saving_lib.Saver(tf.global_variables())
   step = step_after(train_op)
   for line in banner.lines(run.data, settings):
     print(line)
-  cache = feature_cache.of_graph(run.data)
-  diagnosis = InputDiagnosis(
-    cache.data if cache else run.data, reads_once=settings.input == 'preloaded'
-  )
-  counter = hooks_lib.StepCountHook()
+  frozen = feature_cache.frozen_layers()
+  reads_once = settings.input == 'preloaded'
+  diagnosis = InputDiagnosis((frozen or run).data, reads_once)
   with contextlib.ExitStack() as stack:
     signals = stack.enter_context(role.signals())
     watchdog = stack.enter_context(watchdog_lib.Watchdog())
-    all_hooks = [
-      # First: the other hooks do not see a step that went wrong.
-      hooks_lib.DivergenceHook(step, loss, settings),
-      counter,
-      stack.enter_context(progress.reporting(step, loss, settings, run.state)),
-    ]
+    # First: the other hooks do not see a step that went wrong.
+    counter = hooks_lib.DivergenceHook(step, loss, settings)
+    reporter = progress.reporting(step, loss, settings, run.state)
+    all_hooks = [counter, stack.enter_context(reporter)]
     save = validator = None
     if role.saves:
       validator = validation_lib.create(run.data, settings)
-      saving_hooks, save = _saving_hooks(
-        run, step, loss, saver, validator, stack
-      )
-      all_hooks += saving_hooks
+      saving = saving_lib.CheckpointHook(step, saver, settings)
+      save = saving.save_now
+      all_hooks += _saving_hooks(run, step, loss, saving, validator, stack)
     all_hooks += role.ending_hooks(step, run.last_step, signals)
     all_hooks += [diagnosis, *hooks]
-    stall = watchdog_lib.StallCheck(
+    probes = watchdog_lib.Probes(
       lambda: (role.progress(counter.count), validator and validator.count),
       lambda: counter.count,
       diagnosis.filled,
       lambda: diagnosis.missing() or role.waits_for(),
-      save,
-      signals,
-      settings.stall_secs,
     )
+    stall = watchdog_lib.StallCheck(probes, save, signals, settings.stall_secs)
     creator = role.creator(saver, init)
-    if cache:
-      creator = _FillingCreator(creator, cache, signals, diagnosis)
-    errors = _Errors(diagnosis, save, settings.train_dir)
-    with errors.of_session(), tf.train.MonitoredSession(
-      creator, all_hooks, stop_grace_period_secs=_STOP_GRACE_SECS
+    if frozen:
+      creator = _FillingCreator(creator, frozen, run.data, signals, diagnosis)
+    with _watched_session(
+      creator, all_hooks, watchdog, stall, diagnosis, settings.train_dir
     ) as session:
-      watchdog.watch(stall)
-      with errors.of_steps(watchdog):
-        yield session
-        stall.expect_end()
+      yield session
     signals_lib.print_first(signals)
   if role.saves:
     print(checkpoints.saved_in(settings.train_dir) + '.')
 
 
-def _saving_hooks(run, step, loss, saver, validator, stack):
-  """The hooks of a task that saves: metrics, summaries, validations.
+def _saving_hooks(run, step, loss, saving, validator, stack):
+  """The hooks of a task that saves: metrics, summaries, validations, `saving`.
 
-  Begins the run, and opens its event file until `stack` ends.
-
-  Returns:
-    Their list, and the function that saves at once.
+  Saves what describes the run, if its newest checkpoint fits the graph, and
+  opens its event file until `stack` ends.
   """
   settings, hooks = run.settings, []
   if settings.metrics:
     hooks.append(hooks_lib.MetricsHook(step, loss, settings, run.state))
-  _begin_run(settings, run.state)
-  writer = stack.enter_context(event_file.EventFile(settings.train_dir))
-  saving = saving_lib.CheckpointHook(step, saver, settings)
+  # Only now: the graph is built, and all that is wrong with the flags is found.
+  if settings.overwrite:
+    train_dir.remove_run(settings.train_dir)
+  checkpoints.check_newest(settings.train_dir)
+  config.save(settings, settings.train_dir)
+  run.state.save(settings.train_dir)
+  writer = stack.enter_context(summaries.EventFile(settings.train_dir))
   hooks.append(hooks_lib.SummaryHook(step, run.last_step, writer, settings))
   if validator is None:
-    return hooks + [saving], saving.save_now
+    return hooks + [saving]
   validation = ValidationHook(step, validator, writer, settings, run.state)
-  return hooks + [validation, saving, EndHook(validation)], saving.save_now
-
-
-def _initial_values(run):
-  """What a new run begins with: a function of a session; None if nothing."""
-  settings = run.settings
-  if not settings.overwrite and checkpoints.latest(settings.train_dir):
-    return None
-  loads = [
-    whitening.initial_values(run.data, settings),
-    transfer.initial_values(settings),
-  ]
-
-  def load_all(session):
-    for load in filter(None, loads):
-      load(session)
-
-  return load_all if any(loads) else None
+  return hooks + [validation, saving, EndHook(validation)]
 
 
 class _FillingCreator(tf.train.SessionCreator):
   """Makes a session, then the file that its input reads, before it reads."""
 
-  def __init__(self, creator, cache, signals, diagnosis):
-    """Makes the creator.
-
-    Args:
-      creator: tf.train.SessionCreator that makes the session.
-      cache: feature_cache.FeatureCache, which makes the file.
-      signals: list of the signals that have come.
-      diagnosis: InputDiagnosis, which notes the size of the file.
-    """
-    self._creator = creator
-    self._cache = cache
-    self._signals = signals
-    self._diagnosis = diagnosis
+  def __init__(self, creator, frozen, images, signals, diagnosis):
+    self._creator, self._frozen, self._images = creator, frozen, images
+    self._signals, self._diagnosis = signals, diagnosis
 
   def create_session(self):
     session = self._creator.create_session()
-    self._cache.fill(session, self._signals)
+    feature_cache.fill(self._frozen, self._images, session, self._signals)
     self._diagnosis.note_sizes()
     return session
 
 
-def _begin_run(settings, run_state):
-  """Saves what describes a run, if its newest checkpoint fits the graph.
-
-  --overwrite deletes the run before it: only now, when the graph is there and
-  what can be wrong with the flags has been found.
-  """
-  if settings.overwrite:
-    train_dir.remove_run(settings.train_dir)
-  checkpoints.check_newest(settings.train_dir)
-  config.save(settings, settings.train_dir)
-  run_state.save(settings.train_dir)
-
-
-class _Errors:
-  """Turns the error that ends a session into one line, after a last save.
+@contextlib.contextmanager
+def _watched_session(creator, hooks, watchdog, stall, diagnosis, train_dir):
+  """A session whose errors become UserErrors of one line, after a last save.
 
   Errors of the program itself are raised as they are.
   """
-
-  def __init__(self, diagnosis, save, train_dir):
-    """Takes what knows the causes, and what saves.
-
-    Args:
-      diagnosis: InputDiagnosis.
-      save: function that saves, see `watchdog.and_saved`.
-      train_dir: where it saves.
-    """
-    self._diagnosis = diagnosis
-    self._save = save
-    self._train_dir = train_dir
-    self._problem = None
-
-  @contextlib.contextmanager
-  def of_steps(self, watchdog):
-    """Saves the last whole step when one fails; ends a Watchdog first."""
-    try:
-      yield
-    except (DivergedError, SaveError):
-      raise
-    except Exception as error:
-      watchdog.end()
-      self._problem = watchdog_lib.and_saved(
-        self._diagnosis.explain(error), self._save
-      )
-      raise
-
-  @contextlib.contextmanager
-  def of_session(self):
-    """Raises the UserError, once the session has ended.
-
-    Raises:
-      UserError: in place of the error that ended it.
-    """
-    try:
-      yield
-    except Exception as error:
-      problem = self._problem or self._explained(error)
-      if problem is None:
+  problem = None
+  try:
+    with tf.train.MonitoredSession(
+      creator, hooks, stop_grace_period_secs=_STOP_GRACE_SECS
+    ) as session:
+      watchdog.watch(stall)
+      try:
+        yield session
+        stall.expect_end()
+      except (DivergedError, SaveError):
         raise
-      raise UserError(problem) from error
-    # A session takes the end of its input for a good end.
-    if self._problem is not None:
-      raise UserError(self._problem)
-
-  def _explained(self, error):
-    """What to say of an input that fails when no step is under way.
-
-    Then the session ends as at the last step, which saves, and raises the error
-    afterwards.
-    """
-    if not isinstance(error, tf.errors.OpError):
-      return None
-    problem = self._diagnosis.explain(error)
-    if problem is not None and self._save is not None:
-      problem += '. ' + checkpoints.saved_in(self._train_dir)
-    return problem
+      except Exception as error:
+        watchdog.end()
+        problem = watchdog_lib.and_saved(diagnosis.explain(error), stall.save)
+        raise
+  except Exception as error:
+    if problem is None and isinstance(error, tf.errors.OpError):
+      # No step was under way. Then the session ends as at the last step, which
+      # saves, and raises the error afterwards.
+      problem = diagnosis.explain(error)
+      if problem is not None and stall.save is not None:
+        problem += '. ' + checkpoints.saved_in(train_dir)
+    if problem is None:
+      raise
+    raise UserError(problem) from error
+  # A session takes the end of its input for a good end.
+  if problem is not None:
+    raise UserError(problem)
 
 
 def step_after(train_op):

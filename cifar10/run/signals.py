@@ -28,10 +28,8 @@ def noted(afterwards=None):
   Python runs signal handlers in the main thread, and only once a call of native
   code returns; a step that hangs never does. So the handlers here do nothing.
   `signal.set_wakeup_fd` has the number written to a pipe as soon as the signal
-  comes, and a thread reads it there, for a watchdog to see.
-
-  Args:
-    afterwards: the handler of the signals after the body; None: as before it.
+  comes, and a thread reads it there, for a watchdog to see. After the body the
+  signals have the handler `afterwards`; None: that from before.
   """
   signals, times = [], []
   # Python lets only the main thread set handlers.
@@ -77,13 +75,7 @@ def noted_until_exit():
 
 
 def _note(reader, signals, times):
-  """Adds the signals read from a pipe to a list; ends at the second one.
-
-  Args:
-    reader: the pipe.
-    signals: the list.
-    times: list that gets the time of the first one.
-  """
+  """Notes the first signal from a pipe, and its time; ends at the second."""
   for (number,) in iter(lambda: os.read(reader, 1), b''):
     if number not in _ENDING:
       continue
@@ -91,19 +83,18 @@ def _note(reader, signals, times):
       times.append(time.monotonic())
       signals.append(number)
     elif time.monotonic() - times[0] > _SAME_SECS:
-      watchdog.end_process(
-        'ended by a second signal, %s; what came after the newest checkpoint '
-        'is not saved' % signal.Signals(number).name,
-        128 + number,
-      )
+      name = signal.Signals(number).name
+      lost = 'what came after the newest checkpoint is not saved'
+      message = f'ended by a second signal, {name}; {lost}'
+      watchdog.end_process(message, 128 + number)
 
 
 def print_first(signals):
-  """Prints which signal, the first of `signals`, has ended the run."""
+  """Prints the name of the signal that has ended the run, if one has."""
   if signals:
     print(stopped_by(signals))
 
 
 def stopped_by(signals):
   """The line that names the first of `signals`."""
-  return 'Stopped by %s.' % signal.Signals(signals[0]).name
+  return f'Stopped by {signal.Signals(signals[0]).name}.'

@@ -14,7 +14,7 @@ from cifar10.data import distortions
 from cifar10.data import feature_records
 from cifar10.errors import UserError
 from cifar10.run import combinations
-from cifar10.run import transfer
+from cifar10.run import initial_values
 from cifar10.settings import Settings
 from cifar10.store import checkpoint_files
 from cifar10.store import checkpoints
@@ -23,22 +23,23 @@ from cifar10.store import run_state
 from cifar10.util import files
 from cifar10.util import folder_lock
 
-# What a trainer writes besides checkpoints; --overwrite deletes nothing else.
-_RUN_FILES = (
-  'graph.pbtxt',
-  'events.out.tfevents.*',
+# Files of a trainer that appear under a temporary name first.
+_ATOMIC_FILES = (
   run_state.CONFIG_FILE,
   run_state.STATE_FILE,
   feature_records.FILE_NAME,
   feature_records.DESCRIPTION_NAME,
 )
 
+# What a trainer writes besides checkpoints; --overwrite deletes nothing else.
+_RUN_FILES = ('graph.pbtxt', 'events.out.tfevents.*', *_ATOMIC_FILES)
+
 # The folder of the best checkpoint, in a run that holds out images.
 BEST = 'best'
 
 _LOCK = '.lock'
 
-# By this a program that runs a trainer knows the message.
+# A program that runs a trainer knows the message by this.
 IN_USE = 'another trainer uses this directory'
 
 
@@ -46,18 +47,16 @@ IN_USE = 'another trainer uses this directory'
 def held(directory):
   """Makes the training directory if it is missing, and keeps others out of it.
 
-  The system releases the lock when the process ends, however it ends.
-
-  Raises:
-    OSError: the directory cannot be made or written to.
-    UserError: another trainer uses it.
+  The system releases the lock when the process ends, however it ends. Raises
+  OSError if the directory cannot be made or written to, UserError if another
+  trainer uses it.
   """
 
   def refuse(lock):
     holder = lock.read(1000).decode('utf-8', 'replace').strip()
     raise UserError(
-      '%s: %s: %s. End it first, or give another --train_dir'
-      % (directory, IN_USE, holder or 'one that starts now')
+      f'{directory}: {IN_USE}: {holder or "one that starts now"}. End it '
+      'first, or give another --train_dir'
     )
 
   path = os.path.join(directory, _LOCK)
@@ -66,18 +65,14 @@ def held(directory):
   ) as lock:
     with files.naming(path):
       lock.truncate()
-      lock.write(
-        b'process %d on %s' % (os.getpid(), socket.gethostname().encode())
-      )
+      lock.write(f'process {os.getpid()} on {socket.gethostname()}'.encode())
     yield
 
 
 def is_of_trainer(directory):
-  """Whether a trainer writes to a directory, or has written to it."""
-  return any(
-    os.path.exists(os.path.join(directory, name))
-    for name in (run_state.CONFIG_FILE, _LOCK)
-  )
+  """True if a trainer writes to a directory, or has written to it."""
+  names = (run_state.CONFIG_FILE, _LOCK)
+  return any(os.path.exists(os.path.join(directory, name)) for name in names)
 
 
 def prepare(settings, data, examples_per_step):
@@ -85,20 +80,15 @@ def prepare(settings, data, examples_per_step):
 
   The caller holds the directory, see `held`. With --overwrite the old run is
   left in place: the session of the new one deletes it, see `remove_run`.
+  `examples_per_step` counts the training examples of a step on all machines.
 
-  Args:
-    data: datasets.DataSet to train on.
-    examples_per_step: training examples that a step takes, on all machines.
-
-  Returns:
-    The run_state.RunState to train with; None if the run is at its end already.
-
-  Raises:
-    UserError: the directory cannot be used, or holds a run on another data set.
+  Returns the run_state.RunState to train with; None if the run is at its end.
+  Raises UserError if the directory cannot be used, or holds a run on another
+  data set.
   """
   directory = settings.train_dir
   check_images(settings, data)
-  transfer.check_source(settings)
+  initial_values.check_source(settings)
   _check_names(directory)
   state = run_state.begin(data, examples_per_step)
   if settings.overwrite:
@@ -112,162 +102,130 @@ def prepare(settings, data, examples_per_step):
   step = checkpoints.step(checkpoint)
   changed = _changes(settings)
   if saved is not None:
+    # A run that has stopped early goes on with another --early_stopping, or if
+    # it has gone on before.
+    is_changed = any(name == 'early_stopping' for name, *_ in changed)
+    is_over = saved.stopped_at == step and not is_changed
     state = dataclasses.replace(
       state,
       stretches=run_state.resumed_at(step, saved.stretches, examples_per_step),
       validations=tuple(v for v in saved.validations if v[0] <= step),
-      stopped_at=_stopped_at(changed, saved, step),
+      stopped_at=saved.stopped_at if is_over else None,
     )
   last_step = state.last_step(settings)
   if step >= last_step:
+    ends = 'ends' if state.stopped_at is None else 'was stopped early'
     print(
-      '%s is at step %d already, and training %s at step %d: nothing to do.'
-      % (
-        directory,
-        step,
-        'ends' if state.stopped_at is None else 'was stopped early',
-        last_step,
-      )
+      f'{directory} is at step {step} already, and training {ends} at step '
+      f'{last_step}: nothing to do.'
     )
     return None
   _check_fixed(settings, data, changed, saved)
-  print('Resuming from %s.' % checkpoint)
+  print(f'Resuming from {checkpoint}.')
   for name, before, now in changed:
-    print('Changed from here on: --%s, %s -> %s.' % (name, before, now))
+    print(f'Changed from here on: --{name}, {before} -> {now}.')
   start = run_state.Start(step, time.time(), changed)
   starts = saved.starts if saved is not None else ()
   return dataclasses.replace(state, starts=starts + (start,))
 
 
 def check_images(settings, data):
-  """Checks that the images can be cropped and distorted as they are meant to.
-
-  Raises:
-    UserError: they cannot.
-  """
+  """Raises UserError if the images cannot be cropped and distorted as meant."""
   distortions.check(settings, data.layout)
   with combinations.naming_recipe(settings):
     cifar10_input.crop_size(data.layout, settings.image_size)
 
 
-def _stopped_at(changed, saved, step):
-  """The step at which the run has stopped early; None if it goes on.
-
-  It goes on with another --early_stopping, or if it has gone on before.
-  """
-  same = not any(name == 'early_stopping' for name, *_ in changed)
-  return saved.stopped_at if same and saved.stopped_at == step else None
-
-
 def _changes(settings):
-  """What differs from the settings that the run has saved.
-
-  Returns:
-    Tuple of tuples (name, value before, value now).
-  """
+  """Differences from the saved settings: tuples (name, value before, now)."""
   path = os.path.join(settings.train_dir, run_state.CONFIG_FILE)
   before = files.read_json(path) or {}
   if before:  # An older run has the defaults of settings newer than it.
     defaults = Settings().values(settings_lib.with_policy('fixed'))
     before = dict(defaults, **before)
-  reported, saved = settings_lib.with_policy('reported'), config.saved(settings)
+  reported = settings_lib.with_policy('reported')
   return tuple(
     (name, before[name], now)
-    for name, now in saved.items()
+    for name, now in config.saved(settings).items()
     if name in reported and before.get(name, now) != now
   )
 
 
 def _check_fixed(settings, data, changed, saved):
-  """Checks that a run goes on with its data set and its model.
+  """Raises UserError if a run would go on with another data set or model.
 
-  Args:
-    data: datasets.DataSet.
-    changed: the settings that have changed, from `_changes`.
-    saved: run_state.RunState that the run has saved; None if there is none.
-
-  Raises:
-    UserError: one of them is another one.
+  `changed` is from `_changes`; `saved`, the RunState of the run, may be None.
   """
-  # The recipe may have set them.
-  recipe = ''.join(
-    '--recipe=%s as before, ' % before
-    for name, before, _ in changed
-    if name == 'recipe'
-  )
+  earlier = {name: before for name, before, _ in changed}
   for name, before, now in changed:
     if name in settings_lib.with_policy('fixed'):
+      recipe = ''  # It may have set them.
+      if 'recipe' in earlier:
+        recipe = f'--recipe={earlier["recipe"]} as before, '
       raise UserError(
-        '--%s=%s: the run in %s was trained with %s. Give %sanother '
-        '--train_dir, or start afresh with --overwrite'
-        % (name, now, settings.train_dir, before, recipe)
+        f'--{name}={now}: the run in {settings.train_dir} was trained with '
+        f'{before}. Give {recipe}another --train_dir, or start afresh with '
+        '--overwrite'
       )
   if saved is None:
     return
   # The data may lie elsewhere now.
-  earlier = {name: before for name, before, _ in changed if name == 'data_dir'}
-  trained = run_state.trained_on(
-    saved, dataclasses.replace(settings, **earlier)
-  )
+  data_dir = earlier.get('data_dir', settings.data_dir)
+  moved = dataclasses.replace(settings, data_dir=data_dir)
+  trained = run_state.trained_on(saved, moved)
   datasets.check_fits(data, dataclasses.replace(settings, **trained))
-  found = data.examples_per_epoch
-  if found != saved.examples_per_epoch:
+  found, before = data.examples_per_epoch, saved.examples_per_epoch
+  if found != before:
     print(
-      'WARNING: found %d training images; earlier starts of this run had %d.'
-      % (found, saved.examples_per_epoch)
+      f'WARNING: found {found} training images; earlier starts of this run '
+      f'had {before}.'
     )
+
+
+def _folders(directory):
+  """The training directory, and its folder of the best checkpoint."""
+  return directory, os.path.join(directory, BEST)
+
+
+def _found(folder, patterns):
+  """The paths in `folder` that match one of `patterns`."""
+  return [
+    path
+    for pattern in patterns
+    for path in glob.glob(os.path.join(glob.escape(folder), pattern))
+  ]
 
 
 def _remove_unfinished(directory):
   """Deletes what a trainer that was killed has left unfinished."""
-  for folder in (directory, os.path.join(directory, BEST)):
+  for folder in _folders(directory):
     checkpoint_files.remove_unfinished(folder)
-    for name in (
-      run_state.CONFIG_FILE,
-      run_state.STATE_FILE,
-      feature_records.FILE_NAME,
-      feature_records.DESCRIPTION_NAME,
-    ):
-      start = os.path.join(folder, name)
-      for path in glob.glob(glob.escape(start) + '.tmp*'):
-        os.remove(path)
+    for path in _found(folder, [name + '.tmp*' for name in _ATOMIC_FILES]):
+      os.remove(path)
 
 
 def remove_run(directory):
   """Deletes what a trainer has written into `directory`, and no other file."""
   _remove_unfinished(directory)
-  best = os.path.join(directory, BEST)
-  for folder in (directory, best):
+  for folder in _folders(directory):
     checkpoint_files.remove_all(folder)
-    for path in _run_files(folder):
+    for path in _found(folder, _RUN_FILES):
       os.remove(path)
+  best = os.path.join(directory, BEST)
   if os.path.isdir(best) and not os.listdir(best):
     os.rmdir(best)
 
 
-def _run_files(folder):
-  """The paths of what a trainer has written besides checkpoints."""
-  return [
-    path
-    for pattern in _RUN_FILES
-    for path in glob.glob(os.path.join(glob.escape(folder), pattern))
-  ]
-
-
 def _check_names(directory):
-  """Checks that no folder has the name of a file that a trainer writes.
-
-  Raises:
-    UserError: one has.
-  """
-  best = os.path.join(directory, BEST)
-  for folder in (directory, best):
+  """Raises UserError if a folder has the name of a file of a trainer."""
+  for folder in _folders(directory):
     names = [name for _, name in checkpoints.files_in(folder)]
-    paths = [os.path.join(folder, name) for name in names] + _run_files(folder)
-    for path in paths + [checkpoints.name_file(folder)]:
+    paths = [os.path.join(folder, name) for name in names]
+    paths += _found(folder, _RUN_FILES) + [checkpoints.name_file(folder)]
+    for path in paths:
       if os.path.isdir(path) and not os.path.islink(path):
-        raise UserError(
-          '%s: is a folder; expected none of that name, or a file' % path
-        )
+        problem = 'is a folder; expected none of that name, or a file'
+        raise UserError(f'{path}: {problem}')
+  best = os.path.join(directory, BEST)
   if os.path.lexists(best) and not os.path.isdir(best):
-    raise UserError('%s: is not a folder; expected none, or a folder' % best)
+    raise UserError(f'{best}: is not a folder; expected none, or a folder')

@@ -1,6 +1,6 @@
 """The frame of every trainer: data, directory, lock, graph and session.
 
-A trainer builds a graph and takes steps; see cifar10_train.py. What else
+A trainer builds a graph and takes steps, see cifar10_train.py; all else that
 happens in a run hangs on its session.
 """
 
@@ -16,18 +16,11 @@ from cifar10.run import train_dir
 
 
 class Run(NamedTuple):
-  """A training run, or the part of it that one process takes.
+  """A training run, or the part of it that one process takes."""
 
-  Attributes:
-    settings: settings.Settings, with the constants of the tutorial, the classes
-      and the size of the images.
-    data: datasets.DataSet to train on.
-    state: run_state.RunState at the start.
-  """
-
-  settings: Any
-  data: Any
-  state: Any
+  settings: Any  # settings.Settings, as `prepared` returns them.
+  data: Any  # datasets.DataSet to train on.
+  state: Any  # run_state.RunState at the start.
 
   @property
   def last_step(self):
@@ -40,33 +33,23 @@ class Run(NamedTuple):
 
 
 def prepared(settings):
-  """The settings and the data of a trainer.
+  """Fetches and checks the data of a trainer.
 
-  Returns:
-    settings: settings.Settings as Run has them.
-    data: datasets.DataSet, fetched and checked.
-
-  Raises:
-    UserError: the data is unusable.
+  Returns the settings, with the tutorial's constants and the classes and size
+  of the images, and the datasets.DataSet. Raises UserError if it is unusable.
   """
   settings = cifar10.with_constants(settings)
   data = cifar10.maybe_download_and_extract(settings)
-  return dataclasses.replace(
-    settings, classes=data.classes, image_shape=data.layout[:3]
-  ), data
+  found = {'classes': data.classes, 'image_shape': data.layout[:3]}
+  return dataclasses.replace(settings, **found), data
 
 
 def train(settings, take_steps):
   """Trains until the last step, or until a signal.
 
-  Args:
-    settings: settings.Settings.
-    take_steps: function of a Run that builds the default graph, and takes steps
-      in a session of the Run until that should stop.
-
-  Raises:
-    UserError: the data or the training directory is unusable, or training
-      diverges.
+  `take_steps` is a function of a Run. It builds the default graph, and takes
+  steps in `Run.session` until that should stop. Raises UserError if the data or
+  the training directory is unusable, or training diverges.
   """
   settings, data = prepared(settings)
   go_on(settings, data, take_steps)
@@ -74,11 +57,9 @@ def train(settings, take_steps):
 
 
 def go_on(settings, data, take_steps):
-  """Begins the run in --train_dir or resumes it, unless it is at its end.
+  """Starts or resumes the run in --train_dir, unless it is at its end.
 
-  Args:
-    settings, data: from `prepared`.
-    take_steps: as `train` takes it.
+  `settings` and `data` are from `prepared`; `take_steps` is as for `train`.
   """
   with train_dir.held(settings.train_dir):
     state = train_dir.prepare(settings, data, settings.examples_per_machine)

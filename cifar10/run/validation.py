@@ -22,15 +22,7 @@ from cifar10.util import summaries
 
 
 def best_so_far(folder):
-  """What the best checkpoint in `folder` has reached.
-
-  Args:
-    folder: the folder `best` of a training directory.
-
-  Returns:
-    Its step and its precision; None if there is no such checkpoint, or its
-    precision is not known.
-  """
+  """Step and precision of the checkpoint in the folder `best`, or None."""
   checkpoint, state = checkpoints.latest(folder), run_state_lib.load(folder)
   if checkpoint is None or state is None:
     return None
@@ -45,19 +37,12 @@ class ValidationHook(tf.train.SessionRunHook):
   """Validates every `validation_steps` steps, and acts on the result."""
 
   def __init__(self, step, validator, writer, settings, run_state):
-    """Makes the hook.
+    """Takes an infer.validation.Validator, which it closes at the end.
 
-    Args:
-      step: the global step after the train_op, a tensor.
-      validator: serving.validation.Validator.
-      writer: event_file.EventFile.
-      run_state: run_state.RunState.
+    `step` is as for other hooks, see hooks.py; `writer` a summaries.EventFile.
     """
-    self._step = step
-    self._validator = validator
-    self._writer = writer
-    self._settings = settings
-    self._run_state = run_state
+    self._step, self._validator, self._writer = step, validator, writer
+    self._settings, self._run_state = settings, run_state
     self._last_step = run_state.last_step(settings)
     self._every = settings.validation_steps
     # A step that was saved and not validated, as when its validation hangs, is
@@ -97,26 +82,18 @@ class ValidationHook(tf.train.SessionRunHook):
     total = self._validator.total
     correct = self._validator.correct(session.run(self._variables))
     precision = correct / total
-    self._run_state = dataclasses.replace(
-      self._run_state,
-      validations=self._run_state.validations + ((step, precision),),
-    )
-    is_best = self._best is None or precision > self._best[1]
-    if is_best:
+    validations = self._run_state.validations + ((step, precision),)
+    state = dataclasses.replace(self._run_state, validations=validations)
+    self._run_state = state
+    if self._best is None or precision > self._best[1]:
       saving.check_finite(self._are_finite, session, step)
       self._best = self._keep(session), precision
+      rank = 'the best so far'
+    else:
+      rank = 'best: %.3f at step %d' % self._best[::-1]
     print(
-      '%s: validation precision @ 1 = %.3f (%d / %d, step %d), %s'
-      % (
-        console.timestamp(),
-        precision,
-        correct,
-        total,
-        step,
-        'the best so far'
-        if is_best
-        else 'best: %.3f at step %d' % self._best[::-1],
-      )
+      f'{console.timestamp()}: validation precision @ 1 = {precision:.3f} '
+      f'({correct} / {total}, step {step}), {rank}'
     )
     tag = summaries.precision_tag(eval_data='validation')
     value = tf.Summary.Value(tag=tag, simple_value=precision)
@@ -125,7 +102,7 @@ class ValidationHook(tf.train.SessionRunHook):
     self._run_state.save(self._settings.train_dir)
 
   def _is_to_stop(self):
-    """Whether too many validations came after the best one."""
+    """True if too many validations came after the best one."""
     limit = self._settings.early_stopping
     if not limit or self._best is None:
       return False
@@ -133,13 +110,10 @@ class ValidationHook(tf.train.SessionRunHook):
     return sum(step > self._best[0] for step in steps) >= limit
 
   def _keep(self, session):
-    """Saves the best checkpoint, with what the other programs need to know.
+    """Saves the best checkpoint, for other programs too; returns its step.
 
     The state first: it has the precision of the checkpoint before, too, if this
     process is killed in between.
-
-    Returns:
-      The global step that the checkpoint holds.
     """
     os.makedirs(self._folder, exist_ok=True)
     config.save(self._settings, self._folder)
@@ -157,17 +131,14 @@ class ValidationHook(tf.train.SessionRunHook):
     again, with other variables.
     """
     validations = {*self._run_state.validations, *filter(None, [self._best])}
-    return dataclasses.replace(
-      self._run_state, validations=tuple(sorted(validations))
-    )
+    validations = tuple(sorted(validations))
+    return dataclasses.replace(self._run_state, validations=validations)
 
   def _load_falls(self, session):
     """Tells the graph how often the learning rate has fallen."""
+    validations, patience = self._run_state.validations, self._settings.patience
     for variable in self._falls:
-      count = schedules.count_falls(
-        self._run_state.validations, self._settings.patience
-      )
-      variable.load(count, session)
+      variable.load(schedules.count_falls(validations, patience), session)
 
   def _stop(self, run_context):
     """Ends training with the variables and the step of the best checkpoint."""
@@ -175,11 +146,10 @@ class ValidationHook(tf.train.SessionRunHook):
     # Before the checkpoint that the run goes back to is the newest: if this
     # process is killed in between, the next one goes on from the last step.
     self._note_end(self._run_state, self._settings.train_dir)
-    path = checkpoints.latest(self._folder)
-    self._saver.restore(run_context.session, path)
+    self._saver.restore(run_context.session, checkpoints.latest(self._folder))
     print(
-      'Stopping: no better validation in %d. Restored the best checkpoint, of '
-      'step %d.' % (self._settings.early_stopping, self._best[0])
+      f'Stopping: no better validation in {self._settings.early_stopping}. '
+      f'Restored the best checkpoint, of step {self._best[0]}.'
     )
     run_context.request_stop()
 
@@ -204,7 +174,6 @@ class EndHook(tf.train.SessionRunHook):
   """
 
   def __init__(self, validation):
-    """Takes the ValidationHook."""
     self._validation = validation
 
   def end(self, session):

@@ -10,51 +10,26 @@ import dataclasses
 import os
 from typing import FrozenSet
 
-from cifar10.settings import model
 from cifar10.settings import programs
 from cifar10.settings import training
 
-GROUPS = (
-  model.Data,
-  model.Download,
-  model.Input,
-  model.Pipeline,
-  model.Augmentation,
-  model.Model,
-  model.Initialization,
-  model.Regularization,
-  training.Recipe,
-  training.Optimization,
-  training.Optimizer,
-  training.Schedule,
-  training.Validation,
-  training.Transfer,
-  training.Pretraining,
-  programs.Towers,
-  programs.Run,
-  programs.Metrics,
-  programs.Session,
-  programs.Cluster,
-  programs.Checkpoint,
-  programs.Ensemble,
-  programs.Inference,
-  programs.Evaluation,
-  programs.Answers,
-  programs.Prediction,
-  programs.Export,
+GROUPS = tuple(
+  group
+  for module in (training, programs)
+  for group in vars(module).values()
+  if dataclasses.is_dataclass(group)
 )
+FIELDS = {f.name: f for group in GROUPS for f in dataclasses.fields(group)}
+# A group goes by the name of its class in lower case.
+GROUP_OF = {
+  name: group.__name__.lower()
+  for group in GROUPS
+  for name in group.__dataclass_fields__
+}
 
-# The fields of all groups by name, and the name of the group of each: that of
-# its class in lower case.
-FIELDS, GROUP_OF = {}, {}
-for _group in GROUPS:
-  for _field in dataclasses.fields(_group):
-    FIELDS[_field.name], GROUP_OF[_field.name] = _field, _group.__name__.lower()
 
-
-@dataclasses.dataclass(frozen=True)
 class Settings(*GROUPS):
-  """The settings of a program."""
+  """The settings of a program, a frozen dataclass like its groups."""
 
   # The names of the settings that a person has given as flags.
   given: FrozenSet[str] = frozenset()
@@ -68,14 +43,12 @@ class Settings(*GROUPS):
     return self.values(n for n, group in GROUP_OF.items() if group in groups)
 
   def is_set(self, name):
-    """Whether somebody has chosen the value of a setting.
+    """True if a person gave the flag, or the value is not the default.
 
-    It was given as a flag, or is not the default. What is off by default, and
-    was given as off, says nothing.
+    A switch that is off by default, and was given as off, says nothing.
     """
     value = getattr(self, name)
-    is_given = name in self.given and bool(value)
-    return is_given or value != FIELDS[name].default
+    return bool(name in self.given and value) or value != FIELDS[name].default
 
   @property
   def examples_per_machine(self):
@@ -91,14 +64,7 @@ class Settings(*GROUPS):
 
 
 def with_policy(policy):
-  """The settings that have a policy, or something else that fields carry.
-
-  Args:
-    policy: its name, such as 'agreed' or 'choices'.
-
-  Returns:
-    dict of what it says, by the names of the settings.
-  """
+  """The settings with a policy, 'help' or 'choices': a dict of it by names."""
   found = {n: field.metadata.get(policy) for n, field in FIELDS.items()}
   return {name: value for name, value in found.items() if value}
 

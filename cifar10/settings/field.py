@@ -1,6 +1,8 @@
 """Fields of the settings: default, help, limits and policies of each."""
 
 import dataclasses
+import inspect
+import re
 
 # The upper bounds of numbers that have no closer one.
 MOST = (1 << 31) - 1  # TensorFlow and the system take no more as an int32.
@@ -17,65 +19,73 @@ _POLICIES = {
   'reported': True,  # A resumed run says that it has changed.
   'searched': True,  # The trials of a search may differ in it.
   'shared': True,  # Several runs at a time may have the same.
-  # The name of another setting and those of its values, a tuple, with which it
-  # has an effect; None for all values that are not empty.
+  # The setting without which it has no effect: 'name', which must not be empty,
+  # or 'name=value,value'. Kept as a pair: name, and None or a tuple of values.
   'needs': None,
   'exported': False,  # An export holds it, whatever the setting says later.
   'is_path': False,  # The path of a file or a folder.
   'holds_checkpoints': False,  # A path where TensorFlow looks for checkpoints.
-  # The tutorial's constant in cifar10.py that counts if it is None.
+  # True if the tutorial's constant of its name in cifar10.py counts while it is
+  # None. Kept as the name of the constant.
   'constant': None,
 }
 
+# A field in the docstring of its group, and its text over one or more lines.
+_HELP = re.compile(r'^(\w+): (.+(?:\n .+)*)', re.MULTILINE)
+
 
 def setting(default, **about):
-  """A dataclass field that is no flag.
-
-  Args:
-    default: an immutable value.
-    **about: `choices`, a tuple of all values; or `least` and `most`; and its
-      policies, where they are not those of its group.
-  """
+  """A field; `about` has its policies where they differ from its group's."""
   return dataclasses.field(default=default, metadata=about)
 
 
-def flag(default, text, **about):
-  """A `setting` that is also a flag, with the help text `text`."""
-  return setting(default, help=text, **about)
+def choice(*choices, **about):
+  """A `setting` whose values are `choices`; the first one is the default."""
+  return setting(choices[0], choices=choices, **about)
 
 
-def choice(default, choices, text, **about):
-  """A `flag` whose values are `choices`."""
-  return flag(default, text, choices=choices, **about)
+def count(default, least=0, most=MOST, **about):
+  """A `setting` whose values are whole numbers from `least` to `most`."""
+  return setting(default, least=least, most=most, **about)
 
 
-def count(default, text, least=0, most=MOST, **about):
-  """A `flag` whose values are whole numbers from `least` to `most`."""
-  return flag(default, text, least=least, most=most, **about)
+def amount(default, least=0.0, most=LARGEST, **about):
+  """A `setting` whose values are numbers from `least` to `most`."""
+  return setting(default, least=least, most=most, **about)
 
 
-def amount(default, text, least=0.0, most=LARGEST, **about):
-  """A `flag` whose values are numbers from `least` to `most`."""
-  return flag(default, text, least=least, most=most, **about)
+def share(default, least=0.0, most=1.0, **about):
+  """A `setting` whose values are shares of a whole."""
+  return setting(default, least=least, most=most, **about)
 
 
-def share(default, text, least=0.0, most=1.0, **about):
-  """A `flag` whose values are shares of a whole."""
-  return flag(default, text, least=least, most=most, **about)
+class Group:
+  """A group of settings that share `policies`; becomes a frozen dataclass.
 
+  A field that the docstring of the class explains, `name: text`, is a flag with
+  that help. `python -OO` drops docstrings; TensorFlow fails under it as well.
+  """
 
-def group(**policies):
-  """A decorator: makes a frozen dataclass of settings that share policies."""
-
-  def make(cls):
+  def __init_subclass__(cls, **policies):
+    texts = dict(_HELP.findall(inspect.cleandoc(cls.__doc__)))
     for name in cls.__annotations__:
       field = getattr(cls, name)
-      if isinstance(field, dataclasses.Field):
-        about = {**_POLICIES, **policies, **field.metadata}
-        for policy in ('fixed', 'agreed', 'reported', 'searched'):
-          about[policy] = about['saved'] and about[policy]
-        about['is_path'] = about['is_path'] or about['holds_checkpoints']
-        setattr(cls, name, setting(field.default, **about))
-    return dataclasses.dataclass(frozen=True)(cls)
-
-  return make
+      if not isinstance(field, dataclasses.Field):
+        if name not in texts:
+          continue
+        field = setting(field)
+      about = {**_POLICIES, **policies, **field.metadata}
+      if name in texts:
+        about['help'] = ' '.join(texts.pop(name).split())
+      for policy in ('fixed', 'agreed', 'reported', 'searched'):
+        about[policy] = about['saved'] and about[policy]
+      about['is_path'] = about['is_path'] or about['holds_checkpoints']
+      if about['constant']:
+        about['constant'] = name.upper()
+      if about['needs']:
+        owner, _, values = about['needs'].partition('=')
+        about['needs'] = owner, tuple(values.split(',')) if values else None
+      setattr(cls, name, setting(field.default, **about))
+    if texts:
+      raise TypeError(f'{cls.__name__} has no field {", ".join(texts)}')
+    dataclasses.dataclass(frozen=True)(cls)

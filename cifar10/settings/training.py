@@ -1,300 +1,324 @@
-"""Settings of training: how long, how fast, from where, checked by what."""
+"""Settings of training: data, model, optimization, validation, transfer."""
 
-from typing import Optional
+from typing import Optional, Tuple
 
 from cifar10.settings.field import MOST_STEPS
+from cifar10.settings.field import Group
 from cifar10.settings.field import amount
 from cifar10.settings.field import choice
 from cifar10.settings.field import count
-from cifar10.settings.field import flag
-from cifar10.settings.field import group
+from cifar10.settings.field import setting
 from cifar10.settings.field import share
 
 
-@group(agreed=False)
-class Recipe:
-  """A set of settings that work well together."""
+class Data(Group, exported=True, searched=False):
+  """The data set, and where it lies.
 
-  recipe: str = choice(
-    'tutorial',
-    ('tutorial', 'better', 'fast'),
-    "Settings to begin with: tutorial, the defaults; better, the tutorial's "
-    'network trained to a higher precision in the time of its 100,000 steps; '
-    'or fast, 94 % of CIFAR-10 in minutes on a processor. Flags given as '
-    'well take precedence.',
+  dataset: The data set. cifar10 means the data set that --data_dir/dataset.json
+    describes, if there is one.
+  cifar100_labels: Which labels of CIFAR-100: its 100 classes or its 20 groups
+    of classes.
+  data_dir: The folder of the data set; fetched data goes there.
+  """
+
+  dataset: str = choice('cifar10', 'cifar100', 'svhn', 'sample', fixed=True)
+  cifar100_labels: str = choice(
+    'fine', 'coarse', fixed=True, needs='dataset=cifar100'
+  )
+  data_dir: str = setting('/tmp/cifar10_data', agreed=False, is_path=True)
+  # Those of the run that is used, see run_state.trained_on; empty: not known.
+  classes: Tuple[str, ...] = ()
+  image_shape: Tuple[int, ...] = ()
+
+
+class Download(Group, saved=False):
+  """The source of a data set.
+
+  data_url: Address to fetch the data set from, a mirror or a file:// address:
+    of the archive, or for svhn of the folder of its two files. Default: the
+    official address.
+  data_sha256: SHA-256 of the file to fetch; for svhn both, with a comma
+    between. Default: that of the official file.
+  """
+
+  data_url: str = ''
+  data_sha256: str = ''
+
+
+class Input(Group):
+  """Batches of images.
+
+  batch_size: Images in a batch; each GPU takes one batch.
+  """
+
+  batch_size: int = count(128, 1, 1 << 16)
+
+
+class Pipeline(Group, agreed=False):
+  """The way of training images from the disk into the graph.
+
+  input: Where batches of training images come from: queues, the tutorial's;
+    preloaded, one variable that holds all records; or tf_data, a
+    tf.data.Dataset.
+  """
+
+  input: str = choice('queues', 'preloaded', 'tf_data')
+
+
+class Augmentation(Group):
+  """Random distortions, drawn anew for each training image.
+
+  augment: The distortions of training images, with commas between: crop, flip,
+    brightness, contrast, shift, rotate, resize, saturation, hue, cutout,
+    alternating_flip; empty: none.
+  max_shift: The share of the side of an image by which shift moves it at most.
+  """
+
+  augment: str = 'crop,flip,brightness,contrast'
+  max_shift: float = share(0.125, most=0.5, needs='augment=shift')
+
+
+class Model(Group, exported=True, fixed=True):
+  """The layers of the model.
+
+  network: The layers: tutorial, the tutorial's; or airbench, six convolutions
+    on whitened images, with batch normalization, which learn fast.
+  image_size: Height and width, in pixels, that images are cropped to; 0: three
+    quarters, the tutorial's 24 of 32.
+  top_layers: What local3 and local4 are: full, fully connected; or local,
+    locally connected as in cuda-convnet.
+  activation: The activation function of all layers but the last.
+  normalization: lrn, local response normalization after the convolutions;
+    batch, batch normalization before each activation; or none.
+  """
+
+  network: str = choice('tutorial', 'airbench')
+  image_size: int = count(0)
+  top_layers: str = choice('full', 'local', needs='network=tutorial')
+  activation: str = choice(
+    *'relu leaky_relu rrelu prelu elu selu gelu tanh sigmoid'.split()
+  )
+  normalization: str = choice('lrn', 'batch', 'none')
+
+
+class Initialization(Group, agreed=False):
+  """The values that weights begin with.
+
+  initializer: How weights are drawn: tutorial, with the tutorial's standard
+    deviation of each layer; or with a variance that the number of inputs and
+    outputs of a unit gives: xavier, he or lecun.
+  initializer_distribution: The distribution of xavier, he and lecun; normal is
+    truncated.
+  initializer_fan: What the variance of xavier, he and lecun is divided by: the
+    inputs of a unit (in), its outputs (out) or their mean (mean). Default: mean
+    for xavier, in for the others.
+  """
+
+  initializer: str = choice('tutorial', 'xavier', 'he', 'lecun')
+  initializer_distribution: str = choice(
+    'normal', 'uniform', needs='initializer=xavier,he,lecun'
+  )
+  initializer_fan: str = choice(
+    'default', 'in', 'out', 'mean', needs='initializer=xavier,he,lecun'
   )
 
 
-@group()
-class Optimization:
-  """How long variables are trained, and how fast."""
+class Regularization(Group):
+  """Measures against learning the training images by heart.
 
-  max_steps: int = count(
-    1000000,
-    'Global step at which training ends.',
-    least=1,
-    most=MOST_STEPS,
-    agreed=False,
-  )
-  epochs: int = count(
-    0,
-    'Epochs, passes over the training images, after which training ends; 0: '
-    'only --max_steps counts.',
-    agreed=False,
-  )
-  early_stopping: int = count(
-    0,
-    'Validations without a better precision after which training ends, with '
-    'the best checkpoint; 0: none.',
-    agreed=False,
-  )
+  regularizer: tutorial, the tutorial's weight decay of local3 and local4; or a
+    penalty on the weights of all layers: l1, l2 or both, l1_l2; or none.
+  l1_scale: Factor of the sum of absolute weights.
+  l2_scale: Factor of half the sum of squared weights.
+  input_dropout: Fraction of the numbers of an image that each training step
+    drops.
+  conv_dropout: Fraction of the outputs of the convolutional layers, after
+    pooling, that each training step drops.
+  dropout: Fraction of the outputs of local3 and local4 that each training step
+    drops.
+  max_norm: Largest norm of the weights of a unit, kept after each step; 0: no
+    limit.
+  label_smoothing: Share of the probability of each label that is spread over
+    all classes.
+  batch_norm_decay: Decay of the moving mean and variance of
+    --normalization=batch.
+  """
+
+  regularizer: str = choice('tutorial', 'l1', 'l2', 'l1_l2', 'none')
+  l1_scale: float = amount(0.0001, needs='regularizer=l1,l1_l2')
+  l2_scale: float = amount(0.001, needs='regularizer=l2,l1_l2')
+  input_dropout: float = share(0.0, most=0.99)
+  conv_dropout: float = share(0.0, most=0.99)
+  dropout: float = share(0.0, most=0.99, needs='network=tutorial')
+  max_norm: float = amount(0.0)
+  label_smoothing: float = share(0.0, most=0.99)
+  batch_norm_decay: float = share(0.99, needs='normalization=batch')
+
+
+class Recipe(Group, agreed=False):
+  """A set of settings that work well together.
+
+  recipe: Settings to begin with: tutorial, the defaults; better, the tutorial's
+    network trained to a higher precision in the time of its 100,000 steps; or
+    fast, 94 % of CIFAR-10 in minutes on a processor. Flags given as well take
+    precedence.
+  """
+
+  recipe: str = choice('tutorial', 'better', 'fast')
+
+
+class Optimization(Group):
+  """The length and the pace of training.
+
+  max_steps: Global step at which training ends.
+  epochs: Epochs, passes over the training images, after which training ends; 0:
+    only --max_steps counts.
+  early_stopping: Validations without a better precision after which training
+    ends, with the best checkpoint; 0: none.
+  learning_rate: Initial learning rate; the highest one of one_cycle. Default:
+    %(INITIAL_LEARNING_RATE)g for sgd, and what suits each of the other
+    optimizers.
+  moving_average_decay: Decay of the moving averages of the variables; less at
+    first: (1 + step) / (10 + step).
+  seed: Makes a run repeatable: same seed, same numbers.
+  """
+
+  max_steps: int = count(1000000, 1, MOST_STEPS, agreed=False)
+  epochs: int = count(0, agreed=False)
+  early_stopping: int = count(0, agreed=False)
   learning_rate: Optional[float] = amount(
-    None,
-    'Initial learning rate; the highest one of one_cycle. Default: '
-    '%(INITIAL_LEARNING_RATE)g for sgd, and what suits each of the other '
-    'optimizers.',
-    needs=(
-      'schedule',
-      ('exponential', 'constant', 'power', 'performance', 'one_cycle'),
-    ),
+    None, needs='schedule=exponential,constant,power,performance,one_cycle'
   )
-  moving_average_decay: Optional[float] = share(
-    None,
-    'Decay of the moving averages of the variables; less at first: (1 + '
-    'step) / (10 + step).',
-    constant='MOVING_AVERAGE_DECAY',
-  )
-  seed: Optional[int] = count(
-    None,
-    'Makes a run repeatable: same seed, same numbers.',
-    least=-MOST_STEPS,
-    most=MOST_STEPS,
-    agreed=False,
-  )
+  moving_average_decay: Optional[float] = share(None, constant=True)
+  seed: Optional[int] = count(None, -MOST_STEPS, MOST_STEPS, agreed=False)
 
 
-@group()
-class Optimizer:
-  """What becomes of gradients."""
+class Optimizer(Group):
+  """The way from gradients to updates.
+
+  optimizer: The optimizer.
+  bias_rate: Learning rate of biases, and of all that is not weights, as a
+    multiple of that of weights.
+  softmax_rate: Learning rate of the weights of the last layer, as a multiple of
+    that of the others.
+  momentum: Momentum of momentum and nesterov, and of what muon does not train.
+  muon_momentum: Momentum of muon.
+  rmsprop_decay: Decay of the mean square of gradients of rmsprop.
+  adam_beta1: Decay of the mean of gradients of adam.
+  adam_beta2: Decay of the mean square of gradients of adam.
+  epsilon: What rmsprop adds to the mean square of gradients, and adam to its
+    root.
+  ftrl_l1: L1 penalty of ftrl, which sets weights to zero.
+  ftrl_l2: L2 penalty of ftrl.
+  clip_norm: Largest global norm of the gradients; 0: no limit.
+  clip_norm_each: Largest norm of the gradient of each variable; 0: no limit.
+  clip_value: Largest absolute value in the gradients; 0: no limit.
+  """
 
   optimizer: str = choice(
-    'sgd',
-    (
-      'sgd',
-      'momentum',
-      'nesterov',
-      'adagrad',
-      'rmsprop',
-      'adam',
-      'ftrl',
-      'muon',
-    ),
-    'The optimizer.',
+    'sgd', 'momentum', 'nesterov', 'adagrad', 'rmsprop', 'adam', 'ftrl', 'muon'
   )
-  bias_rate: float = amount(
-    1.0,
-    'Learning rate of biases, and of all that is not weights, as a multiple '
-    'of that of weights.',
-  )
-  softmax_rate: float = amount(
-    1.0,
-    'Learning rate of the weights of the last layer, as a multiple of that '
-    'of the others.',
-  )
-  momentum: float = share(
-    0.9,
-    'Momentum of momentum and nesterov, and of what muon does not train.',
-    needs=('optimizer', ('momentum', 'nesterov', 'muon')),
-  )
-  muon_momentum: float = share(
-    0.6, 'Momentum of muon.', needs=('optimizer', ('muon',))
-  )
-  rmsprop_decay: float = share(
-    0.9,
-    'Decay of the mean square of gradients of rmsprop.',
-    needs=('optimizer', ('rmsprop',)),
-  )
-  adam_beta1: float = share(
-    0.9,
-    'Decay of the mean of gradients of adam.',
-    needs=('optimizer', ('adam',)),
-  )
-  adam_beta2: float = share(
-    0.999,
-    'Decay of the mean square of gradients of adam.',
-    needs=('optimizer', ('adam',)),
-  )
-  epsilon: float = amount(
-    1e-08,
-    'What rmsprop adds to the mean square of gradients, and adam to its root.',
-    needs=('optimizer', ('rmsprop', 'adam')),
-  )
-  ftrl_l1: float = amount(
-    0.0,
-    'L1 penalty of ftrl, which sets weights to zero.',
-    needs=('optimizer', ('ftrl',)),
-  )
-  ftrl_l2: float = amount(
-    0.0, 'L2 penalty of ftrl.', needs=('optimizer', ('ftrl',))
-  )
-  clip_norm: float = amount(
-    0.0, 'Largest global norm of the gradients; 0: no limit.'
-  )
-  clip_norm_each: float = amount(
-    0.0, 'Largest norm of the gradient of each variable; 0: no limit.'
-  )
-  clip_value: float = amount(
-    0.0, 'Largest absolute value in the gradients; 0: no limit.'
-  )
+  bias_rate: float = amount(1.0)
+  softmax_rate: float = amount(1.0)
+  momentum: float = share(0.9, needs='optimizer=momentum,nesterov,muon')
+  muon_momentum: float = share(0.6, needs='optimizer=muon')
+  rmsprop_decay: float = share(0.9, needs='optimizer=rmsprop')
+  adam_beta1: float = share(0.9, needs='optimizer=adam')
+  adam_beta2: float = share(0.999, needs='optimizer=adam')
+  epsilon: float = amount(1e-08, needs='optimizer=rmsprop,adam')
+  ftrl_l1: float = amount(0.0, needs='optimizer=ftrl')
+  ftrl_l2: float = amount(0.0, needs='optimizer=ftrl')
+  clip_norm: float = amount(0.0)
+  clip_norm_each: float = amount(0.0)
+  clip_value: float = amount(0.0)
 
 
-@group()
-class Schedule:
-  """How the learning rate falls, by the examples seen."""
+class Schedule(Group):
+  """The learning rate as a function of the examples seen.
+
+  schedule: How the learning rate changes: exponential, by
+    --learning_rate_decay_factor every --num_epochs_per_decay; constant;
+    piecewise, --rates between --boundaries; power, like 1 / (1 + epochs /
+    num_epochs_per_decay) ** power; performance, by the factor after --patience
+    validations without a better precision; or one_cycle, up to --learning_rate
+    during --warmup of the run and down to 0 at its end.
+  num_epochs_per_decay: Epochs after which the learning rate falls.
+  learning_rate_decay_factor: The factor by which it falls.
+  staircase: exponential falls in steps; --nostaircase: a little at each step.
+  boundaries: Epochs at which a piecewise rate changes: 100,150.
+  rates: The rates before, between and after them: 0.1,0.01,0.001.
+  power: The power of --schedule=power.
+  patience: Validations without a better precision after which the rate of
+    --schedule=performance falls.
+  warmup: The share of the run during which one_cycle rises.
+  """
 
   schedule: str = choice(
-    'exponential',
-    (
-      'exponential',
-      'constant',
-      'piecewise',
-      'power',
-      'performance',
-      'one_cycle',
-    ),
-    'How the learning rate changes: exponential, by '
-    '--learning_rate_decay_factor every --num_epochs_per_decay; constant; '
-    'piecewise, --rates between --boundaries; power, like 1 / (1 + epochs / '
-    'num_epochs_per_decay) ** power; performance, by the factor after '
-    '--patience validations without a better precision; or one_cycle, up to '
-    '--learning_rate during --warmup of the run and down to 0 at its end.',
+    'exponential', 'constant', 'piecewise', 'power', 'performance', 'one_cycle'
   )
   num_epochs_per_decay: Optional[float] = amount(
-    None,
-    'Epochs after which the learning rate falls.',
-    least=0.001,
-    most=1e30,
-    needs=('schedule', ('exponential', 'power')),
-    constant='NUM_EPOCHS_PER_DECAY',
+    None, 0.001, 1e30, needs='schedule=exponential,power', constant=True
   )
   learning_rate_decay_factor: Optional[float] = share(
-    None,
-    'The factor by which it falls.',
-    needs=('schedule', ('exponential', 'performance')),
-    constant='LEARNING_RATE_DECAY_FACTOR',
+    None, needs='schedule=exponential,performance', constant=True
   )
-  staircase: bool = flag(
-    True,
-    'exponential falls in steps; --nostaircase: a little at each step.',
-    needs=('schedule', ('exponential',)),
-  )
-  boundaries: str = flag(
-    '',
-    'Epochs at which a piecewise rate changes: 100,150.',
-    needs=('schedule', ('piecewise',)),
-  )
-  rates: str = flag(
-    '',
-    'The rates before, between and after them: 0.1,0.01,0.001.',
-    needs=('schedule', ('piecewise',)),
-  )
-  power: float = amount(
-    1.0, 'The power of --schedule=power.', needs=('schedule', ('power',))
-  )
-  patience: int = count(
-    3,
-    'Validations without a better precision after which the rate of '
-    '--schedule=performance falls.',
-    least=1,
-    needs=('schedule', ('performance',)),
-  )
-  warmup: float = share(
-    0.3,
-    'The share of the run during which one_cycle rises.',
-    least=0.001,
-    most=0.999,
-    needs=('schedule', ('one_cycle',)),
-  )
+  staircase: bool = setting(True, needs='schedule=exponential')
+  boundaries: str = setting('', needs='schedule=piecewise')
+  rates: str = setting('', needs='schedule=piecewise')
+  power: float = amount(1.0, needs='schedule=power')
+  patience: int = count(3, 1, needs='schedule=performance')
+  warmup: float = share(0.3, 0.001, 0.999, needs='schedule=one_cycle')
 
 
-@group(searched=False)
-class Validation:
-  """Which training images are trained on, and which show how that goes."""
+class Validation(Group, searched=False):
+  """The split of the training images, and validation on the held-out part.
 
-  validation_examples: int = count(
-    0,
-    'How many training images, the last ones, to hold out from training for '
-    'validation.',
-    fixed=True,
-  )
-  labelled_examples: int = count(
-    0,
-    'How many training images, the first ones, to train on, as if no others '
-    'had labels; 0: all that are not held out.',
-    fixed=True,
-  )
+  validation_examples: How many training images, the last ones, to hold out from
+    training for validation.
+  labelled_examples: How many training images, the first ones, to train on, as
+    if no others had labels; 0: all that are not held out.
+  validation_steps: Steps between validations.
+  """
+
+  validation_examples: int = count(0, fixed=True)
+  labelled_examples: int = count(0, fixed=True)
   validation_steps: int = count(
-    1000,
-    'Steps between validations.',
-    least=1,
-    most=MOST_STEPS,
-    agreed=False,
-    needs=('validation_examples', None),
+    1000, 1, MOST_STEPS, agreed=False, needs='validation_examples'
   )
 
 
-@group()
-class Transfer:
-  """What a run takes over from another one, and what stays as it is."""
+class Transfer(Group):
+  """Variables taken over from another run, and variables that stay as they are.
 
-  init_from: str = flag(
-    '',
-    'A checkpoint, the --train_dir of a run, or a model that comes with the '
-    'package, pretrained:tutorial or pretrained:fast, whose variables a new '
-    'run begins with: their moving averages, if it has them.',
-    agreed=False,
-    holds_checkpoints=True,
-  )
-  init_scope: str = flag(
-    '',
-    'Regular expression for the beginning of the names of these variables, '
-    'such as conv[12]; empty: all that fit.',
-    agreed=False,
-    needs=('init_from', None),
-  )
-  init_map: str = flag(
-    '',
-    'Names there that differ from those here: conv1:layer1,conv2:layer2 '
-    'takes conv1 from layer1.',
-    agreed=False,
-    needs=('init_from', None),
-  )
-  freeze: str = flag(
-    '',
-    'Regular expression for the beginning of the names of variables that are '
-    'not trained, such as conv[12].',
-  )
-  cache_frozen: int = count(
-    0,
-    'Compute the frozen convolutional layers once, before training, for as '
-    'many distorted versions of each training image; 0: in each step.',
-    most=10000,
-    agreed=False,
-  )
-  hold_zeros: bool = flag(
-    False, 'Weights that are zero stay zero, as in a sparse checkpoint.'
-  )
+  init_from: A checkpoint, the --train_dir of a run, or a model that comes with
+    the package, pretrained:tutorial or pretrained:fast, whose variables a new
+    run begins with: their moving averages, if it has them.
+  init_scope: Regular expression for the beginning of the names of these
+    variables, such as conv[12]; empty: all that fit.
+  init_map: Names there that differ from those here: conv1:layer1,conv2:layer2
+    takes conv1 from layer1.
+  freeze: Regular expression for the beginning of the names of variables that
+    are not trained, such as conv[12].
+  cache_frozen: Compute the frozen convolutional layers once, before training,
+    for as many distorted versions of each training image; 0: in each step.
+  hold_zeros: Weights that are zero stay zero, as in a sparse checkpoint.
+  """
+
+  init_from: str = setting('', agreed=False, holds_checkpoints=True)
+  init_scope: str = setting('', agreed=False, needs='init_from')
+  init_map: str = setting('', agreed=False, needs='init_from')
+  freeze: str = ''
+  cache_frozen: int = count(0, most=10000, agreed=False)
+  hold_zeros: bool = False
 
 
-@group(saved=False)
-class Pretraining:
-  """What is learnt from images without labels."""
+class Pretraining(Group, saved=False):
+  """Learning from images without labels.
 
-  task: str = choice(
-    'autoencoder',
-    ('autoencoder', 'rbm', 'corrupted', 'max_margin'),
-    'autoencoder, or rbm, a restricted Boltzmann machine: layer by layer, to '
-    'reconstruct the inputs of each layer; corrupted or max_margin: to tell '
-    'images from corrupted ones, by cross entropy or by a margin between '
-    'their scores.',
-  )
+  task: autoencoder, or rbm, a restricted Boltzmann machine: layer by layer, to
+    reconstruct the inputs of each layer; corrupted or max_margin: to tell
+    images from corrupted ones, by cross entropy or by a margin between their
+    scores.
+  """
+
+  task: str = choice('autoencoder', 'rbm', 'corrupted', 'max_margin')

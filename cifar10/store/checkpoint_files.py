@@ -18,46 +18,44 @@ def name_newest(directory, stopped_at=None):
   name; without any name the next one would start at step 0 and overwrite it. A
   name that is newer than all checkpoints was written by a person, and is kept.
 
-  Args:
-    directory: the training directory of a run.
-    stopped_at: the step to which the run has gone back, by stopping early;
-      None if it has not. Later checkpoints are not what it goes on from.
-
-  Raises:
-    UserError: none is named, and of those that exist none is whole.
+  `stopped_at` is the step to which the run has gone back, by stopping early, or
+  None: it does not go on from later checkpoints. Raises UserError if none is
+  named, and of those that exist none is whole.
   """
   found, named = checkpoints.by_step(directory), checkpoints.latest(directory)
+  name_file = checkpoints.name_file(directory)
   if named is not None:
+    number = named.rpartition('-')[2]
+    named_step = int(number) if number.isdecimal() else -1
     # Later in time, and in steps: in a copy all files are new.
-    name_time = os.path.getmtime(checkpoints.name_file(directory))
+    name_time = os.path.getmtime(name_file)
     found = {
       step: path
       for step, path in found.items()
-      if step > _step_in_name(named) and checkpoints.written(path) > name_time
+      if step > named_step and checkpoints.written(path) > name_time
     }
     if len(found) > 1:  # This is a copy: a killed trainer leaves one at most.
       found = {}
   before = {step: found[step] for step in found if step <= (stopped_at or step)}
   if before or named is not None:
     found = before
-  found = list(found.values())
-  for path in reversed(found):
-    if _is_whole(path):
-      print(
-        '%s does not name the newest whole checkpoint; going on from %s.'
-        % (checkpoints.name_file(directory), path)
-      )
-      set_newest(path)
-      return
-  if found and named is None:
+  paths = list(found.values())
+  for path in reversed(paths):
+    try:
+      checkpoints.read(path)
+    except UserError:
+      continue  # It is damaged.
+    print(
+      f'{name_file} does not name the newest whole checkpoint; going on from '
+      f'{path}.'
+    )
+    set_newest(path)
+    return
+  if paths and named is None:
     raise UserError(
-      '%s: names no existing checkpoint, and %s is damaged; expected a line '
-      'model_checkpoint_path: "%s". Start afresh with --overwrite'
-      % (
-        checkpoints.name_file(directory),
-        found[-1],
-        os.path.basename(found[-1]),
-      )
+      f'{name_file}: names no existing checkpoint, and {paths[-1]} is damaged; '
+      'expected a line model_checkpoint_path: '
+      f'"{os.path.basename(paths[-1])}". Start afresh with --overwrite'
     )
 
 
@@ -65,42 +63,23 @@ def set_newest(path):
   """Names the checkpoint `path` as the newest one of its folder."""
   directory, base = os.path.split(path)
   # As tf.train.Saver writes it, with relative paths.
-  line = 'model_checkpoint_path: "%s"\n' % base
+  line = f'model_checkpoint_path: "{base}"\n'
   files.write_atomically(checkpoints.name_file(directory), line.encode('utf-8'))
 
 
-def _step_in_name(path):
-  """The step that the name of a checkpoint says; -1 if it says none."""
-  number = path.rpartition('-')[2]
-  return int(number) if number.isdecimal() else -1
-
-
-def _is_whole(path):
-  """Whether all variables of the checkpoint `path` can be read."""
-  try:
-    checkpoints.check_fits(path, checkpoints.shapes(path))
-  except UserError:
-    return False
-  return True
-
-
 def put(unfinished, step):
-  """Gives a checkpoint its final name, and names it as the newest.
+  """Gives a checkpoint the name of its step, and names it as the newest.
 
-  Args:
-    unfinished: path of the checkpoint, in its folder.
-    step: the step that it holds; a checkpoint of that step is replaced.
-
-  Raises:
-    OSError: it cannot be renamed.
+  `unfinished` is its path, in its folder; a checkpoint of that step is
+  replaced. Raises OSError if it cannot be renamed.
   """
   directory, base = os.path.split(unfinished)
   path = checkpoints.at_step(directory, step)
   remove(path)
   suffixes = [
-    found[len(base) :]
-    for found in os.listdir(directory or '.')
-    if checkpoints.FILE_SUFFIX.sub('', found) == base
+    name[len(base) :]
+    for name in os.listdir(directory or '.')
+    if checkpoints.FILE_SUFFIX.sub('', name) == base
   ]
   # The index last: with it the checkpoint is there.
   for suffix in sorted(suffixes, key=lambda suffix: suffix == '.index'):
@@ -114,35 +93,33 @@ def remove(path):
   Not tf.train.remove_checkpoint, which takes some characters for patterns.
   """
   directory, base = os.path.split(path)
-  own = [
-    found
-    for _, found in checkpoints.files_in(directory or '.')
-    if checkpoints.FILE_SUFFIX.sub('', found) == base
-  ]
-  _remove_files(directory, own)
+  _remove_files(directory or '.', base)
 
 
 def remove_all(directory):
   """Deletes all checkpoints in `directory`, and the file that names one."""
   if os.path.lexists(checkpoints.name_file(directory)):
     os.remove(checkpoints.name_file(directory))
-  _remove_files(
-    directory, [found for _, found in checkpoints.files_in(directory)]
-  )
+  _remove_files(directory)
 
 
-def _remove_files(directory, names):
+def _remove_files(directory, base=None):
+  """Deletes the files of one checkpoint, or of all."""
+  names = [
+    name
+    for _, name in checkpoints.files_in(directory)
+    if base in (None, checkpoints.FILE_SUFFIX.sub('', name))
+  ]
   # The index first: what is left without it cannot be taken for a checkpoint.
-  for found in sorted(names, key=lambda found: not found.endswith('.index')):
-    os.remove(os.path.join(directory, found))
+  for name in sorted(names, key=lambda name: not name.endswith('.index')):
+    os.remove(os.path.join(directory, name))
 
 
 def remove_unfinished(directory):
   """Deletes what a killed trainer, or a full disk, has left of a checkpoint."""
-  for pattern in ('.tmp*', '-*.tempstate*', '-*.tmp*'):
-    for path in glob.glob(glob.escape(checkpoints.prefix(directory)) + pattern):
+  own = glob.escape(checkpoints.prefix(directory))
+  patterns = [own + end for end in ('.tmp*', '-*.tempstate*', '-*.tmp*')]
+  patterns.append(glob.escape(checkpoints.name_file(directory)) + '.tmp*')
+  for pattern in patterns:
+    for path in glob.glob(pattern):
       os.remove(path)
-  for path in glob.glob(
-    glob.escape(checkpoints.name_file(directory)) + '.tmp*'
-  ):
-    os.remove(path)

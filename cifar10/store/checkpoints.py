@@ -1,6 +1,7 @@
-"""Checkpoints on disk: the newest, its step, and whether it fits the graph.
+"""Checkpoints on disk: the newest, its step, its variables as arrays.
 
-`saving.CheckpointHook` writes them, checkpoint_files.py names and deletes them.
+Functions raise UserError if a checkpoint cannot be read. saving.py writes those
+of a run, checkpoint_files.py names and deletes them.
 """
 
 import contextlib
@@ -10,29 +11,64 @@ import re
 import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
+from cifar10.util import files
+from cifar10.util import paths
 
-PREFIX = 'model.ckpt'  # What the names of checkpoints begin with.
+PREFIX = 'model.ckpt'  # The names of checkpoints begin with it.
 
-# What follows the name of a variable in the name of its moving average.
+# Follows the name of a variable in the name of its moving average.
 AVERAGE = '/ExponentialMovingAverage'
 
 # The averages of batch normalization's statistics. Older checkpoints have none.
 _AVERAGED_STATISTICS = re.compile(
-  '/batch_normalization/moving_(mean|variance)%s$' % AVERAGE
+  f'/batch_normalization/moving_(mean|variance){AVERAGE}$'
 )
-
-LOSS_AVERAGE = '/avg'  # What follows the name of a loss likewise.
 
 # The variable that counts steps; and one that was made without a name.
 _STEP, _NAMELESS = 'global_step', 'Variable'
 
-# What follows the name of a checkpoint in the names of its files.
+# Follows the name of a checkpoint in the names of its files.
 FILE_SUFFIX = re.compile(r'\.(index|meta|data-\d{5}-of-\d{5})$')
 
 # The name of a file of a checkpoint, and its step.
 _FILE = re.compile(re.escape(PREFIX) + '-(0|[1-9][0-9]*)' + FILE_SUFFIX.pattern)
 
 _FEW_STEPS = 4  # An error lists this many first steps, and as many last ones.
+
+
+def name_file(directory):
+  """The file that names the newest checkpoint in `directory`."""
+  return os.path.join(directory, 'checkpoint')
+
+
+def prefix(directory):
+  """The beginning of the paths of checkpoints in `directory`."""
+  return os.path.join(directory, PREFIX)
+
+
+def at_step(directory, step):
+  """The path of the checkpoint of a step."""
+  return f'{prefix(directory)}-{step}'
+
+
+def files_in(directory):
+  """Pairs (step, name) of the files of all checkpoints in `directory`."""
+  names = os.listdir(directory) if os.path.isdir(directory) else ()
+  matches = filter(None, map(_FILE.fullmatch, names))
+  return [(int(match.group(1)), match.group(0)) for match in matches]
+
+
+def by_step(directory):
+  """The paths of the checkpoints in `directory`, a dict in order of steps."""
+  steps = {
+    step for step, name in files_in(directory) if name.endswith('.index')
+  }
+  return {step: at_step(directory, step) for step in sorted(steps)}
+
+
+def written(path):
+  """The Unix time at which the checkpoint `path` was written."""
+  return os.path.getmtime(path + '.index')
 
 
 def latest(directory):
@@ -44,140 +80,74 @@ def latest(directory):
 
 
 def find(directory, wanted=''):
-  """The checkpoint that a person asks for.
+  """The path of the checkpoint that a person asks for.
 
-  Args:
-    directory: the training directory of a run.
-    wanted: a step, or the path of a checkpoint or of one of its files; empty
-      for the newest one.
-
-  Returns:
-    The path of the checkpoint.
-
-  Raises:
-    UserError: there is no such checkpoint; names the steps of existing ones.
+  `wanted` is a step of the run in `directory`, the path of a checkpoint or of
+  one of its files, or empty for the newest one. Raises UserError, which lists
+  the steps of existing checkpoints, if it does not exist.
   """
   path = FILE_SUFFIX.sub('', wanted) or latest(directory)
   if wanted.isdecimal():
     path = at_step(directory, int(wanted))
-  # TensorFlow 1 raises an error if the folder does not exist.
-  folder = os.path.dirname(path or directory) or '.'
-  if path and os.path.isdir(folder) and tf.train.checkpoint_exists(path):
+  if path and _exists(path):
     return path
   steps = [str(step) for step in by_step(directory)]
   if wanted:
-    problem = '--checkpoint=%s: there is no %s' % (wanted, path)
+    problem = f'--checkpoint={wanted}: there is no {path}'
   elif steps:
-    problem = '%s: names no existing checkpoint' % name_file(directory)
+    problem = f'{name_file(directory)}: names no existing checkpoint'
   else:
     raise UserError(
-      '%s: holds no checkpoint; pass the --train_dir of a run as '
-      '--checkpoint_dir' % directory
+      f'{directory}: holds no checkpoint; pass the --train_dir of a run as '
+      '--checkpoint_dir'
     )
   if len(steps) > 2 * _FEW_STEPS:
     steps[_FEW_STEPS:-_FEW_STEPS] = ['...']
   raise UserError(
-    '%s; the steps of the checkpoints in %s: %s'
-    % (problem, directory or '.', ', '.join(steps) or 'none')
+    f'{problem}; the steps of the checkpoints in {directory or "."}: '
+    + (', '.join(steps) or 'none')
   )
 
 
 def meant_by(path, flag):
-  """The checkpoint that a person means: itself, or the newest one of a run.
+  """The checkpoint at `path`, or the newest one if that is a run's directory.
 
-  Args:
-    path: path of a checkpoint, of one of its files, or of a training directory.
-    flag: name of the flag, for the error.
-
-  Returns:
-    The path of the checkpoint.
-
-  Raises:
-    UserError: there is none.
+  `path` may be that of one of its files. Raises UserError, which names `flag`,
+  if there is none.
   """
-  found = FILE_SUFFIX.sub('', path)
-  if os.path.isdir(path):
-    found = latest(path)
-    if found is None:
-      raise UserError('%s=%s: holds no checkpoint' % (flag, path))
-  folder = os.path.dirname(found) or '.'
-  if not (os.path.isdir(folder) and tf.train.checkpoint_exists(found)):
-    raise UserError('%s=%s: there is no such checkpoint' % (flag, path))
+  found = latest(path) if os.path.isdir(path) else FILE_SUFFIX.sub('', path)
+  if found is None:
+    raise UserError(f'{flag}={path}: holds no checkpoint')
+  if not _exists(found):
+    raise UserError(f'{flag}={path}: there is no such checkpoint')
   return found
 
 
-def by_step(directory):
-  """The checkpoints in `directory` by the steps in their names.
-
-  Returns:
-    dict of paths, in the order of the steps.
-  """
-  steps = {
-    step for step, base in files_in(directory) if base.endswith('.index')
-  }
-  return {step: at_step(directory, step) for step in sorted(steps)}
-
-
-def at_step(directory, step):
-  """The path of the checkpoint of a step."""
-  return '%s-%d' % (prefix(directory), step)
-
-
-def files_in(directory):
-  """Pairs (step, name) of the files of all checkpoints in `directory`."""
-  names = os.listdir(directory) if os.path.isdir(directory) else ()
-  matches = filter(None, map(_FILE.fullmatch, names))
-  return [(int(match.group(1)), match.group(0)) for match in matches]
-
-
-def written(path):
-  """When the checkpoint `path` was written, a Unix time."""
-  return os.path.getmtime(path + '.index')
+def _exists(path):
+  # TensorFlow 1 raises an error if the folder does not exist.
+  folder = os.path.dirname(path) or '.'
+  return os.path.isdir(folder) and tf.train.checkpoint_exists(path)
 
 
 def saved_in(directory):
   """A sentence that says which step is saved last, and where."""
   last = latest(directory)
   if last is None:
-    return 'No step is saved in %s' % directory
-  return 'Step %d is saved in %s' % (step(last), last)
-
-
-def prefix(directory):
-  """What the names of the checkpoints in `directory` begin with."""
-  return os.path.join(directory, PREFIX)
-
-
-def shapes(path):
-  """The shapes of all variables in the checkpoint `path`, by name.
-
-  Raises:
-    UserError: it cannot be read.
-  """
-  with _one_line(path):
-    return tf.train.NewCheckpointReader(path).get_variable_to_shape_map()
+    return f'No step is saved in {directory}'
+  return f'Step {step(last)} is saved in {last}'
 
 
 def averaged(name, names):
-  """The name of a variable's moving average, or its own if it has none.
-
-  Args:
-    name: name of the variable.
-    names: collection of the names in a checkpoint.
-  """
+  """The name of a variable's moving average if `names` has it, else `name`."""
   return name + AVERAGE if name + AVERAGE in names else name
 
 
 def held_as(name, names):
-  """The name under which a checkpoint holds what belongs into a variable.
+  """The name of a variable in a checkpoint, whose names are `names`.
 
   In older checkpoints, the statistics of batch normalization have no moving
   averages: there they stand for these. Programs of the tutorial's time may
   count steps in a variable without a name.
-
-  Args:
-    name: name of the variable in a newer checkpoint.
-    names: collection of the names in the checkpoint.
   """
   if name not in names and _AVERAGED_STATISTICS.search(name):
     return name[: -len(AVERAGE)]
@@ -187,56 +157,55 @@ def held_as(name, names):
 
 
 def may_lack(name):
-  """Whether a run goes on without a variable: it is the average of a loss."""
-  return name.endswith(LOSS_AVERAGE)
-
-
-def step(path):
-  """The global step of the checkpoint `path`, as an int.
-
-  Raises:
-    UserError: it cannot be read, or holds no global step.
-  """
-  name = held_as(_STEP, shapes(path))
-  if name not in shapes(path):
-    raise UserError('%s: holds no global_step' % path)
-  with _one_line(path):
-    return int(tf.train.load_variable(path, name))
-
-
-def name_file(directory):
-  """The file that names the newest checkpoint in `directory`."""
-  return os.path.join(directory, 'checkpoint')
+  """True if a run goes on without a variable: the average of a loss."""
+  return name.endswith('/avg')
 
 
 @contextlib.contextmanager
 def _one_line(path):
-  """What a reader says of a damaged file, as a UserError."""
+  """Turns the errors of reading a damaged file into a UserError."""
   try:
     yield
   # TensorFlow 2 turns the errors of its reader into various exceptions.
   except (tf.errors.OpError, LookupError, RuntimeError, ValueError) as error:
-    raise UserError('%s: cannot be read: %s' % (path, error)) from error
+    raise UserError(f'{path}: cannot be read: {error}') from error
 
 
-def expected_shapes(variables):
-  """What a checkpoint of `variables` holds: shapes by name.
+def shapes(path):
+  """The shapes of all variables in the checkpoint `path`, lists by name."""
+  with _one_line(path):
+    return tf.train.NewCheckpointReader(path).get_variable_to_shape_map()
 
-  Args:
-    variables: list of variables. Parts of a partitioned one make a whole.
-  """
-  expected = {}
-  for variable in variables:
-    part = _part(variable)
-    shape = variable.shape.as_list() if part is None else list(part.full_shape)
-    expected[name_of(variable)] = shape
-  return expected
+
+def step(path):
+  """The global step of the checkpoint `path`, as an int."""
+  found = shapes(path)
+  name = held_as(_STEP, found)
+  if name not in found:
+    raise UserError(f'{path}: holds no global_step')
+  with _one_line(path):
+    return int(tf.train.load_variable(path, name))
+
+
+def _part(variable):
+  """The slice of a partitioned variable that this is; None if it is a whole."""
+  return variable._get_save_slice_info()  # There is no public name for it.
 
 
 def name_of(variable):
   """The name of a variable in checkpoints; of a part, the name of the whole."""
   part = _part(variable)
   return variable.op.name if part is None else part.full_name
+
+
+def expected_shapes(variables):
+  """Shapes by name in a checkpoint of `variables`; parts of one are joined."""
+  expected = {}
+  for variable in variables:
+    part = _part(variable)
+    shape = variable.shape.as_list() if part is None else list(part.full_shape)
+    expected[name_of(variable)] = shape
+  return expected
 
 
 def load(variable, value, session):
@@ -248,36 +217,27 @@ def load(variable, value, session):
   variable.load(value, session)
 
 
-def _part(variable):
-  """What a variable is a part of; None if it is a whole."""
-  return variable._get_save_slice_info()  # There is no public name for it.
-
-
 def check_fits(path, expected_shapes, hint=''):
-  """Checks that the checkpoint holds variables, whole and of their shapes.
+  """Checks that a checkpoint holds variables, undamaged and of their shapes.
 
-  Args:
-    path: the checkpoint.
-    expected_shapes: dict of shapes, as lists, by names in the checkpoint.
-    hint: what to say after the name of a variable that is not there.
-
-  Raises:
-    UserError: names the first variable that does not fit, or what is damaged.
+  `expected_shapes` are lists, by names in the checkpoint. Raises UserError,
+  which names the first variable that does not fit, with `hint` if it is not
+  there, or what is damaged.
   """
   found = shapes(path)
   for variable, expected in sorted(expected_shapes.items()):
     name = held_as(variable, found)
     if name not in found:
-      raise UserError('%s: holds no variable %s%s' % (path, name, hint))
-    if found[name] != expected:
-      if name.startswith('local3/biases') and len(found[name]) != len(expected):
-        raise UserError(
-          '%s: is of --top_layers=%s; this model is of --top_layers=%s'
-          % (path, _top_layers(found[name]), _top_layers(expected))
-        )
+      raise UserError(f'{path}: holds no variable {name}{hint}')
+    shape = found[name]
+    if name.startswith('local3/biases') and len(shape) != len(expected):
       raise UserError(
-        '%s: %s has shape %s; this model expects %s'
-        % (path, name, found[name], expected)
+        f'{path}: is of --top_layers={_top_layers(shape)}; this model is of '
+        f'--top_layers={_top_layers(expected)}'
+      )
+    if shape != expected:
+      raise UserError(
+        f'{path}: {name} has shape {shape}; this model expects {expected}'
       )
     with _one_line(path):  # Verifies the checksum of its content.
       tf.train.load_variable(path, name)
@@ -289,11 +249,7 @@ def _top_layers(shape):
 
 
 def check_newest(directory):
-  """Checks that the newest checkpoint, if there is one, fits the graph.
-
-  Raises:
-    UserError: it does not.
-  """
+  """Raises UserError if the newest checkpoint exists but misfits the graph."""
   checkpoint = latest(directory)
   if checkpoint is not None:
     found, expected = shapes(checkpoint), expected_shapes(tf.global_variables())
@@ -303,4 +259,63 @@ def check_newest(directory):
       hint='; a run is resumed with the model, --optimizer, --bias_rate, '
       '--softmax_rate and --schedule that it was begun with, or is taken over '
       'by a new one with --init_from',
+    )
+
+
+def read(path):
+  """All variables of the checkpoint `path`: a dict of arrays by name."""
+  names = sorted(shapes(path))
+  with _one_line(path):
+    return {name: tf.train.load_variable(path, name) for name in names}
+
+
+def check_out(directory):
+  """Checks that `directory`, from --out, is free for a run.
+
+  A folder that is made elsewhere takes its place, see `files.new_folder`.
+  Raises UserError if it is anything but a new or empty folder, or if TensorFlow
+  would not find checkpoints there.
+  """
+  paths.check(directory, '--out', holds_checkpoints=True)
+  is_own = not os.path.islink(directory) and not os.path.ismount(directory)
+  is_empty = os.path.isdir(directory) and not os.listdir(directory)
+  if os.path.lexists(directory) and not (is_own and is_empty):
+    raise UserError(
+      f'--out={directory}: exists; expected a new or empty folder, not a link '
+      'or a mount'
+    )
+
+
+def new_run(directory):
+  """A context manager: yields a folder to fill, which becomes `directory`.
+
+  Raises UserError as `check_out` does, and OSError if it cannot be made.
+  """
+  check_out(directory)
+  return files.new_folder(directory)
+
+
+def write(directory, values):
+  """Writes a checkpoint into a folder, and names it the newest one there.
+
+  `values` is a dict of arrays by name, 'global_step' among them.
+  """
+  # A session that sees a GPU would take its memory.
+  proto = tf.ConfigProto(device_count={'GPU': 0})
+  with tf.Graph().as_default(), tf.Session(config=proto) as session:
+    # Not as constants: a graph holds 2 GB at most.
+    variables = {
+      name: tf.Variable(
+        tf.zeros(value.shape, value.dtype), name=name, trainable=False
+      )
+      for name, value in values.items()
+    }
+    session.run(tf.global_variables_initializer())
+    for name, variable in variables.items():
+      variable.load(values[name], session)
+    tf.train.Saver(variables, save_relative_paths=True).save(
+      session,
+      prefix(directory),
+      global_step=int(values['global_step']),
+      write_meta_graph=False,
     )

@@ -1,7 +1,6 @@
-"""The settings of a training run in `config.json`, beside its checkpoints.
+"""The settings of a run in `config.json`, flat, beside its checkpoints.
 
-Flat: one name and value for each setting. What changes while a run goes on is
-not a setting, see run_state.py.
+State that changes while a run goes on is in run_state.py.
 """
 
 import json
@@ -38,10 +37,8 @@ def load(directory):
   """The Settings saved in `directory`, or None if there are none.
 
   Names that this version does not know are ignored, and missing ones get their
-  defaults, so that runs outlive versions.
-
-  Raises:
-    UserError: the file holds no JSON object, or a value of another type.
+  defaults, so that runs outlive versions. Raises UserError if the file holds no
+  JSON object, or a value of another type.
   """
   path = os.path.join(directory, run_state.CONFIG_FILE)
   values = files.read_json(path)
@@ -64,7 +61,7 @@ def _at_most(value, field):
 
 
 def is_last(directory, step):
-  """Whether the run in `directory` goes no further than a global step."""
+  """True if the run in `directory` goes no further than a global step."""
   settings, state = load(directory), run_state.load(directory)
   if settings is None:
     return False
@@ -78,60 +75,47 @@ def is_last(directory, step):
 def checked(value, field, path):
   """`value` from JSON, checked against the type and the limits of the field.
 
-  Args:
-    value: what JSON can hold.
-    field: one of settings.FIELDS.
-    path: the file that it comes from, for the error.
-
-  Returns:
-    `value`.
-
-  Raises:
-    UserError: it is of another type, or beyond the limits.
+  Raises UserError, which names the file `path`, if it does not fit.
   """
-  if value is None and field.default is None:
-    return None
-  if not (_has_type(value, field) and _is_within_limits(value, field.metadata)):
+  if not _fits(value, field):
     raise UserError(
-      '%s: %s is %s; expected %s'
-      % (path, field.name, json.dumps(value), _expected(field))
+      f'{path}: {field.name} is {json.dumps(value)}; expected '
+      + _expected(field)
     )
   return value
 
 
-def _has_type(value, field):
-  (expected,) = set(types(field)) - {type(None)}
+def _fits(value, field):
+  if value is None and field.default is None:
+    return True
+  expected, limits = types(field)[0], field.metadata
   # A whole number is a float too; true and false are not numbers.
-  return type(value) is expected or (type(value), expected) == (int, float)
-
-
-def types(field):
-  """The types of the values of a field: two of an Optional one."""
-  return getattr(field.type, '__args__', None) or (field.type,)
-
-
-def is_finite(value):
-  """Whether a value is anything but an infinite float or NaN."""
-  return not isinstance(value, float) or math.isfinite(value)
-
-
-def _is_within_limits(value, limits):
+  has_type = type(value) in ((int, float) if expected is float else (expected,))
   return (
-    is_finite(value)
+    has_type
+    and is_finite(value)
     and value in limits.get('choices', [value])
     and limits.get('least', value) <= value <= limits.get('most', value)
   )
 
 
+def types(field):
+  """The types of the values of a field; of an Optional one, its own first."""
+  return getattr(field.type, '__args__', None) or (field.type,)
+
+
+def is_finite(value):
+  """True if a value is anything but an infinite float or NaN."""
+  return not isinstance(value, float) or math.isfinite(value)
+
+
 def _expected(field):
-  """What a value of the field may be, in words."""
+  """The values that a field may have, in words."""
   limits = field.metadata
   if 'choices' in limits:
     return 'one of ' + ', '.join(limits['choices'])
   default = getattr(cifar10.with_constants(Settings()), field.name)
-  words = ['a value like %s' % json.dumps(default)]
-  if 'least' in limits:
-    words.append('%s or more' % limits['least'])
-  if 'most' in limits:
-    words.append('%s or less' % limits['most'])
+  words = [f'a value like {json.dumps(default)}']
+  words += [f'{limits["least"]} or more'] if 'least' in limits else []
+  words += [f'{limits["most"]} or less'] if 'most' in limits else []
   return ', '.join(words)

@@ -1,8 +1,7 @@
-"""The state of a run that goes on from session to session, beside checkpoints.
+"""The state of a run in `run_state.json`, beside its checkpoints.
 
 Checkpoints hold the global step and the variables, `config.json` the settings.
-This is the rest: which classes and images the model is trained on, and how many
-examples each step so far has taken.
+This is the rest: the data, and how many examples each step so far has taken.
 """
 
 import dataclasses
@@ -23,44 +22,31 @@ STATE_FILE = 'run_state.json'
 
 @dataclasses.dataclass(frozen=True)
 class Start:
-  """A start of a trainer.
+  """A start of a trainer."""
 
-  Attributes:
-    step: global step that it began at.
-    time: Unix time.
-    changed: settings that differ from those of the start before: tuples
-      (name, value before, value now).
-  """
-
-  step: int
-  time: float
+  step: int  # The global step that it began at.
+  time: float  # Unix time.
+  # (name, value before, value now) of settings changed since the start before.
   changed: Tuple[Tuple[str, Any, Any], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
 class RunState:
-  """What a run is trained on, and how far each batch size has taken it.
+  """The data that a run is trained on, and how far it has come with them."""
 
-  Attributes:
-    classes: names of the classes, in the order of their labels.
-    examples_per_epoch: training examples in the data set.
-    stretches: pairs (first step, examples per step), in order. A new one
-      begins where the run is resumed with another number of examples a step,
-      because the batch size or the number of towers or workers has changed.
-    starts: Start of each trainer, in order; earlier versions kept none.
-    validations: pairs (step, precision @ 1 on the images held out), in order.
-    stopped_at: step of the best checkpoint, with which training has been
-      stopped early; None if it has not.
-    image_shape: height, width and depth of the images of the data set; earlier
-      versions kept none.
-  """
-
-  classes: Tuple[str, ...]
-  examples_per_epoch: int
+  classes: Tuple[str, ...]  # Names, in the order of their labels.
+  examples_per_epoch: int  # Training examples in the data set.
+  # Pairs (first step, examples per step), in order. A new one begins where the
+  # run is resumed with another number of examples a step, because the batch
+  # size or the number of towers or workers has changed.
   stretches: Tuple[Tuple[int, int], ...]
+  # Of each trainer, in order; earlier versions kept none.
   starts: Tuple[Start, ...] = ()
+  # Pairs (step, precision @ 1 on the images held out), in order.
   validations: Tuple[Tuple[int, float], ...] = ()
+  # Step of the best checkpoint, if training has been stopped early with it.
   stopped_at: Optional[int] = None
+  # Height, width and depth of the images; earlier versions kept none.
   image_shape: Tuple[int, ...] = ()
 
   @property
@@ -70,15 +56,14 @@ class RunState:
 
   @property
   def step_offset(self):
-    """How far the examples seen are ahead of the global step, in steps.
+    """The lead of the examples seen over the global step, in steps.
 
     The learning rate falls with the examples seen, and a checkpoint holds only
     the global step. Adding this to it counts all examples in steps of the
     present size, also if earlier steps had another one.
     """
-    seen = 0
-    for (start, size), (end, _) in zip(self.stretches, self.stretches[1:]):
-      seen += (end - start) * size
+    pairs = zip(self.stretches, self.stretches[1:])
+    seen = sum((end - start) * size for (start, size), (end, _) in pairs)
     start, size = self.stretches[-1]
     return seen // size - start
 
@@ -94,14 +79,9 @@ class RunState:
     """The graph-level seed of the present start of a trainer.
 
     A run that is resumed with the same --seed goes on with other images and
-    other random numbers than it began with, the same ones each time.
-
-    Args:
-      seed: --seed; None for numbers that no other run has.
-      *more: integers that tell starts at the same step apart.
-
-    Returns:
-      int; None if `seed` is.
+    other random numbers than it began with, the same ones each time. The
+    integers `more` tell starts at the same step apart. Without --seed it is
+    None: no other run has these numbers.
     """
     apart = (self.starts[-1].step, *more)
     if seed is None or not any(apart):
@@ -111,10 +91,7 @@ class RunState:
     return int.from_bytes(digest[:4], 'big') >> 1  # As much as a seed may be.
 
   def epochs(self, step):
-    """How often the training images have been seen before global step `step`.
-
-    A float; its fraction is the part of the epoch that is under way.
-    """
+    """The passes over the training images before a global step, a float."""
     examples = (step + self.step_offset) * self.examples_per_step
     return examples / self.examples_per_epoch
 
@@ -136,12 +113,7 @@ class RunState:
 
 
 def begin(data, examples_per_step):
-  """The RunState at step 0.
-
-  Args:
-    data: datasets.DataSet to train on.
-    examples_per_step: training examples that a step takes.
-  """
+  """The RunState at step 0, for a datasets.DataSet to train on."""
   return RunState(
     data.classes,
     data.examples_per_epoch,
@@ -152,15 +124,9 @@ def begin(data, examples_per_step):
 
 
 def trained_on(state, settings):
-  """What a model was trained on.
+  """The settings `classes` and `image_shape` of a run, a dict.
 
-  Args:
-    state: RunState of its run, or None.
-    settings: settings.Settings of its run.
-
-  Returns:
-    Dict of the settings `classes` and `image_shape`; empty tuples for what
-    is not known.
+  `state`, of that run, may be None. Empty tuples stand for what is not known.
   """
   if state is None:
     return {'classes': (), 'image_shape': ()}
@@ -171,10 +137,8 @@ def trained_on(state, settings):
 def resumed_at(step, stretches, examples_per_step):
   """The stretches of a run that is resumed.
 
-  Args:
-    step: global step of the checkpoint; not always the last one of the run.
-    stretches: those of the run so far.
-    examples_per_step: training examples that a step takes from there on.
+  `step` is the global step of the checkpoint, not always the last one of the
+  run; `stretches` are those so far; steps take `examples_per_step` from there.
   """
   kept = tuple(stretch for stretch in stretches if stretch[0] < step)
   if kept and kept[-1][1] == examples_per_step:
@@ -185,8 +149,7 @@ def resumed_at(step, stretches, examples_per_step):
 def load(directory):
   """The RunState saved in `directory`, or None if there is none.
 
-  Raises:
-    UserError: the file is damaged.
+  Raises UserError if the file is damaged.
   """
   # Version 1.0 keeps all of it in config.json, also when it resumes a run of
   # this version.
@@ -201,28 +164,23 @@ def load(directory):
     return from_json(values)
   except (KeyError, TypeError, ValueError, OverflowError) as error:
     raise UserError(
-      '%s: %r; expected classes, examples_per_epoch and stretches, as a '
-      'trainer writes them' % (path, error)
+      f'{path}: {error!r}; expected classes, examples_per_epoch and stretches, '
+      'as a trainer writes them'
     ) from error
 
 
 def _count(value, least=0):
-  """A whole number from JSON that an int64 can hold.
-
-  Raises:
-    TypeError, ValueError, OverflowError: it is not a number, or out of bounds.
-  """
+  """A whole number from JSON that an int64 can hold; raises as `from_json`."""
   number = int(value)
   if not least <= number <= MOST_STEPS:
-    raise ValueError('%s; expected %d to %d' % (value, least, MOST_STEPS))
+    raise ValueError(f'{value}; expected {least} to {MOST_STEPS}')
   return number
 
 
 def from_json(values):
   """The RunState from the dict that JSON holds, also that of version 1.0.
 
-  Raises:
-    KeyError, TypeError, ValueError, OverflowError: it is damaged.
+  Raises KeyError, TypeError, ValueError or OverflowError if it is damaged.
   """
   stretches = values['stretches']
   if not stretches:  # In version 1.0, before a run is resumed.

@@ -24,18 +24,11 @@ class CheckpointHook(tf.train.SessionRunHook):
   """
 
   def __init__(self, step, saver, settings):
-    """Makes the hook.
-
-    Args:
-      step: the global step after the train_op, a tensor.
-      saver: tf.train.Saver.
-      settings: settings.Run.
-    """
+    """`step` is a tensor, the global step after the train_op."""
     self._step = step
     self._saver = saver
     self._settings = settings
-    self._saved_step = None
-    self._saved_time = None
+    self._saved_step = self._saved_time = None
     self._kept = []  # Paths of checkpoints; the first is deleted first.
     # The main thread and a watchdog may save.
     self._lock = threading.Lock()
@@ -53,8 +46,7 @@ class CheckpointHook(tf.train.SessionRunHook):
     if newest is None:
       self._save(session, session.run(self._global_step))
       return
-    # Parameter servers may hold a later step, which a killed chief has not
-    # saved.
+    # Parameter servers may hold a later step that a killed chief did not save.
     self._saved_step = checkpoints.step(newest)
     self._saved_time = time.monotonic()
     # Steps that the run has gone back from are older than it.
@@ -83,8 +75,7 @@ class CheckpointHook(tf.train.SessionRunHook):
   def save_now(self):
     """Saves the last whole step, also while the session runs another one.
 
-    Returns:
-      A sentence that says which step is saved where.
+    Returns a sentence that says which step is saved where.
     """
     self.end(self._session)
     return checkpoints.saved_in(self._settings.train_dir)
@@ -101,30 +92,16 @@ class CheckpointHook(tf.train.SessionRunHook):
 
 
 def are_finite():
-  """A bool tensor: whether all variables of the default graph are finite."""
+  """A bool tensor: true if all variables of the default graph are finite."""
   with tf.name_scope('checkpoint'):
-    return tf.reduce_all(
-      [
-        tf.reduce_all(tf.is_finite(v))
-        for v in tf.global_variables()
-        if v.dtype.is_floating
-      ]
-    )
+    floats = [v for v in tf.global_variables() if v.dtype.is_floating]
+    return tf.reduce_all([tf.reduce_all(tf.is_finite(v)) for v in floats])
 
 
 def check_finite(tensor, session, step):
-  """Checks that what would be saved is finite.
-
-  Args:
-    tensor: from `are_finite`.
-    session: tf.Session.
-    step: global step, for the error.
-
-  Raises:
-    DivergedError: a variable is not finite.
-  """
+  """Raises DivergedError, which names `step`, if `are_finite` is not true."""
   if not session.run(tensor):
-    raise DivergedError('a variable is not finite at step %d' % step)
+    raise DivergedError(f'a variable is not finite at step {step}')
 
 
 class Saver(tf.train.Saver):
@@ -135,16 +112,11 @@ class Saver(tf.train.Saver):
   """
 
   def __init__(self, variables):
-    """Makes the saver.
-
-    Args:
-      variables: list of variables, or dict of variables by their names in
-        checkpoints.
-    """
+    """Takes a list, or a dict of variables by their names in checkpoints."""
     super().__init__(variables)
     if isinstance(variables, dict):
       self._named = list(variables.items())
-    else:
+    else:  # The parts of a partitioned variable share its name.
       self._named = [(checkpoints.name_of(v), v) for v in variables]
 
   def restore(self, sess, save_path):
@@ -166,20 +138,10 @@ def save_checkpoint(saver, session, directory):
   """Saves the variables of a session, and names them as the newest checkpoint.
 
   The checkpoint is called by the step that it holds: in a cluster, others may
-  take steps while it is written.
-
-  Args:
-    saver: tf.train.Saver.
-    session: tf.Session.
-    directory: folder to save to.
-
-  Returns:
-    The global step that it holds.
-
-  Raises:
-    SaveError: it cannot be written; what was begun is removed.
+  take steps while it is written. Returns that global step. Raises SaveError if
+  it cannot be written; then what was begun is removed.
   """
-  unfinished = '%s.tmp%d' % (checkpoints.prefix(directory), os.getpid())
+  unfinished = f'{checkpoints.prefix(directory)}.tmp{os.getpid()}'
   try:
     saver.save(session, unfinished, write_state=False)
     step = checkpoints.step(unfinished)
@@ -187,9 +149,8 @@ def save_checkpoint(saver, session, directory):
     return step
   except (tf.errors.OpError, OSError, ValueError, UserError) as error:
     checkpoint_files.remove_unfinished(directory)
-    problem = error
-    if isinstance(error, tf.errors.OpError):
-      problem = console.summary(error)
+    is_of_op = isinstance(error, tf.errors.OpError)
+    problem = console.summary(error) if is_of_op else error
     raise SaveError(
-      '%s: a checkpoint cannot be written: %s' % (directory, problem)
+      f'{directory}: a checkpoint cannot be written: {problem}'
     ) from error

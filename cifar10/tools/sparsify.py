@@ -11,10 +11,8 @@ Han et al., "Learning both Weights and Connections for Efficient Neural
 Networks", arXiv 1506.02626.
 """
 
-import argparse
 import dataclasses
 import os
-import sys
 import zlib
 
 import numpy as np
@@ -25,34 +23,24 @@ from cifar10.data import records
 from cifar10.errors import UserError
 from cifar10.infer import validation
 from cifar10.settings.field import LARGEST
-from cifar10.store import checkpoint_arrays
 from cifar10.store import checkpoints
 from cifar10.store import config
 from cifar10.store import run_state
-from cifar10.util import console
+from cifar10.util import arguments
 from cifar10.util import paths
 
-# What goes with a weight, and would move it away from zero again: its average,
-# and what optimizers add to it.
-_STATE_SUFFIXES = (
-  checkpoints.AVERAGE,
-  '/Momentum',
-  '/Adam',
-  '/Ftrl_1',
-  '/Muon',
-)
+# A weight, its average and the slots of optimizers, which would move it away
+# from zero again.
+_SUFFIXES = ('', checkpoints.AVERAGE, '/Momentum', '/Adam', '/Ftrl_1', '/Muon')
 
 
 def sparse_values(values, *, threshold=None, keep=None):
-  """Sets small weights to zero, and what goes with them.
+  """Sets small weights to zero, with their averages and slots.
 
   Args:
     values: dict of arrays by name, all variables of a checkpoint.
     threshold: absolute value up to which a weight becomes zero; or None.
     keep: share of the weights of each layer to keep; or None.
-
-  Returns:
-    A dict like `values`.
   """
   sparse = dict(values)
   for name in weight_names(values):
@@ -62,55 +50,45 @@ def sparse_values(values, *, threshold=None, keep=None):
       count = int(round(keep * size.size))
       in_order = np.sort(size, axis=None)[::-1]
       limit = in_order[count] if count < size.size else -1.0
-    mask = size > limit
-    for suffix in ('',) + _STATE_SUFFIXES:
-      if name + suffix in values:
-        sparse[name + suffix] = values[name + suffix] * mask
+    for known in {name + suffix for suffix in _SUFFIXES} & set(values):
+      sparse[known] = values[known] * (size > limit)
   return sparse
 
 
 def weight_names(values):
-  """The names of the weights of all layers that are trained."""
-  return sorted(
-    name
-    for name in _variable_names(values)
-    if name.endswith('/weights') and not name.startswith('whitening/')
-  )
+  """The names of the weights of all layers that are trained, a sorted list."""
+  names = _names(values, '/weights')
+  return [name for name in names if not name.startswith('whitening/')]
 
 
-def _variable_names(values):
+def _names(values, *ends):
   """The names of variables, also of those of which only averages are there."""
-  end = len(checkpoints.AVERAGE)
-  return {n[:-end] if n.endswith(checkpoints.AVERAGE) else n for n in values}
+  names = {name.replace(checkpoints.AVERAGE, '') for name in values}
+  return sorted(name for name in names if name.endswith(ends))
+
+
+def _arrays(values, names):
+  """The arrays of variables, averaged if there are averages."""
+  return [values[checkpoints.averaged(name, values)] for name in names]
 
 
 def share_of_zeros(values):
   """The share of the weights of all layers that are zero."""
-  names = weight_names(values)
-  used = [values[checkpoints.averaged(name, values)] for name in names]
-  return sum((w == 0).sum() for w in used) / sum(w.size for w in used)
+  weights = _arrays(values, weight_names(values))
+  return sum((w == 0).sum() for w in weights) / sum(w.size for w in weights)
 
 
 def compressed_bytes(values):
-  """How many bytes the weights and biases of all layers take up, by zlib."""
-  names = _variable_names(values)
-  names = [n for n in names if n.endswith(('/weights', '/biases'))]
-  used = [values[checkpoints.averaged(name, values)] for name in names]
-  return sum(len(zlib.compress(value.tobytes(), 9)) for value in used)
+  """The size of the weights and biases of all layers, compressed by zlib."""
+  arrays = _arrays(values, _names(values, '/weights', '/biases'))
+  return sum(len(zlib.compress(value.tobytes(), 9)) for value in arrays)
 
 
 def precisions(models, settings):
   """Precision @ 1 on the test images; None for each if there are none.
 
-  Args:
-    models: list of dicts of arrays by name, all variables of checkpoints.
-    settings: settings.Settings of the run.
-
-  Returns:
-    List of floats or None.
-
-  Raises:
-    UserError: the folder of the data set is missing, or it is damaged.
+  A list of floats, for dicts of all variables of checkpoints. Raises UserError
+  if the folder of the data set is missing or damaged.
   """
   data = datasets.describe(settings)
   if not all(os.path.exists(path) for path in data.test_files):
@@ -123,13 +101,10 @@ def precisions(models, settings):
 
 
 def sparsify(args):
-  """Writes the sparse checkpoint and prints what it costs.
+  """Writes the sparse checkpoint `args.out` and prints its cost.
 
-  Args:
-    args: argparse.Namespace with the flags.
-
-  Raises:
-    UserError: there is no such checkpoint or run, or --out holds something.
+  Raises UserError if there is no such checkpoint or run, or --out holds
+  something.
   """
   meant = zoo.directory(args.checkpoint, 'CHECKPOINT')
   paths.check(meant, 'CHECKPOINT', holds_checkpoints=True)
@@ -138,29 +113,23 @@ def sparsify(args):
   settings, state = config.load(run_dir), run_state.load(run_dir)
   if settings is None or state is None:
     raise UserError(
-      '%s: holds no %s; expected the --train_dir of a run'
-      % (run_dir, run_state.CONFIG_FILE)
+      f'{run_dir}: holds no {run_state.CONFIG_FILE}; expected the --train_dir '
+      'of a run'
     )
-  checkpoint_arrays.check_out(args.out)
-  dense = checkpoint_arrays.read(source)
+  checkpoints.check_out(args.out)
+  dense = checkpoints.read(source)
   names = weight_names(dense)
   if not names:
-    raise UserError('%s: holds no weights of layers' % source)
+    raise UserError(f'{source}: holds no weights of layers')
   sparse = sparse_values(dense, threshold=args.threshold, keep=args.keep)
   settings = dataclasses.replace(
     settings, **run_state.trained_on(state, settings)
   )
-  rows = [
-    ('', 'zeros', 'precision @ 1', 'compressed'),
-    *map(
-      _row,
-      ('before', 'after'),
-      (dense, sparse),
-      precisions([dense, sparse], settings),
-    ),
-  ]
-  with checkpoint_arrays.new_run(args.out) as folder:
-    checkpoint_arrays.write(folder, sparse)
+  found = precisions([dense, sparse], settings)
+  rows = [('', 'zeros', 'precision @ 1', 'compressed')]
+  rows += map(_row, ('before', 'after'), (dense, sparse), found)
+  with checkpoints.new_run(args.out) as folder:
+    checkpoints.write(folder, sparse)
     config.save(dataclasses.replace(settings, train_dir=args.out), folder)
     # What was validated and stopped is another model.
     dataclasses.replace(state, validations=(), stopped_at=None).save(folder)
@@ -169,25 +138,23 @@ def sparsify(args):
   # A model of the package is averages only, which no run goes on from.
   flag = '--train_dir' if set(names) <= set(dense) else '--init_from'
   print(
-    '%s is written. To train on: %s=%s --hold_zeros, and the settings of the '
-    'run.' % (checkpoints.latest(args.out), flag, args.out)
+    f'{checkpoints.latest(args.out)} is written. To train on: '
+    f'{flag}={args.out} --hold_zeros, and the settings of the run.'
   )
 
 
 def _row(name, values, found):
   return (
     name,
-    '%.1f %%' % (100 * share_of_zeros(values)),
-    'no images' if found is None else '%.3f' % found,
-    '%.2f MB' % (compressed_bytes(values) / 1e6),
+    f'{100 * share_of_zeros(values):.1f} %',
+    'no images' if found is None else f'{found:.3f}',
+    f'{compressed_bytes(values) / 1e6:.2f} MB',
   )
 
 
 def main():
   """The console command."""
-  parser = argparse.ArgumentParser(
-    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-  )
+  parser = arguments.Parser(__doc__)
   parser.add_argument(
     'checkpoint',
     help='a checkpoint, the --train_dir of a run, or a model of the package '
@@ -203,14 +170,7 @@ def main():
   limit.add_argument(
     '--keep', type=float, help='share of the weights of each layer to keep'
   )
-  console.open_streams()
-  console.exit_on_signals()
-  args = parser.parse_args()
-  if args.keep is not None and not 0 <= args.keep <= 1:
-    parser.error('--keep: expected 0 to 1')
-  if args.threshold is not None and not 0 <= args.threshold <= LARGEST:
-    parser.error('--threshold: expected 0 to %g' % LARGEST)
-  sys.exit(console.guarded(lambda: sparsify(args)))
+  parser.run(sparsify, keep=(0, 1), threshold=(0, LARGEST))
 
 
 if __name__ == '__main__':

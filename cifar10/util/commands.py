@@ -10,20 +10,11 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _ROOT = os.path.dirname(_PACKAGE)
 
 
-def _in_clone():
-  """Whether the package lies in its source tree, and is not installed."""
-  return os.path.isfile(os.path.join(_ROOT, 'setup.py'))
-
-
 def command(name):
-  """The command that runs a program of this project, as this one was called.
+  """The command that runs a program of this project, quoted for a shell.
 
-  Args:
-    name: name of the installed command, as 'cifar10_train'.
-
-  Returns:
-    str, quoted for a shell: a script after `python` if this process runs one,
-    else the installed command.
+  A script after `python` if this process runs one, else the installed command,
+  whose name is `name`, as 'cifar10_train'.
   """
   directory, script = os.path.split(sys.argv[0])
   if not script.endswith('.py'):
@@ -43,21 +34,19 @@ def command(name):
 
 def install(extra):
   """The command that installs an extra of this project."""
-  return "pip install '%s[%s]'" % (
-    '.' if _in_clone() else 'cifar10-tutorial',
-    extra,
-  )
+  is_clone = os.path.isfile(os.path.join(_ROOT, 'setup.py'))
+  package = '.' if is_clone else 'cifar10-tutorial'
+  return f"pip install '{package}[{extra}]'"
 
 
 def changed_flags(settings, *groups):
   """The flags of some groups that are not the defaults, for a shell.
 
-  Returns:
-    str that begins with a space, or is empty.
+  Each follows a space.
   """
   values = settings.values(settings_lib.flag_names(*groups))
   return ''.join(
-    ' --%s=%s' % (name, shlex.quote(str(value)))
+    f' --{name}={shlex.quote(str(value))}'
     for name, value in values.items()
     if value != settings_lib.FIELDS[name].default
   )

@@ -1,5 +1,6 @@
-"""The terminal: output that may go away, and errors in one line."""
+"""The terminal: output that may go away, errors in one line, progress bars."""
 
+import atexit
 import contextlib
 import datetime
 import io
@@ -27,12 +28,13 @@ _READER_SECS = 5  # How long a reader may pause without losing a line.
 _SIGPIPE_STATUS = 141  # As a shell reports death by SIGPIPE.
 _SIGINT_STATUS = 130
 
+_TO_END_OF_LINE = '\033[K'
+
 
 class _Lossy(io.FileIO):
-  """Drops what cannot be written.
+  """Drops output if its reader has gone or pauses, or the disk is full.
 
-  The reader has gone or reads no more, as a terminal after Ctrl-S, or the disk
-  is full.
+  A reader pauses as a terminal does after Ctrl-S.
   """
 
   _wait_secs = _READER_SECS
@@ -66,17 +68,15 @@ def open_streams(answers=False):
   """Opens standard output and error anew, so that a run outlives them.
 
   A line is written when it is printed, into a file or pipe too. Names of files
-  may hold bytes that are not text; they are escaped.
-
-  Args:
-    answers: whether standard output holds the answers of this program. Then an
-      error ends the program; otherwise lines that cannot be written are lost.
+  may hold bytes that are not text; they are escaped. Lines that cannot be
+  written are lost; with `answers` on standard output, that is an error.
   """
   sys.stdout = _opened(sys.stdout, 1, _Strict if answers else _Lossy)
   sys.stderr = _opened(sys.stderr, 2, _Lossy)
 
 
 def _opened(stream, number, kind):
+  """A standard stream anew, of the raw class `kind`."""
   if stream is None:  # It was closed when the program started.
     return open(os.devnull, 'w', encoding='utf-8')
   return io.TextIOWrapper(
@@ -102,26 +102,31 @@ def timestamp():
   return datetime.datetime.now().isoformat(sep=' ', timespec='microseconds')
 
 
-def program_name():
-  """The name of this program, as errors begin."""
-  return os.path.splitext(os.path.basename(sys.argv[0]))[0]
-
-
 def fail(message):
   """Prints an error in one line; returns the exit status, 1."""
-  print('%s: error: %s' % (program_name(), printable(message)), file=sys.stderr)
+  program = os.path.splitext(os.path.basename(sys.argv[0]))[0]
+  print(f'{program}: error: {printable(message)}', file=sys.stderr)
   return 1
 
 
+def leave(status):
+  """Ends the process, with all output written.
+
+  Not by `sys.exit`: Python ends a daemon thread that returns from TensorFlow
+  while the interpreter is taken down, and C++ aborts the process for it.
+  """
+  atexit._run_exitfuncs()  # There is no public name for it.
+  for stream in (sys.stdout, sys.stderr):
+    with contextlib.suppress(OSError):
+      stream.flush()
+  os._exit(status)
+
+
 def guarded(work):
-  """Calls `work`; reports what is not the program's fault in one line.
+  """Calls `work()`; reports what is not the program's fault in one line.
 
-  Args:
-    work: function without arguments.
-
-  Returns:
-    The exit status: 0 when `work` returns or raises Stopped, 1 after an error,
-    130 after Ctrl-C, 141 when the reader of the answers has gone.
+  Returns the exit status: 0 when `work` returns or raises Stopped, 1 after an
+  error, 130 after Ctrl-C, 141 when the reader of the answers has gone.
   """
   try:
     work()
@@ -158,3 +163,53 @@ def summary(error):
   lines = error.message.splitlines() or [type(error).__name__]
   nodes = [i for i, line in enumerate(lines) if line.startswith('Node:')]
   return lines[nodes[-1] + 1] if nodes and lines[nodes[-1] + 1 :] else lines[0]
+
+
+class ProgressBar:
+  """A live bar on a terminal; in a file or pipe, a line for every 10 %."""
+
+  def __init__(self, task, total, unit=1, amount='%d'):
+    """Prints nothing yet.
+
+    Args:
+      task: name of the task; each line begins with it.
+      total: amount of work; None if unknown.
+      unit: amount of work in one unit of the display.
+      amount: format of the number of units done; each line ends with it.
+    """
+    self._task = task
+    self._total = total
+    self._unit = unit
+    self._amount = amount
+    self._shown = None
+    self._live = sys.stdout.isatty()
+
+  def show(self, done):
+    """Updates the display if it changes; `done` is the work done so far."""
+    text = ''
+    if self._total:
+      now = 100 * done // self._total
+      now -= 0 if self._live else now % 10
+      text = '%3d %% [%-25s]' % (now, '#' * (now // 4))
+    else:
+      now = done // (self._unit if self._live else 16 * self._unit)
+    if now == self._shown:
+      return
+    self._shown = now
+    line = f'{self._task} {text} {self._amount % (done / self._unit)}'
+    if self._live:
+      print('\r' + line, end='', flush=True)
+    else:
+      print(line, flush=True)
+
+  def clear(self):
+    """Removes the bar from a terminal until the next `show`."""
+    if self._live:
+      print('\r' + _TO_END_OF_LINE, end='', flush=True)
+      self._shown = None
+
+  def end(self):
+    """Ends the line of the bar on a terminal, if it is shown."""
+    if self._live and self._shown is not None:
+      print()
+      self._shown = None

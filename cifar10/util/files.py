@@ -12,14 +12,9 @@ from cifar10.errors import UserError
 
 
 def write_atomically(path, content):
-  """Writes a file so that a reader never sees a part of it.
+  """Writes bytes to a file so that a reader never sees a part of them.
 
-  Args:
-    path: path of the file; an existing file is replaced.
-    content: bytes.
-
-  Raises:
-    OSError: the file cannot be written; then `path` is as before.
+  An existing file is replaced; after an OSError it is as before.
   """
   with new_file(path) as output:
     output.write(content)
@@ -27,19 +22,12 @@ def write_atomically(path, content):
 
 @contextlib.contextmanager
 def new_file(path):
-  """A file to write piece by piece, which appears when the body ends.
+  """Yields a binary file to write, which appears at `path` when the body ends.
 
-  Args:
-    path: path of the file; an existing file is replaced.
-
-  Yields:
-    A file object, binary.
-
-  Raises:
-    OSError: the file cannot be written. Then, and after an error of the body,
-      `path` is as before.
+  An existing file is replaced. After an error of the body, or an OSError when
+  the file cannot be written, `path` is as before.
   """
-  temporary = '%s.tmp%d' % (path, os.getpid())
+  temporary = f'{path}.tmp{os.getpid()}'
   with contextlib.suppress(FileNotFoundError):
     os.remove(temporary)  # Of a killed process that had the same number.
   try:
@@ -74,18 +62,9 @@ def open_own(path, may_be_linked=False):
   """Opens a file of this user to read and write; makes it if it is missing.
 
   For files in folders that other users may write to. Follows no link, and
-  changes no content.
-
-  Args:
-    path: path of the file.
-    may_be_linked: whether it may have other names, hard links.
-
-  Returns:
-    A file object, binary, positioned at the start.
-
-  Raises:
-    OSError: it cannot be opened.
-    UserError: it is a link, no regular file, or not this user's own.
+  changes no content. Returns a binary, unbuffered file. Raises UserError if the
+  path is a link, not a regular file, not this user's own or, unless
+  `may_be_linked`, has hard links.
   """
   flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
   try:
@@ -94,9 +73,8 @@ def open_own(path, may_be_linked=False):
     if error.errno != errno.ELOOP:
       raise
     raise UserError(
-      '%s: is a link; expected a file, which is written to' % path
+      f'{path}: is a link; expected a file, which is written to'
     ) from error
-  file = os.fdopen(number, 'r+b', buffering=0)
   status = os.fstat(number)
   problem = None
   if not stat.S_ISREG(status.st_mode):
@@ -106,56 +84,40 @@ def open_own(path, may_be_linked=False):
   elif status.st_nlink > 1 and not may_be_linked:
     problem = 'has another name besides this one'
   if problem:
-    file.close()
+    os.close(number)
     raise UserError(
-      '%s: %s; expected a file of your own, which is written to'
-      % (path, problem)
+      f'{path}: {problem}; expected a file of your own, which is written to'
     )
-  return file
+  return os.fdopen(number, 'r+b', buffering=0)
 
 
 def open_regular(path):
-  """Opens a file to read.
+  """Opens a binary file to read; UserError if it is not a regular file.
 
   Opening a pipe may wait forever, and reading a device may never end.
-
-  Args:
-    path: path of the file.
-
-  Returns:
-    A file object, binary.
-
-  Raises:
-    OSError: it cannot be opened.
-    UserError: it is a pipe, a device or a folder.
   """
   number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
   if not stat.S_ISREG(os.fstat(number).st_mode):
     os.close(number)
-    raise UserError('%s: is not a regular file; expected one' % path)
+    raise UserError(f'{path}: is not a regular file; expected one')
   return os.fdopen(number, 'rb')
 
 
-def make_folders(folder, made):
-  """Makes a folder and those above it; adds the new ones to the list `made`.
-
-  Raises:
-    OSError: one cannot be made.
-  """
-  path = folder
-  while path and not os.path.isdir(path):
-    made.append(path)
-    path = os.path.dirname(path)
-  if folder:
-    os.makedirs(folder, exist_ok=True)
-
-
 @contextlib.contextmanager
-def removed_after_failure():
-  """Yields a list of folders; if the body raises, removes the empty ones."""
+def folders_around(path):
+  """Makes the folders around `path`; if the body raises, removes new ones.
+
+  Only those that are empty.
+  """
   made = []
+  parent = folder = os.path.dirname(path.rstrip(os.sep))
+  while folder and not os.path.isdir(folder):
+    made.append(folder)
+    folder = os.path.dirname(folder)
   try:
-    yield made
+    if parent:
+      os.makedirs(parent, exist_ok=True)
+    yield
   except BaseException:
     for folder in made:
       with contextlib.suppress(OSError):
@@ -164,38 +126,21 @@ def removed_after_failure():
 
 
 @contextlib.contextmanager
-def folders_around(path):
-  """Makes the folders around `path`; if the body raises, removes new ones.
-
-  Raises:
-    OSError: one cannot be made.
-  """
-  with removed_after_failure() as made:
-    make_folders(os.path.dirname(path.rstrip(os.sep)), made)
-    yield
-
-
-@contextlib.contextmanager
 def new_folder(path, temporary=None):
   """Makes a folder that appears under its name when it is complete.
 
+  Yields `temporary`, an empty folder to fill. It is renamed to `path` after the
+  body, and deleted if the body raises.
+
   Args:
-    path: path of the folder, which does not exist or is empty; folders around
-      it are made.
-    temporary: path, on the same file system, of the folder to fill; deleted
-      first if a killed process has left it. By default a name beside `path`
-      that contains the process id.
-
-  Yields:
-    `temporary`, an empty folder. It is renamed to `path` after the body, and
-    deleted if the body raises.
-
-  Raises:
-    OSError: a folder cannot be made, or `path` exists and is not empty.
-    UserError: something at `temporary` cannot be deleted.
+    path: path of the folder, which does not exist or is empty (else OSError);
+      folders around it are made.
+    temporary: path on the same file system; deleted first if a killed process
+      has left it, UserError if that fails. By default a name beside `path` that
+      contains the process id.
   """
   # Without a trailing slash, which would put it inside `path`.
-  temporary = temporary or '%s.tmp%d' % (path.rstrip(os.sep), os.getpid())
+  temporary = temporary or f'{path.rstrip(os.sep)}.tmp{os.getpid()}'
   if os.path.isdir(temporary):  # rmtree waits for the writer of a pipe.
     shutil.rmtree(temporary, ignore_errors=True)
   with folders_around(path):
@@ -204,7 +149,7 @@ def new_folder(path, temporary=None):
         os.mkdir(temporary)
     except FileExistsError as error:
       raise UserError(
-        '%s: is in the way of a temporary folder; remove it' % temporary
+        f'{temporary}: is in the way of a temporary folder; remove it'
       ) from error
     try:
       yield temporary
@@ -224,28 +169,15 @@ def sha256(path):
 
 
 def write_json(path, value):
-  """Writes a JSON object to `path`, indented, in the order of its keys.
-
-  Args:
-    path: the file; a reader sees all of it or nothing.
-    value: dict of what JSON can hold.
-
-  Raises:
-    OSError: the file cannot be written.
-  """
+  """Writes a dict to `path` atomically, as indented JSON in its own order."""
   text = json.dumps(value, indent=2) + '\n'
   write_atomically(path, text.encode('utf-8'))
 
 
 def append_json_line(path, value):
-  """Appends a line of JSON to a file, in a single write.
+  """Appends a dict to a file, a line of JSON; makes the file if it is missing.
 
-  Args:
-    path: the file; made if it is missing.
-    value: dict of what JSON can hold.
-
-  Raises:
-    OSError: the file cannot be written.
+  In a single write. After an OSError, as of a full disk, the file is as before.
   """
   line = (json.dumps(value) + '\n').encode('utf-8')
   with naming(path), open(path, 'ab', buffering=0) as output:
@@ -256,16 +188,9 @@ def append_json_line(path, value):
 
 
 def read_json(path):
-  """Reads a JSON object from a file.
+  """Reads a dict from a file of JSON; None if there is no such file.
 
-  Args:
-    path: path of the file.
-
-  Returns:
-    dict; None if there is no such file.
-
-  Raises:
-    UserError: the file does not hold a JSON object.
+  Raises UserError if the file does not hold a JSON object.
   """
   try:
     with open_regular(path) as source:
@@ -274,24 +199,24 @@ def read_json(path):
   except FileNotFoundError:
     return None
   except ValueError as error:
-    raise UserError('%s: not JSON: %s' % (path, error)) from error
+    raise UserError(f'{path}: not JSON: {error}') from error
   except RecursionError as error:
-    raise UserError('%s: too many levels of brackets' % path) from error
+    raise UserError(f'{path}: too many levels of brackets') from error
   if not isinstance(value, dict):
-    raise UserError('%s: expected a JSON object' % path)
+    raise UserError(f'{path}: expected a JSON object')
   return value
 
 
 def _check_strings(value):
   """Checks that all strings in a value from JSON can be names of files.
 
-  Raises:
-    ValueError: one holds a NUL, or half of a character (a lone surrogate).
+  Raises ValueError if one holds a NUL, or half of a character (a lone
+  surrogate).
   """
   if isinstance(value, str):
     value.encode('utf-8')
     if '\0' in value:
-      raise ValueError('%r holds a NUL' % value)
+      raise ValueError(f'{value!r} holds a NUL')
   elif isinstance(value, dict):
     _check_strings(list(value) + list(value.values()))
   elif isinstance(value, list):

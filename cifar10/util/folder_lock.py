@@ -16,47 +16,40 @@ def only_process(folder):
   """Makes a folder and holds the lock in it; waits while another process does.
 
   If the body raises, the folders that were made here and are empty are removed.
-
-  Args:
-    folder: path of the folder.
-
-  Raises:
-    OSError: the folder or the file cannot be made.
-    UserError: `folder` is something else, or somebody has put something else
-      where the lock should be.
+  Raises UserError if `folder` is something else.
   """
 
   def wait(lock):
     print('Another process is fetching the data; waiting for it.')
     fcntl.flock(lock, fcntl.LOCK_EX)
 
-  with files.removed_after_failure() as made:
-    with held(
-      os.path.join(folder, _NAME), wait, lambda: _make_folder(folder, made)
-    ):
-      yield
+  def make_folder():
+    try:
+      folders.enter_context(files.folders_around(path))
+    except (FileExistsError, NotADirectoryError) as error:
+      raise UserError(
+        f'{error.filename}: is not a folder; expected a folder for the data'
+      ) from error
+
+  path = os.path.join(folder, _NAME)
+  with contextlib.ExitStack() as folders, held(path, wait, make_folder):
+    yield
 
 
 @contextlib.contextmanager
-def held(path, when_busy, make_folder):
+def held(path, when_busy, make_folder=None):
   """Holds a lock: a file that is there as long as a process holds it.
 
   The system releases the lock if the process is killed; then the file stays,
-  and does no harm.
+  and does no harm. Yields the open file, binary, for what others may read about
+  this process. Raises UserError if somebody has put something else there.
 
   Args:
     path: path of the file.
     when_busy: function of the open file, called while another process holds the
       lock; waits for the lock, or raises an error.
     make_folder: function without arguments that makes the folder of the file if
-      it is missing.
-
-  Yields:
-    The open file, binary, for what others may read about this process.
-
-  Raises:
-    OSError: the file cannot be made.
-    UserError: somebody has put something else there.
+      it is missing; by default as os.makedirs does.
   """
   with _locked(path, when_busy, make_folder) as lock:
     try:
@@ -73,7 +66,10 @@ def _locked(path, when_busy, make_folder):
   """The open and locked file of `held`."""
   attempts = 0
   while True:
-    make_folder()
+    if make_folder:
+      make_folder()
+    else:
+      os.makedirs(os.path.dirname(path), exist_ok=True)
     try:
       lock = files.open_own(path, may_be_linked=True)
     except FileNotFoundError:
@@ -90,7 +86,7 @@ def _locked(path, when_busy, make_folder):
         except BlockingIOError:
           when_busy(lock)
         if _is_at(lock, path):
-          if not _has_other_name(lock):
+          if os.fstat(lock.fileno()).st_nlink < 2:
             return lock
           # A folder copied by hard links. Only the name goes: what a holder
           # writes into it would be in the other folder too.
@@ -101,23 +97,8 @@ def _locked(path, when_busy, make_folder):
     lock.close()  # The process that held it has removed it.
 
 
-def _make_folder(folder, made):
-  """Makes the folder of the data, as `files.make_folders` does."""
-  try:
-    files.make_folders(folder, made)
-  except (FileExistsError, NotADirectoryError) as error:
-    raise UserError(
-      '%s: is not a folder; expected a folder for the data' % error.filename
-    ) from error
-
-
-def _has_other_name(file):
-  """Whether an open file has more names than one."""
-  return os.fstat(file.fileno()).st_nlink > 1
-
-
 def _is_at(file, path):
-  """Whether an open file is the one at `path`."""
+  """True if an open file is the one at `path`."""
   try:
     return os.path.samestat(os.fstat(file.fileno()), os.lstat(path))
   except FileNotFoundError:

@@ -1,4 +1,7 @@
-"""Suppresses TensorFlow's log lines on the terminal, and nothing else."""
+"""Suppresses TensorFlow's log lines on the terminal, and nothing else.
+
+In use before TensorFlow is imported, so it must not import it.
+"""
 
 import contextlib
 import logging
@@ -11,12 +14,9 @@ _LEVEL = os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 
 
 def is_shown(record):
-  """Whether a line that TensorFlow's Python code logs is shown.
+  """True if a logging.LogRecord of TensorFlow's Python code is to be shown.
 
-  As one of its native code, whose levels count from 0, INFO, to 3, FATAL.
-
-  Args:
-    record: logging.LogRecord.
+  The level counts as in native code, from 0, INFO, to 3, FATAL.
   """
   level = int(_LEVEL) if _LEVEL.isdecimal() else 0
   return record.levelno >= logging.INFO + 10 * level
@@ -37,18 +37,15 @@ def open_missing_streams():
 
 @contextlib.contextmanager
 def stderr_held_back():
-  """Discards what native code writes to stderr, unless the body raises.
+  """Discards what native code writes to stderr; prints it if the body raises.
 
-  Some lines of TensorFlow 2 ignore the log level. After an exception the lines
-  are printed. The file descriptor is redirected, for all threads.
+  Some lines of TensorFlow 2 ignore the log level. The file descriptor is
+  redirected, for all threads.
   """
-  if _LEVEL < '2':
-    yield
-    return
-  try:
-    held = tempfile.TemporaryFile()
-  except OSError:  # Every disk is full.
-    held = None
+  held = None
+  if _LEVEL >= '2':
+    with contextlib.suppress(OSError):  # Every disk is full.
+      held = tempfile.TemporaryFile()
   if held is None:
     yield
     return

@@ -7,20 +7,13 @@ from cifar10.util import commands
 
 
 def need(package, extra, reason):
-  """Imports a package that may not be installed.
-
-  Args:
-    package: name of the package or module, as in an import statement.
-    extra: the extra of this project that installs it.
-    reason: what needs it; the beginning of the error message.
-
-  Returns:
-    The module.
+  """Returns the module `package`, which an extra of this project installs.
 
   Raises:
-    UserError: it is not installed; the message names the command to install it.
+    UserError: it is not installed; the message is `reason`, which says what
+      needs it, and the command that installs the extra.
   """
   try:
     return importlib.import_module(package)
   except ImportError as error:
-    raise UserError('%s: %s' % (reason, commands.install(extra))) from error
+    raise UserError(f'{reason}: {commands.install(extra)}') from error

@@ -1,4 +1,4 @@
-"""Which paths the programs take."""
+"""Checks of paths that a person has given."""
 
 import os
 import re
@@ -16,71 +16,59 @@ _REMOTE = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*://')
 
 
 def check(path, flag, holds_checkpoints=False):
-  """Checks a path that a person has given.
+  """Raises UserError if the system or TensorFlow cannot use a path.
 
-  Args:
-    path: the path, as a person has given it.
-    flag: name of the flag or argument, for the error.
-    holds_checkpoints: whether TensorFlow reads or writes checkpoints there.
-
-  Raises:
-    UserError: the system or TensorFlow cannot use it.
+  The error names the flag or argument. With `holds_checkpoints` TensorFlow
+  reads or writes checkpoints there.
   """
-  name = '%s=%s' % (flag, path)
+  name = f'{flag}={path}'
   if _REMOTE.match(path):
     raise UserError(
-      '%s: is an address; expected a path of a file system, in which '
-      'remote storage may be mounted' % name
+      f'{name}: is an address; expected a path of a file system, in which '
+      'remote storage may be mounted'
     )
   _check_encoding(path, name)
   size = len(os.fsencode(path))
   if size > _MAX_BYTES:
     raise UserError(
-      '%s: a path of %d bytes; expected at most %d' % (name, size, _MAX_BYTES)
+      f'{name}: a path of {size} bytes; expected at most {_MAX_BYTES}'
     )
-  above = _up_to_dots(path)
+  # The system goes back by a `..` only from a folder that exists.
+  parts = path.split(os.sep)
+  while parts and parts[-1] != os.pardir:
+    parts.pop()
+  above = os.sep.join(parts)
   if above and not os.path.isdir(above):
     raise UserError(
-      '%s: there is no folder %s; expected a path through folders that exist'
-      % (name, above)
+      f'{name}: there is no folder {above}; expected a path through folders '
+      'that exist'
     )
   found = holds_checkpoints and _PATTERN.search(path)
   if found:
     raise UserError(
-      '%s: TensorFlow takes the %s for a pattern and may mean other files; '
-      'expected a path without [ * ? \\' % (name, found.group())
+      f'{name}: TensorFlow takes the {found.group()} for a pattern and may '
+      'mean other files; expected a path without [ * ? \\'
     )
 
 
-def _up_to_dots(path):
-  """The beginning of a path, up to the last `..`; empty if it has none.
-
-  The system finds what follows only if that is a folder.
-  """
-  parts = path.split(os.sep)
-  while parts and parts[-1] != os.pardir:
-    parts.pop()
-  return os.sep.join(parts)
-
-
 def _check_encoding(path, name):
-  """Checks that the bytes of a path are those that TensorFlow makes of it."""
+  """Checks that TensorFlow, which encodes in UTF-8, finds the same bytes."""
   content = os.fsencode(path)
   try:
     text = content.decode('utf-8')
   except UnicodeDecodeError as error:
     raise UserError(
-      '%s: is not UTF-8; expected a path that is, for TensorFlow' % name
+      f'{name}: is not UTF-8; expected a path that is, for TensorFlow'
     ) from error
   if text != path:
     raise UserError(
-      '%s: is read in another encoding than UTF-8; set PYTHONUTF8=1 or a '
-      'locale such as LC_ALL=C.UTF-8' % name.replace(path, text)
+      f'{name.replace(path, text)}: is read in another encoding than UTF-8; '
+      'set PYTHONUTF8=1 or a locale such as LC_ALL=C.UTF-8'
     )
 
 
 def is_text(path):
-  """Whether a path can be written into a file of text, as UTF-8."""
+  """True if a path can be written into a file of text, as UTF-8."""
   try:
     path.encode('utf-8')
   except UnicodeEncodeError:

@@ -2,8 +2,8 @@
 
     python processes.py PARENT PROGRAM ARGUMENTS...
 
-asks Linux to send SIGTERM to this process when its parent dies, the process of
-that number, and becomes the program. Elsewhere it outlives its parent.
+asks Linux to send SIGTERM to this process when its parent, process number
+PARENT, dies, and becomes the program. Elsewhere it outlives its parent.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def ending_with_parent(command):
-  """The command, a list, that runs `command` as a process of that kind."""
+  """The command, a list, that runs `command` and ends with its parent."""
   return [sys.executable, os.path.abspath(__file__), str(os.getpid()), *command]
 
 

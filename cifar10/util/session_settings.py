@@ -8,19 +8,14 @@ _CPU_INFO = '/proc/cpuinfo'
 
 
 def has_gpu():
-  """Returns whether TensorFlow finds a GPU on this machine."""
+  """True if TensorFlow finds a GPU on this machine."""
   return bool(tf.config.experimental.list_physical_devices('GPU'))
 
 
 def config_proto(settings, use_gpu=True):
   """The tf.ConfigProto of a session, with soft placement and memory growth.
 
-  Args:
-    settings: settings.Session.
-    use_gpu: whether the session sees the GPUs.
-
-  Returns:
-    tf.ConfigProto.
+  Without `use_gpu` the session sees no GPU.
   """
   proto = tf.ConfigProto(
     allow_soft_placement=True,
@@ -29,10 +24,10 @@ def config_proto(settings, use_gpu=True):
     intra_op_parallelism_threads=settings.intra_op_threads,
     inter_op_parallelism_threads=settings.inter_op_threads,
   )
-  proto.gpu_options.allow_growth = True
+  gpu_options = proto.gpu_options
+  gpu_options.allow_growth = True
   if settings.gpu_memory_fraction:
-    fraction = settings.gpu_memory_fraction
-    proto.gpu_options.per_process_gpu_memory_fraction = fraction
+    gpu_options.per_process_gpu_memory_fraction = settings.gpu_memory_fraction
   return proto
 
 
@@ -42,9 +37,6 @@ def start_threads(settings):
   The first session of a process sets the numbers of threads of all sessions.
   With TensorFlow 2.20 it also prints lines at every log level; this function
   discards them.
-
-  Args:
-    settings: settings.Session.
   """
   proto = config_proto(settings, use_gpu=False)
   proto.log_device_placement = False
@@ -56,22 +48,20 @@ def start_threads(settings):
 def warn_of_slow_precision(precision, use_gpu=True):
   """Prints a warning if a precision is slower than float32 on this machine.
 
-  Args:
-    precision: 'float32', 'bfloat16' or 'float16'.
-    use_gpu: whether the program runs on a GPU if there is one.
+  With `use_gpu` the program runs on a GPU if there is one.
   """
   if precision == 'float32' or (use_gpu and has_gpu()):
     return
   if precision == 'bfloat16' and cpu_has_bfloat16():
     return
   print(
-    'WARNING: --precision=%s is slower than float32 on this processor, which '
-    'has no instructions for it.' % precision
+    f'WARNING: --precision={precision} is slower than float32 on this '
+    'processor, which has no instructions for it.'
   )
 
 
 def cpu_has_bfloat16():
-  """Whether the processor has bfloat16 instructions and TensorFlow uses them.
+  """True if the processor has bfloat16 instructions and TensorFlow uses them.
 
   TensorFlow 1 uses them on no processor.
   """

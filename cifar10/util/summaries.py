@@ -1,12 +1,18 @@
-"""Summaries, which TensorBoard displays.
+"""Summaries, which TensorBoard displays, and the file that holds them.
 
 Unlike tf.summary, these functions do not prefix tags with the name scope, so
 that a summary operation can be in the scope of the graph that it belongs to.
 """
 
 import contextlib
+import os
+import socket
+import time
 
 import tensorflow.compat.v1 as tf
+
+from cifar10.errors import UserError
+from cifar10.util import console
 
 _MAX_IMAGES = 10
 
@@ -20,26 +26,21 @@ def precision_tag(top_k=1, eval_data='test', averaged=True, tta=False):
   Args:
     top_k: among how many most probable classes the right one must be.
     eval_data: 'test'; 'train_eval' for the training images; or 'validation' for
-      those that are held out.
+      held-out ones.
     averaged: whether the model uses the moving averages of its variables.
     tta: whether it sees mirrored and shifted copies of each image.
   """
-  tag = 'Precision @ %d' % top_k
+  kinds = {'train_eval': 'training', 'validation': 'held-out'}
+  tag = f'Precision @ {top_k}'
   if eval_data != 'test':
-    kind = {'train_eval': 'training', 'validation': 'held-out'}[eval_data]
-    tag += ', %s images' % kind
+    tag += f', {kinds[eval_data]} images'
   if not averaged:
     tag += ', variables without averages'
   return tag + ', mirrored and shifted copies' if tta else tag
 
 
 def scalar(tag, x):
-  """Adds a summary of a scalar to the collection of summaries.
-
-  Args:
-    tag: tag of the summary.
-    x: float scalar tensor.
-  """
+  """Adds a summary of a float scalar to the collection of summaries."""
   _add(tf.raw_ops.ScalarSummary(tags=tag, values=x))
 
 
@@ -48,10 +49,6 @@ def histogram(tag, x):
 
   TensorFlow's own histogram raises an error at the first NaN, before the check
   of the loss can report that training diverged.
-
-  Args:
-    tag: tag of the summary.
-    x: float tensor.
   """
   x = tf.where(tf.is_finite(x), x, tf.zeros_like(x))
   _add(tf.raw_ops.HistogramSummary(tag=tag, values=x))
@@ -69,7 +66,7 @@ def images_and_labels(images, labels, classes):
     tf.raw_ops.ImageSummary(tag='images', tensor=images, max_images=_MAX_IMAGES)
   )
   names = tf.gather(tf.constant(classes), labels[:_MAX_IMAGES])
-  tags = tf.constant(['images/image/%d' % i for i in range(_MAX_IMAGES)])
+  tags = tf.constant([f'images/image/{i}' for i in range(_MAX_IMAGES)])
   tags = tags[: tf.size(names)]
   metadata = tf.SummaryMetadata(
     plugin_data=tf.SummaryMetadata.PluginData(plugin_name='text')
@@ -94,3 +91,61 @@ def dropped():
 
 def _add(summary):
   tf.add_to_collection(tf.GraphKeys.SUMMARIES, summary)
+
+
+class EventFile:
+  """A file of events that is written to at once; a context manager.
+
+  Not tf.summary.FileWriter: its thread writes later, and when the disk is full
+  it logs lines of its own and loses events without an error. Here every method
+  raises UserError if the file cannot be written.
+  """
+
+  def __init__(self, directory):
+    """Opens a new file in `directory`, which is made if it is missing.
+
+    Raises OSError if it cannot be made.
+    """
+    os.makedirs(directory, exist_ok=True)
+    # The process, because two may start within a second.
+    name = 'events.out.tfevents.%010d.%s.%d' % (
+      time.time(),
+      socket.gethostname(),
+      os.getpid(),
+    )
+    self._path = os.path.join(directory, name)
+    with self._naming_the_file():
+      self._records = tf.python_io.TFRecordWriter(self._path)
+    self._write(tf.Event(file_version='brain.Event:2'))
+
+  def __enter__(self):
+    return self
+
+  def __exit__(self, *error):
+    with contextlib.suppress(tf.errors.OpError):  # Each event is written.
+      self._records.close()
+
+  def add_graph(self, graph):
+    definition = graph.as_graph_def(add_shapes=True)
+    self._write(tf.Event(graph_def=definition.SerializeToString()))
+
+  def add_summary(self, summary, step):
+    """Adds a tf.Summary, or its bytes, of a global step."""
+    if isinstance(summary, bytes):
+      summary = tf.Summary.FromString(summary)
+    self._write(tf.Event(summary=summary, step=step))
+
+  def _write(self, event):
+    event.wall_time = time.time()
+    with self._naming_the_file():
+      self._records.write(event.SerializeToString())
+      self._records.flush()
+
+  @contextlib.contextmanager
+  def _naming_the_file(self):
+    try:
+      yield
+    except tf.errors.OpError as error:
+      raise UserError(
+        f'{self._path}: cannot be written: {console.summary(error)}'
+      ) from error

@@ -10,41 +10,30 @@ import os
 from cifar10.errors import UserError
 
 PREFIX = 'pretrained:'
-
-# The model of programs that are given none.
-DEFAULT = PREFIX + 'fast'
-
+DEFAULT = PREFIX + 'fast'  # The model of programs that are given none.
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
 def names():
   """The names of the models, a sorted list."""
+  found = os.listdir(FOLDER)
   return sorted(
-    name
-    for name in os.listdir(FOLDER)
-    if os.path.exists(os.path.join(FOLDER, name, 'checkpoint'))
+    n for n in found if os.path.exists(os.path.join(FOLDER, n, 'checkpoint'))
   )
 
 
 def directory(text, flag):
   """The directory of a run, for a path or for the name of a model.
 
-  Args:
-    text: path, or PREFIX and a name.
-    flag: name of the flag, for the error.
-
-  Returns:
-    `text` itself, or the path of the directory of the model.
-
-  Raises:
-    UserError: there is no model of that name.
+  Returns `text` itself unless it begins with PREFIX. Raises UserError, which
+  names `flag`, if there is no model of that name.
   """
   if not text.startswith(PREFIX):
     return text
   name = text[len(PREFIX) :]
   if name not in names():
+    known = ', '.join(PREFIX + name for name in names())
     raise UserError(
-      '%s=%s: there is no such model; the package has %s'
-      % (flag, text, ', '.join(PREFIX + known for known in names()))
+      f'{flag}={text}: there is no such model; the package has {known}'
     )
   return os.path.join(FOLDER, name)

@@ -8,8 +8,9 @@ float32. It uses none of this project's reading, distorting and arithmetic.
 
 from cifar10 import cifar10
 from cifar10 import cifar10_input
-from cifar10.settings import Settings
+from cifar10 import networks
 from cifar10.nets import layers
+from cifar10.settings import Settings
 from cifar10.store import run_state
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -27,24 +28,21 @@ def inference(images, form):
   """Builds the model: CLASSICAL, LOCAL, or in the precision of that name."""
   precision = 'float32' if form in (CLASSICAL, LOCAL) else form
   with layers.compute_in(precision):
-    return cifar10.inference(
+    return networks.inference(
       images,
-      model=Settings(top_layers='local' if form == LOCAL else 'full'),
+      Settings(top_layers='local' if form == LOCAL else 'full'),
       portable=form == CLASSICAL,  # tf.nn.conv2d and tf.nn.lrn.
     )
 
 
 def train(images, labels, form, data):
-  """Builds the training step on top of a batch, in one of the forms.
+  """Builds the operation that takes a training step, in one of the forms.
 
   Args:
-    images: float32 tensor, [batch, 24, 24, 3].
-    labels: int32 tensor, [batch].
-    form: as `inference` takes it.
+    images: float32, [batch, 24, 24, 3].
+    labels: int32, [batch].
+    form: as that of `inference`.
     data: datasets.DataSet; sets the pace of the learning rate.
-
-  Returns:
-    The operation that takes a step.
   """
   total_loss = cifar10.loss(inference(images, form), labels)
   batch_size = images.shape.as_list()[0]
@@ -62,14 +60,14 @@ def distorted_inputs(form, data, batch_size):
     return classical_distorted_inputs(
       data.train_files, data.count(data.train_files), batch_size
     )
-  return cifar10_input.distorted_inputs(data, batch_size)
+  return cifar10_input.distorted_inputs(None, batch_size, data)
 
 
 def inputs(form, data, batch_size):
   """Builds the test images' input in the classical form or in ours."""
   if form == CLASSICAL:
     return classical_inputs(data.test_files, batch_size)
-  return cifar10_input.inputs(data, 'test', batch_size)
+  return cifar10_input.inputs(True, None, batch_size, data)
 
 
 def fixed_batch(batch_size):
@@ -88,14 +86,8 @@ def fixed_batch(batch_size):
 def classical_distorted_inputs(filenames, num_examples, batch_size):
   """The tutorial's training input: a shuffle queue of single images.
 
-  Args:
-    filenames: files of records.
-    num_examples: how many records they hold.
-    batch_size: number of images in a batch.
-
-  Returns:
-    images: float32 tensor, [batch_size, 24, 24, 3].
-    labels: int32 tensor, [batch_size].
+  Returns float32 images, [batch_size, 24, 24, 3], and int32 labels, of the
+  `num_examples` records in the files.
   """
   with tf.device('/cpu:0'):
     filename_queue = tf.train.string_input_producer(list(filenames))
@@ -114,15 +106,9 @@ def classical_inputs(filenames, batch_size):
   """The tutorial's input for evaluation: a queue of single images.
 
   Departure from the tutorial: it ends after the last image, so that each image
-  counts once, as it does in this project.
+  counts once, as it does in this project. The last batch may be smaller.
 
-  Args:
-    filenames: files of records.
-    batch_size: number of images in a batch; the last batch may have fewer.
-
-  Returns:
-    images: float32 tensor, [at most batch_size, 24, 24, 3].
-    labels: int32 tensor, [at most batch_size].
+  Returns float32 images, [batch_size, 24, 24, 3], and int32 labels.
   """
   with tf.device('/cpu:0'):
     filename_queue = tf.train.string_input_producer(
@@ -140,27 +126,15 @@ def classical_inputs(filenames, batch_size):
 
 
 def read_image(filename_queue):
-  """Reads one record of CIFAR-10.
-
-  Args:
-    filename_queue: queue of the names of the files to read.
-
-  Returns:
-    image: float32 tensor, [32, 32, 3], 0 to 255.
-    label: int32 scalar tensor.
-  """
+  """Reads one record of CIFAR-10; returns as `decode`."""
   _, value = tf.FixedLengthRecordReader(RECORD_BYTES).read(filename_queue)
   return decode(value)
 
 
 def decode(value):
-  """Decodes one record of CIFAR-10.
+  """Decodes one record of CIFAR-10, a string scalar of RECORD_BYTES.
 
-  Args:
-    value: string scalar tensor, RECORD_BYTES long.
-
-  Returns:
-    What `read_image` returns.
+  Returns the image, float32 [32, 32, 3] of 0 to 255, and the label, int32.
   """
   record = tf.decode_raw(value, tf.uint8)
   planes = tf.reshape(record[1:], [3, 32, 32])
@@ -171,11 +145,7 @@ def decode(value):
 def distort_image(image):
   """The tutorial's random distortions of one image.
 
-  Args:
-    image: tensor, [height, width, depth], 0 to 255.
-
-  Returns:
-    float32 tensor, [24, 24, depth].
+  Takes [height, width, depth] of 0 to 255; returns float32 [24, 24, depth].
   """
   depth = image.shape.as_list()[2]
   image = tf.random_crop(tf.cast(image, tf.float32), [_SIZE, _SIZE, depth])

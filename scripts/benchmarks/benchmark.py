@@ -13,13 +13,12 @@ writes `benchmark.json` and `benchmark.png` into --out. Needs the extra
 `.[report]`.
 """
 
-import argparse
+import dataclasses
 import json
 import os
 from pathlib import Path
 import platform
 import re
-import subprocess
 import sys
 import time
 
@@ -27,16 +26,18 @@ import time
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from cifar10 import cifar10
 from cifar10 import cifar10_multi_gpu_train
-from cifar10.settings import Settings
 from cifar10.data import datasets
-from cifar10.errors import UserError
 from cifar10.nets import layers
+from cifar10.settings import Settings
 from cifar10.store import run_state
+from cifar10.util import arguments
 from cifar10.util import files
 from cifar10.util import optional_packages
 from cifar10.util import session_settings
 import baselines
+import plot
 import starts
 import tensorflow.compat.v1 as tf
 import turns
@@ -111,64 +112,73 @@ def measure_convolution(table, rounds):
     table.add(what, 'GFLOP/s', rates, 'direct')
 
 
-def measure_training(
-  table, what, data, rounds, forms, batch_size, batch, others=(), **turn
-):
-  """Measures training steps.
+def training(data, forms, batch):
+  """Training steps of some forms, as `turns.rates` takes them.
 
-  Args:
-    table: turns.Table.
-    what: what is measured, as the table says it.
-    data: datasets.DataSet.
-    rounds: turns of each form.
-    forms: the forms to compare.
-    batch_size: images in a batch.
-    batch: function of a form that builds the batch (images, labels).
-    others: pairs of another form and its context manager, as `turns.rates`
-      takes them.
-    **turn: `steps` and `warm_up` as `turns.rates` takes them.
+  `batch(form)` builds the images and labels.
   """
 
   def build(form):
     return baselines.train(*batch(form), form, data)
 
-  contexts = {
-    form: turns.stepping(lambda form=form: build(form)) for form in forms
-  }
-  contexts.update(others)
-  rates = turns.rates(contexts, batch_size, rounds, **turn)
-  table.add('%s, batch %d' % (what, batch_size), 'examples/s', rates)
+  return {f: turns.stepping(lambda f=f: build(f)) for f in forms}
+
+
+def measure_training(table, data, rounds, steps):
+  """Measures training steps, with the input."""
+  forms = training(
+    data,
+    baselines.FORMS,
+    lambda form: baselines.distorted_inputs(form, data, 128),
+  )
+  forms.update(keras(data))
+  # Uses up the batches that became ready during the turns of the others.
+  rates = turns.rates(forms, 128, rounds, steps=steps, warm_up=20)
+  table.add('training, batch 128', 'examples/s', rates)
+
+
+def measure_batch_sizes(table, data, rounds):
+  """Measures training steps on batches that cost nothing."""
+  for size in BATCH_SIZES:
+    names = baselines.FORMS
+    names += ('float16',) * (size == 32)  # Slow on CPUs, so at one size only.
+    names += (baselines.LOCAL,) * (size == 128)
+    forms = training(
+      data, names, lambda form, size=size: baselines.fixed_batch(size)
+    )
+    steps = max(2, 3000 // size)
+    rates = turns.rates(forms, size, rounds, steps=steps, warm_up=1)
+    table.add(f'step, batch {size}', 'examples/s', rates)
 
 
 def keras(data):
-  """Pairs of a form of Keras and its context manager; none in TensorFlow 1."""
+  """Training steps of the forms of Keras; none in TensorFlow 1."""
   if tf.__version__ < '2':
-    return []
+    return {}
   script = os.path.join(os.path.dirname(__file__), 'keras_baseline.py')
-  return [
-    (
-      form,
-      turns.stepping_process(
-        [sys.executable, script, policy, *data.train_files]
-      ),
+  return {
+    form: turns.stepping_process(
+      [sys.executable, script, policy, *data.train_files]
     )
     for form, policy in KERAS_FORMS.items()
-  ]
+  }
 
 
-def measure_towers(table, data, rounds):
+def measure_towers(table, data, settings, rounds):
   """Measures the multi-GPU trainer's step against the single-device one."""
 
   def towers(num_gpus):
-    config = Settings(num_gpus=num_gpus)
+    of_towers = cifar10.with_constants(
+      dataclasses.replace(settings, num_gpus=num_gpus)
+    )
+    state = run_state.begin(data, of_towers.examples_per_machine)
     with tf.device('/cpu:0'):
-      train_op, _, prefetch = cifar10_multi_gpu_train.build(
-        data,
-        config,
-        run_state.begin(data, config.examples_per_machine),
-        tf.train.get_or_create_global_step(),
+      global_step = tf.train.get_or_create_global_step()
+      opt = cifar10.optimizer(global_step, of_towers, state)
+      train_op, _, prefetch = cifar10_multi_gpu_train.build_step(
+        of_towers, global_step, opt
       )
-    tf.add_to_collection(turns.FIRST, prefetch)
+    tf.add_to_collection(turns.HOOKS, prefetch)
     return train_op
 
   def one_device():
@@ -182,7 +192,7 @@ def measure_towers(table, data, rounds):
     }
     rates = turns.rates(forms, 128, rounds, steps=20, warm_up=10)
     rates['towers'] *= num_gpus
-    table.add('%d tower(s)' % num_gpus, 'examples/s', rates, 'one device')
+    table.add(f'{num_gpus} tower(s)', 'examples/s', rates, 'one device')
 
 
 def measure_evaluation(table, data, rounds):
@@ -209,8 +219,7 @@ def measure_evaluation(table, data, rounds):
       begun = time.perf_counter()
       evaluate(graph, correct)
       seconds[form].append(time.perf_counter() - begun)
-  what = 'evaluation of %d' % data.count(data.test_files)
-  table.add(what, 's', seconds)
+  table.add(f'evaluation of {data.count(data.test_files)}', 's', seconds)
 
 
 def machine():
@@ -229,99 +238,55 @@ def machine():
   }
 
 
-def measure(args, data):
+def measure(args):
   """Measures, prints the table, and writes it into --out."""
-  about = machine()
+  optional_packages.need(
+    'matplotlib', 'report', 'the chart is drawn with matplotlib'
+  )
+  session_settings.start_threads(Settings())
+  settings = Settings(dataset=args.dataset, data_dir=args.data_dir)
+  data = datasets.prepare(settings)
+  about, rounds = machine(), args.rounds
   print(json.dumps(about))
-  rounds = args.rounds
   table = turns.Table()
   measure_input(table, data, rounds)
   measure_normalization(table, rounds)
   measure_convolution(table, rounds)
-  measure_training(
-    table,
-    'training',
-    data,
-    rounds,
-    baselines.FORMS,
-    128,
-    lambda form: baselines.distorted_inputs(form, data, 128),
-    steps=12 if args.quick else 40,
-    # Uses up the batches that became ready during the turns of the others.
-    warm_up=20,
-    others=keras(data),
-  )
+  measure_training(table, data, rounds, steps=12 if args.quick else 40)
   measure_evaluation(table, data, rounds)
   if args.quick:
     starts.measure(table, args, 1, steps=30)
   else:
-    for size in BATCH_SIZES:
-      measure_training(
-        table,
-        'step',
-        data,
-        rounds,
-        baselines.FORMS
-        + ('float16',) * (size == 32)  # Slow on CPUs, so at one size only.
-        + (baselines.LOCAL,) * (size == 128),
-        size,
-        lambda form, size=size: baselines.fixed_batch(size),
-        steps=max(2, 3000 // size),
-        warm_up=1,
-      )
-    measure_towers(table, data, rounds)
+    measure_batch_sizes(table, data, rounds)
+    measure_towers(table, data, settings, rounds)
     starts.measure(table, args, rounds, steps=300)
   result = {'machine': about, 'rounds': rounds, 'rows': table.rows}
   os.makedirs(args.out, exist_ok=True)
   path = os.path.join(args.out, 'benchmark.json')
   files.write_json(path, result)
-  plot = os.path.join(os.path.dirname(__file__), 'plot.py')
-  subprocess.run([sys.executable, plot, path], check=True)
+  plot.draw([path], os.path.splitext(path)[0] + '.png')
 
 
 def main():
   """Reads the flags and measures."""
-  parser = argparse.ArgumentParser(
-    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-  )
+  parser = arguments.Parser(__doc__)
   parser.add_argument(
     '--quick',
     action='store_true',
     help='leave out batch sizes, towers and long runs',
   )
-  parser.add_argument(
-    '--rounds',
-    type=int,
-    default=5,
-    help='turns of each form (default %(default)s)',
-  )
-  parser.add_argument(
-    '--out', default='.', help='folder to write to (default: this one)'
-  )
+  parser.add_argument('--rounds', default=5, help='turns of each form')
+  parser.add_argument('--out', default='.', help='folder to write to')
   parser.add_argument(
     '--dataset',
     choices=('cifar10', 'sample'),
     default=Settings.dataset,
-    help='the data set (default %(default)s)',
+    help='the data set',
   )
   parser.add_argument(
-    '--data_dir',
-    default=Settings.data_dir,
-    help='the folder of the data set (default %(default)s)',
+    '--data_dir', default=Settings.data_dir, help='the folder of the data set'
   )
-  args = parser.parse_args()
-  if args.rounds < 1:
-    parser.error('--rounds=%d: expected at least 1' % args.rounds)
-  try:
-    optional_packages.need(
-      'matplotlib', 'report', 'the chart is drawn with matplotlib'
-    )
-    session_settings.start_threads(Settings())
-    settings = Settings(dataset=args.dataset, data_dir=args.data_dir)
-    data = datasets.prepare(settings, Settings())
-  except (UserError, OSError) as error:
-    sys.exit('benchmark: error: %s' % error)
-  measure(args, data)
+  parser.run(measure, rounds=(1, None))
 
 
 if __name__ == '__main__':

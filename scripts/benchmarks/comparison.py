@@ -1,7 +1,8 @@
-"""What a comparison of variants has found: rows, a table and a chart."""
+"""The results of a comparison of variants: rows, a table and a chart."""
 
 import statistics
 
+from cifar10.tools import variants
 import plot
 
 DEFAULT = 'default'
@@ -9,14 +10,18 @@ DEFAULT = 'default'
 _SHOWN = 0.1  # How far below the median precision the chart goes.
 
 
-def steps_of(name, experiments):
-  """How many steps a variant is trained for."""
-  return experiments['steps'] * (2 if name == DEFAULT else 1)
+def variant(name, experiments, **seed):
+  """A variant, or with `seed` one run of it, as variants.Runner takes it.
 
-
-def all_flags(name, experiments):
-  """The flags of a variant and those of all runs, a list."""
-  return experiments['flags'] + experiments['variants'][name]
+  A dict. Its 'flags' are its own and those of all runs; the default takes twice
+  as many 'steps' as the others.
+  """
+  return {
+    'name': name,
+    **seed,
+    'flags': experiments['flags'] + experiments['variants'][name],
+    'steps': experiments['steps'] * (2 if name == DEFAULT else 1),
+  }
 
 
 def last(result, experiments, kind='averaged'):
@@ -38,7 +43,8 @@ def compared(experiments, results, times):
 
   Args:
     experiments: from `compare.load_experiments`.
-    results: list of dicts from `compare.run`.
+    results: list of dicts, each a `variant` with a seed, and what `compare.run`
+      returns.
     times: list of dicts from `compare.time_all`.
 
   Returns:
@@ -48,25 +54,23 @@ def compared(experiments, results, times):
     equal steps and in equal time; 'time', of a step, as a multiple of the
     default's, if it was measured.
   """
-  by_name = {name: [] for name in experiments['variants']}
-  errors = {name: [] for name in by_name}
-  for result in results:
-    name = result['name']
-    flags = experiments['variants'].get(name)
-    if flags is None or result['steps'] != steps_of(name, experiments):
-      continue
-    if result['flags'] == all_flags(name, experiments):
-      kind = errors if 'error' in result else by_name
-      kind[result['name']].append(result)
+  by_name, errors = {}, {}
+  for name in experiments['variants']:
+    own = variants.results_of(variant(name, experiments), results)
+    by_name[name] = [result for result in own if 'error' not in result]
+    errors[name] = [result['error'] for result in own if 'error' in result]
   defaults = {result['seed']: result for result in by_name[DEFAULT]}
   rows = []
   for name, found in by_name.items():
+    if not found and not errors[name]:
+      continue
     row = {
       'name': name,
       'flags': experiments['variants'][name],
       'runs': len(found),
-      'errors': [result['error'] for result in errors[name]],
+      'errors': errors[name],
     }
+    rows.append(row)
     precisions = [last(result, experiments) for result in found]
     if found:
       row.update(
@@ -77,8 +81,8 @@ def compared(experiments, results, times):
         loss=statistics.mean(r['loss'] for r in found),
       )
     steps = {'at_steps': experiments['steps']}
-    flags = all_flags(name, experiments)
-    ratios = [t['ratio'] for t in times if t['flags'] == flags]
+    flags = {'flags': variant(name, experiments)['flags']}
+    ratios = [time['ratio'] for time in variants.results_of(flags, times)]
     if ratios:
       row['time'] = statistics.median(ratios)
       steps['at_time'] = experiments['steps'] * row['time']
@@ -88,8 +92,7 @@ def compared(experiments, results, times):
         row[column] = statistics.mean(
           last(r, experiments) - precision_at(d, step) for r, d in pairs
         )
-    rows.append(row)
-  return [row for row in rows if row['runs'] or row['errors']]
+  return rows
 
 
 def percent(share):
@@ -99,25 +102,25 @@ def percent(share):
 
 def table(rows):
   """The rows as a table in Markdown, a str."""
-  lines = [
-    '| variant | flags | runs | averaged | range | plain | loss | time a step '
-    '| at equal steps | at equal time |',
-    '|---|---|---:|---:|---:|---:|---:|---:|---:|---:|',
-  ]
-  for row in rows:
-    cells = [row['name'], ' '.join('`%s`' % flag for flag in row['flags'])]
-    cells.append('%d' % (row['runs'] + len(row['errors'])))
-    if row['runs']:
-      cells.append(percent(row['averaged']))
-      cells.append('%.1f to %.1f' % (100 * row['lowest'], 100 * row['highest']))
-      cells += [percent(row['plain']), '%.2f' % row['loss']]
-    else:
-      cells += [row['errors'][0].split(';')[0]] + [''] * 3
-    cells.append('%.2f' % row['time'] if 'time' in row else '')
-    for key in ('at_steps', 'at_time'):
-      cells.append('%+.1f' % (100 * row[key]) if key in row else '')
-    lines.append('| %s |' % ' | '.join(cells))
-  return '\n'.join(lines)
+  heads = ['variant', 'flags', 'runs', 'averaged', 'range', 'plain', 'loss']
+  heads += ['time a step', 'at equal steps', 'at equal time']
+  return variants.table(heads, map(_cells, rows), right=range(2, len(heads)))
+
+
+def _cells(row):
+  """The cells of a row, a list of str."""
+  cells = [row['name'], ' '.join(f'`{flag}`' for flag in row['flags'])]
+  cells.append(str(row['runs'] + len(row['errors'])))
+  if row['runs']:
+    cells.append(percent(row['averaged']))
+    cells.append('%.1f to %.1f' % (100 * row['lowest'], 100 * row['highest']))
+    cells += [percent(row['plain']), '%.2f' % row['loss']]
+  else:
+    cells += [row['errors'][0].split(';')[0], '', '', '']
+  cells.append('%.2f' % row['time'] if 'time' in row else '')
+  for key in ('at_steps', 'at_time'):
+    cells.append('%+.1f' % (100 * row[key]) if key in row else '')
+  return cells
 
 
 def draw(rows):

@@ -6,18 +6,18 @@
 Takes training images of the bundled sample. Needs the extra `.[report]`.
 """
 
-import argparse
 from pathlib import Path
 import sys
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cifar10 import cifar10_input
-from cifar10.settings import Settings
 from cifar10.data import datasets
 from cifar10.data import distortions
 from cifar10.data import records
-from cifar10.errors import UserError
+from cifar10.settings import Settings
+from cifar10.tools.report import charts
+from cifar10.util import arguments
 import numpy as np
 import plot
 import tensorflow.compat.v1 as tf
@@ -47,8 +47,7 @@ def distorted(data, augment):
 
 def draw():
   """One row for each distortion; returns the figure."""
-  config = Settings(dataset='sample')
-  data = datasets.prepare(config)
+  data = datasets.prepare(Settings(dataset='sample'))
   # What alternating_flip does shows over epochs only.
   names = [name for name in distortions.NAMES if name != 'alternating_flip']
   rows = [('none', ())] + [(name, (name,)) for name in names]
@@ -69,15 +68,9 @@ def draw():
 
 def main():
   """Reads the flags and draws."""
-  parser = argparse.ArgumentParser(
-    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-  )
+  parser = arguments.Parser(__doc__)
   parser.add_argument('out', help='the PNG file to write')
-  args = parser.parse_args()
-  try:
-    plot.save(draw(), args.out, dpi=80)
-  except (UserError, OSError) as error:
-    sys.exit('draw_augmentations: error: %s' % error)
+  parser.run(lambda args: charts.save_png(draw(), args.out, dpi=80))
 
 
 if __name__ == '__main__':

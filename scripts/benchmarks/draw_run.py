@@ -8,14 +8,15 @@ losses, learning rate. Their numbers go into `curves.json` beside them. Needs
 the extra `.[report]`.
 """
 
-import argparse
 import os
 from pathlib import Path
 import sys
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from cifar10.tools.report import charts
 from cifar10.tools.report import events
+from cifar10.util import arguments
 from cifar10.util import files
 import numpy as np
 import plot
@@ -49,10 +50,7 @@ def percentiles(histogram):
 
 
 def read(folder):
-  """What event files hold besides scalars.
-
-  Args:
-    folder: train_dir of a run.
+  """Reads histograms and images from the event files of a run.
 
   Returns:
     histograms: for each tag a list of pairs (step, percentiles).
@@ -113,7 +111,7 @@ def draw_curves(curves, tags, label):
   Args:
     curves: list of events.EventFile.
     tags: dict from the label of each curve to its tag.
-    label: what they show.
+    label: the quantity of all of them.
   """
   figure = plot.new_figure(9, 3)
   axes = figure.subplots()
@@ -136,7 +134,7 @@ def draw_curves(curves, tags, label):
 
 
 def numbers(histograms, curves):
-  """What the pictures show, besides the images, as JSON takes it."""
+  """The numbers behind the pictures, without the images, for JSON."""
   shown = {
     tag: [[point.step, point.value] for point in events.curve(curves, tag)]
     for tag in _SCALARS
@@ -149,36 +147,35 @@ def numbers(histograms, curves):
   return shown
 
 
-def main():
-  """The program."""
-  parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
-  parser.add_argument('train_dir', metavar='TRAIN_DIR')
-  parser.add_argument('out', metavar='OUT', help='The folder for the pictures.')
-  arguments = parser.parse_args()
-  curves, _ = events.read_folder(arguments.train_dir)
-  histograms, images = read(arguments.train_dir)
+def draw(args):
+  """Draws the pictures of `args.train_dir` into the folder `args.out`."""
+  curves, _ = events.read_folder(args.train_dir)
+  histograms, images = read(args.train_dir)
+  losses = {
+    'total loss of a batch': 'losses/total_loss_raw',
+    'total loss, average': 'losses/total_loss',
+    'cross entropy, average': 'losses/cross_entropy',
+  }
+  rates = {'learning rate': 'learning_rate'}
   figures = {
     'inputs': draw_images(images),
     'activations': draw_activations(histograms, curves),
-    'losses': draw_curves(
-      curves,
-      {
-        'total loss of a batch': 'losses/total_loss_raw',
-        'total loss, average': 'losses/total_loss',
-        'cross entropy, average': 'losses/cross_entropy',
-      },
-      'loss',
-    ),
-    'learning_rate': draw_curves(
-      curves, {'learning rate': 'learning_rate'}, 'learning rate'
-    ),
+    'losses': draw_curves(curves, losses, 'loss'),
+    'learning_rate': draw_curves(curves, rates, 'learning rate'),
   }
-  os.makedirs(arguments.out, exist_ok=True)
-  files.write_json(
-    os.path.join(arguments.out, 'curves.json'), numbers(histograms, curves)
-  )
+  os.makedirs(args.out, exist_ok=True)
+  shown = numbers(histograms, curves)
+  files.write_json(os.path.join(args.out, 'curves.json'), shown)
   for name, figure in figures.items():
-    plot.save(figure, os.path.join(arguments.out, name + '.png'))
+    charts.save_png(figure, os.path.join(args.out, name + '.png'))
+
+
+def main():
+  """Reads the flags and draws."""
+  parser = arguments.Parser(__doc__)
+  parser.add_argument('train_dir', metavar='TRAIN_DIR')
+  parser.add_argument('out', metavar='OUT', help='The folder for the pictures.')
+  parser.run(draw)
 
 
 if __name__ == '__main__':

@@ -9,7 +9,6 @@ second after that, and its peak memory. The three take turns. Prints a table;
 compare the ratios.
 """
 
-import argparse
 import json
 from pathlib import Path
 import sys
@@ -17,14 +16,14 @@ import time
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from cifar10 import cifar10
-from cifar10.settings import Settings
+from cifar10 import pipelines
 from cifar10.data import datasets
-from cifar10.errors import UserError
+from cifar10.settings import Settings
+from cifar10.tools import variants
+from cifar10.util import arguments
 from cifar10.util import files
 from cifar10.util import session_settings
 import benchmark
-import repeat
 import starts
 import tensorflow.compat.v1 as tf
 import turns
@@ -33,20 +32,21 @@ SOURCES = ('queues', 'preloaded', 'tf_data')
 
 WARM_UP = 50  # Batches; those that were ready before the clock starts.
 
+# The unit of each measurement, and its name in the table.
+MEASUREMENTS = {
+  'first_batch': ('first batch of the session', 's'),
+  'rate': ('input', 'images/s'),
+  'peak': ('peak memory', 'MB'),
+}
+
 
 def take_batches(source, count, data_dir):
-  """Takes batches of one input and prints what was measured, as JSON.
-
-  Args:
-    source: one of SOURCES.
-    count: how many batches to measure.
-    data_dir: the folder of CIFAR-10.
-  """
-  config = Settings(data_dir=data_dir, input=source)
+  """Takes `count` batches of one of SOURCES; prints MEASUREMENTS as JSON."""
+  settings = Settings(data_dir=data_dir, input=source)
   session_settings.start_threads(Settings())
-  data = datasets.prepare(config)
+  datasets.prepare(settings)
   with tf.Graph().as_default():
-    batch = [tensor.op for tensor in cifar10.distorted_inputs(data, config)]
+    batch = [tensor.op for tensor in pipelines.distorted_inputs(settings)]
     begun = time.perf_counter()
     with tf.train.MonitoredSession() as session:
       session.run(batch)
@@ -57,78 +57,52 @@ def take_batches(source, count, data_dir):
       for _ in range(count):
         session.run(batch)
       seconds = time.perf_counter() - begun
-  result = {
-    'first_batch': first_batch,
-    'rate': count * config.examples_per_machine / seconds,
-    'peak': starts.memory('VmHWM'),
-  }
-  print(json.dumps(result))
+  rate = count * settings.examples_per_machine / seconds
+  peak = starts.memory('VmHWM')
+  print(json.dumps({'first_batch': first_batch, 'rate': rate, 'peak': peak}))
 
 
 def measure(args):
   """Measures all inputs, in turns, and writes --out."""
-  measurements = {
-    'first_batch': ('first batch of the session', 's'),
-    'rate': ('input', 'images/s'),
-    'peak': ('peak memory', 'MB'),
-  }
-  found = {name: {source: [] for source in SOURCES} for name in measurements}
+  found = {name: {source: [] for source in SOURCES} for name in MEASUREMENTS}
   for _ in range(args.rounds):
     for source in SOURCES:
-      line = repeat.call(
-        str(Path(__file__).resolve()),
-        '--data_dir=%s' % args.data_dir,
-        '--steps=%d' % args.steps,
-        '--source=%s' % source,
+      line = variants.Runner().answer(
+        variants.command(
+          str(Path(__file__).resolve()),
+          f'--data_dir={args.data_dir}',
+          f'--steps={args.steps}',
+          f'--source={source}',
+        )
       )
-      result = json.loads(line)
-      for name in measurements:
-        found[name][source].append(result[name])
+      for name, value in json.loads(line).items():
+        found[name][source].append(value)
   table = turns.Table()
-  for name, (what, unit) in measurements.items():
+  for name, (what, unit) in MEASUREMENTS.items():
     table.add(what, unit, found[name], SOURCES[0])
-  files.write_json(
-    args.out,
-    {
-      'machine': benchmark.machine(),
-      'rounds': args.rounds,
-      'rows': table.rows,
-    },
-  )
+  about = {'machine': benchmark.machine(), 'rounds': args.rounds}
+  files.write_json(args.out, dict(about, rows=table.rows))
 
 
 def main():
   """Reads the flags and measures."""
-  parser = argparse.ArgumentParser(
-    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-  )
-  parser.add_argument(
-    '--rounds', type=int, default=5, help='turns of each (default %(default)s)'
-  )
-  parser.add_argument(
-    '--steps', type=int, default=1000, help='batches (default %(default)s)'
-  )
+  parser = arguments.Parser(__doc__)
+  parser.add_argument('--rounds', default=5, help='turns of each')
+  parser.add_argument('--steps', default=1000, help='batches')
   parser.add_argument(
     '--source', choices=SOURCES, help='measure this one alone, once'
   )
+  parser.add_argument('--out', default='inputs.json', help='file to write to')
   parser.add_argument(
-    '--out',
-    default='inputs.json',
-    help='file to write to (default %(default)s)',
+    '--data_dir', default=Settings.data_dir, help='the folder of CIFAR-10'
   )
-  parser.add_argument(
-    '--data_dir',
-    default=Settings.data_dir,
-    help='the folder of CIFAR-10 (default %(default)s)',
-  )
-  args = parser.parse_args()
-  try:
-    if args.source:
+  parser.run(
+    lambda args: (
       take_batches(args.source, args.steps, args.data_dir)
-    else:
-      measure(args)
-  except (UserError, OSError) as error:
-    sys.exit('inputs: error: %s' % error)
+      if args.source
+      else measure(args)
+    )
+  )
 
 
 if __name__ == '__main__':

@@ -12,7 +12,6 @@ the link of the second worker, and compares --sync, --nosync and the values of
 Linux, root, and the programs `ip` and `tc`.
 """
 
-import argparse
 import contextlib
 import datetime
 import glob
@@ -29,6 +28,7 @@ import time
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cifar10.store import checkpoints
+from cifar10.util import arguments
 import cifar10
 import tensorflow.compat.v1 as tf
 
@@ -48,8 +48,8 @@ def sh(command):
 
 
 def inside(namespace, command):
-  """The command that runs `command` in a network namespace."""
-  return 'ip netns exec %s %s' % (namespace, command)
+  """Prefixes a command so that it runs in a network namespace."""
+  return f'ip netns exec {namespace} {command}'
 
 
 @contextlib.contextmanager
@@ -65,18 +65,17 @@ def network():
     sh(inside(SWITCH, 'ip link set bridge up'))
     for host, address in HOSTS.items():
       namespace = PREFIX + host
-      peer = 'netns %s name eth0' % namespace
-      add = 'ip link add %s type veth peer %s' % (host, peer)
-      sh(inside(SWITCH, add))
-      sh(inside(SWITCH, 'ip link set %s master bridge up' % host))
-      sh(inside(namespace, 'ip addr add %s/24 dev eth0' % address))
+      peer = f'netns {namespace} name eth0'
+      sh(inside(SWITCH, f'ip link add {host} type veth peer {peer}'))
+      sh(inside(SWITCH, f'ip link set {host} master bridge up'))
+      sh(inside(namespace, f'ip addr add {address}/24 dev eth0'))
       sh(inside(namespace, 'ip link set eth0 up'))
     yield
 
 
 def limit(mbit):
   """Limits the link of the second worker to `mbit` Mbit/s each way."""
-  rate = 'root tbf rate %gmbit burst 128kb latency 200ms' % mbit
+  rate = f'root tbf rate {mbit:g}mbit burst 128kb latency 200ms'
   sh(inside(PREFIX + 'w1', 'tc qdisc add dev eth0 ' + rate))
   sh(inside(SWITCH, 'tc qdisc add dev w1 ' + rate))
 
@@ -93,8 +92,8 @@ def cluster(directory, flags):
     A dict of subprocess.Popen by host, each with the path of its log as `log`.
   """
   command = [sys.executable, PROGRAM, '--train_dir=' + directory]
-  command += ['--ps_hosts=%s:2222' % HOSTS['ps0']]
-  command += ['--worker_hosts=%s:2222,%s:2222' % (HOSTS['w0'], HOSTS['w1'])]
+  command += ['--ps_hosts={ps0}:2222'.format(**HOSTS)]
+  command += ['--worker_hosts={w0}:2222,{w1}:2222'.format(**HOSTS)]
   processes = {}
   with contextlib.ExitStack() as stack:
     for host in HOSTS:
@@ -116,11 +115,16 @@ def cluster(directory, flags):
 
 def steps(process):
   """The lines of steps that a task has printed: pairs (step, datetime)."""
+  return [
+    (int(step), datetime.datetime.fromisoformat(when))
+    for when, step in STEP.findall(text_of(process))
+  ]
+
+
+def text_of(process):
+  """The log of a task so far."""
   with open(process.log, encoding='utf-8') as log:
-    return [
-      (int(step), datetime.datetime.fromisoformat(when))
-      for when, step in STEP.findall(log.read())
-    ]
+    return log.read()
 
 
 def finish(processes):
@@ -132,11 +136,8 @@ def finish(processes):
         continue
       del running[host]
       if process.returncode:
-        with open(process.log, encoding='utf-8') as log:
-          sys.exit(
-            '%s ended with status %d:\n%s'
-            % (host, process.returncode, log.read())
-          )
+        status, text = process.returncode, text_of(process)
+        sys.exit(f'{host} ended with status {status}:\n{text}')
     time.sleep(POLL_SECS)
 
 
@@ -145,7 +146,7 @@ def cut(args, flags):
 
   Exits with status 1 if a step is missing in a worker or in the checkpoint.
   """
-  flags = ['--max_steps=%d' % args.steps, '--log_frequency=1'] + flags
+  flags = [f'--max_steps={args.steps}', '--log_frequency=1'] + flags
   with network(), tempfile.TemporaryDirectory() as directory:
     with cluster(directory, flags) as tasks:
       while len(steps(tasks['w1'])) < args.steps // 2:
@@ -153,16 +154,16 @@ def cut(args, flags):
           finish(tasks)
           sys.exit('The cluster ended before the link was cut.')
         time.sleep(POLL_SECS)
-      print('Cutting the link of worker 1 for %d s.' % args.secs, flush=True)
+      print(f'Cutting the link of worker 1 for {args.secs} s.', flush=True)
       sh(inside(SWITCH, 'ip link set w1 down'))
       time.sleep(args.secs)
       sh(inside(SWITCH, 'ip link set w1 up'))
       finish(tasks)
       lost = [host for host in ('w0', 'w1') if not check(host, tasks, args)]
       last = checkpoints.step(checkpoints.latest(directory))
-      print('The checkpoint is of step %d.' % last)
+      print(f'The checkpoint is of step {last}.')
       if lost or last != args.steps:
-        sys.exit('Steps were lost: %s.' % ', '.join(lost or ['checkpoint']))
+        sys.exit(f'Steps were lost: {", ".join(lost or ["checkpoint"])}.')
 
 
 def check(host, tasks, args):
@@ -183,8 +184,8 @@ def slow(args, flags):
   for mbit in (None, args.mbit):
     for mode in ('--sync', '--nosync'):
       for dtype in ('float32', 'bfloat16'):
-        more = [mode, '--grad_dtype=' + dtype, '--log_frequency=1']
-        more += ['--max_steps=%d' % args.steps]
+        more = [mode, f'--grad_dtype={dtype}', '--log_frequency=1']
+        more += [f'--max_steps={args.steps}']
         with network(), tempfile.TemporaryDirectory() as directory:
           if mbit:
             limit(mbit)
@@ -212,7 +213,7 @@ def examples_per_second(process, mode, batch_size):
   found = steps(process)
   if len(found) < 4:
     sys.exit(
-      'Worker 0 took %d steps, too few to time: raise --steps.' % len(found)
+      f'Worker 0 took {len(found)} steps, too few to time: raise --steps.'
     )
   (first, begin), (last, end) = found[len(found) // 2], found[-1]
   per_step = batch_size * (2 if mode == '--sync' else 1)
@@ -221,9 +222,8 @@ def examples_per_second(process, mode, batch_size):
 
 def traffic(process):
   """The megabytes of a step, as the task printed them: (received, sent)."""
-  with open(process.log, encoding='utf-8') as log:
-    pattern = r'receives ([\d.]+) MB .* sends ([\d.]+) MB'
-    return re.search(pattern, log.read()).groups()
+  pattern = r'receives ([\d.]+) MB .* sends ([\d.]+) MB'
+  return re.search(pattern, text_of(process)).groups()
 
 
 def staleness(directory):
@@ -240,47 +240,28 @@ def staleness(directory):
 
 def main():
   """Reads the flags and runs the clusters."""
-  parser = argparse.ArgumentParser(
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-    allow_abbrev=False,
-  )
+  parser = arguments.Parser(__doc__, allow_abbrev=False)
   parser.add_argument('what', choices=('cut', 'slow'))
-  parser.add_argument(
-    '--steps',
-    type=int,
-    default=300,
-    help='steps of each run (default %(default)s)',
-  )
-  parser.add_argument(
-    '--secs',
-    type=int,
-    default=8,
-    help='how long the link is cut (default %(default)s)',
-  )
+  parser.add_argument('--steps', default=300, help='steps of each run')
+  parser.add_argument('--secs', default=8, help='how long the link is cut')
   parser.add_argument(
     '--mbit',
     type=float,
     default=200,
-    help='limit of the slow link in Mbit/s, each way (default %(default)s)',
+    help='limit of the slow link in Mbit/s, each way',
   )
-  parser.add_argument(
-    '--batch_size',
-    type=int,
-    default=128,
-    help='of each worker (default %(default)s)',
-  )
+  parser.add_argument('--batch_size', default=128, help='of each worker')
   args, flags = parser.parse_known_args()
   if args.steps < 10:
-    parser.error('--steps=%d: expected at least 10' % args.steps)
+    parser.error(f'--steps={args.steps}: expected at least 10')
   if os.geteuid():
     parser.error('network namespaces need root')
   for program in ('ip', 'tc'):
     if shutil.which(program) is None:
-      parser.error('%s: not found; it is part of iproute2' % program)
+      parser.error(f'{program}: not found; it is part of iproute2')
   # So that the tasks and the network are removed then too.
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-  flags.append('--batch_size=%d' % args.batch_size)
+  flags.append(f'--batch_size={args.batch_size}')
   (cut if args.what == 'cut' else slow)(args, flags)
 
 

@@ -8,8 +8,6 @@ Takes one file of benchmark.py, or any number of files of precision_curve.py,
 which it draws together. Needs the extra `.[report]`.
 """
 
-import argparse
-import io
 import os
 from pathlib import Path
 import sys
@@ -17,6 +15,8 @@ import sys
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cifar10.errors import UserError
+from cifar10.tools.report import charts
+from cifar10.util import arguments
 from cifar10.util import files
 from cifar10.util import optional_packages
 
@@ -29,38 +29,19 @@ def new_figure(width, height):
   return figure.Figure(figsize=(width, height))
 
 
-def save(figure, path, dpi=100, bbox_inches='tight'):
-  """Writes a matplotlib Figure as PNG.
-
-  Args:
-    figure: the Figure.
-    path: the file.
-    dpi, bbox_inches: as Figure.savefig takes them.
-
-  Raises:
-    OSError: the file cannot be written; then `path` is as before.
-  """
-  png = io.BytesIO()
-  figure.savefig(png, format='png', dpi=dpi, bbox_inches=bbox_inches)
-  files.write_atomically(path, png.getvalue())
-
-
 def draw_benchmark(result):
   """Draws the ratios of all rows as bars; returns the figure."""
   rows = [row for row in result['rows'] if row['form'] != row['baseline']]
   figure = new_figure(9, 1.2 + 0.25 * len(rows))
   axes = figure.subplots()
   for y, row in enumerate(rows):
-    spread = [
-      [row['ratio'] - row['lowest']],
-      [row['highest'] - row['ratio']],
-    ]
+    ratio = row['ratio']
+    spread = [[ratio - row['lowest']], [row['highest'] - ratio]]
     color = 'tab:orange' if 'bfloat16' in row['form'] else 'tab:blue'
-    axes.barh(y, row['ratio'], xerr=spread, color=color, ecolor='0.4')
-    axes.text(row['highest'], y, ' %.2f' % row['ratio'], va='center')
-  axes.set_yticks(
-    range(len(rows)), ['%s: %s' % (row['what'], row['form']) for row in rows]
-  )
+    axes.barh(y, ratio, xerr=spread, color=color, ecolor='0.4')
+    axes.text(row['highest'], y, f' {ratio:.2f}', va='center')
+  names = ['{what}: {form}'.format(**row) for row in rows]
+  axes.set_yticks(range(len(rows)), names)
   axes.axvline(1, color='black', linewidth=1)
   axes.invert_yaxis()
   axes.margins(x=0.1, y=0.01)
@@ -87,8 +68,8 @@ def draw_curves(results):
           [point[unit] for point in points],
           precisions,
           style,
-          color='C%d' % index,
-          label='%s, %s' % (result['precision'], kind),
+          color=f'C{index}',
+          label=f'{result["precision"]}, {kind}',
         )
   for axes, unit in zip(both, ('steps', 'minutes')):
     axes.set_xlabel(unit)
@@ -102,19 +83,16 @@ def draw_curves(results):
 def draw(paths, out):
   """Draws the results in the files at `paths` into the PNG file `out`.
 
-  Raises:
-    UserError: matplotlib is not installed, or a file holds no results.
+  Raises UserError if matplotlib is not installed, or a file holds no results.
   """
-  results = []
-  for path in paths:
-    result = files.read_json(path)
+  results = [files.read_json(path) for path in paths]
+  for path, result in zip(paths, results):
     if result is None:
-      raise UserError('%s: no such file' % path)
+      raise UserError(f'{path}: no such file')
     if ('rows' in result) + ('points' in result) != 1:
       raise UserError(
-        '%s: expected results of benchmark.py or precision_curve.py' % path
+        f'{path}: expected results of benchmark.py or precision_curve.py'
       )
-    results.append(result)
   if all('points' in result for result in results):
     figure = draw_curves(results)
   elif len(results) == 1:
@@ -122,24 +100,21 @@ def draw(paths, out):
   else:
     raise UserError('results of benchmark.py are drawn one file at a time')
   figure.tight_layout()
-  save(figure, out, bbox_inches=None)
+  charts.save_png(figure, out, bbox_inches=None)
 
 
 def main():
   """Reads the flags and draws."""
-  parser = argparse.ArgumentParser(
-    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-  )
+  parser = arguments.Parser(__doc__)
   parser.add_argument('results', nargs='+', help='files of JSON')
   parser.add_argument(
     '--out', help='the PNG file to write (default: beside the first file)'
   )
-  args = parser.parse_args()
-  out = args.out or os.path.splitext(args.results[0])[0] + '.png'
-  try:
-    draw(args.results, out)
-  except (UserError, OSError) as error:
-    sys.exit('plot: error: %s' % error)
+  parser.run(
+    lambda args: draw(
+      args.results, args.out or os.path.splitext(args.results[0])[0] + '.png'
+    )
+  )
 
 
 if __name__ == '__main__':

@@ -9,21 +9,21 @@ The minutes are those from the run's first checkpoint on.
 """
 
 import dataclasses
-import argparse
 import json
 from pathlib import Path
 import sys
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from cifar10.settings import Settings
 from cifar10 import cifar10_eval
-from cifar10.store import config as config_lib
+from cifar10 import zoo
 from cifar10.data import datasets
 from cifar10.errors import UserError
+from cifar10.settings import Settings
 from cifar10.store import checkpoints
-from cifar10 import zoo
+from cifar10.store import config
 from cifar10.store import run_state
+from cifar10.util import arguments
 from cifar10.util import files
 from cifar10.util import session_settings
 import tensorflow.compat.v1 as tf
@@ -32,92 +32,75 @@ import tensorflow.compat.v1 as tf
 def evaluate(directory, every, batch_size):
   """Evaluates each checkpoint at a multiple of `every` steps.
 
-  Args:
-    directory: the --train_dir of the run.
-    every: steps between the checkpoints to evaluate.
-    batch_size: images in a batch.
-
   Returns:
     A dict for JSON: the points of the curve, and the settings behind them.
 
   Raises:
     UserError: there is no such run, or its data or a checkpoint is unusable.
   """
-  run = config_lib.load(directory)
+  run = config.load(directory)
   if run is None:
     raise UserError(
-      '%s: holds no %s; expected the --train_dir of a run'
-      % (directory, run_state.CONFIG_FILE)
+      f'{directory}: holds no {run_state.CONFIG_FILE}; expected the '
+      '--train_dir of a run'
     )
   found = checkpoints.by_step(directory)
   if not found:
-    raise UserError('%s: holds no checkpoint' % directory)
+    raise UserError(f'{directory}: holds no checkpoint')
   chosen = {step: path for step, path in found.items() if step % every == 0}
   if not chosen:
     raise UserError(
-      '%s: holds no checkpoint at a multiple of --every=%d steps; found those '
-      'of steps %d to %d' % (directory, every, min(found), max(found))
+      f'{directory}: holds no checkpoint at a multiple of --every={every} '
+      f'steps; found those of steps {min(found)} to {max(found)}'
     )
-  config = run.replace(
+  settings = dataclasses.replace(
+    run,
     batch_size=batch_size,
     precision='float32',
-    **run_state.trained_on(run_state.load(directory), run.data),
+    **run_state.trained_on(run_state.load(directory), run),
   )
-  data = datasets.prepare(config)
+  data = datasets.prepare(settings)
   begun = checkpoints.written(found[min(found)])
   points = []
   with tf.Graph().as_default():
-    graph = cifar10_eval.build(data, config)
+    graph = cifar10_eval.build(data, settings)
     for step, path in chosen.items():
       minutes = (checkpoints.written(path) - begun) / 60
       point = {'step': step, 'minutes': round(minutes, 2)}
       for kind in ('averaged', 'plain'):
-        result, _ = cifar10_eval.eval_once(
-          graph,
-          path,
-          dataclasses.replace(config, use_moving_averages=kind == 'averaged'),
+        model = dataclasses.replace(
+          settings, use_moving_averages=kind == 'averaged'
         )
+        result, _ = cifar10_eval.eval_once(graph, path, model)
         point[kind] = result.correct
       points.append(point)
-      print(json.dumps(point), flush=True)
+      print(json.dumps(point))
   return {
-    'precision': run.session.precision,
-    'batch_size': run.input.batch_size,
+    'precision': run.precision,
+    'batch_size': run.batch_size,
     'tensorflow': tf.__version__,
     'total': result.total,
     'points': points,
   }
 
 
+def write(args):
+  """Evaluates, and writes --out."""
+  session_settings.start_threads(Settings())
+  directory = zoo.directory(args.train_dir, 'train_dir')
+  files.write_json(args.out, evaluate(directory, args.every, args.batch_size))
+
+
 def main():
   """Reads the flags, evaluates and writes."""
-  parser = argparse.ArgumentParser(
-    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-  )
+  parser = arguments.Parser(__doc__)
   parser.add_argument('train_dir', help='folder of the run')
   parser.add_argument('--out', required=True, help='the JSON file to write')
   parser.add_argument(
-    '--every',
-    type=int,
-    default=1000,
-    help='steps between the checkpoints to evaluate (default %(default)s)',
+    '--every', default=1000, help='steps between the checkpoints to evaluate'
   )
-  parser.add_argument(
-    '--batch_size',
-    type=int,
-    default=500,
-    help='images in a batch (default %(default)s)',
-  )
-  args = parser.parse_args()
-  if args.every < 1 or args.batch_size < 1:
-    parser.error('--every and --batch_size: expected at least 1')
-  session_settings.start_threads(Settings())
-  try:
-    directory = zoo.directory(args.train_dir, 'train_dir')
-    result = evaluate(directory, args.every, args.batch_size)
-    files.write_json(args.out, result)
-  except (UserError, OSError) as error:
-    sys.exit('precision_curve: error: %s' % error)
+  parser.add_argument('--batch_size', default=500, help='images in a batch')
+  parser.run(write, every=(1, None), batch_size=(1, None))
 
 
 if __name__ == '__main__':

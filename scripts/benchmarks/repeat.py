@@ -8,12 +8,11 @@ minutes of each run. Results are written after each run: started again, it goes
 on where it was stopped. Nothing else should run meanwhile.
 """
 
-import argparse
+import contextlib
 import json
 import os
 from pathlib import Path
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,15 +22,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from cifar10 import settings as settings_lib
 from cifar10.run import recipes
 from cifar10.errors import UserError
+from cifar10.tools import variants
+from cifar10.util import arguments
 from cifar10.util import files
 
-_PROGRAMS = Path(__file__).resolve().parents[2] / 'cifar10'
 
-
-def run(recipe, seed, folder):
+def run(runner, recipe, seed, folder):
   """Trains with a seed, and evaluates the last checkpoint.
 
   Args:
+    runner: variants.Runner.
     recipe: name of the recipe.
     seed: int.
     folder: where the run is kept.
@@ -39,72 +39,56 @@ def run(recipe, seed, folder):
   Returns:
     A dict for JSON: minutes of each part, and the evaluations.
   """
-  directory = os.path.join(folder, '%s-%d' % (recipe, seed))
-  metrics = os.path.join(folder, '%s-%d.jsonl' % (recipe, seed))
-  if os.path.exists(metrics):  # Of a run that was stopped.
+  directory = os.path.join(folder, f'{recipe}-{seed}')
+  metrics = directory + '.jsonl'
+  with contextlib.suppress(FileNotFoundError):  # Of a run that was stopped.
     os.remove(metrics)
   started = time.time()
-  call(
-    'cifar10_train.py',
-    '--recipe=' + recipe,
-    '--seed=%d' % seed,
-    '--train_dir=' + directory,
-    '--metrics=' + metrics,
-    '--overwrite',
+  runner.answer(
+    variants.command(
+      'cifar10_train.py',
+      f'--recipe={recipe}',
+      f'--seed={seed}',
+      f'--train_dir={directory}',
+      f'--metrics={metrics}',
+      '--overwrite',
+    )
   )
   trained = time.time()
   with open(metrics) as lines:
     first = json.loads(next(lines))
-  result = {
-    'seed': seed,
-    'minutes to first step': (first['time'] - started) / 60,
-    'minutes of training': (trained - started) / 60,
-    'evaluations': [],
-  }
+  evaluations = []
   for flags in ([], ['--tta']):
     began = time.time()
-    line = call(
-      'cifar10_eval.py',
-      '--checkpoint_dir=' + directory,
-      '--eval_dir=' + os.path.join(folder, 'eval'),
-      '--run_once',
-      '--json',
-      *flags,
+    line = runner.answer(
+      variants.command(
+        'cifar10_eval.py',
+        f'--checkpoint_dir={directory}',
+        f'--eval_dir={os.path.join(folder, "eval")}',
+        '--run_once',
+        '--json',
+        *flags,
+      )
     )
-    found = dict(json.loads(line), minutes=(time.time() - began) / 60)
-    result['evaluations'].append(found)
-  return result
-
-
-def call(program, *flags):
-  """Runs a program; returns its last line.
-
-  Raises:
-    UserError: it fails; its own error is on the console.
-  """
-  process = subprocess.run(
-    [sys.executable, str(_PROGRAMS / program), *flags],
-    check=False,
-    stdout=subprocess.PIPE,
-    universal_newlines=True,
-  )
-  if process.returncode:
-    raise UserError('%s ended with status %d' % (program, process.returncode))
-  return process.stdout.strip().splitlines()[-1]
+    minutes = (time.time() - began) / 60
+    evaluations.append(dict(json.loads(line), minutes=minutes))
+  return {
+    'minutes to first step': (first['time'] - started) / 60,
+    'minutes of training': (trained - started) / 60,
+    'evaluations': evaluations,
+  }
 
 
 def show(result):
   """Prints the line of a run."""
-  plain, tta = result['evaluations']
   print(
     'seed %d: %.2f %%, with --tta %.2f %%, %.1f minutes of training'
     % (
       result['seed'],
-      100 * plain['precision @ 1'],
-      100 * tta['precision @ 1'],
+      percent(result, 0),
+      percent(result, 1),
       result['minutes of training'],
-    ),
-    flush=True,
+    )
   )
 
 
@@ -115,17 +99,11 @@ def summarize(results):
     ('precision @ 1 with --tta', [percent(r, 1) for r in results]),
     ('minutes of training', [r['minutes of training'] for r in results]),
   ):
+    mean, low, high = statistics.mean(values), min(values), max(values)
     deviation = statistics.stdev(values) if len(values) > 1 else 0.0
     print(
-      '%s: mean %.2f, standard deviation %.2f, %.2f to %.2f, %d runs'
-      % (
-        name,
-        statistics.mean(values),
-        deviation,
-        min(values),
-        max(values),
-        len(values),
-      )
+      f'{name}: mean {mean:.2f}, standard deviation {deviation:.2f}, '
+      f'{low:.2f} to {high:.2f}, {len(values)} runs'
     )
 
 
@@ -134,47 +112,56 @@ def percent(result, index):
   return 100 * result['evaluations'][index]['precision @ 1']
 
 
+def repeat(args):
+  """Makes the runs that are missing.
+
+  Raises UserError if a run fails, or `args.out` holds runs of other settings.
+  """
+  about = {'recipe': args.recipe, 'settings': recipes.settings(args.recipe)}
+  content = files.read_json(args.out) or dict(about, results=[])
+  if not about.items() <= content.items():
+    raise UserError(f'{args.out}: holds runs of other settings')
+  # A run takes long: whether its numbers can be written shows before.
+  files.write_json(args.out, content)
+  runner = variants.Runner()
+
+  def done(result):
+    files.write_json(args.out, content)
+    show(result)
+
+  with tempfile.TemporaryDirectory() as temporary:
+    folder = args.runs or temporary
+    os.makedirs(folder, exist_ok=True)
+    runner.run_missing(
+      [{'seed': seed} for seed in args.seeds],
+      content['results'],
+      lambda variant: run(runner, args.recipe, variant['seed'], folder),
+      done,
+    )
+  summarize(content['results'])
+
+
 def main():
-  """Reads the flags and makes the runs that are missing."""
-  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+  """Reads the flags and makes the runs."""
+  parser = arguments.Parser(__doc__)
   parser.add_argument(
     '--recipe',
     default='fast',
     choices=settings_lib.FIELDS['recipe'].metadata['choices'],
+    help='the recipe to run again and again',
   )
   parser.add_argument(
     '--seeds',
     type=lambda text: [int(part) for part in text.split(',')],
     default='1,2,3,4,5',
-    help='numbers with commas between (default %(default)s)',
+    help='numbers with commas between',
   )
   parser.add_argument('--out', required=True, help='JSON file')
   parser.add_argument(
     '--runs', help='where to keep the runs (default: nowhere)'
   )
-  arguments = parser.parse_args()
-  settings = recipes.settings(arguments.recipe)
-  described = {'recipe': arguments.recipe, 'settings': settings}
-  content = files.read_json(arguments.out) or dict(described, results=[])
-  if any(content.get(name) != value for name, value in described.items()):
-    raise UserError('%s: holds runs of other settings' % arguments.out)
-  results = content['results']
-  done = {result['seed'] for result in results}
-  # A run takes long: whether its numbers can be written shows before.
-  files.write_json(arguments.out, content)
-  with tempfile.TemporaryDirectory() as temporary:
-    folder = arguments.runs or temporary
-    os.makedirs(folder, exist_ok=True)
-    for seed in arguments.seeds:
-      if seed not in done:
-        results.append(run(arguments.recipe, seed, folder))
-        files.write_json(arguments.out, content)
-        show(results[-1])
-  summarize(results)
+  parser.run(repeat)
 
 
 if __name__ == '__main__':
-  try:
-    main()
-  except (UserError, OSError) as error:
-    sys.exit('repeat.py: error: %s' % error)
+  main()

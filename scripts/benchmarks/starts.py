@@ -16,8 +16,8 @@ import time
 BEGUN = time.time()
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from cifar10.settings import Settings
 from cifar10.data import datasets
+from cifar10.settings import Settings
 from cifar10.util import session_settings
 import baselines
 import tensorflow.compat.v1 as tf
@@ -30,17 +30,17 @@ def measure(table, args, rounds, steps):
 
   Args:
     table: turns.Table.
-    args: `dataset` and `data_dir`.
+    args: argparse.Namespace with `dataset` and `data_dir`.
     rounds: processes of each form.
     steps: steps in each process.
   """
   names = {
     'first_batch': ('first batch of the session', 's'),
     'first_step': ('first step of the process', 's'),
-    'peak': ('peak memory, %d steps' % steps, 'MB'),
+    'peak': (f'peak memory, {steps} steps', 'MB'),
   }
   if steps > EARLY_STEP:
-    names['growth'] = ('memory, from step %d on' % EARLY_STEP, 'x')
+    names['growth'] = (f'memory, from step {EARLY_STEP} on', 'x')
   values = {name: {} for name in names}
   for _ in range(rounds):
     for form in baselines.FORMS:
@@ -85,9 +85,7 @@ def main():
   """Prepares the data set and trains."""
   form, steps, dataset, data_dir = sys.argv[1:]
   session_settings.start_threads(Settings())
-  data = datasets.prepare(
-    Settings(dataset=dataset, data_dir=data_dir), Settings()
-  )
+  data = datasets.prepare(Settings(dataset=dataset, data_dir=data_dir))
   train(form, int(steps), data)
 
 

@@ -10,7 +10,7 @@ import baselines
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-FIRST = 'first'  # The collection of operations to run once, at the start.
+HOOKS = 'hooks'  # The collection of the hooks of a session.
 
 
 class Table:
@@ -21,13 +21,12 @@ class Table:
     print('%-44s %-14s %9s  ratio (spread)' % ('', 'form', 'median'))
 
   def add(self, what, unit, rounds, baseline=baselines.CLASSICAL):
-    """Adds a row for each form.
+    """Adds a row for each form, with its ratio to the form `baseline`.
 
     Args:
       what: what was measured.
       unit: its unit. More is better if it ends in `/s`, else less is better.
       rounds: for each form, the values of all rounds.
-      baseline: the form to compare the others with.
     """
     for form, values in rounds.items():
       ratios = np.divide(values, rounds[baseline])
@@ -56,18 +55,16 @@ class Table:
 def stepping(build):
   """Builds a graph and starts a session; yields a function that runs a step.
 
-  Args:
-    build: function without arguments; builds in the default graph and returns
-      the operations of a step. Those in the collection FIRST run once, before
-      the first step.
+  `build()` builds in the default graph and returns the operations of a step. It
+  may put hooks for the session into the collection HOOKS.
   """
   with tf.Graph().as_default():
     with contextlib.redirect_stdout(None):
       fetches = build()
     proto = session_settings.config_proto(Settings())
     creator = tf.train.ChiefSessionCreator(config=proto)
-    with tf.train.MonitoredSession(creator) as session:
-      session.run(tf.get_collection(FIRST))
+    hooks = tf.get_collection(HOOKS)
+    with tf.train.MonitoredSession(creator, hooks) as session:
       yield lambda: session.run(fetches)
 
 
@@ -75,9 +72,8 @@ def stepping(build):
 def stepping_process(command):
   """Like `stepping`, for steps in a process of its own.
 
-  Args:
-    command: list of strings. The process answers each line of its standard
-      input with a line when it has run a step.
+  The process answers each line of its standard input with a line when it has
+  run a step.
   """
   with subprocess.Popen(
     command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -87,7 +83,7 @@ def stepping_process(command):
       process.stdin.write(b'\n')
       process.stdin.flush()
       if not process.stdout.readline():
-        raise BrokenPipeError('%s: has ended' % ' '.join(command))
+        raise BrokenPipeError(f'{" ".join(command)}: has ended')
 
     try:
       step()  # So that it starts before the first turn of others.
@@ -100,8 +96,7 @@ def rates(forms, count, rounds, steps, warm_up):
   """The examples per second of each form in each round.
 
   Args:
-    forms: for each form, a context manager that yields a function that runs a
-      step, as `stepping` does.
+    forms: for each form, a context manager like `stepping`.
     count: examples in a step.
     rounds: turns of each form.
     steps: steps in a turn.

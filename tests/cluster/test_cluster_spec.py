@@ -1,14 +1,11 @@
-"""Tasks from flags and TF_CONFIG, their servers, what is reached."""
+"""Tasks from flags and TF_CONFIG."""
 
 import json
-import socket
-import threading
 
 import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10.cluster import cluster_spec
-from cifar10.cluster import local_cluster
 from cifar10.errors import UserError
 from cifar10.settings import Settings
 
@@ -108,68 +105,6 @@ def test_wrong_flags_are_named(changes, message):
 def test_without_a_cluster_the_flags_are_named():
   with pytest.raises(UserError, match='expected --ps_hosts and --worker_hosts'):
     cluster_spec.task_from_settings(Settings())
-
-
-def test_a_server_that_comes_late_is_reached():
-  (port,) = local_cluster.free_ports(1)
-  address = '127.0.0.1:%d' % port
-  task = cluster_spec.Task('ps', 0, (address,), ('127.0.0.1:1',))
-  timer = threading.Timer(0.5, cluster_spec.start_server, (task, Settings()))
-  assert cluster_spec.unreachable(address) == 'Connection refused'
-  timer.start()
-  cluster_spec.reach([address], 'worker', timeout_secs=20)
-  timer.join()
-  assert cluster_spec.unreachable(address) is None
-
-
-def test_an_open_port_is_no_answer():
-  with socket.socket() as silent:
-    silent.bind(('127.0.0.1', 0))
-    silent.listen(5)  # As of a process that is stopped.
-    address = '127.0.0.1:%d' % silent.getsockname()[1]
-    assert cluster_spec.unreachable(address) == 'no answer within 2 s'
-
-
-def test_a_host_out_of_reach_is_named():
-  (port,) = local_cluster.free_ports(1)
-  address = '127.0.0.1:%d' % port
-  with pytest.raises(UserError) as error:
-    cluster_spec.reach([address], 'worker', timeout_secs=1)
-  assert str(error.value).startswith('worker %s cannot be reached' % address)
-  assert 'Connection refused' in str(error.value)
-
-
-def test_a_host_that_no_resolver_knows_is_named(monkeypatch):
-  def resolve(*arguments):
-    raise socket.gaierror(socket.EAI_NONAME, 'Name or service not known')
-
-  monkeypatch.setattr(socket, 'getaddrinfo', resolve)
-  with pytest.raises(
-    UserError, match='worker nosuchhost:1 cannot be .* not known'
-  ):
-    cluster_spec.reach(['nosuchhost:1'], 'worker', timeout_secs=0)
-
-
-def test_a_taken_port_is_named():
-  with socket.socket() as taken:
-    taken.bind(('127.0.0.1', 0))
-    taken.listen(1)
-    address = '127.0.0.1:%d' % taken.getsockname()[1]
-    task = cluster_spec.Task('ps', 0, (address,), ('127.0.0.1:1',))
-    with pytest.raises(UserError, match='port .* Address already in use'):
-      cluster_spec.start_server(task, Settings())
-
-
-def test_sessions_know_of_no_other_worker():
-  task = cluster_spec.Task('worker', 3, ('a:1',), tuple('bcdef'))
-  proto = cluster_spec.config_proto(task, Settings())
-  assert list(proto.device_filters) == ['/job:ps', '/job:worker/task:3']
-
-
-def test_sessions_of_a_parameter_server_know_of_no_other_task():
-  task = cluster_spec.Task('ps', 1, ('a:1', 'b:1'), ('c:1',))
-  proto = cluster_spec.config_proto(task, Settings())
-  assert list(proto.device_filters) == ['/job:ps/task:1']
 
 
 def test_batches_of_a_step_are_those_that_are_averaged():

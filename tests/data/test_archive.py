@@ -6,7 +6,7 @@ import tarfile
 
 import pytest
 
-from cifar10.data import archive
+from cifar10.data import download
 from cifar10.errors import UserError
 from tests.data.archives import ARCHIVE
 from tests.data.archives import CONTENT
@@ -18,7 +18,7 @@ def unpack(path):
   """Unpacks an archive beside itself; returns the folder."""
   folder = path.parent / 'unpacked'
   folder.mkdir()
-  archive.unpack(str(path), 'folder', str(folder), REQUIRED, ('c.txt',))
+  download.unpack(str(path), 'folder', str(folder), REQUIRED, ('c.txt',))
   return folder
 
 

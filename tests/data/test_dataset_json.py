@@ -52,15 +52,14 @@ def test_a_saved_description_is_loaded(tmp_path):
 
 
 def test_counts_are_optional(tmp_path):
-  description = dataset_json.load(write(tmp_path))
-  assert description == dataset_json.Description(
-    classes=('a', 'b'),
-    size=8,
-    channels=1,
-    flip=True,
-    train=((str(tmp_path / 'x'),), None),
-    test=(tuple(str(tmp_path / n) for n in 'yz'), 7),
-  )
+  assert dataset_json.load(write(tmp_path)) == {
+    'train_files': (str(tmp_path / 'x'),),
+    'test_files': tuple(str(tmp_path / n) for n in 'yz'),
+    'classes': ('a', 'b'),
+    'layout': Layout(8, 8, 1),
+    'flip': True,
+    'counts': (None, 7),
+  }
 
 
 @pytest.mark.parametrize(

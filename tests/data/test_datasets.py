@@ -173,7 +173,7 @@ def test_a_dataset_json_needs_no_other_setting(tmp_path):
   assert data.counts == (None, None)
   assert data.name == tmp_path.name
   assert data.count(data.test_files) == 2
-  assert datasets.load(str(tmp_path / 'dataset.json')) == data
+  assert datasets.load(str(tmp_path)) == data
 
 
 def test_a_model_is_not_used_with_other_classes(tmp_path, monkeypatch):

@@ -19,7 +19,7 @@ import pytest
 from six.moves import urllib
 
 from cifar10.data import download
-from cifar10.data.archive import unpack
+from cifar10.data.download import unpack
 from cifar10.errors import UserError
 from tests import processes
 from tests import short_runs
@@ -706,7 +706,7 @@ import os
 import sys
 
 from cifar10.data import download
-from cifar10.data.archive import unpack
+from cifar10.data.download import unpack
 
 sys.stdout.reconfigure(line_buffering=True)
 {setup}

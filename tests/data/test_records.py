@@ -93,9 +93,8 @@ def test_crops_are_exact(name, size):
     batch,
     layout,
     size,
-    top=tf.constant(top, tf.int32),
-    left=tf.constant(left, tf.int32),
-    flip=tf.constant(flip, tf.int32),
+    [tf.constant(top, tf.int32), tf.constant(left, tf.int32)],
+    tf.constant(flip, tf.int32),
   )
   assert crops.dtype == tf.uint8
   assert crops.shape.as_list()[1:] == [size, size, layout.depth]
@@ -113,7 +112,7 @@ def test_a_crop_of_the_whole_image():
   content = synthetic_records.make_records(np.arange(7))
   zeros = tf.zeros([7], tf.int32)
   crops = records.crop(
-    tf.constant(content), Layout(), 32, top=zeros, left=zeros, flip=zeros
+    tf.constant(content), Layout(), 32, [zeros, zeros], flip=zeros
   )
   np.testing.assert_array_equal(
     run(crops), synthetic_records.images_of(content)

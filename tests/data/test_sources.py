@@ -37,9 +37,8 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 def remotes(**settings):
-  config = Settings(**settings)
-  source = sources.SOURCES[config.dataset]
-  return sources.remotes(source, 'x', config)
+  config = Settings(data_dir='x', **settings)
+  return sources.remotes(sources.SOURCES[config.dataset], config)
 
 
 def test_official_addresses():
@@ -147,10 +146,11 @@ def test_an_archive_is_fetched_and_unpacked(tmp_path, mirror):
   archive = folder / 'a.tar.gz'
   source = sources.SOURCES['cifar100']
   settings = Settings(
+    data_dir=str(tmp_path / 'data'),
     data_url=address + '/a.tar.gz',
     data_sha256=synthetic_records.make_archive(archive, inside),
   )
-  sources.fetch(source, str(tmp_path / 'data'), settings)
+  sources.fetch(source, settings)
   made = tmp_path / 'data' / 'cifar-100-binary'
   assert {p.name: p.read_text() for p in made.iterdir()} == {
     name: name for name in names
@@ -161,11 +161,12 @@ def test_an_archive_is_fetched_and_unpacked(tmp_path, mirror):
     archive = tmp_path / 'without' / name / 'cifar-100-binary.tar.gz'
     archive.parent.mkdir(parents=True)
     settings = Settings(
-      data_sha256=synthetic_records.make_archive(archive, inside)
+      data_dir=str(archive.parent),
+      data_sha256=synthetic_records.make_archive(archive, inside),
     )
     message = 'holds no file cifar-100-binary/' + name
     with pytest.raises(UserError, match=message):
-      sources.fetch(source, str(archive.parent), settings)
+      sources.fetch(source, settings)
     (tmp_path / name).rename(inside / name)
 
 
@@ -179,8 +180,12 @@ def test_files_in_another_format_are_converted(tmp_path, mirror):
     scipy_io.savemat(str(folder / name), {'X': images, 'y': labels})
     content = (folder / name).read_bytes()
     digests.append(hashlib.sha256(content).hexdigest())
-  settings = Settings(data_url=address, data_sha256=','.join(digests))
-  sources.fetch(sources.SOURCES['svhn'], str(tmp_path / 'data'), settings)
+  settings = Settings(
+    data_dir=str(tmp_path / 'data'),
+    data_url=address,
+    data_sha256=','.join(digests),
+  )
+  sources.fetch(sources.SOURCES['svhn'], settings)
   made = tmp_path / 'data' / 'svhn'
   assert {p.name: p.stat().st_size for p in made.glob('*.bin')} == {
     'train.bin': 5 * 3073,

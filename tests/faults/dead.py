@@ -9,7 +9,6 @@ import numpy as np
 from cifar10.data import datasets
 from cifar10.errors import DivergedError
 from cifar10.settings import Settings
-from cifar10.store import checkpoint_arrays
 from cifar10.store import checkpoints
 from tests.faults import invariants
 from tests.faults import trained
@@ -142,14 +141,14 @@ def _changed_run(sandbox, changes):
       their averages change too.
   """
   source, folder = sandbox.path('train'), sandbox.path('dead')
-  values = checkpoint_arrays.read(checkpoints.latest(source))
+  values = checkpoints.read(checkpoints.latest(source))
   for name, value in changes.items():
     for key in (name, checkpoints.averaged(name, values)):
       values[key] = np.full_like(values[key], 0) + np.float32(value)
   os.mkdir(folder)
   for name in ('config.json', 'run_state.json'):
     shutil.copy(os.path.join(source, name), folder)
-  checkpoint_arrays.write(folder, values)
+  checkpoints.write(folder, values)
   return folder
 
 

@@ -20,6 +20,7 @@ from cifar10.errors import UserError
 from cifar10.infer import ensemble
 from cifar10.infer import ensemble_processes
 from cifar10.infer import precision
+from cifar10.infer import predictions
 from cifar10.settings import Settings
 from cifar10.store import config as config_lib
 from tests import short_runs
@@ -97,7 +98,7 @@ class Oracle:
     if self._batches > 4:
       del by_network[1]
     mean = np.mean(list(by_network.values()), axis=0)
-    return ensemble.ensemble_graph.Answers(mean, by_network)
+    return predictions.Answers(mean, by_network)
 
 
 def test_each_network_counts_for_what_it_has_labeled(tmp_path):

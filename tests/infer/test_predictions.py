@@ -1,5 +1,6 @@
 """Predictions: probabilities of records, by a restored model."""
 
+import contextlib
 import dataclasses
 import os
 
@@ -27,10 +28,8 @@ def saved(tmp_path_factory):
 
 def predict(batches, data, checkpoint, **settings):
   """The probabilities of several batches of records, by one Predictor."""
-  with tf.Graph().as_default(), tf.Session() as session:
-    predictor = predictions.Predictor(
-      session, data, checkpoint, Settings(**settings)
-    )
+  network = predictions.Network(Settings(**settings), checkpoint)
+  with contextlib.closing(predictions.Predictor(data, network)) as predictor:
     return [predictor.probabilities(records) for records in batches]
 
 
@@ -108,9 +107,8 @@ def test_an_export_has_the_probabilities_of_its_run(saved, tmp_path, own):
   expected = random_models.probabilities(
     records, data, values, random_models.AVERAGE
   )
-  with tf.Graph().as_default(), tf.Session() as session:
-    config = Settings(checkpoint_dir=path)
-    predictor = predictions.load(session, config)
+  config = Settings(checkpoint_dir=path)
+  with contextlib.closing(predictions.load(config)) as predictor:
     assert isinstance(predictor, predictions.ExportedPredictor)
     assert predictor.classes == tuple(data.classes)
     assert predictor.layout == data.layout
@@ -139,23 +137,21 @@ def test_an_export_follows_no_setting_of_its_own(
   config = dataclasses.replace(
     Settings(checkpoint_dir=path, **settings), given=frozenset(given)
   )
-  with tf.Graph().as_default(), tf.Session() as session:
-    if not flag:
-      predictions.load(session, config)
-      return
-    with pytest.raises(UserError, match=flag) as info:
-      predictions.load(session, config)
+  if not flag:
+    predictions.load(config).close()
+    return
+  with pytest.raises(UserError, match=flag) as info:
+    predictions.load(config)
   assert '%s is an export, which' % path in str(info.value)
 
 
 def test_a_run_is_loaded_from_its_newest_checkpoint(saved):
   checkpoint, values = saved
   records = synthetic_records.make_records(np.arange(3))
-  with tf.Graph().as_default(), tf.Session() as session:
-    config = Settings(
-      checkpoint_dir=os.path.dirname(checkpoint), data_dir='nowhere'
-    )
-    predictor = predictions.load(session, config)
+  config = Settings(
+    checkpoint_dir=os.path.dirname(checkpoint), data_dir='nowhere'
+  )
+  with contextlib.closing(predictions.load(config)) as predictor:
     found = predictor.probabilities(records)
   assert predictor.classes == CIFAR10.classes
   expected = random_models.probabilities(
@@ -166,10 +162,8 @@ def test_a_run_is_loaded_from_its_newest_checkpoint(saved):
 
 def load_error(folder):
   """The message of the error of loading what is in a folder, one line."""
-  with tf.Graph().as_default(), tf.Session() as session:
-    config = Settings(checkpoint_dir=str(folder))
-    with pytest.raises(UserError) as info:
-      predictions.load(session, config)
+  with pytest.raises(UserError) as info:
+    predictions.load(Settings(checkpoint_dir=str(folder)))
   message = str(info.value)
   assert message.startswith('%s: ' % folder) and '\n' not in message
   return message

@@ -13,7 +13,7 @@ from cifar10.errors import UserError
 from cifar10.infer import ensemble
 from cifar10.infer import export
 from cifar10.infer import ranking
-from cifar10.store import checkpoint_arrays
+from cifar10.store import checkpoints
 from cifar10.tools import sparsify
 from cifar10.tools.report import confusion
 from tests import reference
@@ -66,7 +66,7 @@ def dead_network(folder, value=0.0):
   }
   train_dir = folder / 'train'
   train_dir.mkdir()
-  checkpoint_arrays.write(str(train_dir), values)
+  checkpoints.write(str(train_dir), values)
   return config, values
 
 

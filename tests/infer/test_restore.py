@@ -9,7 +9,6 @@ from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.infer import restore
 from cifar10.settings import Settings
-from cifar10.store import checkpoint_arrays
 from cifar10.store import checkpoints
 from tests import picture_folders
 from tests import processes
@@ -44,10 +43,10 @@ def saved_without_averages(tmp_path_factory):
   return random_models.save(folder, CIFAR10, averages=False)
 
 
-def restored(scaffold, checkpoint):
+def restored(restoration, checkpoint):
   """The values of all trainable variables after restoring: a dict by name."""
   with tf.Session() as session:
-    scaffold.saver.restore(session, checkpoint)
+    restoration.saver.restore(session, checkpoint)
     return session.run({v.op.name: v for v in tf.trainable_variables()})
 
 
@@ -63,9 +62,9 @@ def test_both_ways_restore_all_variables(graph):
 @pytest.mark.parametrize('averages', [True, False])
 def test_variables_are_restored_from_either(graph, saved, capsys, averages):
   checkpoint, values = saved
-  scaffold = restore.fitting_scaffold(build(), checkpoint, averages)
+  restoration = build().fitting(checkpoint, averages)
   suffix = random_models.AVERAGE if averages else ''
-  found = restored(scaffold, checkpoint)
+  found = restored(restoration, checkpoint)
   assert len(found) == 10
   for name, value in found.items():
     np.testing.assert_array_equal(value, values[name + suffix])
@@ -79,14 +78,14 @@ def test_without_averages_it_warns_and_restores_the_variables(
 ):
   checkpoint, values = saved_without_averages
   restorations = build()
-  restore.fitting_scaffold(restorations, checkpoint, False)
+  restorations.fitting(checkpoint, False)
   assert capsys.readouterr() == ('', '')  # No warning if nothing is missing.
-  scaffold = restore.fitting_scaffold(restorations, checkpoint, True)
+  restoration = restorations.fitting(checkpoint, True)
   assert capsys.readouterr().out == (
     'WARNING: %s holds no moving averages; using the variables themselves.\n'
     % checkpoint
   )
-  found = restored(scaffold, checkpoint)
+  found = restored(restoration, checkpoint)
   for name, value in found.items():
     np.testing.assert_array_equal(value, values[name])
 
@@ -107,13 +106,11 @@ def test_statistics_go_with_the_variables_or_their_averages(
       # Older checkpoints lack the averages of statistics.
       if not (is_old and suffix and variable.op.name in statistics):
         values[variable.op.name + suffix] = value
-  checkpoint_arrays.write(str(tmp_path), values)
+  checkpoints.write(str(tmp_path), values)
   checkpoint = checkpoints.latest(str(tmp_path))
-  scaffold = restore.fitting_scaffold(
-    restore.restorations(), checkpoint, averages
-  )
+  restoration = restore.restorations().fitting(checkpoint, averages)
   with tf.Session() as session:
-    scaffold.saver.restore(session, checkpoint)
+    restoration.saver.restore(session, checkpoint)
     found = session.run({v.op.name: v for v in tf.global_variables()})
   for name, value in found.items():
     is_average = averages and not (is_old and name in statistics)
@@ -125,7 +122,7 @@ def test_a_checkpoint_of_another_model_is_refused(graph, saved, tmp_path):
   checkpoint, _ = saved
   restorations = build('local')
   with pytest.raises(UserError) as info:
-    restore.fitting_scaffold(restorations, checkpoint, True)
+    restorations.fitting(checkpoint, True)
   assert str(info.value) == (
     '%s: is of --top_layers=full; this model is of --top_layers=local'
     % checkpoint
@@ -133,7 +130,7 @@ def test_a_checkpoint_of_another_model_is_refused(graph, saved, tmp_path):
   path = str(tmp_path / 'model.ckpt-1')
   for averages in (True, False):
     with pytest.raises(UserError, match=path + ': cannot be read'):
-      restore.fitting_scaffold(restorations, path, averages)
+      restorations.fitting(path, averages)
 
 
 def test_the_classes_of_cifar10_are_assumed_with_a_warning(tmp_path, capsys):
@@ -172,7 +169,7 @@ def test_no_program_takes_images_of_another_size(tmp_path):
   picture = str(tmp_path / 'noise.png')
   picture_folders.save(tmp_path / 'noise.png', picture_folders.noise(40, 40))
   flags = [
-    '--data_dir=' + own.data.data_dir,
+    '--data_dir=' + own.data_dir,
     '--checkpoint_dir=pretrained:fast',
   ]
   twice = '--checkpoint_dir=pretrained:fast'

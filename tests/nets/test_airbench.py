@@ -8,7 +8,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import networks
 from cifar10.errors import UserError
-from cifar10.nets import freezing
+from cifar10.nets import variable_scope
 from cifar10.settings import Settings
 from tests import reference
 
@@ -141,7 +141,8 @@ def test_at_first_convolutions_pass_on_their_channels():
   [('group1', {'group2', 'group3'}), ('.*/biases', set(GROUPS))],
 )
 def test_layers_with_frozen_weights_keep_their_normalization(pattern, expected):
-  with tf.variable_scope('', custom_getter=freezing.custom_getter(pattern)):
+  getter = variable_scope.freezing_getter(pattern)
+  with tf.variable_scope('', custom_getter=getter):
     networks.inference(tf.zeros([2, 32, 32, 3]), AIRBENCH, is_training=True)
   moved = {
     op.name.split('/')[0] for op in tf.get_collection(tf.GraphKeys.UPDATE_OPS)

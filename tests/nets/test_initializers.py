@@ -5,8 +5,8 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import networks
-from cifar10.nets import initializers
 from cifar10.nets import techniques
+from cifar10.nets import variable_scope
 from cifar10.settings import Settings
 
 # The inputs and outputs of a unit, counted by hand.
@@ -78,7 +78,7 @@ def test_a_locally_connected_layer_counts_one_position():
 
 
 def test_a_part_of_a_variable_counts_as_the_whole():
-  initializer = initializers.create(Settings(initializer='he'))
+  initializer = variable_scope.initializer(Settings(initializer='he'))
   with tf.variable_scope(
     '', partitioner=tf.fixed_size_partitioner(4), initializer=initializer
   ):

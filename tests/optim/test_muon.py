@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10.optim import muon
+from cifar10.optim import optimizers
 
 
 @pytest.fixture(autouse=True)
@@ -21,14 +21,16 @@ def test_singular_vectors_stay_and_singular_values_come_near_one(shape):
   values = np.linspace(0.3, 1.0, min(shape))
   matrix = (u * values) @ v.T
   with tf.Session() as session:
-    found = session.run(muon.orthogonal(tf.constant(matrix, tf.float32)))
+    found = session.run(optimizers.orthogonal(tf.constant(matrix, tf.float32)))
   rotated = u.T @ found @ v
   diagonal = np.diag(rotated)
   np.testing.assert_allclose(rotated - np.diag(diagonal), 0, atol=1e-4)
   assert 0.5 < diagonal.min() and diagonal.max() < 1.5
   # A step does not depend on the size of the gradient.
   with tf.Session() as session:
-    again = session.run(muon.orthogonal(tf.constant(50 * matrix, tf.float32)))
+    again = session.run(
+      optimizers.orthogonal(tf.constant(50 * matrix, tf.float32))
+    )
   np.testing.assert_allclose(again, found, atol=1e-4)
 
 
@@ -46,7 +48,7 @@ def test_steps_are_the_formula():
   target = random.randn(3, 3, 2, 6)
   w = tf.get_variable('w', initializer=tf.constant(start, tf.float32))
   loss = tf.reduce_sum(tf.square(w - tf.constant(target, tf.float32))) / 2
-  step = muon.MuonOptimizer(tf.constant(0.1), 0.6).minimize(loss)
+  step = optimizers.MuonOptimizer(tf.constant(0.1), 0.6).minimize(loss)
   expected, momentum = start, 0
   with tf.Session() as session:
     session.run(tf.global_variables_initializer())

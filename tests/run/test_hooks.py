@@ -7,6 +7,7 @@ import tensorflow.compat.v1 as tf
 from cifar10.run import hooks
 from cifar10.settings import Settings
 from cifar10.store import run_state
+from cifar10.util import console
 from tests import short_runs
 
 
@@ -90,4 +91,4 @@ def test_towers_share_the_seconds_of_a_step(monkeypatch, capsys):
 
 
 def test_the_time_is_the_tutorials():
-  assert re.fullmatch(short_runs.TIME, hooks.timestamp())
+  assert re.fullmatch(short_runs.TIME, console.timestamp())

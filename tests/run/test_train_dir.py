@@ -154,7 +154,7 @@ def test_what_is_wrong_is_found_before_a_run_is_deleted(
   if 'init_from' in settings:
     source = dataclasses.replace(config, train_dir=str(tmp_path / 'source'))
     cifar10_train.train(source)
-    settings = dict(settings, init_from=source.run.train_dir)
+    settings = dict(settings, init_from=source.train_dir)
   before = set(os.listdir(config.train_dir))
   with pytest.raises((UserError, OSError), match=problem):
     cifar10_train.train(dataclasses.replace(config, overwrite=True, **settings))
@@ -210,8 +210,8 @@ def test_a_run_goes_on_with_images_of_its_size(tmp_path, is_old):
   assert run_state.load(str(tmp_path / 'train')).image_shape == (32, 32, 3)
   # Its variables are free to be used.
   cifar10_train.train(
-    larger.replace(
-      train_dir=str(tmp_path / 'other'), init_from=config.train_dir
+    dataclasses.replace(
+      larger, train_dir=str(tmp_path / 'other'), init_from=config.train_dir
     )
   )
 

@@ -11,8 +11,8 @@ from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
 from cifar10 import zoo
 from cifar10.errors import UserError
-from cifar10.nets import freezing
 from cifar10.nets import techniques
+from cifar10.nets import variable_scope
 from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from tests import clusters
@@ -212,7 +212,7 @@ def test_frozen_layers_take_part_in_no_gradient():
       loss = cifar10.loss(logits, tf.constant([1, 2]))
       gradients = tf.gradients(loss, tf.trainable_variables())
       assert None not in gradients
-      freezing.check(freeze)
+      variable_scope.check_freezing(freeze)
       counts[freeze] = {
         o.type for o in graph.get_operations() if 'gradients' in o.name
       }

@@ -22,7 +22,6 @@ from cifar10.infer import validation as serving_validation
 from cifar10.optim import schedules
 from cifar10.run import validation
 from cifar10.settings import Settings
-from cifar10.store import checkpoint_arrays
 from cifar10.store import checkpoints
 from cifar10.store import config as config_lib
 from cifar10.store import run_state
@@ -220,12 +219,12 @@ def test_the_best_one_is_kept_when_steps_are_lost(tmp_path, monkeypatch):
 
 
 def test_the_best_one_is_finite(tmp_path, monkeypatch):
-  directory = settings_of_run(tmp_path).run.train_dir
+  directory = settings_of_run(tmp_path).train_dir
   train(settings_of_run(tmp_path, max_steps=2), monkeypatch, [30])
   values = short_runs.values(checkpoints.latest(directory))
   # It has no part in the loss.
   values['cross_entropy/avg'] = np.float32('inf')
-  checkpoint_arrays.write(directory, values)
+  checkpoints.write(directory, values)
   with pytest.raises(DivergedError, match='not finite at step 4'):
     train(settings_of_run(tmp_path, max_steps=6), monkeypatch, [50])
   best = os.path.join(directory, 'best')

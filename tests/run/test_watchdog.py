@@ -62,15 +62,13 @@ class Stall:
   def __init__(self, monkeypatch, save=None, stall_secs=100, count=0):
     self.count, self.filled, self.now, self.signals = count, 0, 0.0, []
     monkeypatch.setattr(watchdog.time, 'monotonic', lambda: self.now)
-    self.check = watchdog.StallCheck(
+    probes = watchdog.Probes(
       lambda: self.count,
       lambda: self.count,
       lambda: self.filled,
       lambda: 'x',
-      save,
-      self.signals,
-      stall_secs,
     )
+    self.check = watchdog.StallCheck(probes, save, self.signals, stall_secs)
     assert self.check() is None
 
   def step(self, seconds):

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_train
-from cifar10.run import whitening
+from cifar10.run import initial_values
 from cifar10.store import checkpoints
 from tests import reference
 from tests import short_runs
@@ -37,7 +37,7 @@ def test_outputs_have_variance_1_and_no_correlation():
   rng = np.random.RandomState(0)
   smooth = rng.normal(size=[50, 9, 9, 3]).cumsum(1).cumsum(2)
   images = (smooth - smooth.mean()) / smooth.std()
-  filters = whitening.filters([images[:20], images[20:]], 2)
+  filters = initial_values.whitening_filters([images[:20], images[20:]], 2)
   assert filters.shape == (2, 2, 3, 24)
   np.testing.assert_array_equal(filters[..., :12], -filters[..., 12:])
   outputs = np.tensordot(patches(images), filters[..., :12], 3)

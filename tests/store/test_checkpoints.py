@@ -1,7 +1,8 @@
-"""Which checkpoint is meant: a step, a path, or the newest one."""
+"""Which checkpoint is meant: a step, a path, or the newest one. Its arrays."""
 
 import os
 
+import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
@@ -67,3 +68,24 @@ def test_where_the_newest_is_not_named(tmp_path):
   expected = '/checkpoint: names no existing checkpoint; .*: 10, 20$'
   with pytest.raises(UserError, match=expected):
     checkpoints.find(str(tmp_path))
+
+
+def test_what_is_written_is_read(tmp_path):
+  values = {
+    'conv1/weights': np.arange(6, dtype=np.float32).reshape(2, 3),
+    'a/b': np.array(2.5, np.float64),
+    'global_step': np.array(70, np.int64),
+  }
+  checkpoints.write(str(tmp_path), values)
+  path = checkpoints.latest(str(tmp_path))
+  assert path == str(tmp_path / 'model.ckpt-70')
+  found = checkpoints.read(path)
+  assert found.keys() == values.keys()
+  for name, value in values.items():
+    np.testing.assert_array_equal(found[name], value)
+    assert found[name].dtype == value.dtype
+
+
+def test_a_missing_one_is_named(tmp_path):
+  with pytest.raises(UserError, match='model.ckpt-7: cannot be read'):
+    checkpoints.read(str(tmp_path / 'model.ckpt-7'))

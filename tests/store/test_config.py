@@ -1,4 +1,4 @@
-"""The Config: its groups, its defaults, saved and loaded."""
+"""The Settings: their groups, their defaults, saved and loaded."""
 
 import dataclasses
 import json
@@ -232,4 +232,4 @@ def test_numbers_that_older_versions_took_are_within_the_limits(tmp_path):
 
 def test_a_whole_number_is_a_float_too(tmp_path):
   (tmp_path / 'config.json').write_text('{"learning_rate": 1}')
-  assert config_lib.load(str(tmp_path)).optimization.learning_rate == 1
+  assert config_lib.load(str(tmp_path)).learning_rate == 1

@@ -101,7 +101,7 @@ def test_the_size_of_the_images_is_kept(tmp_path):
 
 
 def test_earlier_versions_did_not_keep_the_size_of_the_images(tmp_path):
-  own = synthetic_records.make_own_dataset(tmp_path).data
+  own = synthetic_records.make_own_dataset(tmp_path)
   for settings, shape in ((Settings(dataset='svhn'), (32, 32, 3)), (own, ())):
     found = run_state.trained_on(state((0, 128)), settings)
     assert found == {'classes': ('a', 'b'), 'image_shape': shape}

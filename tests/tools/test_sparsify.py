@@ -13,7 +13,6 @@ from cifar10 import cifar10_train
 from cifar10 import zoo
 from cifar10.errors import UserError
 from cifar10.settings import Settings
-from cifar10.store import checkpoint_arrays
 from cifar10.store import checkpoints
 from cifar10.store import run_state
 from cifar10.tools import sparsify
@@ -85,7 +84,7 @@ def trained(tmp_path_factory):
 def test_the_precision_of_an_older_checkpoint_is_by_its_statistics(tmp_path):
   config = short_runs.small_config(tmp_path, normalization='batch', max_steps=2)
   cifar10_train.train(config)
-  values = checkpoint_arrays.read(checkpoints.latest(config.train_dir))
+  values = checkpoints.read(checkpoints.latest(config.train_dir))
   older, same = dict(values), dict(values)
   for name in values:
     if name.endswith(('/moving_mean', '/moving_variance')):
@@ -111,13 +110,13 @@ def test_a_sparse_checkpoint_evaluates_and_trains_on(trained, tmp_path):
   path = checkpoints.latest(str(out))
   zeros = {
     name: value == 0
-    for name, value in checkpoint_arrays.read(path).items()
+    for name, value in checkpoints.read(path).items()
     if name.endswith('/weights')
   }
   cifar10_train.train(dataclasses.replace(config, max_steps=7, hold_zeros=True))
   path = checkpoints.latest(str(out))
   assert checkpoints.step(path) == 7
-  values = checkpoint_arrays.read(path)
+  values = checkpoints.read(path)
   for name, zero in zeros.items():
     np.testing.assert_array_equal(values[name] == 0, zero)
 
@@ -188,8 +187,8 @@ def test_a_model_of_the_package_is_averages_only(tmp_path):
   )
   cifar10_train.train(config)
   path = checkpoints.latest(str(tmp_path / 'sparse'))
-  values = checkpoint_arrays.read(checkpoints.latest(config.train_dir))
-  for name, value in checkpoint_arrays.read(path).items():
+  values = checkpoints.read(checkpoints.latest(config.train_dir))
+  for name, value in checkpoints.read(path).items():
     if name.endswith('/weights' + checkpoints.AVERAGE):
       assert not values[name][value == 0].any()
       assert not values[name[: -len(checkpoints.AVERAGE)]][value == 0].any()
@@ -198,7 +197,7 @@ def test_a_model_of_the_package_is_averages_only(tmp_path):
 def test_a_checkpoint_without_weights_is_refused(trained, tmp_path):
   folder = tmp_path / 'train'
   folder.mkdir()
-  checkpoint_arrays.write(str(folder), {'global_step': np.int64(3)})
+  checkpoints.write(str(folder), {'global_step': np.int64(3)})
   for name in ('config.json', 'run_state.json'):
     shutil.copy(str(trained / 'train' / name), str(folder))
   args = argparse.Namespace(

@@ -9,7 +9,7 @@ import pytest
 
 from cifar10.errors import UserError
 from cifar10.settings import Settings
-from cifar10.store import checkpoint_arrays
+from cifar10.store import checkpoints
 from cifar10.store import config as config_lib
 from cifar10.store import run_state
 from cifar10.util import paths
@@ -156,7 +156,7 @@ def test_another_locale_is_named(tmp_path):
 
 def test_a_folder_of_a_sparse_checkpoint_is_no_pattern(tmp_path):
   with pytest.raises(UserError, match='--out=.*: TensorFlow takes the'):
-    checkpoint_arrays.check_out(str(tmp_path / 'a*'))
+    checkpoints.check_out(str(tmp_path / 'a*'))
 
 
 def test_a_run_in_a_current_folder_that_is_not_utf_8_is_saved(

@@ -1,26 +1,29 @@
-"""Line charts as SVG and images as PNG, both as text to put into a page.
+"""The charts of a run as SVG, and images as PNG, both as text for a page.
 
 matplotlib, installed by the extra `.[report]`, draws them.
 """
 
 import base64
 import io
+import itertools
 import re
 
 import numpy as np
 
+from cifar10.tools.report import events
+from cifar10.util import files
+from cifar10.util import summaries
+
+DEFAULT_PRECISION = summaries.precision_tag()
+
+# Colors of curves of equal rank, then the same again with other dashes.
+CURVE_COLORS = 'main', 'second', 'third', 'fourth'
 # matplotlib draws in these colors. In the page, variables of the style sheet
 # replace them, which differ between the light and the dark style.
 _COLORS = {
-  'text': '#000001',
-  'grid': '#000002',
-  'main': '#000003',
-  'second': '#000004',
-  'third': '#000005',
-  'fourth': '#000006',
+  name: f'#{number:06}'
+  for number, name in enumerate(('text', 'grid', *CURVE_COLORS), 1)
 }
-# Colors of curves of equal rank, then the same again with other dashes.
-CURVE_COLORS = 'main', 'second', 'third', 'fourth'
 _DASHES = '-', '--', ':'
 _STYLE = {
   'font.size': 9,
@@ -44,19 +47,93 @@ _MAX_SMOOTH_POINTS = 100
 _FEW_POINTS = 50  # A curve with fewer points has markers.
 
 
+def draw(run):
+  """Draws the loss, precision, learning rate and throughput of a page.Run.
+
+  Returns pairs (title, str of SVG), of curves that have points. The axes of
+  steps are all the same.
+  """
+  learning_rate = events.curve(run.files, 'learning_rate')
+  raw_total = events.curve(run.files, 'losses/total_loss_raw')
+  losses = [('total, raw', raw_total, 'faint')]
+  for tag, label, color in (
+    ('losses/cross_entropy', 'cross entropy', 'second'),
+    ('losses/total_loss', 'total', 'main'),
+  ):
+    # The moving averages start at 0, before the first loss.
+    points = [point for point in events.curve(run.files, tag) if point.value]
+    losses.append((label, smooth(points), color))
+  throughputs = [('median', smooth(run.throughput), 'main')]
+  if throughputs[0][1] != run.throughput:
+    throughputs.insert(0, ('between summaries', run.throughput, 'faint'))
+  steps = _step_limits(run, learning_rate + raw_total)
+  charts = (
+    ('Loss', losses, {'log': True}),
+    (*_precision_chart(run.precisions), {}),
+    ('Learning rate', [('', learning_rate, 'main')], {'log': True}),
+    ('Images per second', throughputs, {'bottom': 0}),
+  )
+  return [
+    (title, line_chart(title, curves, steps, **options))
+    for title, curves, options in charts
+    if curves and curves[0][1]
+  ]
+
+
+def _step_limits(run, points):
+  """The first and the last step of a run with these points, or None."""
+  points = itertools.chain(points, run.starts, *run.precisions.values())
+  steps = [point.step for point in points]
+  if run.predictions is not None:
+    steps.append(run.predictions.step)
+  return (min(steps), max(steps)) if steps else None
+
+
+def _precision_chart(precisions):
+  """The title of the precision chart, and its curves for `line_chart`."""
+  labels = precision_labels(precisions)
+  title = 'Precision @ 1' if _are_top_1(precisions) else 'Precision'
+  if len(precisions) == 1:
+    (title,) = precisions  # The tag.
+  curves = []
+  colors = itertools.cycle(CURVE_COLORS)
+  for (tag, points), color in zip(precisions.items(), colors):
+    # The precision of an untrained model, at step 0, would squeeze the others.
+    shown = [point for point in points if point.step] or points
+    percents = [point._replace(value=100 * point.value) for point in shown]
+    curves.append((labels[tag], percents, color))
+  return f'{title}, %', curves
+
+
+def precision_labels(tags):
+  """Labels that tell kinds of evaluations apart: a dict by their tags.
+
+  For example 'training images' or, unless all are precisions @ 1, '@ 5,
+  training images'.
+  """
+  labels = {}
+  for tag in tags:
+    top_k, *others = tag[len('Precision ') :].split(', ')
+    label = ', '.join(others) or 'test images'
+    labels[tag] = label if _are_top_1(tags) else f'{top_k}, {label}'
+  return labels
+
+
+def _are_top_1(tags):
+  """True if all tags are of a precision @ 1."""
+  return all(tag.split(', ')[0] == DEFAULT_PRECISION for tag in tags)
+
+
 def line_chart(title, curves, steps, log=False, bottom=None):
-  """Draws values over steps.
+  """Draws values over steps; returns an SVG element, a str.
 
   Args:
-    title: str, the quantity and its unit.
+    title: the quantity and its unit.
     curves: list of (label, points, color): str; list of events.Points; and one
       of CURVE_COLORS or 'faint'. The first curve has points.
     steps: pair, the first and the last step of the axis; no point is outside.
     log: use a logarithmic scale if all values are positive.
     bottom: lower end of the scale of values; None: chosen by the values.
-
-  Returns:
-    str, an SVG element.
   """
   import matplotlib
   from matplotlib.figure import Figure
@@ -67,7 +144,6 @@ def line_chart(title, curves, steps, log=False, bottom=None):
     axes = figure.add_subplot()
     for number, (label, points, color) in enumerate(curves):
       faint = color == 'faint'
-      few = len(points) < _FEW_POINTS
       axes.plot(
         [point.step for point in points],
         [point.value for point in points],
@@ -77,14 +153,11 @@ def line_chart(title, curves, steps, log=False, bottom=None):
         alpha=0.4 if faint else 1,
         marker='o',
         markersize=2.5,
-        markevery=1 if few else [-1],
+        markevery=1 if len(points) < _FEW_POINTS else [-1],
         clip_on=False,  # The last marker is on the edge.
         label=label,
       )
-    _set_steps(axes, steps)
-    _set_values(
-      axes, [point.value for _, points, _ in curves for point in points], log
-    )
+    _set_scales(axes, steps, curves, log)
     axes.set_ylim(bottom=bottom)
     axes.set_xlabel('step')
     axes.set_title(title, loc='left')
@@ -95,8 +168,8 @@ def line_chart(title, curves, steps, log=False, bottom=None):
     return _svg(figure)
 
 
-def _set_steps(axes, steps):
-  """Sets the scale of steps, from the first to the last one."""
+def _set_scales(axes, steps, curves, log):
+  """Sets the scales of steps and of values, with their numbers."""
   from matplotlib import ticker
 
   first, last = steps
@@ -105,12 +178,7 @@ def _set_steps(axes, steps):
     ticker.MaxNLocator(5, steps=[1, 2, 2.5, 5, 10], integer=True)
   )
   axes.xaxis.set_major_formatter('{x:,.0f}')
-
-
-def _set_values(axes, values, log):
-  """Sets the scale of `values`, with its numbers."""
-  from matplotlib import ticker
-
+  values = [point.value for _, points, _ in curves for point in points]
   low, high = min(values), max(values)
   if log and low > 0:
     axes.set_yscale('log')
@@ -131,28 +199,22 @@ def _svg(figure):
   # All charts use the same ids, and a page may hold each id only once.
   svg = re.sub('<g id="[^"]*"', '<g', svg)
   for name, color in _COLORS.items():
-    svg = svg.replace(color, 'var(--%s)' % name)
+    svg = svg.replace(color, f'var(--{name})')
   return svg
 
 
 def smooth(points):
   """Smooths a curve: cuts it into equal parts and takes their medians.
 
-  Args:
-    points: list of events.Points.
-
-  Returns:
-    List of at most 100 events.Points, each at the middle step of its part; the
-    last one at the last step, so that the curve does not end early.
+  Returns at most 100 events.Points, each at the middle step of its part; the
+  last one at the last step, so that the curve does not end early.
   """
   size = -(-len(points) // _MAX_SMOOTH_POINTS) or 1
   parts = [points[i : i + size] for i in range(0, len(points), size)]
-  smoothed = [
-    part[len(part) // 2]._replace(
-      value=float(np.median([p.value for p in part]))
-    )
-    for part in parts
-  ]
+  smoothed = []
+  for part in parts:
+    median = float(np.median([point.value for point in part]))
+    smoothed.append(part[len(part) // 2]._replace(value=median))
   if smoothed:
     smoothed[-1] = smoothed[-1]._replace(step=points[-1].step)
   return smoothed
@@ -161,12 +223,8 @@ def smooth(points):
 def png_uri(image):
   """An image as a data: URI of a PNG, pixel for pixel.
 
-  Args:
-    image: uint8 array, [height, width, depth]; depth 1 is gray, 3 is RGB, 4 is
-      RGB and opacity.
-
-  Returns:
-    str.
+  It is uint8 [height, width, depth]; depth 1 is gray, 3 is RGB, 4 is RGB and
+  opacity.
   """
   from matplotlib.image import imsave
 
@@ -175,3 +233,10 @@ def png_uri(image):
   png = io.BytesIO()
   imsave(png, image, format='png')
   return 'data:image/png;base64,' + base64.b64encode(png.getvalue()).decode()
+
+
+def save_png(figure, path, dpi=100, bbox_inches='tight'):
+  """Writes a matplotlib Figure to `path`; an OSError leaves it as before."""
+  png = io.BytesIO()
+  figure.savefig(png, format='png', dpi=dpi, bbox_inches=bbox_inches)
+  files.write_atomically(path, png.getvalue())

@@ -9,8 +9,17 @@ from typing import Dict, List, NamedTuple
 from google.protobuf.message import DecodeError
 import tensorflow.compat.v1 as tf
 
-# What the tags of all precisions begin with, see summaries.precision_tag.
+from cifar10.store import checkpoints
+from cifar10.store import run_state
+
+# The tags of all precisions begin with it, see summaries.precision_tag.
 _PRECISION = re.compile(r'Precision @ (\d+)')
+# A trainer notes its start before it opens its event file; the two clocks need
+# not agree to the last digit.
+_CLOCK_SECS = 1
+# A trainer writes its start to disk within this time. After it, the time of the
+# file is that of a copy.
+_WRITE_SECS = 60
 
 
 class Point(NamedTuple):
@@ -22,51 +31,32 @@ class Point(NamedTuple):
 
 
 class EventFile(NamedTuple):
-  """The content of one event file: what one session of a program wrote.
-
-  Attributes:
-    path: path of the file.
-    start_time: Unix time of the first event.
-    end_time: Unix time of the last event.
-    scalars: dict from each tag to its Points; only finite values.
-  """
+  """The content of one event file, which one session of a program wrote."""
 
   path: str
-  start_time: float
-  end_time: float
-  scalars: Dict[str, List[Point]]
+  start_time: float  # Unix time of the first event.
+  end_time: float  # Of the last one.
+  scalars: Dict[str, List[Point]]  # By tag; only finite values.
 
 
 def read_folder(directory):
-  """Reads the event files in a folder.
+  """Reads the event files in a folder, which may be missing.
 
-  Args:
-    directory: the folder, which may be missing.
-
-  Returns:
-    files: list of EventFiles, the oldest first, without empty ones.
-    left_out: list of str, a line for each file that is not shown in full.
+  Returns a list of EventFiles, the oldest first, without empty ones; and a list
+  with a line for each file that is not shown in full.
   """
   pattern = os.path.join(glob.escape(directory), 'events.out.tfevents.*')
-  files, left_out = [], []
-  for path in sorted(glob.glob(pattern)):
-    file, problem = _read(path)
-    if file:
-      files.append(file)
-    if problem:
-      left_out.append(problem)
-  return sorted(files, key=lambda file: file.start_time), left_out
+  read = [_read(path) for path in sorted(glob.glob(pattern))]
+  files = [file for file, _ in read if file]
+  files.sort(key=lambda file: file.start_time)
+  return files, [problem for _, problem in read if problem]
 
 
 def _read(path):
   """Reads an event file up to the first damage.
 
-  Args:
-    path: the file.
-
-  Returns:
-    file: EventFile; None if it has no events.
-    problem: str, what is not shown and why; None if all is.
+  Returns an EventFile, None if it has no events; and a line on what is not
+  shown, or None.
   """
   if not os.path.isfile(path):  # Reading a pipe would block.
     return None, '%s is not a file: passed over.' % path
@@ -88,29 +78,18 @@ def _read(path):
 
 
 def curve(files, tag):
-  """The values of one tag over a whole run.
+  """The Points of one tag in the EventFiles of a run, in order of their steps.
 
-  Args:
-    files: EventFiles of the run, the oldest first.
-    tag: str.
-
-  Returns:
-    List of Points, in the order of their steps.
+  The oldest file comes first, here and below.
   """
   return _join(file.scalars.get(tag, []) for file in files)
 
 
 def throughput(files, stretches):
-  """Images per second between each summary and the one before it.
+  """Points of images per second between each summary and the one before it.
 
-  The time between a stop and a restart does not count.
-
-  Args:
-    files: EventFiles of the run, the oldest first.
-    stretches: pairs (first step, examples per step), from a RunState.
-
-  Returns:
-    List of Points, in the order of their steps.
+  The time between a stop and a restart does not count. `stretches` are pairs
+  (first step, examples per step), from a RunState.
   """
   return _join(
     _rates(file.scalars.get('learning_rate', []), stretches) for file in files
@@ -118,18 +97,12 @@ def throughput(files, stretches):
 
 
 def precisions(files, since):
-  """The precisions of a run.
+  """The precisions of a run, from files of the evaluator and the trainer.
 
-  Args:
-    files: EventFiles of the evaluator and the trainer, the oldest of each
-      first.
-    since: Unix time at which the run began; older evaluations are of another
-      run.
-
-  Returns:
-    dict from the tag of each kind of evaluation (see summaries.precision_tag)
-    to its Points in the order of their steps, the newest one of each step. The
-    precision @ 1 for the test images comes first.
+  Evaluations before the Unix time `since` are of another run. Returns a dict
+  from the tag of each kind of evaluation (see summaries.precision_tag) to its
+  Points in the order of their steps, the newest one of each step. The precision
+  @ 1 for the test images comes first.
   """
   by_tag = {}
   for file in files:
@@ -137,14 +110,9 @@ def precisions(files, since):
       for point in points:
         if _PRECISION.match(tag) and point.time >= since:
           by_tag.setdefault(tag, {})[point.step] = point
-  return {
-    tag: sorted(by_tag[tag].values()) for tag in sorted(by_tag, key=_rank)
-  }
-
-
-def _rank(tag):
-  """What the tags of precisions are sorted by: k as a number, then the rest."""
-  return int(_PRECISION.match(tag).group(1)), tag
+  # By k as a number, then by the rest.
+  tags = sorted(by_tag, key=lambda t: (int(_PRECISION.match(t).group(1)), t))
+  return {tag: sorted(by_tag[tag].values()) for tag in tags}
 
 
 def _join(pieces):
@@ -166,8 +134,40 @@ def _rates(points, stretches):
   found = []
   for last, point in zip(points, points[1:]):
     if point.time > last.time:
-      sizes = [size for start, size in stretches if start <= last.step]
-      images = (point.step - last.step) * sizes[-1]
-      rate = images / (point.time - last.time)
-      found.append(Point(point.step, point.time, rate))
+      size = [size for start, size in stretches if start <= last.step][-1]
+      rate = (point.step - last.step) * size / (point.time - last.time)
+      found.append(point._replace(value=rate))
   return found
+
+
+def durations(starts, files, saved):
+  """The seconds that each start of a run trained; None if nothing tells.
+
+  A start lasts up to the last event or checkpoint that it has written; `saved`
+  are the Unix times of checkpoints. Starts of earlier versions, which are not
+  among the run_state.Starts, are known from their event files, and come first.
+  """
+  first = starts[0].time - _CLOCK_SECS if starts else math.inf
+  begins = [file.start_time for file in files if file.start_time < first]
+  begins += [start.time for start in starts]
+  ends = [(file.start_time, file.end_time) for file in files]
+  ends += zip(saved, saved)
+  found = []
+  for begin, following in zip(begins, [*begins[1:], math.inf]):
+    own = [end for time, end in ends if begin <= time + _CLOCK_SECS < following]
+    found.append(max(0.0, max(own) - begin) if own else None)
+  return found
+
+
+def checkpoint_times(directory, starts):
+  """The Unix times at which the checkpoints of a run were written, sorted.
+
+  Empty if the files have lost their times because they were copied.
+  """
+  path = os.path.join(directory, run_state.CONFIG_FILE)
+  if not starts or not os.path.exists(path):
+    return []
+  if abs(os.path.getmtime(path) - starts[-1].time) > _WRITE_SECS:
+    return []
+  found = checkpoints.by_step(directory).values()
+  return sorted(map(checkpoints.written, found))

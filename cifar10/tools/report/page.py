@@ -8,6 +8,7 @@ that have no data, and lists the reasons in `Run.left_out`.
 import datetime
 import os
 import platform
+import time
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -19,7 +20,6 @@ from cifar10.store import config
 from cifar10.store import run_state
 from cifar10.tools.report import charts
 from cifar10.tools.report import confusion
-from cifar10.tools.report import curves
 from cifar10.tools.report import events
 
 # Marks a file as a report, which a later report may overwrite.
@@ -34,44 +34,50 @@ _SPECIAL_GROUPS = 'towers', 'cluster'
 
 
 class Run(NamedTuple):
-  """The content of a page.
+  """The content of a page; None where a run has no such thing."""
 
-  Attributes:
-    name: the name of the run in the title.
-    settings: the Settings saved with the run; None if there is none.
-    files: events.EventFiles of the trainer, the oldest first.
-    starts: run_state.Starts, in order.
-    durations: seconds of each start, see starts.durations.
-    throughput: events.Points, images per second.
-    precisions: what the evaluator found, see events.precisions.
-    predictions: confusion.TestPredictions of the newest checkpoint; None if
-      there are none.
-    filters: weights of conv1, float array, [height, width, depth, filters];
-      None if there are none.
-    left_out: list of str, what the page leaves out and why.
-  """
+  name: str  # In the title.
+  settings: Optional[Settings]  # Those saved with the run.
+  files: List[events.EventFile]  # Of the trainer, the oldest first.
+  starts: Tuple[run_state.Start, ...]  # In order.
+  durations: List[Optional[float]]  # Seconds, see events.durations.
+  throughput: List[events.Point]  # Images per second.
+  precisions: Dict[str, List[events.Point]]  # See events.precisions.
+  predictions: Optional[confusion.TestPredictions]  # Of the newest checkpoint.
+  filters: Any  # Weights of conv1: float [height, width, depth, filters].
+  left_out: List[str]  # Lines on what the page leaves out, and why.
 
-  name: str
-  settings: Optional[Settings]
-  files: List[events.EventFile]
-  starts: Tuple[run_state.Start, ...]
-  durations: List[Optional[float]]
-  throughput: List[events.Point]
-  precisions: Dict[str, List[events.Point]]
-  predictions: Optional[confusion.TestPredictions]
-  filters: Any
-  left_out: List[str]
+
+def _is_flag(name):
+  """True if a setting is a flag of a program."""
+  return name in settings_lib.with_policy('help')
+
+
+# What the template makes of values. Shares may be NaN, and seconds None.
+_FILTERS = {
+  # 2015-11-04 11:45, local time.
+  'date': lambda time: (
+    f'{datetime.datetime.fromtimestamp(time):%Y-%m-%d %H:%M}'
+  ),
+  # 1:23:45
+  'duration': lambda seconds: (
+    '–' if seconds is None else str(datetime.timedelta(seconds=round(seconds)))
+  ),
+  'flag': lambda name: '--' + name if _is_flag(name) else name,
+  # A number of the style sheet.
+  'fraction': lambda share: f'{np.nan_to_num(share):.3f}',
+  # 1,068,298
+  'number': '{:,.0f}'.format,
+  # 86.5 %
+  'percent': lambda share, digits=1: (
+    '–' if np.isnan(share) else f'{100 * share:.{digits}f}\u00a0%'
+  ),
+  'value': lambda value: 'none' if value in (None, '') else str(value),
+}
 
 
 def render(run):
-  """Renders the page.
-
-  Args:
-    run: Run.
-
-  Returns:
-    str of HTML that is also well-formed XML.
-  """
+  """Renders a Run; returns a str of HTML that is also well-formed XML."""
   import jinja2
 
   environment = jinja2.Environment(
@@ -81,27 +87,22 @@ def render(run):
     lstrip_blocks=True,
     undefined=jinja2.StrictUndefined,
   )
-  environment.filters.update(
-    number=_number, percent=_percent, fraction=_fraction
-  )
+  environment.filters.update(_FILTERS)
   content = {
     'mark': MARK,
     'run': run,
-    'facts': _facts(run),
-    'charts': curves.draw(run),
+    'default_precision': charts.DEFAULT_PRECISION,
+    'labels': charts.precision_labels,
+    'charts': charts.draw(run),
     'starts': _starts(run),
-    'time': _date(datetime.datetime.now().timestamp()),
+    'time': time.time(),
     'tensorflow': tf.__version__,
     'python': platform.python_version(),
   }
+  if run.throughput:
+    content['rate'] = np.median([point.value for point in run.throughput])
   if run.predictions is not None:
-    content['classes'] = _classes(run.predictions)
-    if len(run.predictions.classes) <= _MAX_TABLE_CLASSES:
-      content['matrix'] = _matrix(run.predictions)
-    else:
-      content['matrix_image'] = _matrix_image(run.predictions)
-    content['mistakes'] = _mistakes(run.predictions)
-    content['images'] = _images(run.predictions)
+    content.update(_prediction_parts(run.predictions))
   if run.filters is not None:
     content['filters'] = _filters(run.filters)
   if run.settings is not None:
@@ -109,121 +110,59 @@ def render(run):
   return environment.get_template('page.html').render(content)
 
 
-def _facts(run):
-  """The main results: tuples (name, value, note), str each."""
-  facts = []
-  if run.precisions:
-    tag, points = next(iter(run.precisions.items()))
-    name = 'Best evaluation'
-    if tag != curves.DEFAULT_PRECISION:
-      name += ', ' + curves.precision_labels([tag])[tag]
-    best = max(points, key=lambda point: point.value)
-    note = 'step %s; evaluations: %d' % (_number(best.step), len(points))
-    facts.append((name, _percent(best.value, 2), note))
-  if run.predictions is not None:
-    precision = _percent(run.predictions.precision, 2)
-    note = 'step ' + _number(run.predictions.step)
-    facts.append(('Newest checkpoint', precision, note))
-  if run.throughput:
-    median = np.median([point.value for point in run.throughput])
-    facts.append(('Images per second', _number(median), 'median'))
-  if run.durations:
-    known = [seconds for seconds in run.durations if seconds is not None]
-    unknown = len(run.durations) - len(known)
-    note = 'starts: %d' % len(run.durations)
-    if unknown:
-      note += ', of unknown length: %d' % unknown
-    time = _duration(sum(known)) if known else 'unknown'
-    facts.append(('Training time', time, note))
-  return facts
-
-
 def _starts(run):
-  """The starts of a run: tuples (step, date, duration, changed settings).
-
-  Empty if there is nothing to tell: a single start.
-  """
+  """Pairs (start, seconds); none for a single start that changed nothing."""
   if len(run.starts) < 2 and not any(start.changed for start in run.starts):
     return []
-  seconds = run.durations[len(run.durations) - len(run.starts) :]
-  return [
-    (
-      start.step,
-      _date(start.time),
-      '–' if duration is None else _duration(duration),
-      [
-        '%s %s -> %s' % (_flag(name), _value(old), _value(new))
-        for name, old, new in start.changed
-      ],
-    )
-    for start, duration in zip(run.starts, seconds)
-  ]
+  return list(zip(run.starts, run.durations[-len(run.starts) :]))
 
 
-def _class_shares(matrix):
-  """The confusion matrix in fractions of each true class; 0 without images."""
-  return matrix / np.maximum(1, matrix.sum(axis=1, keepdims=True))
+def _prediction_parts(predictions):
+  """The parts of the page on the predictions for test images, by name.
 
-
-def _matrix(predictions):
-  """The confusion matrix by rows: pairs (true class, cells).
-
-  The cells are tuples (number of images, fraction of the true class, 'right' or
-  'wrong').
+  classes: tuples (class, number of images, precision, recall).
+  mistakes: tuples (true class, predicted class, images, share of the class).
+  images: tuples (image number, URI, true class, predicted class, probability)
+    of the most confident mistakes.
+  matrix: the confusion matrix by rows, pairs (true class, cells); the cells are
+    tuples (number of images, share of the true class, 'right' or 'wrong').
+  matrix_image: in place of it the URI of an image, a pixel for each pair.
   """
-  matrix = predictions.confusion_matrix
-  kinds = np.where(np.eye(len(matrix), dtype=bool), 'right', 'wrong')
-  return [
-    (name, list(zip(*cells)))
-    for name, *cells in zip(
-      predictions.classes, matrix, _class_shares(matrix), kinds
-    )
-  ]
-
-
-def _matrix_image(predictions):
-  """The confusion matrix as the URI of an image, a pixel for each pair."""
-  shares = _class_shares(predictions.confusion_matrix)
-  # A blue that shows on white and on black; the square root of the fraction,
-  # so that rare mistakes show too, is its opacity.
-  pixels = np.full(shares.shape + (4,), (64, 128, 255, 0), np.uint8)
-  pixels[..., 3] = 255 * np.sqrt(shares)
-  return charts.png_uri(pixels)
-
-
-def _classes(predictions):
-  """Tuples (class, number of images, precision, recall)."""
-  matrix = predictions.confusion_matrix
-  precision, recall = confusion.precision_and_recall(matrix)
-  return list(zip(predictions.classes, matrix.sum(axis=1), precision, recall))
-
-
-def _mistakes(predictions):
-  """Tuples (true class, predicted class, images, fraction of the class)."""
   matrix, classes = predictions.confusion_matrix, predictions.classes
-  return [
-    (classes[label], classes[wrong], count, count / matrix[label].sum())
-    for label, wrong, count in confusion.frequent_mistakes(
-      matrix, _MAX_MISTAKES
-    )
-  ]
-
-
-def _images(predictions):
-  """The most confident mistakes.
-
-  Tuples (image number, URI, true class, predicted class, probability).
-  """
-  return [
-    (
-      i,
-      charts.png_uri(predictions.images[i]),
-      predictions.classes[predictions.labels[i]],
-      predictions.classes[predictions.predicted[i]],
-      predictions.confidences[i],
-    )
-    for i in predictions.most_confident_mistakes(_MAX_IMAGES)
-  ]
+  totals = matrix.sum(axis=1)
+  shares = matrix / np.maximum(1, totals)[:, np.newaxis]
+  precision, recall = confusion.precision_and_recall(matrix)
+  mistakes = confusion.frequent_mistakes(matrix, _MAX_MISTAKES)
+  parts = {
+    'classes': list(zip(classes, totals, precision, recall)),
+    'mistakes': [
+      (classes[label], classes[wrong], count, shares[label, wrong])
+      for label, wrong, count in mistakes
+    ],
+    'images': [
+      (
+        i,
+        charts.png_uri(predictions.images[i]),
+        classes[predictions.labels[i]],
+        classes[predictions.predicted[i]],
+        predictions.confidences[i],
+      )
+      for i in predictions.most_confident_mistakes(_MAX_IMAGES)
+    ],
+  }
+  if len(classes) <= _MAX_TABLE_CLASSES:
+    kinds = np.where(np.eye(len(matrix), dtype=bool), 'right', 'wrong')
+    parts['matrix'] = [
+      (name, list(zip(*cells)))
+      for name, *cells in zip(classes, matrix, shares, kinds)
+    ]
+  else:
+    # A blue that shows on white and on black; the square root of the share, so
+    # that rare mistakes show too, is its opacity.
+    pixels = np.full([*shares.shape, 4], (64, 128, 255, 0), np.uint8)
+    pixels[..., 3] = 255 * np.sqrt(shares)
+    parts['matrix_image'] = charts.png_uri(pixels)
+  return parts
 
 
 def _filters(filters):
@@ -235,10 +174,10 @@ def _filters(filters):
 
 
 def _settings(settings):
-  """The flags of a run: tuples (flag, value, default, whether changed).
+  """The flags of a run: tuples (name, value, default), changed ones first.
 
-  Changed settings come first. Left out are settings that are not flags, and
-  those of towers and clusters if the run had none.
+  Left out are settings that are not flags, and those of towers and clusters if
+  the run had none.
   """
   default = Settings()
   unused = [
@@ -248,56 +187,8 @@ def _settings(settings):
   ]
   defaults = config.saved(default)
   rows = [
-    (
-      _flag(name),
-      _value(value),
-      _value(defaults[name]),
-      value != defaults[name],
-    )
+    (name, value, defaults[name])
     for name, value in config.saved(settings).items()
     if _is_flag(name) and settings_lib.GROUP_OF[name] not in unused
   ]
-  return sorted(rows, key=lambda row: not row[3])
-
-
-def _is_flag(name):
-  """Whether a setting is a flag of a program."""
-  field = settings_lib.FIELDS.get(name)
-  return field is not None and 'help' in field.metadata
-
-
-def _flag(name):
-  """A setting as its flag, if it is one."""
-  return '--' + name if _is_flag(name) else name
-
-
-def _value(value):
-  """The value of a setting; 'none' for None and for no text."""
-  return 'none' if value in (None, '') else str(value)
-
-
-def _date(time):
-  """A Unix time as local date and time: 2015-11-04 11:45."""
-  return datetime.datetime.fromtimestamp(time).strftime('%Y-%m-%d %H:%M')
-
-
-def _duration(seconds):
-  """A number of seconds as hours, minutes and seconds: 1:23:45."""
-  return str(datetime.timedelta(seconds=round(seconds)))
-
-
-def _number(number):
-  """A number with separators of thousands: 1,068,298."""
-  return '{:,.0f}'.format(number)
-
-
-def _percent(share, digits=1):
-  """A fraction as 86.5 %; a dash for NaN."""
-  if np.isnan(share):
-    return '–'
-  return '%.*f\u00a0%%' % (digits, 100 * share)
-
-
-def _fraction(share):
-  """A fraction as a number of the style sheet; 0 for NaN."""
-  return '%.3f' % np.nan_to_num(share)
+  return sorted(rows, key=lambda row: row[1] == row[2])

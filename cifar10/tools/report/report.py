@@ -8,10 +8,8 @@ matrix, the worst mistakes and the filters of conv1. It leaves out what is
 missing, and says so. Needs the extra `.[report]`.
 """
 
-import argparse
 import dataclasses
 import os
-import sys
 
 import tensorflow.compat.v1 as tf
 
@@ -24,45 +22,36 @@ from cifar10.store import run_state
 from cifar10.tools.report import confusion
 from cifar10.tools.report import events
 from cifar10.tools.report import page
-from cifar10.tools.report import starts as starts_lib
-from cifar10.util import console
+from cifar10.util import arguments
 from cifar10.util import files
 from cifar10.util import optional_packages
 from cifar10.util import paths
 from cifar10.util import session_settings
 
-_KERNEL = 'conv1/weights'
-
 
 def gather(train_dir, eval_dir, data_dir=None):
-  """Reads the files of a run, and evaluates its newest checkpoint.
+  """Reads the files of a run, and evaluates its newest checkpoint: a page.Run.
 
-  Args:
-    train_dir: the trainer's --train_dir.
-    eval_dir: the evaluator's --eval_dir, which need not exist; or None.
-    data_dir: folder of the data set; None: the --data_dir of the run.
-
-  Returns:
-    page.Run.
-
-  Raises:
-    UserError: there are neither event files nor a checkpoint; config.json or
-      run_state.json is damaged; or a folder is a file.
+  `eval_dir` may be None, or need not exist; without `data_dir` it is that of
+  the run. Raises UserError if there are neither event files nor a checkpoint,
+  config.json or run_state.json is damaged, or a folder is a file.
   """
-  paths.check(train_dir, 'train_dir', holds_checkpoints=True)
-  for name, path in (('--eval_dir', eval_dir), ('--data_dir', data_dir)):
-    paths.check(path or '', name)
-  _check_folders(train_dir, eval_dir)
+  _check_folders(train_dir, eval_dir, data_dir)
   settings, state = config.load(train_dir), run_state.load(train_dir)
   starts = state.starts if state else ()
   found, left_out = events.read_folder(train_dir)
   checkpoint = checkpoints.latest(train_dir)
   if not found and checkpoint is None:
     raise UserError(
-      '%s: holds neither event files nor a checkpoint; expected the '
-      '--train_dir of a trainer' % train_dir
+      f'{train_dir}: holds neither event files nor a checkpoint; expected the '
+      '--train_dir of a trainer'
     )
-  left_out += _missing_files(train_dir, settings, found)
+  if settings is None:
+    left_out.append(f'No config.json in {train_dir}: no settings.')
+  if not found:
+    left_out.append(
+      f'No event files in {train_dir}: no loss, learning rate, throughput.'
+    )
   evaluations = []
   if eval_dir is not None:
     evaluations, problems = events.read_folder(eval_dir)
@@ -70,137 +59,96 @@ def gather(train_dir, eval_dir, data_dir=None):
   begins = [start.time for start in starts[:1]]
   begins += [file.start_time for file in found[:1]]
   since = min(begins, default=0)
-  # The trainer's own are those on images that it holds out.
-  precisions = events.precisions(evaluations + found, since)
   if not events.precisions(evaluations, since):
+    where = '' if eval_dir is None else f' in {eval_dir}'
     left_out.append(
-      'No evaluations of this run%s (--eval_dir): no precision curve.'
-      % ('' if eval_dir is None else ' in ' + eval_dir)
+      f'No evaluations of this run{where} (--eval_dir): no precision curve.'
     )
   predictions = filters = None
   if checkpoint is None:
     left_out.append(
-      'No checkpoint in %s: no predictions, no filters.' % train_dir
+      f'No checkpoint in {train_dir}: no predictions, no filters.'
     )
   else:
-    filters, predictions, problems = _from_checkpoint(
-      checkpoint, _prediction_settings(settings, state, data_dir)
+    known = settings or Settings()
+    known = dataclasses.replace(
+      known,
+      precision='float32',
+      data_dir=data_dir or known.data_dir,
+      **run_state.trained_on(state, known),
     )
+    filters, predictions, problems = _from_checkpoint(checkpoint, known)
     left_out += problems
+  saved = events.checkpoint_times(train_dir, starts)
   return page.Run(
     name=os.path.basename(os.path.abspath(train_dir)),
     settings=settings,
     files=found,
     starts=starts,
-    durations=starts_lib.durations(
-      starts, found, starts_lib.checkpoint_times(train_dir, starts)
-    ),
+    durations=events.durations(starts, found, saved),
     throughput=events.throughput(found, state.stretches) if state else [],
-    precisions=precisions,
+    # The trainer's own are those on images that it holds out.
+    precisions=events.precisions(evaluations + found, since),
     predictions=predictions,
     filters=filters,
     left_out=left_out,
   )
 
 
-def _check_folders(train_dir, eval_dir):
-  """Checks that neither of the two is a file."""
+def _check_folders(train_dir, eval_dir, data_dir):
+  """Checks that the paths can be used, and that the first two are no files."""
+  paths.check(train_dir, 'train_dir', holds_checkpoints=True)
+  for name, path in (('--eval_dir', eval_dir), ('--data_dir', data_dir)):
+    paths.check(path or '', name)
   for name, path in (('train_dir', train_dir), ('--eval_dir', eval_dir)):
     if path is not None and os.path.exists(path) and not os.path.isdir(path):
-      raise UserError('%s: %s is not a folder' % (name, path))
+      raise UserError(f'{name}: {path} is not a folder')
 
 
 def _from_checkpoint(checkpoint, settings):
-  """What a checkpoint has to show.
+  """Reads the filters of a checkpoint, and predicts the test images with it.
 
-  Args:
-    checkpoint: path of the checkpoint.
-    settings: settings.Settings for predicting the test images.
-
-  Returns:
-    The filters, see `_read_filters`; confusion.TestPredictions; None for what
-    cannot be had; and a list of lines that say why.
+  Returns the weights of conv1, averaged if the checkpoint has averages, float32
+  [height, width, depth, filters]; confusion.TestPredictions; None for one that
+  is not to be had; and a list of lines that say why.
   """
   filters, predictions, problems = None, None, []
   try:
-    filters = _read_filters(checkpoint)
+    shapes = checkpoints.shapes(checkpoint)
+    name = checkpoints.averaged('conv1/weights', shapes)
+    checkpoints.check_fits(checkpoint, {name: shapes.get(name)})
+    filters = tf.train.load_variable(checkpoint, name)
   except UserError as error:
-    problems.append('No filters: %s' % error)
+    problems.append(f'No filters: {error}')
   try:
     predictions = confusion.predict_test_images(checkpoint, settings)
   except (UserError, OSError) as error:
-    problems.append('No predictions for the test images: %s' % error)
+    problems.append(f'No predictions for the test images: {error}')
   return filters, predictions, problems
-
-
-def _missing_files(train_dir, settings, found):
-  """Lines on missing files of the trainer, and what they cause."""
-  lines = []
-  if settings is None:
-    lines.append('No config.json in %s: no settings.' % train_dir)
-  if not found:
-    lines.append(
-      'No event files in %s: no loss, learning rate, throughput.' % train_dir
-    )
-  return lines
-
-
-def _prediction_settings(settings, state, data_dir):
-  """The Settings for predicting the test images of a run, in float32."""
-  settings = settings or Settings()
-  return dataclasses.replace(
-    settings,
-    precision='float32',
-    data_dir=data_dir or settings.data_dir,
-    **run_state.trained_on(state, settings),
-  )
-
-
-def _read_filters(checkpoint):
-  """The weights of conv1, averaged if the checkpoint has averages.
-
-  Args:
-    checkpoint: path of the checkpoint.
-
-  Returns:
-    float32 array, [height, width, depth, filters].
-
-  Raises:
-    UserError: the checkpoint cannot be read or holds no such weights.
-  """
-  shapes = checkpoints.shapes(checkpoint)
-  name = checkpoints.averaged(_KERNEL, shapes)
-  checkpoints.check_fits(checkpoint, {name: shapes.get(name)})
-  return tf.train.load_variable(checkpoint, name)
 
 
 def check_out(path):
   """Checks that `path` is a new file or an older report.
 
-  Raises:
-    UserError: `path` is something else, or its folder does not exist.
-    OSError: `path` cannot be read.
+  Raises UserError if it is something else or its folder does not exist, and
+  OSError if it cannot be read.
   """
   if not os.path.isdir(os.path.dirname(path) or '.'):
-    raise UserError('--out=%s: there is no such folder' % path)
+    raise UserError(f'--out={path}: there is no such folder')
   if os.path.exists(path):
     with files.open_regular(path) as file:
       if page.MARK.encode('utf-8') not in file.read(1000):
-        raise UserError('--out=%s: is not a report; expected a new file' % path)
+        raise UserError(f'--out={path}: is not a report; expected a new file')
 
 
 def write(args):
   """Writes the page that the flags ask for.
 
-  Args:
-    args: argparse.Namespace with train_dir, out, eval_dir and data_dir.
-
-  Raises:
-    UserError: a package or the run is missing, or `out` cannot be overwritten.
-    OSError: a file cannot be read or written.
+  Raises UserError if a package or the run is missing, or `args.out` cannot be
+  overwritten; OSError if a file cannot be read or written.
   """
   for package, name in (('jinja2', 'Jinja2'), ('matplotlib', 'matplotlib')):
-    optional_packages.need(package, 'report', 'a report needs %s' % name)
+    optional_packages.need(package, 'report', f'a report needs {name}')
   check_out(args.out)
   session_settings.start_threads(Settings())
   train_dir = zoo.directory(args.train_dir, 'train_dir')
@@ -208,37 +156,29 @@ def write(args):
   usual = Settings.eval_dir if train_dir == args.train_dir else None
   run = gather(train_dir, args.eval_dir or usual, args.data_dir)
   files.write_atomically(args.out, page.render(run).encode('utf-8'))
-  for line in run.left_out:
-    print(line)
-  print('%s is written.' % args.out)
+  print('\n'.join([*run.left_out, f'{args.out} is written.']))
 
 
 def main():
   """The console command."""
-  parser = argparse.ArgumentParser(
-    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-  )
+  parser = arguments.Parser(__doc__)
   parser.add_argument(
     'train_dir',
     help="the trainer's --train_dir, or a model of the package such as "
     'pretrained:fast',
   )
   parser.add_argument(
-    '--out',
-    default='report.html',
-    help='the HTML file to write (default: %(default)s)',
+    '--out', default='report.html', help='the HTML file to write'
   )
   parser.add_argument(
     '--eval_dir',
-    help="the evaluator's --eval_dir (default: %s; none for a model of the "
-    'package)' % Settings.eval_dir,
+    help=f"the evaluator's --eval_dir (default: {Settings.eval_dir}; none for "
+    'a model of the package)',
   )
   parser.add_argument(
     '--data_dir', help="folder of the data set (default: the run's --data_dir)"
   )
-  console.open_streams()
-  args = parser.parse_args()
-  sys.exit(console.guarded(lambda: write(args)))
+  parser.run(write)
 
 
 if __name__ == '__main__':

@@ -21,37 +21,124 @@ Stopped in any way, a search goes on when it is started again, and so do the
 trials that were running.
 """
 
-import argparse
 import glob
 import os
-import sys
+import shlex
 
 from cifar10.errors import UserError
 from cifar10.run import train_dir
 from cifar10.settings.field import MOST
-from cifar10.tools.search import results
+from cifar10.tools import variants
+from cifar10.tools.report import charts
 from cifar10.tools.search import space as space_lib
 from cifar10.tools.search import trials as trials_lib
-from cifar10.util import console
+from cifar10.util import arguments
+from cifar10.util import commands
+from cifar10.util import files
 from cifar10.util import folder_lock
 from cifar10.util import optional_packages
 from cifar10.util import paths
 
 _MOST_JOBS = 256  # Each is a process with a network of its own.
-_NAME = 'search'
 _SPACE = 'space'  # The attribute of a study that holds its space.
 
 
+def is_complete(trial):
+  """True if a trial was trained to its end.
+
+  Optuna keeps the last precision of a trial that was given up as its value.
+  """
+  return trial.state.name == 'COMPLETE'
+
+
+def best(trials):
+  """The complete trial with the highest precision, or None."""
+  complete = filter(is_complete, trials)
+  return max(complete, key=lambda trial: trial.value, default=None)
+
+
+def table(trials, space):
+  """A table of optuna.trial.FrozenTrials in Markdown, the best trial first."""
+  names = list(space.distributions)
+  rows = [
+    [
+      trials_lib.folder_of(trial),
+      _precision(trial),
+      str(trial.last_step or 0),
+      *(_text(trial.params[name]) for name in names),
+    ]
+    for trial in sorted(trials, key=_rank)
+  ]
+  heads = ['trial', 'precision', 'steps', *names]
+  return variants.table(heads, rows, right=(1, 2))
+
+
+def _rank(trial):
+  """The best first; then those that were given up, by their last precision."""
+  if is_complete(trial):
+    return False, -trial.value
+  return True, -trial.intermediate_values.get(trial.last_step, 0)
+
+
+def _precision(trial):
+  if is_complete(trial):
+    return f'{trial.value:.4f}'
+  return 'diverged' if 'error' in trial.user_attrs else 'given up'
+
+
+def _text(value):
+  return f'{value:.4g}' if isinstance(value, float) else str(value)
+
+
+def write(trials, space, out):
+  """Writes `trials.json` and the chart `trials.png` into the folder `out`."""
+  rows = [
+    {
+      'folder': trials_lib.folder_of(trial),
+      'params': trial.params,
+      'precision': trial.value if is_complete(trial) else None,
+      'validations': sorted(trial.intermediate_values.items()),
+    }
+    for trial in trials
+  ]
+  content = {'flags': space.flags, 'trials': rows}
+  files.write_json(os.path.join(out, 'trials.json'), content)
+  charts.save_png(_draw(trials), os.path.join(out, 'trials.png'))
+
+
+def _draw(trials):
+  """The precision of each trial while it trained, a figure."""
+  from matplotlib import figure
+
+  found = figure.Figure(figsize=(8, 4.5))
+  axes = found.add_subplot()
+  winner = best(trials)
+  for trial in trials:
+    points = sorted(trial.intermediate_values.items())
+    style = {'color': 'tab:blue', 'alpha': 1 if is_complete(trial) else 0.3}
+    if winner is not None and trial.number == winner.number:
+      style.update(color='tab:red', zorder=3, label='the best')
+    axes.plot(
+      [step for step, _ in points],
+      [100 * precision for _, precision in points],
+      marker='.',
+      **style,
+    )
+  axes.set_xlabel('step')
+  axes.set_ylabel('validation precision @ 1, %')
+  axes.set_title(f'{len(trials)} trials; pale ones were given up')
+  axes.grid(alpha=0.3)
+  if winner:
+    axes.legend()
+  return found
+
+
 def search(args):
-  """Runs the trials and writes what they have found.
+  """Runs the trials, prints their table and writes it into `args.out`.
 
-  Args:
-    args: argparse.Namespace with space, trials, jobs, gpus, seed and out.
-
-  Raises:
-    UserError: a package is missing, the space makes no sense, --out cannot
-      hold runs, or a trainer cannot be run.
-    OSError: the folder cannot be written.
+  Raises UserError if a package is missing, the space makes no sense, --out
+  cannot hold runs, or a trainer cannot be run; OSError if --out cannot be
+  written.
   """
   paths.check(args.out, '--out', holds_checkpoints=True)
   optuna = space_lib.optuna()
@@ -61,55 +148,48 @@ def search(args):
   space = space_lib.load(args.space)
 
   def refuse(lock):
-    raise UserError('%s: another search uses this folder' % args.out)
+    raise UserError(f'{args.out}: another search uses this folder')
 
-  with folder_lock.held(
-    os.path.join(args.out, '.lock'),
-    refuse,
-    lambda: os.makedirs(args.out, exist_ok=True),
-  ):
+  with folder_lock.held(os.path.join(args.out, '.lock'), refuse):
     study = _study(optuna, space, args)
     trials = trials_lib.Trials(study, space, args.out, args.gpus)
     done = len(trials.finished())
     if 0 < done < args.trials:
-      print('%d of %d trials are finished; going on.' % (done, args.trials))
+      print(f'{done} of {args.trials} trials are finished; going on.')
     trials.run(args.trials, args.jobs)
     finished = trials.finished()
-    results.write(finished, space, args.out)
-  print(results.table(finished, space))
-  best = results.best(finished)
-  if best:
-    flags = [*space.flags, *space_lib.as_flags(best.params)]
-    folder = os.path.join(args.out, trials_lib.folder_of(best))
+    write(finished, space, args.out)
+  print(table(finished, space))
+  winner = best(finished)
+  if winner:
+    folder = trials_lib.folder_of(winner)
+    flags = [*space.flags, *space_lib.as_flags(winner.params)]
+    command = [commands.command('cifar10_train'), *map(shlex.quote, flags)]
     print(
-      'The best is %s. Its best checkpoint is in %s. To train it again: %s'
-      % (
-        trials_lib.folder_of(best),
-        os.path.join(folder, train_dir.BEST),
-        results.train_command(flags),
-      )
+      f'The best is {folder}. Its best checkpoint is in '
+      f'{os.path.join(args.out, folder, train_dir.BEST)}. To train it again: '
+      f'{" ".join(command)}'
     )
 
 
 def _study(optuna, space, args):
   """The optuna.Study in --out, new or old.
 
-  Raises:
-    UserError: the file cannot be used, or is of another space; or there are
-      trials without it.
+  Raises UserError if its file cannot be used or is of another space, or if
+  there are trials without it.
   """
   path = os.path.join(args.out, 'search.db')
   left = glob.glob(os.path.join(glob.escape(args.out), trials_lib.FOLDERS))
   if left and not os.path.exists(path):
     raise UserError(
-      '%s: holds trials, such as %s, but no search.db that knows their '
-      'settings; give another --out' % (args.out, os.path.basename(min(left)))
+      f'{args.out}: holds trials, such as {os.path.basename(min(left))}, but '
+      'no search.db that knows their settings; give another --out'
     )
   optuna.logging.set_verbosity(optuna.logging.WARNING)
   try:
     study = optuna.create_study(
       storage='sqlite:///' + path,
-      study_name=_NAME,
+      study_name='search',
       load_if_exists=True,
       direction='maximize',
       pruner=optuna.pruners.MedianPruner(),
@@ -117,17 +197,16 @@ def _study(optuna, space, args):
     trials = study.get_trials(deepcopy=False)
   # Those of the data base, and of Optuna if the file is of a later version.
   except Exception as error:
-    raise UserError(
-      '%s: %s' % (path, (str(error).splitlines() or [type(error).__name__])[0])
-    ) from error
+    reason = (str(error).splitlines() or [type(error).__name__])[0]
+    raise UserError(f'{path}: {reason}') from error
   if args.seed is not None:
     # A search that goes on does not draw the same values again.
     study.sampler = optuna.samplers.TPESampler(seed=args.seed + len(trials))
   about = {'flags': list(space.flags), 'space': space.values}
   if study.user_attrs.get(_SPACE, about) != about:
     raise UserError(
-      '%s: has changed since the search in %s was begun; give another --out'
-      % (args.space, args.out)
+      f'{args.space}: has changed since the search in {args.out} was begun; '
+      'give another --out'
     )
   study.set_user_attr(_SPACE, about)
   return study
@@ -135,25 +214,16 @@ def _study(optuna, space, args):
 
 def main():
   """The console command."""
-  parser = argparse.ArgumentParser(
-    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-  )
+  parser = arguments.Parser(__doc__)
   parser.add_argument('space', help='the JSON file of the space')
   parser.add_argument(
     '--trials',
-    type=int,
     default=20,
-    help='how many trials, with those of earlier starts (default %(default)s)',
+    help='how many trials, with those of earlier starts',
   )
-  parser.add_argument(
-    '--jobs',
-    type=int,
-    default=1,
-    help='how many trials at a time (default %(default)s)',
-  )
+  parser.add_argument('--jobs', default=1, help='how many trials at a time')
   parser.add_argument(
     '--gpus',
-    type=int,
     default=0,
     help='how many GPUs there are, if each trial is to see one of them',
   )
@@ -166,18 +236,13 @@ def main():
   parser.add_argument(
     '--out', required=True, help='the folder of the search and of its runs'
   )
-  console.open_streams()
-  args = parser.parse_args()
-  for name, least, most in (
-    ('trials', 1, MOST),
-    ('jobs', 1, _MOST_JOBS),
-    ('gpus', 0, _MOST_JOBS),
-  ):
-    if not least <= getattr(args, name) <= most:
-      parser.error('--%s: expected %d to %d' % (name, least, most))
-  if args.seed is not None and not 0 <= args.seed <= MOST:
-    parser.error('--seed: expected 0 to %d' % MOST)
-  sys.exit(console.guarded(lambda: search(args)))
+  parser.run(
+    search,
+    trials=(1, MOST),
+    jobs=(1, _MOST_JOBS),
+    gpus=(0, _MOST_JOBS),
+    seed=(0, MOST),
+  )
 
 
 if __name__ == '__main__':

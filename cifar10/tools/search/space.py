@@ -11,49 +11,31 @@ from cifar10.util import optional_packages
 
 
 class Space(NamedTuple):
-  """What is searched.
+  """The space of a search."""
 
-  Attributes:
-    flags: flags of all trials.
-    distributions: dict of an optuna distribution for each flag that varies, by
-      its name without dashes.
-    values: dict of what the file says of each of them.
-  """
-
-  flags: Tuple[str, ...]
-  distributions: dict
-  values: dict
+  flags: Tuple[str, ...]  # Of all trials.
+  distributions: dict  # Of optuna, by the names of the flags that vary.
+  values: dict  # What the file says of each of them.
 
 
 def optuna():
-  """The package.
-
-  Raises:
-    UserError: it is not installed.
-  """
+  """Imports the package; raises UserError if it is not installed."""
   return optional_packages.need('optuna', 'search', 'a search needs Optuna')
 
 
 def load(path):
-  """Reads a JSON file with "flags", a list, and "space", an object.
+  """Reads a Space from JSON with "flags", a list, and "space", an object.
 
-  Args:
-    path: path of the file.
-
-  Returns:
-    Space.
-
-  Raises:
-    UserError: it is missing, or something in it is unknown or makes no sense.
+  Raises UserError if something is missing or unknown, or makes no sense.
   """
   found = files.read_json(path)
   if found is None:
-    raise UserError('%s: no such file' % path)
+    raise UserError(f'{path}: no such file')
   flags, space = found.get('flags'), found.get('space')
   if not isinstance(flags, list) or not isinstance(space, dict) or not space:
     raise UserError(
-      '%s: expected "flags", a list of flags of all trials, and "space", an '
-      'object with the values of others' % path
+      f'{path}: expected "flags", a list of flags of all trials, and "space", '
+      'an object with the values of others'
     )
   names = [str(flag).lstrip('-').partition('=')[0] for flag in flags]
   for name, why in (
@@ -61,34 +43,29 @@ def load(path):
     ('validation_examples', 'there are no images to compare trials on'),
   ):
     if name not in names:
-      raise UserError('%s: "flags": without --%s, %s' % (path, name, why))
+      raise UserError(f'{path}: "flags": without --{name}, {why}')
   trainer = set(settings_lib.flag_names(*flags_lib.TRAINER_GROUPS))
   switches = {'no' + name for name in trainer}
   for name in [*(set(names) - switches), *space]:
     if name not in trainer:
-      raise UserError('%s: cifar10_train has no flag --%s' % (path, name))
+      raise UserError(f'{path}: cifar10_train has no flag --{name}')
   for name in names:
     if name in trainer - set(settings_lib.with_policy('shared')):
       raise UserError(
-        '%s: "flags": a search sets --%s itself; leave it out' % (path, name)
+        f'{path}: "flags": a search sets --{name} itself; leave it out'
       )
   for name in space:
     if name in names or name not in settings_lib.with_policy('searched'):
       raise UserError(
-        '%s: "space": --%s is the same for all trials; leave it out'
-        % (path, name)
+        f'{path}: "space": --{name} is the same for all trials; leave it out'
       )
-  return Space(
-    tuple(str(flag) for flag in flags),
-    {n: _distribution(path, n, values) for n, values in space.items()},
-    space,
-  )
+  found = {n: _distribution(path, n, values) for n, values in space.items()}
+  return Space(tuple(map(str, flags)), found, space)
 
 
 def _distribution(path, name, values):
   """The distribution of a list of choices, or of an object with limits."""
-  kinds = optuna().distributions
-  field = settings_lib.FIELDS[name]
+  kinds, field = optuna().distributions, settings_lib.FIELDS[name]
   try:
     if isinstance(values, list):
       for value in values:
@@ -101,29 +78,21 @@ def _distribution(path, name, values):
       raise ValueError('found limits, but its values are not numbers')
     for end in ('low', 'high'):
       config.checked(values[end], field, path)
-    is_whole = int in types
-    kind = kinds.IntDistribution if is_whole else kinds.FloatDistribution
-    return kind(**values)
+    if int in types:
+      return kinds.IntDistribution(**values)
+    return kinds.FloatDistribution(**values)
   except (KeyError, TypeError, ValueError) as error:
     raise UserError(
-      '%s: "%s": %s; expected a list of values, or "low" and "high", with '
-      '"log" or "step"' % (path, name, error)
+      f'{path}: "{name}": {error}; expected a list of values, or "low" and '
+      '"high", with "log" or "step"'
     ) from error
 
 
 def as_flags(values):
-  """Values of a trial as flags.
-
-  Args:
-    values: dict by the names of flags.
-
-  Returns:
-    List of str.
-  """
-  flags = []
-  for name, value in values.items():
-    if isinstance(value, bool):
-      flags.append('--' + ('' if value else 'no') + name)
-    else:
-      flags.append('--%s=%s' % (name, value))
-  return flags
+  """Values by the names of flags as a list of flags."""
+  return [
+    ('--' if value else '--no') + name
+    if isinstance(value, bool)
+    else '--%s=%s' % (name, value)
+    for name, value in values.items()
+  ]

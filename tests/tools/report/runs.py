@@ -7,7 +7,7 @@ def make_run(**changes):
   """A page.Run that has nothing but `changes`."""
   nothing = page.Run(
     name='run',
-    config=None,
+    settings=None,
     files=[],
     starts=(),
     durations=[],

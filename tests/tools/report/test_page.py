@@ -106,7 +106,7 @@ def test_a_single_start_is_listed_only_if_it_changed_something():
 
 
 def flags_of(**settings):
-  (table,) = page_of(config=Settings(**settings)).tables
+  (table,) = page_of(settings=Settings(**settings)).tables
   return {row[0]: row[1:] for row in table[1:]}
 
 

@@ -308,7 +308,7 @@ def test_a_model_of_the_package_has_no_curves(
   tmp_path, trained, monkeypatch, capsys
 ):
   # The usual --eval_dir may hold evaluations of another run.
-  monkeypatch.setattr(report.Evaluation, 'eval_dir', str(trained / 'eval'))
+  monkeypatch.setattr(report.Settings, 'eval_dir', str(trained / 'eval'))
   synthetic_records.make_folder(tmp_path, per_file=20)
   args = argparse.Namespace(
     train_dir='pretrained:tutorial',

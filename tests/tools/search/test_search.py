@@ -15,7 +15,6 @@ import pytest
 from cifar10.errors import UserError
 from cifar10.run import train_dir
 from cifar10.store import run_state
-from cifar10.tools.search import results
 from cifar10.tools.search import search as search_lib
 from cifar10.tools.search import space as space_lib
 from cifar10.tools.search import trials as trials_lib
@@ -226,15 +225,15 @@ def test_what_was_given_up_is_not_the_best(tmp_path):
     study.tell(trial, value, state=optuna.trial.TrialState[state])
   trials = study.get_trials()
   assert trials[1].value == 0.8  # Optuna says so.
-  assert results.best(trials).number == 0
-  rows = results.table(trials, space).splitlines()[2:]
+  assert search_lib.best(trials).number == 0
+  rows = search_lib.table(trials, space).splitlines()[2:]
   cells = [row.split(' | ')[:2] for row in rows]
   assert cells == [
     ['| trial_000', '0.5000'],
     ['| trial_001', 'diverged'],
     ['| trial_002', 'given up'],
   ]
-  results.write(trials, space, str(tmp_path))
+  search_lib.write(trials, space, str(tmp_path))
   written = json.loads((tmp_path / 'trials.json').read_text())['trials']
   assert [trial['precision'] for trial in written] == [0.5, None, None]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10.data import geometry
+from cifar10.data import distortions
 
 
 def pixel(image, row, column):
@@ -43,7 +43,8 @@ def sample(images, size, **choices):
     constants = {
       name: tf.constant(values, tf.float32) for name, values in choices.items()
     }
-    squares = geometry.sample(batch, size, **constants)
+    corner = [constants.pop('top'), constants.pop('left')]
+    squares = distortions.resample(batch, size, corner, **constants)
     assert squares.shape.as_list()[1:] == [size, size, images.shape[3]]
     return session.run(squares, {batch: images})
 

@@ -1,4 +1,4 @@
-"""Hooks of a worker."""
+"""Synchronous updates of a chief."""
 
 import threading
 import time
@@ -7,16 +7,9 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10.cluster import cluster_spec
-from cifar10.cluster import hooks
+from cifar10.cluster import optimizer as optimizer_lib
 from cifar10.cluster import shared_state
 from tests import clusters
-
-
-def test_a_step_has_a_time_limit_and_saving_has_none():
-  never = tf.FIFOQueue(1, [tf.int32]).dequeue()
-  with tf.train.MonitoredSession(hooks=[hooks.TimeLimitHook(200)]) as session:
-    with pytest.raises(tf.errors.DeadlineExceededError):
-      session.run(never)
 
 
 def sync_graph(task, replicas_to_aggregate):
@@ -52,7 +45,7 @@ def test_a_worker_whose_token_others_have_taken_ends_at_the_last_step(lags):
   server = tf.train.Server({'ps': [address]}, job_name='ps', task_index=0)
   with tf.Graph().as_default(), tf.device('/job:ps/task:0'):
     progress, global_step, optimizer, weight = sync_graph(task, 1)
-    with hooks.sync_container(1):
+    with optimizer_lib.sync_container(1):
       step = optimizer.minimize(weight, global_step)
       tokens = tf.FIFOQueue(
         -1, [tf.int64], shapes=[[]], shared_name='sync_token_q'
@@ -62,7 +55,7 @@ def test_a_worker_whose_token_others_have_taken_ends_at_the_last_step(lags):
     (local_step,) = tf.local_variables('sync_rep_local_step')
     be_at = tf.assign(local_step, tf.cast(0, tf.int64) if lags else global_step)
     end = progress.last_step.assign(1)
-    sync_hook = hooks.SyncHook(optimizer, task, progress, 1, False)
+    sync_hook = optimizer_lib.SyncHook(optimizer, task, progress, 1, False)
     with sync_session(server, progress, optimizer, sync_hook) as session:
       session.run(step)
       while session.run(global_step) < 1:
@@ -86,16 +79,39 @@ def test_a_worker_whose_token_others_have_taken_ends_at_the_last_step(lags):
         assert not quick.is_alive()
 
 
+def test_a_chief_that_ends_at_once_leaves_tokens_for_the_others():
+  address, other = clusters.free_addresses(2)
+  task = cluster_spec.Task('worker', 0, (address,), (address, other))
+  server = tf.train.Server({'ps': [address]}, job_name='ps', task_index=0)
+  with tf.Graph().as_default(), tf.device('/job:ps/task:0'):
+    progress, global_step, optimizer, weight = sync_graph(task, 1)
+    with optimizer_lib.sync_container(1):
+      step = optimizer.minimize(weight, global_step)
+      tokens = tf.FIFOQueue(
+        -1, [tf.int64], shapes=[[]], shared_name='sync_token_q'
+      )
+    take_all = tokens.dequeue_up_to(tokens.size())
+    take_both = tokens.dequeue_many(2)
+    end = progress.last_step.assign(1)
+    sync_hook = optimizer_lib.SyncHook(optimizer, task, progress, 1, True)
+    with sync_session(server, progress, optimizer, sync_hook) as session:
+      session.run(step)
+      time.sleep(0.5)  # Until the tokens of that step are there.
+      session.run([take_all, end])
+    with tf.Session(server.target) as session:
+      session.run(take_both, options=tf.RunOptions(timeout_in_ms=10000))
+
+
 def test_a_chief_whose_workers_have_left_after_a_signal_ends_alone():
   address, *others = clusters.free_addresses(3)
   task = cluster_spec.Task('worker', 0, (address,), (address, *others))
   server = tf.train.Server({'ps': [address]}, job_name='ps', task_index=0)
   with tf.Graph().as_default(), tf.device('/job:ps/task:0'):
     progress, global_step, optimizer, weight = sync_graph(task, 2)
-    with hooks.sync_container(1):
+    with optimizer_lib.sync_container(1):
       step = optimizer.minimize(weight, global_step)
     end = progress.last_step.assign(2)
-    sync_hook = hooks.SyncHook(optimizer, task, progress, 1, True)
+    sync_hook = optimizer_lib.SyncHook(optimizer, task, progress, 1, True)
     with sync_session(server, progress, optimizer, sync_hook) as session:
       session.run(end)
       # One gradient of the two that a step takes.

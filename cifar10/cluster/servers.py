@@ -1,0 +1,94 @@
+"""The server of a task, of TensorFlow's own runtime, and sessions with it."""
+
+import contextlib
+import socket
+
+import tensorflow.compat.v1 as tf
+
+from cifar10.errors import UserError
+from cifar10.util import console
+from cifar10.util import session_settings
+
+
+class Server:
+  """The server of a task, started.
+
+  Attributes:
+    task: cluster_spec.Task.
+    settings: Settings of the task.
+    target: the server, for tf.Session.
+  """
+
+  def __init__(self, task, settings):
+    """Starts the server; UserError if the port is taken."""
+    _check_port(task.address)
+    self.task, self.settings = task, settings
+    spec = {'ps': list(task.ps), 'worker': list(task.workers)}
+    self._server = tf.train.Server(
+      tf.train.ClusterSpec(spec),
+      job_name=task.job,
+      task_index=task.index,
+      config=session_settings.config_proto(settings),
+    )
+    self.target = self._server.target
+
+  def config_proto(self):
+    """The tf.ConfigProto of this task's sessions."""
+    return config_proto(self.task, self.settings)
+
+  @contextlib.contextmanager
+  def side_session(self):
+    """A session beside the training, in its own graph.
+
+    Raises UserError if the parameter servers do not answer.
+    """
+    proto = self.config_proto()
+    proto.operation_timeout_in_ms = 1000 * self.settings.connect_timeout_secs
+    try:
+      with tf.Graph().as_default():
+        with tf.Session(self.target, config=proto) as session:
+          yield session
+    except tf.errors.OpError as error:
+      hosts = ', '.join(self.task.ps)
+      raise UserError(
+        f'{hosts}: no answer: {console.summary(error)}'
+      ) from error
+
+
+def config_proto(task, settings):
+  """The tf.ConfigProto of a task's sessions.
+
+  A worker's name the parameter servers and itself, a parameter server's only
+  itself; otherwise sessions wait for tasks that are gone.
+  """
+  proto = session_settings.config_proto(settings)
+  if task.job == 'worker':
+    proto.device_filters.append('/job:ps')
+  proto.device_filters.append(task.device)
+  return proto
+
+
+def _check_port(address):
+  """Checks that the port of this task is free.
+
+  TensorFlow's server silently shares a port with another one.
+  """
+  port = int(address.rpartition(':')[2])
+  try:
+    with _probe() as probe:
+      probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+      probe.bind(('', port))
+  except OSError as error:
+    raise UserError(
+      f'{address}: port {port} of this machine: {error.strerror}'
+    ) from error
+
+
+def _probe():
+  """A socket for every address of this machine, with IPv6 if it has that."""
+  try:
+    probe = socket.socket(socket.AF_INET6)
+    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    return probe
+  except OSError:
+    return socket.socket(socket.AF_INET)

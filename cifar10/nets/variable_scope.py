@@ -1,0 +1,108 @@
+"""Initializer, regularizer and custom getter of a model's variable scope."""
+
+import re
+import types
+
+import tensorflow.compat.v1 as tf
+
+from cifar10.errors import UserError
+from cifar10.util import graph_keys
+
+# The factor of the variance of weights, and what it is divided by.
+_VARIANCE = {
+  # Glorot and Bengio, "Understanding the difficulty of training deep
+  # feedforward neural networks", 2010, equation 16.
+  'xavier': (1.0, 'mean'),
+  # He et al., "Delving Deep into Rectifiers", arXiv 1502.01852, equation 10.
+  'he': (2.0, 'in'),
+  # LeCun et al., "Efficient BackProp", 1998, section 4.6; the one that SELU
+  # needs.
+  'lecun': (1.0, 'in'),
+}
+
+# TensorFlow's names.
+_FANS = {'in': 'fan_in', 'out': 'fan_out', 'mean': 'fan_avg'}
+_DISTRIBUTIONS = {'normal': 'truncated_normal', 'uniform': 'uniform'}
+
+
+def initializer(settings):
+  """The initializer of weights; None for the tutorial's, which layers bring."""
+  if settings.initializer == 'tutorial':
+    return None
+  factor, fan = _VARIANCE[settings.initializer]
+  if settings.initializer_fan != 'default':
+    fan = settings.initializer_fan
+  scaling = tf.initializers.variance_scaling(
+    factor, _FANS[fan], _DISTRIBUTIONS[settings.initializer_distribution]
+  )
+
+  def initial_value(shape, dtype, partition_info=None):
+    # Of a variable that is split over servers, the whole shape counts; of a
+    # locally connected layer, the filters of one position.
+    whole = partition_info.full_shape if partition_info else shape
+    counted = types.SimpleNamespace(full_shape=whole[-4:])
+    return scaling(shape, dtype, counted)
+
+  return initial_value
+
+
+def regularizer(settings):
+  """The regularizer of weights; None for the tutorial's, which layers bring."""
+
+  # Sparse weights: Tibshirani, "Regression Shrinkage via the Lasso", 1996.
+  def l1(weights):
+    return settings.l1_scale * tf.reduce_sum(tf.abs(weights))
+
+  # Weight decay: Krogh and Hertz, "A Simple Weight Decay Can Improve
+  # Generalization", 1991; half the sum of squares, as in the tutorial.
+  def l2(weights):
+    return settings.l2_scale * tf.nn.l2_loss(weights)
+
+  return {
+    'tutorial': None,
+    'none': tf.no_regularizer,
+    'l1': l1,
+    'l2': l2,
+    'l1_l2': lambda weights: l1(weights) + l2(weights),
+  }[settings.regularizer]
+
+
+def freezing_getter(pattern):
+  """A custom getter that freezes variables; None if `pattern` is empty.
+
+  Those whose names begin with the regular expression `pattern` are not trained,
+  and join the collections FROZEN and MODEL_VARIABLES.
+  """
+  if not pattern:
+    return None
+
+  def get(getter, name, *args, **kwargs):
+    # Variables that are not trained anyway need no freezing.
+    if kwargs.get('trainable') is False or not re.match(pattern, name):
+      return getter(name, *args, **kwargs)
+    variable = getter(name, *args, **dict(kwargs, trainable=False))
+    # A partitioned variable is a sequence of its parts.
+    parts = [variable] if isinstance(variable, tf.Variable) else list(variable)
+    for collection in (graph_keys.FROZEN, tf.GraphKeys.MODEL_VARIABLES):
+      known = {v.op.name for v in tf.get_collection(collection)}
+      for part in parts:
+        if part.op.name not in known:
+          tf.add_to_collection(collection, part)
+    return variable
+
+  return get
+
+
+def check_freezing(pattern):
+  """Raises UserError if --freeze freezes no variable of the graph, or all."""
+  frozen = tf.get_collection(graph_keys.FROZEN)
+  trained = tf.trainable_variables()
+  if not pattern or (frozen and trained):
+    return
+  problem = 'no variable begins like that'
+  if frozen:
+    problem = 'nothing is left to train'
+  layers = {variable.op.name.split('/')[0] for variable in trained + frozen}
+  raise UserError(
+    f'--freeze={pattern}: {problem}; the layers are {", ".join(sorted(layers))}'
+  )

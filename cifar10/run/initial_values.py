@@ -1,0 +1,194 @@
+"""The values that a new run begins with, besides those of its initializers.
+
+With --init_from they are what another run has learnt: Yosinski et al., "How
+transferable are features in deep neural networks?", arXiv 1411.1792. The first
+layer of --network=airbench has fixed filters that whiten: its outputs have a
+variance of 1 and no correlation, see Jordan, arXiv 2404.00498, section 3.1.
+"""
+
+import os
+import re
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10_input
+from cifar10 import zoo
+from cifar10.data import distortions
+from cifar10.errors import UserError
+from cifar10.store import checkpoints
+from cifar10.util import graph_keys
+from cifar10.util import session_settings
+
+# Whitening takes this many training images; the paper's number.
+_NUM_IMAGES = 5000
+_BATCH_SIZE = 500
+
+# Added to the variances: directions in which patches hardly differ are not
+# made large.
+_EPSILON = 5e-4
+
+
+def of_run(run):
+  """A function of a session that loads a new run's values; None on resume.
+
+  `run` is a trainer.Run, whose graph is the default graph. Prints which layers
+  get values of another run, and which do not. Raises UserError if --init_from
+  names no checkpoint, no variable there fits, or one that --init_scope names
+  does not.
+  """
+  settings = run.settings
+  if not settings.overwrite and checkpoints.latest(settings.train_dir):
+    return None
+  loads = _whitening(run.data, settings) + _transfer(settings)
+
+  def load(session):
+    for variable, value in loads:
+      checkpoints.load(variable, value, session)
+
+  return load
+
+
+def check_source(settings):
+  """Raises UserError if --init_from is not there, or --overwrite deletes it."""
+  path, train_dir = settings.init_from, settings.train_dir
+  is_resumed = checkpoints.latest(train_dir) and not settings.overwrite
+  if not path or is_resumed:
+    return
+  source = _source(settings)
+  inside = os.path.realpath(train_dir) + os.sep
+  if settings.overwrite and os.path.realpath(source).startswith(inside):
+    raise UserError(
+      f'--init_from={path} is in --train_dir={train_dir}, which --overwrite '
+      'would delete; give another --train_dir'
+    )
+
+
+def _source(settings):
+  """The checkpoint that --init_from names."""
+  flag = '--init_from'
+  return checkpoints.meant_by(zoo.directory(settings.init_from, flag), flag)
+
+
+def _transfer(settings):
+  """Pairs (variable, value of another run), its averages if it has them."""
+  if not settings.init_from:
+    return []
+  source = _source(settings)
+  shapes = checkpoints.shapes(source)
+  model = tf.trainable_variables() + tf.model_variables()
+  expected = checkpoints.expected_shapes(model)
+  names = _names_there(expected, settings)
+  misfits = {n: _misfit(names[n], expected[n], shapes) for n in names}
+  _report(source, settings, misfits)
+  values = {
+    name: tf.train.load_variable(source, checkpoints.averaged(there, shapes))
+    for name, there in names.items()
+    if not misfits[name]
+  }
+  # An average begins with the value of its variable.
+  values.update({n + checkpoints.AVERAGE: values[n] for n in list(values)})
+  named = [(v, checkpoints.name_of(v)) for v in tf.global_variables()]
+  return [(v, values[name]) for v, name in named if name in values]
+
+
+def _names_there(expected, settings):
+  """The names of variables in a checkpoint, a dict by their names here.
+
+  Only those that --init_scope names. Raises UserError if there are none, or if
+  --init_map is malformed.
+  """
+  pairs = []
+  for pair in filter(None, settings.init_map.split(',')):
+    here, _, there = pair.partition(':')
+    if not (here and there):
+      raise UserError(
+        f'--init_map={settings.init_map}: found {pair!r}; expected names here '
+        'and names there, such as conv1:layer1,conv2:layer2'
+      )
+    pairs.append((here, there))
+
+  def there(name):
+    for prefix, other in pairs:
+      if name == prefix or name.startswith(prefix + '/'):
+        return other + name[len(prefix) :]
+    return name
+
+  names = {n: there(n) for n in expected if re.match(settings.init_scope, n)}
+  if not names:
+    wanted = 'expected the beginning of some of ' + ', '.join(sorted(expected))
+    flag = f'--init_scope={settings.init_scope}'
+    raise UserError(f'{flag}: names no variable; {wanted}')
+  return names
+
+
+def _misfit(there, expected, shapes):
+  """The reason why a variable does not fit; empty if it does."""
+  found = shapes.get(checkpoints.averaged(there, shapes))
+  if found is None:
+    return f'no {there} there'
+  return '' if found == expected else f'{found} there, {expected} here'
+
+
+def _report(source, settings, misfits):
+  """Prints which layers are initialized, as `of_run` says."""
+  unfit = {name: why for name, why in sorted(misfits.items()) if why}
+  for name, misfit in unfit.items():
+    if settings.init_scope:
+      raise UserError(f'--init_from={source}: {name}: {misfit}')
+  if len(unfit) == len(misfits):
+    problem = (
+      'none of its variables fits; expected a run with the same --network'
+    )
+    raise UserError(f'--init_from={source}: {problem}')
+  layers = sorted({n.split('/')[0] for n in misfits if n not in unfit})
+  print(f'Initialized {", ".join(layers)} from {source}.')
+  for name, misfit in unfit.items():
+    print(f'Not taken over: {name} ({misfit}).')
+
+
+def _whitening(data, settings):
+  """Pairs (variable, filters for a datasets.DataSet): one, or none."""
+  variables = tf.get_collection(graph_keys.WHITENING)
+  if not variables:
+    return []
+  size = variables[0].shape.as_list()[0]  # The same variable in each tower.
+  return [(variables[0], whitening_filters(_images(data, settings), size))]
+
+
+def _images(data, settings):
+  """Yields the middles of training images: float32 [n, size, size, depth]."""
+  layout = data.layout
+  all_records = data.records_to_train_on()[:_NUM_IMAGES]
+  size = cifar10_input.crop_size(layout, settings.image_size)
+  proto = session_settings.config_proto(settings, use_gpu=False)
+  with tf.Graph().as_default(), tf.Session(config=proto) as session:
+    records = tf.placeholder(tf.uint8, [None, layout.record_bytes])
+    middles = distortions.central_crop(records, layout, size)
+    for start in range(0, len(all_records), _BATCH_SIZE):
+      batch = all_records[start : start + _BATCH_SIZE]
+      yield session.run(middles, {records: batch})
+
+
+def whitening_filters(batches, size):
+  """Filters whose outputs have a variance of 1 and no correlation.
+
+  `batches` yields float32 images, [n, height, width, depth]; `size` is in
+  pixels. Returns float32 [size, size, depth, 2 * size * size * depth]: the
+  eigenvectors of the patches' covariance, each over the root of its variance,
+  largest variance first; then their negatives.
+  """
+  moments, count = 0.0, 0
+  for images in batches:
+    _, height, width, depth = images.shape
+    patches = [
+      images[:, y : height - size + 1 + y, x : width - size + 1 + x]
+      for y in range(size)
+      for x in range(size)
+    ]
+    patches = np.stack(patches, axis=3).reshape([-1, size * size * depth])
+    moments, count = moments + patches.T @ patches, count + len(patches)
+  variances, vectors = np.linalg.eigh(moments / count)
+  scaled = (vectors / np.sqrt(variances + _EPSILON))[:, ::-1]
+  both = np.concatenate([scaled, -scaled], 1)
+  return both.reshape([size, size, depth, -1]).astype(np.float32)

@@ -1,0 +1,161 @@
+"""Runs of variants: programs with other flags each, a few at a time.
+
+Searches, comparisons and repeated runs are made of these.
+"""
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import cifar10
+from cifar10.errors import UserError
+from cifar10.util import processes
+
+POLL_SECS = 0.5
+
+
+def command(program, *flags):
+  """The command that runs a program of the package, or a script by its path."""
+  folder = os.path.dirname(os.path.abspath(cifar10.__file__))
+  return [sys.executable, os.path.join(folder, program), *flags]
+
+
+class Runner:
+  """Runs programs from several threads, until all is done or one fails.
+
+  Ctrl-C, or the first error in a thread, tells the programs that are running to
+  end; trainers save.
+
+  Attributes:
+    lock: guards what the threads share.
+    stopping: threading.Event; once it is set, nothing more is started.
+  """
+
+  def __init__(self):
+    self.lock, self.stopping = threading.Lock(), threading.Event()
+    self._error = None
+
+  def run_missing(self, variants, results, work, save, jobs=1):
+    """Runs each variant that has no result yet, `jobs` at a time.
+
+    A variant is a dict that tells it from others. `work(variant)` returns a
+    dict; both together are its result, which joins the list `results`. Then
+    `save(result)` is called.
+    """
+
+    def run(variant, thread):
+      del thread
+      result = dict(variant, **work(variant))
+      if not self.stopping.is_set():  # Else it may have been cut short.
+        with self.lock:
+          results.append(result)
+          save(result)
+
+    missing = [
+      variant for variant in variants if not results_of(variant, results)
+    ]
+    self.run_all(run, missing, jobs)
+
+  def run_all(self, work, items, jobs):
+    """Calls `work(item, thread)` for each item, in threads 0 to `jobs` - 1.
+
+    One thread at a time advances the iterable `items`. Raises the first error
+    of a thread.
+    """
+    items = iter(items)
+    threads = [
+      threading.Thread(target=self._work_off, args=(work, items, index))
+      for index in range(jobs)
+    ]
+    for thread in threads:
+      thread.start()
+    try:
+      # Not join(): Python 3.11 takes a thread for dead whose join() is
+      # interrupted by Ctrl-C, and would not wait for it below.
+      while any(thread.is_alive() for thread in threads):
+        time.sleep(POLL_SECS)
+    finally:
+      self.stopping.set()
+      for thread in threads:
+        thread.join()
+    if self._error:
+      raise self._error
+
+  def _work_off(self, work, items, thread):
+    """Works off one item after another, in a thread of its own."""
+    try:
+      while not self.stopping.is_set():
+        with self.lock:
+          item = next(items, None)
+        if item is None:
+          return
+        work(item, thread)
+    except Exception as error:  # For the main thread.
+      self._error = self._error or error
+      self.stopping.set()
+
+  def run(self, command, watch=lambda: False, **popen):
+    """Runs a program to its end, or until it is given up or all is stopped.
+
+    Calls `watch()` now and then, and after the end; gives up if it returns
+    True. Returns the status; None if the program was told to end. `popen` are
+    arguments of subprocess.Popen.
+    """
+    process = subprocess.Popen(
+      processes.ending_with_parent(command),
+      stdin=subprocess.DEVNULL,
+      start_new_session=True,  # Ctrl-C is for this process, which ends it.
+      **popen,
+    )
+    try:
+      while process.poll() is None and not self.stopping.is_set():
+        if watch():
+          return None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+          process.wait(POLL_SECS)
+      watch()
+      return process.poll()
+    finally:
+      process.terminate()
+      process.wait()
+
+  def answer(self, command):
+    """Runs a program to its end; returns the last line of its output.
+
+    Raises UserError if it fails; its own error is on the console.
+    """
+    with tempfile.TemporaryFile() as output:
+      status = self.run(command, stdout=output)
+      if status != 0:
+        program = os.path.basename(command[1])
+        raise UserError(f'{program} ended with status {status}')
+      return last_line(output)
+
+  def error(self, command):
+    """Runs a program; returns None if it succeeds, else its last error line."""
+    with tempfile.TemporaryFile() as errors:
+      status = self.run(command, stdout=subprocess.DEVNULL, stderr=errors)
+      return None if status == 0 else last_line(errors) or 'no message'
+
+
+def results_of(variant, results):
+  """The results, dicts, that have all items of a variant."""
+  return [result for result in results if variant.items() <= result.items()]
+
+
+def last_line(file):
+  """The last line that a program has written into a binary file, or ''."""
+  file.seek(0)
+  text = file.read().decode('utf-8', 'replace').strip()
+  return text.splitlines()[-1] if text else ''
+
+
+def table(heads, rows, right=()):
+  """A table in Markdown, a str; numbers are in the columns `right`."""
+  rules = ['---:' if i in right else '---' for i in range(len(heads))]
+  head, *lines = ('| %s |' % ' | '.join(row) for row in [heads, *rows])
+  return '\n'.join([head, '|%s|' % '|'.join(rules), *lines])

@@ -1,0 +1,47 @@
+"""Command lines of the programs that are not trainers, read by argparse."""
+
+import argparse
+import sys
+
+from cifar10.util import console
+
+
+class Parser(argparse.ArgumentParser):
+  """A parser that prints its description as it is, and defaults after helps."""
+
+  def __init__(self, description, **optional):
+    super().__init__(
+      description=description,
+      formatter_class=argparse.RawDescriptionHelpFormatter,
+      **optional,
+    )
+
+  def add_argument(self, *names, **about):
+    """Adds an argument; a default that is a number gives its type."""
+    default = about.get('default')
+    if isinstance(default, (int, float)):
+      about.setdefault('type', type(default))
+    if default not in (None, '', argparse.SUPPRESS):
+      about['help'] += ' (default %(default)s)'
+    return super().add_argument(*names, **about)
+
+  def run(self, work, **limits):
+    """Parses the command line, calls `work(args)`, and exits.
+
+    The status is that of `console.guarded`, or 2 for a number beyond its
+    limits. SIGTERM and SIGHUP end `work` as an error does.
+
+    Args:
+      work: function of an argparse.Namespace.
+      **limits: for some arguments the least number and the largest, or None.
+    """
+    console.open_streams()
+    console.exit_on_signals()
+    args = self.parse_args()
+    for name, (least, most) in limits.items():
+      value = getattr(args, name)
+      if value is not None and most is None and value < least:
+        self.error('--%s: expected at least %s' % (name, least))
+      if None not in (value, most) and not least <= value <= most:
+        self.error('--%s: expected %s to %s' % (name, least, most))
+    sys.exit(console.guarded(lambda: work(args)))

@@ -1,0 +1,32 @@
+"""Servers of tasks, and the devices that their sessions see."""
+
+import socket
+
+import pytest
+
+from cifar10.cluster import cluster_spec
+from cifar10.cluster import servers
+from cifar10.errors import UserError
+from cifar10.settings import Settings
+
+
+def test_a_taken_port_is_named():
+  with socket.socket() as taken:
+    taken.bind(('127.0.0.1', 0))
+    taken.listen(1)
+    address = '127.0.0.1:%d' % taken.getsockname()[1]
+    task = cluster_spec.Task('ps', 0, (address,), ('127.0.0.1:1',))
+    with pytest.raises(UserError, match='port .* Address already in use'):
+      servers.Server(task, Settings())
+
+
+def test_sessions_know_of_no_other_worker():
+  task = cluster_spec.Task('worker', 3, ('a:1',), tuple('bcdef'))
+  proto = servers.config_proto(task, Settings())
+  assert list(proto.device_filters) == ['/job:ps', '/job:worker/task:3']
+
+
+def test_sessions_of_a_parameter_server_know_of_no_other_task():
+  task = cluster_spec.Task('ps', 1, ('a:1', 'b:1'), ('c:1',))
+  proto = servers.config_proto(task, Settings())
+  assert list(proto.device_filters) == ['/job:ps/task:1']
