@@ -82,6 +82,12 @@ class SyncHook(tf.train.SessionRunHook):
           target=target, args=args, name='sync', daemon=True
         ).start()
 
+  def end(self, session):
+    # The session may end before the thread has seen the last step.
+    if self._is_chief:
+      with contextlib.suppress(tf.errors.OpError):
+        session.run(self._more_tokens)
+
   def _tokens(self, chief_start):
     """The queue where workers wait for the end of each step."""
     # SyncReplicasOptimizer names the queue so.

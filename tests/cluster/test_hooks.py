@@ -86,6 +86,29 @@ def test_a_worker_whose_token_others_have_taken_ends_at_the_last_step(lags):
         assert not quick.is_alive()
 
 
+def test_a_chief_that_ends_at_once_leaves_tokens_for_the_others():
+  address, other = clusters.free_addresses(2)
+  task = cluster_spec.Task('worker', 0, (address,), (address, other))
+  server = tf.train.Server({'ps': [address]}, job_name='ps', task_index=0)
+  with tf.Graph().as_default(), tf.device('/job:ps/task:0'):
+    progress, global_step, optimizer, weight = sync_graph(task, 1)
+    with hooks.sync_container(1):
+      step = optimizer.minimize(weight, global_step)
+      tokens = tf.FIFOQueue(
+        -1, [tf.int64], shapes=[[]], shared_name='sync_token_q'
+      )
+    take_all = tokens.dequeue_up_to(tokens.size())
+    take_both = tokens.dequeue_many(2)
+    end = progress.last_step.assign(1)
+    sync_hook = hooks.SyncHook(optimizer, task, progress, 1, True)
+    with sync_session(server, progress, optimizer, sync_hook) as session:
+      session.run(step)
+      time.sleep(0.5)  # Until the tokens of that step are there.
+      session.run([take_all, end])
+    with tf.Session(server.target) as session:
+      session.run(take_both, options=tf.RunOptions(timeout_in_ms=10000))
+
+
 def test_a_chief_whose_workers_have_left_after_a_signal_ends_alone():
   address, *others = clusters.free_addresses(3)
   task = cluster_spec.Task('worker', 0, (address,), (address, *others))
