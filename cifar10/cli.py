@@ -128,7 +128,9 @@ def run(
   names = flag_names(groups)
   _define_flags(names, defaults)
   app.run(
-    lambda argv: _run_guarded(work, names, argv, takes_arguments, has_model),
+    lambda argv: console.leave(
+      _run_guarded(work, names, argv, takes_arguments, has_model)
+    ),
     argv=['--help' if a == '-h' else a for a in sys.argv],
     flags_parser=_parse,
   )

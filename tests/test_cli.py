@@ -297,6 +297,32 @@ def test_success_is_status_0_and_without_flags_all_is_default(capsys):
   assert capsys.readouterr().err == ''
 
 
+BUSY_AT_ITS_END = """
+import threading
+import time
+from cifar10 import cli
+import tensorflow.compat.v1 as tf
+
+def work(config):
+  session, one = tf.Session(), tf.constant(1)
+
+  def run():
+    while True:
+      session.run(one)
+
+  for _ in range(8):
+    threading.Thread(target=run, daemon=True).start()
+  time.sleep(0.5)
+  print('done')
+
+cli.run(work, ('session',), '')
+"""
+
+
+def test_threads_that_run_tensorflow_at_the_end_do_no_harm():
+  assert call(['-c', BUSY_AT_ITS_END]) == (0, 'done\n', '')
+
+
 def test_errors_of_tensorflow_are_told_by_what_they_say():
   with tf.Graph().as_default(), tf.Session() as session:
     with pytest.raises(tf.errors.NotFoundError) as info:

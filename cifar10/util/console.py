@@ -1,5 +1,6 @@
 """The terminal: output that may go away, and errors in one line."""
 
+import atexit
 import contextlib
 import io
 import os
@@ -105,6 +106,19 @@ def fail(message):
   """Prints an error in one line; returns the exit status, 1."""
   print('%s: error: %s' % (program_name(), printable(message)), file=sys.stderr)
   return 1
+
+
+def leave(status):
+  """Ends the process, with all output written.
+
+  Not by `sys.exit`: Python ends a daemon thread that returns from TensorFlow
+  while the interpreter is taken down, and C++ aborts the process for it.
+  """
+  atexit._run_exitfuncs()  # There is no public name for it.
+  for stream in (sys.stdout, sys.stderr):
+    with contextlib.suppress(OSError):
+      stream.flush()
+  os._exit(status)
 
 
 def guarded(work):
