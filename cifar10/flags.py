@@ -161,15 +161,26 @@ def _settings(names, has_model):
 
 
 def _check_paths(values):
-  """Raises UserError if a path among the values of flags cannot be used."""
-  holders = settings_lib.with_policy('holds_checkpoints')
+  """Replaces paths among the values of flags by those of `paths.check`."""
   for name in settings_lib.with_policy('is_path').keys() & values.keys():
-    flag, found = '--' + name, values[name]
-    may_be_model = name in holders and name != 'train_dir'
-    for text in found if isinstance(found, list) else [found]:
-      path = zoo.directory(text, flag) if may_be_model else text
-      is_export = name == 'checkpoint_dir' and predictions.is_export(path)
-      paths.check(path, flag, name in holders and not is_export)
+    found = values[name]
+    if isinstance(found, list):
+      values[name] = [_checked_path(name, text) for text in found]
+    else:
+      values[name] = _checked_path(name, found)
+
+
+def _checked_path(name, text):
+  """The value of the flag `name`, a path or the name of a model."""
+  flag = '--' + name
+  holds_checkpoints = name in settings_lib.with_policy('holds_checkpoints')
+  if holds_checkpoints and name != 'train_dir':
+    path = zoo.directory(text, flag)
+    if path != text:
+      paths.check(path, flag, holds_checkpoints)
+      return text
+  is_export = name == 'checkpoint_dir' and predictions.is_export(text)
+  return paths.check(text, flag, holds_checkpoints and not is_export)
 
 
 def _found_or_pretrained(values, given):

@@ -214,8 +214,7 @@ def _from_slurm(num_ps):
     )
     hosts = resolver.cluster_spec().as_dict()
     job, index = resolver.get_task_info()
-    task = Task(job, index, tuple(hosts['ps']), tuple(hosts['worker']))
-    host = task.address.rpartition(':')[0]
+    address = hosts[job][index]
   # KeyError, RuntimeError: a variable is missing, or numbers do not fit.
   # OSError, SubprocessError: TensorFlow 1 runs scontrol.
   except (
@@ -229,13 +228,14 @@ def _from_slurm(num_ps):
       f'{flag}: the variables of Slurm do not describe this task: {error!r}'
     ) from error
   node = os.environ.get('SLURMD_NODENAME')
-  if node and node != host:
+  if node and node != address.rpartition(':')[0]:
     # The resolver of TensorFlow 2 sorts the names of nodes as text.
     raise UserError(
       f'{flag}: this task runs on {node}, but TensorFlow takes it for the one '
-      f'at {task.address}; expected --distribution=block, and names of nodes '
+      f'at {address}; expected --distribution=block, and names of nodes '
       'whose order as text is that of Slurm'
     )
+  task = Task(job, index, tuple(hosts['ps']), tuple(hosts['worker']))
   return task, dict.fromkeys(('ps', 'worker', 'job', 'index'), flag)
 
 

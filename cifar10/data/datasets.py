@@ -47,7 +47,11 @@ class DataSet(NamedTuple):
   @property
   def examples_per_epoch(self):
     """The number of records to train on."""
-    return self.labelled or self.count(self.train_files) - self.held_out
+    return self.labelled or self._num_train - self.held_out
+
+  @property
+  def _num_train(self):
+    return self.counts[0] or self.count(self.train_files)
 
   def files(self, eval_data):
     """Paths of the files of the 'test' or the training images, 'train_eval'."""
@@ -60,6 +64,8 @@ class DataSet(NamedTuple):
     partly trained on, from the first one.
     """
     left, files, kept = self.examples_per_epoch, [], {}
+    if left == self._num_train:
+      return list(self.train_files), kept
     for path in self.train_files:
       count = self.count([path])
       if left > 0:

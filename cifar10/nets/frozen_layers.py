@@ -51,6 +51,9 @@ class FrozenLayers:
     self.data = data._replace(
       train_files=(path,),
       layout=feature_records.layout_for([side, side, _CHANNELS], data.layout),
+      counts=(self.num_examples, None),  # The file is made later.
+      held_out=0,
+      labelled=0,
     )
     tf.add_to_collection(graph_keys.FROZEN_LAYERS, self)
 

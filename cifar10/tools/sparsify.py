@@ -107,7 +107,7 @@ def sparsify(args):
   something.
   """
   meant = zoo.directory(args.checkpoint, 'CHECKPOINT')
-  paths.check(meant, 'CHECKPOINT', holds_checkpoints=True)
+  meant = paths.check(meant, 'CHECKPOINT', holds_checkpoints=True)
   source = checkpoints.meant_by(meant, 'CHECKPOINT')
   run_dir = os.path.dirname(source)
   settings, state = config.load(run_dir), run_state.load(run_dir)

@@ -16,10 +16,11 @@ _REMOTE = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*://')
 
 
 def check(path, flag, holds_checkpoints=False):
-  """Raises UserError if the system or TensorFlow cannot use a path.
+  """Returns a path; raises UserError if the system or TensorFlow cannot use it.
 
-  The error names the flag or argument. With `holds_checkpoints` TensorFlow
-  reads or writes checkpoints there.
+  Of several slashes at its end one is left: TensorFlow 1 finds no checkpoint
+  behind two. The error names the flag or argument. With `holds_checkpoints`
+  TensorFlow reads or writes checkpoints there.
   """
   name = f'{flag}={path}'
   if _REMOTE.match(path):
@@ -49,6 +50,7 @@ def check(path, flag, holds_checkpoints=False):
       f'{name}: TensorFlow takes the {found.group()} for a pattern and may '
       'mean other files; expected a path without [ * ? \\'
     )
+  return re.sub('//+$', '/', path)
 
 
 def _check_encoding(path, name):

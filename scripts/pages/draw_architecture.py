@@ -3,27 +3,30 @@
     python scripts/pages/draw_architecture.py docs/architecture.svg
 
 The picture comes from the imports themselves, which the package grimp reads
-(pip install '.[lint]'). A part stands above all that it imports. An arrow that
-follows from others is left out.
+(pip install '.[lint]'). A part stands above all that it imports, as low as it
+can. An arrow that follows from others is left out; one that passes a row runs
+down the margin.
 """
 
 import argparse
 from importlib import metadata
+import os
 
 import grimp
 
+_PACKAGE = os.path.join(os.path.dirname(__file__), '..', '..', 'cifar10')
+
 _WIDTH, _BOX_WIDTH, _BOX_HEIGHT, _ROW_HEIGHT = 760, 170, 46, 86
 _COLORS = {'programs': '#d0761b', 'the ground floor': '#2f6db3'}
-_COLOR_OF_WINGS = '#51606f'
-_SETTINGS = ('cli', 'config', 'recipes', 'settings')
+_COLOR_OF_ROOMS = '#51606f'
+_LANE_WIDTH = 12
 
 
 def part_of(module, programs):
   """The part of the project that a module belongs to."""
   if module in programs:
     return 'programs'
-  name = module.split('.')[1]
-  return 'settings' if name in _SETTINGS else name
+  return module.split('.')[1]
 
 
 def imports_between_parts():
@@ -46,18 +49,17 @@ def imports_between_parts():
 
 
 def rows_of(imports):
-  """For each part its row, counted from above: below all that import it."""
-  rows = {}
+  """For each part its row, counted from above: just above all it imports."""
+  heights = {}
 
-  def row(part):
-    if part not in rows:
-      above = [other for other in imports if part in imports[other]]
-      rows[part] = 1 + max((row(other) for other in above), default=-1)
-    return rows[part]
+  def height(part):
+    if part not in heights:
+      below = [height(other) for other in imports[part]]
+      heights[part] = 1 + max(below, default=-1)
+    return heights[part]
 
-  for part in imports:
-    row(part)
-  return rows
+  top = max(map(height, imports))
+  return {part: top - heights[part] for part in imports}
 
 
 def without_implied(imports):
@@ -76,28 +78,66 @@ def without_implied(imports):
   ]
 
 
+def is_long(rows, arrow):
+  """True if an arrow, a pair of parts, passes a row between them."""
+  part, imported = arrow
+  return rows[imported] - rows[part] > 1
+
+
+def lanes(rows, arrows):
+  """For each long arrow the number of its lane in the margin, from the right.
+
+  Those in one lane follow one another.
+  """
+  found, free_from = {}, []
+  for arrow in sorted(arrows, key=lambda pair: [rows[part] for part in pair]):
+    if is_long(rows, arrow):
+      start, end = (rows[part] for part in arrow)
+      lane = [row <= start for row in [*free_from, 0]].index(True)
+      free_from[lane : lane + 1] = [end]
+      found[arrow] = lane
+  return found
+
+
 def positions(rows, arrows):
   """For each part the middle of its upper edge."""
   found = {}
 
-  def mean_of_importers(part):
+  def place(part):
     above = [found[other][0] for other, imported in arrows if imported == part]
-    return sum(above) / max(1, len(above)), part
+    ends_long = any(is_long(rows, a) for a in arrows if a[1] == part)
+    return ends_long, sum(above) / max(1, len(above)), part
 
   for number in range(1 + max(rows.values())):
     parts = [part for part in rows if rows[part] == number]
-    for index, part in enumerate(sorted(parts, key=mean_of_importers)):
+    for index, part in enumerate(sorted(parts, key=place)):
       x = _WIDTH * (index + 1) / (len(parts) + 1)
       found[part] = (x, 10 + number * _ROW_HEIGHT)
   return found
 
 
+def path(arrow, where, lane):
+  """The path of an arrow; one with a lane goes from side to side."""
+  (x1, y1), (x2, y2) = (where[part] for part in arrow)
+  if lane is None:
+    # It ends on the side that it comes from, so as to pass other boxes.
+    x2 += max(-60, min(60, (x1 - x2) / 3))
+    return 'M%g %gL%g %g' % (x1, y1 + _BOX_HEIGHT, x2, y2)
+  return 'M%g %gH%gV%gH%g' % (
+    x1 + _BOX_WIDTH / 2,
+    y1 + _BOX_HEIGHT / 2,
+    _WIDTH - _LANE_WIDTH * (lane + 1),
+    y2 + _BOX_HEIGHT / 2,
+    x2 + _BOX_WIDTH / 2,
+  )
+
+
 def box(part, modules, position):
   """The SVG elements of a part."""
   x, y = position
-  is_module = modules == ['cifar10.' + part]
+  is_module = os.path.isfile(os.path.join(_PACKAGE, part + '.py'))
   name = part + '.py' if is_module else part
-  note = '' if is_module else '%d modules' % len(modules)
+  note = '' if len(modules) == 1 else '%d modules' % len(modules)
   kind = 'the ground floor' if is_module and part[:5] == 'cifar' else part
   text = '<text x="%g" y="%g" text-anchor="middle" fill="#fff"%s>%s</text>'
   lines = [
@@ -107,7 +147,7 @@ def box(part, modules, position):
       y,
       _BOX_WIDTH,
       _BOX_HEIGHT,
-      _COLORS.get(kind, _COLOR_OF_WINGS),
+      _COLORS.get(kind, _COLOR_OF_ROOMS),
     ),
     text % (x, y + (20 if note else 28), ' font-size="15"', name),
   ]
@@ -129,13 +169,11 @@ def svg(modules, imports):
     '</marker></defs>',
     '<rect width="%d" height="%d" fill="#fff"/>' % (_WIDTH, height),
   ]
-  for part, imported in arrows:
-    (x1, y1), (x2, y2) = where[part], where[imported]
+  in_margin = lanes(rows, arrows)
+  for arrow in arrows:
     lines.append(
-      '<line x1="%g" y1="%g" x2="%g" y2="%g" stroke="#666" '
-      'stroke-width="1.4" marker-end="url(#a)"/>'
-      # It ends on the side that it comes from, so as to pass other boxes.
-      % (x1, y1 + _BOX_HEIGHT, x2 + max(-60, min(60, (x1 - x2) / 3)), y2)
+      '<path d="%s" fill="none" stroke="#666" stroke-width="1.4" '
+      'marker-end="url(#a)"/>' % path(arrow, where, in_margin.get(arrow))
     )
   for part in modules:
     lines += box(part, modules[part], where[part])

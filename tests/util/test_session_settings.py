@@ -38,6 +38,7 @@ COUNT_THREADS = """
 import os
 import sys
 
+from cifar10.settings import Settings
 from cifar10.util import session_settings
 import tensorflow.compat.v1 as tf
 

@@ -60,8 +60,11 @@ def test_images_come_with_the_names_of_their_classes(
   training, batch_size, shown
 ):
   config = Settings(dataset='sample', batch_size=batch_size)
-  inputs = cifar10.distorted_inputs if training else cifar10.inputs
-  _, labels = inputs(short_runs.prepared(config), config)
+  short_runs.prepared(config)
+  if training:
+    _, labels = cifar10.distorted_inputs(config)
+  else:
+    _, labels = cifar10.inputs(eval_data=True, settings=config)
   fetches = [labels, tf.summary.merge_all()]
   with tf.train.MonitoredSession() as session:
     for _ in range(2):

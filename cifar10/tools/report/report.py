@@ -97,7 +97,7 @@ def gather(train_dir, eval_dir, data_dir=None):
 
 def _check_folders(train_dir, eval_dir, data_dir):
   """Checks that the paths can be used, and that the first two are no files."""
-  paths.check(train_dir, 'train_dir', holds_checkpoints=True)
+  train_dir = paths.check(train_dir, 'train_dir', holds_checkpoints=True)
   for name, path in (('--eval_dir', eval_dir), ('--data_dir', data_dir)):
     paths.check(path or '', name)
   for name, path in (('train_dir', train_dir), ('--eval_dir', eval_dir)):
