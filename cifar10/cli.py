@@ -250,19 +250,31 @@ def _config(names, has_model):
 
 
 def _check_paths(values):
-  """Checks the paths among the values of flags.
+  """Checks the paths among the values of flags, and replaces them.
 
   Raises:
     UserError: one cannot be used.
   """
   holders = config_lib.Config.policy('holds_checkpoints')
   for name in set(config_lib.Config.policy('is_path')) & set(values):
-    found = values[name]
-    for text in found if isinstance(found, list) else [found]:
-      may_be_model = name in holders and name != 'train_dir'
-      path = pretrained.directory(text, '--' + name) if may_be_model else text
-      is_export = name == 'checkpoint_dir' and predictions.is_export(path)
-      paths.check(path, '--' + name, name in holders and not is_export)
+    holds_checkpoints, found = name in holders, values[name]
+    if isinstance(found, list):
+      found = [_checked_path(name, text, holds_checkpoints) for text in found]
+    else:
+      found = _checked_path(name, found, holds_checkpoints)
+    values[name] = found
+
+
+def _checked_path(name, text, holds_checkpoints):
+  """The value of the flag `name`, a path or the name of a model."""
+  flag = '--' + name
+  if holds_checkpoints and name != 'train_dir':
+    path = pretrained.directory(text, flag)
+    if path != text:
+      paths.check(path, flag, holds_checkpoints)
+      return text
+  is_export = name == 'checkpoint_dir' and predictions.is_export(text)
+  return paths.check(text, flag, holds_checkpoints and not is_export)
 
 
 def _found_or_pretrained(values, given):

@@ -49,7 +49,7 @@ def gather(train_dir, eval_dir, data_dir=None):
     UserError: there are neither event files nor a checkpoint; config.json or
       run_state.json is damaged; or a folder is a file.
   """
-  paths.check(train_dir, 'train_dir', holds_checkpoints=True)
+  train_dir = paths.check(train_dir, 'train_dir', holds_checkpoints=True)
   for name, path in (('--eval_dir', eval_dir), ('--data_dir', data_dir)):
     paths.check(path or '', name)
   _check_folders(train_dir, eval_dir)

@@ -53,7 +53,7 @@ def search(args):
       hold runs, or a trainer cannot be run.
     OSError: the folder cannot be written.
   """
-  paths.check(args.out, '--out', holds_checkpoints=True)
+  args.out = paths.check(args.out, '--out', holds_checkpoints=True)
   optuna = space_lib.optuna()
   optional_packages.need(
     'matplotlib', 'search', 'the chart is drawn with matplotlib'

@@ -132,7 +132,7 @@ def sparsify(args):
     UserError: there is no such checkpoint or run, or --out holds something.
   """
   meant = pretrained.directory(args.checkpoint, 'CHECKPOINT')
-  paths.check(meant, 'CHECKPOINT', holds_checkpoints=True)
+  meant = paths.check(meant, 'CHECKPOINT', holds_checkpoints=True)
   source = checkpoints.meant_by(meant, 'CHECKPOINT')
   run_dir = os.path.dirname(source)
   config, state = config_lib.load(run_dir), run_state.load(run_dir)

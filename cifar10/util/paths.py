@@ -23,6 +23,10 @@ def check(path, flag, holds_checkpoints=False):
     flag: name of the flag or argument, for the error.
     holds_checkpoints: whether TensorFlow reads or writes checkpoints there.
 
+  Returns:
+    The path, with one slash at its end where it has several: TensorFlow 1 finds
+    no checkpoint behind two.
+
   Raises:
     UserError: the system or TensorFlow cannot use it.
   """
@@ -50,6 +54,7 @@ def check(path, flag, holds_checkpoints=False):
       '%s: TensorFlow takes the %s for a pattern and may mean other files; '
       'expected a path without [ * ? \\' % (name, found.group())
     )
+  return re.sub('//+$', '/', path)
 
 
 def _up_to_dots(path):

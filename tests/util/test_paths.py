@@ -38,6 +38,11 @@ def test_other_names_are_taken(name):
   paths.check(name, '--train_dir', holds_checkpoints=True)
 
 
+def test_of_several_slashes_at_the_end_one_is_left():
+  found = [paths.check(p, '--train_dir') for p in ('a//', 'a//b/', '/', '')]
+  assert found == ['a/', 'a//b/', '/', '']
+
+
 @pytest.mark.parametrize(
   'name', ['gs://a', 's3://a/b', 'hdfs://a', 'file:///a']
 )
