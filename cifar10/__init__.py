@@ -17,12 +17,11 @@ from cifar10.util import log_suppression
 TUTORIAL_FLAGS = ('batch_size', 'data_dir', 'use_fp16')
 
 _TUTORIAL_NAMES = frozenset(
-  'DATA_URL FLAGS IMAGE_SIZE INITIAL_LEARNING_RATE LEARNING_RATE_DECAY_FACTOR '
-  'MOVING_AVERAGE_DECAY NUM_CLASSES NUM_EPOCHS_PER_DECAY TOWER_NAME '
-  'NUM_EXAMPLES_PER_EPOCH_FOR_EVAL NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN '
-  'distorted_inputs inference inputs loss maybe_download_and_extract '
-  'train'.split()
-)
+    'DATA_URL FLAGS IMAGE_SIZE INITIAL_LEARNING_RATE '
+    'LEARNING_RATE_DECAY_FACTOR MOVING_AVERAGE_DECAY NUM_CLASSES '
+    'NUM_EPOCHS_PER_DECAY TOWER_NAME NUM_EXAMPLES_PER_EPOCH_FOR_EVAL '
+    'NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN distorted_inputs inference inputs loss '
+    'maybe_download_and_extract train'.split())
 
 __version__ = '1.2.0.dev0'
 
@@ -60,9 +59,8 @@ def _define_tutorial_flags():
 
   about = {'module_name': 'cifar10', 'allow_override': True}
   flags.DEFINE_integer('batch_size', 128, 'Images in a batch.', **about)
-  flags.DEFINE_string(
-    'data_dir', '/tmp/cifar10_data', 'The folder of the data set.', **about
-  )
+  flags.DEFINE_string('data_dir', '/tmp/cifar10_data',
+                      'The folder of the data set.', **about)
   flags.DEFINE_boolean('use_fp16', False, 'Train the model in fp16.', **about)
 
 

@@ -29,9 +29,8 @@ from cifar10.data import sources
 from cifar10.nets import layers
 from cifar10.nets.layers import activation_summary as _activation_summary
 from cifar10.nets.layers import variable_on_cpu as _variable_on_cpu
-from cifar10.nets.layers import (
-  variable_with_weight_decay as _variable_with_weight_decay,
-)
+from cifar10.nets.layers import (variable_with_weight_decay as
+                                 _variable_with_weight_decay,)
 from cifar10.nets.techniques import Techniques
 from cifar10.optim import averages
 from cifar10.optim import optimizers
@@ -46,8 +45,7 @@ FLAGS = tf.flags.FLAGS
 IMAGE_SIZE = cifar10_input.IMAGE_SIZE
 NUM_CLASSES = cifar10_input.NUM_CLASSES
 NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN = (
-  cifar10_input.NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN
-)
+    cifar10_input.NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN)
 NUM_EXAMPLES_PER_EPOCH_FOR_EVAL = cifar10_input.NUM_EXAMPLES_PER_EPOCH_FOR_EVAL
 
 # Constants describing the training process.
@@ -67,24 +65,20 @@ def _settings_of_flags():
   """The tutorial's settings, with its flags once a program has parsed them."""
   if not ('use_fp16' in FLAGS and FLAGS.is_parsed()):
     return Settings()
-  return Settings(
-    batch_size=FLAGS.batch_size,
-    data_dir=FLAGS.data_dir,
-    precision='float16' if FLAGS.use_fp16 else 'float32',
-  )
+  return Settings(batch_size=FLAGS.batch_size, data_dir=FLAGS.data_dir,
+                  precision='float16' if FLAGS.use_fp16 else 'float32')
 
 
 def with_constants(settings):
   """Fills settings that are None with the constants above."""
   unset = {
-    name: globals()[constant]
-    for name, constant in settings_lib.with_policy('constant').items()
-    if getattr(settings, name) is None
+      name: globals()[constant]
+      for name, constant in settings_lib.with_policy('constant').items()
+      if getattr(settings, name) is None
   }
   if settings.learning_rate is None:
     unset['learning_rate'] = optimizers.LEARNING_RATES.get(
-      settings.optimizer, INITIAL_LEARNING_RATE
-    )
+        settings.optimizer, INITIAL_LEARNING_RATE)
   return dataclasses.replace(settings, **unset)
 
 
@@ -112,13 +106,12 @@ def distorted_inputs(settings=None):
   """
   if settings is not None:
     data = datasets.to_train_on(settings)
-    return cifar10_input.distorted_inputs(
-      settings.data_dir, settings.examples_per_machine, data, settings
-    )
+    return cifar10_input.distorted_inputs(settings.data_dir,
+                                          settings.examples_per_machine, data,
+                                          settings)
   settings = _settings_of_flags()
-  images, labels = cifar10_input.distorted_inputs(
-    _folder(settings), settings.batch_size
-  )
+  images, labels = cifar10_input.distorted_inputs(_folder(settings),
+                                                  settings.batch_size)
   return tf.cast(images, settings.precision), labels
 
 
@@ -134,13 +127,11 @@ def inputs(eval_data, settings=None):
   """
   if settings is not None:
     data = datasets.describe(settings)
-    return cifar10_input.inputs(
-      eval_data, settings.data_dir, settings.batch_size, data, settings
-    )
+    return cifar10_input.inputs(eval_data, settings.data_dir,
+                                settings.batch_size, data, settings)
   settings = _settings_of_flags()
-  images, labels = cifar10_input.inputs(
-    eval_data, _folder(settings), settings.batch_size
-  )
+  images, labels = cifar10_input.inputs(eval_data, _folder(settings),
+                                        settings.batch_size)
   return tf.cast(images, settings.precision), labels
 
 
@@ -170,8 +161,7 @@ def inference(images, techniques=None):
   with tf.variable_scope('conv1') as scope:
     images = techniques.layer_input(images)
     kernel = _variable_with_weight_decay(
-      'weights', [5, 5, images.shape.as_list()[3], 64], stddev=5e-2, wd=None
-    )
+        'weights', [5, 5, images.shape.as_list()[3], 64], stddev=5e-2, wd=None)
     conv = techniques.conv2d(images, kernel)
     biases = _variable_on_cpu('biases', [64], tf.constant_initializer(0.0))
     pre_activation = techniques.bias_add(conv, biases)
@@ -179,9 +169,8 @@ def inference(images, techniques=None):
     _activation_summary(conv1)  # [batch, 24, 24, 64]
 
   # pool1
-  pool1 = tf.nn.max_pool(
-    conv1, [1, 3, 3, 1], [1, 2, 2, 1], padding='SAME', name='pool1'
-  )  # [batch, 12, 12, 64]
+  pool1 = tf.nn.max_pool(conv1, [1, 3, 3, 1], [1, 2, 2, 1], padding='SAME',
+                         name='pool1')  # [batch, 12, 12, 64]
   # norm1, with bias 1.0 and beta 0.75
   norm1 = techniques.lrn(pool1, 4, alpha=0.001 / 9.0, name='norm1')
   norm1 = techniques.dropout(norm1, 'conv_dropout')
@@ -189,9 +178,8 @@ def inference(images, techniques=None):
   # conv2
   with tf.variable_scope('conv2') as scope:
     norm1 = techniques.layer_input(norm1)
-    kernel = _variable_with_weight_decay(
-      'weights', [5, 5, 64, 64], stddev=5e-2, wd=None
-    )
+    kernel = _variable_with_weight_decay('weights', [5, 5, 64, 64], stddev=5e-2,
+                                         wd=None)
     conv = techniques.conv2d(norm1, kernel)
     biases = _variable_on_cpu('biases', [64], tf.constant_initializer(0.1))
     pre_activation = techniques.bias_add(conv, biases)
@@ -201,9 +189,8 @@ def inference(images, techniques=None):
   # norm2
   norm2 = techniques.lrn(conv2, 4, alpha=0.001 / 9.0, name='norm2')
   # pool2
-  pool2 = tf.nn.max_pool(
-    norm2, [1, 3, 3, 1], [1, 2, 2, 1], padding='SAME', name='pool2'
-  )  # [batch, 6, 6, 64]
+  pool2 = tf.nn.max_pool(norm2, [1, 3, 3, 1], [1, 2, 2, 1], padding='SAME',
+                         name='pool2')  # [batch, 6, 6, 64]
   pool2 = techniques.dropout(techniques.pooled(pool2), 'conv_dropout')
 
   # local3
@@ -211,9 +198,8 @@ def inference(images, techniques=None):
     pool2 = techniques.layer_input(pool2)
     # Each image becomes a row, so that one matrix product does for the batch.
     reshape, dim = layers.flatten(pool2)
-    weights = _variable_with_weight_decay(
-      'weights', [dim, 384], stddev=0.04, wd=0.004
-    )
+    weights = _variable_with_weight_decay('weights', [dim, 384], stddev=0.04,
+                                          wd=0.004)
     product = techniques.matmul(reshape, weights)
     biases = _variable_on_cpu('biases', [384], tf.constant_initializer(0.1))
     local3 = techniques.bias_add(product, biases)
@@ -224,9 +210,8 @@ def inference(images, techniques=None):
   # local4
   with tf.variable_scope('local4') as scope:
     local3 = techniques.layer_input(local3)
-    weights = _variable_with_weight_decay(
-      'weights', [384, 192], stddev=0.04, wd=0.004
-    )
+    weights = _variable_with_weight_decay('weights', [384, 192], stddev=0.04,
+                                          wd=0.004)
     product = techniques.matmul(local3, weights)
     biases = _variable_on_cpu('biases', [192], tf.constant_initializer(0.1))
     local4 = techniques.bias_add(product, biases)
@@ -237,12 +222,10 @@ def inference(images, techniques=None):
   # softmax_linear: the softmax itself is part of the loss, which takes logits.
   num_classes = techniques.num_classes or NUM_CLASSES
   with tf.variable_scope('softmax_linear') as scope:
-    weights = _variable_with_weight_decay(
-      'weights', [192, num_classes], stddev=1 / 192.0, wd=None
-    )
-    biases = _variable_on_cpu(
-      'biases', [num_classes], tf.constant_initializer(0.0), dtype=tf.float32
-    )
+    weights = _variable_with_weight_decay('weights', [192, num_classes],
+                                          stddev=1 / 192.0, wd=None)
+    biases = _variable_on_cpu('biases', [num_classes],
+                              tf.constant_initializer(0.0), dtype=tf.float32)
     product = tf.cast(tf.matmul(local4, weights), tf.float32)
     softmax_linear = tf.add(product, biases, name=scope.name)
     _activation_summary(softmax_linear)  # [batch, num_classes]
@@ -269,17 +252,13 @@ def loss(logits, labels, scope=None, label_smoothing=0.0):
       num_classes = logits.shape.as_list()[1]
       spread = label_smoothing / num_classes
       cross_entropy = tf.nn.softmax_cross_entropy_with_logits_v2(
-        tf.one_hot(labels, num_classes, 1 - label_smoothing + spread, spread),
-        logits,
-        name='cross_entropy_per_example',
-      )
+          tf.one_hot(labels, num_classes, 1 - label_smoothing + spread, spread),
+          logits, name='cross_entropy_per_example')
     else:
       cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(
-        labels=labels, logits=logits, name='cross_entropy_per_example'
-      )
-    cross_entropy_mean = tf.reduce_mean(
-      cross_entropy, name='cross_entropy_mean'
-    )
+          labels=labels, logits=logits, name='cross_entropy_per_example')
+    cross_entropy_mean = tf.reduce_mean(cross_entropy,
+                                        name='cross_entropy_mean')
   # Outside the scope `loss`: checkpoints name the averages after these two.
   return penalized(tf.identity(cross_entropy_mean, 'cross_entropy'), scope)
 
@@ -321,21 +300,17 @@ def optimizer(global_step, settings, state=None):
   By default gradient descent at 0.1, x 0.1 every 350 epochs, in steps. Its
   `apply_gradients` also counts the step and updates the moving averages.
   """
-  pace = schedules.Pace(
-    NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN / settings.examples_per_machine
-  )
+  pace = schedules.Pace(NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN /
+                        settings.examples_per_machine)
   if state is not None:
     pace = state.pace(settings)
   with tf.name_scope('train/'):  # The slash reenters the scope each time.
     steps = global_step + pace.offset
     if settings.schedule == 'exponential':
       lr = tf.train.exponential_decay(
-        settings.learning_rate,
-        steps,
-        pace.decay_steps(settings.num_epochs_per_decay),
-        settings.learning_rate_decay_factor,
-        staircase=settings.staircase,
-      )
+          settings.learning_rate, steps,
+          pace.decay_steps(settings.num_epochs_per_decay),
+          settings.learning_rate_decay_factor, staircase=settings.staircase)
     else:
       lr = schedules.create(steps, pace, settings)
     summaries.scalar('learning_rate', lr)
@@ -363,9 +338,8 @@ def update(opt, grads, losses, global_step, settings, keeps_averages=True):
     for grad, var in grads:
       summaries.histogram(var.op.name + '/values', var.read_value())
       summaries.histogram(var.op.name + '/gradients', grad)
-    statistics_averages = averages.of_statistics(
-      global_step, settings.moving_average_decay
-    )
+    statistics_averages = averages.of_statistics(global_step,
+                                                 settings.moving_average_decay)
     before = list(losses)
     # Out of step, each worker updates the averages of variables, and these.
     if keeps_averages or not settings.sync:
@@ -394,8 +368,7 @@ def _apply(opt, grads, global_step, settings):
       # may move a separate read before it.
       step = tf.assign_add(global_step, 1)
       variable_averages = tf.train.ExponentialMovingAverage(
-        settings.moving_average_decay, num_updates=step
-      )
+          settings.moving_average_decay, num_updates=step)
       # Frozen variables are averaged too: evaluation knows of no freezing.
       averaged = tf.trainable_variables() + tf.get_collection(graph_keys.FROZEN)
       return averages.apply(variable_averages, averaged)

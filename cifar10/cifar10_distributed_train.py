@@ -58,22 +58,16 @@ def build_step(run, task, agreement, progress):
   """
   settings = run.settings
   global_step = tf.train.get_or_create_global_step()
-  opt = WorkerOptimizer(
-    cifar10.optimizer(global_step, settings, run.state),
-    task,
-    settings,
-    progress,
-    agreement.chief_start,
-  )
+  opt = WorkerOptimizer(cifar10.optimizer(global_step, settings, run.state),
+                        task, settings, progress, agreement.chief_start)
   partitioner = placement.partitioner(task, settings)
   with tf.variable_scope('', partitioner=partitioner):
     train_op, loss, prefetch = cifar10_multi_gpu_train.build_step(
-      settings,
-      global_step,
-      opt,
-      # Built by all workers, so that each variable has its place.
-      keeps_averages=task.is_chief,
-    )
+        settings,
+        global_step,
+        opt,
+        # Built by all workers, so that each variable has its place.
+        keeps_averages=task.is_chief)
   return train_op, loss, [prefetch] + opt.hooks()
 
 
@@ -88,23 +82,20 @@ def train(settings):
   for name in ('early_stopping', 'cache_frozen'):
     if getattr(settings, name):
       raise UserError(
-        f'--{name}={getattr(settings, name):d}: works on one machine only; '
-        'leave it out'
-      )
+          f'--{name}={getattr(settings, name):d}: works on one machine only; '
+          'leave it out')
   if task.job == 'ps':
     membership.serve(task, settings)
     return
   settings, data = trainer.prepared(settings)
   examples_per_step = settings.examples_per_machine * task.workers_per_step(
-    settings
-  )
+      settings)
   with contextlib.ExitStack() as stack:
     if task.is_chief:
       stack.enter_context(train_dir.held(settings.train_dir))
     server = stack.enter_context(membership.joined(task, settings))
     for agreement in membership.agree(
-      server, lambda: train_dir.prepare(settings, data, examples_per_step)
-    ):
+        server, lambda: train_dir.prepare(settings, data, examples_per_step)):
       with liveness.ending_announced(server, agreement):
         run = trainer.Run(agreement.settings, data, agreement.state)
         take_steps(run, server, task, agreement)
@@ -119,18 +110,16 @@ def take_steps(run, server, task, agreement):
   trained_on = run_state.trained_on(state, settings)
   datasets.check_fits(run.data, dataclasses.replace(settings, **trained_on))
   with tf.Graph().as_default(), tf.device(
-    placement.device_function(task, settings)
-  ), liveness.Observer(server) as observer:
-    seed = state.seed_of_start(
-      settings.seed, agreement.chief_start - 1, agreement.steps_before
-    )
+      placement.device_function(
+          task, settings)), liveness.Observer(server) as observer:
+    seed = state.seed_of_start(settings.seed, agreement.chief_start - 1,
+                               agreement.steps_before)
     tf.set_random_seed(task.own_seed(seed))
     progress = shared_state.progress(task, run.last_step)
     train_op, loss, hooks = build_step(run, task, agreement, progress)
     print(
-      'Each step receives %.2f MB from parameter servers and sends %.2f MB.'
-      % tuple(n / 1e6 for n in placement.bytes_of_step(train_op))
-    )
+        'Each step receives %.2f MB from parameter servers and sends %.2f MB.' %
+        tuple(n / 1e6 for n in placement.bytes_of_step(train_op)))
     role = WorkerRole(server, progress, observer)
     with _chief_watched(task, agreement, observer):
       with run.session(train_op, loss, hooks, role) as mon_sess:
@@ -147,11 +136,9 @@ def _chief_watched(task, agreement, observer):
   with Watchdog() as watchdog:
     if not task.is_chief:
       watchdog.watch(
-        liveness.answer_check(task.workers[:1], 'the chief', settings)
-      )
+          liveness.answer_check(task.workers[:1], 'the chief', settings))
       watchdog.watch(
-        lambda: liveness.problem_of_chief(task, agreement, observer.ending)
-      )
+          lambda: liveness.problem_of_chief(task, agreement, observer.ending))
     yield
 
 

@@ -34,10 +34,8 @@ from cifar10.util import session_settings
 from cifar10.util import summaries
 import tensorflow.compat.v1 as tf
 
-GROUPS = (
-  *('data', 'download', 'input', 'model', 'checkpoint', 'ensemble'),
-  *('inference', 'evaluation', 'answers', 'metrics', 'session'),
-)
+GROUPS = (*('data', 'download', 'input', 'model', 'checkpoint', 'ensemble'),
+          *('inference', 'evaluation', 'answers', 'metrics', 'session'))
 
 # How long to wait for a checkpoint before looking whether the run is over.
 _LOOK_SECS = 10
@@ -72,9 +70,8 @@ def evaluate(settings):
 def _evaluate_ensemble(settings, answers):
   if settings.top_k:
     raise UserError(
-      f'--top_k={settings.top_k}: of an ensemble, precision @ 1 is evaluated; '
-      'leave it out'
-    )
+        f'--top_k={settings.top_k}: of an ensemble, precision @ 1 is '
+        'evaluated; leave it out')
   data = datasets.prepare(settings)
   paths = data.files(settings.eval_data)
   with ensemble.loaded(settings) as networks:
@@ -94,8 +91,7 @@ def _evaluate(settings, answers):
       events.add_graph(default_graph)
       # A run that stops early may end with the checkpoint evaluated before.
       for checkpoint in new_checkpoints(
-        settings, lambda: steps and _is_last(directory, steps[-1])
-      ):
+          settings, lambda: steps and _is_last(directory, steps[-1])):
         try:
           step = checkpoints.step(checkpoint)
           result, summary = eval_once(graph, checkpoint, settings)
@@ -110,9 +106,8 @@ def _evaluate(settings, answers):
           continue
         if result.total != graph.num_images:
           raise UserError(
-            f'--eval_data={settings.eval_data}: read {result.total} images; '
-            f'expected {graph.num_images}'
-          )
+              f'--eval_data={settings.eval_data}: read {result.total} images; '
+              f'expected {graph.num_images}')
         events.add_summary(summary, step)
         events.add_summary(precision.summary(result, settings), step)
         precision.report(result, step, settings, answers)
@@ -126,9 +121,8 @@ def _is_last(directory, step):
   if train_dir.is_of_trainer(directory):
     return config.is_last(directory, step)
   print(
-    f'{directory} holds no config.json, which a trainer writes: not waiting '
-    'for another checkpoint.'
-  )
+      f'{directory} holds no config.json, which a trainer writes: not waiting '
+      'for another checkpoint.')
   return True
 
 
@@ -142,13 +136,11 @@ def build(data, settings):
   with tf.name_scope('softmax/'):
     summaries.histogram('softmax/activations', model.probabilities)
   return EvalGraph(
-    correct=ranking.in_top_k(model.logits, labels, 1),
-    in_top_k=ranking.in_top_k(model.logits, labels, precision.top_k(settings)),
-    loss=loss,
-    summaries=tf.summary.merge_all(),
-    restorations=model.restorations,
-    num_images=data.count(data.files(settings.eval_data)),
-  )
+      correct=ranking.in_top_k(model.logits, labels, 1),
+      in_top_k=ranking.in_top_k(model.logits, labels,
+                                precision.top_k(settings)), loss=loss,
+      summaries=tf.summary.merge_all(), restorations=model.restorations,
+      num_images=data.count(data.files(settings.eval_data)))
 
 
 def new_checkpoints(settings, is_over=lambda: False):
@@ -162,15 +154,11 @@ def new_checkpoints(settings, is_over=lambda: False):
     print(f'No checkpoint in {directory} yet; waiting.')
   try:
     yield from tf.train.checkpoints_iterator(
-      directory,
-      min_interval_secs=settings.eval_interval_secs,
-      timeout=_LOOK_SECS,
-      timeout_fn=is_over,
-    )
+        directory, min_interval_secs=settings.eval_interval_secs,
+        timeout=_LOOK_SECS, timeout_fn=is_over)
   except ValueError as error:
     raise UserError(
-      f'{checkpoints.name_file(directory)}: names no checkpoint'
-    ) from error
+        f'{checkpoints.name_file(directory)}: names no checkpoint') from error
 
 
 def eval_once(graph, checkpoint, settings):

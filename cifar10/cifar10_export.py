@@ -30,21 +30,21 @@ GROUPS = ('data', 'model', 'checkpoint', 'export')
 
 # What is written, by the flag that says where, and how others load it.
 _REPORTS = {
-  'export_dir': """SavedModel: {name}, with the signatures
+    'export_dir': """SavedModel: {name}, with the signatures
   images, serving_default: images uint8 {shape} -> class, label, probabilities
   pictures: pictures string [n] -> class, label, probabilities
   classes: nothing -> classes
 To load it: model = tf.saved_model.load({path!r})
   model.signatures['pictures'](pictures=tf.constant([content_of_file]))""",
-  'tflite': """TensorFlow Lite: {name},
+    'tflite': """TensorFlow Lite: {name},
   images float32 {shape}, 0 to 255 -> class, probabilities
 To load it: {interpreter}({path!r})
 Its classes: unzip -p {shell} labels.txt""",
-  'frozen_graph': """Frozen graph: {name},
+    'frozen_graph': """Frozen graph: {name},
   images uint8 {shape} or pictures string [n]
   -> class, label, probabilities; classes
 To load it: graph_def.ParseFromString(open({path!r}, 'rb').read())
-  tf.import_graph_def(graph_def, name='')""",
+  tf.import_graph_def(graph_def, name='')"""
 }
 
 # How a TensorFlow Lite file is loaded: TensorFlow 2 refers to a package of its
@@ -79,10 +79,8 @@ def export(settings):
   for path, content in contents.items():
     with files.folders_around(path):
       files.write_atomically(path, content)
-  summary = (
-    f'Step {step}, from {checkpoint}. {len(data.classes)} classes: '
-    f'{", ".join(data.classes)}.'
-  )
+  summary = (f'Step {step}, from {checkpoint}. {len(data.classes)} classes: '
+             f'{", ".join(data.classes)}.')
   print(printable(summary))
   shape = '[n, %d, %d, %d]' % data.layout[:3]
   for flag, report in _REPORTS.items():
@@ -113,8 +111,7 @@ def _check_targets(settings):
     if os.path.lexists(path) and not (is_folder and _is_empty_folder(path)):
       expected = 'or empty folder' if is_folder else 'file'
       raise UserError(
-        f'--{flag}={path}: already exists; expected a new {expected}'
-      )
+          f'--{flag}={path}: already exists; expected a new {expected}')
     other = taken.setdefault(os.path.abspath(path), flag)
     if other != flag:
       raise UserError(f'--{flag}={path}: is --{other} as well')

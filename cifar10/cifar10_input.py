@@ -84,10 +84,8 @@ def read_cifar10(filename_queue):
   result.key, value = reader.read(filename_queue)
   record = records_lib.decode([value], layout)  # [1, record_bytes]
   result.label = records_lib.labels(record, layout)
-  depth_major = tf.reshape(
-    record[:, layout.label_bytes :],
-    [result.depth, result.height, result.width],
-  )
+  depth_major = tf.reshape(record[:, layout.label_bytes:],
+                           [result.depth, result.height, result.width])
   result.uint8image = tf.transpose(depth_major, [1, 2, 0])
   return result
 
@@ -117,12 +115,10 @@ def _first_records(values, keys, path, count):
 
   A key is the path of the file, a colon, and the number of the record.
   """
-  number = tf.strings.to_number(
-    tf.strings.regex_replace(keys, '.*:', ''), tf.int32
-  )
+  number = tf.strings.to_number(tf.strings.regex_replace(keys, '.*:', ''),
+                                tf.int32)
   is_of_file = tf.strings.regex_full_match(
-    keys, tf.constant(re.escape(path) + ':[0-9]+')
-  )
+      keys, tf.constant(re.escape(path) + ':[0-9]+'))
   is_kept = tf.logical_or(tf.logical_not(is_of_file), number < count)
   return tf.boolean_mask(values, is_kept), tf.boolean_mask(keys, is_kept)
 
@@ -144,9 +140,8 @@ def crop_size(layout, image_size=0):
   """
   if image_size > min(layout.height, layout.width):
     raise UserError(
-      f'--image_size={image_size}: larger than the images, which have '
-      f'{layout.height} x {layout.width} pixels'
-    )
+        f'--image_size={image_size}: larger than the images, which have '
+        f'{layout.height} x {layout.width} pixels')
   return image_size or layout.height * IMAGE_SIZE // 32
 
 
@@ -172,9 +167,8 @@ def distorted_inputs(data_dir, batch_size, data=None, settings=Settings()):
   # The tutorial's line and number, although the queue holds a whole epoch.
   # (Departure: it is full before the few minutes that the tutorial announces.)
   print(
-    'Filling queue with %d %s images before starting to train.'
-    % (data.examples_per_epoch * MIN_FRACTION_OF_EXAMPLES_IN_QUEUE, data.name)
-  )
+      'Filling queue with %d %s images before starting to train.' %
+      (data.examples_per_epoch * MIN_FRACTION_OF_EXAMPLES_IN_QUEUE, data.name))
   with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
     records = shuffled_records(data, batch_size).dequeue()
     size = crop_size(data.layout, settings.image_size)
@@ -183,9 +177,8 @@ def distorted_inputs(data_dir, batch_size, data=None, settings=Settings()):
     images.set_shape([batch_size, size, size, data.layout.depth])
     # Preprocessing threads: each crops, flips and distorts a batch at a time.
     is_seeded = settings.seed is not None
-    images, labels = ready_batches(
-      images, labels, batch_size, 1 if is_seeded else NUM_PREPROCESS_THREADS
-    )
+    images, labels = ready_batches(images, labels, batch_size,
+                                   1 if is_seeded else NUM_PREPROCESS_THREADS)
     summaries.images_and_labels(images, labels, data.classes)
   return images, labels
 
@@ -205,12 +198,8 @@ def shuffled_records(data, batch_size):
     at_most = tf.minimum(_records_per_read(data.layout), left)
     return read_records(filename_queue, data.layout, at_most, kept)
 
-  return shuffle_queue.batches(
-    read,
-    (tf.uint8, [data.layout.record_bytes]),
-    examples_in_queue(data, batch_size),
-    batch_size,
-  )
+  return shuffle_queue.batches(read, (tf.uint8, [data.layout.record_bytes]),
+                               examples_in_queue(data, batch_size), batch_size)
 
 
 def examples_in_queue(data, batch_size):
@@ -250,17 +239,13 @@ def ready_batches(images, labels, batch_size, num_threads):
   shape = images.shape
   image_bytes = 4 * shape[1:].num_elements()
   in_memory = max(1, _MAX_BYTES_READY // (batch_size * image_bytes))
-  queue = tf.FIFOQueue(
-    min(_READY_BATCHES, in_memory),
-    [images.dtype, labels.dtype],
-    name='ready_batches',
-  )
+  queue = tf.FIFOQueue(min(_READY_BATCHES, in_memory),
+                       [images.dtype, labels.dtype], name='ready_batches')
   enqueue = queue.enqueue([images, labels])
   # Each thread holds a batch too.
   num_threads = min(num_threads, in_memory)
-  tf.train.add_queue_runner(
-    tf.train.QueueRunner(queue, [enqueue] * num_threads)
-  )
+  tf.train.add_queue_runner(tf.train.QueueRunner(queue,
+                                                 [enqueue] * num_threads))
   images, labels = queue.dequeue()
   images.set_shape(shape)
   labels.set_shape(shape[:1])
@@ -292,24 +277,18 @@ def inputs(eval_data, data_dir, batch_size, data=None, settings=Settings()):
   layout, size = data.layout, crop_size(data.layout, settings.image_size)
   with tf.device('/cpu:0'), tf.name_scope('inputs'):
     filename_queue = tf.train.string_input_producer(
-      list(data.files('test' if eval_data else 'train_eval')),
-      num_epochs=None if is_endless else 1,
-      shuffle=False,
-    )
+        list(data.files('test' if eval_data else 'train_eval')),
+        num_epochs=None if is_endless else 1, shuffle=False)
     per_read = _records_per_read(layout)
     # Regroups the reads, which end with each file, into batches.
-    records = tf.train.batch(
-      [read_records(filename_queue, layout, per_read)],
-      batch_size,
-      capacity=batch_size + 2 * per_read,
-      enqueue_many=True,
-      allow_smaller_final_batch=not is_endless,
-    )
+    records = tf.train.batch([read_records(filename_queue, layout, per_read)],
+                             batch_size, capacity=batch_size + 2 * per_read,
+                             enqueue_many=True,
+                             allow_smaller_final_batch=not is_endless)
     images = distortions.central_crop(records, layout, size)
     known = batch_size if is_endless else None
     images.set_shape([known, size, size, layout.depth])
-    images, labels = ready_batches(
-      images, records_lib.labels(records, layout), batch_size, num_threads=1
-    )
+    images, labels = ready_batches(images, records_lib.labels(records, layout),
+                                   batch_size, num_threads=1)
     summaries.images_and_labels(images, labels, data.classes)
   return images, labels

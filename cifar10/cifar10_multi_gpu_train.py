@@ -91,9 +91,8 @@ def build_step(settings, global_step, opt, **optional):
 
   grads = average_gradients(tower_grads)
   losses = towers.mean_losses(tower_losses)
-  apply_gradient_op = cifar10.update(
-    opt, grads, list(losses.values()), global_step, settings, **optional
-  )
+  apply_gradient_op = cifar10.update(opt, grads, list(losses.values()),
+                                     global_step, settings, **optional)
   stage_all = tf.group(*stages)
   train_op = tf.group(apply_gradient_op, stage_all)
   return train_op, losses['total_loss'], hooks.PrefetchHook(stage_all)

@@ -29,10 +29,8 @@ from cifar10.infer import ensemble
 from cifar10.infer import predictions
 import numpy as np
 
-GROUPS = (
-  *('data', 'input', 'model', 'checkpoint', 'ensemble'),
-  *('inference', 'answers', 'prediction', 'session'),
-)
+GROUPS = (*('data', 'input', 'model', 'checkpoint', 'ensemble'),
+          *('inference', 'answers', 'prediction', 'session'))
 
 _TOP_K = 3  # How many classes to print, unless --top_k says otherwise.
 
@@ -91,14 +89,14 @@ def _label(paths, predictor, settings, sheet):
       raise UserError(f'{path}: the model computes no finite probabilities')
     ranked = np.argsort(-probabilities, kind='stable')
     lines = [
-      f'{classes[k]} {100 * probabilities[k]:.1f} %'
-      for k in ranked[: settings.top_k or _TOP_K]
+        f'{classes[k]} {100 * probabilities[k]:.1f} %'
+        for k in ranked[:settings.top_k or _TOP_K]
     ]
     if settings.json:
       values = {
-        'file': path,
-        'class': classes[probabilities.argmax()],
-        'probabilities': dict(zip(classes, probabilities.tolist())),
+          'file': path,
+          'class': classes[probabilities.argmax()],
+          'probabilities': dict(zip(classes, probabilities.tolist()))
       }
       print(json.dumps(values))
     else:

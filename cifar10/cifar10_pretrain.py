@@ -37,19 +37,22 @@ import tensorflow.compat.v1 as tf
 
 # What a task needs of some settings, to be able to train a layer by itself.
 _NEEDS = {
-  'corrupted': {'network': ('tutorial',)},
-  'max_margin': {'network': ('tutorial',)},
-  'autoencoder': {
-    'network': ('tutorial',),
-    'top_layers': ('full',),
-    'normalization': ('lrn', 'none'),
-    'dropout': (0,),
-    'conv_dropout': (0,),
-  },
+    'corrupted': {
+        'network': ('tutorial',)
+    },
+    'max_margin': {
+        'network': ('tutorial',)
+    },
+    'autoencoder': {
+        'network': ('tutorial',),
+        'top_layers': ('full',),
+        'normalization': ('lrn', 'none'),
+        'dropout': (0,),
+        'conv_dropout': (0,)
+    }
 }
-_NEEDS['rbm'] = dict(
-  _NEEDS['autoencoder'], activation=('relu', 'sigmoid'), input_dropout=(0,)
-)
+_NEEDS['rbm'] = dict(_NEEDS['autoencoder'], activation=('relu', 'sigmoid'),
+                     input_dropout=(0,))
 
 
 def train(settings):
@@ -66,22 +69,16 @@ def train(settings):
   folder = os.path.join(settings.train_dir, settings.task)
   if settings.task in pretraining.AUXILIARY:
     source = folder
-    is_done = _is_trained(
-      dataclasses.replace(settings, train_dir=folder), data, _take_steps
-    )
+    is_done = _is_trained(dataclasses.replace(settings, train_dir=folder), data,
+                          _take_steps)
   else:
     source, is_done = _train_layers(settings, data, folder)
   if is_done:
-    print(
-      'To start training from it: %s --train_dir=%s --init_from=%s '
-      "--init_scope='conv|local'%s"
-      % (
-        commands.command('cifar10_train'),
-        shlex.quote(os.path.join(settings.train_dir, 'train')),
-        shlex.quote(source),
-        commands.changed_flags(given, 'data', 'model'),
-      )
-    )
+    print('To start training from it: %s --train_dir=%s --init_from=%s '
+          "--init_scope='conv|local'%s" %
+          (commands.command('cifar10_train'),
+           shlex.quote(os.path.join(settings.train_dir, 'train')),
+           shlex.quote(source), commands.changed_flags(given, 'data', 'model')))
 
 
 def _train_layers(settings, data, folder):
@@ -93,12 +90,11 @@ def _train_layers(settings, data, folder):
   runs = []
   for layer in pretraining.LAYERS:
     run = dataclasses.replace(
-      settings,
-      train_dir=os.path.join(folder, layer),
-      init_from=runs[-1].train_dir if runs else '',
-      freeze='(?!%s/)' % layer,  # All others.
-      overwrite=False,
-    )
+        settings,
+        train_dir=os.path.join(folder, layer),
+        init_from=runs[-1].train_dir if runs else '',
+        freeze='(?!%s/)' % layer,  # All others.
+        overwrite=False)
     if settings.metrics:
       run = dataclasses.replace(run, metrics=settings.metrics + '.' + layer)
     runs.append(run)
@@ -110,9 +106,8 @@ def _train_layers(settings, data, folder):
         train_dir.remove_run(run.train_dir)
   for number, (layer, run) in enumerate(zip(pretraining.LAYERS, runs), 1):
     print('Pretraining %s.' % layer)
-    take_steps = functools.partial(
-      _take_steps, layer=layer, on_top=runs[number:]
-    )
+    take_steps = functools.partial(_take_steps, layer=layer,
+                                   on_top=runs[number:])
     if not _is_trained(run, data, take_steps):
       return run.train_dir, False
   return run.train_dir, True
@@ -134,15 +129,13 @@ def _check(settings):
   task = settings.task
   if task in pretraining.AUXILIARY and settings.batch_size == 1:
     raise UserError(
-      f'--batch_size=1: --task={task} takes squares from other images of a '
-      'batch; expected at least 2'
-    )
+        f'--batch_size=1: --task={task} takes squares from other images of a '
+        'batch; expected at least 2')
   for name in ('label_smoothing', 'softmax_rate'):
     if settings.is_set(name):
       raise UserError(
-        f'--{name}={getattr(settings, name):g} has no effect in pretraining, '
-        'which has no labels; leave it out'
-      )
+          f'--{name}={getattr(settings, name):g} has no effect in pretraining, '
+          'which has no labels; leave it out')
   values = settings.of_groups('model', 'regularization')
   for name, expected in _NEEDS.get(task, {}).items():
     if values[name] not in expected:
@@ -160,10 +153,9 @@ def _take_steps(run, layer=None, on_top=()):
   for above in on_top:
     if checkpoints.latest(above.train_dir):
       raise UserError(
-        f'{above.train_dir} was trained on top of what is in '
-        f'{settings.train_dir} now; to train that further, give another '
-        '--train_dir, or --overwrite to train all layers anew'
-      )
+          f'{above.train_dir} was trained on top of what is in '
+          f'{settings.train_dir} now; to train that further, give another '
+          '--train_dir, or --overwrite to train all layers anew')
   with tf.device('/cpu:0'):
     global_step = tf.train.get_or_create_global_step()
   images, _ = pipelines.distorted_inputs(settings)
@@ -192,12 +184,10 @@ def _layer_loss(images, name, settings):
         return techniques.activation(x, name='units')
 
     loss = pretraining.autoencoder_loss(
-      layer, activate, lambda x: techniques.dropout(x, 'input_dropout')
-    )
+        layer, activate, lambda x: techniques.dropout(x, 'input_dropout'))
   penalties = [
-    penalty
-    for key in ('losses', tf.GraphKeys.REGULARIZATION_LOSSES)
-    for penalty in tf.get_collection(key, name + '/')
+      penalty for key in ('losses', tf.GraphKeys.REGULARIZATION_LOSSES)
+      for penalty in tf.get_collection(key, name + '/')
   ]
   return tf.add_n([loss] + penalties, name='total_loss')
 
@@ -207,11 +197,9 @@ def _auxiliary_loss(images, settings):
   by_margin = settings.task == 'max_margin'
   classes = ('real',) if by_margin else ('corrupted', 'real')
   corrupted = distortions.with_pasted_squares(images)
-  logits = networks.inference(
-    tf.concat([images, corrupted], 0),
-    dataclasses.replace(settings, classes=classes),
-    is_training=True,
-  )
+  logits = networks.inference(tf.concat([images, corrupted], 0),
+                              dataclasses.replace(settings, classes=classes),
+                              is_training=True)
   if by_margin:
     margin = pretraining.margin_loss(*tf.split(logits, 2))
     return cifar10.penalized(tf.identity(margin, name='margin'))
@@ -222,14 +210,8 @@ def _auxiliary_loss(images, settings):
 
 def main():
   """The console command."""
-  flags.run(
-    train,
-    flags.PRETRAINER_GROUPS,
-    __doc__,
-    train_dir='/tmp/cifar10_pretrain',
-    optimizer='adam',
-    max_steps=2000,
-  )
+  flags.run(train, flags.PRETRAINER_GROUPS, __doc__,
+            train_dir='/tmp/cifar10_pretrain', optimizer='adam', max_steps=2000)
 
 
 if __name__ == '__main__':

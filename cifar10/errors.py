@@ -8,10 +8,8 @@ def printable(text):
   escape sequences of the terminal, and bytes that are not text. They appear as
   Python writes them in a string: \\n, \\x1b, \\udcff.
   """
-  return ''.join(
-    c if c.isprintable() else c.encode('unicode_escape').decode()
-    for c in str(text)
-  )
+  return ''.join(c if c.isprintable() else c.encode('unicode_escape').decode()
+                 for c in str(text))
 
 
 class UserError(Exception):
@@ -33,9 +31,8 @@ class DivergedError(UserError):
   def __init__(self, problem):
     """`problem` says what is not finite, and at which step."""
     super().__init__(
-      f'{problem}; {self.MARK}. The newest checkpoint was saved before that; '
-      'try a smaller --learning_rate or a --clip_norm'
-    )
+        f'{problem}; {self.MARK}. The newest checkpoint was saved before that; '
+        'try a smaller --learning_rate or a --clip_norm')
 
 
 class Stopped(Exception):  # noqa: N818  It is not an error.

@@ -28,39 +28,37 @@ from cifar10.util import session_settings
 
 # The groups of settings that every trainer takes.
 TRAINER_GROUPS = (
-  *('data', 'download', 'recipe', 'input', 'pipeline', 'augmentation', 'model'),
-  *('initialization', 'regularization', 'optimization', 'optimizer'),
-  *('schedule', 'transfer', 'validation', 'run', 'metrics', 'session'),
-)
+    *('data', 'download', 'recipe', 'input', 'pipeline', 'augmentation',
+      'model'),
+    *('initialization', 'regularization', 'optimization', 'optimizer'),
+    *('schedule', 'transfer', 'validation', 'run', 'metrics', 'session'))
 
 # Those of pretraining, on one device and without labels.
-PRETRAINER_GROUPS = (
-  *(g for g in TRAINER_GROUPS if g not in ('recipe', 'transfer', 'validation')),
-  'pretraining',
-)
+PRETRAINER_GROUPS = (*(
+    g for g in TRAINER_GROUPS if g not in ('recipe', 'transfer', 'validation')),
+                     'pretraining')
 
 # The groups of flags by program, to hint at if another program is given one.
 _GROUPS_OF = {
-  'cifar10_train': TRAINER_GROUPS,
-  'cifar10_multi_gpu_train': ('towers',),
-  'cifar10_distributed_train': ('cluster',),
-  'cifar10_pretrain': ('pretraining',),
-  'cifar10_eval': ('checkpoint', 'ensemble', 'evaluation', 'inference'),
-  'cifar10_predict': ('answers', 'prediction'),
-  'cifar10_export': ('export',),
+    'cifar10_train': TRAINER_GROUPS,
+    'cifar10_multi_gpu_train': ('towers',),
+    'cifar10_distributed_train': ('cluster',),
+    'cifar10_pretrain': ('pretraining',),
+    'cifar10_eval': ('checkpoint', 'ensemble', 'evaluation', 'inference'),
+    'cifar10_predict': ('answers', 'prediction'),
+    'cifar10_export': ('export',)
 }
 
 _DEFINE_BY_TYPE = {
-  bool: flags.DEFINE_boolean,
-  int: flags.DEFINE_integer,
-  float: flags.DEFINE_float,
-  str: flags.DEFINE_string,
+    bool: flags.DEFINE_boolean,
+    int: flags.DEFINE_integer,
+    float: flags.DEFINE_float,
+    str: flags.DEFINE_string
 }
 
 
-def run(
-  work, groups, description, takes_arguments=False, has_model=False, **defaults
-):
+def run(work, groups, description, takes_arguments=False, has_model=False,
+        **defaults):
   """Runs a program: reads the flags, calls `work(settings)`, and exits.
 
   The status is that of `console.guarded`: a mistake of the user or a fault of
@@ -80,20 +78,17 @@ def run(
   console.open_streams(answers=takes_arguments)
   if '--version' in sys.argv[1:]:
     print(
-      f'cifar10-tutorial {cifar10.__version__}, TensorFlow {tf.__version__}, '
-      f'Python {platform.python_version()}'
-    )
+        f'cifar10-tutorial {cifar10.__version__}, TensorFlow {tf.__version__}, '
+        f'Python {platform.python_version()}')
     return
   sys.modules['__main__'].__doc__ = description
   names = settings_lib.flag_names(*groups)
   _define_flags(names, defaults)
   app.run(
-    lambda argv: console.leave(
-      _run_guarded(work, names, argv, takes_arguments, has_model)
-    ),
-    argv=['--help' if a == '-h' else a for a in sys.argv],
-    flags_parser=_parse,
-  )
+      lambda argv: console.leave(
+          _run_guarded(work, names, argv, takes_arguments, has_model)),
+      argv=['--help' if a == '-h' else a for a in sys.argv],
+      flags_parser=_parse)
 
 
 def _parse(argv):
@@ -128,12 +123,11 @@ def _define_flags(names, defaults):
     default = constants.get(about['constant'], field.default)
     text = about['help']
     define(
-      name,
-      default=defaults.get(name, default),
-      help=text % constants if '%(' in text else text,
-      module_name=sys.argv[0],  # --help lists it as the program's own.
-      **limits,
-    )
+        name,
+        default=defaults.get(name, default),
+        help=text % constants if '%(' in text else text,
+        module_name=sys.argv[0],  # --help lists it as the program's own.
+        **limits)
 
 
 def _settings(names, has_model):
@@ -191,10 +185,8 @@ def _found_or_pretrained(values, given):
   if asks or (os.path.isdir(default) and os.listdir(default)):
     return folders
   print(
-    f'No run in {default}: this is {zoo.DEFAULT}, a model that comes with the '
-    'package.',
-    file=sys.stderr,
-  )
+      f'No run in {default}: this is {zoo.DEFAULT}, a model that comes with '
+      'the package.', file=sys.stderr)
   return [zoo.DEFAULT] if isinstance(folders, list) else zoo.DEFAULT
 
 
@@ -207,9 +199,8 @@ def _with_settings_of_run(settings, folder):
   if model != settings.checkpoint:
     model = checkpoints.find(model)
   folder = zoo.directory(folder, '--checkpoint_dir')
-  settings = dataclasses.replace(
-    settings, checkpoint_dir=folder, checkpoint=model
-  )
+  settings = dataclasses.replace(settings, checkpoint_dir=folder,
+                                 checkpoint=model)
   saved = config.load(settings.run_dir)
   if saved is None:
     return settings
@@ -217,17 +208,15 @@ def _with_settings_of_run(settings, folder):
   of_run = saved.of_groups('data', 'model', 'regularization')
   of_run.update(run_state.trained_on(run_state.load(settings.run_dir), saved))
   return dataclasses.replace(
-    settings, **{n: of_run[n] for n in of_run if n not in settings.given}
-  )
+      settings, **{n: of_run[n] for n in of_run if n not in settings.given})
 
 
 def _run_guarded(work, names, argv, takes_arguments=False, has_model=False):
   """Calls `work`; returns the exit status."""
   if argv[1:] and not takes_arguments:
     return console.fail(
-      f'unexpected argument {argv[1]!r}; a flag is written --name=value, '
-      'a switch --name or --noname'
-    )
+        f'unexpected argument {argv[1]!r}; a flag is written --name=value, '
+        'a switch --name or --noname')
   # absl turns TensorFlow's INFO lines on, and prints them a second time.
   tf.logging.set_verbosity(tf.logging.WARN)
   tf.get_logger().propagate = False
@@ -243,9 +232,8 @@ def _run_guarded(work, names, argv, takes_arguments=False, has_model=False):
     if settings.json:
       console.open_streams(answers=True)
     with contextlib.redirect_stdout(sys.stderr if answers else sys.stdout):
-      session_settings.warn_of_slow_precision(
-        settings.precision, settings.eval_device == 'gpu'
-      )
+      session_settings.warn_of_slow_precision(settings.precision,
+                                              settings.eval_device == 'gpu')
     work(settings, *([argv[1:]] if takes_arguments else []))
 
   return console.guarded(configured_work)

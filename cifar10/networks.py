@@ -13,9 +13,9 @@ from cifar10.nets.techniques import Techniques
 from cifar10.util import graph_keys
 
 _BY_NAMES = {  # By `network` and `top_layers`.
-  ('tutorial', 'full'): cifar10.inference,
-  ('tutorial', 'local'): local_layers.inference,
-  ('airbench', 'full'): airbench.inference,
+    ('tutorial', 'full'): cifar10.inference,
+    ('tutorial', 'local'): local_layers.inference,
+    ('airbench', 'full'): airbench.inference
 }
 
 
@@ -39,15 +39,14 @@ def inference(images, settings, is_training=False, portable=False):
   names = settings.network, settings.top_layers
   if names not in _BY_NAMES:
     raise ValueError(
-      f'network and top_layers are {names}; expected one of {list(_BY_NAMES)}'
+        f'network and top_layers are {names}; expected one of {list(_BY_NAMES)}'
     )
   build = _BY_NAMES[names]
   frozen = tf.get_collection(graph_keys.FROZEN_LAYERS)
   if frozen:
     return frozen[0].inference(images, build, num_classes)
-  logits = build(
-    images, Techniques(settings, is_training, portable, num_classes)
-  )
+  logits = build(images, Techniques(settings, is_training, portable,
+                                    num_classes))
   if is_training:
     variable_scope.check_freezing(settings.freeze)
   return logits

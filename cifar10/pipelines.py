@@ -33,10 +33,8 @@ def distorted_inputs(settings):
 
 def loaded_inputs(data, settings):
   """Batches of a DataSet by --input=preloaded or tf_data."""
-  print(
-    f'Loading {data.examples_per_epoch} {data.name} images before starting to '
-    'train.'
-  )
+  print(f'Loading {data.examples_per_epoch} {data.name} images before starting '
+        'to train.')
   batch_size, layout = settings.examples_per_machine, data.layout
   size = cifar10_input.crop_size(layout, settings.image_size)
   num_threads = _num_threads(settings)
@@ -50,20 +48,15 @@ def loaded_inputs(data, settings):
   with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
     if settings.input == 'tf_data':
       epoch_size = cifar10_input.examples_in_queue(data, batch_size)
-      images, labels = batches.batches_by_tf_data(
-        data, epoch_size, batch_size, decode, num_threads
-      )
+      images, labels = batches.batches_by_tf_data(data, epoch_size, batch_size,
+                                                  decode, num_threads)
       num_threads = 1
     else:
       is_alternating = 'alternating_flip' in distortions.names(settings.augment)
-      images, labels = decode(
-        *batches.batches_of_preloaded(
-          data, batch_size, data.flip and is_alternating
-        )
-      )
-    images, labels = cifar10_input.ready_batches(
-      images, labels, batch_size, num_threads
-    )
+      images, labels = decode(*batches.batches_of_preloaded(
+          data, batch_size, data.flip and is_alternating))
+    images, labels = cifar10_input.ready_batches(images, labels, batch_size,
+                                                 num_threads)
     summaries.images_and_labels(images, labels, data.classes)
   return images, labels
 
@@ -80,9 +73,8 @@ def _features(settings):
     with cifar10_input.known_labels(records, features_of) as labels:
       features = feature_records.features(records, features_of.layout)
     features.set_shape([batch_size, *feature_records.shape(features_of.layout)])
-    return cifar10_input.ready_batches(
-      features, labels, batch_size, _num_threads(settings)
-    )
+    return cifar10_input.ready_batches(features, labels, batch_size,
+                                       _num_threads(settings))
 
 
 def _num_threads(settings):

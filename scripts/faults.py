@@ -29,8 +29,7 @@ def own_mounts():
   """Gives this process its own mounts, which end with it; needs root."""
   libc = ctypes.CDLL(None, use_errno=True)
   if libc.unshare(_CLONE_NEWNS) or libc.mount(
-    b'none', b'/', None, ctypes.c_ulong(_MS_REC_PRIVATE), None
-  ):
+      b'none', b'/', None, ctypes.c_ulong(_MS_REC_PRIVATE), None):
     sys.exit('cannot mount: %s' % os.strerror(ctypes.get_errno()))
 
 
@@ -49,28 +48,21 @@ def main():
   parser.add_argument('--seed', default=1, help='draws the faults')
   parser.add_argument('--jobs', default=2, help='faults at the same time')
   parser.add_argument(
-    '--class',
-    dest='groups',
-    action='append',
-    choices=campaign.GROUPS,
-    help='only faults of this class; may be given several times',
-  )
+      '--class', dest='groups', action='append', choices=campaign.GROUPS,
+      help='only faults of this class; may be given several times')
   parser.add_argument('--one', type=int, help='the seed of a fault to repeat')
   parser.add_argument(
-    '--out',
-    help='JSON file of the results so far; what has come out well there is '
-    'not run again',
-  )
-  parser.add_argument(
-    '--keep', action='store_true', help='keep the folders of the faults'
-  )
+      '--out',
+      help='JSON file of the results so far; what has come out well there is '
+      'not run again')
+  parser.add_argument('--keep', action='store_true',
+                      help='keep the folders of the faults')
   args = parser.parse_args()
   if args.one is not None:
     faults = [campaign.fault_of(args.one)]
   else:
-    faults = campaign.draw(
-      args.count, args.seed, args.groups or campaign.GROUPS
-    )
+    faults = campaign.draw(args.count, args.seed, args.groups or
+                           campaign.GROUPS)
   sys.exit(campaign.main(faults, args.jobs, args.out, args.keep))
 
 

@@ -22,12 +22,9 @@ class Cluster:
     self.ps, self.workers = addresses[:num_ps], addresses[num_ps:]
     self.train_dir = str(tmp_path / 'train')
     self._flags = [
-      '--ps_hosts=' + ','.join(self.ps),
-      '--worker_hosts=' + ','.join(self.workers),
-      '--train_dir=' + self.train_dir,
-      '--dataset=sample',
-      '--batch_size=4',
-      '--log_frequency=1',
+        '--ps_hosts=' + ','.join(self.ps), '--worker_hosts=' +
+        ','.join(self.workers), '--train_dir=' + self.train_dir,
+        '--dataset=sample', '--batch_size=4', '--log_frequency=1'
     ] + list(flags)
     self.processes = []
 
@@ -94,10 +91,9 @@ def wait(processes, timeout=300):
 def is_clean(process):
   """Whether a task has printed nothing but what it is meant to."""
   expected = re.compile(
-    r'Serving at |Served\.|Filling queue |Loading \d+ |Each step receives '
-    r'|Resuming from '
-    r'|Data: |Model: |Settings: |Changed from here on: '
-    r'|Stopped by |Step \d+ is saved|To evaluate: |TensorBoard: |'
-    + short_runs.TIME
-  )
+      r'Serving at |Served\.|Filling queue |Loading \d+ |Each step receives '
+      r'|Resuming from '
+      r'|Data: |Model: |Settings: |Changed from here on: '
+      r'|Stopped by |Step \d+ is saved|To evaluate: |TensorBoard: |' +
+      short_runs.TIME)
   return all(expected.match(line) for line in output(process).splitlines())

@@ -41,9 +41,8 @@ def import_programs():
 def receive(connection):
   """Reads a request: a dict, and the file descriptors of the new process."""
   size = array.array('i').itemsize * _NUM_FILES
-  content, ancillary, _, _ = connection.recvmsg(
-    1 << 20, socket.CMSG_SPACE(size)
-  )
+  content, ancillary, _, _ = connection.recvmsg(1 << 20,
+                                                socket.CMSG_SPACE(size))
   files = array.array('i')
   files.frombytes(ancillary[0][2])
   while not content.endswith(b'\n'):
@@ -119,9 +118,8 @@ def become(request, files):
   sys.stdin = sys.__stdin__ = open(0, closefd=False)
   buffering = 1 if os.isatty(1) else -1
   sys.stdout = sys.__stdout__ = open(1, 'w', buffering, closefd=False)
-  sys.stderr = sys.__stderr__ = open(
-    2, 'w', 1, errors='backslashreplace', closefd=False
-  )
+  sys.stderr = sys.__stderr__ = open(2, 'w', 1, errors='backslashreplace',
+                                     closefd=False)
 
 
 def run_program(arguments):

@@ -36,9 +36,8 @@ def loader(path):
   v1 = tf.compat.v1
   session = v1.Session(graph=tf.Graph())
   with session.graph.as_default():
-    signatures = v1.saved_model.loader.load(
-      session, ['serve'], path
-    ).signature_def
+    signatures = v1.saved_model.loader.load(session, ['serve'],
+                                            path).signature_def
 
   def call(signature, batch):
     (given,) = signatures[signature].inputs.values()
@@ -60,9 +59,8 @@ def frozen(path):
   session = tf.compat.v1.Session(graph=graph)
 
   def call(name, batch):
-    return session.run(
-      {output: output + ':0' for output in OUTPUTS}, {name + ':0': batch}
-    )
+    return session.run({output: output + ':0' for output in OUTPUTS},
+                       {name + ':0': batch})
 
   return ('images', 'pictures'), call, session.run('classes:0')
 
@@ -81,8 +79,8 @@ def tflite(path):
     interpreter.set_tensor(given['index'], batch)
     interpreter.invoke()
     return {
-      output['name']: interpreter.get_tensor(output['index'])
-      for output in interpreter.get_output_details()
+        output['name']: interpreter.get_tensor(output['index'])
+        for output in interpreter.get_output_details()
     }
 
   def call(_, batch):
@@ -93,8 +91,8 @@ def tflite(path):
       return run(batch)
     single = [run(image[np.newaxis]) for image in batch]
     return {
-      name: np.concatenate([found[name] for found in single])
-      for name in single[0]
+        name: np.concatenate([found[name] for found in single])
+        for name in single[0]
     }
 
   with zipfile.ZipFile(path) as archive:

@@ -88,11 +88,9 @@ def shapes(count, size, seed=0):
       radius = random.randint(size // 5, size // 3)
       middle = random.randint(radius, size - radius, 2)
       top, left = y - middle[0], x - middle[1]
-      inside = (
-        top**2 + left**2 < radius**2,
-        np.maximum(abs(top), abs(left)) < radius,
-        (abs(top) < radius) & (2 * abs(left) < top + radius),
-      )[label]
+      inside = (top**2 + left**2 < radius**2, np.maximum(abs(top),
+                                                         abs(left)) < radius,
+                (abs(top) < radius) & (2 * abs(left) < top + radius))[label]
       color = random.randint(0, 60, 3)
       color[label] = random.randint(180, 256)
       image[inside] = color

@@ -30,8 +30,8 @@ def heed_signals():
   Behind `nohup` or `&` they would ignore them.
   """
   handlers = {
-    signal.SIGINT: signal.default_int_handler,
-    signal.SIGHUP: signal.SIG_DFL,
+      signal.SIGINT: signal.default_int_handler,
+      signal.SIGHUP: signal.SIG_DFL
   }
   for number, handler in handlers.items():
     if signal.getsignal(number) == signal.SIG_IGN:
@@ -46,9 +46,8 @@ class _Server:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     self._path = os.path.join(folder, 'socket')
     script = os.path.join(os.path.dirname(__file__), 'fork_server.py')
-    self._process = subprocess.Popen(
-      [sys.executable, script, self._path], stdin=PIPE, stdout=PIPE
-    )
+    self._process = subprocess.Popen([sys.executable, script, self._path],
+                                     stdin=PIPE, stdout=PIPE)
     assert self._process.stdout.readline() == b'ready\n'
     atexit.register(self._process.stdin.close)
 
@@ -58,9 +57,8 @@ class _Server:
     connection.connect(self._path)
     numbers = array.array('i', files).tobytes()
     content = (json.dumps(request) + '\n').encode('utf-8')
-    sent = connection.sendmsg(
-      [content], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, numbers)]
-    )
+    sent = connection.sendmsg([content],
+                              [(socket.SOL_SOCKET, socket.SCM_RIGHTS, numbers)])
     connection.sendall(content[sent:])
     return connection
 
@@ -74,18 +72,9 @@ def _server():
 class Process:
   """A process, with what tests use of subprocess.Popen."""
 
-  def __init__(
-    self,
-    command,
-    *,
-    stdin=DEVNULL,
-    stdout=None,
-    stderr=None,
-    cwd=None,
-    env=None,
-    start_new_session=False,
-    controls_terminal=False,
-  ):
+  def __init__(self, command, *, stdin=DEVNULL, stdout=None, stderr=None,
+               cwd=None, env=None, start_new_session=False,
+               controls_terminal=False):
     """Starts it.
 
     Args:
@@ -99,11 +88,8 @@ class Process:
     self.stdin = self.stdout = self.stderr = None
     opened = []  # To be closed here once the process has them.
     files = []
-    for name, given in (
-      ('stdin', stdin),
-      ('stdout', stdout),
-      ('stderr', stderr),
-    ):
+    for name, given in (('stdin', stdin), ('stdout', stdout), ('stderr',
+                                                               stderr)):
       if given == PIPE:
         ends = os.pipe()
         theirs, ours = ends if name == 'stdin' else ends[::-1]
@@ -121,11 +107,11 @@ class Process:
       else:
         files.append(given if isinstance(given, int) else given.fileno())
     request = {
-      'arguments': [str(argument) for argument in command],
-      'directory': cwd or os.getcwd(),
-      'environment': dict(os.environ if env is None else env),
-      'new_session': start_new_session or controls_terminal,
-      'controls_terminal': controls_terminal,
+        'arguments': [str(argument) for argument in command],
+        'directory': cwd or os.getcwd(),
+        'environment': dict(os.environ if env is None else env),
+        'new_session': start_new_session or controls_terminal,
+        'controls_terminal': controls_terminal
     }
     self._connection = _server().fork(request, files)
     for number in opened:
@@ -174,9 +160,9 @@ class Process:
       texts[name] = stream.read()
 
     threads = [
-      threading.Thread(target=read, args=(name, stream), daemon=True)
-      for name, stream in (('out', self.stdout), ('err', self.stderr))
-      if stream is not None
+        threading.Thread(target=read, args=(name, stream), daemon=True)
+        for name, stream in (('out', self.stdout), ('err', self.stderr))
+        if stream is not None
     ]
     for thread in threads:
       thread.start()

@@ -46,7 +46,7 @@ def central_crop(image, size):
   """The whitened middle of an image, size x size pixels."""
   top = (image.shape[0] - size) // 2
   left = (image.shape[1] - size) // 2
-  return whiten(image[top : top + size, left : left + size])
+  return whiten(image[top:top + size, left:left + size])
 
 
 def distort(image, size, top, left, flip, brightness, contrast):
@@ -63,7 +63,7 @@ def distort(image, size, top, left, flip, brightness, contrast):
   Returns:
     float64 array, [size, size, depth].
   """
-  image = image[top : top + size, left : left + size].astype(np.float64)
+  image = image[top:top + size, left:left + size].astype(np.float64)
   if flip:
     image = image[:, ::-1]
   image = image + brightness
@@ -86,7 +86,7 @@ def local_response_norm(x, depth_radius, alpha):
   y = np.empty_like(x)
   for channel in range(x.shape[3]):
     first = max(0, channel - depth_radius)
-    window = x[..., first : channel + depth_radius + 1]
+    window = x[..., first:channel + depth_radius + 1]
     scale = 1 + alpha * (window**2).sum(axis=3)
     y[..., channel] = x[..., channel] * scale**-0.75
   return y
@@ -132,11 +132,11 @@ def conv2d(x, kernel, dy):
   height, width = x.shape[1:3]
   for row in range(rows):
     for column in range(columns):
-      window = np.s_[:, row : row + height, column : column + width]
+      window = np.s_[:, row:row + height, column:column + width]
       y += padded[window].dot(kernel[row, column])
       dpadded[window] += dy.dot(kernel[row, column].T)
       dkernel[row, column] = np.tensordot(padded[window], dy, [[0, 1, 2]] * 2)
-  dx = dpadded[:, top : top + height, left : left + width]
+  dx = dpadded[:, top:top + height, left:left + width]
   return y, dx, dkernel
 
 

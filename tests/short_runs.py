@@ -21,29 +21,25 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # The tutorial's line, as printed by the trainers and by the evaluator.
 TIME = r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}'
 STEP_LINE = re.compile(
-  '^' + TIME + r': step (\d+), loss = (\d+\.\d\d) '
-  r'\((\d+\.\d) examples/sec; (\d+\.\d{3}) sec/batch\)$',
-  re.MULTILINE,
-)
+    '^' + TIME + r': step (\d+), loss = (\d+\.\d\d) '
+    r'\((\d+\.\d) examples/sec; (\d+\.\d{3}) sec/batch\)$', re.MULTILINE)
 PRECISION_LINE = re.compile(
-  '^' + TIME + r': precision @ 1 = (\d\.\d{3}) \((\d+) / (\d+), step (\d+)\)'
-  '.* on (?:test|training) images, (?:moving averages|.* without averages)'
-  '(?:, .*)?$',
-  re.MULTILINE,
-)
+    '^' + TIME + r': precision @ 1 = (\d\.\d{3}) \((\d+) / (\d+), step (\d+)\)'
+    '.* on (?:test|training) images, (?:moving averages|.* without averages)'
+    '(?:, .*)?$', re.MULTILINE)
 
 
 def small_config(tmp_path, **changes):
   """A Config for a few quick steps on the sample."""
   settings = {
-    'dataset': 'sample',
-    'batch_size': 16,
-    'max_steps': 4,
-    'log_frequency': 1,
-    'train_dir': str(tmp_path / 'train'),
-    'checkpoint_dir': str(tmp_path / 'train'),
-    'eval_dir': str(tmp_path / 'eval'),
-    'run_once': True,
+      'dataset': 'sample',
+      'batch_size': 16,
+      'max_steps': 4,
+      'log_frequency': 1,
+      'train_dir': str(tmp_path / 'train'),
+      'checkpoint_dir': str(tmp_path / 'train'),
+      'eval_dir': str(tmp_path / 'eval'),
+      'run_once': True
   }
   settings.update(changes)
   return Settings(**settings)
@@ -81,18 +77,14 @@ def evaluated(config, step=None):
   """
   checkpoint = checkpoints.latest(config.checkpoint_dir)
   if step is not None:
-    checkpoint = '%s-%d' % (
-      checkpoints.prefix(config.checkpoint_dir),
-      step,
-    )
+    checkpoint = '%s-%d' % (checkpoints.prefix(config.checkpoint_dir), step)
   with tf.Graph().as_default() as default_graph:
     graph = cifar10_eval.build(prepared(config), config)
     logits = default_graph.get_tensor_by_name('softmax_linear/softmax_linear:0')
     kind = 'averaged' if config.use_moving_averages else 'plain'
     creator = tf.train.ChiefSessionCreator(
-      tf.train.Scaffold(saver=getattr(graph.restorations, kind).saver),
-      checkpoint_filename_with_path=checkpoint,
-    )
+        tf.train.Scaffold(saver=getattr(graph.restorations, kind).saver),
+        checkpoint_filename_with_path=checkpoint)
     with tf.train.MonitoredSession(creator) as session:
       correct, logits = session.run([graph.correct, logits])
   odds = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -103,7 +95,8 @@ def values(checkpoint):
   """All variables of a checkpoint, arrays by their names."""
   reader = tf.train.load_checkpoint(checkpoint)
   return {
-    name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()
+      name: reader.get_tensor(name)
+      for name in reader.get_variable_to_shape_map()
   }
 
 
@@ -116,8 +109,7 @@ def frozen_probabilities(config, count):
     graph_def.ParseFromString(content.read())
   with tf.Graph().as_default(), tf.Session() as session:
     images, probabilities = tf.import_graph_def(
-      graph_def, return_elements=['images:0', 'probabilities:0'], name=''
-    )
+        graph_def, return_elements=['images:0', 'probabilities:0'], name='')
     found = synthetic_records.images_of(records)
     return session.run(probabilities, {images: found})
 
@@ -127,9 +119,9 @@ def copy_without_averages(source, target):
   path = checkpoints.latest(str(source))
   with tf.Graph().as_default(), tf.Session() as session:
     variables = {
-      name: tf.Variable(tf.train.load_variable(path, name), name=name)
-      for name, _ in tf.train.list_variables(path)
-      if 'ExponentialMovingAverage' not in name
+        name: tf.Variable(tf.train.load_variable(path, name), name=name)
+        for name, _ in tf.train.list_variables(path)
+        if 'ExponentialMovingAverage' not in name
     }
     session.run(tf.global_variables_initializer())
     target.mkdir(parents=True)
@@ -147,9 +139,9 @@ def make_older(directory):
   """
   newer = values(checkpoints.latest(directory))
   older = {
-    name: value
-    for name, value in newer.items()
-    if '/moving_' not in name or not name.endswith(checkpoints.AVERAGE)
+      name: value
+      for name, value in newer.items()
+      if '/moving_' not in name or not name.endswith(checkpoints.AVERAGE)
   }
   assert len(newer) == len(older) + 8
   checkpoints.write(directory, older)
@@ -163,11 +155,8 @@ def script(program):
 
 def start(program, *flags):
   """Starts a program as its own process, on the sample."""
-  return processes.start(
-    [script(program), '--dataset=sample', *flags],
-    stdout=processes.PIPE,
-    stderr=processes.PIPE,
-  )
+  return processes.start([script(program), '--dataset=sample', *flags],
+                         stdout=processes.PIPE, stderr=processes.PIPE)
 
 
 def run(program, *flags):

@@ -21,22 +21,20 @@ def make_records(labels, seed=0, layout=Layout()):
   """
   labels = np.asarray(labels)
   records = np.random.RandomState(seed).randint(
-    0, 256, (len(labels), layout.record_bytes), dtype=np.uint8
-  )
+      0, 256, (len(labels), layout.record_bytes), dtype=np.uint8)
   for at, shift in zip(reversed(layout.label_at), (0, 8)):
     records[:, at] = labels >> shift
   records[:, -3:] = np.stack(
-    [seed + 0 * labels, np.arange(len(labels)) >> 8, np.arange(len(labels))],
-    axis=1,
-  ).astype(np.uint8)
+      [seed + 0 * labels,
+       np.arange(len(labels)) >> 8,
+       np.arange(len(labels))], axis=1).astype(np.uint8)
   return records
 
 
 def images_of(records, layout=Layout()):
   """The pixels of records: uint8 [n, height, width, depth]."""
-  planes = records[:, layout.label_bytes :].reshape(
-    -1, layout.depth, layout.height, layout.width
-  )
+  planes = records[:, layout.label_bytes:].reshape(-1, layout.depth,
+                                                   layout.height, layout.width)
   return planes.transpose(0, 2, 3, 1)
 
 
@@ -92,12 +90,16 @@ def make_own_dataset(folder, **changes):
   (folder / 'train.bin').write_bytes(records.tobytes())
   (folder / 'test.bin').write_bytes(records.tobytes())
   value = {
-    'classes': classes,
-    'size': 8,
-    'channels': 1,
-    'flip': False,
-    'train': {'files': ['train.bin']},
-    'test': {'files': ['test.bin']},
+      'classes': classes,
+      'size': 8,
+      'channels': 1,
+      'flip': False,
+      'train': {
+          'files': ['train.bin']
+      },
+      'test': {
+          'files': ['test.bin']
+      }
   }
   value.update(changes)
   (folder / 'dataset.json').write_text(json.dumps(value))
@@ -115,9 +117,8 @@ def make_images_of_size(folder, size):
     The Config that names it.
   """
   folder.mkdir()
-  config = make_own_dataset(
-    folder, classes=list(CLASSES), size=size, channels=3
-  )
+  config = make_own_dataset(folder, classes=list(CLASSES), size=size,
+                            channels=3)
   layout = layout_for(size, 3, CLASSES)
   for name in ('train.bin', 'test.bin'):
     records = make_records(np.arange(20) % 10, layout=layout)

@@ -18,9 +18,8 @@ from cifar10.store import run_state
 from tests import short_runs
 
 NUMBERS = [
-  name
-  for name, field in settings_lib.FIELDS.items()
-  if 'help' in field.metadata and {int, float} & set(config_lib.types(field))
+    name for name, field in settings_lib.FIELDS.items()
+    if 'help' in field.metadata and {int, float} & set(config_lib.types(field))
 ]
 
 
@@ -31,12 +30,8 @@ def bounds(name):
 
 def at_bounds(*groups):
   """Pairs (name, value) for the numbers of some groups."""
-  return [
-    (name, value)
-    for name in NUMBERS
-    if settings_lib.GROUP_OF[name] in groups
-    for value in bounds(name)
-  ]
+  return [(name, value) for name in NUMBERS
+          if settings_lib.GROUP_OF[name] in groups for value in bounds(name)]
 
 
 def with_effect(name, value):
@@ -55,24 +50,19 @@ def test_every_number_has_bounds_around_its_default():
 
 
 @pytest.mark.parametrize(
-  'name, value',
-  at_bounds('optimizer', 'schedule', 'regularization')
-  + [('learning_rate', 1e38), ('moving_average_decay', 1.0)],
-)
+    'name, value',
+    at_bounds('optimizer', 'schedule', 'regularization') +
+    [('learning_rate', 1e38), ('moving_average_decay', 1.0)])
 def test_steps_are_taken_at_both_bounds(name, value):
   config = with_effect(name, value)
   state = run_state.RunState((), 50000, ((0, 128),))
   with tf.Graph().as_default(), tf.Session() as session:
     step = tf.train.get_or_create_global_step()
     with techniques.training_scope(config), tf.variable_scope('local3'):
-      weights = layers.variable_with_weight_decay(
-        'weights', [4, 3], stddev=0.1, wd=0.1
-      )
-    loss = cifar10.loss(
-      tf.matmul([[1.0, 2.0, 3.0, 4.0]], weights),
-      [0],
-      label_smoothing=config.label_smoothing,
-    )
+      weights = layers.variable_with_weight_decay('weights', [4, 3], stddev=0.1,
+                                                  wd=0.1)
+    loss = cifar10.loss(tf.matmul([[1.0, 2.0, 3.0, 4.0]], weights), [0],
+                        label_smoothing=config.label_smoothing)
     train_op = cifar10.train(loss, step, config, state)
     session.run(tf.global_variables_initializer())
     session.run(train_op)

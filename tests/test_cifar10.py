@@ -20,16 +20,16 @@ from tests import short_runs
 
 # Shapes from the tutorial's section "Model Prediction".
 VARIABLES = {
-  'conv1/weights': [5, 5, 3, 64],
-  'conv1/biases': [64],
-  'conv2/weights': [5, 5, 64, 64],
-  'conv2/biases': [64],
-  'local3/weights': [2304, 384],
-  'local3/biases': [384],
-  'local4/weights': [384, 192],
-  'local4/biases': [192],
-  'softmax_linear/weights': [192, 10],
-  'softmax_linear/biases': [10],
+    'conv1/weights': [5, 5, 3, 64],
+    'conv1/biases': [64],
+    'conv2/weights': [5, 5, 64, 64],
+    'conv2/biases': [64],
+    'local3/weights': [2304, 384],
+    'local3/biases': [384],
+    'local4/weights': [384, 192],
+    'local4/biases': [192],
+    'softmax_linear/weights': [192, 10],
+    'softmax_linear/biases': [10]
 }
 
 
@@ -75,13 +75,9 @@ def test_variables_are_float32_on_the_cpu_whatever_the_device():
 def test_operations_are_named_and_ordered_as_in_the_tutorial(graph):
   logits = cifar10.inference(random_images(2))
   assert logits.op.name == 'softmax_linear/softmax_linear'
-  for name, source in (
-    ('pool1', 'conv1/conv1'),
-    ('norm1', 'pool1'),
-    ('conv2/Conv2D', 'norm1'),
-    ('norm2', 'conv2/conv2'),
-    ('pool2', 'norm2'),
-  ):
+  for name, source in (('pool1', 'conv1/conv1'), ('norm1', 'pool1'),
+                       ('conv2/Conv2D',
+                        'norm1'), ('norm2', 'conv2/conv2'), ('pool2', 'norm2')):
     operation = graph.get_operation_by_name(name)
     while operation.name.startswith(name):  # Several may be in its scope.
       operation = operation.inputs[0].op
@@ -166,9 +162,8 @@ def test_smoothed_labels_spread_a_share_over_all_classes():
   targets = 0.8 * np.eye(10)[labels] + 0.2 / 10
   expected = -(targets * np.log(probabilities)).sum(axis=1).mean()
   assert found == pytest.approx(expected, rel=1e-5)
-  np.testing.assert_allclose(
-    gradient, (probabilities - targets) / 4, rtol=1e-4, atol=1e-7
-  )
+  np.testing.assert_allclose(gradient, (probabilities - targets) / 4, rtol=1e-4,
+                             atol=1e-7)
 
 
 def test_any_batch_size_also_an_unknown_one():
@@ -179,14 +174,13 @@ def test_any_batch_size_also_an_unknown_one():
   with initialized_session() as session:
     together = session.run(logits, {images: values})
     for i in range(7):
-      alone = session.run(logits, {images: values[i : i + 1]})
+      alone = session.run(logits, {images: values[i:i + 1]})
       np.testing.assert_allclose(alone[0], together[i], atol=1e-5)
 
 
 def test_another_number_of_classes_size_and_depth():
-  logits = networks.inference(
-    tf.zeros([2, 48, 48, 1]), Settings(classes=('a', 'b', 'c'))
-  )
+  logits = networks.inference(tf.zeros([2, 48, 48, 1]),
+                              Settings(classes=('a', 'b', 'c')))
   assert logits.shape.as_list() == [2, 3]
 
 
@@ -230,16 +224,15 @@ def test_inputs_are_of_the_configs_size_and_repeatable_with_a_seed():
 def test_train_takes_a_step_of_gradient_descent_and_averages():
   images = tf.constant(np.random.RandomState(0).randn(4, 24, 24, 3), tf.float32)
   global_step = tf.train.get_or_create_global_step()
-  total_loss = cifar10.loss(
-    cifar10.inference(images), tf.constant([1, 2, 3, 4])
-  )
+  total_loss = cifar10.loss(cifar10.inference(images), tf.constant([1, 2, 3,
+                                                                    4]))
   train_op = train(total_loss, global_step, learning_rate=0.05)
   variables = tf.trainable_variables()
   gradients = tf.gradients(total_loss, variables)
   averages = {
-    v.op.name: v
-    for v in tf.global_variables()
-    if v.op.name.endswith('/ExponentialMovingAverage')
+      v.op.name: v
+      for v in tf.global_variables()
+      if v.op.name.endswith('/ExponentialMovingAverage')
   }
   assert len(averages) == len(variables) == 10
   with initialized_session() as session:
@@ -252,9 +245,8 @@ def test_train_takes_a_step_of_gradient_descent_and_averages():
       average = averages[variable.op.name + '/ExponentialMovingAverage']
       # min(0.9999, (1 + step) / (10 + step)) at step 1, after the update.
       decay = 2 / 11
-      np.testing.assert_allclose(
-        session.run(average), decay * old + (1 - decay) * new, atol=1e-6
-      )
+      np.testing.assert_allclose(session.run(average),
+                                 decay * old + (1 - decay) * new, atol=1e-6)
 
 
 def trained(config, form, initial):
@@ -318,14 +310,13 @@ def test_both_forms_of_convolution_have_the_same_gradients():
     assert error < 1e-3 * np.linalg.norm(direct), variable.name
 
 
-@pytest.mark.parametrize(
-  'settings, value',
-  [
-    ({'top_layers': 'none'}, 'none'),
-    ({'network': 'vgg'}, 'vgg'),
-    ({'conv': 'fast'}, 'fast'),
-  ],
-)
+@pytest.mark.parametrize('settings, value', [({
+    'top_layers': 'none'
+}, 'none'), ({
+    'network': 'vgg'
+}, 'vgg'), ({
+    'conv': 'fast'
+}, 'fast')])
 def test_unknown_forms_are_refused(settings, value):
   with pytest.raises(ValueError, match='is %r; expected' % value):
     networks.inference(random_images(2), Settings(**settings))
@@ -348,10 +339,10 @@ def test_precision_changes_the_arithmetic_only(graph, precision):
   images, labels = random_images(8), tf.constant(np.arange(8) % 10)
   exact, loss = total_losses(images, labels, ['float32', precision])
   kernels = [
-    operation.inputs[1].dtype
-    for operation in graph.get_operations()
-    if re.match(r'tower_1/.*(Conv2D|MatMul)$', operation.name)
-    and 'norm' not in operation.name
+      operation.inputs[1].dtype
+      for operation in graph.get_operations()
+      if re.match(r'tower_1/.*(Conv2D|MatMul)$', operation.name) and
+      'norm' not in operation.name
   ]
   assert kernels == [tf.as_dtype(precision)] * 5
   variables = tf.trainable_variables()
@@ -367,9 +358,8 @@ def test_precision_changes_the_arithmetic_only(graph, precision):
     cosine = (ours * theirs).sum()
     cosine /= np.linalg.norm(ours) * np.linalg.norm(theirs)
     assert cosine > 0.97, variable.name
-    assert np.linalg.norm(theirs) == pytest.approx(
-      np.linalg.norm(ours), rel=0.05
-    )
+    assert np.linalg.norm(theirs) == pytest.approx(np.linalg.norm(ours),
+                                                   rel=0.05)
 
 
 def test_the_decay_is_in_the_loss_whatever_the_name_scope():
@@ -398,15 +388,8 @@ def test_saved_variables_are_the_tutorials():
   train(total_loss, global_step)
   names = set(VARIABLES)
   names.update(name + '/ExponentialMovingAverage' for name in VARIABLES)
-  names.update(
-    (
-      'global_step',
-      'cross_entropy/avg',
-      'total_loss/avg',
-      'local3/weight_loss/avg',
-      'local4/weight_loss/avg',
-    )
-  )
+  names.update(('global_step', 'cross_entropy/avg', 'total_loss/avg',
+                'local3/weight_loss/avg', 'local4/weight_loss/avg'))
   assert {v.op.name for v in tf.global_variables()} == names
   assert global_step.dtype.base_dtype == tf.int64
 
@@ -421,11 +404,9 @@ def test_summaries_are_named_without_towers_and_once():
     summary = tf.Summary.FromString(session.run(tf.summary.merge_all()))
   tags = sorted(value.tag for value in summary.value)
   layer_names = {name.split('/')[0] for name in VARIABLES}
-  assert tags == sorted(
-    name + kind
-    for name in layer_names
-    for kind in ('/activations', '/sparsity')
-  )
+  assert tags == sorted(name + kind
+                        for name in layer_names
+                        for kind in ('/activations', '/sparsity'))
 
 
 def test_training_summaries():
@@ -457,25 +438,24 @@ def test_the_graph_is_in_boxes(graph, precision, top_layers):
   train_op = train(cifar10.loss(logits, labels), global_step)
   session_lib.step_after(train_op)
   counts = collections.Counter(
-    operation.name.split('/')[0] for operation in graph.get_operations()
-  )
+      operation.name.split('/')[0] for operation in graph.get_operations())
   # TensorBoard draws a single operation as a dot.
   dots = {name for name, count in counts.items() if count == 1}
   assert dots == {'pool1', 'pool2'}
   assert set(counts) - dots == {
-    'global_step',
-    'distorted_inputs',
-    'conv1',
-    'norm1',
-    'conv2',
-    'norm2',
-    'local3',
-    'local4',
-    'softmax_linear',
-    'loss',
-    'cross_entropy',  # These two hold their moving averages besides.
-    'total_loss',
-    'train',
+      'global_step',
+      'distorted_inputs',
+      'conv1',
+      'norm1',
+      'conv2',
+      'norm2',
+      'local3',
+      'local4',
+      'softmax_linear',
+      'loss',
+      'cross_entropy',  # These two hold their moving averages besides.
+      'total_loss',
+      'train'
   }
 
 
@@ -483,17 +463,15 @@ def test_by_default_the_operations_are_those_of_the_tutorial(graph):
   images = tf.placeholder(tf.float32, [4, 24, 24, 3])
   labels = tf.placeholder(tf.int32, [4])
   with techniques.training_scope(Settings()):
-    logits = networks.inference(
-      images, Settings(conv='direct'), is_training=True
-    )
+    logits = networks.inference(images, Settings(conv='direct'),
+                                is_training=True)
   cifar10.loss(logits, labels)
   found = {
-    '%s %s' % (operation.name, operation.type.replace('AddV2', 'Add'))
-    for operation in graph.get_operations()
+      '%s %s' % (operation.name, operation.type.replace('AddV2', 'Add'))
+      for operation in graph.get_operations()
   }
-  path = os.path.join(
-    short_runs.ROOT, 'tests', 'nets', 'tutorial_operations.txt'
-  )
+  path = os.path.join(short_runs.ROOT, 'tests', 'nets',
+                      'tutorial_operations.txt')
   with open(path) as lines:
     expected = set(lines.read().splitlines())
   assert found == expected
@@ -513,16 +491,11 @@ def test_a_tower_smooths_its_labels_in_training():
 
   def cross_entropy(scope, **settings):
     with tf.name_scope(scope) as name, tf.variable_scope(
-      '', reuse=tf.AUTO_REUSE
-    ):
-      cifar10_multi_gpu_train.tower_loss(
-        name, images, labels, Settings(**settings)
-      )
-    return next(
-      loss
-      for loss in tf.get_collection('losses', name)
-      if loss.op.name.endswith('cross_entropy')
-    )
+        '', reuse=tf.AUTO_REUSE):
+      cifar10_multi_gpu_train.tower_loss(name, images, labels,
+                                         Settings(**settings))
+    return next(loss for loss in tf.get_collection('losses', name)
+                if loss.op.name.endswith('cross_entropy'))
 
   plain = cross_entropy('tower_0')
   smooth = cross_entropy('tower_1', label_smoothing=0.5)

@@ -33,32 +33,25 @@ def saved(train_dir):
 def staleness(train_dir):
   """The values of the summary, in order."""
   return [
-    value.simple_value
-    for path in glob.glob(os.path.join(train_dir, 'events.*'))
-    for event in tf.train.summary_iterator(path)
-    for value in event.summary.value
-    if value.tag == 'staleness'
+      value.simple_value
+      for path in glob.glob(os.path.join(train_dir, 'events.*'))
+      for event in tf.train.summary_iterator(path)
+      for value in event.summary.value
+      if value.tag == 'staleness'
   ]
 
 
-@pytest.mark.parametrize(
-  'techniques',
-  [
-    {},
-    {
-      'optimizer': 'nesterov',
-      'regularizer': 'l1_l2',
-      'max_norm': 0.5,
-      'clip_norm_each': 0.5,
-      'activation': 'prelu',
-      'schedule': 'power',
-      'normalization': 'none',
-    },
-  ],
-)
-def test_two_workers_compute_what_one_trainer_computes(
-  tmp_path, monkeypatch, techniques
-):
+@pytest.mark.parametrize('techniques', [{}, {
+    'optimizer': 'nesterov',
+    'regularizer': 'l1_l2',
+    'max_norm': 0.5,
+    'clip_norm_each': 0.5,
+    'activation': 'prelu',
+    'schedule': 'power',
+    'normalization': 'none'
+}])
+def test_two_workers_compute_what_one_trainer_computes(tmp_path, monkeypatch,
+                                                       techniques):
   # Direct convolutions: Winograd's round halves of a batch otherwise.
   techniques = dict(techniques, conv='direct', seed=1)
   images = np.random.RandomState(0).randn(128, 24, 24, 3).astype(np.float32)
@@ -71,19 +64,18 @@ def test_two_workers_compute_what_one_trainer_computes(
     return tf.constant(images[rows]), tf.constant(labels[rows])
 
   monkeypatch.setattr(pipelines, 'distorted_inputs', part)
-  single = short_runs.small_config(
-    tmp_path / 'single', batch_size=128, max_steps=1, **techniques
-  )
+  single = short_runs.small_config(tmp_path / 'single', batch_size=128,
+                                   max_steps=1, **techniques)
   cifar10_train.train(single)
   # Both go on from its step 1.
   ps, *workers = clusters.free_addresses(3)
   config = {
-    'max_steps': 3,
-    'ps_hosts': ps,
-    'worker_hosts': ','.join(workers),
-    'batch_size': 64,
-    'summary_steps': 1,
-    **techniques,
+      'max_steps': 3,
+      'ps_hosts': ps,
+      'worker_hosts': ','.join(workers),
+      'batch_size': 64,
+      'summary_steps': 1,
+      **techniques
   }
   (tmp_path / 'cluster').mkdir()
   for file in (tmp_path / 'single' / 'train').iterdir():
@@ -91,24 +83,21 @@ def test_two_workers_compute_what_one_trainer_computes(
     target.parent.mkdir(exist_ok=True)
     target.write_bytes(file.read_bytes())
   tasks = [
-    short_runs.small_config(
-      tmp_path / 'cluster', job_name=job, task_index=index, **config
-    )
-    for job, index in (('ps', 0), ('worker', 0), ('worker', 1))
+      short_runs.small_config(tmp_path / 'cluster', job_name=job,
+                              task_index=index, **config)
+      for job, index in (('ps', 0), ('worker', 0), ('worker', 1))
   ]
   threads = [
-    threading.Thread(target=cifar10_distributed_train.train, args=(task,))
-    for task in tasks
+      threading.Thread(target=cifar10_distributed_train.train, args=(task,))
+      for task in tasks
   ]
   for thread in threads:
     thread.start()
   for thread in threads:
     thread.join()
   cifar10_train.train(
-    short_runs.small_config(
-      tmp_path / 'single', batch_size=128, max_steps=3, **techniques
-    )
-  )
+      short_runs.small_config(tmp_path / 'single', batch_size=128, max_steps=3,
+                              **techniques))
   expected = saved(single.train_dir)
   found = saved(tasks[1].train_dir)
   assert found.keys() == expected.keys()
@@ -117,31 +106,18 @@ def test_two_workers_compute_what_one_trainer_computes(
   for name, value in expected.items():
     # The averaged losses of a cluster are those of the chief's own batches.
     if not name.endswith('/avg'):
-      np.testing.assert_allclose(
-        found[name], value, rtol=1e-4, atol=1e-6, err_msg=name
-      )
+      np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-6,
+                                 err_msg=name)
 
 
-TECHNIQUES = (
-  '--normalization=batch',
-  '--optimizer=adam',
-  '--dropout=0.5',
-  '--activation=rrelu',
-  '--schedule=performance',
-  '--validation_examples=20',
-  '--validation_steps=5',
-)
+TECHNIQUES = ('--normalization=batch', '--optimizer=adam', '--dropout=0.5',
+              '--activation=rrelu', '--schedule=performance',
+              '--validation_examples=20', '--validation_steps=5')
 
 
-@pytest.mark.parametrize(
-  'flags',
-  [
-    (),
-    ('--nosync', '--input=preloaded'),
-    ('--input=tf_data',) + TECHNIQUES,
-    ('--nosync',) + TECHNIQUES,
-  ],
-)
+@pytest.mark.parametrize('flags', [(), ('--nosync', '--input=preloaded'),
+                                   ('--input=tf_data',) + TECHNIQUES,
+                                   ('--nosync',) + TECHNIQUES])
 def test_a_cluster_trains_saves_and_ends(tmp_path, capsys, flags):
   metrics = tmp_path / 'metrics'
   flags += ('--metrics=%s' % metrics,)
@@ -173,9 +149,8 @@ def test_a_cluster_trains_saves_and_ends(tmp_path, capsys, flags):
     model = {'normalization': 'batch', 'activation': 'rrelu'}
   config = short_runs.small_config(tmp_path, **model)
   cifar10_eval.evaluate(config)
-  ((_, _, total, step),) = short_runs.PRECISION_LINE.findall(
-    capsys.readouterr().out
-  )
+  ((_, _, total,
+    step),) = short_runs.PRECISION_LINE.findall(capsys.readouterr().out)
   assert (int(total), int(step)) == (500, last)
   if not model:
     cifar10_train.train(short_runs.small_config(tmp_path, max_steps=15))
@@ -189,40 +164,29 @@ def test_a_cluster_whitens_by_the_filters_of_its_images(tmp_path):
     assert clusters.wait(workers) == [0, 0]
     assert clusters.wait(servers) == [0, 0]
     assert clusters.steps(workers[0]) == [0, 1, 2]
-  alone = short_runs.small_config(
-    tmp_path,
-    network='airbench',
-    normalization='batch',
-    image_size=32,
-    max_steps=1,
-    train_dir=str(tmp_path / 'alone'),
-  )
+  alone = short_runs.small_config(tmp_path, network='airbench',
+                                  normalization='batch', image_size=32,
+                                  max_steps=1,
+                                  train_dir=str(tmp_path / 'alone'))
   cifar10_train.train(alone)
-  found, expected = (
-    saved(folder)['whitening/weights']
-    for folder in (cluster.train_dir, alone.train_dir)
-  )
+  found, expected = (saved(folder)['whitening/weights']
+                     for folder in (cluster.train_dir, alone.train_dir))
   assert (expected != 0).all()
   np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize('name', ['early_stopping', 'cache_frozen'])
 def test_what_is_for_one_machine_is_refused(tmp_path, name):
-  config = short_runs.small_config(
-    tmp_path,
-    ps_hosts='localhost:1',
-    worker_hosts='localhost:2',
-    job_name='worker',
-    **{name: 2},
-  )
+  config = short_runs.small_config(tmp_path, ps_hosts='localhost:1',
+                                   worker_hosts='localhost:2',
+                                   job_name='worker', **{name: 2})
   problem = '--%s=2: works on one machine only' % name
   with pytest.raises(UserError, match=problem):
     cifar10_distributed_train.train(config)
 
 
 def test_a_parameter_server_that_dies_is_named_and_its_cluster_resumes(
-  tmp_path,
-):
+    tmp_path,):
   flags = ('--connect_timeout_secs=5', '--save_steps=5')
   with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
     servers, workers = cluster.start_all()
@@ -231,8 +195,7 @@ def test_a_parameter_server_that_dies_is_named_and_its_cluster_resumes(
     assert clusters.wait(workers, timeout=300) == [1, 1]
     for worker in workers:
       assert 'parameter server %s has been' % cluster.ps[0] in clusters.output(
-        worker
-      )
+          worker)
     at = int(saved(cluster.train_dir)['global_step'])
     assert at >= 10
     servers, workers = cluster.start_all()
@@ -272,8 +235,7 @@ def test_without_a_worker_sync_names_it_and_saves(tmp_path):
 
 @pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGSTOP])
 def test_a_step_over_its_time_limit_is_named_and_the_last_saved(
-  tmp_path, number
-):
+    tmp_path, number):
   flags = ('--operation_timeout_ms=6000', '--connect_timeout_secs=8')
   with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
     servers, workers = cluster.start_all()
@@ -284,15 +246,14 @@ def test_a_step_over_its_time_limit_is_named_and_the_last_saved(
     assert clusters.wait(servers) == [0]
     last = clusters.steps(workers[0])[-1]
     errors = [
-      line
-      for line in clusters.output(workers[0]).splitlines()
-      if 'error: ' in line
+        line for line in clusters.output(workers[0]).splitlines()
+        if 'error: ' in line
     ]
     assert errors == [
-      'cifar10_distributed_train: error: '
-      'a step has taken longer than --operation_timeout_ms. '
-      'Step %d is saved in %s/model.ckpt-%d'
-      % (last + 1, cluster.train_dir, last + 1)
+        'cifar10_distributed_train: error: '
+        'a step has taken longer than --operation_timeout_ms. '
+        'Step %d is saved in %s/model.ckpt-%d' %
+        (last + 1, cluster.train_dir, last + 1)
     ]
     assert int(saved(cluster.train_dir)['global_step']) == last + 1
     assert 'Traceback' not in clusters.output(workers[0])
@@ -330,9 +291,9 @@ def test_a_worker_started_again_joins_and_goes_on(tmp_path, index, times):
 def run_files(train_dir):
   """The bytes of the files of a run, but for the lock, by name."""
   return {
-    name: open(os.path.join(train_dir, name), 'rb').read()
-    for name in os.listdir(train_dir)
-    if name != '.lock'
+      name: open(os.path.join(train_dir, name), 'rb').read()
+      for name in os.listdir(train_dir)
+      if name != '.lock'
   }
 
 
@@ -349,10 +310,9 @@ def test_a_chief_started_again_with_overwrite_deletes_nothing(tmp_path):
     again = cluster.start('worker', 0, '--overwrite')
     assert clusters.wait([again]) == [1]
     assert clusters.output(again) == (
-      'cifar10_distributed_train: error: --overwrite: the parameter servers '
-      '(%s) hold a run that has begun. Leave out --overwrite to go on with it, '
-      'or end all tasks of the cluster to start afresh\n' % cluster.ps[0]
-    )
+        'cifar10_distributed_train: error: --overwrite: the parameter servers '
+        '(%s) hold a run that has begun. Leave out --overwrite to go on with '
+        'it, or end all tasks of the cluster to start afresh\n' % cluster.ps[0])
     assert run_files(cluster.train_dir) == before
     again = cluster.start('worker', 0)
     clusters.wait_for_step(again, seen + 2)
@@ -416,8 +376,7 @@ def test_a_frozen_parameter_server_is_named(tmp_path):
     assert clusters.wait(workers) == [1, 1]
     for worker in workers:
       assert 'parameter server %s has been out of reach for 4 s' % (
-        cluster.ps[0]
-      ) in clusters.output(worker)
+          cluster.ps[0]) in clusters.output(worker)
 
 
 def test_the_error_of_the_chief_reaches_the_workers(tmp_path):
@@ -462,8 +421,7 @@ def test_what_is_absent_at_the_start_is_named(tmp_path):
     server = cluster.start('ps', 0)
     assert clusters.wait([server]) == [1]
     message = 'worker 0 (%s), worker 1 (%s): no answer for 3 s' % tuple(
-      cluster.workers
-    )
+        cluster.workers)
     assert message in clusters.output(server)
 
 

@@ -33,9 +33,8 @@ from tests import synthetic_records
 def trained(tmp_path_factory):
   """A directory with a run of 30 steps on the sample."""
   folder = tmp_path_factory.mktemp('trained')
-  config = short_runs.small_config(
-    folder, batch_size=64, max_steps=30, log_frequency=100
-  )
+  config = short_runs.small_config(folder, batch_size=64, max_steps=30,
+                                   log_frequency=100)
   cifar10_train.train(config)
   return folder
 
@@ -58,67 +57,53 @@ def evaluate(folder, capsys, **changes):
 def oracle_count(folder, names, averaged=True):
   """Counts the right answers with the model fed from numpy, all at once."""
   layout = Layout()
-  records = np.concatenate(
-    [
+  records = np.concatenate([
       np.fromfile(name, np.uint8).reshape(-1, layout.record_bytes)
       for name in names
-    ]
-  )
+  ])
   with tf.Graph().as_default():
     images = distortions.central_crop(tf.constant(records), layout, 24)
     logits = cifar10.inference(images)
     suffix = '/ExponentialMovingAverage' if averaged else ''
     saver = tf.train.Saver(
-      {v.op.name + suffix: v for v in tf.trainable_variables()}
-    )
+        {v.op.name + suffix: v for v in tf.trainable_variables()})
     with tf.Session() as session:
       saver.restore(session, checkpoints.latest(str(folder / 'train')))
       answers = session.run(logits).argmax(axis=1)
   return int((answers == records[:, 0]).sum())
 
 
-@pytest.mark.parametrize(
-  'eval_data, total', [('test', 500), ('train_eval', 1000)]
-)
-def test_each_image_counts_once_for_any_batch_size(
-  trained, capsys, eval_data, total
-):
+@pytest.mark.parametrize('eval_data, total', [('test', 500),
+                                              ('train_eval', 1000)])
+def test_each_image_counts_once_for_any_batch_size(trained, capsys, eval_data,
+                                                   total):
   config = short_runs.small_config(trained)
   data = short_runs.prepared(config)
   expected = oracle_count(trained, data.files(eval_data))
   for batch_size in (1, 100, 128, 500):
-    found, _ = evaluate(
-      trained, capsys, batch_size=batch_size, eval_data=eval_data
-    )
+    found, _ = evaluate(trained, capsys, batch_size=batch_size,
+                        eval_data=eval_data)
     precision = round(expected / total, 3)
     assert found == [(precision, expected, total, 30)], batch_size
 
 
-@pytest.mark.parametrize(
-  'written, read',
-  [
-    ('float32', ('float32', 'bfloat16', 'float16')),
-    ('bfloat16', ('float32',)),
-    ('float16', ('float32',)),
-  ],
-)
-def test_a_checkpoint_evaluates_at_any_precision(
-  tmp_path, capsys, written, read
-):
-  config = short_runs.small_config(
-    tmp_path, batch_size=8, max_steps=8, precision=written
-  )
+@pytest.mark.parametrize('written, read',
+                         [('float32', ('float32', 'bfloat16', 'float16')),
+                          ('bfloat16', ('float32',)),
+                          ('float16', ('float32',))])
+def test_a_checkpoint_evaluates_at_any_precision(tmp_path, capsys, written,
+                                                 read):
+  config = short_runs.small_config(tmp_path, batch_size=8, max_steps=8,
+                                   precision=written)
   cifar10_train.train(config)
   assert config_lib.load(config.train_dir).precision == written
   counts = {}
   for precision in read:
-    ((_, counts[precision], total, step),), _ = evaluate(
-      tmp_path, capsys, precision=precision
-    )
+    ((_, counts[precision], total,
+      step),), _ = evaluate(tmp_path, capsys, precision=precision)
     assert (total, step) == (500, 8)
-  expected = oracle_count(
-    tmp_path, short_runs.prepared(config).test_files, averaged=True
-  )
+  expected = oracle_count(tmp_path,
+                          short_runs.prepared(config).test_files, averaged=True)
   assert counts['float32'] == expected
   # Rounding turns an answer only where two classes are close to one another.
   assert abs(counts.get('bfloat16', expected) - expected) < 25
@@ -128,10 +113,9 @@ def test_a_checkpoint_evaluates_at_any_precision(
 def test_moving_averages_are_used_unless_told(trained, tmp_path, capsys):
   data = short_runs.prepared(short_runs.small_config(trained))
   path = tmp_path / 'metrics'
-  for changes, averaged in (
-    ({}, True),
-    ({'use_moving_averages': False}, False),
-  ):
+  for changes, averaged in (({}, True), ({
+      'use_moving_averages': False
+  }, False)):
     found, _ = evaluate(trained, capsys, metrics=str(path), **changes)
     expected = oracle_count(trained, data.test_files, averaged=averaged)
     assert found[0][1] == expected
@@ -141,8 +125,7 @@ def test_moving_averages_are_used_unless_told(trained, tmp_path, capsys):
 
 
 def test_a_checkpoint_without_averages_is_evaluated_with_a_warning(
-  trained, tmp_path, capsys
-):
+    trained, tmp_path, capsys):
   short_runs.copy_without_averages(trained / 'train', tmp_path / 'train')
   found, out = evaluate(tmp_path, capsys)
   assert 'WARNING' in out and 'no moving averages' in out
@@ -172,11 +155,9 @@ def test_a_moved_directory_evaluates_to_the_same(trained, tmp_path, capsys):
 
 
 def test_a_process_prints_the_tutorials_line_and_nothing_else(trained):
-  status, out, err = short_runs.run(
-    'cifar10_eval',
-    '--checkpoint_dir=%s' % (trained / 'train'),
-    '--eval_dir=%s' % (trained / 'eval'),
-  )
+  status, out, err = short_runs.run('cifar10_eval',
+                                    '--checkpoint_dir=%s' % (trained / 'train'),
+                                    '--eval_dir=%s' % (trained / 'eval'))
   # Without --run_once: step 30 is the last of the run, so it ends by itself.
   assert (status, err) == (0, '')
   (line,) = out.splitlines()
@@ -215,12 +196,11 @@ def test_loss_does_not_depend_on_the_batch_size(trained):
 
 
 @pytest.mark.parametrize('form', ['direct', 'winograd'])
-def test_both_forms_of_convolution_give_the_same_loss(
-  trained, monkeypatch, form
-):
+def test_both_forms_of_convolution_give_the_same_loss(trained, monkeypatch,
+                                                      form):
   forms = short_runs.noted_forms(monkeypatch)
   losses = [
-    loss_of(trained, batch_size=100, conv=conv) for conv in ('auto', form)
+      loss_of(trained, batch_size=100, conv=conv) for conv in ('auto', form)
   ]
   assert forms == ['auto', 'auto', form, form]
   assert losses[0] == pytest.approx(losses[1], rel=1e-5)
@@ -249,9 +229,9 @@ class Clock:
     self._works.get(len(self.naps), lambda: None)()
 
 
-def test_checkpoints_are_followed_each_once_to_the_last(
-  tmp_path, capsys, monkeypatch
-):
+def test_checkpoints_are_followed_each_once_to_the_last(tmp_path, capsys,
+                                                        monkeypatch):
+
   def train_to(step):
     config = short_runs.small_config(tmp_path, max_steps=step)
     cifar10_train.train(config)
@@ -259,17 +239,14 @@ def test_checkpoints_are_followed_each_once_to_the_last(
     saved = config_lib.load(config.train_dir)
     config_lib.save(dataclasses.replace(saved, max_steps=6), config.train_dir)
 
-  clock = Clock(
-    {
+  clock = Clock({
       3: lambda: train_to(2),
       8: lambda: train_to(4),
-      12: lambda: train_to(6),
-    }
-  )
+      12: lambda: train_to(6)
+  })
   monkeypatch.setattr(ITERATOR_MODULE, 'time', clock)
-  found, out = evaluate(
-    tmp_path, capsys, run_once=False, eval_interval_secs=300
-  )
+  found, out = evaluate(tmp_path, capsys, run_once=False,
+                        eval_interval_secs=300)
   assert [step for _, _, _, step in found] == [2, 4, 6]
   assert out.count('No checkpoint in ') == 1
   # Looks often for the first one, and waits behind each evaluation.
@@ -277,9 +254,8 @@ def test_checkpoints_are_followed_each_once_to_the_last(
   assert clock.naps.count(300) == 2
 
 
-def test_a_checkpoint_deleted_on_the_way_is_passed_over(
-  tmp_path, capsys, monkeypatch
-):
+def test_a_checkpoint_deleted_on_the_way_is_passed_over(tmp_path, capsys,
+                                                        monkeypatch):
   config = short_runs.small_config(tmp_path, max_steps=2)
   cifar10_train.train(config)
   eval_once = cifar10_eval.eval_once
@@ -301,23 +277,20 @@ def test_a_checkpoint_deleted_on_the_way_is_passed_over(
   assert 'model.ckpt-2 was deleted; waiting for the next.' in out
 
 
-def test_a_checkpoint_without_a_run_is_the_last_one(
-  trained, tmp_path, capsys, monkeypatch
-):
+def test_a_checkpoint_without_a_run_is_the_last_one(trained, tmp_path, capsys,
+                                                    monkeypatch):
   short_runs.copy_without_averages(trained / 'train', tmp_path / 'train')
   clock = Clock({})
   monkeypatch.setattr(ITERATOR_MODULE, 'time', clock)
   found, out = evaluate(tmp_path, capsys, run_once=False)
   assert [step for _, _, _, step in found] == [30]
   assert out.endswith(
-    '%s holds no config.json, which a trainer writes: not waiting for another '
-    'checkpoint.\n' % (tmp_path / 'train')
-  )
+      '%s holds no config.json, which a trainer writes: not waiting for '
+      'another checkpoint.\n' % (tmp_path / 'train'))
 
 
-def test_a_trainer_that_begins_there_is_waited_for(
-  trained, tmp_path, capsys, monkeypatch
-):
+def test_a_trainer_that_begins_there_is_waited_for(trained, tmp_path, capsys,
+                                                   monkeypatch):
   short_runs.copy_without_averages(trained / 'train', tmp_path / 'train')
   (tmp_path / 'train' / '.lock').write_text('process 1 on here')
 
@@ -347,8 +320,7 @@ def test_an_incomplete_reading_is_an_error(trained, capsys, monkeypatch):
 
 
 def test_test_files_that_are_emptied_meanwhile_are_an_error(
-  trained, tmp_path, capsys, monkeypatch
-):
+    trained, tmp_path, capsys, monkeypatch):
   folder = synthetic_records.make_folder(tmp_path / 'data', per_file=20)
   eval_once = cifar10_eval.eval_once
 
@@ -358,9 +330,8 @@ def test_test_files_that_are_emptied_meanwhile_are_an_error(
 
   monkeypatch.setattr(cifar10_eval, 'eval_once', then_empty)
   with pytest.raises(UserError, match='read 0 images; expected 20'):
-    evaluate(
-      trained, capsys, dataset='cifar10', data_dir=str(tmp_path / 'data')
-    )
+    evaluate(trained, capsys, dataset='cifar10',
+             data_dir=str(tmp_path / 'data'))
 
 
 def test_evaluation_leaves_no_thread_and_no_noise(trained, capfd):
@@ -376,37 +347,30 @@ def test_evaluation_leaves_no_thread_and_no_noise(trained, capfd):
 
 def test_evaluations_are_told_apart(trained, tmp_path, capsys):
   tags = {}
-  for eval_data, averaged, tta in (
-    ('test', True, False),
-    ('train_eval', True, False),
-    ('test', False, False),
-    ('test', True, True),
-  ):
+  for eval_data, averaged, tta in (('test', True, False), ('train_eval', True,
+                                                           False),
+                                   ('test', False, False), ('test', True,
+                                                            True)):
     folder = tmp_path / ('%s %s %s' % (eval_data, averaged, tta))
-    _, out = evaluate(
-      trained,
-      capsys,
-      eval_data=eval_data,
-      use_moving_averages=averaged,
-      tta=tta,
-      eval_dir=str(folder),
-    )
+    _, out = evaluate(trained, capsys, eval_data=eval_data,
+                      use_moving_averages=averaged, tta=tta,
+                      eval_dir=str(folder))
     (path,) = folder.glob('events.*')
     tags[out.split(' on ')[1].strip()] = [
-      value.tag
-      for event in tf.train.summary_iterator(str(path))
-      for value in event.summary.value
-      if value.tag.startswith('Precision')
+        value.tag
+        for event in tf.train.summary_iterator(str(path))
+        for value in event.summary.value
+        if value.tag.startswith('Precision')
     ]
   assert tags == {
-    'test images, moving averages': ['Precision @ 1'],
-    'training images, moving averages': ['Precision @ 1, training images'],
-    'test images, variables without averages': [
-      'Precision @ 1, variables without averages'
-    ],
-    'test images, moving averages, mirrored and shifted copies': [
-      'Precision @ 1, mirrored and shifted copies'
-    ],
+      'test images, moving averages': ['Precision @ 1'],
+      'training images, moving averages': ['Precision @ 1, training images'],
+      'test images, variables without averages': [
+          'Precision @ 1, variables without averages'
+      ],
+      'test images, moving averages, mirrored and shifted copies': [
+          'Precision @ 1, mirrored and shifted copies'
+      ]
   }
 
 
@@ -424,8 +388,7 @@ def test_precision_at_k(trained, tmp_path, capsys):
 
 
 def test_copies_of_images_are_counted_as_the_oracle_counts_them(
-  trained, capsys
-):
+    trained, capsys):
   config = short_runs.small_config(trained, tta=True)
   data = short_runs.prepared(config)
   records = records_lib.load(data.test_files, data.layout)
@@ -454,12 +417,12 @@ def test_an_evaluation_as_json(trained, tmp_path, capsys):
   correct, loss = values.pop('correct'), values.pop('loss')
   assert 3 < loss < 5
   assert values == {
-    'step': 30,
-    'precision @ 1': correct / 500,
-    'total': 500,
-    'eval_data': 'test',
-    'moving_averages': True,
-    'tta': False,
+      'step': 30,
+      'precision @ 1': correct / 500,
+      'total': 500,
+      'eval_data': 'test',
+      'moving_averages': True,
+      'tta': False
   }
 
 

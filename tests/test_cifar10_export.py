@@ -22,11 +22,7 @@ from tests import synthetic_records
 COUNT = 100  # Images to compare on.
 
 # Functions of load_export.py, and the flags of what they load.
-FORMATS = {
-  'loader': 'export_dir',
-  'tflite': 'tflite',
-  'frozen': 'frozen_graph',
-}
+FORMATS = {'loader': 'export_dir', 'tflite': 'tflite', 'frozen': 'frozen_graph'}
 if tf.__version__ >= '2':
   FORMATS['saved_model'] = 'export_dir'
 
@@ -35,9 +31,8 @@ if tf.__version__ >= '2':
 def trained(tmp_path_factory):
   """A directory with a run, saved at steps 0, 10 and 20."""
   folder = tmp_path_factory.mktemp('trained')
-  config = short_runs.small_config(
-    folder, batch_size=64, max_steps=20, save_steps=10, seed=1
-  )
+  config = short_runs.small_config(folder, batch_size=64, max_steps=20,
+                                   save_steps=10, seed=1)
   cifar10_train.train(config)
   return folder
 
@@ -54,26 +49,24 @@ def images():
 def exported(trained):
   """Exports each format into `trained`; returns the paths and the output."""
   flags = {
-    'checkpoint_dir': 'train',
-    'export_dir': 'away/model/',
-    'tflite': 'away/model/model.tflite',
-    'frozen_graph': 'files/model.pb',
+      'checkpoint_dir': 'train',
+      'export_dir': 'away/model/',
+      'tflite': 'away/model/model.tflite',
+      'frozen_graph': 'files/model.pb'
   }
   paths = {flag: str(trained / path) for flag, path in flags.items()}
   os.makedirs(paths['export_dir'])  # An empty folder may exist.
   paths['export_dir'] += '/'
   status, out, err = short_runs.run(
-    'cifar10_export', *['--%s=%s' % item for item in paths.items()]
-  )
+      'cifar10_export', *['--%s=%s' % item for item in paths.items()])
   assert (status, err) == (0, '')
   return dict(paths, out=out)
 
 
 def expected(folder, step=None, averaged=True):
   """The probabilities that the evaluator finds, [COUNT, classes]."""
-  config = short_runs.small_config(
-    folder, batch_size=COUNT, use_moving_averages=averaged
-  )
+  config = short_runs.small_config(folder, batch_size=COUNT,
+                                   use_moving_averages=averaged)
   _, found = short_runs.evaluated(config, step)
   return found
 
@@ -84,33 +77,26 @@ def load_elsewhere(exported, images, folder):
   for i, image in enumerate(images):
     picture_folders.save(folder / ('%03d.png' % i), image)
   models = [
-    '%s=%s' % (file_format, exported[flag])
-    for file_format, flag in FORMATS.items()
+      '%s=%s' % (file_format, exported[flag])
+      for file_format, flag in FORMATS.items()
   ]
   environment = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
   # An interpreter of its own: one from tests.processes has loaded this project.
-  process = subprocess.run(
-    [sys.executable, os.path.join(os.path.dirname(__file__), 'load_export.py')]
-    + [str(folder)]
-    + models,
-    check=False,
-    cwd=str(folder),
-    env=environment,
-    stdout=subprocess.PIPE,
-    stderr=subprocess.STDOUT,
-    universal_newlines=True,
-    timeout=300,
-  )
+  process = subprocess.run([
+      sys.executable,
+      os.path.join(os.path.dirname(__file__), 'load_export.py')
+  ] + [str(folder)] + models, check=False, cwd=str(folder), env=environment,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                           universal_newlines=True, timeout=300)
   assert process.returncode == 0, process.stdout
   return {
-    file_format: dict(np.load(str(folder / (file_format + '.npz'))))
-    for file_format in FORMATS
+      file_format: dict(np.load(str(folder / (file_format + '.npz'))))
+      for file_format in FORMATS
   }
 
 
-def test_each_format_agrees_with_the_evaluator(
-  trained, exported, images, tmp_path
-):
+def test_each_format_agrees_with_the_evaluator(trained, exported, images,
+                                               tmp_path):
   probabilities = expected(trained)
   assert len(set(probabilities.argmax(axis=1))) > 1
   loaded = load_elsewhere(exported, images, tmp_path)
@@ -124,30 +110,29 @@ def check_outputs(file_format, found, probabilities):
   classes = found.pop('classes').tolist()
   assert classes == [name.encode() for name in datasets.CLASSES]
   signatures = {
-    'saved_model': {'serving_default', 'images', 'pictures'},
-    'loader': {'serving_default', 'images', 'pictures'},
-    'frozen': {'images', 'pictures'},
-    'tflite': {'images'},
+      'saved_model': {'serving_default', 'images', 'pictures'},
+      'loader': {'serving_default', 'images', 'pictures'},
+      'frozen': {'images', 'pictures'},
+      'tflite': {'images'}
   }[file_format]
   outputs = {'class', 'probabilities'}
   if file_format != 'tflite':
     outputs.add('label')
   assert set(found) == {
-    '%s %d %s' % (signature, count, output)
-    for signature in signatures
-    for count in (100, 7, 1)
-    for output in outputs
+      '%s %d %s' % (signature, count, output)
+      for signature in signatures
+      for count in (100, 7, 1)
+      for output in outputs
   }
   for name, value in found.items():
     _, count, output = name.split()
     message = '%s: %s' % (file_format, name)
-    wanted = probabilities[: int(count)]
+    wanted = probabilities[:int(count)]
     if output == 'probabilities':
       assert value.dtype == np.float32, message
       assert value.shape == wanted.shape, message
-      np.testing.assert_allclose(
-        value, wanted, rtol=1e-4, atol=1e-6, err_msg=message
-      )
+      np.testing.assert_allclose(value, wanted, rtol=1e-4, atol=1e-6,
+                                 err_msg=message)
     else:
       numbers = wanted.argmax(axis=1)
       if output == 'label':
@@ -159,9 +144,7 @@ def test_it_prints_what_it_has_written(trained, exported):
   lines = exported['out'].splitlines()
   checkpoint = str(trained / 'train' / 'model.ckpt-20')
   assert lines[0] == 'Step 20, from %s. 10 classes: %s.' % (
-    checkpoint,
-    ', '.join(datasets.CLASSES),
-  )
+      checkpoint, ', '.join(datasets.CLASSES))
   assert lines[1].startswith('SavedModel: ' + exported['export_dir'])
   assert len([line for line in lines if 'uint8 [n, 32, 32, 3]' in line]) == 2
   assert len([line for line in lines if 'To load it' in line]) == 3
@@ -170,19 +153,17 @@ def test_it_prints_what_it_has_written(trained, exported):
     hint = ["To load it: interpreter = tf.lite.Interpreter('%s')" % tflite]
   else:
     hint = [
-      'To load it: pip install ai-edge-litert',
-      '  from ai_edge_litert.interpreter import Interpreter',
-      "  interpreter = Interpreter('%s')" % tflite,
+        'To load it: pip install ai-edge-litert',
+        '  from ai_edge_litert.interpreter import Interpreter',
+        "  interpreter = Interpreter('%s')" % tflite
     ]
   start = lines.index(hint[0])
-  assert lines[start : start + len(hint)] == hint
+  assert lines[start:start + len(hint)] == hint
   # No temporary files are left.
   assert sorted(os.listdir(str(trained / 'away'))) == ['model']
   assert os.listdir(str(trained / 'files')) == ['model.pb']
   assert sorted(os.listdir(exported['export_dir'])) == [
-    'model.tflite',
-    'saved_model.pb',
-    'variables',
+      'model.tflite', 'saved_model.pb', 'variables'
   ]
 
 
@@ -205,7 +186,7 @@ def test_the_graph_runs_elsewhere(exported):
     pixels = graph.get_tensor_by_name('pixels:0')
     assert tf.gradients(probability, pixels)[0] is not None
   assert not [
-    node for node in graph_def.node if '_gradient_op_type' in node.attr
+      node for node in graph_def.node if '_gradient_op_type' in node.attr
   ]
 
 
@@ -238,9 +219,8 @@ def test_a_checkpoint_is_chosen_by_step_or_path(trained, images, tmp_path):
 
 
 def test_the_variables_without_averages(trained, images, tmp_path):
-  graph_def = export_frozen(
-    trained, tmp_path / 'plain', use_moving_averages=False
-  )
+  graph_def = export_frozen(trained, tmp_path / 'plain',
+                            use_moving_averages=False)
   found = answers(graph_def, {'images': images})
   plain = expected(trained, averaged=False)
   np.testing.assert_allclose(found, plain, rtol=1e-4)
@@ -259,8 +239,8 @@ def test_nothing_is_overwritten(trained, tmp_path, flag, kind):
   else:
     existing.symlink_to(tmp_path / 'nowhere')
   targets = {
-    name: str(tmp_path / name)
-    for name in ('export_dir', 'tflite', 'frozen_graph')
+      name: str(tmp_path / name)
+      for name in ('export_dir', 'tflite', 'frozen_graph')
   }
   targets[flag] = str(existing)
   with pytest.raises(UserError) as info:
@@ -284,9 +264,8 @@ def test_there_is_a_target_and_no_two_are_the_same(trained, tmp_path):
 
 
 @pytest.mark.parametrize('failing', ['tflite', 'write_saved_model'])
-def test_a_failure_leaves_nothing_behind(
-  trained, tmp_path, monkeypatch, failing
-):
+def test_a_failure_leaves_nothing_behind(trained, tmp_path, monkeypatch,
+                                         failing):
   write = export.write_saved_model
 
   def fail(frozen, target, settings):
@@ -296,12 +275,9 @@ def test_a_failure_leaves_nothing_behind(
 
   monkeypatch.setattr(export, failing, fail)
   with pytest.raises(OSError, match='the disk is full'):
-    export_frozen(
-      trained,
-      tmp_path / 'frozen',
-      export_dir=str(tmp_path / 'model'),
-      tflite=str(tmp_path / 'tflite'),
-    )
+    export_frozen(trained, tmp_path / 'frozen',
+                  export_dir=str(tmp_path / 'model'),
+                  tflite=str(tmp_path / 'tflite'))
   assert os.listdir(str(tmp_path)) == []
 
 
@@ -310,12 +286,10 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(trained, tmp_path, flag):
   target = tmp_path / 'target'
   flags = {'export_dir': '', flag: str(target)}
   status, out, err = picture_folders.run_on_full_disk(
-    tmp_path,
-    100000,
-    [short_runs.script('cifar10_export'), '--dataset=sample']
-    + ['--checkpoint_dir=%s' % (trained / 'train')]
-    + ['--%s=%s' % item for item in flags.items()],
-  )
+      tmp_path, 100000,
+      [short_runs.script('cifar10_export'), '--dataset=sample'] +
+      ['--checkpoint_dir=%s' %
+       (trained / 'train')] + ['--%s=%s' % item for item in flags.items()])
   assert (status, out) == (1, '')
   assert err.startswith('cifar10_export: error: ') and err.count('\n') == 1
   assert str(target) in err and 'File too large' in err
@@ -334,11 +308,9 @@ def test_hints_quote_odd_paths(trained, tmp_path, capsys):
 
 def test_errors_are_one_line(trained, tmp_path):
   (tmp_path / 'x').write_text('')
-  status, out, err = short_runs.run(
-    'cifar10_export',
-    '--checkpoint_dir=%s' % (trained / 'train'),
-    '--export_dir=%s' % tmp_path,
-  )
+  status, out, err = short_runs.run('cifar10_export',
+                                    '--checkpoint_dir=%s' % (trained / 'train'),
+                                    '--export_dir=%s' % tmp_path)
   assert (status, out) == (1, '')
   assert err.startswith('cifar10_export: error: --export_dir=%s' % tmp_path)
   assert err.count('\n') == 1
@@ -351,14 +323,8 @@ def own_run(tmp_path_factory):
   (folder / 'data').mkdir()
   data = synthetic_records.make_own_dataset(folder / 'data')
   cifar10_train.train(
-    short_runs.small_config(
-      folder,
-      dataset='cifar10',
-      data_dir=data.data_dir,
-      batch_size=2,
-      max_steps=2,
-    )
-  )
+      short_runs.small_config(folder, dataset='cifar10', data_dir=data.data_dir,
+                              batch_size=2, max_steps=2))
   # The export needs the dataset.json, but no records.
   for name in ('train.bin', 'test.bin'):
     os.remove(str(folder / 'data' / name))
@@ -368,15 +334,11 @@ def own_run(tmp_path_factory):
 @pytest.mark.parametrize('suffix', ['', '.index'])
 def test_the_data_set_is_that_of_the_run(own_run, tmp_path, suffix):
   # Not by short_runs.run, which names a data set.
-  status, out, err = processes.run(
-    [
+  status, out, err = processes.run([
       short_runs.script('cifar10_export'),
-      '--checkpoint=train/model.ckpt-2' + suffix,
-      '--export_dir=',
-      '--frozen_graph=%s' % (tmp_path / 'x'),
-    ],
-    cwd=str(own_run),
-  )
+      '--checkpoint=train/model.ckpt-2' + suffix, '--export_dir=',
+      '--frozen_graph=%s' % (tmp_path / 'x')
+  ], cwd=str(own_run))
   assert (status, err) == (0, '')
   assert out.startswith('Step 2, from train/model.ckpt-2. 3 classes: a, b, c.')
   graph_def = read_frozen(tmp_path / 'x')

@@ -26,9 +26,8 @@ CHI_SQUARED_9 = 27.9
 
 SOURCES = ['queues', 'preloaded', 'tf_data']
 
-OTHER_LAYOUT = Layout(
-  height=48, width=40, depth=1, label_bytes=2, label_at=(1,)
-)
+OTHER_LAYOUT = Layout(height=48, width=40, depth=1, label_bytes=2,
+                      label_at=(1,))
 
 
 @pytest.fixture(autouse=True)
@@ -62,9 +61,8 @@ def training_inputs(data, batch_size, source='queues', **values):
 
 def eval_inputs(data, batch_size, eval_data=True, **values):
   """Batches of images to evaluate on, each once."""
-  return cifar10_input.inputs(
-    eval_data, '', batch_size, data, Settings(**values)
-  )
+  return cifar10_input.inputs(eval_data, '', batch_size, data,
+                              Settings(**values))
 
 
 def take_all(tensors):
@@ -89,9 +87,8 @@ def times_seen(records):
   return collections.Counter(row.tobytes() for row in records)
 
 
-@pytest.mark.parametrize(
-  'layout', [Layout(), OTHER_LAYOUT], ids=['cifar10', 'other']
-)
+@pytest.mark.parametrize('layout', [Layout(), OTHER_LAYOUT],
+                         ids=['cifar10', 'other'])
 def test_read_records_reads_each_record_once_in_order(tmp_path, layout):
   first = synthetic_records.make_records([3, 9, 1], seed=1, layout=layout)
   second = synthetic_records.make_records([0], seed=2, layout=layout)
@@ -126,10 +123,9 @@ def test_the_reference_reads_the_same(tmp_path):
   assert one.uint8image.shape.as_list() == [32, 32, 3]
   theirs = reference.read_by_tensorflow(tf.train.string_input_producer(names))
   fetches = [
-    ours,
-    records_lib.labels(ours, layout),
-    [one.uint8image, one.label, one.key],
-    theirs,
+      ours,
+      records_lib.labels(ours, layout), [one.uint8image, one.label, one.key],
+      theirs
   ]
   with tf.train.MonitoredSession() as session:
     for number, expected in enumerate((3, 9, 0)):
@@ -151,8 +147,8 @@ def test_of_two_label_bytes_the_last_is_the_label(tmp_path):
   ((images, labels),) = take_all([images, labels])
   assert labels.tolist() == [3, 9]
   expected = [
-    reference.central_crop(image, 24)
-    for image in synthetic_records.images_of(records, layout)
+      reference.central_crop(image, 24)
+      for image in synthetic_records.images_of(records, layout)
   ]
   np.testing.assert_allclose(images, expected, atol=1e-4)
 
@@ -160,8 +156,8 @@ def test_of_two_label_bytes_the_last_is_the_label(tmp_path):
 @pytest.mark.parametrize('batch_size', [1, 7, 100, 1000])
 def test_evaluation_gives_each_image_once_in_order(tmp_path, batch_size):
   files = [
-    synthetic_records.make_records(np.arange(n) % 10, seed=n)
-    for n in (13, 1, 29)
+      synthetic_records.make_records(np.arange(n) % 10, seed=n)
+      for n in (13, 1, 29)
   ]
   names = write(tmp_path, *files)
   tensors = eval_inputs(data_set(names), batch_size)
@@ -174,8 +170,8 @@ def test_evaluation_gives_each_image_once_in_order(tmp_path, batch_size):
   records = np.concatenate(files)
   found = np.concatenate([images for images, _ in batches])
   expected = [
-    reference.central_crop(image, 24)
-    for image in synthetic_records.images_of(records)
+      reference.central_crop(image, 24)
+      for image in synthetic_records.images_of(records)
   ]
   np.testing.assert_allclose(found, expected, atol=1e-4)
   labels = np.concatenate([labels for _, labels in batches])
@@ -194,9 +190,8 @@ def test_training_images_and_those_to_evaluate_on_are_kept_apart(tmp_path):
   for folder in ('train', 'test'):
     (tmp_path / folder).mkdir()
   data = datasets.DataSet(
-    write(tmp_path / 'train', synthetic_records.make_records([1] * 6)),
-    write(tmp_path / 'test', synthetic_records.make_records([2] * 4)),
-  )
+      write(tmp_path / 'train', synthetic_records.make_records([1] * 6)),
+      write(tmp_path / 'test', synthetic_records.make_records([2] * 4)))
   for eval_data, expected in ((False, [1] * 6), (True, [2] * 4)):
     with tf.Graph().as_default():
       _, labels = eval_inputs(data, 10, eval_data)
@@ -209,8 +204,7 @@ def test_training_images_and_those_to_evaluate_on_are_kept_apart(tmp_path):
 @pytest.mark.parametrize('source', SOURCES)
 @pytest.mark.parametrize('layout', [Layout(), OTHER_LAYOUT])
 def test_training_batches_have_static_shapes_and_whole_contents(
-  tmp_path, layout, source
-):
+    tmp_path, layout, source):
   records = synthetic_records.make_records(np.arange(64) % 10, layout=layout)
   data = data_set(write(tmp_path, records), layout)
   images, labels = training_inputs(data, 32, source=source)
@@ -228,10 +222,8 @@ def test_training_batches_have_static_shapes_and_whole_contents(
 
 def test_images_of_either_input_are_in_the_summaries():
   data = short_runs.prepared(Settings(dataset='sample'))
-  for tensors in (
-    lambda: training_inputs(data, 12),
-    lambda: eval_inputs(data, 12),
-  ):
+  for tensors in (lambda: training_inputs(data, 12),
+                  lambda: eval_inputs(data, 12)):
     with tf.Graph().as_default():
       tensors()
       merged = tf.summary.merge_all()
@@ -306,9 +298,8 @@ def test_more_than_fits_is_shuffled_in_parts(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize('source', ['queues', 'tf_data'])
 @pytest.mark.parametrize('size, batch_size', [(32, 128), (64, 128), (256, 9)])
-def test_queues_hold_so_many_bytes_at_most(
-  capsys, tmp_path, size, batch_size, source
-):
+def test_queues_hold_so_many_bytes_at_most(capsys, tmp_path, size, batch_size,
+                                           source):
   layout = Layout(size, size, 3)
   names = write(tmp_path, np.zeros([0, 1], np.uint8))
   os.truncate(names[0], 50000 * layout.record_bytes)  # Takes no space.
@@ -330,8 +321,7 @@ def test_queues_hold_so_many_bytes_at_most(
   assert len(held) == 2
   assert max(held.values()) <= (1 << 30) + batch_size * layout.record_bytes
   assert 'Filling queue with 20000 ' in capsys.readouterr().out or (
-    source == 'tf_data'
-  )
+      source == 'tf_data')
   if size == 32:  # As ever.
     assert held.pop('ready_batches') == 16 * 128 * 24 * 24 * 3 * 4
     (shuffled,) = held.values()
@@ -341,14 +331,14 @@ def test_queues_hold_so_many_bytes_at_most(
 def test_files_of_more_than_fits_come_in_random_order(tmp_path, monkeypatch):
   monkeypatch.setattr(cifar10_input, '_MAX_BYTES_IN_QUEUE', 81 * 3073 - 1)
   files = [
-    synthetic_records.make_records(np.arange(20) % 10, i) for i in range(10)
+      synthetic_records.make_records(np.arange(20) % 10, i) for i in range(10)
   ]
   found = raw_batches(write(tmp_path, *files), 200, 20, 60)
   # 80 records at a time: each second epoch begins with 4 whole files.
   assert set(times_seen(found).values()) == {6}
   parts = []
   for start in (0, 400):
-    part = found[start : start + 80, -3]  # The seed of make_records.
+    part = found[start:start + 80, -3]  # The seed of make_records.
     assert np.bincount(part).max() == 20
     parts.append(set(part))
   assert len(parts[0]) == len(parts[1]) == 4
@@ -362,7 +352,7 @@ def chi_squared(labels):
     for part in np.split(labels, [int(share * len(labels))]):
       counts = np.bincount(part, minlength=10)
       expected = len(part) / 10
-      values.append(((counts - expected) ** 2 / expected).sum())
+      values.append(((counts - expected)**2 / expected).sum())
   return values
 
 
@@ -379,17 +369,16 @@ def test_sorted_files_give_mixed_batches(tmp_path):
   # Batch by batch: the sum of 150 values of 9 degrees of freedom has a
   # deviation of sqrt(2 * 9 * 150); without replacement it is a little less.
   counts = np.stack(
-    [np.bincount(batch, minlength=10) for batch in np.split(labels, 150)]
-  )
-  total = ((counts - 2) ** 2 / 2).sum()
+      [np.bincount(batch, minlength=10) for batch in np.split(labels, 150)])
+  total = ((counts - 2)**2 / 2).sum()
   assert abs(total - 9 * 150) < 4 * np.sqrt(2 * 9 * 150)
 
 
 def test_the_classical_input_does_not_mix_sorted_files(tmp_path):
   names, records = sorted_files(tmp_path)
-  images, labels = reference.classical_distorted_inputs(
-    names, num_examples=1000, batch_size=20
-  )
+  images, labels = reference.classical_distorted_inputs(names,
+                                                        num_examples=1000,
+                                                        batch_size=20)
   assert images.shape.as_list() == [20, 24, 24, 3]
   with tf.train.MonitoredSession() as session:
     batches = [session.run([images, labels]) for _ in range(50)]
@@ -412,9 +401,8 @@ def test_images_may_have_another_size(source):
   with tf.train.MonitoredSession() as session:
     assert session.run(images).shape == (8, 30, 30, 3)
     assert session.run(middles).shape == (8, 30, 30, 3)
-  with pytest.raises(
-    UserError, match='--image_size=33: larger .* have 32 x 32 pi'
-  ):
+  with pytest.raises(UserError,
+                     match='--image_size=33: larger .* have 32 x 32 pi'):
     cifar10_input.crop_size(data.layout, 33)
 
 
@@ -506,8 +494,7 @@ def one_thread(monkeypatch):
 
 @pytest.mark.parametrize('source', SOURCES)
 def test_each_epoch_is_all_records_in_an_order_of_its_own(
-  tmp_path, one_thread, source
-):
+    tmp_path, one_thread, source):
   data = numbered(tmp_path, 300, 3)
   epochs = np.split(order(data, source, 25, 36), 3)
   for epoch in epochs:
@@ -519,12 +506,10 @@ def test_each_epoch_is_all_records_in_an_order_of_its_own(
 
 
 def test_alternating_flips_mirror_each_image_every_other_time(
-  tmp_path, one_thread
-):
+    tmp_path, one_thread):
   data = numbered(tmp_path, 40, 1)
-  images, labels = training_inputs(
-    data, 20, augment='alternating_flip', source='preloaded'
-  )
+  images, labels = training_inputs(data, 20, augment='alternating_flip',
+                                   source='preloaded')
   with tf.train.MonitoredSession() as session:
     found = [session.run([images, labels]) for _ in range(8)]
   seen = {}
@@ -540,7 +525,7 @@ def test_alternating_flips_mirror_each_image_every_other_time(
     flips = []
     for image in versions:
       distances = [
-        np.abs(image - original[:, ::step]).max() for step in (1, -1)
+          np.abs(image - original[:, ::step]).max() for step in (1, -1)
       ]
       assert min(distances) < 1e-4
       flips.append(int(np.argmin(distances)))
@@ -564,9 +549,8 @@ def test_an_image_is_distorted_anew_each_time(tmp_path, source, seed):
 def test_only_the_records_to_train_on_are_read(tmp_path, one_thread, source):
   data = numbered(tmp_path, 100, 3)
   for held_out, labelled, left in ((40, 0, 60), (10, 20, 20), (0, 34, 34)):
-    found = order(
-      data._replace(held_out=held_out, labelled=labelled), source, left, 3
-    )
+    found = order(data._replace(held_out=held_out, labelled=labelled), source,
+                  left, 3)
     assert set(np.bincount(found)) == {3}
     assert set(found) == set(range(left))
 
@@ -589,8 +573,7 @@ def test_the_line_of_other_inputs_names_all_images(capsys, source):
   data = short_runs.prepared(Settings(dataset='sample'))
   training_inputs(data, 128, source=source)
   assert capsys.readouterr().out == (
-    'Loading 1000 CIFAR images before starting to train.\n'
-  )
+      'Loading 1000 CIFAR images before starting to train.\n')
 
 
 def test_preloaded_records_are_in_no_checkpoint(graph):
@@ -600,9 +583,8 @@ def test_preloaded_records_are_in_no_checkpoint(graph):
   assert not tf.global_variables()
   with tf.train.MonitoredSession() as session:
     records = session.run(variable)
-  np.testing.assert_array_equal(
-    records, records_lib.load(data.train_files, data.layout)
-  )
+  np.testing.assert_array_equal(records,
+                                records_lib.load(data.train_files, data.layout))
 
 
 def test_the_preprocessing_threads_are_sixteen_or_one(graph):

@@ -20,19 +20,16 @@ def build(config):
   config = cifar10.with_constants(config)
   with tf.device('/cpu:0'):
     global_step = tf.train.get_or_create_global_step()
-    state = run_state.begin(
-      short_runs.prepared(config), config.examples_per_machine
-    )
+    state = run_state.begin(short_runs.prepared(config),
+                            config.examples_per_machine)
     opt = cifar10.optimizer(global_step, config, state)
     return cifar10_multi_gpu_train.build_step(config, global_step, opt)
 
 
 def session_without_gpus(prefetch):
   config = session_settings.config_proto(Settings(), use_gpu=False)
-  return tf.train.MonitoredSession(
-    tf.train.ChiefSessionCreator(config=config),
-    hooks=[prefetch],
-  )
+  return tf.train.MonitoredSession(tf.train.ChiefSessionCreator(config=config),
+                                   hooks=[prefetch])
 
 
 @pytest.fixture
@@ -44,12 +41,8 @@ def four_towers(tmp_path):
 
 def test_towers_are_named_as_in_the_tutorial_and_on_their_devices(four_towers):
   for i in range(4):
-    for name in (
-      'conv1/Conv2D',
-      'local4/MatMul',
-      'cross_entropy',
-      'total_loss',
-    ):
+    for name in ('conv1/Conv2D', 'local4/MatMul', 'cross_entropy',
+                 'total_loss'):
       operation = four_towers.get_operation_by_name('tower_%d/%s' % (i, name))
       device = tf.DeviceSpec.from_string(operation.device)
       assert (device.device_type, device.device_index) == ('GPU', i)
@@ -66,14 +59,8 @@ def test_the_graph_is_in_boxes(four_towers):
   names = {o.name.split('/')[0] for o in four_towers.get_operations()}
   layers = {v.op.name.split('/')[0] for v in tf.trainable_variables()}
   assert {n for n in names - layers if not n.startswith('tower_')} == {
-    'global_step',
-    'distorted_inputs',
-    'parts',
-    'cross_entropy',
-    'total_loss',
-    'train',
-    'group_deps',
-    'group_deps_1',
+      'global_step', 'distorted_inputs', 'parts', 'cross_entropy', 'total_loss',
+      'train', 'group_deps', 'group_deps_1'
   }
 
 
@@ -105,15 +92,12 @@ def test_more_than_ten_towers_keep_their_losses_apart():
       images = tf.zeros([2, 24, 24, 3])
       with tf.variable_scope('', reuse=i == 1), tf.name_scope('tower_%d' % i):
         scope = 'tower_%d/' % i
-        loss = cifar10_multi_gpu_train.tower_loss(
-          scope, images, [0, 1], Settings()
-        )
+        loss = cifar10_multi_gpu_train.tower_loss(scope, images, [0, 1],
+                                                  Settings())
       losses = towers.named_losses(scope, loss)
       assert sorted(losses) == [
-        'cross_entropy',
-        'local3/weight_loss',
-        'local4/weight_loss',
-        'total_loss',
+          'cross_entropy', 'local3/weight_loss', 'local4/weight_loss',
+          'total_loss'
       ]
       assert losses['total_loss'] is loss
       total = loss.op
@@ -134,12 +118,9 @@ def test_gradients_are_those_of_the_whole_batch(count):
     gradients = []
     for i, part in enumerate(np.split(np.arange(8), count)):
       with tf.variable_scope('', reuse=True), tf.name_scope('tower_%d' % i):
-        loss = cifar10_multi_gpu_train.tower_loss(
-          'tower_%d/' % i,
-          tf.constant(values[part]),
-          labels[part],
-          Settings(),
-        )
+        loss = cifar10_multi_gpu_train.tower_loss('tower_%d/' % i,
+                                                  tf.constant(values[part]),
+                                                  labels[part], Settings())
         gradients.append(optimizer.compute_gradients(loss))
     averaged = cifar10_multi_gpu_train.average_gradients(gradients)
     assert [v for _, v in averaged] == tf.trainable_variables()
@@ -154,8 +135,8 @@ def test_each_tower_has_its_own_part_of_the_batch(tmp_path):
   with tf.Graph().as_default() as graph:
     train_op, _, prefetch = build(short_runs.small_config(tmp_path, num_gpus=2))
     parts = [
-      graph.get_operation_by_name('tower_%d/conv1/Conv2D' % i).inputs[0]
-      for i in range(2)
+        graph.get_operation_by_name('tower_%d/conv1/Conv2D' % i).inputs[0]
+        for i in range(2)
     ]
     batches = []
     with session_without_gpus(prefetch) as session:
@@ -181,7 +162,7 @@ def test_the_loss_shown_is_the_mean_of_the_towers(tmp_path):
   with tf.Graph().as_default() as graph:
     _, loss, prefetch = build(short_runs.small_config(tmp_path, num_gpus=2))
     losses = [
-      graph.get_tensor_by_name('tower_%d/total_loss:0' % i) for i in range(2)
+        graph.get_tensor_by_name('tower_%d/total_loss:0' % i) for i in range(2)
     ]
     with session_without_gpus(prefetch) as session:
       mean, losses = session.run([loss, losses])
@@ -191,21 +172,20 @@ def test_the_loss_shown_is_the_mean_of_the_towers(tmp_path):
 
 def test_towers_share_what_techniques_need(tmp_path, capsys):
   settings = {
-    'num_gpus': 2,
-    'normalization': 'batch',
-    'activation': 'prelu',
-    'optimizer': 'adam',
-    'regularizer': 'l2',
-    'dropout': 0.5,
-    'max_norm': 2.0,
-    'validation_examples': 50,
-    'validation_steps': 2,
+      'num_gpus': 2,
+      'normalization': 'batch',
+      'activation': 'prelu',
+      'optimizer': 'adam',
+      'regularizer': 'l2',
+      'dropout': 0.5,
+      'max_norm': 2.0,
+      'validation_examples': 50,
+      'validation_steps': 2
   }
   cifar10_multi_gpu_train.train(short_runs.small_config(tmp_path, **settings))
   assert 'validation precision' in capsys.readouterr().out
-  config = short_runs.small_config(
-    tmp_path, **dict(settings, num_gpus=1, max_steps=6)
-  )
+  config = short_runs.small_config(tmp_path,
+                                   **dict(settings, num_gpus=1, max_steps=6))
   # The trainer of one device finds all that it needs, and no more.
   of_towers = list_variables(config)
   cifar10_train.train(config)
@@ -229,8 +209,7 @@ def test_either_trainer_resumes_the_other(tmp_path, capsys):
   capsys.readouterr()
 
   cifar10_multi_gpu_train.train(
-    short_runs.small_config(tmp_path / 'one', max_steps=4, num_gpus=2)
-  )
+      short_runs.small_config(tmp_path / 'one', max_steps=4, num_gpus=2))
   assert short_runs.steps(capsys.readouterr().out) == [2, 3]
   # 2 steps of 16 examples are 1 step of 2 x 16.
   assert run_state.load(one.train_dir).step_offset == -1
@@ -241,13 +220,9 @@ def test_either_trainer_resumes_the_other(tmp_path, capsys):
 
 
 def test_a_process_says_what_it_runs_on(tmp_path):
-  status, out, err = short_runs.run(
-    'cifar10_multi_gpu_train',
-    '--num_gpus=12',
-    '--batch_size=1',
-    '--max_steps=1',
-    '--train_dir=%s' % tmp_path,
-  )
+  status, out, err = short_runs.run('cifar10_multi_gpu_train', '--num_gpus=12',
+                                    '--batch_size=1', '--max_steps=1',
+                                    '--train_dir=%s' % tmp_path)
   assert (status, err) == (0, '')
   assert '12 towers, each with batches of 1: 12 images a step' in out
   assert 'WARNING: --num_gpus=12, but TensorFlow finds ' in out
@@ -259,10 +234,8 @@ def test_a_process_says_what_it_runs_on(tmp_path):
 
 def test_one_tower_computes_what_the_single_trainer_computes(tmp_path, capsys):
   losses = []
-  for train, name in (
-    (cifar10_train.train, 'single'),
-    (cifar10_multi_gpu_train.train, 'towers'),
-  ):
+  for train, name in ((cifar10_train.train, 'single'),
+                      (cifar10_multi_gpu_train.train, 'towers')):
     config = short_runs.small_config(tmp_path / name, max_steps=1)
     train(config)
     losses.append(list_variables(config))

@@ -28,9 +28,8 @@ COUNT = 100  # Test images of the sample that are labeled.
 def trained(tmp_path_factory):
   """A directory with a short run on the sample."""
   folder = tmp_path_factory.mktemp('trained')
-  config = short_runs.small_config(
-    folder, batch_size=32, max_steps=15, log_frequency=100
-  )
+  config = short_runs.small_config(folder, batch_size=32, max_steps=15,
+                                   log_frequency=100)
   cifar10_train.train(config)
   return folder
 
@@ -56,9 +55,8 @@ def predict(folder, capsys, names, **changes):
 
 
 @pytest.mark.parametrize('averages', [True, False])
-def test_answers_are_those_of_the_evaluator(
-  trained, exported, capsys, averages
-):
+def test_answers_are_those_of_the_evaluator(trained, exported, capsys,
+                                            averages):
   changes = {'batch_size': COUNT, 'use_moving_averages': averages}
   config = short_runs.small_config(trained, **changes)
   correct, expected = short_runs.evaluated(config)
@@ -67,9 +65,8 @@ def test_answers_are_those_of_the_evaluator(
     lines, err = predict(trained, capsys, [exported], json=True, **changes)
     answers = [json.loads(line) for line in lines]
     assert err == []
-    assert [a['file'] for a in answers] == [
-      str(exported / ('%03d.png' % i)) for i in range(COUNT)
-    ]
+    assert [a['file'] for a in answers
+           ] == [str(exported / ('%03d.png' % i)) for i in range(COUNT)]
     found = np.array([list(a['probabilities'].values()) for a in answers])
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
     assert list(answers[0]['probabilities']) == list(datasets.CLASSES)
@@ -82,9 +79,8 @@ def test_answers_are_those_of_the_evaluator(
 
 
 @pytest.mark.parametrize('top_k, shown', [(1, 1), (3, 3), (99, 10)])
-def test_a_line_names_the_most_probable_classes(
-  trained, exported, capsys, top_k, shown
-):
+def test_a_line_names_the_most_probable_classes(trained, exported, capsys,
+                                                top_k, shown):
   names = [exported / '005.png', exported / '002.png']
   lines, _ = predict(trained, capsys, names, top_k=top_k)
   objects, _ = predict(trained, capsys, names, json=True)
@@ -97,8 +93,7 @@ def test_a_line_names_the_most_probable_classes(
 
 
 def test_broken_pictures_are_named_and_the_others_are_labeled(
-  trained, exported, capsys
-):
+    trained, exported, capsys):
   names = ['gone.png', exported / '001.png', __file__, exported / '002.png']
   expected, _ = predict(trained, capsys, names[1::2])
   for batch_size in (1, 128):
@@ -106,10 +101,8 @@ def test_broken_pictures_are_named_and_the_others_are_labeled(
       predict(trained, capsys, names, batch_size=batch_size)
     out, err = capsys.readouterr()
     assert out.splitlines() == expected
-    assert [line.split(':')[0] for line in err.splitlines()] == [
-      'gone.png',
-      __file__,
-    ]
+    assert [line.split(':')[0] for line in err.splitlines()
+           ] == ['gone.png', __file__]
 
 
 def test_only_broken_pictures(trained, capsys):
@@ -126,8 +119,7 @@ def test_no_checkpoint_or_no_pictures(tmp_path, exported, trained, capsys):
 
 
 def test_a_large_photograph_is_labeled_like_its_small_copy(
-  trained, exported, tmp_path, capsys
-):
+    trained, exported, tmp_path, capsys):
   with tf.Graph().as_default(), tf.Session() as session:
     content = (exported / '003.png').read_bytes()
     image = session.run(tf.image.decode_png(content))
@@ -137,22 +129,20 @@ def test_a_large_photograph_is_labeled_like_its_small_copy(
     jpeg = session.run(tf.image.encode_jpeg(large, quality=98))
   (tmp_path / 'large.jpg').write_bytes(jpeg)
   lines, _ = predict(
-    trained,
-    capsys,
-    [tmp_path / 'large.jpg', exported / '003.png', exported / '004.png'],
-    json=True,
-  )
+      trained, capsys,
+      [tmp_path / 'large.jpg', exported / '003.png', exported / '004.png'],
+      json=True)
   large, small, other = [
-    np.array(list(json.loads(line)['probabilities'].values())) for line in lines
+      np.array(list(json.loads(line)['probabilities'].values()))
+      for line in lines
   ]
   difference = np.abs(large - small).max()
   assert difference < 0.02
   assert difference < np.abs(other - small).max() / 3
 
 
-def test_a_sheet_shows_the_pictures_that_could_be_read(
-  trained, exported, tmp_path, capsys
-):
+def test_a_sheet_shows_the_pictures_that_could_be_read(trained, exported,
+                                                       tmp_path, capsys):
   path = tmp_path / 'sheet.png'
   names = [exported / ('%03d.png' % i) for i in range(5)] + [__file__]
   with pytest.raises(UserError, match='^1 of 6'):
@@ -162,7 +152,7 @@ def test_a_sheet_shows_the_pictures_that_could_be_read(
   assert 3 * 128 < sheet.shape[1] < 3.5 * 128
   assert 2 * (128 + 4 * 10) < sheet.shape[0] < 2 * (128 + 5 * 20)
   # The sixth place is empty.
-  place = sheet[sheet.shape[0] // 2 + 10 :, 2 * sheet.shape[1] // 3 + 10 :]
+  place = sheet[sheet.shape[0] // 2 + 10:, 2 * sheet.shape[1] // 3 + 10:]
   assert (place == 255).all()
   # An existing file is not replaced.
   with pytest.raises(UserError, match='already exists; expected a new file'):
@@ -175,20 +165,18 @@ def test_a_sheet_of_no_known_format_is_refused_before_any_work(exported):
     cifar10_predict.predict(config, [str(exported)])
 
 
-def test_a_full_disk_is_told_with_the_name_of_the_sheet(
-  trained, exported, tmp_path
-):
+def test_a_full_disk_is_told_with_the_name_of_the_sheet(trained, exported,
+                                                        tmp_path):
   sheet = tmp_path / 'sheet.bmp'
   status, out, err = picture_folders.run_on_full_disk(
-    tmp_path,
-    10000,
-    [short_runs.script('cifar10_predict'), str(exported / '001.png')]
-    + ['--checkpoint_dir=%s' % (trained / 'train'), '--grid=%s' % sheet],
-  )
+      tmp_path, 10000,
+      [short_runs.script('cifar10_predict'),
+       str(exported / '001.png')] +
+      ['--checkpoint_dir=%s' % (trained / 'train'),
+       '--grid=%s' % sheet])
   assert (status, out.count('\n')) == (1, 1)
-  assert err == (
-    "cifar10_predict: error: [Errno 27] File too large: '%s'\n" % sheet
-  )
+  assert err == ("cifar10_predict: error: [Errno 27] File too large: '%s'\n" %
+                 sheet)
   assert os.listdir(str(tmp_path)) == ['with_limit.py']
 
 
@@ -217,7 +205,7 @@ def test_other_files_in_a_folder_are_counted(trained, tmp_path, capsys):
   lines, err = predict(trained, capsys, [tmp_path])
   assert len(lines) == 1
   assert err == [
-    '2 other files in %s/ skipped: %s/a/c.mp4, %s/b.txt' % ((tmp_path,) * 3)
+      '2 other files in %s/ skipped: %s/a/c.mp4, %s/b.txt' % ((tmp_path,) * 3)
   ]
 
 
@@ -233,12 +221,9 @@ def test_an_export_answers_like_its_run(trained, exported, tmp_path):
     answers[folder.name] = [json.loads(line) for line in out.splitlines()]
   for found, expected in zip(answers['model'], answers['train']):
     assert list(found['probabilities']) == list(expected['probabilities'])
-    np.testing.assert_allclose(
-      list(found['probabilities'].values()),
-      list(expected['probabilities'].values()),
-      rtol=1e-4,
-      atol=1e-6,
-    )
+    np.testing.assert_allclose(list(found['probabilities'].values()),
+                               list(expected['probabilities'].values()),
+                               rtol=1e-4, atol=1e-6)
     assert found['file'] == expected['file']
   (model / 'saved_model.pb').write_bytes(b'damaged')
   status, out, err = call(['--checkpoint_dir=%s' % model, *names])
@@ -251,9 +236,8 @@ def test_nothing_is_fetched(trained, exported, tmp_path, capsys, monkeypatch):
   names = [exported / '001.png']
   expected, _ = predict(trained, capsys, names)
   for folder, warnings in ((str(tmp_path), 0), (str(tmp_path / 'no'), 1)):
-    lines, err = predict(
-      trained, capsys, names, dataset='cifar10', data_dir=folder
-    )
+    lines, err = predict(trained, capsys, names, dataset='cifar10',
+                         data_dir=folder)
     assert lines == expected
     assert len(err) == warnings
   assert err[0].startswith('WARNING: --data_dir=%s' % (tmp_path / 'no'))
@@ -261,8 +245,7 @@ def test_nothing_is_fetched(trained, exported, tmp_path, capsys, monkeypatch):
 
 
 def test_the_warning_about_missing_averages_is_not_in_the_output(
-  trained, exported, tmp_path, capsys
-):
+    trained, exported, tmp_path, capsys):
   short_runs.copy_without_averages(trained / 'train', tmp_path / 'train')
   lines, err = predict(tmp_path, capsys, [exported])
   assert len(err) == 1 and 'holds no moving averages' in err[0]
@@ -278,9 +261,8 @@ def call(arguments, stdin=os.devnull):
     stdin: path of a file that is its standard input.
   """
   with open(str(stdin), 'rb') as content:
-    return processes.run(
-      [short_runs.script('cifar10_predict'), *arguments], stdin=content
-    )
+    return processes.run([short_runs.script('cifar10_predict'), *arguments],
+                         stdin=content)
 
 
 def test_a_process(trained, exported, tmp_path):
@@ -299,23 +281,20 @@ def test_a_process(trained, exported, tmp_path):
   broken, summary = err.splitlines()
   assert broken.startswith('%s: ' % (tmp_path / 'z.jpg'))
   assert summary == (
-    'cifar10_predict: error: 1 of 3 pictures could not be read'
-  )
+      'cifar10_predict: error: 1 of 3 pictures could not be read')
 
 
 def test_a_process_without_pictures_says_what_it_expects():
   status, out, err = call(['--checkpoint_dir=pretrained:fast'])
   assert (status, out) == (1, '')
   assert err == (
-    'cifar10_predict: error: no arguments: no pictures found; expected files, '
-    'folders of files in formats that Pillow reads, or - for a picture on '
-    'standard input\n'
-  )
+      'cifar10_predict: error: no arguments: no pictures found; expected '
+      'files, folders of files in formats that Pillow reads, or - for a '
+      'picture on standard input\n')
 
 
 def test_the_data_set_is_that_of_the_run_unless_a_flag_names_another(
-  tmp_path, exported
-):
+    tmp_path, exported):
   classes = ['ape', 'bee', 'cow']
   layout = layout_for(16, 1, classes)
   own = tmp_path / 'own'
@@ -326,14 +305,12 @@ def test_the_data_set_is_that_of_the_run_unless_a_flag_names_another(
   value = {'classes': classes, 'size': 16, 'channels': 1, 'flip': True}
   value.update(train=part, test=part)
   (own / 'dataset.json').write_text(json.dumps(value))
-  config = short_runs.small_config(
-    tmp_path, dataset='cifar10', data_dir=str(own), max_steps=2
-  )
+  config = short_runs.small_config(tmp_path, dataset='cifar10',
+                                   data_dir=str(own), max_steps=2)
   cifar10_train.train(config)
   flag = '--checkpoint_dir=%s' % config.train_dir
-  picture_folders.write_pngs(
-    tmp_path / 'in', synthetic_records.images_of(records, layout)
-  )
+  picture_folders.write_pngs(tmp_path / 'in',
+                             synthetic_records.images_of(records, layout))
   names = [str(tmp_path / 'in' / ('%d.png' % i)) for i in range(16)]
   status, out, err = call([flag, '--json', *names])
   assert (status, err) == (0, '')
@@ -354,8 +331,7 @@ def test_the_data_set_is_that_of_the_run_unless_a_flag_names_another(
 
 
 def test_the_layers_are_those_of_the_run_even_if_a_flag_names_the_data_set(
-  tmp_path, exported
-):
+    tmp_path, exported):
   config = short_runs.small_config(tmp_path, max_steps=1, top_layers='local')
   cifar10_train.train(config)
   arguments = ['--checkpoint_dir=%s' % config.train_dir, '--dataset=sample']

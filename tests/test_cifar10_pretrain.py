@@ -52,8 +52,7 @@ def test_layers_are_trained_one_after_another(pretrained, task):
   for number, layer in enumerate(pretraining.LAYERS):
     after = newest(folder, task, layer)
     first = short_runs.values(
-      str(folder / 'train' / task / layer / 'model.ckpt-0')
-    )
+        str(folder / 'train' / task / layer / 'model.ckpt-0'))
     for other, name in enumerate(pretraining.LAYERS):
       weights = name + '/weights'
       if before:
@@ -64,21 +63,19 @@ def test_layers_are_trained_one_after_another(pretrained, task):
     before = after
 
 
-@pytest.mark.parametrize(
-  'task, settings',
-  [
-    ('rbm', {'activation': 'sigmoid'}),
-    ('autoencoder', {'activation': 'prelu', 'input_dropout': 0.3}),
-  ],
-)
+@pytest.mark.parametrize('task, settings', [('rbm', {
+    'activation': 'sigmoid'
+}), ('autoencoder', {
+    'activation': 'prelu',
+    'input_dropout': 0.3
+})])
 def test_a_layer_learns_in_bfloat16_too(tmp_path, task, settings):
-  config = config_for(
-    tmp_path, task, precision='bfloat16', freeze='(?!conv2/)', **settings
-  )
+  config = config_for(tmp_path, task, precision='bfloat16', freeze='(?!conv2/)',
+                      **settings)
   data = short_runs.prepared(config)
   assert cifar10_pretrain._is_trained(
-    config, data, functools.partial(cifar10_pretrain._take_steps, layer='conv2')
-  )
+      config, data,
+      functools.partial(cifar10_pretrain._take_steps, layer='conv2'))
   first = short_runs.values(str(tmp_path / 'train' / 'model.ckpt-0'))
   found = newest(tmp_path)
   changed = {name for name in first if (first[name] != found[name]).any()}
@@ -105,12 +102,9 @@ def test_a_run_begins_with_the_result(tmp_path, pretrained, task):
   parts = (task, 'local4') if task in BY_LAYER else (task,)
   there = newest(folder, *parts)
   config = short_runs.small_config(
-    tmp_path,
-    train_dir=str(tmp_path / 'labelled'),
-    init_from=os.path.join(str(folder / 'train'), *parts),
-    init_scope='conv|local',
-    labelled_examples=100,
-  )
+      tmp_path, train_dir=str(tmp_path / 'labelled'),
+      init_from=os.path.join(str(folder / 'train'), *parts),
+      init_scope='conv|local', labelled_examples=100)
   cifar10_train.train(config)
   first = short_runs.values(str(tmp_path / 'labelled' / 'model.ckpt-0'))
   for layer in pretraining.LAYERS:
@@ -128,9 +122,8 @@ def test_what_is_finished_is_not_trained_again(pretrained, task, capsys):
   out = capsys.readouterr().out
   assert out.count('nothing to do') == (4 if by_layer else 1)
   assert ', loss' not in out
-  result = os.path.join(
-    str(folder / 'train'), task, 'local4' if by_layer else ''
-  )
+  result = os.path.join(str(folder / 'train'), task,
+                        'local4' if by_layer else '')
   result = result.rstrip('/')
   hint = "--init_from=%s --init_scope='conv|local' --dataset=sample" % result
   assert hint in out
@@ -139,11 +132,8 @@ def test_what_is_finished_is_not_trained_again(pretrained, task, capsys):
 def test_a_signal_ends_it_and_it_goes_on_where_it_was(tmp_path):
   directory = str(tmp_path / 'train')
   command = [
-    short_runs.script('cifar10_pretrain'),
-    '--dataset=sample',
-    '--batch_size=8',
-    '--log_frequency=1',
-    '--train_dir=' + directory,
+      short_runs.script('cifar10_pretrain'), '--dataset=sample',
+      '--batch_size=8', '--log_frequency=1', '--train_dir=' + directory
   ]
   process = processes.start(command, stdout=processes.PIPE)
   while not short_runs.steps(process.stdout.readline()):
@@ -160,29 +150,44 @@ def test_a_signal_ends_it_and_it_goes_on_where_it_was(tmp_path):
   assert sorted(os.listdir(task)) == sorted(pretraining.LAYERS)
 
 
-@pytest.mark.parametrize(
-  'task, settings, problem',
-  [
-    ('rbm', {'top_layers': 'local'}, '=local: --task=rbm needs full'),
-    ('rbm', {'network': 'airbench'}, '=airbench: .* needs tutorial'),
-    ('autoencoder', {'network': 'airbench'}, '=airbench: .* needs tutorial'),
-    ('corrupted', {'network': 'airbench'}, '=airbench: .* needs tutorial'),
-    ('max_margin', {'network': 'airbench'}, '=airbench: .* needs tutorial'),
-    ('autoencoder', {'normalization': 'batch'}, '=batch: .* needs lrn or none'),
-    ('autoencoder', {'dropout': 0.5}, '--dropout=0.5: .* needs 0'),
-    ('rbm', {'activation': 'tanh'}, '=tanh: .* needs relu or sigmoid'),
-    ('rbm', {'input_dropout': 0.5}, '--input_dropout=0.5: .* needs 0'),
-    ('max_margin', {'batch_size': 1}, '--batch_size=1: .* expected at least 2'),
-  ],
-)
+@pytest.mark.parametrize('task, settings, problem',
+                         [('rbm', {
+                             'top_layers': 'local'
+                         }, '=local: --task=rbm needs full'),
+                          ('rbm', {
+                              'network': 'airbench'
+                          }, '=airbench: .* needs tutorial'),
+                          ('autoencoder', {
+                              'network': 'airbench'
+                          }, '=airbench: .* needs tutorial'),
+                          ('corrupted', {
+                              'network': 'airbench'
+                          }, '=airbench: .* needs tutorial'),
+                          ('max_margin', {
+                              'network': 'airbench'
+                          }, '=airbench: .* needs tutorial'),
+                          ('autoencoder', {
+                              'normalization': 'batch'
+                          }, '=batch: .* needs lrn or none'),
+                          ('autoencoder', {
+                              'dropout': 0.5
+                          }, '--dropout=0.5: .* needs 0'),
+                          ('rbm', {
+                              'activation': 'tanh'
+                          }, '=tanh: .* needs relu or sigmoid'),
+                          ('rbm', {
+                              'input_dropout': 0.5
+                          }, '--input_dropout=0.5: .* needs 0'),
+                          ('max_margin', {
+                              'batch_size': 1
+                          }, '--batch_size=1: .* expected at least 2')])
 def test_other_settings_are_refused(tmp_path, task, settings, problem):
   with pytest.raises(UserError, match=problem):
     cifar10_pretrain.train(config_for(tmp_path, task, **settings))
 
 
-def test_layers_stay_what_those_above_were_trained_on(
-  tmp_path, pretrained, monkeypatch
-):
+def test_layers_stay_what_those_above_were_trained_on(tmp_path, pretrained,
+                                                      monkeypatch):
   task = 'autoencoder'
   shutil.copytree(str(pretrained(task) / 'train'), str(tmp_path / 'train'))
   config = config_for(tmp_path, task, max_steps=6)

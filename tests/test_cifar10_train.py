@@ -62,24 +62,21 @@ def test_a_run_prints_saves_resumes_and_finishes(tmp_path):
   assert (status, err) == (0, '')
   lines = out.splitlines()
   assert lines[0] == (
-    'Filling queue with 400 CIFAR images before starting to train.'
-  )
+      'Filling queue with 400 CIFAR images before starting to train.')
   assert short_runs.steps(out) == [0, 10, 20]
   for _, loss, rate, seconds in short_runs.STEP_LINE.findall(out):
     assert 3.5 < float(loss) < 5.5
     # Both are rounded: to 0.1 and to 0.001.
-    rounding = 0.0005 + 0.05 * 16 / float(rate) ** 2
+    rounding = 0.0005 + 0.05 * 16 / float(rate)**2
     assert 16 / float(rate) == pytest.approx(float(seconds), abs=rounding)
   words = [line.split()[0] for line in lines[1:4]]
   assert words == ['Data:', 'Model:', 'Settings:']
   assert lines[7] == 'Step 21 is saved in %s/model.ckpt-21.' % train_dir
   assert lines[8].startswith('To evaluate: python ')
   assert lines[8].endswith(
-    'cifar10_eval.py --checkpoint_dir=%s --dataset=sample' % train_dir
-  )
+      'cifar10_eval.py --checkpoint_dir=%s --dataset=sample' % train_dir)
   assert lines[9].startswith(
-    'TensorBoard: tensorboard --logdir_spec=train:%s,eval:' % train_dir
-  )
+      'TensorBoard: tensorboard --logdir_spec=train:%s,eval:' % train_dir)
   assert len(lines) == 10
   average = variable(train_dir, 'total_loss/avg')
 
@@ -99,17 +96,12 @@ def test_a_run_prints_saves_resumes_and_finishes(tmp_path):
   assert sorted(os.listdir(train_dir)) == files
 
 
-@pytest.mark.parametrize(
-  'number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-)
+@pytest.mark.parametrize('number',
+                         [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_saves_the_step_and_ends_cleanly(tmp_path, number):
   train_dir = str(tmp_path / 'train')
-  process = short_runs.start(
-    'cifar10_train',
-    '--train_dir=' + train_dir,
-    '--batch_size=16',
-    '--log_frequency=1',
-  )
+  process = short_runs.start('cifar10_train', '--train_dir=' + train_dir,
+                             '--batch_size=16', '--log_frequency=1')
   line = ''
   while 'step 3,' not in line:
     line = process.stdout.readline()
@@ -135,30 +127,23 @@ def test_a_kill_loses_no_more_than_what_is_not_saved(tmp_path):
   process.communicate()
   saved = variable(train_dir, 'global_step')
   assert saved >= 5
-  status, out, err = short_runs.run(
-    'cifar10_train', '--max_steps=%d' % (saved + 2), *flags
-  )
+  status, out, err = short_runs.run('cifar10_train',
+                                    '--max_steps=%d' % (saved + 2), *flags)
   assert (status, err) == (0, '')
   assert short_runs.steps(out) == [saved, saved + 1]
 
 
 def test_a_diverging_run_says_where_and_keeps_a_finite_checkpoint(tmp_path):
   train_dir = str(tmp_path / 'train')
-  status, out, err = short_runs.run(
-    'cifar10_train',
-    '--train_dir=' + train_dir,
-    '--batch_size=16',
-    '--learning_rate=1e12',
-    '--save_steps=1',
-    '--log_frequency=1',
-  )
+  status, out, err = short_runs.run('cifar10_train', '--train_dir=' + train_dir,
+                                    '--batch_size=16', '--learning_rate=1e12',
+                                    '--save_steps=1', '--log_frequency=1')
   assert status == 1
   (line,) = err.splitlines()
   last = short_runs.steps(out)[-1]
   assert re.search(
-    r'loss is (nan|inf) at step %d with --learning_rate=1e\+12' % (last + 1),
-    line,
-  )
+      r'loss is (nan|inf) at step %d with --learning_rate=1e\+12' % (last + 1),
+      line)
   reader = tf.train.NewCheckpointReader(checkpoints.latest(train_dir))
   for name in reader.get_variable_to_shape_map():
     assert np.isfinite(reader.get_tensor(name)).all(), name
@@ -176,13 +161,12 @@ def count_of_threads():
 
 
 def test_training_lowers_the_loss_and_learns(tmp_path, capsys):
-  config = short_runs.small_config(
-    tmp_path, batch_size=64, max_steps=150, seed=1, log_frequency=10
-  )
+  config = short_runs.small_config(tmp_path, batch_size=64, max_steps=150,
+                                   seed=1, log_frequency=10)
   cifar10_train.train(config)
   losses = [
-    float(loss)
-    for _, loss, _, _ in short_runs.STEP_LINE.findall(capsys.readouterr().out)
+      float(loss)
+      for _, loss, _, _ in short_runs.STEP_LINE.findall(capsys.readouterr().out)
   ]
   assert losses[0] == pytest.approx(4.68, abs=0.05)
   # The decay of the weights alone takes it to 4.45 by then.
@@ -191,6 +175,7 @@ def test_training_lowers_the_loss_and_learns(tmp_path, capsys):
 
 @pytest.mark.parametrize('source', ['queues', 'preloaded', 'tf_data'])
 def test_seeded_runs_are_equal_and_others_not(tmp_path, source):
+
   def trained(name, seed):
     config = short_runs.small_config(tmp_path / name, seed=seed, input=source)
     cifar10_train.train(config)
@@ -209,24 +194,22 @@ def batches_seen(config, train=cifar10_train.train):
   """The losses of the steps of a start: variables stay, so each is a batch."""
   metrics = os.path.join(config.train_dir + '.jsonl')
   train(
-    dataclasses.replace(
-      config, learning_rate=0.0, regularizer='none', metrics=metrics
-    )
-  )
+      dataclasses.replace(config, learning_rate=0.0, regularizer='none',
+                          metrics=metrics))
   with open(metrics) as lines:
     found = [json.loads(line) for line in lines]
   return {line['step']: line['loss'] for line in found}
 
 
-@pytest.mark.parametrize(
-  'train, settings',
-  [
-    (cifar10_train.train, {'input': 'queues'}),
-    (cifar10_train.train, {'input': 'preloaded'}),
-    (cifar10_train.train, {'input': 'tf_data'}),
-    (cifar10_multi_gpu_train.train, {'num_gpus': 2}),
-  ],
-)
+@pytest.mark.parametrize('train, settings', [(cifar10_train.train, {
+    'input': 'queues'
+}), (cifar10_train.train, {
+    'input': 'preloaded'
+}), (cifar10_train.train, {
+    'input': 'tf_data'
+}), (cifar10_multi_gpu_train.train, {
+    'num_gpus': 2
+})])
 def test_a_resumed_seeded_run_sees_other_images(tmp_path, train, settings):
   config = short_runs.small_config(tmp_path, max_steps=3, seed=1, **settings)
   first = batches_seen(config, train)
@@ -238,8 +221,7 @@ def test_a_resumed_seeded_run_sees_other_images(tmp_path, train, settings):
   assert {step: all_steps[step] for step in range(3)} == first
   # And it is repeatable.
   again = batches_seen(
-    dataclasses.replace(longer, train_dir=str(tmp_path / 'copy')), train
-  )
+      dataclasses.replace(longer, train_dir=str(tmp_path / 'copy')), train)
   assert again == {step: all_steps[step] for step in (3, 4, 5)}
 
 
@@ -247,12 +229,8 @@ def test_labels_are_smoothed_in_training(tmp_path):
   losses = []
   for share in (0.0, 0.9):
     config = short_runs.small_config(
-      tmp_path / str(share),
-      seed=7,
-      max_steps=30,
-      label_smoothing=share,
-      metrics=str(tmp_path / ('%g.jsonl' % share)),
-    )
+        tmp_path / str(share), seed=7, max_steps=30, label_smoothing=share,
+        metrics=str(tmp_path / ('%g.jsonl' % share)))
     cifar10_train.train(config)
     with open(config.metrics) as lines:
       losses.append(json.loads(lines.readlines()[-1])['loss'])
@@ -260,9 +238,8 @@ def test_labels_are_smoothed_in_training(tmp_path):
 
 
 def test_summaries_come_every_100_steps_at_exact_steps(tmp_path):
-  config = short_runs.small_config(
-    tmp_path, batch_size=2, max_steps=101, log_frequency=50
-  )
+  config = short_runs.small_config(tmp_path, batch_size=2, max_steps=101,
+                                   log_frequency=50)
   cifar10_train.train(config)
   found = scalars(config.train_dir)
   for tag in ('learning_rate', 'losses/total_loss', 'conv1/sparsity'):
@@ -280,24 +257,20 @@ def test_resumed_averages_and_rate_go_on(tmp_path, capsys):
   # With hardly a step taken, the average moves towards the variable by the
   # decay of step 4: it was restored, and counted on.
   value = variable(config.train_dir, 'local4/weights')
-  np.testing.assert_allclose(
-    variable(config.train_dir, name),
-    average * 5 / 14 + value * 9 / 14,
-    atol=1e-7,
-  )
+  np.testing.assert_allclose(variable(config.train_dir, name),
+                             average * 5 / 14 + value * 9 / 14, atol=1e-7)
 
 
 def test_a_run_of_an_older_version_goes_on_from_its_statistics(tmp_path):
-  config = short_runs.small_config(
-    tmp_path, normalization='batch', batch_norm_decay=0.5, max_steps=2
-  )
+  config = short_runs.small_config(tmp_path, normalization='batch',
+                                   batch_norm_decay=0.5, max_steps=2)
   cifar10_train.train(config)
   newer, older = short_runs.make_older(config.train_dir)
   cifar10_train.train(dataclasses.replace(config, max_steps=3))
   found = short_runs.values(checkpoints.latest(config.train_dir))
   assert set(found) == set(newer)
   for name in set(newer) - set(older):
-    statistic = name[: -len(checkpoints.AVERAGE)]
+    statistic = name[:-len(checkpoints.AVERAGE)]
     of_batch = 2 * found[statistic] - older[statistic]
     # The decay of step 3.
     expected = older[statistic] * 4 / 13 + of_batch * 9 / 13
@@ -308,8 +281,7 @@ def test_a_larger_batch_goes_on_at_the_same_examples(tmp_path):
   config = short_runs.small_config(tmp_path, max_steps=4)
   cifar10_train.train(config)
   cifar10_train.train(
-    short_runs.small_config(tmp_path, max_steps=5, batch_size=32)
-  )
+      short_runs.small_config(tmp_path, max_steps=5, batch_size=32))
   saved = run_state.load(config.train_dir)
   # 4 steps of 16 are 2 steps of 32.
   assert (saved.examples_per_step, saved.step_offset) == (32, -2)
@@ -322,8 +294,7 @@ def test_overwrite_starts_afresh_and_spares_other_files(tmp_path, capsys):
   cifar10_train.train(config)
   (tmp_path / 'train' / 'notes.txt').write_text('mine')
   cifar10_train.train(
-    short_runs.small_config(tmp_path, overwrite=True, max_steps=2)
-  )
+      short_runs.small_config(tmp_path, overwrite=True, max_steps=2))
   assert variable(config.train_dir, 'global_step') == 2
   names = os.listdir(config.train_dir)
   assert 'notes.txt' in names
@@ -338,12 +309,8 @@ def steps_saved(config):
 
 def test_checkpoints_by_steps_are_all_kept_unless_told(tmp_path):
   for max_to_keep, steps in ((0, [0, 2, 4, 5]), (2, [4, 5])):
-    config = short_runs.small_config(
-      tmp_path / str(max_to_keep),
-      max_steps=5,
-      save_steps=2,
-      max_to_keep=max_to_keep,
-    )
+    config = short_runs.small_config(tmp_path / str(max_to_keep), max_steps=5,
+                                     save_steps=2, max_to_keep=max_to_keep)
     cifar10_train.train(config)
     assert steps_saved(config) == steps
 
@@ -377,14 +344,12 @@ def test_overwrite_leaves_folders_of_others(tmp_path):
   other.write_text('mine')
   cifar10_train.train(dataclasses.replace(config, overwrite=True))
   assert mine.read_text() == other.read_text() == 'mine'
-  assert steps_saved(
-    dataclasses.replace(config, train_dir=str(mine.parent))
-  ) == [1]
+  assert steps_saved(dataclasses.replace(config,
+                                         train_dir=str(mine.parent))) == [1]
 
 
 @pytest.mark.parametrize(
-  'name', ['checkpoint', 'run_state.json', 'model.ckpt-5.index', 'best/']
-)
+    'name', ['checkpoint', 'run_state.json', 'model.ckpt-5.index', 'best/'])
 def test_overwrite_deletes_nothing_if_a_name_is_taken(tmp_path, name):
   config = short_runs.small_config(tmp_path, max_steps=1)
   cifar10_train.train(config)
@@ -402,6 +367,7 @@ def test_overwrite_deletes_nothing_if_a_name_is_taken(tmp_path, name):
 
 
 def test_checkpoints_by_time(tmp_path, monkeypatch):
+
   class Clock:
     now = 0
 
@@ -423,21 +389,17 @@ def test_checkpoints_by_time(tmp_path, monkeypatch):
   assert steps_saved(config) == [0, 5, 10, 12]
 
 
-def test_a_run_leaves_no_thread_and_a_final_graph(
-  tmp_path, capfd, count_of_threads
-):
+def test_a_run_leaves_no_thread_and_a_final_graph(tmp_path, capfd,
+                                                  count_of_threads):
   cifar10_train.train(short_runs.small_config(tmp_path))
   assert capfd.readouterr().err == ''
 
 
 def test_what_was_learnt_is_saved_when_the_input_fails(tmp_path, monkeypatch):
   folder = synthetic_records.make_folder(tmp_path / 'data', per_file=20)
-  config = short_runs.small_config(
-    tmp_path,
-    dataset='cifar10',
-    data_dir=str(tmp_path / 'data'),
-    max_steps=10000,
-  )
+  config = short_runs.small_config(tmp_path, dataset='cifar10',
+                                   data_dir=str(tmp_path / 'data'),
+                                   max_steps=10000)
   after_run = hooks.LoggerHook.after_run
 
   def then_the_data_goes(self, run_context, run_values):
@@ -492,8 +454,7 @@ def test_a_whole_checkpoint_without_a_name_is_resumed(tmp_path, capsys):
   state.unlink()
   cifar10_train.train(config)
   assert 'Resuming from %s.' % (state.parent / 'model.ckpt-0') in (
-    capsys.readouterr().out
-  )
+      capsys.readouterr().out)
 
 
 def test_a_checkpoint_named_by_a_person_is_resumed(tmp_path, capsys):
@@ -567,9 +528,8 @@ def test_a_run_goes_on_with_its_own_classes(tmp_path):
 def test_a_step_that_spoils_variables_is_not_saved(tmp_path, monkeypatch):
   # The loss of step 0 is finite, what its gradients make of the variables is
   # not; the loss would tell at step 1 only.
-  config = short_runs.small_config(
-    tmp_path, save_steps=1, learning_rate=float('inf')
-  )
+  config = short_runs.small_config(tmp_path, save_steps=1,
+                                   learning_rate=float('inf'))
   with pytest.raises(DivergedError, match='not finite at step 1'):
     cifar10_train.train(config)
   assert variable(config.train_dir, 'global_step') == 0
@@ -593,16 +553,11 @@ def test_config_is_saved_beside_the_checkpoints(tmp_path):
 
 
 def test_a_process_trains_in_bfloat16(tmp_path):
-  status, out, err = short_runs.run(
-    'cifar10_train',
-    '--precision=bfloat16',
-    '--intra_op_threads=2',
-    '--inter_op_threads=1',
-    '--batch_size=64',
-    '--max_steps=121',
-    '--seed=1',
-    '--train_dir=%s' % tmp_path,
-  )
+  status, out, err = short_runs.run('cifar10_train', '--precision=bfloat16',
+                                    '--intra_op_threads=2',
+                                    '--inter_op_threads=1', '--batch_size=64',
+                                    '--max_steps=121', '--seed=1',
+                                    '--train_dir=%s' % tmp_path)
   assert (status, err) == (0, '')
   losses = [float(loss) for _, loss, _, _ in short_runs.STEP_LINE.findall(out)]
   assert losses[0] == pytest.approx(4.68, abs=0.05)
@@ -621,20 +576,16 @@ def test_memory_does_not_grow(tmp_path):
   # freed goes back to the system: what grows is in use. The C library reads
   # this when a process starts, so the process is not a forked one.
   limits = {
-    'MALLOC_ARENA_MAX': '1',
-    'MALLOC_MMAP_THRESHOLD_': str(1 << 16),
-    'MALLOC_TRIM_THRESHOLD_': str(1 << 16),
+      'MALLOC_ARENA_MAX': '1',
+      'MALLOC_MMAP_THRESHOLD_': str(1 << 16),
+      'MALLOC_TRIM_THRESHOLD_': str(1 << 16)
   }
   process = subprocess.Popen(
-    [sys.executable, short_runs.script('cifar10_train')]
-    + ['--dataset=sample', '--batch_size=2', '--max_steps=801']
-    + ['--log_frequency=100', '--learning_rate=0.001']
-    + ['--train_dir=%s' % tmp_path],
-    env=dict(os.environ, **limits),
-    stdout=subprocess.PIPE,
-    stderr=subprocess.PIPE,
-    universal_newlines=True,
-  )
+      [sys.executable, short_runs.script('cifar10_train')] +
+      ['--dataset=sample', '--batch_size=2', '--max_steps=801'] +
+      ['--log_frequency=100', '--learning_rate=0.001'] +
+      ['--train_dir=%s' % tmp_path], env=dict(os.environ, **limits),
+      stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
   memory = {}
   for line in process.stdout:
     for step in short_runs.steps(line):
@@ -644,10 +595,9 @@ def test_memory_does_not_grow(tmp_path):
   assert sorted(memory) == list(range(0, 801, 100))
   # The least of three: the next step, with its gradients, may be under way when
   # memory is read. A leak of conv1's weights in each step would be 7 MB.
-  early, late = (
-    min(memory[step] for step in steps)
-    for steps in ((200, 300, 400), (600, 700, 800))
-  )
+  early, late = (min(memory[step]
+                     for step in steps)
+                 for steps in ((200, 300, 400), (600, 700, 800)))
   assert late - early < 3.3
 
 
@@ -690,18 +640,16 @@ def test_epochs_end_a_run_as_steps_do(tmp_path, capsys):
 
 def test_metrics_are_the_lines_of_the_console(tmp_path, capsys):
   path = tmp_path / 'metrics.jsonl'
-  config = short_runs.small_config(
-    tmp_path, batch_size=50, log_frequency=2, metrics=str(path)
-  )
+  config = short_runs.small_config(tmp_path, batch_size=50, log_frequency=2,
+                                   metrics=str(path))
   cifar10_train.train(config)
   lines = short_runs.STEP_LINE.findall(capsys.readouterr().out)
   cifar10_train.train(dataclasses.replace(config, max_steps=6))
   lines += short_runs.STEP_LINE.findall(capsys.readouterr().out)
   found = [json.loads(line) for line in path.read_text().splitlines()]
   assert [values['step'] for values in found] == [0, 2, 4]
-  assert ['%.2f' % values['loss'] for values in found] == [
-    loss for _, loss, _, _ in lines
-  ]
+  assert ['%.2f' % values['loss'] for values in found
+         ] == [loss for _, loss, _, _ in lines]
   for values in found:
     assert values['epoch'] == pytest.approx((values['step'] + 1) * 50 / 1000)
     assert values['learning_rate'] == pytest.approx(0.1)
@@ -713,10 +661,10 @@ def test_the_last_step_has_a_summary(tmp_path):
   cifar10_train.train(config)
   (path,) = (tmp_path / 'train').glob('events.*')
   steps = [
-    event.step
-    for event in tf.train.summary_iterator(str(path))
-    for value in event.summary.value
-    if value.tag == 'learning_rate'
+      event.step
+      for event in tf.train.summary_iterator(str(path))
+      for value in event.summary.value
+      if value.tag == 'learning_rate'
   ]
   assert steps == [0, 3, 4]
 
@@ -728,18 +676,11 @@ def test_a_run_outlives_its_console(tmp_path, lost):
     os.close(reader)
   else:
     writer = os.open('/dev/full', os.O_WRONLY)
-  status, _, _ = processes.run(
-    [
-      short_runs.script('cifar10_train'),
-      '--dataset=sample',
-      '--batch_size=8',
-      '--max_steps=4',
-      '--log_frequency=1',
-      '--train_dir=%s' % tmp_path,
-    ],
-    stdout=writer,
-    stderr=writer,
-  )
+  status, _, _ = processes.run([
+      short_runs.script('cifar10_train'), '--dataset=sample', '--batch_size=8',
+      '--max_steps=4', '--log_frequency=1',
+      '--train_dir=%s' % tmp_path
+  ], stdout=writer, stderr=writer)
   os.close(writer)
   assert status == 0
   assert (tmp_path / 'model.ckpt-4.index').exists()

@@ -29,39 +29,54 @@ def comparison():
 def result(name, seed, points, flags=(), steps=10):
   """A result whose precision goes through pairs of step and share."""
   return {
-    'name': name,
-    'seed': seed,
-    'flags': list(flags),
-    'steps': steps,
-    'points': [
-      {'step': step, 'averaged': 1000 * share, 'plain': 900 * share}
-      for step, share in points
-    ],
-    'total': 1000,
-    'loss': 2.0,
+      'name': name,
+      'seed': seed,
+      'flags': list(flags),
+      'steps': steps,
+      'points': [{
+          'step': step,
+          'averaged': 1000 * share,
+          'plain': 900 * share
+      } for step, share in points],
+      'total': 1000,
+      'loss': 2.0
   }
 
 
 def test_variants_are_compared_at_equal_steps_and_equal_time(comparison):
   experiments = {
-    'steps': 10,
-    'seeds': [1, 2],
-    'flags': [],
-    'variants': {'default': [], 'slow': ['--a'], 'bad': ['--b']},
+      'steps': 10,
+      'seeds': [1, 2],
+      'flags': [],
+      'variants': {
+          'default': [],
+          'slow': ['--a'],
+          'bad': ['--b']
+      }
   }
   results = [
-    result('default', 1, [(0, 0.1), (10, 0.5), (20, 0.7)], steps=20),
-    result('default', 2, [(0, 0.1), (10, 0.4), (20, 0.6)], steps=20),
-    result('slow', 1, [(0, 0.1), (10, 0.6)], ['--a']),
-    result('slow', 2, [(0, 0.1), (10, 0.6)], ['--a']),
-    # Of other flags and of other steps: another experiment's.
-    result('slow', 3, [(0, 0.1), (10, 0.9)], ['--c']),
-    result('slow', 3, [(0, 0.1), (50, 0.9)], ['--a'], steps=50),
-    {'name': 'bad', 'seed': 1, 'flags': ['--b'], 'steps': 10, 'error': 'nan'},
+      result('default', 1, [(0, 0.1), (10, 0.5), (20, 0.7)], steps=20),
+      result('default', 2, [(0, 0.1), (10, 0.4), (20, 0.6)], steps=20),
+      result('slow', 1, [(0, 0.1), (10, 0.6)], ['--a']),
+      result('slow', 2, [(0, 0.1), (10, 0.6)], ['--a']),
+      # Of other flags and of other steps: another experiment's.
+      result('slow', 3, [(0, 0.1), (10, 0.9)], ['--c']),
+      result('slow', 3, [(0, 0.1), (50, 0.9)], ['--a'], steps=50),
+      {
+          'name': 'bad',
+          'seed': 1,
+          'flags': ['--b'],
+          'steps': 10,
+          'error': 'nan'
+      }
   ]
-  times = [{'flags': ['--a'], 'ratio': ratio} for ratio in (1.4, 1.5, 9.0)] + [
-    {'flags': ['--c'], 'ratio': 7.0}
-  ]
+  times = [{
+      'flags': ['--a'],
+      'ratio': ratio
+  } for ratio in (1.4, 1.5, 9.0)] + [{
+      'flags': ['--c'],
+      'ratio': 7.0
+  }]
   default, slow, bad = comparison.compared(experiments, results, times)
   assert default['averaged'] == pytest.approx(0.45)
   assert 'time' not in default and 'at_time' not in default
@@ -78,15 +93,17 @@ def test_variants_are_compared_at_equal_steps_and_equal_time(comparison):
   assert lines[4].startswith('| bad | `--b` | 1 | nan |')
 
 
-@pytest.mark.skipif(
-  tf.__version__ < '2', reason='the programs that it runs are tested on both'
-)
+@pytest.mark.skipif(tf.__version__ < '2',
+                    reason='the programs that it runs are tested on both')
 def test_it_goes_on_where_it_was_stopped(tmp_path):
   experiments = {
-    'steps': 5,
-    'seeds': [1],
-    'flags': ['--dataset=sample', '--batch_size=8', '--log_frequency=1'],
-    'variants': {'adam': ['--optimizer=adam'], 'bad': ['--optimizer=best']},
+      'steps': 5,
+      'seeds': [1],
+      'flags': ['--dataset=sample', '--batch_size=8', '--log_frequency=1'],
+      'variants': {
+          'adam': ['--optimizer=adam'],
+          'bad': ['--optimizer=best']
+      }
   }
   path, out = tmp_path / 'experiments.json', tmp_path / 'out.json'
   path.write_text(json.dumps(experiments))
@@ -116,19 +133,15 @@ def test_it_goes_on_where_it_was_stopped(tmp_path):
   assert len(found['results']) == 3
   flags = [time['flags'] for time in found['times']]
   assert flags == [
-    experiments['flags'],
-    experiments['flags'] + ['--optimizer=adam'],
+      experiments['flags'], experiments['flags'] + ['--optimizer=adam']
   ]
   assert all(0 < time['ratio'] < 100 for time in found['times'])
 
 
 @pytest.mark.parametrize(
-  'text, problem',
-  [
-    ('{"steps": 5}', "KeyError('seeds'); expected steps, a multiple of 5"),
-    ('{"steps": 7, "seeds": [1], "variants": {}}', 'steps=7'),
-  ],
-)
+    'text, problem',
+    [('{"steps": 5}', "KeyError('seeds'); expected steps, a multiple of 5"),
+     ('{"steps": 7, "seeds": [1], "variants": {}}', 'steps=7')])
 def test_other_files_are_named(tmp_path, text, problem):
   path = tmp_path / 'experiments.json'
   path.write_text(text)

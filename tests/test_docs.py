@@ -26,32 +26,18 @@ from tests import short_runs
 
 ROOT = short_runs.ROOT
 PAGES = sorted(
-  os.path.relpath(os.path.join(path, name), ROOT)
-  for folder in ('.', 'docs', 'docs/ko', 'docs/results')
-  for path, _, names in [next(os.walk(os.path.join(ROOT, folder)))]
-  for name in names
-  if name.endswith('.md')
-)
+    os.path.relpath(os.path.join(path, name), ROOT)
+    for folder in ('.', 'docs', 'docs/ko', 'docs/results')
+    for path, _, names in [next(os.walk(os.path.join(ROOT, folder)))]
+    for name in names
+    if name.endswith('.md'))
 # Its programs are the cells of one notebook.
 NOTEBOOK = os.path.join('docs', 'platforms.md')
 # Flags of other programs, of absl, one that stands for any, one misspelt.
 FOREIGN = {
-  'cpus',
-  'distribution',
-  'time',
-  'nodes',
-  'ntasks',
-  'requeue',
-  'signal',
-  'batch_sise',
-  'help',
-  'version',
-  'logdir',
-  'logdir_spec',
-  'use_fp16',
-  'num_examples',
-  'name',
-  'noname',
+    'cpus', 'distribution', 'time', 'nodes', 'ntasks', 'requeue', 'signal',
+    'batch_sise', 'help', 'version', 'logdir', 'logdir_spec', 'use_fp16',
+    'num_examples', 'name', 'noname'
 }
 
 
@@ -69,26 +55,22 @@ def anchors(page):
 
 def programs():
   """The programs in the pages, each with what it prints here."""
-  block = re.compile(
-    '^```python\n(.*?)^```\n((?:^```text.*?\n(?:.*?)^```\n)+)', re.M | re.S
-  )
+  block = re.compile('^```python\n(.*?)^```\n((?:^```text.*?\n(?:.*?)^```\n)+)',
+                     re.M | re.S)
   return [
-    pytest.param(program, printed_here(outputs), id='%s-%d' % (page, number))
-    for page in PAGES
-    if page != NOTEBOOK
-    for number, (program, outputs) in enumerate(block.findall(read(page)), 1)
+      pytest.param(program, printed_here(outputs), id='%s-%d' % (page, number))
+      for page in PAGES if page != NOTEBOOK
+      for number, (program, outputs) in enumerate(block.findall(read(page)), 1)
   ]
 
 
 def test_the_cells_of_the_notebook_run_in_their_order(tmp_path):
   text = read(NOTEBOOK).replace('/tmp/notebook', str(tmp_path))
   path = tmp_path / 'cells.py'
-  path.write_text(
-    '\n'.join(re.findall('^```python\n(.*?)^```', text, re.M | re.S))
-  )
-  status, out, err = processes.run(
-    [path], env=dict(os.environ, PYTHONPATH=ROOT)
-  )
+  path.write_text('\n'.join(
+      re.findall('^```python\n(.*?)^```', text, re.M | re.S)))
+  status, out, err = processes.run([path], env=dict(os.environ,
+                                                    PYTHONPATH=ROOT))
   assert status == 0, err
   # Times, losses, rates and counts of right answers differ from run to run.
   changing = r'\d+-\d+-\d+ [\d:.]+\d|\d+\.\d+|\d+(?= / )'
@@ -104,9 +86,8 @@ def printed_here(outputs):
   blocks = re.findall('^```text(.*)\n((?:.*\n)*?)^```\n', outputs, re.M)
   titles = ['', ' title="TensorFlow 2"', ' title="TensorFlow 1.15.5"']
   assert {title for title, _ in blocks} in ({titles[0]}, set(titles[1:]))
-  return dict(blocks).get(
-    titles[1 if tf.__version__ >= '2' else 2], blocks[0][1]
-  )
+  return dict(blocks).get(titles[1 if tf.__version__ >= '2' else 2],
+                          blocks[0][1])
 
 
 # Importing TensorFlow is most of the time of a short program; those that begin
@@ -121,14 +102,9 @@ def test_programs_print_what_the_page_says(program, printed, tmp_path):
   if SHARED_START in program:
     status, out, err = processes.run([path])
   else:
-    ended = subprocess.run(
-      [sys.executable, str(path)],
-      stdout=subprocess.PIPE,
-      stderr=subprocess.PIPE,
-      universal_newlines=True,
-      timeout=120,
-      check=False,
-    )
+    ended = subprocess.run([sys.executable, str(path)], stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, universal_newlines=True,
+                           timeout=120, check=False)
     status, out, err = ended.returncode, ended.stdout, ended.stderr
   assert (status, out) == (0, printed), err
 
@@ -136,19 +112,18 @@ def test_programs_print_what_the_page_says(program, printed, tmp_path):
 def sources(*folders):
   """The text of each file of Python in folders of the project."""
   return [
-    read(os.path.join(path, name))
-    for folder in folders
-    for path, _, names in os.walk(os.path.join(ROOT, folder))
-    for name in names
-    if name.endswith('.py')
+      read(os.path.join(path, name))
+      for folder in folders
+      for path, _, names in os.walk(os.path.join(ROOT, folder))
+      for name in names
+      if name.endswith('.py')
   ]
 
 
 @pytest.mark.parametrize('page', PAGES)
 def test_what_links_call_by_name_is_defined_there(page):
-  for name, path in re.findall(
-    r'\[`(\w+)(?:\(\))?`\]\(([^)]+\.py)\)', read(page)
-  ):
+  for name, path in re.findall(r'\[`(\w+)(?:\(\))?`\]\(([^)]+\.py)\)',
+                               read(page)):
     code = read(os.path.normpath(os.path.join(os.path.dirname(page), path)))
     definition = r'^(?:def |class |)%s(?:\(|:| =)' % name
     assert re.search(definition, code, re.MULTILINE), (name, path)
@@ -157,29 +132,19 @@ def test_what_links_call_by_name_is_defined_there(page):
 def test_the_tutorial_has_the_sections_of_the_original_in_their_order():
   headings = re.findall('^##+ (.*)$', read('docs/tutorial.md'), re.MULTILINE)
   assert [heading.lower() for heading in headings[:16]] == [
-    'overview',
-    'goals',
-    'highlights of the tutorial',
-    'model architecture',
-    'code organization',
-    'cifar-10 model',
-    'model inputs',
-    'model prediction',
-    'model training',
-    'launching and training the model',
-    'evaluating a model',
-    'training a model using multiple gpu cards',
-    'placing variables and operations on devices',
-    'launching and training the model on multiple gpu cards',
-    'next steps',
-    'answers to the exercises',
+      'overview', 'goals', 'highlights of the tutorial', 'model architecture',
+      'code organization', 'cifar-10 model', 'model inputs', 'model prediction',
+      'model training', 'launching and training the model',
+      'evaluating a model', 'training a model using multiple gpu cards',
+      'placing variables and operations on devices',
+      'launching and training the model on multiple gpu cards', 'next steps',
+      'answers to the exercises'
   ]
 
 
 def test_the_tutorial_shows_the_code_as_it_is():
-  shown = re.findall(
-    '^```python\n(.*?)^```', read('docs/tutorial.md'), re.M | re.S
-  )
+  shown = re.findall('^```python\n(.*?)^```', read('docs/tutorial.md'),
+                     re.M | re.S)
   assert shown
   for code in shown:
     assert any(code in source for source in sources('cifar10')), code
@@ -213,23 +178,14 @@ def test_the_tutorial_counts_the_operations_of_the_graph(monkeypatch):
     return sum(bool(re.match(pattern, name)) for name in names)
 
   direct = len(names) - len(
-    operations(dataclasses.replace(config, conv='direct'))
-  )
+      operations(dataclasses.replace(config, conv='direct')))
   monkeypatch.setattr(
-    summaries,
-    'histogram',
-    lambda tag, x: summaries._add(
-      tf.raw_ops.HistogramSummary(tag=tag, values=x)
-    ),
-  )
+      summaries, 'histogram', lambda tag, x: summaries._add(
+          tf.raw_ops.HistogramSummary(tag=tag, values=x)))
   finite = len(names) - len(operations(config))
   averages = '.*/ExponentialMovingAverage|train/(cond|IsVariableInit)'
-  assert (
-    'Of the {:,}, {} keep the moving averages'.format(
-      len(names), count(averages)
-    )
-    in text
-  )
+  assert ('Of the {:,}, {} keep the moving averages'.format(
+      len(names), count(averages)) in text)
   assert '%d read and distort images' % count('distorted_inputs/') in text
   assert '%d count the zeros' % count('.*/zero_fraction') in text
   assert '%d set to zero what is not finite' % finite in text
@@ -269,10 +225,10 @@ def test_links_lead_somewhere(page):
 def test_files_exist(page):
   named = set(re.findall(r'[\w/]+\.(?:py|sh|css)\b', read(page)))
   there = {
-    '/' + os.path.relpath(os.path.join(path, name), ROOT)
-    for folder in ('cifar10', 'scripts', 'tests')
-    for path, _, names in os.walk(os.path.join(ROOT, folder))
-    for name in names
+      '/' + os.path.relpath(os.path.join(path, name), ROOT)
+      for folder in ('cifar10', 'scripts', 'tests')
+      for path, _, names in os.walk(os.path.join(ROOT, folder))
+      for name in names
   }
   there |= {'/' + name for name in os.listdir(ROOT)}
   # Pages name modules of a wing from the folder that they speak of.

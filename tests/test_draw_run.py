@@ -24,38 +24,27 @@ def test_percentiles_are_those_of_the_values_but_for_the_buckets(scale):
   histogram = tf.Summary.FromString(summary).value[0].histo
   expected = np.percentile(values, draw_run._PERCENTILES)
   # Buckets grow by a tenth.
-  np.testing.assert_allclose(
-    draw_run.percentiles(histogram), expected, rtol=0.1, atol=1e-6
-  )
+  np.testing.assert_allclose(draw_run.percentiles(histogram), expected,
+                             rtol=0.1, atol=1e-6)
 
 
 def test_all_pictures_are_drawn(tmp_path):
   train_dir = tmp_path / 'train'
-  status, _, err = short_runs.run(
-    'cifar10_train',
-    '--dataset=sample',
-    '--batch_size=8',
-    '--max_steps=3',
-    '--train_dir=%s' % train_dir,
-  )
+  status, _, err = short_runs.run('cifar10_train', '--dataset=sample',
+                                  '--batch_size=8', '--max_steps=3',
+                                  '--train_dir=%s' % train_dir)
   assert status == 0, err
   script = os.path.join('scripts', 'benchmarks', 'draw_run.py')
   status, _, err = short_runs.processes.run(
-    [os.path.join(short_runs.ROOT, script), train_dir, tmp_path / 'pictures']
-  )
+      [os.path.join(short_runs.ROOT, script), train_dir, tmp_path / 'pictures'])
   assert status == 0, err
   shown = json.loads((tmp_path / 'pictures' / 'curves.json').read_text())
-  assert shown['learning_rate'] == [
-    [0, pytest.approx(0.1)],
-    [2, pytest.approx(0.1)],
-  ]
+  assert shown['learning_rate'] == [[0, pytest.approx(0.1)],
+                                    [2, pytest.approx(0.1)]]
   steps, *percentiles = zip(*shown['local3/activations'])
   assert steps == (0, 2) and len(percentiles) == 7
   pictures = {path.name: path.read_bytes() for path in tmp_path.glob('*/*.png')}
   assert set(pictures) == {
-    'activations.png',
-    'inputs.png',
-    'learning_rate.png',
-    'losses.png',
+      'activations.png', 'inputs.png', 'learning_rate.png', 'losses.png'
   }
   assert all(png.startswith(b'\x89PNG') for png in pictures.values())

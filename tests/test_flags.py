@@ -33,16 +33,10 @@ def call(arguments, cwd=ROOT, **environment):
   environment = dict(inherited, **environment)
   if arguments[0] != '-c':
     return processes.run(arguments, cwd=cwd, env=environment)
-  process = subprocess.run(
-    [sys.executable] + arguments,
-    check=False,
-    cwd=cwd,
-    env=environment,
-    stdout=subprocess.PIPE,
-    stderr=subprocess.PIPE,
-    universal_newlines=True,
-    timeout=120,
-  )
+  process = subprocess.run([sys.executable] + arguments, check=False, cwd=cwd,
+                           env=environment, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, universal_newlines=True,
+                           timeout=120)
   return process.returncode, process.stdout, process.stderr
 
 
@@ -63,38 +57,25 @@ def as_absl_says(value):
 
 
 @pytest.mark.parametrize(
-  'arguments, cwd, groups',
-  [
-    (
-      ['cifar10_train.py'],
-      os.path.join(ROOT, 'cifar10'),
-      flags_lib.TRAINER_GROUPS,
-    ),
-    (
-      ['cifar10/cifar10_multi_gpu_train.py'],
-      ROOT,
-      flags_lib.TRAINER_GROUPS + ('towers',),
-    ),
-    (['-m', 'cifar10.cifar10_train'], ROOT, flags_lib.TRAINER_GROUPS),
-    (
-      [os.path.join(ROOT, 'cifar10', 'cifar10_eval.py')],
-      '/',
-      cifar10_eval.GROUPS,
-    ),
-    (['cifar10/cifar10_predict.py'], ROOT, cifar10_predict.GROUPS),
-  ],
-  ids=['inside', 'root', 'module', 'elsewhere', 'arguments'],
-)
+    'arguments, cwd, groups',
+    [(['cifar10_train.py'], os.path.join(ROOT,
+                                         'cifar10'), flags_lib.TRAINER_GROUPS),
+     (['cifar10/cifar10_multi_gpu_train.py'], ROOT, flags_lib.TRAINER_GROUPS +
+      ('towers',)),
+     (['-m', 'cifar10.cifar10_train'], ROOT, flags_lib.TRAINER_GROUPS),
+     ([os.path.join(ROOT, 'cifar10', 'cifar10_eval.py')
+      ], '/', cifar10_eval.GROUPS),
+     (['cifar10/cifar10_predict.py'], ROOT, cifar10_predict.GROUPS)],
+    ids=['inside', 'root', 'module', 'elsewhere', 'arguments'])
 def test_every_way_to_start_lists_the_flags_with_their_defaults(
-  arguments, cwd, groups
-):
+    arguments, cwd, groups):
   status, out, err = call(arguments + ['--help'], cwd)
   assert (status, err) == (1, '')  # absl's status for --help.
   assert 'CIFAR-10 model' in out
   assert '--batch_size: Images in a batch' in out
   assert flags_in(out) == {
-    name: as_absl_says(default(name))
-    for name in settings_lib.flag_names(*groups)
+      name: as_absl_says(default(name))
+      for name in settings_lib.flag_names(*groups)
   }
 
 
@@ -107,68 +88,43 @@ def default(name):
 def test_every_setting_is_a_flag_but_these():
   flags = set(settings_lib.flag_names(*settings_lib.GROUP_OF.values()))
   assert set(settings_lib.FIELDS) - flags == {
-    'classes',
-    'image_shape',
-    'networks',
-    'summary_steps',
+      'classes', 'image_shape', 'networks', 'summary_steps'
   }
   for name in flags:
     assert settings_lib.FIELDS[name].metadata['help'].endswith('.'), name
 
 
 @pytest.mark.parametrize(
-  'program, flags, message',
-  [
-    ('train', ['--bach_size=4'], 'there is no flag --bach_size; see --help'),
-    ('train', ['--num_gpus=2'], '--num_gpus; cifar10_multi_gpu_train has it'),
-    ('train', ['--summary_steps=2'], '--summary_steps; see --help'),
-    ('train', ['--batch_size=0'], '--batch_size=0'),
-    ('multi_gpu_train', ['--learning_rate=fast'], '--learning_rate=fast'),
-    ('train', ['--seed=one'], '--seed=one'),
-    (
-      'train',
-      ['--num_epochs_per_decay=inf'],
-      '--num_epochs_per_decay=inf: ',
-    ),
-    (
-      'train',
-      ['--max_steps=9223372036854775808'],
-      '--max_steps=9223372036854775808',
-    ),
-    ('train', ['--max_to_keep=3000000000'], '--max_to_keep=3000000000'),
-    ('eval', ['--top_k=3000000000'], '--top_k=3000000000'),
-    ('eval', ['--eval_interval_secs=10000000000'], 'secs=10000000000'),
-    (
-      'distributed_train',
-      ['--connect_timeout_secs=99999999999999999999'],
-      '--connect_timeout_secs=99999999999999999999',
-    ),
-    ('train', ['--max_shift=nan'], '--max_shift=nan: expected an ordinary'),
-    (
-      'train',
-      ['--optimizer=rmsprop', '--momentum=0.9'],
-      '--momentum=0.9 has no effect with --optimizer=rmsprop; it is for mom',
-    ),
-    (
-      'train',
-      ['--recipe=fast', '--optimizer=sgd', '--momentum=0.9'],
-      'with --optimizer=sgd; it is for momentum and nesterov and muon (with',
-    ),
-    ('pretrain', ['--softmax_rate=1'], '=1 has no effect in pretraining'),
-    ('train', ['--tta'], 'no flag --tta; cifar10_eval has it'),
-    ('train', ['--dataset=mnist'], '--dataset=mnist'),
-    ('eval', ['--run_once', 'False'], "unexpected argument 'False'"),
-    ('eval', ['--eval_data=tests'], '--eval_data=tests'),
-  ],
-)
-def test_mistakes_are_named_and_nothing_is_done(
-  tmp_path, program, flags, message
-):
+    'program, flags, message',
+    [('train', ['--bach_size=4'], 'there is no flag --bach_size; see --help'),
+     ('train', ['--num_gpus=2'], '--num_gpus; cifar10_multi_gpu_train has it'),
+     ('train', ['--summary_steps=2'], '--summary_steps; see --help'),
+     ('train', ['--batch_size=0'], '--batch_size=0'),
+     ('multi_gpu_train', ['--learning_rate=fast'], '--learning_rate=fast'),
+     ('train', ['--seed=one'], '--seed=one'),
+     ('train', ['--num_epochs_per_decay=inf'], '--num_epochs_per_decay=inf: '),
+     ('train', ['--max_steps=9223372036854775808'
+               ], '--max_steps=9223372036854775808'),
+     ('train', ['--max_to_keep=3000000000'], '--max_to_keep=3000000000'),
+     ('eval', ['--top_k=3000000000'], '--top_k=3000000000'),
+     ('eval', ['--eval_interval_secs=10000000000'], 'secs=10000000000'),
+     ('distributed_train', ['--connect_timeout_secs=99999999999999999999'
+                           ], '--connect_timeout_secs=99999999999999999999'),
+     ('train', ['--max_shift=nan'], '--max_shift=nan: expected an ordinary'),
+     ('train', ['--optimizer=rmsprop', '--momentum=0.9'],
+      '--momentum=0.9 has no effect with --optimizer=rmsprop; it is for mom'),
+     ('train', ['--recipe=fast', '--optimizer=sgd', '--momentum=0.9'],
+      'with --optimizer=sgd; it is for momentum and nesterov and muon (with'),
+     ('pretrain', ['--softmax_rate=1'], '=1 has no effect in pretraining'),
+     ('train', ['--tta'], 'no flag --tta; cifar10_eval has it'),
+     ('train', ['--dataset=mnist'], '--dataset=mnist'),
+     ('eval', ['--run_once', 'False'], "unexpected argument 'False'"),
+     ('eval', ['--eval_data=tests'], '--eval_data=tests')])
+def test_mistakes_are_named_and_nothing_is_done(tmp_path, program, flags,
+                                                message):
   name = 'cifar10/cifar10_%s.py' % program
-  directory = '--%s_dir=%s' % (
-    'eval' if program == 'eval' else 'train',
-    tmp_path / 'out',
-  )
+  directory = '--%s_dir=%s' % ('eval' if program == 'eval' else 'train',
+                               tmp_path / 'out')
   status, out, err = call([name, directory] + flags)
   assert status == 1
   assert message in err and err.count('\n') == 1
@@ -178,14 +134,10 @@ def test_mistakes_are_named_and_nothing_is_done(
 
 
 def test_switches_are_booleans(tmp_path):
-  status, _, err = call(
-    [
-      'cifar10/cifar10_eval.py',
-      '--run_once=true',
-      '--dataset=sample',
-      '--checkpoint_dir=%s' % tmp_path,
-    ]
-  )
+  status, _, err = call([
+      'cifar10/cifar10_eval.py', '--run_once=true', '--dataset=sample',
+      '--checkpoint_dir=%s' % tmp_path
+  ])
   assert status == 1
   assert err.startswith('cifar10_eval: error: %s: holds no check' % tmp_path)
 
@@ -193,13 +145,11 @@ def test_switches_are_booleans(tmp_path):
 def test_errors_of_the_data_are_one_line(tmp_path):
   folder = tmp_path / 'cifar-10-batches-bin'
   folder.mkdir()
-  status, out, err = call(
-    [
+  status, out, err = call([
       'cifar10/cifar10_train.py',
       '--data_dir=%s' % tmp_path,
-      '--train_dir=%s' % (tmp_path / 'train'),
-    ]
-  )
+      '--train_dir=%s' % (tmp_path / 'train')
+  ])
   assert (status, out) == (1, '')
   assert err.startswith('cifar10_train: error: %s' % folder)
   assert 'data_batch_1.bin: no such file' in err
@@ -209,13 +159,10 @@ def test_errors_of_the_data_are_one_line(tmp_path):
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path):
   (tmp_path / 'file').write_text('')
-  status, _, err = call(
-    [
-      'cifar10/cifar10_train.py',
-      '--dataset=sample',
-      '--train_dir=%s' % (tmp_path / 'file' / 'train'),
-    ]
-  )
+  status, _, err = call([
+      'cifar10/cifar10_train.py', '--dataset=sample',
+      '--train_dir=%s' % (tmp_path / 'file' / 'train')
+  ])
   assert status == 1
   assert str(tmp_path / 'file' / 'train') in err and err.count('\n') == 1
 
@@ -224,10 +171,10 @@ def test_fetch_data_fetches_and_checks(tmp_path):
   folder = synthetic_records.make_folder(tmp_path / 'mirror', per_file=3)
   archive = tmp_path / 'mirror.tar.gz'
   arguments = [
-    os.path.join(ROOT, 'scripts', 'fetch_data.py'),
-    '--data_dir=%s' % (tmp_path / 'data'),
-    '--data_url=file://%s' % archive,
-    '--data_sha256=' + synthetic_records.make_archive(archive, folder),
+      os.path.join(ROOT, 'scripts', 'fetch_data.py'),
+      '--data_dir=%s' % (tmp_path / 'data'),
+      '--data_url=file://%s' % archive,
+      '--data_sha256=' + synthetic_records.make_archive(archive, folder)
   ]
   status, out, err = call(arguments, str(tmp_path))
   assert (status, err) == (0, '')
@@ -237,26 +184,16 @@ def test_fetch_data_fetches_and_checks(tmp_path):
 
 
 @pytest.mark.parametrize(
-  'error, status, line',
-  [
-    (UserError('x: bad'), 1, 'program: error: x: bad\n'),
-    (
-      FileNotFoundError(2, 'No such file or directory', 'x'),
-      1,
-      "program: error: [Errno 2] No such file or directory: 'x'\n",
-    ),
-    (
-      tf.errors.ResourceExhaustedError(None, None, 'out of memory\nhint'),
-      1,
-      'program: error: out of memory\n',
-    ),
-    (KeyboardInterrupt(), 130, 'program: error: interrupted\n'),
-  ],
-  ids=['user', 'system', 'tensorflow', 'interrupt'],
-)
-def test_errors_from_outside_are_one_line(
-  capsys, monkeypatch, error, status, line
-):
+    'error, status, line',
+    [(UserError('x: bad'), 1, 'program: error: x: bad\n'),
+     (FileNotFoundError(2, 'No such file or directory', 'x'), 1,
+      "program: error: [Errno 2] No such file or directory: 'x'\n"),
+     (tf.errors.ResourceExhaustedError(None, None, 'out of memory\nhint'), 1,
+      'program: error: out of memory\n'),
+     (KeyboardInterrupt(), 130, 'program: error: interrupted\n')],
+    ids=['user', 'system', 'tensorflow', 'interrupt'])
+def test_errors_from_outside_are_one_line(capsys, monkeypatch, error, status,
+                                          line):
   monkeypatch.setattr(sys, 'argv', ['dir/program.py'])
 
   def work():
@@ -267,9 +204,8 @@ def test_errors_from_outside_are_one_line(
 
 
 @pytest.mark.parametrize('takes_arguments', [True, False])
-def test_a_slow_precision_is_told_apart_from_answers(
-  capsys, monkeypatch, takes_arguments
-):
+def test_a_slow_precision_is_told_apart_from_answers(capsys, monkeypatch,
+                                                     takes_arguments):
   config = Settings(precision='float16')
   monkeypatch.setattr(flags_lib, '_settings', lambda names, has_model: config)
   got = []
@@ -290,6 +226,7 @@ def test_a_slow_precision_is_told_apart_from_answers(
 
 
 def test_errors_of_the_program_keep_their_traceback():
+
   def work(config):
     raise ZeroDivisionError
 
@@ -346,10 +283,8 @@ def test_tensorflow_is_quiet_unless_asked():
 
 def test_ctrl_c_during_the_imports_is_quiet(tmp_path):
   process = subprocess.Popen(
-    [sys.executable, short_runs.script('cifar10_train')],
-    stdout=subprocess.PIPE,
-    stderr=subprocess.PIPE,
-  )
+      [sys.executable, short_runs.script('cifar10_train')],
+      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
   # TensorFlow is being imported when its libraries are mapped.
   maps = '/proc/%d/maps' % process.pid
   deadline = time.monotonic() + 60
@@ -376,11 +311,9 @@ def test_an_import_that_fails_tells_why(tmp_path):
   package = tmp_path / 'tensorflow'
   package.mkdir()
   (package / '__init__.py').write_text(
-    "import os; os.write(2, b'no AVX\\n'); raise ImportError('broken')"
-  )
+      "import os; os.write(2, b'no AVX\\n'); raise ImportError('broken')")
   environment = {'PYTHONPATH': '%s:%s' % (tmp_path, ROOT)}
-  status, _, err = call(
-    ['-c', 'import cifar10'], cwd='/', TF_CPP_MIN_LOG_LEVEL='2', **environment
-  )
+  status, _, err = call(['-c', 'import cifar10'], cwd='/',
+                        TF_CPP_MIN_LOG_LEVEL='2', **environment)
   assert status == 1
   assert err.startswith('no AVX') and 'broken' in err

@@ -8,9 +8,9 @@ import pytest
 from tests import short_runs
 
 PAGES = {
-  'README.ko.md': 'README.md',
-  'docs/ko/techniques.md': 'docs/techniques.md',
-  'docs/ko/tutorial.md': 'docs/tutorial.md',
+    'README.ko.md': 'README.md',
+    'docs/ko/techniques.md': 'docs/techniques.md',
+    'docs/ko/tutorial.md': 'docs/tutorial.md'
 }
 
 KOREAN = re.compile('[\uac00-\ud7a3]')
@@ -35,16 +35,15 @@ def code(text):
 def headings(text):
   """The level of each heading."""
   return [
-    len(level) for level in re.findall('^(#+) ', without_code(text), re.M)
+      len(level) for level in re.findall('^(#+) ', without_code(text), re.M)
   ]
 
 
 def tables(text):
   """For each row of a table, for each cell: its code and its numbers."""
-  return [
-    [sorted(re.findall(r'`[^`]*`|\d[\d,.]*', cell)) for cell in row.split('|')]
-    for row in re.findall(r'^\|.*\|$', text, re.M)
-  ]
+  return [[
+      sorted(re.findall(r'`[^`]*`|\d[\d,.]*', cell)) for cell in row.split('|')
+  ] for row in re.findall(r'^\|.*\|$', text, re.M)]
 
 
 def targets(page):
@@ -78,6 +77,7 @@ def test_no_paragraph_is_left_in_english(korean):
 
 @pytest.mark.parametrize('korean', PAGES)
 def test_numbers_of_the_prose_are_those_of_the_english(korean):
+
   def numbers(page):
     return sorted(re.findall(r'\d[\d,.]*\d|\d', without_code(read(page))))
 

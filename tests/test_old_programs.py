@@ -17,9 +17,9 @@ from tests import synthetic_records
 
 PROGRAMS = os.path.join(short_runs.ROOT, 'tests', 'old_programs')
 TRAINERS = {
-  'monitored_train': (),
-  'session_train': (),
-  'towers_train': ('--num_gpus=2',),
+    'monitored_train': (),
+    'session_train': (),
+    'towers_train': ('--num_gpus=2',)
 }
 
 
@@ -40,10 +40,8 @@ def run(request, tmp_path_factory):
     del environment['PYTHONPATH']
     programs = folder / 'models' / 'cifar10'
     shutil.copytree(
-      os.path.join(short_runs.ROOT, 'cifar10'),
-      str(programs),
-      ignore=shutil.ignore_patterns('zoo', 'sample', '__pycache__'),
-    )
+        os.path.join(short_runs.ROOT, 'cifar10'), str(programs),
+        ignore=shutil.ignore_patterns('zoo', 'sample', '__pycache__'))
     (programs / 'zoo').mkdir()
     (programs / 'zoo' / '__init__.py').write_text('')
   for path in glob.glob(os.path.join(PROGRAMS, '*.py')):
@@ -54,14 +52,10 @@ def run(request, tmp_path_factory):
     if request.param == 'installed' and name == 'one_record':
       environment['PYTHONPATH'] = os.path.join(short_runs.ROOT, 'cifar10')
     found = subprocess.run(
-      [sys.executable, str(programs / (name + '.py')), *arguments],
-      check=False,
-      env=environment,
-      stdout=subprocess.PIPE,
-      stderr=subprocess.PIPE,
-      universal_newlines=True,
-      timeout=300,
-    )
+        [sys.executable,
+         str(programs / (name + '.py')), *arguments], check=False,
+        env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        universal_newlines=True, timeout=300)
     assert not found.returncode, found.stderr
     return found.stdout
 
@@ -70,29 +64,17 @@ def run(request, tmp_path_factory):
 
 @pytest.mark.parametrize('name', sorted(TRAINERS))
 def test_it_trains_and_both_evaluators_and_trainers_go_on(
-  tmp_path, data_dir, run, capsys, name
-):
+    tmp_path, data_dir, run, capsys, name):
   directory = str(tmp_path / 'train')
-  out = run(
-    name,
-    '--data_dir=' + data_dir,
-    '--batch_size=8',
-    '--train_dir=' + directory,
-    '--max_steps=6',
-    *TRAINERS[name],
-  )
+  out = run(name, '--data_dir=' + data_dir, '--batch_size=8',
+            '--train_dir=' + directory, '--max_steps=6', *TRAINERS[name])
   assert re.search(r'step 0, loss = \d+\.\d\d', out)
-  evaluated = run(
-    'evaluate',
-    '--data_dir=' + data_dir,
-    '--batch_size=10',
-    '--num_examples=100',
-    '--checkpoint_dir=' + directory,
-  )
+  evaluated = run('evaluate', '--data_dir=' + data_dir, '--batch_size=10',
+                  '--num_examples=100', '--checkpoint_dir=' + directory)
   (precision,) = re.findall(r'precision @ 1 = (\d\.\d{3})', evaluated)
-  settings = short_runs.small_config(
-    tmp_path, dataset='cifar10', data_dir=data_dir, max_steps=9, batch_size=8
-  )
+  settings = short_runs.small_config(tmp_path, dataset='cifar10',
+                                     data_dir=data_dir, max_steps=9,
+                                     batch_size=8)
   capsys.readouterr()
   cifar10_eval.evaluate(settings)
   found = short_runs.PRECISION_LINE.search(capsys.readouterr().out)
@@ -105,25 +87,15 @@ def test_it_trains_and_both_evaluators_and_trainers_go_on(
 
 
 def test_it_goes_on_with_a_run_of_ours(tmp_path, data_dir, run, capsys):
-  settings = short_runs.small_config(
-    tmp_path, dataset='cifar10', data_dir=data_dir, batch_size=8
-  )
+  settings = short_runs.small_config(tmp_path, dataset='cifar10',
+                                     data_dir=data_dir, batch_size=8)
   cifar10_train.train(settings)
-  run(
-    'monitored_train',
-    '--data_dir=' + data_dir,
-    '--batch_size=8',
-    '--train_dir=' + settings.train_dir,
-    '--max_steps=7',
-  )
+  run('monitored_train', '--data_dir=' + data_dir, '--batch_size=8',
+      '--train_dir=' + settings.train_dir, '--max_steps=7')
   assert checkpoints.step(checkpoints.latest(settings.train_dir)) == 7
-  evaluated = run(
-    'evaluate',
-    '--data_dir=' + data_dir,
-    '--batch_size=10',
-    '--num_examples=100',
-    '--checkpoint_dir=' + settings.train_dir,
-  )
+  evaluated = run('evaluate', '--data_dir=' + data_dir, '--batch_size=10',
+                  '--num_examples=100',
+                  '--checkpoint_dir=' + settings.train_dir)
   assert 'step 7: precision @ 1 = ' in evaluated
 
 
@@ -132,7 +104,7 @@ def test_it_reads_single_records_and_batches(data_dir, run):
   lines = run('one_record', folder).splitlines()
   (content,) = [open(os.path.join(folder, 'data_batch_1.bin'), 'rb').read()]
   assert lines[-5:-2] == [
-    'data_batch_1.bin:%d [%d] (24, 24, 3) (32, 32, 3)' % (i, content[3073 * i])
-    for i in range(3)
+      'data_batch_1.bin:%d [%d] (24, 24, 3) (32, 32, 3)' %
+      (i, content[3073 * i]) for i in range(3)
   ]
   assert lines[-2:] == ['(7, 24, 24, 3) (7,)', '(5, 24, 24, 3)']

@@ -32,7 +32,7 @@ def test_numbers_are_rounded_to_the_nearest_with_so_many_bits(pack_model, bits):
   values = np.random.RandomState(0).normal(size=1000).astype(np.float32)
   values[0] = 0
   found = pack_model.rounded(values, bits)
-  step = 2.0 ** (np.floor(np.log2(np.maximum(np.abs(values), 1e-9))) - bits)
+  step = 2.0**(np.floor(np.log2(np.maximum(np.abs(values), 1e-9))) - bits)
   np.testing.assert_array_equal(found % step, np.zeros(1000))
   assert (np.abs(found - values) <= step / 2).all()
   whole = np.arange(5)
@@ -54,9 +54,9 @@ def test_a_packed_run_is_one_of_no_machine(pack_model, tmp_path):
   cifar10_train.train(config)
   source = config.train_dir
   kept = {
-    name: value
-    for name, value in checkpoints.read(checkpoints.latest(source)).items()
-    if name.endswith(checkpoints.AVERAGE) or name == 'global_step'
+      name: value
+      for name, value in checkpoints.read(checkpoints.latest(source)).items()
+      if name.endswith(checkpoints.AVERAGE) or name == 'global_step'
   }
   folder = str(tmp_path / 'models' / 'short')
   pack_model.pack(source, kept, folder)
@@ -70,9 +70,8 @@ def test_a_packed_run_is_one_of_no_machine(pack_model, tmp_path):
   assert str(tmp_path) not in str(packed)
   assert run_state.load(folder).classes == run_state.load(source).classes
   answers = [
-    short_runs.evaluated(dataclasses.replace(config, checkpoint_dir=directory))[
-      1
-    ]
-    for directory in (folder, source)
+      short_runs.evaluated(dataclasses.replace(config,
+                                               checkpoint_dir=directory))[1]
+      for directory in (folder, source)
   ]
   np.testing.assert_array_equal(*answers)

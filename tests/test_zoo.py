@@ -17,16 +17,11 @@ from tests import short_runs
 # SHA-256 of the variables, and how many of the 10,000 test images and of those
 # of the sample are labeled right.
 MODELS = {
-  'fast': (
-    'ef7a7171437bc41d543f257a05f26d6a60452c69d8af302a645f64f679a27932',
-    9322,
-    466,
-  ),
-  'tutorial': (
-    '91343a46e6f955c878e776d3af3d59b2f3be5b6c1f3123f02ae441e6cc94feb6',
-    8584,
-    419,
-  ),
+    'fast': ('ef7a7171437bc41d543f257a05f26d6a60452c69d8af302a645f64f679a27932',
+             9322, 466),
+    'tutorial':
+        ('91343a46e6f955c878e776d3af3d59b2f3be5b6c1f3123f02ae441e6cc94feb6',
+         8584, 419)
 }
 
 DATA_DIR = '/tmp/cifar10_data'
@@ -43,7 +38,7 @@ def test_unknown_names_are_refused_with_the_known_ones():
 
 def test_the_list_is_complete():
   assert zoo.names() == sorted(MODELS)
-  assert zoo.DEFAULT[len(zoo.PREFIX) :] in MODELS
+  assert zoo.DEFAULT[len(zoo.PREFIX):] in MODELS
 
 
 @pytest.mark.parametrize('name', sorted(MODELS))
@@ -57,41 +52,26 @@ def test_each_is_the_one_that_was_measured(name, tmp_path):
   if os.path.isdir(os.path.join(DATA_DIR, 'cifar-10-batches-bin')):
     wanted['cifar10'] = correct
   for dataset, expected in wanted.items():
-    status, out, err = processes.run(
-      [
-        'cifar10/cifar10_eval.py',
-        '--checkpoint_dir=pretrained:' + name,
+    status, out, err = processes.run([
+        'cifar10/cifar10_eval.py', '--checkpoint_dir=pretrained:' + name,
         '--dataset=' + dataset,
-        '--eval_dir=%s' % (tmp_path / dataset),
-        '--batch_size=500',
-        '--run_once',
-        '--json',
-      ],
-      cwd=short_runs.ROOT,
-    )
+        '--eval_dir=%s' %
+        (tmp_path / dataset), '--batch_size=500', '--run_once', '--json'
+    ], cwd=short_runs.ROOT)
     assert (status, err) == (0, '')
     # Other processors and versions round otherwise.
     assert json.loads(out)['correct'] == pytest.approx(expected, abs=2)
 
 
-@pytest.mark.parametrize(
-  'model, settings',
-  [
-    ('tutorial', {}),
-    (
-      'fast',
-      {'network': 'airbench', 'normalization': 'batch', 'image_size': 32},
-    ),
-  ],
-)
+@pytest.mark.parametrize('model, settings', [('tutorial', {}),
+                                             ('fast', {
+                                                 'network': 'airbench',
+                                                 'normalization': 'batch',
+                                                 'image_size': 32
+                                             })])
 def test_a_run_begins_with_one(model, settings, tmp_path):
-  config = short_runs.small_config(
-    tmp_path,
-    init_from=zoo.PREFIX + model,
-    learning_rate=0.0,
-    max_steps=1,
-    **settings,
-  )
+  config = short_runs.small_config(tmp_path, init_from=zoo.PREFIX + model,
+                                   learning_rate=0.0, max_steps=1, **settings)
   cifar10_train.train(config)
   found = checkpoints.read(checkpoints.latest(config.train_dir))
   folder = zoo.directory(zoo.PREFIX + model, '--init_from')
@@ -117,23 +97,20 @@ runpy.run_module(sys.argv[0], run_name='__main__')
 def test_without_a_run_programs_use_the_model_of_the_package(tmp_path):
   script = tmp_path / 'with_default.py'
   script.write_text(_WITH_DEFAULT)
-  picture = picture_folders.save(
-    tmp_path / 'noise.png', picture_folders.noise(40, 40)
-  )
+  picture = picture_folders.save(tmp_path / 'noise.png',
+                                 picture_folders.noise(40, 40))
   damaged = tmp_path / 'damaged'
   damaged.mkdir()
   (damaged / 'model.ckpt-5.index').write_bytes(b'')
   for default, is_used in ((tmp_path / 'none', True), (damaged, False)):
     outputs = []
-    for program, argument in (
-      ('cifar10_predict', picture),
-      ('cifar10_export', '--export_dir=%s' % (tmp_path / str(is_used))),
-    ):
+    for program, argument in (('cifar10_predict', picture),
+                              ('cifar10_export',
+                               '--export_dir=%s' % (tmp_path / str(is_used)))):
       status, out, err = processes.run(
-        [str(script), str(default), 'cifar10.' + program, argument],
-        cwd=str(tmp_path),
-        env=dict(os.environ, PYTHONPATH=short_runs.ROOT),
-      )
+          [str(script),
+           str(default), 'cifar10.' + program, argument], cwd=str(tmp_path),
+          env=dict(os.environ, PYTHONPATH=short_runs.ROOT))
       notice = 'No run in %s: this is pretrained:fast, a model' % default
       assert (notice in err) == is_used
       assert (status == 0) == is_used

@@ -78,19 +78,16 @@ def task_from_settings(settings):
   count = len(tasks[task.job])
   if not 0 <= task.index < count:
     raise UserError(
-      f'{sources["index"]} is {task.index}; expected 0 to {count - 1}, the '
-      f'number of a task in {sources[task.job]}'
-    )
+        f'{sources["index"]} is {task.index}; expected 0 to {count - 1}, the '
+        f'number of a task in {sources[task.job]}')
   if settings.model_parallel and settings.num_gpus > 1:
     raise UserError(
-      f'--model_parallel: --num_gpus is {settings.num_gpus}; expected 1, a '
-      'tower on two devices'
-    )
+        f'--model_parallel: --num_gpus is {settings.num_gpus}; expected 1, a '
+        'tower on two devices')
   if settings.backup_workers >= len(task.workers):
     raise UserError(
-      f'--backup_workers is {settings.backup_workers}; expected less than '
-      f'{len(task.workers)}, the number of workers'
-    )
+        f'--backup_workers is {settings.backup_workers}; expected less than '
+        f'{len(task.workers)}, the number of workers')
   return task
 
 
@@ -126,30 +123,26 @@ def _resolved(settings):
   if settings.slurm_ps:
     if settings.ps_hosts or settings.worker_hosts:
       raise UserError(
-        f'--slurm_ps={settings.slurm_ps}: not together with --ps_hosts or '
-        '--worker_hosts'
-      )
+          f'--slurm_ps={settings.slurm_ps}: not together with --ps_hosts or '
+          '--worker_hosts')
     return _from_slurm(settings.slurm_ps)
   if settings.ps_hosts or settings.worker_hosts:
     return _from_flags(settings)
   if 'TF_CONFIG' in os.environ:
     return _from_tf_config()
   raise UserError(
-    'no cluster given; expected --ps_hosts and --worker_hosts, --slurm_ps, or '
-    'TF_CONFIG'
-  )
+      'no cluster given; expected --ps_hosts and --worker_hosts, --slurm_ps, '
+      'or TF_CONFIG')
 
 
 def _from_flags(settings):
-  ps, workers = (
-    tuple(filter(None, hosts.split(',')))
-    for hosts in (settings.ps_hosts, settings.worker_hosts)
-  )
+  ps, workers = (tuple(filter(None, hosts.split(',')))
+                 for hosts in (settings.ps_hosts, settings.worker_hosts))
   return Task(settings.job_name, settings.task_index, ps, workers), {
-    'ps': '--ps_hosts',
-    'worker': '--worker_hosts',
-    'job': '--job_name',
-    'index': '--task_index',
+      'ps': '--ps_hosts',
+      'worker': '--worker_hosts',
+      'job': '--job_name',
+      'index': '--task_index'
   }
 
 
@@ -161,16 +154,15 @@ def _from_tf_config():
     count = len(hosts[job])
     if not 0 <= index < count:
       raise UserError(
-        f'TF_CONFIG: task.index is {index}; expected 0 to {count - 1}, the '
-        f'number of a task in TF_CONFIG: cluster.{job}'
-      )
+          f'TF_CONFIG: task.index is {index}; expected 0 to {count - 1}, the '
+          f'number of a task in TF_CONFIG: cluster.{job}')
     if job in _WORKER_JOBS:
       job, index = 'worker', workers.index(hosts[job][index])
   return Task(job, index, tuple(hosts.get('ps', ())), tuple(workers)), {
-    'ps': 'TF_CONFIG: cluster.ps',
-    'worker': 'TF_CONFIG: cluster.worker',
-    'job': 'TF_CONFIG: task.type',
-    'index': 'TF_CONFIG: task.index',
+      'ps': 'TF_CONFIG: cluster.ps',
+      'worker': 'TF_CONFIG: cluster.worker',
+      'job': 'TF_CONFIG: task.type',
+      'index': 'TF_CONFIG: task.index'
   }
 
 
@@ -185,17 +177,12 @@ def _read_tf_config():
     # The resolver takes 1.5 for 1.
     index = int(str(json.loads(os.environ['TF_CONFIG'])['task']['index']))
     return hosts, str(resolver.task_type), index
-  except (
-    AttributeError,
-    KeyError,
-    RecursionError,
-    TypeError,
-    ValueError,
-  ) as error:
+  except (AttributeError, KeyError, RecursionError, TypeError,
+          ValueError) as error:
     raise UserError(
-      'TF_CONFIG: found %s; expected {"cluster": {"ps": [...], "worker": '
-      '[...]}, "task": {"type": ..., "index": ...}}' % os.environ['TF_CONFIG']
-    ) from error
+        'TF_CONFIG: found %s; expected {"cluster": {"ps": [...], "worker": '
+        '[...]}, "task": {"type": ..., "index": ...}}' %
+        os.environ['TF_CONFIG']) from error
 
 
 def _from_slurm(num_ps):
@@ -204,37 +191,33 @@ def _from_slurm(num_ps):
   num_tasks, per_node = _slurm_counts(num_ps, flag)
   try:
     resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(
-      {'ps': num_ps, 'worker': num_tasks - num_ps},
-      tasks_per_node=per_node,
-      # Slurm itself hands out GPUs (srun --gpus-per-task). The resolver needs
-      # some for each task, or it finds no tasks.
-      gpus_per_node=per_node,
-      gpus_per_task=1,
-      auto_set_gpu=False,
-    )
+        {
+            'ps': num_ps,
+            'worker': num_tasks - num_ps
+        },
+        tasks_per_node=per_node,
+        # Slurm itself hands out GPUs (srun --gpus-per-task). The resolver needs
+        # some for each task, or it finds no tasks.
+        gpus_per_node=per_node,
+        gpus_per_task=1,
+        auto_set_gpu=False)
     hosts = resolver.cluster_spec().as_dict()
     job, index = resolver.get_task_info()
     address = hosts[job][index]
   # KeyError, RuntimeError: a variable is missing, or numbers do not fit.
   # OSError, SubprocessError: TensorFlow 1 runs scontrol.
-  except (
-    KeyError,
-    OSError,
-    RuntimeError,
-    ValueError,
-    subprocess.SubprocessError,
-  ) as error:
+  except (KeyError, OSError, RuntimeError, ValueError,
+          subprocess.SubprocessError) as error:
     raise UserError(
-      f'{flag}: the variables of Slurm do not describe this task: {error!r}'
+        f'{flag}: the variables of Slurm do not describe this task: {error!r}'
     ) from error
   node = os.environ.get('SLURMD_NODENAME')
   if node and node != address.rpartition(':')[0]:
     # The resolver of TensorFlow 2 sorts the names of nodes as text.
     raise UserError(
-      f'{flag}: this task runs on {node}, but TensorFlow takes it for the one '
-      f'at {address}; expected --distribution=block, and names of nodes '
-      'whose order as text is that of Slurm'
-    )
+        f'{flag}: this task runs on {node}, but TensorFlow takes it for the '
+        f'one at {address}; expected --distribution=block, and names of nodes '
+        'whose order as text is that of Slurm')
   task = Task(job, index, tuple(hosts['ps']), tuple(hosts['worker']))
   return task, dict.fromkeys(('ps', 'worker', 'job', 'index'), flag)
 
@@ -246,16 +229,14 @@ def _slurm_counts(num_ps, flag):
     value = os.environ.get(name, '')
     if not value.isdecimal() or not int(value):
       raise UserError(
-        f'{flag}: {name} is {value!r}; expected a number, as in a step of srun '
-        'with --ntasks and --ntasks-per-node'
-      )
+          f'{flag}: {name} is {value!r}; expected a number, as in a step of '
+          'srun with --ntasks and --ntasks-per-node')
     counts.append(int(value))
   num_tasks, per_node = counts
   step = f'{flag}: the step of Slurm has {num_tasks} tasks'
   if num_tasks % per_node:
     raise UserError(
-      f'{step}, {per_node} on a node; expected as many on each node'
-    )
+        f'{step}, {per_node} on a node; expected as many on each node')
   if num_ps >= num_tasks:
     raise UserError(f'{step}; expected more than parameter servers')
   return num_tasks, per_node

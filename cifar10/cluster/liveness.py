@@ -40,9 +40,8 @@ def reach(addresses, job, timeout_secs):
         break
       if time.monotonic() > deadline:
         raise UserError(
-          f'{job} {address} cannot be reached within {timeout_secs} s '
-          f'(--connect_timeout_secs): {problem}'
-        )
+            f'{job} {address} cannot be reached within {timeout_secs} s '
+            f'(--connect_timeout_secs): {problem}')
       time.sleep(_REACH_POLL_SECS)
 
 
@@ -54,9 +53,8 @@ def unreachable(address):
   """
   host, _, port = address.rpartition(':')
   try:
-    with socket.create_connection(
-      (host.strip('[]'), int(port)), timeout=_ANSWER_SECS
-    ) as connection:
+    with socket.create_connection((host.strip('[]'), int(port)),
+                                  timeout=_ANSWER_SECS) as connection:
       connection.sendall(_HTTP2_BEGINNING)
       if not connection.recv(1):
         return 'the connection was closed'
@@ -82,10 +80,8 @@ def answer_check(addresses, name, settings):
       if problem is None:
         answered[address] = now
       elif now - last > timeout_secs:
-        return (
-          f'{name} {address} has been out of reach for {timeout_secs} s '
-          f'(--connect_timeout_secs): {problem}'
-        )
+        return (f'{name} {address} has been out of reach for {timeout_secs} s '
+                f'(--connect_timeout_secs): {problem}')
     return None
 
   return check
@@ -98,9 +94,8 @@ def missing_workers(task, steps):
   is not known.
   """
   silent = [
-    i
-    for i, address in enumerate(task.workers)
-    if i != task.index and unreachable(address)
+      i for i, address in enumerate(task.workers)
+      if i != task.index and unreachable(address)
   ]
   slow = [i for i, n in enumerate(steps or ()) if n < max(steps)]
   return task.names(silent or slow) or 'an unknown task'
@@ -210,6 +205,5 @@ def wait_until_saved(task, agreement, observer):
       raise UserError(problem + '. The last steps may not be saved')
     time.sleep(_SAVED_POLL_SECS)
   raise UserError(
-    f'the chief ({task.workers[0]}) has not saved the last step within '
-    f'{settings.stall_secs} s (--stall_secs)'
-  )
+      f'the chief ({task.workers[0]}) has not saved the last step within '
+      f'{settings.stall_secs} s (--stall_secs)')

@@ -22,9 +22,8 @@ from cifar10.util import paths
 from cifar10.util import processes
 
 _PROGRAM = os.path.join(
-  os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
-  'cifar10_distributed_train.py',
-)
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+    'cifar10_distributed_train.py')
 
 _MOST_TASKS = 256  # Of a kind: each is a process with a network of its own.
 _POLL_SECS = 0.1
@@ -63,13 +62,10 @@ class _Task:
     # A file instead of a pipe: it outlives a launcher that is killed.
     with open(path, 'wb') as log:
       # A group of its own: Ctrl-C reaches the launcher, which passes it on.
-      self.process = subprocess.Popen(
-        processes.ending_with_parent(command),
-        stdout=log,
-        stderr=log,
-        stdin=subprocess.DEVNULL,
-        start_new_session=True,
-      )
+      self.process = subprocess.Popen(processes.ending_with_parent(command),
+                                      stdout=log, stderr=log,
+                                      stdin=subprocess.DEVNULL,
+                                      start_new_session=True)
     self.thread = threading.Thread(target=self._show, args=(path,))
     self.thread.start()
 
@@ -112,9 +108,8 @@ def _run(num_ps, num_workers, log_dir, flags):
   os.makedirs(log_dir, exist_ok=True)
   addresses = [f'127.0.0.1:{p}' for p in free_ports(num_ps + num_workers)]
   flags = [
-    '--ps_hosts=' + ','.join(addresses[:num_ps]),
-    '--worker_hosts=' + ','.join(addresses[num_ps:]),
-    *flags,
+      '--ps_hosts=' + ','.join(addresses[:num_ps]),
+      '--worker_hosts=' + ','.join(addresses[num_ps:]), *flags
   ]
   signals = []
   for signum in (signal.SIGINT, signal.SIGTERM):
@@ -150,18 +145,15 @@ def _count(text):
   is_short = text.isdecimal() and len(text) < 10  # Python reads no endless one.
   if not is_short or not 1 <= int(text) <= _MOST_TASKS:
     raise argparse.ArgumentTypeError(
-      f'found {text}; expected 1 to {_MOST_TASKS}'
-    )
+        f'found {text}; expected 1 to {_MOST_TASKS}')
   return int(text)
 
 
 def main():
   """Reads the flags and runs the cluster."""
   parser = argparse.ArgumentParser(
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-    allow_abbrev=False,
-  )
+      description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+      allow_abbrev=False)
   for flag, default in (('--num_ps', 1), ('--num_workers', 2)):
     limits = f'1 to {_MOST_TASKS} (default {default})'
     parser.add_argument(flag, type=_count, default=default, help=limits)

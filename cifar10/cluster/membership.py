@@ -83,10 +83,9 @@ def _serve_until_left(session, task, settings, signals):
     if now - answered > timeout_secs:
       lost = '; what the chief, worker 0, has not saved is lost'
       raise UserError(
-        f'{task.names(sorted(others))}: no answer for {timeout_secs} s '
-        '(--connect_timeout_secs)'
-        + (lost if len(others) < len(task.workers) else '')
-      )
+          f'{task.names(sorted(others))}: no answer for {timeout_secs} s '
+          '(--connect_timeout_secs)' +
+          (lost if len(others) < len(task.workers) else ''))
     time.sleep(_POLL_SECS)
 
 
@@ -120,9 +119,8 @@ def _check_cluster(server):
   hosts = _wait_for_notice(server, 'cluster', task.ps[0])
   if hosts != task.hosts:
     raise UserError(
-      f'the cluster is {task.hosts} here, but {hosts} at parameter server '
-      f'{task.ps[0]}'
-    )
+        f'the cluster is {task.hosts} here, but {hosts} at parameter server '
+        f'{task.ps[0]}')
 
 
 def _check_overwrite(server):
@@ -137,10 +135,9 @@ def _check_overwrite(server):
   with server.side_session() as session:
     if session.run(shared_state.progress(task, 0).is_initialized()):
       raise UserError(
-        f'--overwrite: the parameter servers ({", ".join(task.ps)}) hold a run '
-        'that has begun. Leave out --overwrite to go on with it, or end all '
-        'tasks of the cluster to start afresh'
-      )
+          f'--overwrite: the parameter servers ({", ".join(task.ps)}) hold a '
+          'run that has begun. Leave out --overwrite to go on with it, or end '
+          'all tasks of the cluster to start afresh')
 
 
 def _tell_servers(server, number):
@@ -161,10 +158,8 @@ def _wait_for_notice(server, name, source):
       if value is not None:
         return value
       time.sleep(_POLL_SECS)
-  raise UserError(
-    f'{source}: has not started within {timeout_secs} s '
-    '(--connect_timeout_secs)'
-  )
+  raise UserError(f'{source}: has not started within {timeout_secs} s '
+                  '(--connect_timeout_secs)')
 
 
 class Agreement(NamedTuple):
@@ -235,13 +230,10 @@ def _agreed(server, run):
   for name, value in _agreed_settings(server.settings).items():
     chosen = run['settings'][name]
     if value != chosen:
-      raise UserError(
-        f'--{name} is {value} here, but {chosen} in the chief '
-        f'({server.task.workers[0]})'
-      )
-  settings = dataclasses.replace(
-    server.settings, max_steps=run['max_steps'], epochs=run['epochs']
-  )
+      raise UserError(f'--{name} is {value} here, but {chosen} in the chief '
+                      f'({server.task.workers[0]})')
+  settings = dataclasses.replace(server.settings, max_steps=run['max_steps'],
+                                 epochs=run['epochs'])
   state = run_state.from_json(run['state'])
   return Agreement(settings, state, run['chief_start'], _steps_before(server))
 

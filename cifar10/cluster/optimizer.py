@@ -35,10 +35,8 @@ class WorkerOptimizer(tf.train.Optimizer):
     self._optimizer = optimizer
     if settings.sync:
       self._optimizer = tf.train.SyncReplicasOptimizer(
-        optimizer,
-        replicas_to_aggregate=task.workers_per_step(settings),
-        total_num_replicas=len(task.workers),
-      )
+          optimizer, replicas_to_aggregate=task.workers_per_step(settings),
+          total_num_replicas=len(task.workers))
 
   def compute_gradients(self, loss, *args, **kwargs):
     return self._optimizer.compute_gradients(loss, *args, **kwargs)
@@ -48,9 +46,8 @@ class WorkerOptimizer(tf.train.Optimizer):
     staleness = _staleness(grads_and_vars, global_step)
     index = self._task.index
     noted = tf.group(
-      tf.scatter_add(self._progress.steps, index, 1),
-      tf.scatter_update(self._progress.staleness, index, staleness),
-    )
+        tf.scatter_add(self._progress.steps, index, 1),
+        tf.scatter_update(self._progress.staleness, index, staleness))
     mean_staleness = tf.reduce_mean(tf.to_float(self._progress.staleness))
     summaries.scalar('staleness', mean_staleness)
     # The last gradient, a small one, is sent only after the staleness has been
@@ -125,12 +122,11 @@ class SyncHook(tf.train.SessionRunHook):
       return
     self._start = self._optimizer.chief_init_op
     self._releases = [
-      self._tokens(n).close() for n in range(1, self._chief_start)
+        self._tokens(n).close() for n in range(1, self._chief_start)
     ]
     self._end_here = tf.assign(self._last_step, self._global_step)
     self._more_tokens = self._tokens(self._chief_start).enqueue_many(
-      [tf.fill([self._num_workers], self._global_step)]
-    )
+        [tf.fill([self._num_workers], self._global_step)])
 
   def after_create_session(self, session, coord):
     session.run(self._start)
@@ -140,13 +136,10 @@ class SyncHook(tf.train.SessionRunHook):
     for release in self._releases:
       with contextlib.suppress(tf.errors.CancelledError):  # Closed already.
         session.run(release)
-    for target, *args in (
-      (self._update_until_last_step, session, coord),
-      (self._release_at_last_step, session),
-    ):
-      threading.Thread(
-        target=target, args=args, name='sync', daemon=True
-      ).start()
+    for target, *args in ((self._update_until_last_step, session, coord),
+                          (self._release_at_last_step, session)):
+      threading.Thread(target=target, args=args, name='sync',
+                       daemon=True).start()
 
   def end(self, session):
     # The session may end before the thread has seen the last step.

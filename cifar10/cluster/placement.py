@@ -10,8 +10,7 @@ import tensorflow.compat.v1 as tf
 
 # Operations of the fully connected layers, forward and backward.
 _FULLY_CONNECTED = re.compile(
-  '(^|/)(local3|local4|softmax_linear|cross_entropy)[^/]*(/|$)'
-)
+    '(^|/)(local3|local4|softmax_linear|cross_entropy)[^/]*(/|$)')
 
 # Where each worker reads its own images: also a variable that holds them.
 _INPUT = 'distorted_inputs/'
@@ -26,11 +25,13 @@ def device_function(task, settings):
   worker_device = task.device + '/cpu:0'
   by_size = settings.ps_strategy == 'by_size'
   simple = tf.train.replica_device_setter(
-    worker_device=worker_device,
-    cluster={'ps': list(task.ps), 'worker': list(task.workers)},
-    # None: round robin.
-    ps_strategy=_fewest_bytes(len(task.ps)) if by_size else None,
-  )
+      worker_device=worker_device,
+      cluster={
+          'ps': list(task.ps),
+          'worker': list(task.workers)
+      },
+      # None: round robin.
+      ps_strategy=_fewest_bytes(len(task.ps)) if by_size else None)
 
   def place(op):
     if op.name.startswith(_INPUT):

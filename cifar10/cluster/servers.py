@@ -25,11 +25,8 @@ class Server:
     self.task, self.settings = task, settings
     spec = {'ps': list(task.ps), 'worker': list(task.workers)}
     self._server = tf.train.Server(
-      tf.train.ClusterSpec(spec),
-      job_name=task.job,
-      task_index=task.index,
-      config=session_settings.config_proto(settings),
-    )
+        tf.train.ClusterSpec(spec), job_name=task.job, task_index=task.index,
+        config=session_settings.config_proto(settings))
     self.target = self._server.target
 
   def config_proto(self):
@@ -51,8 +48,7 @@ class Server:
     except tf.errors.OpError as error:
       hosts = ', '.join(self.task.ps)
       raise UserError(
-        f'{hosts}: no answer: {console.summary(error)}'
-      ) from error
+          f'{hosts}: no answer: {console.summary(error)}') from error
 
 
 def config_proto(task, settings):
@@ -80,8 +76,7 @@ def _check_port(address):
       probe.bind(('', port))
   except OSError as error:
     raise UserError(
-      f'{address}: port {port} of this machine: {error.strerror}'
-    ) from error
+        f'{address}: port {port} of this machine: {error.strerror}') from error
 
 
 def _probe():

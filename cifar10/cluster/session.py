@@ -39,19 +39,16 @@ class WorkerRole(session_lib.Role):
       local_init_op = tf.group(local_init_op, self._progress.initializer)
     # The progress too, which the chief initializes last: a worker that saw
     # only the variables could begin before `init` has loaded them.
-    ready_op = tf.report_uninitialized_variables(
-      tf.global_variables() + list(self._progress)
-    )
-    scaffold = tf.train.Scaffold(
-      saver=saver, ready_op=ready_op, local_init_op=local_init_op
-    )
+    ready_op = tf.report_uninitialized_variables(tf.global_variables() +
+                                                 list(self._progress))
+    scaffold = tf.train.Scaffold(saver=saver, ready_op=ready_op,
+                                 local_init_op=local_init_op)
     is_initialized = self._progress.is_initialized()
     return _SessionCreator(self._server, scaffold, init, is_initialized)
 
   def ending_hooks(self, step, last_step, signals):
-    self._last_step_hook = _LastStepHook(
-      step, self._progress, signals, self._steps_to_go()
-    )
+    self._last_step_hook = _LastStepHook(step, self._progress, signals,
+                                         self._steps_to_go())
     limit_ms = self._settings.operation_timeout_ms
     return [self._last_step_hook, TimeLimitHook(limit_ms)]
 
@@ -75,9 +72,8 @@ class WorkerRole(session_lib.Role):
 
   def waits_for(self):
     # Each host that is cut off takes some seconds.
-    return watchdog.within(
-      watchdog.LOOK_SECS, self._silent_tasks, 'other tasks of the cluster'
-    )
+    return watchdog.within(watchdog.LOOK_SECS, self._silent_tasks,
+                           'other tasks of the cluster')
 
   def _silent_tasks(self):
     for address in self._task.ps:
@@ -113,27 +109,22 @@ class _SessionCreator(tf.train.SessionCreator):
     self._scaffold.finalize()
     # tf.train.WorkerSessionCreator waits 30 s before it looks again.
     manager = tf.train.SessionManager(
-      local_init_op=self._scaffold.local_init_op,
-      ready_op=self._scaffold.ready_op,
-      ready_for_local_init_op=self._scaffold.ready_for_local_init_op,
-      recovery_wait_secs=1,
-    )
+        local_init_op=self._scaffold.local_init_op,
+        ready_op=self._scaffold.ready_op,
+        ready_for_local_init_op=self._scaffold.ready_for_local_init_op,
+        recovery_wait_secs=1)
     session = self._join(manager)
     if session is None:
       if self._has_created:
         servers = ' or '.join(self._task.ps)
         raise UserError(
-          f'parameter server {servers} was restarted and no longer holds the '
-          'variables'
-        )
-      session = manager.prepare_session(
-        self._target,
-        init_op=self._scaffold.init_op,
-        saver=self._scaffold.saver,
-        checkpoint_dir=self._settings.train_dir,
-        config=self._proto,
-        init_fn=self._init,
-      )
+            f'parameter server {servers} was restarted and no longer holds the '
+            'variables')
+      session = manager.prepare_session(self._target,
+                                        init_op=self._scaffold.init_op,
+                                        saver=self._scaffold.saver,
+                                        checkpoint_dir=self._settings.train_dir,
+                                        config=self._proto, init_fn=self._init)
     self._has_created = True
     return session
 
@@ -150,16 +141,14 @@ class _SessionCreator(tf.train.SessionCreator):
         if not session.run(self._is_initialized):
           return None
     try:
-      return manager.wait_for_session(
-        self._target, config=self._proto, max_wait_secs=wait_secs
-      )
+      return manager.wait_for_session(self._target, config=self._proto,
+                                      max_wait_secs=wait_secs)
     except tf.errors.DeadlineExceededError as error:
       if self._task.is_chief:
         return None
       raise UserError(
-        f'the chief ({self._task.workers[0]}) has initialized nothing within '
-        f'{wait_secs} s (--connect_timeout_secs)'
-      ) from error
+          f'the chief ({self._task.workers[0]}) has initialized nothing within '
+          f'{wait_secs} s (--connect_timeout_secs)') from error
 
 
 class _LastStepHook(tf.train.SessionRunHook):

@@ -53,17 +53,13 @@ def progress(task, last_step):
   zeros = [0] * len(task.workers)
   with _in_container():
     return Progress(
-      *(
-        _variable(field, tf.constant(value, tf.int64))
-        for field, value in zip(Progress._fields, (zeros, zeros, last_step))
-      )
-    )
+        *(_variable(field, tf.constant(value, tf.int64))
+          for field, value in zip(Progress._fields, (zeros, zeros, last_step))))
 
 
 def _variable(name, value):
-  return tf.Variable(
-    value, trainable=False, collections=[], name=f'{_NAME}/{name}'
-  )
+  return tf.Variable(value, trainable=False, collections=[],
+                     name=f'{_NAME}/{name}')
 
 
 class Notice:

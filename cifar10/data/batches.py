@@ -22,27 +22,24 @@ def batches_of_preloaded(data, batch_size, alternating):
   """
   paths, kept = data.files_to_train_on()
   parts = [
-    records_lib.decode([tf.read_file(path)], data.layout)[: kept.get(path)]
-    for path in paths
+      records_lib.decode([tf.read_file(path)], data.layout)[:kept.get(path)]
+      for path in paths
   ]
   # Its shape is known only when the files are read.
-  all_records = _local(
-    tf.concat(parts, 0), name='preloaded', validate_shape=False
-  )
+  all_records = _local(tf.concat(parts, 0), name='preloaded',
+                       validate_shape=False)
   num_examples = data.examples_per_epoch
   if alternating:  # At random first, then every other time.
-    flips = _local(
-      lambda: tf.random_uniform([num_examples], 0, 2, tf.int32), name='flips'
-    )
+    flips = _local(lambda: tf.random_uniform([num_examples], 0, 2, tf.int32),
+                   name='flips')
 
   def read_epoch(start, left):
     # All at once, so it starts at 0.
     numbers = tf.range(start, start + left)
     return 2 * numbers + _alternated(flips) if alternating else numbers
 
-  drawn = shuffle_queue.batches(
-    read_epoch, (tf.int32, []), num_examples, batch_size
-  ).dequeue()
+  drawn = shuffle_queue.batches(read_epoch, (tf.int32, []), num_examples,
+                                batch_size).dequeue()
   if not alternating:
     return tf.gather(all_records, drawn), None
   return tf.gather(all_records, drawn // 2), drawn % 2
@@ -50,12 +47,8 @@ def batches_of_preloaded(data, batch_size, alternating):
 
 def _local(initial_value, **options):
   """A variable that each session computes at its start, in no checkpoint."""
-  return tf.Variable(
-    initial_value,
-    trainable=False,
-    collections=[tf.GraphKeys.LOCAL_VARIABLES],
-    **options,
-  )
+  return tf.Variable(initial_value, trainable=False,
+                     collections=[tf.GraphKeys.LOCAL_VARIABLES], **options)
 
 
 def _alternated(flips):
@@ -82,13 +75,10 @@ def batches_by_tf_data(data, epoch_size, batch_size, decode, num_threads):
   paths, kept = data.files_to_train_on()
   counts = tf.constant([kept.get(path, -1) for path in paths], tf.int64)
   files = tf.data.Dataset.from_tensor_slices((tf.constant(paths), counts))
-  records = (
-    files.shuffle(len(paths))
-    .flat_map(_counting_reader(data.layout.record_bytes))
-    .shuffle(epoch_size)
-    .repeat()
-    .batch(batch_size, drop_remainder=True)
-  )
+  records = (files.shuffle(len(paths)).flat_map(
+      _counting_reader(
+          data.layout.record_bytes)).shuffle(epoch_size).repeat().batch(
+              batch_size, drop_remainder=True))
   seed = tf.get_default_graph().seed
 
   def decode_strings(values):
@@ -97,8 +87,8 @@ def batches_by_tf_data(data, epoch_size, batch_size, decode, num_threads):
     return decode(records_lib.decode(values, data.layout))
 
   batches = records.map(
-    decode_strings, num_parallel_calls=num_threads if num_threads > 1 else None
-  )
+      decode_strings,
+      num_parallel_calls=num_threads if num_threads > 1 else None)
   iterator = tf.data.make_initializable_iterator(batches)
   # With the local variables, at the start of each session.
   tf.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, iterator.initializer)
@@ -122,8 +112,7 @@ def _counting_reader(record_bytes):
 
   def read(path, count):
     records = tf.data.FixedLengthRecordDataset(
-      path, record_bytes, buffer_size=_READ_BYTES
-    ).take(count)
+        path, record_bytes, buffer_size=_READ_BYTES).take(count)
     parts = records.batch(per_part).map(counted)
     return parts.flat_map(tf.data.Dataset.from_tensor_slices)
 

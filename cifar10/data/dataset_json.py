@@ -43,9 +43,8 @@ def load(path):
     return _parse(value, os.path.dirname(path))
   except (AttributeError, KeyError, TypeError, ValueError) as error:
     raise UserError(
-      f'{path}: {error!r}; expected classes, size, channels, flip, train and '
-      'test as cifar10_make_dataset writes them'
-    ) from error
+        f'{path}: {error!r}; expected classes, size, channels, flip, train and '
+        'test as cifar10_make_dataset writes them') from error
 
 
 def _parse(value, folder):
@@ -71,12 +70,12 @@ def _parse(value, folder):
   if not (train and test):
     raise ValueError('no files; expected at least one in train and in test')
   return {
-    'train_files': train,
-    'test_files': test,
-    'classes': classes,
-    'layout': records.layout_for(size, channels, classes),
-    'flip': flip,
-    'counts': counts,
+      'train_files': train,
+      'test_files': test,
+      'classes': classes,
+      'layout': records.layout_for(size, channels, classes),
+      'flip': flip,
+      'counts': counts
   }
 
 
@@ -104,12 +103,20 @@ def save(folder, classes, size, channels, flip, counts):
   `counts` are the numbers of records in them; the rest is as in the file.
   """
   value = {
-    'classes': list(classes),
-    'size': size,
-    'channels': channels,
-    'flip': flip,
-    'train': {'files': [NAMES[0]], 'count': counts[0]},
-    'test': {'files': [NAMES[1]], 'count': counts[1]},
-    'sha256': {n: files.sha256(os.path.join(folder, n)) for n in NAMES},
+      'classes': list(classes),
+      'size': size,
+      'channels': channels,
+      'flip': flip,
+      'train': {
+          'files': [NAMES[0]],
+          'count': counts[0]
+      },
+      'test': {
+          'files': [NAMES[1]],
+          'count': counts[1]
+      },
+      'sha256': {
+          n: files.sha256(os.path.join(folder, n)) for n in NAMES
+      }
   }
   files.write_json(os.path.join(folder, FILE_NAME), value)

@@ -18,8 +18,7 @@ from cifar10.util import commands
 from cifar10.util import files
 
 CLASSES = tuple(
-  'airplane automobile bird cat deer dog frog horse ship truck'.split()
-)
+    'airplane automobile bird cat deer dog frog horse ship truck'.split())
 
 # Numbers of classes of CIFAR-100's two labels, in the order of their bytes in a
 # record.
@@ -78,7 +77,7 @@ class DataSet(NamedTuple):
   def records_to_train_on(self):
     """Reads them: a uint8 array, [examples_per_epoch, layout.record_bytes]."""
     paths, _ = self.files_to_train_on()
-    return records.load(paths, self.layout)[: self.examples_per_epoch]
+    return records.load(paths, self.layout)[:self.examples_per_epoch]
 
   def held_out_records(self):
     """Reads them: a uint8 array, [held_out, layout.record_bytes]."""
@@ -86,7 +85,7 @@ class DataSet(NamedTuple):
     for path in reversed(self.train_files):
       if self.count(paths) < self.held_out:
         paths.insert(0, path)
-    return records.load(paths, self.layout)[-self.held_out :]
+    return records.load(paths, self.layout)[-self.held_out:]
 
   def count(self, paths):
     """The total number of records in the files `paths`, by their sizes."""
@@ -110,15 +109,14 @@ def check_fits(data, settings):
   `classes` and `image_shape` of the settings are the model's, or empty if they
   are unknown.
   """
-  for what, shown, found, trained in (
-    ('the classes', _few, data.classes, settings.classes),
-    ('images of', _product, data.layout[:3], settings.image_shape),
-  ):
+  for what, shown, found, trained in (('the classes', _few, data.classes,
+                                       settings.classes),
+                                      ('images of', _product, data.layout[:3],
+                                       settings.image_shape)):
     if trained not in ((), found):
       raise UserError(
-        f'--dataset={settings.dataset} --data_dir={settings.data_dir}: found '
-        f'{what} {shown(found)}; the model was trained on {shown(trained)}'
-      )
+          f'--dataset={settings.dataset} --data_dir={settings.data_dir}: found '
+          f'{what} {shown(found)}; the model was trained on {shown(trained)}')
 
 
 def _product(sizes):
@@ -138,8 +136,7 @@ def known_shape(settings, classes):
   be public.
   """
   may_be_own = settings.dataset == 'cifar10' and (
-    classes != CLASSES or not os.path.isdir(settings.data_dir)
-  )
+      classes != CLASSES or not os.path.isdir(settings.data_dir))
   return () if may_be_own or _kind(settings) == 'own' else records.Layout()[:3]
 
 
@@ -178,23 +175,20 @@ def _check_files(data, source):
     for path in paths:
       if source and not os.path.exists(path):
         raise UserError(
-          f'{path}: no such file. Remove its folder, and the data is fetched '
-          'again'
-        )
+            f'{path}: no such file. Remove its folder, and the data is fetched '
+            'again')
       records.check_file(path, data.layout, len(data.classes))
     if count not in (None, data.count(paths)):
       raise UserError(
-        f'{", ".join(paths)}: found {data.count(paths)} records; expected '
-        f'{count}, according to {dataset_json.FILE_NAME} in that folder'
-      )
+          f'{", ".join(paths)}: found {data.count(paths)} records; expected '
+          f'{count}, according to {dataset_json.FILE_NAME} in that folder')
   found = (data.count(data.train_files), data.count(data.test_files))
   if source and found != source.counts:
     folder = printable(os.path.dirname(data.test_files[0]))
     numbers = (f'{count:,}' for count in found + source.counts)
     print(
-      'WARNING: %s: found %s training and %s test records; the official data '
-      'set has %s and %s.' % (folder, *numbers)
-    )
+        'WARNING: %s: found %s training and %s test records; the official data '
+        'set has %s and %s.' % (folder, *numbers))
 
 
 def _split(data, settings):
@@ -205,14 +199,12 @@ def _split(data, settings):
   total = data.examples_per_epoch
   if held_out >= total:
     raise UserError(
-      f'--validation_examples={held_out}: there are {total} training images; '
-      'expected some to be left to train on'
-    )
+        f'--validation_examples={held_out}: there are {total} training images; '
+        'expected some to be left to train on')
   if labelled > total - held_out:
     raise UserError(
-      f'--labelled_examples={labelled}: there are {total - held_out} images to '
-      'train on; expected no more'
-    )
+        f'--labelled_examples={labelled}: there are {total - held_out} images '
+        'to train on; expected no more')
   return data._replace(held_out=held_out, labelled=labelled)
 
 
@@ -225,11 +217,11 @@ def _kind(settings):
 
 # Functions that describe a data set, by its name.
 _DESCRIBE = {
-  'cifar10': lambda s: in_folder(_CIFAR10_SOURCE.folder_in(s.data_dir)),
-  'cifar100': lambda s: _cifar100(_fetched_folder(s), s.cifar100_labels),
-  'own': lambda s: load(s.data_dir),
-  'sample': lambda s: in_folder(SAMPLE_FOLDER, _CIFAR10_SOURCE.train[:1]),
-  'svhn': lambda s: load(_fetched_folder(s)),
+    'cifar10': lambda s: in_folder(_CIFAR10_SOURCE.folder_in(s.data_dir)),
+    'cifar100': lambda s: _cifar100(_fetched_folder(s), s.cifar100_labels),
+    'own': lambda s: load(s.data_dir),
+    'sample': lambda s: in_folder(SAMPLE_FOLDER, _CIFAR10_SOURCE.train[:1]),
+    'svhn': lambda s: load(_fetched_folder(s))
 }
 
 
@@ -237,11 +229,10 @@ def _fetched_folder(settings):
   """The folder of a data set whose files name its classes, if there is one."""
   folder = sources.SOURCES[settings.dataset].folder_in(settings.data_dir)
   if not os.path.isdir(folder):
-    raise UserError(
-      f'{folder}: no such folder; to fetch it: '
-      f'{commands.command("cifar10_fetch_data")} --dataset={settings.dataset} '
-      f'--data_dir={shlex.quote(settings.data_dir)}'
-    )
+    data_dir = shlex.quote(settings.data_dir)
+    raise UserError(f'{folder}: no such folder; to fetch it: '
+                    f'{commands.command("cifar10_fetch_data")} '
+                    f'--dataset={settings.dataset} --data_dir={data_dir}')
   return folder
 
 
@@ -259,8 +250,7 @@ def _cifar100(folder, kind):
   source = sources.SOURCES['cifar100']
   label_at = (list(_CIFAR100_CLASSES).index(kind),)
   return in_folder(folder, source.train, source.test)._replace(
-    classes=classes, layout=records.Layout(label_bytes=2, label_at=label_at)
-  )
+      classes=classes, layout=records.Layout(label_bytes=2, label_at=label_at))
 
 
 def load(folder):
@@ -273,11 +263,9 @@ def load(folder):
   return DataSet(name=name, **dataset_json.load(path))
 
 
-def in_folder(
-  folder, train_names=_CIFAR10_SOURCE.train, test_names=_CIFAR10_SOURCE.test
-):
+def in_folder(folder, train_names=_CIFAR10_SOURCE.train,
+              test_names=_CIFAR10_SOURCE.test):
   """A DataSet of CIFAR-10's classes and layout; its files are not checked."""
   return DataSet(
-    train_files=tuple(os.path.join(folder, name) for name in train_names),
-    test_files=tuple(os.path.join(folder, name) for name in test_names),
-  )
+      train_files=tuple(os.path.join(folder, name) for name in train_names),
+      test_files=tuple(os.path.join(folder, name) for name in test_names))

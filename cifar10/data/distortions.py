@@ -35,7 +35,7 @@ def names(text):
   for name in found:
     if name not in NAMES:
       raise UserError(
-        f'--augment: {name!r} is unknown; expected some of {", ".join(NAMES)}'
+          f'--augment: {name!r} is unknown; expected some of {", ".join(NAMES)}'
       )
   return found
 
@@ -48,14 +48,12 @@ def check(settings, layout):
   text, found = settings.augment, names(settings.augment)
   if layout.depth != 3 and set(_COLORS) & set(found):
     raise UserError(
-      f'--augment={text}: saturation and hue need images in color; these have '
-      f'{layout.depth} channel'
-    )
+        f'--augment={text}: saturation and hue need images in color; these '
+        f'have {layout.depth} channel')
   if 'shift' in found and not _largest_shift(settings, layout):
     raise UserError(
-      f'--max_shift={settings.max_shift:g}: less than half a pixel of '
-      f'{layout.height}; leave out shift in --augment={text}'
-    )
+        f'--max_shift={settings.max_shift:g}: less than half a pixel of '
+        f'{layout.height}; leave out shift in --augment={text}')
 
 
 def _largest_shift(settings, layout):
@@ -108,8 +106,8 @@ def _cropped(records, data, settings, size, flip):
     return tf.random_uniform(count, *limits, dtype=dtype)
 
   corner = [
-    random('crop', 0, space + 1, otherwise=space // 2, dtype=tf.int32)
-    for space in (layout.height - size, layout.width - size)
+      random('crop', 0, space + 1, otherwise=space // 2, dtype=tf.int32)
+      for space in (layout.height - size, layout.width - size)
   ]
   if flip is None:
     kind = 'flip' if 'flip' in augment else 'alternating_flip'
@@ -117,8 +115,8 @@ def _cropped(records, data, settings, size, flip):
     flip = random(kind, 0, flips, otherwise=0, dtype=tf.int32)
   if shift:
     corner = [
-      first + tf.random_uniform(count, -shift, shift + 1, dtype=tf.int32)
-      for first in corner
+        first + tf.random_uniform(count, -shift, shift + 1, dtype=tf.int32)
+        for first in corner
     ]
   if not {'rotate', 'resize'} & set(augment):
     if shift:
@@ -128,13 +126,9 @@ def _cropped(records, data, settings, size, flip):
     return tf.cast(images, tf.float32)
   zeros = [tf.zeros_like(first) for first in corner]
   whole = records_lib.crop(records, layout, layout.height, zeros, flip)
-  return resample(
-    whole,
-    size,
-    [tf.to_float(first) for first in corner],
-    angle=random('rotate', -_MAX_ANGLE, _MAX_ANGLE, otherwise=0),
-    zoom=random('resize', _MIN_ZOOM, _MAX_ZOOM, otherwise=1),
-  )
+  return resample(whole, size, [tf.to_float(first) for first in corner],
+                  angle=random('rotate', -_MAX_ANGLE, _MAX_ANGLE, otherwise=0),
+                  zoom=random('resize', _MIN_ZOOM, _MAX_ZOOM, otherwise=1))
 
 
 def resample(images, size, corner, angle, zoom):
@@ -177,10 +171,9 @@ def resample(images, size, corner, angle, zoom):
     return first + (second - first) * share[..., tf.newaxis]
 
   return blend(
-    blend(at(row, column), at(row, next_column), right_share),
-    blend(at(next_row, column), at(next_row, next_column), right_share),
-    down_share,
-  )
+      blend(at(row, column), at(row, next_column), right_share),
+      blend(at(next_row, column), at(next_row, next_column), right_share),
+      down_share)
 
 
 def _between(positions, length):
@@ -232,11 +225,8 @@ def _colors(images, count, augment):
 def _hue_rotations(angle):
   """Matrices that turn about the axis (1, 1, 1), by Rodrigues' formula."""
   cross = np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]], np.float32) / 3**0.5
-  return (
-    tf.cos(angle) * tf.eye(3)
-    + tf.sin(angle) * cross
-    + (1 - tf.cos(angle)) * np.full([3, 3], 1 / 3, np.float32)
-  )
+  return (tf.cos(angle) * tf.eye(3) + tf.sin(angle) * cross +
+          (1 - tf.cos(angle)) * np.full([3, 3], 1 / 3, np.float32))
 
 
 def _cutout_mask(count, size):
@@ -252,9 +242,8 @@ def _cutout_mask(count, size):
     index = tf.range(size)
     return tf.logical_and(index >= first, index < first + size // 2)
 
-  square = tf.logical_and(
-    inside()[:, :, tf.newaxis], inside()[:, tf.newaxis, :]
-  )
+  square = tf.logical_and(inside()[:, :, tf.newaxis],
+                          inside()[:, tf.newaxis, :])
   return 1 - tf.to_float(square)[..., tf.newaxis]
 
 
@@ -274,5 +263,5 @@ def central_crop_of_images(images, size):
   """`central_crop` for decoded images, float32 [n, height, width, depth]."""
   _, height, width, _ = images.shape.as_list()
   top, left = (height - size) // 2, (width - size) // 2
-  cropped = images[:, top : top + size, left : left + size]
+  cropped = images[:, top:top + size, left:left + size]
   return tf.image.per_image_standardization(cropped)

@@ -127,10 +127,9 @@ def _is_right(path, remote):
 def _wrong_checksum(source, path, expected):
   """The UserError for the file `path`, fetched from `source`."""
   return UserError(
-    f'{source}: found SHA-256 {files.sha256(path)} ({os.path.getsize(path)} '
-    f'bytes); expected {expected}. If you trust this file, give its checksum '
-    'with --data_sha256'
-  )
+      f'{source}: found SHA-256 {files.sha256(path)} ({os.path.getsize(path)} '
+      f'bytes); expected {expected}. If you trust this file, give its checksum '
+      'with --data_sha256')
 
 
 def _fetch(remote, output):
@@ -151,11 +150,10 @@ def _fetch(remote, output):
       text = (str(reason) or repr(reason)).splitlines()[0].rstrip('.')
       if failures == _ATTEMPTS or _is_permanent(error, reason, has_received):
         raise UserError(
-          f'cannot fetch {remote.url}: {text}. Without a network: put the file '
-          f'at {remote.path}, name a mirror with --data_url, or use '
-          '--dataset=sample'
-        ) from error
-      wait = 2 ** (failures - 1)
+            f'cannot fetch {remote.url}: {text}. Without a network: put the '
+            f'file at {remote.path}, name a mirror with --data_url, or use '
+            '--dataset=sample') from error
+      wait = 2**(failures - 1)
       print(printable(f'{remote.url}: {text}; retrying in {wait} s.'))
       time.sleep(wait)
 
@@ -206,20 +204,17 @@ def _fetch_rest(remote, output):
     total = have + int(length) if length else remote.size
     if remote.size is None and total is not None and total > remote.limit:
       raise UserError(
-        f'{remote.url}: has {total} bytes; expected at most {remote.limit}'
-      )
+          f'{remote.url}: has {total} bytes; expected at most {remote.limit}')
     if remote.size is not None and total != remote.size:
       raise UserError(
-        f'{remote.url}: has {total} bytes; expected {remote.size} (for another '
-        'file, give its checksum with --data_sha256)'
-      )
+          f'{remote.url}: has {total} bytes; expected {remote.size} (for '
+          'another file, give its checksum with --data_sha256)')
     output.truncate(have)
     output.seek(have)
     _receive(response, remote, output, total)
   if total is not None and _size(output) < total:
     raise ConnectionError(
-      f'the connection ended after {_size(output)} of {total} bytes'
-    )
+        f'the connection ended after {_size(output)} of {total} bytes')
 
 
 def _open(url, have):
@@ -248,9 +243,8 @@ def _open(url, have):
 def _receive(response, remote, output, total):
   """Appends a response to an unbuffered file, and shows the progress."""
   limit = remote.limit if remote.size is None else remote.size
-  shown = console.ProgressBar(
-    'Fetching ' + os.path.basename(remote.url), total, 10**6, '%.1f MB'
-  )
+  shown = console.ProgressBar('Fetching ' + os.path.basename(remote.url), total,
+                              10**6, '%.1f MB')
   try:
     while True:
       try:
@@ -260,8 +254,7 @@ def _receive(response, remote, output, total):
       if _size(output) + len(chunk) > limit:
         output.truncate(0)  # Not worth resuming.
         raise UserError(
-          f'{remote.url}: sends more than the expected {limit} bytes'
-        )
+            f'{remote.url}: sends more than the expected {limit} bytes')
       _write(output, chunk, remote.path)
       if error:
         raise error
@@ -276,9 +269,8 @@ def _write(output, content, path):
   """Writes all bytes for the file `path` to an unbuffered file."""
   try:
     while content:
-      content = content[output.write(content) :]
+      content = content[output.write(content):]
   except OSError as error:
     raise UserError(
-      f'{path}: cannot be written: {error.strerror} ({_size(output)} bytes '
-      'have arrived; the next call goes on from there)'
-    ) from error
+        f'{path}: cannot be written: {error.strerror} ({_size(output)} bytes '
+        'have arrived; the next call goes on from there)') from error

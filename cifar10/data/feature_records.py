@@ -40,13 +40,12 @@ def encode(features, images, layout):
     layout: records.Layout, from `layout_for`.
   """
   numbers = np.ascontiguousarray(features, np.float32).view(np.uint8)
-  labels = images[:, : layout.label_bytes]
+  labels = images[:, :layout.label_bytes]
   return np.concatenate([labels, numbers.reshape(len(labels), -1)], axis=1)
 
 
 def features(records, layout):
   """The features, float32 [n, height, width, channels], in a uint8 tensor."""
-  numbers = tf.reshape(
-    records[:, layout.label_bytes :], [-1, *shape(layout), _BYTES]
-  )
+  numbers = tf.reshape(records[:, layout.label_bytes:],
+                       [-1, *shape(layout), _BYTES])
   return tf.bitcast(numbers, tf.float32)

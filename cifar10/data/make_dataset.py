@@ -34,9 +34,8 @@ from cifar10.util import paths
 _PARTS = ('train', 'test')
 _FILES = dict(zip(_PARTS, dataset_json.NAMES))
 _EXPECTED = (
-  'FOLDER/<class>/<pictures>, or FOLDER/train/<class>/<pictures> and '
-  'FOLDER/test/<class>/<pictures>'
-)
+    'FOLDER/<class>/<pictures>, or FOLDER/train/<class>/<pictures> and '
+    'FOLDER/test/<class>/<pictures>')
 
 
 class Picture(NamedTuple):
@@ -60,16 +59,14 @@ def find(folder):
   if set(_PARTS) <= set(names):
     if names != sorted(_PARTS):
       raise UserError(
-        f'{folder}: found {", ".join(names)}; expected only train and test, or '
-        'one folder per class'
-      )
+          f'{folder}: found {", ".join(names)}; expected only train and test, '
+          'or one folder per class')
     parts = {part: os.path.join(folder, part) for part in _PARTS}
   classes = sorted({n for path in parts.values() for n in _folders_in(path)})
   if len(classes) < 2:
     raise UserError(
-      f'{folder}: class folders: found {len(classes)}, expected two or more: '
-      f'{_EXPECTED}'
-    )
+        f'{folder}: class folders: found {len(classes)}, expected two or more: '
+        f'{_EXPECTED}')
   for name in classes:
     if not paths.is_text(name):
       raise UserError(f'{folder}: the class name {name!r} is not valid UTF-8')
@@ -87,10 +84,8 @@ def find(folder):
 def _folders_in(folder):
   """The sorted names of the folders in `folder`, without hidden ones."""
   return sorted(
-    name
-    for name in os.listdir(folder)
-    if not name.startswith('.') and os.path.isdir(os.path.join(folder, name))
-  )
+      name for name in os.listdir(folder)
+      if not name.startswith('.') and os.path.isdir(os.path.join(folder, name)))
 
 
 def num_test_pictures(count, fraction):
@@ -138,7 +133,7 @@ def write(folder, classes, found, args):
         record = records.encode(image, layout, label).tobytes()
         with files.naming(os.path.join(args.out, _FILES[part])):
           while record:  # The file may take it in parts.
-            record = record[outputs[part].write(record) :]
+            record = record[outputs[part].write(record):]
       shown.show(done)
     for part, output in outputs.items():
       with files.naming(os.path.join(args.out, _FILES[part])):
@@ -176,19 +171,16 @@ def make(args):
     for name, train, test in zip(classes, counts['train'], counts['test']):
       if not (train and test):
         raise UserError(
-          f'{args.folder}: pictures of class {name}: found {train} to train on '
-          f'and {test} to test on, expected at least one of each'
-        )
+            f'{args.folder}: pictures of class {name}: found {train} to train '
+            f'on and {test} to test on, expected at least one of each')
     totals = [int(counts[part].sum()) for part in _PARTS]
-    dataset_json.save(
-      temporary, classes, args.size, args.channels, args.flip, totals
-    )
+    dataset_json.save(temporary, classes, args.size, args.channels, args.flip,
+                      totals)
   for line in (
-    f'{args.out}: {len(classes)} classes, {totals[0]} pictures to train on, '
-    f'{totals[1]} to test on; {broken} broken.',
-    f'To train: {commands.command("cifar10_train")} '
-    f'--data_dir={shlex.quote(args.out)}',
-  ):
+      f'{args.out}: {len(classes)} classes, {totals[0]} pictures to train on, '
+      f'{totals[1]} to test on; {broken} broken.',
+      f'To train: {commands.command("cifar10_train")} '
+      f'--data_dir={shlex.quote(args.out)}'):
     print(printable(line))
 
 
@@ -200,8 +192,7 @@ def _number(kind, lowest, below):
       if lowest <= kind(text) < below:
         return kind(text)
     raise argparse.ArgumentTypeError(
-      f'found {text}; expected a number from {lowest} to below {below}'
-    )
+        f'found {text}; expected a number from {lowest} to below {below}')
 
   return parse
 
@@ -209,48 +200,23 @@ def _number(kind, lowest, below):
 def flags():
   """Parses the command line; returns the flags, an argparse.Namespace."""
   parser = argparse.ArgumentParser(
-    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-  )
+      description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   add = parser.add_argument
   add('folder', help='folder that holds one folder per class')
   add('--out', required=True, help='folder to write; must not exist')
-  add(
-    '--size',
-    type=_number(int, dataset_json.SMALLEST, dataset_json.LARGEST + 1),
-    default=32,
-    help='height and width of the images (32)',
-  )
-  add(
-    '--channels',
-    type=int,
-    choices=dataset_json.CHANNELS,
-    default=3,
-    help='color channels: 3, or 1 for gray (3)',
-  )
-  add(
-    '--test_fraction',
-    type=_number(float, 0, 1),
-    default=0.2,
-    help='fraction of each class to test on, at least one picture (0.2)',
-  )
-  add(
-    '--seed',
-    type=_number(int, 0, 2**32),
-    default=0,
-    help='seed of the random split and order of the pictures (0)',
-  )
-  add(
-    '--flip',
-    action='store_true',
-    default=True,
-    help='mirror images at random in training (the default)',
-  )
-  add(
-    '--noflip',
-    dest='flip',
-    action='store_false',
-    help='do not mirror images; for letters and digits',
-  )
+  add('--size', type=_number(int, dataset_json.SMALLEST,
+                             dataset_json.LARGEST + 1), default=32,
+      help='height and width of the images (32)')
+  add('--channels', type=int, choices=dataset_json.CHANNELS, default=3,
+      help='color channels: 3, or 1 for gray (3)')
+  add('--test_fraction', type=_number(float, 0, 1), default=0.2,
+      help='fraction of each class to test on, at least one picture (0.2)')
+  add('--seed', type=_number(int, 0, 2**32), default=0,
+      help='seed of the random split and order of the pictures (0)')
+  add('--flip', action='store_true', default=True,
+      help='mirror images at random in training (the default)')
+  add('--noflip', dest='flip', action='store_false',
+      help='do not mirror images; for letters and digits')
   return parser.parse_args()
 
 

@@ -39,9 +39,8 @@ def sample(paths, per_class):
       chosen.append(record)
   if len(chosen) < per_class * len(taken):
     raise UserError(
-      f'{", ".join(paths)}: found {list(taken.values())} records by class; '
-      f'expected {per_class} of each'
-    )
+        f'{", ".join(paths)}: found {list(taken.values())} records by class; '
+        f'expected {per_class} of each')
   return b''.join(chosen)
 
 
@@ -53,10 +52,8 @@ def make(folder, out):
   """
   data = datasets.in_folder(folder)
   os.makedirs(out, exist_ok=True)
-  for name, paths, per_class in (
-    ('data_batch_1.bin', data.train_files, 100),
-    ('test_batch.bin', data.test_files, 50),
-  ):
+  for name, paths, per_class in (('data_batch_1.bin', data.train_files, 100),
+                                 ('test_batch.bin', data.test_files, 50)):
     content = sample(paths, per_class)
     files.write_atomically(os.path.join(out, name), content)
     print(f'{name}: {hashlib.sha256(content).hexdigest()}')
@@ -65,14 +62,10 @@ def make(folder, out):
 def main():
   """The program."""
   parser = argparse.ArgumentParser(
-    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-  )
+      description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument('folder', help='folder of the .bin files of CIFAR-10')
-  parser.add_argument(
-    '--out',
-    default=datasets.SAMPLE_FOLDER,
-    help='folder to write to (cifar10/data/sample)',
-  )
+  parser.add_argument('--out', default=datasets.SAMPLE_FOLDER,
+                      help='folder to write to (cifar10/data/sample)')
   console.open_streams()
   args = parser.parse_args()
   sys.exit(console.guarded(lambda: make(args.folder, args.out)))

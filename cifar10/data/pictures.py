@@ -36,9 +36,9 @@ def _extensions():
   from PIL import Image
 
   return {
-    extension: name
-    for extension, name in Image.registered_extensions().items()
-    if name in Image.OPEN and name not in _NO_PICTURES
+      extension: name
+      for extension, name in Image.registered_extensions().items()
+      if name in Image.OPEN and name not in _NO_PICTURES
   }
 
 
@@ -59,10 +59,9 @@ def find(names):
       found.append(name)
   if not found:
     raise UserError(
-      f'{", ".join(names) or "no arguments"}: no pictures found; expected '
-      'files, folders of files in formats that Pillow reads, or - for a '
-      'picture on standard input'
-    )
+        f'{", ".join(names) or "no arguments"}: no pictures found; expected '
+        'files, folders of files in formats that Pillow reads, or - for a '
+        'picture on standard input')
   return found
 
 
@@ -72,11 +71,9 @@ def in_folder(folder):
   A picture is a file with the extension of a format that is read. Skips hidden
   files and folders, and named pipes. Raises OSError if a folder cannot be read.
   """
-  return sorted(
-    path
-    for path in _visible_files(folder)
-    if os.path.splitext(path)[1].lower() in _extensions() and not _is_pipe(path)
-  )
+  return sorted(path for path in _visible_files(folder)
+                if os.path.splitext(path)[1].lower() in _extensions() and
+                not _is_pipe(path))
 
 
 def report_others(folder, found):
@@ -87,11 +84,9 @@ def report_others(folder, found):
   others = sorted(set(_visible_files(folder)).difference(found))
   if others:
     more = ', ...' if others[_NUM_NAMED:] else ''
-    line = (
-      f'{len(others)} other file{"s" if others[1:] else ""} in '
-      f'{os.path.join(folder, "")} skipped: '
-      f'{", ".join(others[:_NUM_NAMED])}{more}'
-    )
+    line = (f'{len(others)} other file{"s" if others[1:] else ""} in '
+            f'{os.path.join(folder, "")} skipped: '
+            f'{", ".join(others[:_NUM_NAMED])}{more}')
     print(printable(line), file=sys.stderr)
 
 
@@ -137,9 +132,8 @@ def read(name):
         return flat.convert('L' if flat.mode in ('1', 'L') else 'RGB')
   except Image.UnidentifiedImageError as error:
     raise UserError(
-      f'{name}: not a picture; expected a format that Pillow reads, such as '
-      'PNG or JPEG'
-    ) from error
+        f'{name}: not a picture; expected a format that Pillow reads, such as '
+        'PNG or JPEG') from error
   # Pillow raises many types of exceptions for damaged files, even struct.error.
   except Exception as error:
     problem = getattr(error, 'strerror', None) or error

@@ -56,7 +56,7 @@ def decode(values, layout):
 
 def labels(records, layout):
   """The labels, int32 [n], of a uint8 tensor of records, [n, record_bytes]."""
-  return layout.labels(tf.cast(records[:, : layout.label_bytes], tf.int32))
+  return layout.labels(tf.cast(records[:, :layout.label_bytes], tf.int32))
 
 
 def crop(records, layout, size, corner, flip):
@@ -89,9 +89,8 @@ def extended(records, layout, margin):
 
   Returns the records, uint8 [n, record bytes], and their Layout.
   """
-  larger = layout._replace(
-    height=layout.height + 2 * margin, width=layout.width + 2 * margin
-  )
+  larger = layout._replace(height=layout.height + 2 * margin,
+                           width=layout.width + 2 * margin)
   num_labels, shape = layout.label_bytes, [layout.depth, *layout[:2]]
   pixels = np.arange(num_labels, layout.record_bytes).reshape(shape)
   pixels = np.pad(pixels, [(0, 0), (margin, margin), (margin, margin)], 'edge')
@@ -143,10 +142,8 @@ def check_file(path, layout, num_classes):
   found = layout.labels(content.astype(np.int32))
   wrong = np.flatnonzero(found >= num_classes)
   if wrong.size:
-    raise UserError(
-      f'{path}: record {wrong[0]} has label {found[wrong[0]]}; '
-      f'expected labels 0 to {num_classes - 1}'
-    )
+    raise UserError(f'{path}: record {wrong[0]} has label {found[wrong[0]]}; '
+                    f'expected labels 0 to {num_classes - 1}')
 
 
 def _read_labels(source, layout):
@@ -158,16 +155,14 @@ def _read_labels(source, layout):
   parts = []
   while True:
     part = np.fromfile(source, np.uint8, records_per_read * layout.record_bytes)
-    whole = part[: part.size // layout.record_bytes * layout.record_bytes]
+    whole = part[:part.size // layout.record_bytes * layout.record_bytes]
     whole = whole.reshape(-1, layout.record_bytes)
-    parts.append(whole[:, : layout.label_bytes].copy())
+    parts.append(whole[:, :layout.label_bytes].copy())
     if len(whole) < records_per_read:
       return np.concatenate(parts)
 
 
 def _no_records(path, found, layout):
   """The UserError for a file that does not hold whole records."""
-  return UserError(
-    f'{path}: {found}; expected a whole number of '
-    f'{layout.record_bytes:,}-byte records'
-  )
+  return UserError(f'{path}: {found}; expected a whole number of '
+                   f'{layout.record_bytes:,}-byte records')

@@ -32,12 +32,10 @@ def batches(read, element, epoch_size, batch_size):
   Returns a tf.FIFOQueue with elements of [batch_size, ...].
   """
   dtype, shape = element
-  queue = tf.RandomShuffleQueue(
-    epoch_size + batch_size, 0, [dtype], [shape], name='shuffle_queue'
-  )
-  raw_batches = tf.FIFOQueue(
-    _RAW_BATCHES, [dtype], shapes=[[batch_size, *shape]], name='raw_batches'
-  )
+  queue = tf.RandomShuffleQueue(epoch_size + batch_size, 0, [dtype], [shape],
+                                name='shuffle_queue')
+  raw_batches = tf.FIFOQueue(_RAW_BATCHES, [dtype],
+                             shapes=[[batch_size, *shape]], name='raw_batches')
 
   def read_some(num_read):
     elements = read(num_read, epoch_size - num_read)
@@ -50,13 +48,11 @@ def batches(read, element, epoch_size, batch_size):
       return num_left - batch_size
 
   one_by_one = {'parallel_iterations': 1, 'back_prop': False}
-  filled = tf.while_loop(
-    lambda n: n < epoch_size, read_some, [tf.constant(0)], **one_by_one
-  )
+  filled = tf.while_loop(lambda n: n < epoch_size, read_some, [tf.constant(0)],
+                         **one_by_one)
   with tf.control_dependencies([filled]):
     num_left = queue.size()
-  emptied = tf.while_loop(
-    lambda n: n >= batch_size, draw_batch, [num_left], **one_by_one
-  )
+  emptied = tf.while_loop(lambda n: n >= batch_size, draw_batch, [num_left],
+                          **one_by_one)
   tf.train.add_queue_runner(tf.train.QueueRunner(raw_batches, [emptied.op]))
   return raw_batches

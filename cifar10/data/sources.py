@@ -47,56 +47,35 @@ class Source(NamedTuple):
 # The SHA-256 and sizes agree with those in TensorFlow Datasets 4.9.10, the
 # counts with the descriptions at the addresses below.
 SOURCES = {
-  # https://www.cs.toronto.edu/~kriz/cifar.html
-  'cifar10': Source(
-    folder='cifar-10-batches-bin',
-    official=(
-      Official(
-        'https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz',
-        'c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd',
-        170052171,
-      ),
-    ),
-    train=tuple('data_batch_%d.bin' % i for i in range(1, 6)),
-    test=('test_batch.bin',),
-    counts=(50000, 10000),
-    optional=('batches.meta.txt', 'readme.html'),
-  ),
-  'cifar100': Source(
-    folder='cifar-100-binary',
-    official=(
-      Official(
-        'https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz',
-        '58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec',
-        168513733,
-      ),
-    ),
-    train=('train.bin',),
-    test=('test.bin',),
-    counts=(50000, 10000),
-    required=('fine_label_names.txt', 'coarse_label_names.txt'),
-  ),
-  # http://ufldl.stanford.edu/housenumbers
-  'svhn': Source(
-    folder='svhn',
-    official=(
-      Official(
-        'http://ufldl.stanford.edu/housenumbers/train_32x32.mat',
-        '435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8',
-        182040794,
-      ),
-      Official(
-        'http://ufldl.stanford.edu/housenumbers/test_32x32.mat',
-        'cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b',
-        64275384,
-      ),
-    ),
-    train=dataset_json.NAMES[:1],
-    test=dataset_json.NAMES[1:],
-    counts=(73257, 26032),
-    convert=svhn.convert,
-    need=svhn.need_scipy,
-  ),
+    # https://www.cs.toronto.edu/~kriz/cifar.html
+    'cifar10': Source(
+        folder='cifar-10-batches-bin', official=(Official(
+            'https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz',
+            'c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd',
+            170052171),),
+        train=tuple('data_batch_%d.bin' % i for i in range(1, 6)),
+        test=('test_batch.bin',), counts=(50000, 10000),
+        optional=('batches.meta.txt', 'readme.html')),
+    'cifar100': Source(
+        folder='cifar-100-binary', official=(Official(
+            'https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz',
+            '58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec',
+            168513733),), train=('train.bin',), test=('test.bin',),
+        counts=(50000, 10000),
+        required=('fine_label_names.txt', 'coarse_label_names.txt')),
+    # http://ufldl.stanford.edu/housenumbers
+    'svhn': Source(
+        folder='svhn',
+        official=(Official(
+            'http://ufldl.stanford.edu/housenumbers/train_32x32.mat',
+            '435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8',
+            182040794),
+                  Official(
+                      'http://ufldl.stanford.edu/housenumbers/test_32x32.mat',
+                      'cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b',
+                      64275384)), train=dataset_json.NAMES[:1],
+        test=dataset_json.NAMES[1:], counts=(73257, 26032),
+        convert=svhn.convert, need=svhn.need_scipy)
 }
 
 
@@ -128,14 +107,12 @@ def remotes(source, settings):
     digests = settings.data_sha256.split(',')
   if len(digests) != len(names):
     raise UserError(
-      f'--data_sha256: checksums: found {len(digests)}, expected {len(names)}, '
-      f'separated by commas, for {", ".join(names)}'
-    )
+        f'--data_sha256: checksums: found {len(digests)}, expected '
+        f'{len(names)}, separated by commas, for {", ".join(names)}')
   for digest in digests:
     if not re.match('[0-9a-fA-F]{64}$', digest):
       raise UserError(
-        f'--data_sha256: found {digest!r}; expected 64 hexadecimal digits'
-      )
+          f'--data_sha256: found {digest!r}; expected 64 hexadecimal digits')
   files = []
   for official, name, digest in zip(source.official, names, digests):
     url = settings.data_url or official.url

@@ -16,9 +16,8 @@ _RECORDS_PER_WRITE = 1000
 
 def need_scipy():
   """Raises UserError if scipy, which reads MATLAB's format, is missing."""
-  optional_packages.need(
-    'scipy.io', 'svhn', '--dataset=svhn: reading its files needs scipy'
-  )
+  optional_packages.need('scipy.io', 'svhn',
+                         '--dataset=svhn: reading its files needs scipy')
 
 
 def convert(sources, folder):
@@ -28,8 +27,8 @@ def convert(sources, folder):
   `write_records` does.
   """
   counts = [
-    write_records(source, os.path.join(folder, name))
-    for source, name in zip(sources, dataset_json.NAMES)
+      write_records(source, os.path.join(folder, name))
+      for source, name in zip(sources, dataset_json.NAMES)
   ]
   # A mirrored digit is not a digit.
   dataset_json.save(folder, CLASSES, 32, 3, flip=False, counts=counts)
@@ -70,12 +69,10 @@ def _read(source):
   labels = labels.ravel()
   if images.dtype != np.uint8 or images.shape != (32, 32, 3, *labels.shape):
     raise UserError(
-      f'{source}: found X {images.dtype} {images.shape} and y {labels.shape}; '
-      'expected X uint8 (32, 32, 3, n) and y (n, 1)'
-    )
+        f'{source}: found X {images.dtype} {images.shape} and y '
+        f'{labels.shape}; expected X uint8 (32, 32, 3, n) and y (n, 1)')
   wrong = labels[~np.isin(labels, range(1, 11))]
   if wrong.size:
     raise UserError(
-      f'{source}: found label {wrong[0]}; expected labels 1 to 10'
-    )
+        f'{source}: found label {wrong[0]}; expected labels 1 to 10')
   return images, labels

@@ -52,9 +52,8 @@ class ContactSheet:
     if not os.path.isdir(os.path.dirname(path) or '.'):
       raise UserError(f'{name}: there is no such folder')
     if count > _MAX_PICTURES:
-      raise UserError(
-        f'{name}: found {count} pictures; a sheet holds at most {_MAX_PICTURES}'
-      )
+      raise UserError(f'{name}: found {count} pictures; a sheet holds at most '
+                      f'{_MAX_PICTURES}')
     self._path = path
     self._entries = []
 
@@ -80,9 +79,8 @@ class ContactSheet:
     except Exception as error:
       width, height = sheet.size
       raise UserError(
-        f'--grid={self._path}: a sheet of {width} x {height} pixels cannot be '
-        f'written as {self._format}: {error}'
-      ) from error
+          f'--grid={self._path}: a sheet of {width} x {height} pixels cannot '
+          f'be written as {self._format}: {error}') from error
     files.write_atomically(self._path, content)
 
   def _draw(self):
@@ -127,10 +125,9 @@ def _format_of(path):
       _encoded(Image.new('RGB', (1, 1)), name)
       return name
   raise UserError(
-    f'--grid={path}: the extension is {extension or "missing"}; expected that '
-    'of a picture format that Pillow writes in color, such as .png, .jpg, '
-    '.webp or .pdf'
-  )
+      f'--grid={path}: the extension is {extension or "missing"}; expected '
+      'that of a picture format that Pillow writes in color, such as .png, '
+      '.jpg, .webp or .pdf')
 
 
 def _encoded(image, name):
@@ -181,7 +178,7 @@ def _shorten(line, font):
     return line
   # As many characters as fit if all are equally wide; fewer if they are not.
   for kept in range(int(len(line) * PICTURE / width), 0, -1):
-    start, end = line[: (kept + 1) // 2], line[len(line) - kept // 2 :]
+    start, end = line[:(kept + 1) // 2], line[len(line) - kept // 2:]
     shortened = start + '...' + end
     if font.getlength(shortened) <= PICTURE:
       return shortened

@@ -16,8 +16,8 @@ from cifar10.infer import restore
 from cifar10.store import checkpoints
 
 _FORMS = {
-  'graph': predictions.Predictor,
-  'processes': ensemble_processes.Processes,
+    'graph': predictions.Predictor,
+    'processes': ensemble_processes.Processes
 }
 
 
@@ -44,17 +44,15 @@ def loaded(settings):
     folder = member.checkpoint_dir
     if predictions.is_export(folder):
       raise UserError(
-        f'{folder}: is an export; expected the --train_dir of a run, as an '
-        'ensemble is made of runs'
-      )
+          f'{folder}: is an export; expected the --train_dir of a run, as an '
+          'ensemble is made of runs')
     other = restore.describe(member)
     for name in ('classes', 'layout', 'flip'):
       if getattr(other, name) != getattr(data, name):
         raise UserError(
-          f'{folder}: has other classes or images than '
-          f'{settings.networks[0].checkpoint_dir}; expected networks of one '
-          'data set'
-        )
+            f'{folder}: has other classes or images than '
+            f'{settings.networks[0].checkpoint_dir}; expected networks of one '
+            'data set')
     networks.append(predictions.Network(member, checkpoints.find(folder)))
   form = _FORMS[settings.ensemble]
   with contextlib.closing(form(data, *networks)) as found:

@@ -140,9 +140,8 @@ class Processes:
     self.folders = [network.settings.checkpoint_dir for network in networks]
     with log_suppression.stderr_held_back():
       self._server = tf.train.Server.create_local_server(
-        # The networks may need the memory of the GPUs.
-        session_settings.config_proto(networks[0].settings, use_gpu=False)
-      )
+          # The networks may need the memory of the GPUs.
+          session_settings.config_proto(networks[0].settings, use_gpu=False))
     self._queues = _Queues(self._server.target, len(networks))
     self._number = 0
     self._processes = {}
@@ -159,23 +158,20 @@ class Processes:
     with _without_interrupts():
       for i, network in enumerate(networks):
         process = context.Process(
-          target=_compute,
-          args=(os.getpid(), self._server.target, i, count, network.settings),
-          daemon=True,
-        )
+            target=_compute,
+            args=(os.getpid(), self._server.target, i, count, network.settings),
+            daemon=True)
         process.start()
         self._processes[i] = process
     self._watcher = threading.Thread(
-      target=_watch, args=(self._server.target, dict(self._processes))
-    )
+        target=_watch, args=(self._server.target, dict(self._processes)))
     self._watcher.start()
     started = self._collect(_READY)
     # One that has started may have ended while the others did.
     for i in set(range(count)) - (set(started) & set(self._processes)):
       raise UserError(
-        f'{self.folders[i]}: this network ended before all had started; what '
-        'it says is above'
-      )
+          f'{self.folders[i]}: this network ended before all had started; what '
+          'it says is above')
 
   def _collect(self, number):
     """Waits for the answers to question `number`: arrays by network, a dict.
@@ -208,10 +204,9 @@ class Processes:
     found = self._collect(self._number)
     for network in before - set(self._processes):
       print(
-        f'WARNING: {self.folders[network]}: this network is lost; '
-        f'{len(self._processes)} of {len(self.folders)} are left.',
-        file=sys.stderr,
-      )
+          f'WARNING: {self.folders[network]}: this network is lost; '
+          f'{len(self._processes)} of {len(self.folders)} are left.',
+          file=sys.stderr)
     if not found:
       raise UserError(f'all {len(self.folders)} networks are lost')
     return predictions.Answers(np.mean(list(found.values()), axis=0), found)

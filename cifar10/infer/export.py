@@ -30,10 +30,10 @@ _OUTPUTS = ('class', 'label', 'probabilities')
 # The inputs and outputs of each signature of a SavedModel; `images` is also the
 # default.
 _SIGNATURES = {
-  tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: (('images',), _OUTPUTS),
-  'images': (('images',), _OUTPUTS),
-  'pictures': (('pictures',), _OUTPUTS),
-  'classes': ((), ('classes',)),
+    tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: (('images',), _OUTPUTS),
+    'images': (('images',), _OUTPUTS),
+    'pictures': (('pictures',), _OUTPUTS),
+    'classes': ((), ('classes',))
 }
 
 # The tensors of a TensorFlow Lite model are numeric. It keeps the names of the
@@ -52,13 +52,11 @@ def freeze(data, checkpoint, settings):
   """
   with tf.Graph().as_default() as graph, _session(settings) as session:
     model = _build(data, settings)
-    restoration = model.restorations.fitting(
-      checkpoint, settings.use_moving_averages
-    )
+    restoration = model.restorations.fitting(checkpoint,
+                                             settings.use_moving_averages)
     restoration.saver.restore(session, checkpoint)
     frozen = tf.graph_util.convert_variables_to_constants(
-      session, graph.as_graph_def(), [*_OUTPUTS, 'classes']
-    )
+        session, graph.as_graph_def(), [*_OUTPUTS, 'classes'])
   for node in frozen.node:
     node.device = ''  # The variables were pinned to the CPU.
   return frozen
@@ -79,8 +77,7 @@ def _build(data, settings):
   checked = tf.ensure_shape(images, images.shape, 'images_of_right_size')
   pixels = tf.cast(checked, tf.float32, 'pixels')
   cropped = distortions.central_crop_of_images(
-    pixels, cifar10_input.crop_size(data.layout, settings.image_size)
-  )
+      pixels, cifar10_input.crop_size(data.layout, settings.image_size))
   model = inference_graph.build(cropped, data, settings, portable=True)
   tf.identity(model.probabilities, 'probabilities')
   number = tf.argmax(model.logits, 1, output_type=tf.int32, name='class')
@@ -104,15 +101,15 @@ def write_saved_model(frozen, path, settings):
 
     builder = tf.saved_model.Builder(path)
     builder.add_meta_graph_and_variables(
-      session,
-      [tf.saved_model.SERVING],
-      {
-        key: tf.saved_model.build_signature_def(
-          infos(inputs), infos(outputs), tf.saved_model.PREDICT_METHOD_NAME
-        )
-        for key, (inputs, outputs) in _SIGNATURES.items()
-      },
-      strip_default_attrs=True,  # So that older versions can load it.
+        session,
+        [tf.saved_model.SERVING],
+        {
+            key: tf.saved_model.build_signature_def(
+                infos(inputs), infos(outputs),
+                tf.saved_model.PREDICT_METHOD_NAME)
+            for key, (inputs, outputs) in _SIGNATURES.items()
+        },
+        strip_default_attrs=True  # So that older versions can load it.
     )
     builder.save()
 
@@ -126,24 +123,19 @@ def tflite(frozen, data, settings):
   with tf.Graph().as_default() as graph:
     shape = [None, *data.layout[:3]]
     outputs = tf.import_graph_def(
-      frozen,
-      {'pixels:0': tf.placeholder(tf.float32, shape, 'images')},
-      [name + ':0' for name in _TFLITE_OUTPUTS],
-      name='model',
-    )
+        frozen, {'pixels:0': tf.placeholder(tf.float32, shape, 'images')},
+        [name + ':0' for name in _TFLITE_OUTPUTS], name='model')
     for name, output in zip(_TFLITE_OUTPUTS, outputs):
       tf.identity(output, name)
   # Without the operations that decode pictures; the converter would try to
   # convert them.
-  numbers_only = tf.graph_util.extract_sub_graph(
-    graph.as_graph_def(), list(_TFLITE_OUTPUTS)
-  )
+  numbers_only = tf.graph_util.extract_sub_graph(graph.as_graph_def(),
+                                                 list(_TFLITE_OUTPUTS))
   with tf.Graph().as_default(), _session(settings) as session:
     images, *outputs = tf.import_graph_def(
-      numbers_only,
-      return_elements=[name + ':0' for name in ('images',) + _TFLITE_OUTPUTS],
-      name='',
-    )
+        numbers_only,
+        return_elements=[name + ':0' for name in ('images',) + _TFLITE_OUTPUTS],
+        name='')
     converter = tf.lite.TFLiteConverter.from_session(session, [images], outputs)
     with _scripts_on_path(), log_suppression.stderr_held_back():
       content = io.BytesIO(converter.convert())

@@ -74,7 +74,7 @@ def _views(data, settings):
   if not data.flip:
     return shifted
   return [
-    View(v.weight / 2, m, v.shift) for v in shifted for m in (False, True)
+      View(v.weight / 2, m, v.shift) for v in shifted for m in (False, True)
   ]
 
 
@@ -84,5 +84,5 @@ def _transformed(images, view):
   if view.shift and size > 1:  # A single pixel, reflected, is all around.
     padded = tf.pad(images, [[0, 0], [1, 1], [1, 1], [0, 0]], 'REFLECT')
     first = 1 - view.shift
-    images = padded[:, first : first + size, first : first + size]
+    images = padded[:, first:first + size, first:first + size]
   return tf.reverse(images, [2]) if view.mirrored else images

@@ -40,11 +40,10 @@ def decode(pictures, layout):
 def _decode_one(picture):
   """Decodes one file to uint8 [height, width, 1 to 4 channels]."""
   image = tf.cond(
-    tf.image.is_jpeg(picture),
-    # As Pillow decodes it. TensorFlow's default is faster and less accurate.
-    lambda: tf.image.decode_jpeg(picture, dct_method='INTEGER_ACCURATE'),
-    lambda: tf.image.decode_image(picture, expand_animations=False),
-  )
+      tf.image.is_jpeg(picture),
+      # As Pillow decodes it. TensorFlow's default is faster and less accurate.
+      lambda: tf.image.decode_jpeg(picture, dct_method='INTEGER_ACCURATE'),
+      lambda: tf.image.decode_image(picture, expand_animations=False))
   image.set_shape([None, None, None])
   return image
 
@@ -78,16 +77,10 @@ def _fit(image, size):
 def _scale(image, size, scale, shift):
   """Scales and then shifts uint8 [height, width, depth]; crops to `size`."""
   (scaled,) = tf.unstack(
-    tf.raw_ops.ScaleAndTranslate(
-      images=image[tf.newaxis],
-      size=size,
-      scale=scale,
-      translation=shift,
-      kernel_type='lanczos3',
-      antialias=True,
-    ),
-    num=1,
-  )
+      tf.raw_ops.ScaleAndTranslate(images=image[tf.newaxis], size=size,
+                                   scale=scale, translation=shift,
+                                   kernel_type='lanczos3', antialias=True),
+      num=1)
   return _as_uint8(scaled)
 
 

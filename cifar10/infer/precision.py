@@ -39,15 +39,15 @@ def top_k(settings):
 def report(result, step, settings, answers):
   """Prints the Result of a step to a file, and adds it to --metrics."""
   values = {
-    'time': time.time(),
-    'step': step,
-    'precision @ 1': result.precision,
-    'correct': result.correct,
-    'total': result.total,
-    'loss': result.loss,
-    'eval_data': settings.eval_data,
-    'moving_averages': result.averaged,
-    'tta': settings.tta,
+      'time': time.time(),
+      'step': step,
+      'precision @ 1': result.precision,
+      'correct': result.correct,
+      'total': result.total,
+      'loss': result.loss,
+      'eval_data': settings.eval_data,
+      'moving_averages': result.averaged,
+      'tta': settings.tta
   }
   at_k, k = '', top_k(settings)
   if k > 1:
@@ -56,27 +56,26 @@ def report(result, step, settings, answers):
   averages = 'moving averages'
   if not result.averaged:
     averages = 'variables without averages'
-  line = (
-    f'{console.timestamp()}: precision @ 1 = {result.precision:.3f} '
-    f'({result.correct} / {result.total}, step {step}){at_k} on '
-    f'{_IMAGES[settings.eval_data]} images, {averages}{_tta(settings)}'
-  )
+  line = (f'{console.timestamp()}: precision @ 1 = {result.precision:.3f} '
+          f'({result.correct} / {result.total}, step {step}){at_k} on '
+          f'{_IMAGES[settings.eval_data]} images, {averages}{_tta(settings)}')
   _print(line, values, settings, answers)
 
 
 def report_ensemble(counts, folders, settings, answers):
   """Prints the ensemble.Counts of networks in `folders`, as `report` does."""
   values = {
-    'time': time.time(),
-    'precision @ 1': counts.correct / counts.total,
-    'correct': counts.correct,
-    'total': counts.total,
-    'eval_data': settings.eval_data,
-    'tta': settings.tta,
-    'networks': [
-      {'checkpoint_dir': folder, 'correct': correct, 'total': labeled}
-      for folder, (correct, labeled) in zip(folders, counts.by_network)
-    ],
+      'time': time.time(),
+      'precision @ 1': counts.correct / counts.total,
+      'correct': counts.correct,
+      'total': counts.total,
+      'eval_data': settings.eval_data,
+      'tta': settings.tta,
+      'networks': [{
+          'checkpoint_dir': folder,
+          'correct': correct,
+          'total': labeled
+      } for folder, (correct, labeled) in zip(folders, counts.by_network)]
   }
 
   def line(name, correct, total):
@@ -86,12 +85,10 @@ def report_ensemble(counts, folders, settings, answers):
   lines = [line(name, *pair) for name, pair in zip(folders, counts.by_network)]
   lost = sum(labeled < counts.total for _, labeled in counts.by_network)
   lines.append(
-    line(console.timestamp(), counts.correct, counts.total)
-    + f' on {_IMAGES[settings.eval_data]} images, '
-    + f'ensemble of {len(folders)} networks'
-    + (f', {lost} of them lost on the way' if lost else '')
-    + _tta(settings)
-  )
+      line(console.timestamp(), counts.correct, counts.total) +
+      f' on {_IMAGES[settings.eval_data]} images, ' +
+      f'ensemble of {len(folders)} networks' +
+      (f', {lost} of them lost on the way' if lost else '') + _tta(settings))
   _print('\n'.join(lines), values, settings, answers)
 
 
@@ -111,9 +108,8 @@ def summary(result, settings):
   values = {1: result.precision, top_k(settings): result.precision_at_k}
   found = tf.Summary()
   for k, value in values.items():
-    tag = summaries.precision_tag(
-      k, settings.eval_data, result.averaged, settings.tta
-    )
+    tag = summaries.precision_tag(k, settings.eval_data, result.averaged,
+                                  settings.tta)
     found.value.add(tag=tag, simple_value=value)
   found.value.add(tag='loss', simple_value=result.loss)
   return found

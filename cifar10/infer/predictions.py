@@ -59,16 +59,14 @@ class Predictor:
         # If there are fewer GPUs, they share one, or the CPU.
         with tf.device('/gpu:%d' % i), tf.variable_scope('network_%d' % i):
           self._models.append(
-            inference_graph.of_records(self._records, data, network.settings)
-          )
+              inference_graph.of_records(self._records, data, network.settings))
       self._each = [model.probabilities for model in self._models]
       self._mean = tf.add_n(self._each) / len(networks)
       self._session = _session(networks[0].settings)
     for model, (settings, checkpoint) in zip(self._models, networks):
       if checkpoint:
-        restoration = model.restorations.fitting(
-          checkpoint, settings.use_moving_averages
-        )
+        restoration = model.restorations.fitting(checkpoint,
+                                                 settings.use_moving_averages)
         restoration.saver.restore(self._session, checkpoint)
 
   @property
@@ -136,24 +134,23 @@ class ExportedPredictor:
       self.layout = records_lib.layout_for(size, channels, self.classes)
     except _MISFITS as error:
       raise UserError(
-        f'{folder}: not an export of cifar10_export; expected a SavedModel '
-        'with the signatures images and classes'
-      ) from error
+          f'{folder}: not an export of cifar10_export; expected a SavedModel '
+          'with the signatures images and classes') from error
 
   def _load(self, folder):
     """Loads a SavedModel into the default graph; returns its signatures."""
     try:
       with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # The parser warns before it fails.
-        return tf.saved_model.loader.load(
-          self._session, [tf.saved_model.SERVING], folder
-        ).signature_def
+        return tf.saved_model.loader.load(self._session,
+                                          [tf.saved_model.SERVING],
+                                          folder).signature_def
     # A damaged file yields exceptions of many types, from the parser of the
     # file to the importer of the graph.
     except Exception as error:
       problem = (str(error).splitlines() or [type(error).__name__])[0]
       raise UserError(
-        f'{folder}: the SavedModel there cannot be loaded: {problem}'
+          f'{folder}: the SavedModel there cannot be loaded: {problem}'
       ) from error
 
   def probabilities(self, records):
@@ -172,7 +169,7 @@ class ExportedPredictor:
 
 def batches(items, size):
   """Splits a list or an array into parts of `size` items, the last of fewer."""
-  return [items[i : i + size] for i in range(0, len(items), size)]
+  return [items[i:i + size] for i in range(0, len(items), size)]
 
 
 def is_export(folder):
@@ -195,7 +192,6 @@ def load(settings, **optional):
   for name in settings_lib.with_policy('exported'):
     if settings.is_set(name):
       raise UserError(
-        f'--{name}: {folder} is an export, which computes as it was exported; '
-        'expected a run'
-      )
+          f'--{name}: {folder} is an export, which computes as it was '
+          'exported; expected a run')
   return ExportedPredictor(settings)

@@ -19,12 +19,10 @@ def in_top_k(logits, labels, k):
   labels = labels[:, tf.newaxis]
   classes = tf.range(tf.shape(logits)[1])
   is_label = tf.equal(classes, labels)
-  of_label = tf.reduce_sum(
-    tf.where(is_label, logits, tf.zeros_like(logits)), axis=1, keepdims=True
-  )
-  is_ahead = (logits > of_label) | (
-    tf.equal(logits, of_label) & (classes < labels)
-  )
+  of_label = tf.reduce_sum(tf.where(is_label, logits, tf.zeros_like(logits)),
+                           axis=1, keepdims=True)
+  is_ahead = (logits > of_label) | (tf.equal(logits, of_label) &
+                                    (classes < labels))
   rank = tf.reduce_sum(tf.cast(is_ahead, tf.int32), axis=1)
   is_known = tf.reduce_any(is_label, axis=1)
   return (rank < k) & is_known & tf.reduce_all(tf.is_finite(logits), axis=1)
@@ -41,4 +39,4 @@ def count_right(outputs, labels):
 
 def labels_of(records, layout):
   """The labels, int [n], of records, uint8 array [n, record_bytes]."""
-  return layout.labels(records[:, : layout.label_bytes].astype(int))
+  return layout.labels(records[:, :layout.label_bytes].astype(int))

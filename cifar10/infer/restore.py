@@ -38,10 +38,8 @@ class Restorations(NamedTuple):
       if any(name.endswith(checkpoints.AVERAGE) for name in names):
         chosen = self.averaged
       else:
-        print(
-          f'WARNING: {checkpoint} holds no moving averages; using the '
-          'variables themselves.'
-        )
+        print(f'WARNING: {checkpoint} holds no moving averages; using the '
+              'variables themselves.')
     expected = {n: v.shape.as_list() for n, v in chosen.variables.items()}
     checkpoints.check_fits(checkpoint, expected)
     return chosen
@@ -58,17 +56,16 @@ def restorations():
 
   def restoration(variables):
     variables = {
-      name[len(prefix) :]: variable
-      for name, variable in variables.items()
-      if name.startswith(prefix)
+        name[len(prefix):]: variable
+        for name, variable in variables.items()
+        if name.startswith(prefix)
     }
     return Restoration(variables, saving.Saver(variables))
 
   trained = tf.trainable_variables()
   with tf.name_scope(None):  # It would be part of the names of averages.
     averaged = averages.variables_to_restore(
-      trained + tf.get_collection(graph_keys.STATISTICS)
-    )
+        trained + tf.get_collection(graph_keys.STATISTICS))
   plain = {v.op.name: v for v in trained + tf.model_variables()}
   return Restorations(restoration(averaged), restoration(plain))
 
@@ -85,8 +82,6 @@ def describe(settings, default_data_dir=FIELDS['data_dir'].default):
   is_guessed = settings.dataset == 'cifar10' and not os.path.isdir(folder)
   if is_guessed and folder != default_data_dir:
     print(
-      f'WARNING: --data_dir={folder}: no such folder; assuming the classes of '
-      'CIFAR-10.',
-      file=sys.stderr,
-    )
+        f'WARNING: --data_dir={folder}: no such folder; assuming the classes '
+        'of CIFAR-10.', file=sys.stderr)
   return data

@@ -35,9 +35,8 @@ def _prelu(x, name):
 
   It starts at the paper's 0.25. Weight decay would draw it to zero.
   """
-  slopes = layers.float32_variable(
-    'prelu_slopes', x.shape[-1:], tf.constant_initializer(0.25)
-  )
+  slopes = layers.float32_variable('prelu_slopes', x.shape[-1:],
+                                   tf.constant_initializer(0.25))
   below = tf.cast(slopes, x.dtype) * tf.minimum(x, 0)
   return tf.add(tf.maximum(x, 0), below, name=name)
 
@@ -48,22 +47,21 @@ def _gelu(x, name=None):
 
 
 _FUNCTIONS = {
-  # Krizhevsky et al., "ImageNet Classification with Deep Convolutional Neural
-  # Networks", 2012, section 3.1.
-  'relu': tf.nn.relu,
-  # Maas et al., "Rectifier Nonlinearities Improve Neural Network Acoustic
-  # Models", 2013; the slope is TensorFlow's default.
-  'leaky_relu': lambda x, name: tf.nn.leaky_relu(x, 0.2, name=name),
-  # Outside training, RReLU has the mean slope.
-  'rrelu': lambda x, name: tf.nn.leaky_relu(
-    x, (_MIN_SLOPE + _MAX_SLOPE) / 2, name=name
-  ),
-  'prelu': _prelu,
-  'elu': tf.nn.elu,  # Clevert et al., arXiv 1511.07289.
-  'selu': tf.nn.selu,  # Klambauer et al., arXiv 1706.02515.
-  'gelu': _gelu,
-  'tanh': tf.nn.tanh,
-  'sigmoid': tf.nn.sigmoid,
+    # Krizhevsky et al., "ImageNet Classification with Deep Convolutional Neural
+    # Networks", 2012, section 3.1.
+    'relu': tf.nn.relu,
+    # Maas et al., "Rectifier Nonlinearities Improve Neural Network Acoustic
+    # Models", 2013; the slope is TensorFlow's default.
+    'leaky_relu': lambda x, name: tf.nn.leaky_relu(x, 0.2, name=name),
+    # Outside training, RReLU has the mean slope.
+    'rrelu': lambda x, name: tf.nn.leaky_relu(x, (_MIN_SLOPE + _MAX_SLOPE) / 2,
+                                              name=name),
+    'prelu': _prelu,
+    'elu': tf.nn.elu,  # Clevert et al., arXiv 1511.07289.
+    'selu': tf.nn.selu,  # Klambauer et al., arXiv 1706.02515.
+    'gelu': _gelu,
+    'tanh': tf.nn.tanh,
+    'sigmoid': tf.nn.sigmoid
 }
 
 # On CPUs, TensorFlow 1 has these for no smaller type than float32.

@@ -22,9 +22,8 @@ def inference(images, techniques):
   height, width = images.shape.as_list()[1:3]
   if min(height, width) < _MIN_SIZE:
     raise UserError(
-      f'--network=airbench: images of {height} x {width} pixels; expected '
-      f'{_MIN_SIZE} or more, see --image_size'
-    )
+        f'--network=airbench: images of {height} x {width} pixels; expected '
+        f'{_MIN_SIZE} or more, see --image_size')
   x = _whitening(techniques.dropout(images, 'input_dropout'), techniques)
   for group, filters in enumerate((64, 256, 256), 1):
     with tf.variable_scope(f'group{group}'):
@@ -36,9 +35,9 @@ def inference(images, techniques):
   # A linear layer without biases, its outputs scaled down.
   with tf.variable_scope('softmax_linear') as scope:
     rows, dim = layers.flatten(x)
-    weights = layers.variable_with_weight_decay(
-      'weights', [dim, techniques.num_classes], stddev=dim**-0.5
-    )
+    weights = layers.variable_with_weight_decay('weights',
+                                                [dim, techniques.num_classes],
+                                                stddev=dim**-0.5)
     product = tf.cast(tf.matmul(rows, weights), tf.float32)
     logits = tf.multiply(product, 1 / dim, name=scope.name)
     layers.activation_summary(logits)
@@ -54,9 +53,9 @@ def _whitening(x, techniques):
   depth = x.shape.as_list()[3]
   shape = [2, 2, depth, 8 * depth]
   with tf.variable_scope('whitening') as scope:
-    filters = layers.untrained_variable(
-      'weights', shape, tf.zeros_initializer(), graph_keys.WHITENING
-    )
+    filters = layers.untrained_variable('weights', shape,
+                                        tf.zeros_initializer(),
+                                        graph_keys.WHITENING)
     x, filters = tf.cast(x, scope.dtype), tf.cast(filters, scope.dtype)
     white = tf.nn.conv2d(x, filters, [1, 1, 1, 1], padding='VALID')
     layer = techniques.activation(white, name=scope.name)
@@ -68,14 +67,13 @@ def _convolution(x, filters, name, techniques, pooled=False):
   """A layer of 3 x 3 filters; its output is half as high and wide if pooled."""
   with tf.variable_scope(name):
     kernel = layers.variable_with_weight_decay(
-      'weights', [3, 3, x.shape.as_list()[3], filters], initializer=_identity
-    )
+        'weights', [3, 3, x.shape.as_list()[3], filters], initializer=_identity)
     conv = techniques.conv2d(x, kernel, scaled=False)
     if pooled:
       conv = tf.nn.max_pool(conv, 2, 2, 'VALID')
-    biases = layers.variable_on_cpu(
-      'biases', [filters], tf.constant_initializer(0.0), dtype=tf.float32
-    )
+    biases = layers.variable_on_cpu('biases', [filters],
+                                    tf.constant_initializer(0.0),
+                                    dtype=tf.float32)
     pre_activation = techniques.bias_add(conv, biases)
     layer = techniques.activation(pre_activation, name=name)
     layers.activation_summary(layer)
@@ -90,7 +88,7 @@ def _identity(shape, dtype, partition_info=None):
   """
   del partition_info  # Its variables are never in parts.
   rows, columns, channels, filters = shape
-  limit = (rows * columns * channels) ** -0.5
+  limit = (rows * columns * channels)**-0.5
   center = tf.eye(channels, dtype=dtype)[tf.newaxis, tf.newaxis]
   around = [[rows // 2] * 2, [columns // 2] * 2, [0, 0], [0, 0]]
   identity = tf.pad(center, around)

@@ -49,12 +49,11 @@ class FrozenLayers:
     side = -(-size // 4)
     path = os.path.join(settings.train_dir, feature_records.FILE_NAME)
     self.data = data._replace(
-      train_files=(path,),
-      layout=feature_records.layout_for([side, side, _CHANNELS], data.layout),
-      counts=(self.num_examples, None),  # The file is made later.
-      held_out=0,
-      labelled=0,
-    )
+        train_files=(path,),
+        layout=feature_records.layout_for([side, side, _CHANNELS], data.layout),
+        counts=(self.num_examples, None),  # The file is made later.
+        held_out=0,
+        labelled=0)
     tf.add_to_collection(graph_keys.FROZEN_LAYERS, self)
 
   def inference(self, features, build, num_classes):
@@ -88,9 +87,8 @@ class FrozenLayers:
       name = variable.op.name
       if name in trained:
         raise UserError(
-          f'--cache_frozen={self.settings.cache_frozen}: {name} is not frozen; '
-          'expected --freeze=conv, or more'
-        )
+            f'--cache_frozen={self.settings.cache_frozen}: {name} is not '
+            'frozen; expected --freeze=conv, or more')
 
 
 class _Upper(Techniques):

@@ -16,18 +16,16 @@ from cifar10.util import summaries
 def compute_in(dtype):
   """A variable scope in which layers compute in `dtype`, such as 'bfloat16'."""
   scope = tf.get_variable_scope()
-  return tf.variable_scope(
-    scope, dtype=tf.as_dtype(dtype), auxiliary_name_scope=False
-  )
+  return tf.variable_scope(scope, dtype=tf.as_dtype(dtype),
+                           auxiliary_name_scope=False)
 
 
 def float32_variable(name, shape, initializer, regularizer=None, **options):
   """A tf.Variable in the memory of the CPU, where towers can share it."""
   regularizer = regularizer or tf.no_regularizer  # Not the scope's.
   with tf.device('/cpu:0'):
-    return tf.get_variable(
-      name, shape, tf.float32, initializer, regularizer, **options
-    )
+    return tf.get_variable(name, shape, tf.float32, initializer, regularizer,
+                           **options)
 
 
 def variable_on_cpu(name, shape, initializer, *, dtype=None):
@@ -39,14 +37,12 @@ def variable_on_cpu(name, shape, initializer, *, dtype=None):
 def untrained_variable(name, shape, initializer, collection):
   """A tf.Variable of the model and of `collection`, without gradients."""
   keys = tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.MODEL_VARIABLES, collection
-  return float32_variable(
-    name, shape, initializer, trainable=False, collections=keys
-  )
+  return float32_variable(name, shape, initializer, trainable=False,
+                          collections=keys)
 
 
-def variable_with_weight_decay(
-  name, shape, *, stddev=None, wd=None, initializer=None
-):
+def variable_with_weight_decay(name, shape, *, stddev=None, wd=None,
+                               initializer=None):
   """Weights with truncated normal initialization and optional weight decay.
 
   `stddev` is the deviation before truncation, unless there is an `initializer`;
@@ -73,9 +69,8 @@ def check_images(images, name):
   shape = images.shape
   if shape.rank != 4 or not shape[1:].is_fully_defined():
     raise ValueError(
-      f'{name}: {images.name} has shape {shape}; expected [batch, height, '
-      'width, depth]'
-    )
+        f'{name}: {images.name} has shape {shape}; expected [batch, height, '
+        'width, depth]')
 
 
 def conv2d(x, kernel, form='auto'):
@@ -88,8 +83,7 @@ def conv2d(x, kernel, form='auto'):
   """
   if form not in ('auto', 'direct', 'winograd'):
     raise ValueError(
-      f'conv2d: form is {form!r}; expected auto, direct or winograd'
-    )
+        f'conv2d: form is {form!r}; expected auto, direct or winograd')
   if form == 'winograd' or (form == 'auto' and winograd.is_faster(x, kernel)):
     return winograd.conv2d(x, kernel)
   return tf.nn.conv2d(x, kernel, [1, 1, 1, 1], padding='SAME')

@@ -27,12 +27,11 @@ def inference(images, techniques):
   local4 = _local_layer(local3, 32, 'local4', techniques)
   with tf.variable_scope('softmax_linear') as scope:
     rows, dim = layers.flatten(local4)
-    weights = layers.variable_with_weight_decay(
-      'weights', [dim, num_classes], stddev=1 / dim
-    )
-    biases = layers.variable_on_cpu(
-      'biases', [num_classes], tf.constant_initializer(0.0), dtype=tf.float32
-    )
+    weights = layers.variable_with_weight_decay('weights', [dim, num_classes],
+                                                stddev=1 / dim)
+    biases = layers.variable_on_cpu('biases', [num_classes],
+                                    tf.constant_initializer(0.0),
+                                    dtype=tf.float32)
     product = tf.cast(tf.matmul(rows, weights), tf.float32)
     logits = tf.add(product, biases, name=scope.name)
     layers.activation_summary(logits)
@@ -44,8 +43,7 @@ def _convolution(x, name, techniques, bias):
   with tf.variable_scope(name) as scope:
     x = techniques.layer_input(x)
     kernel = layers.variable_with_weight_decay(
-      'weights', [5, 5, x.shape.as_list()[3], 64], stddev=5e-2
-    )
+        'weights', [5, 5, x.shape.as_list()[3], 64], stddev=5e-2)
     conv = techniques.conv2d(x, kernel)
     initial = tf.constant_initializer(bias)
     biases = layers.variable_on_cpu('biases', [64], initial)
@@ -68,13 +66,11 @@ def _local_layer(x, filters, name, techniques):
   _, height, width, channels = x.shape.as_list()
   with tf.variable_scope(name) as scope:
     shape = [height, width, 3, 3, channels, filters]
-    weights = layers.variable_with_weight_decay(
-      'weights', shape, stddev=0.04, wd=0.004
-    )
+    weights = layers.variable_with_weight_decay('weights', shape, stddev=0.04,
+                                                wd=0.004)
     product = techniques.locally_connected(x, weights)
-    biases = layers.variable_on_cpu(
-      'biases', [height, width, filters], tf.constant_initializer(0.1)
-    )
+    biases = layers.variable_on_cpu('biases', [height, width, filters],
+                                    tf.constant_initializer(0.1))
     pre_activation = techniques.bias_add(product, biases)
     layer = techniques.activation(pre_activation, name=scope.name)
     layers.activation_summary(layer)
@@ -96,9 +92,9 @@ def locally_connected(x, weights):
   padded = tf.pad(x, [[top, top], [left, left], [0, 0], [0, 0]])
   # tf.slice: the gradient of padded[...] takes ten times as long.
   windows = [
-    tf.slice(padded, [row, column, 0, 0], [height, width, -1, -1])
-    for row in range(rows)
-    for column in range(columns)
+      tf.slice(padded, [row, column, 0, 0], [height, width, -1, -1])
+      for row in range(rows)
+      for column in range(columns)
   ]
   windows = tf.concat(windows, axis=3)
   matrices = tf.reshape(weights, [height, width, -1, filters])

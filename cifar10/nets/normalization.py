@@ -62,8 +62,8 @@ class BatchNormalization(NoNormalization):
     if dtype != tf.bfloat16 or tf.__version__ < '2':
       images = tf.cast(images, tf.float32)
     normalized, mean, variance = tf.nn.fused_batch_norm(
-      images, self._scale, offset + tf.zeros_like(self._mean), epsilon=_EPSILON
-    )
+        images, self._scale, offset + tf.zeros_like(self._mean),
+        epsilon=_EPSILON)
     if not tf.get_variable_scope().reuse:
       self._follow(self._mean, mean)
       self._follow(self._variance, variance)
@@ -100,8 +100,8 @@ def variables(channels, scaled=True):
     scale = tf.ones([channels])
     if scaled:
       scale = layers.float32_variable('scale', [channels], ones)
-    mean, variance = (
-      layers.untrained_variable(name, [channels], first, graph_keys.STATISTICS)
-      for name, first in (('moving_mean', zeros), ('moving_variance', ones))
-    )
+    mean, variance = (layers.untrained_variable(name, [channels], first,
+                                                graph_keys.STATISTICS)
+                      for name, first in (('moving_mean', zeros),
+                                          ('moving_variance', ones)))
     return scale, mean, variance

@@ -33,19 +33,18 @@ class TiedLayer:
     inputs = tf.get_collection(graph_keys.LAYER_INPUTS)[LAYERS.index(name)]
     with tf.variable_scope(name, reuse=True):
       dtype = tf.get_variable_scope().dtype
-      self._weights, self._biases = (
-        tf.cast(tf.get_variable(kind, dtype=tf.float32), dtype)
-        for kind in ('weights', 'biases')
-      )
+      self._weights, self._biases = (tf.cast(
+          tf.get_variable(kind, dtype=tf.float32), dtype)
+                                     for kind in ('weights', 'biases'))
     self._is_conv = self._weights.shape.rank == 4
     if not self._is_conv:
       inputs, _ = layers.flatten(inputs)
     # The layers below are already trained.
     self.inputs = tf.stop_gradient(inputs)
     with tf.variable_scope(name):
-      self.visible_biases = layers.variable_on_cpu(
-        'visible_biases', self.inputs.shape[-1:], tf.zeros_initializer()
-      )
+      self.visible_biases = layers.variable_on_cpu('visible_biases',
+                                                   self.inputs.shape[-1:],
+                                                   tf.zeros_initializer())
 
   def up(self, x):
     """The units for the inputs `x`, before their activation function."""

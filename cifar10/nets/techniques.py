@@ -27,13 +27,8 @@ class Techniques:
     num_classes: None for the tutorial's.
   """
 
-  def __init__(
-    self,
-    settings=Settings(),
-    is_training=False,
-    portable=False,
-    num_classes=None,
-  ):
+  def __init__(self, settings=Settings(), is_training=False, portable=False,
+               num_classes=None):
     self.settings = settings
     self.num_classes = num_classes
     self._is_training = is_training
@@ -92,9 +87,8 @@ class Techniques:
     """Local response normalization with bias 1 and beta 0.75, if asked to."""
     if self.settings.normalization != 'lrn':
       return x
-    return layers.local_response_norm(
-      x, depth_radius, alpha, name, self._portable
-    )
+    return layers.local_response_norm(x, depth_radius, alpha, name,
+                                      self._portable)
 
   def activation(self, x, name):
     """The activation function of `x`, see `activations.activate`."""
@@ -118,9 +112,7 @@ class Techniques:
 def training_scope(settings):
   """The variable scope of a model that is trained, with its defaults."""
   return tf.variable_scope(
-    '',
-    dtype=tf.as_dtype(settings.precision),
-    initializer=variable_scope.initializer(settings),
-    regularizer=variable_scope.regularizer(settings),
-    custom_getter=variable_scope.freezing_getter(settings.freeze),
-  )
+      '', dtype=tf.as_dtype(settings.precision),
+      initializer=variable_scope.initializer(settings),
+      regularizer=variable_scope.regularizer(settings),
+      custom_getter=variable_scope.freezing_getter(settings.freeze))

@@ -10,14 +10,14 @@ from cifar10.util import graph_keys
 
 # The factor of the variance of weights, and what it is divided by.
 _VARIANCE = {
-  # Glorot and Bengio, "Understanding the difficulty of training deep
-  # feedforward neural networks", 2010, equation 16.
-  'xavier': (1.0, 'mean'),
-  # He et al., "Delving Deep into Rectifiers", arXiv 1502.01852, equation 10.
-  'he': (2.0, 'in'),
-  # LeCun et al., "Efficient BackProp", 1998, section 4.6; the one that SELU
-  # needs.
-  'lecun': (1.0, 'in'),
+    # Glorot and Bengio, "Understanding the difficulty of training deep
+    # feedforward neural networks", 2010, equation 16.
+    'xavier': (1.0, 'mean'),
+    # He et al., "Delving Deep into Rectifiers", arXiv 1502.01852, equation 10.
+    'he': (2.0, 'in'),
+    # LeCun et al., "Efficient BackProp", 1998, section 4.6; the one that SELU
+    # needs.
+    'lecun': (1.0, 'in')
 }
 
 # TensorFlow's names.
@@ -33,8 +33,7 @@ def initializer(settings):
   if settings.initializer_fan != 'default':
     fan = settings.initializer_fan
   scaling = tf.initializers.variance_scaling(
-    factor, _FANS[fan], _DISTRIBUTIONS[settings.initializer_distribution]
-  )
+      factor, _FANS[fan], _DISTRIBUTIONS[settings.initializer_distribution])
 
   def initial_value(shape, dtype, partition_info=None):
     # Of a variable that is split over servers, the whole shape counts; of a
@@ -59,11 +58,11 @@ def regularizer(settings):
     return settings.l2_scale * tf.nn.l2_loss(weights)
 
   return {
-    'tutorial': None,
-    'none': tf.no_regularizer,
-    'l1': l1,
-    'l2': l2,
-    'l1_l2': lambda weights: l1(weights) + l2(weights),
+      'tutorial': None,
+      'none': tf.no_regularizer,
+      'l1': l1,
+      'l2': l2,
+      'l1_l2': lambda weights: l1(weights) + l2(weights)
   }[settings.regularizer]
 
 
@@ -103,6 +102,5 @@ def check_freezing(pattern):
   if frozen:
     problem = 'nothing is left to train'
   layers = {variable.op.name.split('/')[0] for variable in trained + frozen}
-  raise UserError(
-    f'--freeze={pattern}: {problem}; the layers are {", ".join(sorted(layers))}'
-  )
+  names = ', '.join(sorted(layers))
+  raise UserError(f'--freeze={pattern}: {problem}; the layers are {names}')

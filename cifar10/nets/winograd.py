@@ -28,11 +28,11 @@ from cifar10.util import session_settings
 # For each even number of points, all of them but infinity. The 10 are the pairs
 # of fractions and their reciprocals that gave the least error of those tried.
 _FINITE_POINTS = {
-  2: '0',
-  4: '0 1 -1',
-  6: '0 1 -1 2 -2',
-  8: '0 1 -1 1/2 -1/2 2 -2',
-  10: '0 2/5 -2/5 4/5 -4/5 5/4 -5/4 5/2 -5/2',
+    2: '0',
+    4: '0 1 -1',
+    6: '0 1 -1 2 -2',
+    8: '0 1 -1 1/2 -1/2 2 -2',
+    10: '0 2/5 -2/5 4/5 -4/5 5/4 -5/4 5/2 -5/2'
 }
 _MAX_POINTS = max(_FINITE_POINTS)
 
@@ -64,14 +64,13 @@ def matrices(m, r):
   n = m + r - 1
   if m < 1 or r < 1 or not 2 <= n <= _MAX_POINTS:
     raise ValueError(
-      f'winograd: {m} outputs and {r} weights; expected 1 or more of each and '
-      f'3 to {_MAX_POINTS + 1} together'
-    )
-  finite = [Fraction(p) for p in _FINITE_POINTS[n + n % 2].split()[: n - 1]]
+        f'winograd: {m} outputs and {r} weights; expected 1 or more of each '
+        f'and 3 to {_MAX_POINTS + 1} together')
+  finite = [Fraction(p) for p in _FINITE_POINTS[n + n % 2].split()[:n - 1]]
   output = [[p**i for p in finite] + [Fraction(i == m - 1)] for i in range(m)]
   kernel, inputs = [], []
   for i, p in enumerate(finite):
-    basis = _polynomial(finite[:i] + finite[i + 1 :])
+    basis = _polynomial(finite[:i] + finite[i + 1:])
     scale = sum(c * p**k for k, c in enumerate(basis))
     kernel.append([p**j / scale for j in range(r)])
     inputs.append(basis + [Fraction(0)])
@@ -86,8 +85,7 @@ def _axis(size, r):
   """The `_Axis` for `size` pixels and `r` weights with padding 'SAME'."""
   if r > _MAX_POINTS:
     raise ValueError(
-      f'winograd: a kernel of size {r}; expected at most {_MAX_POINTS}'
-    )
+        f'winograd: a kernel of size {r}; expected at most {_MAX_POINTS}')
   choices = range(max(1, 3 - r), _MAX_POINTS - r + 2)
   # The fewest values, and of those choices the most exact one.
   m = min(choices, key=lambda m: ((m + r - 1) * -(-size // m), m))
@@ -96,9 +94,9 @@ def _axis(size, r):
   all_inputs, all_outputs = np.zeros([2, n, tiles, tiles * m + n])
   for tile in range(tiles):
     start = tile * m
-    all_inputs[:, tile, start : start + n] = inputs
-    all_outputs[:, tile, start : start + m] = output.T
-  all_inputs = all_inputs[..., before : before + size]  # Without padding.
+    all_inputs[:, tile, start:start + n] = inputs
+    all_outputs[:, tile, start:start + m] = output.T
+  all_inputs = all_inputs[..., before:before + size]  # Without padding.
   return _Axis(kernel, all_inputs, all_outputs[..., :size])
 
 
@@ -117,9 +115,8 @@ def conv2d(x, kernel):
     # For all pairs of a point across and one down. [points, rows * columns]
     pairs = np.einsum('pr,qc->qprc', down.kernel, across.kernel)
     values = tf.matmul(
-      tf.constant(pairs.reshape([-1, rows * columns]), x.dtype),
-      tf.reshape(kernel, [rows * columns, channels * filters]),
-    )
+        tf.constant(pairs.reshape([-1, rows * columns]), x.dtype),
+        tf.reshape(kernel, [rows * columns, channels * filters]))
     # [points across, 1, points down, channels, filters]
     shape = [len(across.kernel), 1, len(down.kernel), channels, filters]
     y = _convolve(x, tf.reshape(values, shape), down, across)
@@ -139,12 +136,9 @@ def is_faster(x, kernel):
     return False
   batch, height, width, _ = x.shape.as_list()
   rows, columns, channels, filters = kernel.shape.as_list()
-  return (
-    3 <= min(rows, columns) <= max(rows, columns) <= 7
-    and rows * columns * min(channels, filters) >= 9 * 64
-    and max(height, width) <= 24
-    and (batch is None or batch >= 8)
-  )
+  return (3 <= min(rows, columns) <= max(rows, columns) <= 7 and
+          rows * columns * min(channels, filters) >= 9 * 64 and
+          max(height, width) <= 24 and (batch is None or batch >= 8))
 
 
 def _convolve(x, kernel, down, across):

@@ -6,13 +6,13 @@ from cifar10.util import graph_keys
 
 # Initial learning rates; that of gradient descent is the tutorial's.
 LEARNING_RATES = {
-  'momentum': 0.01,
-  'nesterov': 0.01,
-  'adagrad': 0.01,
-  'rmsprop': 0.001,
-  'adam': 0.001,
-  'ftrl': 0.05,
-  'muon': 0.02,
+    'momentum': 0.01,
+    'nesterov': 0.01,
+    'adagrad': 0.01,
+    'rmsprop': 0.001,
+    'adam': 0.001,
+    'ftrl': 0.05,
+    'muon': 0.02
 }
 
 
@@ -59,9 +59,9 @@ class _ByKind:
     # Muon is for the weights of hidden layers.
     others = 'nesterov' if kind == 'muon' else kind
     self._by_kind = {
-      'weights': _of_kind(kind, settings, rate),
-      'last': _of_kind(others, settings, rate * settings.softmax_rate),
-      'others': _of_kind(others, settings, rate * settings.bias_rate),
+        'weights': _of_kind(kind, settings, rate),
+        'last': _of_kind(others, settings, rate * settings.softmax_rate),
+        'others': _of_kind(others, settings, rate * settings.bias_rate)
     }
 
   def apply_gradients(self, gradients):
@@ -83,35 +83,30 @@ def _kind(name):
 
 def _of_kind(kind, settings, rate):
   return {
-    # Robbins and Monro, "A Stochastic Approximation Method", 1951.
-    'sgd': lambda: tf.train.GradientDescentOptimizer(rate),
-    # Polyak, "Some methods of speeding up the convergence of iteration
-    # methods", 1964.
-    'momentum': lambda: tf.train.MomentumOptimizer(rate, settings.momentum),
-    # Sutskever et al., "On the importance of initialization and momentum in
-    # deep learning", 2013, section 2.
-    'nesterov': lambda: tf.train.MomentumOptimizer(
-      rate, settings.momentum, use_nesterov=True
-    ),
-    # Duchi et al., "Adaptive Subgradient Methods", 2011.
-    'adagrad': lambda: tf.train.AdagradOptimizer(rate),
-    # Tieleman and Hinton, "Lecture 6.5 - rmsprop", 2012.
-    'rmsprop': lambda: tf.train.RMSPropOptimizer(
-      rate, settings.rmsprop_decay, epsilon=settings.epsilon
-    ),
-    # Kingma and Ba, "Adam: A Method for Stochastic Optimization", arXiv
-    # 1412.6980.
-    'adam': lambda: tf.train.AdamOptimizer(
-      rate, settings.adam_beta1, settings.adam_beta2, settings.epsilon
-    ),
-    'muon': lambda: MuonOptimizer(rate, settings.muon_momentum),
-    # McMahan et al., "Ad Click Prediction: a View from the Trenches", 2013,
-    # algorithm 1. It divides by the rate, which schedules may let fall to 0.
-    'ftrl': lambda: tf.train.FtrlOptimizer(
-      tf.maximum(rate, 1e-30),
-      l1_regularization_strength=settings.ftrl_l1,
-      l2_regularization_strength=settings.ftrl_l2,
-    ),
+      # Robbins and Monro, "A Stochastic Approximation Method", 1951.
+      'sgd': lambda: tf.train.GradientDescentOptimizer(rate),
+      # Polyak, "Some methods of speeding up the convergence of iteration
+      # methods", 1964.
+      'momentum': lambda: tf.train.MomentumOptimizer(rate, settings.momentum),
+      # Sutskever et al., "On the importance of initialization and momentum in
+      # deep learning", 2013, section 2.
+      'nesterov': lambda: tf.train.MomentumOptimizer(rate, settings.momentum,
+                                                     use_nesterov=True),
+      # Duchi et al., "Adaptive Subgradient Methods", 2011.
+      'adagrad': lambda: tf.train.AdagradOptimizer(rate),
+      # Tieleman and Hinton, "Lecture 6.5 - rmsprop", 2012.
+      'rmsprop': lambda: tf.train.RMSPropOptimizer(rate, settings.rmsprop_decay,
+                                                   epsilon=settings.epsilon),
+      # Kingma and Ba, "Adam: A Method for Stochastic Optimization", arXiv
+      # 1412.6980.
+      'adam': lambda: tf.train.AdamOptimizer(rate, settings.adam_beta1, settings
+                                             .adam_beta2, settings.epsilon),
+      'muon': lambda: MuonOptimizer(rate, settings.muon_momentum),
+      # McMahan et al., "Ad Click Prediction: a View from the Trenches", 2013,
+      # algorithm 1. It divides by the rate, which schedules may let fall to 0.
+      'ftrl': lambda: tf.train.FtrlOptimizer(
+          tf.maximum(rate, 1e-30), l1_regularization_strength=settings.ftrl_l1,
+          l2_regularization_strength=settings.ftrl_l2)
   }[kind]()
 
 
@@ -189,12 +184,9 @@ def without_zeros(gradients):
   Networks", arXiv 1506.02626. Takes and returns pairs (gradient, variable).
   """
   weights = {v.op.name for v in _trained_weights()}
-  return [
-    (gradient * tf.to_float(tf.not_equal(variable, 0)), variable)
-    if variable.op.name in weights
-    else (gradient, variable)
-    for gradient, variable in gradients
-  ]
+  return [(gradient * tf.to_float(tf.not_equal(variable, 0)),
+           variable) if variable.op.name in weights else (gradient, variable)
+          for gradient, variable in gradients]
 
 
 def limit_norms(max_norm):
@@ -218,8 +210,7 @@ def _trained_weights():
   """Weights of all layers that are not frozen, as parts if they are split."""
   trained = {v.op.name for v in tf.trainable_variables()}
   return [
-    part
-    for var in tf.get_collection(tf.GraphKeys.WEIGHTS)
-    for part in ([var] if isinstance(var, tf.Variable) else var)
-    if part.op.name in trained
+      part for var in tf.get_collection(tf.GraphKeys.WEIGHTS)
+      for part in ([var] if isinstance(var, tf.Variable) else var)
+      if part.op.name in trained
   ]

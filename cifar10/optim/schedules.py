@@ -43,15 +43,14 @@ def create(steps, pace, settings):
   initial_rate = settings.learning_rate
   decay_steps = pace.decay_steps(settings.num_epochs_per_decay)
   return {
-    'constant': lambda: tf.constant(initial_rate),
-    'piecewise': lambda: _piecewise(steps, pace, settings),
-    'power': lambda: (
-      initial_rate * (1 + tf.to_float(steps) / decay_steps) ** -settings.power
-    ),
-    'performance': lambda: (
-      initial_rate * settings.learning_rate_decay_factor ** _falls()
-    ),
-    'one_cycle': lambda: _one_cycle(steps, pace, settings),
+      'constant': lambda: tf.constant(initial_rate),
+      'piecewise': lambda: _piecewise(steps, pace, settings),
+      'power': lambda:
+               (initial_rate *
+                (1 + tf.to_float(steps) / decay_steps)**-settings.power),
+      'performance': lambda: (initial_rate * settings.learning_rate_decay_factor
+                              **_falls()),
+      'one_cycle': lambda: _one_cycle(steps, pace, settings)
   }[settings.schedule]()
 
 
@@ -60,22 +59,17 @@ def _piecewise(steps, pace, settings):
   boundaries, rates = pieces(settings)
   # The last step before each boundary still has the rate before it.
   last_steps = [
-    min(round(epoch * pace.steps_per_epoch) - 1, tf.int64.max)
-    for epoch in boundaries
+      min(round(epoch * pace.steps_per_epoch) - 1, tf.int64.max)
+      for epoch in boundaries
   ]
   return tf.train.piecewise_constant(steps, last_steps, rates)
 
 
 def _falls():
   """Falls so far, set by a ValidationHook; saved, so all workers see them."""
-  return tf.get_variable(
-    FALLS,
-    [],
-    tf.float32,
-    tf.zeros_initializer(),
-    trainable=False,
-    collections=[tf.GraphKeys.GLOBAL_VARIABLES, FALLS],
-  )
+  return tf.get_variable(FALLS, [], tf.float32, tf.zeros_initializer(),
+                         trainable=False,
+                         collections=[tf.GraphKeys.GLOBAL_VARIABLES, FALLS])
 
 
 def _one_cycle(steps, pace, settings):
@@ -112,22 +106,16 @@ def pieces(settings):
   Raises UserError if they are not numbers in ascending order, or do not fit.
   """
   try:
-    boundaries, rates = (
-      [float(part) for part in text.split(',')]
-      for text in (settings.boundaries, settings.rates)
-    )
+    boundaries, rates = ([float(part)
+                          for part in text.split(',')]
+                         for text in (settings.boundaries, settings.rates))
   except ValueError:
     boundaries, rates = [], []
-  if not (
-    boundaries
-    and len(rates) == len(boundaries) + 1
-    and boundaries == sorted(set(boundaries))
-    and min(rates) > 0
-    and all(abs(number) <= LARGEST for number in boundaries + rates)
-  ):
+  if not (boundaries and len(rates) == len(boundaries) + 1 and
+          boundaries == sorted(set(boundaries)) and min(rates) > 0 and
+          all(abs(number) <= LARGEST for number in boundaries + rates)):
     raise UserError(
-      f'--schedule=piecewise: found --boundaries={settings.boundaries} and '
-      f'--rates={settings.rates}; expected epochs in ascending order, and one '
-      'rate more, such as --boundaries=100,150 --rates=0.1,0.01,0.001'
-    )
+        f'--schedule=piecewise: found --boundaries={settings.boundaries} and '
+        f'--rates={settings.rates}; expected epochs in ascending order, and '
+        'one rate more, such as --boundaries=100,150 --rates=0.1,0.01,0.001')
   return boundaries, rates

@@ -34,9 +34,8 @@ def staged(tensors, name):
   and the list of tensors of the batch there, which block until there is one.
   """
   stage = tf.raw_ops.Stage(values=list(tensors), shared_name=name)
-  waiting = tf.raw_ops.Unstage(
-    dtypes=[tensor.dtype for tensor in tensors], shared_name=name
-  )
+  waiting = tf.raw_ops.Unstage(dtypes=[tensor.dtype for tensor in tensors],
+                               shared_name=name)
   for tensor, original in zip(waiting, tensors):
     tensor.set_shape(original.shape)
   return stage, waiting
@@ -45,14 +44,14 @@ def staged(tensors, name):
 def named_losses(scope, total_loss):
   """A dict of a tower's losses by their names in its name scope, total last."""
   losses = tf.get_collection('losses', scope) + [total_loss]
-  return {loss.op.name[len(scope) :]: loss for loss in losses}
+  return {loss.op.name[len(scope):]: loss for loss in losses}
 
 
 def mean_losses(tower_losses):
   """The mean of each of the `named_losses`, in operations of the same names."""
   return {
-    name: mean([losses[name] for losses in tower_losses], name)
-    for name in tower_losses[0]
+      name: mean([losses[name] for losses in tower_losses], name)
+      for name in tower_losses[0]
   }
 
 
@@ -67,15 +66,11 @@ def print_devices(settings):
   num_gpus = settings.num_gpus
   found = len(tf.config.experimental.list_physical_devices('GPU'))
   towers = '1 tower' if num_gpus == 1 else f'{num_gpus} towers, each'
-  print(
-    f'Training on {towers} with batches of {settings.batch_size}: '
-    f'{settings.examples_per_machine} images a step.'
-  )
+  print(f'Training on {towers} with batches of {settings.batch_size}: '
+        f'{settings.examples_per_machine} images a step.')
   if found < num_gpus:
     gpus = {0: 'no GPU', 1: '1 GPU'}.get(found, f'{found} GPUs')
     device = "another one's" if found else 'the CPU'
-    print(
-      f'WARNING: --num_gpus={num_gpus}, but TensorFlow finds {gpus} here. '
-      f'Towers without a GPU of their own run on {device}, which is hardly '
-      'faster than one.'
-    )
+    print(f'WARNING: --num_gpus={num_gpus}, but TensorFlow finds {gpus} here. '
+          f'Towers without a GPU of their own run on {device}, which is hardly '
+          'faster than one.')

@@ -20,18 +20,16 @@ def lines(data, settings):
   layout, defaults = data.layout, config.saved(Settings())
   parameters = sum(v.shape.num_elements() for v in tf.trainable_variables())
   device = 'GPU' if session_settings.has_gpu() else 'CPU'
-  changed = ' '.join(
-    f'--{name}={value}'
-    for name, value in sorted(config.saved(settings).items())
-    if value != defaults[name]
-  )
+  changed = ' '.join(f'--{name}={value}'
+                     for name, value in sorted(config.saved(settings).items())
+                     if value != defaults[name])
   return [
-    f'Data: {data.examples_per_epoch:,} {data.name} images to train on, '
-    f'{data.count(data.test_files):,} to test on, {len(data.classes)} classes, '
-    f'{layout.height} x {layout.width} pixels, from '
-    f'{os.path.dirname(data.train_files[0])}.',
-    f'Model: {parameters:,} parameters, {settings.precision}, on the {device}.',
-    f'Settings: {changed or "all default"}.',
+      f'Data: {data.examples_per_epoch:,} {data.name} images to train on, '
+      f'{data.count(data.test_files):,} to test on, {len(data.classes)} '
+      f'classes, {layout.height} x {layout.width} pixels, from '
+      f'{os.path.dirname(data.train_files[0])}.',
+      f'Model: {parameters:,} parameters, {settings.precision}, on the '
+      f'{device}.', f'Settings: {changed or "all default"}.'
   ]
 
 
@@ -41,7 +39,5 @@ def print_next_commands(settings):
   evaluate = commands.command('cifar10_eval')
   flags = commands.changed_flags(settings, 'data')
   print(f'To evaluate: {evaluate} --checkpoint_dir={train_dir}{flags}')
-  print(
-    f'TensorBoard: tensorboard --logdir_spec=train:{train_dir},'
-    f'eval:{settings.eval_dir}   ({commands.install("tensorboard")})'
-  )
+  print(f'TensorBoard: tensorboard --logdir_spec=train:{train_dir},'
+        f'eval:{settings.eval_dir}   ({commands.install("tensorboard")})')

@@ -19,12 +19,8 @@ def check(settings):
   distortions.names(settings.augment)
   if settings.schedule == 'piecewise':
     schedules.pieces(settings)
-  for problem in itertools.chain(
-    _without_effect(settings),
-    _of_model(settings),
-    _of_reuse(settings),
-    _of_training(settings),
-  ):
+  for problem in itertools.chain(_without_effect(settings), _of_model(settings),
+                                 _of_reuse(settings), _of_training(settings)):
     raise UserError(problem)
 
 
@@ -84,30 +80,23 @@ def _of_model(settings):
     return
   flag, found = f'--network={settings.network}', settings.normalization
   if found != 'batch':
-    yield (
-      f'{flag} is made with batch normalization; found '
-      f'--normalization={found}, expected --normalization=batch'
-    )
+    yield (f'{flag} is made with batch normalization; found '
+           f'--normalization={found}, expected --normalization=batch')
   if settings.cache_frozen:
-    yield (
-      f'--cache_frozen={settings.cache_frozen} is for the layers of the '
-      f'tutorial, not for {flag}'
-    )
+    yield (f'--cache_frozen={settings.cache_frozen} is for the layers of the '
+           f'tutorial, not for {flag}')
   if settings.partition_ps:
     yield f'{flag} needs variables in one place; leave out --partition_ps'
 
 
 def _of_reuse(settings):
   """Yields the problems of validations, patterns and cached layers."""
-  for name, is_used in (
-    ('schedule=performance', settings.schedule == 'performance'),
-    ('early_stopping', settings.early_stopping),
-  ):
+  for name, is_used in (('schedule=performance',
+                         settings.schedule == 'performance'),
+                        ('early_stopping', settings.early_stopping)):
     if is_used and not settings.validation_examples:
-      yield (
-        f'--{name} needs images to validate on, which cifar10_train holds out '
-        'with --validation_examples=5000'
-      )
+      yield (f'--{name} needs images to validate on, which cifar10_train holds '
+             'out with --validation_examples=5000')
   for name, pattern in settings.values(('init_scope', 'freeze')).items():
     try:
       re.compile(pattern)
@@ -117,15 +106,12 @@ def _of_reuse(settings):
   if settings.cache_frozen:
     flag = f'--cache_frozen={settings.cache_frozen}'
     if settings.input != 'queues':
-      yield (
-        f'{flag} reads what it keeps through queues; found '
-        f'--input={settings.input}, expected --input=queues'
-      )
+      yield (f'{flag} reads what it keeps through queues; found '
+             f'--input={settings.input}, expected --input=queues')
     if not settings.freeze:
       yield (
-        f'{flag} has no effect without --freeze; --freeze=conv freezes the '
-        'convolutional layers'
-      )
+          f'{flag} has no effect without --freeze; --freeze=conv freezes the '
+          'convolutional layers')
 
 
 def _of_training(settings):
@@ -135,14 +121,11 @@ def _of_training(settings):
     for name, value in settings.values(names).items():
       if value:
         yield (
-          '--activation=selu keeps the mean and variance of its outputs, and '
-          f'--{name}={value:g} would change them; leave one of the two out'
-        )
+            '--activation=selu keeps the mean and variance of its outputs, and '
+            f'--{name}={value:g} would change them; leave one of the two out')
     if settings.normalization != 'none' or settings.initializer != 'lecun':
-      print(
-        'WARNING: --activation=selu normalizes by itself: it is meant for '
-        '--normalization=none and --initializer=lecun.'
-      )
+      print('WARNING: --activation=selu normalizes by itself: it is meant for '
+            '--normalization=none and --initializer=lecun.')
   if settings.partition_ps:
     names = ('max_norm', 'validation_examples')
     for name, value in settings.values(names).items():
@@ -150,20 +133,17 @@ def _of_training(settings):
         needed = 'needs variables in one place; leave out --partition_ps'
         yield f'--{name}={value:g} {needed}'
   if settings.optimizer == 'muon':
-    for setting, is_used in (
-      ('partition_ps', settings.partition_ps),
-      ('hold_zeros', settings.hold_zeros),
-      ('nosync', not settings.sync),
-      ('max_norm', settings.max_norm),
-      ('top_layers=local', settings.top_layers == 'local'),
-    ):
+    for setting, is_used in (('partition_ps', settings.partition_ps),
+                             ('hold_zeros', settings.hold_zeros),
+                             ('nosync', not settings.sync), ('max_norm',
+                                                             settings.max_norm),
+                             ('top_layers=local',
+                              settings.top_layers == 'local')):
       if is_used:
         yield (
-          '--optimizer=muon moves all weights of a layer together and keeps '
-          f'their norm; leave out --{setting}'
-        )
+            '--optimizer=muon moves all weights of a layer together and keeps '
+            f'their norm; leave out --{setting}')
   if settings.optimizer == 'ftrl' and settings.init_from:
     yield (
-      '--optimizer=ftrl forgets the values that variables begin with; leave '
-      'out --init_from'
-    )
+        '--optimizer=ftrl forgets the values that variables begin with; leave '
+        'out --init_from')

@@ -15,11 +15,8 @@ from cifar10.util import console
 # the operation is in a function of tf.data.
 _IN_INPUT = ('{{node distorted_inputs/', '[[distorted_inputs/IteratorGetNext]]')
 
-_READ_ERRORS = (
-  tf.errors.DataLossError,
-  tf.errors.NotFoundError,
-  tf.errors.PermissionDeniedError,
-)
+_READ_ERRORS = (tf.errors.DataLossError, tf.errors.NotFoundError,
+                tf.errors.PermissionDeniedError)
 
 _CHECK_SECS = 1  # Between looks at the sizes of the training files.
 

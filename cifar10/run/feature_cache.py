@@ -46,10 +46,9 @@ def fill(frozen, images, session, signals):
   # room for the new ones.
   _remove(text, path)
   print(
-    f'Computing the frozen layers for {settings.cache_frozen} versions of '
-    f'{len(records):,} images; the outputs take {num_bytes / 1e6:.0f} MB in '
-    f'{path}.'
-  )
+      f'Computing the frozen layers for {settings.cache_frozen} versions of '
+      f'{len(records):,} images; the outputs take {num_bytes / 1e6:.0f} MB in '
+      f'{path}.')
   with files.new_file(path) as output:
     for start in range(0, frozen.num_examples, settings.batch_size):
       if signals:
@@ -92,11 +91,11 @@ def _describe(frozen, images, records, session):
   for value in session.run(frozen.variables):
     weights.update(np.ascontiguousarray(value))
   return {
-    'versions': settings.cache_frozen,
-    'images': hashlib.sha256(records).hexdigest(),
-    'variables': weights.hexdigest(),
-    'layout': [*layout[:-1], *layout.label_at],
-    'flip': images.flip,
-    **settings.of_groups('augmentation', 'model'),
-    **settings.values(('input_dropout', 'conv_dropout', 'precision', 'seed')),
+      'versions': settings.cache_frozen,
+      'images': hashlib.sha256(records).hexdigest(),
+      'variables': weights.hexdigest(),
+      'layout': [*layout[:-1], *layout.label_at],
+      'flip': images.flip,
+      **settings.of_groups('augmentation', 'model'),
+      **settings.values(('input_dropout', 'conv_dropout', 'precision', 'seed'))
   }

@@ -49,10 +49,9 @@ class LoggerHook(tf.train.SessionRunHook):
     # As in the tutorial, a batch is what one tower takes.
     seconds_per_batch = seconds_per_step / self._settings.num_gpus
     print(
-      # The tutorial counts steps from 0.
-      f'{console.timestamp()}: step {step - 1}, loss = {loss:.2f} '
-      f'({rate:.1f} examples/sec; {seconds_per_batch:.3f} sec/batch)'
-    )
+        # The tutorial counts steps from 0.
+        f'{console.timestamp()}: step {step - 1}, loss = {loss:.2f} '
+        f'({rate:.1f} examples/sec; {seconds_per_batch:.3f} sec/batch)')
 
   def _seconds_per_step(self, step):
     """Mean seconds of the steps since the last report, which ends here."""
@@ -76,12 +75,12 @@ class MetricsHook(LoggerHook):
   def _report(self, step, loss, learning_rate):
     rate = self._run_state.examples_per_step / self._seconds_per_step(step)
     line = {
-      'time': time.time(),
-      'step': int(step) - 1,  # As on the console.
-      'epoch': self._run_state.epochs(int(step)),
-      'loss': float(loss),
-      'learning_rate': float(learning_rate),
-      'examples_per_sec': rate,
+        'time': time.time(),
+        'step': int(step) - 1,  # As on the console.
+        'epoch': self._run_state.epochs(int(step)),
+        'loss': float(loss),
+        'learning_rate': float(learning_rate),
+        'examples_per_sec': rate
     }
     files.append_json_line(self._settings.metrics, line)
 

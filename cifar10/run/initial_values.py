@@ -59,9 +59,8 @@ def check_source(settings):
   inside = os.path.realpath(train_dir) + os.sep
   if settings.overwrite and os.path.realpath(source).startswith(inside):
     raise UserError(
-      f'--init_from={path} is in --train_dir={train_dir}, which --overwrite '
-      'would delete; give another --train_dir'
-    )
+        f'--init_from={path} is in --train_dir={train_dir}, which --overwrite '
+        'would delete; give another --train_dir')
 
 
 def _source(settings):
@@ -82,9 +81,9 @@ def _transfer(settings):
   misfits = {n: _misfit(names[n], expected[n], shapes) for n in names}
   _report(source, settings, misfits)
   values = {
-    name: tf.train.load_variable(source, checkpoints.averaged(there, shapes))
-    for name, there in names.items()
-    if not misfits[name]
+      name: tf.train.load_variable(source, checkpoints.averaged(there, shapes))
+      for name, there in names.items()
+      if not misfits[name]
   }
   # An average begins with the value of its variable.
   values.update({n + checkpoints.AVERAGE: values[n] for n in list(values)})
@@ -103,15 +102,14 @@ def _names_there(expected, settings):
     here, _, there = pair.partition(':')
     if not (here and there):
       raise UserError(
-        f'--init_map={settings.init_map}: found {pair!r}; expected names here '
-        'and names there, such as conv1:layer1,conv2:layer2'
-      )
+          f'--init_map={settings.init_map}: found {pair!r}; expected names '
+          'here and names there, such as conv1:layer1,conv2:layer2')
     pairs.append((here, there))
 
   def there(name):
     for prefix, other in pairs:
       if name == prefix or name.startswith(prefix + '/'):
-        return other + name[len(prefix) :]
+        return other + name[len(prefix):]
     return name
 
   names = {n: there(n) for n in expected if re.match(settings.init_scope, n)}
@@ -138,8 +136,7 @@ def _report(source, settings, misfits):
       raise UserError(f'--init_from={source}: {name}: {misfit}')
   if len(unfit) == len(misfits):
     problem = (
-      'none of its variables fits; expected a run with the same --network'
-    )
+        'none of its variables fits; expected a run with the same --network')
     raise UserError(f'--init_from={source}: {problem}')
   layers = sorted({n.split('/')[0] for n in misfits if n not in unfit})
   print(f'Initialized {", ".join(layers)} from {source}.')
@@ -166,7 +163,7 @@ def _images(data, settings):
     records = tf.placeholder(tf.uint8, [None, layout.record_bytes])
     middles = distortions.central_crop(records, layout, size)
     for start in range(0, len(all_records), _BATCH_SIZE):
-      batch = all_records[start : start + _BATCH_SIZE]
+      batch = all_records[start:start + _BATCH_SIZE]
       yield session.run(middles, {records: batch})
 
 
@@ -182,9 +179,9 @@ def whitening_filters(batches, size):
   for images in batches:
     _, height, width, depth = images.shape
     patches = [
-      images[:, y : height - size + 1 + y, x : width - size + 1 + x]
-      for y in range(size)
-      for x in range(size)
+        images[:, y:height - size + 1 + y, x:width - size + 1 + x]
+        for y in range(size)
+        for x in range(size)
     ]
     patches = np.stack(patches, axis=3).reshape([-1, size * size * depth])
     moments, count = moments + patches.T @ patches, count + len(patches)

@@ -55,7 +55,7 @@ class LiveLine:
       # Some terminals do not know their size, and report 0.
       columns = os.get_terminal_size(sys.stdout.fileno()).columns or columns
     # A character in the last column would move the cursor to the next line.
-    text = text[: columns - 1]
+    text = text[:columns - 1]
     self._draw(text.ljust(min(len(self._shown), columns - 1)), end='\r')
     self._shown = text
 
@@ -71,6 +71,7 @@ class LiveLine:
     sys.stdout.flush()
 
   def _below(self, write):
+
     def written(text):
       self._end()
       return write(text)
@@ -108,6 +109,5 @@ class ProgressHook(hooks.LoggerHook):
     epoch = self._run_state.epochs(step)
     rate = self._run_state.examples_per_step / self._seconds_per_step(step)
     self._line.show(
-      f'step {step} of {last_step}, epoch {epoch:.1f}, loss = {loss:.2f}, '
-      f'{rate:.1f} examples/sec, {left} left'
-    )
+        f'step {step} of {last_step}, epoch {epoch:.1f}, loss = {loss:.2f}, '
+        f'{rate:.1f} examples/sec, {left} left')

@@ -13,19 +13,19 @@ _RATES = ('learning_rate', 'bias_rate', 'softmax_rate')
 # The tutorial's network at its best, in the time of its 100,000 steps.
 # docs/recipes.md says how the numbers were found.
 _BETTER = {
-  'normalization': 'batch',
-  'image_size': 32,
-  'input': 'preloaded',
-  'augment': 'flip,shift',
-  'batch_size': 512,
-  'epochs': 210,
-  'optimizer': 'nesterov',
-  'learning_rate': 0.3,
-  'schedule': 'one_cycle',
-  'moving_average_decay': 0.99,  # docs/recipes.md says what 0.9999 cost.
-  'label_smoothing': 0.1,
-  'dropout': 0.4,
-  'regularizer': 'l2',
+    'normalization': 'batch',
+    'image_size': 32,
+    'input': 'preloaded',
+    'augment': 'flip,shift',
+    'batch_size': 512,
+    'epochs': 210,
+    'optimizer': 'nesterov',
+    'learning_rate': 0.3,
+    'schedule': 'one_cycle',
+    'moving_average_decay': 0.99,  # docs/recipes.md says what 0.9999 cost.
+    'label_smoothing': 0.1,
+    'dropout': 0.4,
+    'regularizer': 'l2'
 }
 
 # 94 % in minutes, on a processor: arXiv 2404.00498, with Muon. The numbers are
@@ -33,24 +33,24 @@ _BETTER = {
 # (https://github.com/KellerJordan/cifar10-airbench), whose loss is a sum over
 # the batch: rates here are for its mean.
 _FAST = {
-  'network': 'airbench',
-  'normalization': 'batch',
-  'batch_norm_decay': 0.6,
-  'image_size': 32,
-  'input': 'preloaded',
-  'augment': 'alternating_flip,shift',
-  'max_shift': 0.0625,  # 2 pixels.
-  'batch_size': 2000,
-  'epochs': 18,
-  'optimizer': 'muon',
-  'learning_rate': 0.24,
-  'momentum': 0.85,
-  'bias_rate': 440.0,
-  'softmax_rate': 5600.0,
-  'schedule': 'one_cycle',
-  'warmup': 0.001,
-  'label_smoothing': 0.2,
-  'regularizer': 'none',
+    'network': 'airbench',
+    'normalization': 'batch',
+    'batch_norm_decay': 0.6,
+    'image_size': 32,
+    'input': 'preloaded',
+    'augment': 'alternating_flip,shift',
+    'max_shift': 0.0625,  # 2 pixels.
+    'batch_size': 2000,
+    'epochs': 18,
+    'optimizer': 'muon',
+    'learning_rate': 0.24,
+    'momentum': 0.85,
+    'bias_rate': 440.0,
+    'softmax_rate': 5600.0,
+    'schedule': 'one_cycle',
+    'warmup': 0.001,
+    'label_smoothing': 0.2,
+    'regularizer': 'none'
 }
 
 

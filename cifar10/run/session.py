@@ -48,10 +48,9 @@ class Role:
     """
     init_fn = init and (lambda scaffold, session: init(session))
     return tf.train.ChiefSessionCreator(
-      tf.train.Scaffold(saver=saver, init_fn=init_fn),
-      checkpoint_dir=self._settings.train_dir,
-      config=session_settings.config_proto(self._settings),
-    )
+        tf.train.Scaffold(saver=saver, init_fn=init_fn),
+        checkpoint_dir=self._settings.train_dir,
+        config=session_settings.config_proto(self._settings))
 
   def ending_hooks(self, step, last_step, signals):
     """The hooks that end the session: at `last_step`, or after a signal.
@@ -116,18 +115,15 @@ def training_session(run, train_op, loss, hooks=(), role=None):
     all_hooks += role.ending_hooks(step, run.last_step, signals)
     all_hooks += [diagnosis, *hooks]
     probes = watchdog_lib.Probes(
-      lambda: (role.progress(counter.count), validator and validator.count),
-      lambda: counter.count,
-      diagnosis.filled,
-      lambda: diagnosis.missing() or role.waits_for(),
-    )
+        lambda: (role.progress(counter.count), validator and validator.count),
+        lambda: counter.count, diagnosis.filled,
+        lambda: diagnosis.missing() or role.waits_for())
     stall = watchdog_lib.StallCheck(probes, save, signals, settings.stall_secs)
     creator = role.creator(saver, init)
     if frozen:
       creator = _FillingCreator(creator, frozen, run.data, signals, diagnosis)
-    with _watched_session(
-      creator, all_hooks, watchdog, stall, diagnosis, settings.train_dir
-    ) as session:
+    with _watched_session(creator, all_hooks, watchdog, stall, diagnosis,
+                          settings.train_dir) as session:
       yield session
     signals_lib.print_first(signals)
   if role.saves:
@@ -180,8 +176,7 @@ def _watched_session(creator, hooks, watchdog, stall, diagnosis, train_dir):
   problem = None
   try:
     with tf.train.MonitoredSession(
-      creator, hooks, stop_grace_period_secs=_STOP_GRACE_SECS
-    ) as session:
+        creator, hooks, stop_grace_period_secs=_STOP_GRACE_SECS) as session:
       watchdog.watch(stall)
       try:
         yield session

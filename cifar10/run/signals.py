@@ -38,16 +38,15 @@ def noted(afterwards=None):
     return
   reader, writer = os.pipe()
   os.set_blocking(writer, False)
-  thread = threading.Thread(
-    target=_note, args=(reader, signals, times), name='signals', daemon=True
-  )
+  thread = threading.Thread(target=_note, args=(reader, signals, times),
+                            name='signals', daemon=True)
   thread.start()
   wakeup = signal.set_wakeup_fd(writer)
   handlers = {
-    number: signal.signal(number, lambda n, frame: None)
-    for number in _ENDING
-    # nohup has SIGHUP ignored, and a script SIGINT by what it starts with `&`.
-    if signal.getsignal(number) != signal.SIG_IGN
+      number: signal.signal(number, lambda n, frame: None)
+      for number in _ENDING
+      # nohup has SIGHUP ignored, and a script SIGINT in what `&` starts.
+      if signal.getsignal(number) != signal.SIG_IGN
   }
   try:
     yield signals

@@ -24,12 +24,8 @@ from cifar10.util import files
 from cifar10.util import folder_lock
 
 # Files of a trainer that appear under a temporary name first.
-_ATOMIC_FILES = (
-  run_state.CONFIG_FILE,
-  run_state.STATE_FILE,
-  feature_records.FILE_NAME,
-  feature_records.DESCRIPTION_NAME,
-)
+_ATOMIC_FILES = (run_state.CONFIG_FILE, run_state.STATE_FILE,
+                 feature_records.FILE_NAME, feature_records.DESCRIPTION_NAME)
 
 # What a trainer writes besides checkpoints; --overwrite deletes nothing else.
 _RUN_FILES = ('graph.pbtxt', 'events.out.tfevents.*', *_ATOMIC_FILES)
@@ -55,14 +51,12 @@ def held(directory):
   def refuse(lock):
     holder = lock.read(1000).decode('utf-8', 'replace').strip()
     raise UserError(
-      f'{directory}: {IN_USE}: {holder or "one that starts now"}. End it '
-      'first, or give another --train_dir'
-    )
+        f'{directory}: {IN_USE}: {holder or "one that starts now"}. End it '
+        'first, or give another --train_dir')
 
   path = os.path.join(directory, _LOCK)
-  with folder_lock.held(
-    path, refuse, lambda: os.makedirs(directory, exist_ok=True)
-  ) as lock:
+  with folder_lock.held(path, refuse,
+                        lambda: os.makedirs(directory, exist_ok=True)) as lock:
     with files.naming(path):
       lock.truncate()
       lock.write(f'process {os.getpid()} on {socket.gethostname()}'.encode())
@@ -107,18 +101,15 @@ def prepare(settings, data, examples_per_step):
     is_changed = any(name == 'early_stopping' for name, *_ in changed)
     is_over = saved.stopped_at == step and not is_changed
     state = dataclasses.replace(
-      state,
-      stretches=run_state.resumed_at(step, saved.stretches, examples_per_step),
-      validations=tuple(v for v in saved.validations if v[0] <= step),
-      stopped_at=saved.stopped_at if is_over else None,
-    )
+        state, stretches=run_state.resumed_at(step, saved.stretches,
+                                              examples_per_step),
+        validations=tuple(v for v in saved.validations if v[0] <= step),
+        stopped_at=saved.stopped_at if is_over else None)
   last_step = state.last_step(settings)
   if step >= last_step:
     ends = 'ends' if state.stopped_at is None else 'was stopped early'
-    print(
-      f'{directory} is at step {step} already, and training {ends} at step '
-      f'{last_step}: nothing to do.'
-    )
+    print(f'{directory} is at step {step} already, and training {ends} at step '
+          f'{last_step}: nothing to do.')
     return None
   _check_fixed(settings, data, changed, saved)
   print(f'Resuming from {checkpoint}.')
@@ -144,11 +135,9 @@ def _changes(settings):
     defaults = Settings().values(settings_lib.with_policy('fixed'))
     before = dict(defaults, **before)
   reported = settings_lib.with_policy('reported')
-  return tuple(
-    (name, before[name], now)
-    for name, now in config.saved(settings).items()
-    if name in reported and before.get(name, now) != now
-  )
+  return tuple((name, before[name], now)
+               for name, now in config.saved(settings).items()
+               if name in reported and before.get(name, now) != now)
 
 
 def _check_fixed(settings, data, changed, saved):
@@ -163,10 +152,9 @@ def _check_fixed(settings, data, changed, saved):
       if 'recipe' in earlier:
         recipe = f'--recipe={earlier["recipe"]} as before, '
       raise UserError(
-        f'--{name}={now}: the run in {settings.train_dir} was trained with '
-        f'{before}. Give {recipe}another --train_dir, or start afresh with '
-        '--overwrite'
-      )
+          f'--{name}={now}: the run in {settings.train_dir} was trained with '
+          f'{before}. Give {recipe}another --train_dir, or start afresh with '
+          '--overwrite')
   if saved is None:
     return
   # The data may lie elsewhere now.
@@ -176,10 +164,8 @@ def _check_fixed(settings, data, changed, saved):
   datasets.check_fits(data, dataclasses.replace(settings, **trained))
   found, before = data.examples_per_epoch, saved.examples_per_epoch
   if found != before:
-    print(
-      f'WARNING: found {found} training images; earlier starts of this run '
-      f'had {before}.'
-    )
+    print(f'WARNING: found {found} training images; earlier starts of this run '
+          f'had {before}.')
 
 
 def _folders(directory):
@@ -190,9 +176,8 @@ def _folders(directory):
 def _found(folder, patterns):
   """The paths in `folder` that match one of `patterns`."""
   return [
-    path
-    for pattern in patterns
-    for path in glob.glob(os.path.join(glob.escape(folder), pattern))
+      path for pattern in patterns
+      for path in glob.glob(os.path.join(glob.escape(folder), pattern))
   ]
 
 

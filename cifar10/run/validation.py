@@ -91,10 +91,8 @@ class ValidationHook(tf.train.SessionRunHook):
       rank = 'the best so far'
     else:
       rank = 'best: %.3f at step %d' % self._best[::-1]
-    print(
-      f'{console.timestamp()}: validation precision @ 1 = {precision:.3f} '
-      f'({correct} / {total}, step {step}), {rank}'
-    )
+    print(f'{console.timestamp()}: validation precision @ 1 = {precision:.3f} '
+          f'({correct} / {total}, step {step}), {rank}')
     tag = summaries.precision_tag(eval_data='validation')
     value = tf.Summary.Value(tag=tag, simple_value=precision)
     self._writer.add_summary(tf.Summary(value=[value]), step)
@@ -147,10 +145,8 @@ class ValidationHook(tf.train.SessionRunHook):
     # process is killed in between, the next one goes on from the last step.
     self._note_end(self._run_state, self._settings.train_dir)
     self._saver.restore(run_context.session, checkpoints.latest(self._folder))
-    print(
-      f'Stopping: no better validation in {self._settings.early_stopping}. '
-      f'Restored the best checkpoint, of step {self._best[0]}.'
-    )
+    print(f'Stopping: no better validation in {self._settings.early_stopping}. '
+          f'Restored the best checkpoint, of step {self._best[0]}.')
     run_context.request_stop()
 
   def end(self, session):

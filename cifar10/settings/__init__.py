@@ -13,18 +13,14 @@ from typing import FrozenSet
 from cifar10.settings import programs
 from cifar10.settings import training
 
-GROUPS = tuple(
-  group
-  for module in (training, programs)
-  for group in vars(module).values()
-  if dataclasses.is_dataclass(group)
-)
+GROUPS = tuple(group for module in (training, programs)
+               for group in vars(module).values()
+               if dataclasses.is_dataclass(group))
 FIELDS = {f.name: f for group in GROUPS for f in dataclasses.fields(group)}
 # A group goes by the name of its class in lower case.
 GROUP_OF = {
-  name: group.__name__.lower()
-  for group in GROUPS
-  for name in group.__dataclass_fields__
+    name: group.__name__.lower() for group in GROUPS
+    for name in group.__dataclass_fields__
 }
 
 

@@ -11,23 +11,24 @@ LARGEST = 1e38  # About as much as a float32 can be.
 
 # The policies of a setting, and their defaults.
 _POLICIES = {
-  # Part of config.json, because it describes a training run. The next four
-  # apply only to such settings.
-  'saved': True,
-  'fixed': False,  # A run keeps it when it is resumed.
-  'agreed': True,  # All workers of a cluster must have the same.
-  'reported': True,  # A resumed run says that it has changed.
-  'searched': True,  # The trials of a search may differ in it.
-  'shared': True,  # Several runs at a time may have the same.
-  # The setting without which it has no effect: 'name', which must not be empty,
-  # or 'name=value,value'. Kept as a pair: name, and None or a tuple of values.
-  'needs': None,
-  'exported': False,  # An export holds it, whatever the setting says later.
-  'is_path': False,  # The path of a file or a folder.
-  'holds_checkpoints': False,  # A path where TensorFlow looks for checkpoints.
-  # True if the tutorial's constant of its name in cifar10.py counts while it is
-  # None. Kept as the name of the constant.
-  'constant': None,
+    # Part of config.json, because it describes a training run. The next four
+    # apply only to such settings.
+    'saved': True,
+    'fixed': False,  # A run keeps it when it is resumed.
+    'agreed': True,  # All workers of a cluster must have the same.
+    'reported': True,  # A resumed run says that it has changed.
+    'searched': True,  # The trials of a search may differ in it.
+    'shared': True,  # Several runs at a time may have the same.
+    # The setting without which it has no effect: 'name', which must not be
+    # empty, or 'name=value,value'. Kept as a pair: name, and None or a tuple of
+    # values.
+    'needs': None,
+    'exported': False,  # An export holds it, whatever the setting says later.
+    'is_path': False,  # The path of a file or a folder.
+    'holds_checkpoints': False,  # TensorFlow looks for checkpoints there.
+    # True if the tutorial's constant of its name in cifar10.py counts while it
+    # is None. Kept as the name of the constant.
+    'constant': None
 }
 
 # A field in the docstring of its group, and its text over one or more lines.

@@ -34,9 +34,8 @@ class Run(Group, agreed=False, searched=False):
     the last whole step is saved.
   """
 
-  train_dir: str = setting(
-    '/tmp/cifar10_train', reported=False, shared=False, holds_checkpoints=True
-  )
+  train_dir: str = setting('/tmp/cifar10_train', reported=False, shared=False,
+                           holds_checkpoints=True)
   overwrite: bool = setting(False, reported=False, shared=False)
   save_secs: int = count(600)
   save_steps: int = count(0, most=MOST_STEPS)

@@ -22,9 +22,8 @@ class Data(Group, exported=True, searched=False):
   """
 
   dataset: str = choice('cifar10', 'cifar100', 'svhn', 'sample', fixed=True)
-  cifar100_labels: str = choice(
-    'fine', 'coarse', fixed=True, needs='dataset=cifar100'
-  )
+  cifar100_labels: str = choice('fine', 'coarse', fixed=True,
+                                needs='dataset=cifar100')
   data_dir: str = setting('/tmp/cifar10_data', agreed=False, is_path=True)
   # Those of the run that is used, see run_state.trained_on; empty: not known.
   classes: Tuple[str, ...] = ()
@@ -96,8 +95,7 @@ class Model(Group, exported=True, fixed=True):
   image_size: int = count(0)
   top_layers: str = choice('full', 'local', needs='network=tutorial')
   activation: str = choice(
-    *'relu leaky_relu rrelu prelu elu selu gelu tanh sigmoid'.split()
-  )
+      *'relu leaky_relu rrelu prelu elu selu gelu tanh sigmoid'.split())
   normalization: str = choice('lrn', 'batch', 'none')
 
 
@@ -115,12 +113,10 @@ class Initialization(Group, agreed=False):
   """
 
   initializer: str = choice('tutorial', 'xavier', 'he', 'lecun')
-  initializer_distribution: str = choice(
-    'normal', 'uniform', needs='initializer=xavier,he,lecun'
-  )
-  initializer_fan: str = choice(
-    'default', 'in', 'out', 'mean', needs='initializer=xavier,he,lecun'
-  )
+  initializer_distribution: str = choice('normal', 'uniform',
+                                         needs='initializer=xavier,he,lecun')
+  initializer_fan: str = choice('default', 'in', 'out', 'mean',
+                                needs='initializer=xavier,he,lecun')
 
 
 class Regularization(Group):
@@ -187,8 +183,7 @@ class Optimization(Group):
   epochs: int = count(0, agreed=False)
   early_stopping: int = count(0, agreed=False)
   learning_rate: Optional[float] = amount(
-    None, needs='schedule=exponential,constant,power,performance,one_cycle'
-  )
+      None, needs='schedule=exponential,constant,power,performance,one_cycle')
   moving_average_decay: Optional[float] = share(None, constant=True)
   seed: Optional[int] = count(None, -MOST_STEPS, MOST_STEPS, agreed=False)
 
@@ -215,9 +210,8 @@ class Optimizer(Group):
   clip_value: Largest absolute value in the gradients; 0: no limit.
   """
 
-  optimizer: str = choice(
-    'sgd', 'momentum', 'nesterov', 'adagrad', 'rmsprop', 'adam', 'ftrl', 'muon'
-  )
+  optimizer: str = choice('sgd', 'momentum', 'nesterov', 'adagrad', 'rmsprop',
+                          'adam', 'ftrl', 'muon')
   bias_rate: float = amount(1.0)
   softmax_rate: float = amount(1.0)
   momentum: float = share(0.9, needs='optimizer=momentum,nesterov,muon')
@@ -253,15 +247,12 @@ class Schedule(Group):
   warmup: The share of the run during which one_cycle rises.
   """
 
-  schedule: str = choice(
-    'exponential', 'constant', 'piecewise', 'power', 'performance', 'one_cycle'
-  )
+  schedule: str = choice('exponential', 'constant', 'piecewise', 'power',
+                         'performance', 'one_cycle')
   num_epochs_per_decay: Optional[float] = amount(
-    None, 0.001, 1e30, needs='schedule=exponential,power', constant=True
-  )
+      None, 0.001, 1e30, needs='schedule=exponential,power', constant=True)
   learning_rate_decay_factor: Optional[float] = share(
-    None, needs='schedule=exponential,performance', constant=True
-  )
+      None, needs='schedule=exponential,performance', constant=True)
   staircase: bool = setting(True, needs='schedule=exponential')
   boundaries: str = setting('', needs='schedule=piecewise')
   rates: str = setting('', needs='schedule=piecewise')
@@ -282,9 +273,8 @@ class Validation(Group, searched=False):
 
   validation_examples: int = count(0, fixed=True)
   labelled_examples: int = count(0, fixed=True)
-  validation_steps: int = count(
-    1000, 1, MOST_STEPS, agreed=False, needs='validation_examples'
-  )
+  validation_steps: int = count(1000, 1, MOST_STEPS, agreed=False,
+                                needs='validation_examples')
 
 
 class Transfer(Group):

@@ -30,9 +30,9 @@ def name_newest(directory, stopped_at=None):
     # Later in time, and in steps: in a copy all files are new.
     name_time = os.path.getmtime(name_file)
     found = {
-      step: path
-      for step, path in found.items()
-      if step > named_step and checkpoints.written(path) > name_time
+        step: path
+        for step, path in found.items()
+        if step > named_step and checkpoints.written(path) > name_time
     }
     if len(found) > 1:  # This is a copy: a killed trainer leaves one at most.
       found = {}
@@ -46,17 +46,15 @@ def name_newest(directory, stopped_at=None):
     except UserError:
       continue  # It is damaged.
     print(
-      f'{name_file} does not name the newest whole checkpoint; going on from '
-      f'{path}.'
-    )
+        f'{name_file} does not name the newest whole checkpoint; going on from '
+        f'{path}.')
     set_newest(path)
     return
   if paths and named is None:
     raise UserError(
-      f'{name_file}: names no existing checkpoint, and {paths[-1]} is damaged; '
-      'expected a line model_checkpoint_path: '
-      f'"{os.path.basename(paths[-1])}". Start afresh with --overwrite'
-    )
+        f'{name_file}: names no existing checkpoint, and {paths[-1]} is '
+        'damaged; expected a line model_checkpoint_path: '
+        f'"{os.path.basename(paths[-1])}". Start afresh with --overwrite')
 
 
 def set_newest(path):
@@ -77,9 +75,9 @@ def put(unfinished, step):
   path = checkpoints.at_step(directory, step)
   remove(path)
   suffixes = [
-    name[len(base) :]
-    for name in os.listdir(directory or '.')
-    if checkpoints.FILE_SUFFIX.sub('', name) == base
+      name[len(base):]
+      for name in os.listdir(directory or '.')
+      if checkpoints.FILE_SUFFIX.sub('', name) == base
   ]
   # The index last: with it the checkpoint is there.
   for suffix in sorted(suffixes, key=lambda suffix: suffix == '.index'):
@@ -106,9 +104,8 @@ def remove_all(directory):
 def _remove_files(directory, base=None):
   """Deletes the files of one checkpoint, or of all."""
   names = [
-    name
-    for _, name in checkpoints.files_in(directory)
-    if base in (None, checkpoints.FILE_SUFFIX.sub('', name))
+      name for _, name in checkpoints.files_in(directory)
+      if base in (None, checkpoints.FILE_SUFFIX.sub('', name))
   ]
   # The index first: what is left without it cannot be taken for a checkpoint.
   for name in sorted(names, key=lambda name: not name.endswith('.index')):

@@ -21,8 +21,7 @@ AVERAGE = '/ExponentialMovingAverage'
 
 # The averages of batch normalization's statistics. Older checkpoints have none.
 _AVERAGED_STATISTICS = re.compile(
-  f'/batch_normalization/moving_(mean|variance){AVERAGE}$'
-)
+    f'/batch_normalization/moving_(mean|variance){AVERAGE}$')
 
 # The variable that counts steps; and one that was made without a name.
 _STEP, _NAMELESS = 'global_step', 'Variable'
@@ -61,7 +60,7 @@ def files_in(directory):
 def by_step(directory):
   """The paths of the checkpoints in `directory`, a dict in order of steps."""
   steps = {
-    step for step, name in files_in(directory) if name.endswith('.index')
+      step for step, name in files_in(directory) if name.endswith('.index')
   }
   return {step: at_step(directory, step) for step in sorted(steps)}
 
@@ -98,15 +97,13 @@ def find(directory, wanted=''):
     problem = f'{name_file(directory)}: names no existing checkpoint'
   else:
     raise UserError(
-      f'{directory}: holds no checkpoint; pass the --train_dir of a run as '
-      '--checkpoint_dir'
-    )
+        f'{directory}: holds no checkpoint; pass the --train_dir of a run as '
+        '--checkpoint_dir')
   if len(steps) > 2 * _FEW_STEPS:
     steps[_FEW_STEPS:-_FEW_STEPS] = ['...']
   raise UserError(
-    f'{problem}; the steps of the checkpoints in {directory or "."}: '
-    + (', '.join(steps) or 'none')
-  )
+      f'{problem}; the steps of the checkpoints in {directory or "."}: ' +
+      (', '.join(steps) or 'none'))
 
 
 def meant_by(path, flag):
@@ -150,7 +147,7 @@ def held_as(name, names):
   count steps in a variable without a name.
   """
   if name not in names and _AVERAGED_STATISTICS.search(name):
-    return name[: -len(AVERAGE)]
+    return name[:-len(AVERAGE)]
   if name == _STEP and name not in names and _NAMELESS in names:
     return _NAMELESS
   return name
@@ -232,13 +229,11 @@ def check_fits(path, expected_shapes, hint=''):
     shape = found[name]
     if name.startswith('local3/biases') and len(shape) != len(expected):
       raise UserError(
-        f'{path}: is of --top_layers={_top_layers(shape)}; this model is of '
-        f'--top_layers={_top_layers(expected)}'
-      )
+          f'{path}: is of --top_layers={_top_layers(shape)}; this model is of '
+          f'--top_layers={_top_layers(expected)}')
     if shape != expected:
       raise UserError(
-        f'{path}: {name} has shape {shape}; this model expects {expected}'
-      )
+          f'{path}: {name} has shape {shape}; this model expects {expected}')
     with _one_line(path):  # Verifies the checksum of its content.
       tf.train.load_variable(path, name)
 
@@ -254,12 +249,11 @@ def check_newest(directory):
   if checkpoint is not None:
     found, expected = shapes(checkpoint), expected_shapes(tf.global_variables())
     check_fits(
-      checkpoint,
-      {n: s for n, s in expected.items() if n in found or not may_lack(n)},
-      hint='; a run is resumed with the model, --optimizer, --bias_rate, '
-      '--softmax_rate and --schedule that it was begun with, or is taken over '
-      'by a new one with --init_from',
-    )
+        checkpoint, {
+            n: s for n, s in expected.items() if n in found or not may_lack(n)
+        }, hint='; a run is resumed with the model, --optimizer, --bias_rate, '
+        '--softmax_rate and --schedule that it was begun with, or is taken '
+        'over by a new one with --init_from')
 
 
 def read(path):
@@ -281,9 +275,8 @@ def check_out(directory):
   is_empty = os.path.isdir(directory) and not os.listdir(directory)
   if os.path.lexists(directory) and not (is_own and is_empty):
     raise UserError(
-      f'--out={directory}: exists; expected a new or empty folder, not a link '
-      'or a mount'
-    )
+        f'--out={directory}: exists; expected a new or empty folder, not a '
+        'link or a mount')
 
 
 def new_run(directory):
@@ -305,17 +298,12 @@ def write(directory, values):
   with tf.Graph().as_default(), tf.Session(config=proto) as session:
     # Not as constants: a graph holds 2 GB at most.
     variables = {
-      name: tf.Variable(
-        tf.zeros(value.shape, value.dtype), name=name, trainable=False
-      )
-      for name, value in values.items()
+        name: tf.Variable(tf.zeros(value.shape, value.dtype), name=name,
+                          trainable=False) for name, value in values.items()
     }
     session.run(tf.global_variables_initializer())
     for name, variable in variables.items():
       variable.load(values[name], session)
     tf.train.Saver(variables, save_relative_paths=True).save(
-      session,
-      prefix(directory),
-      global_step=int(values['global_step']),
-      write_meta_graph=False,
-    )
+        session, prefix(directory), global_step=int(values['global_step']),
+        write_meta_graph=False)

@@ -45,12 +45,11 @@ def load(directory):
   if values is None:
     return None
   return Settings(
-    **{
-      name: checked(_at_most(values[name], field), field, path)
-      for name, field in settings_lib.FIELDS.items()
-      if name in values and name not in ('classes', 'image_shape')
-    }
-  )
+      **{
+          name: checked(_at_most(values[name], field), field, path)
+          for name, field in settings_lib.FIELDS.items()
+          if name in values and name not in ('classes', 'image_shape')
+      })
 
 
 def _at_most(value, field):
@@ -78,10 +77,8 @@ def checked(value, field, path):
   Raises UserError, which names the file `path`, if it does not fit.
   """
   if not _fits(value, field):
-    raise UserError(
-      f'{path}: {field.name} is {json.dumps(value)}; expected '
-      + _expected(field)
-    )
+    raise UserError(f'{path}: {field.name} is {json.dumps(value)}; expected ' +
+                    _expected(field))
   return value
 
 
@@ -91,12 +88,9 @@ def _fits(value, field):
   expected, limits = types(field)[0], field.metadata
   # A whole number is a float too; true and false are not numbers.
   has_type = type(value) in ((int, float) if expected is float else (expected,))
-  return (
-    has_type
-    and is_finite(value)
-    and value in limits.get('choices', [value])
-    and limits.get('least', value) <= value <= limits.get('most', value)
-  )
+  return (has_type and is_finite(value) and
+          value in limits.get('choices', [value]) and
+          limits.get('least', value) <= value <= limits.get('most', value))
 
 
 def types(field):

@@ -69,11 +69,8 @@ class RunState:
 
   def pace(self, settings):
     """The schedules.Pace of the run, from here on."""
-    return schedules.Pace(
-      self.examples_per_epoch / self.examples_per_step,
-      self.step_offset,
-      self.last_step(settings),
-    )
+    return schedules.Pace(self.examples_per_epoch / self.examples_per_step,
+                          self.step_offset, self.last_step(settings))
 
   def seed_of_start(self, seed, *more):
     """The graph-level seed of the present start of a trainer.
@@ -114,13 +111,9 @@ class RunState:
 
 def begin(data, examples_per_step):
   """The RunState at step 0, for a datasets.DataSet to train on."""
-  return RunState(
-    data.classes,
-    data.examples_per_epoch,
-    ((0, examples_per_step),),
-    (Start(0, time.time()),),
-    image_shape=data.layout[:3],
-  )
+  return RunState(data.classes, data.examples_per_epoch,
+                  ((0, examples_per_step),), (Start(0, time.time()),),
+                  image_shape=data.layout[:3])
 
 
 def trained_on(state, settings):
@@ -164,9 +157,8 @@ def load(directory):
     return from_json(values)
   except (KeyError, TypeError, ValueError, OverflowError) as error:
     raise UserError(
-      f'{path}: {error!r}; expected classes, examples_per_epoch and stretches, '
-      'as a trainer writes them'
-    ) from error
+        f'{path}: {error!r}; expected classes, examples_per_epoch and '
+        'stretches, as a trainer writes them') from error
 
 
 def _count(value, least=0):
@@ -188,18 +180,15 @@ def from_json(values):
     stretches = [(0, values['batch_size'] * values['num_gpus'] * machines)]
   stopped_at = values.get('stopped_at')
   return RunState(
-    tuple(str(name) for name in values.get('classes', ())),
-    _count(values['examples_per_epoch'], 1),
-    tuple((_count(start), _count(size, 1)) for start, size in stretches),
-    tuple(
-      Start(
-        _count(start['step']),
-        float(start['time']),
-        tuple((str(name), old, new) for name, old, new in start['changed']),
-      )
-      for start in values.get('starts', ())
-    ),
-    tuple((_count(at), float(p)) for at, p in values.get('validations', ())),
-    None if stopped_at is None else _count(stopped_at),
-    tuple(int(size) for size in values.get('image_shape', ())),
-  )
+      tuple(str(name) for name in values.get('classes', ())),
+      _count(values['examples_per_epoch'], 1),
+      tuple((_count(start), _count(size, 1)) for start, size in stretches),
+      tuple(
+          Start(
+              _count(start['step']), float(start['time']),
+              tuple((str(name), old, new)
+                    for name, old, new in start['changed']))
+          for start in values.get('starts', ())),
+      tuple((_count(at), float(p)) for at, p in values.get('validations', ())),
+      None if stopped_at is None else _count(stopped_at),
+      tuple(int(size) for size in values.get('image_shape', ())))

@@ -152,5 +152,4 @@ def save_checkpoint(saver, session, directory):
     is_of_op = isinstance(error, tf.errors.OpError)
     problem = console.summary(error) if is_of_op else error
     raise SaveError(
-      f'{directory}: a checkpoint cannot be written: {problem}'
-    ) from error
+        f'{directory}: a checkpoint cannot be written: {problem}') from error

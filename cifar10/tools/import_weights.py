@@ -17,11 +17,11 @@ from cifar10.util import arguments
 
 # Of the weights, in the order of TensorFlow; None may be any number.
 _SHAPES = {
-  'conv1': (5, 5, None, 64),
-  'conv2': (5, 5, 64, 64),
-  'local3': (None, 384),
-  'local4': (384, 192),
-  'softmax_linear': (192, None),
+    'conv1': (5, 5, None, 64),
+    'conv2': (5, 5, 64, 64),
+    'local3': (None, 384),
+    'local4': (384, 192),
+    'softmax_linear': (192, None)
 }
 _CHANNELS = 64  # Of the images that local3 takes.
 
@@ -40,10 +40,8 @@ def variables(arrays, renamed):
       ours, theirs = f'{there}/{kind}', there + other
       source = ours if ours in arrays else theirs
       if source not in arrays:
-        raise UserError(
-          f'found no {ours} and no {theirs}; the arrays are '
-          f'{", ".join(sorted(arrays))}'
-        )
+        raise UserError(f'found no {ours} and no {theirs}; the arrays are '
+                        f'{", ".join(sorted(arrays))}')
       left.discard(source)
       value = np.asarray(arrays[source])
       if value.dtype.kind not in 'fiu':
@@ -55,15 +53,12 @@ def variables(arrays, renamed):
         expected = expected[-1:]
       if list(value.shape) != expected:
         raise UserError(
-          f'{source}: is {list(value.shape)} in the order of TensorFlow; '
-          f'expected {expected}'
-        )
+            f'{source}: is {list(value.shape)} in the order of TensorFlow; '
+            f'expected {expected}')
       found[f'{layer}/{kind}'] = value.astype(np.float32)
   if left:
-    raise UserError(
-      f'{", ".join(sorted(left))}: not a variable of the model; '
-      '--map=conv1:NAME renames layers'
-    )
+    raise UserError(f'{", ".join(sorted(left))}: not a variable of the model; '
+                    '--map=conv1:NAME renames layers')
   return found
 
 
@@ -83,12 +78,11 @@ def _in_our_order(value, name, layer, is_ours):
   if layer != 'local3':
     return value.transpose()
   units, inputs = shape
-  size = int(round((inputs / _CHANNELS) ** 0.5))
+  size = int(round((inputs / _CHANNELS)**0.5))
   if size * size * _CHANNELS != inputs:
     raise UserError(
-      f'{name}: has shape {shape}; expected {_CHANNELS} inputs for each '
-      f'position of a square, such as [384, {6 * 6 * _CHANNELS}]'
-    )
+        f'{name}: has shape {shape}; expected {_CHANNELS} inputs for each '
+        f'position of a square, such as [384, {6 * 6 * _CHANNELS}]')
   images = value.reshape(units, _CHANNELS, size, size)
   return images.transpose(2, 3, 1, 0).reshape(inputs, units)
 
@@ -103,9 +97,8 @@ def import_weights(args):
     here, _, there = pair.partition(':')
     if here not in _SHAPES or not there:
       raise UserError(
-        f'--map={args.map}: found {pair!r}; expected names here and names '
-        'there, such as conv1:features.0'
-      )
+          f'--map={args.map}: found {pair!r}; expected names here and names '
+          'there, such as conv1:features.0')
     renamed[here] = there
   try:
     with np.load(args.weights) as content:
@@ -114,8 +107,7 @@ def import_weights(args):
     raise
   except Exception as error:  # A damaged file makes NumPy raise many kinds.
     raise UserError(
-      f'{args.weights}: is not a file of numpy.savez: {error}'
-    ) from error
+        f'{args.weights}: is not a file of numpy.savez: {error}') from error
   try:
     values = variables(arrays, renamed)
   except UserError as error:
@@ -131,14 +123,11 @@ def main():
   """The console command."""
   parser = arguments.Parser(__doc__)
   parser.add_argument('weights', help='the .npz file')
+  parser.add_argument('--out', required=True,
+                      help='folder to write the checkpoint to')
   parser.add_argument(
-    '--out', required=True, help='folder to write the checkpoint to'
-  )
-  parser.add_argument(
-    '--map',
-    default='',
-    help='names of layers there that differ: conv1:features.0,...',
-  )
+      '--map', default='',
+      help='names of layers there that differ: conv1:features.0,...')
   parser.run(import_weights)
 
 

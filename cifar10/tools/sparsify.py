@@ -113,18 +113,16 @@ def sparsify(args):
   settings, state = config.load(run_dir), run_state.load(run_dir)
   if settings is None or state is None:
     raise UserError(
-      f'{run_dir}: holds no {run_state.CONFIG_FILE}; expected the --train_dir '
-      'of a run'
-    )
+        f'{run_dir}: holds no {run_state.CONFIG_FILE}; expected the '
+        '--train_dir of a run')
   checkpoints.check_out(args.out)
   dense = checkpoints.read(source)
   names = weight_names(dense)
   if not names:
     raise UserError(f'{source}: holds no weights of layers')
   sparse = sparse_values(dense, threshold=args.threshold, keep=args.keep)
-  settings = dataclasses.replace(
-    settings, **run_state.trained_on(state, settings)
-  )
+  settings = dataclasses.replace(settings,
+                                 **run_state.trained_on(state, settings))
   found = precisions([dense, sparse], settings)
   rows = [('', 'zeros', 'precision @ 1', 'compressed')]
   rows += map(_row, ('before', 'after'), (dense, sparse), found)
@@ -137,39 +135,30 @@ def sparsify(args):
     print('%-8s %8s %15s %12s' % row)
   # A model of the package is averages only, which no run goes on from.
   flag = '--train_dir' if set(names) <= set(dense) else '--init_from'
-  print(
-    f'{checkpoints.latest(args.out)} is written. To train on: '
-    f'{flag}={args.out} --hold_zeros, and the settings of the run.'
-  )
+  print(f'{checkpoints.latest(args.out)} is written. To train on: '
+        f'{flag}={args.out} --hold_zeros, and the settings of the run.')
 
 
 def _row(name, values, found):
-  return (
-    name,
-    f'{100 * share_of_zeros(values):.1f} %',
-    'no images' if found is None else f'{found:.3f}',
-    f'{compressed_bytes(values) / 1e6:.2f} MB',
-  )
+  return (name, f'{100 * share_of_zeros(values):.1f} %',
+          'no images' if found is None else f'{found:.3f}',
+          f'{compressed_bytes(values) / 1e6:.2f} MB')
 
 
 def main():
   """The console command."""
   parser = arguments.Parser(__doc__)
   parser.add_argument(
-    'checkpoint',
-    help='a checkpoint, the --train_dir of a run, or a model of the package '
-    'such as pretrained:fast',
-  )
-  parser.add_argument(
-    '--out', required=True, help='folder to write the sparse checkpoint to'
-  )
+      'checkpoint',
+      help='a checkpoint, the --train_dir of a run, or a model of the package '
+      'such as pretrained:fast')
+  parser.add_argument('--out', required=True,
+                      help='folder to write the sparse checkpoint to')
   limit = parser.add_mutually_exclusive_group(required=True)
-  limit.add_argument(
-    '--threshold', type=float, help='weights up to this size become zero'
-  )
-  limit.add_argument(
-    '--keep', type=float, help='share of the weights of each layer to keep'
-  )
+  limit.add_argument('--threshold', type=float,
+                     help='weights up to this size become zero')
+  limit.add_argument('--keep', type=float,
+                     help='share of the weights of each layer to keep')
   parser.run(sparsify, keep=(0, 1), threshold=(0, LARGEST))
 
 

@@ -56,7 +56,7 @@ class Runner:
           save(result)
 
     missing = [
-      variant for variant in variants if not results_of(variant, results)
+        variant for variant in variants if not results_of(variant, results)
     ]
     self.run_all(run, missing, jobs)
 
@@ -68,8 +68,8 @@ class Runner:
     """
     items = iter(items)
     threads = [
-      threading.Thread(target=self._work_off, args=(work, items, index))
-      for index in range(jobs)
+        threading.Thread(target=self._work_off, args=(work, items, index))
+        for index in range(jobs)
     ]
     for thread in threads:
       thread.start()
@@ -106,11 +106,10 @@ class Runner:
     arguments of subprocess.Popen.
     """
     process = subprocess.Popen(
-      processes.ending_with_parent(command),
-      stdin=subprocess.DEVNULL,
-      start_new_session=True,  # Ctrl-C is for this process, which ends it.
-      **popen,
-    )
+        processes.ending_with_parent(command),
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C is for this process, which ends it.
+        **popen)
     try:
       while process.poll() is None and not self.stopping.is_set():
         if watch():

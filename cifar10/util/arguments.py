@@ -10,11 +10,9 @@ class Parser(argparse.ArgumentParser):
   """A parser that prints its description as it is, and defaults after helps."""
 
   def __init__(self, description, **optional):
-    super().__init__(
-      description=description,
-      formatter_class=argparse.RawDescriptionHelpFormatter,
-      **optional,
-    )
+    super().__init__(description=description,
+                     formatter_class=argparse.RawDescriptionHelpFormatter,
+                     **optional)
 
   def add_argument(self, *names, **about):
     """Adds an argument; a default that is a number gives its type."""

@@ -21,7 +21,7 @@ def command(name):
     return shlex.quote(os.path.join(directory, name))
   folder, file = 'cifar10', name + '.py'
   if not os.path.exists(os.path.join(_PACKAGE, file)):
-    folder, file = 'scripts', file[len('cifar10_') :]  # Not at the top.
+    folder, file = 'scripts', file[len('cifar10_'):]  # Not at the top.
   here = os.path.basename(os.path.abspath(directory))
   if here == folder:
     path = os.path.join(directory, file)
@@ -46,7 +46,5 @@ def changed_flags(settings, *groups):
   """
   values = settings.values(settings_lib.flag_names(*groups))
   return ''.join(
-    f' --{name}={shlex.quote(str(value))}'
-    for name, value in values.items()
-    if value != settings_lib.FIELDS[name].default
-  )
+      f' --{name}={shlex.quote(str(value))}' for name, value in values.items()
+      if value != settings_lib.FIELDS[name].default)

@@ -16,12 +16,9 @@ from cifar10.errors import UserError
 from cifar10.errors import printable
 
 # What can go wrong outside the program: TensorFlow's message, no traceback.
-_ENVIRONMENT_ERRORS = (
-  tf.errors.DataLossError,
-  tf.errors.NotFoundError,
-  tf.errors.PermissionDeniedError,
-  tf.errors.ResourceExhaustedError,
-)
+_ENVIRONMENT_ERRORS = (tf.errors.DataLossError, tf.errors.NotFoundError,
+                       tf.errors.PermissionDeniedError,
+                       tf.errors.ResourceExhaustedError)
 
 _STDOUT = 'standard output'
 _READER_SECS = 5  # How long a reader may pause without losing a line.
@@ -46,7 +43,7 @@ class _Lossy(io.FileIO):
       self._wait_secs = _READER_SECS if is_ready else 0
       if is_ready:
         # More at a time than a pipe has room for would wait after all.
-        written = super().write(data[: select.PIPE_BUF])
+        written = super().write(data[:select.PIPE_BUF])
         if written is not None:
           return written
     except (OSError, ValueError):
@@ -79,12 +76,9 @@ def _opened(stream, number, kind):
   """A standard stream anew, of the raw class `kind`."""
   if stream is None:  # It was closed when the program started.
     return open(os.devnull, 'w', encoding='utf-8')
-  return io.TextIOWrapper(
-    io.BufferedWriter(kind(number, 'wb', closefd=False)),
-    encoding=stream.encoding,
-    errors='backslashreplace',
-    line_buffering=True,
-  )
+  return io.TextIOWrapper(io.BufferedWriter(kind(number, 'wb', closefd=False)),
+                          encoding=stream.encoding, errors='backslashreplace',
+                          line_buffering=True)
 
 
 def exit_on_signals():
@@ -162,7 +156,7 @@ def summary(error):
   """
   lines = error.message.splitlines() or [type(error).__name__]
   nodes = [i for i, line in enumerate(lines) if line.startswith('Node:')]
-  return lines[nodes[-1] + 1] if nodes and lines[nodes[-1] + 1 :] else lines[0]
+  return lines[nodes[-1] + 1] if nodes and lines[nodes[-1] + 1:] else lines[0]
 
 
 class ProgressBar:

@@ -73,8 +73,7 @@ def open_own(path, may_be_linked=False):
     if error.errno != errno.ELOOP:
       raise
     raise UserError(
-      f'{path}: is a link; expected a file, which is written to'
-    ) from error
+        f'{path}: is a link; expected a file, which is written to') from error
   status = os.fstat(number)
   problem = None
   if not stat.S_ISREG(status.st_mode):
@@ -86,8 +85,7 @@ def open_own(path, may_be_linked=False):
   if problem:
     os.close(number)
     raise UserError(
-      f'{path}: {problem}; expected a file of your own, which is written to'
-    )
+        f'{path}: {problem}; expected a file of your own, which is written to')
   return os.fdopen(number, 'r+b', buffering=0)
 
 
@@ -149,7 +147,7 @@ def new_folder(path, temporary=None):
         os.mkdir(temporary)
     except FileExistsError as error:
       raise UserError(
-        f'{temporary}: is in the way of a temporary folder; remove it'
+          f'{temporary}: is in the way of a temporary folder; remove it'
       ) from error
     try:
       yield temporary

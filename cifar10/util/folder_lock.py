@@ -28,7 +28,7 @@ def only_process(folder):
       folders.enter_context(files.folders_around(path))
     except (FileExistsError, NotADirectoryError) as error:
       raise UserError(
-        f'{error.filename}: is not a folder; expected a folder for the data'
+          f'{error.filename}: is not a folder; expected a folder for the data'
       ) from error
 
   path = os.path.join(folder, _NAME)

@@ -25,15 +25,13 @@ def check(path, flag, holds_checkpoints=False):
   name = f'{flag}={path}'
   if _REMOTE.match(path):
     raise UserError(
-      f'{name}: is an address; expected a path of a file system, in which '
-      'remote storage may be mounted'
-    )
+        f'{name}: is an address; expected a path of a file system, in which '
+        'remote storage may be mounted')
   _check_encoding(path, name)
   size = len(os.fsencode(path))
   if size > _MAX_BYTES:
     raise UserError(
-      f'{name}: a path of {size} bytes; expected at most {_MAX_BYTES}'
-    )
+        f'{name}: a path of {size} bytes; expected at most {_MAX_BYTES}')
   # The system goes back by a `..` only from a folder that exists.
   parts = path.split(os.sep)
   while parts and parts[-1] != os.pardir:
@@ -41,15 +39,13 @@ def check(path, flag, holds_checkpoints=False):
   above = os.sep.join(parts)
   if above and not os.path.isdir(above):
     raise UserError(
-      f'{name}: there is no folder {above}; expected a path through folders '
-      'that exist'
-    )
+        f'{name}: there is no folder {above}; expected a path through folders '
+        'that exist')
   found = holds_checkpoints and _PATTERN.search(path)
   if found:
     raise UserError(
-      f'{name}: TensorFlow takes the {found.group()} for a pattern and may '
-      'mean other files; expected a path without [ * ? \\'
-    )
+        f'{name}: TensorFlow takes the {found.group()} for a pattern and may '
+        'mean other files; expected a path without [ * ? \\')
   return re.sub('//+$', '/', path)
 
 
@@ -60,13 +56,12 @@ def _check_encoding(path, name):
     text = content.decode('utf-8')
   except UnicodeDecodeError as error:
     raise UserError(
-      f'{name}: is not UTF-8; expected a path that is, for TensorFlow'
+        f'{name}: is not UTF-8; expected a path that is, for TensorFlow'
     ) from error
   if text != path:
     raise UserError(
-      f'{name.replace(path, text)}: is read in another encoding than UTF-8; '
-      'set PYTHONUTF8=1 or a locale such as LC_ALL=C.UTF-8'
-    )
+        f'{name.replace(path, text)}: is read in another encoding than UTF-8; '
+        'set PYTHONUTF8=1 or a locale such as LC_ALL=C.UTF-8')
 
 
 def is_text(path):

@@ -17,13 +17,11 @@ def config_proto(settings, use_gpu=True):
 
   Without `use_gpu` the session sees no GPU.
   """
-  proto = tf.ConfigProto(
-    allow_soft_placement=True,
-    log_device_placement=settings.log_device_placement,
-    device_count={} if use_gpu else {'GPU': 0},
-    intra_op_parallelism_threads=settings.intra_op_threads,
-    inter_op_parallelism_threads=settings.inter_op_threads,
-  )
+  proto = tf.ConfigProto(allow_soft_placement=True,
+                         log_device_placement=settings.log_device_placement,
+                         device_count={} if use_gpu else {'GPU': 0},
+                         intra_op_parallelism_threads=settings.intra_op_threads,
+                         inter_op_parallelism_threads=settings.inter_op_threads)
   gpu_options = proto.gpu_options
   gpu_options.allow_growth = True
   if settings.gpu_memory_fraction:
@@ -54,10 +52,8 @@ def warn_of_slow_precision(precision, use_gpu=True):
     return
   if precision == 'bfloat16' and cpu_has_bfloat16():
     return
-  print(
-    f'WARNING: --precision={precision} is slower than float32 on this '
-    'processor, which has no instructions for it.'
-  )
+  print(f'WARNING: --precision={precision} is slower than float32 on this '
+        'processor, which has no instructions for it.')
 
 
 def cpu_has_bfloat16():
@@ -70,6 +66,5 @@ def cpu_has_bfloat16():
       features = file.read().split()
   except OSError:
     return False
-  return tf.__version__ >= '2' and (
-    'avx512_bf16' in features or 'amx_bf16' in features
-  )
+  return tf.__version__ >= '2' and ('avx512_bf16' in features or
+                                    'amx_bf16' in features)

@@ -63,21 +63,17 @@ def images_and_labels(images, labels, classes):
     classes: names of the classes, in the order of their labels.
   """
   _add(
-    tf.raw_ops.ImageSummary(tag='images', tensor=images, max_images=_MAX_IMAGES)
-  )
+      tf.raw_ops.ImageSummary(tag='images', tensor=images,
+                              max_images=_MAX_IMAGES))
   names = tf.gather(tf.constant(classes), labels[:_MAX_IMAGES])
   tags = tf.constant([f'images/image/{i}' for i in range(_MAX_IMAGES)])
-  tags = tags[: tf.size(names)]
-  metadata = tf.SummaryMetadata(
-    plugin_data=tf.SummaryMetadata.PluginData(plugin_name='text')
-  )
+  tags = tags[:tf.size(names)]
+  metadata = tf.SummaryMetadata(plugin_data=tf.SummaryMetadata.PluginData(
+      plugin_name='text'))
   _add(
-    tf.raw_ops.TensorSummaryV2(
-      tag='labels',
-      tensor=tf.stack([tags, names], axis=1),
-      serialized_summary_metadata=metadata.SerializeToString(),
-    )
-  )
+      tf.raw_ops.TensorSummaryV2(
+          tag='labels', tensor=tf.stack([tags, names], axis=1),
+          serialized_summary_metadata=metadata.SerializeToString()))
 
 
 @contextlib.contextmanager
@@ -109,10 +105,7 @@ class EventFile:
     os.makedirs(directory, exist_ok=True)
     # The process, because two may start within a second.
     name = 'events.out.tfevents.%010d.%s.%d' % (
-      time.time(),
-      socket.gethostname(),
-      os.getpid(),
-    )
+        time.time(), socket.gethostname(), os.getpid())
     self._path = os.path.join(directory, name)
     with self._naming_the_file():
       self._records = tf.python_io.TFRecordWriter(self._path)
@@ -147,5 +140,5 @@ class EventFile:
       yield
     except tf.errors.OpError as error:
       raise UserError(
-        f'{self._path}: cannot be written: {console.summary(error)}'
+          f'{self._path}: cannot be written: {console.summary(error)}'
       ) from error

@@ -18,8 +18,7 @@ def names():
   """The names of the models, a sorted list."""
   found = os.listdir(FOLDER)
   return sorted(
-    n for n in found if os.path.exists(os.path.join(FOLDER, n, 'checkpoint'))
-  )
+      n for n in found if os.path.exists(os.path.join(FOLDER, n, 'checkpoint')))
 
 
 def directory(text, flag):
@@ -30,10 +29,9 @@ def directory(text, flag):
   """
   if not text.startswith(PREFIX):
     return text
-  name = text[len(PREFIX) :]
+  name = text[len(PREFIX):]
   if name not in names():
     known = ', '.join(PREFIX + name for name in names())
     raise UserError(
-      f'{flag}={text}: there is no such model; the package has {known}'
-    )
+        f'{flag}={text}: there is no such model; the package has {known}')
   return os.path.join(FOLDER, name)

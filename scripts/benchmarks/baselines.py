@@ -29,9 +29,9 @@ def inference(images, form):
   precision = 'float32' if form in (CLASSICAL, LOCAL) else form
   with layers.compute_in(precision):
     return networks.inference(
-      images,
-      Settings(top_layers='local' if form == LOCAL else 'full'),
-      portable=form == CLASSICAL,  # tf.nn.conv2d and tf.nn.lrn.
+        images,
+        Settings(top_layers='local' if form == LOCAL else 'full'),
+        portable=form == CLASSICAL  # tf.nn.conv2d and tf.nn.lrn.
     )
 
 
@@ -46,20 +46,15 @@ def train(images, labels, form, data):
   """
   total_loss = cifar10.loss(inference(images, form), labels)
   batch_size = images.shape.as_list()[0]
-  return cifar10.train(
-    total_loss,
-    tf.train.get_or_create_global_step(),
-    Settings(),
-    run_state.begin(data, batch_size),
-  )
+  return cifar10.train(total_loss, tf.train.get_or_create_global_step(),
+                       Settings(), run_state.begin(data, batch_size))
 
 
 def distorted_inputs(form, data, batch_size):
   """Builds the training input in the classical form or in ours."""
   if form == CLASSICAL:
-    return classical_distorted_inputs(
-      data.train_files, data.count(data.train_files), batch_size
-    )
+    return classical_distorted_inputs(data.train_files,
+                                      data.count(data.train_files), batch_size)
   return cifar10_input.distorted_inputs(None, batch_size, data)
 
 
@@ -73,12 +68,9 @@ def inputs(form, data, batch_size):
 def fixed_batch(batch_size):
   """A batch that costs nothing: images [batch_size, 24, 24, 3] and labels."""
   with tf.device('/cpu:0'):
-    images = tf.get_variable(
-      'images',
-      [batch_size, _SIZE, _SIZE, 3],
-      initializer=tf.random_normal_initializer(),
-      trainable=False,
-    )
+    images = tf.get_variable('images', [batch_size, _SIZE, _SIZE, 3],
+                             initializer=tf.random_normal_initializer(),
+                             trainable=False)
   labels = np.arange(batch_size) % cifar10.NUM_CLASSES
   return images, tf.constant(labels, tf.int32)
 
@@ -93,13 +85,10 @@ def classical_distorted_inputs(filenames, num_examples, batch_size):
     filename_queue = tf.train.string_input_producer(list(filenames))
     image, label = read_image(filename_queue)
     min_after_dequeue = int(num_examples * 0.4)
-    return tf.train.shuffle_batch(
-      [distort_image(image), label],
-      batch_size=batch_size,
-      num_threads=16,
-      capacity=min_after_dequeue + 3 * batch_size,
-      min_after_dequeue=min_after_dequeue,
-    )
+    return tf.train.shuffle_batch([distort_image(image), label],
+                                  batch_size=batch_size, num_threads=16,
+                                  capacity=min_after_dequeue + 3 * batch_size,
+                                  min_after_dequeue=min_after_dequeue)
 
 
 def classical_inputs(filenames, batch_size):
@@ -111,18 +100,14 @@ def classical_inputs(filenames, batch_size):
   Returns float32 images, [batch_size, 24, 24, 3], and int32 labels.
   """
   with tf.device('/cpu:0'):
-    filename_queue = tf.train.string_input_producer(
-      list(filenames), num_epochs=1, shuffle=False
-    )
+    filename_queue = tf.train.string_input_producer(list(filenames),
+                                                    num_epochs=1, shuffle=False)
     image, label = read_image(filename_queue)
     image = tf.image.resize_image_with_crop_or_pad(image, _SIZE, _SIZE)
-    return tf.train.batch(
-      [tf.image.per_image_standardization(image), label],
-      batch_size=batch_size,
-      num_threads=16,
-      capacity=4000 + 3 * batch_size,
-      allow_smaller_final_batch=True,
-    )
+    return tf.train.batch([tf.image.per_image_standardization(image), label],
+                          batch_size=batch_size, num_threads=16,
+                          capacity=4000 + 3 * batch_size,
+                          allow_smaller_final_batch=True)
 
 
 def read_image(filename_queue):

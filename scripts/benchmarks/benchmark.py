@@ -53,8 +53,8 @@ def measure_input(table, data, rounds):
     return [t.op for t in baselines.distorted_inputs(form, data, 128)]
 
   forms = {
-    form: turns.stepping(lambda form=form: build(form))
-    for form in (baselines.CLASSICAL, 'ours')
+      form: turns.stepping(lambda form=form: build(form))
+      for form in (baselines.CLASSICAL, 'ours')
   }
   rates = turns.rates(forms, 128, rounds, steps=60, warm_up=20)
   table.add('input', 'images/s', rates)
@@ -64,21 +64,15 @@ def measure_normalization(table, rounds):
   """Measures local response normalization, forward and backward."""
 
   def build(portable):
-    x, dy = (
-      tf.get_variable(
-        name,
-        [128, 12, 12, 64],
-        initializer=tf.random_normal_initializer(),
-        trainable=False,
-      )
-      for name in ('x', 'dy')
-    )
+    x, dy = (tf.get_variable(name, [128, 12, 12, 64],
+                             initializer=tf.random_normal_initializer(),
+                             trainable=False) for name in ('x', 'dy'))
     y = layers.local_response_norm(x, 4, 0.001 / 9, 'norm1', portable)
     return [y.op, tf.gradients(y, x, dy)[0].op]
 
   forms = {
-    baselines.CLASSICAL: turns.stepping(lambda: build(portable=True)),
-    'ours': turns.stepping(lambda: build(portable=False)),
+      baselines.CLASSICAL: turns.stepping(lambda: build(portable=True)),
+      'ours': turns.stepping(lambda: build(portable=False))
   }
   rates = turns.rates(forms, 1, rounds, steps=40, warm_up=3)
   table.add('LRN forward and backward', '1/s', rates)
@@ -89,22 +83,18 @@ def measure_convolution(table, rounds):
   operations = 2 * 128 * 12 * 12 * 5 * 5 * 64 * 64
 
   def build(form, with_gradients):
-    x, kernel, dy = (
-      tf.get_variable(name, shape, trainable=False)
-      for name, shape in (
-        ('x', [128, 12, 12, 64]),
-        ('kernel', [5, 5, 64, 64]),
-        ('dy', [128, 12, 12, 64]),
-      )
-    )
+    x, kernel, dy = (tf.get_variable(name, shape, trainable=False)
+                     for name, shape in (('x', [128, 12, 12, 64]),
+                                         ('kernel', [5, 5, 64, 64]),
+                                         ('dy', [128, 12, 12, 64])))
     y = layers.conv2d(x, kernel, form)
     gradients = tf.gradients(y, [x, kernel], dy) if with_gradients else []
     return [tensor.op for tensor in [y] + gradients]
 
   for what, passes in (('conv2 forward', 1), ('conv2 forward, backward', 3)):
     forms = {
-      form: turns.stepping(lambda form=form, n=passes: build(form, n > 1))
-      for form in ('direct', 'winograd')
+        form: turns.stepping(lambda form=form, n=passes: build(form, n > 1))
+        for form in ('direct', 'winograd')
     }
     count = passes * operations / 1e9
     rates = turns.rates(forms, count, rounds, steps=20, warm_up=3)
@@ -126,11 +116,8 @@ def training(data, forms, batch):
 
 def measure_training(table, data, rounds, steps):
   """Measures training steps, with the input."""
-  forms = training(
-    data,
-    baselines.FORMS,
-    lambda form: baselines.distorted_inputs(form, data, 128),
-  )
+  forms = training(data, baselines.FORMS,
+                   lambda form: baselines.distorted_inputs(form, data, 128))
   forms.update(keras(data))
   # Uses up the batches that became ready during the turns of the others.
   rates = turns.rates(forms, 128, rounds, steps=steps, warm_up=20)
@@ -143,9 +130,8 @@ def measure_batch_sizes(table, data, rounds):
     names = baselines.FORMS
     names += ('float16',) * (size == 32)  # Slow on CPUs, so at one size only.
     names += (baselines.LOCAL,) * (size == 128)
-    forms = training(
-      data, names, lambda form, size=size: baselines.fixed_batch(size)
-    )
+    forms = training(data, names,
+                     lambda form, size=size: baselines.fixed_batch(size))
     steps = max(2, 3000 // size)
     rates = turns.rates(forms, size, rounds, steps=steps, warm_up=1)
     table.add(f'step, batch {size}', 'examples/s', rates)
@@ -157,10 +143,9 @@ def keras(data):
     return {}
   script = os.path.join(os.path.dirname(__file__), 'keras_baseline.py')
   return {
-    form: turns.stepping_process(
-      [sys.executable, script, policy, *data.train_files]
-    )
-    for form, policy in KERAS_FORMS.items()
+      form: turns.stepping_process(
+          [sys.executable, script, policy,
+           *data.train_files]) for form, policy in KERAS_FORMS.items()
   }
 
 
@@ -169,15 +154,13 @@ def measure_towers(table, data, settings, rounds):
 
   def towers(num_gpus):
     of_towers = cifar10.with_constants(
-      dataclasses.replace(settings, num_gpus=num_gpus)
-    )
+        dataclasses.replace(settings, num_gpus=num_gpus))
     state = run_state.begin(data, of_towers.examples_per_machine)
     with tf.device('/cpu:0'):
       global_step = tf.train.get_or_create_global_step()
       opt = cifar10.optimizer(global_step, of_towers, state)
       train_op, _, prefetch = cifar10_multi_gpu_train.build_step(
-        of_towers, global_step, opt
-      )
+          of_towers, global_step, opt)
     tf.add_to_collection(turns.HOOKS, prefetch)
     return train_op
 
@@ -187,8 +170,8 @@ def measure_towers(table, data, settings, rounds):
 
   for num_gpus in (1, 2, 4):
     forms = {
-      'one device': turns.stepping(one_device),
-      'towers': turns.stepping(lambda n=num_gpus: towers(n)),
+        'one device': turns.stepping(one_device),
+        'towers': turns.stepping(lambda n=num_gpus: towers(n))
     }
     rates = turns.rates(forms, 128, rounds, steps=20, warm_up=10)
     rates['towers'] *= num_gpus
@@ -229,20 +212,19 @@ def machine():
     with open('/proc/cpuinfo') as info:
       model = re.search(r'model name\s*:\s*(.*)', info.read()).group(1)
   return {
-    'processor': model,
-    'cores': os.cpu_count(),
-    'gpus': len(tf.config.experimental.list_physical_devices('GPU')),
-    'tensorflow': tf.__version__,
-    'python': platform.python_version(),
-    'date': time.strftime('%Y-%m-%d'),
+      'processor': model,
+      'cores': os.cpu_count(),
+      'gpus': len(tf.config.experimental.list_physical_devices('GPU')),
+      'tensorflow': tf.__version__,
+      'python': platform.python_version(),
+      'date': time.strftime('%Y-%m-%d')
   }
 
 
 def measure(args):
   """Measures, prints the table, and writes it into --out."""
-  optional_packages.need(
-    'matplotlib', 'report', 'the chart is drawn with matplotlib'
-  )
+  optional_packages.need('matplotlib', 'report',
+                         'the chart is drawn with matplotlib')
   session_settings.start_threads(Settings())
   settings = Settings(dataset=args.dataset, data_dir=args.data_dir)
   data = datasets.prepare(settings)
@@ -270,22 +252,14 @@ def measure(args):
 def main():
   """Reads the flags and measures."""
   parser = arguments.Parser(__doc__)
-  parser.add_argument(
-    '--quick',
-    action='store_true',
-    help='leave out batch sizes, towers and long runs',
-  )
+  parser.add_argument('--quick', action='store_true',
+                      help='leave out batch sizes, towers and long runs')
   parser.add_argument('--rounds', default=5, help='turns of each form')
   parser.add_argument('--out', default='.', help='folder to write to')
-  parser.add_argument(
-    '--dataset',
-    choices=('cifar10', 'sample'),
-    default=Settings.dataset,
-    help='the data set',
-  )
-  parser.add_argument(
-    '--data_dir', default=Settings.data_dir, help='the folder of the data set'
-  )
+  parser.add_argument('--dataset', choices=('cifar10', 'sample'),
+                      default=Settings.dataset, help='the data set')
+  parser.add_argument('--data_dir', default=Settings.data_dir,
+                      help='the folder of the data set')
   parser.run(measure, rounds=(1, None))
 
 

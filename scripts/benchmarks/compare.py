@@ -63,9 +63,8 @@ def load_experiments(path):
       raise ValueError(f'steps={steps}, seeds={seeds}')
   except (AttributeError, KeyError, TypeError, ValueError) as error:
     raise UserError(
-      f'{path}: {error!r}; expected steps, a multiple of {_POINTS}, seeds and '
-      'variants'
-    ) from error
+        f'{path}: {error!r}; expected steps, a multiple of {_POINTS}, seeds '
+        'and variants') from error
   flags = list(found.get('flags', ()))
   return {'steps': steps, 'seeds': seeds, 'flags': flags, 'variants': named}
 
@@ -93,28 +92,20 @@ def run(runner, variant, experiments, folder, threads):
   curve = os.path.join(directory, 'curve.json')
   end = experiments['steps']
   every = end // _POINTS
-  train = variants.command(
-    'cifar10_train.py',
-    f'--seed={variant["seed"]}',
-    f'--max_steps={variant["steps"]}',
-    '--save_secs=0',
-    f'--save_steps={every}',
-    f'--train_dir={directory}',
-    f'--metrics={metrics}',
-    f'--intra_op_threads={threads}',
-    f'--inter_op_threads={threads}',
-    *variant['flags'],
-  )
-  evaluate = variants.command(
-    _CURVE, directory, f'--every={every}', f'--out={curve}'
-  )
+  train = variants.command('cifar10_train.py', f'--seed={variant["seed"]}',
+                           f'--max_steps={variant["steps"]}', '--save_secs=0',
+                           f'--save_steps={every}', f'--train_dir={directory}',
+                           f'--metrics={metrics}',
+                           f'--intra_op_threads={threads}',
+                           f'--inter_op_threads={threads}', *variant['flags'])
+  evaluate = variants.command(_CURVE, directory, f'--every={every}',
+                              f'--out={curve}')
   error = runner.error(train) or runner.error(evaluate)
   if error:
     return {'error': error}
   found = files.read_json(curve)
   loss = statistics.mean(
-    row['loss'] for row in _rows(metrics) if end - _TAIL <= row['step'] < end
-  )
+      row['loss'] for row in _rows(metrics) if end - _TAIL <= row['step'] < end)
   return {'points': found['points'], 'total': found['total'], 'loss': loss}
 
 
@@ -135,23 +126,19 @@ def run_all(experiments, results, folder, jobs, save):
   def done(result):
     save()
     found = result.get('error') or comparison.percent(
-      comparison.last(result, experiments)
-    )
+        comparison.last(result, experiments))
     name, seed = result['name'], result['seed']
     print(f'{name}, seed {seed}: {found}', file=sys.stderr)
 
   wanted = [
-    comparison.variant(name, experiments, seed=seed)
-    for seed in experiments['seeds']
-    for name in experiments['variants']
+      comparison.variant(name, experiments, seed=seed)
+      for seed in experiments['seeds']
+      for name in experiments['variants']
   ]
   runner.run_missing(
-    wanted,
-    results,
-    lambda variant: run(runner, variant, experiments, folder, threads),
-    done,
-    jobs,
-  )
+      wanted, results,
+      lambda variant: run(runner, variant, experiments, folder, threads), done,
+      jobs)
 
 
 def time_all(experiments, times, rounds, save):
@@ -162,15 +149,13 @@ def time_all(experiments, times, rounds, save):
   default's; calls `save()` after each. Raises UserError if the default cannot
   be trained.
   """
-  timed = [
-    {'flags': comparison.variant(name, experiments)['flags']}
-    for name in experiments['variants']
-  ]
+  timed = [{
+      'flags': comparison.variant(name, experiments)['flags']
+  } for name in experiments['variants']]
   for count in range(1, rounds + 1):
     missing = [
-      variant
-      for variant in timed
-      if len(variants.results_of(variant, times)) < count
+        variant for variant in timed
+        if len(variants.results_of(variant, times)) < count
     ]
     for index, variant in enumerate(missing):
       if index % _PER_DEFAULT == 0:
@@ -189,14 +174,9 @@ def _speed(flags):
     metrics = os.path.join(folder, 'metrics.jsonl')
     train_dir = os.path.join(folder, 'train')
     error = variants.Runner().error(
-      variants.command(
-        'cifar10_train.py',
-        f'--max_steps={_TIMED_STEPS}',
-        f'--train_dir={train_dir}',
-        f'--metrics={metrics}',
-        *flags,
-      )
-    )
+        variants.command('cifar10_train.py', f'--max_steps={_TIMED_STEPS}',
+                         f'--train_dir={train_dir}', f'--metrics={metrics}',
+                         *flags))
     if error:
       return None
     return statistics.median(r['examples_per_sec'] for r in _rows(metrics)[1:])
@@ -229,18 +209,14 @@ def main():
   parser = arguments.Parser(__doc__)
   parser.add_argument('experiments', help='the JSON file of experiments')
   parser.add_argument('--out', required=True, help='the JSON file of results')
+  parser.add_argument('--runs', default='/tmp/cifar10_compare',
+                      help='folder of the runs')
+  parser.add_argument('--jobs', default=1,
+                      help='runs at a time, which share the cores')
   parser.add_argument(
-    '--runs', default='/tmp/cifar10_compare', help='folder of the runs'
-  )
-  parser.add_argument(
-    '--jobs', default=1, help='runs at a time, which share the cores'
-  )
-  parser.add_argument(
-    '--time_rounds',
-    default=0,
-    help='how many times to measure the step time of each variant, instead of '
-    'training; 0: train',
-  )
+      '--time_rounds', default=0,
+      help='how many times to measure the step time of each variant, instead '
+      'of training; 0: train')
   parser.run(compare, jobs=(1, None))
 
 

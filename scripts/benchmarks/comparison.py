@@ -17,10 +17,9 @@ def variant(name, experiments, **seed):
   as many 'steps' as the others.
   """
   return {
-    'name': name,
-    **seed,
-    'flags': experiments['flags'] + experiments['variants'][name],
-    'steps': experiments['steps'] * (2 if name == DEFAULT else 1),
+      'name': name,
+      **seed, 'flags': experiments['flags'] + experiments['variants'][name],
+      'steps': experiments['steps'] * (2 if name == DEFAULT else 1)
   }
 
 
@@ -65,21 +64,19 @@ def compared(experiments, results, times):
     if not found and not errors[name]:
       continue
     row = {
-      'name': name,
-      'flags': experiments['variants'][name],
-      'runs': len(found),
-      'errors': errors[name],
+        'name': name,
+        'flags': experiments['variants'][name],
+        'runs': len(found),
+        'errors': errors[name]
     }
     rows.append(row)
     precisions = [last(result, experiments) for result in found]
     if found:
       row.update(
-        averaged=statistics.mean(precisions),
-        lowest=min(precisions),
-        highest=max(precisions),
-        plain=statistics.mean(last(r, experiments, 'plain') for r in found),
-        loss=statistics.mean(r['loss'] for r in found),
-      )
+          averaged=statistics.mean(precisions), lowest=min(precisions),
+          highest=max(precisions),
+          plain=statistics.mean(last(r, experiments, 'plain') for r in found),
+          loss=statistics.mean(r['loss'] for r in found))
     steps = {'at_steps': experiments['steps']}
     flags = {'flags': variant(name, experiments)['flags']}
     ratios = [time['ratio'] for time in variants.results_of(flags, times)]
@@ -90,8 +87,7 @@ def compared(experiments, results, times):
     if pairs:
       for column, step in steps.items():
         row[column] = statistics.mean(
-          last(r, experiments) - precision_at(d, step) for r, d in pairs
-        )
+            last(r, experiments) - precision_at(d, step) for r, d in pairs)
   return rows
 
 
@@ -148,7 +144,6 @@ def draw(rows):
   axes.set_ylim(len(rows) - 0.5, -0.5)
   axes.set_xlim(left=left)
   axes.set_xlabel(
-    'precision @ 1 in %: averaged variables (dots, with their range) and '
-    'plain ones (strokes)'
-  )
+      'precision @ 1 in %: averaged variables (dots, with their range) and '
+      'plain ones (strokes)')
   return figure

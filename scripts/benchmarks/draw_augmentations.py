@@ -36,10 +36,8 @@ def distorted(data, augment):
     tf.set_random_seed(1)
     size = cifar10_input.crop_size(data.layout)
     images = session.run(
-      distortions.distort(
-        tf.constant(batch), data, Settings(augment=','.join(augment)), size
-      )
-    )
+        distortions.distort(tf.constant(batch), data,
+                            Settings(augment=','.join(augment)), size))
   lowest = images.min(axis=(1, 2, 3), keepdims=True)
   highest = images.max(axis=(1, 2, 3), keepdims=True)
   return (images - lowest) / (highest - lowest)
@@ -54,9 +52,10 @@ def draw():
   rows += [("the tutorial's", distortions.TUTORIAL), ('all', names)]
   columns = _IMAGES * _TIMES
   figure = plot.new_figure(0.6 * columns, 0.6 * len(rows))
-  axes = figure.subplots(
-    len(rows), columns, gridspec_kw={'wspace': 0.05, 'hspace': 0.05}
-  )
+  axes = figure.subplots(len(rows), columns, gridspec_kw={
+      'wspace': 0.05,
+      'hspace': 0.05
+  })
   for (name, augment), row in zip(rows, axes):
     for image, cell in zip(distorted(data, augment), row):
       cell.imshow(image, interpolation='nearest')

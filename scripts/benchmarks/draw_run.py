@@ -26,13 +26,9 @@ _LAYERS = 'conv1', 'conv2', 'local3', 'local4'
 # Those of a normal distribution at 0, 1, 2 and 3 standard deviations.
 _PERCENTILES = np.array([0.13, 2.28, 15.87, 50, 84.13, 97.72, 99.87])
 
-_SCALARS = (
-  'learning_rate',
-  'losses/cross_entropy',
-  'losses/total_loss',
-  'losses/total_loss_raw',
-  *(layer + '/sparsity' for layer in _LAYERS),
-)
+_SCALARS = ('learning_rate', 'losses/cross_entropy', 'losses/total_loss',
+            'losses/total_loss_raw',
+            *(layer + '/sparsity' for layer in _LAYERS))
 
 
 def percentiles(histogram):
@@ -42,11 +38,9 @@ def percentiles(histogram):
   lower = np.concatenate([[histogram.min], limits[:-1]])
   counts = np.cumsum(histogram.bucket)
   # Values are spread evenly within a bucket.
-  return np.interp(
-    _PERCENTILES / 100 * counts[-1],
-    np.stack([counts - histogram.bucket, counts], 1).ravel(),
-    np.stack([lower, limits], 1).ravel(),
-  )
+  return np.interp(_PERCENTILES / 100 * counts[-1],
+                   np.stack([counts - histogram.bucket, counts], 1).ravel(),
+                   np.stack([lower, limits], 1).ravel())
 
 
 def read(folder):
@@ -62,8 +56,7 @@ def read(folder):
       for value in event.summary.value:
         if value.HasField('histo'):
           histograms.setdefault(value.tag, []).append(
-            (event.step, percentiles(value.histo))
-          )
+              (event.step, percentiles(value.histo)))
         elif value.HasField('image'):
           images[value.tag] = value.image.encoded_image_string
   return histograms, images
@@ -88,9 +81,8 @@ def draw_activations(histograms, curves):
     axes = figure.add_subplot(2, len(_LAYERS), index)
     bands = np.array(bands).T
     for low in range(3):
-      axes.fill_between(
-        steps, bands[low], bands[-1 - low], color='tab:orange', alpha=0.3, lw=0
-      )
+      axes.fill_between(steps, bands[low], bands[-1 - low], color='tab:orange',
+                        alpha=0.3, lw=0)
     axes.plot(steps, bands[3], color='tab:orange')
     axes.set_title(layer)
     axes = figure.add_subplot(2, len(_LAYERS), len(_LAYERS) + index)
@@ -117,14 +109,10 @@ def draw_curves(curves, tags, label):
   axes = figure.subplots()
   for index, (name, tag) in enumerate(tags.items()):
     points = events.curve(curves, tag)[1:]  # Averages begin at 0.
-    axes.plot(
-      [point.step for point in points],
-      [point.value for point in points],
-      label=name,
-      color=('tab:orange', 'tab:blue', 'black')[index],
-      alpha=0.35 if 'batch' in name else 1,
-      lw=1,
-    )
+    axes.plot([point.step for point in points],
+              [point.value for point in points], label=name,
+              color=('tab:orange', 'tab:blue', 'black')[index],
+              alpha=0.35 if 'batch' in name else 1, lw=1)
   axes.set_xlabel('step')
   axes.set_ylabel(label)
   axes.set_ylim(bottom=0)
@@ -136,14 +124,13 @@ def draw_curves(curves, tags, label):
 def numbers(histograms, curves):
   """The numbers behind the pictures, without the images, for JSON."""
   shown = {
-    tag: [[point.step, point.value] for point in events.curve(curves, tag)]
-    for tag in _SCALARS
+      tag: [[point.step, point.value] for point in events.curve(curves, tag)]
+      for tag in _SCALARS
   }
   for layer in _LAYERS:
     tag = layer + '/activations'
-    shown[tag] = [
-      [step, *np.round(values, 4).tolist()] for step, values in histograms[tag]
-    ]
+    shown[tag] = [[step, *np.round(values, 4).tolist()]
+                  for step, values in histograms[tag]]
   return shown
 
 
@@ -152,16 +139,16 @@ def draw(args):
   curves, _ = events.read_folder(args.train_dir)
   histograms, images = read(args.train_dir)
   losses = {
-    'total loss of a batch': 'losses/total_loss_raw',
-    'total loss, average': 'losses/total_loss',
-    'cross entropy, average': 'losses/cross_entropy',
+      'total loss of a batch': 'losses/total_loss_raw',
+      'total loss, average': 'losses/total_loss',
+      'cross entropy, average': 'losses/cross_entropy'
   }
   rates = {'learning rate': 'learning_rate'}
   figures = {
-    'inputs': draw_images(images),
-    'activations': draw_activations(histograms, curves),
-    'losses': draw_curves(curves, losses, 'loss'),
-    'learning_rate': draw_curves(curves, rates, 'learning rate'),
+      'inputs': draw_images(images),
+      'activations': draw_activations(histograms, curves),
+      'losses': draw_curves(curves, losses, 'loss'),
+      'learning_rate': draw_curves(curves, rates, 'learning rate')
   }
   os.makedirs(args.out, exist_ok=True)
   shown = numbers(histograms, curves)

@@ -34,9 +34,9 @@ WARM_UP = 50  # Batches; those that were ready before the clock starts.
 
 # The unit of each measurement, and its name in the table.
 MEASUREMENTS = {
-  'first_batch': ('first batch of the session', 's'),
-  'rate': ('input', 'images/s'),
-  'peak': ('peak memory', 'MB'),
+    'first_batch': ('first batch of the session', 's'),
+    'rate': ('input', 'images/s'),
+    'peak': ('peak memory', 'MB')
 }
 
 
@@ -68,13 +68,9 @@ def measure(args):
   for _ in range(args.rounds):
     for source in SOURCES:
       line = variants.Runner().answer(
-        variants.command(
-          str(Path(__file__).resolve()),
-          f'--data_dir={args.data_dir}',
-          f'--steps={args.steps}',
-          f'--source={source}',
-        )
-      )
+          variants.command(str(Path(__file__).resolve()),
+                           f'--data_dir={args.data_dir}',
+                           f'--steps={args.steps}', f'--source={source}'))
       for name, value in json.loads(line).items():
         found[name][source].append(value)
   table = turns.Table()
@@ -89,20 +85,13 @@ def main():
   parser = arguments.Parser(__doc__)
   parser.add_argument('--rounds', default=5, help='turns of each')
   parser.add_argument('--steps', default=1000, help='batches')
-  parser.add_argument(
-    '--source', choices=SOURCES, help='measure this one alone, once'
-  )
+  parser.add_argument('--source', choices=SOURCES,
+                      help='measure this one alone, once')
   parser.add_argument('--out', default='inputs.json', help='file to write to')
-  parser.add_argument(
-    '--data_dir', default=Settings.data_dir, help='the folder of CIFAR-10'
-  )
-  parser.run(
-    lambda args: (
-      take_batches(args.source, args.steps, args.data_dir)
-      if args.source
-      else measure(args)
-    )
-  )
+  parser.add_argument('--data_dir', default=Settings.data_dir,
+                      help='the folder of CIFAR-10')
+  parser.run(lambda args: (take_batches(args.source, args.steps, args.data_dir)
+                           if args.source else measure(args)))
 
 
 if __name__ == '__main__':

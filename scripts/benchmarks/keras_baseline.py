@@ -31,47 +31,35 @@ def batches(filenames):
     return baselines.distort_image(image), label
 
   return iter(
-    tf.data.FixedLengthRecordDataset(filenames, baselines.RECORD_BYTES)
-    .cache()
-    .shuffle(50000)
-    .repeat()
-    .map(distorted, num_parallel_calls=tf.data.AUTOTUNE)
-    .batch(_BATCH_SIZE, drop_remainder=True)
-    .prefetch(2)
-  )
+      tf.data.FixedLengthRecordDataset(
+          filenames,
+          baselines.RECORD_BYTES).cache().shuffle(50000).repeat().map(
+              distorted, num_parallel_calls=tf.data.AUTOTUNE).batch(
+                  _BATCH_SIZE, drop_remainder=True).prefetch(2))
 
 
 def normalization():
   """Local response normalization, a Keras layer."""
   # tf.nn.lrn takes no bfloat16.
-  return keras.layers.Lambda(
-    lambda x: tf.cast(
-      tf.nn.lrn(tf.cast(x, tf.float32), 4, 1.0, 0.001 / 9, 0.75), x.dtype
-    )
-  )
+  return keras.layers.Lambda(lambda x: tf.cast(
+      tf.nn.lrn(tf.cast(x, tf.float32), 4, 1.0, 0.001 / 9, 0.75), x.dtype))
 
 
 def convolution(bias):
   """A convolution like conv1 and conv2, a Keras layer."""
   return keras.layers.Conv2D(
-    64,
-    5,
-    padding='same',
-    activation='relu',
-    kernel_initializer=keras.initializers.TruncatedNormal(stddev=0.05),
-    bias_initializer=keras.initializers.Constant(bias),
-  )
+      64, 5, padding='same', activation='relu',
+      kernel_initializer=keras.initializers.TruncatedNormal(stddev=0.05),
+      bias_initializer=keras.initializers.Constant(bias))
 
 
 def dense(units, activation, stddev, bias, decay):
   """A fully connected layer, a Keras layer."""
   return keras.layers.Dense(
-    units,
-    activation,
-    kernel_initializer=keras.initializers.TruncatedNormal(stddev=stddev),
-    bias_initializer=keras.initializers.Constant(bias),
-    kernel_regularizer=keras.regularizers.L2(decay),
-  )
+      units, activation,
+      kernel_initializer=keras.initializers.TruncatedNormal(stddev=stddev),
+      bias_initializer=keras.initializers.Constant(bias),
+      kernel_regularizer=keras.regularizers.L2(decay))
 
 
 def network(policy):
@@ -81,8 +69,7 @@ def network(policy):
     policy: a Keras dtype policy.
   """
   keras.mixed_precision.set_global_policy(policy)
-  model = keras.Sequential(
-    [
+  model = keras.Sequential([
       keras.Input([24, 24, 3]),
       convolution(0.0),
       keras.layers.MaxPooling2D(3, 2, padding='same'),
@@ -95,14 +82,11 @@ def network(policy):
       dense(384, 'relu', 0.04, 0.1, 0.002),
       dense(192, 'relu', 0.04, 0.1, 0.002),
       dense(10, None, 1 / 192, 0.0, 0.0),
-      keras.layers.Activation('linear', dtype='float32'),
-    ]
-  )
-  model.compile(
-    keras.optimizers.SGD(0.1),
-    keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-    jit_compile=False,
-  )
+      keras.layers.Activation('linear', dtype='float32')
+  ])
+  model.compile(keras.optimizers.SGD(0.1),
+                keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+                jit_compile=False)
   return model
 
 

@@ -32,9 +32,8 @@ from cifar10.util import arguments
 import cifar10
 import tensorflow.compat.v1 as tf
 
-PROGRAM = os.path.join(
-  os.path.dirname(cifar10.__file__), 'cifar10_distributed_train.py'
-)
+PROGRAM = os.path.join(os.path.dirname(cifar10.__file__),
+                       'cifar10_distributed_train.py')
 HOSTS = {'ps0': '10.77.0.1', 'w0': '10.77.0.2', 'w1': '10.77.0.3'}
 PREFIX = 'cifar10-'  # Of the names of network namespaces.
 SWITCH = PREFIX + 'switch'
@@ -102,10 +101,8 @@ def cluster(directory, flags):
       path = os.path.join(directory, host + '.log')
       with open(path, 'wb') as log:
         process = subprocess.Popen(
-          inside(PREFIX + host, '').split() + command + task + flags,
-          stdout=log,
-          stderr=log,
-        )
+            inside(PREFIX + host, '').split() + command + task + flags,
+            stdout=log, stderr=log)
       process.log = path
       stack.callback(process.wait)
       stack.callback(process.kill)
@@ -115,10 +112,8 @@ def cluster(directory, flags):
 
 def steps(process):
   """The lines of steps that a task has printed: pairs (step, datetime)."""
-  return [
-    (int(step), datetime.datetime.fromisoformat(when))
-    for when, step in STEP.findall(text_of(process))
-  ]
+  return [(int(step), datetime.datetime.fromisoformat(when))
+          for when, step in STEP.findall(text_of(process))]
 
 
 def text_of(process):
@@ -171,10 +166,8 @@ def check(host, tasks, args):
   numbers, times = zip(*steps(tasks[host]))
   whole = numbers == tuple(range(args.steps))
   gaps = [(b - a).total_seconds() for a, b in zip(times, times[1:])]
-  print(
-    '%s: %s steps 0 to %d; the longest took %.1f s.'
-    % (host, 'all' if whole else 'NOT all', args.steps - 1, max(gaps))
-  )
+  print('%s: %s steps 0 to %d; the longest took %.1f s.' %
+        (host, 'all' if whole else 'NOT all', args.steps - 1, max(gaps)))
   return whole
 
 
@@ -194,18 +187,9 @@ def slow(args, flags):
             rate = examples_per_second(tasks['w0'], mode, args.batch_size)
             received, sent = traffic(tasks['w0'])
           print(
-            '%-17s %-6s %-10s %10.0f %10.2f  %s MB in, %s MB out'
-            % (
-              '%g Mbit/s' % mbit if mbit else 'as it is',
-              mode[2:],
-              dtype,
-              rate,
-              staleness(directory),
-              received,
-              sent,
-            ),
-            flush=True,
-          )
+              '%-17s %-6s %-10s %10.0f %10.2f  %s MB in, %s MB out' %
+              ('%g Mbit/s' % mbit if mbit else 'as it is', mode[2:], dtype,
+               rate, staleness(directory), received, sent), flush=True)
 
 
 def examples_per_second(process, mode, batch_size):
@@ -213,8 +197,7 @@ def examples_per_second(process, mode, batch_size):
   found = steps(process)
   if len(found) < 4:
     sys.exit(
-      f'Worker 0 took {len(found)} steps, too few to time: raise --steps.'
-    )
+        f'Worker 0 took {len(found)} steps, too few to time: raise --steps.')
   (first, begin), (last, end) = found[len(found) // 2], found[-1]
   per_step = batch_size * (2 if mode == '--sync' else 1)
   return per_step * (last - first) / (end - begin).total_seconds()
@@ -230,10 +213,10 @@ def staleness(directory):
   """The mean of the summary `staleness` from its second value on."""
   (path,) = glob.glob(os.path.join(directory, 'events.*'))
   values = [
-    value.simple_value
-    for event in tf.train.summary_iterator(path)
-    for value in event.summary.value
-    if value.tag == 'staleness'
+      value.simple_value
+      for event in tf.train.summary_iterator(path)
+      for value in event.summary.value
+      if value.tag == 'staleness'
   ]
   return sum(values[1:]) / max(1, len(values) - 1)
 
@@ -244,12 +227,8 @@ def main():
   parser.add_argument('what', choices=('cut', 'slow'))
   parser.add_argument('--steps', default=300, help='steps of each run')
   parser.add_argument('--secs', default=8, help='how long the link is cut')
-  parser.add_argument(
-    '--mbit',
-    type=float,
-    default=200,
-    help='limit of the slow link in Mbit/s, each way',
-  )
+  parser.add_argument('--mbit', type=float, default=200,
+                      help='limit of the slow link in Mbit/s, each way')
   parser.add_argument('--batch_size', default=128, help='of each worker')
   args, flags = parser.parse_known_args()
   if args.steps < 10:

@@ -105,22 +105,18 @@ def card(classes, labels, probabilities):
     of_class = labels == number
     others = np.bincount(answers[of_class & ~right], minlength=len(classes))
     share = others.max() / of_class.sum()
-    rows.append(
-      [
-        name,
-        f'{100 * right[of_class].mean():.1f} %',
-        f'{classes[others.argmax()]}, {100 * share:.1f} %',
-      ]
-    )
+    rows.append([
+        name, f'{100 * right[of_class].mean():.1f} %',
+        f'{classes[others.argmax()]}, {100 * share:.1f} %'
+    ])
   sure = probabilities.max(1)
   error = calibration_error(sure, right)
   heads = ['class', 'precision', 'most often taken for']
   return (
-    f'Precision @ 1: {100 * right.mean():.2f} % ({right.sum()} of '
-    f'{len(right)}).\n\n{variants.table(heads, rows, right=(1,))}\n\n'
-    f'Mean probability of the answer: {100 * sure.mean():.1f} %. Expected '
-    f'calibration error, {_BINS} bins: {error:.3f}.'
-  )
+      f'Precision @ 1: {100 * right.mean():.2f} % ({right.sum()} of '
+      f'{len(right)}).\n\n{variants.table(heads, rows, right=(1,))}\n\n'
+      f'Mean probability of the answer: {100 * sure.mean():.1f} %. Expected '
+      f'calibration error, {_BINS} bins: {error:.3f}.')
 
 
 def calibration_error(sure, right):
@@ -135,8 +131,8 @@ def calibration_error(sure, right):
   """
   bins = np.minimum((sure * _BINS).astype(int), _BINS - 1)
   return sum(
-    abs((right[bins == b] - sure[bins == b]).sum()) for b in range(_BINS)
-  ) / len(sure)
+      abs((right[bins == b] - sure[bins == b]).sum())
+      for b in range(_BINS)) / len(sure)
 
 
 def pack_model(args):
@@ -153,8 +149,7 @@ def pack_model(args):
     raise UserError(f'{run}: expected the --train_dir of a run')
   data = datasets.prepare(settings)
   network = predictions.Network(
-    dataclasses.replace(settings, precision='float32')
-  )
+      dataclasses.replace(settings, precision='float32'))
   records = records_lib.load(data.test_files, data.layout)
   found = checkpoints.read(checkpoints.find(run))
   with contextlib.closing(predictions.Predictor(data, network)) as predictor:
@@ -165,17 +160,15 @@ def pack_model(args):
       return np.concatenate([*map(predictor.probabilities, batches)])
 
     values = {
-      name: found[checkpoints.held_as(name, found)]
-      for name in [*predictor.averages, 'global_step']
+        name: found[checkpoints.held_as(name, found)]
+        for name in [*predictor.averages, 'global_step']
     }
     probabilities = predict(values)
     bits = fewest_bits(predict, values)
   short = {name: rounded(value, bits) for name, value in values.items()}
   pack(run, short, str(folder))
-  print(
-    f'Packed {args.run} with {bits} bits after the first one: {folder}, '
-    f'{compressed_megabytes(folder):.1f} MB compressed.'
-  )
+  print(f'Packed {args.run} with {bits} bits after the first one: {folder}, '
+        f'{compressed_megabytes(folder):.1f} MB compressed.')
   labels = ranking.labels_of(records, data.layout)
   print(card(data.classes, labels, probabilities))
 

@@ -23,9 +23,8 @@ from cifar10.util import optional_packages
 
 def new_figure(width, height):
   """An empty matplotlib Figure; width and height are in inches."""
-  figure = optional_packages.need(
-    'matplotlib.figure', 'report', 'charts are drawn with matplotlib'
-  )
+  figure = optional_packages.need('matplotlib.figure', 'report',
+                                  'charts are drawn with matplotlib')
   return figure.Figure(figsize=(width, height))
 
 
@@ -46,9 +45,8 @@ def draw_benchmark(result):
   axes.invert_yaxis()
   axes.margins(x=0.1, y=0.01)
   axes.set_xlabel(
-    'times as good as the baseline (classical; for conv2, direct; for towers, '
-    'one device):\nmedian and range'
-  )
+      'times as good as the baseline (classical; for conv2, direct; for '
+      'towers, one device):\nmedian and range')
   axes.set_title('{processor}, {cores} cores'.format(**result['machine']))
   return figure
 
@@ -64,13 +62,8 @@ def draw_curves(results):
       for axes, unit in zip(both, ('step', 'minutes')):
         if unit not in points[0]:
           continue
-        axes.plot(
-          [point[unit] for point in points],
-          precisions,
-          style,
-          color=f'C{index}',
-          label=f'{result["precision"]}, {kind}',
-        )
+        axes.plot([point[unit] for point in points], precisions, style,
+                  color=f'C{index}', label=f'{result["precision"]}, {kind}')
   for axes, unit in zip(both, ('steps', 'minutes')):
     axes.set_xlabel(unit)
     axes.set_ylim(bottom=60)
@@ -91,8 +84,7 @@ def draw(paths, out):
       raise UserError(f'{path}: no such file')
     if ('rows' in result) + ('points' in result) != 1:
       raise UserError(
-        f'{path}: expected results of benchmark.py or precision_curve.py'
-      )
+          f'{path}: expected results of benchmark.py or precision_curve.py')
   if all('points' in result for result in results):
     figure = draw_curves(results)
   elif len(results) == 1:
@@ -108,13 +100,9 @@ def main():
   parser = arguments.Parser(__doc__)
   parser.add_argument('results', nargs='+', help='files of JSON')
   parser.add_argument(
-    '--out', help='the PNG file to write (default: beside the first file)'
-  )
-  parser.run(
-    lambda args: draw(
-      args.results, args.out or os.path.splitext(args.results[0])[0] + '.png'
-    )
-  )
+      '--out', help='the PNG file to write (default: beside the first file)')
+  parser.run(lambda args: draw(
+      args.results, args.out or os.path.splitext(args.results[0])[0] + '.png'))
 
 
 if __name__ == '__main__':

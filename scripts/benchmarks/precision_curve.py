@@ -41,24 +41,19 @@ def evaluate(directory, every, batch_size):
   run = config.load(directory)
   if run is None:
     raise UserError(
-      f'{directory}: holds no {run_state.CONFIG_FILE}; expected the '
-      '--train_dir of a run'
-    )
+        f'{directory}: holds no {run_state.CONFIG_FILE}; expected the '
+        '--train_dir of a run')
   found = checkpoints.by_step(directory)
   if not found:
     raise UserError(f'{directory}: holds no checkpoint')
   chosen = {step: path for step, path in found.items() if step % every == 0}
   if not chosen:
     raise UserError(
-      f'{directory}: holds no checkpoint at a multiple of --every={every} '
-      f'steps; found those of steps {min(found)} to {max(found)}'
-    )
+        f'{directory}: holds no checkpoint at a multiple of --every={every} '
+        f'steps; found those of steps {min(found)} to {max(found)}')
   settings = dataclasses.replace(
-    run,
-    batch_size=batch_size,
-    precision='float32',
-    **run_state.trained_on(run_state.load(directory), run),
-  )
+      run, batch_size=batch_size, precision='float32',
+      **run_state.trained_on(run_state.load(directory), run))
   data = datasets.prepare(settings)
   begun = checkpoints.written(found[min(found)])
   points = []
@@ -68,19 +63,18 @@ def evaluate(directory, every, batch_size):
       minutes = (checkpoints.written(path) - begun) / 60
       point = {'step': step, 'minutes': round(minutes, 2)}
       for kind in ('averaged', 'plain'):
-        model = dataclasses.replace(
-          settings, use_moving_averages=kind == 'averaged'
-        )
+        model = dataclasses.replace(settings,
+                                    use_moving_averages=kind == 'averaged')
         result, _ = cifar10_eval.eval_once(graph, path, model)
         point[kind] = result.correct
       points.append(point)
       print(json.dumps(point))
   return {
-    'precision': run.precision,
-    'batch_size': run.batch_size,
-    'tensorflow': tf.__version__,
-    'total': result.total,
-    'points': points,
+      'precision': run.precision,
+      'batch_size': run.batch_size,
+      'tensorflow': tf.__version__,
+      'total': result.total,
+      'points': points
   }
 
 
@@ -96,9 +90,8 @@ def main():
   parser = arguments.Parser(__doc__)
   parser.add_argument('train_dir', help='folder of the run')
   parser.add_argument('--out', required=True, help='the JSON file to write')
-  parser.add_argument(
-    '--every', default=1000, help='steps between the checkpoints to evaluate'
-  )
+  parser.add_argument('--every', default=1000,
+                      help='steps between the checkpoints to evaluate')
   parser.add_argument('--batch_size', default=500, help='images in a batch')
   parser.run(write, every=(1, None), batch_size=(1, None))
 

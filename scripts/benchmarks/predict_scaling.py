@@ -24,9 +24,9 @@ def asynchronous(workers, num_ps, link, args):
   """Examples per second with --nosync; `link` is in bytes per second."""
   alone = args.step_secs + 2 * args.bytes / link + args.update_secs / num_ps
   steps = min(
-    workers / alone,  # The limit is the workers,
-    num_ps * link / args.bytes,  # the links of the parameter servers,
-    num_ps / args.update_secs,  # or their updates.
+      workers / alone,  # The limit is the workers,
+      num_ps * link / args.bytes,  # the links of the parameter servers,
+      num_ps / args.update_secs  # or their updates.
   )
   return args.batch_size * steps
 
@@ -34,48 +34,24 @@ def asynchronous(workers, num_ps, link, args):
 def main():
   """Reads the flags and prints the tables."""
   parser = argparse.ArgumentParser(
-    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-  )
+      description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument('--step_secs', type=float, required=True,
+                      help='seconds to compute a batch')
   parser.add_argument(
-    '--step_secs', type=float, required=True, help='seconds to compute a batch'
-  )
-  parser.add_argument(
-    '--update_secs',
-    type=float,
-    required=True,
-    help='seconds in which one parameter server applies all gradients of a '
-    'worker',
-  )
-  parser.add_argument(
-    '--bytes',
-    type=float,
-    default=4.273e6,
-    help='bytes each way in a step (default %(default)g)',
-  )
-  parser.add_argument(
-    '--batch_size', type=int, default=128, help='of a worker (%(default)s)'
-  )
-  parser.add_argument(
-    '--gbits',
-    type=float,
-    nargs='+',
-    default=[10, 100],
-    help='Gbit/s of each link (default %(default)s)',
-  )
-  parser.add_argument(
-    '--num_ps',
-    type=int,
-    nargs='+',
-    default=[1, 16],
-    help='numbers of parameter servers (default %(default)s)',
-  )
-  parser.add_argument(
-    '--workers',
-    type=int,
-    nargs='+',
-    default=[8, 16, 32, 64, 128, 256, 1024],
-    help='numbers of workers (default %(default)s)',
-  )
+      '--update_secs', type=float, required=True,
+      help='seconds in which one parameter server applies all gradients of a '
+      'worker')
+  parser.add_argument('--bytes', type=float, default=4.273e6,
+                      help='bytes each way in a step (default %(default)g)')
+  parser.add_argument('--batch_size', type=int, default=128,
+                      help='of a worker (%(default)s)')
+  parser.add_argument('--gbits', type=float, nargs='+', default=[10, 100],
+                      help='Gbit/s of each link (default %(default)s)')
+  parser.add_argument('--num_ps', type=int, nargs='+', default=[1, 16],
+                      help='numbers of parameter servers (default %(default)s)')
+  parser.add_argument('--workers', type=int, nargs='+',
+                      default=[8, 16, 32, 64, 128, 256, 1024],
+                      help='numbers of workers (default %(default)s)')
   args = parser.parse_args()
   columns = [(gbit, ps) for gbit in args.gbits for ps in args.num_ps]
   for name, predict in (('sync', synchronous), ('async', asynchronous)):
@@ -83,10 +59,8 @@ def main():
     print('| %s, workers | %s |' % (name, ' | '.join(heads)))
     print('|---|' + '---:|' * len(columns))
     for workers in args.workers:
-      rates = (
-        predict(workers, num_ps, gbit * 1e9 / 8, args)
-        for gbit, num_ps in columns
-      )
+      rates = (predict(workers, num_ps, gbit * 1e9 / 8, args)
+               for gbit, num_ps in columns)
       cells = ' | '.join('{:,.0f}'.format(rate) for rate in rates)
       print('| %d | %s |' % (workers, cells))
     print()

@@ -45,15 +45,9 @@ def run(runner, recipe, seed, folder):
     os.remove(metrics)
   started = time.time()
   runner.answer(
-    variants.command(
-      'cifar10_train.py',
-      f'--recipe={recipe}',
-      f'--seed={seed}',
-      f'--train_dir={directory}',
-      f'--metrics={metrics}',
-      '--overwrite',
-    )
-  )
+      variants.command('cifar10_train.py', f'--recipe={recipe}',
+                       f'--seed={seed}', f'--train_dir={directory}',
+                       f'--metrics={metrics}', '--overwrite'))
   trained = time.time()
   with open(metrics) as lines:
     first = json.loads(next(lines))
@@ -61,50 +55,36 @@ def run(runner, recipe, seed, folder):
   for flags in ([], ['--tta']):
     began = time.time()
     line = runner.answer(
-      variants.command(
-        'cifar10_eval.py',
-        f'--checkpoint_dir={directory}',
-        f'--eval_dir={os.path.join(folder, "eval")}',
-        '--run_once',
-        '--json',
-        *flags,
-      )
-    )
+        variants.command('cifar10_eval.py', f'--checkpoint_dir={directory}',
+                         f'--eval_dir={os.path.join(folder, "eval")}',
+                         '--run_once', '--json', *flags))
     minutes = (time.time() - began) / 60
     evaluations.append(dict(json.loads(line), minutes=minutes))
   return {
-    'minutes to first step': (first['time'] - started) / 60,
-    'minutes of training': (trained - started) / 60,
-    'evaluations': evaluations,
+      'minutes to first step': (first['time'] - started) / 60,
+      'minutes of training': (trained - started) / 60,
+      'evaluations': evaluations
   }
 
 
 def show(result):
   """Prints the line of a run."""
-  print(
-    'seed %d: %.2f %%, with --tta %.2f %%, %.1f minutes of training'
-    % (
-      result['seed'],
-      percent(result, 0),
-      percent(result, 1),
-      result['minutes of training'],
-    )
-  )
+  print('seed %d: %.2f %%, with --tta %.2f %%, %.1f minutes of training' %
+        (result['seed'], percent(result, 0), percent(
+            result, 1), result['minutes of training']))
 
 
 def summarize(results):
   """Prints mean and standard deviation over all runs."""
-  for name, values in (
-    ('precision @ 1', [percent(r, 0) for r in results]),
-    ('precision @ 1 with --tta', [percent(r, 1) for r in results]),
-    ('minutes of training', [r['minutes of training'] for r in results]),
-  ):
+  for name, values in (('precision @ 1', [percent(r, 0) for r in results
+                                         ]), ('precision @ 1 with --tta',
+                                              [percent(r, 1) for r in results]),
+                       ('minutes of training',
+                        [r['minutes of training'] for r in results])):
     mean, low, high = statistics.mean(values), min(values), max(values)
     deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-    print(
-      f'{name}: mean {mean:.2f}, standard deviation {deviation:.2f}, '
-      f'{low:.2f} to {high:.2f}, {len(values)} runs'
-    )
+    print(f'{name}: mean {mean:.2f}, standard deviation {deviation:.2f}, '
+          f'{low:.2f} to {high:.2f}, {len(values)} runs')
 
 
 def percent(result, index):
@@ -133,33 +113,25 @@ def repeat(args):
     folder = args.runs or temporary
     os.makedirs(folder, exist_ok=True)
     runner.run_missing(
-      [{'seed': seed} for seed in args.seeds],
-      content['results'],
-      lambda variant: run(runner, args.recipe, variant['seed'], folder),
-      done,
-    )
+        [{
+            'seed': seed
+        } for seed in args.seeds], content['results'],
+        lambda variant: run(runner, args.recipe, variant['seed'], folder), done)
   summarize(content['results'])
 
 
 def main():
   """Reads the flags and makes the runs."""
   parser = arguments.Parser(__doc__)
-  parser.add_argument(
-    '--recipe',
-    default='fast',
-    choices=settings_lib.FIELDS['recipe'].metadata['choices'],
-    help='the recipe to run again and again',
-  )
-  parser.add_argument(
-    '--seeds',
-    type=lambda text: [int(part) for part in text.split(',')],
-    default='1,2,3,4,5',
-    help='numbers with commas between',
-  )
+  parser.add_argument('--recipe', default='fast',
+                      choices=settings_lib.FIELDS['recipe'].metadata['choices'],
+                      help='the recipe to run again and again')
+  parser.add_argument('--seeds',
+                      type=lambda text: [int(part) for part in text.split(',')],
+                      default='1,2,3,4,5', help='numbers with commas between')
   parser.add_argument('--out', required=True, help='JSON file')
-  parser.add_argument(
-    '--runs', help='where to keep the runs (default: nowhere)'
-  )
+  parser.add_argument('--runs',
+                      help='where to keep the runs (default: nowhere)')
   parser.run(repeat)
 
 

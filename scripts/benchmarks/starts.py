@@ -35,9 +35,9 @@ def measure(table, args, rounds, steps):
     steps: steps in each process.
   """
   names = {
-    'first_batch': ('first batch of the session', 's'),
-    'first_step': ('first step of the process', 's'),
-    'peak': (f'peak memory, {steps} steps', 'MB'),
+      'first_batch': ('first batch of the session', 's'),
+      'first_step': ('first step of the process', 's'),
+      'peak': (f'peak memory, {steps} steps', 'MB')
   }
   if steps > EARLY_STEP:
     names['growth'] = (f'memory, from step {EARLY_STEP} on', 'x')

@@ -33,22 +33,21 @@ class Table:
       if not unit.endswith('/s'):
         ratios = 1 / ratios
       row = {
-        'what': what,
-        'unit': unit,
-        'form': form,
-        'baseline': baseline,
-        'values': [float(value) for value in values],
-        'median': float(np.median(values)),
-        'ratio': float(np.median(ratios)),
-        'lowest': float(ratios.min()),
-        'highest': float(ratios.max()),
+          'what': what,
+          'unit': unit,
+          'form': form,
+          'baseline': baseline,
+          'values': [float(value) for value in values],
+          'median': float(np.median(values)),
+          'ratio': float(np.median(ratios)),
+          'lowest': float(ratios.min()),
+          'highest': float(ratios.max())
       }
       self.rows.append(row)
       print(
-        '{what:33} {unit:10} {form:14} {median:9.4g}  '
-        '{ratio:.2f} ({lowest:.2f} to {highest:.2f})'.format(**row),
-        flush=True,
-      )
+          '{what:33} {unit:10} {form:14} {median:9.4g}  '
+          '{ratio:.2f} ({lowest:.2f} to {highest:.2f})'.format(**row),
+          flush=True)
 
 
 @contextlib.contextmanager
@@ -75,9 +74,8 @@ def stepping_process(command):
   The process answers each line of its standard input with a line when it has
   run a step.
   """
-  with subprocess.Popen(
-    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-  ) as process:
+  with subprocess.Popen(command, stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE) as process:
 
     def step():
       process.stdin.write(b'\n')

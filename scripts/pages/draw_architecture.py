@@ -32,8 +32,8 @@ def part_of(module, programs):
 def imports_between_parts():
   """For each part its modules, and for each part the parts that it imports."""
   programs = {
-    point.module
-    for point in metadata.distribution('cifar10-tutorial').entry_points
+      point.module
+      for point in metadata.distribution('cifar10-tutorial').entry_points
   }
   graph = grimp.build_graph('cifar10')
   modules, imports = {}, {}
@@ -67,15 +67,12 @@ def without_implied(imports):
 
   def reaches(part, target):
     return any(
-      other == target or reaches(other, target) for other in imports[part]
-    )
+        other == target or reaches(other, target) for other in imports[part])
 
-  return [
-    (part, imported)
-    for part in imports
-    for imported in sorted(imports[part])
-    if not any(reaches(other, imported) for other in imports[part])
-  ]
+  return [(part, imported)
+          for part in imports
+          for imported in sorted(imports[part])
+          if not any(reaches(other, imported) for other in imports[part])]
 
 
 def is_long(rows, arrow):
@@ -94,7 +91,7 @@ def lanes(rows, arrows):
     if is_long(rows, arrow):
       start, end = (rows[part] for part in arrow)
       lane = [row <= start for row in [*free_from, 0]].index(True)
-      free_from[lane : lane + 1] = [end]
+      free_from[lane:lane + 1] = [end]
       found[arrow] = lane
   return found
 
@@ -124,12 +121,8 @@ def path(arrow, where, lane):
     x2 += max(-60, min(60, (x1 - x2) / 3))
     return 'M%g %gL%g %g' % (x1, y1 + _BOX_HEIGHT, x2, y2)
   return 'M%g %gH%gV%gH%g' % (
-    x1 + _BOX_WIDTH / 2,
-    y1 + _BOX_HEIGHT / 2,
-    _WIDTH - _LANE_WIDTH * (lane + 1),
-    y2 + _BOX_HEIGHT / 2,
-    x2 + _BOX_WIDTH / 2,
-  )
+      x1 + _BOX_WIDTH / 2, y1 + _BOX_HEIGHT / 2, _WIDTH - _LANE_WIDTH *
+      (lane + 1), y2 + _BOX_HEIGHT / 2, x2 + _BOX_WIDTH / 2)
 
 
 def box(part, modules, position):
@@ -141,15 +134,10 @@ def box(part, modules, position):
   kind = 'the ground floor' if is_module and part[:5] == 'cifar' else part
   text = '<text x="%g" y="%g" text-anchor="middle" fill="#fff"%s>%s</text>'
   lines = [
-    '<rect x="%g" y="%g" width="%d" height="%d" rx="4" fill="%s"/>'
-    % (
-      x - _BOX_WIDTH / 2,
-      y,
-      _BOX_WIDTH,
-      _BOX_HEIGHT,
-      _COLORS.get(kind, _COLOR_OF_ROOMS),
-    ),
-    text % (x, y + (20 if note else 28), ' font-size="15"', name),
+      '<rect x="%g" y="%g" width="%d" height="%d" rx="4" fill="%s"/>' %
+      (x - _BOX_WIDTH / 2, y, _BOX_WIDTH, _BOX_HEIGHT,
+       _COLORS.get(kind, _COLOR_OF_ROOMS)),
+      text % (x, y + (20 if note else 28), ' font-size="15"', name)
   ]
   if note:
     lines.append(text % (x, y + 37, ' font-size="12"', note))
@@ -162,19 +150,18 @@ def svg(modules, imports):
   where = positions(rows, arrows)
   height = 20 + max(rows.values()) * _ROW_HEIGHT + _BOX_HEIGHT
   lines = [
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" '
-    'font-family="Helvetica, Arial, sans-serif">' % (_WIDTH, height),
-    '<defs><marker id="a" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
-    'markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" fill="#666"/>'
-    '</marker></defs>',
-    '<rect width="%d" height="%d" fill="#fff"/>' % (_WIDTH, height),
+      '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" '
+      'font-family="Helvetica, Arial, sans-serif">' % (_WIDTH, height),
+      '<defs><marker id="a" viewBox="0 0 8 8" refX="7" refY="4" '
+      'markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" '
+      'fill="#666"/></marker></defs>',
+      '<rect width="%d" height="%d" fill="#fff"/>' % (_WIDTH, height)
   ]
   in_margin = lanes(rows, arrows)
   for arrow in arrows:
-    lines.append(
-      '<path d="%s" fill="none" stroke="#666" stroke-width="1.4" '
-      'marker-end="url(#a)"/>' % path(arrow, where, in_margin.get(arrow))
-    )
+    lines.append('<path d="%s" fill="none" stroke="#666" stroke-width="1.4" '
+                 'marker-end="url(#a)"/>' %
+                 path(arrow, where, in_margin.get(arrow)))
   for part in modules:
     lines += box(part, modules[part], where[part])
   return '\n'.join(lines + ['</svg>', ''])

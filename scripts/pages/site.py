@@ -10,19 +10,17 @@ import re
 from mkdocs.structure.files import File
 
 _ROOT = os.path.dirname(
-  os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-)
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _PAGES = {
-  'README.md': 'index.md',
-  'README.ko.md': 'README.ko.md',
-  'CONTRIBUTING.md': 'CONTRIBUTING.md',
-  'CHANGELOG.md': 'CHANGELOG.md',
+    'README.md': 'index.md',
+    'README.ko.md': 'README.ko.md',
+    'CONTRIBUTING.md': 'CONTRIBUTING.md',
+    'CHANGELOG.md': 'CHANGELOG.md'
 }
 # [`max_pool()`](../cifar10/nets/layers.py): what is there, how far up, and the
 # path in the project.
 _CODE = re.compile(
-  r'\[([^]]*)\]\(((?:\.\./)+)((?:cifar10|scripts|tests)/[\w/]+\.py)\)'
-)
+    r'\[([^]]*)\]\(((?:\.\./)+)((?:cifar10|scripts|tests)/[\w/]+\.py)\)')
 _OUTSIDE = re.compile(r'\]\(((?:\.\./)+)(%s)(?=[)#])' % '|'.join(_PAGES))
 
 

@@ -10,9 +10,9 @@ from cifar10.errors import UserError
 from cifar10.settings import Settings
 
 FLAGS = {
-  'ps_hosts': 'a:2222',
-  'worker_hosts': 'b:2222,c:2222',
-  'job_name': 'worker',
+    'ps_hosts': 'a:2222',
+    'worker_hosts': 'b:2222,c:2222',
+    'job_name': 'worker'
 }
 
 
@@ -37,8 +37,14 @@ def task_from_environment(monkeypatch):
 
   def call(ps, workers, job, index, **more):
     value = {
-      'cluster': dict({'ps': ps, 'worker': workers}, **more),
-      'task': {'type': job, 'index': index},
+        'cluster': dict({
+            'ps': ps,
+            'worker': workers
+        }, **more),
+        'task': {
+            'type': job,
+            'index': index
+        }
     }
     monkeypatch.setenv('TF_CONFIG', json.dumps(value))
     return cluster_spec.task_from_settings(Settings())
@@ -79,24 +85,42 @@ def test_flags_come_before_tf_config(monkeypatch):
 
 
 @pytest.mark.parametrize(
-  'changes, message',
-  [
-    (
-      {'task_index': 2},
-      '--task_index is 2; expected 0 to 1, the number of a task in --worker_h',
-    ),
-    ({'task_index': -1}, '--task_index is -1'),
-    ({'job_name': ''}, "--job_name is ''; expected ps or worker"),
-    ({'ps_hosts': ''}, '--ps_hosts names no host'),
-    ({'worker_hosts': ''}, '--worker_hosts names no host'),
-    ({'ps_hosts': 'a'}, "--ps_hosts: 'a'; expected host:port"),
-    ({'ps_hosts': 'a:x'}, "--ps_hosts: 'a:x'; expected host:port"),
-    ({'ps_hosts': 'a:99999'}, "--ps_hosts: 'a:99999'; expected host:port"),
-    ({'ps_hosts': 'b:2222'}, 'b:2222 is the address of two tasks'),
-    ({'model_parallel': True, 'num_gpus': 2}, '--model_parallel: --num_gpus'),
-    ({'backup_workers': 2}, '--backup_workers is 2; expected less than 2'),
-  ],
-)
+    'changes, message',
+    [({
+        'task_index': 2
+    },
+      '--task_index is 2; expected 0 to 1, the number of a task in --worker_h'),
+     ({
+         'task_index': -1
+     }, '--task_index is -1'),
+     ({
+         'job_name': ''
+     }, "--job_name is ''; expected ps or worker"),
+     ({
+         'ps_hosts': ''
+     }, '--ps_hosts names no host'),
+     ({
+         'worker_hosts': ''
+     }, '--worker_hosts names no host'),
+     ({
+         'ps_hosts': 'a'
+     }, "--ps_hosts: 'a'; expected host:port"),
+     ({
+         'ps_hosts': 'a:x'
+     }, "--ps_hosts: 'a:x'; expected host:port"),
+     ({
+         'ps_hosts': 'a:99999'
+     }, "--ps_hosts: 'a:99999'; expected host:port"),
+     ({
+         'ps_hosts': 'b:2222'
+     }, 'b:2222 is the address of two tasks'),
+     ({
+         'model_parallel': True,
+         'num_gpus': 2
+     }, '--model_parallel: --num_gpus'),
+     ({
+         'backup_workers': 2
+     }, '--backup_workers is 2; expected less than 2')])
 def test_wrong_flags_are_named(changes, message):
   with pytest.raises(UserError, match=message):
     task_from_flags(**changes)
@@ -109,11 +133,8 @@ def test_without_a_cluster_the_flags_are_named():
 
 def test_batches_of_a_step_are_those_that_are_averaged():
   task = cluster_spec.Task('worker', 0, ('a:1',), ('b:1', 'c:1', 'd:1'))
-  for settings, workers in (
-    (Settings(), 3),
-    (Settings(backup_workers=1), 2),
-    (Settings(sync=False), 1),
-  ):
+  for settings, workers in ((Settings(), 3), (Settings(backup_workers=1), 2),
+                            (Settings(sync=False), 1)):
     assert task.workers_per_step(settings) == workers
 
 

@@ -45,13 +45,13 @@ def test_a_host_out_of_reach_is_named():
 
 
 def test_a_host_that_no_resolver_knows_is_named(monkeypatch):
+
   def resolve(*arguments):
     raise socket.gaierror(socket.EAI_NONAME, 'Name or service not known')
 
   monkeypatch.setattr(socket, 'getaddrinfo', resolve)
-  with pytest.raises(
-    UserError, match='worker nosuchhost:1 cannot be .* not known'
-  ):
+  with pytest.raises(UserError,
+                     match='worker nosuchhost:1 cannot be .* not known'):
     liveness.reach(['nosuchhost:1'], 'worker', timeout_secs=0)
 
 
@@ -65,28 +65,23 @@ def _silent():
 
 
 def test_a_task_may_be_silent_for_a_while_and_is_named_then(
-  silent, monkeypatch
-):
+    silent, monkeypatch):
   now = [0.0]
   monkeypatch.setattr(liveness.time, 'monotonic', lambda: now[0])
-  check = liveness.answer_check(
-    [silent], 'parameter server', Settings(connect_timeout_secs=60)
-  )
+  check = liveness.answer_check([silent], 'parameter server',
+                                Settings(connect_timeout_secs=60))
   now[0] = 60.0
   assert check() is None
   now[0] = 60.1
-  assert check() == (
-    'parameter server %s has been out of reach for 60 s '
-    '(--connect_timeout_secs): no answer within 2 s' % silent
-  )
+  assert check() == ('parameter server %s has been out of reach for 60 s '
+                     '(--connect_timeout_secs): no answer within 2 s' % silent)
 
 
 def test_silent_workers_are_waited_for_and_then_slow_ones(silent, monkeypatch):
   gone, other = clusters.free_addresses(2)
   task = cluster_spec.Task('worker', 0, ('a:1',), (other, silent, gone))
-  assert liveness.missing_workers(task, [3, 3, 3]) == (
-    'worker 1 (%s), worker 2 (%s)' % (silent, gone)
-  )
+  assert liveness.missing_workers(
+      task, [3, 3, 3]) == ('worker 1 (%s), worker 2 (%s)' % (silent, gone))
   monkeypatch.setattr(liveness, 'unreachable', lambda address: None)
   assert liveness.missing_workers(task, [3, 3, 2]) == 'worker 2 (%s)' % gone
   assert liveness.missing_workers(task, None) == 'an unknown task'
@@ -105,9 +100,8 @@ def wait(notice, stall_secs=60):
   observer = Observer()
   observer.ending = notice
   settings = Settings(connect_timeout_secs=1, stall_secs=stall_secs)
-  agreement = membership.Agreement(
-    settings, None, chief_start=2, steps_before=0
-  )
+  agreement = membership.Agreement(settings, None, chief_start=2,
+                                   steps_before=0)
   liveness.wait_until_saved(task, agreement, observer)
 
 

@@ -101,9 +101,8 @@ def test_the_tasks_of_a_killed_launcher_save_and_end(tmp_path):
 
 
 @pytest.mark.parametrize(
-  'flag',
-  ['--num_workers=0', '--num_ps=x', '--num_ps=257', '--num_ps=' + 5000 * '9'],
-)
+    'flag',
+    ['--num_workers=0', '--num_ps=x', '--num_ps=257', '--num_ps=' + 5000 * '9'])
 def test_a_number_of_tasks_is_1_to_256(capsys, monkeypatch, flag):
   monkeypatch.setattr(sys, 'argv', ['local_cluster', flag])
   with pytest.raises(SystemExit, match='2'):

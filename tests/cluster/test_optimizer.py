@@ -18,24 +18,18 @@ def sync_graph(task, replicas_to_aggregate):
   global_step = tf.train.get_or_create_global_step()
   weight = tf.get_variable('w', initializer=1.0)
   optimizer = tf.train.SyncReplicasOptimizer(
-    tf.train.GradientDescentOptimizer(0.1),
-    replicas_to_aggregate,
-    len(task.workers),
-  )
+      tf.train.GradientDescentOptimizer(0.1), replicas_to_aggregate,
+      len(task.workers))
   return progress, global_step, optimizer, weight
 
 
 def sync_session(server, progress, optimizer, hook):
   """The session of a chief with a SyncHook."""
   tf.group(optimizer.ready_for_local_init_op)  # Else TensorFlow complains.
-  scaffold = tf.train.Scaffold(
-    local_init_op=tf.group(
-      progress.initializer, tf.train.Scaffold.default_local_init_op()
-    )
-  )
+  scaffold = tf.train.Scaffold(local_init_op=tf.group(
+      progress.initializer, tf.train.Scaffold.default_local_init_op()))
   return tf.train.MonitoredSession(
-    tf.train.ChiefSessionCreator(scaffold, server.target), [hook]
-  )
+      tf.train.ChiefSessionCreator(scaffold, server.target), [hook])
 
 
 @pytest.mark.parametrize('lags', [False, True])
@@ -47,9 +41,8 @@ def test_a_worker_whose_token_others_have_taken_ends_at_the_last_step(lags):
     progress, global_step, optimizer, weight = sync_graph(task, 1)
     with optimizer_lib.sync_container(1):
       step = optimizer.minimize(weight, global_step)
-      tokens = tf.FIFOQueue(
-        -1, [tf.int64], shapes=[[]], shared_name='sync_token_q'
-      )
+      tokens = tf.FIFOQueue(-1, [tf.int64], shapes=[[]],
+                            shared_name='sync_token_q')
     take_all = tokens.dequeue_up_to(tokens.size())
     take_both = tokens.dequeue_many(2)
     (local_step,) = tf.local_variables('sync_rep_local_step')
@@ -64,9 +57,8 @@ def test_a_worker_whose_token_others_have_taken_ends_at_the_last_step(lags):
       session.run([take_all, be_at])
       # The other worker takes both tokens, and then the last step is set: one
       # that is in the past already.
-      quick = threading.Thread(
-        target=session.run, args=(take_both,), daemon=True
-      )
+      quick = threading.Thread(target=session.run, args=(take_both,),
+                               daemon=True)
       if not lags:
         quick.start()
         time.sleep(0.5)
@@ -87,9 +79,8 @@ def test_a_chief_that_ends_at_once_leaves_tokens_for_the_others():
     progress, global_step, optimizer, weight = sync_graph(task, 1)
     with optimizer_lib.sync_container(1):
       step = optimizer.minimize(weight, global_step)
-      tokens = tf.FIFOQueue(
-        -1, [tf.int64], shapes=[[]], shared_name='sync_token_q'
-      )
+      tokens = tf.FIFOQueue(-1, [tf.int64], shapes=[[]],
+                            shared_name='sync_token_q')
     take_all = tokens.dequeue_up_to(tokens.size())
     take_both = tokens.dequeue_many(2)
     end = progress.last_step.assign(1)

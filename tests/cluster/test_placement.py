@@ -88,9 +88,8 @@ def test_large_variables_are_split_over_all_servers():
   assert [part.shape.as_list() for part in parts] == [[768, 384]] * 3
   assert len({part.device for part in parts}) == 3
   # All others are smaller than 256 KiB.
-  counts = collections.Counter(
-    part._get_save_slice_info().full_name for part in tf.trainable_variables()
-  )
+  counts = collections.Counter(part._get_save_slice_info().full_name
+                               for part in tf.trainable_variables())
   assert counts.pop('local3/weights') == 3
   assert counts.pop('local4/weights') == counts.pop('conv2/weights') == 2
   assert set(counts.values()) == {1} and len(counts) == 7
@@ -104,17 +103,13 @@ def test_a_model_is_divided_between_two_devices(form):
     logits = networks.inference(tf.zeros([2, 24, 24, 3]), Settings(conv=form))
     tf.gradients(cifar10.loss(logits, [1, 2]), tf.trainable_variables())
   devices = {
-    op.name: tf.DeviceSpec.from_string(op.device)
-    for op in tf.get_default_graph().get_operations()
+      op.name: tf.DeviceSpec.from_string(op.device)
+      for op in tf.get_default_graph().get_operations()
   }
-  for name, index in (
-    ('conv1/Conv2D', 0),
-    ('gradients/conv2/', 0),
-    ('gradients/norm1', 0),
-    ('local3/MatMul', 1),
-    ('gradients/local4/MatMul_grad/MatMul_1', 1),
-    ('softmax_linear/MatMul', 1),
-  ):
+  for name, index in (('conv1/Conv2D', 0), ('gradients/conv2/', 0),
+                      ('gradients/norm1', 0), ('local3/MatMul', 1),
+                      ('gradients/local4/MatMul_grad/MatMul_1',
+                       1), ('softmax_linear/MatMul', 1)):
     found = {d.device_index for n, d in devices.items() if n.startswith(name)}
     assert found == {index}, name
   for v in tf.global_variables():
@@ -122,9 +117,8 @@ def test_a_model_is_divided_between_two_devices(form):
     assert (device.job, device.device_type) == ('ps', 'CPU'), v.name
 
 
-@pytest.mark.parametrize(
-  'dtype, size', [('float32', 4), ('bfloat16', 2), ('float16', 2)]
-)
+@pytest.mark.parametrize('dtype, size', [('float32', 4), ('bfloat16', 2),
+                                         ('float16', 2)])
 def test_a_step_reads_all_variables_and_sends_all_gradients(dtype, size):
   task = cluster_spec.Task('worker', 0, ('a:1', 'b:1'), ('c:1',))
   config = Settings(partition_ps=True)
@@ -133,9 +127,8 @@ def test_a_step_reads_all_variables_and_sends_all_gradients(dtype, size):
     optimizer = cifar10.optimizer(global_step, cifar10.with_constants(config))
     logits = cifar10.inference(tf.zeros([2, 24, 24, 3]))
     total_loss = cifar10.loss(logits, [1, 2])
-    gradients = placement.sent_as(
-      optimizer.compute_gradients(total_loss), dtype
-    )
+    gradients = placement.sent_as(optimizer.compute_gradients(total_loss),
+                                  dtype)
     train_op = optimizer.apply_gradients(gradients, global_step)
   received, sent = placement.bytes_of_step(train_op)
   assert received == 4 * PARAMETERS

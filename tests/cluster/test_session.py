@@ -30,9 +30,8 @@ class Chief:
       progress = shared_state.progress(self.task, 5)
       role = session_lib.WorkerRole(self.server, progress, None)
       new_value = tf.assign(variable, 2.0)
-      creator = role.creator(
-        tf.train.Saver(), lambda session: init(session, new_value)
-      )
+      creator = role.creator(tf.train.Saver(),
+                             lambda session: init(session, new_value))
       with creator.create_session() as session:
         return session.run(variable)
 
@@ -64,7 +63,6 @@ def test_what_a_chief_left_that_died_early_is_initialized_again(tmp_path):
 def test_a_step_has_a_time_limit_and_saving_has_none():
   never = tf.FIFOQueue(1, [tf.int32]).dequeue()
   with tf.train.MonitoredSession(
-    hooks=[session_lib.TimeLimitHook(200)]
-  ) as session:
+      hooks=[session_lib.TimeLimitHook(200)]) as session:
     with pytest.raises(tf.errors.DeadlineExceededError):
       session.run(never)

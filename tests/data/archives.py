@@ -8,8 +8,8 @@ import numpy as np
 REQUIRED = ('a.bin', 'b.bin')
 # Larger than a chunk of the reader, and incompressible.
 CONTENT = {
-  'folder/a.bin': np.random.RandomState(0).bytes(900000),
-  'folder/b.bin': np.random.RandomState(1).bytes(300000),
+    'folder/a.bin': np.random.RandomState(0).bytes(900000),
+    'folder/b.bin': np.random.RandomState(1).bytes(300000)
 }
 
 

@@ -30,22 +30,19 @@ def link(name, target, kind):
 
 
 @pytest.mark.parametrize(
-  'members',
-  [
-    {'folder/a.bin': b'a'},
-    dict(
-      CONTENT,
-      **{'folder/b.bin': link('folder/b.bin', 'a.bin', tarfile.SYMTYPE)},
-    ),
-    {
-      'folder/a.bin': b'a',
-      'folder/b.bin': link('folder/b.bin', '/etc/passwd', tarfile.LNKTYPE),
+    'members',
+    [{
+        'folder/a.bin': b'a'
     },
-    {'other/a.bin': b'a', 'other/b.bin': b'b'},
-    {},
-  ],
-  ids=['missing', 'symlink', 'hard link', 'other folder', 'nothing'],
-)
+     dict(CONTENT, **{
+         'folder/b.bin': link('folder/b.bin', 'a.bin', tarfile.SYMTYPE)
+     }), {
+         'folder/a.bin': b'a',
+         'folder/b.bin': link('folder/b.bin', '/etc/passwd', tarfile.LNKTYPE)
+     }, {
+         'other/a.bin': b'a',
+         'other/b.bin': b'b'
+     }, {}], ids=['missing', 'symlink', 'hard link', 'other folder', 'nothing'])
 def test_files_that_are_not_there_are_named(tmp_path, members):
   path = tmp_path / 'archive.tar.gz'
   path.write_bytes(make_archive(members))
@@ -69,21 +66,15 @@ def test_members_outside_the_folder_are_not_written(tmp_path):
   folder = unpack(path)
   assert sorted(os.listdir(str(tmp_path))) == ['archive.tar.gz', 'unpacked']
   assert {
-    'folder/' + file.name: file.read_bytes() for file in folder.iterdir()
+      'folder/' + file.name: file.read_bytes() for file in folder.iterdir()
   } == CONTENT
 
 
 @pytest.mark.parametrize(
-  'content',
-  [
-    ARCHIVE[:700000],
-    ARCHIVE[:10] + b'?' * 1000,
-    b'no archive',
-    gzip.compress(b'no tar'),
-    b'',
-  ],
-  ids=['truncated', 'overwritten', 'no gzip', 'no tar', 'empty'],
-)
+    'content', [
+        ARCHIVE[:700000], ARCHIVE[:10] + b'?' * 1000, b'no archive',
+        gzip.compress(b'no tar'), b''
+    ], ids=['truncated', 'overwritten', 'no gzip', 'no tar', 'empty'])
 def test_a_damaged_archive_is_named(tmp_path, content):
   path = tmp_path / 'archive.tar.gz'
   path.write_bytes(content)

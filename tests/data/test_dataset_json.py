@@ -35,100 +35,156 @@ def test_a_saved_description_is_loaded(tmp_path):
   (tmp_path / 'test.bin').write_bytes(records[:2].tobytes())
   dataset_json.save(str(tmp_path), classes, 8, 1, flip=False, counts=(3, 2))
   data = short_runs.prepared(Settings(data_dir=str(tmp_path)))
-  assert data == datasets.DataSet(
-    train_files=(str(tmp_path / 'train.bin'),),
-    test_files=(str(tmp_path / 'test.bin'),),
-    classes=tuple(classes),
-    layout=Layout(8, 8, 1),
-    flip=False,
-    counts=(3, 2),
-    name=tmp_path.name,
-  )
+  assert data == datasets.DataSet(train_files=(str(tmp_path / 'train.bin'),),
+                                  test_files=(str(tmp_path / 'test.bin'),),
+                                  classes=tuple(classes),
+                                  layout=Layout(8, 8, 1), flip=False,
+                                  counts=(3, 2), name=tmp_path.name)
   value = json.loads((tmp_path / 'dataset.json').read_text())
   assert value['sha256'] == {
-    'train.bin': hashlib.sha256(records.tobytes()).hexdigest(),
-    'test.bin': hashlib.sha256(records[:2].tobytes()).hexdigest(),
+      'train.bin': hashlib.sha256(records.tobytes()).hexdigest(),
+      'test.bin': hashlib.sha256(records[:2].tobytes()).hexdigest()
   }
 
 
 def test_counts_are_optional(tmp_path):
   assert dataset_json.load(write(tmp_path)) == {
-    'train_files': (str(tmp_path / 'x'),),
-    'test_files': tuple(str(tmp_path / n) for n in 'yz'),
-    'classes': ('a', 'b'),
-    'layout': Layout(8, 8, 1),
-    'flip': True,
-    'counts': (None, 7),
+      'train_files': (str(tmp_path / 'x'),),
+      'test_files': tuple(str(tmp_path / n) for n in 'yz'),
+      'classes': ('a', 'b'),
+      'layout': Layout(8, 8, 1),
+      'flip': True,
+      'counts': (None, 7)
   }
 
 
 @pytest.mark.parametrize(
-  'changes, message',
-  [
-    ({'size': None}, 'TypeError'),
-    ({'train': []}, 'TypeError'),
-    ({'test': {}}, "KeyError..files'"),
-    ({'test': {'files': 'test.bin'}}, 'the files of test are not a list'),
-    ({'classes': 'ab'}, 'classes is not a list'),
-    ({'classes': ['a']}, '1 classes; expected 2 or more'),
-    ({'classes': ['a', 'b', 'a']}, 'two classes have the same name'),
-    ({'size': 48.9}, 'size is 48.9; expected an integer'),
-    ({'size': 8.0}, 'size is 8.0; expected an integer'),
-    ({'size': '8'}, "size is '8'; expected an integer"),
-    ({'size': True}, 'size is True; expected an integer'),
-    ({'size': float('inf')}, 'size is inf; expected an integer'),
-    ({'size': 1}, 'size 1; expected 2 to 10000'),
-    ({'size': 10001}, 'size 10001; expected 2 to 10000'),
-    ({'size': 10**400}, 'expected 2 to 10000'),
-    ({'channels': True}, 'channels is True; expected an integer'),
-    ({'test': {'files': ['y'], 'count': 7.5}}, 'count is 7.5; expected an int'),
-    ({'test': {'files': ['y'], 'count': False}}, 'count is False; expected an'),
-    ({'test': {'files': [7]}}, 'TypeError'),
-    ({'test': {'files': ['../../x']}}, 'file .*x.*; expected a name without a'),
-    ({'test': {'files': ['/etc/passwd']}}, 'expected a name without a folder'),
-    ({'test': {'files': ['a/b']}}, 'expected a name without a folder'),
-    ({'test': {'files': ['a/']}}, 'expected a name without a folder'),
-    ({'test': {'files': ['']}}, 'expected a name without a folder'),
-    ({'test': {'files': ['.']}}, 'expected a name without a folder'),
-    ({'train': {'files': ['x', '..']}}, 'expected a name without a folder'),
-    ({'channels': 4}, '4 channels; expected 3 or 1'),
-    ({'flip': 'false'}, 'flip is neither true nor false'),
-    ({'test': {'files': []}}, 'no files; expected at least one in train and'),
-    ({'train': {'files': []}}, 'no files; expected at least one in train and'),
-  ],
-  ids=[
-    'no size',
-    'list',
-    'no files',
-    'files not a list',
-    'classes not a list',
-    'one class',
-    'equal names',
-    'size with a fraction',
-    'size a float',
-    'size a string',
-    'size a bool',
-    'infinite',
-    'too small',
-    'too large',
-    'much too large',
-    'channels a bool',
-    'count with a fraction',
-    'count a bool',
-    'file a number',
-    'file above',
-    'file elsewhere',
-    'file in a folder',
-    'folder as a file',
-    'file without a name',
-    'this folder',
-    'folder above',
-    'channels',
-    'flip not a bool',
-    'no test files',
-    'no train files',
-  ],
-)
+    'changes, message', [({
+        'size': None
+    }, 'TypeError'), ({
+        'train': []
+    }, 'TypeError'), ({
+        'test': {}
+    }, "KeyError..files'"),
+                         ({
+                             'test': {
+                                 'files': 'test.bin'
+                             }
+                         }, 'the files of test are not a list'),
+                         ({
+                             'classes': 'ab'
+                         }, 'classes is not a list'),
+                         ({
+                             'classes': ['a']
+                         }, '1 classes; expected 2 or more'),
+                         ({
+                             'classes': ['a', 'b', 'a']
+                         }, 'two classes have the same name'),
+                         ({
+                             'size': 48.9
+                         }, 'size is 48.9; expected an integer'),
+                         ({
+                             'size': 8.0
+                         }, 'size is 8.0; expected an integer'),
+                         ({
+                             'size': '8'
+                         }, "size is '8'; expected an integer"),
+                         ({
+                             'size': True
+                         }, 'size is True; expected an integer'),
+                         ({
+                             'size': float('inf')
+                         }, 'size is inf; expected an integer'),
+                         ({
+                             'size': 1
+                         }, 'size 1; expected 2 to 10000'),
+                         ({
+                             'size': 10001
+                         }, 'size 10001; expected 2 to 10000'),
+                         ({
+                             'size': 10**400
+                         }, 'expected 2 to 10000'),
+                         ({
+                             'channels': True
+                         }, 'channels is True; expected an integer'),
+                         ({
+                             'test': {
+                                 'files': ['y'],
+                                 'count': 7.5
+                             }
+                         }, 'count is 7.5; expected an int'),
+                         ({
+                             'test': {
+                                 'files': ['y'],
+                                 'count': False
+                             }
+                         }, 'count is False; expected an'),
+                         ({
+                             'test': {
+                                 'files': [7]
+                             }
+                         }, 'TypeError'),
+                         ({
+                             'test': {
+                                 'files': ['../../x']
+                             }
+                         }, 'file .*x.*; expected a name without a'),
+                         ({
+                             'test': {
+                                 'files': ['/etc/passwd']
+                             }
+                         }, 'expected a name without a folder'),
+                         ({
+                             'test': {
+                                 'files': ['a/b']
+                             }
+                         }, 'expected a name without a folder'),
+                         ({
+                             'test': {
+                                 'files': ['a/']
+                             }
+                         }, 'expected a name without a folder'),
+                         ({
+                             'test': {
+                                 'files': ['']
+                             }
+                         }, 'expected a name without a folder'),
+                         ({
+                             'test': {
+                                 'files': ['.']
+                             }
+                         }, 'expected a name without a folder'),
+                         ({
+                             'train': {
+                                 'files': ['x', '..']
+                             }
+                         }, 'expected a name without a folder'),
+                         ({
+                             'channels': 4
+                         }, '4 channels; expected 3 or 1'),
+                         ({
+                             'flip': 'false'
+                         }, 'flip is neither true nor false'),
+                         ({
+                             'test': {
+                                 'files': []
+                             }
+                         }, 'no files; expected at least one in train and'),
+                         ({
+                             'train': {
+                                 'files': []
+                             }
+                         }, 'no files; expected at least one in train and')],
+    ids=[
+        'no size', 'list', 'no files', 'files not a list', 'classes not a list',
+        'one class', 'equal names', 'size with a fraction', 'size a float',
+        'size a string', 'size a bool', 'infinite', 'too small', 'too large',
+        'much too large', 'channels a bool', 'count with a fraction',
+        'count a bool', 'file a number', 'file above', 'file elsewhere',
+        'file in a folder', 'folder as a file', 'file without a name',
+        'this folder', 'folder above', 'channels', 'flip not a bool',
+        'no test files', 'no train files'
+    ])
 def test_a_wrong_description_is_named(tmp_path, changes, message):
   path = write(tmp_path, **changes)
   with pytest.raises(UserError, match=message) as info:
@@ -169,12 +225,8 @@ def test_the_smallest_images_train(tmp_path, capsys):
   for name in ('train.bin', 'test.bin'):
     (tmp_path / name).write_bytes(records.astype(np.uint8).tobytes())
   dataset_json.save(str(tmp_path), 'ab', size, 1, flip=True, counts=(8, 8))
-  config = short_runs.small_config(
-    tmp_path,
-    dataset='cifar10',
-    data_dir=str(tmp_path),
-    batch_size=4,
-    max_steps=1,
-  )
+  config = short_runs.small_config(tmp_path, dataset='cifar10',
+                                   data_dir=str(tmp_path), batch_size=4,
+                                   max_steps=1)
   cifar10_train.train(config)
   assert short_runs.steps(capsys.readouterr().out) == [0]

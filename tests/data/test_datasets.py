@@ -30,15 +30,13 @@ def test_complete_data_is_used_without_a_network(tmp_path):
     os.utime(str(path), (1, 1))
   try:
     data = short_runs.prepared(
-      Settings(data_dir=str(tmp_path), data_url='nowhere')
-    )
+        Settings(data_dir=str(tmp_path), data_url='nowhere'))
     assert folder.stat().st_mtime == tmp_path.stat().st_mtime == 1
   finally:
     for path in (tmp_path, folder):
       path.chmod(0o755)
-  assert [os.path.basename(f) for f in data.train_files] == [
-    'data_batch_%d.bin' % i for i in range(1, 6)
-  ]
+  assert [os.path.basename(f) for f in data.train_files
+         ] == ['data_batch_%d.bin' % i for i in range(1, 6)]
   assert data.test_files == (str(folder / 'test_batch.bin'),)
   assert data.files('train_eval') == data.train_files
   assert data.files('test') == data.test_files
@@ -54,11 +52,9 @@ def test_missing_data_is_fetched_once(tmp_path):
   (folder / 'batches.meta.txt').write_text('airplane')
   (folder / 'more.txt').write_text('more')
   archive = tmp_path / 'mirror.tar.gz'
-  config = Settings(
-    data_dir=str(tmp_path / 'data'),
-    data_url='file://%s' % archive,
-    data_sha256=synthetic_records.make_archive(archive, folder),
-  )
+  config = Settings(data_dir=str(tmp_path / 'data'),
+                    data_url='file://%s' % archive,
+                    data_sha256=synthetic_records.make_archive(archive, folder))
   data = short_runs.prepared(config)
   (folder / 'more.txt').unlink()  # Not one of CIFAR-10's files.
   made = tmp_path / 'data' / 'cifar-10-batches-bin'
@@ -78,9 +74,8 @@ def test_an_archive_from_the_user_is_unpacked(tmp_path):
   (tmp_path / 'data').mkdir()
   archive = tmp_path / 'data' / 'cifar-10-binary.tar.gz'
   sha256 = synthetic_records.make_archive(archive, folder)
-  config = Settings(
-    data_dir=str(tmp_path / 'data'), data_url='nowhere', data_sha256=sha256
-  )
+  config = Settings(data_dir=str(tmp_path / 'data'), data_url='nowhere',
+                    data_sha256=sha256)
   data = short_runs.prepared(config)
   assert data.count(data.train_files + data.test_files) == 18
 
@@ -110,8 +105,8 @@ def test_a_missing_file_is_named(tmp_path):
   with pytest.raises(UserError) as info:
     short_runs.prepared(Settings(data_dir=str(tmp_path), data_url='nowhere'))
   assert str(info.value) == (
-    '%s: no such file. Remove its folder, and the data is fetched again' % path
-  )
+      '%s: no such file. Remove its folder, and the data is fetched again' %
+      path)
 
 
 def make_sparse(path, count, layout=Layout()):
@@ -121,8 +116,7 @@ def make_sparse(path, count, layout=Layout()):
 
 
 def test_a_warning_names_a_public_data_set_that_is_not_complete(
-  tmp_path, capsys
-):
+    tmp_path, capsys):
   folder = tmp_path / 'cifar-10-batches-bin'
   folder.mkdir()
   for i in range(1, 6):
@@ -136,9 +130,8 @@ def test_a_warning_names_a_public_data_set_that_is_not_complete(
   data = short_runs.prepared(config)
   assert data.count(data.train_files) == 47000
   line = (
-    'WARNING: %s: found %s training and %s test records; the official data set '
-    'has 50,000 and 10,000.\n'
-  )
+      'WARNING: %s: found %s training and %s test records; the official data '
+      'set has 50,000 and 10,000.\n')
   assert capsys.readouterr().out == line % (folder, '47,000', '10,000')
   make_sparse(folder / 'data_batch_3.bin', 10000)
   make_sparse(folder / 'test_batch.bin', 10001)
@@ -184,19 +177,17 @@ def test_a_model_is_not_used_with_other_classes(tmp_path, monkeypatch):
   renamed = dataclasses.replace(own, classes=('a', 'b', 'd'))
   # The folder of the data set is gone: CIFAR-10 is not fetched in its place.
   gone = dataclasses.replace(own, data_dir=str(tmp_path / 'no'))
-  for other, found, trained in (
-    (renamed, 'a, b, c', 'a, b, d'),
-    (gone, 'airplane, automobile, bird, ... (10)', 'a, b, c'),
-  ):
+  for other, found, trained in ((renamed, 'a, b, c', 'a, b, d'),
+                                (gone, 'airplane, automobile, bird, ... (10)',
+                                 'a, b, c')):
     with pytest.raises(UserError) as described:
       datasets.describe(other)
     with pytest.raises(UserError) as prepared:
       short_runs.prepared(other)
     assert str(described.value) == str(prepared.value)
     assert str(described.value) == (
-      '--dataset=cifar10 --data_dir=%s: found the classes %s; the model was '
-      'trained on %s' % (other.data_dir, found, trained)
-    )
+        '--dataset=cifar10 --data_dir=%s: found the classes %s; the model was '
+        'trained on %s' % (other.data_dir, found, trained))
   assert not (tmp_path / 'no').exists()
   # If the classes of a model are unknown, any will do.
   data = datasets.describe(config)
@@ -206,19 +197,16 @@ def test_a_model_is_not_used_with_other_classes(tmp_path, monkeypatch):
 def test_a_model_is_not_used_with_images_of_another_size(tmp_path):
   config = synthetic_records.make_images_of_size(tmp_path / 'own', 40)
   for shape in ((40, 40, 3), ()):  # If it is not known, any will do.
-    same = dataclasses.replace(
-      config, classes=datasets.CLASSES, image_shape=shape
-    )
+    same = dataclasses.replace(config, classes=datasets.CLASSES,
+                               image_shape=shape)
     assert short_runs.prepared(same).layout[:3] == (40, 40, 3)
-  other = dataclasses.replace(
-    config, classes=datasets.CLASSES, image_shape=(32, 32, 3)
-  )
+  other = dataclasses.replace(config, classes=datasets.CLASSES,
+                              image_shape=(32, 32, 3))
   with pytest.raises(UserError) as info:
     short_runs.prepared(other)
   assert str(info.value) == (
-    '--dataset=cifar10 --data_dir=%s: found images of 40 x 40 x 3; the model '
-    'was trained on 32 x 32 x 3' % config.data_dir
-  )
+      '--dataset=cifar10 --data_dir=%s: found images of 40 x 40 x 3; the model '
+      'was trained on 32 x 32 x 3' % config.data_dir)
 
 
 def test_the_size_of_public_images_is_known(tmp_path):
@@ -255,22 +243,19 @@ def test_files_that_do_not_match_their_description_are_named(tmp_path):
   with pytest.raises(UserError) as info:
     short_runs.prepared(config)
   assert str(info.value) == (
-    '%s: found 3 records; expected 2, according to dataset.json in that folder'
-    % path
-  )
+      '%s: found 3 records; expected 2, according to dataset.json in that '
+      'folder' % path)
   synthetic_records.make_own_dataset(tmp_path, train=train, test=test, size=7)
   path = tmp_path / 'train.bin'
   with pytest.raises(UserError) as info:
     short_runs.prepared(config)
   assert str(info.value) == (
-    '%s: found 130 bytes; expected a whole number of 50-byte records' % path
-  )
+      '%s: found 130 bytes; expected a whole number of 50-byte records' % path)
   path.unlink()
   with pytest.raises(UserError) as info:
     short_runs.prepared(config)
   assert str(info.value) == (
-    '%s: no such file; expected a whole number of 50-byte records' % path
-  )
+      '%s: no such file; expected a whole number of 50-byte records' % path)
 
 
 def make_cifar100(folder):
@@ -280,8 +265,7 @@ def make_cifar100(folder):
   made = {}
   for seed, (name, count) in enumerate((('train.bin', 200), ('test.bin', 100))):
     records = synthetic_records.make_records(
-      np.arange(count) % 20, seed, layout
-    )
+        np.arange(count) % 20, seed, layout)
     records[:, 1] = np.arange(count) % 100
     (folder / name).write_bytes(records.tobytes())
     made[name] = records
@@ -290,12 +274,9 @@ def make_cifar100(folder):
     path = folder / (kind + '_label_names.txt')
     path.write_text('\n'.join(lines) + '\n')  # The official ones end so.
   archive = folder.parent / 'mirror.tar.gz'
-  config = Settings(
-    dataset='cifar100',
-    data_dir=str(folder.parent / 'data'),
-    data_url='file://%s' % archive,
-    data_sha256=synthetic_records.make_archive(archive, folder),
-  )
+  config = Settings(dataset='cifar100', data_dir=str(folder.parent / 'data'),
+                    data_url='file://%s' % archive,
+                    data_sha256=synthetic_records.make_archive(archive, folder))
   return config, made
 
 
@@ -303,14 +284,12 @@ def test_cifar100_has_fine_and_coarse_labels(tmp_path, capsys):
   config, made = make_cifar100(tmp_path / 'cifar-100-binary')
   fine = short_runs.prepared(config)
   assert capsys.readouterr().out.endswith(
-    'found 200 training and 100 test records; the official data set has 50,000 '
-    'and 10,000.\n'
-  )
+      'found 200 training and 100 test records; the official data set has '
+      '50,000 and 10,000.\n')
   # A dataset.json in --data_dir does not matter: --dataset names CIFAR-100.
   (tmp_path / 'data' / 'dataset.json').write_text('{}')
   coarse = short_runs.prepared(
-    dataclasses.replace(config, cifar100_labels='coarse', data_url='nowhere')
-  )
+      dataclasses.replace(config, cifar100_labels='coarse', data_url='nowhere'))
   folder = tmp_path / 'data' / 'cifar-100-binary'
   assert fine.train_files == coarse.train_files == (str(folder / 'train.bin'),)
   assert fine.test_files == coarse.test_files == (str(folder / 'test.bin'),)
@@ -332,14 +311,9 @@ def test_a_public_data_set_is_described_after_it_is_fetched(tmp_path):
     with pytest.raises(UserError) as info:
       datasets.describe(config)
     assert str(info.value) == (
-      '%s: no such folder; to fetch it: %s --dataset=%s --data_dir=%s'
-      % (
-        tmp_path / folder,
-        commands.command('cifar10_fetch_data'),
-        name,
-        tmp_path,
-      )
-    )
+        '%s: no such folder; to fetch it: %s --dataset=%s --data_dir=%s' %
+        (tmp_path / folder, commands.command('cifar10_fetch_data'), name,
+         tmp_path))
 
 
 def test_cifar100_is_checked(tmp_path):
@@ -371,47 +345,31 @@ def test_a_run_on_cifar100_remembers_its_labels(tmp_path, capsys):
   config, made = make_cifar100(tmp_path / 'cifar-100-binary')
   train_dir = tmp_path / 'train'
   cifar10_train.train(
-    dataclasses.replace(
-      config,
-      cifar100_labels='coarse',
-      train_dir=str(train_dir),
-      batch_size=4,
-      max_steps=1,
-    )
-  )
+      dataclasses.replace(config, cifar100_labels='coarse',
+                          train_dir=str(train_dir), batch_size=4, max_steps=1))
   shapes = checkpoints.shapes(str(train_dir / 'model.ckpt-1'))
   assert shapes['softmax_linear/biases'] == [20]
   flags = ['--dataset=cifar100', '--cifar100_labels=coarse']
   flags.append('--data_dir=' + config.data_dir)
   line = '--checkpoint_dir=%s %s\n' % (train_dir, ' '.join(flags))
   assert line in capsys.readouterr().out
-  status, out, err = short_runs.run(
-    'cifar10_eval',
-    *flags,
-    '--run_once',
-    '--checkpoint_dir=%s' % train_dir,
-    '--eval_dir=%s' % (tmp_path / 'eval'),
-  )
+  status, out, err = short_runs.run('cifar10_eval', *flags, '--run_once',
+                                    '--checkpoint_dir=%s' % train_dir,
+                                    '--eval_dir=%s' % (tmp_path / 'eval'))
   assert (status, err) == (0, '')
   assert ' / 100, step 1)' in out
-  (image,) = synthetic_records.images_of(
-    made['test.bin'][:1], Layout(label_bytes=2)
-  )
+  (image,) = synthetic_records.images_of(made['test.bin'][:1],
+                                         Layout(label_bytes=2))
   picture = str(tmp_path / 'x.png')
   Image.fromarray(image).save(picture)
   moved = str(tmp_path / 'moved')
   os.rename(config.data_dir, moved)
   # Without --dataset and --cifar100_labels, which the run has saved.
-  status, out, err = processes.run(
-    [
-      short_runs.script('cifar10_predict'),
-      picture,
-      '--json',
+  status, out, err = processes.run([
+      short_runs.script('cifar10_predict'), picture, '--json',
       '--data_dir=' + moved,
-      '--checkpoint_dir=%s' % train_dir,
-    ]
-  )
+      '--checkpoint_dir=%s' % train_dir
+  ])
   assert (status, err) == (0, '')
-  assert list(json.loads(out)['probabilities']) == [
-    'coarse_%d' % i for i in range(20)
-  ]
+  assert list(
+      json.loads(out)['probabilities']) == ['coarse_%d' % i for i in range(20)]

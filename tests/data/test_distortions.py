@@ -14,8 +14,8 @@ from tests import short_runs
 from tests import synthetic_records
 
 LAYOUTS = {
-  'cifar10': Layout(),
-  'gray': Layout(height=48, width=40, depth=1, label_bytes=2, label_at=(1,)),
+    'cifar10': Layout(),
+    'gray': Layout(height=48, width=40, depth=1, label_bytes=2, label_at=(1,))
 }
 
 each_layout = pytest.mark.parametrize('name', sorted(LAYOUTS))
@@ -113,7 +113,7 @@ def test_the_choices_have_the_tutorials_ranges(monkeypatch):
   np.add.at(positions, (top.astype(int), left.astype(int)), 1)
   expected = count / 81
   # Chi-squared with 80 degrees of freedom exceeds 124.8 in 0.1 % of cases.
-  assert ((positions - expected) ** 2 / expected).sum() < 124.8
+  assert ((positions - expected)**2 / expected).sum() < 124.8
   assert abs(flip.mean() - 0.5) < 4 * 0.5 / np.sqrt(count)
   for values, low, high in ((brightness, -63, 63), (contrast, 0.2, 1.8)):
     assert low <= values.min() and values.max() < high
@@ -133,11 +133,9 @@ def test_images_are_distributed_as_those_of_the_tutorial(different):
   count = 4000
   data = np.tile(data[:different], [count // different, 1])
   ours = distort(tf.constant(data), Layout(), 24)
-  theirs = tf.map_fn(
-    reference.distort_by_tensorflow,
-    tf.constant(synthetic_records.images_of(data)),
-    dtype=tf.float32,
-  )
+  theirs = tf.map_fn(reference.distort_by_tensorflow,
+                     tf.constant(synthetic_records.images_of(data)),
+                     dtype=tf.float32)
   ours, theirs = run([ours, theirs])
   # Per pixel, the difference of the means is within the standard error.
   error = np.sqrt((ours.var(axis=0) + theirs.var(axis=0)) / count)
@@ -150,10 +148,8 @@ def test_images_are_distributed_as_those_of_the_tutorial(different):
 
 def test_an_image_of_one_color_becomes_zeros():
   records = tf.fill([2, 3073], tf.constant(77, tf.uint8))
-  for images in (
-    distortions.central_crop(records, Layout(), 24),
-    distort(records, Layout(), 24),
-  ):
+  for images in (distortions.central_crop(records, Layout(),
+                                          24), distort(records, Layout(), 24)):
     # Rounding errors of the mean are multiplied by sqrt(24 * 24 * 3) = 42.
     np.testing.assert_allclose(run(images), 0, atol=0.1)
 
@@ -211,11 +207,11 @@ def test_each_alone_changes_each_image_in_its_own_way(name):
     return
   different = {image.tobytes() for image in np.round(images, 2)}
   assert len(different) >= {
-    'flip': 2,
-    'alternating_flip': 2,
-    'crop': 45,
-    'shift': 45,
-    'contrast': 1,
+      'flip': 2,
+      'alternating_flip': 2,
+      'crop': 45,
+      'shift': 45,
+      'contrast': 1
   }.get(name, 60)
 
 
@@ -228,38 +224,37 @@ def test_all_of_them_at_once():
 
 
 @pytest.mark.parametrize(
-  'augment, size, settings',
-  [
-    (('shift',), 24, {}),
-    # By way of positions between the pixels.
-    (('shift', 'rotate'), 24, {}),
-    # Beyond the edges.
-    (('shift',), 32, {}),
-    (('shift',), 32, {'max_shift': 0.0625}),
-  ],
-)
-def test_shifts_are_whole_pixels_up_to_a_share(
-  augment, size, settings, monkeypatch
-):
+    'augment, size, settings',
+    [
+        (('shift',), 24, {}),
+        # By way of positions between the pixels.
+        (('shift', 'rotate'), 24, {}),
+        # Beyond the edges.
+        (('shift',), 32, {}),
+        (('shift',), 32, {
+            'max_shift': 0.0625
+        })
+    ])
+def test_shifts_are_whole_pixels_up_to_a_share(augment, size, settings,
+                                               monkeypatch):
   monkeypatch.setattr(distortions, '_MAX_ANGLE', 0.0)
   records = np.tile(sample_records(1), [400, 1])
   images = run(
-    distort(tf.constant(records), Layout(), size, augment=augment, **settings)
-  )
+      distort(tf.constant(records), Layout(), size, augment=augment,
+              **settings))
   (whole,) = synthetic_records.images_of(records[:1])
   shift = int(32 * settings.get('max_shift', 1 / 8))
   padded = np.pad(whole, [[shift, shift], [shift, shift], [0, 0]], 'edge')
   first = (32 - size) // 2
   positions = range(first, first + 2 * shift + 1)
   expected = {
-    (row, column): reference.whiten(padded[row : row + size, column:][:, :size])
-    for row in positions
-    for column in positions
+      (row, column): reference.whiten(padded[row:row + size, column:][:, :size])
+      for row in positions for column in positions
   }
   found = set()
   for image in images:
     distances = {
-      at: np.abs(image - other).max() for at, other in expected.items()
+        at: np.abs(image - other).max() for at, other in expected.items()
     }
     nearest = min(distances, key=distances.get)
     assert distances[nearest] < 1e-3
@@ -275,17 +270,15 @@ def test_colors_turn_about_gray():
   gray[:, 1:] = np.tile(rng.randint(0, 256, [50, 64]), [1, 3])
   for augment in (('hue',), ('saturation',), ('hue', 'saturation')):
     plain = distorted(gray, (), layout, 8)
-    np.testing.assert_allclose(
-      distorted(gray, augment, layout, 8), plain, atol=1e-3
-    )
+    np.testing.assert_allclose(distorted(gray, augment, layout, 8), plain,
+                               atol=1e-3)
     changed = distorted(records, augment, layout, 8)
     assert np.abs(changed - distorted(records, (), layout, 8)).max() > 0.1
 
 
 def test_hue_keeps_the_mean_and_the_distance_from_gray():
   images = tf.constant(
-    np.random.RandomState(0).uniform(0, 255, [20, 4, 4, 3]), tf.float32
-  )
+      np.random.RandomState(0).uniform(0, 255, [20, 4, 4, 3]), tf.float32)
   turned = distortions._colors(images, [20], ('hue',))
   before, after = run([images, turned])
   np.testing.assert_allclose(after.mean(3), before.mean(3), rtol=1e-4)
@@ -294,8 +287,7 @@ def test_hue_keeps_the_mean_and_the_distance_from_gray():
 
 def test_saturation_keeps_the_luma():
   images = tf.constant(
-    np.random.RandomState(0).uniform(0, 255, [20, 4, 4, 3]), tf.float32
-  )
+      np.random.RandomState(0).uniform(0, 255, [20, 4, 4, 3]), tf.float32)
   changed = distortions._colors(images, [20], ('saturation',))
   before, after = run([images, changed])
   luma = [0.299, 0.587, 0.114]
@@ -323,17 +315,15 @@ def test_cutout_is_a_square_of_half_the_side():
   assert sizes.min() < 60  # Partly outside.
   for image, zero in zip(images, zeros):
     rows, columns = np.nonzero(zero)
-    assert zero[
-      rows.min() : rows.max() + 1, columns.min() : columns.max() + 1
-    ].all()
+    assert zero[rows.min():rows.max() + 1,
+                columns.min():columns.max() + 1].all()
     np.testing.assert_array_equal(image[~zero], plain[~zero])
 
 
 def test_a_pasted_square_comes_from_one_other_image():
   images = np.broadcast_to(
-    np.arange(50, dtype=np.float32)[:, np.newaxis, np.newaxis, np.newaxis],
-    [50, 24, 24, 3],
-  )
+      np.arange(50, dtype=np.float32)[:, np.newaxis, np.newaxis, np.newaxis],
+      [50, 24, 24, 3])
   found = run(distortions.with_pasted_squares(tf.constant(images)))
   for number, image in enumerate(found):
     other = (number + 1) % 50

@@ -62,12 +62,12 @@ class Server(http.server.HTTPServer):
     self.sent = 0
     self.url = 'http://127.0.0.1:%d/archive.tar.gz' % self.server_port
     # Polls every 0.01 s whether to shut down.
-    threading.Thread(
-      target=self.serve_forever, args=(0.01,), daemon=True
-    ).start()
+    threading.Thread(target=self.serve_forever, args=(0.01,),
+                     daemon=True).start()
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
+
   def do_GET(self):  # noqa: N802 The library's name.
     server = self.server
     server.asked.append(self.headers.get('Range'))
@@ -80,7 +80,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
       return
     start = 0
     if server.ranges and self.headers.get('Range'):
-      start = int(self.headers['Range'][len('bytes=') : -1])
+      start = int(self.headers['Range'][len('bytes='):-1])
     if start >= len(ARCHIVE):
       self.send_error(416)
       return
@@ -88,13 +88,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
     self.send_header('Content-Length', str(len(ARCHIVE) - start))
     if start:
       end = len(ARCHIVE)
-      self.send_header(
-        'Content-Range', 'bytes %d-%d/%d' % (start, end - 1, end)
-      )
+      self.send_header('Content-Range',
+                       'bytes %d-%d/%d' % (start, end - 1, end))
     self.end_headers()
     body = ARCHIVE[start:]
     for i in range(0, len(body), 1 << 15):
-      part = body[i : i + (1 << 15)]
+      part = body[i:i + (1 << 15)]
       if fault is not None and i >= fault:
         return
       if server.hold is not None and i >= server.hold:
@@ -145,12 +144,10 @@ def waits(monkeypatch):
 def fetch(tmp_path, url, digest=None, size=None):
   archive = str(tmp_path / 'data' / 'archive.tar.gz')
   download.fetch_into(
-    str(tmp_path / 'data' / 'folder'),
-    [download.Remote(url, digest or sha256(ARCHIVE), archive, size, LIMIT)],
-    lambda paths, folder: unpack(
-      paths[0], 'folder', folder, REQUIRED, optional=('c.txt',)
-    ),
-  )
+      str(tmp_path / 'data' / 'folder'),
+      [download.Remote(url, digest or sha256(ARCHIVE), archive, size, LIMIT)],
+      lambda paths, folder: unpack(paths[0], 'folder', folder, REQUIRED,
+                                   optional=('c.txt',)))
 
 
 def error_of(*args):
@@ -226,10 +223,8 @@ def test_a_complete_part_is_used(tmp_path, serve):
 
 
 @pytest.mark.parametrize(
-  'size',
-  [1000, len(ARCHIVE), len(ARCHIVE) + 1000],
-  ids=['short', 'whole', 'long'],
-)
+    'size', [1000, len(ARCHIVE), len(ARCHIVE) + 1000],
+    ids=['short', 'whole', 'long'])
 def test_a_damaged_part_is_fetched_again(tmp_path, serve, waits, size):
   (tmp_path / 'data').mkdir()
   part = tmp_path / 'data' / ('archive.tar.gz.%s.part' % sha256(ARCHIVE)[:8])
@@ -242,8 +237,7 @@ def test_a_damaged_part_is_fetched_again(tmp_path, serve, waits, size):
 
 
 def test_retries_if_the_server_is_busy_but_not_if_the_file_is_missing(
-  tmp_path, serve, waits
-):
+    tmp_path, serve, waits):
   server = serve(faults=[503, 503])
   fetch(tmp_path, server.url)
   assert_complete(tmp_path)
@@ -360,18 +354,14 @@ def part_of(tmp_path, content):
 
 
 @pytest.mark.parametrize(
-  'content_range, requests',
-  [
-    ('bytes 0-%d/%d' % (len(ARCHIVE) - 1, len(ARCHIVE)), 1),
-    ('bytes 7-%d/%d' % (len(ARCHIVE) + 6, len(ARCHIVE) + 7), 2),
-    ('nonsense', 2),
-    (None, 2),
-  ],
-  ids=['from 0', 'from 7', 'nonsense', 'missing'],
-)
-def test_a_whole_file_is_not_appended_to_a_part(
-  tmp_path, serve, content_range, requests
-):
+    'content_range, requests',
+    [('bytes 0-%d/%d' % (len(ARCHIVE) - 1, len(ARCHIVE)), 1),
+     ('bytes 7-%d/%d' % (len(ARCHIVE) + 6, len(ARCHIVE) + 7), 2),
+     ('nonsense', 2),
+     (None, 2)], ids=['from 0', 'from 7', 'nonsense', 'missing'])
+def test_a_whole_file_is_not_appended_to_a_part(tmp_path, serve, content_range,
+                                                requests):
+
   def answer(handler):
     headers = {'Content-Length': str(len(ARCHIVE))}
     if content_range:
@@ -399,21 +389,21 @@ def test_an_answer_without_an_end_is_cut_off(tmp_path, serve, size):
 
   server = serve(answer=answer)
   limit = size or LIMIT
-  assert error_of(tmp_path, server.url, None, size) == (
-    '%s: sends more than the expected %d bytes' % (server.url, limit)
-  )
+  assert error_of(tmp_path, server.url, None,
+                  size) == ('%s: sends more than the expected %d bytes' %
+                            (server.url, limit))
   assert not (tmp_path / 'data').exists()
   assert sum(sent) < limit + (1 << 24)  # What the buffers of sockets hold.
 
 
 def test_a_file_of_unknown_size_may_not_be_much_larger(tmp_path, serve):
+
   def answer(handler):
     respond(handler, 200, b'', Content_Length=str(LIMIT + 1))
 
   url = serve(answer=answer).url
-  assert error_of(tmp_path, url) == (
-    '%s: has %d bytes; expected at most %d' % (url, LIMIT + 1, LIMIT)
-  )
+  assert error_of(tmp_path, url) == ('%s: has %d bytes; expected at most %d' %
+                                     (url, LIMIT + 1, LIMIT))
 
 
 def test_a_complete_part_of_known_size_needs_no_request(tmp_path, serve):
@@ -425,8 +415,7 @@ def test_a_complete_part_of_known_size_needs_no_request(tmp_path, serve):
 
 
 def test_without_a_length_the_known_size_tells_of_an_early_end(
-  tmp_path, serve, waits
-):
+    tmp_path, serve, waits):
   server = serve(answer=lambda handler: respond(handler, 200, ARCHIVE[:5000]))
   message = error_of(tmp_path, server.url, None, len(ARCHIVE))
   assert 'ended after 5000 of %d bytes. Without' % len(ARCHIVE) in message
@@ -435,6 +424,7 @@ def test_without_a_length_the_known_size_tells_of_an_early_end(
 
 
 def test_the_bytes_of_a_broken_chunk_count(tmp_path, serve, waits):
+
   def answer(handler):
     handler.protocol_version = 'HTTP/1.1'
     start = int((handler.headers.get('Range') or 'bytes=0-')[6:-1])
@@ -443,7 +433,7 @@ def test_the_bytes_of_a_broken_chunk_count(tmp_path, serve, waits):
     if start:
       handler.send_header('Content-Range', 'bytes %d-' % start)
     handler.end_headers()
-    body = ARCHIVE[start : start + 100000]
+    body = ARCHIVE[start:start + 100000]
     handler.wfile.write(b'%x\r\n' % len(body) + body + b'\r\n')
     if start + len(body) == len(ARCHIVE):
       handler.wfile.write(b'0\r\n\r\n')
@@ -457,6 +447,7 @@ def test_the_bytes_of_a_broken_chunk_count(tmp_path, serve, waits):
 
 
 def test_a_loop_of_redirections_is_an_error_of_one_line(tmp_path, serve):
+
   def answer(handler):
     respond(handler, 302, b'', Location=handler.path)
 
@@ -466,6 +457,7 @@ def test_a_loop_of_redirections_is_an_error_of_one_line(tmp_path, serve):
 
 
 def test_a_text_of_the_server_is_safe_to_print(tmp_path, serve, capsys):
+
   def answer(handler):
     handler.send_response_only(503, 'busy \x1b[2J\x07')
     handler.end_headers()
@@ -478,7 +470,9 @@ def test_a_text_of_the_server_is_safe_to_print(tmp_path, serve, capsys):
 
 
 def test_the_bar_and_the_next_line_are_apart(tmp_path, serve, monkeypatch):
+
   class Terminal(io.StringIO):
+
     def isatty(self):
       return True
 
@@ -503,17 +497,13 @@ def tls(tmp_path):
   key, certificate = (str(tmp_path / name) for name in ('key', 'certificate'))
   command = 'req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost'
   command += ' -addext subjectAltName=IP:127.0.0.1 -keyout %s -out %s'
-  subprocess.run(
-    [openssl, *(command % (key, certificate)).split()],
-    check=True,
-    stderr=subprocess.DEVNULL,
-  )
+  subprocess.run([openssl, *(command % (key, certificate)).split()], check=True,
+                 stderr=subprocess.DEVNULL)
   return key, certificate
 
 
 def test_a_broken_tls_record_is_retried_but_not_an_unknown_certificate(
-  tmp_path, serve, waits, tls, monkeypatch
-):
+    tmp_path, serve, waits, tls, monkeypatch):
   plain_texts = [True]
 
   def answer(handler):
@@ -526,13 +516,8 @@ def test_a_broken_tls_record_is_retried_but_not_an_unknown_certificate(
       plain_texts.pop()
     else:
       content_range = 'bytes %d-' % start
-      respond(
-        handler,
-        206,
-        body,
-        Content_Range=content_range,
-        Content_Length=str(len(body)),
-      )
+      respond(handler, 206, body, Content_Range=content_range,
+              Content_Length=str(len(body)))
 
   key, certificate = tls
   server = serve(answer=answer)
@@ -547,7 +532,7 @@ def test_a_broken_tls_record_is_retried_but_not_an_unknown_certificate(
   fetch(tmp_path, url)
   assert_complete(tmp_path)
   assert waits == [1] and server.asked[0] is None
-  assert int(server.asked[1][len('bytes=') : -1]) > 500000
+  assert int(server.asked[1][len('bytes='):-1]) > 500000
 
 
 @contextlib.contextmanager
@@ -602,8 +587,7 @@ EXPECTED_FILE = 'expected a file of your own, which is written to'
 @pytest.mark.parametrize('kind', ['link', 'hard link', 'pipe', 'folder'])
 @pytest.mark.parametrize('place', ['lock', 'part', 'unpacking'])
 def test_nothing_is_written_through_what_others_prepared(
-  tmp_path, serve, kind, place
-):
+    tmp_path, serve, kind, place):
   data = tmp_path / 'data'
   data.mkdir()
   victim = tmp_path / 'victim'
@@ -625,9 +609,9 @@ def test_nothing_is_written_through_what_others_prepared(
   else:
     message = error_of(tmp_path, server.url)
     problem = {
-      'link': 'is a link; expected a file, which is written to',
-      'hard link': 'has another name besides this one; ' + EXPECTED_FILE,
-      'pipe': 'is not a regular file; ' + EXPECTED_FILE,
+        'link': 'is a link; expected a file, which is written to',
+        'hard link': 'has another name besides this one; ' + EXPECTED_FILE,
+        'pipe': 'is not a regular file; ' + EXPECTED_FILE
     }[kind]
     if place == 'unpacking':
       problem = 'is in the way of a temporary folder; remove it'
@@ -640,8 +624,7 @@ def test_nothing_is_written_through_what_others_prepared(
 @pytest.mark.parametrize('kind', ['dangling link', 'pipe', 'folder'])
 @pytest.mark.parametrize('name', ['archive.tar.gz', 'folder'])
 def test_something_else_in_a_final_place_is_named_before_fetching(
-  tmp_path, serve, kind, name
-):
+    tmp_path, serve, kind, name):
   data = tmp_path / 'data'
   data.mkdir()
   server = serve()
@@ -673,10 +656,9 @@ def test_a_failure_leaves_no_folder_that_was_not_there(tmp_path):
   (tmp_path / 'mis' / 'typed').write_text('file')
   with pytest.raises(UserError) as info:
     download.fetch_into(str(tmp_path / 'mis' / 'typed' / 'x'), [remote], None)
-  assert str(info.value) == (
-    '%s: is not a folder; expected a folder for the data'
-    % (tmp_path / 'mis' / 'typed')
-  )
+  assert str(
+      info.value) == ('%s: is not a folder; expected a folder for the data' %
+                      (tmp_path / 'mis' / 'typed'))
 
 
 @pytest.mark.parametrize('kind', ['pipe', 'folder', 'device'])
@@ -686,9 +668,8 @@ def test_only_a_regular_file_is_an_address(tmp_path, waits, kind):
     path.symlink_to('/dev/zero')
   else:
     put(kind, path, None)
-  assert error_of(tmp_path, 'file://%s' % path) == (
-    '%s: is not a regular file; expected one' % path
-  )
+  assert error_of(tmp_path, 'file://%s' %
+                  path) == ('%s: is not a regular file; expected one' % path)
   assert not (tmp_path / 'data').exists() and waits == []
 
 
@@ -727,14 +708,10 @@ def start(tmp_path):
   def begin(url, setup=''):
     script = tmp_path / ('fetch_%d.py' % len(started))
     script.write_text(
-      PROGRAM.format(setup=setup, sha256=sha256(ARCHIVE), required=REQUIRED)
-    )
+        PROGRAM.format(setup=setup, sha256=sha256(ARCHIVE), required=REQUIRED))
     process = processes.start(
-      [str(script), str(tmp_path / 'data'), url],
-      cwd=short_runs.ROOT,
-      stdout=processes.PIPE,
-      stderr=processes.PIPE,
-    )
+        [str(script), str(tmp_path / 'data'), url], cwd=short_runs.ROOT,
+        stdout=processes.PIPE, stderr=processes.PIPE)
     started.append(process)
     return process
 
@@ -775,14 +752,12 @@ def test_killed_while_fetching(tmp_path, serve, start):
 
 def test_killed_while_unpacking(tmp_path, serve, start):
   # The process blocks when it writes the last file.
-  setup = (
-    'import time, shutil\n'
-    'copy = shutil.copyfileobj\n'
-    'def slow(source, target):\n'
-    "  if target.name.endswith('b.bin'): time.sleep(600)\n"
-    '  copy(source, target)\n'
-    'shutil.copyfileobj = slow'
-  )
+  setup = ('import time, shutil\n'
+           'copy = shutil.copyfileobj\n'
+           'def slow(source, target):\n'
+           "  if target.name.endswith('b.bin'): time.sleep(600)\n"
+           '  copy(source, target)\n'
+           'shutil.copyfileobj = slow')
   process = start(serve().url, setup)
   written = tmp_path / 'data' / 'folder.unpacking' / 'b.bin'
   wait_for(written.exists, process)
@@ -794,6 +769,7 @@ def test_killed_while_unpacking(tmp_path, serve, start):
 
 
 def test_the_folder_appears_by_a_rename(tmp_path, serve, monkeypatch):
+
   def fail(*args):
     raise OSError('no rename')
 

@@ -11,9 +11,8 @@ from tests import synthetic_records
 
 def run(*flags):
   """Runs the program; returns its status, output and error output."""
-  return processes.run(
-    ['-m', 'cifar10.data.fetch_data', *flags], cwd=short_runs.ROOT
-  )
+  return processes.run(['-m', 'cifar10.data.fetch_data', *flags],
+                       cwd=short_runs.ROOT)
 
 
 def test_complete_data_is_checked_silently(tmp_path):
@@ -28,34 +27,21 @@ def test_complete_data_is_checked_silently(tmp_path):
 def test_incomplete_data_is_used_with_a_warning(tmp_path):
   folder = synthetic_records.make_folder(tmp_path, per_file=3)
   assert run('--data_dir=%s' % tmp_path) == (
-    0,
-    'WARNING: %s: found 15 training and 3 test records; the official data set '
-    'has 50,000 and 10,000.\n' % folder,
-    '',
-  )
+      0, 'WARNING: %s: found 15 training and 3 test records; the official data '
+      'set has 50,000 and 10,000.\n' % folder, '')
 
 
 @pytest.mark.parametrize(
-  'flags, message',
-  [
-    (
-      ['--data_url=file:///dev/zero', '--data_sha256=' + 'f' * 64],
-      '/dev/zero: is not a regular file; expected one',
-    ),
-    (
-      ['--data_sha256=abc'],
-      "--data_sha256: found 'abc'; expected 64 hexadecimal digits",
-    ),
-    (
-      ['--data_url=file:///none'],
-      'cannot fetch file:///none: [Errno 2] No such file or directory: '
+    'flags, message',
+    [(['--data_url=file:///dev/zero', '--data_sha256=' + 'f' * 64
+      ], '/dev/zero: is not a regular file; expected one'),
+     (['--data_sha256=abc'
+      ], "--data_sha256: found 'abc'; expected 64 hexadecimal digits"),
+     (['--data_url=file:///none'
+      ], 'cannot fetch file:///none: [Errno 2] No such file or directory: '
       "'/none'. Without a network: put the file at "
       '{data}/typo/cifar-10-binary.tar.gz, name a mirror with --data_url, or '
-      'use --dataset=sample',
-    ),
-  ],
-  ids=['device', 'checksum', 'missing'],
-)
+      'use --dataset=sample')], ids=['device', 'checksum', 'missing'])
 def test_a_failure_leaves_no_trace(tmp_path, flags, message):
   found = run('--data_dir=%s/typo' % tmp_path, *flags)
   message = message.format(data=tmp_path)
@@ -68,11 +54,9 @@ def test_a_file_is_no_data_dir(tmp_path):
   path.write_text('')
   for name in (path, path / 'x'):
     assert run('--data_dir=%s' % name) == (
-      1,
-      '',
-      'fetch_data: error: %s: is not a folder; expected a folder for the data\n'
-      % name,
-    )
+        1, '',
+        'fetch_data: error: %s: is not a folder; expected a folder for the '
+        'data\n' % name)
 
 
 def test_errors_are_one_line(tmp_path):
@@ -82,6 +66,5 @@ def test_errors_are_one_line(tmp_path):
   status, out, err = run('--data_dir=%s' % tmp_path)
   assert (status, out) == (1, '')
   assert err == (
-    'fetch_data: error: %s: the file is empty; expected a whole number of '
-    '3,073-byte records\n' % path
-  )
+      'fetch_data: error: %s: the file is empty; expected a whole number of '
+      '3,073-byte records\n' % path)

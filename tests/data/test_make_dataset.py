@@ -25,10 +25,8 @@ from tests import processes
 from tests import short_runs
 from tests import synthetic_records
 
-EXPECTED = (
-  'FOLDER/<class>/<pictures>, or FOLDER/train/<class>/<pictures> and '
-  'FOLDER/test/<class>/<pictures>'
-)
+EXPECTED = ('FOLDER/<class>/<pictures>, or FOLDER/train/<class>/<pictures> and '
+            'FOLDER/test/<class>/<pictures>')
 
 
 def contents(out):
@@ -78,9 +76,9 @@ def error_of(make):
 def test_every_picture_is_in_one_part_with_its_class(tmp_path):
   counts = {'b': 10, 'a': 25, 'c c': 2, 'd': 3}
   made = picture_folders.write_noise(tmp_path / 'in', counts)
-  status, printed, err = picture_folders.make_dataset(
-    tmp_path / 'in', tmp_path / 'out', '--size=8'
-  )
+  status, printed, err = picture_folders.make_dataset(tmp_path / 'in',
+                                                      tmp_path / 'out',
+                                                      '--size=8')
   data, found = contents(tmp_path / 'out')
   assert data.classes == ('a', 'b', 'c c', 'd')
   assert data.layout == Layout(8, 8, 3) and data.flip
@@ -94,32 +92,26 @@ def test_every_picture_is_in_one_part_with_its_class(tmp_path):
   assert trained != sorted(trained)
   lines = printed.splitlines()
   assert lines[-2:] == [
-    '%s: 4 classes, 31 pictures to train on, 9 to test on; 0 broken.'
-    % (tmp_path / 'out'),
-    'To train: python %s --data_dir=%s'
-    % (short_runs.script('cifar10_train'), tmp_path / 'out'),
+      '%s: 4 classes, 31 pictures to train on, 9 to test on; 0 broken.' %
+      (tmp_path / 'out'),
+      'To train: python %s --data_dir=%s' %
+      (short_runs.script('cifar10_train'), tmp_path / 'out')
   ]
   assert (status, err) == (0, '') and '\r' not in printed
-  assert sorted(os.listdir(str(tmp_path / 'out'))) == [
-    'dataset.json',
-    'test.bin',
-    'train.bin',
-  ]
+  assert sorted(os.listdir(str(
+      tmp_path / 'out'))) == ['dataset.json', 'test.bin', 'train.bin']
   assert sorted(os.listdir(str(tmp_path))) == ['in', 'out']
 
 
 def test_the_same_seed_yields_the_same_bytes(tmp_path, make):
   picture_folders.write_noise(tmp_path / 'in', {'a': 12, 'b': 12})
   made = {}
-  for name, flags in (
-    ('one', []),
-    ('again', []),
-    ('other', ['--seed=1', '--test_fraction=0.5']),
-  ):
+  for name, flags in (('one', []), ('again', []),
+                      ('other', ['--seed=1', '--test_fraction=0.5'])):
     make(tmp_path / 'in', tmp_path / name, '--size=8', *flags)
     made[name] = {
-      n: (tmp_path / name / n).read_bytes()
-      for n in os.listdir(str(tmp_path / name))
+        n: (tmp_path / name / n).read_bytes()
+        for n in os.listdir(str(tmp_path / name))
     }
   assert made['one'] == made['again']
   assert made['one']['train.bin'] != made['other']['train.bin']
@@ -130,11 +122,14 @@ def test_the_same_seed_yields_the_same_bytes(tmp_path, make):
 def test_a_split_by_the_user_is_kept(tmp_path, make, error_of):
   folder, out = tmp_path / 'in', tmp_path / 'out'
   made = {
-    part: picture_folders.write_noise(folder / part, counts)
-    for part, counts in (
-      ('train', {'a': 3, 'b': 4}),
-      ('test', {'a': 1, 'b': 5}),
-    )
+      part: picture_folders.write_noise(folder / part, counts)
+      for part, counts in (('train', {
+          'a': 3,
+          'b': 4
+      }), ('test', {
+          'a': 1,
+          'b': 5
+      }))
   }
   make(folder, out, '--size=8', '--noflip')
   data, found = contents(out)
@@ -147,19 +142,16 @@ def test_a_split_by_the_user_is_kept(tmp_path, make, error_of):
   (folder / 'valid').mkdir()
   line = error_of(folder, tmp_path / 'more')
   assert line == (
-    '%s: found test, train, valid; expected only train and test, or one folder '
-    'per class' % folder
-  )
+      '%s: found test, train, valid; expected only train and test, or one '
+      'folder per class' % folder)
 
 
-def test_broken_pictures_and_other_files_are_named(
-  tmp_path, make, error_of, capsys
-):
+def test_broken_pictures_and_other_files_are_named(tmp_path, make, error_of,
+                                                   capsys):
   folder = tmp_path / 'in'
   picture_folders.write_noise(folder, {'a': 3, 'b': 3})
   (folder / 'a' / 'broken.png').write_bytes(
-    (folder / 'a' / '0.png').read_bytes()[:-30]
-  )
+      (folder / 'a' / '0.png').read_bytes()[:-30])
   (folder / 'b' / 'page.JPG').write_text('<html>')
   (folder / 'b' / 'notes.txt').write_text('')
   (folder / 'b' / '.hidden.png').write_text('')
@@ -173,29 +165,26 @@ def test_broken_pictures_and_other_files_are_named(
   assert lines[0] == '1 other file in %s/ skipped: %s' % (folder, notes)
   broken = sorted(line.split(': ')[0] for line in lines[1:])
   assert broken == [
-    str(folder / 'a' / 'broken.png'),
-    str(folder / 'b' / 'page.JPG'),
+      str(folder / 'a' / 'broken.png'),
+      str(folder / 'b' / 'page.JPG')
   ]
   # A class without enough pictures that are not broken.
   (folder / 'a' / '0.png').unlink()
   (folder / 'a' / '1.png').unlink()
   line = error_of(folder, tmp_path / 'none')
   assert line == (
-    '%s: pictures of class a: found 1 to train on and 0 to test on, expected '
-    'at least one of each' % folder
-  )
+      '%s: pictures of class a: found 1 to train on and 0 to test on, expected '
+      'at least one of each' % folder)
 
 
 def test_errors_are_one_line(tmp_path, error_of):
   folder, out = tmp_path / 'in', tmp_path / 'out'
-  assert error_of(folder, out) == '%s: no such folder; expected %s' % (
-    folder,
-    EXPECTED,
-  )
+  assert error_of(folder,
+                  out) == '%s: no such folder; expected %s' % (folder, EXPECTED)
   folder.mkdir()
-  assert error_of(folder, out) == (
-    '%s: class folders: found 0, expected two or more: %s' % (folder, EXPECTED)
-  )
+  assert error_of(
+      folder, out) == ('%s: class folders: found 0, expected two or more: %s' %
+                       (folder, EXPECTED))
   picture_folders.write_noise(folder, {'a': 2})
   assert 'class folders: found 1, expected two' in error_of(folder, out)
   (folder / 'b').mkdir()
@@ -208,26 +197,18 @@ def test_errors_are_one_line(tmp_path, error_of):
   assert error_of(folder, out).endswith(" '\\udcff' is not valid UTF-8")
   os.rmdir(odd)
   out.mkdir()
-  assert error_of(folder, out) == (
-    '--out=%s: already exists; expected a new folder' % out
-  )
+  assert error_of(
+      folder, out) == ('--out=%s: already exists; expected a new folder' % out)
   assert os.listdir(str(out)) == []
   (folder / 'a.txt').write_text('')
   line = error_of(folder / 'a.txt', tmp_path / 'new')
   assert line.startswith('%s: no such folder; ' % (folder / 'a.txt'))
 
 
-@pytest.mark.parametrize(
-  'flag',
-  [
-    '--size=1',
-    '--size=x',
-    '--channels=2',
-    '--test_fraction=1',
-    '--test_fraction=nan',
-    '--seed=-1',
-  ],
-)
+@pytest.mark.parametrize('flag', [
+    '--size=1', '--size=x', '--channels=2', '--test_fraction=1',
+    '--test_fraction=nan', '--seed=-1'
+])
 def test_wrong_flags_are_named(tmp_path, make, capsys, flag):
   with pytest.raises(SystemExit):
     make(tmp_path, tmp_path / 'x', flag)
@@ -236,18 +217,14 @@ def test_wrong_flags_are_named(tmp_path, make, capsys, flag):
 
 
 @pytest.mark.parametrize(
-  'program', [[picture_folders.SCRIPT], ['-m', 'cifar10.data.make_dataset']]
-)
+    'program', [[picture_folders.SCRIPT], ['-m', 'cifar10.data.make_dataset']])
 def test_an_error_of_the_program_is_one_line(tmp_path, program):
   status, out, err = processes.run(
-    program + [str(tmp_path / 'no'), '--out=%s' % (tmp_path / 'out')],
-    cwd=short_runs.ROOT,
-  )
+      program + [str(tmp_path / 'no'),
+                 '--out=%s' % (tmp_path / 'out')], cwd=short_runs.ROOT)
   assert (status, out) == (1, '')
-  assert err == (
-    'make_dataset: error: %s: no such folder; expected %s\n'
-    % (tmp_path / 'no', EXPECTED)
-  )
+  assert err == ('make_dataset: error: %s: no such folder; expected %s\n' %
+                 (tmp_path / 'no', EXPECTED))
 
 
 def test_without_pillow_its_extra_is_named(tmp_path, monkeypatch, error_of):
@@ -256,19 +233,10 @@ def test_without_pillow_its_extra_is_named(tmp_path, monkeypatch, error_of):
   assert "pip install '.[pictures]'" in line
 
 
-@pytest.mark.parametrize(
-  'count, fraction, expected',
-  [
-    (0, 0.2, 0),
-    (1, 0.9, 0),
-    (2, 0, 1),
-    (2, 0.99, 1),
-    (10, 0.2, 2),
-    (12, 0.2, 2),
-    (13, 0.2, 3),
-    (25, 0.5, 13),
-  ],
-)
+@pytest.mark.parametrize('count, fraction, expected',
+                         [(0, 0.2, 0), (1, 0.9, 0), (2, 0, 1), (2, 0.99, 1),
+                          (10, 0.2, 2), (12, 0.2, 2), (13, 0.2, 3),
+                          (25, 0.5, 13)])
 def test_a_fraction_of_each_class_is_held_out(count, fraction, expected):
   assert make_dataset.num_test_pictures(count, fraction) == expected
 
@@ -276,9 +244,8 @@ def test_a_fraction_of_each_class_is_held_out(count, fraction, expected):
 def test_memory_does_not_grow_with_the_pictures(tmp_path):
   folder, size = tmp_path / 'in', 64
   picture_folders.write_noise(folder, {'a': 1, 'b': 1}, size=size)
-  args = argparse.Namespace(
-    out='x', size=size, channels=3, seed=0, test_fraction=0.2
-  )
+  args = argparse.Namespace(out='x', size=size, channels=3, seed=0,
+                            test_fraction=0.2)
 
   def peak(count):
     """The peak memory of making a data set of `count` pictures a class."""
@@ -313,8 +280,7 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
   command = [picture_folders.SCRIPT, str(tmp_path / 'in'), '--size=8']
   for limit, name in ((500, str(out / 'train.bin')), (800, 'dataset.json')):
     status, _, err = picture_folders.run_on_full_disk(
-      tmp_path, limit, command + ['--out=%s' % out]
-    )
+        tmp_path, limit, command + ['--out=%s' % out])
     assert status == 1
     assert err.startswith('make_dataset: error: [Errno 27] File too large: ')
     assert err.endswith(name + "'\n") and err.count('\n') == 1
@@ -342,11 +308,8 @@ def test_a_bar_on_a_terminal(tmp_path):
   broken.write_text('')
   terminal, other = pty.openpty()
   process = processes.start(
-    [picture_folders.SCRIPT, str(tmp_path / 'in')]
-    + ['--out=%s' % (tmp_path / 'out')],
-    stdout=other,
-    stderr=other,
-  )
+      [picture_folders.SCRIPT, str(tmp_path / 'in')] +
+      ['--out=%s' % (tmp_path / 'out')], stdout=other, stderr=other)
   os.close(other)
   shown = b''
   while True:
@@ -382,20 +345,19 @@ make_dataset.main()
 """
 
 
-@pytest.mark.parametrize(
-  'number, status',
-  [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
-  ids=['SIGINT', 'SIGTERM', 'SIGHUP'],
-)
+@pytest.mark.parametrize('number, status', [(signal.SIGINT, 130),
+                                            (signal.SIGTERM, 143),
+                                            (signal.SIGHUP, 129)],
+                         ids=['SIGINT', 'SIGTERM', 'SIGHUP'])
 def test_a_signal_leaves_nothing_behind(tmp_path, number, status):
   picture_folders.write_noise(tmp_path / 'in', {'a': 2, 'b': 2})
   script = tmp_path / 'make_slowly.py'
   script.write_text(MAKE_SLOWLY)
   process = processes.start(
-    [str(script), str(tmp_path / 'in'), '--out=%s' % (tmp_path / 'out')],
-    cwd=short_runs.ROOT,
-    stderr=processes.PIPE,
-  )
+      [str(script),
+       str(tmp_path / 'in'),
+       '--out=%s' % (tmp_path / 'out')], cwd=short_runs.ROOT,
+      stderr=processes.PIPE)
   deadline = time.monotonic() + 120
   while not list(tmp_path.glob('out.tmp*/test.bin')):
     assert time.monotonic() < deadline and process.poll() is None
@@ -411,10 +373,8 @@ def train(out, tmp_path, capsys, **settings):
   """Trains on the data set in `out`; returns the output."""
   capsys.readouterr()
   cifar10_train.train(
-    short_runs.small_config(
-      tmp_path, dataset='cifar10', data_dir=str(out), **settings
-    )
-  )
+      short_runs.small_config(tmp_path, dataset='cifar10', data_dir=str(out),
+                              **settings))
   return capsys.readouterr().out
 
 
@@ -437,14 +397,10 @@ def test_300_gray_classes(tmp_path, make, capsys):
 
 def check_evaluated(out, train_dir, total):
   """Evaluates on `total` images; returns how many predictions are right."""
-  status, printed, err = short_runs.run(
-    'cifar10_eval',
-    '--dataset=cifar10',
-    '--data_dir=%s' % out,
-    '--run_once',
-    '--checkpoint_dir=%s' % train_dir,
-    '--eval_dir=%s-eval' % train_dir,
-  )
+  status, printed, err = short_runs.run('cifar10_eval', '--dataset=cifar10',
+                                        '--data_dir=%s' % out, '--run_once',
+                                        '--checkpoint_dir=%s' % train_dir,
+                                        '--eval_dir=%s-eval' % train_dir)
   assert (status, err) == (0, '')
   ((_, correct, found, _),) = short_runs.PRECISION_LINE.findall(printed)
   assert int(found) == total
@@ -454,10 +410,9 @@ def check_evaluated(out, train_dir, total):
 def check_predicted(names, train_dir, classes):
   """Labels pictures by the settings of the run; returns their classes."""
   status, out, err = processes.run(
-    [short_runs.script('cifar10_predict')]
-    + ['--json', '--checkpoint_dir=%s' % train_dir]
-    + [str(name) for name in names]
-  )
+      [short_runs.script('cifar10_predict')] +
+      ['--json', '--checkpoint_dir=%s' % train_dir] +
+      [str(name) for name in names])
   assert (status, err) == (0, '')
   answers = [json.loads(line) for line in out.splitlines()]
   assert len(answers) == len(names)
@@ -471,9 +426,8 @@ def test_from_pictures_to_predictions(tmp_path, make, capsys):
     picture_folders.write_pngs(tmp_path / 'in' / name, images)
   out, train_dir = tmp_path / 'out', tmp_path / 'train'
   make(tmp_path / 'in', out, '--size=48')
-  printed = train(
-    out, tmp_path, capsys, batch_size=16, max_steps=40, log_frequency=10, seed=1
-  )
+  printed = train(out, tmp_path, capsys, batch_size=16, max_steps=40,
+                  log_frequency=10, seed=1)
   # 0.4 of 96 images, with the name of the folder.
   assert printed.startswith('Filling queue with 38 out images before ')
   assert short_runs.steps(printed) == [0, 10, 20, 30]
@@ -495,53 +449,38 @@ def other_model(tmp_path_factory):
   folder = tmp_path_factory.mktemp('other')
   for name, depth in (('gray', 1), ('color', 3)):
     (folder / name).mkdir()
-    records = synthetic_records.make_records(
-      [0, 1, 0, 1], layout=Layout(depth=depth)
-    )
+    records = synthetic_records.make_records([0, 1, 0, 1],
+                                             layout=Layout(depth=depth))
     for part in ('train.bin', 'test.bin'):
       (folder / name / part).write_bytes(records.tobytes())
-    dataset_json.save(
-      str(folder / name), 'ab', 32, depth, flip=True, counts=(4, 4)
-    )
+    dataset_json.save(str(folder / name), 'ab', 32, depth, flip=True,
+                      counts=(4, 4))
   cifar10_train.train(
-    short_runs.small_config(
-      folder,
-      dataset='cifar10',
-      data_dir=str(folder / 'gray'),
-      batch_size=4,
-      max_steps=1,
-    )
-  )
+      short_runs.small_config(folder, dataset='cifar10',
+                              data_dir=str(folder / 'gray'), batch_size=4,
+                              max_steps=1))
   return folder / 'train'
 
 
 @pytest.mark.parametrize(
-  'program, flags',
-  [
-    ('cifar10_eval', ['--run_once', '--eval_dir=%s/eval', '--checkpoint_dir']),
-    ('cifar10_train', ['--max_steps=9', '--train_dir']),
-    ('cifar10_multi_gpu_train', ['--max_steps=9', '--train_dir']),
-  ],
-)
-def test_a_run_on_another_data_set_is_refused(
-  tmp_path, other_model, program, flags
-):
+    'program, flags',
+    [('cifar10_eval', ['--run_once', '--eval_dir=%s/eval', '--checkpoint_dir']),
+     ('cifar10_train', ['--max_steps=9', '--train_dir']),
+     ('cifar10_multi_gpu_train', ['--max_steps=9', '--train_dir'])])
+def test_a_run_on_another_data_set_is_refused(tmp_path, other_model, program,
+                                              flags):
   flags = [flag.replace('%s', str(tmp_path)) for flag in flags]
   flags[-1] += '=%s' % other_model
   before = {p.name: p.stat().st_size for p in other_model.iterdir()}
   status, _, err = short_runs.run(
-    program,
-    '--dataset=cifar10',
-    '--data_dir=%s' % (other_model.parent / 'color'),
-    '--batch_size=4',
-    *flags,
-  )
+      program, '--dataset=cifar10',
+      '--data_dir=%s' % (other_model.parent / 'color'), '--batch_size=4',
+      *flags)
   assert (status, err) == (
-    1,
-    '%s: error: --dataset=cifar10 --data_dir=%s/color: found images of 32 x 32 '
-    'x 3; the model was trained on 32 x 32 x 1\n'
-    % (program, other_model.parent),
-  )
+      1,
+      '%s: error: --dataset=cifar10 --data_dir=%s/color: found images of 32 x '
+      '32 x 3; the model was trained on 32 x 32 x 1\n' %
+      (program, other_model.parent))
   # The run is not changed.
   assert {p.name: p.stat().st_size for p in other_model.iterdir()} == before
 
@@ -555,7 +494,6 @@ def test_a_worker_refuses_it_too(tmp_path, other_model):
     assert clusters.wait(workers + servers) == [1, 0]
     last = clusters.output(workers[0]).splitlines()[-1]
   assert last == (
-    'cifar10_distributed_train: error: --dataset=cifar10 --data_dir=%s/color: '
-    'found images of 32 x 32 x 3; the model was trained on 32 x 32 x 1'
-    % other_model.parent
-  )
+      'cifar10_distributed_train: error: --dataset=cifar10 '
+      '--data_dir=%s/color: found images of 32 x 32 x 3; the model was trained '
+      'on 32 x 32 x 1' % other_model.parent)

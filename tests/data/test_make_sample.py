@@ -22,9 +22,8 @@ REAL = os.path.join(Settings().data_dir, 'cifar-10-batches-bin')
 
 def run(*arguments):
   """Runs the program; returns its status, output and error output."""
-  return processes.run(
-    ['-m', 'cifar10.data.make_sample', *arguments], cwd=short_runs.ROOT
-  )
+  return processes.run(['-m', 'cifar10.data.make_sample', *arguments],
+                       cwd=short_runs.ROOT)
 
 
 def test_the_sample_needs_no_data_dir_and_is_balanced(tmp_path):
@@ -47,14 +46,11 @@ def test_a_sample_does_not_depend_on_the_order(tmp_path):
   found = make_sample.sample(paths, 2)
   # The same by another way: a record is in the sample if fewer than two records
   # of its class have a smaller SHA-256.
-  by_sha = sorted(
-    (hashlib.sha256(record.tobytes()).digest(), record.tobytes())
-    for record in records
-  )
+  by_sha = sorted((hashlib.sha256(record.tobytes()).digest(), record.tobytes())
+                  for record in records)
   expected = [
-    record
-    for k, (_, record) in enumerate(by_sha)
-    if sum(earlier[0] == record[0] for _, earlier in by_sha[:k]) < 2
+      record for k, (_, record) in enumerate(by_sha)
+      if sum(earlier[0] == record[0] for _, earlier in by_sha[:k]) < 2
   ]
   assert len(expected) == 20 and found == b''.join(expected)
   records = records[np.random.RandomState(0).permutation(60)]
@@ -69,9 +65,8 @@ def test_too_few_records_of_a_class_are_an_error(tmp_path):
   with pytest.raises(UserError) as info:
     make_sample.sample([str(path)], 3)
   assert str(info.value) == (
-    '%s: found [3, 3, 3, 3, 3, 3, 3, 3, 3, 2] records by class; expected 3 of '
-    'each' % path
-  )
+      '%s: found [3, 3, 3, 3, 3, 3, 3, 3, 3, 2] records by class; expected 3 '
+      'of each' % path)
 
 
 def test_the_program_writes_both_files_and_prints_their_checksums(tmp_path):
@@ -92,28 +87,26 @@ def test_errors_are_one_line(tmp_path):
   status, out, err = run(str(tmp_path), '--out=%s' % (tmp_path / 'out'))
   assert (status, out) == (1, '')
   assert err == (
-    'make_sample: error: %s/data_batch_1.bin: no such file; expected a whole '
-    'number of 3,073-byte records\n' % tmp_path
-  )
+      'make_sample: error: %s/data_batch_1.bin: no such file; expected a whole '
+      'number of 3,073-byte records\n' % tmp_path)
   (tmp_path / 'file').write_text('')
   status, out, err = run(str(tmp_path), '--out=%s' % (tmp_path / 'file'))
   assert (status, out) == (1, '')
-  assert err == (
-    "make_sample: error: [Errno 17] File exists: '%s/file'\n" % tmp_path
-  )
+  assert err == ("make_sample: error: [Errno 17] File exists: '%s/file'\n" %
+                 tmp_path)
 
 
 def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
   folder = synthetic_records.make_folder(tmp_path, per_file=500)
   out = tmp_path / 'out'
   status, printed, err = picture_folders.run_on_full_disk(
-    tmp_path, 100000, [make_sample.__file__, str(folder), '--out=%s' % out]
-  )
+      tmp_path, 100000,
+      [make_sample.__file__,
+       str(folder), '--out=%s' % out])
   assert (status, printed) == (1, '')
   assert err == (
-    "make_sample: error: [Errno 27] File too large: '%s/data_batch_1.bin'\n"
-    % out
-  )
+      "make_sample: error: [Errno 27] File too large: '%s/data_batch_1.bin'\n" %
+      out)
   assert os.listdir(str(out)) == []
 
 
@@ -135,18 +128,15 @@ def test_the_bundled_sample_is_made_from_cifar10_in_any_order(tmp_path):
   folder.mkdir()
   random = np.random.RandomState(0)
   names = ['data_batch_%d.bin' % i for i in range(1, 6)]
-  records = np.concatenate(
-    [
+  records = np.concatenate([
       np.fromfile(os.path.join(REAL, n), np.uint8).reshape(-1, 3073)
       for n in names
-    ]
-  )
+  ])
   parts = np.split(records[random.permutation(len(records))], 5)
   for name, part in zip(names, parts):
     (folder / name).write_bytes(part.tobytes())
-  os.symlink(
-    os.path.join(REAL, 'test_batch.bin'), str(folder / 'test_batch.bin')
-  )
+  os.symlink(os.path.join(REAL, 'test_batch.bin'),
+             str(folder / 'test_batch.bin'))
   status, _, err = run(str(folder), '--out=%s' % (tmp_path / 'sample'))
   assert (status, err) == (0, '')
   shutil.rmtree(str(folder))  # 150 MB, which pytest would keep.

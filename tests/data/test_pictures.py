@@ -49,11 +49,11 @@ def test_lossless_formats_are_read_exactly(tmp_path, kind):
 
 
 @pytest.mark.parametrize(
-  'start',
-  [b'%!PS-Adobe-3.0 EPSF', b'\0\0\1\xb3', b'\x89HDF\r\n\x1a\n', b'GRIB\0\0\0\1']
-  + [b'\xd7\xcd\xc6\x9a\0\0', b'%PDF-1.4', b'BUFR'],
-  ids=['EPS', 'MPEG', 'HDF5', 'GRIB', 'WMF', 'PDF', 'BUFR'],
-)
+    'start', [
+        b'%!PS-Adobe-3.0 EPSF', b'\0\0\1\xb3', b'\x89HDF\r\n\x1a\n',
+        b'GRIB\0\0\0\1'
+    ] + [b'\xd7\xcd\xc6\x9a\0\0', b'%PDF-1.4', b'BUFR'],
+    ids=['EPS', 'MPEG', 'HDF5', 'GRIB', 'WMF', 'PDF', 'BUFR'])
 def test_what_is_no_picture_or_runs_a_program_is_refused(tmp_path, start):
   path = tmp_path / 'x.png'  # The content counts, not the name.
   if start.startswith(b'%!PS'):
@@ -115,9 +115,8 @@ def test_16_bits_are_scaled_to_8(tmp_path, kind):
   np.testing.assert_array_equal(found[..., 0], pixels >> 8)
 
 
-@pytest.mark.parametrize(
-  'scale, shift', [(1 / 255, 0), (1, 0), (3, 0), (1, -99), (1e-2, 700)]
-)
+@pytest.mark.parametrize('scale, shift', [(1 / 255, 0), (1, 0), (3, 0),
+                                          (1, -99), (1e-2, 700)])
 def test_float_levels_are_scaled_to_8_bits(tmp_path, scale, shift):
   expected = np.arange(256, dtype=np.uint8).reshape(16, 16)
   levels = (expected.astype(float) * scale + shift).astype(np.float32)
@@ -141,15 +140,11 @@ def test_32_bits_are_stretched_to_8(tmp_path):
   np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize(
-  'mode, color, expected',
-  [
-    ('1', 1, (255, 255, 255)),
-    ('CMYK', (55, 225, 215, 0), (200, 30, 40)),
-    ('LAB', (255, 128, 128), (255, 255, 255)),
-    ('RGBA', (200, 30, 40, 255), (200, 30, 40)),
-  ],
-)
+@pytest.mark.parametrize('mode, color, expected',
+                         [('1', 1, (255, 255, 255)),
+                          ('CMYK', (55, 225, 215, 0), (200, 30, 40)),
+                          ('LAB', (255, 128, 128), (255, 255, 255)),
+                          ('RGBA', (200, 30, 40, 255), (200, 30, 40))])
 def test_every_mode_becomes_gray_or_rgb(tmp_path, mode, color, expected):
   path = str(tmp_path / 'x.tif')
   Image.new(mode, (8, 8), color).save(path)
@@ -182,7 +177,7 @@ def test_the_central_square_of_a_large_picture_is_averaged(tmp_path, shape):
   pixels = np.full(shape + (3,), 77, np.uint8)
   board = np.indices((80, 80)).sum(0) % 2 * 255
   top, left = (shape[0] - 80) // 2, (shape[1] - 80) // 2
-  pixels[top : top + 80, left : left + 80] = board[..., np.newaxis]
+  pixels[top:top + 80, left:left + 80] = board[..., np.newaxis]
   found = read(save(tmp_path / 'x.png', pixels)).astype(int)
   assert np.abs(found - 127.5).max() < 12
 
@@ -201,11 +196,7 @@ def test_files_and_folders_are_found_in_order(tmp_path):
     path.write_bytes(b'')
   folder = str(tmp_path)
   assert pictures.find(['-', folder, 'x.txt']) == [
-    '-',
-    folder + '/a.gif',
-    folder + '/b/1.jpeg',
-    folder + '/b/2.PNG',
-    'x.txt',
+      '-', folder + '/a.gif', folder + '/b/1.jpeg', folder + '/b/2.PNG', 'x.txt'
   ]
   (tmp_path / 'empty').mkdir()
   empty = str(tmp_path / 'empty')
@@ -213,9 +204,8 @@ def test_files_and_folders_are_found_in_order(tmp_path):
     with pytest.raises(UserError) as info:
       pictures.find(names)
     assert str(info.value) == (
-      '%s: no pictures found; expected files, folders of files in formats that '
-      'Pillow reads, or - for a picture on standard input' % found
-    )
+        '%s: no pictures found; expected files, folders of files in formats '
+        'that Pillow reads, or - for a picture on standard input' % found)
 
 
 def test_other_files_of_a_folder_are_counted_on_one_line(tmp_path, capsys):
@@ -230,15 +220,13 @@ def test_other_files_of_a_folder_are_counted_on_one_line(tmp_path, capsys):
   for given in (folder, folder + '/'):
     pictures.find([given])
     assert capsys.readouterr().err == (
-      '1 other file in %s/ skipped: %s/b/film.mp4\n' % (folder, folder)
-    )
+        '1 other file in %s/ skipped: %s/b/film.mp4\n' % (folder, folder))
   for name in ('x\ny.txt', 'drawing.eps', 'data.h5'):
     (tmp_path / name).write_bytes(b'')
   pictures.find([folder, folder + '/a/1.png'])
   assert capsys.readouterr().err == (
-    '4 other files in %s/ skipped: %s/b/film.mp4, %s/data.h5, '
-    '%s/drawing.eps, ...\n' % ((folder,) * 4)
-  )
+      '4 other files in %s/ skipped: %s/b/film.mp4, %s/data.h5, '
+      '%s/drawing.eps, ...\n' % ((folder,) * 4))
 
 
 def test_a_named_pipe_in_a_folder_is_skipped(tmp_path):
@@ -256,14 +244,11 @@ def test_standard_input_is_read(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-  'content, message',
-  [
-    (b'', 'x.png: not a picture; expected a format that Pillow reads, '),
-    (b'hello', 'x.png: not a picture; expected a format that Pillow reads, '),
-    (b'\x89PNG\r\n\x1a\n' + bytes(50), 'x.png: '),
-  ],
-  ids=['empty', 'text', 'header'],
-)
+    'content, message',
+    [(b'', 'x.png: not a picture; expected a format that Pillow reads, '),
+     (b'hello', 'x.png: not a picture; expected a format that Pillow reads, '),
+     (b'\x89PNG\r\n\x1a\n' + bytes(50), 'x.png: ')],
+    ids=['empty', 'text', 'header'])
 def test_a_file_that_is_not_a_picture_is_named(tmp_path, content, message):
   (tmp_path / 'x.png').write_bytes(content)
   with pytest.raises(UserError, match=message):
@@ -311,5 +296,4 @@ def test_without_pillow_its_extra_is_named(monkeypatch):
   with pytest.raises(UserError) as info:
     pictures.need_pillow()
   assert str(info.value) == (
-    "reading pictures needs Pillow: pip install '.[pictures]'"
-  )
+      "reading pictures needs Pillow: pip install '.[pictures]'")

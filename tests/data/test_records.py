@@ -14,9 +14,9 @@ from tests import synthetic_records
 # CIFAR-10, CIFAR-100 with fine labels, and 1,000 classes of gray images that
 # are higher than wide.
 LAYOUTS = {
-  'cifar10': Layout(),
-  'cifar100': Layout(label_bytes=2, label_at=(1,)),
-  'own': Layout(24, 20, 1, label_bytes=2, label_at=(0, 1)),
+    'cifar10': Layout(),
+    'cifar100': Layout(label_bytes=2, label_at=(1,)),
+    'own': Layout(24, 20, 1, label_bytes=2, label_at=(0, 1))
 }
 
 each_layout = pytest.mark.parametrize('name', sorted(LAYOUTS))
@@ -40,9 +40,8 @@ def test_layouts_of_the_public_data_sets():
   assert LAYOUTS['own'].record_bytes == 2 + 24 * 20
 
 
-@pytest.mark.parametrize(
-  'num_classes, label_bytes', [(2, 1), (256, 1), (257, 2), (65536, 2)]
-)
+@pytest.mark.parametrize('num_classes, label_bytes', [(2, 1), (256, 1),
+                                                      (257, 2), (65536, 2)])
 def test_labels_take_one_or_two_bytes(num_classes, label_bytes):
   layout = records.layout_for(8, 3, range(num_classes))
   assert layout == Layout(8, 8, 3, label_bytes, tuple(range(label_bytes)))
@@ -71,9 +70,8 @@ def test_strings_are_decoded_to_bytes(name):
   assert decoded.shape.as_list() == [None, layout.record_bytes]
   for count in (5, 1, 0):
     strings = [record.tobytes() for record in content[:count]]
-    np.testing.assert_array_equal(
-      run(decoded, {values: strings}), content[:count]
-    )
+    np.testing.assert_array_equal(run(decoded, {values: strings}),
+                                  content[:count])
 
 
 @each_layout
@@ -90,33 +88,27 @@ def test_crops_are_exact(name, size):
   left[:4] = [0, layout.width - size, 0, layout.width - size]
   batch = tf.placeholder(tf.uint8, [None, layout.record_bytes])
   crops = records.crop(
-    batch,
-    layout,
-    size,
-    [tf.constant(top, tf.int32), tf.constant(left, tf.int32)],
-    tf.constant(flip, tf.int32),
-  )
+      batch, layout, size,
+      [tf.constant(top, tf.int32),
+       tf.constant(left, tf.int32)], tf.constant(flip, tf.int32))
   assert crops.dtype == tf.uint8
   assert crops.shape.as_list()[1:] == [size, size, layout.depth]
   found = run(crops, {batch: content})
   assert len(found) == count
   images = synthetic_records.images_of(content, layout)
   for crop, image, y, x, mirrored in zip(found, images, top, left, flip):
-    expected = image[y : y + size, x : x + size]
-    np.testing.assert_array_equal(
-      crop, expected[:, ::-1] if mirrored else expected
-    )
+    expected = image[y:y + size, x:x + size]
+    np.testing.assert_array_equal(crop,
+                                  expected[:, ::-1] if mirrored else expected)
 
 
 def test_a_crop_of_the_whole_image():
   content = synthetic_records.make_records(np.arange(7))
   zeros = tf.zeros([7], tf.int32)
-  crops = records.crop(
-    tf.constant(content), Layout(), 32, [zeros, zeros], flip=zeros
-  )
-  np.testing.assert_array_equal(
-    run(crops), synthetic_records.images_of(content)
-  )
+  crops = records.crop(tf.constant(content), Layout(), 32, [zeros, zeros],
+                       flip=zeros)
+  np.testing.assert_array_equal(run(crops),
+                                synthetic_records.images_of(content))
 
 
 @pytest.mark.parametrize('num_classes', [10, 256, 257, 1000])
@@ -132,10 +124,9 @@ def test_an_image_is_encoded_as_its_record(num_classes, channels):
     np.testing.assert_array_equal(found, expected)
   # Without a label, as for a picture to be labeled.
   unlabeled = records.encode(images[-1], layout)
-  assert not unlabeled[: layout.label_bytes].any()
-  np.testing.assert_array_equal(
-    unlabeled[layout.label_bytes :], content[-1, layout.label_bytes :]
-  )
+  assert not unlabeled[:layout.label_bytes].any()
+  np.testing.assert_array_equal(unlabeled[layout.label_bytes:],
+                                content[-1, layout.label_bytes:])
 
 
 @each_layout
@@ -156,9 +147,8 @@ def test_a_file_that_became_shorter_is_not_loaded(tmp_path):
   with pytest.raises(UserError) as info:
     records.load([str(path)], Layout())
   assert str(info.value) == (
-    '%s: found 3,072 bytes; expected a whole number of 3,073-byte records'
-    % path
-  )
+      '%s: found 3,072 bytes; expected a whole number of 3,073-byte records' %
+      path)
 
 
 def error_of(path, layout=Layout(), num_classes=10):
@@ -167,7 +157,7 @@ def error_of(path, layout=Layout(), num_classes=10):
     records.check_file(str(path), layout, num_classes)
   message = str(info.value)
   assert message.startswith('%s: ' % path) and '\n' not in message
-  return message[len('%s: ' % path) :]
+  return message[len('%s: ' % path):]
 
 
 def test_the_check_reports_what_was_found_and_what_was_expected(tmp_path):
@@ -185,10 +175,8 @@ def test_the_check_reports_what_was_found_and_what_was_expected(tmp_path):
   content[18, 0] = 200
   path.write_bytes(content.tobytes())
   assert error_of(path) == 'record 17 has label 10; expected labels 0 to 9'
-  assert (
-    error_of(path, num_classes=3)
-    == 'record 3 has label 3; expected labels 0 to 2'
-  )
+  assert (error_of(
+      path, num_classes=3) == 'record 3 has label 3; expected labels 0 to 2')
   content[17:19, 0] = 9
   path.write_bytes(content.tobytes())
   records.check_file(str(path), Layout(), 10)
@@ -211,9 +199,7 @@ def test_the_check_reads_all_labels_of_a_large_file(tmp_path):
   content = np.zeros([count, 2], np.uint8)
   path = tmp_path / 'x.bin'
   for at in (count - 1, records._BYTES_PER_READ // 2 + 1) + (
-    records._BYTES_PER_READ // 2,
-    records._BYTES_PER_READ // 2 - 1,
-  ):
+      records._BYTES_PER_READ // 2, records._BYTES_PER_READ // 2 - 1):
     content[at, 0] = 10
     path.write_bytes(content.tobytes())
     found = error_of(path, layout)
@@ -227,8 +213,7 @@ def test_the_check_reads_all_labels_of_a_large_file(tmp_path):
 
 @pytest.mark.parametrize('size', [0, 3073, 5000])
 def test_a_file_that_is_cut_while_it_is_checked_is_named(
-  tmp_path, monkeypatch, size
-):
+    tmp_path, monkeypatch, size):
   path = tmp_path / 'x.bin'
   path.write_bytes(synthetic_records.make_records([1] * 300).tobytes())
   read_labels = records._read_labels
@@ -261,17 +246,13 @@ def test_beyond_the_edge_pixels_are_repeated(name):
   layout = LAYOUTS[name]
   content = synthetic_records.make_records([3, 5], layout=layout)
   found, larger = records.extended(tf.constant(content), layout, 2)
-  assert larger == layout._replace(
-    height=layout.height + 4, width=layout.width + 4
-  )
+  assert larger == layout._replace(height=layout.height + 4,
+                                   width=layout.width + 4)
   found = run(found)
   labels = slice(layout.label_bytes)
   np.testing.assert_array_equal(found[:, labels], content[:, labels])
   np.testing.assert_array_equal(
-    synthetic_records.images_of(found, larger),
-    np.pad(
-      synthetic_records.images_of(content, layout),
-      [(0, 0), (2, 2), (2, 2), (0, 0)],
-      'edge',
-    ),
-  )
+      synthetic_records.images_of(found, larger),
+      np.pad(synthetic_records.images_of(content, layout), [(0, 0), (2, 2),
+                                                            (2, 2), (0, 0)],
+             'edge'))

@@ -18,8 +18,8 @@ def pixel(image, row, column):
   bottom, right = min(top + 1, height - 1), min(left + 1, width - 1)
   down, over = row - top, column - left
   return (1 - down) * (
-    (1 - over) * image[top, left] + over * image[top, right]
-  ) + down * ((1 - over) * image[bottom, left] + over * image[bottom, right])
+      (1 - over) * image[top, left] + over * image[top, right]) + down * (
+          (1 - over) * image[bottom, left] + over * image[bottom, right])
 
 
 def square(image, size, top, left, angle, zoom):
@@ -29,10 +29,9 @@ def square(image, size, top, left, angle, zoom):
     for column in range(size):
       down, right = (row - middle) / zoom, (column - middle) / zoom
       found[row, column] = pixel(
-        image,
-        top + middle + down * math.cos(angle) - right * math.sin(angle),
-        left + middle + down * math.sin(angle) + right * math.cos(angle),
-      )
+          image,
+          top + middle + down * math.cos(angle) - right * math.sin(angle),
+          left + middle + down * math.sin(angle) + right * math.cos(angle))
   return found
 
 
@@ -41,7 +40,8 @@ def sample(images, size, **choices):
     # The number of images may be unknown.
     batch = tf.placeholder(tf.uint8, [None] + list(images.shape[1:]))
     constants = {
-      name: tf.constant(values, tf.float32) for name, values in choices.items()
+        name: tf.constant(values, tf.float32)
+        for name, values in choices.items()
     }
     corner = [constants.pop('top'), constants.pop('left')]
     squares = distortions.resample(batch, size, corner, **constants)
@@ -54,10 +54,10 @@ def test_squares_are_those_of_single_pixels(depth):
   rng = np.random.RandomState(0)
   images = rng.randint(0, 256, [6, 9, 11, depth]).astype(np.uint8)
   choices = {
-    'top': [0, 1, 3, -4, 2.5, 20],
-    'left': [0, 2, 5, 8, -1.25, 3],
-    'angle': [0, 0.3, -0.3, 3.0, 0, 0.1],
-    'zoom': [1, 1, 0.5, 2, 1.1, 0.9],
+      'top': [0, 1, 3, -4, 2.5, 20],
+      'left': [0, 2, 5, 8, -1.25, 3],
+      'angle': [0, 0.3, -0.3, 3.0, 0, 0.1],
+      'zoom': [1, 1, 0.5, 2, 1.1, 0.9]
   }
   found = sample(images, 6, **choices)
   for i, image in enumerate(images):

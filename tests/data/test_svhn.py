@@ -25,11 +25,10 @@ def save(path, labels, images=None):
   scipy_io = pytest.importorskip('scipy.io')
   if images is None:
     images = np.random.RandomState(len(labels)).randint(
-      0, 256, (len(labels), 32, 32, 3), np.uint8
-    )
+        0, 256, (len(labels), 32, 32, 3), np.uint8)
   content = {
-    'X': images.transpose(1, 2, 3, 0),
-    'y': np.array(labels, np.uint8)[:, np.newaxis],
+      'X': images.transpose(1, 2, 3, 0),
+      'y': np.array(labels, np.uint8)[:, np.newaxis]
   }
   scipy_io.savemat(str(path), content, do_compression=True)
   return images
@@ -44,12 +43,9 @@ def mirror(folder):
     labels = np.arange(count) % 10 + 1
     written[name] = (labels, save(folder / name, labels))
   digests = [files.sha256(str(folder / name)) for name in NAMES]
-  config = Settings(
-    dataset='svhn',
-    data_dir=str(folder.parent / 'data'),
-    data_url='file://%s/' % folder,
-    data_sha256=','.join(digests),
-  )
+  config = Settings(dataset='svhn', data_dir=str(folder.parent / 'data'),
+                    data_url='file://%s/' % folder,
+                    data_sha256=','.join(digests))
   return config, written
 
 
@@ -57,9 +53,8 @@ def test_it_is_fetched_and_converted_once(tmp_path, monkeypatch, capsys):
   config, written = mirror(tmp_path / 'mirror')
   data = short_runs.prepared(config)
   assert capsys.readouterr().out.endswith(
-    'found 2,300 training and 40 test records; the official data set has '
-    '73,257 and 26,032.\n'
-  )
+      'found 2,300 training and 40 test records; the official data set has '
+      '73,257 and 26,032.\n')
   assert data.classes == tuple('0123456789') and not data.flip
   assert data.layout == Layout()
   made = tmp_path / 'data' / 'svhn'
@@ -71,11 +66,8 @@ def test_it_is_fetched_and_converted_once(tmp_path, monkeypatch, capsys):
     np.testing.assert_array_equal(records[:, 0], labels % 10)
     assert 10 in labels  # The digit 0.
     np.testing.assert_array_equal(synthetic_records.images_of(records), images)
-  assert sorted(os.listdir(str(tmp_path / 'data'))) == [
-    'svhn',
-    NAMES[1],
-    NAMES[0],
-  ]
+  assert sorted(os.listdir(str(tmp_path /
+                               'data'))) == ['svhn', NAMES[1], NAMES[0]]
   # Later calls need neither the mirror, nor the fetched files, nor scipy.
   for name in NAMES:
     (tmp_path / 'mirror' / name).unlink()
@@ -99,16 +91,13 @@ def test_a_wrong_file_is_named_and_nothing_is_converted(tmp_path):
 
 
 @pytest.mark.parametrize(
-  'labels, images, message',
-  [
-    ([1, 11], None, 'found label 11; expected labels 1 to 10'),
-    ([0, 1], None, 'found label 0; expected labels 1 to 10'),
-    ([1], np.zeros([2, 32, 32, 3], np.uint8), r'y \(1,\); expected X uint8'),
-    ([1, 1], np.zeros([2, 32, 32, 3], np.float32), 'X float32'),
-    ([1, 1], np.zeros([2, 16, 32, 3], np.uint8), r'\(16, 32, 3, 2\)'),
-  ],
-  ids=['label 11', 'label 0', 'one label', 'float', 'height'],
-)
+    'labels, images, message',
+    [([1, 11], None, 'found label 11; expected labels 1 to 10'),
+     ([0, 1], None, 'found label 0; expected labels 1 to 10'),
+     ([1], np.zeros([2, 32, 32, 3], np.uint8), r'y \(1,\); expected X uint8'),
+     ([1, 1], np.zeros([2, 32, 32, 3], np.float32), 'X float32'),
+     ([1, 1], np.zeros([2, 16, 32, 3], np.uint8), r'\(16, 32, 3, 2\)')],
+    ids=['label 11', 'label 0', 'one label', 'float', 'height'])
 def test_wrong_content_is_an_error(tmp_path, labels, images, message):
   source = tmp_path / 'x.mat'
   save(source, labels, images)
@@ -119,11 +108,9 @@ def test_wrong_content_is_an_error(tmp_path, labels, images, message):
   assert not (tmp_path / 'x.bin').exists()
 
 
-@pytest.mark.parametrize(
-  'content',
-  [b'', b'no mat', b'MATLAB 5.0' + b'?' * 999],
-  ids=['empty', 'short', 'long'],
-)
+@pytest.mark.parametrize('content',
+                         [b'', b'no mat', b'MATLAB 5.0' + b'?' * 999],
+                         ids=['empty', 'short', 'long'])
 def test_a_damaged_file_is_named(tmp_path, content):
   pytest.importorskip('scipy.io')
   source = tmp_path / 'x.mat'
@@ -153,18 +140,15 @@ def test_without_scipy_nothing_is_fetched(tmp_path, monkeypatch):
   with pytest.raises(UserError) as info:
     short_runs.prepared(config)
   assert str(info.value) == (
-    "--dataset=svhn: reading its files needs scipy: pip install '.[svhn]'"
-  )
+      "--dataset=svhn: reading its files needs scipy: pip install '.[svhn]'")
   assert os.listdir(str(tmp_path)) == []
 
 
 def test_a_trainer_fetches_it(tmp_path, capsys):
   config, _ = mirror(tmp_path / 'mirror')
   cifar10_train.train(
-    dataclasses.replace(
-      config, train_dir=str(tmp_path / 'train'), batch_size=4, max_steps=1
-    )
-  )
+      dataclasses.replace(config, train_dir=str(tmp_path / 'train'),
+                          batch_size=4, max_steps=1))
   out = capsys.readouterr().out
   assert short_runs.steps(out) == [0]
   assert ' --dataset=svhn --data_dir=%s\n' % config.data_dir in out

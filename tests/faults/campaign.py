@@ -31,39 +31,27 @@ from tests.faults.sandbox import BrokenPromiseError
 from tests.faults.sandbox import Kind
 from tests.faults.sandbox import Sandbox
 
-TABLE = (
-  cluster.KINDS
-  + damage.KINDS
-  + dead.KINDS
-  + disk.KINDS
-  + downloads.KINDS
-  + kills.KINDS
-  + locks.KINDS
-  + names.KINDS
-  + outputs.KINDS
-  + pictures.KINDS
-  + resumes.KINDS
-  + settings.KINDS
-  + signals.KINDS
-  + training_files.KINDS
-)
+TABLE = (cluster.KINDS + damage.KINDS + dead.KINDS + disk.KINDS +
+         downloads.KINDS + kills.KINDS + locks.KINDS + names.KINDS +
+         outputs.KINDS + pictures.KINDS + resumes.KINDS + settings.KINDS +
+         signals.KINDS + training_files.KINDS)
 
 # How many of a hundred faults are of which class; those of clusters take long.
 _SHARES = {
-  'cluster': 7,
-  'damage': 12,
-  'data': 4,
-  'dead': 2,
-  'disk': 5,
-  'download': 6,
-  'kill': 11,
-  'lock': 2,
-  'names': 8,
-  'output': 3,
-  'picture': 6,
-  'resume': 10,
-  'settings': 20,
-  'signal': 4,
+    'cluster': 7,
+    'damage': 12,
+    'data': 4,
+    'dead': 2,
+    'disk': 5,
+    'download': 6,
+    'kill': 11,
+    'lock': 2,
+    'names': 8,
+    'output': 3,
+    'picture': 6,
+    'resume': 10,
+    'settings': 20,
+    'signal': 4
 }
 GROUPS = tuple(_SHARES)
 
@@ -146,8 +134,8 @@ def run(batch, keep=False):
       transcript = 'Kept: %s\n%s' % (sandbox.folder, transcript)
   seconds = (time.monotonic() - started) / len(batch)
   return [
-    Result(fault, seconds, problem, transcript)
-    for fault, problem in zip(batch, problems)
+      Result(fault, seconds, problem, transcript)
+      for fault, problem in zip(batch, problems)
   ]
 
 
@@ -165,57 +153,47 @@ def run_all(faults, jobs, report, keep=False):
 def table(results):
   """The results by class, as lines of text."""
   lines = [
-    '%-12s %7s %7s %9s %9s'
-    % ('class', 'faults', 'failed', 'mean s', 'longest s')
+      '%-12s %7s %7s %9s %9s' %
+      ('class', 'faults', 'failed', 'mean s', 'longest s')
   ]
   groups = collections.defaultdict(list)
   for result in results:
     groups[result.fault.kind.group].append(result)
   for name, members in sorted(groups.items()) + [('all', list(results))]:
     seconds = [result.seconds for result in members] or [0]
-    lines.append(
-      '%-12s %7d %7d %9.1f %9.1f'
-      % (
-        name,
-        len(members),
-        sum(result.problem is not None for result in members),
-        sum(seconds) / len(seconds),
-        max(seconds),
-      )
-    )
+    lines.append('%-12s %7d %7d %9.1f %9.1f' %
+                 (name, len(members),
+                  sum(result.problem is not None for result in members),
+                  sum(seconds) / len(seconds), max(seconds)))
   return '\n'.join(lines)
 
 
 def save(path, results):
   """Writes the results so far to a JSON file."""
   files.write_json(
-    path,
-    {
-      'results': [
-        {
-          'seed': result.fault.seed,
-          'class': result.fault.kind.group,
-          'kind': result.fault.kind.name,
-          'seconds': round(result.seconds, 2),
-          'problem': result.problem,
-          'transcript': result.transcript,
-        }
-        for result in results
-      ]
-    },
-  )
+      path, {
+          'results': [{
+              'seed': result.fault.seed,
+              'class': result.fault.kind.group,
+              'kind': result.fault.kind.name,
+              'seconds': round(result.seconds, 2),
+              'problem': result.problem,
+              'transcript': result.transcript
+          } for result in results]
+      })
 
 
 def passed(path, faults):
   """The Results that a file has of faults that came out well, a list."""
   saved = {
-    one['seed']: one
-    for one in (files.read_json(path) or {'results': []})['results']
+      one['seed']: one for one in (files.read_json(path) or {
+          'results': []
+      })['results']
   }
   return [
-    Result(fault, saved[fault.seed]['seconds'], None, '')
-    for fault in faults
-    if fault.seed in saved and saved[fault.seed]['problem'] is None
+      Result(fault, saved[fault.seed]['seconds'], None, '')
+      for fault in faults
+      if fault.seed in saved and saved[fault.seed]['problem'] is None
   ]
 
 
@@ -238,17 +216,9 @@ def main(faults, jobs, out=None, keep=False):
     results.append(result)
     fault = result.fault
     print(
-      '%4d of %d  %-28s %13d %6.1f s  %s'
-      % (
-        len(results),
-        len(faults),
-        fault.kind.name,
-        fault.seed,
-        result.seconds,
-        printable(result.problem or 'ok'),
-      ),
-      flush=True,
-    )
+        '%4d of %d  %-28s %13d %6.1f s  %s' %
+        (len(results), len(faults), fault.kind.name, fault.seed, result.seconds,
+         printable(result.problem or 'ok')), flush=True)
     if keep:
       print(result.transcript)
     if out:

@@ -236,18 +236,14 @@ def training_files_spoiled(sandbox, random):
 def launcher_ended(sandbox, random):
   """The program that runs a cluster on this machine is killed or signalled."""
   plan = runs.Plan(sandbox, random, 'cifar10_train', save=10)
-  run = sandbox.start(
-    'local_cluster',
-    '--num_workers=%d' % random.choice((1, 2)),
-    '--log_dir=' + sandbox.path('logs'),
-    *plan.flags,
-  )
+  run = sandbox.start('local_cluster', '--num_workers=%d' % random.choice(
+      (1, 2)), '--log_dir=' + sandbox.path('logs'), *plan.flags)
   step = random.randrange(12)
 
   def steps():
     """The steps that the chief has printed."""
     return [
-      int(found) for found in re.findall(r'worker 0 .*: step (\d+),', run.out)
+        int(found) for found in re.findall(r'worker 0 .*: step (\d+),', run.out)
     ]
 
   run.wait_until(lambda: steps() and steps()[-1] >= step, 'step %d' % step)
@@ -264,19 +260,13 @@ def launcher_ended(sandbox, random):
   plan.check_resumes(saved)
 
 
-KINDS = (
-  Kind('cluster', killed, 6),
-  Kind('cluster', frozen, 4),
-  Kind('cluster', restarted, 6),
-  Kind('cluster', server_restarted, 2),
-  Kind('cluster', thawed, 3),
-  Kind('cluster', signalled, 3),
-  Kind('cluster', server_signalled, 1),
-  Kind('cluster', all_signalled, 3),
-  Kind('cluster', link_cut, 2),
-  Kind('cluster', link_mended, 3),
-  Kind('cluster', link_reset, 2),
-  Kind('cluster', chief_cannot_save, 2),
-  Kind('cluster', training_files_spoiled, 1),
-  Kind('cluster', launcher_ended, 1),
-)
+KINDS = (Kind('cluster', killed, 6), Kind('cluster', frozen, 4),
+         Kind('cluster', restarted, 6), Kind('cluster', server_restarted,
+                                             2), Kind('cluster', thawed, 3),
+         Kind('cluster', signalled, 3), Kind('cluster', server_signalled, 1),
+         Kind('cluster', all_signalled,
+              3), Kind('cluster', link_cut, 2), Kind('cluster', link_mended, 3),
+         Kind('cluster', link_reset,
+              2), Kind('cluster', chief_cannot_save,
+                       2), Kind('cluster', training_files_spoiled,
+                                1), Kind('cluster', launcher_ended, 1))

@@ -9,35 +9,15 @@ from tests.faults import trained
 from tests.faults.invariants import expect
 from tests.faults.sandbox import Kind
 
-_RUN_FILES = (
-  'config.json',
-  'run_state.json',
-  'checkpoint',
-  'model.ckpt-12.index',
-  'model.ckpt-12.data-00000-of-00001',
-  'model.ckpt-12.meta',
-  'model.ckpt-6.index',
-  'events.out.tfevents.*',
-)
-_OTHER_JSON = (
-  None,
-  True,
-  0,
-  -1,
-  1e308,
-  10**400,
-  '',
-  'text',
-  'a\0b',
-  '\x1b[31m\n',
-  '\ud800',
-  [],
-  [[]],
-  {},
-  {'a': []},
-)
+_RUN_FILES = ('config.json', 'run_state.json', 'checkpoint',
+              'model.ckpt-12.index', 'model.ckpt-12.data-00000-of-00001',
+              'model.ckpt-12.meta', 'model.ckpt-6.index',
+              'events.out.tfevents.*')
+_OTHER_JSON = (None, True, 0, -1, 1e308, 10**400, '', 'text', 'a\0b',
+               '\x1b[31m\n', '\ud800', [], [[]], {}, {
+                   'a': []
+               })
 _MORE_STEPS = 3
-
 
 # Ways to damage a file's content: functions of it and a random.Random.
 
@@ -53,7 +33,7 @@ def flip(content, random):
 
 def cut(content, random):
   """Cuts it off anywhere."""
-  return content[: random.randrange(max(1, len(content)))]
+  return content[:random.randrange(max(1, len(content)))]
 
 
 def empty(content, random):
@@ -93,9 +73,8 @@ def other_type(content, random):
     keys = list(place) if isinstance(place, dict) else list(range(len(place)))
     key = random.choice(keys)
     inner = place[key]
-    if (
-      not isinstance(inner, (dict, list)) or not inner or random.random() < 0.3
-    ):
+    if (not isinstance(inner, (dict, list)) or not inner or
+        random.random() < 0.3):
       break
     place = inner
   if isinstance(place, dict) and random.random() < 0.2:
@@ -140,29 +119,18 @@ def of_a_run(sandbox, random):
   train = sandbox.path('train')
   (path,) = glob.glob(os.path.join(train, random.choice(_RUN_FILES)))
   _damage(sandbox, path, random)
-  before = invariants.Unchanged(
-    train, sandbox.path('pictures'), sandbox.path('eval')
-  )
+  before = invariants.Unchanged(train, sandbox.path('pictures'),
+                                sandbox.path('eval'))
   run = '--checkpoint_dir=' + train
   command = random.choice(
-    (
-      ['cifar10_predict', run, sandbox.path('pictures/cat')],
-      [
-        'cifar10_eval',
-        run,
-        '--run_once',
-        '--batch_size=100',
-        '--eval_dir=' + sandbox.path('eval2'),
-      ],
-      ['cifar10_export', run, '--export_dir=' + sandbox.path('export')],
-      [
-        'report',
-        train,
-        '--out=' + sandbox.path('r.html'),
-        '--eval_dir=' + sandbox.path('eval'),
-      ],
-    )
-  )
+      (['cifar10_predict', run,
+        sandbox.path('pictures/cat')], [
+            'cifar10_eval', run, '--run_once', '--batch_size=100',
+            '--eval_dir=' + sandbox.path('eval2')
+        ], ['cifar10_export', run, '--export_dir=' + sandbox.path('export')], [
+            'report', train, '--out=' + sandbox.path('r.html'),
+            '--eval_dir=' + sandbox.path('eval')
+        ]))
   run = sandbox.start(*command)
   invariants.ended_either_way(run, invariants.START_SECS)
   invariants.no_process(sandbox)
@@ -204,12 +172,8 @@ def of_an_evaluation(sandbox, random):
   (path,) = glob.glob(os.path.join(folder, 'events.*'))
   _damage(sandbox, path, random)
   before = invariants.Unchanged(train, evaluation)
-  run = sandbox.start(
-    'report',
-    train,
-    '--out=' + sandbox.path('r.html'),
-    '--eval_dir=' + evaluation,
-  )
+  run = sandbox.start('report', train, '--out=' + sandbox.path('r.html'),
+                      '--eval_dir=' + evaluation)
   invariants.ended_either_way(run, invariants.START_SECS)
   before.check()
 
@@ -221,35 +185,25 @@ def of_a_data_set(sandbox, random):
   folder = sandbox.path(kind)
   if kind == 'own':
     path = os.path.join(
-      folder,
-      random.choice(('dataset.json', 'dataset.json', 'train.bin', 'test.bin')),
-    )
+        folder,
+        random.choice(
+            ('dataset.json', 'dataset.json', 'train.bin', 'test.bin')))
   else:
     path = random.choice(sorted(glob.glob(folder + '/*/*.bin')))
   _damage(sandbox, path, random)
   before = invariants.Unchanged(folder, ignored=['.fetch.lock'])
   flags = ['--data_dir=' + folder, '--data_url=file:///nowhere']
-  command = random.choice(
-    (
-      ['fetch_data'],
-      ['fetch_data'],
-      [
-        'cifar10_train',
-        '--batch_size=4',
-        '--max_steps=2',
-        '--train_dir=' + sandbox.path('train'),
-      ],
-    )
-  )
+  command = random.choice((['fetch_data'], ['fetch_data'], [
+      'cifar10_train', '--batch_size=4', '--max_steps=2',
+      '--train_dir=' + sandbox.path('train')
+  ]))
   run = sandbox.start(*command, *flags)
   invariants.ended_either_way(run, invariants.START_SECS)
   invariants.no_process(sandbox)
   before.check()
 
 
-KINDS = (
-  Kind('damage', of_a_run, 10),
-  Kind('damage', of_a_run_that_is_resumed, 5),
-  Kind('damage', of_an_evaluation, 2),
-  Kind('damage', of_a_data_set, 6),
-)
+KINDS = (Kind('damage', of_a_run,
+              10), Kind('damage', of_a_run_that_is_resumed,
+                        5), Kind('damage', of_an_evaluation,
+                                 2), Kind('damage', of_a_data_set, 6))

@@ -32,12 +32,10 @@ def of_equal_logits(sandbox, random):
   biases = [random.choice((0.0, 0.0, 1.0, -1.0)) for _ in range(_NUM_CLASSES)]
   sandbox.note('logits: %s', biases)
   folder = _changed_run(
-    sandbox,
-    {
-      'softmax_linear/weights': 0.0,
-      'softmax_linear/biases': np.array(biases, np.float32),
-    },
-  )
+      sandbox, {
+          'softmax_linear/weights': 0.0,
+          'softmax_linear/biases': np.array(biases, np.float32)
+      })
   sparse = []
   if random.random() < 0.5:
     out = sandbox.path('sparse')
@@ -54,8 +52,7 @@ def of_values_not_finite(sandbox, random):
   trained.copy(sandbox, 'train')
   value = random.choice((np.nan, np.inf, -np.inf))
   name = random.choice(
-    ('conv1/weights', 'local4/weights', 'softmax_linear/biases')
-  )
+      ('conv1/weights', 'local4/weights', 'softmax_linear/biases'))
   sandbox.note('%s is %s', name, value)
   folder = _changed_run(sandbox, {name: value})
   before = invariants.Unchanged(folder)
@@ -64,29 +61,19 @@ def of_values_not_finite(sandbox, random):
     ((_, found),) = _PRECISION.findall(run.out)
     share = np.bincount(_labels()).max() / len(_labels())
     expect(
-      float(found) <= share,
-      '%s: a precision of %s; no class has more than %s of the images',
-      run.name,
-      found,
-      share,
-    )
+        float(found) <= share,
+        '%s: a precision of %s; no class has more than %s of the images',
+        run.name, found, share)
   before.check()
-  run = sandbox.start(
-    'cifar10_train',
-    '--dataset=sample',
-    '--batch_size=8',
-    '--save_steps=1',
-    '--max_steps=%d' % (trained.MAX_STEPS + 3),
-    '--train_dir=' + folder,
-  )
-  invariants.ended_with_error(
-    run, _RUN_SECS, names=[DivergedError.MARK, folder]
-  )
+  run = sandbox.start('cifar10_train', '--dataset=sample', '--batch_size=8',
+                      '--save_steps=1',
+                      '--max_steps=%d' % (trained.MAX_STEPS + 3),
+                      '--train_dir=' + folder)
+  invariants.ended_with_error(run, _RUN_SECS,
+                              names=[DivergedError.MARK, folder])
   expect(
-    max(invariants.whole(folder)) == trained.MAX_STEPS,
-    '%s saves what is not finite',
-    run.name,
-  )
+      max(invariants.whole(folder)) == trained.MAX_STEPS,
+      '%s saves what is not finite', run.name)
 
 
 def of_high_rates(sandbox, random):
@@ -95,25 +82,15 @@ def of_high_rates(sandbox, random):
   rate = random.choice(('5', '5', '100', '1e30'))
   fast = ['--recipe=fast', '--precision=float32', '--epochs=4']
   flags = random.choice(
-    (
-      [*fast, '--batch_size=64'],
-      [*fast, '--batch_size=64'],
-      ['--batch_size=8'],
-      ['--batch_size=8', '--normalization=batch', '--optimizer=adam'],
-      ['--batch_size=8', '--clip_norm=1', '--optimizer=momentum'],
-    )
-  )
-  run = sandbox.start(
-    'cifar10_train',
-    '--dataset=sample',
-    '--learning_rate=' + rate,
-    '--max_steps=40',
-    '--save_steps=10',
-    '--validation_examples=100',
-    '--validation_steps=8',
-    '--train_dir=' + directory,
-    *flags,
-  )
+      ([*fast, '--batch_size=64'], [*fast,
+                                    '--batch_size=64'], ['--batch_size=8'],
+       ['--batch_size=8', '--normalization=batch', '--optimizer=adam'
+       ], ['--batch_size=8', '--clip_norm=1', '--optimizer=momentum']))
+  run = sandbox.start('cifar10_train', '--dataset=sample',
+                      '--learning_rate=' + rate, '--max_steps=40',
+                      '--save_steps=10', '--validation_examples=100',
+                      '--validation_steps=8', '--train_dir=' + directory,
+                      *flags)
   invariants.ended_either_way(run, _RUN_SECS, names=[DivergedError.MARK])
   invariants.checkpoints_load(directory)
   invariants.checkpoints_load(os.path.join(directory, 'best'))
@@ -124,12 +101,8 @@ def of_high_rates(sandbox, random):
   for run in runs:
     for _, precision in _PRECISION.findall(run.out):
       expect(
-        float(precision) < _TOO_GOOD,
-        '%s: a precision of %s with a rate of %s',
-        run.name,
-        precision,
-        rate,
-      )
+          float(precision) < _TOO_GOOD,
+          '%s: a precision of %s with a rate of %s', run.name, precision, rate)
 
 
 def _changed_run(sandbox, changes):
@@ -160,15 +133,9 @@ def _labels():
 
 
 def _evaluate(sandbox, folder, *flags):
-  return sandbox.start(
-    'cifar10_eval',
-    '--dataset=sample',
-    '--run_once',
-    '--batch_size=50',
-    '--checkpoint_dir=' + folder,
-    '--eval_dir=' + sandbox.path('eval'),
-    *flags,
-  )
+  return sandbox.start('cifar10_eval', '--dataset=sample', '--run_once',
+                       '--batch_size=50', '--checkpoint_dir=' + folder,
+                       '--eval_dir=' + sandbox.path('eval'), *flags)
 
 
 def _check_precision(sandbox, random, folder, top_k, ranked, sparse):
@@ -183,8 +150,7 @@ def _check_precision(sandbox, random, folder, top_k, ranked, sparse):
     sparse: precisions @ 1 that sparsify has found.
   """
   flags = random.choice(
-    ([], ['--tta'], ['--precision=bfloat16'], ['--nouse_moving_averages'])
-  )
+      ([], ['--tta'], ['--precision=bfloat16'], ['--nouse_moving_averages']))
   flags = flags + ['--top_k=%d' % top_k]
   if random.random() < 0.3:  # The mean of a network and itself.
     flags[-1], top_k = '--checkpoint_dir=' + folder, 1
@@ -194,19 +160,12 @@ def _check_precision(sandbox, random, folder, top_k, ranked, sparse):
   found = {(1, precision) for precision in sparse}
   found |= {(int(k), float(p)) for k, p in _PRECISION.findall(run.out)}
   expected = {
-    (k, float(np.isin(labels, ranked[:k]).mean())) for k in {1, top_k}
+      (k, float(np.isin(labels, ranked[:k]).mean())) for k in {1, top_k}
   }
-  expect(
-    found == expected,
-    '%s: precisions @ k are %s; expected %s',
-    run.name,
-    sorted(found),
-    sorted(expected),
-  )
+  expect(found == expected, '%s: precisions @ k are %s; expected %s', run.name,
+         sorted(found), sorted(expected))
 
 
-KINDS = (
-  Kind('dead', of_equal_logits, 4),
-  Kind('dead', of_values_not_finite, 2),
-  Kind('dead', of_high_rates, 3),
-)
+KINDS = (Kind('dead', of_equal_logits,
+              4), Kind('dead', of_values_not_finite,
+                       2), Kind('dead', of_high_rates, 3))

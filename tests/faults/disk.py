@@ -26,9 +26,8 @@ def can_mount():
   if os.geteuid():
     return False
   with tempfile.TemporaryDirectory() as folder:
-    mounted = not subprocess.call(
-      ['mount', '-t', 'tmpfs', 'none', folder], stderr=subprocess.DEVNULL
-    )
+    mounted = not subprocess.call(['mount', '-t', 'tmpfs', 'none', folder],
+                                  stderr=subprocess.DEVNULL)
     if mounted:
       subprocess.check_call(['umount', folder])
   return mounted
@@ -65,9 +64,8 @@ def trainer(sandbox, random):
     size = random.randrange(8 << 20)
     sandbox.note('from step %d on, files of at most %d bytes', floor, size)
     limit(run, size)
-  invariants.ended_with_error(
-    run, 2 * invariants.START_SECS, names=plan.train_dir
-  )
+  invariants.ended_with_error(run, 2 * invariants.START_SECS,
+                              names=plan.train_dir)
   saved = plan.check_after()
   expect(saved >= floor, 'step %s was saved; now %d', floor, saved)
   if mounts:
@@ -92,9 +90,8 @@ def trainer_resumes(sandbox, random):
   run = plan.start('--max_steps=%d' % _STEPS)
   if not mounts:
     limit(run, left)
-  invariants.ended_with_error(
-    run, 2 * invariants.START_SECS, names=plan.train_dir
-  )
+  invariants.ended_with_error(run, 2 * invariants.START_SECS,
+                              names=plan.train_dir)
   before.check()
   expect(plan.check_after() >= saved, 'step %d was saved', saved)
   if mounts:
@@ -105,9 +102,9 @@ def trainer_resumes(sandbox, random):
 
 def _checkpoint_files(directory):
   return [
-    os.path.join(directory, name)
-    for name in sorted(os.listdir(directory))
-    if name.startswith('model.ckpt-')
+      os.path.join(directory, name)
+      for name in sorted(os.listdir(directory))
+      if name.startswith('model.ckpt-')
   ]
 
 
@@ -126,9 +123,8 @@ def trainer_may_only_read(sandbox, random):
   before = invariants.Unchanged(directory)
   flags = random.choice(([], ['--overwrite']))
   sandbox.note('flags %s', flags)
-  run = sandbox.start(
-    'cifar10_train', '--train_dir=' + directory, '--dataset=sample', *flags
-  )
+  run = sandbox.start('cifar10_train', '--train_dir=' + directory,
+                      '--dataset=sample', *flags)
   invariants.ended_with_error(run, invariants.START_SECS, names=directory)
   before.check()
   invariants.no_process(sandbox)
@@ -160,49 +156,30 @@ def _writing_commands(sandbox, out):
   """Commands that write into `out`, after bytes that none of them fits in."""
   train = sandbox.path('train')
   run = '--checkpoint_dir=' + train
-  return [
-    [
-      60000,
-      'cifar10_eval',
-      '--run_once',
-      '--batch_size=100',
-      run,
-      '--eval_dir=%s/eval' % out,
-    ],
-    [3000000, 'cifar10_export', run, '--export_dir=%s/export' % out],
-    [
-      3000000,
-      'cifar10_export',
-      run,
-      '--export_dir=',
-      '--frozen_graph=%s/a.pb' % out,
-    ],
-    [
-      80000,
-      'report',
-      train,
-      '--out=%s/report.html' % out,
-      '--eval_dir=' + sandbox.path('eval'),
-    ],
-    [
-      25000,
-      'make_dataset',
-      sandbox.path('pictures'),
-      '--out=%s/dataset' % out,
-    ],
-    [
-      25000,
-      'cifar10_predict',
-      run,
-      sandbox.path('pictures'),
-      '--grid=%s/sheet.png' % out,
-    ],
-  ]
+  return [[
+      60000, 'cifar10_eval', '--run_once', '--batch_size=100', run,
+      '--eval_dir=%s/eval' % out
+  ], [3000000, 'cifar10_export', run,
+      '--export_dir=%s/export' % out],
+          [
+              3000000, 'cifar10_export', run, '--export_dir=',
+              '--frozen_graph=%s/a.pb' % out
+          ],
+          [
+              80000, 'report', train,
+              '--out=%s/report.html' % out, '--eval_dir=' + sandbox.path('eval')
+          ],
+          [
+              25000, 'make_dataset',
+              sandbox.path('pictures'),
+              '--out=%s/dataset' % out
+          ],
+          [
+              25000, 'cifar10_predict', run,
+              sandbox.path('pictures'),
+              '--grid=%s/sheet.png' % out
+          ]]
 
 
-KINDS = (
-  Kind('disk', trainer, 4),
-  Kind('disk', trainer_resumes, 3),
-  Kind('disk', trainer_may_only_read, 1),
-  Kind('disk', other, 4),
-)
+KINDS = (Kind('disk', trainer, 4), Kind('disk', trainer_resumes, 3),
+         Kind('disk', trainer_may_only_read, 1), Kind('disk', other, 4))

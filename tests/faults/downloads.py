@@ -25,9 +25,8 @@ class Download:
 
   def __init__(self, sandbox, random):
     self.sandbox = sandbox
-    source = synthetic_records.make_folder(
-      pathlib.Path(sandbox.path('source')), per_file=random.choice((3, 40))
-    )
+    source = synthetic_records.make_folder(pathlib.Path(sandbox.path('source')),
+                                           per_file=random.choice((3, 40)))
     path = pathlib.Path(sandbox.path('archive.tar.gz'))
     self.sha256 = synthetic_records.make_archive(path, source)
     self.content = path.read_bytes()
@@ -41,12 +40,9 @@ class Download:
 
   def start(self, server):
     """Starts to fetch."""
-    return self.sandbox.start(
-      'fetch_data',
-      '--data_dir=' + self.data_dir,
-      '--data_url=' + server.url,
-      '--data_sha256=' + self.sha256,
-    )
+    return self.sandbox.start('fetch_data', '--data_dir=' + self.data_dir,
+                              '--data_url=' + server.url,
+                              '--data_sha256=' + self.sha256)
 
   def check(self, run, server):
     """Checks that fetching ends with the data or with one line."""
@@ -64,11 +60,8 @@ class Download:
     invariants.ended_clean(run, _FETCH_SECS)
     for path in self.source.iterdir():
       found = pathlib.Path(self.data_dir, _FOLDER, path.name)
-      expect(
-        found.is_file() and _sha256(found) == _sha256(path),
-        '%s is not what was sent',
-        found,
-      )
+      expect(found.is_file() and _sha256(found) == _sha256(path),
+             '%s is not what was sent', found)
     invariants.no_leftovers(self.data_dir)
     left = glob.glob(os.path.join(self.data_dir, '*.tar.gz*.part'))
     expect(not left, '%s is left', left)
@@ -126,8 +119,7 @@ def _members(content, random):
     for name in random.sample(names, len(names)):
       member = tarfile.TarInfo(name)
       member.type = random.choice(
-        (tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE)
-      )
+          (tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE))
       member.linkname = random.choice(('../../outside', '/etc/hostname'))
       archive.addfile(member)
   return stream.getvalue()
@@ -150,9 +142,8 @@ def killed(sandbox, random):
   have = sum(os.path.getsize(part) for part in parts)
   asked = download.check_again()
   if have:
-    expect(
-      asked == ['bytes=%d-' % have], '%s was asked for; had %d', asked, have
-    )
+    expect(asked == ['bytes=%d-' % have], '%s was asked for; had %d', asked,
+           have)
 
 
 def links(sandbox, random):
@@ -168,13 +159,8 @@ def links(sandbox, random):
   before = invariants.Unchanged(victim, folder)
   archive = 'cifar-10-binary.tar.gz'
   name = random.choice(
-    (
-      '.fetch.lock',
-      '%s.%s.part' % (archive, download.sha256[:8]),
-      archive,
-      _FOLDER + '.unpacking',
-    )
-  )
+      ('.fetch.lock', '%s.%s.part' % (archive, download.sha256[:8]), archive,
+       _FOLDER + '.unpacking'))
   kind = random.choice(('link', 'hard link', 'to nothing'))
   if name.endswith('.unpacking'):
     victim, kind = folder, 'link'
@@ -191,9 +177,8 @@ def links(sandbox, random):
     run = download.start(server)
     invariants.ended_either_way(run, _FETCH_SECS)
   before.check()
-  expect(
-    not os.path.exists(sandbox.path('made')), 'a link was followed to nothing'
-  )
+  expect(not os.path.exists(sandbox.path('made')),
+         'a link was followed to nothing')
   download.mine.check()
   invariants.no_process(sandbox)
   if os.path.lexists(path):  # A lock with another name is made anew.
@@ -201,9 +186,5 @@ def links(sandbox, random):
   before.check()
 
 
-KINDS = (
-  Kind('download', one_answer, 8),
-  Kind('download', damaged_archive, 2),
-  Kind('download', killed, 2),
-  Kind('download', links, 3),
-)
+KINDS = (Kind('download', one_answer, 8), Kind('download', damaged_archive, 2),
+         Kind('download', killed, 2), Kind('download', links, 3))

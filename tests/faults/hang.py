@@ -23,16 +23,14 @@ class Hang:
 
   def __init__(self, paths):
     libc = ctypes.CDLL(None, use_errno=True)
-    self._number = libc.fanotify_init(
-      _FAN_CLASS_CONTENT | _FAN_CLOEXEC, os.O_RDONLY
-    )
+    self._number = libc.fanotify_init(_FAN_CLASS_CONTENT | _FAN_CLOEXEC,
+                                      os.O_RDONLY)
     if self._number < 0:
       raise OSError(ctypes.get_errno(), 'fanotify_init')
     events = ctypes.c_uint64(_FAN_OPEN_PERM | _FAN_ACCESS_PERM)
     for path in paths:
-      if libc.fanotify_mark(
-        self._number, _FAN_MARK_ADD, events, _AT_FDCWD, os.fsencode(str(path))
-      ):
+      if libc.fanotify_mark(self._number, _FAN_MARK_ADD, events, _AT_FDCWD,
+                            os.fsencode(str(path))):
         self.end()
         raise OSError(ctypes.get_errno(), 'fanotify_mark', str(path))
 

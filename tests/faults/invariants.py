@@ -51,14 +51,9 @@ def ended_with_error(run, seconds, since='its start', names=None):
   line = error_line(run)
   wanted = (names,) if isinstance(names, str) else names
   expect(
-    any(str(name) in line for name in wanted)
-    if wanted
-    else _NAMES.search(line),
-    '%s: the error names %s not: %r',
-    run.name,
-    ' or '.join(map(str, wanted)) if wanted else 'file, flag or host',
-    line,
-  )
+      any(str(name) in line for name in wanted) if wanted else
+      _NAMES.search(line), '%s: the error names %s not: %r', run.name,
+      ' or '.join(map(str, wanted)) if wanted else 'file, flag or host', line)
 
 
 def error_line(run):
@@ -67,17 +62,13 @@ def error_line(run):
   # A program that answers on standard output warns beside it.
   warning = 'WARNING: --precision='
   lines = [
-    line for line in run.err.splitlines() if not line.startswith(warning)
+      line for line in run.err.splitlines() if not line.startswith(warning)
   ]
   start = '%s: error: ' % run.program
   expect(
-    len(lines) == 1 and lines[0].startswith(start),
-    '%s: expected one line "%s..." as error output, found %d lines: %r',
-    run.name,
-    start,
-    len(lines),
-    run.err[-800:],
-  )
+      len(lines) == 1 and lines[0].startswith(start),
+      '%s: expected one line "%s..." as error output, found %d lines: %r',
+      run.name, start, len(lines), run.err[-800:])
   return lines[0]
 
 
@@ -103,7 +94,7 @@ def whole(directory):
   for name in names:
     found = _SHARD.search(name)
     if found:
-      shards.setdefault(name[: found.start()], set()).add(int(found.group(1)))
+      shards.setdefault(name[:found.start()], set()).add(int(found.group(1)))
   steps = []
   for name, totals in shards.items():
     step = name.rpartition('-')[2]
@@ -143,9 +134,8 @@ def checkpoints_load(directory, spoiled=()):
     state = tf.train.get_checkpoint_state(directory)
     expect(state, '%s/checkpoint is damaged', directory)
     for path in state.all_model_checkpoint_paths:
-      expect(
-        tf.train.checkpoint_exists(path), '%s is named and not there', path
-      )
+      expect(tf.train.checkpoint_exists(path), '%s is named and not there',
+             path)
   return steps[-1] if steps else -1
 
 
@@ -153,8 +143,8 @@ def _check_loads(path, step):
   try:
     reader = tf.train.load_checkpoint(path)
     values = {
-      name: reader.get_tensor(name)
-      for name in reader.get_variable_to_shape_map()
+        name: reader.get_tensor(name)
+        for name in reader.get_variable_to_shape_map()
     }
   except Exception as error:
     raise BrokenPromiseError('%s does not load: %s' % (path, error)) from error
@@ -162,12 +152,7 @@ def _check_loads(path, step):
   for name, value in values.items():
     expect(np.all(np.isfinite(value)), '%s: %s is not finite', path, name)
   found = int(values['global_step'])
-  expect(
-    found == step,
-    '%s: holds global_step %d',
-    path,
-    found,
-  )
+  expect(found == step, '%s: holds global_step %d', path, found)
 
 
 def trains_to(sandbox, flags, last_step, floor, program='cifar10_train'):
@@ -188,28 +173,15 @@ def trains_to(sandbox, flags, last_step, floor, program='cifar10_train'):
     expect(saved(directory) >= last_step, '%s: too early', run.name)
   else:
     first = run.steps[0] if run.steps else -1
+    expect(first >= floor, '%s: went on from step %d; step %d was saved before',
+           run.name, first, floor)
+    expect(run.steps == list(range(first, last_step)),
+           '%s: took the steps %s, not all from %d to %d', run.name, run.steps,
+           first, last_step - 1)
     expect(
-      first >= floor,
-      '%s: went on from step %d; step %d was saved before',
-      run.name,
-      first,
-      floor,
-    )
-    expect(
-      run.steps == list(range(first, last_step)),
-      '%s: took the steps %s, not all from %d to %d',
-      run.name,
-      run.steps,
-      first,
-      last_step - 1,
-    )
-    expect(
-      named(directory) == last_step,
-      '%s: the newest checkpoint is of step %s; expected %d',
-      run.name,
-      named(directory),
-      last_step,
-    )
+        named(directory) == last_step,
+        '%s: the newest checkpoint is of step %s; expected %d', run.name,
+        named(directory), last_step)
   no_process(sandbox)
   no_leftovers(directory)
   return run
@@ -220,9 +192,8 @@ def no_leftovers(*directories):
   for directory in directories:
     for path, folders, names in os.walk(directory):
       for name in folders + names:
-        expect(
-          not _LEFTOVER.search(name), '%s is left', os.path.join(path, name)
-        )
+        expect(not _LEFTOVER.search(name), '%s is left',
+               os.path.join(path, name))
       for name in names:
         if 'lock' in name:
           _check_free(os.path.join(path, name))
@@ -273,12 +244,9 @@ class Unchanged:
         if not folders and (name not in before and after[name] == 'folder'):
           continue
         expect(
-          before.get(name) == after.get(name),
-          '%s has changed: %s before, %s now',
-          os.path.join(path, name),
-          before.get(name),
-          after.get(name),
-        )
+            before.get(name) == after.get(name),
+            '%s has changed: %s before, %s now', os.path.join(path, name),
+            before.get(name), after.get(name))
 
 
 def _content(path):
@@ -288,11 +256,9 @@ def _content(path):
   if not os.path.isdir(path):
     return {'': _described(path)}
   return {
-    os.path.relpath(os.path.join(folder, name), path): _described(
-      os.path.join(folder, name)
-    )
-    for folder, folders, names in os.walk(path)
-    for name in folders + names
+      os.path.relpath(os.path.join(folder, name), path):
+          _described(os.path.join(folder, name))
+      for folder, folders, names in os.walk(path) for name in folders + names
   }
 
 
@@ -306,7 +272,5 @@ def _described(path):
     return 'missing' if not os.path.exists(path) else 'special file'
   with open(path, 'rb') as source:
     content = source.read()
-  return '%d bytes %s' % (
-    len(content),
-    hashlib.sha256(content).hexdigest()[:12],
-  )
+  return '%d bytes %s' % (len(content),
+                          hashlib.sha256(content).hexdigest()[:12])

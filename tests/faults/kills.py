@@ -60,13 +60,12 @@ def with_leftovers(sandbox, random):
   run = plan.start()
   runs.wait_for_save(run, plan, random.randrange(8))
   saved = _kill(plan, run)
-  for name in (
-    'model.ckpt-%d.data-00000-of-00001.tempstate%d' % (saved + 1, 10**15),
-    'model.ckpt-%d.index.tempstate%d' % (saved + 1, 10**14),
-    'checkpoint.tmp%032x' % random.getrandbits(128),
-    'config.json.tmp%d' % random.randrange(2, 99999),
-    'run_state.json.tmp%d' % random.randrange(2, 99999),
-  ):
+  for name in ('model.ckpt-%d.data-00000-of-00001.tempstate%d' %
+               (saved + 1, 10**15),
+               'model.ckpt-%d.index.tempstate%d' % (saved + 1, 10**14),
+               'checkpoint.tmp%032x' % random.getrandbits(128),
+               'config.json.tmp%d' % random.randrange(2, 99999),
+               'run_state.json.tmp%d' % random.randrange(2, 99999)):
     with open(os.path.join(plan.train_dir, name), 'wb') as leftover:
       leftover.write(b'x' * random.choice((0, 10, 10000)))
   plan.check_resumes(saved)
@@ -99,13 +98,11 @@ def beside_an_evaluator(sandbox, random):
   plan.flags.append('--max_to_keep=%d' % random.choice((0, 1, 2)))
   run = plan.start()
   runs.wait_for_save(run, plan)
-  evaluator = sandbox.start(
-    'cifar10_eval',
-    '--checkpoint_dir=' + plan.train_dir,
-    '--eval_dir=' + sandbox.path('eval'),
-    '--eval_interval_secs=%d' % random.choice((0, 1)),
-    '--batch_size=100',
-  )
+  evaluator = sandbox.start('cifar10_eval',
+                            '--checkpoint_dir=' + plan.train_dir,
+                            '--eval_dir=' + sandbox.path('eval'),
+                            '--eval_interval_secs=%d' % random.choice(
+                                (0, 1)), '--batch_size=100')
   delay = random.uniform(0, 3)
   sandbox.note('SIGKILL after %.3f s', delay)
   time.sleep(delay)
@@ -115,12 +112,8 @@ def beside_an_evaluator(sandbox, random):
   again = plan.start('--max_steps=%d' % last)
   invariants.ended_clean(again, 2 * invariants.START_SECS)
   invariants.ended_clean(evaluator, invariants.START_SECS, 'the last step')
-  invariants.expect(
-    'step %d)' % last in evaluator.out,
-    '%s: has not evaluated step %d',
-    evaluator.name,
-    last,
-  )
+  invariants.expect('step %d)' % last in evaluator.out,
+                    '%s: has not evaluated step %d', evaluator.name, last)
   plan.check_after()
   invariants.no_leftovers(plan.train_dir, sandbox.path('eval'))
 
@@ -135,9 +128,8 @@ def _kill(plan, run):
   invariants.no_traceback(run)
   saved = plan.check_after()
   if floor is not None:
-    invariants.expect(
-      saved >= floor, 'step %d was saved; now it is %d', floor, saved
-    )
+    invariants.expect(saved >= floor, 'step %d was saved; now it is %d', floor,
+                      saved)
   return saved
 
 
@@ -145,12 +137,7 @@ def _kill_and_check(plan, run):
   plan.check_resumes(_kill(plan, run))
 
 
-KINDS = (
-  Kind('kill', at_any_time, 8),
-  Kind('kill', after_a_step, 7),
-  Kind('kill', in_a_save, 7),
-  Kind('kill', again_and_again, 2),
-  Kind('kill', with_leftovers, 2),
-  Kind('kill', with_no_name, 2),
-  Kind('kill', beside_an_evaluator, 2),
-)
+KINDS = (Kind('kill', at_any_time, 8), Kind('kill', after_a_step, 7),
+         Kind('kill', in_a_save, 7), Kind('kill', again_and_again,
+                                          2), Kind('kill', with_leftovers, 2),
+         Kind('kill', with_no_name, 2), Kind('kill', beside_an_evaluator, 2))

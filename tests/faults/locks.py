@@ -19,9 +19,8 @@ def second_is_refused(sandbox, random):
   invariants.ended_with_error(second, invariants.START_SECS)
   line = invariants.error_line(second)
   for part in (socket.gethostname(), str(first.process.pid)):
-    invariants.expect(
-      part in line, 'the error does not name %s: %r', part, line
-    )
+    invariants.expect(part in line, 'the error does not name %s: %r', part,
+                      line)
   step = first.steps[-1]
   first.wait_for_step(step + 2)
   invariants.expect(first.status is None, 'the first has ended')
@@ -43,8 +42,7 @@ def at_the_same_time(sandbox, random):
   # One that comes late finds a run that is at its end.
   trained = [run for run in winners if 'nothing to do' not in run.out]
   invariants.expect(
-    len(trained) == 1, '%d of %d have trained', len(trained), count
-  )
+      len(trained) == 1, '%d of %d have trained', len(trained), count)
   for run in started:
     if run not in winners:
       invariants.ended_with_error(run, 0, names=socket.gethostname())
@@ -63,8 +61,6 @@ def killed_lock_is_free(sandbox, random):
   plan.check_resumes(plan.check_after())
 
 
-KINDS = (
-  Kind('lock', second_is_refused, 3),
-  Kind('lock', at_the_same_time, 2),
-  Kind('lock', killed_lock_is_free, 1),
-)
+KINDS = (Kind('lock', second_is_refused,
+              3), Kind('lock', at_the_same_time,
+                       2), Kind('lock', killed_lock_is_free, 1))

@@ -19,12 +19,8 @@ def move(port):
   def server(cluster, job_name, task_index, **options):
     jobs = cluster.as_dict()
     jobs[job_name][task_index] = '127.0.0.1:%d' % port
-    return original(
-      tf.train.ClusterSpec(jobs),
-      job_name=job_name,
-      task_index=task_index,
-      **options,
-    )
+    return original(tf.train.ClusterSpec(jobs), job_name=job_name,
+                    task_index=task_index, **options)
 
   tf.train.Server = server
 

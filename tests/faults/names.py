@@ -15,52 +15,14 @@ _RUN_SECS = 90
 # A run that a pattern would take for the one that is meant.
 _NEIGHBOUR = 'exp1'
 
-_NAMES = (
-  'exp[1]',
-  '[e]xp1',
-  'exp[!2]',
-  'exp[0-9]',
-  'exp*',
-  '*',
-  'exp?',
-  '????',
-  'exp\\1',
-  'e\\xp1',
-  'exp{1,2}',
-  'exp[1',
-  'exp]1',
-  'exp 1',
-  ' exp1 ',
-  'exp\n1',
-  'exp1\n',
-  'exp\t1',
-  'exp\r1',
-  '-exp1',
-  '--exp1',
-  "exp'1",
-  'exp"1',
-  'exp%s1',
-  'exp%d%%1',
-  'exp$HOME',
-  'exp;1',
-  'exp,1',
-  'exp:1',
-  'exp@2',
-  'exp#1',
-  'exp&1',
-  'exp\x1b[31m1',
-  'exp\xfc1',
-  'exp\u96ea',
-  os.fsdecode(b'exp\xff1'),
-  os.fsdecode(b'\xc3\x28exp'),
-  'model.ckpt-1',
-  'x' * 255,
-  '\xfc' * 127 + 'x',
-  '~',
-  '...',
-  'gs://x',
-  's3://bucket/x',
-)
+_NAMES = ('exp[1]', '[e]xp1', 'exp[!2]', 'exp[0-9]', 'exp*', '*', 'exp?',
+          '????', 'exp\\1', 'e\\xp1', 'exp{1,2}', 'exp[1', 'exp]1', 'exp 1',
+          ' exp1 ', 'exp\n1', 'exp1\n', 'exp\t1', 'exp\r1', '-exp1', '--exp1',
+          "exp'1", 'exp"1', 'exp%s1', 'exp%d%%1', 'exp$HOME', 'exp;1', 'exp,1',
+          'exp:1', 'exp@2', 'exp#1', 'exp&1', 'exp\x1b[31m1',
+          'exp\xfc1', 'exp\u96ea', os.fsdecode(b'exp\xff1'),
+          os.fsdecode(b'\xc3\x28exp'), 'model.ckpt-1', 'x' * 255,
+          '\xfc' * 127 + 'x', '~', '...', 'gs://x', 's3://bucket/x')
 _LONGEST_NAME = 255
 _LONGEST_PATH = 4095  # Bytes; the system counts the zero at the end too.
 
@@ -83,9 +45,9 @@ class _Place:
     sandbox.note('name: %r', self.name)
     self._before = invariants.Unchanged(self._work)
     self._neighbours = {
-      path: invariants.Unchanged(os.path.join(self._work, path))
-      for path in os.listdir(self._work)
-      if os.path.realpath(os.path.join(self._work, path)) != self._real()
+        path: invariants.Unchanged(os.path.join(self._work, path))
+        for path in os.listdir(self._work)
+        if os.path.realpath(os.path.join(self._work, path)) != self._real()
     }
 
   def _real(self):
@@ -93,9 +55,8 @@ class _Place:
 
   def _drawn(self, random):
     """Draws a name, and makes what it needs."""
-    how = random.choice(
-      ('plain',) * 8 + ('link', 'dangling', 'slashes', 'deep', 'longest')
-    )
+    how = random.choice(('plain',) * 8 +
+                        ('link', 'dangling', 'slashes', 'deep', 'longest'))
     # Not a folder of this system to TensorFlow, or one of its root.
     name = random.choice(_NAMES + ('file://%s/exp' % self._work,))
     if how in ('link', 'dangling'):
@@ -148,14 +109,10 @@ class _Place:
       unchanged.check()
     top = os.path.relpath(self._real(), self._work).split(os.sep)[0]
     # `name/../other` may make either.
-    parts = self.path[len(self._work) + 1 :].strip('/').split('/')
+    parts = self.path[len(self._work) + 1:].strip('/').split('/')
     for name in os.listdir(self._work):
-      expect(
-        name in self._neighbours or name == top or name in parts,
-        '%r was made in place of %r',
-        name,
-        self.name,
-      )
+      expect(name in self._neighbours or name == top or name in parts,
+             '%r was made in place of %r', name, self.name)
 
   def work_or_refuse(self, *command):
     """Runs a command that takes the name; whether it works.
@@ -186,19 +143,15 @@ def of_a_run(sandbox, random):
   place = _Place(sandbox, random)
   program = random.choice(('cifar10_train',) * 3 + ('cifar10_multi_gpu_train',))
   flags = [
-    program,
-    '--train_dir=' + place.name,
-    '--dataset=sample',
-    '--batch_size=8',
-    '--log_frequency=1',
-    '--save_steps=%d' % random.choice((1, 2)),
-    '--max_to_keep=%d' % random.choice((0, 1, 2)),
+      program, '--train_dir=' + place.name, '--dataset=sample',
+      '--batch_size=8', '--log_frequency=1',
+      '--save_steps=%d' % random.choice((1, 2)),
+      '--max_to_keep=%d' % random.choice((0, 1, 2))
   ]
   if random.random() < 0.3:
     flags += [
-      '--validation_examples=100',
-      '--validation_steps=2',
-      '--early_stopping=%d' % random.choice((0, 9)),
+        '--validation_examples=100', '--validation_steps=2',
+        '--early_stopping=%d' % random.choice((0, 9))
     ]
   if not place.work_or_refuse(*flags, '--max_steps=4'):
     return
@@ -218,13 +171,9 @@ def _check_used(sandbox, random, place):
   """Checks the programs that take a run."""
   before = invariants.Unchanged(place.path)
   trained.copy(sandbox, 'pictures')
-  run = place.works(
-    'cifar10_eval',
-    '--checkpoint_dir=' + place.name,
-    '--eval_dir=' + sandbox.path('eval'),
-    '--batch_size=100',
-    *random.choice(([], ['--run_once'])),
-  )
+  run = place.works('cifar10_eval', '--checkpoint_dir=' + place.name,
+                    '--eval_dir=' + sandbox.path('eval'), '--batch_size=100',
+                    *random.choice(([], ['--run_once'])))
   expect('precision @ 1' in run.out, '%s: no precision', run.name)
   place.works(*random.choice(_users(sandbox, place)))
   before.check()
@@ -233,40 +182,29 @@ def _check_used(sandbox, random, place):
 def _users(sandbox, place):
   """Commands that use the run of a name."""
   return [
-    [
-      'cifar10_predict',
-      '--checkpoint_dir=' + place.name,
-      sandbox.path('pictures'),
-    ],
-    [
-      'cifar10_export',
-      '--checkpoint_dir=' + place.name,
-      '--export_dir=' + sandbox.path('export'),
-      '--frozen_graph=' + sandbox.path('frozen.pb'),
-    ],
-    [
-      'cifar10_train',
-      '--init_from=' + place.name,
-      '--train_dir=' + sandbox.path('next'),
-      '--dataset=sample',
-      '--batch_size=8',
-      '--max_steps=1',
-    ],
-    # A name may begin like a flag.
-    [
-      'sparsify',
-      '--keep=0.5',
-      '--out=' + sandbox.path('sparse'),
-      '--',
-      place.name,
-    ],
-    [
-      'report',
-      '--out=' + sandbox.path('report.html'),
-      '--eval_dir=' + sandbox.path('eval'),
-      '--',
-      place.name,
-    ],
+      [
+          'cifar10_predict', '--checkpoint_dir=' + place.name,
+          sandbox.path('pictures')
+      ],
+      [
+          'cifar10_export', '--checkpoint_dir=' + place.name,
+          '--export_dir=' + sandbox.path('export'),
+          '--frozen_graph=' + sandbox.path('frozen.pb')
+      ],
+      [
+          'cifar10_train', '--init_from=' + place.name,
+          '--train_dir=' + sandbox.path('next'), '--dataset=sample',
+          '--batch_size=8', '--max_steps=1'
+      ],
+      # A name may begin like a flag.
+      [
+          'sparsify', '--keep=0.5', '--out=' + sandbox.path('sparse'), '--',
+          place.name
+      ],
+      [
+          'report', '--out=' + sandbox.path('report.html'),
+          '--eval_dir=' + sandbox.path('eval'), '--', place.name
+      ]
   ]
 
 
@@ -274,23 +212,15 @@ def of_data(sandbox, random):
   """A data set is made, and trained on, under its name."""
   place = _Place(sandbox, random)
   trained.copy(sandbox, 'pictures')
-  made = place.work_or_refuse(
-    'make_dataset',
-    sandbox.path('pictures'),
-    '--out=' + place.name,
-    '--size=32',
-  )
+  made = place.work_or_refuse('make_dataset', sandbox.path('pictures'),
+                              '--out=' + place.name, '--size=32')
   if made:
     before = invariants.Unchanged(place.path, ignored=['.fetch.lock'])
     run = place.works(
-      'cifar10_train',
-      '--data_dir=' + place.name,
-      '--input=' + random.choice(('queues', 'preloaded', 'tf_data')),
-      '--train_dir=' + sandbox.path('new'),
-      '--batch_size=2',
-      '--log_frequency=1',
-      '--max_steps=2',
-    )
+        'cifar10_train', '--data_dir=' + place.name, '--input=' + random.choice(
+            ('queues', 'preloaded', 'tf_data')),
+        '--train_dir=' + sandbox.path('new'), '--batch_size=2',
+        '--log_frequency=1', '--max_steps=2')
     expect(run.steps == [0, 1], '%s: takes the steps %s', run.name, run.steps)
     before.check()
 
@@ -303,22 +233,19 @@ def of_an_output(sandbox, random):
   if place.work_or_refuse(*command):
     expect(place.exists, '%s writes nothing to %r', command[0], place.name)
     expect(
-      os.path.isfile(place.path) or os.listdir(place.path),
-      '%s leaves %r empty',
-      command[0],
-      place.name,
-    )
+        os.path.isfile(place.path) or os.listdir(place.path),
+        '%s leaves %r empty', command[0], place.name)
 
 
 def _writers(sandbox, place):
   """Commands that write what bears a name."""
   train, weights = sandbox.path('train'), sandbox.path('weights.npz')
   shapes = {
-    'conv1': (5, 5, 3, 64),
-    'conv2': (5, 5, 64, 64),
-    'local3': (6 * 6 * 64, 384),
-    'local4': (384, 192),
-    'softmax_linear': (192, 10),
+      'conv1': (5, 5, 3, 64),
+      'conv2': (5, 5, 64, 64),
+      'local3': (6 * 6 * 64, 384),
+      'local4': (384, 192),
+      'softmax_linear': (192, 10)
   }
   arrays = {}
   for layer, shape in shapes.items():
@@ -327,28 +254,22 @@ def _writers(sandbox, place):
   np.savez(weights, **arrays)
   step = ['--dataset=sample', '--batch_size=8', '--max_steps=1']
   return [
-    [
-      'cifar10_eval',
-      '--checkpoint_dir=' + train,
-      '--run_once',
-      '--eval_dir=' + place.name,
-    ],
-    ['cifar10_export', '--checkpoint_dir=' + train]
-    + ['--export_dir=' + place.name],
-    ['cifar10_export', '--checkpoint_dir=' + train]
-    + ['--export_dir=', '--frozen_graph=' + place.name],
-    ['sparsify', train, '--keep=0.5', '--out=' + place.name],
-    ['import_weights', weights, '--out=' + place.name],
-    ['report', train, '--eval_dir=' + train, '--out=' + place.name],
-    ['cifar10_train', '--train_dir=' + sandbox.path('new'), *step]
-    + ['--log_frequency=1', '--metrics=' + place.name],
-    ['cifar10_pretrain', '--task=corrupted', '--train_dir=' + place.name]
-    + step,
+      [
+          'cifar10_eval', '--checkpoint_dir=' + train, '--run_once',
+          '--eval_dir=' + place.name
+      ], ['cifar10_export', '--checkpoint_dir=' + train] +
+      ['--export_dir=' + place.name],
+      ['cifar10_export', '--checkpoint_dir=' + train] +
+      ['--export_dir=', '--frozen_graph=' + place.name],
+      ['sparsify', train, '--keep=0.5', '--out=' + place.name],
+      ['import_weights', weights, '--out=' + place.name],
+      ['report', train, '--eval_dir=' + train, '--out=' + place.name],
+      ['cifar10_train', '--train_dir=' + sandbox.path('new'), *step] +
+      ['--log_frequency=1', '--metrics=' + place.name],
+      ['cifar10_pretrain', '--task=corrupted', '--train_dir=' + place.name] +
+      step
   ]
 
 
-KINDS = (
-  Kind('names', of_a_run, 5),
-  Kind('names', of_data, 2),
-  Kind('names', of_an_output, 4),
-)
+KINDS = (Kind('names', of_a_run, 5), Kind('names', of_data,
+                                          2), Kind('names', of_an_output, 4))

@@ -20,15 +20,11 @@ def trainer(sandbox, random):
   last = random.randrange(10, 40)
   flags = ['--max_steps=%d' % last]
   if how.startswith('full'):
-    run = _start_full(
-      lambda **files: plan.start(*flags, **files), how.endswith('both')
-    )
+    run = _start_full(lambda **files: plan.start(*flags, **files),
+                      how.endswith('both'))
   else:
-    run = _start_closed(
-      lambda **files: plan.start(*flags, **files),
-      how.endswith('both'),
-      lines=random.randrange(10),
-    )
+    run = _start_closed(lambda **files: plan.start(*flags, **files),
+                        how.endswith('both'), lines=random.randrange(10))
   status = run.wait(2 * invariants.START_SECS)
   expect(status == 0, '%s: status %s', run.name, status)
   expect(not run.err, '%s: error output %r', run.name, run.err[:500])
@@ -43,13 +39,9 @@ def predict(sandbox, random):
   before = invariants.Unchanged(sandbox.path('train'), sandbox.path('pictures'))
 
   def start(**files):
-    return sandbox.start(
-      'cifar10_predict',
-      '--checkpoint_dir=' + sandbox.path('train'),
-      '--batch_size=1',
-      sandbox.path('pictures'),
-      **files,
-    )
+    return sandbox.start('cifar10_predict',
+                         '--checkpoint_dir=' + sandbox.path('train'),
+                         '--batch_size=1', sandbox.path('pictures'), **files)
 
   if random.random() < 0.5:
     sandbox.note('standard output: closed')
@@ -88,48 +80,45 @@ def other(sandbox, random):
 def commands(sandbox):
   """Commands of the programs that use a trained run and pictures."""
   train = sandbox.path('train')
-  return [
-    [
-      'cifar10_eval',
-      '--run_once',
-      '--batch_size=100',
-      '--checkpoint_dir=' + train,
-      '--eval_dir=' + sandbox.path('out/eval'),
-    ],
-    [
-      'cifar10_export',
-      '--checkpoint_dir=' + train,
-      '--export_dir=' + sandbox.path('out/export'),
-      '--frozen_graph=' + sandbox.path('frozen.pb'),
-    ],
-    [
-      'report',
-      train,
-      '--out=' + sandbox.path('report.html'),
-      '--eval_dir=' + sandbox.path('out/eval'),
-    ],
-    [
-      'make_dataset',
-      sandbox.path('pictures'),
-      '--out=' + sandbox.path('out/dataset'),
-    ],
-  ]
+  return [[
+      'cifar10_eval', '--run_once', '--batch_size=100',
+      '--checkpoint_dir=' + train, '--eval_dir=' + sandbox.path('out/eval')
+  ],
+          [
+              'cifar10_export', '--checkpoint_dir=' + train,
+              '--export_dir=' + sandbox.path('out/export'),
+              '--frozen_graph=' + sandbox.path('frozen.pb')
+          ],
+          [
+              'report', train, '--out=' + sandbox.path('report.html'),
+              '--eval_dir=' + sandbox.path('out/eval')
+          ],
+          [
+              'make_dataset',
+              sandbox.path('pictures'), '--out=' + sandbox.path('out/dataset')
+          ]]
 
 
 def _start_full(start, both):
   """Starts a process whose output is a disk that is full."""
   with open('/dev/full', 'wb', buffering=0) as full:
-    return start(
-      **({'stdout': full, 'stderr': full} if both else {'stdout': full})
-    )
+    return start(**({
+        'stdout': full,
+        'stderr': full
+    } if both else {
+        'stdout': full
+    }))
 
 
 def _start_closed(start, both=False, lines=0):
   """Starts a process; nobody reads its output after some lines."""
   reader, writer = os.pipe()
-  run = start(
-    **({'stdout': writer, 'stderr': writer} if both else {'stdout': writer})
-  )
+  run = start(**({
+      'stdout': writer,
+      'stderr': writer
+  } if both else {
+      'stdout': writer
+  }))
   os.close(writer)
   deadline = time.monotonic() + invariants.START_SECS
   read = b''
@@ -142,8 +131,5 @@ def _start_closed(start, both=False, lines=0):
   return run
 
 
-KINDS = (
-  Kind('output', trainer, 3),
-  Kind('output', predict, 2),
-  Kind('output', other, 2),
-)
+KINDS = (Kind('output', trainer, 3), Kind('output', predict,
+                                          2), Kind('output', other, 2))

@@ -14,25 +14,9 @@ from tests.faults.sandbox import Kind
 
 _FORMATS = ('PNG', 'JPEG', 'GIF', 'BMP', 'PNG', 'JPEG', 'TIFF', 'WEBP', 'ICO')
 _EXTENSIONS = ('.png', '.jpg', '.jpeg', '.gif', '.bmp', '.PNG')
-_ODD = (
-  '',
-  '',
-  ' ',
-  '\n',
-  '\r',
-  '\t',
-  '\x1b[2J',
-  '\x1b]0;title\x07',
-  '\x9b31m',
-  '\u202e',
-  '\udcff\udcfe',
-  '\u00e4\u4e2d\U0001f600',
-  "'; rm -rf ~ '",
-  '%s%d{}',
-  '-' * 200,
-  '\u2028',
-  '\x7f',
-)
+_ODD = ('', '', ' ', '\n', '\r', '\t', '\x1b[2J', '\x1b]0;title\x07', '\x9b31m',
+        '\u202e', '\udcff\udcfe', '\u00e4\u4e2d\U0001f600', "'; rm -rf ~ '",
+        '%s%d{}', '-' * 200, '\u2028', '\x7f')
 _CONTROL = re.compile('[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202e]')
 
 
@@ -101,9 +85,8 @@ def made_into_records(sandbox, sources):
   for number, source in enumerate(sources):
     _write(folder, number, source)
   before = invariants.Unchanged(sandbox.path('pictures'))
-  run = sandbox.start(
-    'make_dataset', sandbox.path('pictures'), '--out=' + sandbox.path('out')
-  )
+  run = sandbox.start('make_dataset', sandbox.path('pictures'),
+                      '--out=' + sandbox.path('out'))
   expect(run.wait(invariants.START_SECS) == 0, '%s: %s', run.name, run.status)
   problems = _check_lines(run, len(sources), summary=0, answers=False)
   before.check()
@@ -127,18 +110,15 @@ def _check_lines(run, count, summary, answers=True):
   invariants.no_traceback(run)
   outputs = {'out': run.out.split('\n')[:-1], 'err': run.err.split('\n')[:-1]}
   lines = {  # About each picture.
-    stream: [
-      [line for line in outputs[stream] if '/p%d-' % number in line]
-      for number in range(count)
-    ]
-    for stream in outputs
+      stream: [[line
+                for line in outputs[stream]
+                if '/p%d-' % number in line]
+               for number in range(count)] for stream in outputs
   }
   _check_rest(run, outputs, lines, summary)
   return [
-    _problem(lines['out'][number] if answers else [], lines['err'][number])
-    if answers or lines['err'][number]
-    else None
-    for number in range(count)
+      _problem(lines['out'][number] if answers else [], lines['err'][number])
+      if answers or lines['err'][number] else None for number in range(count)
   ]
 
 
@@ -156,12 +136,9 @@ def _check_rest(run, outputs, lines, summary):
       expect(not rest, '%s: answers %r', run.name, rest)
     if stream == 'err':
       expect(
-        len(rest) == expected
-        and all('could not be read' in line for line in rest),
-        '%s: lines %r',
-        run.name,
-        rest,
-      )
+          len(rest) == expected and
+          all('could not be read' in line for line in rest), '%s: lines %r',
+          run.name, rest)
 
 
 def _problem(answers, errors):
@@ -172,7 +149,5 @@ def _problem(answers, errors):
   return 'printed as it is: %r' % line if _CONTROL.search(line) else None
 
 
-KINDS = (
-  Kind('picture', predicted, 10, batch=8),
-  Kind('picture', made_into_records, 4, batch=8),
-)
+KINDS = (Kind('picture', predicted, 10,
+              batch=8), Kind('picture', made_into_records, 4, batch=8))

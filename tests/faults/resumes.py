@@ -19,8 +19,7 @@ from tests.faults.invariants import expect
 from tests.faults.sandbox import Kind
 
 _VALIDATION = re.compile(
-  r'validation precision @ 1 = \S+ \((\d+) / (\d+), step (\d+)\)'
-)
+    r'validation precision @ 1 = \S+ \((\d+) / (\d+), step (\d+)\)')
 
 
 def anywhere(sandbox, random):
@@ -57,14 +56,8 @@ def _interrupt(plan, run, directory, random):
   part = random.choice(('', '', '.data-', '.index', 'checkpoint', '.json'))
   folder = random.choice(('', 'best'))
   number = random.choice((9, 9, 9, 15, 2))
-  plan.sandbox.note(
-    'signal %d %.3f s after step %d and a new %r in %r',
-    number,
-    delay,
-    step,
-    part,
-    folder,
-  )
+  plan.sandbox.note('signal %d %.3f s after step %d and a new %r in %r', number,
+                    delay, step, part, folder)
   run.wait_for_step(step, random_runs.RUN_SECS)
   if part:
     delay = min(delay, 0.005)
@@ -78,13 +71,8 @@ def _interrupt(plan, run, directory, random):
   is_over = run.steps[-1:] == [plan.last_step - 1] or 'Stopping: ' in run.out
   if number == 9 or is_over:
     expected |= {-number, 128 + number}
-  expect(
-    status in expected,
-    '%s: status %s after signal %d',
-    run.name,
-    status,
-    number,
-  )
+  expect(status in expected, '%s: status %s after signal %d', run.name, status,
+         number)
   invariants.no_traceback(run)
 
 
@@ -121,33 +109,19 @@ def _check_end(plan, path):
   after_best = sum(at > best_step for at in validated)
   has_stopped = bool(plan.limit) and after_best >= plan.limit
   last = validated[-1] if has_stopped else plan.last_step
-  expect(
-    validated == list(range(plan.every, last + 1, plan.every)),
-    'validations at %s; expected one every %d steps to %d',
-    validated,
-    plan.every,
-    last,
-  )
-  expect(
-    not has_stopped or after_best == plan.limit,
-    '%d validations after the best one; expected %d',
-    after_best,
-    plan.limit,
-  )
+  expect(validated == list(range(plan.every, last + 1, plan.every)),
+         'validations at %s; expected one every %d steps to %d', validated,
+         plan.every, last)
+  expect(not has_stopped or after_best == plan.limit,
+         '%d validations after the best one; expected %d', after_best,
+         plan.limit)
   end = best_step if has_stopped else plan.last_step
+  expect(state['stopped_at'] == (end if has_stopped else None),
+         'stopped_at is %s; the best validation was at %s of %s',
+         state['stopped_at'], best_step, validated)
   expect(
-    state['stopped_at'] == (end if has_stopped else None),
-    'stopped_at is %s; the best validation was at %s of %s',
-    state['stopped_at'],
-    best_step,
-    validated,
-  )
-  expect(
-    invariants.named(path) == end,
-    'step %s is named; expected %d',
-    invariants.named(path),
-    end,
-  )
+      invariants.named(path) == end, 'step %s is named; expected %d',
+      invariants.named(path), end)
   _check_best(plan, best, best_step)
 
 
@@ -155,18 +129,12 @@ def _check_best(plan, best, step):
   """Checks that no validation of any start has found a better precision."""
   precision = dict(map(tuple, _state(best)['validations'])).get(step)
   expect(precision is not None, '%s: step %d has no precision', best, step)
-  found = [
-    (int(correct) / int(total), int(at))
-    for run in plan.starts
-    for correct, total, at in _VALIDATION.findall(run.out)
-  ]
-  expect(
-    not found or precision >= max(found)[0],
-    'the best checkpoint, of step %d, has a precision of %s; found: %s',
-    step,
-    precision,
-    found,
-  )
+  found = [(int(correct) / int(total), int(at))
+           for run in plan.starts
+           for correct, total, at in _VALIDATION.findall(run.out)]
+  expect(not found or precision >= max(found)[0],
+         'the best checkpoint, of step %d, has a precision of %s; found: %s',
+         step, precision, found)
 
 
 def _check_steps(plan, floors, reference, path):
@@ -175,21 +143,12 @@ def _check_steps(plan, floors, reference, path):
   firsts = [lines[0]['step'] if lines else None for lines in starts]
   for number, (lines, floor) in enumerate(zip(starts, floors)):
     steps = [line['step'] for line in lines]
-    expect(
-      not steps or steps == list(range(steps[0], steps[-1] + 1)),
-      'start %d takes the steps %s',
-      number,
-      steps,
-    )
-    expect(
-      not steps or steps[0] >= max(floor, 0),
-      'start %d begins at step %s; %d was saved',
-      number,
-      steps[:1],
-      floor,
-    )
+    expect(not steps or steps == list(range(steps[0], steps[-1] + 1)),
+           'start %d takes the steps %s', number, steps)
+    expect(not steps or steps[0] >= max(floor, 0),
+           'start %d begins at step %s; %d was saved', number, steps[:1], floor)
     # What a later start has done again is not in the run's state.
-    later = [first for first in firsts[number + 1 :] if first is not None]
+    later = [first for first in firsts[number + 1:] if first is not None]
     for line in lines:
       if line['step'] < min(later, default=plan.last_step):
         _check_line(plan, line, reference, path)
@@ -200,23 +159,14 @@ def _check_line(plan, line, reference, path):
   step = line['step']
   rate = reference[step]['learning_rate']
   if plan.falls:
-    rate = reference[0]['learning_rate'] * random_runs.FALL ** _falls(
-      [p for at, p in _state(path)['validations'] if at <= step]
-    )
-  expect(
-    np.isclose(line['learning_rate'], rate, rtol=1e-5, atol=0),
-    'step %d has a learning rate of %s; expected %s',
-    step,
-    line['learning_rate'],
-    rate,
-  )
-  expect(
-    np.isclose(line['epoch'], reference[step]['epoch']),
-    'step %d is of epoch %s; expected %s',
-    step,
-    line['epoch'],
-    reference[step]['epoch'],
-  )
+    rate = reference[0]['learning_rate'] * random_runs.FALL**_falls(
+        [p for at, p in _state(path)['validations'] if at <= step])
+  expect(np.isclose(line['learning_rate'], rate, rtol=1e-5,
+                    atol=0), 'step %d has a learning rate of %s; expected %s',
+         step, line['learning_rate'], rate)
+  expect(np.isclose(line['epoch'], reference[step]['epoch']),
+         'step %d is of epoch %s; expected %s', step, line['epoch'],
+         reference[step]['epoch'])
 
 
 def _falls(precisions):
@@ -243,18 +193,18 @@ def with_other_batches(sandbox, random):
   """A seeded run that is resumed sees other batches, and is repeatable."""
   first = random.randint(4, 8)
   flags = [
-    '--dataset=sample',
-    '--batch_size=%d' % random.choice((4, 8)),
-    '--log_frequency=1',
-    '--seed=%d' % random.randrange(1000),
-    '--input=' + random.choice(random_runs.INPUTS),
-    # The loss tells which batch it is.
-    '--learning_rate=0',
-    '--regularizer=none',
-    '--optimizer='
-    + random.choice(('sgd', 'momentum', 'nesterov', 'adagrad', 'adam')),
-    *random.choice(([], ['--normalization=none'], ['--normalization=batch'])),
-    *random.choice(([], ['--augment='], ['--augment=flip'])),
+      '--dataset=sample',
+      '--batch_size=%d' % random.choice((4, 8)),
+      '--log_frequency=1',
+      '--seed=%d' % random.randrange(1000),
+      '--input=' + random.choice(random_runs.INPUTS),
+      # The loss tells which batch it is.
+      '--learning_rate=0',
+      '--regularizer=none',
+      '--optimizer=' + random.choice(
+          ('sgd', 'momentum', 'nesterov', 'adagrad', 'adam')),
+      *random.choice(([], ['--normalization=none'], ['--normalization=batch'])),
+      *random.choice(([], ['--augment='], ['--augment=flip']))
   ]
   program = random.choice(('cifar10_train',) * 2 + ('cifar10_multi_gpu_train',))
   if program == 'cifar10_multi_gpu_train':
@@ -262,13 +212,9 @@ def with_other_batches(sandbox, random):
 
   def losses(directory, last_step):
     metrics = sandbox.path('%s.%d' % (directory, last_step))
-    run = sandbox.start(
-      program,
-      *flags,
-      '--train_dir=' + sandbox.path(directory),
-      '--max_steps=%d' % last_step,
-      '--metrics=' + metrics,
-    )
+    run = sandbox.start(program, *flags,
+                        '--train_dir=' + sandbox.path(directory),
+                        '--max_steps=%d' % last_step, '--metrics=' + metrics)
     invariants.ended_clean(run, random_runs.RUN_SECS)
     return [line['loss'] for line in random_runs.lines_of(metrics)]
 
@@ -276,34 +222,22 @@ def with_other_batches(sandbox, random):
   random_runs.copy(sandbox.path('train'), sandbox.path('again'), random)
   found.append(losses('train', 2 * first))
   again = losses('again', 2 * first)
-  expect(
-    np.allclose(found[1], again, rtol=1e-5),
-    'two starts from step %d have the losses %s and %s',
-    first,
-    found[1],
-    again,
-  )
+  expect(np.allclose(found[1], again, rtol=1e-5),
+         'two starts from step %d have the losses %s and %s', first, found[1],
+         again)
   found.append(losses('train', 3 * first))
   for number, later in enumerate(found):
     for earlier in found[:number]:
-      expect(
-        not share(earlier, later),
-        'batches are repeated: losses %s, then %s',
-        earlier,
-        later,
-      )
+      expect(not share(earlier, later),
+             'batches are repeated: losses %s, then %s', earlier, later)
 
 
 def share(first, second, length=3):
   """Whether two lists of numbers have a few in a row in common."""
   return any(
-    np.allclose(first[i : i + length], second[j : j + length], rtol=1e-6)
-    for i in range(len(first) - length + 1)
-    for j in range(len(second) - length + 1)
-  )
+      np.allclose(first[i:i + length], second[j:j + length], rtol=1e-6)
+      for i in range(len(first) - length + 1)
+      for j in range(len(second) - length + 1))
 
 
-KINDS = (
-  Kind('resume', anywhere, 7),
-  Kind('resume', with_other_batches, 3),
-)
+KINDS = (Kind('resume', anywhere, 7), Kind('resume', with_other_batches, 3))

@@ -11,13 +11,8 @@ from tests.faults.sandbox import BrokenPromiseError
 _MORE_STEPS = 5  # Which a run takes once the fault is gone.
 
 # Files of the user beside a run's own, with names much like them.
-_FOREIGN = (
-  'notes.txt',
-  'model.txt',
-  'my.checkpoint',
-  'pictures/ship.bin',
-  'old.tmp.txt/kept',
-)
+_FOREIGN = ('notes.txt', 'model.txt', 'my.checkpoint', 'pictures/ship.bin',
+            'old.tmp.txt/kept')
 
 
 class Plan:
@@ -44,14 +39,12 @@ class Plan:
       save = random.choice((5, 20) if data else (1, 2, 3, 7))
     self.sandbox = sandbox
     self.train_dir = sandbox.path('train')
-    self.program = program or random.choice(
-      ('cifar10_train',) * 3 + ('cifar10_multi_gpu_train',)
-    )
+    self.program = program or random.choice(('cifar10_train',) * 3 +
+                                            ('cifar10_multi_gpu_train',))
     self.flags = [
-      '--train_dir=' + self.train_dir,
-      '--batch_size=%d' % random.choice((4, 8)),
-      '--log_frequency=1',
-      '--save_steps=%d' % save,
+        '--train_dir=' + self.train_dir,
+        '--batch_size=%d' % random.choice((4, 8)), '--log_frequency=1',
+        '--save_steps=%d' % save
     ]
     if self.program == 'cifar10_multi_gpu_train':
       self.flags.append('--num_gpus=2')
@@ -59,8 +52,7 @@ class Plan:
     if data:
       folder = pathlib.Path(sandbox.path('data'))
       self.data = synthetic_records.make_folder(
-        folder, per_file=random.choice((20, 40))
-      )
+          folder, per_file=random.choice((20, 40)))
       self.flags += ['--data_dir=%s' % folder, '--data_url=nowhere']
     else:
       self.flags.append('--dataset=sample')
@@ -87,13 +79,8 @@ class Plan:
       saved: the newest step that is saved; -1 if none is.
       *flags: more flags.
     """
-    invariants.trains_to(
-      self.sandbox,
-      self.flags + list(flags),
-      max(saved, 0) + _MORE_STEPS,
-      saved,
-      self.program,
-    )
+    invariants.trains_to(self.sandbox, self.flags + list(flags),
+                         max(saved, 0) + _MORE_STEPS, saved, self.program)
     invariants.no_process(self.sandbox)
     self.foreign.check()
 
@@ -114,12 +101,10 @@ def wait_for_save(run, plan, step=0):
     BrokenPromiseError: the trainer has ended before.
   """
   found = run.wait_for_step(step) and run.wait_until(
-    lambda: invariants.named(plan.train_dir) is not None, 'checkpoint'
-  )
+      lambda: invariants.named(plan.train_dir) is not None, 'checkpoint')
   if not found:
-    raise BrokenPromiseError(
-      '%s has ended early, status %s' % (run.name, run.status)
-    )
+    raise BrokenPromiseError('%s has ended early, status %s' %
+                             (run.name, run.status))
   return invariants.named(plan.train_dir)
 
 

@@ -95,9 +95,8 @@ class Run:
     try:
       return self.process.wait(seconds)
     except subprocess.TimeoutExpired:
-      raise BrokenPromiseError(
-        '%s still runs %g s after %s' % (self.name, seconds, since)
-      ) from None
+      raise BrokenPromiseError('%s still runs %g s after %s' %
+                               (self.name, seconds, since)) from None
 
   def wait_until(self, condition, what, seconds=60):
     """Polls until `condition()`; whether it came true before the end.
@@ -110,19 +109,15 @@ class Run:
       if self.status is not None:
         return bool(condition())
       if time.monotonic() > deadline:
-        raise BrokenPromiseError(
-          '%s: no %s within %g s' % (self.name, what, seconds)
-        )
+        raise BrokenPromiseError('%s: no %s within %g s' %
+                                 (self.name, what, seconds))
       time.sleep(_POLL_SECS)
     return True
 
   def wait_for_step(self, step, seconds=60):
     """Waits for a step of at least `step` on its output, or its end."""
-    return self.wait_until(
-      lambda: bool(self.steps) and self.steps[-1] >= step,
-      'step %d' % step,
-      seconds,
-    )
+    return self.wait_until(lambda: bool(self.steps) and self.steps[-1] >= step,
+                           'step %d' % step, seconds)
 
   def transcript(self):
     """Command, status and output, for a person to read."""
@@ -190,8 +185,8 @@ class Sandbox:
     path.mkdir(exist_ok=True)
     options = 'size=%dk' % int(1024 * megabytes)
     subprocess.check_call(
-      ['mount', '-t', 'tmpfs', '-o', options, 'none', str(path)]
-    )
+        ['mount', '-t', 'tmpfs', '-o', options, 'none',
+         str(path)])
     self._mounts.append(path)
     return str(path)
 
@@ -218,13 +213,9 @@ class Sandbox:
         opened.append(paths[stream].open('wb'))
         options['std' + stream] = opened[-1]
     environment = dict(os.environ, TMPDIR=self.path('tmp'))
-    process = processes.start(
-      [*wrapper, script(program), *flags],
-      cwd=str(self._work),
-      env=environment,
-      start_new_session=True,
-      **options,
-    )
+    process = processes.start([*wrapper, script(program), *flags],
+                              cwd=str(self._work), env=environment,
+                              start_new_session=True, **options)
     for file in opened:
       file.close()
     run = Run(program, process, paths['out'], paths['err'], name)

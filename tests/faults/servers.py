@@ -11,35 +11,13 @@ _PIECE = 1 << 14
 _ENDLESS_BYTES = 2 << 30  # At full speed; then slowly.
 
 # What a server may do to a request; see Handler.
-BEHAVIORS = (
-  'good',
-  'no ranges',
-  'cut',
-  'cut without length',
-  'length too small',
-  'length too large',
-  'length is no number',
-  '206 with all',
-  '206 without a range',
-  'endless',
-  'endless after length',
-  'to itself',
-  'to a loop',
-  'to a file',
-  'status 403',
-  'status 404',
-  'status 416',
-  'status 429',
-  'status 500',
-  'status 503',
-  'slow',
-  'wrong bytes',
-  'all wrong',
-  'empty',
-  'reset',
-  'no HTTP',
-  'long header',
-)
+BEHAVIORS = ('good', 'no ranges', 'cut', 'cut without length',
+             'length too small', 'length too large', 'length is no number',
+             '206 with all', '206 without a range', 'endless',
+             'endless after length', 'to itself', 'to a loop', 'to a file',
+             'status 403', 'status 404', 'status 416', 'status 429',
+             'status 500', 'status 503', 'slow', 'wrong bytes', 'all wrong',
+             'empty', 'reset', 'no HTTP', 'long header')
 
 
 class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
@@ -67,9 +45,8 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     self.ended = threading.Event()
     self.asked = []
     self.url = 'http://127.0.0.1:%d/archive.tar.gz' % self.server_port
-    self._thread = threading.Thread(
-      target=self.serve_forever, args=(0.05,), daemon=True
-    )
+    self._thread = threading.Thread(target=self.serve_forever, args=(0.05,),
+                                    daemon=True)
 
   def __enter__(self):
     self._thread.start()
@@ -92,7 +69,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     asked = self.headers.get('Range')
     server.asked.append(asked)
     how = server.behaviors.pop(0) if server.behaviors else server.after
-    start = int(asked[len('bytes=') : -1]) if asked else 0
+    start = int(asked[len('bytes='):-1]) if asked else 0
     if how.startswith('status '):
       self.send_error(int(how.split()[1]))
     elif how.startswith('to '):
@@ -112,9 +89,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
   def _redirect(self, how):
     self.send_response(302)
     where = {
-      'to itself': self.path,
-      'to a loop': '/%d' % len(self.server.asked),
-      'to a file': 'file:///etc/hostname',
+        'to itself': self.path,
+        'to a loop': '/%d' % len(self.server.asked),
+        'to a file': 'file:///etc/hostname'
     }
     self.send_header('Location', where[how])
     self.send_header('Content-Length', '0')
@@ -125,12 +102,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
     body = self.server.content[start:]
     at = min(self.server.at, len(body))
     length = {
-      'cut without length': None,
-      'endless': None,
-      'empty': 0,
-      'length too small': at,
-      'length too large': len(body) + 1 + at,
-      'length is no number': 'many',
+        'cut without length': None,
+        'endless': None,
+        'empty': 0,
+        'length too small': at,
+        'length too large': len(body) + 1 + at,
+        'length is no number': 'many'
     }.get(how, len(body))
     partial = start or how.startswith('206')
     self.send_response(206 if partial else 200)
@@ -138,16 +115,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
       self.send_header('Content-Length', str(length))
     if partial and how not in ('206 without a range', '206 with all'):
       total = len(self.server.content)
-      self.send_header(
-        'Content-Range', 'bytes %d-%d/%d' % (start, total - 1, total)
-      )
+      self.send_header('Content-Range',
+                       'bytes %d-%d/%d' % (start, total - 1, total))
     if how == 'long header':
       self.send_header('X', 'x' * 70000)
     self.end_headers()
     if how == 'wrong bytes':
-      body = (
-        body[:at] + bytes([255 - b for b in body[at : at + 9]]) + body[at + 9 :]
-      )
+      body = (body[:at] + bytes([255 - b for b in body[at:at + 9]]) +
+              body[at + 9:])
     elif how == 'all wrong':
       body = bytes(len(body))
     elif how in ('cut', 'cut without length', 'length too small'):
@@ -162,7 +137,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     for i in range(0, len(body), _PIECE):
       if slowly and i >= after:
         self.server.ended.wait(0.1)
-      self.wfile.write(body[i : i + _PIECE])
+      self.wfile.write(body[i:i + _PIECE])
 
   def _send_endlessly(self):
     sent, piece = 0, bytes(1 << 20)

@@ -26,31 +26,23 @@ _TRIES = 20
 _LOCK = '.lock'
 
 # Flags that another class of faults is about, or that print lines of their own.
-_NOT_DRAWN = (
-  'data_dir',
-  'data_sha256',
-  'data_url',
-  'dataset',
-  'train_dir',
-  'eval_dir',
-  'export_dir',
-  'checkpoint_dir',
-  'log_device_placement',
-)
+_NOT_DRAWN = ('data_dir', 'data_sha256', 'data_url', 'dataset', 'train_dir',
+              'eval_dir', 'export_dir', 'checkpoint_dir',
+              'log_device_placement')
 # They say how many steps there are, as --max_steps does.
 _OTHER_ENDS = {'epochs', 'early_stopping', 'labelled_examples', 'recipe'}
 
 _TRAINERS = {
-  'cifar10_train': flags_lib.TRAINER_GROUPS,
-  'cifar10_multi_gpu_train': flags_lib.TRAINER_GROUPS + ('towers',),
-  'cifar10_pretrain': flags_lib.PRETRAINER_GROUPS,
+    'cifar10_train': flags_lib.TRAINER_GROUPS,
+    'cifar10_multi_gpu_train': flags_lib.TRAINER_GROUPS + ('towers',),
+    'cifar10_pretrain': flags_lib.PRETRAINER_GROUPS
 }
 # Defaults of a program that are not those of the settings.
 _DEFAULTS = {'cifar10_pretrain': {'optimizer': 'adam'}}
 _READERS = {
-  'cifar10_eval': cifar10_eval.GROUPS,
-  'cifar10_predict': cifar10_predict.GROUPS,
-  'cifar10_export': cifar10_export.GROUPS,
+    'cifar10_eval': cifar10_eval.GROUPS,
+    'cifar10_predict': cifar10_predict.GROUPS,
+    'cifar10_export': cifar10_export.GROUPS
 }
 
 
@@ -94,11 +86,8 @@ def of_a_reader(sandbox, random):
     run.wait_until(lambda: 'precision @' in run.out, 'precision', _RUN_SECS)
     run.send(15)
     expect(
-      run.wait(invariants.STOP_SECS, 'SIGTERM') in (0, 1, 143, -15),
-      '%s: status %s',
-      run.name,
-      run.status,
-    )
+        run.wait(invariants.STOP_SECS, 'SIGTERM') in (0, 1, 143, -15),
+        '%s: status %s', run.name, run.status)
   else:
     _either_way(run, given, drawn, sandbox)
   if run.status == 0:
@@ -116,11 +105,11 @@ def _train(sandbox, random, program, resumed_from=0):
     file.write(b'mine')
   drawn = _drawn(sandbox, random, program)
   base = {
-    'train_dir': directory,
-    'dataset': 'sample',
-    'batch_size': '8',
-    'log_frequency': '1',
-    'max_steps': str(resumed_from + _STEPS),
+      'train_dir': directory,
+      'dataset': 'sample',
+      'batch_size': '8',
+      'log_frequency': '1',
+      'max_steps': str(resumed_from + _STEPS)
   }
   everything = invariants.Unchanged(directory, ignored=[_LOCK])
   notes = invariants.Unchanged(os.path.join(directory, 'notes.txt'))
@@ -157,10 +146,8 @@ def _drawn(sandbox, random, program):
   # Most flags drawn at random are refused at once; half are to go further.
   for _ in range(random.choice((1, _TRIES))):
     drawn = _some(names, random)
-    if all(
-      not value.is_wrong and has_effect(name, drawn, program)
-      for name, value in drawn.items()
-    ):
+    if all(not value.is_wrong and has_effect(name, drawn, program)
+           for name, value in drawn.items()):
       break
   for name, value in drawn.items():
     sandbox.note('%s', value.flag(name))
@@ -174,9 +161,8 @@ def _some(names, random):
   while len(chosen) < 2 + (random.random() < 0.5):
     # Flags of one group have more to do with one another.
     near = [
-      name
-      for name in names
-      if settings_lib.GROUP_OF[name] == settings_lib.GROUP_OF[first]
+        name for name in names
+        if settings_lib.GROUP_OF[name] == settings_lib.GROUP_OF[first]
     ]
     name = random.choice(near if random.random() < 0.5 else names)
     if name not in chosen:
@@ -188,8 +174,8 @@ def _start(sandbox, program, base, drawn, arguments=()):
   """Starts a program; returns its Run and all its flags, a dict of texts."""
   given = dict(base, **{name: drawn[name].text for name in drawn})
   flags = [
-    drawn[name].flag(name) if name in drawn else '--%s=%s' % (name, text)
-    for name, text in given.items()
+      drawn[name].flag(name) if name in drawn else '--%s=%s' % (name, text)
+      for name, text in given.items()
   ]
   run = sandbox.start(program, *flags, *arguments)
   limits = (_MEMORY_BYTES, _MEMORY_BYTES)
@@ -209,8 +195,7 @@ def _either_way(run, given, drawn, sandbox):
   # The error of a file names it as it was given.
   names += [value.text for value in drawn.values() if '/' in value.text]
   invariants.ended_either_way(
-    run, _RUN_SECS, names=names + [str(sandbox.folder), DivergedError.MARK]
-  )
+      run, _RUN_SECS, names=names + [str(sandbox.folder), DivergedError.MARK])
   if run.status != 0:
     return
   for name, value in drawn.items():
@@ -218,22 +203,20 @@ def _either_way(run, given, drawn, sandbox):
     # What is given as off says nothing.
     is_off = not value.value
     expect(
-      run.program in _READERS or is_off or has_effect(name, drawn, run.program),
-      '%s: takes %s, which has no effect',
-      run.name,
-      value.flag(name),
-    )
+        run.program in _READERS or is_off or
+        has_effect(name, drawn, run.program),
+        '%s: takes %s, which has no effect', run.name, value.flag(name))
 
 
 def has_effect(name, drawn, program='cifar10_train'):
   """Whether the settings know a flag as one that has an effect."""
   settings = {
-    other: field.default for other, field in settings_lib.FIELDS.items()
+      other: field.default for other, field in settings_lib.FIELDS.items()
   }
   settings.update(_DEFAULTS.get(program, {}))
-  settings.update(
-    {other: value.value for other, value in drawn.items() if not value.is_wrong}
-  )
+  settings.update({
+      other: value.value for other, value in drawn.items() if not value.is_wrong
+  })
   needs = settings_lib.FIELDS[name].metadata['needs']
   applied = recipes.applied(settings, list(drawn))
   return combinations.has_effect(needs, applied)
@@ -246,9 +229,8 @@ def _is_diverged(run):
 def _run_folders(directory):
   """The folders in a directory that a trainer has saved checkpoints in."""
   return [
-    folder
-    for folder, _, names in os.walk(directory)
-    if 'checkpoint' in names and os.path.basename(folder) != 'best'
+      folder for folder, _, names in os.walk(directory)
+      if 'checkpoint' in names and os.path.basename(folder) != 'best'
   ]
 
 
@@ -257,13 +239,9 @@ def _check_config(directory, drawn):
   with open(os.path.join(directory, 'config.json'), encoding='utf-8') as file:
     saved = json.load(file)
   for name, value in drawn.items():
-    expect(
-      name not in saved or saved[name] == value.value,
-      '%s: %s was given; config.json has %r',
-      directory,
-      value.flag(name),
-      saved.get(name),
-    )
+    expect(name not in saved or saved[name] == value.value,
+           '%s: %s was given; config.json has %r', directory, value.flag(name),
+           saved.get(name))
 
 
 def _check_last_step(run, directory, given, drawn):
@@ -275,13 +253,8 @@ def _check_last_step(run, directory, given, drawn):
   elif not _OTHER_ENDS & set(drawn):
     last = int(given['max_steps'])
     # One that was at its end already has not gone back.
-    expect(
-      found == last or 'nothing to do' in run.out and found > last,
-      '%s: step %s is saved; expected %s',
-      run.name,
-      found,
-      last,
-    )
+    expect(found == last or 'nothing to do' in run.out and found > last,
+           '%s: step %s is saved; expected %s', run.name, found, last)
 
 
 def _check_second_start(sandbox, program, given, folders):
@@ -291,17 +264,14 @@ def _check_second_start(sandbox, program, given, folders):
     flags['max_steps'] = str(invariants.named(folders[0]))
   before = {folder: invariants.named(folder) for folder in folders}
   run = sandbox.start(
-    program, *('--%s=%s' % (name, text) for name, text in flags.items())
-  )
+      program, *('--%s=%s' % (name, text) for name, text in flags.items()))
   invariants.ended_clean(run, _RUN_SECS)
   expect('nothing to do' in run.out, '%s: finds something to do', run.name)
   after = {folder: invariants.named(folder) for folder in folders}
   expect(before == after, '%s: from %s to %s', run.name, before, after)
 
 
-KINDS = (
-  Kind('settings', of_a_new_run, 12),
-  Kind('settings', of_a_run_that_is_resumed, 4),
-  Kind('settings', of_pretraining, 2),
-  Kind('settings', of_a_reader, 6),
-)
+KINDS = (Kind('settings', of_a_new_run,
+              12), Kind('settings', of_a_run_that_is_resumed,
+                        4), Kind('settings', of_pretraining,
+                                 2), Kind('settings', of_a_reader, 6))

@@ -100,12 +100,11 @@ def twice_in_a_hung_step(sandbox, random):
     run.send(second)
     status = run.wait(_AT_ONCE_SECS, 'the second signal')
     expect(
-      # As a shell reports either.
-      status in (128 + second, -second),
-      '%s: status %s after the second signal',
-      run.name,
-      status,
-    )
+        # As a shell reports either.
+        status in (128 + second, -second),
+        '%s: status %s after the second signal',
+        run.name,
+        status)
     invariants.no_traceback(run)
     saved = plan.check_after()
   plan.check_resumes(saved)
@@ -116,9 +115,8 @@ def no_step(sandbox, random):
   """No step within --stall_secs: the last one is saved, an error says why."""
   seconds = random.randint(3, 5)
   with _hung(sandbox, random, '--stall_secs=%d' % seconds) as (plan, run):
-    invariants.ended_with_error(
-      run, seconds + invariants.STALL_GRACE_SECS, 'the last step'
-    )
+    invariants.ended_with_error(run, seconds + invariants.STALL_GRACE_SECS,
+                                'the last step')
     saved = _check_last_step_saved(plan, run)
   plan.check_resumes(saved)
 
@@ -158,22 +156,12 @@ def _check_last_step_saved(plan, run):
   """Checks that the last step that was printed is saved; returns its number."""
   saved = plan.check_after()
   last = run.steps[-1] + 1
-  expect(
-    saved >= last and invariants.named(plan.train_dir) == saved,
-    '%s: step %d is saved, %s is named; %d steps were taken',
-    run.name,
-    saved,
-    invariants.named(plan.train_dir),
-    last,
-  )
+  expect(saved >= last and invariants.named(plan.train_dir) == saved,
+         '%s: step %d is saved, %s is named; %d steps were taken', run.name,
+         saved, invariants.named(plan.train_dir), last)
   return saved
 
 
-KINDS = (
-  Kind('signal', after_a_step, 4),
-  Kind('signal', at_any_time, 3),
-  Kind('signal', several, 1),
-  Kind('signal', in_a_hung_step, 2),
-  Kind('signal', twice_in_a_hung_step, 2),
-  Kind('signal', no_step, 2),
-)
+KINDS = (Kind('signal', after_a_step, 4), Kind('signal', at_any_time, 3),
+         Kind('signal', several, 1), Kind('signal', in_a_hung_step, 2),
+         Kind('signal', twice_in_a_hung_step, 2), Kind('signal', no_step, 2))

@@ -22,9 +22,9 @@ _TRAINING_SECS = 60
 
 MODES = ('sync', 'async', 'backup')
 _MODE_FLAGS = {
-  'sync': [],
-  'async': ['--nosync'],
-  'backup': ['--backup_workers=1'],
+    'sync': [],
+    'async': ['--nosync'],
+    'backup': ['--backup_workers=1']
 }
 
 
@@ -40,19 +40,8 @@ class Tasks:
     limit: seconds within which each task ends once one of them is gone.
   """
 
-  def __init__(
-    self,
-    sandbox,
-    random,
-    *,
-    modes=MODES,
-    most=3,
-    linked=False,
-    data=False,
-    ends=False,
-    timeout=6,
-    stall=5,
-  ):
+  def __init__(self, sandbox, random, *, modes=MODES, most=3, linked=False,
+               data=False, ends=False, timeout=6, stall=5):
     """Draws a cluster.
 
     Args:
@@ -78,15 +67,14 @@ class Tasks:
     self._linked = linked
     self.limit = timeout + stall + _GRACE_SECS
     # The plan of a trainer on its own, which the run is resumed with.
-    self.plan = runs.Plan(
-      sandbox, random, 'cifar10_train', data, save=random.choice((3, 10))
-    )
+    self.plan = runs.Plan(sandbox, random, 'cifar10_train', data,
+                          save=random.choice((3, 10)))
     self.train_dir = self.plan.train_dir
     self._flags = self.plan.flags + [
-      '--ps_hosts=' + ','.join(self.ps),
-      '--worker_hosts=' + ','.join(self.workers),
-      '--connect_timeout_secs=%d' % timeout,
-      '--stall_secs=%d' % stall,
+        '--ps_hosts=' + ','.join(self.ps),
+        '--worker_hosts=' + ','.join(self.workers),
+        '--connect_timeout_secs=%d' % timeout,
+        '--stall_secs=%d' % stall
     ]
     self._flags += _MODE_FLAGS[self.mode]
     self.last = _LAST_STEP if ends and self.mode == 'sync' else None
@@ -96,13 +84,9 @@ class Tasks:
 
   def start(self, job, index, wrapper=()):
     """Starts a task; returns its Run."""
-    run = self.sandbox.start(
-      'cifar10_distributed_train',
-      '--job_name=' + job,
-      '--task_index=%d' % index,
-      *self._flags,
-      wrapper=wrapper,
-    )
+    run = self.sandbox.start('cifar10_distributed_train', '--job_name=' + job,
+                             '--task_index=%d' % index, *self._flags,
+                             wrapper=wrapper)
     run.name = '%s %d' % (job, index)
     (self.servers if job == 'ps' else self.trainers)[index] = run
     return run
@@ -165,9 +149,8 @@ class Tasks:
     for run in self.trainers:
       reached = run.wait_for_step(step, _START_SECS)
       expect(reached, '%s: no step %d', run.name, step)
-    self.chief.wait_until(
-      lambda: invariants.named(self.train_dir) is not None, 'checkpoint'
-    )
+    self.chief.wait_until(lambda: invariants.named(self.train_dir) is not None,
+                          'checkpoint')
 
   def expect_to_go_on(self, since, but=()):
     """Checks that the run goes on, to its end or till it is told to end.

@@ -55,16 +55,11 @@ def test_a_few_faults(tmp_path, capsys):
   assert len(json.loads(out.read_text())['results']) == 6
 
 
-@pytest.mark.parametrize(
-  'kind, seed',
-  [
-    (settings.of_a_new_run, 1),
-    (settings.of_a_new_run, 4),
-    (settings.of_a_reader, 0),
-    (names.of_an_output, 2),
-    (names.of_an_output, 10),
-  ],
-)
+@pytest.mark.parametrize('kind, seed', [(settings.of_a_new_run, 1),
+                                        (settings.of_a_new_run, 4),
+                                        (settings.of_a_reader, 0),
+                                        (names.of_an_output, 2),
+                                        (names.of_an_output, 10)])
 def test_a_few_faults_that_were_drawn(kind, seed):
   with Sandbox() as sandbox:
     kind(sandbox, random.Random(seed))
@@ -73,7 +68,7 @@ def test_a_few_faults_that_were_drawn(kind, seed):
 def test_wrong_values_of_flags_are_known():
   drawn = [values.draw('top_k', random.Random(seed)) for seed in range(60)]
   assert drawn == [
-    values.draw('top_k', random.Random(seed)) for seed in range(60)
+      values.draw('top_k', random.Random(seed)) for seed in range(60)
   ]
   for value in drawn:
     is_right = value.text.isdecimal() and int(value.text) >= 1
@@ -119,15 +114,15 @@ def test_a_seed_is_a_fault():
   first, second = (campaign.draw(50, seed=3) for _ in range(2))
   assert first == second
   assert [campaign.fault_of(fault.seed) for fault in first] == first
-  assert {fault.kind.group for fault in campaign.draw(9, 3, ('disk',))} == {
-    'disk'
-  }
+  assert {fault.kind.group for fault in campaign.draw(9, 3, ('disk',))
+         } == {'disk'}
   batches = list(campaign.batches(campaign.draw(200, seed=5)))
   assert sum(map(len, batches)) == 200
   assert all(len(batch) <= batch[0].kind.batch for batch in batches)
 
 
 def test_what_fails_is_counted_and_repeated(monkeypatch, capsys):
+
   def fails(sandbox, random):
     sandbox.note('drawn: %d', random.randrange(10))
     raise BrokenPromiseError('not kept')
@@ -182,9 +177,8 @@ def test_changes_and_leftovers_are_noticed(tmp_path):
 def test_processes_that_are_left_are_noticed_and_ended():
   with Sandbox() as sandbox:
     process = subprocess.Popen(
-      [sys.executable, '-c', 'import time; time.sleep(100)'],
-      cwd=sandbox.path('work'),
-    )
+        [sys.executable, '-c', 'import time; time.sleep(100)'],
+        cwd=sandbox.path('work'))
     with pytest.raises(BrokenPromiseError, match='are left'):
       invariants.no_process(sandbox, seconds=0.1)
   assert process.wait(10) == -9
@@ -192,18 +186,13 @@ def test_processes_that_are_left_are_noticed_and_ended():
 
 
 @pytest.mark.parametrize(
-  'body, problem',
-  [
-    ('sys.exit("odd: error: /x: bad")', None),
-    ('sys.exit("odd: error: bad")', 'the error names'),
-    ('sys.exit("/x: bad")', 'expected one line'),
-    ('sys.exit("odd: error: /x: bad\\nand more")', 'expected one line'),
-    ('sys.exit(2)', 'status 2'),
-    ('1 / 0', 'traceback'),
-    ('pass', 'status 0'),
-    ('import time; time.sleep(9)', 'still runs'),
-  ],
-)
+    'body, problem',
+    [('sys.exit("odd: error: /x: bad")', None),
+     ('sys.exit("odd: error: bad")', 'the error names'),
+     ('sys.exit("/x: bad")', 'expected one line'),
+     ('sys.exit("odd: error: /x: bad\\nand more")', 'expected one line'),
+     ('sys.exit(2)', 'status 2'), ('1 / 0', 'traceback'), ('pass', 'status 0'),
+     ('import time; time.sleep(9)', 'still runs')])
 def test_error_output_is_checked(tmp_path, monkeypatch, body, problem):
   program = tmp_path / 'odd.py'
   program.write_text('import sys\n' + body)

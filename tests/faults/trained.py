@@ -47,27 +47,14 @@ def _made():
   atexit.register(shutil.rmtree, str(folder), ignore_errors=True)
   picture_folders.write_noise(folder / 'pictures', {'cat': 6, 'dog': 6}, 40)
   synthetic_records.make_folder(folder / 'data')
-  _run(
-    'cifar10_train',
-    '--dataset=sample',
-    '--batch_size=8',
-    '--max_steps=%d' % MAX_STEPS,
-    '--save_steps=6',
-    '--train_dir=%s' % (folder / 'train'),
-  )
-  _run(
-    'cifar10_eval',
-    '--run_once',
-    '--batch_size=100',
-    '--checkpoint_dir=%s' % (folder / 'train'),
-    '--eval_dir=%s' % (folder / 'eval'),
-  )
-  _run(
-    'make_dataset',
-    str(folder / 'pictures'),
-    '--out=%s' % (folder / 'own'),
-    '--size=32',
-  )
+  _run('cifar10_train', '--dataset=sample', '--batch_size=8',
+       '--max_steps=%d' % MAX_STEPS, '--save_steps=6',
+       '--train_dir=%s' % (folder / 'train'))
+  _run('cifar10_eval', '--run_once', '--batch_size=100',
+       '--checkpoint_dir=%s' % (folder / 'train'),
+       '--eval_dir=%s' % (folder / 'eval'))
+  _run('make_dataset', str(folder / 'pictures'), '--out=%s' % (folder / 'own'),
+       '--size=32')
   return folder
 
 

@@ -68,16 +68,11 @@ def _spoil(sandbox, random, count):
   run = plan.start('--stall_secs=%d' % _STALL_SECS)
   runs.wait_for_save(run, plan, random.randrange(8))
   restore, paths = spoil(plan, random, count)
-  invariants.ended_with_error(
-    run,
-    _STALL_SECS + invariants.STALL_GRACE_SECS,
-    'the damage',
-    names=paths,
-  )
+  invariants.ended_with_error(run, _STALL_SECS + invariants.STALL_GRACE_SECS,
+                              'the damage', names=paths)
   saved = plan.check_after()
-  invariants.expect(
-    saved > run.steps[-1], 'step %d is saved of %s', saved, run.steps[-3:]
-  )
+  invariants.expect(saved > run.steps[-1], 'step %d is saved of %s', saved,
+                    run.steps[-3:])
   restore()
   data = invariants.Unchanged(plan.data)
   plan.check_resumes(saved)

@@ -13,46 +13,38 @@ _NOT_NUMBERS = ('', 'x1', '1,5', '0x', '--1', 'nan', 'inf', '-inf', '1e999')
 # The largest values that a small machine does in seconds. More are drawn only
 # if they are beyond the bound of the flag, or beyond any machine.
 _LARGEST = {
-  'batch_size': 32,
-  'cache_frozen': 2,
-  'image_size': 32,
-  'inter_op_threads': 4,
-  'intra_op_threads': 4,
-  'log_frequency': 3,
-  'max_steps': 4,
-  'num_gpus': 3,
-  'labelled_examples': 1500,
-  'validation_examples': 1400,
-  'validation_steps': 3,
-  'save_steps': 3,
-  'max_to_keep': 3,
-  'top_k': 10,
+    'batch_size': 32,
+    'cache_frozen': 2,
+    'image_size': 32,
+    'inter_op_threads': 4,
+    'intra_op_threads': 4,
+    'log_frequency': 3,
+    'max_steps': 4,
+    'num_gpus': 3,
+    'labelled_examples': 1500,
+    'validation_examples': 1400,
+    'validation_steps': 3,
+    'save_steps': 3,
+    'max_to_keep': 3,
+    'top_k': 10
 }
 _SMALLEST = {'stall_secs': 60}
 
 # Texts that are no choices.
 _TEXTS = {
-  'augment': (
-    '',
-    'flip',
-    'flip,shift',
-    'crop,flip',
-    'alternating_flip,shift',
-    'flip,flip',
-    'nonsense',
-    ',',
-  ),
-  'boundaries': ('', '1', '0.001,0.002', '2,1', '1,x', '1e20', '-1', 'nan'),
-  'rates': ('', '0.1', '0.1,0.01', '0.1,0.05,0.01', '-1,0', 'x', '0.1,inf'),
-  'init_from': ('', 'pretrained:tutorial', 'pretrained:fast', 'nowhere', '/'),
-  'init_scope': ('', 'conv', 'conv[12]', '[', 'nothing', '*'),
-  'init_map': ('', 'conv1:conv1', 'conv1:conv2', 'x', 'a:b:c', ':'),
-  'freeze': ('', 'conv', 'conv[12]', '.*', '[', 'nothing'),
-  'metrics': ('', 'm.json', 'no/such/m.json', '/'),
-  'checkpoint': ('', '12', '6', '5', '-1', 'model.ckpt-6', '9' * 30),
-  'tflite': ('', 'm.tflite', 'no/such/m.tflite'),
-  'frozen_graph': ('', 'm.pb', 'no/such/m.pb', '/'),
-  'grid': ('', 'g.png', 'g', 'no/such/g.png'),
+    'augment': ('', 'flip', 'flip,shift', 'crop,flip', 'alternating_flip,shift',
+                'flip,flip', 'nonsense', ','),
+    'boundaries': ('', '1', '0.001,0.002', '2,1', '1,x', '1e20', '-1', 'nan'),
+    'rates': ('', '0.1', '0.1,0.01', '0.1,0.05,0.01', '-1,0', 'x', '0.1,inf'),
+    'init_from': ('', 'pretrained:tutorial', 'pretrained:fast', 'nowhere', '/'),
+    'init_scope': ('', 'conv', 'conv[12]', '[', 'nothing', '*'),
+    'init_map': ('', 'conv1:conv1', 'conv1:conv2', 'x', 'a:b:c', ':'),
+    'freeze': ('', 'conv', 'conv[12]', '.*', '[', 'nothing'),
+    'metrics': ('', 'm.json', 'no/such/m.json', '/'),
+    'checkpoint': ('', '12', '6', '5', '-1', 'model.ckpt-6', '9' * 30),
+    'tflite': ('', 'm.tflite', 'no/such/m.tflite'),
+    'frozen_graph': ('', 'm.pb', 'no/such/m.pb', '/'),
+    'grid': ('', 'g.png', 'g', 'no/such/g.png')
 }
 
 
@@ -98,9 +90,8 @@ def _number(name, kind, limits, random):
   """The text of a number of the flag `name`."""
   low = limits.get('least', -100)
   high = limits.get('most', math.inf)
-  how = random.choice(
-    ('right',) * 9 + ('zero', 'negative', 'huge', 'bound', 'nonsense')
-  )
+  how = random.choice(('right',) * 9 +
+                      ('zero', 'negative', 'huge', 'bound', 'nonsense'))
   if how == 'nonsense':
     return random.choice(_NOT_NUMBERS)
   if how == 'zero':
@@ -121,7 +112,7 @@ def _number(name, kind, limits, random):
     return str(random.randint(smallest, _largest(name, smallest, high)))
   if high < math.inf:
     return '%.3g' % random.uniform(smallest, high)
-  return '%.3g' % max(smallest, 10 ** random.uniform(-4, 1))
+  return '%.3g' % max(smallest, 10**random.uniform(-4, 1))
 
 
 def _largest(name, smallest, high):
@@ -134,12 +125,10 @@ def _of(text, kind, limits):
     value = _parsed(text, kind)
   except (KeyError, ValueError):
     return Value(text, None, True)
-  in_limits = (
-    config_lib.is_finite(value)
-    and value in limits.get('choices', [value])
-    and limits.get('least', value) <= value
-    and value <= limits.get('most', value)
-  )
+  in_limits = (config_lib.is_finite(value) and
+               value in limits.get('choices', [value]) and
+               limits.get('least', value) <= value and
+               value <= limits.get('most', value))
   return Value(text, value, not in_limits)
 
 

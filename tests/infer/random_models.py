@@ -34,9 +34,8 @@ def save(folder, data, top_layers='full', averages=True, step=7, seed=3):
     tf.set_random_seed(seed)
     global_step = tf.train.create_global_step()
     images = tf.zeros([1, size, size, data.layout.depth])
-    networks.inference(
-      images, Settings(top_layers=top_layers, classes=data.classes)
-    )
+    networks.inference(images,
+                       Settings(top_layers=top_layers, classes=data.classes))
     variables = tf.trainable_variables()
     ema = tf.train.ExponentialMovingAverage(0.9999)
     if averages:
@@ -68,14 +67,13 @@ def probabilities(records, data, values, suffix='', top_layers='full'):
   """
   size = cifar10_input.crop_size(data.layout)
   crops = [
-    reference.central_crop(image, size)
-    for image in synthetic_records.images_of(records, data.layout)
+      reference.central_crop(image, size)
+      for image in synthetic_records.images_of(records, data.layout)
   ]
   with tf.Graph().as_default(), tf.Session() as session:
     images = tf.constant(np.stack(crops), tf.float32)
     logits = networks.inference(
-      images, Settings(top_layers=top_layers, classes=data.classes)
-    )
+        images, Settings(top_layers=top_layers, classes=data.classes))
     for variable in tf.trainable_variables():
       variable.load(values[variable.op.name + suffix], session)
     logits = session.run(logits)

@@ -48,7 +48,7 @@ def drawn(path, *lines):
   sheet.write()
   pixels = decoded(str(path))
   rows, _ = np.nonzero((pixels == color).all(axis=-1))
-  return pixels[rows.max() + 1 :]
+  return pixels[rows.max() + 1:]
 
 
 def test_pictures_lie_in_rows_with_their_lines_below(tmp_path, font):
@@ -73,7 +73,7 @@ def test_pictures_lie_in_rows_with_their_lines_below(tmp_path, font):
     assert np.ptp(rows) == np.ptp(columns) == SIDE - 1
     corners.append((rows.min(), columns.min()))
   assert corners == sorted(corners)
-  below = [pixels[t + SIDE : t + SIDE + 30, x : x + SIDE] for t, x in corners]
+  below = [pixels[t + SIDE:t + SIDE + 30, x:x + SIDE] for t, x in corners]
   for text in below:
     assert 100 < (text < 100).all(axis=-1).sum() < text.size / 6
     np.testing.assert_array_equal(text, below[0])
@@ -103,6 +103,7 @@ def test_the_first_line_stands_out(tmp_path, font):
 
 
 def test_long_lines_keep_their_start_and_end(font):
+
   def shorten(line):
     return contact_sheet._shorten(line, font)
 
@@ -118,14 +119,13 @@ def test_long_lines_keep_their_start_and_end(font):
 
 
 @pytest.mark.parametrize(
-  'line, expected',
-  [
-    ('\udcff.png', '?.png'),  # Not UTF-8 on disk.
-    ('a\nb\tc\x07d', 'a b c?d'),
-    ('at 5\u202fPM.png', 'at 5 PM.png'),
-    ('\u732b cat \U0010fffd', '? cat ?'),  # Letters that the fonts lack.
-  ],
-)
+    'line, expected',
+    [
+        ('\udcff.png', '?.png'),  # Not UTF-8 on disk.
+        ('a\nb\tc\x07d', 'a b c?d'),
+        ('at 5\u202fPM.png', 'at 5 PM.png'),
+        ('\u732b cat \U0010fffd', '? cat ?')  # Letters that the fonts lack.
+    ])
 def test_characters_that_cannot_be_drawn_are_replaced(font, line, expected):
   assert contact_sheet._drawable(line, font) == expected
 
@@ -153,7 +153,7 @@ def test_the_format_is_that_of_the_extension(tmp_path, name):
     assert image.registered_extensions()[extension] == found.format
     pixels = np.asarray(found.convert('RGB')).astype(int)
   assert pixels.shape[1] == text.shape[1]
-  middle = pixels[SIDE // 2 :, SIDE // 2 :][:20, :20]
+  middle = pixels[SIDE // 2:, SIDE // 2:][:20, :20]
   assert np.abs(middle - color).max() < 6
 
 
@@ -171,10 +171,9 @@ def test_an_extension_that_is_no_format_is_refused_at_once(extension):
   with pytest.raises(UserError) as info:
     contact_sheet.ContactSheet('/nowhere/x' + extension, 1)
   assert str(info.value) == (
-    '--grid=/nowhere/x%s: the extension is %s; expected that of a picture '
-    'format that Pillow writes in color, such as .png, .jpg, .webp or .pdf'
-    % (extension, extension or 'missing')
-  )
+      '--grid=/nowhere/x%s: the extension is %s; expected that of a picture '
+      'format that Pillow writes in color, such as .png, .jpg, .webp or .pdf' %
+      (extension, extension or 'missing'))
 
 
 def test_a_sheet_that_is_too_large_for_the_format_is_told(tmp_path):
@@ -182,8 +181,8 @@ def test_a_sheet_that_is_too_large_for_the_format_is_told(tmp_path):
   sheet = contact_sheet.ContactSheet(str(tmp_path / 'x.webp'), 1)
   sheet.add(plain(7), ['line'] * 1200)
   with pytest.raises(
-    UserError, match=r'x.webp: a sheet of 152 x \d{5} pixels cannot be written'
-  ):
+      UserError,
+      match=r'x.webp: a sheet of 152 x \d{5} pixels cannot be written'):
     sheet.write()
   assert os.listdir(str(tmp_path)) == []
 
@@ -203,11 +202,10 @@ def test_what_cannot_be_drawn_is_told_at_once(tmp_path):
   link = tmp_path / 'link.png'
   link.symlink_to(tmp_path / 'nowhere')
   for path, count, message in (
-    (taken, 1, 'taken.png: already exists; expected a new file'),
-    (link, 1, 'link.png: already exists; expected a new file'),
-    (tmp_path / 'no' / 'x.png', 1, 'x.png: there is no such folder'),
-    (tmp_path / 'x.png', 1001, 'found 1001 pictures; a sheet holds at most'),
-  ):
+      (taken, 1, 'taken.png: already exists; expected a new file'),
+      (link, 1, 'link.png: already exists; expected a new file'),
+      (tmp_path / 'no' / 'x.png', 1, 'x.png: there is no such folder'),
+      (tmp_path / 'x.png', 1001, 'found 1001 pictures; a sheet holds at most')):
     with pytest.raises(UserError, match='^--grid=.*' + message):
       contact_sheet.ContactSheet(str(path), count)
   assert taken.read_bytes() == b'precious'
@@ -216,6 +214,6 @@ def test_what_cannot_be_drawn_is_told_at_once(tmp_path):
 def test_without_pillow_it_is_one_line(monkeypatch):
   monkeypatch.setitem(sys.modules, 'PIL', None)
   with pytest.raises(
-    UserError, match=r"--grid=x.png: needs Pillow: pip install '\.\[pictures\]'"
-  ):
+      UserError,
+      match=r"--grid=x.png: needs Pillow: pip install '\.\[pictures\]'"):
     contact_sheet.ContactSheet('x.png', 1)

@@ -46,12 +46,11 @@ def folders(tmp_path_factory):
 def config_of(folders, form, **settings):
   """The Config of an ensemble, as the programs make it of their flags."""
   networks = [
-    Settings(checkpoint_dir=folder, top_layers=top_layers, **settings)
-    for folder, (_, top_layers) in zip(folders, KINDS)
+      Settings(checkpoint_dir=folder, top_layers=top_layers, **settings)
+      for folder, (_, top_layers) in zip(folders, KINDS)
   ]
-  return dataclasses.replace(
-    networks[0], networks=tuple(networks), ensemble=form
-  )
+  return dataclasses.replace(networks[0], networks=tuple(networks),
+                             ensemble=form)
 
 
 def loaded(folders, form, **settings):
@@ -65,8 +64,8 @@ def test_the_answer_is_the_mean_of_all_networks(folders, form, averages):
   records = synthetic_records.make_records(np.arange(9))
   suffix = random_models.AVERAGE if averages else ''
   expected = [
-    random_models.probabilities(records, CIFAR10, values, suffix, top_layers)
-    for values, (_, top_layers) in zip(folders.values(), KINDS)
+      random_models.probabilities(records, CIFAR10, values, suffix, top_layers)
+      for values, (_, top_layers) in zip(folders.values(), KINDS)
   ]
   # The networks differ.
   assert abs(expected[0] - expected[1]).max() > 0.01
@@ -76,9 +75,8 @@ def test_the_answer_is_the_mean_of_all_networks(folders, form, averages):
     answers = networks.answers(records)
     first = networks.probabilities(records[:1])
   for i, probabilities in enumerate(expected):
-    np.testing.assert_allclose(
-      answers.by_network[i], probabilities, rtol=1e-4, atol=1e-6
-    )
+    np.testing.assert_allclose(answers.by_network[i], probabilities, rtol=1e-4,
+                               atol=1e-6)
   mean = np.mean(expected, axis=0)
   np.testing.assert_allclose(answers.mean, mean, rtol=1e-4, atol=1e-6)
   np.testing.assert_allclose(first, mean[:1], rtol=1e-4, atol=1e-6)
@@ -92,7 +90,7 @@ class Oracle:
     self._right, self._batches = np.eye(10)[labels], 0
 
   def answers(self, records):
-    right = self._right[self._batches : self._batches + len(records)]
+    right = self._right[self._batches:self._batches + len(records)]
     self._batches += len(records)
     by_network = {0: np.roll(right, 1, axis=1) * 0.4, 1: right * 0.6}
     if self._batches > 4:
@@ -111,8 +109,7 @@ def test_each_network_counts_for_what_it_has_labeled(tmp_path):
 
 @pytest.mark.parametrize('form', FORMS)
 def test_the_program_prints_each_network_and_the_ensemble(
-  folders, tmp_path, form
-):
+    folders, tmp_path, form):
   two = list(folders)[:2]
   flags = ['--checkpoint_dir=' + folder for folder in two]
   flags += ['--ensemble=' + form, '--batch_size=300']
@@ -130,13 +127,9 @@ def test_the_program_prints_each_network_and_the_ensemble(
   # The same as evaluated one by one.
   for network in values['networks']:
     folder = network['checkpoint_dir']
-    _, alone, _ = short_runs.run(
-      'cifar10_eval',
-      '--checkpoint_dir=' + folder,
-      '--run_once',
-      '--json',
-      '--eval_dir=%s' % (tmp_path / 'eval'),
-    )
+    _, alone, _ = short_runs.run('cifar10_eval', '--checkpoint_dir=' + folder,
+                                 '--run_once', '--json',
+                                 '--eval_dir=%s' % (tmp_path / 'eval'))
     assert json.loads(alone)['correct'] == network['correct']
 
 
@@ -154,11 +147,11 @@ def test_one_network_may_be_lost_and_the_rest_still_answers(folders, capfd):
     assert set(after.by_network) == {0, 2}
     np.testing.assert_array_equal(after.by_network[2], before.by_network[2])
     np.testing.assert_allclose(
-      after.mean, (before.by_network[0] + before.by_network[2]) / 2, rtol=1e-6
-    )
+        after.mean, (before.by_network[0] + before.by_network[2]) / 2,
+        rtol=1e-6)
     assert capfd.readouterr().err == (
-      'WARNING: %s: this network is lost; 2 of 3 are left.\n' % list(folders)[1]
-    )
+        'WARNING: %s: this network is lost; 2 of 3 are left.\n' %
+        list(folders)[1])
     for process in (first, third):
       os.kill(process.pid, signal.SIGKILL)
     with pytest.raises(UserError, match='^all 3 networks are lost$'):
@@ -172,8 +165,8 @@ def test_a_network_that_ends_while_others_start_is_named(folders, monkeypatch):
   def lose_the_first(queues):
     if not children:
       children.extend(
-        sorted(multiprocessing.active_children(), key=lambda child: child.pid)
-      )
+          sorted(multiprocessing.active_children(),
+                 key=lambda child: child.pid))
       os.kill(children[1].pid, signal.SIGSTOP)  # Not ready for long.
     message = answered(queues)
     if message[0] == ensemble_processes._READY and message[1] == 0:
@@ -223,12 +216,9 @@ def test_networks_end_when_their_parent_is_killed(folders, tmp_path):
   script = tmp_path / 'killed.py'
   script.write_text(KILLED)
   parent = subprocess.Popen(
-    [sys.executable, str(script), *folders],
-    stdin=subprocess.PIPE,
-    stdout=subprocess.PIPE,
-    cwd=str(short_runs.ROOT),
-    env=dict(os.environ, PYTHONPATH=str(short_runs.ROOT)),
-  )
+      [sys.executable, str(script), *folders], stdin=subprocess.PIPE,
+      stdout=subprocess.PIPE, cwd=str(short_runs.ROOT),
+      env=dict(os.environ, PYTHONPATH=str(short_runs.ROOT)))
   pids = json.loads(parent.stdout.readline())
   parent.kill()
   parent.wait()
@@ -291,11 +281,9 @@ def test_networks_take_the_settings_of_their_own_runs(tmp_path):
     folder.mkdir()
     random_models.save(folder, CIFAR10, model)
     config_lib.save(Settings(top_layers=model, dataset='sample'), str(folder))
-  status, out, err = short_runs.run(
-    'cifar10_eval',
-    '--checkpoint_dir=%s' % (tmp_path / 'a'),
-    '--checkpoint_dir=%s' % (tmp_path / 'b'),
-  )
+  status, out, err = short_runs.run('cifar10_eval',
+                                    '--checkpoint_dir=%s' % (tmp_path / 'a'),
+                                    '--checkpoint_dir=%s' % (tmp_path / 'b'))
   assert (status, err) == (0, '')
   assert out.endswith('ensemble of 2 networks\n')
 
@@ -306,17 +294,16 @@ def test_networks_may_see_images_of_other_sizes(folders, form):
   records = synthetic_records.make_records(np.arange(5))
   first, second = list(folders)[:2]
   networks = [
-    Settings(checkpoint_dir=first),
-    Settings(checkpoint_dir=second, image_size=22),
+      Settings(checkpoint_dir=first),
+      Settings(checkpoint_dir=second, image_size=22)
   ]
   alone = []
   for network in networks:
     config = dataclasses.replace(network, networks=(network,), ensemble='graph')
     with ensemble.loaded(config) as one:
       alone.append(one.probabilities(records))
-  config = dataclasses.replace(
-    networks[0], networks=tuple(networks), ensemble=form
-  )
+  config = dataclasses.replace(networks[0], networks=tuple(networks),
+                               ensemble=form)
   with ensemble.loaded(config) as both:
     found = both.probabilities(records)
   np.testing.assert_allclose(found, sum(alone) / 2, atol=1e-5)
@@ -338,6 +325,5 @@ def test_the_last_line_says_how_many_were_lost(folders, capsys):
   precision.report_ensemble(counts, ['a', 'b'], config, sys.stdout)
   last = capsys.readouterr().out.splitlines()[-1]
   assert last.endswith(
-    'precision @ 1 = 0.400 (4 / 10) on test images, ensemble of 2 networks, '
-    '1 of them lost on the way, mirrored and shifted copies'
-  )
+      'precision @ 1 = 0.400 (4 / 10) on test images, ensemble of 2 networks, '
+      '1 of them lost on the way, mirrored and shifted copies')

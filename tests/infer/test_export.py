@@ -40,8 +40,7 @@ def test_the_graph_computes_the_probabilities_of_the_model(saved, averages):
   expected = random_models.probabilities(records, data, values, suffix)
   images = synthetic_records.images_of(records, data.layout)
   probabilities, number, label, classes = run(
-    frozen, ('probabilities', 'class', 'label', 'classes'), images
-  )
+      frozen, ('probabilities', 'class', 'label', 'classes'), images)
   np.testing.assert_allclose(probabilities, expected, rtol=1e-4, atol=1e-6)
   assert number.dtype == np.int32
   np.testing.assert_array_equal(number, expected.argmax(axis=1))
@@ -56,14 +55,12 @@ def test_images_of_another_size_are_refused(saved, shape):
   with tf.Graph().as_default(), tf.Session() as session:
     # Without a static shape, as a function of TensorFlow 2 is called.
     images = tf.placeholder(tf.uint8)
-    (label,) = tf.import_graph_def(
-      frozen, {'images': images}, ['label:0'], name=''
-    )
+    (label,) = tf.import_graph_def(frozen, {'images': images}, ['label:0'],
+                                   name='')
     right = np.zeros([2, 16, 16, 1], np.uint8)
     assert session.run(label, {images: right}).shape == (2,)
-    with pytest.raises(
-      tf.errors.InvalidArgumentError, match=r'%d,%d,1\] .*16,16,1' % shape[1:3]
-    ):
+    with pytest.raises(tf.errors.InvalidArgumentError,
+                       match=r'%d,%d,1\] .*16,16,1' % shape[1:3]):
       session.run(label, {images: np.zeros(shape, np.uint8)})
 
 

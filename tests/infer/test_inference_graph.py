@@ -28,9 +28,9 @@ def images(count=3):
 
 
 def test_probabilities_are_the_softmax_of_the_logits():
-  model = inference_graph.build(
-    images(), DATA._replace(classes=tuple('abcdefg')), Settings()
-  )
+  model = inference_graph.build(images(),
+                                DATA._replace(classes=tuple('abcdefg')),
+                                Settings())
   assert model.logits.op.name == 'softmax_linear/softmax_linear'
   assert model.probabilities.op.name == 'softmax'
   for tensor in (model.logits, model.probabilities):
@@ -48,27 +48,25 @@ def test_it_is_the_model_of_the_trainers(graph, top_layers):
   model = inference_graph.build(images(), DATA, Settings(top_layers=top_layers))
   shapes = {v.op.name: v.shape for v in tf.trainable_variables()}
   with tf.Graph().as_default():
-    networks.inference(
-      tf.zeros([1, 24, 24, 3]), Settings(top_layers=top_layers)
-    )
+    networks.inference(tf.zeros([1, 24, 24, 3]),
+                       Settings(top_layers=top_layers))
     expected = {v.op.name: v.shape for v in tf.trainable_variables()}
   assert shapes == expected
   assert set(model.restorations.plain.variables) == set(expected)
   assert set(model.restorations.averaged.variables) == {
-    name + '/ExponentialMovingAverage' for name in expected
+      name + '/ExponentialMovingAverage' for name in expected
   }
 
 
 @pytest.mark.parametrize('precision', ['float32', 'bfloat16', 'float16'])
 def test_products_have_the_given_precision(graph, precision):
-  model = inference_graph.build(
-    images(), DATA, Settings(precision=precision, conv='direct')
-  )
+  model = inference_graph.build(images(), DATA,
+                                Settings(precision=precision, conv='direct'))
   assert model.logits.dtype == model.probabilities.dtype == tf.float32
   types = [
-    operation.inputs[0].dtype.name
-    for operation in graph.get_operations()
-    if operation.type in PRODUCTS and 'norm' not in operation.name
+      operation.inputs[0].dtype.name
+      for operation in graph.get_operations()
+      if operation.type in PRODUCTS and 'norm' not in operation.name
   ]
   assert types == [precision] * 5
   # The scope that calls it keeps its own type.
@@ -77,16 +75,15 @@ def test_products_have_the_given_precision(graph, precision):
 
 @pytest.mark.parametrize('portable', [True, False])
 def test_a_portable_graph_has_operations_of_tensorflow_only(
-  graph, monkeypatch, portable
-):
+    graph, monkeypatch, portable):
   monkeypatch.setattr(layers.session_settings, 'has_gpu', lambda: False)
   inference_graph.build(images(), DATA, Settings(), portable=portable)
   norms = [o.name for o in graph.get_operations() if o.type == 'LRN']
   assert norms == (['norm1', 'norm2'] if portable else [])
   marked = [
-    operation.name
-    for operation in graph.get_operations()
-    if '_gradient_op_type' in operation.node_def.attr
+      operation.name
+      for operation in graph.get_operations()
+      if '_gradient_op_type' in operation.node_def.attr
   ]
   assert bool(marked) != portable
 

@@ -56,8 +56,8 @@ def test_a_picture_of_the_right_size_is_not_changed(tmp_path, kind, channels):
   if kind != 'bmp':  # Gray BMP files have a palette.
     images[2] = images[2][..., 0]
   paths = [
-    save(tmp_path / ('%d.%s' % (i, kind)), image)
-    for i, image in enumerate(images)
+      save(tmp_path / ('%d.%s' % (i, kind)), image)
+      for i, image in enumerate(images)
   ]
   found, expected = both_ways(paths, 8, channels)
   # The conversion from color to gray rounds differently.
@@ -80,10 +80,7 @@ def test_any_size_is_scaled_as_by_pillow(tmp_path, make, height, width):
 def test_transparent_parts_are_put_on_white(tmp_path, channels):
   colors = noise(40, 50, 4)
   gray = noise(40, 50, 2)
-  paths = [
-    save(tmp_path / 'x.png', colors),
-    save(tmp_path / 'y.png', gray),
-  ]
+  paths = [save(tmp_path / 'x.png', colors), save(tmp_path / 'y.png', gray)]
   found, expected = both_ways(paths, 8, channels)
   assert largest_difference(found, expected).max() <= 1
 
@@ -115,11 +112,8 @@ def test_an_empty_batch():
   assert decode([], Layout()).shape == (0, 32, 32, 3)
 
 
-@pytest.mark.parametrize(
-  'content',
-  [b'text', b'', b'\xff\xd8\xff\xe0'],
-  ids=['text', 'empty', 'truncated'],
-)
+@pytest.mark.parametrize('content', [b'text', b'', b'\xff\xd8\xff\xe0'],
+                         ids=['text', 'empty', 'truncated'])
 def test_a_file_that_is_not_a_picture_is_an_error(content):
   with pytest.raises(tf.errors.InvalidArgumentError):
     decode([content], Layout())

@@ -42,12 +42,8 @@ def test_probabilities_are_those_of_the_model(saved, averages):
   assert expected.std(axis=0).max() > 0.01  # The images differ.
   unlabeled = records.copy()
   unlabeled[:, 0] = 0
-  together, first = predict(
-    [unlabeled, records[:1]],
-    CIFAR10,
-    checkpoint,
-    use_moving_averages=averages,
-  )
+  together, first = predict([unlabeled, records[:1]], CIFAR10, checkpoint,
+                            use_moving_averages=averages)
   assert together.dtype == np.float32
   np.testing.assert_allclose(together, expected, rtol=1e-4, atol=1e-6)
   np.testing.assert_allclose(first, expected[:1], rtol=1e-4, atol=1e-6)
@@ -55,14 +51,12 @@ def test_probabilities_are_those_of_the_model(saved, averages):
 
 @pytest.mark.parametrize('form', ['direct', 'winograd'])
 def test_both_forms_of_convolution_give_the_same_probabilities(
-  saved, monkeypatch, form
-):
+    saved, monkeypatch, form):
   forms = short_runs.noted_forms(monkeypatch)
   checkpoint, values = saved
   records = synthetic_records.make_records(np.arange(9))
-  expected = random_models.probabilities(
-    records, CIFAR10, values, random_models.AVERAGE
-  )
+  expected = random_models.probabilities(records, CIFAR10, values,
+                                         random_models.AVERAGE)
   del forms[:]
   (found,) = predict([records], CIFAR10, checkpoint, conv=form)
   assert forms == [form] * 2
@@ -73,9 +67,8 @@ def test_a_model_of_small_gray_images_and_local_layers(tmp_path):
   data = random_models.own_data(tmp_path)
   checkpoint, values = random_models.save(tmp_path, data, 'local')
   records = synthetic_records.make_records([0, 1, 2], layout=data.layout)
-  expected = random_models.probabilities(
-    records, data, values, random_models.AVERAGE, 'local'
-  )
+  expected = random_models.probabilities(records, data, values,
+                                         random_models.AVERAGE, 'local')
   assert expected.shape == (3, 3)
   (found,) = predict([records], data, checkpoint, top_layers='local')
   np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
@@ -104,9 +97,8 @@ def test_an_export_has_the_probabilities_of_its_run(saved, tmp_path, own):
     checkpoint, values = random_models.save(tmp_path, data)
   path = export_to(tmp_path, data, checkpoint)
   records = synthetic_records.make_records(np.arange(9), layout=data.layout)
-  expected = random_models.probabilities(
-    records, data, values, random_models.AVERAGE
-  )
+  expected = random_models.probabilities(records, data, values,
+                                         random_models.AVERAGE)
   config = Settings(checkpoint_dir=path)
   with contextlib.closing(predictions.load(config)) as predictor:
     assert isinstance(predictor, predictions.ExportedPredictor)
@@ -119,24 +111,28 @@ def test_an_export_has_the_probabilities_of_its_run(saved, tmp_path, own):
 
 
 @pytest.mark.parametrize(
-  'settings, given, flag',
-  [
-    ({'tta': True}, (), '--tta: '),
-    ({'use_moving_averages': False}, (), '--use_moving_averages: '),
-    ({}, ['use_moving_averages'], '--use_moving_averages: '),
-    ({}, ['precision'], '--precision: '),
-    ({'image_size': 32}, (), '--image_size: '),
-    ({'dataset': 'sample'}, (), '--dataset: '),
-    ({'tta': False}, ['tta', 'image_size', 'eval_device', 'batch_size'], ''),
-  ],
-)
-def test_an_export_follows_no_setting_of_its_own(
-  saved, tmp_path, settings, given, flag
-):
+    'settings, given, flag',
+    [({
+        'tta': True
+    }, (), '--tta: '),
+     ({
+         'use_moving_averages': False
+     }, (), '--use_moving_averages: '),
+     ({}, ['use_moving_averages'], '--use_moving_averages: '),
+     ({}, ['precision'], '--precision: '),
+     ({
+         'image_size': 32
+     }, (), '--image_size: '), ({
+         'dataset': 'sample'
+     }, (), '--dataset: '),
+     ({
+         'tta': False
+     }, ['tta', 'image_size', 'eval_device', 'batch_size'], '')])
+def test_an_export_follows_no_setting_of_its_own(saved, tmp_path, settings,
+                                                 given, flag):
   path = export_to(tmp_path, CIFAR10, saved[0])
-  config = dataclasses.replace(
-    Settings(checkpoint_dir=path, **settings), given=frozenset(given)
-  )
+  config = dataclasses.replace(Settings(checkpoint_dir=path, **settings),
+                               given=frozenset(given))
   if not flag:
     predictions.load(config).close()
     return
@@ -148,15 +144,13 @@ def test_an_export_follows_no_setting_of_its_own(
 def test_a_run_is_loaded_from_its_newest_checkpoint(saved):
   checkpoint, values = saved
   records = synthetic_records.make_records(np.arange(3))
-  config = Settings(
-    checkpoint_dir=os.path.dirname(checkpoint), data_dir='nowhere'
-  )
+  config = Settings(checkpoint_dir=os.path.dirname(checkpoint),
+                    data_dir='nowhere')
   with contextlib.closing(predictions.load(config)) as predictor:
     found = predictor.probabilities(records)
   assert predictor.classes == CIFAR10.classes
-  expected = random_models.probabilities(
-    records, CIFAR10, values, random_models.AVERAGE
-  )
+  expected = random_models.probabilities(records, CIFAR10, values,
+                                         random_models.AVERAGE)
   np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
@@ -177,17 +171,14 @@ def test_an_export_of_another_program_is_refused(tmp_path, shape):
     with tf.Graph().as_default(), tf.Session() as session:
       given = tf.placeholder(tf.uint8, shape, 'given')
       signature = tf.saved_model.predict_signature_def(
-        {'images': given}, {'probabilities': tf.cast(given, tf.float32)}
-      )
+          {'images': given}, {'probabilities': tf.cast(given, tf.float32)})
       builder = tf.saved_model.Builder(path)
-      builder.add_meta_graph_and_variables(
-        session, [tf.saved_model.SERVING], {key: signature}
-      )
+      builder.add_meta_graph_and_variables(session, [tf.saved_model.SERVING],
+                                           {key: signature})
       builder.save()
     assert load_error(path) == (
-      '%s: not an export of cifar10_export; expected a SavedModel with the '
-      'signatures images and classes' % path
-    )
+        '%s: not an export of cifar10_export; expected a SavedModel with the '
+        'signatures images and classes' % path)
 
 
 def test_a_damaged_export_is_named(saved, tmp_path, recwarn):
@@ -195,7 +186,7 @@ def test_a_damaged_export_is_named(saved, tmp_path, recwarn):
   model = os.path.join(path, 'saved_model.pb')
   with open(model, 'rb') as content:
     whole = content.read()
-  for damaged in (b'', whole[:-1000], whole[: len(whole) // 2], b'text'):
+  for damaged in (b'', whole[:-1000], whole[:len(whole) // 2], b'text'):
     with open(model, 'wb') as content:
       content.write(damaged)
     assert 'the SavedModel there cannot be loaded: ' in load_error(path)
@@ -205,9 +196,8 @@ def test_a_damaged_export_is_named(saved, tmp_path, recwarn):
 def test_precision_is_that_of_the_settings(saved):
   checkpoint, values = saved
   records = synthetic_records.make_records(np.arange(9))
-  expected = random_models.probabilities(
-    records, CIFAR10, values, random_models.AVERAGE
-  )
+  expected = random_models.probabilities(records, CIFAR10, values,
+                                         random_models.AVERAGE)
   (found,) = predict([records], CIFAR10, checkpoint, precision='bfloat16')
   error = np.abs(found - expected).max()
   assert 1e-5 < error < 0.05
@@ -218,9 +208,8 @@ def test_a_model_of_other_classes_is_refused(saved, tmp_path):
   with pytest.raises(UserError) as info:
     predict([], CIFAR10._replace(classes=('a', 'b')), checkpoint)
   assert str(info.value) == (
-    '%s: softmax_linear/biases/ExponentialMovingAverage has shape [10]; this '
-    'model expects [2]' % checkpoint
-  )
+      '%s: softmax_linear/biases/ExponentialMovingAverage has shape [10]; this '
+      'model expects [2]' % checkpoint)
 
 
 def test_a_checkpoint_that_cannot_be_read_is_named(tmp_path):

@@ -62,7 +62,8 @@ def dead_network(folder, value=0.0):
   config = short_runs.small_config(folder, top_k=3)
   _, values = random_models.save(folder, short_runs.prepared(config))
   values = {
-    name: np.full_like(v, value) if v.shape else v for name, v in values.items()
+      name: np.full_like(v, value) if v.shape else v
+      for name, v in values.items()
   }
   train_dir = folder / 'train'
   train_dir.mkdir()
@@ -74,15 +75,14 @@ def exported_classes(config, checkpoint, images):
   """The classes that an export of a checkpoint finds for images."""
   graph_def = export.freeze(short_runs.prepared(config), checkpoint, config)
   with tf.Graph().as_default(), tf.Session() as session:
-    fed, found = tf.import_graph_def(
-      graph_def, return_elements=['images:0', 'class:0'], name=''
-    )
+    fed, found = tf.import_graph_def(graph_def,
+                                     return_elements=['images:0',
+                                                      'class:0'], name='')
     return session.run(found, {fed: images})
 
 
 def test_a_dead_network_is_right_about_class_0_in_every_program(
-  tmp_path, capsys
-):
+    tmp_path, capsys):
   config, values = dead_network(tmp_path)
   checkpoint = str(tmp_path / 'train' / 'model.ckpt-7')
   cifar10_eval.evaluate(config)

@@ -74,17 +74,15 @@ def test_variables_are_restored_from_either(graph, saved, capsys, averages):
 
 
 def test_without_averages_it_warns_and_restores_the_variables(
-  graph, saved_without_averages, capsys
-):
+    graph, saved_without_averages, capsys):
   checkpoint, values = saved_without_averages
   restorations = build()
   restorations.fitting(checkpoint, False)
   assert capsys.readouterr() == ('', '')  # No warning if nothing is missing.
   restoration = restorations.fitting(checkpoint, True)
   assert capsys.readouterr().out == (
-    'WARNING: %s holds no moving averages; using the variables themselves.\n'
-    % checkpoint
-  )
+      'WARNING: %s holds no moving averages; using the variables themselves.\n'
+      % checkpoint)
   found = restored(restoration, checkpoint)
   for name, value in found.items():
     np.testing.assert_array_equal(value, values[name])
@@ -93,8 +91,7 @@ def test_without_averages_it_warns_and_restores_the_variables(
 @pytest.mark.parametrize('is_old', [False, True])
 @pytest.mark.parametrize('averages', [False, True])
 def test_statistics_go_with_the_variables_or_their_averages(
-  graph, tmp_path, averages, is_old
-):
+    graph, tmp_path, averages, is_old):
   networks.inference(tf.zeros([1, 24, 24, 3]), Settings(normalization='batch'))
   statistics = {v.op.name for v in tf.model_variables()}
   assert len(statistics) == 8
@@ -124,9 +121,8 @@ def test_a_checkpoint_of_another_model_is_refused(graph, saved, tmp_path):
   with pytest.raises(UserError) as info:
     restorations.fitting(checkpoint, True)
   assert str(info.value) == (
-    '%s: is of --top_layers=full; this model is of --top_layers=local'
-    % checkpoint
-  )
+      '%s: is of --top_layers=full; this model is of --top_layers=local' %
+      checkpoint)
   path = str(tmp_path / 'model.ckpt-1')
   for averages in (True, False):
     with pytest.raises(UserError, match=path + ': cannot be read'):
@@ -138,19 +134,16 @@ def test_the_classes_of_cifar10_are_assumed_with_a_warning(tmp_path, capsys):
   data = restore.describe(Settings(data_dir=missing), '/default')
   assert data.classes == datasets.CLASSES
   assert capsys.readouterr() == (
-    '',
-    'WARNING: --data_dir=%s: no such folder; assuming the classes of '
-    'CIFAR-10.\n' % missing,
-  )
+      '', 'WARNING: --data_dir=%s: no such folder; assuming the classes of '
+      'CIFAR-10.\n' % missing)
 
 
 def test_no_warning_if_nothing_is_assumed(tmp_path, capsys):
   missing, there = str(tmp_path / 'no'), str(tmp_path)
-  for settings, default in (
-    (Settings(data_dir=missing), missing),
-    (Settings(data_dir=there), '/default'),
-    (Settings(dataset='sample', data_dir=missing), '/default'),
-  ):
+  for settings, default in ((Settings(data_dir=missing),
+                             missing), (Settings(data_dir=there), '/default'),
+                            (Settings(dataset='sample',
+                                      data_dir=missing), '/default')):
     assert restore.describe(settings, default).classes == datasets.CLASSES
   config = synthetic_records.make_own_dataset(tmp_path)
   data = restore.describe(config, '/default')
@@ -168,21 +161,14 @@ def test_no_program_takes_images_of_another_size(tmp_path):
   own = synthetic_records.make_images_of_size(tmp_path / 'own', 40)
   picture = str(tmp_path / 'noise.png')
   picture_folders.save(tmp_path / 'noise.png', picture_folders.noise(40, 40))
-  flags = [
-    '--data_dir=' + own.data_dir,
-    '--checkpoint_dir=pretrained:fast',
-  ]
+  flags = ['--data_dir=' + own.data_dir, '--checkpoint_dir=pretrained:fast']
   twice = '--checkpoint_dir=pretrained:fast'
   out = '--eval_dir=%s' % (tmp_path / 'out')
-  for program, more in (
-    ('eval', ['--run_once', out]),
-    ('eval', [twice, out]),
-    ('predict', [picture]),
-    ('export', ['--export_dir=%s' % (tmp_path / 'out')]),
-  ):
+  for program, more in (('eval', ['--run_once', out]), ('eval', [twice, out]),
+                        ('predict', [picture]),
+                        ('export', ['--export_dir=%s' % (tmp_path / 'out')])):
     status, _, err = processes.run(
-      [short_runs.script('cifar10_' + program), *flags, *more]
-    )
+        [short_runs.script('cifar10_' + program), *flags, *more])
     assert (status, err.count('\n')) == (1, 1)
     assert 'found images of 40 x 40 x 3; the model was trained on' in err
   assert not (tmp_path / 'out').exists()

@@ -23,15 +23,15 @@ def elu(x):
 
 
 FORMULAS = {
-  'relu': lambda x: max(x, 0.0),
-  'leaky_relu': leaky(0.2),
-  'rrelu': leaky((1 / 8 + 1 / 3) / 2),
-  'prelu': leaky(0.25),
-  'elu': elu,
-  'selu': lambda x: _SCALE * (x if x > 0 else _ALPHA * math.expm1(x)),
-  'gelu': lambda x: x * (1 + math.erf(x / math.sqrt(2))) / 2,
-  'tanh': math.tanh,
-  'sigmoid': lambda x: 1 / (1 + math.exp(-x)),
+    'relu': lambda x: max(x, 0.0),
+    'leaky_relu': leaky(0.2),
+    'rrelu': leaky((1 / 8 + 1 / 3) / 2),
+    'prelu': leaky(0.25),
+    'elu': elu,
+    'selu': lambda x: _SCALE * (x if x > 0 else _ALPHA * math.expm1(x)),
+    'gelu': lambda x: x * (1 + math.erf(x / math.sqrt(2))) / 2,
+    'tanh': math.tanh,
+    'sigmoid': lambda x: 1 / (1 + math.exp(-x))
 }
 
 X = np.linspace(-4, 4, 80).reshape(10, 8) + 0.01
@@ -77,8 +77,7 @@ def test_rrelu_draws_its_slopes_in_training():
   np.testing.assert_allclose(slopes, found)
   above = tf.ones([10])
   np.testing.assert_array_equal(
-    run(activations.activate(above, 'rrelu', True, 'b')), 1
-  )
+      run(activations.activate(above, 'rrelu', True, 'b')), 1)
 
 
 def test_the_slopes_of_prelu_are_trained_for_each_channel():

@@ -26,8 +26,7 @@ def graph():
 def test_its_variables_are_the_papers():
   images = tf.zeros([4, 32, 32, 3])
   logits = networks.inference(
-    images, dataclasses.replace(AIRBENCH, classes=tuple('abcdefg')), True
-  )
+      images, dataclasses.replace(AIRBENCH, classes=tuple('abcdefg')), True)
   assert logits.shape.as_list() == [4, 7]
   convolutions, inputs = {}, 24
   for group, filters in enumerate((64, 256, 256), 1):
@@ -41,9 +40,9 @@ def test_its_variables_are_the_papers():
   fixed = {v.op.name: v.shape.as_list() for v in tf.model_variables()}
   assert fixed.pop('whitening/weights') == [2, 2, 3, 24]
   assert set(fixed) == {
-    name.replace('weights', 'batch_normalization/' + moving)
-    for name in convolutions
-    for moving in ('moving_mean', 'moving_variance')
+      name.replace('weights', 'batch_normalization/' + moving)
+      for name in convolutions
+      for moving in ('moving_mean', 'moving_variance')
   } - set(convolutions)
 
 
@@ -51,18 +50,16 @@ def max_pool(x, size):
   """The largest of each size x size pixels, without those left over."""
   batch, height, width, channels = x.shape
   rows, columns = height // size, width // size
-  x = x[:, : rows * size, : columns * size]
+  x = x[:, :rows * size, :columns * size]
   x = x.reshape(batch, rows, size, columns, size, channels)
   return x.max(axis=(2, 4))
 
 
 def logits_of(images, values):
   """The network in numpy, with its moving means and variances."""
-  white = sum(
-    images[:, y : y + 31, x : x + 31] @ values['whitening/weights'][y, x]
-    for y in range(2)
-    for x in range(2)
-  )
+  white = sum(images[:, y:y + 31, x:x + 31] @ values['whitening/weights'][y, x]
+              for y in range(2)
+              for x in range(2))
   x = np.maximum(white, 0)
   for layer in ('group%d/conv%d/' % (g, c) for g in (1, 2, 3) for c in (1, 2)):
     weights = values[layer + 'weights']
@@ -71,9 +68,8 @@ def logits_of(images, values):
     if 'conv1' in layer:
       x = max_pool(x, 2)
     norm = layer + 'batch_normalization/'
-    x = (x - values[norm + 'moving_mean']) / np.sqrt(
-      values[norm + 'moving_variance'] + 1e-3
-    )
+    x = (x - values[norm + 'moving_mean']
+        ) / np.sqrt(values[norm + 'moving_variance'] + 1e-3)
     x = np.maximum(x + values[layer + 'biases'], 0)
   rows = max_pool(x, 3).reshape(len(x), -1)
   return rows @ values['softmax_linear/weights'] / 256
@@ -83,9 +79,8 @@ def logits_of(images, values):
 def test_it_computes_the_papers_formula(form):
   rng = np.random.RandomState(0)
   images = rng.normal(size=[2, 32, 32, 3])
-  logits = networks.inference(
-    tf.constant(images, tf.float32), dataclasses.replace(AIRBENCH, conv=form)
-  )
+  logits = networks.inference(tf.constant(images, tf.float32),
+                              dataclasses.replace(AIRBENCH, conv=form))
   with tf.Session() as session:
     session.run(tf.global_variables_initializer())
     values = {}
@@ -129,23 +124,21 @@ def test_at_first_convolutions_pass_on_their_channels():
   identity = np.zeros([3, 3, 24, 24])
   identity[1, 1] = np.eye(24)
   np.testing.assert_array_equal(first[..., :24], identity)
-  others, limit = first[..., 24:], (9 * 24) ** -0.5
+  others, limit = first[..., 24:], (9 * 24)**-0.5
   assert 0.99 * limit < np.abs(others).max() <= limit
   identity = np.zeros([3, 3, 256, 256])
   identity[1, 1] = np.eye(256)
   np.testing.assert_array_equal(second, identity)
 
 
-@pytest.mark.parametrize(
-  'pattern, expected',
-  [('group1', {'group2', 'group3'}), ('.*/biases', set(GROUPS))],
-)
+@pytest.mark.parametrize('pattern, expected', [('group1', {'group2', 'group3'}),
+                                               ('.*/biases', set(GROUPS))])
 def test_layers_with_frozen_weights_keep_their_normalization(pattern, expected):
   getter = variable_scope.freezing_getter(pattern)
   with tf.variable_scope('', custom_getter=getter):
     networks.inference(tf.zeros([2, 32, 32, 3]), AIRBENCH, is_training=True)
   moved = {
-    op.name.split('/')[0] for op in tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+      op.name.split('/')[0] for op in tf.get_collection(tf.GraphKeys.UPDATE_OPS)
   }
   assert moved == expected
 

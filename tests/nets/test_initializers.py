@@ -11,19 +11,19 @@ from cifar10.settings import Settings
 
 # The inputs and outputs of a unit, counted by hand.
 FANS = {
-  'conv2/weights': (5 * 5 * 64, 5 * 5 * 64),
-  'local3/weights': (2304, 384),
-  'softmax_linear/weights': (192, 10),
+    'conv2/weights': (5 * 5 * 64, 5 * 5 * 64),
+    'local3/weights': (2304, 384),
+    'softmax_linear/weights': (192, 10)
 }
 LOCAL_FANS = {
-  'local3/weights': (3 * 3 * 64, 3 * 3 * 64),
-  'local4/weights': (3 * 3 * 64, 3 * 3 * 32),
+    'local3/weights': (3 * 3 * 64, 3 * 3 * 64),
+    'local4/weights': (3 * 3 * 64, 3 * 3 * 32)
 }
 FACTOR = {'xavier': 1, 'he': 2, 'lecun': 1}
 SHARE = {
-  'in': lambda fan_in, fan_out: fan_in,
-  'out': lambda fan_in, fan_out: fan_out,
-  'mean': lambda fan_in, fan_out: (fan_in + fan_out) / 2,
+    'in': lambda fan_in, fan_out: fan_in,
+    'out': lambda fan_in, fan_out: fan_out,
+    'mean': lambda fan_in, fan_out: (fan_in + fan_out) / 2
 }
 SHARE_OF = {'xavier': 'mean', 'he': 'in', 'lecun': 'in'}
 
@@ -49,11 +49,8 @@ def initial_values(top_layers='full', **settings):
 @pytest.mark.parametrize('fan', ['default', 'in', 'out', 'mean'])
 @pytest.mark.parametrize('name', sorted(FACTOR))
 def test_the_variance_is_the_papers(name, fan, distribution):
-  values = initial_values(
-    initializer=name,
-    initializer_fan=fan,
-    initializer_distribution=distribution,
-  )
+  values = initial_values(initializer=name, initializer_fan=fan,
+                          initializer_distribution=distribution)
   share = SHARE[SHARE_OF[name] if fan == 'default' else fan]
   for variable, fans in FANS.items():
     weights = values[variable]
@@ -79,9 +76,8 @@ def test_a_locally_connected_layer_counts_one_position():
 
 def test_a_part_of_a_variable_counts_as_the_whole():
   initializer = variable_scope.initializer(Settings(initializer='he'))
-  with tf.variable_scope(
-    '', partitioner=tf.fixed_size_partitioner(4), initializer=initializer
-  ):
+  with tf.variable_scope('', partitioner=tf.fixed_size_partitioner(4),
+                         initializer=initializer):
     weights = tf.get_variable('weights', [1024, 256]).as_tensor()
   with tf.Session() as session:
     session.run(tf.global_variables_initializer())
@@ -92,11 +88,11 @@ def test_a_part_of_a_variable_counts_as_the_whole():
 def test_the_tutorials_are_drawn_by_default():
   values = initial_values()
   expected = {
-    'conv1/weights': 0.05,
-    'conv2/weights': 0.05,
-    'local3/weights': 0.04,
-    'local4/weights': 0.04,
-    'softmax_linear/weights': 1 / 192,
+      'conv1/weights': 0.05,
+      'conv2/weights': 0.05,
+      'local3/weights': 0.04,
+      'local4/weights': 0.04,
+      'softmax_linear/weights': 1 / 192
   }
   for variable, stddev in expected.items():
     found = values[variable].std() / 0.8796

@@ -27,10 +27,8 @@ def values_and_gradients(normalize, x, dy):
 def random_pair(scale, channels, dtype=np.float32):
   random = np.random.RandomState(channels)
   shape = [3, 5, 7, channels]
-  return (
-    (scale * random.randn(*shape)).astype(dtype),
-    random.randn(*shape).astype(dtype),
-  )
+  return ((scale * random.randn(*shape)).astype(dtype),
+          random.randn(*shape).astype(dtype))
 
 
 # Activations of usual size, much smaller ones, and ones whose weighted sum of
@@ -40,16 +38,13 @@ def random_pair(scale, channels, dtype=np.float32):
 def test_banded_normalization_agrees_with_tensorflow(scale, channels):
   x, dy = random_pair(scale, channels)
   ours, our_gradients = values_and_gradients(
-    lambda x: layers.banded_lrn(x, 4, ALPHA, 'norm'), x, dy
-  )
+      lambda x: layers.banded_lrn(x, 4, ALPHA, 'norm'), x, dy)
   theirs, their_gradients = values_and_gradients(
-    lambda x: tf.nn.lrn(x, 4, 1.0, ALPHA, 0.75), x, dy
-  )
+      lambda x: tf.nn.lrn(x, 4, 1.0, ALPHA, 0.75), x, dy)
   np.testing.assert_allclose(ours, theirs, rtol=1e-5)
   largest = np.abs(their_gradients).max()
-  np.testing.assert_allclose(
-    our_gradients, their_gradients, rtol=1e-4, atol=1e-5 * largest
-  )
+  np.testing.assert_allclose(our_gradients, their_gradients, rtol=1e-4,
+                             atol=1e-5 * largest)
 
 
 @pytest.mark.parametrize('scale', [1.0, 30.0])
@@ -57,8 +52,7 @@ def test_banded_normalization_agrees_with_tensorflow(scale, channels):
 def test_banded_normalization_is_exact_in_float64(scale, depth_radius):
   x, dy = random_pair(scale, 16, np.float64)
   ours, gradients = values_and_gradients(
-    lambda x: layers.banded_lrn(x, depth_radius, ALPHA, 'norm'), x, dy
-  )
+      lambda x: layers.banded_lrn(x, depth_radius, ALPHA, 'norm'), x, dy)
 
   def expected(x):
     return reference.local_response_norm(x, depth_radius, ALPHA)
@@ -84,16 +78,13 @@ def test_banded_normalization_takes_any_batch_size():
       np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-  'has_gpu, portable', [(True, False), (False, False), (False, True)]
-)
+@pytest.mark.parametrize('has_gpu, portable', [(True, False), (False, False),
+                                               (False, True)])
 def test_cpus_get_the_banded_normalization_unless_it_must_be_portable(
-  graph, monkeypatch, has_gpu, portable
-):
+    graph, monkeypatch, has_gpu, portable):
   monkeypatch.setattr(layers.session_settings, 'has_gpu', lambda: has_gpu)
-  y = layers.local_response_norm(
-    tf.ones([1, 2, 2, 64]), 4, ALPHA, 'norm1', portable
-  )
+  y = layers.local_response_norm(tf.ones([1, 2, 2, 64]), 4, ALPHA, 'norm1',
+                                 portable)
   assert y.op.name == 'norm1'
   by_tensorflow = has_gpu or portable
   assert y.op.type == ('LRN' if by_tensorflow else 'Reshape')
@@ -106,9 +97,8 @@ def test_cpus_get_the_banded_normalization_unless_it_must_be_portable(
     assert norm.get_attr('beta') == 0.75
 
 
-@pytest.mark.parametrize(
-  'dtype, rounding', [('bfloat16', 2.0**-8), ('float16', 2.0**-11)]
-)
+@pytest.mark.parametrize('dtype, rounding', [('bfloat16', 2.0**-8),
+                                             ('float16', 2.0**-11)])
 def test_half_precision_is_normalized_in_float32(dtype, rounding):
   x, _ = random_pair(30.0, 64)
   half = tf.cast(tf.constant(x), dtype)
@@ -124,15 +114,12 @@ def test_half_precision_is_normalized_in_float32(dtype, rounding):
 @pytest.mark.parametrize('dtype', ['float32', 'bfloat16', 'float16'])
 def test_the_variable_scope_sets_the_type_of_values_but_not_of_variables(dtype):
   with layers.compute_in(dtype), tf.variable_scope('layer'):
-    weights = layers.variable_with_weight_decay(
-      'weights', [30, 40], stddev=0.05, wd=0.004
-    )
-    biases = layers.variable_on_cpu(
-      'biases', [40], tf.constant_initializer(0.1)
-    )
-    exact = layers.variable_on_cpu(
-      'exact', [40], tf.constant_initializer(0.1), dtype=tf.float32
-    )
+    weights = layers.variable_with_weight_decay('weights', [30, 40],
+                                                stddev=0.05, wd=0.004)
+    biases = layers.variable_on_cpu('biases', [40],
+                                    tf.constant_initializer(0.1))
+    exact = layers.variable_on_cpu('exact', [40], tf.constant_initializer(0.1),
+                                   dtype=tf.float32)
   assert weights.dtype == biases.dtype == dtype
   assert exact.dtype == tf.float32
   variables = {v.op.name: v for v in tf.trainable_variables()}
@@ -178,8 +165,7 @@ def test_a_layer_that_is_reused_adds_no_summaries():
 @pytest.mark.parametrize('dtype', [tf.float32, tf.bfloat16])
 @pytest.mark.parametrize('first, zeros', [(0, 1 - 112 / 128 * 0.4), (2, 0.6)])
 def test_sparsity_is_of_the_batch_and_the_histogram_of_its_first_images(
-  dtype, first, zeros
-):
+    dtype, first, zeros):
   x = np.zeros([128, 10], np.float32)
   x[:16, :4], x[16:, :4] = first, 3
   with tf.variable_scope('layer'):

@@ -19,16 +19,16 @@ from tests import reference
 from tests import short_runs
 
 VARIABLES = {
-  'conv1/weights': [5, 5, 3, 64],
-  'conv1/biases': [64],
-  'conv2/weights': [5, 5, 64, 64],
-  'conv2/biases': [64],
-  'local3/weights': [6, 6, 3, 3, 64, 64],
-  'local3/biases': [6, 6, 64],
-  'local4/weights': [6, 6, 3, 3, 64, 32],
-  'local4/biases': [6, 6, 32],
-  'softmax_linear/weights': [1152, 10],
-  'softmax_linear/biases': [10],
+    'conv1/weights': [5, 5, 3, 64],
+    'conv1/biases': [64],
+    'conv2/weights': [5, 5, 64, 64],
+    'conv2/biases': [64],
+    'local3/weights': [6, 6, 3, 3, 64, 64],
+    'local3/biases': [6, 6, 64],
+    'local4/weights': [6, 6, 3, 3, 64, 32],
+    'local4/biases': [6, 6, 32],
+    'softmax_linear/weights': [1152, 10],
+    'softmax_linear/biases': [10]
 }
 
 
@@ -90,13 +90,11 @@ def test_equal_filters_everywhere_are_a_convolution():
     np.testing.assert_allclose(*session.run([ours, theirs]), atol=1e-12)
 
 
-@pytest.mark.parametrize(
-  'dtype, rounding', [('bfloat16', 2.0**-8), ('float16', 2.0**-11)]
-)
+@pytest.mark.parametrize('dtype, rounding', [('bfloat16', 2.0**-8),
+                                             ('float16', 2.0**-11)])
 def test_half_precision_stays_half(dtype, rounding):
   x, weights = (
-    tf.cast(value, dtype) for value in random_pair(6, 6, 3, 3, np.float32)
-  )
+      tf.cast(value, dtype) for value in random_pair(6, 6, 3, 3, np.float32))
   y = local_layers.locally_connected(x, weights)
   gradients = tf.gradients(tf.reduce_sum(y), [x, weights])
   assert {t.dtype.name for t in [y] + gradients} == {dtype}
@@ -162,10 +160,8 @@ def test_the_first_loss_is_the_entropy_and_the_decay_of_both_layers():
   logits = networks.inference(random_images(64), LOCAL)
   labels = tf.random_uniform([64], 0, 10, tf.int32, seed=3)
   losses = tf.get_collection('losses')
-  assert [loss.op.name for loss in losses] == [
-    'local3/weight_loss',
-    'local4/weight_loss',
-  ]
+  assert [loss.op.name for loss in losses
+         ] == ['local3/weight_loss', 'local4/weight_loss']
   total_loss = cifar10.loss(logits, labels)
   with tf.Session() as session:
     session.run(tf.global_variables_initializer())
@@ -185,10 +181,10 @@ def test_its_products_have_the_precision_of_the_scope(graph, precision):
     logits = networks.inference(random_images(2), LOCAL)
   assert logits.dtype == tf.float32
   kernels = [
-    operation.inputs[1].dtype
-    for operation in graph.get_operations()
-    if operation.type in ('Conv2D', 'MatMul', 'BatchMatMul', 'BatchMatMulV2')
-    and 'norm' not in operation.name
+      operation.inputs[1].dtype
+      for operation in graph.get_operations()
+      if operation.type in ('Conv2D', 'MatMul', 'BatchMatMul',
+                            'BatchMatMulV2') and 'norm' not in operation.name
   ]
   assert kernels == [tf.as_dtype(precision)] * 5
   gradients = tf.gradients(logits, tf.trainable_variables())
@@ -196,19 +192,16 @@ def test_its_products_have_the_precision_of_the_scope(graph, precision):
 
 
 def test_a_run_is_resumed_on_two_towers_and_evaluated_without_a_flag(
-  tmp_path, capsys
-):
+    tmp_path, capsys):
   local = {'top_layers': 'local', 'seed': 1}
   config = short_runs.small_config(tmp_path, **local)
   cifar10_train.train(config)
   capsys.readouterr()
   cifar10_multi_gpu_train.train(
-    short_runs.small_config(tmp_path, max_steps=6, num_gpus=2, **local)
-  )
+      short_runs.small_config(tmp_path, max_steps=6, num_gpus=2, **local))
   assert short_runs.steps(capsys.readouterr().out) == [4, 5]
   directories = [
-    '--checkpoint_dir=' + config.train_dir,
-    '--eval_dir=' + config.eval_dir,
+      '--checkpoint_dir=' + config.train_dir, '--eval_dir=' + config.eval_dir
   ]
   status, out, err = short_runs.run('cifar10_eval', '--run_once', *directories)
   assert (status, err) == (0, '')
@@ -222,9 +215,8 @@ def test_a_run_is_resumed_on_two_towers_and_evaluated_without_a_flag(
   assert out_by_flag.split()[2:] == out.split()[2:]
 
 
-@pytest.mark.parametrize(
-  'found, wanted', [('full', 'local'), ('local', 'full')]
-)
+@pytest.mark.parametrize('found, wanted', [('full', 'local'),
+                                           ('local', 'full')])
 def test_a_checkpoint_of_other_layers_is_refused(tmp_path, found, wanted):
   config = short_runs.small_config(tmp_path, max_steps=1, top_layers=found)
   cifar10_train.train(config)

@@ -38,9 +38,8 @@ def test_values_and_gradients_are_the_papers(shape):
   upstream = rng.normal(size=shape)
   scales = np.array([0.5, 1.0, 2.0])
   x = tf.constant(values, tf.float32)
-  y = normalization.BatchNormalization(
-    *normalization.variables(3), 0.9
-  ).outputs(x)
+  y = normalization.BatchNormalization(*normalization.variables(3),
+                                       0.9).outputs(x)
   (scale,) = tf.trainable_variables()
   slopes = tf.gradients(y, [x, scale], tf.constant(upstream, tf.float32))
   with tf.Session() as session:
@@ -56,8 +55,7 @@ def test_values_and_gradients_are_the_papers(shape):
   change = normalized(rows + small, scales) - normalized(rows - small, scales)
   slope = (change * upstream.reshape(-1, 3)).sum() / 2e-5
   assert (by_x.reshape(-1, 3) * direction).sum() == pytest.approx(
-    slope, rel=1e-3
-  )
+      slope, rel=1e-3)
   expected = (normalized(rows, 1) * upstream.reshape(-1, 3)).sum(axis=0)
   np.testing.assert_allclose(by_scale, expected, rtol=1e-3, atol=1e-3)
 
@@ -84,16 +82,25 @@ def test_the_moving_averages_follow_the_batches():
 
 # Positions of an image that a channel of each layer has.
 POSITIONS = {
-  'full': {'conv1': 576, 'conv2': 144, 'local3': 1, 'local4': 1},
-  'local': {'conv1': 576, 'conv2': 144, 'local3': 36, 'local4': 36},
+    'full': {
+        'conv1': 576,
+        'conv2': 144,
+        'local3': 1,
+        'local4': 1
+    },
+    'local': {
+        'conv1': 576,
+        'conv2': 144,
+        'local3': 36,
+        'local4': 36
+    }
 }
 
 
 @pytest.mark.parametrize('top_layers', ['full', 'local'])
 def test_folded_it_computes_what_was_trained(top_layers):
-  model = Settings(
-    normalization='batch', top_layers=top_layers, batch_norm_decay=0.5
-  )
+  model = Settings(normalization='batch', top_layers=top_layers,
+                   batch_norm_decay=0.5)
   rng = np.random.RandomState(1)
   images = tf.constant(rng.normal(size=(64, 24, 24, 3)), tf.float32)
   trained = networks.inference(images, model, is_training=True)
@@ -138,9 +145,9 @@ def test_its_variables_are_of_the_model_and_two_of_three_not_trained():
   assert {p + 'scale' for p in prefixes} < trained
   assert not any('moving' in name for name in trained)
   assert {v.op.name for v in tf.model_variables()} == {
-    prefix + name
-    for prefix in prefixes
-    for name in ('moving_mean', 'moving_variance')
+      prefix + name
+      for prefix in prefixes
+      for name in ('moving_mean', 'moving_variance')
   }
   assert len(tf.get_collection(tf.GraphKeys.UPDATE_OPS)) == 8
 

@@ -51,15 +51,15 @@ def test_a_convolutional_layer_leads_up_and_down(name):
   expected, backward, _ = reference.conv2d(inputs, kernel, units)
   np.testing.assert_allclose(up, expected + values[name + '/biases'], atol=1e-4)
   # A gradient takes the same way down.
-  np.testing.assert_allclose(
-    down, backward + values[name + '/visible_biases'], atol=1e-4
-  )
+  np.testing.assert_allclose(down, backward + values[name + '/visible_biases'],
+                             atol=1e-4)
 
 
 def dense(values):
   """Weights, biases and visible biases of local4."""
   return [
-    values['local4/' + name] for name in ('weights', 'biases', 'visible_biases')
+      values['local4/' + name]
+      for name in ('weights', 'biases', 'visible_biases')
   ]
 
 
@@ -88,27 +88,20 @@ def test_an_autoencoder_gives_its_inputs_back():
   error = units @ weights.T + visible - x
   assert found == pytest.approx((error**2).sum(axis=1).mean() / 2, rel=1e-4)
   to_units = error @ weights * units * (1 - units)
-  for grad, expected in zip(
-    grads,
-    (
-      (0.5 * x.T @ to_units + error.T @ units) / 5,
-      to_units.mean(axis=0),
-      error.mean(axis=0),
-    ),
-  ):
+  for grad, expected in zip(grads,
+                            ((0.5 * x.T @ to_units + error.T @ units) / 5,
+                             to_units.mean(axis=0), error.mean(axis=0))):
     np.testing.assert_allclose(grad, expected, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize('activation', ['sigmoid', 'relu'])
 def test_contrastive_divergence_is_the_gradient_of_an_rbm(
-  activation, monkeypatch
-):
+    activation, monkeypatch):
   numpy_means = {'sigmoid': sigmoid, 'relu': lambda x: np.log1p(np.exp(x))}
   means = {'sigmoid': tf.sigmoid, 'relu': tf.nn.softplus}[activation]
   # Samples that can be foretold.
-  monkeypatch.setitem(
-    pretraining._UNITS, activation, lambda x: (means(x), tf.sin(x))
-  )
+  monkeypatch.setitem(pretraining._UNITS, activation, lambda x:
+                      (means(x), tf.sin(x)))
   layer = tied_layer('local4', 5)
   loss = pretraining.rbm_loss(layer, activation)
   grads = gradients(loss)
@@ -120,23 +113,17 @@ def test_contrastive_divergence_is_the_gradient_of_an_rbm(
   before = means(x @ weights + biases)
   back = np.sin(x @ weights + biases) @ weights.T + visible
   after = means(back @ weights + biases)
-  distance = ((back - x) ** 2).sum(axis=1).mean() / 2
+  distance = ((back - x)**2).sum(axis=1).mean() / 2
   assert found == pytest.approx(distance, rel=1e-4)
-  for grad, expected in zip(
-    grads,
-    (
-      (back.T @ after - x.T @ before) / 5,
-      (after - before).mean(axis=0),
-      (back - x).mean(axis=0),
-    ),
-  ):
+  for grad, expected in zip(grads, ((back.T @ after - x.T @ before) / 5,
+                                    (after - before).mean(axis=0),
+                                    (back - x).mean(axis=0))):
     np.testing.assert_allclose(grad, expected, rtol=1e-3, atol=1e-3)
 
 
 def test_a_convolutional_rbm_averages_over_positions(monkeypatch):
-  monkeypatch.setitem(
-    pretraining._UNITS, 'relu', lambda x: (tf.nn.relu(x), tf.nn.relu(x))
-  )
+  monkeypatch.setitem(pretraining._UNITS, 'relu', lambda x:
+                      (tf.nn.relu(x), tf.nn.relu(x)))
   layer = tied_layer('conv2')
   loss = pretraining.rbm_loss(layer, 'relu')
   variables = {v.op.name: v for v in tf.trainable_variables()}
@@ -155,9 +142,8 @@ def test_a_convolutional_rbm_averages_over_positions(monkeypatch):
   back = back + values['conv2/visible_biases']
   _, _, negative = reference.conv2d(back, weights, up(back))
   positions = x.size / 64
-  np.testing.assert_allclose(
-    grad, (negative - positive) / positions, rtol=1e-3, atol=1e-4
-  )
+  np.testing.assert_allclose(grad, (negative - positive) / positions, rtol=1e-3,
+                             atol=1e-4)
 
 
 def test_samples_have_their_means():
@@ -166,8 +152,8 @@ def test_samples_have_their_means():
   repeated = tf.constant(np.tile(x, [count, 1]), tf.float32)
   with tf.Session() as session:
     binary, rectified = session.run(
-      [pretraining._binary(repeated), pretraining._rectified(repeated)]
-    )
+        [pretraining._binary(repeated),
+         pretraining._rectified(repeated)])
   means, samples = binary
   assert set(samples.ravel()) == {0.0, 1.0}
   np.testing.assert_allclose(means[0], sigmoid(x), rtol=1e-5)
@@ -180,9 +166,8 @@ def test_samples_have_their_means():
   scaled = x / deviation
   density = np.exp(-(scaled**2) / 2) / math.sqrt(2 * math.pi)
   share = np.array([0.5 * (1 + math.erf(s / math.sqrt(2))) for s in scaled])
-  np.testing.assert_allclose(
-    samples.mean(axis=0), x * share + deviation * density, atol=2 * error
-  )
+  np.testing.assert_allclose(samples.mean(axis=0),
+                             x * share + deviation * density, atol=2 * error)
 
 
 def test_the_margin_wants_real_images_to_score_higher_by_one():

@@ -31,10 +31,10 @@ def weights():
 
 
 PENALTIES = {
-  'none': lambda w: 0 * w,
-  'l1': lambda w: 0.01 * np.abs(w),
-  'l2': lambda w: 0.02 * w**2 / 2,
-  'l1_l2': lambda w: 0.01 * np.abs(w) + 0.02 * w**2 / 2,
+    'none': lambda w: 0 * w,
+    'l1': lambda w: 0.01 * np.abs(w),
+    'l2': lambda w: 0.02 * w**2 / 2,
+    'l1_l2': lambda w: 0.01 * np.abs(w) + 0.02 * w**2 / 2
 }
 
 
@@ -43,7 +43,7 @@ def test_the_penalty_joins_the_loss(name):
   config = Settings(regularizer=name, l1_scale=0.01, l2_scale=0.02)
   total = total_loss(config)
   (entropy,) = [
-    loss for loss in tf.get_collection('losses') if 'entropy' in loss.op.name
+      loss for loss in tf.get_collection('losses') if 'entropy' in loss.op.name
   ]
   assert len(weights()) == 5
   with tf.Session() as session:
@@ -57,7 +57,7 @@ def test_the_gradient_of_l1_is_the_sign():
   config = Settings(regularizer='l1', l1_scale=0.01)
   total_loss(config)
   (penalty,) = [
-    loss for loss in tf.get_collection('losses') if 'regular' in loss.op.name
+      loss for loss in tf.get_collection('losses') if 'regular' in loss.op.name
   ]
   with tf.Session() as session:
     session.run(tf.global_variables_initializer())
@@ -79,9 +79,9 @@ def test_each_tower_has_the_whole_penalty():
     for i in range(2):
       with towers.tower('tower', i) as scope:
         images = tf.random_normal([4, 24, 24, 3], seed=i)
-        loss = cifar10_multi_gpu_train.tower_loss(
-          scope, images, tf.constant([0, 1, 2, 3]), config
-        )
+        loss = cifar10_multi_gpu_train.tower_loss(scope, images,
+                                                  tf.constant([0, 1, 2, 3]),
+                                                  config)
         found.append(towers.named_losses(scope, loss))
   with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
     session.run(tf.global_variables_initializer())

@@ -39,20 +39,18 @@ def test_dropout_drops_a_share_and_scales_the_rest():
 
 
 DROPPED = {
-  'input_dropout': {'random_normal'},
-  'conv_dropout': {'norm1/norm1', 'pool2'},
-  'dropout': {'local3/local3', 'local4/local4'},
+    'input_dropout': {'random_normal'},
+    'conv_dropout': {'norm1/norm1', 'pool2'},
+    'dropout': {'local3/local3', 'local4/local4'}
 }
 
 
 def dropped(graph):
   """The names of the operations of whose outputs a share is dropped."""
   return {
-    tensor.op.name
-    for operation in graph.get_operations()
-    if operation.type == 'Mul'
-    for tensor in operation.inputs
-    if 'dropout' in operation.name and 'dropout' not in tensor.op.name
+      tensor.op.name for operation in graph.get_operations()
+      if operation.type == 'Mul' for tensor in operation.inputs
+      if 'dropout' in operation.name and 'dropout' not in tensor.op.name
   }
 
 
@@ -62,7 +60,7 @@ def test_each_dropout_has_its_place_in_training_only(kind, graph):
   networks.inference(images, Settings(**{kind: 0.5}), is_training=True)
   found = dropped(graph)
   assert found == DROPPED[kind] or found == {
-    name.replace('norm1/norm1', 'norm1') for name in DROPPED[kind]
+      name.replace('norm1/norm1', 'norm1') for name in DROPPED[kind]
   }
   with tf.Graph().as_default() as used:
     cifar10.inference(tf.random_normal([2, 24, 24, 3]))
@@ -73,12 +71,8 @@ def test_the_norms_of_weights_are_limited_after_the_step():
   config = Settings(max_norm=0.5, learning_rate=0.0)
   images = tf.random_normal([4, 24, 24, 3])
   loss = cifar10.loss(cifar10.inference(images), tf.constant([0, 1, 2, 3]))
-  step = cifar10.train(
-    loss,
-    tf.train.get_or_create_global_step(),
-    config,
-    run_state.RunState(('a', 'b'), 50000, ((0, 128),)),
-  )
+  step = cifar10.train(loss, tf.train.get_or_create_global_step(), config,
+                       run_state.RunState(('a', 'b'), 50000, ((0, 128),)))
   weights = tf.get_collection(tf.GraphKeys.WEIGHTS)
   assert len(weights) == len(tf.get_collection(graph_keys.MAX_NORM)) == 5
   with tf.Session() as session:
@@ -98,58 +92,74 @@ def test_the_norms_of_weights_are_limited_after_the_step():
 # Settings that go through all the programs. Each pair of values of two of them
 # is in one of the runs.
 FACTORS = {
-  'activation': ['relu', 'prelu', 'rrelu'],
-  'normalization': ['lrn', 'batch', 'none'],
-  'initializer': ['tutorial', 'he', 'xavier'],
-  'regularizer': ['tutorial', 'l1_l2', 'none'],
-  'optimizer': ['sgd', 'nesterov', 'adam'],
-  'schedule': ['exponential', 'one_cycle', 'power'],
-  'dropout': [0.0, 0.5],
-  'max_norm': [0.0, 3.0],
-  'augment': ['crop,flip,brightness,contrast', 'rotate,cutout'],
-  'top_layers': ['full', 'local'],
+    'activation': ['relu', 'prelu', 'rrelu'],
+    'normalization': ['lrn', 'batch', 'none'],
+    'initializer': ['tutorial', 'he', 'xavier'],
+    'regularizer': ['tutorial', 'l1_l2', 'none'],
+    'optimizer': ['sgd', 'nesterov', 'adam'],
+    'schedule': ['exponential', 'one_cycle', 'power'],
+    'dropout': [0.0, 0.5],
+    'max_norm': [0.0, 3.0],
+    'augment': ['crop,flip,brightness,contrast', 'rotate,cutout'],
+    'top_layers': ['full', 'local']
 }
 
 # Values that no pair is tried with.
-OTHERS = [
-  {'activation': 'leaky_relu', 'optimizer': 'momentum', 'conv_dropout': 0.2},
-  {'activation': 'elu', 'optimizer': 'adagrad', 'input_dropout': 0.1},
-  {'activation': 'selu', 'optimizer': 'rmsprop', 'initializer': 'lecun'},
-  {'activation': 'gelu', 'optimizer': 'ftrl', 'regularizer': 'l1'},
-  {
+OTHERS = [{
+    'activation': 'leaky_relu',
+    'optimizer': 'momentum',
+    'conv_dropout': 0.2
+}, {
+    'activation': 'elu',
+    'optimizer': 'adagrad',
+    'input_dropout': 0.1
+}, {
+    'activation': 'selu',
+    'optimizer': 'rmsprop',
+    'initializer': 'lecun'
+}, {
+    'activation': 'gelu',
+    'optimizer': 'ftrl',
+    'regularizer': 'l1'
+}, {
     'normalization': 'batch',
     'optimizer': 'muon',
     'bias_rate': 2.0,
     'softmax_rate': 0.5,
-    'label_smoothing': 0.2,
-  },
-  {'activation': 'tanh', 'clip_value': 0.1, 'regularizer': 'l2'},
-  {'activation': 'sigmoid', 'clip_norm_each': 0.1, 'schedule': 'constant'},
-  {'schedule': 'piecewise', 'boundaries': '1', 'rates': '0.1,0.01'},
-]
+    'label_smoothing': 0.2
+}, {
+    'activation': 'tanh',
+    'clip_value': 0.1,
+    'regularizer': 'l2'
+}, {
+    'activation': 'sigmoid',
+    'clip_norm_each': 0.1,
+    'schedule': 'constant'
+}, {
+    'schedule': 'piecewise',
+    'boundaries': '1',
+    'rates': '0.1,0.01'
+}]
 
 
 def covering_set(factors):
   """Few combinations of values with all pairs among them, a list of dicts."""
-  open_pairs = {
-    ((a, x), (b, y))
-    for a, b in itertools.combinations(factors, 2)
-    for x in factors[a]
-    for y in factors[b]
-  }
+  open_pairs = {((a, x), (b, y))
+                for a, b in itertools.combinations(factors, 2)
+                for x in factors[a]
+                for y in factors[b]}
   rows = []
   while open_pairs:
     row = dict(min(open_pairs, key=repr))
     for name in factors:
       if name not in row:
         row[name] = max(
-          factors[name],
-          key=lambda value, name=name: sum(
-            pair in open_pairs
-            for other in row.items()
-            for pair in (((name, value), other), (other, (name, value)))
-          ),
-        )
+            factors[name],
+            key=lambda value, name=name: sum(pair in open_pairs
+                                             for other in row.items()
+                                             for pair in
+                                             (((name, value), other),
+                                              (other, (name, value)))))
     open_pairs -= set(itertools.product(row.items(), row.items()))
     rows.append(row)
   return rows

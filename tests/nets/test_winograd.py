@@ -18,13 +18,13 @@ def graph():
 
 
 @pytest.mark.parametrize(
-  'm, r', [(m, r) for r in range(1, 11) for m in range(max(1, 3 - r), 12 - r)]
-)
+    'm, r',
+    [(m, r) for r in range(1, 11) for m in range(max(1, 3 - r), 12 - r)])
 def test_the_matrices_give_exact_convolutions(m, r):
   output, kernel, inputs = (np.array(a) for a in winograd.matrices(m, r))
   weights = np.array([Fraction(7 * i + 2, 3) for i in range(r)])
   data = np.array([Fraction(5 - i * i, i + 1) for i in range(m + r - 1)])
-  expected = [(weights * data[i : i + r]).sum() for i in range(m)]
+  expected = [(weights * data[i:i + r]).sum() for i in range(m)]
   found = output.dot(kernel.dot(weights) * inputs.dot(data))
   assert found.tolist() == expected
 
@@ -38,12 +38,9 @@ def test_other_sizes_are_refused(m, r):
 def random_values(batch, size, kernel, channels, filters, dtype):
   random = np.random.RandomState(0)
   return [
-    random.randn(*shape).astype(dtype)
-    for shape in (
-      [batch, *size, channels],
-      [*kernel, channels, filters],
-      [batch, *size, filters],
-    )
+      random.randn(*shape).astype(dtype)
+      for shape in ([batch, *size, channels], [*kernel, channels, filters],
+                    [batch, *size, filters])
   ]
 
 
@@ -59,46 +56,41 @@ def values_and_gradients(x, kernel, dy):
 
 
 @pytest.mark.parametrize(
-  'batch, size, kernel, channels, filters',
-  [
-    (3, (12, 12), (5, 5), 7, 5),  # The model's, except for the channels.
-    (1, (12, 12), (3, 3), 3, 4),
-    (2, (13, 11), (5, 5), 3, 2),  # Not a whole number of tiles.
-    (2, (7, 9), (3, 5), 2, 3),
-    (5, (1, 2), (5, 3), 1, 1),  # Smaller than the kernel.
-    (2, (6, 5), (4, 2), 3, 2),  # More padding after than before.
-    (2, (8, 8), (7, 1), 2, 2),
-    (1, (33, 5), (10, 6), 1, 3),
-    (1, (1, 1), (1, 1), 2, 3),
-    (0, (6, 6), (3, 3), 2, 3),
-  ],
-)
+    'batch, size, kernel, channels, filters',
+    [
+        (3, (12, 12), (5, 5), 7, 5),  # The model's, except for the channels.
+        (1, (12, 12), (3, 3), 3, 4),
+        (2, (13, 11), (5, 5), 3, 2),  # Not a whole number of tiles.
+        (2, (7, 9), (3, 5), 2, 3),
+        (5, (1, 2), (5, 3), 1, 1),  # Smaller than the kernel.
+        (2, (6, 5), (4, 2), 3, 2),  # More padding after than before.
+        (2, (8, 8), (7, 1), 2, 2),
+        (1, (33, 5), (10, 6), 1, 3),
+        (1, (1, 1), (1, 1), 2, 3),
+        (0, (6, 6), (3, 3), 2, 3)
+    ])
 def test_it_agrees_with_the_direct_form(batch, size, kernel, channels, filters):
   # In float64 nothing but the algorithm itself is left to differ.
   values = random_values(batch, size, kernel, channels, filters, np.float64)
-  for found, expected in zip(
-    values_and_gradients(*values), reference.conv2d(*values)
-  ):
+  for found, expected in zip(values_and_gradients(*values),
+                             reference.conv2d(*values)):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(
-  'size, kernel, channels, typical',
-  [
-    (12, 5, 64, 2.5e-5),  # 10 points.
-    (24, 5, 32, 2.5e-5),
-    (6, 7, 64, 2.5e-5),
-    (12, 3, 64, 5e-6),  # 8 points.
-    (8, 5, 64, 5e-6),
-  ],
-)
+    'size, kernel, channels, typical',
+    [
+        (12, 5, 64, 2.5e-5),  # 10 points.
+        (24, 5, 32, 2.5e-5),
+        (6, 7, 64, 2.5e-5),
+        (12, 3, 64, 5e-6),  # 8 points.
+        (8, 5, 64, 5e-6)
+    ])
 def test_rounding_errors_are_as_stated(size, kernel, channels, typical):
-  values = random_values(
-    8, (size, size), (kernel, kernel), channels, channels, np.float32
-  )
-  for found, expected in zip(
-    values_and_gradients(*values), reference.conv2d(*values)
-  ):
+  values = random_values(8, (size, size), (kernel, kernel), channels, channels,
+                         np.float32)
+  for found, expected in zip(values_and_gradients(*values),
+                             reference.conv2d(*values)):
     error = found - expected
     assert error.std() < typical * expected.std()
     assert np.abs(error).max() < 20 * typical * expected.std()
@@ -115,8 +107,8 @@ def test_low_precision_rounds_inputs_and_outputs_only(dtype):
   assert [gradient.dtype for gradient in gradients] == [dtype] * 2
   with tf.Session() as session:
     found, expected = session.run(
-      [tf.cast(y, tf.float32), tf.cast(tf.cast(exact, dtype), tf.float32)]
-    )
+        [tf.cast(y, tf.float32),
+         tf.cast(tf.cast(exact, dtype), tf.float32)])
   np.testing.assert_array_equal(found, expected)
 
 
@@ -142,11 +134,8 @@ def test_auto_chooses_by_device_type_and_size(monkeypatch):
   assert convolution('auto', [1, 12, 12, 64], conv2[1]) == 'Conv2D'
   assert convolution('auto', [None, 48, 48, 64], conv2[1]) == 'Conv2D'
   for has_instructions in (True, False):
-    monkeypatch.setattr(
-      winograd.session_settings,
-      'cpu_has_bfloat16',
-      lambda has=has_instructions: has,
-    )
+    monkeypatch.setattr(winograd.session_settings, 'cpu_has_bfloat16',
+                        lambda has=has_instructions: has)
     found = convolution('auto', *conv2, dtype='bfloat16')
     assert found == ('Conv2D' if has_instructions else 'Identity')
   monkeypatch.setattr(winograd.session_settings, 'has_gpu', lambda: True)

@@ -30,8 +30,7 @@ def eval_once(saver, top_k_op, summary_op):
       threads = []
       for qr in tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS):
         threads.extend(
-          qr.create_threads(sess, coord=coord, daemon=True, start=True)
-        )
+            qr.create_threads(sess, coord=coord, daemon=True, start=True))
       num_iter = int(math.ceil(FLAGS.num_examples / FLAGS.batch_size))
       true_count, step = 0, 0
       while step < num_iter and not coord.should_stop():
@@ -53,8 +52,7 @@ def main(argv=None):
     logits = cifar10.inference(images)
     top_k_op = tf.nn.in_top_k(logits, labels, 1)
     variable_averages = tf.train.ExponentialMovingAverage(
-      cifar10.MOVING_AVERAGE_DECAY
-    )
+        cifar10.MOVING_AVERAGE_DECAY)
     saver = tf.train.Saver(variable_averages.variables_to_restore())
     eval_once(saver, top_k_op, tf.summary.merge_all())
 

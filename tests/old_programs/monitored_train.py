@@ -37,15 +37,9 @@ class _Lines(tf.train.SessionRunHook):
     now = time.time()
     seconds = (now - self._since) / FLAGS.log_frequency
     self._since = now
-    print(
-      '%s: step %d, loss = %.2f (%.1f examples/sec)'
-      % (
-        datetime.now(),
-        self._step,
-        run_values.results,
-        FLAGS.batch_size / seconds,
-      )
-    )
+    print('%s: step %d, loss = %.2f (%.1f examples/sec)' %
+          (datetime.now(), self._step, run_values.results,
+           FLAGS.batch_size / seconds))
 
 
 def train():
@@ -57,14 +51,11 @@ def train():
     loss = cifar10.loss(logits, labels)
     train_op = cifar10.train(loss, global_step)
     with tf.train.MonitoredTrainingSession(
-      checkpoint_dir=FLAGS.train_dir,
-      hooks=[
-        tf.train.StopAtStepHook(last_step=FLAGS.max_steps),
-        tf.train.NanTensorHook(loss),
-        _Lines(loss),
-      ],
-      config=tf.ConfigProto(log_device_placement=False),
-    ) as mon_sess:
+        checkpoint_dir=FLAGS.train_dir, hooks=[
+            tf.train.StopAtStepHook(last_step=FLAGS.max_steps),
+            tf.train.NanTensorHook(loss),
+            _Lines(loss)
+        ], config=tf.ConfigProto(log_device_placement=False)) as mon_sess:
       while not mon_sess.should_stop():
         mon_sess.run(train_op)
 

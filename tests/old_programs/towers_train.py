@@ -40,22 +40,15 @@ def average_gradients(tower_grads):
 
 def train():
   with tf.Graph().as_default(), tf.device('/cpu:0'):
-    global_step = tf.get_variable(
-      'global_step',
-      [],
-      initializer=tf.constant_initializer(0),
-      trainable=False,
-    )
-    num_batches_per_epoch = (
-      cifar10.NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN / FLAGS.batch_size
-    )
+    global_step = tf.get_variable('global_step', [],
+                                  initializer=tf.constant_initializer(0),
+                                  trainable=False)
+    num_batches_per_epoch = (cifar10.NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN /
+                             FLAGS.batch_size)
     lr = tf.train.exponential_decay(
-      cifar10.INITIAL_LEARNING_RATE,
-      global_step,
-      int(num_batches_per_epoch * cifar10.NUM_EPOCHS_PER_DECAY),
-      cifar10.LEARNING_RATE_DECAY_FACTOR,
-      staircase=True,
-    )
+        cifar10.INITIAL_LEARNING_RATE, global_step,
+        int(num_batches_per_epoch * cifar10.NUM_EPOCHS_PER_DECAY),
+        cifar10.LEARNING_RATE_DECAY_FACTOR, staircase=True)
     opt = tf.train.GradientDescentOptimizer(lr)
     tower_grads = []
     with tf.variable_scope(tf.get_variable_scope()):
@@ -70,8 +63,7 @@ def train():
     summaries.append(tf.summary.scalar('learning_rate', lr))
     apply_gradient_op = opt.apply_gradients(grads, global_step=global_step)
     variable_averages = tf.train.ExponentialMovingAverage(
-      cifar10.MOVING_AVERAGE_DECAY, global_step
-    )
+        cifar10.MOVING_AVERAGE_DECAY, global_step)
     variables_averages_op = variable_averages.apply(tf.trainable_variables())
     train_op = tf.group(apply_gradient_op, variables_averages_op)
 

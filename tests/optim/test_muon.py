@@ -29,8 +29,7 @@ def test_singular_vectors_stay_and_singular_values_come_near_one(shape):
   # A step does not depend on the size of the gradient.
   with tf.Session() as session:
     again = session.run(
-      optimizers.orthogonal(tf.constant(50 * matrix, tf.float32))
-    )
+        optimizers.orthogonal(tf.constant(50 * matrix, tf.float32)))
   np.testing.assert_allclose(again, found, atol=1e-4)
 
 

@@ -22,7 +22,7 @@ def graph():
 
 def gradient(w):
   """Of the function that is minimized, sum (w - 1) ** 4 / 4."""
-  return (w - 1) ** 3
+  return (w - 1)**3
 
 
 def sgd(w, state, t):
@@ -41,19 +41,19 @@ def nesterov(w, state, t):
 
 def adagrad(w, state, t):
   # TensorFlow begins at 0.1.
-  state['v'] = state.get('v', 0.1) + gradient(w) ** 2
+  state['v'] = state.get('v', 0.1) + gradient(w)**2
   return w - RATE * gradient(w) / np.sqrt(state['v'])
 
 
 def rmsprop(w, state, t):
   # TensorFlow begins at 1.
-  state['v'] = 0.7 * state.get('v', 1) + 0.3 * gradient(w) ** 2
+  state['v'] = 0.7 * state.get('v', 1) + 0.3 * gradient(w)**2
   return w - RATE * gradient(w) / np.sqrt(state['v'] + 1e-3)
 
 
 def adam(w, state, t):
   state['m'] = 0.6 * state.get('m', 0) + 0.4 * gradient(w)
-  state['v'] = 0.7 * state.get('v', 0) + 0.3 * gradient(w) ** 2
+  state['v'] = 0.7 * state.get('v', 0) + 0.3 * gradient(w)**2
   mean, square = state['m'] / (1 - 0.6**t), state['v'] / (1 - 0.7**t)
   # TensorFlow adds epsilon before the correction of the square.
   epsilon = 1e-3 / np.sqrt(1 - 0.7**t)
@@ -62,7 +62,7 @@ def adam(w, state, t):
 
 def ftrl(w, state, t):
   before = state.get('n', 0.1)
-  state['n'] = before + gradient(w) ** 2
+  state['n'] = before + gradient(w)**2
   sigma = (np.sqrt(state['n']) - np.sqrt(before)) / RATE
   state['z'] = state.get('z', 0) + gradient(w) - sigma * w
   z = state['z']
@@ -72,22 +72,22 @@ def ftrl(w, state, t):
 
 
 FORMULAS = {
-  'sgd': sgd,
-  'momentum': momentum,
-  'nesterov': nesterov,
-  'adagrad': adagrad,
-  'rmsprop': rmsprop,
-  'adam': adam,
-  'ftrl': ftrl,
+    'sgd': sgd,
+    'momentum': momentum,
+    'nesterov': nesterov,
+    'adagrad': adagrad,
+    'rmsprop': rmsprop,
+    'adam': adam,
+    'ftrl': ftrl
 }
 SETTINGS = {
-  'momentum': 0.8,
-  'rmsprop_decay': 0.7,
-  'adam_beta1': 0.6,
-  'adam_beta2': 0.7,
-  'epsilon': 1e-3,
-  'ftrl_l1': 0.05,
-  'ftrl_l2': 0.03,
+    'momentum': 0.8,
+    'rmsprop_decay': 0.7,
+    'adam_beta1': 0.6,
+    'adam_beta2': 0.7,
+    'epsilon': 1e-3,
+    'ftrl_l1': 0.05,
+    'ftrl_l2': 0.03
 }
 
 
@@ -102,7 +102,7 @@ def test_steps_are_the_formulas(name):
   settings = Settings(optimizer=name, **SETTINGS)
   w = tf.get_variable('w', initializer=tf.constant(START, tf.float32))
   optimizer = optimizers.create(settings, tf.constant(RATE))
-  step = optimizer.minimize(tf.reduce_sum((w - 1) ** 4) / 4)
+  step = optimizer.minimize(tf.reduce_sum((w - 1)**4) / 4)
   expected, state = START, {}
   with tf.Session() as session:
     session.run(tf.global_variables_initializer())
@@ -120,9 +120,9 @@ def steps_of(**settings):
   settings = Settings(**settings)
   with tf.Graph().as_default(), tf.Session() as session:
     variables = [tf.get_variable(name, initializer=[[1.0]]) for name in NAMES]
-    step = optimizers.create(settings, tf.constant(RATE)).apply_gradients(
-      [(tf.constant([[1.0]]), variable) for variable in variables]
-    )
+    step = optimizers.create(settings, tf.constant(RATE)).apply_gradients([
+        (tf.constant([[1.0]]), variable) for variable in variables
+    ])
     session.run(tf.global_variables_initializer())
     session.run(step)
     return [1 - value[0][0] for value in session.run(variables)]
@@ -137,9 +137,8 @@ def test_biases_and_the_last_layer_have_rates_of_their_own(name):
 
 
 def test_muon_is_for_the_weights_of_hidden_layers():
-  found = steps_of(
-    optimizer='muon', momentum=0.5, bias_rate=5.0, softmax_rate=0.5
-  )
+  found = steps_of(optimizer='muon', momentum=0.5, bias_rate=5.0,
+                   softmax_rate=0.5)
   x = 1.0
   for _ in range(3):
     x = 3.4445 * x - 4.775 * x**3 + 2.0315 * x**5
@@ -159,17 +158,16 @@ def clipped(**settings):
 
 
 @pytest.mark.parametrize(
-  'settings, expected',
-  [
-    ({}, [[3, -4, 0], [0.5]]),
-    ({'clip_value': 1.0}, [[1, -1, 0], [0.5]]),
-    ({'clip_norm_each': 1.0}, [[0.6, -0.8, 0], [0.5]]),
-    (
-      {'clip_norm': 1.0},
-      [np.array([3, -4, 0]) / 25.25**0.5, [0.5 / 25.25**0.5]],
-    ),
-  ],
-)
+    'settings, expected',
+    [({}, [[3, -4, 0], [0.5]]), ({
+        'clip_value': 1.0
+    }, [[1, -1, 0], [0.5]]),
+     ({
+         'clip_norm_each': 1.0
+     }, [[0.6, -0.8, 0], [0.5]]),
+     ({
+         'clip_norm': 1.0
+     }, [np.array([3, -4, 0]) / 25.25**0.5, [0.5 / 25.25**0.5]])])
 def test_gradients_are_clipped(settings, expected):
   for found, wanted in zip(clipped(**settings), expected):
     np.testing.assert_allclose(found, wanted, rtol=1e-6)

@@ -35,23 +35,16 @@ def rates(steps, state=STATE, **settings):
 
 
 def test_exponential_falls_in_steps():
-  found = rates(
-    [0, 199, 200, 399, 400],
-    num_epochs_per_decay=2.0,
-    learning_rate_decay_factor=0.5,
-  )
+  found = rates([0, 199, 200, 399, 400], num_epochs_per_decay=2.0,
+                learning_rate_decay_factor=0.5)
   np.testing.assert_allclose(found, [0.5, 0.5, 0.25, 0.25, 0.125])
 
 
 def test_exponential_falls_at_each_step():
   steps = [0, 1, 100, 250]
-  found = rates(
-    steps,
-    num_epochs_per_decay=2.0,
-    learning_rate_decay_factor=0.5,
-    staircase=False,
-  )
-  expected = [0.5 * 0.5 ** (step / 200) for step in steps]
+  found = rates(steps, num_epochs_per_decay=2.0, learning_rate_decay_factor=0.5,
+                staircase=False)
+  expected = [0.5 * 0.5**(step / 200) for step in steps]
   np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
@@ -60,19 +53,15 @@ def test_constant_stays():
 
 
 def test_piecewise_changes_at_the_epochs():
-  found = rates(
-    [0, 149, 150, 299, 300],
-    schedule='piecewise',
-    boundaries='1.5,3',
-    rates='0.3,0.2,0.1',
-  )
+  found = rates([0, 149, 150, 299, 300], schedule='piecewise',
+                boundaries='1.5,3', rates='0.3,0.2,0.1')
   np.testing.assert_allclose(found, [0.3, 0.3, 0.2, 0.2, 0.1])
 
 
 def test_power_falls_as_a_power():
   steps = [0, 100, 1000]
   found = rates(steps, schedule='power', num_epochs_per_decay=2.0, power=0.5)
-  expected = [0.5 / (1 + step / 200) ** 0.5 for step in steps]
+  expected = [0.5 / (1 + step / 200)**0.5 for step in steps]
   np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
@@ -85,15 +74,19 @@ def test_one_cycle_rises_and_falls_in_straight_lines():
   np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize(
-  'settings',
-  [
-    {'num_epochs_per_decay': 2.0},
-    {'schedule': 'power', 'num_epochs_per_decay': 2.0},
-    {'schedule': 'piecewise', 'boundaries': '2', 'rates': '1,2'},
-    {'schedule': 'one_cycle', 'epochs': 4},
-  ],
-)
+@pytest.mark.parametrize('settings', [{
+    'num_epochs_per_decay': 2.0
+}, {
+    'schedule': 'power',
+    'num_epochs_per_decay': 2.0
+}, {
+    'schedule': 'piecewise',
+    'boundaries': '2',
+    'rates': '1,2'
+}, {
+    'schedule': 'one_cycle',
+    'epochs': 4
+}])
 def test_another_batch_size_changes_nothing_by_examples(settings):
   # 150 steps of 10 images, then batches of 20.
   changed = run_state.RunState((), 1000, ((0, 10), (150, 20)))
@@ -103,20 +96,14 @@ def test_another_batch_size_changes_nothing_by_examples(settings):
   assert found == pytest.approx(expected, rel=0.01)
 
 
-@pytest.mark.parametrize(
-  'boundaries, values',
-  [
-    ('', ''),
-    ('1', '0.1'),
-    ('1,2', '0.1,0.2'),
-    ('2,1', '0.1,0.2,0.3'),
-    ('1,1', '0.1,0.2,0.3'),
-    ('x', '0.1,0.2'),
-    ('inf', '0.1,0.2'),
-    ('1', 'nan,0.2'),
-    ('1', '0.1,-0.2'),
-  ],
-)
+@pytest.mark.parametrize('boundaries, values', [('', ''), ('1', '0.1'),
+                                                ('1,2', '0.1,0.2'),
+                                                ('2,1', '0.1,0.2,0.3'),
+                                                ('1,1', '0.1,0.2,0.3'),
+                                                ('x', '0.1,0.2'),
+                                                ('inf', '0.1,0.2'),
+                                                ('1', 'nan,0.2'),
+                                                ('1', '0.1,-0.2')])
 def test_boundaries_and_rates_that_do_not_fit_are_shown(boundaries, values):
   config = Settings(schedule='piecewise', boundaries=boundaries, rates=values)
   with pytest.raises(UserError) as info:

@@ -32,7 +32,7 @@ def test_a_batch_is_split_into_equal_parts():
   with tf.Session() as session:
     found = session.run(parts)
   for i, (some_images, some_labels) in enumerate(found):
-    np.testing.assert_array_equal(some_images, images[2 * i : 2 * i + 2])
+    np.testing.assert_array_equal(some_images, images[2 * i:2 * i + 2])
     assert some_labels.tolist() == [2 * i, 2 * i + 1]
 
 
@@ -48,10 +48,13 @@ def test_a_staged_batch_is_the_one_that_was_put_before():
 
 
 def test_losses_are_averaged_by_name():
-  losses = [
-    {'cross_entropy': tf.constant(1.0), 'total_loss': tf.constant(2.0)},
-    {'cross_entropy': tf.constant(2.0), 'total_loss': tf.constant(6.0)},
-  ]
+  losses = [{
+      'cross_entropy': tf.constant(1.0),
+      'total_loss': tf.constant(2.0)
+  }, {
+      'cross_entropy': tf.constant(2.0),
+      'total_loss': tf.constant(6.0)
+  }]
   means = towers.mean_losses(losses)
   assert [m.op.name for m in means.values()] == ['cross_entropy', 'total_loss']
   with tf.Session() as session:

@@ -31,15 +31,20 @@ def rates(steps, stretches=((0, 128),), examples_per_epoch=50000):
 
 
 @pytest.mark.parametrize(
-  'changes, decay_steps',
-  [
-    # The tutorial's: 350 epochs of 50,000 images in batches of 128.
-    ({}, 136718),
-    ({'stretches': ((0, 256),)}, 68359),
-    ({'stretches': ((0, 1000),)}, 17500),
-    ({'examples_per_epoch': 1000}, 2734),
-  ],
-)
+    'changes, decay_steps',
+    [
+        # The tutorial's: 350 epochs of 50,000 images in batches of 128.
+        ({}, 136718),
+        ({
+            'stretches': ((0, 256),)
+        }, 68359),
+        ({
+            'stretches': ((0, 1000),)
+        }, 17500),
+        ({
+            'examples_per_epoch': 1000
+        }, 2734)
+    ])
 def test_learning_rate_falls_to_a_tenth_every_350_epochs(changes, decay_steps):
   steps = [0, decay_steps - 1, decay_steps, 2 * decay_steps - 1]
   steps.append(2 * decay_steps)
@@ -64,9 +69,8 @@ def test_gradients_are_clipped_to_a_global_norm():
   b = tf.get_variable('b', initializer=[0.0])
   global_step = tf.train.get_or_create_global_step()
   gradients = [(tf.constant([3.0]), a), (tf.constant([4.0]), b)]
-  update = optimizer(global_step, clip_norm=0.5).apply_gradients(
-    gradients, global_step
-  )
+  update = optimizer(global_step,
+                     clip_norm=0.5).apply_gradients(gradients, global_step)
   with tf.Session() as session:
     session.run(tf.global_variables_initializer())
     session.run(update)
@@ -76,9 +80,8 @@ def test_gradients_are_clipped_to_a_global_norm():
 def test_moving_averages_count_the_step_just_made():
   a = tf.get_variable('a', initializer=[0.0])
   global_step = tf.train.get_or_create_global_step()
-  update = optimizer(global_step).apply_gradients(
-    [(tf.constant([-1.0]), a)], global_step
-  )
+  update = optimizer(global_step).apply_gradients([(tf.constant([-1.0]), a)],
+                                                  global_step)
   (average,) = [v for v in tf.global_variables() if 'Moving' in v.op.name]
   expected = 0.0
   with tf.Session() as session:
@@ -101,9 +104,9 @@ def test_the_averages_of_statistics_are_of_the_batches_and_count_the_step():
   update = cifar10.update(opt, gradients, [loss], global_step, config)
   variables = {v.op.name: v for v in tf.global_variables()}
   names = [
-    'batch_normalization/moving_' + name + suffix
-    for name in ('mean', 'variance')
-    for suffix in ('', '/ExponentialMovingAverage')
+      'batch_normalization/moving_' + name + suffix
+      for name in ('mean', 'variance')
+      for suffix in ('', '/ExponentialMovingAverage')
   ]
   mean = average_mean = np.zeros(2)
   variance = average_variance = np.ones(2)
@@ -119,10 +122,8 @@ def test_the_averages_of_statistics_are_of_the_batches_and_count_the_step():
       average_mean = decay * average_mean + (1 - decay) * of_batch[0]
       average_variance = decay * average_variance + (1 - decay) * of_batch[1]
       np.testing.assert_allclose(
-        session.run([variables[name] for name in names]),
-        [mean, average_mean, variance, average_variance],
-        rtol=1e-4,
-      )
+          session.run([variables[name] for name in names]),
+          [mean, average_mean, variance, average_variance], rtol=1e-4)
 
 
 def test_loss_averages_decay_by_a_tenth():

@@ -14,11 +14,9 @@ def test_data_model_and_settings_are_named(tmp_path):
     tf.get_variable('counter', [], trainable=False)
     described, model, settings = banner.lines(data, config)
   assert described.startswith(
-    'Data: 1,000 CIFAR images to train on, 500 to test on, 10 classes, '
-    '32 x 32 pixels, from /'
-  )
+      'Data: 1,000 CIFAR images to train on, 500 to test on, 10 classes, '
+      '32 x 32 pixels, from /')
   assert model.startswith('Model: 7,000 parameters, float32, on the ')
   assert settings == (
-    'Settings: --batch_size=16 --dataset=sample --log_frequency=1 '
-    '--max_steps=4 --train_dir=%s.' % config.train_dir
-  )
+      'Settings: --batch_size=16 --dataset=sample --log_frequency=1 '
+      '--max_steps=4 --train_dir=%s.' % config.train_dir)

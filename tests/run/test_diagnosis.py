@@ -30,30 +30,24 @@ def relabel(path):
 
 
 EXPECTED = {
-  truncate: 'the file is empty; expected ',
-  cut: 'found 3,074 bytes; expected a whole number',
-  cut_between_records: 'found 3073 bytes; expected 61460, as when training',
-  relabel: 'record 0 has label 255; expected labels 0 to 9',
-  os.remove: 'no such file',
+    truncate: 'the file is empty; expected ',
+    cut: 'found 3,074 bytes; expected a whole number',
+    cut_between_records: 'found 3073 bytes; expected 61460, as when training',
+    relabel: 'record 0 has label 255; expected labels 0 to 9',
+    os.remove: 'no such file'
 }
 
 
 def start(tmp_path, source):
   """A trainer that has begun, and the path of a file that it reads."""
   folder = synthetic_records.make_folder(tmp_path / 'data', per_file=20)
-  process = short_runs.processes.start(
-    [
+  process = short_runs.processes.start([
       short_runs.script('cifar10_train'),
       '--data_dir=%s' % (tmp_path / 'data'),
-      '--train_dir=%s' % (tmp_path / 'train'),
-      '--batch_size=8',
-      '--input=%s' % source,
-      '--log_frequency=1',
-      '--stall_secs=%d' % STALL_SECS,
-    ],
-    stdout=short_runs.processes.PIPE,
-    stderr=short_runs.processes.PIPE,
-  )
+      '--train_dir=%s' % (tmp_path / 'train'), '--batch_size=8',
+      '--input=%s' % source, '--log_frequency=1',
+      '--stall_secs=%d' % STALL_SECS
+  ], stdout=short_runs.processes.PIPE, stderr=short_runs.processes.PIPE)
   while not short_runs.steps(process.stdout.readline()):
     assert process.poll() is None
   return process, str(folder / 'data_batch_3.bin')
@@ -78,9 +72,9 @@ def test_a_file_that_changes_ends_a_run_that_saves(tmp_path, damage, source):
   out, err = process.communicate(60)
   assert process.returncode == 1
   assert err.startswith('cifar10_train: error: ') and err.count('\n') == 1
-  assert path + ': ' + EXPECTED[damage] in err or (
-    damage is os.remove and path in err and 'o such file' in err
-  )
+  assert path + ': ' + EXPECTED[damage] in err or (damage is os.remove and
+                                                   path in err and
+                                                   'o such file' in err)
   last = ([0] + short_runs.steps(out))[-1]
   saved = int(err.rsplit('. Step ', 1)[1].split()[0])
   assert saved > last
@@ -122,19 +116,11 @@ def test_a_buffer_that_fills_is_no_stall(tmp_path, start, seconds):
   script = tmp_path / 'slow.py'
   # 1,000 records take longer than --stall_secs.
   script.write_text(SLOW.format(start=start, seconds=seconds))
-  status, out, err = short_runs.processes.run(
-    [
-      str(script),
-      '--dataset=sample',
-      '--train_dir=%s' % (tmp_path / 'train'),
-      '--input=tf_data',
-      '--batch_size=8',
-      '--max_steps=5',
-      '--log_frequency=1',
-      '--stall_secs=4',
-    ],
-    cwd=short_runs.ROOT,
-  )
+  status, out, err = short_runs.processes.run([
+      str(script), '--dataset=sample',
+      '--train_dir=%s' % (tmp_path / 'train'), '--input=tf_data',
+      '--batch_size=8', '--max_steps=5', '--log_frequency=1', '--stall_secs=4'
+  ], cwd=short_runs.ROOT)
   steps = short_runs.steps(out)
   if seconds < 1:
     assert (status, err) == (0, '')

@@ -38,15 +38,13 @@ def source(tmp_path_factory):
 def config_for(folder, source, **settings):
   """The Config of a run that caches the layers of the run in `source`."""
   settings = dict(
-    {
-      'dataset': 'cifar10',
-      'data_dir': str(source / 'data'),
-      'init_from': '' if folder == source else str(source / 'train'),
-      'freeze': 'conv',
-      'cache_frozen': 1,
-    },
-    **settings,
-  )
+      {
+          'dataset': 'cifar10',
+          'data_dir': str(source / 'data'),
+          'init_from': '' if folder == source else str(source / 'train'),
+          'freeze': 'conv',
+          'cache_frozen': 1
+      }, **settings)
   return short_runs.small_config(folder, **settings)
 
 
@@ -69,8 +67,7 @@ def computed(source, checkpoint):
   content = records.load(data.train_files, data.layout)
   with tf.Graph().as_default(), tf.Session() as session:
     cifar10.inference(
-      distortions.central_crop(tf.constant(content), data.layout, 24)
-    )
+        distortions.central_crop(tf.constant(content), data.layout, 24))
     pooled = tf.get_default_graph().get_tensor_by_name('pool2:0')
     for variable in tf.global_variables():
       variable.load(checkpoint[variable.op.name], session)
@@ -79,17 +76,15 @@ def computed(source, checkpoint):
 
 @pytest.mark.parametrize('num_gpus', [1, 2])
 def test_what_is_kept_is_what_the_layers_give(tmp_path, source, num_gpus):
-  config = config_for(
-    tmp_path, source, augment='', cache_frozen=2, num_gpus=num_gpus
-  )
+  config = config_for(tmp_path, source, augment='', cache_frozen=2,
+                      num_gpus=num_gpus)
   TRAINERS[num_gpus](config)
   values = short_runs.values(checkpoints.latest(config.train_dir))
   expected, labels = computed(source, values)
   found, found_labels = load_kept(tmp_path)
   # Two versions, which differ by distortions only.
-  np.testing.assert_allclose(
-    found, np.tile(expected, [2, 1, 1, 1]), rtol=1e-3, atol=1e-4
-  )
+  np.testing.assert_allclose(found, np.tile(expected, [2, 1, 1, 1]), rtol=1e-3,
+                             atol=1e-4)
   np.testing.assert_array_equal(found_labels, np.tile(labels, 2))
   # The layers stay, and are part of the checkpoint, with their averages.
   before = short_runs.values(checkpoints.latest(str(source / 'train')))
@@ -105,7 +100,7 @@ def test_versions_of_an_image_differ(tmp_path, source):
   found, labels = load_kept(tmp_path)
   assert len(found) == 3 * COUNT
   assert len({image.tobytes() for image in found}) == 3 * COUNT
-  np.testing.assert_array_equal(labels[:COUNT], labels[COUNT : 2 * COUNT])
+  np.testing.assert_array_equal(labels[:COUNT], labels[COUNT:2 * COUNT])
 
 
 def losses(config, train):
@@ -119,21 +114,13 @@ def losses(config, train):
 def test_a_run_learns_as_without_keeping(tmp_path, source, num_gpus):
   # Batches of all images, so that their order does not matter.
   found = [
-    losses(
-      config_for(
-        tmp_path / name,
-        source,
-        augment='',
-        max_steps=5,
-        batch_size=COUNT // num_gpus,
-        num_gpus=num_gpus,
-        metrics=str(tmp_path / name),
-        train_dir=str(tmp_path / (name + '_train')),
-        cache_frozen=versions,
-      ),
-      TRAINERS[num_gpus],
-    )
-    for name, versions in (('kept', 1), ('computed', 0))
+      losses(
+          config_for(tmp_path / name, source, augment='', max_steps=5,
+                     batch_size=COUNT // num_gpus, num_gpus=num_gpus,
+                     metrics=str(tmp_path / name),
+                     train_dir=str(tmp_path / (name + '_train')),
+                     cache_frozen=versions), TRAINERS[num_gpus])
+      for name, versions in (('kept', 1), ('computed', 0))
   ]
   assert len(found[0]) == 5 and found[0][4] < found[0][0]
   np.testing.assert_allclose(found[0], found[1], rtol=2e-4)
@@ -152,19 +139,20 @@ def test_a_resumed_run_goes_on_with_what_is_kept(tmp_path, source, capsys):
   before = os.stat(kept(tmp_path))
   cifar10_train.train(config_for(tmp_path, source, max_steps=6))
   after = os.stat(kept(tmp_path))
-  assert (after.st_ino, after.st_mtime_ns) == (
-    before.st_ino,
-    before.st_mtime_ns,
-  )
+  assert (after.st_ino, after.st_mtime_ns) == (before.st_ino,
+                                               before.st_mtime_ns)
   assert 'outputs of the frozen layers are in' in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-  'changes', [{'augment': 'crop'}, {'cache_frozen': 2}, {'seed': 7}]
-)
+@pytest.mark.parametrize('changes', [{
+    'augment': 'crop'
+}, {
+    'cache_frozen': 2
+}, {
+    'seed': 7
+}])
 def test_what_was_kept_of_something_else_is_computed_anew(
-  tmp_path, source, changes
-):
+    tmp_path, source, changes):
   cifar10_train.train(config_for(tmp_path, source))
   before, _ = load_kept(tmp_path)
   cifar10_train.train(config_for(tmp_path, source, max_steps=6, **changes))
@@ -172,9 +160,11 @@ def test_what_was_kept_of_something_else_is_computed_anew(
   assert before.shape != after.shape or (before != after).any()
 
 
-@pytest.mark.parametrize(
-  'changes', [{'activation': 'tanh'}, {'normalization': 'none'}]
-)
+@pytest.mark.parametrize('changes', [{
+    'activation': 'tanh'
+}, {
+    'normalization': 'none'
+}])
 def test_outputs_of_another_model_are_computed_anew(tmp_path, source, changes):
   config = config_for(tmp_path, source)
   cifar10_train.train(config)
@@ -211,10 +201,8 @@ def damage_the_description(path):
 
 
 @pytest.mark.parametrize(
-  'damage',
-  [cut_between_records, cut, relabel, lose_the_description]
-  + [damage_the_description, os.remove],
-)
+    'damage', [cut_between_records, cut, relabel, lose_the_description] +
+    [damage_the_description, os.remove])
 def test_what_is_damaged_is_computed_anew(tmp_path, source, damage):
   cifar10_train.train(config_for(tmp_path, source, seed=1))
   before, labels = load_kept(tmp_path)
@@ -226,29 +214,15 @@ def test_what_is_damaged_is_computed_anew(tmp_path, source, damage):
 
 
 def test_it_goes_with_other_techniques(tmp_path, capsys):
-  first = config_for(
-    tmp_path,
-    tmp_path,
-    dataset='sample',
-    cache_frozen=0,
-    freeze='',
-    normalization='batch',
-    top_layers='local',
-  )
+  first = config_for(tmp_path, tmp_path, dataset='sample', cache_frozen=0,
+                     freeze='', normalization='batch', top_layers='local')
   cifar10_train.train(first)
-  config = dataclasses.replace(
-    first,
-    train_dir=str(tmp_path / 'next'),
-    checkpoint_dir=str(tmp_path / 'next'),
-    init_from=first.train_dir,
-    freeze='conv',
-    cache_frozen=2,
-    precision='bfloat16',
-    validation_examples=100,
-    validation_steps=2,
-    labelled_examples=50,
-    conv_dropout=0.2,
-  )
+  config = dataclasses.replace(first, train_dir=str(tmp_path / 'next'),
+                               checkpoint_dir=str(tmp_path / 'next'),
+                               init_from=first.train_dir, freeze='conv',
+                               cache_frozen=2, precision='bfloat16',
+                               validation_examples=100, validation_steps=2,
+                               labelled_examples=50, conv_dropout=0.2)
   cifar10_train.train(config)
   size = os.path.getsize(str(tmp_path / 'next' / 'frozen_layers.bin'))
   assert size == 2 * 50 * 9217
@@ -262,13 +236,9 @@ def test_larger_gray_images_are_kept_too(tmp_path):
   synthetic_records.make_three_classes(tmp_path, size=48, channels=1)
   first = config_for(tmp_path, tmp_path, cache_frozen=0, freeze='')
   cifar10_train.train(first)
-  config = dataclasses.replace(
-    first,
-    train_dir=str(tmp_path / 'next'),
-    init_from=first.train_dir,
-    freeze='conv',
-    cache_frozen=1,
-  )
+  config = dataclasses.replace(first, train_dir=str(tmp_path / 'next'),
+                               init_from=first.train_dir, freeze='conv',
+                               cache_frozen=1)
   cifar10_train.train(config)
   size = os.path.getsize(str(tmp_path / 'next' / 'frozen_layers.bin'))
   assert size == 60 * (1 + 9 * 9 * 64 * 4)
@@ -276,9 +246,8 @@ def test_larger_gray_images_are_kept_too(tmp_path):
 
 def test_overwriting_a_run_deletes_what_it_kept(tmp_path, source):
   cifar10_train.train(config_for(tmp_path, source))
-  config = config_for(
-    tmp_path, source, overwrite=True, cache_frozen=0, max_steps=2
-  )
+  config = config_for(tmp_path, source, overwrite=True, cache_frozen=0,
+                      max_steps=2)
   cifar10_train.train(config)
   assert not [n for n in os.listdir(config.train_dir) if 'frozen' in n]
 
@@ -293,12 +262,9 @@ def test_a_damaged_file_ends_a_run_that_saves(tmp_path, source):
   config = config_for(tmp_path, source)
   cifar10_train.train(config)
   process = processes.start(
-    [short_runs.script('cifar10_train'), '--log_frequency=1']
-    + flags(config)
-    + ['--max_steps=1000000'],
-    stdout=processes.PIPE,
-    stderr=processes.PIPE,
-  )
+      [short_runs.script('cifar10_train'), '--log_frequency=1'] +
+      flags(config) + ['--max_steps=1000000'], stdout=processes.PIPE,
+      stderr=processes.PIPE)
   while not short_runs.steps(process.stdout.readline()):
     assert process.poll() is None
   os.truncate(kept(tmp_path), 9217)
@@ -312,18 +278,15 @@ def flags(config):
   """The settings of `config_for` as flags."""
   names = ('train_dir', 'data_dir', 'init_from', 'freeze', 'cache_frozen')
   values = config.of_groups('run', 'data', 'transfer')
-  return ['--%s=%s' % (name, values[name]) for name in names] + [
-    '--batch_size=16'
-  ]
+  return ['--%s=%s' % (name, values[name]) for name in names
+         ] + ['--batch_size=16']
 
 
 def test_a_signal_leaves_nothing_unfinished(tmp_path, source):
   config = config_for(tmp_path, source, cache_frozen=10000)
-  process = processes.start(
-    [short_runs.script('cifar10_train')] + flags(config),
-    stdout=processes.PIPE,
-    stderr=processes.PIPE,
-  )
+  process = processes.start([short_runs.script('cifar10_train')] +
+                            flags(config), stdout=processes.PIPE,
+                            stderr=processes.PIPE)
   while 'Computing' not in process.stdout.readline():
     assert process.poll() is None
   process.send_signal(signal.SIGTERM)

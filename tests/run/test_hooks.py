@@ -50,17 +50,13 @@ def lines_of(config, first_step, seconds, monkeypatch, capsys, stride=1):
 
 
 def test_the_rate_is_that_of_the_steps_since_the_line_before(
-  monkeypatch, capsys
-):
+    monkeypatch, capsys):
   config = Settings(batch_size=128, log_frequency=4)
   seconds = [4, 1, 1, 1, 1, 2, 2, 2, 2]
   found = lines_of(config, 0, seconds, monkeypatch, capsys)
   # The first line is about one step, those that follow about four.
-  assert found == [
-    (0, 2.5, 32.0, 4.0),
-    (4, 2.5, 128.0, 1.0),
-    (8, 2.5, 64.0, 2.0),
-  ]
+  assert found == [(0, 2.5, 32.0, 4.0), (4, 2.5, 128.0, 1.0),
+                   (8, 2.5, 64.0, 2.0)]
 
 
 def test_a_resumed_run_counts_only_its_own_steps(monkeypatch, capsys):
@@ -75,12 +71,8 @@ def test_steps_of_other_workers_count(monkeypatch, capsys):
   config = Settings(batch_size=100, log_frequency=10)
   # Of four steps this worker takes one: 4, 8, 12 and so on.
   found = lines_of(config, 0, [2] * 8, monkeypatch, capsys, stride=4)
-  assert found == [
-    (3, 2.5, 200.0, 0.5),
-    (11, 2.5, 200.0, 0.5),
-    (23, 2.5, 200.0, 0.5),
-    (31, 2.5, 200.0, 0.5),
-  ]
+  assert found == [(3, 2.5, 200.0, 0.5), (11, 2.5, 200.0, 0.5),
+                   (23, 2.5, 200.0, 0.5), (31, 2.5, 200.0, 0.5)]
 
 
 def test_towers_share_the_seconds_of_a_step(monkeypatch, capsys):

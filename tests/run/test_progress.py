@@ -22,10 +22,8 @@ from tests import clusters
 from tests import processes
 from tests import short_runs
 
-LIVE = re.compile(
-  r'step (\d+) of (\d+), epoch \d+\.\d, loss = (\d+\.\d\d), '
-  r'(\d+\.\d) examples/sec, (?:\d+ days?, )?\d+:\d\d:\d\d left'
-)
+LIVE = re.compile(r'step (\d+) of (\d+), epoch \d+\.\d, loss = (\d+\.\d\d), '
+                  r'(\d+\.\d) examples/sec, (?:\d+ days?, )?\d+:\d\d:\d\d left')
 
 
 class Terminal:
@@ -68,7 +66,7 @@ class Terminal:
           lines.append('')
           column = 0
         line = lines[-1].ljust(column)
-        lines[-1] = line[:column] + character + line[column + 1 :]
+        lines[-1] = line[:column] + character + line[column + 1:]
         column += 1
     return [line.rstrip() for line in lines]
 
@@ -77,11 +75,11 @@ def start(terminal, *flags, program='cifar10_train'):
   """Starts a trainer in `terminal`."""
   command = [short_runs.script(program), '--progress']
   return processes.start(
-    command + ['--dataset=sample', '--batch_size=16', *flags],
-    stdin=terminal.slave,
-    stdout=terminal.slave,
-    stderr=terminal.slave,
-    controls_terminal=True,  # Ctrl-C typed there is a signal to the trainer.
+      command + ['--dataset=sample', '--batch_size=16', *flags],
+      stdin=terminal.slave,
+      stdout=terminal.slave,
+      stderr=terminal.slave,
+      controls_terminal=True  # Ctrl-C typed there is a signal to the trainer.
   )
 
 
@@ -125,13 +123,11 @@ def test_a_worker_of_a_cluster_shows_it_too(tmp_path):
   ps, worker = clusters.free_addresses(2)
   flags = ['--ps_hosts=' + ps, '--worker_hosts=' + worker, '--max_steps=12']
   flags.append('--train_dir=%s' % tmp_path)
-  server = short_runs.start(
-    'cifar10_distributed_train', '--job_name=ps', *flags
-  )
+  server = short_runs.start('cifar10_distributed_train', '--job_name=ps',
+                            *flags)
   terminal = Terminal(200)  # Wide enough for the paths.
-  process = start(
-    terminal, '--job_name=worker', *flags, program='cifar10_distributed_train'
-  )
+  process = start(terminal, '--job_name=worker', *flags,
+                  program='cifar10_distributed_train')
   terminal.read_to_end()
   assert process.wait() == 0
   assert server.communicate(timeout=300)[1] == ''
@@ -143,13 +139,9 @@ def test_a_worker_of_a_cluster_shows_it_too(tmp_path):
 
 
 def test_into_a_pipe_the_lines_are_the_tutorials(tmp_path):
-  status, out, err = short_runs.run(
-    'cifar10_train',
-    '--progress',
-    '--max_steps=21',
-    '--batch_size=16',
-    '--train_dir=%s' % tmp_path,
-  )
+  status, out, err = short_runs.run('cifar10_train', '--progress',
+                                    '--max_steps=21', '--batch_size=16',
+                                    '--train_dir=%s' % tmp_path)
   assert (status, err) == (0, '')
   assert short_runs.steps(out) == [0, 10, 20]
   assert '\r' not in out and ' left' not in out
@@ -190,14 +182,8 @@ def test_other_output_has_lines_of_its_own(monkeypatch):
     line.show('step 5 of 9')
   print('end')
   assert seen(terminal) == [
-    'step 2 of 9',
-    'printed',
-    'again',
-    'step 3 of 9',
-    'to stderr',
-    'step 5 of 9',
-    'end',
-    '',
+      'step 2 of 9', 'printed', 'again', 'step 3 of 9', 'to stderr',
+      'step 5 of 9', 'end', ''
   ]
 
 
@@ -226,9 +212,8 @@ def test_a_terminal_made_narrower_holds_the_next_line(monkeypatch):
 
 def test_an_error_ends_the_line(tmp_path, monkeypatch):
   terminal = taken_output(monkeypatch)
-  config = short_runs.small_config(
-    tmp_path, progress=True, learning_rate=1e12, max_steps=20
-  )
+  config = short_runs.small_config(tmp_path, progress=True, learning_rate=1e12,
+                                   max_steps=20)
   with pytest.raises(DivergedError):
     cifar10_train.train(config)
   print('error: diverged', file=sys.stderr)
@@ -238,8 +223,7 @@ def test_an_error_ends_the_line(tmp_path, monkeypatch):
 
 
 def test_without_the_flag_a_terminal_has_the_tutorials_lines(
-  tmp_path, monkeypatch
-):
+    tmp_path, monkeypatch):
   terminal = taken_output(monkeypatch)
   cifar10_train.train(short_runs.small_config(tmp_path, max_steps=2))
   seen(terminal)
@@ -276,9 +260,8 @@ def test_the_rate_is_of_the_last_steps_and_the_time_left_of_all(monkeypatch):
   monkeypatch.setattr(hooks, 'time', clock)
   monkeypatch.setattr(progress, 'time', clock)
   line = Line()
-  config = Settings(
-    batch_size=10, num_gpus=2, max_steps=100000, log_frequency=8
-  )
+  config = Settings(batch_size=10, num_gpus=2, max_steps=100000,
+                    log_frequency=8)
   with tf.Graph().as_default():
     step = tf.train.get_or_create_global_step()
     with tf.control_dependencies([tf.py_func(work, [], tf.bool)]):
@@ -293,12 +276,12 @@ def test_the_rate_is_of_the_last_steps_and_the_time_left_of_all(monkeypatch):
   # 20 images a step; 98,991 steps of 3 seconds, 98,983 of 11 / 9 seconds,
   # 98,975 of 26 / 17 seconds, and 98,974 of 28 / 18 seconds.
   assert line.shown == [
-    'step 1009 of 100000, epoch 0.4, loss = 2.50, '
-    '6.7 examples/sec, 3 days, 10:29:33 left',
-    'step 1017 of 100000, epoch 0.4, loss = 2.50, '
-    '20.0 examples/sec, 1 day, 9:36:19 left',
-    'step 1025 of 100000, epoch 0.4, loss = 2.50, '
-    '10.7 examples/sec, 1 day, 18:02:54 left',
-    'step 1026 of 100000, epoch 0.4, loss = 2.50, '
-    '10.0 examples/sec, 1 day, 18:46:00 left',
+      'step 1009 of 100000, epoch 0.4, loss = 2.50, '
+      '6.7 examples/sec, 3 days, 10:29:33 left',
+      'step 1017 of 100000, epoch 0.4, loss = 2.50, '
+      '20.0 examples/sec, 1 day, 9:36:19 left',
+      'step 1025 of 100000, epoch 0.4, loss = 2.50, '
+      '10.7 examples/sec, 1 day, 18:02:54 left',
+      'step 1026 of 100000, epoch 0.4, loss = 2.50, '
+      '10.0 examples/sec, 1 day, 18:46:00 left'
   ]

@@ -15,32 +15,24 @@ from tests import synthetic_records
 
 
 def train(tmp_path, *flags):
-  return processes.run(
-    [
-      'cifar10/cifar10_train.py',
-      '--dataset=sample',
-      '--train_dir=%s' % (tmp_path / 'run'),
-      '--log_frequency=1',
-      *flags,
-    ],
-    cwd=short_runs.ROOT,
-  )
+  return processes.run([
+      'cifar10/cifar10_train.py', '--dataset=sample',
+      '--train_dir=%s' % (tmp_path / 'run'), '--log_frequency=1', *flags
+  ], cwd=short_runs.ROOT)
 
 
 def program(tmp_path, name, *flags):
   folder = '--checkpoint_dir=%s' % (tmp_path / 'run')
-  return processes.run(
-    ['cifar10/cifar10_%s.py' % name, folder, *flags], cwd=short_runs.ROOT
-  )
+  return processes.run(['cifar10/cifar10_%s.py' % name, folder, *flags],
+                       cwd=short_runs.ROOT)
 
 
 def test_the_tutorials_is_the_defaults():
   assert recipes.settings('tutorial') == {}
 
 
-@pytest.mark.parametrize(
-  'name', settings_lib.FIELDS['recipe'].metadata['choices']
-)
+@pytest.mark.parametrize('name',
+                         settings_lib.FIELDS['recipe'].metadata['choices'])
 def test_each_is_consistent(name):
   settings = recipes.settings(name)
   combinations.check(Settings(**settings))
@@ -54,19 +46,36 @@ def test_each_is_consistent(name):
 RATES = {'learning_rate', 'bias_rate', 'softmax_rate'}
 
 
-@pytest.mark.parametrize(
-  'recipe, given, left_out',
-  [
-    ('fast', {'optimizer': 'adam'}, RATES | {'momentum'}),
-    ('fast', {'optimizer': 'nesterov', 'bias_rate': 2.0}, RATES),
-    ('fast', {'optimizer': 'muon', 'epochs': 1}, set()),
-    ('fast', {'schedule': 'constant'}, {'warmup'}),
-    ('fast', {'augment': 'crop', 'input': 'queues'}, {'max_shift'}),
-    ('better', {'network': 'airbench'}, {'dropout'}),
-    ('better', {'optimizer': 'adam', 'learning_rate': 0.1}, RATES),
-    ('tutorial', {'optimizer': 'adam', 'learning_rate': 0.1}, set()),
-  ],
-)
+@pytest.mark.parametrize('recipe, given, left_out',
+                         [('fast', {
+                             'optimizer': 'adam'
+                         }, RATES | {'momentum'}),
+                          ('fast', {
+                              'optimizer': 'nesterov',
+                              'bias_rate': 2.0
+                          }, RATES),
+                          ('fast', {
+                              'optimizer': 'muon',
+                              'epochs': 1
+                          }, set()),
+                          ('fast', {
+                              'schedule': 'constant'
+                          }, {'warmup'}),
+                          ('fast', {
+                              'augment': 'crop',
+                              'input': 'queues'
+                          }, {'max_shift'}),
+                          ('better', {
+                              'network': 'airbench'
+                          }, {'dropout'}),
+                          ('better', {
+                              'optimizer': 'adam',
+                              'learning_rate': 0.1
+                          }, RATES),
+                          ('tutorial', {
+                              'optimizer': 'adam',
+                              'learning_rate': 0.1
+                          }, set())])
 def test_given_settings_take_precedence(recipe, given, left_out):
   values = dict(vars(Settings()), recipe=recipe)
   found = recipes.applied(dict(values, **given), given)
@@ -91,9 +100,8 @@ def test_the_fast_one_trains_resumes_and_is_used(tmp_path):
   status, out, err = train(tmp_path, *fast, '--max_steps=2')
   assert (status, err) == (0, '')
   saved = json.loads((tmp_path / 'run' / 'config.json').read_text())
-  expected = dict(
-    recipes.settings('fast'), recipe='fast', batch_size=50, learning_rate=0.1
-  )
+  expected = dict(recipes.settings('fast'), recipe='fast', batch_size=50,
+                  learning_rate=0.1)
   assert expected.items() <= saved.items()
   for name in ('recipe=fast', 'network=airbench', 'batch_size=50'):
     assert '--%s ' % name in out
@@ -106,65 +114,48 @@ def test_the_fast_one_trains_resumes_and_is_used(tmp_path):
   assert '--network=tutorial: the run in' in err
   assert '. Give --recipe=fast as before, another --train_dir, or' in err
 
-  status, out, err = program(
-    tmp_path, 'eval', '--run_once', '--tta', '--eval_dir=%s' % (tmp_path / 'e')
-  )
+  status, out, err = program(tmp_path, 'eval', '--run_once', '--tta',
+                             '--eval_dir=%s' % (tmp_path / 'e'))
   assert (status, err) == (0, '')
   assert short_runs.PRECISION_LINE.search(out)
   exported = tmp_path / 'exported'
-  status, _, err = program(
-    tmp_path,
-    'export',
-    '--export_dir=%s' % exported,
-    '--tflite=%s' % (tmp_path / 'model.tflite'),
-    '--frozen_graph=%s' % (tmp_path / 'model.pb'),
-  )
+  status, _, err = program(tmp_path, 'export', '--export_dir=%s' % exported,
+                           '--tflite=%s' % (tmp_path / 'model.tflite'),
+                           '--frozen_graph=%s' % (tmp_path / 'model.pb'))
   assert (status, err) == (0, '')
-  status, _, err = processes.run(
-    [
+  status, _, err = processes.run([
       'scripts/report.py',
       str(tmp_path / 'run'),
-      '--out=%s' % (tmp_path / 'report.html'),
-    ],
-    cwd=short_runs.ROOT,
-  )
+      '--out=%s' % (tmp_path / 'report.html')
+  ], cwd=short_runs.ROOT)
   assert (status, err) == (0, '')
   page = (tmp_path / 'report.html').read_text(encoding='utf-8')
   assert 'No filters: ' in page and 'No predictions' not in page
-  picture = picture_folders.save(
-    tmp_path / 'picture.png', picture_folders.noise(32, 32)
-  )
+  picture = picture_folders.save(tmp_path / 'picture.png',
+                                 picture_folders.noise(32, 32))
   answers = [
-    program(tmp_path, 'predict', '--json', picture),
-    processes.run(
-      [
-        'cifar10/cifar10_predict.py',
-        '--checkpoint_dir=%s' % exported,
-        '--json',
-        picture,
-      ],
-      cwd=short_runs.ROOT,
-    ),
+      program(tmp_path, 'predict', '--json', picture),
+      processes.run([
+          'cifar10/cifar10_predict.py',
+          '--checkpoint_dir=%s' % exported, '--json', picture
+      ], cwd=short_runs.ROOT)
   ]
   of_run, of_export = (json.loads(out) for _, out, _ in answers)
-  assert of_run['probabilities'] == pytest.approx(
-    of_export['probabilities'], abs=1e-4
-  )
+  assert of_run['probabilities'] == pytest.approx(of_export['probabilities'],
+                                                  abs=1e-4)
 
 
 def test_images_that_are_too_small_for_one_are_refused(tmp_path):
   folder = synthetic_records.make_three_classes(tmp_path, size=28)
-  status, _, err = train(
-    tmp_path, '--recipe=fast', '--dataset=cifar10', '--data_dir=' + folder
-  )
+  status, _, err = train(tmp_path, '--recipe=fast', '--dataset=cifar10',
+                         '--data_dir=' + folder)
   assert status == 1
   assert '--image_size=32: ' in err and err.endswith('(with --recipe=fast)\n')
 
 
 def test_the_better_one_trains_the_tutorials_network(tmp_path):
-  status, out, err = train(
-    tmp_path, '--recipe=better', '--batch_size=50', '--max_steps=2'
-  )
+  status, out, err = train(tmp_path, '--recipe=better', '--batch_size=50',
+                           '--max_steps=2')
   assert (status, err) == (0, '')
   assert 'step 1, loss' in out
   saved = json.loads((tmp_path / 'run' / 'config.json').read_text())
@@ -174,18 +165,11 @@ def test_the_better_one_trains_the_tutorials_network(tmp_path):
 
 
 def test_the_fast_one_runs_on_towers(tmp_path):
-  status, out, err = processes.run(
-    [
-      'cifar10/cifar10_multi_gpu_train.py',
-      '--recipe=fast',
-      '--num_gpus=2',
-      '--dataset=sample',
-      '--batch_size=20',
-      '--max_steps=2',
+  status, out, err = processes.run([
+      'cifar10/cifar10_multi_gpu_train.py', '--recipe=fast', '--num_gpus=2',
+      '--dataset=sample', '--batch_size=20', '--max_steps=2',
       '--log_frequency=1',
-      '--train_dir=%s' % (tmp_path / 'run'),
-    ],
-    cwd=short_runs.ROOT,
-  )
+      '--train_dir=%s' % (tmp_path / 'run')
+  ], cwd=short_runs.ROOT)
   assert (status, err) == (0, '')
   assert 'step 1, loss' in out

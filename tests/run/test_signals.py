@@ -36,9 +36,8 @@ def _start(tmp_path):
   started = []
 
   def start(kind):
-    process = processes.start(
-      [str(program), kind], stdout=processes.PIPE, stderr=processes.PIPE
-    )
+    process = processes.start([str(program), kind], stdout=processes.PIPE,
+                              stderr=processes.PIPE)
     started.append(process)
     assert process.stdout.readline() == 'ready\n'
     return process
@@ -75,14 +74,13 @@ def test_what_nohup_and_a_script_have_ignored_is_ignored(tmp_path):
   program = tmp_path / 'program.py'
   program.write_text(PROGRAM)
   process = subprocess.Popen(
-    # As a script does that starts `nohup program &`.
-    ['sh', '-c', 'trap "" INT; exec nohup "$@"', 'sh', sys.executable]
-    + [str(program), 'wait'],
-    stdin=subprocess.DEVNULL,
-    stdout=subprocess.PIPE,
-    stderr=subprocess.DEVNULL,
-    env=dict(os.environ, PYTHONPATH=os.getcwd()),
-  )
+      # As a script does that starts `nohup program &`.
+      ['sh', '-c', 'trap "" INT; exec nohup "$@"', 'sh', sys.executable] +
+      [str(program), 'wait'],
+      stdin=subprocess.DEVNULL,
+      stdout=subprocess.PIPE,
+      stderr=subprocess.DEVNULL,
+      env=dict(os.environ, PYTHONPATH=os.getcwd()))
   assert process.stdout.readline() == b'ready\n'
   for number in (signal.SIGHUP, signal.SIGINT):
     process.send_signal(number)

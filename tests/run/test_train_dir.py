@@ -18,13 +18,9 @@ from tests import synthetic_records
 
 def start_and_wait(tmp_path, *flags):
   """Starts a trainer; returns it after its first step."""
-  process = short_runs.start(
-    'cifar10_train',
-    '--train_dir=%s' % (tmp_path / 'train'),
-    '--batch_size=8',
-    '--log_frequency=1',
-    *flags,
-  )
+  process = short_runs.start('cifar10_train',
+                             '--train_dir=%s' % (tmp_path / 'train'),
+                             '--batch_size=8', '--log_frequency=1', *flags)
   while not short_runs.steps(process.stdout.readline()):
     assert process.poll() is None
   return process
@@ -35,14 +31,12 @@ def test_a_second_trainer_is_refused(tmp_path):
   directory = tmp_path / 'train'
   files = sorted(os.listdir(str(directory)))
   for flags in ([], ['--overwrite']):
-    status, out, err = short_runs.run(
-      'cifar10_train', '--train_dir=%s' % directory, *flags
-    )
+    status, out, err = short_runs.run('cifar10_train',
+                                      '--train_dir=%s' % directory, *flags)
     assert (status, out) == (1, '')
     assert err.startswith(
-      'cifar10_train: error: %s: another trainer uses this directory: process '
-      '%d on %s.' % (directory, first.pid, socket.gethostname())
-    )
+        'cifar10_train: error: %s: another trainer uses this directory: '
+        'process %d on %s.' % (directory, first.pid, socket.gethostname()))
     assert err.count('\n') == 1
   assert sorted(os.listdir(str(directory))) == files
   first.send_signal(signal.SIGTERM)
@@ -82,11 +76,9 @@ def test_what_killed_trainers_have_left_is_cleared(tmp_path):
   cifar10_train.train(config)
   directory = tmp_path / 'train'
   mine = [
-    'model.ckpt-7.data-00000-of-00001.tempstate123',
-    'model.ckpt-7.meta.tmp0f',
-    'checkpoint.tmp0f',
-    'config.json.tmp12',
-    'run_state.json.tmp12',
+      'model.ckpt-7.data-00000-of-00001.tempstate123',
+      'model.ckpt-7.meta.tmp0f', 'checkpoint.tmp0f', 'config.json.tmp12',
+      'run_state.json.tmp12'
   ]
   others = ['notes.json.tmp1', 'x.tempstate1', 'checkpoints.tmp']
   for name in mine + others:
@@ -101,54 +93,56 @@ def test_each_change_of_the_settings_is_told_and_kept(tmp_path, capsys):
   config = short_runs.small_config(tmp_path, max_steps=2)
   cifar10_train.train(config)
   capsys.readouterr()
-  changed = dataclasses.replace(
-    config, max_steps=3, seed=7, batch_size=8, progress=True
-  )
+  changed = dataclasses.replace(config, max_steps=3, seed=7, batch_size=8,
+                                progress=True)
   cifar10_train.train(changed)
   lines = capsys.readouterr().out.splitlines()
   assert [line for line in lines if line.startswith('Changed ')] == [
-    'Changed from here on: --batch_size, 16 -> 8.',
-    'Changed from here on: --max_steps, 2 -> 3.',
-    'Changed from here on: --seed, None -> 7.',
+      'Changed from here on: --batch_size, 16 -> 8.',
+      'Changed from here on: --max_steps, 2 -> 3.',
+      'Changed from here on: --seed, None -> 7.'
   ]
   first, second = run_state.load(config.train_dir).starts
   assert (first.step, first.changed) == (0, ())
   assert second.step == 2 and second.time > first.time
-  assert second.changed == (
-    ('batch_size', 16, 8),
-    ('max_steps', 2, 3),
-    ('seed', None, 7),
-  )
+  assert second.changed == (('batch_size', 16, 8), ('max_steps', 2, 3),
+                            ('seed', None, 7))
 
 
 @pytest.mark.parametrize(
-  'settings, problem',
-  [
-    ({'image_size': 33}, '--image_size=33: larger than the images, which have'),
-    (
-      {'network': 'airbench', 'normalization': 'batch'},
-      'images of 24 x 24 pixels; expected 25 or more, see --image_size',
-    ),
-    (
-      {'augment': 'shift', 'max_shift': 0.01},
-      '--max_shift=0.01: less than half a pixel of 32; leave out shift in',
-    ),
-    ({'freeze': 'cnv'}, '--freeze=cnv: no variable begins like that'),
-    (
-      {'freeze': 'conv1', 'cache_frozen': 1},
-      '--cache_frozen=1: conv2/weights is not frozen',
-    ),
-    ({'init_from': 'SOURCE', 'init_scope': 'cnv'}, '--init_scope=cnv'),
-    ({'metrics': '/nowhere/metrics'}, '/nowhere/metrics'),
-    (
-      {'schedule': 'piecewise', 'boundaries': '8', 'rates': '0.1'},
-      '--boundaries=8',
-    ),
-  ],
-)
-def test_what_is_wrong_is_found_before_a_run_is_deleted(
-  tmp_path, settings, problem
-):
+    'settings, problem',
+    [({
+        'image_size': 33
+    }, '--image_size=33: larger than the images, which have'),
+     ({
+         'network': 'airbench',
+         'normalization': 'batch'
+     }, 'images of 24 x 24 pixels; expected 25 or more, see --image_size'),
+     ({
+         'augment': 'shift',
+         'max_shift': 0.01
+     }, '--max_shift=0.01: less than half a pixel of 32; leave out shift in'),
+     ({
+         'freeze': 'cnv'
+     }, '--freeze=cnv: no variable begins like that'),
+     ({
+         'freeze': 'conv1',
+         'cache_frozen': 1
+     }, '--cache_frozen=1: conv2/weights is not frozen'),
+     ({
+         'init_from': 'SOURCE',
+         'init_scope': 'cnv'
+     }, '--init_scope=cnv'),
+     ({
+         'metrics': '/nowhere/metrics'
+     }, '/nowhere/metrics'),
+     ({
+         'schedule': 'piecewise',
+         'boundaries': '8',
+         'rates': '0.1'
+     }, '--boundaries=8')])
+def test_what_is_wrong_is_found_before_a_run_is_deleted(tmp_path, settings,
+                                                        problem):
   config = short_runs.small_config(tmp_path, max_steps=1)
   cifar10_train.train(config)
   if 'init_from' in settings:
@@ -179,9 +173,8 @@ def test_a_run_does_not_go_on_with_another_data_set(tmp_path, capsys):
   cifar10_train.train(config)
   before = (tmp_path / 'train' / 'config.json').read_text()
   synthetic_records.make_folder(tmp_path / 'data', per_file=20)
-  other = dataclasses.replace(
-    config, dataset='cifar10', data_dir=str(tmp_path / 'data'), max_steps=2
-  )
+  other = dataclasses.replace(config, dataset='cifar10',
+                              data_dir=str(tmp_path / 'data'), max_steps=2)
   with pytest.raises(UserError, match='--dataset=cifar10: the run in .*sample'):
     cifar10_train.train(other)
   assert (tmp_path / 'train' / 'config.json').read_text() == before
@@ -191,9 +184,8 @@ def test_a_run_does_not_go_on_with_another_data_set(tmp_path, capsys):
 @pytest.mark.parametrize('is_old', [False, True])
 def test_a_run_goes_on_with_images_of_its_size(tmp_path, is_old):
   synthetic_records.make_folder(tmp_path, per_file=20)
-  config = short_runs.small_config(
-    tmp_path, dataset='cifar10', data_dir=str(tmp_path), image_size=24
-  )
+  config = short_runs.small_config(tmp_path, dataset='cifar10',
+                                   data_dir=str(tmp_path), image_size=24)
   cifar10_train.train(dataclasses.replace(config, max_steps=1))
   path = tmp_path / 'train' / 'run_state.json'
   if is_old:
@@ -210,10 +202,8 @@ def test_a_run_goes_on_with_images_of_its_size(tmp_path, is_old):
   assert run_state.load(str(tmp_path / 'train')).image_shape == (32, 32, 3)
   # Its variables are free to be used.
   cifar10_train.train(
-    dataclasses.replace(
-      larger, train_dir=str(tmp_path / 'other'), init_from=config.train_dir
-    )
-  )
+      dataclasses.replace(larger, train_dir=str(tmp_path / 'other'),
+                          init_from=config.train_dir))
 
 
 def test_another_number_of_images_is_told(tmp_path, capsys):
@@ -225,11 +215,12 @@ def test_another_number_of_images_is_told(tmp_path, capsys):
   capsys.readouterr()
   cifar10_train.train(dataclasses.replace(config, max_steps=2))
   assert (
-    'WARNING: found 1000 training images; earlier starts of this run had 999.'
+      'WARNING: found 1000 training images; earlier starts of this run had 999.'
   ) in capsys.readouterr().out.splitlines()
 
 
 def test_a_full_disk_names_the_lock(tmp_path, monkeypatch):
+
   def fail(*args):
     raise OSError(28, 'No space left on device')
 

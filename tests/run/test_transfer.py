@@ -27,8 +27,7 @@ def source(tmp_path_factory):
   """The newest checkpoint of a short run, with batch normalization."""
   folder = tmp_path_factory.mktemp('source')
   cifar10_train.train(
-    short_runs.small_config(folder, normalization='batch', seed=1)
-  )
+      short_runs.small_config(folder, normalization='batch', seed=1))
   return checkpoints.latest(str(folder / 'train'))
 
 
@@ -41,15 +40,13 @@ def first_values(folder, **settings):
   config = short_runs.small_config(folder, max_steps=2, **settings)
   train(config)
   return tuple(
-    short_runs.values(str(folder / 'train' / ('model.ckpt-%d' % step)))
-    for step in (0, 2)
-  )
+      short_runs.values(str(folder / 'train' / ('model.ckpt-%d' % step)))
+      for step in (0, 2))
 
 
 @pytest.mark.parametrize('settings', [{}, {'num_gpus': 2}])
 def test_all_variables_are_taken_over_with_their_averages(
-  tmp_path, capsys, source, settings
-):
+    tmp_path, capsys, source, settings):
   first, _ = first_values(tmp_path, init_from=source, **settings)
   there = short_runs.values(source)
   names = [name for name in there if name + AVERAGE in there]
@@ -67,9 +64,8 @@ def test_a_scope_takes_over_some_layers(tmp_path, source, capsys):
   first, _ = first_values(tmp_path, init_from=source, init_scope='conv[12]')
   there = short_runs.values(source)
   same = {
-    name
-    for name, value in first.items()
-    if name + AVERAGE in there and (value == there[name + AVERAGE]).all()
+      name for name, value in first.items()
+      if name + AVERAGE in there and (value == there[name + AVERAGE]).all()
   }
   assert {name.split('/')[0] for name in same} == {'conv1', 'conv2'}
   assert 'Initialized conv1, conv2 from' in capsys.readouterr().out
@@ -80,49 +76,48 @@ def test_a_resumed_run_keeps_its_own(tmp_path, source, capsys):
   cifar10_train.train(config)
   for step, init_from in ((2, source), (3, '/gone/meanwhile')):
     cifar10_train.train(
-      dataclasses.replace(config, init_from=init_from, max_steps=step)
-    )
+        dataclasses.replace(config, init_from=init_from, max_steps=step))
     assert 'Initialized' not in capsys.readouterr().out
 
 
 def test_layers_for_other_classes_begin_anew(tmp_path, source, capsys):
   data_dir = synthetic_records.make_three_classes(tmp_path)
-  first, _ = first_values(
-    tmp_path, init_from=source, dataset='cifar10', data_dir=data_dir
-  )
+  first, _ = first_values(tmp_path, init_from=source, dataset='cifar10',
+                          data_dir=data_dir)
   there = short_runs.values(source)
-  np.testing.assert_array_equal(
-    first['local4/weights'], there['local4/weights' + AVERAGE]
-  )
+  np.testing.assert_array_equal(first['local4/weights'],
+                                there['local4/weights' + AVERAGE])
   assert first['softmax_linear/weights'].shape == (192, 3)
   out = capsys.readouterr().out
   assert (
-    'Not taken over: softmax_linear/weights ([192, 10] there, [192, 3] here)'
-    in out
-  )
+      'Not taken over: softmax_linear/weights ([192, 10] there, [192, 3] here)'
+      in out)
 
 
 @pytest.mark.parametrize(
-  'settings, problem',
-  [
-    ({'init_from': '/nowhere'}, '--init_from=/nowhere: there is no such check'),
-    (
-      {'init_scope': 'conv3'},
-      '--init_scope=conv3: names no variable; expected',
-    ),
-    ({'init_map': 'conv1'}, "found 'conv1'; expected names here and names"),
-    (
-      {'init_map': 'conv1:layer1', 'init_scope': 'conv1'},
-      'conv1/.*: no layer1/.* there',
-    ),
-    (
-      {'init_from': zoo.DEFAULT},
-      'none of its variables fits; expected a run with the same --network',
-    ),
-    ({'freeze': 'conv3'}, '--freeze=conv3: no variable begins like that; the'),
-    ({'freeze': '.'}, '--freeze=.: nothing is left to train'),
-  ],
-)
+    'settings, problem',
+    [({
+        'init_from': '/nowhere'
+    }, '--init_from=/nowhere: there is no such check'),
+     ({
+         'init_scope': 'conv3'
+     }, '--init_scope=conv3: names no variable; expected'),
+     ({
+         'init_map': 'conv1'
+     }, "found 'conv1'; expected names here and names"),
+     ({
+         'init_map': 'conv1:layer1',
+         'init_scope': 'conv1'
+     }, 'conv1/.*: no layer1/.* there'),
+     ({
+         'init_from': zoo.DEFAULT
+     }, 'none of its variables fits; expected a run with the same --network'),
+     ({
+         'freeze': 'conv3'
+     }, '--freeze=conv3: no variable begins like that; the'),
+     ({
+         'freeze': '.'
+     }, '--freeze=.: nothing is left to train')])
 def test_what_is_not_there_is_named(tmp_path, source, settings, problem):
   settings = dict({'init_from': source}, **settings)
   with pytest.raises(UserError, match=problem) as info:
@@ -137,23 +132,16 @@ def test_overwrite_spares_what_a_run_begins_with(tmp_path):
   for init_from in (source, checkpoints.latest(source), '/nowhere'):
     with pytest.raises(UserError, match='--init_from='):
       cifar10_train.train(
-        dataclasses.replace(config, init_from=init_from, overwrite=True)
-      )
+          dataclasses.replace(config, init_from=init_from, overwrite=True))
   assert checkpoints.step(checkpoints.latest(source)) == 1
 
 
 def test_a_variable_of_another_shape_is_named(tmp_path, source):
   data_dir = synthetic_records.make_three_classes(tmp_path)
-  with pytest.raises(
-    UserError, match=r'softmax_linear/biases: \[10\] there, \[3\] here'
-  ):
-    first_values(
-      tmp_path,
-      init_from=source,
-      init_scope='softmax',
-      dataset='cifar10',
-      data_dir=data_dir,
-    )
+  with pytest.raises(UserError,
+                     match=r'softmax_linear/biases: \[10\] there, \[3\] here'):
+    first_values(tmp_path, init_from=source, init_scope='softmax',
+                 dataset='cifar10', data_dir=data_dir)
 
 
 def test_other_names_are_mapped(tmp_path, source):
@@ -164,41 +152,28 @@ def test_other_names_are_mapped(tmp_path, source):
     biases = tf.Variable(there['conv1/biases'] + 1, name='features/0/biases')
     session.run(tf.global_variables_initializer())
     tf.train.Saver([variable, biases]).save(session, path)
-  first, _ = first_values(
-    tmp_path,
-    normalization='lrn',
-    init_from=path,
-    init_scope='conv1',
-    init_map='conv1:features/0',
-  )
+  first, _ = first_values(tmp_path, normalization='lrn', init_from=path,
+                          init_scope='conv1', init_map='conv1:features/0')
   np.testing.assert_array_equal(first['conv1/weights'], there['conv1/weights'])
-  np.testing.assert_array_equal(
-    first['conv1/biases'], there['conv1/biases'] + 1
-  )
+  np.testing.assert_array_equal(first['conv1/biases'],
+                                there['conv1/biases'] + 1)
 
 
 @pytest.mark.parametrize('settings', [{}, {'num_gpus': 2}])
 def test_frozen_layers_stay_and_the_rest_is_trained(tmp_path, source, settings):
-  first, last = first_values(
-    tmp_path,
-    init_from=source,
-    freeze='conv[12]',
-    optimizer='adam',
-    max_norm=0.1,
-    **settings,
-  )
+  first, last = first_values(tmp_path, init_from=source, freeze='conv[12]',
+                             optimizer='adam', max_norm=0.1, **settings)
   changed = {
-    name.split('/')[0]
-    for name, value in first.items()
-    if (value != last[name]).any()
+      name.split('/')[0]
+      for name, value in first.items()
+      if (value != last[name]).any()
   }
   assert changed >= {'local3', 'local4', 'softmax_linear'}
   assert not {'conv1', 'conv2'} & changed
   assert not any('Adam' in name for name in first if name.startswith('conv'))
   # Evaluation finds what it needs.
-  config = short_runs.small_config(
-    tmp_path, normalization='batch', batch_size=4
-  )
+  config = short_runs.small_config(tmp_path, normalization='batch',
+                                   batch_size=4)
   short_runs.evaluated(config)
 
 
@@ -214,7 +189,7 @@ def test_frozen_layers_take_part_in_no_gradient():
       assert None not in gradients
       variable_scope.check_freezing(freeze)
       counts[freeze] = {
-        o.type for o in graph.get_operations() if 'gradients' in o.name
+          o.type for o in graph.get_operations() if 'gradients' in o.name
       }
   assert 'MaxPoolGrad' in counts['']
   assert not any('Pool' in o or 'Conv' in o for o in counts['conv[12]'])
@@ -236,9 +211,8 @@ def test_zeros_are_held(tmp_path):
       tf.Variable(value, name=name)
     session.run(tf.global_variables_initializer())
     tf.train.Saver().save(session, path, write_meta_graph=False)
-  config = short_runs.small_config(
-    tmp_path, max_steps=4, hold_zeros=True, optimizer='sgd', clip_norm=10.0
-  )
+  config = short_runs.small_config(tmp_path, max_steps=4, hold_zeros=True,
+                                   optimizer='sgd', clip_norm=10.0)
   cifar10_train.train(config)
   after = short_runs.values(checkpoints.latest(config.train_dir))
   for name, mask in masks.items():
@@ -251,11 +225,8 @@ def test_zeros_are_held(tmp_path):
 
 def test_a_cluster_takes_over_and_freezes(tmp_path, source):
   flags = [
-    '--max_steps=3',
-    '--init_from=' + source,
-    '--freeze=conv[12]',
-    '--normalization=batch',
-    '--partition_ps',
+      '--max_steps=3', '--init_from=' + source, '--freeze=conv[12]',
+      '--normalization=batch', '--partition_ps'
   ]
   with clusters.Cluster(tmp_path, 2, 2, *flags) as cluster:
     servers, workers = cluster.start_all()
@@ -263,8 +234,8 @@ def test_a_cluster_takes_over_and_freezes(tmp_path, source):
     assert clusters.wait(servers) == [0, 0]
   there = short_runs.values(source)
   found = {
-    step: short_runs.values('%s/model.ckpt-%d' % (cluster.train_dir, step))
-    for step in (0, 3)
+      step: short_runs.values('%s/model.ckpt-%d' % (cluster.train_dir, step))
+      for step in (0, 3)
   }
   for name in ('conv1/weights', 'local3/weights', 'softmax_linear/biases'):
     np.testing.assert_array_equal(found[0][name], there[name + AVERAGE])

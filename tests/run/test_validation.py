@@ -34,12 +34,8 @@ def held_out_data(tmp_path, held_out, labelled=0):
   """Five files of 20 records, all different, of which some are held out."""
   synthetic_records.make_folder(tmp_path)
   return datasets.prepare(
-    Settings(
-      data_dir=str(tmp_path),
-      validation_examples=held_out,
-      labelled_examples=labelled,
-    )
-  )
+      Settings(data_dir=str(tmp_path), validation_examples=held_out,
+               labelled_examples=labelled))
 
 
 @pytest.mark.parametrize('held_out', [0, 7, 20, 33])
@@ -48,10 +44,9 @@ def test_the_last_records_are_held_out_of_shuffled_reading(tmp_path, held_out):
   all_records = records.load(data.train_files, data.layout)
   assert data.examples_per_epoch == 100 - held_out
   np.testing.assert_array_equal(
-    data.held_out_records() if held_out else all_records[:0],
-    all_records[100 - held_out :],
-  )
-  assert_trains_on(data, all_records[: 100 - held_out])
+      data.held_out_records() if held_out else all_records[:0],
+      all_records[100 - held_out:])
+  assert_trains_on(data, all_records[:100 - held_out])
 
 
 def assert_trains_on(data, expected):
@@ -74,13 +69,11 @@ def test_the_first_records_are_those_with_labels(tmp_path, held_out, labelled):
   data = held_out_data(tmp_path, held_out, labelled)
   all_records = records.load(data.train_files, data.layout)
   assert data.examples_per_epoch == labelled
+  np.testing.assert_array_equal(data.records_to_train_on(),
+                                all_records[:labelled])
   np.testing.assert_array_equal(
-    data.records_to_train_on(), all_records[:labelled]
-  )
-  np.testing.assert_array_equal(
-    data.held_out_records() if held_out else all_records[:0],
-    all_records[100 - held_out :],
-  )
+      data.held_out_records() if held_out else all_records[:0],
+      all_records[100 - held_out:])
   assert_trains_on(data, all_records[:labelled])
 
 
@@ -95,17 +88,11 @@ def test_too_many_are_refused(tmp_path):
     held_out_data(tmp_path, 100)
 
 
-@pytest.mark.parametrize(
-  'precisions, falls',
-  [
-    ((), 0),
-    ((0.5, 0.4), 0),
-    ((0.5, 0.4, 0.5), 1),
-    ((0.5, 0.4, 0.5, 0.5), 1),
-    ((0.5, 0.4, 0.5, 0.5, 0.5), 2),
-    ((0.5, 0.4, 0.6, 0.5, 0.7, 0.8), 0),
-  ],
-)
+@pytest.mark.parametrize('precisions, falls',
+                         [((), 0), ((0.5, 0.4), 0), ((0.5, 0.4, 0.5), 1),
+                          ((0.5, 0.4, 0.5, 0.5), 1),
+                          ((0.5, 0.4, 0.5, 0.5, 0.5), 2),
+                          ((0.5, 0.4, 0.6, 0.5, 0.7, 0.8), 0)])
 def test_the_rate_falls_when_patience_ends(precisions, falls):
   validations = tuple(enumerate(precisions))
   assert schedules.count_falls(validations, patience=2) == falls
@@ -134,9 +121,8 @@ def settings_of_run(tmp_path, **settings):
 
 
 def train(config, monkeypatch, numbers):
-  monkeypatch.setattr(
-    serving_validation, 'create', lambda data, config: Precisions(numbers)
-  )
+  monkeypatch.setattr(serving_validation, 'create',
+                      lambda data, config: Precisions(numbers))
   cifar10_train.train(config)
 
 
@@ -172,9 +158,8 @@ def test_training_stops_with_the_best_checkpoint(tmp_path, monkeypatch, capsys):
   assert run_state.load(directory).stopped_at is None
 
 
-def test_the_best_one_of_an_older_version_is_restored(
-  tmp_path, monkeypatch, capsys
-):
+def test_the_best_one_of_an_older_version_is_restored(tmp_path, monkeypatch,
+                                                      capsys):
   config = settings_of_run(tmp_path, normalization='batch', max_steps=2)
   train(config, monkeypatch, [30])
   short_runs.make_older(os.path.join(config.train_dir, 'best'))
@@ -185,18 +170,15 @@ def test_the_best_one_of_an_older_version_is_restored(
 
 
 def test_who_follows_ends_if_the_best_was_evaluated_before(
-  tmp_path, monkeypatch, capsys
-):
+    tmp_path, monkeypatch, capsys):
   config = settings_of_run(tmp_path, early_stopping=1, save_steps=2)
   train(config, monkeypatch, [30, 20])
   monkeypatch.setattr(cifar10_eval, '_LOOK_SECS', 1)
   found = cifar10_eval.new_checkpoints(
-    dataclasses.replace(config, eval_interval_secs=0), lambda: True
-  )
+      dataclasses.replace(config, eval_interval_secs=0), lambda: True)
   assert len(list(found)) == 1
   cifar10_eval.evaluate(
-    dataclasses.replace(config, run_once=False, eval_interval_secs=0)
-  )
+      dataclasses.replace(config, run_once=False, eval_interval_secs=0))
   assert capsys.readouterr().out.count('precision @ 1 = 0.') == 3
 
 
@@ -232,8 +214,7 @@ def test_the_best_one_is_finite(tmp_path, monkeypatch):
 
 
 def test_a_best_one_is_not_demoted_by_one_that_was_not_saved(
-  tmp_path, monkeypatch, capsys
-):
+    tmp_path, monkeypatch, capsys):
   config = settings_of_run(tmp_path, save_steps=1, max_steps=6)
   save_checkpoint = saving.save_checkpoint
 
@@ -260,8 +241,7 @@ def test_a_best_one_is_not_demoted_by_one_that_was_not_saved(
 
 @pytest.mark.parametrize('saved', [False, True])
 def test_a_run_that_is_killed_while_it_stops_early_loses_nothing(
-  tmp_path, monkeypatch, capsys, saved
-):
+    tmp_path, monkeypatch, capsys, saved):
   config = settings_of_run(tmp_path, early_stopping=2, save_steps=1)
   directory = config.train_dir
   save_checkpoint = saving.save_checkpoint
@@ -290,8 +270,7 @@ def test_a_run_that_is_killed_while_it_stops_early_loses_nothing(
 
 
 def test_a_copy_of_a_run_that_stopped_early_is_at_its_end(
-  tmp_path, monkeypatch, capsys
-):
+    tmp_path, monkeypatch, capsys):
   config = settings_of_run(tmp_path, early_stopping=2, save_steps=1)
   train(config, monkeypatch, [30, 20, 10])
   directory = str(tmp_path / 'copy')
@@ -312,11 +291,8 @@ def test_a_best_one_that_is_gone_is_replaced(tmp_path, monkeypatch):
   config = settings_of_run(tmp_path, max_steps=4)
   train(config, monkeypatch, [40, 50])
   shutil.rmtree(os.path.join(config.train_dir, 'best'))
-  train(
-    dataclasses.replace(config, max_steps=10, early_stopping=1),
-    monkeypatch,
-    [20, 10],
-  )
+  train(dataclasses.replace(config, max_steps=10, early_stopping=1),
+        monkeypatch, [20, 10])
   newest = checkpoints.latest(config.train_dir)
   assert checkpoints.step(newest) == 6
 
@@ -325,11 +301,8 @@ def test_what_is_held_out_stays_so(tmp_path, monkeypatch):
   config = settings_of_run(tmp_path, max_steps=2)
   train(config, monkeypatch, [40])
   with pytest.raises(UserError, match='--validation_examples=60: the run in'):
-    train(
-      dataclasses.replace(config, validation_examples=60, max_steps=4),
-      monkeypatch,
-      [],
-    )
+    train(dataclasses.replace(config, validation_examples=60, max_steps=4),
+          monkeypatch, [])
 
 
 def test_a_resumed_run_remembers_its_validations(tmp_path, monkeypatch):
@@ -344,19 +317,18 @@ def test_a_resumed_run_remembers_its_validations(tmp_path, monkeypatch):
 
 def test_the_learning_rate_falls_by_performance(tmp_path, monkeypatch):
   rates = {
-    'schedule': 'performance',
-    'patience': 1,
-    'learning_rate_decay_factor': 0.5,
-    'metrics': str(tmp_path / 'metrics'),
+      'schedule': 'performance',
+      'patience': 1,
+      'learning_rate_decay_factor': 0.5,
+      'metrics': str(tmp_path / 'metrics')
   }
   config = settings_of_run(tmp_path, max_steps=7, **rates)
   train(config, monkeypatch, [40, 30, 20])
   config = settings_of_run(tmp_path, max_steps=8, **rates)
   train(config, monkeypatch, [50])
   lines = (tmp_path / 'metrics').read_text().splitlines()
-  assert [json.loads(line)['learning_rate'] for line in lines] == pytest.approx(
-    [0.1] * 4 + [0.05] * 2 + [0.025] * 2
-  )
+  assert [json.loads(line)['learning_rate'] for line in lines
+         ] == pytest.approx([0.1] * 4 + [0.05] * 2 + [0.025] * 2)
 
 
 def test_the_precision_is_that_of_the_averaged_variables(tmp_path, capsys):
@@ -364,7 +336,7 @@ def test_the_precision_is_that_of_the_averaged_variables(tmp_path, capsys):
   data = datasets.prepare(config)
   cifar10_multi_gpu_train.train(config)
   (line,) = [
-    line for line in capsys.readouterr().out.splitlines() if 'step 4)' in line
+      line for line in capsys.readouterr().out.splitlines() if 'step 4)' in line
   ]
   best = checkpoints.latest(os.path.join(config.train_dir, 'best'))
   newest = checkpoints.latest(config.train_dir)

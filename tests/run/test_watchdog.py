@@ -38,13 +38,10 @@ def run(tmp_path, check, body):
 
 
 @pytest.mark.parametrize(
-  'check, message',
-  [
-    ("return 'the server is gone'", 'the server is gone'),
-    ("raise OSError('disk full')", 'the watchdog has failed: disk full'),
-  ],
-  ids=['message', 'exception'],
-)
+    'check, message',
+    [("return 'the server is gone'", 'the server is gone'),
+     ("raise OSError('disk full')", 'the watchdog has failed: disk full')],
+    ids=['message', 'exception'])
 def test_a_hanging_process_ends_with_one_line(tmp_path, check, message):
   status, out, err = run(tmp_path, check, HANGS)
   assert (status, out) == (1, '')
@@ -62,12 +59,8 @@ class Stall:
   def __init__(self, monkeypatch, save=None, stall_secs=100, count=0):
     self.count, self.filled, self.now, self.signals = count, 0, 0.0, []
     monkeypatch.setattr(watchdog.time, 'monotonic', lambda: self.now)
-    probes = watchdog.Probes(
-      lambda: self.count,
-      lambda: self.count,
-      lambda: self.filled,
-      lambda: 'x',
-    )
+    probes = watchdog.Probes(lambda: self.count, lambda: self.count,
+                             lambda: self.filled, lambda: 'x')
     self.check = watchdog.StallCheck(probes, save, self.signals, stall_secs)
     assert self.check() is None
 
@@ -90,8 +83,7 @@ def test_a_step_may_take_stall_secs(monkeypatch):
   stall.step(1)
   assert stall.after(100) is None
   assert stall.after(1) == (
-    'no step for 100 s (--stall_secs), waiting for x. Step 1 is saved in y'
-  )
+      'no step for 100 s (--stall_secs), waiting for x. Step 1 is saved in y')
 
 
 def test_after_a_signal_the_limit_is_short_but_not_for_slow_steps(monkeypatch):
@@ -149,21 +141,20 @@ def test_the_last_save_has_a_limit_too(monkeypatch):
   stall.check.expect_end()
   assert stall.after(100) is None
   assert stall.after(1) == (
-    'saving the last step takes longer than 100 s (--stall_secs)'
-  )
+      'saving the last step takes longer than 100 s (--stall_secs)')
 
 
 def test_a_save_that_fails_or_hangs_is_told(monkeypatch):
+
   def fail():
     raise OSError('disk full')
 
-  assert watchdog.and_saved('x', fail) == (
-    'x. The last steps are not saved: disk full'
-  )
+  assert watchdog.and_saved(
+      'x', fail) == ('x. The last steps are not saved: disk full')
   monkeypatch.setattr(watchdog, '_SAVE_SECS', 0.1)
   hang = threading.Event().wait
-  assert watchdog.and_saved('x', hang) == (
-    'x. The last steps are not saved: saving takes longer than 0 s'
-  )
+  assert watchdog.and_saved(
+      'x',
+      hang) == ('x. The last steps are not saved: saving takes longer than 0 s')
   assert watchdog.and_saved(None, fail) is None
   assert watchdog.and_saved('x', None) == 'x'

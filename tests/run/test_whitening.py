@@ -14,23 +14,21 @@ from tests import short_runs
 from tests import synthetic_records
 
 SETTINGS = {
-  'network': 'airbench',
-  'normalization': 'batch',
-  'image_size': 32,
-  'max_steps': 1,
+    'network': 'airbench',
+    'normalization': 'batch',
+    'image_size': 32,
+    'max_steps': 1
 }
 
 
 def patches(images):
   """All 2 x 2 patches, [n, 2, 2, depth]."""
-  return np.array(
-    [
-      image[y : y + 2, x : x + 2]
+  return np.array([
+      image[y:y + 2, x:x + 2]
       for image in images
       for y in range(image.shape[0] - 1)
       for x in range(image.shape[1] - 1)
-    ]
-  )
+  ])
 
 
 def test_outputs_have_variance_1_and_no_correlation():
@@ -44,8 +42,7 @@ def test_outputs_have_variance_1_and_no_correlation():
   moments = outputs.T @ outputs / len(outputs)
   # Small variances are not brought up to 1.
   smallest = np.linalg.eigvalsh(
-    np.cov(patches(images).reshape(-1, 12).T, bias=True)
-  )[0]
+      np.cov(patches(images).reshape(-1, 12).T, bias=True))[0]
   assert np.abs(moments - np.diag(np.diag(moments))).max() < 1e-3
   assert np.diag(moments).max() < 1.001
   assert np.diag(moments).min() > smallest / (smallest + 6e-4)
@@ -57,15 +54,14 @@ def filters_in(directory):
 
 
 def test_a_new_run_has_those_of_its_images_and_a_resumed_one_keeps_them(
-  tmp_path,
-):
+    tmp_path,):
   config = short_runs.small_config(tmp_path, **SETTINGS)
   cifar10_train.train(config)
   found = filters_in(config.train_dir)
   data = short_runs.prepared(config)
   records = data.records_to_train_on()
   images = [
-    reference.whiten(image) for image in synthetic_records.images_of(records)
+      reference.whiten(image) for image in synthetic_records.images_of(records)
   ]
   outputs = np.tensordot(patches(images[:200]), found, 3)
   deviations = outputs.std(axis=0)
@@ -81,13 +77,8 @@ def test_an_own_start_takes_those_of_the_other_run(tmp_path):
   cifar10_train.train(config)
   first = config.train_dir
   cifar10_train.train(
-    dataclasses.replace(
-      config,
-      init_from=first,
-      train_dir=str(tmp_path / 'second'),
-      validation_examples=300,
-    )
-  )
-  np.testing.assert_array_equal(
-    filters_in(str(tmp_path / 'second')), filters_in(first)
-  )
+      dataclasses.replace(config, init_from=first,
+                          train_dir=str(tmp_path / 'second'),
+                          validation_examples=300))
+  np.testing.assert_array_equal(filters_in(str(tmp_path / 'second')),
+                                filters_in(first))

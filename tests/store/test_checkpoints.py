@@ -34,8 +34,7 @@ def test_a_step_a_path_or_the_newest(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize('wanted', ['15', 'elsewhere/model.ckpt-20'])
 def test_what_is_missing_is_told_with_the_steps_that_are_there(
-  tmp_path, wanted
-):
+    tmp_path, wanted):
   make(tmp_path, [0, 20, 10])
   with pytest.raises(UserError) as info:
     checkpoints.find(str(tmp_path), wanted)
@@ -56,9 +55,8 @@ def test_where_there_is_none(tmp_path):
   expected = '^%s: holds no checkpoint; pass the --train_dir' % tmp_path
   with pytest.raises(UserError, match=expected):
     checkpoints.find(str(tmp_path))
-  with pytest.raises(
-    UserError, match='the steps of the checkpoints in .*: none$'
-  ):
+  with pytest.raises(UserError,
+                     match='the steps of the checkpoints in .*: none$'):
     checkpoints.find(str(tmp_path), '1')
 
 
@@ -72,9 +70,9 @@ def test_where_the_newest_is_not_named(tmp_path):
 
 def test_what_is_written_is_read(tmp_path):
   values = {
-    'conv1/weights': np.arange(6, dtype=np.float32).reshape(2, 3),
-    'a/b': np.array(2.5, np.float64),
-    'global_step': np.array(70, np.int64),
+      'conv1/weights': np.arange(6, dtype=np.float32).reshape(2, 3),
+      'a/b': np.array(2.5, np.float64),
+      'global_step': np.array(70, np.int64)
   }
   checkpoints.write(str(tmp_path), values)
   path = checkpoints.latest(str(tmp_path))

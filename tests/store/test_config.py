@@ -18,45 +18,45 @@ from cifar10.store.run_state import RunState
 
 # The names in a config.json of version 1.0, with values that are not defaults.
 VERSION_1 = {
-  'backup_workers': 1,
-  'batch_size': 64,
-  'chief_starts': 3,
-  'classes': ['a', 'b'],
-  'clip_norm': 0.5,
-  'dataset': 'sample',
-  'eval_dir': '/elsewhere',
-  'examples_per_epoch': 1000,
-  'learning_rate': 0.05,
-  'machines_per_step': 1,
-  'num_gpus': 2,
-  'precision': 'bfloat16',
-  'seed': None,
-  'stretches': [[0, 64], [10, 128]],
-  'top_layers': 'local',
-  'train_dir': '/runs/1',
+    'backup_workers': 1,
+    'batch_size': 64,
+    'chief_starts': 3,
+    'classes': ['a', 'b'],
+    'clip_norm': 0.5,
+    'dataset': 'sample',
+    'eval_dir': '/elsewhere',
+    'examples_per_epoch': 1000,
+    'learning_rate': 0.05,
+    'machines_per_step': 1,
+    'num_gpus': 2,
+    'precision': 'bfloat16',
+    'seed': None,
+    'stretches': [[0, 64], [10, 128]],
+    'top_layers': 'local',
+    'train_dir': '/runs/1'
 }
 
 
 def test_defaults_are_the_tutorials():
   settings = vars(cifar10.with_constants(Settings()))
   expected = {
-    'batch_size': 128,
-    'learning_rate': 0.1,
-    'num_epochs_per_decay': 350,
-    'learning_rate_decay_factor': 0.1,
-    'moving_average_decay': 0.9999,
-    'train_dir': '/tmp/cifar10_train',
-    'checkpoint_dir': '/tmp/cifar10_train',
-    'eval_dir': '/tmp/cifar10_eval',
-    'data_dir': '/tmp/cifar10_data',
-    'max_steps': 1000000,
-    'log_frequency': 10,
-    'eval_interval_secs': 300,
-    'eval_data': 'test',
-    'run_once': False,
-    'num_gpus': 1,
-    'log_device_placement': False,
-    'summary_steps': 100,
+      'batch_size': 128,
+      'learning_rate': 0.1,
+      'num_epochs_per_decay': 350,
+      'learning_rate_decay_factor': 0.1,
+      'moving_average_decay': 0.9999,
+      'train_dir': '/tmp/cifar10_train',
+      'checkpoint_dir': '/tmp/cifar10_train',
+      'eval_dir': '/tmp/cifar10_eval',
+      'data_dir': '/tmp/cifar10_data',
+      'max_steps': 1000000,
+      'log_frequency': 10,
+      'eval_interval_secs': 300,
+      'eval_data': 'test',
+      'run_once': False,
+      'num_gpus': 1,
+      'log_device_placement': False,
+      'summary_steps': 100
   }
   assert {name: settings[name] for name in expected} == expected
 
@@ -116,9 +116,8 @@ def test_it_is_flat_on_disk(tmp_path):
   values = json.loads((tmp_path / 'config.json').read_text())
   assert values['num_gpus'] == 3
   assert not any(isinstance(value, (dict, list)) for value in values.values())
-  assert not {'classes', 'eval_dir', 'top_k', 'export_dir', 'metrics'} & set(
-    values
-  )
+  assert not {'classes', 'eval_dir', 'top_k', 'export_dir', 'metrics'
+             } & set(values)
 
 
 def test_the_file_of_version_1_is_loaded(tmp_path):
@@ -136,32 +135,14 @@ def test_a_step_is_computed_alike_in_all_workers():
   assert agreed <= set(settings_lib.with_policy('saved'))
   # What each worker computes with.
   assert agreed >= {
-    'augment',
-    'batch_size',
-    'clip_norm',
-    'dropout',
-    'grad_dtype',
-    'hold_zeros',
-    'image_size',
-    'learning_rate',
-    'max_shift',
-    'momentum',
-    'moving_average_decay',
-    'optimizer',
-    'schedule',
-    'sync',
+      'augment', 'batch_size', 'clip_norm', 'dropout', 'grad_dtype',
+      'hold_zeros', 'image_size', 'learning_rate', 'max_shift', 'momentum',
+      'moving_average_decay', 'optimizer', 'schedule', 'sync'
   }
   # The chief's alone, or each machine's own.
   assert not agreed & {
-    'data_dir',
-    'init_from',
-    'initializer',
-    'max_steps',
-    'precision',
-    'save_secs',
-    'task_index',
-    'train_dir',
-    'validation_steps',
+      'data_dir', 'init_from', 'initializer', 'max_steps', 'precision',
+      'save_secs', 'task_index', 'train_dir', 'validation_steps'
   }
 
 
@@ -194,23 +175,31 @@ def test_a_damaged_file_is_named(tmp_path, text):
   assert '\n' not in str(info.value)
 
 
-@pytest.mark.parametrize(
-  'values',
-  [
-    {'batch_size': 'x'},
-    {'batch_size': None},
-    {'batch_size': 128.5},
-    {'seed': 'x'},
-    {'dataset': 'mnist'},
-    {'top_layers': 'none'},
-    {'batch_size': 0},
-    {'batch_size': True},
-    {'learning_rate': float('nan')},
-    {'learning_rate': float('inf')},
-    {'overwrite': 1},
-    {'train_dir': 7},
-  ],
-)
+@pytest.mark.parametrize('values', [{
+    'batch_size': 'x'
+}, {
+    'batch_size': None
+}, {
+    'batch_size': 128.5
+}, {
+    'seed': 'x'
+}, {
+    'dataset': 'mnist'
+}, {
+    'top_layers': 'none'
+}, {
+    'batch_size': 0
+}, {
+    'batch_size': True
+}, {
+    'learning_rate': float('nan')
+}, {
+    'learning_rate': float('inf')
+}, {
+    'overwrite': 1
+}, {
+    'train_dir': 7
+}])
 def test_a_value_of_another_type_is_named(tmp_path, values):
   (tmp_path / 'config.json').write_text(json.dumps(values))
   (name,) = values

@@ -109,21 +109,27 @@ def test_earlier_versions_did_not_keep_the_size_of_the_images(tmp_path):
   assert run_state.trained_on(None, Settings()) == nothing
 
 
-@pytest.mark.parametrize(
-  'changes',
-  [
-    {'stretches': 3},
-    {'image_shape': 32},
-    {'stretches': [[1]]},
-    {'stretches': [[0, 0]]},
-    {'stretches': [[0, 10**400]]},
-    {'examples_per_epoch': 'x'},
-    {'examples_per_epoch': 0},
-    {'validations': [[-1, 0.5]]},
-    {'stopped_at': 'x'},
-    {'classes': 3},
-  ],
-)
+@pytest.mark.parametrize('changes', [{
+    'stretches': 3
+}, {
+    'image_shape': 32
+}, {
+    'stretches': [[1]]
+}, {
+    'stretches': [[0, 0]]
+}, {
+    'stretches': [[0, 10**400]]
+}, {
+    'examples_per_epoch': 'x'
+}, {
+    'examples_per_epoch': 0
+}, {
+    'validations': [[-1, 0.5]]
+}, {
+    'stopped_at': 'x'
+}, {
+    'classes': 3
+}])
 def test_a_damaged_file_is_named(tmp_path, changes):
   state((0, 128)).save(str(tmp_path))
   path = tmp_path / 'run_state.json'
@@ -134,6 +140,7 @@ def test_a_damaged_file_is_named(tmp_path, changes):
 
 
 def test_each_start_has_its_own_seed():
+
   def seed(seed, step, *more):
     starts = (run_state.Start(0, 1.0), run_state.Start(step, 2.0))
     return RunState(('a',), 9, ((0, 1),), starts).seed_of_start(seed, *more)

@@ -21,9 +21,8 @@ def test_a_later_step_than_the_newest_checkpoint_is_saved_at_the_end(tmp_path):
     with tf.Session() as session:
       session.run(at, {load: 3})
       saver.save(session, str(tmp_path / 'model.ckpt'), global_step=3)
-      hook = saving.CheckpointHook(
-        global_step, saver, Settings(train_dir=str(tmp_path))
-      )
+      hook = saving.CheckpointHook(global_step, saver,
+                                   Settings(train_dir=str(tmp_path)))
       hook.begin()
       for step in (5, 7):
         session.run(at, {load: step})
@@ -50,9 +49,8 @@ def test_a_checkpoint_is_called_by_the_step_that_it_holds(tmp_path):
     tf.add_to_collection('bump', tf.assign_add(global_step, 1))
     with tf.Session() as session:
       session.run(tf.global_variables_initializer())
-      hook = saving.CheckpointHook(
-        global_step, LateSaver(), Settings(train_dir=str(tmp_path))
-      )
+      hook = saving.CheckpointHook(global_step, LateSaver(),
+                                   Settings(train_dir=str(tmp_path)))
       hook.begin()
       hook.after_create_session(session, None)
       hook.end(session)  # Nothing more is to be saved.

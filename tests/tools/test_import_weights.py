@@ -16,11 +16,11 @@ from tests import short_runs
 SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'import_weights.py')
 
 SHAPES = {
-  'conv1': [64, 3, 5, 5],
-  'conv2': [64, 64, 5, 5],
-  'local3': [384, 2304],
-  'local4': [192, 384],
-  'softmax_linear': [10, 192],
+    'conv1': [64, 3, 5, 5],
+    'conv2': [64, 64, 5, 5],
+    'local3': [384, 2304],
+    'local4': [192, 384],
+    'softmax_linear': [10, 192]
 }
 
 
@@ -29,7 +29,7 @@ def state_dict():
   rng = np.random.RandomState(0)
   found = {}
   for name, shape in SHAPES.items():
-    deviation = (2 / np.prod(shape[1:])) ** 0.5
+    deviation = (2 / np.prod(shape[1:]))**0.5
     found[name + '.weight'] = rng.normal(0, deviation, shape)
     found[name + '.bias'] = rng.normal(0, 0.1, shape[0])
   return {name: value.astype(np.float32) for name, value in found.items()}
@@ -42,7 +42,7 @@ def conv(x, weight, bias):
   found = np.zeros([weight.shape[0], height, width]) + bias[:, None, None]
   for row in range(5):
     for column in range(5):
-      window = padded[:, row : row + height, column : column + width]
+      window = padded[:, row:row + height, column:column + width]
       found += np.einsum('oi,ihw->ohw', weight[:, :, row, column], window)
   return np.maximum(found, 0)
 
@@ -51,17 +51,17 @@ def pool(x):
   padded = np.pad(x, [[0, 0], [0, 1], [0, 1]], constant_values=-np.inf)
   size = x.shape[1]
   windows = [
-    padded[:, row : row + size : 2, column : column + size : 2]
-    for row in range(3)
-    for column in range(3)
+      padded[:, row:row + size:2, column:column + size:2]
+      for row in range(3)
+      for column in range(3)
   ]
   return np.max(windows, axis=0)
 
 
 def norm(x):
   squares = np.pad(x**2, [[4, 4], [0, 0], [0, 0]])
-  sums = sum(squares[i : i + len(x)] for i in range(9))
-  return x / (1 + 0.001 / 9 * sums) ** 0.75
+  sums = sum(squares[i:i + len(x)] for i in range(9))
+  return x / (1 + 0.001 / 9 * sums)**0.75
 
 
 def forward(image, weights):
@@ -102,38 +102,25 @@ def test_our_own_names_keep_their_axes():
 
 def test_layers_are_renamed():
   weights = {
-    name.replace('conv1', 'features.0'): value
-    for name, value in state_dict().items()
+      name.replace('conv1', 'features.0'): value
+      for name, value in state_dict().items()
   }
   found = import_weights.variables(weights, {'conv1': 'features.0'})
   expected = import_weights.variables(state_dict(), {})
   np.testing.assert_array_equal(found['conv1/biases'], expected['conv1/biases'])
 
 
-@pytest.mark.parametrize(
-  'name, value, problem',
-  [
+@pytest.mark.parametrize('name, value, problem', [
     ('conv2.bias', None, 'found no conv2/biases and no conv2.bias; the arrays'),
     ('extra', np.zeros(1), 'extra: not a variable of the model; --map'),
-    (
-      'conv1.weight',
-      np.zeros([64, 3, 5]),
-      r'conv1.weight: has .*expected 4 ax',
-    ),
-    (
-      'conv1.weight',
-      np.zeros([64, 3, 3, 3]),
-      r'conv1.weight: is \[3, 3, 3, 64\] in the .*expected \[5, 5, 3, 64\]',
-    ),
+    ('conv1.weight', np.zeros([64, 3, 5
+                              ]), r'conv1.weight: has .*expected 4 ax'),
+    ('conv1.weight', np.zeros([64, 3, 3, 3]),
+     r'conv1.weight: is \[3, 3, 3, 64\] in the .*expected \[5, 5, 3, 64\]'),
     ('conv1.bias', np.array(['a'] * 64), 'conv1.bias: holds <U1; expected num'),
     ('local3.weight', np.zeros([384, 2300]), r'local3.weight: .*\[384, 2304\]'),
-    (
-      'local4.bias',
-      np.zeros(191),
-      r'local4.bias: is \[191\].*expected \[192\]',
-    ),
-  ],
-)
+    ('local4.bias', np.zeros(191), r'local4.bias: is \[191\].*expected \[192\]')
+])
 def test_what_does_not_fit_is_named(name, value, problem):
   weights = dict(state_dict(), **{name: value})
   if value is None:

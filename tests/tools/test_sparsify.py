@@ -41,9 +41,8 @@ def test_a_share_of_each_layer_is_kept():
 
 
 def test_whitening_filters_are_kept():
-  values = {
-    name + '/weights': layer((50, 20), 0) for name in ('a', 'whitening')
-  }
+  names = ('a/weights', 'whitening/weights')
+  values = {name: layer((50, 20), 0) for name in names}
   found = sparsify.sparse_values(values, keep=0.1)
   assert found['whitening/weights'] is values['whitening/weights']
   assert sparsify.share_of_zeros(found) == 0.9
@@ -58,17 +57,17 @@ def test_all_or_nothing(keep, zeros):
 
 def test_the_average_decides_and_what_moves_weights_goes_with_them():
   values = {
-    'a/weights': np.array([1.0, 1.0], np.float32),
-    'a/weights/ExponentialMovingAverage': np.array([0.1, 2.0], np.float32),
-    'a/weights/Momentum': np.array([3.0, 3.0], np.float32),
-    'a/weights/Adam_1': np.array([4.0, 4.0], np.float32),
+      'a/weights': np.array([1.0, 1.0], np.float32),
+      'a/weights/ExponentialMovingAverage': np.array([0.1, 2.0], np.float32),
+      'a/weights/Momentum': np.array([3.0, 3.0], np.float32),
+      'a/weights/Adam_1': np.array([4.0, 4.0], np.float32)
   }
   found = sparsify.sparse_values(values, threshold=0.5)
   expected = {
-    'a/weights': [0, 1],
-    'a/weights/ExponentialMovingAverage': [0, 2],
-    'a/weights/Momentum': [0, 3],
-    'a/weights/Adam_1': [4, 4],
+      'a/weights': [0, 1],
+      'a/weights/ExponentialMovingAverage': [0, 2],
+      'a/weights/Momentum': [0, 3],
+      'a/weights/Adam_1': [4, 4]
   }
   for name, value in expected.items():
     np.testing.assert_array_equal(found[name], value)
@@ -97,8 +96,8 @@ def test_the_precision_of_an_older_checkpoint_is_by_its_statistics(tmp_path):
 def test_a_sparse_checkpoint_evaluates_and_trains_on(trained, tmp_path):
   out = tmp_path / 'train'
   status, printed, err = processes.run(
-    [SCRIPT, str(trained / 'train'), '--keep=0.25', '--out=%s' % out]
-  )
+      [SCRIPT, str(trained / 'train'), '--keep=0.25',
+       '--out=%s' % out])
   assert (status, err) == (0, '')
   header, before, after, last = printed.splitlines()
   assert before.split()[:3] == ['before', '0.0', '%']
@@ -109,9 +108,9 @@ def test_a_sparse_checkpoint_evaluates_and_trains_on(trained, tmp_path):
   assert float(after.split()[3]) == pytest.approx(correct.mean(), abs=6e-4)
   path = checkpoints.latest(str(out))
   zeros = {
-    name: value == 0
-    for name, value in checkpoints.read(path).items()
-    if name.endswith('/weights')
+      name: value == 0
+      for name, value in checkpoints.read(path).items()
+      if name.endswith('/weights')
   }
   cifar10_train.train(dataclasses.replace(config, max_steps=7, hold_zeros=True))
   path = checkpoints.latest(str(out))
@@ -122,15 +121,12 @@ def test_a_sparse_checkpoint_evaluates_and_trains_on(trained, tmp_path):
 
 
 @pytest.mark.parametrize(
-  'flags, problem',
-  [
-    (['/nowhere', '--keep=0.5'], '=/nowhere: there is no such checkpoint'),
-    (['{train}', '--keep=0.5', '--out={train}'], 'exists; expected a new'),
-    (['{train}', '--keep=1', '--out=' + SCRIPT], 'exists; expected a new'),
-    (['{train}', '--keep=2'], '--keep: expected 0 to 1'),
-    (['{train}'], 'one of the arguments --threshold --keep is required'),
-  ],
-)
+    'flags, problem',
+    [(['/nowhere', '--keep=0.5'], '=/nowhere: there is no such checkpoint'),
+     (['{train}', '--keep=0.5', '--out={train}'], 'exists; expected a new'),
+     (['{train}', '--keep=1', '--out=' + SCRIPT], 'exists; expected a new'),
+     (['{train}', '--keep=2'], '--keep: expected 0 to 1'),
+     (['{train}'], 'one of the arguments --threshold --keep is required')])
 def test_mistakes_are_one_line(trained, tmp_path, flags, problem):
   flags = [flag.format(train=trained / 'train') for flag in flags]
   out = ['--out=%s' % (tmp_path / 'out')]
@@ -140,16 +136,13 @@ def test_mistakes_are_one_line(trained, tmp_path, flags, problem):
 
 
 def test_a_run_is_written_whole_or_not_at_all(trained, tmp_path, monkeypatch):
+
   def fail(state, directory):
     raise OSError(errno.ENOSPC, 'No space left on device', directory)
 
   monkeypatch.setattr(run_state.RunState, 'save', fail)
-  args = argparse.Namespace(
-    checkpoint=str(trained / 'train'),
-    out=str(tmp_path / 'out'),
-    keep=0.5,
-    threshold=None,
-  )
+  args = argparse.Namespace(checkpoint=str(trained / 'train'),
+                            out=str(tmp_path / 'out'), keep=0.5, threshold=None)
   with pytest.raises(OSError, match='No space left'):
     sparsify.sparsify(args)
   assert os.listdir(str(tmp_path)) == []
@@ -163,35 +156,27 @@ def test_without_images_there_is_no_precision(tmp_path):
 def test_a_model_of_the_package_is_averages_only(tmp_path):
   folder = os.path.join(zoo.FOLDER, 'tutorial')
   before = os.listdir(folder)
-  status, printed, err = processes.run(
-    [
-      SCRIPT,
-      'pretrained:tutorial',
-      '--keep=0.25',
-      '--out=%s' % (tmp_path / 'sparse'),
-    ]
-  )
+  status, printed, err = processes.run([
+      SCRIPT, 'pretrained:tutorial', '--keep=0.25',
+      '--out=%s' % (tmp_path / 'sparse')
+  ])
   assert (status, err) == (0, '')
   header, dense, sparse, last = printed.splitlines()
   assert dense.split()[:2] + sparse.split()[:2] == [
-    'before',
-    '0.0',
-    'after',
-    '75.0',
+      'before', '0.0', 'after', '75.0'
   ]
   assert 0.5 < float(sparse.split()[-2]) < 0.5 * float(dense.split()[-2])
   assert '--init_from=%s --hold_zeros' % (tmp_path / 'sparse') in last
   assert os.listdir(folder) == before
-  config = short_runs.small_config(
-    tmp_path, init_from=str(tmp_path / 'sparse'), hold_zeros=True
-  )
+  config = short_runs.small_config(tmp_path, init_from=str(tmp_path / 'sparse'),
+                                   hold_zeros=True)
   cifar10_train.train(config)
   path = checkpoints.latest(str(tmp_path / 'sparse'))
   values = checkpoints.read(checkpoints.latest(config.train_dir))
   for name, value in checkpoints.read(path).items():
     if name.endswith('/weights' + checkpoints.AVERAGE):
       assert not values[name][value == 0].any()
-      assert not values[name[: -len(checkpoints.AVERAGE)]][value == 0].any()
+      assert not values[name[:-len(checkpoints.AVERAGE)]][value == 0].any()
 
 
 def test_a_checkpoint_without_weights_is_refused(trained, tmp_path):
@@ -200,8 +185,7 @@ def test_a_checkpoint_without_weights_is_refused(trained, tmp_path):
   checkpoints.write(str(folder), {'global_step': np.int64(3)})
   for name in ('config.json', 'run_state.json'):
     shutil.copy(str(trained / 'train' / name), str(folder))
-  args = argparse.Namespace(
-    checkpoint=str(folder), out=str(tmp_path / 'out'), keep=0.5, threshold=None
-  )
+  args = argparse.Namespace(checkpoint=str(folder), out=str(tmp_path / 'out'),
+                            keep=0.5, threshold=None)
   with pytest.raises(UserError, match='ckpt-3: holds no weights of layers'):
     sparsify.sparsify(args)

@@ -10,35 +10,19 @@ from tests import short_runs
 
 
 @pytest.mark.parametrize(
-  'called, trains, reports',
-  [
-    (
-      'cifar10_eval.py',
-      'python cifar10_train.py',
-      'python ../scripts/report.py',
-    ),
-    (
-      'cifar10/cifar10_eval.py',
-      'python cifar10/cifar10_train.py',
-      'python scripts/report.py',
-    ),
-    (
-      'scripts/make_dataset.py',
-      'python cifar10/cifar10_train.py',
-      'python scripts/report.py',
-    ),
-    (
-      '/a b/cifar10/cifar10_eval.py',
-      "python '/a b/cifar10/cifar10_train.py'",
-      "python '/a b/scripts/report.py'",
-    ),
-    ('/a.b/bin/cifar10_eval', '/a.b/bin/cifar10_train', None),
-    ('cifar10_eval', 'cifar10_train', 'cifar10_report'),
-  ],
-)
-def test_a_program_is_named_as_this_one_was_called(
-  monkeypatch, called, trains, reports
-):
+    'called, trains, reports',
+    [('cifar10_eval.py', 'python cifar10_train.py',
+      'python ../scripts/report.py'),
+     ('cifar10/cifar10_eval.py', 'python cifar10/cifar10_train.py',
+      'python scripts/report.py'),
+     ('scripts/make_dataset.py', 'python cifar10/cifar10_train.py',
+      'python scripts/report.py'),
+     ('/a b/cifar10/cifar10_eval.py', "python '/a b/cifar10/cifar10_train.py'",
+      "python '/a b/scripts/report.py'"),
+     ('/a.b/bin/cifar10_eval', '/a.b/bin/cifar10_train', None),
+     ('cifar10_eval', 'cifar10_train', 'cifar10_report')])
+def test_a_program_is_named_as_this_one_was_called(monkeypatch, called, trains,
+                                                   reports):
   folder = os.path.join(short_runs.ROOT, 'cifar10')
   monkeypatch.chdir(folder if called == 'cifar10_eval.py' else short_runs.ROOT)
   monkeypatch.setattr(sys, 'argv', [called])

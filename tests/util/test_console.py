@@ -71,8 +71,7 @@ def test_answers_that_cannot_be_written_are_an_error(tmp_path):
     status, _, err, done = run(tmp_path, 'answers', stdout=full)
   assert (status, done) == (1, False)
   assert err == (
-    "program: error: [Errno 28] No space left on device: 'standard output'\n"
-  )
+      "program: error: [Errno 28] No space left on device: 'standard output'\n")
 
 
 def test_streams_may_be_closed_from_the_start(tmp_path):
@@ -81,21 +80,16 @@ def test_streams_may_be_closed_from_the_start(tmp_path):
   command = 'exec "$0" "$@" >&- 2>&-'
   python = [os.sys.executable, str(program), 'run', str(done)]
   environment = dict(os.environ, PYTHONPATH=os.getcwd())
-  process = subprocess.run(
-    ['sh', '-c', command] + python, check=False, env=environment
-  )
+  process = subprocess.run(['sh', '-c', command] + python, check=False,
+                           env=environment)
   assert (process.returncode, done.exists()) == (0, True)
 
 
 @pytest.mark.parametrize(
-  'error, line',
-  [
-    (UserError('a\nb\x1b[2J\udcff'), r'a\nb\x1b[2J\udcff'),
-    (OSError(), 'OSError'),
-    (MemoryError(), 'out of memory'),
-  ],
-)
+    'error, line', [(UserError('a\nb\x1b[2J\udcff'), r'a\nb\x1b[2J\udcff'),
+                    (OSError(), 'OSError'), (MemoryError(), 'out of memory')])
 def test_an_error_is_one_line_that_a_terminal_can_show(capsys, error, line):
+
   def work():
     raise error
 
@@ -112,7 +106,7 @@ def test_a_reader_that_pauses_delays_only_the_first_line(monkeypatch):
       line, started = b'x' * 10000, time.monotonic()
       for _ in range(1000):  # Far more than a pipe holds.
         while line:
-          line = line[stream.write(line) :]
+          line = line[stream.write(line):]
         line = b'x' * 10000
       assert time.monotonic() - started < 60  # Not 0.2 s for each.
       read.read(1 << 20)
@@ -150,9 +144,8 @@ sys.exit(console.guarded(work))
 def test_a_signal_leaves_no_temporary_folder(tmp_path, number):
   program = tmp_path / 'program.py'
   program.write_text(FILLS_A_FOLDER)
-  process = processes.start(
-    [str(program), str(tmp_path / 'out')], stdout=processes.PIPE
-  )
+  process = processes.start([str(program), str(tmp_path / 'out')],
+                            stdout=processes.PIPE)
   assert process.stdout.readline() == 'filling\n'
   process.send_signal(number)
   assert process.wait(timeout=60) == 128 + number
@@ -160,6 +153,7 @@ def test_a_signal_leaves_no_temporary_folder(tmp_path, number):
 
 
 class Terminal(io.StringIO):
+
   def isatty(self):
     return True
 
@@ -171,8 +165,8 @@ def test_a_file_gets_a_line_for_every_tenth(capsys):
   bar.clear()
   bar.end()
   assert capsys.readouterr().out.splitlines() == [
-    'Pictures %3d %% [%-25s] %d' % (10 * i, '#' * (10 * i // 4), 5 * i)
-    for i in range(11)
+      'Pictures %3d %% [%-25s] %d' % (10 * i, '#' * (10 * i // 4), 5 * i)
+      for i in range(11)
   ]
 
 
@@ -180,8 +174,7 @@ def test_amounts_are_in_units(capsys):
   bar = console.ProgressBar('Fetching x', 3 * 10**6, 10**6, '%.1f MB')
   bar.show(1500000)
   assert capsys.readouterr().out == (
-    'Fetching x  50 % [############             ] 1.5 MB\n'
-  )
+      'Fetching x  50 % [############             ] 1.5 MB\n')
 
 
 def test_without_a_total_a_line_for_every_16_units(capsys):
@@ -189,9 +182,7 @@ def test_without_a_total_a_line_for_every_16_units(capsys):
   for done in range(0, 40 * 10**6, 10**6):
     bar.show(done)
   assert capsys.readouterr().out.splitlines() == [
-    'Fetching x  0.0 MB',
-    'Fetching x  16.0 MB',
-    'Fetching x  32.0 MB',
+      'Fetching x  0.0 MB', 'Fetching x  16.0 MB', 'Fetching x  32.0 MB'
   ]
 
 
@@ -204,11 +195,10 @@ def test_a_terminal_gets_one_live_line(monkeypatch):
     bar.show(done)  # Not printed again.
   bar.end()
   assert terminal.getvalue() == (
-    '\rPictures   0 % [                         ] 0'
-    '\rPictures  33 % [########                 ] 1'
-    '\rPictures  66 % [################         ] 2'
-    '\rPictures 100 % [#########################] 3\n'
-  )
+      '\rPictures   0 % [                         ] 0'
+      '\rPictures  33 % [########                 ] 1'
+      '\rPictures  66 % [################         ] 2'
+      '\rPictures 100 % [#########################] 3\n')
 
 
 def test_a_terminal_without_a_total(monkeypatch):

@@ -39,6 +39,7 @@ def test_a_failure_changes_nothing(tmp_path, monkeypatch, exists, function):
 
 
 def test_an_interrupt_changes_nothing(tmp_path, monkeypatch):
+
   def interrupt(*args):
     raise KeyboardInterrupt
 
@@ -161,16 +162,13 @@ def test_an_own_file_is_opened_as_it_is(tmp_path, kind):
 
 
 @pytest.mark.parametrize(
-  'make, problem',
-  [
-    (lambda path, other: path.symlink_to(other), 'is a link'),
-    (lambda path, other: path.symlink_to('none'), 'is a link'),
-    (lambda path, other: os.link(str(other), str(path)), 'has another name '),
-    (lambda path, other: os.mkfifo(str(path)), 'is not a regular file; '),
-    (lambda path, other: path.symlink_to('/dev/null'), 'is a link'),
-  ],
-  ids=['link', 'dangling link', 'hard link', 'pipe', 'device'],
-)
+    'make, problem',
+    [(lambda path, other: path.symlink_to(other), 'is a link'),
+     (lambda path, other: path.symlink_to('none'), 'is a link'),
+     (lambda path, other: os.link(str(other), str(path)), 'has another name '),
+     (lambda path, other: os.mkfifo(str(path)), 'is not a regular file; '),
+     (lambda path, other: path.symlink_to('/dev/null'), 'is a link')],
+    ids=['link', 'dangling link', 'hard link', 'pipe', 'device'])
 def test_what_is_not_an_own_file_is_refused(tmp_path, make, problem):
   other, path = tmp_path / 'other', tmp_path / 'x'
   other.write_text('precious')
@@ -191,9 +189,8 @@ def test_a_file_of_another_user_is_refused(tmp_path, monkeypatch):
   with pytest.raises(UserError) as info:
     files.open_own(str(path))
   assert str(info.value) == (
-    '%s: belongs to another user; expected a file of your own, which is '
-    'written to' % path
-  )
+      '%s: belongs to another user; expected a file of your own, which is '
+      'written to' % path)
 
 
 def test_a_folder_is_no_own_file(tmp_path):
@@ -214,8 +211,10 @@ def test_an_error_without_a_file_gets_its_name():
 
 
 @pytest.mark.parametrize(
-  'error', [OSError(errno.ENOENT, 'no', 'other'), OSError('text'), ValueError()]
-)
+    'error',
+    [OSError(errno.ENOENT, 'no', 'other'),
+     OSError('text'),
+     ValueError()])
 def test_other_errors_are_as_before(error):
   with pytest.raises(type(error)) as info:
     with files.naming('a/b'):
@@ -235,9 +234,8 @@ def test_only_a_regular_file_is_read(tmp_path):
     for read in (files.open_regular, files.sha256, files.read_json):
       with pytest.raises(UserError) as info:
         read(str(name))
-      assert str(info.value) == (
-        '%s: is not a regular file; expected one' % name
-      )
+      assert str(info.value) == ('%s: is not a regular file; expected one' %
+                                 name)
 
 
 @pytest.mark.parametrize('kind', ['link', 'file', 'pipe'])
@@ -254,9 +252,9 @@ def test_what_lies_where_a_folder_is_filled_is_named(tmp_path, kind):
   with pytest.raises(UserError) as info:
     with files.new_folder(str(tmp_path / 'x'), str(temporary)):
       pass
-  assert str(info.value) == (
-    '%s: is in the way of a temporary folder; remove it' % temporary
-  )
+  assert str(
+      info.value) == ('%s: is in the way of a temporary folder; remove it' %
+                      temporary)
   assert os.listdir(str(other)) == ['precious']
   assert sorted(os.listdir(str(tmp_path))) == ['other', 'x.unpacking']
 
@@ -269,36 +267,21 @@ def test_json_is_an_object_or_absent(tmp_path):
 
 
 @pytest.mark.parametrize(
-  'content, reason',
-  [
-    (b'', 'not JSON: '),
-    (b'{"a": 1', 'not JSON: '),
-    (b'{"a": "\xff"}', 'not JSON: '),
-    (b'[1]', 'expected a JSON object'),
-    (b'null', 'expected a JSON object'),
-    (b'{"a": ["x\\u0000"]}', "not JSON: 'x\\x00' holds a NUL"),
-    (b'{"a\\u0000": 1}', "not JSON: 'a\\x00' holds a NUL"),
-    (b'{"a": {"b": "\\udcff"}}', 'not JSON: '),
-    (b'{"\\ud800": 1}', 'not JSON: '),
-    (b'{"a": ' + b'[' * 100000 + b']' * 100000 + b'}', 'too many levels of '),
-    (b'[' * 100000, 'too many levels of brackets'),
-    (b'{"a": ' * 100000, 'too many levels of brackets'),
-  ],
-  ids=[
-    'empty',
-    'truncated',
-    'not UTF-8',
-    'list',
-    'null',
-    'NUL',
-    'NUL in a key',
-    'lone surrogate',
-    'lone surrogate in a key',
-    'levels',
-    'open levels',
-    'levels of objects',
-  ],
-)
+    'content, reason',
+    [(b'', 'not JSON: '), (b'{"a": 1', 'not JSON: '),
+     (b'{"a": "\xff"}', 'not JSON: '), (b'[1]', 'expected a JSON object'),
+     (b'null', 'expected a JSON object'),
+     (b'{"a": ["x\\u0000"]}', "not JSON: 'x\\x00' holds a NUL"),
+     (b'{"a\\u0000": 1}', "not JSON: 'a\\x00' holds a NUL"),
+     (b'{"a": {"b": "\\udcff"}}', 'not JSON: '),
+     (b'{"\\ud800": 1}', 'not JSON: '),
+     (b'{"a": ' + b'[' * 100000 + b']' * 100000 + b'}', 'too many levels of '),
+     (b'[' * 100000, 'too many levels of brackets'),
+     (b'{"a": ' * 100000, 'too many levels of brackets')], ids=[
+         'empty', 'truncated', 'not UTF-8', 'list', 'null', 'NUL',
+         'NUL in a key', 'lone surrogate', 'lone surrogate in a key', 'levels',
+         'open levels', 'levels of objects'
+     ])
 def test_other_content_is_an_error_of_one_line(tmp_path, content, reason):
   path = tmp_path / 'x.json'
   path.write_bytes(content)

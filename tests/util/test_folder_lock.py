@@ -41,13 +41,8 @@ def hold(tmp_path):
 
   def start(folder):
     started.append(
-      processes.start(
-        [str(script), str(folder)],
-        cwd=short_runs.ROOT,
-        stdin=processes.PIPE,
-        stdout=processes.PIPE,
-      )
-    )
+        processes.start([str(script), str(folder)], cwd=short_runs.ROOT,
+                        stdin=processes.PIPE, stdout=processes.PIPE))
     return started[-1]
 
   yield start

@@ -41,6 +41,7 @@ def test_a_lower_log_level_shows_all_lines(capfd, monkeypatch, chosen):
 
 
 def test_no_file_descriptor_is_left_open():
+
   def numbers():
     return sorted(os.listdir('/proc/self/fd'))
 
@@ -51,13 +52,10 @@ def test_no_file_descriptor_is_left_open():
   assert numbers() == before
 
 
-@pytest.mark.parametrize(
-  'chosen, shown',
-  [('0', 4), ('1', 3), ('2', 2), ('3', 1), ('chatty', 4)],
-)
-def test_python_lines_have_the_levels_of_native_ones(
-  monkeypatch, chosen, shown
-):
+@pytest.mark.parametrize('chosen, shown', [('0', 4), ('1', 3), ('2', 2),
+                                           ('3', 1), ('chatty', 4)])
+def test_python_lines_have_the_levels_of_native_ones(monkeypatch, chosen,
+                                                     shown):
   monkeypatch.setattr(log_suppression, '_LEVEL', chosen)
   logger, lines = logging.Logger('of a test'), []
   logger.addFilter(log_suppression.is_shown)
@@ -70,6 +68,7 @@ def test_python_lines_have_the_levels_of_native_ones(
 
 
 def test_without_room_for_a_file_nothing_is_held_back(monkeypatch, capfd):
+
   def fail():
     raise FileNotFoundError('No usable temporary directory found')
 

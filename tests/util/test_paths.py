@@ -32,9 +32,8 @@ def test_patterns_are_refused_for_checkpoints_only(name):
   assert 'for a pattern' in str(info.value)
 
 
-@pytest.mark.parametrize(
-  'name', ['', 'a', 'a b', 'a]', '\u00fc', "a'b", 'C:/a']
-)
+@pytest.mark.parametrize('name',
+                         ['', 'a', 'a b', 'a]', '\u00fc', "a'b", 'C:/a'])
 def test_other_names_are_taken(name):
   paths.check(name, '--train_dir', holds_checkpoints=True)
 
@@ -44,9 +43,8 @@ def test_of_several_slashes_at_the_end_one_is_left():
   assert found == ['a/', 'a//b/', '/', '']
 
 
-@pytest.mark.parametrize(
-  'name', ['gs://a', 's3://a/b', 'hdfs://a', 'file:///a']
-)
+@pytest.mark.parametrize('name',
+                         ['gs://a', 's3://a/b', 'hdfs://a', 'file:///a'])
 def test_remote_paths_are_refused(name):
   with pytest.raises(UserError, match='--data_dir=.*is an address'):
     paths.check(name, '--data_dir')
@@ -74,31 +72,24 @@ def test_paths_that_leave_no_room_for_names_are_refused(tmp_path):
 
 
 def run(program, *arguments, **environment):
-  return processes.run(
-    [os.path.join(short_runs.ROOT, program)] + list(arguments),
-    cwd=short_runs.ROOT,
-    env=dict(os.environ, **environment),
-  )
+  return processes.run([os.path.join(short_runs.ROOT, program)] +
+                       list(arguments), cwd=short_runs.ROOT,
+                       env=dict(os.environ, **environment))
 
 
 @pytest.mark.parametrize(
-  'program, arguments, flag',
-  [
-    ('cifar10/cifar10_train.py', ['--train_dir=%s'], '--train_dir'),
-    ('cifar10/cifar10_train.py', ['--init_from=%s'], '--init_from'),
-    ('cifar10/cifar10_pretrain.py', ['--train_dir=%s'], '--train_dir'),
-    ('cifar10/cifar10_eval.py', ['--checkpoint_dir=%s'], '--checkpoint_dir'),
-    (
-      'cifar10/cifar10_predict.py',
-      ['x.png', '--checkpoint_dir=pretrained:fast', '--checkpoint_dir=%s'],
-      '--checkpoint_dir',
-    ),
-    ('cifar10/cifar10_export.py', ['--checkpoint=%s'], '--checkpoint'),
-    ('scripts/report.py', ['%s'], 'train_dir'),
-    ('scripts/search.py', ['space.json', '--out=%s'], '--out'),
-    ('scripts/sparsify.py', ['%s', '--keep=1', '--out=x'], 'CHECKPOINT'),
-  ],
-)
+    'program, arguments, flag',
+    [('cifar10/cifar10_train.py', ['--train_dir=%s'], '--train_dir'),
+     ('cifar10/cifar10_train.py', ['--init_from=%s'], '--init_from'),
+     ('cifar10/cifar10_pretrain.py', ['--train_dir=%s'], '--train_dir'),
+     ('cifar10/cifar10_eval.py', ['--checkpoint_dir=%s'], '--checkpoint_dir'),
+     ('cifar10/cifar10_predict.py', [
+         'x.png', '--checkpoint_dir=pretrained:fast', '--checkpoint_dir=%s'
+     ], '--checkpoint_dir'),
+     ('cifar10/cifar10_export.py', ['--checkpoint=%s'], '--checkpoint'),
+     ('scripts/report.py', ['%s'], 'train_dir'),
+     ('scripts/search.py', ['space.json', '--out=%s'], '--out'),
+     ('scripts/sparsify.py', ['%s', '--keep=1', '--out=x'], 'CHECKPOINT')])
 def test_every_program_refuses_a_pattern(tmp_path, program, arguments, flag):
   (tmp_path / 'exp1').mkdir()
   path = str(tmp_path / 'exp[1]')
@@ -110,24 +101,20 @@ def test_every_program_refuses_a_pattern(tmp_path, program, arguments, flag):
 
 
 @pytest.mark.parametrize(
-  'program, arguments',
-  [
-    ('cifar10/cifar10_train.py', ['--train_dir=%s']),
-    ('cifar10/cifar10_train.py', ['--data_dir=%s']),
-    ('cifar10/cifar10_train.py', ['--metrics=%s']),
-    ('cifar10/cifar10_eval.py', ['--eval_dir=%s']),
-    ('cifar10/cifar10_export.py', ['--tflite=%s']),
-    ('cifar10/cifar10_predict.py', ['x.png', '--grid=%s']),
-    ('scripts/fetch_data.py', ['--data_dir=%s']),
-    ('scripts/make_dataset.py', ['x', '--out=%s']),
-    ('scripts/local_cluster.py', ['--log_dir=%s']),
-    ('scripts/report.py', ['x', '--eval_dir=%s']),
-  ],
-)
+    'program, arguments',
+    [('cifar10/cifar10_train.py', ['--train_dir=%s']),
+     ('cifar10/cifar10_train.py', ['--data_dir=%s']),
+     ('cifar10/cifar10_train.py', ['--metrics=%s']),
+     ('cifar10/cifar10_eval.py', ['--eval_dir=%s']),
+     ('cifar10/cifar10_export.py', ['--tflite=%s']),
+     ('cifar10/cifar10_predict.py', ['x.png', '--grid=%s']),
+     ('scripts/fetch_data.py', ['--data_dir=%s']),
+     ('scripts/make_dataset.py', ['x', '--out=%s']),
+     ('scripts/local_cluster.py', ['--log_dir=%s']),
+     ('scripts/report.py', ['x', '--eval_dir=%s'])])
 @pytest.mark.parametrize('name', [LATIN, 'gs://bucket/a'])
-def test_every_program_refuses_what_it_cannot_write(
-  tmp_path, program, arguments, name
-):
+def test_every_program_refuses_what_it_cannot_write(tmp_path, program,
+                                                    arguments, name):
   path = name if '://' in name else str(tmp_path / name)
   status, _, err = run(program, *[a.replace('%s', path) for a in arguments])
   problem = 'is an address' if '://' in name else 'is not UTF-8'
@@ -139,24 +126,17 @@ def test_every_program_refuses_what_it_cannot_write(
 
 
 def test_another_locale_is_named(tmp_path):
-  code = (
-    'import os, sys; from cifar10.util import paths\n'
-    'try: paths.check(sys.argv[1], "--train_dir")\n'
-    'except Exception as error: print(ascii(str(error)))'
-  )
+  code = ('import os, sys; from cifar10.util import paths\n'
+          'try: paths.check(sys.argv[1], "--train_dir")\n'
+          'except Exception as error: print(ascii(str(error)))')
   process = subprocess.run(
-    [sys.executable, '-c', code, str(tmp_path / '\u00fc')],
-    check=True,
-    cwd=short_runs.ROOT,
-    env=dict(
-      os.environ, LC_ALL='POSIX', PYTHONUTF8='0', PYTHONCOERCECLOCALE='0'
-    ),
-    stdout=subprocess.PIPE,
-    stderr=subprocess.DEVNULL,
-  )
+      [sys.executable, '-c', code,
+       str(tmp_path / '\u00fc')], check=True, cwd=short_runs.ROOT,
+      env=dict(os.environ, LC_ALL='POSIX', PYTHONUTF8='0',
+               PYTHONCOERCECLOCALE='0'), stdout=subprocess.PIPE,
+      stderr=subprocess.DEVNULL)
   assert b': is read in another encoding than UTF-8; set PYTHONUTF8=1 or' in (
-    process.stdout
-  )
+      process.stdout)
 
 
 def test_a_folder_of_a_sparse_checkpoint_is_no_pattern(tmp_path):
@@ -165,12 +145,10 @@ def test_a_folder_of_a_sparse_checkpoint_is_no_pattern(tmp_path):
 
 
 def test_a_run_in_a_current_folder_that_is_not_utf_8_is_saved(
-  tmp_path, monkeypatch
-):
+    tmp_path, monkeypatch):
   folder = tmp_path / LATIN
   folder.mkdir()
   monkeypatch.chdir(str(folder))
   config_lib.save(Settings(data_dir='data'), '.')
-  assert json.loads((folder / run_state.CONFIG_FILE).read_text())[
-    'data_dir'
-  ] == ('data')
+  assert json.loads(
+      (folder / run_state.CONFIG_FILE).read_text())['data_dir'] == ('data')

@@ -18,12 +18,8 @@ def test_by_default_gpu_memory_grows_and_placement_is_soft():
 
 
 def test_settings_reach_the_session():
-  settings = Settings(
-    gpu_memory_fraction=0.3,
-    log_device_placement=True,
-    intra_op_threads=3,
-    inter_op_threads=5,
-  )
+  settings = Settings(gpu_memory_fraction=0.3, log_device_placement=True,
+                      intra_op_threads=3, inter_op_threads=5)
   proto = session_settings.config_proto(settings, use_gpu=False)
   fraction = proto.gpu_options.per_process_gpu_memory_fraction
   assert fraction == pytest.approx(0.3)
@@ -61,9 +57,8 @@ def test_the_first_session_sets_the_number_of_threads(tmp_path):
   script.write_text(COUNT_THREADS)
   counts = []
   for threads in (1, 9):
-    status, out, err = processes.run(
-      [str(script), str(threads)], cwd=short_runs.ROOT
-    )
+    status, out, err = processes.run([str(script), str(threads)],
+                                     cwd=short_runs.ROOT)
     assert (status, err) == (0, '')
     counts.append(int(out))
   assert counts[1] >= counts[0] + 8
@@ -84,8 +79,7 @@ def cpu_with(features, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize('features', ['avx512_bf16', 'amx_bf16 amx_tile'])
 def test_bfloat16_is_fast_if_the_processor_has_instructions_for_it(
-  tmp_path, monkeypatch, capsys, features
-):
+    tmp_path, monkeypatch, capsys, features):
   cpu_with(features, tmp_path, monkeypatch)
   monkeypatch.setattr(session_settings.tf, '__version__', '2.21.0')
   session_settings.warn_of_slow_precision('bfloat16')
@@ -97,16 +91,14 @@ def test_bfloat16_is_fast_if_the_processor_has_instructions_for_it(
 
 
 @pytest.mark.parametrize('precision', ['bfloat16', 'float16'])
-def test_a_slow_precision_prints_a_warning(
-  tmp_path, monkeypatch, capsys, precision
-):
+def test_a_slow_precision_prints_a_warning(tmp_path, monkeypatch, capsys,
+                                           precision):
   cpu_with('avx512f', tmp_path, monkeypatch)
   session_settings.warn_of_slow_precision(precision)
   warning = capsys.readouterr().out
   assert warning == (
-    'WARNING: --precision=%s is slower than float32 on this processor, which '
-    'has no instructions for it.\n' % precision
-  )
+      'WARNING: --precision=%s is slower than float32 on this processor, which '
+      'has no instructions for it.\n' % precision)
   monkeypatch.setattr(session_settings, 'has_gpu', lambda: True)
   session_settings.warn_of_slow_precision(precision)
   assert capsys.readouterr().out == ''

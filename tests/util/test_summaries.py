@@ -56,9 +56,8 @@ def table_of(value):
 
 @pytest.mark.parametrize('training', [True, False])
 @pytest.mark.parametrize('batch_size, shown', [(3, 3), (10, 10), (25, 10)])
-def test_images_come_with_the_names_of_their_classes(
-  training, batch_size, shown
-):
+def test_images_come_with_the_names_of_their_classes(training, batch_size,
+                                                     shown):
   config = Settings(dataset='sample', batch_size=batch_size)
   short_runs.prepared(config)
   if training:
@@ -73,7 +72,7 @@ def test_images_come_with_the_names_of_their_classes(
       tags = sorted(tag for tag in found if tag.startswith('images'))
       assert tags == ['images/image/%d' % i for i in range(shown)]
       assert table_of(found['labels']) == [
-        [tag, datasets.CLASSES[label]] for tag, label in zip(tags, batch)
+          [tag, datasets.CLASSES[label]] for tag, label in zip(tags, batch)
       ]
 
 
@@ -115,6 +114,5 @@ def test_a_full_disk_names_the_file(tmp_path):
     finally:
       resource.setrlimit(resource.RLIMIT_FSIZE, before)
   (name,) = os.listdir(str(tmp_path))
-  assert str(info.value).startswith(
-    '%s: cannot be written: ' % (tmp_path / name)
-  )
+  assert str(info.value).startswith('%s: cannot be written: ' %
+                                    (tmp_path / name))

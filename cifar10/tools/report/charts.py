@@ -21,22 +21,22 @@ CURVE_COLORS = 'main', 'second', 'third', 'fourth'
 # matplotlib draws in these colors. In the page, variables of the style sheet
 # replace them, which differ between the light and the dark style.
 _COLORS = {
-  name: f'#{number:06}'
-  for number, name in enumerate(('text', 'grid', *CURVE_COLORS), 1)
+    name: f'#{number:06}'
+    for number, name in enumerate(('text', 'grid', *CURVE_COLORS), 1)
 }
 _DASHES = '-', '--', ':'
 _STYLE = {
-  'font.size': 9,
-  'axes.titlesize': 10,
-  'svg.fonttype': 'none',  # Keep text as text.
-  'text.color': _COLORS['text'],
-  'axes.labelcolor': _COLORS['text'],
-  'axes.edgecolor': _COLORS['grid'],
-  'axes.spines.right': False,
-  'axes.spines.top': False,
-  'grid.color': _COLORS['grid'],
-  'xtick.color': _COLORS['text'],
-  'ytick.color': _COLORS['text'],
+    'font.size': 9,
+    'axes.titlesize': 10,
+    'svg.fonttype': 'none',  # Keep text as text.
+    'text.color': _COLORS['text'],
+    'axes.labelcolor': _COLORS['text'],
+    'axes.edgecolor': _COLORS['grid'],
+    'axes.spines.right': False,
+    'axes.spines.top': False,
+    'grid.color': _COLORS['grid'],
+    'xtick.color': _COLORS['text'],
+    'ytick.color': _COLORS['text']
 }
 # Inches. At half the width of the page, text is as large as the page's.
 _SIZE = 4.4, 2.6
@@ -56,10 +56,8 @@ def draw(run):
   learning_rate = events.curve(run.files, 'learning_rate')
   raw_total = events.curve(run.files, 'losses/total_loss_raw')
   losses = [('total, raw', raw_total, 'faint')]
-  for tag, label, color in (
-    ('losses/cross_entropy', 'cross entropy', 'second'),
-    ('losses/total_loss', 'total', 'main'),
-  ):
+  for tag, label, color in (('losses/cross_entropy', 'cross entropy', 'second'),
+                            ('losses/total_loss', 'total', 'main')):
     # The moving averages start at 0, before the first loss.
     points = [point for point in events.curve(run.files, tag) if point.value]
     losses.append((label, smooth(points), color))
@@ -67,17 +65,17 @@ def draw(run):
   if throughputs[0][1] != run.throughput:
     throughputs.insert(0, ('between summaries', run.throughput, 'faint'))
   steps = _step_limits(run, learning_rate + raw_total)
-  charts = (
-    ('Loss', losses, {'log': True}),
-    (*_precision_chart(run.precisions), {}),
-    ('Learning rate', [('', learning_rate, 'main')], {'log': True}),
-    ('Images per second', throughputs, {'bottom': 0}),
-  )
-  return [
-    (title, line_chart(title, curves, steps, **options))
-    for title, curves, options in charts
-    if curves and curves[0][1]
-  ]
+  charts = (('Loss', losses, {
+      'log': True
+  }), (*_precision_chart(run.precisions), {}),
+            ('Learning rate', [('', learning_rate, 'main')], {
+                'log': True
+            }), ('Images per second', throughputs, {
+                'bottom': 0
+            }))
+  return [(title, line_chart(title, curves, steps, **options))
+          for title, curves, options in charts
+          if curves and curves[0][1]]
 
 
 def _step_limits(run, points):
@@ -113,7 +111,7 @@ def precision_labels(tags):
   """
   labels = {}
   for tag in tags:
-    top_k, *others = tag[len('Precision ') :].split(', ')
+    top_k, *others = tag[len('Precision '):].split(', ')
     label = ', '.join(others) or 'test images'
     labels[tag] = label if _are_top_1(tags) else f'{top_k}, {label}'
   return labels
@@ -145,18 +143,17 @@ def line_chart(title, curves, steps, log=False, bottom=None):
     for number, (label, points, color) in enumerate(curves):
       faint = color == 'faint'
       axes.plot(
-        [point.step for point in points],
-        [point.value for point in points],
-        color=_COLORS['main' if faint else color],
-        linestyle=_DASHES[number // len(CURVE_COLORS) % len(_DASHES)],
-        linewidth=0.6 if faint else 1.4,
-        alpha=0.4 if faint else 1,
-        marker='o',
-        markersize=2.5,
-        markevery=1 if len(points) < _FEW_POINTS else [-1],
-        clip_on=False,  # The last marker is on the edge.
-        label=label,
-      )
+          [point.step for point in points],
+          [point.value for point in points],
+          color=_COLORS['main' if faint else color],
+          linestyle=_DASHES[number // len(CURVE_COLORS) % len(_DASHES)],
+          linewidth=0.6 if faint else 1.4,
+          alpha=0.4 if faint else 1,
+          marker='o',
+          markersize=2.5,
+          markevery=1 if len(points) < _FEW_POINTS else [-1],
+          clip_on=False,  # The last marker is on the edge.
+          label=label)
     _set_scales(axes, steps, curves, log)
     axes.set_ylim(bottom=bottom)
     axes.set_xlabel('step')
@@ -175,8 +172,7 @@ def _set_scales(axes, steps, curves, log):
   first, last = steps
   axes.set_xlim(first, max(last, first + 1))
   axes.xaxis.set_major_locator(
-    ticker.MaxNLocator(5, steps=[1, 2, 2.5, 5, 10], integer=True)
-  )
+      ticker.MaxNLocator(5, steps=[1, 2, 2.5, 5, 10], integer=True))
   axes.xaxis.set_major_formatter('{x:,.0f}')
   values = [point.value for _, points, _ in curves for point in points]
   low, high = min(values), max(values)
@@ -194,7 +190,7 @@ def _svg(figure):
   content = io.StringIO()
   figure.savefig(content, format='svg', transparent=True)
   svg = content.getvalue()
-  svg = svg[svg.index('<svg') :]
+  svg = svg[svg.index('<svg'):]
   svg = re.sub('<metadata>.*?</metadata>', '', svg, flags=re.DOTALL)
   # All charts use the same ids, and a page may hold each id only once.
   svg = re.sub('<g id="[^"]*"', '<g', svg)
@@ -210,7 +206,7 @@ def smooth(points):
   last one at the last step, so that the curve does not end early.
   """
   size = -(-len(points) // _MAX_SMOOTH_POINTS) or 1
-  parts = [points[i : i + size] for i in range(0, len(points), size)]
+  parts = [points[i:i + size] for i in range(0, len(points), size)]
   smoothed = []
   for part in parts:
     median = float(np.median([point.value for point in part]))

@@ -74,20 +74,15 @@ def predict_test_images(checkpoint, settings):
   odd = ~np.isfinite(probabilities).all(axis=1)
   if odd.any():
     raise UserError(
-      f'{checkpoint}: computes no finite probabilities for {odd.sum()} of '
-      f'{len(odd)} images'
-    )
-  planes = records[:, layout.label_bytes :].reshape(
-    -1, layout.depth, layout.height, layout.width
-  )
-  return TestPredictions(
-    step=step,
-    classes=data.classes,
-    images=planes.transpose(0, 2, 3, 1),
-    labels=ranking.labels_of(records, layout),
-    predicted=probabilities.argmax(axis=1),
-    confidences=probabilities.max(axis=1),
-  )
+        f'{checkpoint}: computes no finite probabilities for {odd.sum()} of '
+        f'{len(odd)} images')
+  planes = records[:, layout.label_bytes:].reshape(-1, layout.depth,
+                                                   layout.height, layout.width)
+  return TestPredictions(step=step, classes=data.classes,
+                         images=planes.transpose(0, 2, 3, 1),
+                         labels=ranking.labels_of(records, layout),
+                         predicted=probabilities.argmax(axis=1),
+                         confidences=probabilities.max(axis=1))
 
 
 def precision_and_recall(matrix):

@@ -92,8 +92,8 @@ def throughput(files, stretches):
   (first step, examples per step), from a RunState.
   """
   return _join(
-    _rates(file.scalars.get('learning_rate', []), stretches) for file in files
-  )
+      _rates(file.scalars.get('learning_rate', []), stretches)
+      for file in files)
 
 
 def precisions(files, since):

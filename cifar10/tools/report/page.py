@@ -55,24 +55,21 @@ def _is_flag(name):
 
 # What the template makes of values. Shares may be NaN, and seconds None.
 _FILTERS = {
-  # 2015-11-04 11:45, local time.
-  'date': lambda time: (
-    f'{datetime.datetime.fromtimestamp(time):%Y-%m-%d %H:%M}'
-  ),
-  # 1:23:45
-  'duration': lambda seconds: (
-    '–' if seconds is None else str(datetime.timedelta(seconds=round(seconds)))
-  ),
-  'flag': lambda name: '--' + name if _is_flag(name) else name,
-  # A number of the style sheet.
-  'fraction': lambda share: f'{np.nan_to_num(share):.3f}',
-  # 1,068,298
-  'number': '{:,.0f}'.format,
-  # 86.5 %
-  'percent': lambda share, digits=1: (
-    '–' if np.isnan(share) else f'{100 * share:.{digits}f}\u00a0%'
-  ),
-  'value': lambda value: 'none' if value in (None, '') else str(value),
+    # 2015-11-04 11:45, local time.
+    'date': lambda time:
+            (f'{datetime.datetime.fromtimestamp(time):%Y-%m-%d %H:%M}'),
+    # 1:23:45
+    'duration': lambda seconds: ('–' if seconds is None else str(
+        datetime.timedelta(seconds=round(seconds)))),
+    'flag': lambda name: '--' + name if _is_flag(name) else name,
+    # A number of the style sheet.
+    'fraction': lambda share: f'{np.nan_to_num(share):.3f}',
+    # 1,068,298
+    'number': '{:,.0f}'.format,
+    # 86.5 %
+    'percent': lambda share, digits=1:
+               ('–' if np.isnan(share) else f'{100 * share:.{digits}f}\u00a0%'),
+    'value': lambda value: 'none' if value in (None, '') else str(value)
 }
 
 
@@ -80,24 +77,21 @@ def render(run):
   """Renders a Run; returns a str of HTML that is also well-formed XML."""
   import jinja2
 
-  environment = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(_FOLDER),
-    autoescape=True,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    undefined=jinja2.StrictUndefined,
-  )
+  environment = jinja2.Environment(loader=jinja2.FileSystemLoader(_FOLDER),
+                                   autoescape=True, trim_blocks=True,
+                                   lstrip_blocks=True,
+                                   undefined=jinja2.StrictUndefined)
   environment.filters.update(_FILTERS)
   content = {
-    'mark': MARK,
-    'run': run,
-    'default_precision': charts.DEFAULT_PRECISION,
-    'labels': charts.precision_labels,
-    'charts': charts.draw(run),
-    'starts': _starts(run),
-    'time': time.time(),
-    'tensorflow': tf.__version__,
-    'python': platform.python_version(),
+      'mark': MARK,
+      'run': run,
+      'default_precision': charts.DEFAULT_PRECISION,
+      'labels': charts.precision_labels,
+      'charts': charts.draw(run),
+      'starts': _starts(run),
+      'time': time.time(),
+      'tensorflow': tf.__version__,
+      'python': platform.python_version()
   }
   if run.throughput:
     content['rate'] = np.median([point.value for point in run.throughput])
@@ -114,7 +108,7 @@ def _starts(run):
   """Pairs (start, seconds); none for a single start that changed nothing."""
   if len(run.starts) < 2 and not any(start.changed for start in run.starts):
     return []
-  return list(zip(run.starts, run.durations[-len(run.starts) :]))
+  return list(zip(run.starts, run.durations[-len(run.starts):]))
 
 
 def _prediction_parts(predictions):
@@ -134,28 +128,18 @@ def _prediction_parts(predictions):
   precision, recall = confusion.precision_and_recall(matrix)
   mistakes = confusion.frequent_mistakes(matrix, _MAX_MISTAKES)
   parts = {
-    'classes': list(zip(classes, totals, precision, recall)),
-    'mistakes': [
-      (classes[label], classes[wrong], count, shares[label, wrong])
-      for label, wrong, count in mistakes
-    ],
-    'images': [
-      (
-        i,
-        charts.png_uri(predictions.images[i]),
-        classes[predictions.labels[i]],
-        classes[predictions.predicted[i]],
-        predictions.confidences[i],
-      )
-      for i in predictions.most_confident_mistakes(_MAX_IMAGES)
-    ],
+      'classes': list(zip(classes, totals, precision, recall)),
+      'mistakes': [(classes[label], classes[wrong], count, shares[label, wrong])
+                   for label, wrong, count in mistakes],
+      'images': [(i, charts.png_uri(predictions.images[i]),
+                  classes[predictions.labels[i]],
+                  classes[predictions.predicted[i]], predictions.confidences[i])
+                 for i in predictions.most_confident_mistakes(_MAX_IMAGES)]
   }
   if len(classes) <= _MAX_TABLE_CLASSES:
     kinds = np.where(np.eye(len(matrix), dtype=bool), 'right', 'wrong')
-    parts['matrix'] = [
-      (name, list(zip(*cells)))
-      for name, *cells in zip(classes, matrix, shares, kinds)
-    ]
+    parts['matrix'] = [(name, list(zip(*cells)))
+                       for name, *cells in zip(classes, matrix, shares, kinds)]
   else:
     # A blue that shows on white and on black; the square root of the share, so
     # that rare mistakes show too, is its opacity.
@@ -181,14 +165,11 @@ def _settings(settings):
   """
   default = Settings()
   unused = [
-    group
-    for group in _SPECIAL_GROUPS
-    if settings.of_groups(group) == default.of_groups(group)
+      group for group in _SPECIAL_GROUPS
+      if settings.of_groups(group) == default.of_groups(group)
   ]
   defaults = config.saved(default)
-  rows = [
-    (name, value, defaults[name])
-    for name, value in config.saved(settings).items()
-    if _is_flag(name) and settings_lib.GROUP_OF[name] not in unused
-  ]
+  rows = [(name, value, defaults[name])
+          for name, value in config.saved(settings).items()
+          if _is_flag(name) and settings_lib.GROUP_OF[name] not in unused]
   return sorted(rows, key=lambda row: row[1] == row[2])

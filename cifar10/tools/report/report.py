@@ -43,15 +43,13 @@ def gather(train_dir, eval_dir, data_dir=None):
   checkpoint = checkpoints.latest(train_dir)
   if not found and checkpoint is None:
     raise UserError(
-      f'{train_dir}: holds neither event files nor a checkpoint; expected the '
-      '--train_dir of a trainer'
-    )
+        f'{train_dir}: holds neither event files nor a checkpoint; expected '
+        'the --train_dir of a trainer')
   if settings is None:
     left_out.append(f'No config.json in {train_dir}: no settings.')
   if not found:
     left_out.append(
-      f'No event files in {train_dir}: no loss, learning rate, throughput.'
-    )
+        f'No event files in {train_dir}: no loss, learning rate, throughput.')
   evaluations = []
   if eval_dir is not None:
     evaluations, problems = events.read_folder(eval_dir)
@@ -62,37 +60,31 @@ def gather(train_dir, eval_dir, data_dir=None):
   if not events.precisions(evaluations, since):
     where = '' if eval_dir is None else f' in {eval_dir}'
     left_out.append(
-      f'No evaluations of this run{where} (--eval_dir): no precision curve.'
-    )
+        f'No evaluations of this run{where} (--eval_dir): no precision curve.')
   predictions = filters = None
   if checkpoint is None:
     left_out.append(
-      f'No checkpoint in {train_dir}: no predictions, no filters.'
-    )
+        f'No checkpoint in {train_dir}: no predictions, no filters.')
   else:
     known = settings or Settings()
-    known = dataclasses.replace(
-      known,
-      precision='float32',
-      data_dir=data_dir or known.data_dir,
-      **run_state.trained_on(state, known),
-    )
+    known = dataclasses.replace(known, precision='float32', data_dir=data_dir or
+                                known.data_dir,
+                                **run_state.trained_on(state, known))
     filters, predictions, problems = _from_checkpoint(checkpoint, known)
     left_out += problems
   saved = events.checkpoint_times(train_dir, starts)
   return page.Run(
-    name=os.path.basename(os.path.abspath(train_dir)),
-    settings=settings,
-    files=found,
-    starts=starts,
-    durations=events.durations(starts, found, saved),
-    throughput=events.throughput(found, state.stretches) if state else [],
-    # The trainer's own are those on images that it holds out.
-    precisions=events.precisions(evaluations + found, since),
-    predictions=predictions,
-    filters=filters,
-    left_out=left_out,
-  )
+      name=os.path.basename(os.path.abspath(train_dir)),
+      settings=settings,
+      files=found,
+      starts=starts,
+      durations=events.durations(starts, found, saved),
+      throughput=events.throughput(found, state.stretches) if state else [],
+      # The trainer's own are those on images that it holds out.
+      precisions=events.precisions(evaluations + found, since),
+      predictions=predictions,
+      filters=filters,
+      left_out=left_out)
 
 
 def _check_folders(train_dir, eval_dir, data_dir):
@@ -163,21 +155,18 @@ def main():
   """The console command."""
   parser = arguments.Parser(__doc__)
   parser.add_argument(
-    'train_dir',
-    help="the trainer's --train_dir, or a model of the package such as "
-    'pretrained:fast',
-  )
+      'train_dir',
+      help="the trainer's --train_dir, or a model of the package such as "
+      'pretrained:fast')
+  parser.add_argument('--out', default='report.html',
+                      help='the HTML file to write')
   parser.add_argument(
-    '--out', default='report.html', help='the HTML file to write'
-  )
+      '--eval_dir',
+      help=f"the evaluator's --eval_dir (default: {Settings.eval_dir}; none "
+      'for a model of the package)')
   parser.add_argument(
-    '--eval_dir',
-    help=f"the evaluator's --eval_dir (default: {Settings.eval_dir}; none for "
-    'a model of the package)',
-  )
-  parser.add_argument(
-    '--data_dir', help="folder of the data set (default: the run's --data_dir)"
-  )
+      '--data_dir',
+      help="folder of the data set (default: the run's --data_dir)")
   parser.run(write)
 
 

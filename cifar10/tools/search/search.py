@@ -60,15 +60,11 @@ def best(trials):
 def table(trials, space):
   """A table of optuna.trial.FrozenTrials in Markdown, the best trial first."""
   names = list(space.distributions)
-  rows = [
-    [
+  rows = [[
       trials_lib.folder_of(trial),
       _precision(trial),
-      str(trial.last_step or 0),
-      *(_text(trial.params[name]) for name in names),
-    ]
-    for trial in sorted(trials, key=_rank)
-  ]
+      str(trial.last_step or 0), *(_text(trial.params[name]) for name in names)
+  ] for trial in sorted(trials, key=_rank)]
   heads = ['trial', 'precision', 'steps', *names]
   return variants.table(heads, rows, right=(1, 2))
 
@@ -92,15 +88,12 @@ def _text(value):
 
 def write(trials, space, out):
   """Writes `trials.json` and the chart `trials.png` into the folder `out`."""
-  rows = [
-    {
+  rows = [{
       'folder': trials_lib.folder_of(trial),
       'params': trial.params,
       'precision': trial.value if is_complete(trial) else None,
-      'validations': sorted(trial.intermediate_values.items()),
-    }
-    for trial in trials
-  ]
+      'validations': sorted(trial.intermediate_values.items())
+  } for trial in trials]
   content = {'flags': space.flags, 'trials': rows}
   files.write_json(os.path.join(out, 'trials.json'), content)
   charts.save_png(_draw(trials), os.path.join(out, 'trials.png'))
@@ -118,12 +111,8 @@ def _draw(trials):
     style = {'color': 'tab:blue', 'alpha': 1 if is_complete(trial) else 0.3}
     if winner is not None and trial.number == winner.number:
       style.update(color='tab:red', zorder=3, label='the best')
-    axes.plot(
-      [step for step, _ in points],
-      [100 * precision for _, precision in points],
-      marker='.',
-      **style,
-    )
+    axes.plot([step for step, _ in points],
+              [100 * precision for _, precision in points], marker='.', **style)
   axes.set_xlabel('step')
   axes.set_ylabel('validation precision @ 1, %')
   axes.set_title(f'{len(trials)} trials; pale ones were given up')
@@ -142,9 +131,8 @@ def search(args):
   """
   args.out = paths.check(args.out, '--out', holds_checkpoints=True)
   optuna = space_lib.optuna()
-  optional_packages.need(
-    'matplotlib', 'search', 'the chart is drawn with matplotlib'
-  )
+  optional_packages.need('matplotlib', 'search',
+                         'the chart is drawn with matplotlib')
   space = space_lib.load(args.space)
 
   def refuse(lock):
@@ -166,10 +154,9 @@ def search(args):
     flags = [*space.flags, *space_lib.as_flags(winner.params)]
     command = [commands.command('cifar10_train'), *map(shlex.quote, flags)]
     print(
-      f'The best is {folder}. Its best checkpoint is in '
-      f'{os.path.join(args.out, folder, train_dir.BEST)}. To train it again: '
-      f'{" ".join(command)}'
-    )
+        f'The best is {folder}. Its best checkpoint is in '
+        f'{os.path.join(args.out, folder, train_dir.BEST)}. To train it again: '
+        f'{" ".join(command)}')
 
 
 def _study(optuna, space, args):
@@ -182,18 +169,14 @@ def _study(optuna, space, args):
   left = glob.glob(os.path.join(glob.escape(args.out), trials_lib.FOLDERS))
   if left and not os.path.exists(path):
     raise UserError(
-      f'{args.out}: holds trials, such as {os.path.basename(min(left))}, but '
-      'no search.db that knows their settings; give another --out'
-    )
+        f'{args.out}: holds trials, such as {os.path.basename(min(left))}, but '
+        'no search.db that knows their settings; give another --out')
   optuna.logging.set_verbosity(optuna.logging.WARNING)
   try:
-    study = optuna.create_study(
-      storage='sqlite:///' + path,
-      study_name='search',
-      load_if_exists=True,
-      direction='maximize',
-      pruner=optuna.pruners.MedianPruner(),
-    )
+    study = optuna.create_study(storage='sqlite:///' + path,
+                                study_name='search', load_if_exists=True,
+                                direction='maximize',
+                                pruner=optuna.pruners.MedianPruner())
     trials = study.get_trials(deepcopy=False)
   # Those of the data base, and of Optuna if the file is of a later version.
   except Exception as error:
@@ -205,9 +188,8 @@ def _study(optuna, space, args):
   about = {'flags': list(space.flags), 'space': space.values}
   if study.user_attrs.get(_SPACE, about) != about:
     raise UserError(
-      f'{args.space}: has changed since the search in {args.out} was begun; '
-      'give another --out'
-    )
+        f'{args.space}: has changed since the search in {args.out} was begun; '
+        'give another --out')
   study.set_user_attr(_SPACE, about)
   return study
 
@@ -216,33 +198,20 @@ def main():
   """The console command."""
   parser = arguments.Parser(__doc__)
   parser.add_argument('space', help='the JSON file of the space')
-  parser.add_argument(
-    '--trials',
-    default=20,
-    help='how many trials, with those of earlier starts',
-  )
+  parser.add_argument('--trials', default=20,
+                      help='how many trials, with those of earlier starts')
   parser.add_argument('--jobs', default=1, help='how many trials at a time')
   parser.add_argument(
-    '--gpus',
-    default=0,
-    help='how many GPUs there are, if each trial is to see one of them',
-  )
+      '--gpus', default=0,
+      help='how many GPUs there are, if each trial is to see one of them')
   parser.add_argument(
-    '--seed',
-    type=int,
-    help='makes the first choices of a search repeatable, and all of them with '
-    '--jobs=1 and a --seed among the "flags"',
-  )
-  parser.add_argument(
-    '--out', required=True, help='the folder of the search and of its runs'
-  )
-  parser.run(
-    search,
-    trials=(1, MOST),
-    jobs=(1, _MOST_JOBS),
-    gpus=(0, _MOST_JOBS),
-    seed=(0, MOST),
-  )
+      '--seed', type=int,
+      help='makes the first choices of a search repeatable, and all of them '
+      'with --jobs=1 and a --seed among the "flags"')
+  parser.add_argument('--out', required=True,
+                      help='the folder of the search and of its runs')
+  parser.run(search, trials=(1, MOST), jobs=(1, _MOST_JOBS),
+             gpus=(0, _MOST_JOBS), seed=(0, MOST))
 
 
 if __name__ == '__main__':

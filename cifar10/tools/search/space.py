@@ -34,14 +34,12 @@ def load(path):
   flags, space = found.get('flags'), found.get('space')
   if not isinstance(flags, list) or not isinstance(space, dict) or not space:
     raise UserError(
-      f'{path}: expected "flags", a list of flags of all trials, and "space", '
-      'an object with the values of others'
-    )
+        f'{path}: expected "flags", a list of flags of all trials, and '
+        '"space", an object with the values of others')
   names = [str(flag).lstrip('-').partition('=')[0] for flag in flags]
-  for name, why in (
-    ('max_steps', 'a trial has no end'),
-    ('validation_examples', 'there are no images to compare trials on'),
-  ):
+  for name, why in (('max_steps', 'a trial has no end'),
+                    ('validation_examples',
+                     'there are no images to compare trials on')):
     if name not in names:
       raise UserError(f'{path}: "flags": without --{name}, {why}')
   trainer = set(settings_lib.flag_names(*flags_lib.TRAINER_GROUPS))
@@ -52,13 +50,11 @@ def load(path):
   for name in names:
     if name in trainer - set(settings_lib.with_policy('shared')):
       raise UserError(
-        f'{path}: "flags": a search sets --{name} itself; leave it out'
-      )
+          f'{path}: "flags": a search sets --{name} itself; leave it out')
   for name in space:
     if name in names or name not in settings_lib.with_policy('searched'):
       raise UserError(
-        f'{path}: "space": --{name} is the same for all trials; leave it out'
-      )
+          f'{path}: "space": --{name} is the same for all trials; leave it out')
   found = {n: _distribution(path, n, values) for n, values in space.items()}
   return Space(tuple(map(str, flags)), found, space)
 
@@ -83,16 +79,12 @@ def _distribution(path, name, values):
     return kinds.FloatDistribution(**values)
   except (KeyError, TypeError, ValueError) as error:
     raise UserError(
-      f'{path}: "{name}": {error}; expected a list of values, or "low" and '
-      '"high", with "log" or "step"'
-    ) from error
+        f'{path}: "{name}": {error}; expected a list of values, or "low" and '
+        '"high", with "log" or "step"') from error
 
 
 def as_flags(values):
   """Values by the names of flags as a list of flags."""
-  return [
-    ('--' if value else '--no') + name
-    if isinstance(value, bool)
-    else '--%s=%s' % (name, value)
-    for name, value in values.items()
-  ]
+  return [('--' if value else '--no') +
+          name if isinstance(value, bool) else '--%s=%s' % (name, value)
+          for name, value in values.items()]

@@ -32,8 +32,8 @@ class Trials:
     self._states = space_lib.optuna().trial.TrialState
     self._runner = variants.Runner()
     waiting = {
-      trial.user_attrs.get(_FOLDER)
-      for trial in study.get_trials(states=[self._states.WAITING])
+        trial.user_attrs.get(_FOLDER)
+        for trial in study.get_trials(states=[self._states.WAITING])
     }
     for trial in study.get_trials(states=[self._states.RUNNING]):
       folder = folder_of(trial)
@@ -46,8 +46,7 @@ class Trials:
   def finished(self):
     """The trials that have come to an end, a list."""
     return self._study.get_trials(
-      states=[self._states.COMPLETE, self._states.PRUNED]
-    )
+        states=[self._states.COMPLETE, self._states.PRUNED])
 
   def run(self, count, jobs):
     """Runs trials, `jobs` at a time, until `count` are finished in all.
@@ -96,10 +95,8 @@ class Trials:
         raise UserError(f'{folder}: {last or f"status {status}"}')
       elif not _validations(folder):
         self._study.tell(trial, state=self._states.FAIL)
-        raise UserError(
-          f'{folder}: ended without a validation; expected a '
-          '--validation_steps of at most --max_steps'
-        )
+        raise UserError(f'{folder}: ended without a validation; expected a '
+                        '--validation_steps of at most --max_steps')
       else:
         precisions = [precision for _, precision in _validations(folder)]
         self._study.tell(trial, max(precisions))
@@ -113,12 +110,9 @@ class Trials:
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, 'trainer.log'), 'ab+') as log:
       status = self._runner.run(
-        variants.command('cifar10_train.py', '--train_dir=' + folder, *flags),
-        watch=lambda: self._is_hopeless(trial, folder, reported),
-        stdout=log,
-        stderr=log,
-        env=self._environment(thread),
-      )
+          variants.command('cifar10_train.py', '--train_dir=' + folder, *flags),
+          watch=lambda: self._is_hopeless(trial, folder, reported), stdout=log,
+          stderr=log, env=self._environment(thread))
       return status, variants.last_line(log)
 
   def _environment(self, thread):
@@ -127,7 +121,7 @@ class Trials:
     if self._gpus:
       usual = ','.join(map(str, range(self._gpus)))
       seen = env.get('CUDA_VISIBLE_DEVICES') or usual
-      devices = seen.split(',')[: self._gpus]
+      devices = seen.split(',')[:self._gpus]
       env['CUDA_VISIBLE_DEVICES'] = devices[thread % len(devices)]
     return env
 

@@ -24,17 +24,15 @@ class Page:
     assert [len(list(c.iter(SVG))) for c in charts] == [1] * len(charts)
     assert len(list(root.iter(SVG))) == len(charts)
     self.images = list(root.iter('img'))
-    self.tables = [
-      [[''.join(cell.itertext()) for cell in row] for row in table.iter('tr')]
-      for table in root.iter('table')
-    ]
+    self.tables = [[[''.join(cell.itertext())
+                     for cell in row]
+                    for row in table.iter('tr')]
+                   for table in root.iter('table')]
     self.title = root.find('head/title').text
     self.facts = {
-      ''.join(fact.find('dt').itertext()): (
-        fact.find('dd/b').text,
-        fact.find('dd/b').tail.strip(),
-      )
-      for fact in root.findall('body/dl/div')
+        ''.join(fact.find('dt').itertext()):
+            (fact.find('dd/b').text, fact.find('dd/b').tail.strip())
+        for fact in root.findall('body/dl/div')
     }
     self.headings = [heading.text for heading in root.iter('h2')]
     self.text = ''.join(root.find('body').itertext())
@@ -55,5 +53,5 @@ def pixels(image):
   """The image in a data: URI, uint8 [height, width, 4]."""
   from matplotlib.image import imread
 
-  png = base64.b64decode(image.get('src')[len('data:image/png;base64,') :])
+  png = base64.b64decode(image.get('src')[len('data:image/png;base64,'):])
   return np.round(255 * imread(io.BytesIO(png))).astype(np.uint8)

@@ -23,11 +23,11 @@ TOP_5 = precision_tag(top_k=5, eval_data='train_eval')
 
 @pytest.mark.parametrize('log', [False, True])
 def test_a_chart_uses_the_colors_of_the_style_sheet(log):
-  points = [events.Point(i, 0, 10.0 ** (i % 3)) for i in range(1000)]
+  points = [events.Point(i, 0, 10.0**(i % 3)) for i in range(1000)]
   curves = [('one', points, 'faint'), ('two', points[:9], 'second')]
   chart = charts.line_chart('Title', curves, (0, 1000), log=log)
   assert set(re.findall('#0{5}.|var.*?[)]', chart)) == {
-    'var(--%s)' % name for name in ('main', 'second', 'text', 'grid')
+      'var(--%s)' % name for name in ('main', 'second', 'text', 'grid')
   }
   texts = re.findall('<text.*?>(.*?)</text>', chart)
   assert {'Title', 'one', 'two', '1,000', 'step'} <= set(texts)
@@ -75,9 +75,9 @@ def test_the_axes_of_all_charts_are_as_wide():
   small = [events.Point(i, 0, float(i)) for i in range(3)]
   large = [point._replace(value=1e5 * point.value) for point in small]
   found = {
-    axis(charts.line_chart('Title', [('', points, 'main')], (0, 2), log=log))
-    for points in (small, large)
-    for log in (False, True)
+      axis(charts.line_chart('Title', [('', points, 'main')], (0, 2), log=log))
+      for points in (small, large)
+      for log in (False, True)
   }
   assert len(found) == 1
 
@@ -145,11 +145,9 @@ def scalars(*steps):
 
 def test_all_charts_have_the_steps_of_the_run(drawn_charts):
   run = make_run(
-    files=[events.EventFile('events', 50.0, 350.0, scalars(100, 200, 300))],
-    precisions={TEST: points(150, 390)},
-    throughput=points(200, 300),
-    starts=(Start(20, 40.0),),
-  )
+      files=[events.EventFile('events', 50.0, 350.0, scalars(100, 200, 300))],
+      precisions={TEST: points(150, 390)}, throughput=points(200, 300),
+      starts=(Start(20, 40.0),))
   assert len(charts.draw(run)) == 4
   assert {steps for _, steps in drawn_charts.values()} == {(20, 390)}
   # Without an evaluation, and starts, the curves themselves tell.
@@ -163,29 +161,18 @@ def test_no_more_curves_than_differ(drawn_charts):
   assert list(drawn_charts['Images per second'][0]) == ['median']
   assert drawn_charts['Precision @ 1, %'][1] == (1, 1)
   charts.draw(make_run(throughput=many, precisions={TEST: points(1)}))
-  assert list(drawn_charts['Images per second'][0]) == [
-    'between summaries',
-    'median',
-  ]
+  assert list(
+      drawn_charts['Images per second'][0]) == ['between summaries', 'median']
 
 
 @pytest.mark.parametrize(
-  'tags, title, labels',
-  [
-    ([TEST], 'Precision @ 1, %', ['test images']),
-    ([TRAIN], 'Precision @ 1, training images, %', ['training images']),
-    (
-      [TEST, TRAIN, PLAIN],
-      'Precision @ 1, %',
-      ['test images', 'training images', 'variables without averages'],
-    ),
-    (
-      [TEST, TOP_5],
-      'Precision, %',
-      ['@ 1, test images', '@ 5, training images'],
-    ),
-  ],
-)
+    'tags, title, labels',
+    [([TEST], 'Precision @ 1, %', ['test images']),
+     ([TRAIN], 'Precision @ 1, training images, %', ['training images']),
+     ([TEST, TRAIN, PLAIN], 'Precision @ 1, %',
+      ['test images', 'training images', 'variables without averages']),
+     ([TEST, TOP_5
+      ], 'Precision, %', ['@ 1, test images', '@ 5, training images'])])
 def test_evaluations_are_told_apart(drawn_charts, tags, title, labels):
   charts.draw(make_run(precisions={tag: points(0, 100) for tag in tags}))
   lines, _ = drawn_charts[title]

@@ -6,14 +6,10 @@ from cifar10.tools.report import confusion
 
 
 def predictions(labels, predicted, confidences):
-  return confusion.TestPredictions(
-    step=1,
-    classes=('cat', 'dog', 'frog'),
-    images=None,
-    labels=np.array(labels),
-    predicted=np.array(predicted),
-    confidences=np.array(confidences),
-  )
+  return confusion.TestPredictions(step=1, classes=('cat', 'dog', 'frog'),
+                                   images=None, labels=np.array(labels),
+                                   predicted=np.array(predicted),
+                                   confidences=np.array(confidences))
 
 
 def test_mistakes_are_counted():
@@ -34,9 +30,8 @@ def test_predictions_become_a_matrix():
 
 
 def test_most_confident_mistakes_come_first():
-  found = predictions(
-    [0, 1, 2, 0, 1], [1, 1, 1, 2, 0], [0.5, 0.9, 0.7, 0.8, 0.7]
-  )
+  found = predictions([0, 1, 2, 0, 1], [1, 1, 1, 2, 0],
+                      [0.5, 0.9, 0.7, 0.8, 0.7])
   assert found.most_confident_mistakes(9).tolist() == [3, 2, 4, 0]
   assert found.most_confident_mistakes(2).tolist() == [3, 2]
   right = predictions([0], [0], [1.0])

@@ -23,9 +23,8 @@ def test_steps_that_a_restart_repeats_count_once(tmp_path):
   # Stopped after step 40; the last checkpoint was of step 20.
   path = str(tmp_path / 'events.out.tfevents.')
   write_events(path + '1.b', [(10 * i, 100.0 + i, 0.5) for i in range(5)])
-  write_events(
-    path + '2.a', [(20 + 10 * i, 900.0 + 2 * i, 0.25) for i in range(4)]
-  )
+  write_events(path + '2.a',
+               [(20 + 10 * i, 900.0 + 2 * i, 0.25) for i in range(4)])
   found, left_out = events.read_folder(str(tmp_path))
   assert left_out == []
   points = events.curve(found, 'learning_rate')
@@ -52,11 +51,11 @@ def test_damaged_events_are_read_as_far_as_they_go(tmp_path):
     return [point.step for point in points], len(left_out)
 
   assert steps() == ([1000, 1001, 1002, 1003, 1004], 0)
-  path.write_bytes(content[: 2 * size])
+  path.write_bytes(content[:2 * size])
   assert steps() == ([1000, 1001], 0)
-  path.write_bytes(content[: 2 * size + 20])
+  path.write_bytes(content[:2 * size + 20])
   assert steps() == ([1000, 1001], 1)
-  path.write_bytes(content[: 2 * size + 20] + b'x' + content[2 * size + 21 :])
+  path.write_bytes(content[:2 * size + 20] + b'x' + content[2 * size + 21:])
   assert steps() == ([1000, 1001], 1)
   path.write_bytes(content[:20])
   assert steps() == ([], 1)
@@ -76,8 +75,8 @@ def test_what_is_no_event_file_is_passed_over(tmp_path):
   files, left_out = events.read_folder(str(tmp_path))
   assert [file.path for file in files] == [path + '4.good']
   assert left_out == [
-    '%s is not a file: passed over.' % (path + name)
-    for name in ('1.folder', '2.pipe', '3.link')
+      '%s is not a file: passed over.' % (path + name)
+      for name in ('1.folder', '2.pipe', '3.link')
   ]
 
 
@@ -85,10 +84,8 @@ def test_what_is_no_event_file_is_passed_over(tmp_path):
 def test_an_unreadable_file_is_passed_over(tmp_path):
   path = tmp_path / 'events.out.tfevents.1.host'
   path.symlink_to('/proc/self/mem')  # An input/output error, for root too.
-  assert events.read_folder(str(tmp_path)) == (
-    [],
-    ['%s cannot be read.' % path],
-  )
+  assert events.read_folder(str(tmp_path)) == ([],
+                                               ['%s cannot be read.' % path])
 
 
 def test_evaluations_of_another_run_are_left_out(tmp_path):
@@ -104,20 +101,22 @@ def test_evaluations_of_another_run_are_left_out(tmp_path):
 
 def test_kinds_of_evaluations_are_kept_apart(tmp_path):
   tags = [
-    summaries.precision_tag(),
-    summaries.precision_tag(averaged=False),
-    summaries.precision_tag(eval_data='train_eval'),
-    summaries.precision_tag(top_k=5),
-    summaries.precision_tag(top_k=10, eval_data='train_eval', averaged=False),
-    'loss',
+      summaries.precision_tag(),
+      summaries.precision_tag(averaged=False),
+      summaries.precision_tag(eval_data='train_eval'),
+      summaries.precision_tag(top_k=5),
+      summaries.precision_tag(top_k=10, eval_data='train_eval', averaged=False),
+      'loss'
   ]
   for number, tag in enumerate(tags):
     path = tmp_path / ('events.out.tfevents.%d.host' % number)
     write_events(path, [(100, 20.0 - number, 0.5 + number)], tag)
   files, _ = events.read_folder(str(tmp_path))
   found = events.precisions(files, since=0)
-  assert {tag: points[0].value for tag, points in found.items()} == {
-    tag: 0.5 + number for number, tag in enumerate(tags[:-1])
+  assert {
+      tag: points[0].value for tag, points in found.items()
+  } == {
+      tag: 0.5 + number for number, tag in enumerate(tags[:-1])
   }
   # The default first; 10 after 5.
   assert list(found) == [tags[i] for i in (0, 2, 1, 3, 4)]
@@ -164,12 +163,8 @@ def test_clocks_may_differ_by_less_than_a_second():
 
 
 def test_times_of_checkpoints_count_unless_they_are_those_of_a_copy(tmp_path):
-  for name, time in (
-    ('config.json', 503),
-    ('model.ckpt-0.index', 110),
-    ('model.ckpt-90.index', 190),
-    ('model.ckpt-90.meta', 195),
-  ):
+  for name, time in (('config.json', 503), ('model.ckpt-0.index', 110),
+                     ('model.ckpt-90.index', 190), ('model.ckpt-90.meta', 195)):
     (tmp_path / name).write_bytes(b'')
     os.utime(str(tmp_path / name), (time, time))
   begins = starts_at(100.0, 500.0)

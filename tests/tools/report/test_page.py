@@ -27,67 +27,60 @@ def page_of(**changes):
 def points(**values):
   """Points from the keywords step_100=0.5, ..."""
   return [
-    events.Point(int(name[len('step_') :]), 50.0, value)
-    for name, value in values.items()
+      events.Point(int(name[len('step_'):]), 50.0, value)
+      for name, value in values.items()
   ]
 
 
 def test_the_best_evaluation_is_of_test_images():
   precisions = {
-    TEST: points(step_100=0.25, step_2000=0.5, step_3000=0.375),
-    TRAIN: points(step_100=0.875),
-    TOP_5: points(step_100=1.0),
+      TEST: points(step_100=0.25, step_2000=0.5, step_3000=0.375),
+      TRAIN: points(step_100=0.875),
+      TOP_5: points(step_100=1.0)
   }
   facts = page_of(precisions=precisions).facts
   assert facts == {
-    'Best evaluation': ('50.00\u00a0%', 'step 2,000; evaluations: 3')
+      'Best evaluation': ('50.00\u00a0%', 'step 2,000; evaluations: 3')
   }
   del precisions[TEST]
   facts = page_of(precisions=precisions).facts
   assert facts == {
-    'Best evaluation, training images': (
-      '87.50\u00a0%',
-      'step 100; evaluations: 1',
-    )
+      'Best evaluation, training images':
+          ('87.50\u00a0%', 'step 100; evaluations: 1')
   }
   facts = page_of(precisions={TOP_5: points(step_7=1.0)}).facts
   assert list(facts) == ['Best evaluation, @ 5, test images']
 
 
-@pytest.mark.parametrize(
-  'durations, fact',
-  [
-    ([3600.0, 125.4], ('1:02:05', 'starts: 2')),
-    ([3600.0, None], ('1:00:00', 'starts: 2, of unknown length: 1')),
-    ([None], ('unknown', 'starts: 1, of unknown length: 1')),
-  ],
-)
+@pytest.mark.parametrize('durations, fact',
+                         [([3600.0, 125.4], ('1:02:05', 'starts: 2')),
+                          ([3600.0, None],
+                           ('1:00:00', 'starts: 2, of unknown length: 1')),
+                          ([None],
+                           ('unknown', 'starts: 1, of unknown length: 1'))])
 def test_training_time_is_that_of_all_starts(durations, fact):
   assert page_of(durations=durations).facts == {'Training time': fact}
 
 
 def test_starts_are_listed_with_their_changes():
   changes = (
-    ('precision', 'float32', 'bfloat16'),
-    ('seed', None, 3),
-    ('summary_steps', 100, 50),  # Not a flag.
+      ('precision', 'float32', 'bfloat16'),
+      ('seed', None, 3),
+      ('summary_steps', 100, 50)  # Not a flag.
   )
   begins = Start(0, 1e9), Start(1200, 1e9 + 60, changes)
   found = page_of(starts=begins, durations=[None, 30.0])
   assert found.headings == ['Starts']
   (table,) = found.tables
-  assert table[0] == ['Step', 'Date and time', 'Training time'] + [
-    'Settings changed'
-  ]
+  assert table[0] == ['Step', 'Date and time', 'Training time'
+                     ] + ['Settings changed']
   dates = [row.pop(1) for row in table[1:]]
-  assert table[1:] == [
-    ['0', '–', ''],
-    [
-      '1,200',
-      '0:00:30',
-      '--precision float32 -> bfloat16--seed none -> 3summary_steps 100 -> 50',
-    ],
-  ]
+  assert table[1:] == [['0', '–', ''],
+                       [
+                           '1,200', '0:00:30',
+                           '--precision float32 -> bfloat16--seed none -> 3'
+                           'summary_steps 100 -> 50'
+                       ]]
   assert [len(date) for date in dates] == [len('2001-09-09 01:46')] * 2
   assert dates[0][:6] == '2001-0' and dates[0] < dates[1]
   assert 'earlier versions' not in found.text
@@ -112,11 +105,9 @@ def flags_of(**settings):
 
 def test_settings_are_the_flags_that_the_run_used():
   flags = flags_of(batch_size=64, summary_steps=2, learning_rate=0.5)
-  assert list(flags.items())[:3] == [
-    ('--batch_size', ['64', '128']),
-    ('--learning_rate', ['0.5', '0.1']),
-    ('--dataset', ['cifar10', 'cifar10']),
-  ]
+  assert list(flags.items())[:3] == [('--batch_size', ['64', '128']),
+                                     ('--learning_rate', ['0.5', '0.1']),
+                                     ('--dataset', ['cifar10', 'cifar10'])]
   assert not [name for name in flags if 'summary_steps' in name]
   assert not {'--num_gpus', '--ps_hosts', '--sync'} & set(flags)
   assert flags_of(num_gpus=2)['--num_gpus'] == ['2', '1']
@@ -128,19 +119,14 @@ def test_settings_are_the_flags_that_the_run_used():
 
 def test_no_mistakes_are_none():
   labels = np.array([0, 1, 1])
-  right = confusion.TestPredictions(
-    step=5,
-    classes=('cat', 'dog'),
-    images=np.zeros([3, 4, 4, 3], np.uint8),
-    labels=labels,
-    predicted=labels,
-    confidences=np.ones(3),
-  )
+  right = confusion.TestPredictions(step=5, classes=('cat', 'dog'),
+                                    images=np.zeros([3, 4, 4, 3],
+                                                    np.uint8), labels=labels,
+                                    predicted=labels, confidences=np.ones(3))
   found = page_of(predictions=right)
   assert found.headings[1:] == [
-    'Precision and recall by class',
-    'Most frequent mistakes',
-    'Most confident mistakes',
+      'Precision and recall by class', 'Most frequent mistakes',
+      'Most confident mistakes'
   ]
   assert len(found.tables) == 2 and found.images == []
   assert found.text.split().count('none') == 2

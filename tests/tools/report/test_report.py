@@ -40,13 +40,9 @@ SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'report.py')
 def run_report(*arguments, **environment):
   """Runs the script; returns status, output and error output."""
   process = subprocess.run(
-    [sys.executable, SCRIPT] + [str(a) for a in arguments],
-    env=dict(os.environ, **environment),
-    capture_output=True,
-    text=True,
-    timeout=300,
-    check=False,
-  )
+      [sys.executable, SCRIPT] + [str(a) for a in arguments],
+      env=dict(os.environ, **environment), capture_output=True, text=True,
+      timeout=300, check=False)
   return process.returncode, process.stdout, process.stderr
 
 
@@ -55,9 +51,8 @@ def trained(tmp_path_factory):
   """A folder with a run of 40 steps on the sample, evaluated twice."""
   folder = tmp_path_factory.mktemp('trained')
   for steps in (20, 40):
-    config = short_runs.small_config(
-      folder, batch_size=64, max_steps=steps, summary_steps=2, seed=1
-    )
+    config = short_runs.small_config(folder, batch_size=64, max_steps=steps,
+                                     summary_steps=2, seed=1)
     cifar10_train.train(config)
     cifar10_eval.evaluate(config)
   files, _ = events.read_folder(config.train_dir)
@@ -97,9 +92,8 @@ def oracle(trained):
 
 
 def test_precisions_on_held_out_images_are_shown_too(tmp_path):
-  config = short_runs.small_config(
-    tmp_path, validation_examples=100, validation_steps=2
-  )
+  config = short_runs.small_config(tmp_path, validation_examples=100,
+                                   validation_steps=2)
   cifar10_train.train(config)
   run = report.gather(config.train_dir, str(tmp_path / 'eval'))
   (points,) = run.precisions.values()
@@ -127,9 +121,8 @@ def test_the_page_of_a_run(trained, tmp_path):
     assert [point.step for point in points] == steps
   averages = 'conv1/weights/ExponentialMovingAverage'
   checkpoint = checkpoints.latest(str(trained / 'train'))
-  np.testing.assert_array_equal(
-    run.filters, tf.train.load_variable(checkpoint, averages)
-  )
+  np.testing.assert_array_equal(run.filters,
+                                tf.train.load_variable(checkpoint, averages))
   # No rate between the last of one start and the first of the next.
   assert [p.step for p in run.throughput] == [s for s in steps if s % 20]
 
@@ -142,19 +135,12 @@ def test_the_page_of_a_run(trained, tmp_path):
   assert content.count('class="right"') == 10
   found = Page(content)
   assert found.charts == [
-    'Loss',
-    'Precision @ 1, %',
-    'Learning rate',
-    'Images per second',
+      'Loss', 'Precision @ 1, %', 'Learning rate', 'Images per second'
   ]
   assert found.headings == [
-    'Confusion matrix',
-    'Precision and recall by class',
-    'Most frequent mistakes',
-    'Most confident mistakes',
-    'Filters of conv1',
-    'Starts',
-    'Settings',
+      'Confusion matrix', 'Precision and recall by class',
+      'Most frequent mistakes', 'Most confident mistakes', 'Filters of conv1',
+      'Starts', 'Settings'
   ]
   assert found.title == 'Run report: train'
   matrix, classes, mistakes, starts, settings = found.tables
@@ -164,10 +150,9 @@ def test_the_page_of_a_run(trained, tmp_path):
   counts = np.zeros([10, 10], int)
   np.add.at(counts, (labels, given), 1)
   assert matrix[0][1:] == list(datasets.CLASSES)
-  assert matrix[1:] == [
-    [name] + [str(count) for count in row]
-    for name, row in zip(datasets.CLASSES, counts)
-  ]
+  assert matrix[1:] == [[name] + [str(count)
+                                  for count in row]
+                        for name, row in zip(datasets.CLASSES, counts)]
   for number, row in enumerate(classes[1:]):
     right, answered = counts[number, number], counts[:, number].sum()
     precision = '%.1f\u00a0%%' % (100 * right / answered) if answered else '–'
@@ -204,8 +189,7 @@ def test_the_page_of_a_run(trained, tmp_path):
   # come first.
   groups = set(flags_lib.TRAINER_GROUPS) - {'download', 'metrics'}
   assert sorted(values) == sorted(
-    '--' + n for n in settings_lib.flag_names(*groups)
-  )
+      '--' + n for n in settings_lib.flag_names(*groups))
   changed = [value != default for value, default in values.values()]
   assert changed == sorted(changed, reverse=True)
   assert content.count('<td><b>') == sum(changed) < len(changed)
@@ -221,8 +205,7 @@ def test_without_events_the_checkpoint_is_reported(copied):
     path.unlink()
   run, found = page_of(copied)
   assert run.left_out[0] == (
-    'No event files in %s: no loss, learning rate, throughput.' % copied
-  )
+      'No event files in %s: no loss, learning rate, throughput.' % copied)
   assert run.left_out[1].startswith('No evaluations of this run in /nowhere ')
   assert all(line in found.text for line in run.left_out)
   assert found.charts == [] and len(found.tables) == 5
@@ -249,9 +232,9 @@ def test_starts_and_damaged_event_files_of_a_run(copied, tmp_path):
   starts = found.tables[-2]
   assert [row[2] for row in starts[1:]] == ['0:10:00', '0:00:33']
   assert run.left_out[:2] == [
-    '%s is not a file: passed over.' % (copied / 'events.out.tfevents.1'),
-    '%s is damaged or cut off: only the events before are shown.'
-    % (eval_dir / 'events.out.tfevents.2'),
+      '%s is not a file: passed over.' % (copied / 'events.out.tfevents.1'),
+      '%s is damaged or cut off: only the events before are shown.' %
+      (eval_dir / 'events.out.tfevents.2')
   ]
   assert all(line in found.text for line in run.left_out)
 
@@ -304,24 +287,20 @@ def test_a_data_set_of_other_classes_is_not_predicted(copied):
   assert 'the model was trained on zebra, automobile' in found.text
 
 
-def test_a_model_of_the_package_has_no_curves(
-  tmp_path, trained, monkeypatch, capsys
-):
+def test_a_model_of_the_package_has_no_curves(tmp_path, trained, monkeypatch,
+                                              capsys):
   # The usual --eval_dir may hold evaluations of another run.
   monkeypatch.setattr(report.Settings, 'eval_dir', str(trained / 'eval'))
   synthetic_records.make_folder(tmp_path, per_file=20)
-  args = argparse.Namespace(
-    train_dir='pretrained:tutorial',
-    out=str(tmp_path / 'page.html'),
-    eval_dir=None,
-    data_dir=str(tmp_path),
-  )
+  args = argparse.Namespace(train_dir='pretrained:tutorial',
+                            out=str(tmp_path / 'page.html'), eval_dir=None,
+                            data_dir=str(tmp_path))
   report.write(args)
   folder = os.path.join(zoo.FOLDER, 'tutorial')
   assert capsys.readouterr().out.splitlines() == [
-    'No event files in %s: no loss, learning rate, throughput.' % folder,
-    'No evaluations of this run (--eval_dir): no precision curve.',
-    '%s is written.' % args.out,
+      'No event files in %s: no loss, learning rate, throughput.' % folder,
+      'No evaluations of this run (--eval_dir): no precision curve.',
+      '%s is written.' % args.out
   ]
   found = Page((tmp_path / 'page.html').read_text())
   assert len(found.images) > 64  # Filters, and mistakes.
@@ -334,28 +313,26 @@ def test_what_cannot_be_done_is_one_line_and_status_1(tmp_path):
   out = tmp_path / 'page.html'
   (tmp_path / 'matplotlib.py').write_text('raise ImportError')
   package = "a report needs matplotlib: pip install '.[report]'"
-  for changes, problem in (
-    ({}, '%s: holds neither event files nor a checkpoint; expected' % tmp_path),
-    ({'PYTHONPATH': str(tmp_path)}, package),
-  ):
+  for changes, problem in ((
+      {},
+      '%s: holds neither event files nor a checkpoint; expected' % tmp_path), ({
+          'PYTHONPATH': str(tmp_path)
+      }, package)):
     status, printed, errors = run_report(tmp_path, '--out=%s' % out, **changes)
     assert (status, printed, errors.count('\n')) == (1, '', 1)
     assert errors.startswith('report: error: ') and problem in errors
   assert not out.exists()
 
 
-@pytest.mark.parametrize(
-  'package, name', [('jinja2', 'Jinja2'), ('matplotlib', 'matplotlib')]
-)
+@pytest.mark.parametrize('package, name', [('jinja2', 'Jinja2'),
+                                           ('matplotlib', 'matplotlib')])
 def test_a_missing_package_is_one_line(tmp_path, monkeypatch, package, name):
   out = tmp_path / 'page.html'
-  args = argparse.Namespace(
-    train_dir=str(tmp_path), out=str(out), eval_dir='/nowhere', data_dir=None
-  )
+  args = argparse.Namespace(train_dir=str(tmp_path), out=str(out),
+                            eval_dir='/nowhere', data_dir=None)
   monkeypatch.setitem(sys.modules, package, None)
-  with pytest.raises(
-    UserError, match=r"needs %s: pip install '\.\[report\]'$" % name
-  ):
+  with pytest.raises(UserError,
+                     match=r"needs %s: pip install '\.\[report\]'$" % name):
     report.write(args)
   assert not out.exists()
 
@@ -395,10 +372,8 @@ def test_a_data_set_of_ones_own_in_gray(tmp_path, classes, size):
   names = ['<b>"%d" & co' % i for i in range(classes)]
   images = make_dataset(tmp_path, names, layout_for(size, 1, names))
   cifar10_train.train(
-    short_runs.small_config(
-      tmp_path, dataset='cifar10', data_dir=str(tmp_path), max_steps=1
-    )
-  )
+      short_runs.small_config(tmp_path, dataset='cifar10',
+                              data_dir=str(tmp_path), max_steps=1))
   run, found = page_of(tmp_path / 'train')
   counts = run.predictions.confusion_matrix
   assert counts.shape == (classes, classes)

@@ -24,12 +24,8 @@ from tests import short_runs
 optuna = pytest.importorskip('optuna')
 
 FLAGS = [
-  '--dataset=sample',
-  '--max_steps=12',
-  '--validation_examples=100',
-  '--validation_steps=4',
-  '--batch_size=8',
-  '--intra_op_threads=1',
+    '--dataset=sample', '--max_steps=12', '--validation_examples=100',
+    '--validation_steps=4', '--batch_size=8', '--intra_op_threads=1'
 ]
 # Long enough to be stopped on the way.
 LONGER = FLAGS + ['--max_steps=400', '--validation_steps=40']
@@ -44,20 +40,14 @@ def start(tmp_path):
     path = tmp_path / 'space.json'
     path.write_text(json.dumps({'flags': flags, 'space': space}))
     started.append(
-      subprocess.Popen(
-        [
-          sys.executable,
-          os.path.join(short_runs.ROOT, 'scripts', 'search.py'),
-          str(path),
-          '--trials=%d' % count,
-          '--out=%s' % (tmp_path / 'out'),
-          *more,
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        universal_newlines=True,
-      )
-    )
+        subprocess.Popen([
+            sys.executable,
+            os.path.join(short_runs.ROOT, 'scripts', 'search.py'),
+            str(path),
+            '--trials=%d' % count,
+            '--out=%s' % (tmp_path / 'out'), *more
+        ], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         universal_newlines=True))
     return started[-1]
 
   yield start_one
@@ -90,16 +80,12 @@ def test_a_killed_search_goes_on_where_it_was(tmp_path, start):
   out, err = second.communicate(120)
   assert (second.returncode, err) == (0, '')
   assert sorted(os.listdir(str(tmp_path / 'out'))) == [
-    'search.db',
-    'trial_000',
-    'trial_001',
-    'trials.json',
-    'trials.png',
+      'search.db', 'trial_000', 'trial_001', 'trials.json', 'trials.png'
   ]
   for folder, steps in zip(folders, before):
     state = run_state.load(str(folder))
     assert len(state.starts) == 2  # Resumed, not begun anew.
-    assert steps_in(folder)[: len(steps)] == steps
+    assert steps_in(folder)[:len(steps)] == steps
     assert len(steps) < 10 and steps_in(folder)[-1] == 400
   # The table, and the best of it.
   values = dict(re.findall(r'\| (trial_\d+) \| ([\d.]+) \|', out))
@@ -108,9 +94,8 @@ def test_a_killed_search_goes_on_where_it_was(tmp_path, start):
   assert values[best.group(1)] == max(values.values())
   assert '--max_steps=400' in best.group(2)
   assert re.search(r'--learning_rate=0.0[12]', best.group(2))
-  for trial in json.loads((tmp_path / 'out' / 'trials.json').read_text())[
-    'trials'
-  ]:
+  for trial in json.loads(
+      (tmp_path / 'out' / 'trials.json').read_text())['trials']:
     reached = run_state.load(str(tmp_path / 'out' / trial['folder']))
     precisions = [precision for _, precision in reached.validations]
     assert trial['precision'] == max(precisions)
@@ -147,13 +132,10 @@ def test_ctrl_c_ends_all_and_saves(tmp_path, start):
 def trials_of(tmp_path, flags, choices, pruner=None):
   """The Trials of a study in memory, on the sample."""
   space = space_lib.Space(
-    tuple(flags),
-    {
-      name: optuna.distributions.CategoricalDistribution(values)
-      for name, values in choices.items()
-    },
-    choices,
-  )
+      tuple(flags), {
+          name: optuna.distributions.CategoricalDistribution(values)
+          for name, values in choices.items()
+      }, choices)
   study = optuna.create_study(direction='maximize', pruner=pruner)
   return trials_lib.Trials(study, space, str(tmp_path))
 
@@ -170,7 +152,9 @@ def test_a_trial_below_the_others_is_given_up(tmp_path):
 
 
 def test_a_resumed_trial_is_judged_by_its_last_validation(tmp_path):
+
   class SlowStart(optuna.pruners.BasePruner):
+
     def prune(self, study, trial):
       return trial.last_step == 4
 
@@ -194,12 +178,9 @@ def test_a_trial_that_diverges_is_a_result(tmp_path):
 
 
 @pytest.mark.parametrize(
-  'flags, problem',
-  [
-    (['--max_steps=2', '--validation_steps=9'], 'ended without a validation'),
-    (['--l2_scale=0.1'], 'error: --l2_scale=0.1 has no effect with'),
-  ],
-)
+    'flags, problem',
+    [(['--max_steps=2', '--validation_steps=9'], 'ended without a validation'),
+     (['--l2_scale=0.1'], 'error: --l2_scale=0.1 has no effect with')])
 def test_a_mistake_ends_the_search(tmp_path, flags, problem):
   flags = FLAGS[:1] + FLAGS[2:3] + ['--max_steps=2'] + flags
   trials = trials_of(tmp_path, flags, {'learning_rate': [0.1]})
@@ -212,11 +193,9 @@ def test_what_was_given_up_is_not_the_best(tmp_path):
   study = optuna.create_study(direction='maximize')
   distribution = optuna.distributions.FloatDistribution(0.1, 0.2)
   space = space_lib.Space((), {'dropout': distribution}, {})
-  for state, reported, error in (
-    ('COMPLETE', 0.5, None),
-    ('PRUNED', 0.8, 'loss is nan'),
-    ('PRUNED', 0.7, None),
-  ):
+  for state, reported, error in (('COMPLETE', 0.5, None),
+                                 ('PRUNED', 0.8, 'loss is nan'), ('PRUNED', 0.7,
+                                                                  None)):
     trial = study.ask(space.distributions)
     trial.report(reported, 10)
     if error:
@@ -228,11 +207,8 @@ def test_what_was_given_up_is_not_the_best(tmp_path):
   assert search_lib.best(trials).number == 0
   rows = search_lib.table(trials, space).splitlines()[2:]
   cells = [row.split(' | ')[:2] for row in rows]
-  assert cells == [
-    ['| trial_000', '0.5000'],
-    ['| trial_001', 'diverged'],
-    ['| trial_002', 'given up'],
-  ]
+  assert cells == [['| trial_000', '0.5000'], ['| trial_001', 'diverged'],
+                   ['| trial_002', 'given up']]
   search_lib.write(trials, space, str(tmp_path))
   written = json.loads((tmp_path / 'trials.json').read_text())['trials']
   assert [trial['precision'] for trial in written] == [0.5, None, None]
@@ -253,14 +229,8 @@ def in_memory(tmp_path, monkeypatch):
 def arguments(tmp_path, space, count, flags=FLAGS):
   path = tmp_path / 'space.json'
   path.write_text(json.dumps({'flags': flags, 'space': space}))
-  return argparse.Namespace(
-    space=str(path),
-    trials=count,
-    jobs=1,
-    gpus=0,
-    seed=1,
-    out=str(tmp_path / 'out'),
-  )
+  return argparse.Namespace(space=str(path), trials=count, jobs=1, gpus=0,
+                            seed=1, out=str(tmp_path / 'out'))
 
 
 RANGE = {'learning_rate': {'low': 0.01, 'high': 0.1}}
@@ -288,11 +258,8 @@ def test_another_space_is_refused(tmp_path, monkeypatch):
   search_lib.search(arguments(tmp_path, RANGE, 2))
   longer = [flag.replace('=12', '=99') for flag in FLAGS]
   wider = {'learning_rate': {'low': 0.01, 'high': 0.2}}
-  for space, flags in (
-    (wider, FLAGS),
-    (RANGE, longer),
-    (RANGE, FLAGS + ['--dropout=0.5']),
-  ):
+  for space, flags in ((wider, FLAGS), (RANGE, longer),
+                       (RANGE, FLAGS + ['--dropout=0.5'])):
     with pytest.raises(UserError, match='space.json: has changed since'):
       search_lib.search(arguments(tmp_path, space, 3, flags))
 
@@ -306,6 +273,7 @@ def test_trials_without_their_search_are_refused(tmp_path, monkeypatch):
 
 
 def test_an_error_in_a_thread_ends_the_search(tmp_path, monkeypatch):
+
   def fail(self, trial, index):
     raise OSError('no space left')
 
@@ -350,8 +318,7 @@ def test_a_trainer_that_is_ended_from_outside_is_resumed(tmp_path):
 
 
 def test_a_trial_that_another_trainer_holds_is_not_given_up(
-  tmp_path, monkeypatch
-):
+    tmp_path, monkeypatch):
   monkeypatch.setattr(trials_lib, '_LOCK_SECS', 0)
   trials = trials_of(tmp_path, FLAGS, {'learning_rate': [0.01]})
   with train_dir.held(str(tmp_path / 'trial_000')):
