@@ -34,8 +34,8 @@ from cifar10.util import summaries
 # other data sets in the same proportion, see `crop_size`.
 IMAGE_SIZE = 24
 
-# The tutorial's constants describing CIFAR-10. The numbers of examples are for
-# readers: the code counts the records in the files.
+# The tutorial's constants describing CIFAR-10. The code counts the records in
+# the files; NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN also bounds the shuffle queue.
 NUM_CLASSES = 10
 NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN = 50000
 NUM_EXAMPLES_PER_EPOCH_FOR_EVAL = 10000

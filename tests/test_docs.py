@@ -201,7 +201,7 @@ def known_flags():
   found = set(settings_lib.flag_names(*settings_lib.GROUP_OF.values()))
   found |= {'no' + name for name in found}
   for text in sources('cifar10', 'scripts'):
-    found |= set(re.findall(r"add_argument\(\s*'--(\w+)'", text))
+    found |= set(re.findall(r"\badd(?:_argument)?\(\s*'--(\w+)'", text))
   return found | FOREIGN
 
 

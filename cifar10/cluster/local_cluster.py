@@ -154,9 +154,9 @@ def main():
   parser = argparse.ArgumentParser(
       description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
       allow_abbrev=False)
-  for flag, default in (('--num_ps', 1), ('--num_workers', 2)):
-    limits = f'1 to {_MOST_TASKS} (default {default})'
-    parser.add_argument(flag, type=_count, default=default, help=limits)
+  limits = f'1 to {_MOST_TASKS} (default %(default)s)'
+  parser.add_argument('--num_ps', type=_count, default=1, help=limits)
+  parser.add_argument('--num_workers', type=_count, default=2, help=limits)
   parser.add_argument('--log_dir', default='/tmp/cifar10_cluster_logs')
   args, flags = parser.parse_known_args()
   try:
