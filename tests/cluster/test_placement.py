@@ -131,6 +131,6 @@ def test_a_step_reads_all_variables_and_sends_all_gradients(dtype, size):
                                   dtype)
     train_op = optimizer.apply_gradients(gradients, global_step)
   received, sent = placement.bytes_of_step(train_op)
-  assert received == 4 * PARAMETERS
+  assert received == 4 * PARAMETERS + 8  # The step, for the learning rate.
   # And the learning rate, decay and the like: a few numbers.
   assert 0 <= sent - size * PARAMETERS < 400
