@@ -42,13 +42,8 @@ import tensorflow.compat.v1 as tf
 def build_step(run, task, agreement, progress):
   """Builds a step of one worker, within its device function.
 
-  Its towers are those of the multi-GPU trainer.
-
-  Args:
-    run: trainer.Run.
-    task: cluster_spec.Task.
-    agreement: membership.Agreement.
-    progress: shared_state.Progress.
+  Its towers are those of the multi-GPU trainer. Takes a trainer.Run, a
+  cluster_spec.Task, a membership.Agreement and a shared_state.Progress.
 
   Returns:
     train_op: operation that takes a step, and meanwhile copies the next batch
@@ -74,9 +69,8 @@ def build_step(run, task, agreement, progress):
 def train(settings):
   """Runs one task of the cluster to its end.
 
-  Raises:
-    UserError: the cluster, the data, the training directory or the loss is
-      unusable.
+  Raises UserError if the cluster, the data or the training directory is
+  unusable, or training diverges.
   """
   task = cluster_spec.task_from_settings(settings)
   for name in ('early_stopping', 'cache_frozen'):
@@ -109,9 +103,9 @@ def take_steps(run, server, task, agreement):
   # The data of a worker lies on its own machine.
   trained_on = run_state.trained_on(state, settings)
   datasets.check_fits(run.data, dataclasses.replace(settings, **trained_on))
-  with tf.Graph().as_default(), tf.device(
-      placement.device_function(
-          task, settings)), liveness.Observer(server) as observer:
+  place = placement.device_function(task, settings)
+  observer = liveness.Observer(server)
+  with tf.Graph().as_default(), tf.device(place), observer:
     seed = state.seed_of_start(settings.seed, agreement.chief_start - 1,
                                agreement.steps_before)
     tf.set_random_seed(task.own_seed(seed))
@@ -132,11 +126,11 @@ def take_steps(run, server, task, agreement):
 @contextlib.contextmanager
 def _chief_watched(task, agreement, observer):
   """Ends a worker when the chief is gone or has ended with an error."""
-  settings = agreement.settings
   with Watchdog() as watchdog:
     if not task.is_chief:
       watchdog.watch(
-          liveness.answer_check(task.workers[:1], 'the chief', settings))
+          liveness.answer_check(task.workers[:1], 'the chief',
+                                agreement.settings))
       watchdog.watch(
           lambda: liveness.problem_of_chief(task, agreement, observer.ending))
     yield

@@ -143,10 +143,10 @@ def build(data, settings):
       num_images=data.count(data.files(settings.eval_data)))
 
 
-def new_checkpoints(settings, is_over=lambda: False):
+def new_checkpoints(settings, is_over):
   """Yields the newest checkpoint whenever there is a new one.
 
-  Ends when `is_over` says that no further one will come. Raises UserError if
+  Ends when `is_over()` is true: no further one will come. Raises UserError if
   the file that names the newest checkpoint is damaged.
   """
   directory = settings.checkpoint_dir
@@ -170,10 +170,9 @@ def eval_once(graph, checkpoint, settings):
     result: precision.Result.
     summary: bytes, graph.summaries of the first batch.
   """
-  restorations = graph.restorations
-  restoration = restorations.fitting(checkpoint, settings.use_moving_averages)
-  use_gpu = settings.eval_device == 'gpu'
-  proto = session_settings.config_proto(settings, use_gpu)
+  restoration = graph.restorations.fitting(checkpoint,
+                                           settings.use_moving_averages)
+  proto = session_settings.config_proto(settings, settings.eval_device == 'gpu')
   correct = in_top_k = total = loss = step = 0
   summary = None
   with tf.Session(config=proto) as sess:
@@ -199,7 +198,7 @@ def eval_once(graph, checkpoint, settings):
     coord.request_stop()
     coord.join(threads, ignore_live_threads=True)
   loss /= max(1, total)
-  averaged = restoration is restorations.averaged
+  averaged = restoration is graph.restorations.averaged
   result = precision.Result(correct, in_top_k, total, loss, averaged)
   return result, summary
 

@@ -28,7 +28,7 @@ import tensorflow.compat.v1 as tf
 
 GROUPS = ('data', 'model', 'checkpoint', 'export')
 
-# What is written, by the flag that says where, and how others load it.
+# What is written, and how to load it, by the flag that says where.
 _REPORTS = {
     'export_dir': """SavedModel: {name}, with the signatures
   images, serving_default: images uint8 {shape} -> class, label, probabilities
@@ -47,8 +47,7 @@ To load it: graph_def.ParseFromString(open({path!r}, 'rb').read())
   tf.import_graph_def(graph_def, name='')"""
 }
 
-# How a TensorFlow Lite file is loaded: TensorFlow 2 refers to a package of its
-# own for that.
+# For TensorFlow Lite files, TensorFlow 2 refers to a package of its own.
 _INTERPRETER = 'interpreter = tf.lite.Interpreter'
 if tf.__version__ >= '2':
   _INTERPRETER = """pip install ai-edge-litert
@@ -59,16 +58,16 @@ if tf.__version__ >= '2':
 def export(settings):
   """Writes the model of a checkpoint in each format that is asked for.
 
-  Raises OSError if a file cannot be written. Raises UserError if there is no
-  such checkpoint, it is of another model, or a target exists already: then
-  nothing is written; or if the SavedModel cannot be written.
+  Raises UserError, before anything is written, if there is no such checkpoint,
+  it is of another model, or a target exists already; also if the SavedModel
+  cannot be written. Raises OSError if another file cannot be written.
   """
   _check_targets(settings)
   checkpoint = checkpoints.find(settings.run_dir, settings.checkpoint)
   step = checkpoints.step(checkpoint)
   data = restore.describe(settings)
   frozen = export_lib.freeze(data, checkpoint, settings)
-  contents = {}  # All of it before the first file is written.
+  contents = {}  # By path, complete before the first file is written.
   if settings.tflite:
     with files.naming(settings.tflite):  # TensorFlow 1 converts through files.
       contents[settings.tflite] = export_lib.tflite(frozen, data, settings)
@@ -96,12 +95,12 @@ def _write_saved_model(frozen, path, settings):
     with files.new_folder(path) as folder:
       export_lib.write_saved_model(frozen, folder, settings)
   except tf.errors.OpError as error:
-    problem = error.message.splitlines()[0]
-    raise UserError(f'{path}: cannot be written: {problem}') from error
+    raise UserError(
+        f'{path}: cannot be written: {console.summary(error)}') from error
 
 
 def _check_targets(settings):
-  """Raises UserError if two targets are the same, or one exists, or none is."""
+  """Raises UserError if a target exists, two are the same, or there is none."""
   taken = {}
   for flag in _REPORTS:
     path = getattr(settings, flag)

@@ -84,6 +84,7 @@ def read_cifar10(filename_queue):
   result.key, value = reader.read(filename_queue)
   record = records_lib.decode([value], layout)  # [1, record_bytes]
   result.label = records_lib.labels(record, layout)
+  result.label.set_shape([1])
   depth_major = tf.reshape(record[:, layout.label_bytes:],
                            [result.depth, result.height, result.width])
   result.uint8image = tf.transpose(depth_major, [1, 2, 0])

@@ -44,18 +44,18 @@ def predict(settings, names):
   others are labeled, some pictures are damaged.
   """
   pictures.need_pillow()
-  grid, num_labeled = settings.grid, 0
-  paths = pictures.find(names)
-  sheet = contact_sheet.ContactSheet(grid, len(paths)) if grid else None
+  paths, labeled = pictures.find(names), []
+  if settings.grid:
+    contact_sheet.check(settings.grid, len(paths))
   with contextlib.ExitStack() as stack:
     with contextlib.redirect_stdout(sys.stderr):  # Answers go to stdout.
       predictor = stack.enter_context(_model(settings))
     for batch in predictions.batches(paths, settings.batch_size):
-      num_labeled += _label(batch, predictor, settings, sheet)
-  if sheet is not None:
-    sheet.write()
-  if num_labeled < len(paths):
-    num_damaged = len(paths) - num_labeled
+      labeled += _label(batch, predictor, settings)
+  if settings.grid:
+    contact_sheet.write(settings.grid, labeled)
+  num_damaged = len(paths) - len(labeled)
+  if num_damaged:
     raise UserError(f'{num_damaged} of {len(paths)} pictures could not be read')
 
 
@@ -66,10 +66,13 @@ def _model(settings):
   return contextlib.closing(predictions.load(settings))
 
 
-def _label(paths, predictor, settings, sheet):
-  """Labels a batch of pictures; returns how many could be read."""
+def _label(paths, predictor, settings):
+  """Labels a batch of pictures; returns their entries for a contact sheet.
+
+  Pictures that cannot be read have none.
+  """
   layout, classes = predictor.layout, predictor.classes
-  read, batch = [], []
+  read, batch, entries = [], [], []
   for path in paths:
     try:
       picture = pictures.read(path)
@@ -77,12 +80,14 @@ def _label(paths, predictor, settings, sheet):
       print(error, file=sys.stderr)
       continue
     # Only a small copy is kept: photographs are large, and may be many.
-    small = pictures.fit(picture, contact_sheet.PICTURE, 3) if sheet else None
+    small = None
+    if settings.grid:
+      small = pictures.fit(picture, contact_sheet.PICTURE, 3)
     read.append((path, small))
     image = pictures.fit(picture, layout.height, layout.depth)
     batch.append(records.encode(image, layout))
   if not read:
-    return 0
+    return []
   answers = predictor.probabilities(np.stack(batch))
   for (path, small), probabilities in zip(read, answers):
     if not np.isfinite(probabilities).all():
@@ -101,9 +106,8 @@ def _label(paths, predictor, settings, sheet):
       print(json.dumps(values))
     else:
       print(printable(f'{path}: {", ".join(lines)}'))
-    if sheet:
-      sheet.add(small, lines + [os.path.basename(path)])
-  return len(read)
+    entries.append((small, lines + [os.path.basename(path)]))
+  return entries
 
 
 def main():

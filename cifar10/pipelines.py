@@ -1,7 +1,6 @@
-"""The input that the settings choose, in place of the tutorial's queues.
+"""The input that the settings choose: the tutorial's queues or another one.
 
-TensorFlow's guides call the others "preloaded data" and "tf.data". With
---cache_frozen, features of the images are read in their place.
+With --cache_frozen, it reads features of the images in their place.
 """
 
 import tensorflow.compat.v1 as tf

@@ -4,25 +4,15 @@ Here each image is read and distorted by itself, as the tutorial describes it,
 and none of the project's own reading and distorting is called.
 """
 
-import importlib.util
 import os
 
 import numpy as np
 
-_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-
-
-def _load(path):
-  """The module in the file `path`; scripts are not in a package."""
-  name = os.path.splitext(os.path.basename(path))[0]
-  spec = importlib.util.spec_from_file_location(name, path)
-  module = importlib.util.module_from_spec(spec)
-  spec.loader.exec_module(module)
-  return module
-
+from tests import short_runs
 
 # The tutorial's own pipeline, which is also what the benchmark compares with.
-_baselines = _load(os.path.join(_ROOT, 'scripts', 'benchmarks', 'baselines.py'))
+_baselines = short_runs.module_at(
+    os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'baselines.py'))
 read_by_tensorflow = _baselines.read_image
 distort_by_tensorflow = _baselines.distort_image
 classical_distorted_inputs = _baselines.classical_distorted_inputs

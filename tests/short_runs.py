@@ -1,7 +1,9 @@
 """Short runs on the bundled sample: what several test modules need."""
 
+import importlib.util
 import os
 import re
+import sys
 
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -27,6 +29,18 @@ PRECISION_LINE = re.compile(
     '^' + TIME + r': precision @ 1 = (\d\.\d{3}) \((\d+) / (\d+), step (\d+)\)'
     '.* on (?:test|training) images, (?:moving averages|.* without averages)'
     '(?:, .*)?$', re.MULTILINE)
+
+
+def module_at(path):
+  """The module of a file outside the package, a program in scripts/."""
+  name = os.path.splitext(os.path.basename(path))[0]
+  spec = importlib.util.spec_from_file_location(name, path)
+  module = importlib.util.module_from_spec(spec)
+  before = list(sys.path)
+  sys.path.insert(0, os.path.dirname(path))  # As if it was run.
+  spec.loader.exec_module(module)
+  sys.path[:] = before
+  return module
 
 
 def small_config(tmp_path, **changes):

@@ -22,6 +22,8 @@ from tests import clusters
 from tests import short_runs
 from tests import synthetic_records
 
+pytestmark = pytest.mark.slow
+
 
 def saved(train_dir):
   """All variables of the newest checkpoint, by name."""

@@ -73,6 +73,7 @@ def oracle_count(folder, names, averaged=True):
   return int((answers == records[:, 0]).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('eval_data, total', [('test', 500),
                                               ('train_eval', 1000)])
 def test_each_image_counts_once_for_any_batch_size(trained, capsys, eval_data,
@@ -87,6 +88,7 @@ def test_each_image_counts_once_for_any_batch_size(trained, capsys, eval_data,
     assert found == [(precision, expected, total, 30)], batch_size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('written, read',
                          [('float32', ('float32', 'bfloat16', 'float16')),
                           ('bfloat16', ('float32',)),
@@ -110,6 +112,7 @@ def test_a_checkpoint_evaluates_at_any_precision(tmp_path, capsys, written,
   assert abs(counts.get('float16', expected) - expected) < 10
 
 
+@pytest.mark.slow
 def test_moving_averages_are_used_unless_told(trained, tmp_path, capsys):
   data = short_runs.prepared(short_runs.small_config(trained))
   path = tmp_path / 'metrics'
@@ -229,6 +232,7 @@ class Clock:
     self._works.get(len(self.naps), lambda: None)()
 
 
+@pytest.mark.slow
 def test_checkpoints_are_followed_each_once_to_the_last(tmp_path, capsys,
                                                         monkeypatch):
 
@@ -254,6 +258,7 @@ def test_checkpoints_are_followed_each_once_to_the_last(tmp_path, capsys,
   assert clock.naps.count(300) == 2
 
 
+@pytest.mark.slow
 def test_a_checkpoint_deleted_on_the_way_is_passed_over(tmp_path, capsys,
                                                         monkeypatch):
   config = short_runs.small_config(tmp_path, max_steps=2)
@@ -345,6 +350,7 @@ def test_evaluation_leaves_no_thread_and_no_noise(trained, capfd):
   assert capfd.readouterr().err == ''
 
 
+@pytest.mark.slow
 def test_evaluations_are_told_apart(trained, tmp_path, capsys):
   tags = {}
   for eval_data, averaged, tta in (('test', True, False), ('train_eval', True,
@@ -387,6 +393,7 @@ def test_precision_at_k(trained, tmp_path, capsys):
   assert found[0][1] / 500 < shares[0] < shares[1] < shares[2] == shares[3] == 1
 
 
+@pytest.mark.slow
 def test_copies_of_images_are_counted_as_the_oracle_counts_them(
     trained, capsys):
   config = short_runs.small_config(trained, tta=True)

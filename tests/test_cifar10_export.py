@@ -95,6 +95,7 @@ def load_elsewhere(exported, images, folder):
   }
 
 
+@pytest.mark.slow
 def test_each_format_agrees_with_the_evaluator(trained, exported, images,
                                                tmp_path):
   probabilities = expected(trained)
@@ -206,6 +207,7 @@ def answers(graph_def, given, output='probabilities'):
     return session.run(output + ':0', given)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_is_chosen_by_step_or_path(trained, images, tmp_path):
   path = str(trained / 'train' / 'model.ckpt-0')
   wanted = {'': 20, '10': 10, path: 0}

@@ -170,6 +170,7 @@ def test_the_loss_shown_is_the_mean_of_the_towers(tmp_path):
   assert mean == pytest.approx(sum(losses) / 2, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_towers_share_what_techniques_need(tmp_path, capsys):
   settings = {
       'num_gpus': 2,
@@ -200,6 +201,7 @@ def list_variables(config):
   return {n: (s, types[n]) for n, s in tf.train.list_variables(path)}
 
 
+@pytest.mark.slow
 def test_either_trainer_resumes_the_other(tmp_path, capsys):
   one = short_runs.small_config(tmp_path / 'one', max_steps=2)
   cifar10_train.train(one)
@@ -219,6 +221,7 @@ def test_either_trainer_resumes_the_other(tmp_path, capsys):
   assert run_state.load(two.train_dir).step_offset == 2
 
 
+@pytest.mark.slow
 def test_a_process_says_what_it_runs_on(tmp_path):
   status, out, err = short_runs.run('cifar10_multi_gpu_train', '--num_gpus=12',
                                     '--batch_size=1', '--max_steps=1',

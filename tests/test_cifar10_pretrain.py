@@ -13,6 +13,7 @@ from cifar10 import cifar10_pretrain
 from cifar10 import cifar10_train
 from cifar10.errors import UserError
 from cifar10.nets import pretraining
+from cifar10.run import trainer
 from cifar10.store import checkpoints
 from tests import processes
 from tests import short_runs
@@ -46,6 +47,7 @@ def pretrained(tmp_path_factory):
   return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('task', BY_LAYER)
 def test_layers_are_trained_one_after_another(pretrained, task):
   folder, before = pretrained(task), None
@@ -70,9 +72,9 @@ def test_layers_are_trained_one_after_another(pretrained, task):
     'input_dropout': 0.3
 })])
 def test_a_layer_learns_in_bfloat16_too(tmp_path, task, settings):
-  config = config_for(tmp_path, task, precision='bfloat16', freeze='(?!conv2/)',
-                      **settings)
-  data = short_runs.prepared(config)
+  config, data = trainer.prepared(
+      config_for(tmp_path, task, precision='bfloat16', freeze='(?!conv2/)',
+                 **settings))
   assert cifar10_pretrain._is_trained(
       config, data,
       functools.partial(cifar10_pretrain._take_steps, layer='conv2'))
@@ -129,6 +131,7 @@ def test_what_is_finished_is_not_trained_again(pretrained, task, capsys):
   assert hint in out
 
 
+@pytest.mark.slow
 def test_a_signal_ends_it_and_it_goes_on_where_it_was(tmp_path):
   directory = str(tmp_path / 'train')
   command = [

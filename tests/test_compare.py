@@ -1,9 +1,7 @@
 """Comparisons of variants: their tables, and that they go on."""
 
-import importlib.util
 import json
 import os
-import sys
 
 import pytest
 import tensorflow.compat.v1 as tf
@@ -11,19 +9,15 @@ import tensorflow.compat.v1 as tf
 from tests import processes
 from tests import short_runs
 
+pytestmark = pytest.mark.slow
+
 FOLDER = os.path.join(short_runs.ROOT, 'scripts', 'benchmarks')
 SCRIPT = os.path.join(FOLDER, 'compare.py')
 
 
 @pytest.fixture(scope='module')
 def comparison():
-  sys.path.insert(0, FOLDER)  # It imports plot.py, beside it.
-  path = os.path.join(FOLDER, 'comparison.py')
-  spec = importlib.util.spec_from_file_location('comparison', path)
-  module = importlib.util.module_from_spec(spec)
-  spec.loader.exec_module(module)
-  sys.path.remove(FOLDER)
-  return module
+  return short_runs.module_at(os.path.join(FOLDER, 'comparison.py'))
 
 
 def result(name, seed, points, flags=(), steps=10):

@@ -64,6 +64,7 @@ def programs():
   ]
 
 
+@pytest.mark.slow
 def test_the_cells_of_the_notebook_run_in_their_order(tmp_path):
   text = read(NOTEBOOK).replace('/tmp/notebook', str(tmp_path))
   path = tmp_path / 'cells.py'

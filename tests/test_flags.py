@@ -263,6 +263,7 @@ flags.run(work, ('session',), '')
 """
 
 
+@pytest.mark.slow
 def test_threads_that_run_tensorflow_at_the_end_do_no_harm():
   assert call(['-c', BUSY_AT_ITS_END]) == (0, 'done\n', '')
 
@@ -274,6 +275,7 @@ def test_errors_of_tensorflow_are_told_by_what_they_say():
   assert console.summary(info.value).startswith('/no/such/file; No such file')
 
 
+@pytest.mark.slow
 def test_tensorflow_is_quiet_unless_asked():
   program = 'import cifar10, tensorflow as tf; tf.compat.v1.Session()'
   assert call(['-c', program], TF_CPP_MIN_LOG_LEVEL='2') == (0, '', '')

@@ -15,6 +15,8 @@ from cifar10.store import checkpoints
 from tests import short_runs
 from tests import synthetic_records
 
+pytestmark = pytest.mark.slow
+
 PROGRAMS = os.path.join(short_runs.ROOT, 'tests', 'old_programs')
 TRAINERS = {
     'monitored_train': (),

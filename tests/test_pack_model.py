@@ -1,9 +1,7 @@
 """Packing of models: rounding, calibration, and what becomes of a run."""
 
 import dataclasses
-import importlib.util
 import os
-import sys
 
 import numpy as np
 import pytest
@@ -18,13 +16,8 @@ from tests import short_runs
 
 @pytest.fixture(scope='module')
 def pack_model():
-  path = os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'pack_model.py')
-  spec = importlib.util.spec_from_file_location('pack_model', path)
-  module = importlib.util.module_from_spec(spec)
-  before = list(sys.path)
-  spec.loader.exec_module(module)
-  sys.path[:] = before
-  return module
+  return short_runs.module_at(
+      os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'pack_model.py'))
 
 
 @pytest.mark.parametrize('bits', [0, 5, 22, 23])

@@ -14,6 +14,8 @@ from tests import picture_folders
 from tests import processes
 from tests import short_runs
 
+pytestmark = pytest.mark.slow
+
 # SHA-256 of the variables, and how many of the 10,000 test images and of those
 # of the sample are labeled right.
 MODELS = {

@@ -1,1 +1,1 @@
-"""What training on several machines needs."""
+"""Training on several machines."""

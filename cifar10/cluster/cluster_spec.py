@@ -47,7 +47,7 @@ class Task(NamedTuple):
     return f'--ps_hosts={ps} --worker_hosts={workers}'
 
   def names(self, indices):
-    """The workers of some numbers, for a message."""
+    """The workers with these numbers, for a message."""
     return ', '.join(f'worker {i} ({self.workers[i]})' for i in indices)
 
   def workers_per_step(self, settings):
@@ -59,6 +59,10 @@ class Task(NamedTuple):
     return None if seed is None else seed + self.index
 
 
+# For each field of a Task the flag or variable that it comes from, for errors.
+_Source = collections.namedtuple('_Source', Task._fields)
+
+
 def steps_wait_for_all(settings):
   """True if each step takes the gradients of all workers."""
   return settings.sync and not settings.backup_workers
@@ -67,19 +71,18 @@ def steps_wait_for_all(settings):
 def task_from_settings(settings):
   """The Task that this process is.
 
-  Raises UserError that names the flag, or the variable of the environment, that
-  is wrong.
+  Raises UserError that names the wrong flag or variable of the environment.
   """
-  task, sources = _resolved(settings)
-  if task.job not in ('ps', 'worker'):
-    raise UserError(f"{sources['job']} is '{task.job}'; expected ps or worker")
-  tasks = {'ps': task.ps, 'worker': task.workers}
-  _check_addresses(tasks, sources)
-  count = len(tasks[task.job])
-  if not 0 <= task.index < count:
-    raise UserError(
-        f'{sources["index"]} is {task.index}; expected 0 to {count - 1}, the '
-        f'number of a task in {sources[task.job]}')
+  task, source = _resolved(settings)
+  jobs = {'ps': (task.ps, source.ps), 'worker': (task.workers, source.workers)}
+  if task.job not in jobs:
+    raise UserError(f"{source.job} is '{task.job}'; expected ps or worker")
+  for addresses, flag in jobs.values():
+    _check_addresses(addresses, flag)
+  for address, count in collections.Counter(task.ps + task.workers).items():
+    if count > 1:
+      raise UserError(f'{address} is the address of two tasks')
+  _check_index(task.index, source.index, *jobs[task.job])
   if settings.model_parallel and settings.num_gpus > 1:
     raise UserError(
         f'--model_parallel: --num_gpus is {settings.num_gpus}; expected 1, a '
@@ -91,35 +94,31 @@ def task_from_settings(settings):
   return task
 
 
-def _check_addresses(tasks, sources):
-  """Checks that each job has addresses, each of the form host:port, once."""
-  for job, addresses in tasks.items():
-    if not addresses:
-      raise UserError(f'{sources[job]} names no host')
-    for address in addresses:
-      host, _, port = address.rpartition(':')
-      is_port = port.isdecimal() and 0 < int(port) < 65536
-      if not is_port or not _is_host(host):
-        raise UserError(f"{sources[job]}: '{address}'; expected host:port")
-  counts = collections.Counter(tasks['ps'] + tasks['worker'])
-  for address, count in counts.items():
-    if count > 1:
-      raise UserError(f'{address} is the address of two tasks')
+def _check_addresses(addresses, flag):
+  """Checks that a job has addresses, each of the form host:port."""
+  if not addresses:
+    raise UserError(f'{flag} names no host')
+  for address in addresses:
+    host, _, port = address.rpartition(':')
+    try:
+      is_valid = port.isdecimal() and 0 < int(port) < 65536
+      is_valid = is_valid and host.encode('idna')
+    except ValueError:  # The host is 'a..b', or the port has 5,000 digits.
+      is_valid = False
+    if not is_valid:
+      raise UserError(f"{flag}: '{address}'; expected host:port")
 
 
-def _is_host(name):
-  """True if `name` can be looked up at all; 'a..b' cannot."""
-  try:
-    return bool(name.encode('idna'))
-  except UnicodeError:
-    return False
+def _check_index(index, flag, addresses, hosts_flag):
+  """Checks that a task's index is that of one of its job's addresses."""
+  if not 0 <= index < len(addresses):
+    raise UserError(
+        f'{flag} is {index}; expected 0 to {len(addresses) - 1}, the number of '
+        f'a task in {hosts_flag}')
 
 
 def _resolved(settings):
-  """The Task, not checked yet, and where its parts come from, for errors.
-
-  The sources are a dict of 'ps', 'worker', 'job' and 'index'.
-  """
+  """The Task, not checked yet, and its _Source."""
   if settings.slurm_ps:
     if settings.ps_hosts or settings.worker_hosts:
       raise UserError(
@@ -127,7 +126,11 @@ def _resolved(settings):
           '--worker_hosts')
     return _from_slurm(settings.slurm_ps)
   if settings.ps_hosts or settings.worker_hosts:
-    return _from_flags(settings)
+    ps, workers = (tuple(filter(None, hosts.split(',')))
+                   for hosts in (settings.ps_hosts, settings.worker_hosts))
+    task = Task(settings.job_name, settings.task_index, ps, workers)
+    return task, _Source('--job_name', '--task_index', '--ps_hosts',
+                         '--worker_hosts')
   if 'TF_CONFIG' in os.environ:
     return _from_tf_config()
   raise UserError(
@@ -135,39 +138,21 @@ def _resolved(settings):
       'or TF_CONFIG')
 
 
-def _from_flags(settings):
-  ps, workers = (tuple(filter(None, hosts.split(',')))
-                 for hosts in (settings.ps_hosts, settings.worker_hosts))
-  return Task(settings.job_name, settings.task_index, ps, workers), {
-      'ps': '--ps_hosts',
-      'worker': '--worker_hosts',
-      'job': '--job_name',
-      'index': '--task_index'
-  }
-
-
 def _from_tf_config():
   """The task in TF_CONFIG; its chief is worker 0."""
   hosts, job, index = _read_tf_config()
   workers = sum((hosts.get(name, []) for name in _WORKER_JOBS), [])
+  source = _Source('TF_CONFIG: task.type', 'TF_CONFIG: task.index',
+                   'TF_CONFIG: cluster.ps', 'TF_CONFIG: cluster.worker')
   if hosts.get(job):
-    count = len(hosts[job])
-    if not 0 <= index < count:
-      raise UserError(
-          f'TF_CONFIG: task.index is {index}; expected 0 to {count - 1}, the '
-          f'number of a task in TF_CONFIG: cluster.{job}')
+    _check_index(index, source.index, hosts[job], f'TF_CONFIG: cluster.{job}')
     if job in _WORKER_JOBS:
       job, index = 'worker', workers.index(hosts[job][index])
-  return Task(job, index, tuple(hosts.get('ps', ())), tuple(workers)), {
-      'ps': 'TF_CONFIG: cluster.ps',
-      'worker': 'TF_CONFIG: cluster.worker',
-      'job': 'TF_CONFIG: task.type',
-      'index': 'TF_CONFIG: task.index'
-  }
+  return Task(job, index, tuple(hosts.get('ps', ())), tuple(workers)), source
 
 
 def _read_tf_config():
-  """The addresses of each job, a dict of lists; this task's job and number."""
+  """Addresses of each job, a dict of lists; job and number of this task."""
   try:
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     hosts = resolver.cluster_spec().as_dict()
@@ -189,12 +174,10 @@ def _from_slurm(num_ps):
   """The task of the step of Slurm that this process is."""
   flag = f'--slurm_ps={num_ps}'
   num_tasks, per_node = _slurm_counts(num_ps, flag)
+  jobs = {'ps': num_ps, 'worker': num_tasks - num_ps}
   try:
     resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(
-        {
-            'ps': num_ps,
-            'worker': num_tasks - num_ps
-        },
+        jobs,
         tasks_per_node=per_node,
         # Slurm itself hands out GPUs (srun --gpus-per-task). The resolver needs
         # some for each task, or it finds no tasks.
@@ -219,11 +202,11 @@ def _from_slurm(num_ps):
         f'one at {address}; expected --distribution=block, and names of nodes '
         'whose order as text is that of Slurm')
   task = Task(job, index, tuple(hosts['ps']), tuple(hosts['worker']))
-  return task, dict.fromkeys(('ps', 'worker', 'job', 'index'), flag)
+  return task, _Source(flag, flag, flag, flag)
 
 
 def _slurm_counts(num_ps, flag):
-  """The numbers of tasks of the step, and of those on each node."""
+  """Number of tasks of the step, and on each node."""
   counts = []
   for name in ('SLURM_NTASKS', 'SLURM_NTASKS_PER_NODE'):
     value = os.environ.get(name, '')

@@ -1,4 +1,4 @@
-"""The other tasks of a cluster: alive, slow or silent; how the chief has ended.
+"""The other tasks of a cluster: alive, slow or silent; the end of the chief.
 
 The last step is lost if the chief fails to save it. So a worker that has taken
 it waits for the chief, and ends with an error if the chief does.
@@ -46,7 +46,7 @@ def reach(addresses, job, timeout_secs):
 
 
 def unreachable(address):
-  """Why the task at `host:port` does not answer; None if it does.
+  """The reason why the task at `host:port` gives no answer; None if it does.
 
   An open port is not enough: a process that is stopped still has it. The
   server speaks HTTP/2, and answers the beginning of a connection.
@@ -66,9 +66,9 @@ def unreachable(address):
 
 
 def answer_check(addresses, name, settings):
-  """A check for a Watchdog: tasks that give no answer for too long.
+  """A check for a Watchdog that tasks at `addresses`, `host:port`, answer.
 
-  The message calls the tasks at `addresses`, a list of `host:port`, by `name`.
+  Its message calls them by `name`.
   """
   timeout_secs = settings.connect_timeout_secs
   answered = dict.fromkeys(addresses, time.monotonic())
@@ -88,10 +88,10 @@ def answer_check(addresses, name, settings):
 
 
 def missing_workers(task, steps):
-  """The workers that the others wait for, as text.
+  """Text that names the workers for which the others wait.
 
-  They are silent, or have taken fewer `steps`, a list by worker; None if that
-  is not known.
+  They are silent, or have taken fewer steps than others; `steps` is a list, a
+  number for each worker, or None before it is known.
   """
   silent = [
       i for i, address in enumerate(task.workers)
@@ -102,16 +102,15 @@ def missing_workers(task, steps):
 
 
 class Observer:
-  """Reads from the parameter servers, again and again, what others are doing.
+  """Reads the steps of all workers and the end of the chief, again and again.
 
   In a thread of its own, because a call to a server that is stopped does not
-  return; what was read last is there at once. A context manager.
+  return. A context manager.
 
   Attributes:
     steps: list of the steps that each worker has taken; None before the first
       answer.
-    ending: the end of the chief, see `ending_announced`; None as long as it
-      trains.
+    ending: see `ending_announced`; None as long as the chief trains.
   """
 
   def __init__(self, server):
@@ -130,28 +129,24 @@ class Observer:
     self._ended.set()
 
   def _read(self):
-    while not self._ended.is_set():
-      # They may be out of reach for a while.
-      with contextlib.suppress(tf.errors.OpError):
-        self._read_in_session()
-      self._ended.wait(_OBSERVE_SECS)
-
-  def _read_in_session(self):
-    """Reads until the end; TensorFlow keeps some memory of each session."""
     target, proto = self._server.target, self._server.config_proto()
-    with tf.Session(target, graph=self._graph, config=proto) as session:
-      while not self._ended.is_set():
-        self.ending = self._notice.read(session)
-        self.steps = session.run(self._progress.steps).tolist()
-        self._ended.wait(_OBSERVE_SECS)
+    while not self._ended.is_set():
+      # The servers may be out of reach for a while.
+      with contextlib.suppress(tf.errors.OpError):
+        # One session for many looks: TensorFlow keeps some memory of each.
+        with tf.Session(target, self._graph, proto) as session:
+          while not self._ended.is_set():
+            self.ending = self._notice.read(session)
+            self.steps = session.run(self._progress.steps).tolist()
+            self._ended.wait(_OBSERVE_SECS)
+      self._ended.wait(_OBSERVE_SECS)
 
 
 @contextlib.contextmanager
 def ending_announced(server, agreement):
-  """Tells the other workers how the body has ended, if this is the chief.
+  """Tells the other workers the end of the body, if this is the chief.
 
-  In a Notice: a dict of the `chief_start` and the `problem`, a str; None if all
-  is well.
+  The Notice is a dict of `chief_start` and `problem`: a str, or None.
   """
   if not server.task.is_chief:
     yield
@@ -170,10 +165,7 @@ def ending_announced(server, agreement):
 
 
 def problem_of_chief(task, agreement, ending):
-  """The message of a worker when the chief has ended with an error; or None.
-
-  `ending` is the Observer's.
-  """
+  """The message of a worker when the chief has ended with an error; or None."""
   if not _has_ended(agreement, ending) or ending['problem'] is None:
     return None
   chief, problem = task.workers[0], ending['problem']
@@ -181,7 +173,7 @@ def problem_of_chief(task, agreement, ending):
 
 
 def _has_ended(agreement, ending):
-  """True if an ending is that of the agreement's chief, or of a later one."""
+  """True if `ending` is of the agreement's chief, or of a later one."""
   return bool(ending) and ending['chief_start'] >= agreement.chief_start
 
 

@@ -31,7 +31,7 @@ _STOP_SECS = 40  # Longer than a task takes to save and leave.
 
 
 def free_ports(count):
-  """Ports of the loopback interface that no process listens at."""
+  """Ports of the loopback interface at which no process listens."""
   with contextlib.ExitStack() as stack:
     probes = [stack.enter_context(socket.socket()) for _ in range(count)]
     for probe in probes:
@@ -86,7 +86,6 @@ class _Task:
         time.sleep(_POLL_SECS)
 
   def is_running(self):
-    """True until the process has ended."""
     return self.process.poll() is None
 
 

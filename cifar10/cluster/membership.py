@@ -1,8 +1,7 @@
-"""How a task joins a cluster, agrees with the others, and leaves.
+"""Membership: a task joins a cluster, agrees with the others, and leaves.
 
-A parameter server serves until the workers have left. A worker joins by
-agreeing with the others on the cluster and on the run, and tells the parameter
-servers when it leaves.
+A worker agrees with the others on the cluster and on the run, and tells the
+parameter servers when it leaves; these serve until all workers have left.
 """
 
 import contextlib
@@ -95,13 +94,20 @@ def joined(task, settings):
 
   Yields the Server. Raises UserError if the port is taken, a host cannot be
   reached, the tasks were started with different clusters, or --overwrite would
-  delete what the parameter servers go on with.
+  delete the run that the parameter servers hold.
   """
   server = Server(task, settings)
-  liveness.reach(task.ps, 'parameter server', settings.connect_timeout_secs)
+  timeout_secs = settings.connect_timeout_secs
+  liveness.reach(task.ps, 'parameter server', timeout_secs)
   with Watchdog() as watchdog:
     watchdog.watch(liveness.answer_check(task.ps, 'parameter server', settings))
-    _check_cluster(server)
+    if cluster_spec.steps_wait_for_all(settings):
+      liveness.reach(task.workers, 'worker', timeout_secs)
+    hosts = _wait_for_notice(server, 'cluster', task.ps[0])
+    if hosts != task.hosts:
+      raise UserError(
+          f'the cluster is {task.hosts} here, but {hosts} at parameter server '
+          f'{task.ps[0]}')
     _check_overwrite(server)
     _tell_servers(server, ~task.index)
     try:
@@ -109,18 +115,6 @@ def joined(task, settings):
     finally:
       with contextlib.suppress(UserError):
         _tell_servers(server, task.index)
-
-
-def _check_cluster(server):
-  """Checks that the tasks were started with the same cluster."""
-  task, settings = server.task, server.settings
-  if cluster_spec.steps_wait_for_all(settings):
-    liveness.reach(task.workers, 'worker', settings.connect_timeout_secs)
-  hosts = _wait_for_notice(server, 'cluster', task.ps[0])
-  if hosts != task.hosts:
-    raise UserError(
-        f'the cluster is {task.hosts} here, but {hosts} at parameter server '
-        f'{task.ps[0]}')
 
 
 def _check_overwrite(server):
@@ -148,7 +142,7 @@ def _tell_servers(server, number):
 
 
 def _wait_for_notice(server, name, source):
-  """Waits for the notice `name` that the task at `source` writes."""
+  """The value of the notice `name`, which the task at `source` writes."""
   timeout_secs = server.settings.connect_timeout_secs
   deadline = time.monotonic() + timeout_secs
   with server.side_session() as session:
@@ -165,8 +159,8 @@ def _wait_for_notice(server, name, source):
 class Agreement(NamedTuple):
   """The run on which the chief and a worker have agreed."""
 
-  settings: settings_lib.Settings  # To train with.
-  state: run_state.RunState  # To train with.
+  settings: settings_lib.Settings
+  state: run_state.RunState
   chief_start: int  # How many times a chief has started with these servers.
   steps_before: int  # Steps that an earlier start of this worker has taken.
 
@@ -177,10 +171,8 @@ def agree(server, begin):
   With --sync a restarted chief announces another one. Yields nothing if there
   is nothing left to do. Raises UserError if a flag differs from the chief's.
 
-  Args:
-    server: Server.
-    begin: function without arguments that prepares the run in the chief and
-      returns its run_state.RunState, or None if there is nothing left to do.
+  `begin`, without arguments, prepares the run in the chief; it returns the
+  run_state.RunState, or None if there is nothing left to do.
   """
   settings = server.settings
   if server.task.is_chief:
@@ -204,17 +196,16 @@ def agree(server, begin):
 
 
 def _announce(server, state):
-  """Tells the workers of the run that the chief begins; counts its starts."""
+  """Tells the workers the run of the chief; returns the number of its start."""
   settings = server.settings
   with server.side_session() as session:
     notice = shared_state.Notice('run')
     before = notice.read(session) or {'chief_start': 0}
     run = {'chief_start': before['chief_start'] + 1, 'settings': None}
     if state is not None:
-      run['settings'] = _agreed_settings(settings)
-      run['max_steps'] = settings.max_steps
-      run['epochs'] = settings.epochs
-      run['state'] = dataclasses.asdict(state)
+      run.update(settings=_agreed_settings(settings),
+                 max_steps=settings.max_steps, epochs=settings.epochs,
+                 state=dataclasses.asdict(state))
     notice.write(session, run)
   return run['chief_start']
 
@@ -226,7 +217,7 @@ def _agreed_settings(settings):
 
 
 def _agreed(server, run):
-  """The Agreement of a worker, whose settings must be the chief's."""
+  """Checks a worker's settings against the chief's; returns its Agreement."""
   for name, value in _agreed_settings(server.settings).items():
     chosen = run['settings'][name]
     if value != chosen:
@@ -239,7 +230,7 @@ def _agreed(server, run):
 
 
 def _steps_before(server):
-  """The steps that this worker has taken, as the parameter servers know it."""
+  """The steps that this worker has taken, from the parameter servers."""
   with server.side_session() as session:
     steps = shared_state.progress(server.task, 0).steps
     if not session.run(tf.is_variable_initialized(steps)):

@@ -17,16 +17,13 @@ _LAST_STEPS_SECS = 3
 
 
 class WorkerOptimizer(tf.train.Optimizer):
-  """Notes how stale the gradients are, sends them, and has them applied.
+  """Notes the staleness of gradients, sends them, and has them applied.
 
   With --sync they are applied once those of the other workers have arrived.
   """
 
   def __init__(self, optimizer, task, settings, progress, chief_start):
-    """Wraps a tf.train.Optimizer whose update is all of a step's update.
-
-    A chief has started `chief_start` times, this time included.
-    """
+    """Wraps an optimizers.Update; this is the chief's start `chief_start`."""
     super().__init__(use_locking=False, name='WorkerOptimizer')
     self._task = task
     self._settings = settings
@@ -42,8 +39,11 @@ class WorkerOptimizer(tf.train.Optimizer):
     return self._optimizer.compute_gradients(loss, *args, **kwargs)
 
   def apply_gradients(self, grads_and_vars, global_step=None, name=None):
-    grads_and_vars = list(grads_and_vars)
-    staleness = _staleness(grads_and_vars, global_step)
+    (first, variable), *others = grads_and_vars
+    # The steps of other workers since this one read the variables.
+    read_at = global_step.read_value()
+    with tf.control_dependencies([first, *(grad for grad, _ in others)]):
+      staleness = global_step.read_value() - read_at
     index = self._task.index
     noted = tf.group(
         tf.scatter_add(self._progress.steps, index, 1),
@@ -52,11 +52,10 @@ class WorkerOptimizer(tf.train.Optimizer):
     summaries.scalar('staleness', mean_staleness)
     # The last gradient, a small one, is sent only after the staleness has been
     # read; otherwise this worker's own step would count.
-    (first, variable), *others = grads_and_vars
     with tf.control_dependencies([staleness]):
       first = tf.identity(first)
-    gradients = [(first, variable), *others]
-    sent = placement.sent_as(gradients, self._settings.grad_dtype)
+    sent = placement.sent_as([(first, variable), *others],
+                             self._settings.grad_dtype)
     with sync_container(self._chief_start):
       updated = self._optimizer.apply_gradients(sent, global_step)
     if self._settings.sync:
@@ -68,20 +67,15 @@ class WorkerOptimizer(tf.train.Optimizer):
     """The tf.train.SessionRunHooks that this optimizer needs."""
     if not self._settings.sync:
       return []
-    state = self._progress, self._chief_start
-    has_backups = bool(self._settings.backup_workers)
-    return [SyncHook(self._optimizer, self._task, *state, has_backups)]
-
-
-def _staleness(grads_and_vars, global_step):
-  """The steps of other workers since this one read the variables."""
-  read_at = global_step.read_value()
-  with tf.control_dependencies([gradient for gradient, _ in grads_and_vars]):
-    return global_step.read_value() - read_at
+    has_backups = self._settings.backup_workers > 0
+    return [
+        SyncHook(self._optimizer, self._task, self._progress, self._chief_start,
+                 has_backups)
+    ]
 
 
 def sync_container(chief_start):
-  """The tf.container of what keeps workers in step.
+  """The tf.container of gradients and tokens that keep workers in step.
 
   Each start of the chief has another one: on the parameter servers an update
   of a chief that was killed may still be running, and would take the gradients
@@ -94,18 +88,15 @@ class SyncHook(tf.train.SessionRunHook):
   """Runs the updates of a tf.train.SyncReplicasOptimizer in the chief.
 
   In place of the optimizer's own hook, whose thread waits for gradients even
-  after the last step, so that the chief cannot end.
+  after the last step, so that the chief cannot end. Workers in step with an
+  earlier start of the chief are released: their session ends as at the end of
+  input.
 
-  Workers in step with an earlier start of the chief are released: their
-  session ends as at the end of input.
+  With `has_backups` a step need not wait for all workers. Then workers that a
+  signal reaches leave, and may be missing for the last steps.
   """
 
   def __init__(self, optimizer, task, progress, chief_start, has_backups):
-    """Wraps a tf.train.SyncReplicasOptimizer, as WorkerOptimizer does.
-
-    With `has_backups` a step need not wait for all workers. Then those that a
-    signal reaches leave, and may be missing for the last steps.
-    """
     self._optimizer = optimizer
     self._is_chief = task.is_chief
     self._num_workers = len(task.workers)
@@ -117,13 +108,13 @@ class SyncHook(tf.train.SessionRunHook):
     runner = self._optimizer.get_chief_queue_runner()
     (self._update,) = runner.enqueue_ops
     self._global_step = tf.train.get_global_step()
+    self._steps = [self._global_step, self._last_step]
     if not self._is_chief:
       self._start = self._optimizer.local_step_init_op
       return
     self._start = self._optimizer.chief_init_op
-    self._releases = [
-        self._tokens(n).close() for n in range(1, self._chief_start)
-    ]
+    earlier = range(1, self._chief_start)
+    self._releases = [self._tokens(start).close() for start in earlier]
     self._end_here = tf.assign(self._last_step, self._global_step)
     self._more_tokens = self._tokens(self._chief_start).enqueue_many(
         [tf.fill([self._num_workers], self._global_step)])
@@ -155,10 +146,10 @@ class SyncHook(tf.train.SessionRunHook):
 
   def _update_until_last_step(self, session, coord):
     try:
-      step, last_step = self._steps(session)
+      step, last_step = session.run(self._steps)
       while step < last_step:
         session.run(self._update)
-        step, last_step = self._steps(session)
+        step, last_step = session.run(self._steps)
     except (tf.errors.OpError, RuntimeError) as error:
       # Raises the error itself if the session has ended already.
       with contextlib.suppress(type(error)):
@@ -167,16 +158,16 @@ class SyncHook(tf.train.SessionRunHook):
   def _release_at_last_step(self, session):
     """Lets each worker end, once the last step is taken.
 
-    Those that were ahead of a slow one, a backup, may have taken its token too;
-    and after a signal the last step may be one that is taken already, while the
-    update waits for gradients that will not come.
+    Workers ahead of a slow one, a backup, may have taken its token too; and
+    after a signal the last step may be one already taken, while the update
+    waits for gradients that will not come.
     """
     # Until the session has ended.
     with contextlib.suppress(tf.errors.OpError, RuntimeError):
-      seen, since = self._steps(session), time.monotonic()
+      seen, since = session.run(self._steps), time.monotonic()
       while seen[0] < seen[1]:
         time.sleep(_POLL_SECS)
-        before, seen = seen, self._steps(session)
+        before, seen = seen, session.run(self._steps)
         if seen != before:
           since = time.monotonic()
         # Workers that a signal has reached may be missing for a step.
@@ -184,7 +175,3 @@ class SyncHook(tf.train.SessionRunHook):
         if is_ending and time.monotonic() - since > _LAST_STEPS_SECS:
           session.run(self._end_here.op)
       session.run(self._more_tokens)
-
-  def _steps(self, session):
-    """The global step, and the one at which all end."""
-    return session.run([self._global_step, self._last_step])

@@ -1,4 +1,4 @@
-"""Placement: which device holds or computes what, and what travels.
+"""Placement of variables and operations, and the bytes sent between tasks.
 
 The parameter servers hold the variables, the workers compute. In each step a
 worker reads the variables and sends gradients.
@@ -25,11 +25,8 @@ def device_function(task, settings):
   worker_device = task.device + '/cpu:0'
   by_size = settings.ps_strategy == 'by_size'
   simple = tf.train.replica_device_setter(
+      ps_tasks=len(task.ps),
       worker_device=worker_device,
-      cluster={
-          'ps': list(task.ps),
-          'worker': list(task.workers)
-      },
       # None: round robin.
       ps_strategy=_fewest_bytes(len(task.ps)) if by_size else None)
 
@@ -46,10 +43,10 @@ def device_function(task, settings):
 
 
 def _fewest_bytes(num_ps):
-  """Puts each variable on the parameter server with the fewest bytes so far.
+  """A strategy for each variable: the parameter server with the fewest bytes.
 
-  Does what tf.contrib.training.GreedyLoadBalancingStrategy did with
-  byte_size_load_fn; TensorFlow 2 has no contrib.
+  As tf.contrib.training.GreedyLoadBalancingStrategy with byte_size_load_fn;
+  TensorFlow 2 has no contrib.
   """
   loads = [0] * num_ps
 
@@ -69,9 +66,9 @@ def partitioner(task, settings):
 
 
 def sent_as(gradients, dtype):
-  """Sends float32 gradients to the parameter servers in `dtype`, a name.
+  """Sends pairs (float32 gradient, variable) to the servers in `dtype`, a name.
 
-  Takes and returns a list of pairs (gradient, variable).
+  Returns the list of pairs, with gradients that are float32 again.
   """
   sent = []
   for gradient, variable in gradients:
@@ -82,28 +79,26 @@ def sent_as(gradients, dtype):
 
 
 def bytes_of_step(train_op):
-  """The bytes that a worker receives and sends in one step.
+  """The bytes that a worker receives from parameter servers, and sends there.
 
-  Returns two numbers, of the tensors that come from parameter servers and of
-  those that go there. Neither counts the overhead of the runtime, nor tensors
-  of unknown size.
+  Two numbers, for one step. Neither counts the overhead of the runtime, nor
+  tensors of unknown size.
   """
-  received, sent = {}, {}  # Sizes of tensors, by their names and receivers.
-  travelling = {('ps', 'worker'): received, ('worker', 'ps'): sent}
+  # Sizes of tensors between two jobs, by their names and receivers.
+  sizes = {('ps', 'worker'): {}, ('worker', 'ps'): {}}
   pending, seen = [train_op], {train_op}
   while pending:
     op = pending.pop()
     to = tf.DeviceSpec.from_string(op.device)
     for tensor in op.inputs:
-      source = tf.DeviceSpec.from_string(tensor.device)
-      if (source.job, to.job) in travelling:
+      jobs = tf.DeviceSpec.from_string(tensor.device).job, to.job
+      if jobs in sizes:
         # A task receives it once, however many operations use it there.
-        key = tensor.name, to.task
-        travelling[source.job, to.job][key] = _size(tensor)
+        sizes[jobs][tensor.name, to.task] = _size(tensor)
     before = {tensor.op for tensor in op.inputs} | set(op.control_inputs)
     pending += before - seen
     seen |= before
-  return sum(received.values()), sum(sent.values())
+  return tuple(sum(by_tensor.values()) for by_tensor in sizes.values())
 
 
 def _size(tensor):

@@ -1,4 +1,4 @@
-"""The session of a worker, which ends together with those of the others."""
+"""The session of a worker, which ends together with the other workers'."""
 
 import contextlib
 
@@ -53,7 +53,7 @@ class WorkerRole(session_lib.Role):
     return [self._last_step_hook, TimeLimitHook(limit_ms)]
 
   def _steps_to_go(self):
-    """After a signal, how many more steps all take; None: this one ends alone.
+    """Steps that all take after a signal; None: this worker ends alone.
 
     Workers in step end after the next one. The chief alone ends all others:
     with backup workers, it leaves time for a step that has begun.
@@ -66,9 +66,8 @@ class WorkerRole(session_lib.Role):
 
   def progress(self, count):
     # In step with all others, this worker may well wait for them.
-    if cluster_spec.steps_wait_for_all(self._settings):
-      return self._observer.steps
-    return count
+    in_step = cluster_spec.steps_wait_for_all(self._settings)
+    return self._observer.steps if in_step else count
 
   def waits_for(self):
     # Each host that is cut off takes some seconds.
@@ -89,65 +88,61 @@ class _SessionCreator(tf.train.SessionCreator):
 
   The chief initializes the variables, from the newest checkpoint if there is
   one, unless the parameter servers still hold them from before its restart.
-  The other workers wait for that. What a chief has left that died meanwhile is
-  initialized again: it may not have come to `init`. A server that has lost the
-  variables meanwhile is an error: going on from the checkpoint would lose steps
-  without a word.
+  The other workers wait for that. The variables of a chief that died meanwhile
+  are initialized again: it may not have come to `init`. A server that has lost
+  the variables of this session is an error: going on from the checkpoint would
+  lose steps without a word.
   """
 
   def __init__(self, server, scaffold, init, is_initialized):
-    self._target = server.target
-    self._proto = server.config_proto()
-    self._task = server.task
-    self._settings = server.settings
+    self._server = server
     self._scaffold = scaffold
     self._init = init
     self._is_initialized = is_initialized
     self._has_created = False
 
   def create_session(self):
-    self._scaffold.finalize()
+    server, scaffold = self._server, self._scaffold.finalize()
     # tf.train.WorkerSessionCreator waits 30 s before it looks again.
     manager = tf.train.SessionManager(
-        local_init_op=self._scaffold.local_init_op,
-        ready_op=self._scaffold.ready_op,
-        ready_for_local_init_op=self._scaffold.ready_for_local_init_op,
+        local_init_op=scaffold.local_init_op, ready_op=scaffold.ready_op,
+        ready_for_local_init_op=scaffold.ready_for_local_init_op,
         recovery_wait_secs=1)
     session = self._join(manager)
     if session is None:
       if self._has_created:
-        servers = ' or '.join(self._task.ps)
         raise UserError(
-            f'parameter server {servers} was restarted and no longer holds the '
-            'variables')
-      session = manager.prepare_session(self._target,
-                                        init_op=self._scaffold.init_op,
-                                        saver=self._scaffold.saver,
-                                        checkpoint_dir=self._settings.train_dir,
-                                        config=self._proto, init_fn=self._init)
+            f'parameter server {" or ".join(server.task.ps)} was restarted and '
+            'no longer holds the variables')
+      session = manager.prepare_session(
+          server.target, init_op=scaffold.init_op, saver=scaffold.saver,
+          checkpoint_dir=server.settings.train_dir,
+          config=server.config_proto(), init_fn=self._init)
     self._has_created = True
     return session
 
   def _join(self, manager):
     """A session with the variables that the parameter servers hold.
 
-    None in the chief if they hold none. Other workers wait for some; UserError
-    if that takes too long.
+    None in the chief if they hold none. Other workers wait; UserError if that
+    takes too long.
     """
-    wait_secs = self._settings.connect_timeout_secs
-    if self._task.is_chief:
+    server, task = self._server, self._server.task
+    wait_secs = server.settings.connect_timeout_secs
+    if task.is_chief:
       wait_secs = 0
-      with tf.Session(self._target, config=self._proto) as session:
+      with tf.Session(server.target, config=server.config_proto()) as session:
         if not session.run(self._is_initialized):
           return None
     try:
-      return manager.wait_for_session(self._target, config=self._proto,
+      return manager.wait_for_session(server.target,
+                                      config=server.config_proto(),
                                       max_wait_secs=wait_secs)
     except tf.errors.DeadlineExceededError as error:
-      if self._task.is_chief:
+      if task.is_chief:
         return None
       raise UserError(
-          f'the chief ({self._task.workers[0]}) has initialized nothing within '
+          f'the chief ({task.workers[0]}) has initialized nothing within '
           f'{wait_secs} s (--connect_timeout_secs)') from error
 
 
@@ -155,13 +150,9 @@ class _LastStepHook(tf.train.SessionRunHook):
   """Ends this worker at the last step, or all of them after a signal."""
 
   def __init__(self, step, progress, signals, steps_to_go):
-    """Makes the hook.
+    """Takes the global step after the train_op, and the list of signals.
 
-    Args:
-      step: the global step after the train_op, a tensor.
-      progress: shared_state.Progress.
-      signals: list to which signal numbers are appended.
-      steps_to_go: see `WorkerRole._steps_to_go`.
+    `steps_to_go` is from `WorkerRole._steps_to_go`.
     """
     with tf.control_dependencies([step]):
       self._fetches = [step, progress.last_step.read_value()]

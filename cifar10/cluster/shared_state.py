@@ -23,11 +23,11 @@ def _in_container(ps_index=0):
 
 
 class Progress(NamedTuple):
-  """How far the workers are: int64 variables, an element for each worker."""
+  """Progress of the workers: int64 variables, an element for each worker."""
 
   steps: Any  # Steps that the worker has taken since the chief started.
-  # For the worker's last step, how many steps others took after it read the
-  # variables and before it had its gradients.
+  # Steps of others between reading the variables and having the gradients, in
+  # the worker's last step.
   staleness: Any
   last_step: Any  # The global step at which all workers end; a scalar.
 
@@ -63,7 +63,7 @@ def _variable(name, value):
 
 
 class Notice:
-  """A value, of what JSON can hold, that one task writes and others read."""
+  """A value that one task writes and others read, as JSON."""
 
   def __init__(self, name):
     with _in_container():
@@ -83,10 +83,10 @@ class Notice:
 
 
 def left(ps_index):
-  """The queue on a parameter server where workers say that they leave.
+  """The queue on a parameter server where workers say that they leave or join.
 
-  A tf.FIFOQueue of int32 scalars. A worker adds its number. If it is started
-  again it joins, and adds the complement, `~number`.
+  A tf.FIFOQueue of int32 scalars. A worker that leaves adds its number, one
+  that joins the complement, `~number`.
   """
   with _in_container(ps_index):
     return tf.FIFOQueue(-1, [tf.int32], shapes=[[]], shared_name='left')

@@ -10,7 +10,7 @@ from cifar10.data import shuffle_queue
 
 _READ_BYTES = 1 << 18
 
-# The variable that counts what `batches_by_tf_data` has read.
+# The variable that counts the parts of files read by `batches_by_tf_data`.
 PARTS = 'parts_read'
 
 
@@ -36,7 +36,15 @@ def batches_of_preloaded(data, batch_size, alternating):
   def read_epoch(start, left):
     # All at once, so it starts at 0.
     numbers = tf.range(start, start + left)
-    return 2 * numbers + _alternated(flips) if alternating else numbers
+    if not alternating:
+      return numbers
+    # The next epoch shows each image the other way: Jordan, arXiv 2404.00498,
+    # section 3.6.
+    flip = flips.read_value()
+    with tf.control_dependencies([flip]):
+      swapped = tf.assign(flips, 1 - flip)
+    with tf.control_dependencies([swapped]):
+      return 2 * numbers + tf.identity(flip)
 
   drawn = shuffle_queue.batches(read_epoch, (tf.int32, []), num_examples,
                                 batch_size).dequeue()
@@ -51,34 +59,20 @@ def _local(initial_value, **options):
                      collections=[tf.GraphKeys.LOCAL_VARIABLES], **options)
 
 
-def _alternated(flips):
-  """Reads a variable of 0 and 1, and then turns it over for the next epoch.
-
-  So two epochs together show each image both ways: Jordan, arXiv 2404.00498,
-  section 3.6.
-  """
-  flip = flips.read_value()
-  with tf.control_dependencies([flip]):
-    update = tf.assign(flips, 1 - flip)
-  with tf.control_dependencies([update]):
-    return tf.identity(flip)
-
-
 def batches_by_tf_data(data, epoch_size, batch_size, decode, num_threads):
-  """Endless batches of decoded records, by tf.data.
+  """The next of endless batches of decoded records, by tf.data.
 
   Shuffles `epoch_size` records together, and decodes `num_threads` batches at
-  the same time. `decode` is a function of uint8 records, [batch_size,
-  layout.record_bytes], that returns a tuple of tensors; so does this function:
-  the next batch, whenever they run.
+  the same time. Returns the tuple of tensors of `decode`, a function of uint8
+  records, [batch_size, layout.record_bytes].
   """
   paths, kept = data.files_to_train_on()
   counts = tf.constant([kept.get(path, -1) for path in paths], tf.int64)
   files = tf.data.Dataset.from_tensor_slices((tf.constant(paths), counts))
-  records = (files.shuffle(len(paths)).flat_map(
-      _counting_reader(
-          data.layout.record_bytes)).shuffle(epoch_size).repeat().batch(
-              batch_size, drop_remainder=True))
+  files = files.shuffle(len(paths))
+  records = files.flat_map(_counting_reader(data.layout.record_bytes))
+  records = records.shuffle(epoch_size).repeat()
+  records = records.batch(batch_size, drop_remainder=True)
   seed = tf.get_default_graph().seed
 
   def decode_strings(values):
@@ -96,11 +90,10 @@ def batches_by_tf_data(data, epoch_size, batch_size, decode, num_threads):
 
 
 def _counting_reader(record_bytes):
-  """Reads files in parts, and counts these in the variable `PARTS`.
+  """Returns a function that reads a file in parts and counts them in `PARTS`.
 
-  So the watchdog can tell an input that reads from one that hangs. Returns a
-  function of the path of a file and the number of records to read, -1 for all,
-  that returns a tf.data.Dataset of strings.
+  It takes a path and the number of records to read, -1 for all; it returns a
+  tf.data.Dataset of strings. The watchdog sees by the count that it reads.
   """
   per_part = max(1, _READ_BYTES // record_bytes)
   # A resource variable: functions of tf.data take no other.

@@ -19,12 +19,11 @@ from cifar10.util import files
 
 FILE_NAME = 'dataset.json'
 
-# The names of the files of training and test records that `save` describes.
-NAMES = ('train.bin', 'test.bin')
+_PARTS = ('train', 'test')
+NAMES = ('train.bin', 'test.bin')  # The files that `save` describes.
 
-# Height and width, in pixels, of the smallest images that the model accepts,
-# and of the largest: a record of 300 MB. Offsets in a record must fit into 31
-# bits.
+# Limits of the height and width of images, in pixels. A record of the largest
+# has 300 MB: offsets in it must fit into 31 bits.
 SMALLEST, LARGEST = 2, 10000
 
 CHANNELS = (3, 1)
@@ -48,15 +47,14 @@ def load(path):
 
 
 def _parse(value, folder):
-  """Converts the JSON object of a dataset.json in `folder`, for `load`."""
   classes, flip = value['classes'], value['flip']
   if not isinstance(classes, list):
     raise TypeError('classes is not a list')
   if not isinstance(flip, bool):
     raise TypeError('flip is neither true nor false')
   size, channels = (_integer(value[key], key) for key in ('size', 'channels'))
-  train, test = (_paths(value, folder, part) for part in ('train', 'test'))
-  counts = (value[part].get('count') for part in ('train', 'test'))
+  train, test = (_paths(value, folder, part) for part in _PARTS)
+  counts = (value[part].get('count') for part in _PARTS)
   counts = tuple(n if n is None else _integer(n, 'count') for n in counts)
   classes = tuple(str(name) for name in classes)
   if len(classes) < 2:
@@ -87,7 +85,7 @@ def _integer(value, key):
 
 
 def _paths(value, folder, part):
-  """The paths of the files of a part, which cannot lie outside of `folder`."""
+  """Paths of the files of a part; ValueError for one outside of `folder`."""
   names = value[part]['files']
   if not isinstance(names, list):
     raise TypeError(f'the files of {part} are not a list')
@@ -106,17 +104,9 @@ def save(folder, classes, size, channels, flip, counts):
       'classes': list(classes),
       'size': size,
       'channels': channels,
-      'flip': flip,
-      'train': {
-          'files': [NAMES[0]],
-          'count': counts[0]
-      },
-      'test': {
-          'files': [NAMES[1]],
-          'count': counts[1]
-      },
-      'sha256': {
-          n: files.sha256(os.path.join(folder, n)) for n in NAMES
-      }
+      'flip': flip
   }
+  for part, name, count in zip(_PARTS, NAMES, counts):
+    value[part] = {'files': [name], 'count': count}
+  value['sha256'] = {n: files.sha256(os.path.join(folder, n)) for n in NAMES}
   files.write_json(os.path.join(folder, FILE_NAME), value)

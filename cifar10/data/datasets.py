@@ -1,8 +1,7 @@
 """The data sets: their files on disk, their classes, and the checks before use.
 
 The tutorial's section "Input". All data sets are stored in CIFAR-10's binary
-format (see records.py). A data set that `cifar10_make_dataset` has written also
-holds a file `dataset.json` that describes it.
+format (see records.py); a file dataset.json may describe them.
 """
 
 import os
@@ -20,12 +19,10 @@ from cifar10.util import files
 CLASSES = tuple(
     'airplane automobile bird cat deer dog frog horse ship truck'.split())
 
-# Numbers of classes of CIFAR-100's two labels, in the order of their bytes in a
-# record.
+# Classes of each label of CIFAR-100, in the order of their bytes in a record.
 _CIFAR100_CLASSES = {'coarse': 20, 'fine': 100}
 
 _CIFAR10_SOURCE = sources.SOURCES['cifar10']
-
 SAMPLE_FOLDER = os.path.abspath(os.path.join(__file__, '..', 'sample'))
 
 
@@ -36,8 +33,8 @@ class DataSet(NamedTuple):
   test_files: Tuple[str, ...]
   classes: Tuple[str, ...] = CLASSES  # Names, in the order of their labels.
   layout: records.Layout = records.Layout()
-  flip: bool = True  # Whether a mirrored image still belongs to its class.
-  # How many records train_files and test_files must hold; None if unknown.
+  flip: bool = True  # True if a mirrored image still belongs to its class.
+  # Records that train_files and test_files must hold; None if unknown.
   counts: Tuple[Optional[int], Optional[int]] = (None, None)
   name: str = 'CIFAR'  # In messages, as in "CIFAR images".
   held_out: int = 0  # The last training records, for validation.
@@ -46,25 +43,21 @@ class DataSet(NamedTuple):
   @property
   def examples_per_epoch(self):
     """The number of records to train on."""
-    return self.labelled or self._num_train - self.held_out
-
-  @property
-  def _num_train(self):
-    return self.counts[0] or self.count(self.train_files)
+    total = self.counts[0] or self.count(self.train_files)
+    return self.labelled or total - self.held_out
 
   def files(self, eval_data):
     """Paths of the files of the 'test' or the training images, 'train_eval'."""
     return {'test': self.test_files, 'train_eval': self.train_files}[eval_data]
 
   def files_to_train_on(self):
-    """The paths of the files of the records to train on, a list, and `kept`.
+    """The files to train on: a list of paths, and a dict of counts by path.
 
-    `kept` is a dict by path: how many records to read of a file that is only
-    partly trained on, from the first one.
+    A file in the dict is trained on in part: that many records from its first.
     """
+    if not (self.held_out or self.labelled):  # The files may be made later.
+      return list(self.train_files), {}
     left, files, kept = self.examples_per_epoch, [], {}
-    if left == self._num_train:
-      return list(self.train_files), kept
     for path in self.train_files:
       count = self.count([path])
       if left > 0:
@@ -75,12 +68,12 @@ class DataSet(NamedTuple):
     return files, kept
 
   def records_to_train_on(self):
-    """Reads them: a uint8 array, [examples_per_epoch, layout.record_bytes]."""
+    """The records, uint8 array [examples_per_epoch, layout.record_bytes]."""
     paths, _ = self.files_to_train_on()
     return records.load(paths, self.layout)[:self.examples_per_epoch]
 
   def held_out_records(self):
-    """Reads them: a uint8 array, [held_out, layout.record_bytes]."""
+    """The validation records, uint8 array [held_out, layout.record_bytes]."""
     paths = []
     for path in reversed(self.train_files):
       if self.count(paths) < self.held_out:
@@ -109,24 +102,20 @@ def check_fits(data, settings):
   `classes` and `image_shape` of the settings are the model's, or empty if they
   are unknown.
   """
-  for what, shown, found, trained in (('the classes', _few, data.classes,
-                                       settings.classes),
-                                      ('images of', _product, data.layout[:3],
-                                       settings.image_shape)):
+  compared = (('the classes', ', ', data.classes, settings.classes),
+              ('images of', ' x ', data.layout[:3], settings.image_shape))
+  for what, separator, found, trained in compared:
     if trained not in ((), found):
       raise UserError(
           f'--dataset={settings.dataset} --data_dir={settings.data_dir}: found '
-          f'{what} {shown(found)}; the model was trained on {shown(trained)}')
+          f'{what} {_few(found, separator)}; the model was trained on '
+          f'{_few(trained, separator)}')
 
 
-def _product(sizes):
-  return ' x '.join(map(str, sizes))
-
-
-def _few(names):
-  """The first names and, if there are more, how many there are."""
-  shown = ', '.join(names[:3])
-  return f'{shown}, ... ({len(names)})' if names[3:] else shown
+def _few(values, separator):
+  """The first three values and, if there are more, their number."""
+  shown = separator.join(map(str, values[:3]))
+  return f'{shown}, ... ({len(values)})' if values[3:] else shown
 
 
 def known_shape(settings, classes):
@@ -144,9 +133,8 @@ def prepare(settings):
   """Fetches the data set that the settings name if it is missing; checks it.
 
   Returns a DataSet with the parts that the settings hold out. Raises UserError
-  if the data set cannot be fetched, a file is missing or damaged, its classes
-  or the size of its images are not the model's, or it has fewer records than
-  the settings ask for.
+  as `describe`, and if the data set cannot be fetched, a file is missing or
+  damaged, or there are fewer records than the settings ask for.
   """
   kind = _kind(settings)
   if kind == 'cifar10':
@@ -160,17 +148,17 @@ def prepare(settings):
 
 
 def to_train_on(settings):
-  """The DataSet of `prepare`, once that has prepared it."""
+  """The DataSet of `prepare`, in a program that has called it before."""
   return _split(describe(settings), settings)
 
 
 def _check_files(data, source):
-  """Checks all records; `source` is None unless they can be fetched.
+  """Raises UserError if a file is missing, damaged, or not as described.
 
-  Raises UserError if a file is missing or damaged, or if the number of records
-  is not the one in the description. Only warns if a public data set is not
-  complete, or holds more: a file cut between two records shows no other damage.
+  Only warns if a public data set, with a `source`, has fewer or more records
+  than it should: a file cut between two records shows no other damage.
   """
+  found = []
   for paths, count in zip((data.train_files, data.test_files), data.counts):
     for path in paths:
       if source and not os.path.exists(path):
@@ -178,21 +166,20 @@ def _check_files(data, source):
             f'{path}: no such file. Remove its folder, and the data is fetched '
             'again')
       records.check_file(path, data.layout, len(data.classes))
-    if count not in (None, data.count(paths)):
+    found.append(data.count(paths))
+    if count not in (None, found[-1]):
       raise UserError(
-          f'{", ".join(paths)}: found {data.count(paths)} records; expected '
-          f'{count}, according to {dataset_json.FILE_NAME} in that folder')
-  found = (data.count(data.train_files), data.count(data.test_files))
-  if source and found != source.counts:
+          f'{", ".join(paths)}: found {found[-1]} records; expected {count}, '
+          f'according to {dataset_json.FILE_NAME} in that folder')
+  if source and tuple(found) != source.counts:
     folder = printable(os.path.dirname(data.test_files[0]))
-    numbers = (f'{count:,}' for count in found + source.counts)
-    print(
-        'WARNING: %s: found %s training and %s test records; the official data '
-        'set has %s and %s.' % (folder, *numbers))
+    print('WARNING: {}: found {:,} training and {:,} test records; the '
+          'official data set has {:,} and {:,}.'.format(folder, *found,
+                                                        *source.counts))
 
 
 def _split(data, settings):
-  """Sets the parts that the settings hold out; UserError if it has fewer."""
+  """Sets the held-out and labelled parts; UserError if they are too large."""
   held_out, labelled = settings.validation_examples, settings.labelled_examples
   if not (held_out or labelled):
     return data

@@ -25,7 +25,7 @@ _COLORS = ('saturation', 'hue')
 NAMES = (*TUTORIAL, 'shift', 'rotate', 'resize', *_COLORS)
 NAMES += ('cutout', 'alternating_flip')
 
-# What each color contributes to the brightness of a pixel: ITU-R BT.601.
+# Shares of the colors in the brightness of a pixel: ITU-R BT.601.
 _LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 
 
@@ -57,7 +57,6 @@ def check(settings, layout):
 
 
 def _largest_shift(settings, layout):
-  """The largest shift in whole pixels."""
   return int(round(layout.height * settings.max_shift))
 
 
@@ -71,8 +70,8 @@ def distort(records, data, settings, size, flip=None):
 
   Args:
     records: uint8 tensor, [batch, record_bytes].
-    data: datasets.DataSet that they are of; a mirrored digit is not a digit.
-    settings: settings.Settings; the distortions, some of NAMES.
+    data: their datasets.DataSet, which says if they may be flipped.
+    settings: settings.Settings with the distortions, some of NAMES.
     size: height and width of the crops, in pixels.
     flip: int32 tensor, [batch], 1 for the images to flip; None: at random.
 
@@ -80,7 +79,7 @@ def distort(records, data, settings, size, flip=None):
   1, but for the square that cutout sets to 0.
   """
   augment, count = names(settings.augment), tf.shape(records)[:1]
-  images = _cropped(records, data, settings, size, flip)
+  images = _cropped(records, count, data, settings, size, flip)
   images = _with_brightness_and_contrast(images, count, augment)
   images = _colors(images, count, augment)
   images = tf.image.per_image_standardization(images)
@@ -94,10 +93,9 @@ def with_pasted_squares(images):
   return mask * images + (1 - mask) * others
 
 
-def _cropped(records, data, settings, size, flip):
+def _cropped(records, count, data, settings, size, flip):
   """Cuts, flips, shifts, turns and scales for `distort`; pixels of 0 to 255."""
   augment, layout = names(settings.augment), data.layout
-  count = tf.shape(records)[:1]
   shift = _largest_shift(settings, layout) if 'shift' in augment else 0
 
   def random(name, *limits, otherwise, dtype=tf.float32):
@@ -185,7 +183,6 @@ def _between(positions, length):
 
 
 def _with_brightness_and_contrast(images, count, augment):
-  """Changes the brightness and contrast of each image."""
   if not {'brightness', 'contrast'} & set(augment):
     return images
   per_image = tf.concat([count, [1, 1, 1]], 0)  # [batch, 1, 1, 1]

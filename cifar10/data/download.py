@@ -82,11 +82,8 @@ def unpack(archive, inside, folder, required, optional=()):
         if name is None or not member.isreg():
           continue
         path = os.path.join(folder, name)
-        with tar.extractfile(member) as source, files.naming(path):
-          with open(path, 'wb') as target:
-            shutil.copyfileobj(source, target)
-            target.flush()
-            os.fsync(target.fileno())
+        with tar.extractfile(member) as source, files.new_file(path) as target:
+          shutil.copyfileobj(source, target)
   except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError) as error:
     raise UserError(f'{archive}: cannot be unpacked: {error}') from error
   for name in required:
@@ -135,8 +132,7 @@ def _wrong_checksum(source, path, expected):
 def _fetch(remote, output):
   """Fetches a file to `output`, appending to what it holds; retries."""
   failures = 0  # In a row, without new bytes.
-  has_received = False
-  most = _size(output)
+  most = resumed_at = _size(output)
   while True:
     try:
       _fetch_rest(remote, output)
@@ -144,10 +140,13 @@ def _fetch(remote, output):
     except (OSError, ValueError, http.client.HTTPException) as error:
       failures += 1
       if _size(output) > most:
-        failures, has_received, most = 1, True, _size(output)
-      reason = _reason(error)
+        failures, most = 1, _size(output)
+      # A URLError wraps another exception, or holds a string.
+      is_wrapper = type(error) is urllib.error.URLError
+      reason = error.reason if is_wrapper else error
       # The first line: urllib explains a loop of redirections in several.
       text = (str(reason) or repr(reason)).splitlines()[0].rstrip('.')
+      has_received = most > resumed_at
       if failures == _ATTEMPTS or _is_permanent(error, reason, has_received):
         raise UserError(
             f'cannot fetch {remote.url}: {text}. Without a network: put the '
@@ -156,16 +155,6 @@ def _fetch(remote, output):
       wait = 2**(failures - 1)
       print(printable(f'{remote.url}: {text}; retrying in {wait} s.'))
       time.sleep(wait)
-
-
-def _reason(error):
-  """The exception or string behind an exception of urllib, else `error`.
-
-  Other exceptions have a `reason` too: that of an SSLError is a string.
-  """
-  is_wrapped = isinstance(error, urllib.error.URLError)
-  is_answer = isinstance(error, urllib.error.HTTPError)
-  return error.reason if is_wrapped and not is_answer else error
 
 
 def _size(file):
@@ -188,7 +177,7 @@ def _is_permanent(error, reason, has_received):
 
 
 def _fetch_rest(remote, output):
-  """Opens one connection, requests the missing bytes and appends them."""
+  """Requests the missing bytes in one connection and appends them."""
   have = _size(output)
   if have and have == remote.size:
     return

@@ -7,8 +7,7 @@ queues take both.
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-# The outputs of frozen layers in a training directory, and what they were
-# computed from.
+# The outputs of frozen layers in a training directory, and their sources.
 FILE_NAME = 'frozen_layers.bin'
 DESCRIPTION_NAME = 'frozen_layers.json'
 
@@ -16,10 +15,10 @@ _BYTES = 4  # Of a float32.
 
 
 def layout_for(shape, layout):
-  """The Layout of features of images of a Layout, whose label bytes they keep.
+  """The Layout of features, with the label bytes of a Layout of images.
 
-  `shape` is their height, width and channels; each channel takes a depth of
-  four bytes.
+  `shape` is the height, width and channels of the features; each channel takes
+  a depth of four bytes.
   """
   height, width, channels = shape
   return layout._replace(height=height, width=width, depth=_BYTES * channels)

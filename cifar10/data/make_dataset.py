@@ -17,7 +17,6 @@ import contextlib
 import os
 import shlex
 import sys
-from typing import NamedTuple, Optional
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from cifar10.data import pictures
 from cifar10.data import records
 from cifar10.errors import UserError
 from cifar10.errors import printable
+from cifar10.util import arguments
 from cifar10.util import commands
 from cifar10.util import console
 from cifar10.util import files
@@ -38,20 +38,14 @@ _EXPECTED = (
     'FOLDER/test/<class>/<pictures>')
 
 
-class Picture(NamedTuple):
-  """A picture file."""
-
-  path: str
-  label: int  # Number of its class.
-  part: Optional[str]  # 'train' or 'test'; None if it is not assigned yet.
-
-
 def find(folder):
   """Finds the classes and pictures in a folder.
 
-  Returns the sorted names of the classes, and a list of Picture, sorted by
-  part, class and name. Raises OSError if a folder cannot be read, and UserError
-  if there is none, or fewer than two classes, or a class without pictures.
+  Returns the sorted names of the classes, and a list of tuples, sorted by part,
+  class and name: the path of a picture, the number of its class, and its part,
+  'train' or 'test', or None if it is not assigned yet. Raises OSError if a
+  folder cannot be read, and UserError if there is none, or fewer than two
+  classes, or a class without pictures.
   """
   if not os.path.isdir(folder):
     raise UserError(f'{folder}: no such folder; expected {_EXPECTED}')
@@ -77,7 +71,7 @@ def find(folder):
       of_class = pictures.in_folder(inside) if os.path.isdir(inside) else []
       if not of_class:
         raise UserError(f'{path}: no pictures found of class {name}')
-      found += [Picture(picture, label, part) for picture in of_class]
+      found += [(picture, label, part) for picture in of_class]
   return classes, found
 
 
@@ -89,35 +83,31 @@ def _folders_in(folder):
 
 
 def num_test_pictures(count, fraction):
-  """How many of `count` pictures of a class to hold out: about a fraction.
+  """Number of test pictures among `count` of a class, about a fraction of them.
 
   At least one is left for training, and if possible one for testing.
   """
-  if count < 2:
-    return 0
-  return max(1, min(count - 1, int(count * fraction + 0.5)))
+  most = max(0, count - 1)
+  return min(most, max(1, int(count * fraction + 0.5)))
 
 
 def write(folder, classes, found, args):
   """Writes the pictures to train.bin and test.bin, in random order.
 
-  Reads one picture at a time. Prints an error for each broken one.
-
-  Takes an empty folder, which is to become `args.out`; an OSError names a file
-  that cannot be written by its path there. Returns the pictures of each class,
-  a dict of part: int array [classes], and the number of broken ones.
+  Reads one picture at a time. Prints an error for each broken one. `folder` is
+  empty and is to become `args.out`; an OSError names a file that cannot be
+  written by its path there. Returns the numbers of pictures of each class, a
+  dict of int arrays [classes] by part, and the number of broken ones.
   """
   layout = records.layout_for(args.size, args.channels, classes)
   counts = {part: np.zeros(len(classes), int) for part in _PARTS}
   broken = 0
   shown = console.ProgressBar('Pictures', len(found))
   order = np.random.RandomState(args.seed).permutation(len(found))
-  with contextlib.ExitStack() as opened:
-    outputs = {}
-    for part, name in _FILES.items():
-      # A buffered file would fail again on closing, with an error of its own.
-      output = open(os.path.join(folder, name), 'wb', buffering=0)
-      outputs[part] = opened.enter_context(output)
+  new = [os.path.join(folder, name) for name in _FILES.values()]
+  # A buffered file would fail again on closing, with an error of its own.
+  with open(new[0], 'wb', 0) as train, open(new[1], 'wb', 0) as test:
+    outputs = {'train': train, 'test': test}
     for done, index in enumerate(order, 1):
       path, label, part = found[index]
       try:
@@ -128,7 +118,12 @@ def write(folder, classes, found, args):
         print(error, file=sys.stderr)
       else:
         image = pictures.fit(picture, args.size, args.channels)
-        part = part or _part_of_next(label, counts, args.test_fraction)
+        if part is None:
+          # Only now, so that broken pictures do not count. After each picture,
+          # `num_test_pictures` of those so far are test pictures.
+          num_train, num_test = (counts[name][label] for name in _PARTS)
+          most = num_test_pictures(num_train + num_test + 1, args.test_fraction)
+          part = 'test' if num_test < most else 'train'
         counts[part][label] += 1
         record = records.encode(image, layout, label).tobytes()
         with files.naming(os.path.join(args.out, _FILES[part])):
@@ -140,17 +135,6 @@ def write(folder, classes, found, args):
         os.fsync(output.fileno())
   shown.end()
   return counts, broken
-
-
-def _part_of_next(label, counts, fraction):
-  """The part that the next picture of a class belongs to.
-
-  Decided after a picture is read, so that broken ones do not count. After each
-  picture, `num_test_pictures` of those so far are test pictures.
-  """
-  tests = counts['test'][label]
-  total = counts['train'][label] + tests + 1
-  return 'test' if num_test_pictures(total, fraction) > tests else 'train'
 
 
 def make(args):
@@ -165,7 +149,7 @@ def make(args):
   if os.path.lexists(args.out):
     raise UserError(f'--out={args.out}: already exists; expected a new folder')
   classes, found = find(args.folder)
-  pictures.report_others(args.folder, [picture.path for picture in found])
+  pictures.report_others(args.folder, [path for path, _, _ in found])
   with files.new_folder(args.out) as temporary:
     counts, broken = write(temporary, classes, found, args)
     for name, train, test in zip(classes, counts['train'], counts['test']):
@@ -197,35 +181,32 @@ def _number(kind, lowest, below):
   return parse
 
 
-def flags():
-  """Parses the command line; returns the flags, an argparse.Namespace."""
-  parser = argparse.ArgumentParser(
-      description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-  add = parser.add_argument
+def parser():
+  """The parser of the command line, an arguments.Parser."""
+  result = arguments.Parser(__doc__)
+  add = result.add_argument
   add('folder', help='folder that holds one folder per class')
   add('--out', required=True, help='folder to write; must not exist')
   add('--size', type=_number(int, dataset_json.SMALLEST,
                              dataset_json.LARGEST + 1), default=32,
-      help='height and width of the images (32)')
-  add('--channels', type=int, choices=dataset_json.CHANNELS, default=3,
-      help='color channels: 3, or 1 for gray (3)')
+      help='height and width of the images')
+  add('--channels', choices=dataset_json.CHANNELS, default=3,
+      help='color channels: 3, or 1 for gray')
   add('--test_fraction', type=_number(float, 0, 1), default=0.2,
-      help='fraction of each class to test on, at least one picture (0.2)')
+      help='fraction of each class to test on, at least one picture')
   add('--seed', type=_number(int, 0, 2**32), default=0,
-      help='seed of the random split and order of the pictures (0)')
-  add('--flip', action='store_true', default=True,
+      help='seed of the random split and order of the pictures')
+  add('--flip', action='store_true',
       help='mirror images at random in training (the default)')
   add('--noflip', dest='flip', action='store_false',
       help='do not mirror images; for letters and digits')
-  return parser.parse_args()
+  result.set_defaults(flip=True)
+  return result
 
 
 def main():
   """The console command."""
-  console.open_streams()
-  args = flags()
-  console.exit_on_signals()
-  sys.exit(console.guarded(lambda: make(args)))
+  parser().run(make)
 
 
 if __name__ == '__main__':

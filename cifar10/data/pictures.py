@@ -1,9 +1,8 @@
 """The user's own pictures: finding, reading and scaling them.
 
 Pillow, an optional package, reads the files, in all of its formats except those
-below. `fit` scales a picture of any size to the image size of a data set, so
-that it can become a record and pass through the same graph as the images that
-the model is trained on.
+below. `fit` scales a picture of any size to the images of a data set, so that
+it can become a record and pass through the same graph.
 """
 
 import functools
@@ -19,10 +18,16 @@ from cifar10.errors import UserError
 from cifar10.errors import printable
 from cifar10.util import optional_packages
 
-# What Pillow opens, but is no picture or not safe: EPS runs Ghostscript, a
-# program of its own; it only recognizes the others, or hands them to plugins.
+try:
+  from PIL import Image
+  from PIL import ImageOps
+except ImportError:
+  pass  # `need_pillow` says so.
+
+# Formats that Pillow opens, but that are unsafe or not of pictures: EPS runs
+# Ghostscript; the others are only recognized, or handed to plugins.
 _NO_PICTURES = frozenset(('BUFR', 'EPS', 'GRIB', 'HDF5', 'IPTC', 'MPEG', 'WMF'))
-_NUM_NAMED = 3  # How many of the files that are skipped are named.
+_NUM_NAMED = 3  # Names of skipped files to print.
 
 
 def need_pillow():
@@ -33,8 +38,6 @@ def need_pillow():
 @functools.lru_cache(maxsize=None)
 def _extensions():
   """The formats that are read: a dict of Pillow's names by '.png' and so on."""
-  from PIL import Image
-
   return {
       extension: name
       for extension, name in Image.registered_extensions().items()
@@ -45,8 +48,8 @@ def _extensions():
 def find(names):
   """Replaces each folder in a list of paths by its pictures, see `in_folder`.
 
-  The name `-`, for standard input, stays. Prints how many other files there are
-  in a folder. Raises OSError if a folder cannot be read, and UserError if there
+  The name `-`, for standard input, stays. Reports the other files of a folder.
+  Raises OSError if a folder cannot be read, and UserError if there
   are no pictures.
   """
   found = []
@@ -77,16 +80,15 @@ def in_folder(folder):
 
 
 def report_others(folder, found):
-  """Prints how many files in a folder are skipped, in one line, if any are.
+  """Prints the number of files in a folder that are skipped, if any are.
 
   Counts neither hidden files nor the paths in `found`.
   """
   others = sorted(set(_visible_files(folder)).difference(found))
   if others:
-    more = ', ...' if others[_NUM_NAMED:] else ''
+    named = others[:_NUM_NAMED] + (['...'] if others[_NUM_NAMED:] else [])
     line = (f'{len(others)} other file{"s" if others[1:] else ""} in '
-            f'{os.path.join(folder, "")} skipped: '
-            f'{", ".join(others[:_NUM_NAMED])}{more}')
+            f'{os.path.join(folder, "")} skipped: {", ".join(named)}')
     print(printable(line), file=sys.stderr)
 
 
@@ -113,12 +115,9 @@ def read(name):
 
   Rotates it according to its EXIF orientation, puts transparent parts on a
   white background, and takes the first frame of an animation. Returns a
-  PIL.Image.Image, 8 bits for each channel, of mode L, for gray, or RGB. Raises
+  PIL.Image.Image of mode L (gray) or RGB, 8 bits for each channel. Raises
   UserError if the file cannot be read, is damaged or is not a picture.
   """
-  from PIL import Image
-  from PIL import ImageOps
-
   try:
     source = io.BytesIO(sys.stdin.buffer.read()) if name == '-' else name
     formats = sorted(set(_extensions().values()))
@@ -149,9 +148,6 @@ def fit(image, size, channels):
   Takes a PIL.Image.Image, as of `read`, and 3 channels for red, green and blue,
   or 1 for gray. Returns a uint8 array, [size, size, channels].
   """
-  from PIL import Image
-  from PIL import ImageOps
-
   image = image.convert('L' if channels == 1 else 'RGB')
   if image.size != (size, size):
     image = ImageOps.fit(image, (size, size), Image.LANCZOS)
@@ -160,8 +156,6 @@ def fit(image, size, channels):
 
 def _eight_bits(image):
   """Scales levels of more than 8 bits, which Pillow would clip at 255."""
-  from PIL import Image
-
   if image.mode[0] not in 'FI':
     return image
   # A pixel that is not a number becomes black.
@@ -191,8 +185,6 @@ def _scaled(levels):
 
 def _on_white(image):
   """Composites a picture with transparency onto white."""
-  from PIL import Image
-
   modes = ('LA', 'PA', 'RGBA', 'RGBa')
   if image.mode not in modes and 'transparency' not in image.info:
     return image

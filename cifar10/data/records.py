@@ -151,14 +151,13 @@ def _read_labels(source, layout):
 
   Not by a memory map, whose reader the system kills if the file is truncated.
   """
-  records_per_read = max(1, _BYTES_PER_READ // layout.record_bytes)
+  record = np.dtype([('labels', np.uint8, (layout.label_bytes,)),
+                     ('image', f'V{layout.record_bytes - layout.label_bytes}')])
+  per_read = max(1, _BYTES_PER_READ // layout.record_bytes)
   parts = []
   while True:
-    part = np.fromfile(source, np.uint8, records_per_read * layout.record_bytes)
-    whole = part[:part.size // layout.record_bytes * layout.record_bytes]
-    whole = whole.reshape(-1, layout.record_bytes)
-    parts.append(whole[:, :layout.label_bytes].copy())
-    if len(whole) < records_per_read:
+    parts.append(np.fromfile(source, record, per_read)['labels'].copy())
+    if len(parts[-1]) < per_read:
       return np.concatenate(parts)
 
 

@@ -22,11 +22,10 @@ def batches(read, element, epoch_size, batch_size):
   runner repeats it. Meanwhile training goes on with the batches drawn before.
 
   Args:
-    read: function of two int32 tensors, how many elements of the epoch have
-      been read and how many are left; it returns the next ones, as many as it
-      likes.
+    read: function of two int32 tensors, the numbers of elements of the epoch
+      that have been read and that are left; returns the next ones, any number.
     element: type and shape of an element.
-    epoch_size: how many elements are shuffled together.
+    epoch_size: number of elements that are shuffled together.
     batch_size: number of elements in a batch.
 
   Returns a tf.FIFOQueue with elements of [batch_size, ...].

@@ -4,13 +4,11 @@ import os
 import re
 from typing import Callable, NamedTuple, Optional, Tuple
 
-from cifar10.data import dataset_json
 from cifar10.data import download
 from cifar10.data import svhn
 from cifar10.errors import UserError
 
-# How many times as large as the official file another file may be.
-_MAX_SIZE_RATIO = 10
+_MAX_SIZE_RATIO = 10  # Of another file to the official one.
 
 
 class Official(NamedTuple):
@@ -26,18 +24,17 @@ class Source(NamedTuple):
 
   folder: str  # Name of its folder, in --data_dir and in its archive.
   official: Tuple[Official, ...]  # The files to fetch.
-  # Names of the files of training and of test records in `folder`.
-  train: Tuple[str, ...]
-  test: Tuple[str, ...]
   counts: Tuple[int, int]  # Numbers of its training and of its test records.
+  # Names of the files of training and of test records in `folder`.
+  train: Tuple[str, ...] = ('train.bin',)
+  test: Tuple[str, ...] = ('test.bin',)
   # Names of other files in `folder` that must be there, or may be.
   required: Tuple[str, ...] = ()
   optional: Tuple[str, ...] = ()
-  # Function (paths of the fetched files, path of a folder) that writes the
-  # files of the data set into the folder; None: unpacks the one archive.
+  # Function (paths of the fetched files, path of a folder) that writes the data
+  # set into the folder; None: unpacks the one archive.
   convert: Optional[Callable] = None
-  # Checks that the packages for `convert` are installed.
-  need: Optional[Callable] = None
+  need: Optional[Callable] = None  # UserError if `convert` lacks a package.
 
   def folder_in(self, data_dir):
     """The path of its folder in `data_dir`."""
@@ -45,37 +42,36 @@ class Source(NamedTuple):
 
 
 # The SHA-256 and sizes agree with those in TensorFlow Datasets 4.9.10, the
-# counts with the descriptions at the addresses below.
+# counts with the descriptions at https://www.cs.toronto.edu/~kriz/cifar.html
+# and http://ufldl.stanford.edu/housenumbers.
+_CIFAR10_ARCHIVE = Official(
+    'https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz',
+    'c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd',
+    170052171)
+_CIFAR100_ARCHIVE = Official(
+    'https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz',
+    '58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec',
+    168513733)
+_SVHN_FILES = (
+    Official(
+        'http://ufldl.stanford.edu/housenumbers/train_32x32.mat',
+        '435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8',
+        182040794),
+    Official(
+        'http://ufldl.stanford.edu/housenumbers/test_32x32.mat',
+        'cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b',
+        64275384))
 SOURCES = {
-    # https://www.cs.toronto.edu/~kriz/cifar.html
-    'cifar10': Source(
-        folder='cifar-10-batches-bin', official=(Official(
-            'https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz',
-            'c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd',
-            170052171),),
-        train=tuple('data_batch_%d.bin' % i for i in range(1, 6)),
-        test=('test_batch.bin',), counts=(50000, 10000),
-        optional=('batches.meta.txt', 'readme.html')),
+    'cifar10': Source('cifar-10-batches-bin', (_CIFAR10_ARCHIVE,),
+                      counts=(50000, 10000),
+                      train=tuple('data_batch_%d.bin' % i for i in range(1, 6)),
+                      test=('test_batch.bin',),
+                      optional=('batches.meta.txt', 'readme.html')),
     'cifar100': Source(
-        folder='cifar-100-binary', official=(Official(
-            'https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz',
-            '58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec',
-            168513733),), train=('train.bin',), test=('test.bin',),
-        counts=(50000, 10000),
+        'cifar-100-binary', (_CIFAR100_ARCHIVE,), counts=(50000, 10000),
         required=('fine_label_names.txt', 'coarse_label_names.txt')),
-    # http://ufldl.stanford.edu/housenumbers
-    'svhn': Source(
-        folder='svhn',
-        official=(Official(
-            'http://ufldl.stanford.edu/housenumbers/train_32x32.mat',
-            '435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8',
-            182040794),
-                  Official(
-                      'http://ufldl.stanford.edu/housenumbers/test_32x32.mat',
-                      'cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b',
-                      64275384)), train=dataset_json.NAMES[:1],
-        test=dataset_json.NAMES[1:], counts=(73257, 26032),
-        convert=svhn.convert, need=svhn.need_scipy)
+    'svhn': Source('svhn', _SVHN_FILES, counts=(73257, 26032),
+                   convert=svhn.convert, need=svhn.need_scipy)
 }
 
 
@@ -102,15 +98,15 @@ def remotes(source, settings):
   hold a checksum for each file.
   """
   digests = [official.sha256 for official in source.official]
-  names = [os.path.basename(official.url) for official in source.official]
   if settings.data_sha256:
     digests = settings.data_sha256.split(',')
+  names = [os.path.basename(official.url) for official in source.official]
   if len(digests) != len(names):
     raise UserError(
         f'--data_sha256: checksums: found {len(digests)}, expected '
         f'{len(names)}, separated by commas, for {", ".join(names)}')
   for digest in digests:
-    if not re.match('[0-9a-fA-F]{64}$', digest):
+    if not re.fullmatch('[0-9a-fA-F]{64}', digest):
       raise UserError(
           f'--data_sha256: found {digest!r}; expected 64 hexadecimal digits')
   files = []
@@ -120,6 +116,7 @@ def remotes(source, settings):
       url = f'{settings.data_url.rstrip("/")}/{name}'
     path = os.path.join(settings.data_dir, name)
     size = official.size if digest.lower() == official.sha256 else None
-    limit = _MAX_SIZE_RATIO * official.size
-    files.append(download.Remote(url, digest, path, size, limit))
+    files.append(
+        download.Remote(url, digest, path, size,
+                        limit=_MAX_SIZE_RATIO * official.size))
   return files

@@ -5,31 +5,27 @@ import os
 import numpy as np
 
 from cifar10.data import dataset_json
+from cifar10.data import records
 from cifar10.errors import UserError
 from cifar10.util import files
 from cifar10.util import optional_packages
 
 CLASSES = tuple('0123456789')
 
-_RECORDS_PER_WRITE = 1000
-
 
 def need_scipy():
-  """Raises UserError if scipy, which reads MATLAB's format, is missing."""
-  optional_packages.need('scipy.io', 'svhn',
-                         '--dataset=svhn: reading its files needs scipy')
+  """Returns scipy.io, which reads MATLAB's format; UserError if not there."""
+  return optional_packages.need(
+      'scipy.io', 'svhn', '--dataset=svhn: reading its files needs scipy')
 
 
 def convert(sources, folder):
-  """Converts train_32x32.mat and test_32x32.mat, the paths in `sources`.
+  """Makes a data set in `folder` of train_32x32.mat and test_32x32.mat.
 
-  Writes a data set with a dataset.json to the folder. Raises what
-  `write_records` does.
+  `sources` are their paths. Raises what `write_records` does.
   """
-  counts = [
-      write_records(source, os.path.join(folder, name))
-      for source, name in zip(sources, dataset_json.NAMES)
-  ]
+  paths = (os.path.join(folder, name) for name in dataset_json.NAMES)
+  counts = list(map(write_records, sources, paths))
   # A mirrored digit is not a digit.
   dataset_json.save(folder, CLASSES, 32, 3, flip=False, counts=counts)
 
@@ -37,33 +33,25 @@ def convert(sources, folder):
 def write_records(source, path):
   """Converts a .mat file of cropped digits to records; returns their number.
 
-  It has X, uint8 [32, 32, 3, n], and y, [n, 1], labels 1 to 10, where 10 stands
-  for the digit 0. The records, at `path`, have CIFAR-10's binary format. Raises
-  UserError if the file is damaged or holds something else, and OSError if the
-  records cannot be written.
+  The file holds X, uint8 [32, 32, 3, n], and y, [n, 1], labels 1 to 10, where
+  10 stands for the digit 0. The records, at `path`, have CIFAR-10's binary
+  format. Raises UserError if the file is damaged or holds something else, and
+  OSError if the records cannot be written.
   """
   images, labels = _read(source)
-  digits = (labels % 10).astype(np.uint8)[:, np.newaxis]
-  with files.naming(path), open(path, 'wb') as output:
-    # In parts: a second copy of all images would take much memory.
-    for start in range(0, len(digits), _RECORDS_PER_WRITE):
-      part = slice(start, start + _RECORDS_PER_WRITE)
-      planes = images[..., part].transpose(3, 2, 0, 1)
-      planes = planes.reshape(len(planes), -1)
-      output.write(np.concatenate([digits[part], planes], axis=1).tobytes())
-    output.flush()
-    os.fsync(output.fileno())
-  return len(digits)
+  layout = records.Layout()
+  with files.new_file(path) as output:
+    for image, label in zip(np.moveaxis(images, 3, 0), labels):
+      output.write(records.encode(image, layout, int(label) % 10).tobytes())
+  return len(labels)
 
 
 def _read(source):
   """Reads and checks X, uint8 [32, 32, 3, n], and y, [n], of a .mat file."""
-  import scipy.io
-
+  scipy_io = need_scipy()
   try:
-    content = scipy.io.loadmat(source, variable_names=('X', 'y'))
-  # scipy raises many types of exceptions for damaged files.
-  except Exception as error:
+    content = scipy_io.loadmat(source, variable_names=('X', 'y'))
+  except Exception as error:  # Of many types, for damaged files.
     raise UserError(f'{source}: cannot be read: {error}') from error
   images, labels = (np.asarray(content.get(name)) for name in 'Xy')
   labels = labels.ravel()

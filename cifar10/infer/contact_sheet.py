@@ -28,92 +28,82 @@ _MAX_PICTURES = 1000
 # Formats that hold small pictures only; Pillow would scale the sheet down.
 _ICON_FORMATS = ('ICNS', 'ICO')
 
-# A code point that never has a character. A font draws it as it draws every
+# A code point that never has a character: a font draws it as it draws every
 # character that it lacks.
 _NO_CHARACTER = '\U0010ffff'
 
 
-class ContactSheet:
-  """Collects pictures and draws them on one sheet."""
+def check(path, count):
+  """Checks, before any work, that a sheet of `count` pictures can be made.
 
-  def __init__(self, path, count):
-    """Checks that the sheet can be made, before any work is done for it.
+  The extension of `path` is the format. Raises UserError if Pillow is missing
+  or does not write the format, `path` exists or its folder does not, or there
+  are too many pictures.
+  """
+  name = f'--grid={path}'
+  optional_packages.need('PIL', 'pictures', f'{name}: needs Pillow')
+  _format_of(path)
+  if os.path.lexists(path):
+    raise UserError(f'{name}: already exists; expected a new file')
+  if not os.path.isdir(os.path.dirname(path) or '.'):
+    raise UserError(f'{name}: there is no such folder')
+  if count > _MAX_PICTURES:
+    raise UserError(f'{name}: found {count} pictures; a sheet holds at most '
+                    f'{_MAX_PICTURES}')
 
-    Raises UserError if Pillow is not installed or does not write the format,
-    `path` exists already or its folder does not exist, or there are too many
-    pictures: at most `count` may be added. The extension of `path` is the
-    format.
-    """
-    name = f'--grid={path}'
-    optional_packages.need('PIL', 'pictures', f'{name}: needs Pillow')
-    self._format = _format_of(path)
-    if os.path.lexists(path):
-      raise UserError(f'{name}: already exists; expected a new file')
-    if not os.path.isdir(os.path.dirname(path) or '.'):
-      raise UserError(f'{name}: there is no such folder')
-    if count > _MAX_PICTURES:
-      raise UserError(f'{name}: found {count} pictures; a sheet holds at most '
-                      f'{_MAX_PICTURES}')
-    self._path = path
-    self._entries = []
 
-  def add(self, picture, lines):
-    """Adds a picture, uint8 [PICTURE, PICTURE, 3], and a list of lines for it.
+def write(path, entries):
+  """Writes the whole file or nothing; does nothing if there are no entries.
 
-    They are drawn below the picture; the first one stands out.
-    """
-    self._entries.append((picture, lines))
+  `entries` are pairs of a picture, uint8 [PICTURE, PICTURE, 3], and a list of
+  lines to draw below it, the first of which stands out. Raises OSError if the
+  file cannot be written, UserError if the sheet is too large for the format.
+  """
+  if not entries:
+    return
+  sheet, name = _draw(entries), _format_of(path)
+  try:
+    content = _encoded(sheet, name)
+  # Each format of Pillow raises its own types of exceptions.
+  except Exception as error:
+    width, height = sheet.size
+    raise UserError(
+        f'--grid={path}: a sheet of {width} x {height} pixels cannot be '
+        f'written as {name}: {error}') from error
+  files.write_atomically(path, content)
 
-  def write(self):
-    """Writes the whole file or nothing; does nothing if there is no picture.
 
-    Raises OSError if the file cannot be written, UserError if the sheet is too
-    large for the format.
-    """
-    if not self._entries:
-      return
-    sheet = self._draw()
-    try:
-      content = _encoded(sheet, self._format)
-    # Each format of Pillow raises its own types of exceptions.
-    except Exception as error:
-      width, height = sheet.size
-      raise UserError(
-          f'--grid={self._path}: a sheet of {width} x {height} pixels cannot '
-          f'be written as {self._format}: {error}') from error
-    files.write_atomically(self._path, content)
+def _draw(entries):
+  """Returns the sheet as a PIL.Image.Image."""
+  from PIL import Image
+  from PIL import ImageDraw
 
-  def _draw(self):
-    """Returns the sheet as a PIL.Image.Image."""
-    from PIL import Image
-    from PIL import ImageDraw
-
-    count = len(self._entries)
-    columns = min(math.ceil(math.sqrt(1.5 * count)), count)  # A wide sheet.
-    rows = math.ceil(count / columns)
-    num_lines = max(len(lines) for _, lines in self._entries)
-    cell_width = PICTURE + _GAP
-    cell_height = PICTURE + _LINE_HEIGHT * num_lines + 3 * _GAP // 2
-    size = columns * cell_width + _GAP, rows * cell_height + _GAP
-    sheet = Image.new('RGB', size, 'white')
-    draw = ImageDraw.Draw(sheet)
-    styles = list(zip(_load_fonts(), _COLORS))
-    for index, (picture, lines) in enumerate(self._entries):
-      left = _GAP + index % columns * cell_width
-      top = _GAP + index // columns * cell_height
-      sheet.paste(Image.fromarray(picture), (left, top))
-      for number, line in enumerate(lines):
-        font, color = styles[min(number, 1)]
-        text = _shorten(_drawable(line, font), font)
-        y = top + PICTURE + 3 + number * _LINE_HEIGHT
-        draw.text((left, y), text, color, font)
-    return sheet
+  count = len(entries)
+  columns = min(math.ceil(math.sqrt(1.5 * count)), count)  # A wide sheet.
+  rows = math.ceil(count / columns)
+  num_lines = max(len(lines) for _, lines in entries)
+  cell_width = PICTURE + _GAP
+  cell_height = PICTURE + _LINE_HEIGHT * num_lines + 3 * _GAP // 2
+  size = columns * cell_width + _GAP, rows * cell_height + _GAP
+  sheet = Image.new('RGB', size, 'white')
+  draw = ImageDraw.Draw(sheet)
+  styles = list(zip(_load_fonts(), _COLORS))
+  for index, (picture, lines) in enumerate(entries):
+    left = _GAP + index % columns * cell_width
+    top = _GAP + index // columns * cell_height
+    sheet.paste(Image.fromarray(picture), (left, top))
+    for number, line in enumerate(lines):
+      font, color = styles[min(number, 1)]
+      text = _shorten(_drawable(line, font), font)
+      y = top + PICTURE + 3 + number * _LINE_HEIGHT
+      draw.text((left, y), text, color, font)
+  return sheet
 
 
 def _format_of(path):
-  """Pillow's name of the format that the extension of `path` stands for.
+  """Pillow's name of a format, by the extension of `path`.
 
-  Raises UserError if Pillow does not write pictures in color in such a format.
+  Raises UserError if Pillow does not write pictures in color in it.
   """
   from PIL import Image
 
@@ -138,7 +128,6 @@ def _encoded(image, name):
 
 
 def _load_fonts():
-  """Pillow's fonts of the first line and of the others."""
   from PIL import ImageFont
 
   try:
@@ -151,8 +140,8 @@ def _load_fonts():
 def _drawable(line, font):
   """`line` on one line, with a ? for each character that cannot be drawn.
 
-  These are control characters, the surrogates in names that are not UTF-8, and
-  characters that the font lacks.
+  Control characters, the surrogates in names that are not UTF-8, and what the
+  font lacks cannot be drawn.
   """
   line = ' '.join(line.split())
   return ''.join(c if c.isprintable() and _has(font, c) else '?' for c in line)

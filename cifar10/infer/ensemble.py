@@ -20,6 +20,8 @@ _FORMS = {
     'processes': ensemble_processes.Processes
 }
 
+_SHARED = ('classes', 'layout', 'flip')  # Of all networks' data sets.
+
 
 class Counts(NamedTuple):
   """The result of an evaluation."""
@@ -35,11 +37,10 @@ class Counts(NamedTuple):
 def loaded(settings):
   """The ensemble that the settings name, a Predictor or Processes.
 
-  Raises UserError if a network cannot be loaded, or is of other classes or
-  images.
+  Raises UserError if a network cannot be loaded, is an export, or has other
+  classes or images than the first.
   """
-  networks = []
-  data = restore.describe(settings.networks[0])
+  data, networks = None, []
   for member in settings.networks:
     folder = member.checkpoint_dir
     if predictions.is_export(folder):
@@ -47,12 +48,12 @@ def loaded(settings):
           f'{folder}: is an export; expected the --train_dir of a run, as an '
           'ensemble is made of runs')
     other = restore.describe(member)
-    for name in ('classes', 'layout', 'flip'):
-      if getattr(other, name) != getattr(data, name):
-        raise UserError(
-            f'{folder}: has other classes or images than '
-            f'{settings.networks[0].checkpoint_dir}; expected networks of one '
-            'data set')
+    data = data or other
+    if any(getattr(other, name) != getattr(data, name) for name in _SHARED):
+      raise UserError(
+          f'{folder}: has other classes or images than '
+          f'{networks[0].settings.checkpoint_dir}; expected networks of one '
+          'data set')
     networks.append(predictions.Network(member, checkpoints.find(folder)))
   form = _FORMS[settings.ensemble]
   with contextlib.closing(form(data, *networks)) as found:

@@ -11,7 +11,6 @@ A network may be lost: the others still answer.
 """
 
 import contextlib
-import functools
 import multiprocessing
 from multiprocessing import connection
 import os
@@ -29,81 +28,65 @@ from cifar10.util import console
 from cifar10.util import log_suppression
 from cifar10.util import session_settings
 
-# Numbers of messages that answer no question: a network has started, or ended.
+# A question: its number, and records. An answer: numbers of the question and of
+# the network, and probabilities.
+_QUESTION = [tf.int64, tf.uint8]
+_ANSWER = [tf.int64, tf.int64, tf.float32]
+
+# Numbers of answers to no question: a network has started, or ended.
 _READY, _LOST = -1, -2
 
 # A network that takes longer for a batch, or to start, counts as lost.
 _ANSWER_SECS = 120
 
-_LOOK_SECS = 1  # Between looks whether the parent is still there.
-
+_LOOK_SECS = 1  # How often a process looks whether its parent is still there.
 _END_SECS = 5  # How long a process may take to end.
 
 
-class _Queues:
-  """The queues, as a client of the server sees them, and its session.
+class _Queue:
+  """A queue on the server `target`, as a client sees it."""
 
-  A question has a number and records; an answer has the number of the question,
-  that of the network, and probabilities.
-  """
+  def __init__(self, target, name, dtypes):
+    with tf.Graph().as_default():
+      queue = tf.FIFOQueue(-1, dtypes, shared_name=name)
+      self._values = [*map(tf.placeholder, dtypes)]
+      self._enqueue = queue.enqueue(self._values)
+      self._dequeue = queue.dequeue()
+      self._session = tf.Session(target)
 
-  def __init__(self, target, count):
-    """Connects to the server `target` of an ensemble of `count` networks."""
-    with tf.Graph().as_default() as graph, tf.device('/cpu:0'):
-      number, network = (tf.placeholder(tf.int64, []) for _ in range(2))
-      records = tf.placeholder(tf.uint8, [None, None])
-      probabilities = tf.placeholder(tf.float32, [None, None])
-      self._question = number, records
-      self._answer = number, network, probabilities
+  def put(self, *values):
+    self._session.run(self._enqueue, dict(zip(self._values, values)))
 
-      def fifo(tensors, name):
-        return tf.FIFOQueue(-1, [t.dtype for t in tensors], shared_name=name)
-
-      names = [f'questions_{i}' for i in range(count)]
-      questions = [fifo(self._question, name) for name in names]
-      answers = fifo(self._answer, 'answers')
-      self._ask = [queue.enqueue(self._question) for queue in questions]
-      self._asked = [queue.dequeue() for queue in questions]
-      self._put = answers.enqueue(self._answer)
-      self._taken = answers.dequeue()
-      self._session = tf.Session(target, graph=graph)
-
-  def ask(self, network, number, records):
-    """Asks a network for the probabilities of records."""
-    question = dict(zip(self._question, (number, records)))
-    self._session.run(self._ask[network], question)
-
-  def asked(self, network):
-    """The next question to a network: its number and the records."""
-    return self._session.run(self._asked[network])
-
-  def answer(self, number, network, probabilities=((),)):
-    """Puts an answer of a network into the queue."""
-    answer = dict(zip(self._answer, (number, network, probabilities)))
-    self._session.run(self._put, answer)
-
-  def answered(self):
-    """The next answer: its number, the network's, and the probabilities.
-
-    Raises DeadlineExceededError if none comes within _ANSWER_SECS.
-    """
-    options = tf.RunOptions(timeout_in_ms=_ANSWER_SECS * 1000)
-    return self._session.run(self._taken, options=options)
+  def get(self, timeout_secs=0):
+    """Takes values; raises DeadlineExceededError after a timeout above 0."""
+    options = tf.RunOptions(timeout_in_ms=1000 * timeout_secs)
+    return self._session.run(self._dequeue, options=options)
 
 
-def _compute(parent, target, index, count, settings):
-  """The work of a process: network `index` of `count`, with its settings.
+def _compute(parent, target, data, network, index):
+  """The work of a process: a Network, number `index`, answers its questions.
 
   Ends with the server at `target` or with the process number `parent`, which
   has started this one.
   """
+
+  def answer_all():
+    predictor = predictions.Predictor(data, network)
+    # An error of a queue: the server is gone.
+    with contextlib.closing(predictor), contextlib.suppress(tf.errors.OpError):
+      questions = _Queue(target, f'questions_{index}', _QUESTION)
+      answers = _Queue(target, 'answers', _ANSWER)
+      answers.put(_READY, index, ())
+      while True:
+        number, records = questions.get()
+        answers.put(number, index, predictor.probabilities(records))
+
   signal.signal(signal.SIGTERM, signal.SIG_DFL)
   threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-  session_settings.start_threads(settings)
+  session_settings.start_threads(network.settings)
   sys.argv[0] = f'network {index}'
-  answer = functools.partial(_answer_all, target, index, count, settings)
   with contextlib.redirect_stdout(sys.stderr):  # Answers go to stdout.
-    sys.exit(console.guarded(answer))
+    sys.exit(console.guarded(answer_all))
 
 
 def _end_with(parent):
@@ -111,17 +94,6 @@ def _end_with(parent):
   while os.getppid() == parent:
     time.sleep(_LOOK_SECS)
   os._exit(1)
-
-
-def _answer_all(target, index, count, settings):
-  predictor = predictions.load(settings, default_data_dir=settings.data_dir)
-  with contextlib.closing(predictor):
-    with contextlib.suppress(tf.errors.OpError):  # When the server is gone.
-      queues = _Queues(target, count)
-      queues.answer(_READY, index)
-      while True:
-        number, records = queues.asked(index)
-        queues.answer(number, index, predictor.probabilities(records))
 
 
 class Processes:
@@ -142,33 +114,40 @@ class Processes:
       self._server = tf.train.Server.create_local_server(
           # The networks may need the memory of the GPUs.
           session_settings.config_proto(networks[0].settings, use_gpu=False))
-    self._queues = _Queues(self._server.target, len(networks))
+    target = self._server.target
+    self._questions = [
+        _Queue(target, f'questions_{i}', _QUESTION)
+        for i in range(len(networks))
+    ]
+    self._answers = _Queue(target, 'answers', _ANSWER)
     self._number = 0
     self._processes = {}
     self._watcher = None
     try:
-      self._start(networks)
+      self._start(data, networks)
     except BaseException:
       self.close()
       raise
 
-  def _start(self, networks):
-    context = multiprocessing.get_context('spawn')
-    count = len(networks)
-    with _without_interrupts():
+  def _start(self, data, networks):
+    context, target = multiprocessing.get_context('spawn'), self._server.target
+    # Processes that start now ignore Ctrl-C, too: this one ends them.
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
       for i, network in enumerate(networks):
-        process = context.Process(
-            target=_compute,
-            args=(os.getpid(), self._server.target, i, count, network.settings),
-            daemon=True)
+        process = context.Process(target=_compute,
+                                  args=(os.getpid(), target, data, network, i),
+                                  daemon=True)
         process.start()
         self._processes[i] = process
-    self._watcher = threading.Thread(
-        target=_watch, args=(self._server.target, dict(self._processes)))
+    finally:
+      signal.signal(signal.SIGINT, handler)
+    self._watcher = threading.Thread(target=_watch,
+                                     args=(target, dict(self._processes)))
     self._watcher.start()
     started = self._collect(_READY)
     # One that has started may have ended while the others did.
-    for i in set(range(count)) - (set(started) & set(self._processes)):
+    for i in set(range(len(networks))) - (set(started) & set(self._processes)):
       raise UserError(
           f'{self.folders[i]}: this network ended before all had started; what '
           'it says is above')
@@ -181,7 +160,7 @@ class Processes:
     found = {}
     while set(self._processes) - set(found):
       try:
-        answered, network, probabilities = self._queues.answered()
+        answered, network, probabilities = self._answers.get(_ANSWER_SECS)
       except tf.errors.DeadlineExceededError:
         for network in set(self._processes) - set(found):
           self._processes.pop(network).kill()
@@ -195,12 +174,12 @@ class Processes:
   def answers(self, records):
     """The Answers to uint8 records [n, record_bytes], n above 0.
 
-    They are of the networks that are left. Raises UserError if all are lost.
+    Only networks that are left answer. Raises UserError if all are lost.
     """
     self._number += 1
     before = set(self._processes)
     for network in before:
-      self._queues.ask(network, self._number, records)
+      self._questions[network].put(self._number, records)
     found = self._collect(self._number)
     for network in before - set(self._processes):
       print(
@@ -209,7 +188,9 @@ class Processes:
           file=sys.stderr)
     if not found:
       raise UserError(f'all {len(self.folders)} networks are lost')
-    return predictions.Answers(np.mean(list(found.values()), axis=0), found)
+    # In order: the rounding of a mean depends on it.
+    mean = np.mean([found[i] for i in sorted(found)], axis=0)
+    return predictions.Answers(mean, found)
 
   def probabilities(self, records):
     """The mean probabilities in `answers`."""
@@ -228,18 +209,8 @@ class Processes:
 
 def _watch(target, processes):
   """Puts an answer for each process that ends, until all have."""
-  queues = _Queues(target, len(processes))
+  answers = _Queue(target, 'answers', _ANSWER)
   left = {process.sentinel: i for i, process in processes.items()}
   while left:
     for sentinel in connection.wait(list(left)):
-      queues.answer(_LOST, left.pop(sentinel))
-
-
-@contextlib.contextmanager
-def _without_interrupts():
-  """Lets processes that start meanwhile ignore Ctrl-C: this one ends them."""
-  handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
-  try:
-    yield
-  finally:
-    signal.signal(signal.SIGINT, handler)
+      answers.put(_LOST, left.pop(sentinel), ())

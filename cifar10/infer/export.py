@@ -63,7 +63,7 @@ def freeze(data, checkpoint, settings):
 
 
 def _session(settings):
-  """A session on the CPU, so that it takes no GPU memory from a trainer."""
+  """A session on the CPU: it takes no GPU memory from a trainer."""
   return tf.Session(config=session_settings.config_proto(settings, False))
 
 

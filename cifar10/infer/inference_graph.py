@@ -29,9 +29,9 @@ class InferenceGraph(NamedTuple):
 
 
 def of_records(records, data, settings):
-  """The InferenceGraph of the middles of images of `data`.
+  """The InferenceGraph of the middles of images in records of `data`.
 
-  Takes a uint8 tensor of records, [n, record_bytes].
+  Takes a uint8 tensor, [n, record_bytes].
   """
   size = cifar10_input.crop_size(data.layout, settings.image_size)
   with tf.device('/cpu:0'):
@@ -46,9 +46,8 @@ def build(images, data, settings, portable=False):
   portable graph, which runs elsewhere, is in float32, without --tta, and of
   TensorFlow's own operations only.
   """
-  settings = dataclasses.replace(settings, classes=data.classes)
-  if portable:
-    settings = dataclasses.replace(settings, precision='float32', tta=False)
+  changes = {'precision': 'float32', 'tta': False} if portable else {}
+  settings = dataclasses.replace(settings, classes=data.classes, **changes)
   views = _views(data, settings)
   if len(views) > 1:
     images = tf.concat([_transformed(images, view) for view in views], 0)
@@ -70,11 +69,12 @@ def _views(data, settings):
   """
   if not settings.tta:
     return [View()]
-  shifted = [View(0.5), View(0.25, shift=-1), View(0.25, shift=1)]
-  if not data.flip:
-    return shifted
+  mirrors = (False, True) if data.flip else (False,)
+  shares = ((0, 0.5), (-1, 0.25), (1, 0.25))
   return [
-      View(v.weight / 2, m, v.shift) for v in shifted for m in (False, True)
+      View(share / len(mirrors), mirrored, shift)
+      for shift, share in shares
+      for mirrored in mirrors
   ]
 
 

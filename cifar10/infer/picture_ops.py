@@ -26,7 +26,13 @@ def decode(pictures, layout):
   """
 
   def image(picture):
-    colors = _in_colors(_decode_one(picture))
+    decoded = tf.cond(
+        tf.image.is_jpeg(picture),
+        # As Pillow decodes it. TensorFlow's default is faster, less accurate.
+        lambda: tf.image.decode_jpeg(picture, dct_method='INTEGER_ACCURATE'),
+        lambda: tf.image.decode_image(picture, expand_animations=False))
+    decoded.set_shape([None, None, None])
+    colors = _in_colors(decoded)
     if layout.depth == 1:
       gray = tf.tensordot(tf.cast(colors, tf.float32), _GRAY, 1)
       colors = _as_uint8(gray[:, :, tf.newaxis])
@@ -35,17 +41,6 @@ def decode(pictures, layout):
   images = tf.map_fn(image, pictures, tf.uint8)
   images.set_shape([None, *layout[:3]])
   return images
-
-
-def _decode_one(picture):
-  """Decodes one file to uint8 [height, width, 1 to 4 channels]."""
-  image = tf.cond(
-      tf.image.is_jpeg(picture),
-      # As Pillow decodes it. TensorFlow's default is faster and less accurate.
-      lambda: tf.image.decode_jpeg(picture, dct_method='INTEGER_ACCURATE'),
-      lambda: tf.image.decode_image(picture, expand_animations=False))
-  image.set_shape([None, None, None])
-  return image
 
 
 def _in_colors(image):
@@ -76,12 +71,10 @@ def _fit(image, size):
 
 def _scale(image, size, scale, shift):
   """Scales and then shifts uint8 [height, width, depth]; crops to `size`."""
-  (scaled,) = tf.unstack(
-      tf.raw_ops.ScaleAndTranslate(images=image[tf.newaxis], size=size,
-                                   scale=scale, translation=shift,
-                                   kernel_type='lanczos3', antialias=True),
-      num=1)
-  return _as_uint8(scaled)
+  scaled = tf.raw_ops.ScaleAndTranslate(images=image[tf.newaxis], size=size,
+                                        scale=scale, translation=shift,
+                                        kernel_type='lanczos3', antialias=True)
+  return _as_uint8(scaled[0])
 
 
 def _as_uint8(pixels):

@@ -32,12 +32,12 @@ class Result(NamedTuple):
 
 
 def top_k(settings):
-  """Among how many classes the right one may be."""
+  """Number of most probable classes, k, for `precision @ k`."""
   return settings.top_k or 1
 
 
 def report(result, step, settings, answers):
-  """Prints the Result of a step to a file, and adds it to --metrics."""
+  """Prints the Result of a step to `answers`, and adds it to --metrics."""
   values = {
       'time': time.time(),
       'step': step,
@@ -53,12 +53,11 @@ def report(result, step, settings, answers):
   if k > 1:
     values[f'precision @ {k}'] = result.precision_at_k
     at_k = f', precision @ {k} = {result.precision_at_k:.3f}'
-  averages = 'moving averages'
-  if not result.averaged:
-    averages = 'variables without averages'
-  line = (f'{console.timestamp()}: precision @ 1 = {result.precision:.3f} '
-          f'({result.correct} / {result.total}, step {step}){at_k} on '
-          f'{_IMAGES[settings.eval_data]} images, {averages}{_tta(settings)}')
+  averages = ('moving averages'
+              if result.averaged else 'variables without averages')
+  line = _line(console.timestamp(), result.correct, result.total,
+               f', step {step}')
+  line += at_k + _conditions(averages, settings)
   _print(line, values, settings, answers)
 
 
@@ -77,27 +76,28 @@ def report_ensemble(counts, folders, settings, answers):
           'total': labeled
       } for folder, (correct, labeled) in zip(folders, counts.by_network)]
   }
-
-  def line(name, correct, total):
-    share = correct / max(1, total)
-    return f'{name}: precision @ 1 = {share:.3f} ({correct} / {total})'
-
-  lines = [line(name, *pair) for name, pair in zip(folders, counts.by_network)]
+  model = f'ensemble of {len(folders)} networks'
   lost = sum(labeled < counts.total for _, labeled in counts.by_network)
-  lines.append(
-      line(console.timestamp(), counts.correct, counts.total) +
-      f' on {_IMAGES[settings.eval_data]} images, ' +
-      f'ensemble of {len(folders)} networks' +
-      (f', {lost} of them lost on the way' if lost else '') + _tta(settings))
+  if lost:
+    model += f', {lost} of them lost on the way'
+  lines = [_line(name, *pair) for name, pair in zip(folders, counts.by_network)]
+  total = _line(console.timestamp(), counts.correct, counts.total)
+  lines.append(total + _conditions(model, settings))
   _print('\n'.join(lines), values, settings, answers)
 
 
-def _tta(settings):
-  return ', mirrored and shifted copies' if settings.tta else ''
+def _line(name, correct, total, step=''):
+  share = correct / max(1, total)
+  return f'{name}: precision @ 1 = {share:.3f} ({correct} / {total}{step})'
+
+
+def _conditions(model, settings):
+  copies = ', mirrored and shifted copies' if settings.tta else ''
+  return f' on {_IMAGES[settings.eval_data]} images, {model}{copies}'
 
 
 def _print(text, values, settings, answers):
-  """Prints a text, or `values` as JSON in its place, and adds to --metrics."""
+  """Prints the text, or `values` with --json; adds `values` to --metrics."""
   print(json.dumps(values) if settings.json else text, file=answers)
   if settings.metrics:
     files.append_json_line(settings.metrics, values)

@@ -41,8 +41,8 @@ class Answers(NamedTuple):
 class Predictor:
   """Networks in a graph and a session of their own, one or an ensemble.
 
-  Prediction, validation, the report and sparsify all run models over images
-  with it. `folders` lists the folders of the networks.
+  Prediction, validation, the report and sparsify run models over images with
+  it. `folders` lists the folders of the networks.
   """
 
   def __init__(self, data, *networks):
@@ -63,6 +63,7 @@ class Predictor:
       self._each = [model.probabilities for model in self._models]
       self._mean = tf.add_n(self._each) / len(networks)
       self._session = _session(networks[0].settings)
+    self.close = self._session.close
     for model, (settings, checkpoint) in zip(self._models, networks):
       if checkpoint:
         restoration = model.restorations.fitting(checkpoint,
@@ -78,8 +79,7 @@ class Predictor:
   def load(self, values):
     """Loads arrays by the names of `averages`, or all of a checkpoint."""
     for name, variable in self.averages.items():
-      value = values[checkpoints.held_as(name, values)]
-      variable.load(value, self._session)
+      variable.load(values[checkpoints.held_as(name, values)], self._session)
 
   def logits(self, records):
     """The only network's logits, float32 [n, classes]."""
@@ -88,8 +88,8 @@ class Predictor:
 
   def answers(self, records):
     """The Answers to uint8 records [n, record_bytes], n above 0."""
-    fetches = self._mean, self._each
-    mean, each = self._session.run(fetches, {self._records: records})
+    mean, each = self._session.run((self._mean, self._each),
+                                   {self._records: records})
     return Answers(mean, dict(enumerate(each)))
 
   def probabilities(self, records):
@@ -100,10 +100,6 @@ class Predictor:
     if not len(records):  # TensorFlow's convolutions need at least one.
       return np.zeros([0, len(self.classes)], np.float32)
     return self._session.run(self._mean, {self._records: records})
-
-  def close(self):
-    """Ends the session."""
-    self._session.close()
 
 
 def _session(settings):
@@ -120,6 +116,7 @@ class ExportedPredictor:
     folder = settings.checkpoint_dir
     with tf.Graph().as_default():
       self._session = _session(settings)
+      self.close = self._session.close
       signatures = self._load(folder)
     try:
       images = signatures['images']
@@ -162,10 +159,6 @@ class ExportedPredictor:
     images = planes.transpose(0, 2, 3, 1)
     return self._session.run(self._probabilities, {self._images: images})
 
-  def close(self):
-    """Ends the session."""
-    self._session.close()
-
 
 def batches(items, size):
   """Splits a list or an array into parts of `size` items, the last of fewer."""
@@ -177,18 +170,16 @@ def is_export(folder):
   return os.path.isfile(os.path.join(folder, 'saved_model.pb'))
 
 
-def load(settings, **optional):
+def load(settings):
   """The predictor of the model in `checkpoint_dir`: an export, or else a run.
 
-  An export knows its classes and the size of its images, and computes as it was
-  exported; it follows no setting that it holds itself. Raises UserError if
-  there is no model, it cannot be read, or a flag was given that an export
-  cannot follow. `optional` are further arguments of `restore.describe`.
+  An export computes as it was exported. Raises UserError if there is no model,
+  it cannot be read, or a flag was given that an export cannot follow.
   """
   folder = settings.checkpoint_dir
   if not is_export(folder):
     network = Network(settings, checkpoints.find(folder))
-    return Predictor(restore.describe(settings, **optional), network)
+    return Predictor(restore.describe(settings), network)
   for name in settings_lib.with_policy('exported'):
     if settings.is_set(name):
       raise UserError(

@@ -1,4 +1,4 @@
-"""Which labels are right: classes ranked by their outputs, ties by their index.
+"""Ranks of labels: classes in the order of their outputs, ties by their index.
 
 `tf.nn.in_top_k` takes every class of a tie for the first one, so that a dead
 network, whose outputs are all equal, would always be right.
@@ -13,8 +13,8 @@ def in_top_k(logits, labels, k):
 
   Takes float32 logits, [batch, classes], and int32 labels, [batch]; k may be
   larger than the number of classes. Equal logits rank in the order of their
-  classes, so that k = 1 is argmax. No class of a row that holds an infinity or
-  NaN is right, nor a label that is not a class.
+  classes, so that k = 1 is argmax. A label that is not a class is never right,
+  nor is any label of a row that holds an infinity or NaN.
   """
   labels = labels[:, tf.newaxis]
   classes = tf.range(tf.shape(logits)[1])
@@ -29,7 +29,7 @@ def in_top_k(logits, labels, k):
 
 
 def count_right(outputs, labels):
-  """How many rows of float outputs [n, classes] are largest at the int label.
+  """Number of rows of float outputs [n, classes] largest at their int labels.
 
   Ties and rows that are not finite are as in `in_top_k`.
   """

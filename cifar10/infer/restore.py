@@ -70,17 +70,14 @@ def restorations():
   return Restorations(restoration(averaged), restoration(plain))
 
 
-def describe(settings, default_data_dir=FIELDS['data_dir'].default):
-  """The DataSet of a model; the files of its records may be missing.
+def describe(settings):
+  """The DataSet of `datasets.describe`; warns if that assumes CIFAR-10.
 
-  Prints a warning if it assumes CIFAR-10 because `data_dir` is missing, unless
-  that is `default_data_dir`. Raises UserError if the files that describe the
-  data set are missing or damaged, or its classes or the size of its images are
-  not those of the model.
+  It does so if `data_dir` is missing; the default may be, without a warning.
   """
   data, folder = datasets.describe(settings), settings.data_dir
   is_guessed = settings.dataset == 'cifar10' and not os.path.isdir(folder)
-  if is_guessed and folder != default_data_dir:
+  if is_guessed and folder != FIELDS['data_dir'].default:
     print(
         f'WARNING: --data_dir={folder}: no such folder; assuming the classes '
         'of CIFAR-10.', file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Validation: right answers of variables in memory, without a checkpoint."""
+"""Validation: evaluates variables in memory, without a checkpoint."""
 
 from cifar10.infer import predictions
 from cifar10.infer import ranking
@@ -17,9 +17,9 @@ class Validator:
   """The model of a run with averaged variables, and labeled images for it.
 
   Attributes:
-    total: how many images there are.
-    count: how many batches it has validated so far.
-    names: the names of the variables to validate, as in checkpoints, a list.
+    total: number of images.
+    count: number of batches that it has validated so far.
+    names: names of the variables to validate, as in checkpoints, a list.
     close: ends its session.
   """
 
@@ -31,7 +31,7 @@ class Validator:
     self.names, self.close = list(self._model.averages), self._model.close
 
   def correct(self, values):
-    """How many images the model labels right; `values` as Predictor.load's."""
+    """Number of images labeled right, with `values` as of Predictor.load."""
     self._model.load(values)
     correct = 0
     for batch in self._batches:

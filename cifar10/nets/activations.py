@@ -8,7 +8,7 @@ _MIN_SLOPE, _MAX_SLOPE = 1 / 8, 1 / 3  # The paper draws their inverse, 3 to 8.
 
 
 def activate(x, kind, is_training, name):
-  """Applies the function that --activation calls `kind`, as operation `name`.
+  """Applies the activation function `kind`, as operation `name`.
 
   Keeps the type and shape of `x`, [batch, ..., channels]. Raises ValueError if
   `kind` is unknown.

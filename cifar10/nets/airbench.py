@@ -58,9 +58,9 @@ def _whitening(x, techniques):
                                         graph_keys.WHITENING)
     x, filters = tf.cast(x, scope.dtype), tf.cast(filters, scope.dtype)
     white = tf.nn.conv2d(x, filters, [1, 1, 1, 1], padding='VALID')
-    layer = techniques.activation(white, name=scope.name)
-    layers.activation_summary(layer)
-  return layer
+    outputs = techniques.activation(white, name=scope.name)
+    layers.activation_summary(outputs)
+  return outputs
 
 
 def _convolution(x, filters, name, techniques, pooled=False):
@@ -71,13 +71,7 @@ def _convolution(x, filters, name, techniques, pooled=False):
     conv = techniques.conv2d(x, kernel, scaled=False)
     if pooled:
       conv = tf.nn.max_pool(conv, 2, 2, 'VALID')
-    biases = layers.variable_on_cpu('biases', [filters],
-                                    tf.constant_initializer(0.0),
-                                    dtype=tf.float32)
-    pre_activation = techniques.bias_add(conv, biases)
-    layer = techniques.activation(pre_activation, name=name)
-    layers.activation_summary(layer)
-  return layer
+    return techniques.outputs(conv, [filters], 0.0, name, dtype=tf.float32)
 
 
 def _identity(shape, dtype, partition_info=None):

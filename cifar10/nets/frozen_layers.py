@@ -23,8 +23,8 @@ _CHANNELS = 64  # Of pool2, and it has a quarter of the height and width.
 class FrozenLayers:
   """The convolutional layers of the default graph, and the file of features.
 
-  It takes the datasets.DataSet to train on and the height and width of crops,
-  in pixels, and joins the collection FROZEN_LAYERS.
+  It takes the datasets.DataSet to train on and the size of crops, in pixels,
+  and joins the collection FROZEN_LAYERS.
 
   Attributes:
     records: placeholder of records of images, uint8 [n, record_bytes].
@@ -73,18 +73,16 @@ class FrozenLayers:
         below.close()
         tf.set_random_seed(self._seed_of_start)
         if self.outputs is None:  # In the first tower.
-          self._note(pool2, before)
+          self.outputs = tf.cast(pool2, tf.float32)
+          self.variables = [v for v in tf.global_variables() if v not in before]
+          self._check_frozen()
         return features
 
       return build(self._images, _Upper(self.settings, num_classes, substitute))
 
-  def _note(self, pool2, before):
-    """Notes the outputs and the variables, those that are not in `before`."""
-    self.outputs = tf.cast(pool2, tf.float32)
-    self.variables = [v for v in tf.global_variables() if v not in before]
+  def _check_frozen(self):
     trained = {v.op.name for v in tf.trainable_variables()}
-    for variable in self.variables:
-      name = variable.op.name
+    for name in (variable.op.name for variable in self.variables):
       if name in trained:
         raise UserError(
             f'--cache_frozen={self.settings.cache_frozen}: {name} is not '

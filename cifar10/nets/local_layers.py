@@ -13,7 +13,6 @@ from cifar10.nets import layers
 def inference(images, techniques):
   """Builds the network, with the signature of `cifar10.inference`."""
   layers.check_images(images, 'inference')
-  num_classes = techniques.num_classes
   images = techniques.dropout(images, 'input_dropout')
   conv1 = _convolution(images, 'conv1', techniques, bias=0.0)
   pool1 = _max_pool(conv1, 'pool1')
@@ -27,6 +26,7 @@ def inference(images, techniques):
   local4 = _local_layer(local3, 32, 'local4', techniques)
   with tf.variable_scope('softmax_linear') as scope:
     rows, dim = layers.flatten(local4)
+    num_classes = techniques.num_classes
     weights = layers.variable_with_weight_decay('weights', [dim, num_classes],
                                                 stddev=1 / dim)
     biases = layers.variable_on_cpu('biases', [num_classes],
@@ -45,12 +45,7 @@ def _convolution(x, name, techniques, bias):
     kernel = layers.variable_with_weight_decay(
         'weights', [5, 5, x.shape.as_list()[3], 64], stddev=5e-2)
     conv = techniques.conv2d(x, kernel)
-    initial = tf.constant_initializer(bias)
-    biases = layers.variable_on_cpu('biases', [64], initial)
-    pre_activation = techniques.bias_add(conv, biases)
-    layer = techniques.activation(pre_activation, name=scope.name)
-    layers.activation_summary(layer)
-  return layer
+    return techniques.outputs(conv, [64], bias, scope.name)
 
 
 def _max_pool(x, name):
@@ -69,11 +64,8 @@ def _local_layer(x, filters, name, techniques):
     weights = layers.variable_with_weight_decay('weights', shape, stddev=0.04,
                                                 wd=0.004)
     product = techniques.locally_connected(x, weights)
-    biases = layers.variable_on_cpu('biases', [height, width, filters],
-                                    tf.constant_initializer(0.1))
-    pre_activation = techniques.bias_add(product, biases)
-    layer = techniques.activation(pre_activation, name=scope.name)
-    layers.activation_summary(layer)
+    shape = [height, width, filters]
+    layer = techniques.outputs(product, shape, 0.1, scope.name)
   return techniques.dropout(layer, 'dropout')
 
 

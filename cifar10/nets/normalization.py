@@ -94,14 +94,13 @@ class FoldedBatchNormalization(NoNormalization):
 
 def variables(channels, scaled=True):
   """A layer's scale, or ones; its moving mean; and its moving variance."""
+  shape, key = [channels], graph_keys.STATISTICS
   zeros, ones = tf.zeros_initializer(), tf.ones_initializer()
   with tf.device('/cpu:0'), tf.variable_scope('batch_normalization') as scope:
     scope.set_partitioner(None)  # Too small to be split over servers.
-    scale = tf.ones([channels])
+    scale = tf.ones(shape)
     if scaled:
-      scale = layers.float32_variable('scale', [channels], ones)
-    mean, variance = (layers.untrained_variable(name, [channels], first,
-                                                graph_keys.STATISTICS)
-                      for name, first in (('moving_mean', zeros),
-                                          ('moving_variance', ones)))
+      scale = layers.float32_variable('scale', shape, ones)
+    mean = layers.untrained_variable('moving_mean', shape, zeros, key)
+    variance = layers.untrained_variable('moving_variance', shape, ones, key)
     return scale, mean, variance

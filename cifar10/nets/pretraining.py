@@ -31,10 +31,9 @@ class TiedLayer:
   def __init__(self, name, conv_form='auto'):
     self._conv_form = conv_form
     inputs = tf.get_collection(graph_keys.LAYER_INPUTS)[LAYERS.index(name)]
-    with tf.variable_scope(name, reuse=True):
-      dtype = tf.get_variable_scope().dtype
+    with tf.variable_scope(name, reuse=True) as scope:
       self._weights, self._biases = (tf.cast(
-          tf.get_variable(kind, dtype=tf.float32), dtype)
+          tf.get_variable(kind, dtype=tf.float32), scope.dtype)
                                      for kind in ('weights', 'biases'))
     self._is_conv = self._weights.shape.rank == 4
     if not self._is_conv:

@@ -22,7 +22,7 @@ class Techniques:
 
   Args:
     is_training: dropout drops, and batch normalization follows the batches.
-    portable: use TensorFlow's own operations only, for a graph that is to run
+    portable: use TensorFlow's own operations only, for a graph that runs
       elsewhere.
     num_classes: None for the tutorial's.
   """
@@ -95,6 +95,18 @@ class Techniques:
     kind = self.settings.activation
     return activations.activate(x, kind, self._is_training, name)
 
+  def outputs(self, linear, shape, bias, name, dtype=None):
+    """The outputs of a layer, from its linear part; with a summary.
+
+    Its biases, of a `shape` as for `bias_add`, start at `bias`; `dtype` is as
+    for `layers.variable_on_cpu`.
+    """
+    initial = tf.constant_initializer(bias)
+    biases = layers.variable_on_cpu('biases', shape, initial, dtype=dtype)
+    outputs = self.activation(self.bias_add(linear, biases), name)
+    layers.activation_summary(outputs)
+    return outputs
+
   def dropout(self, x, kind):
     """Drops the share of `x` in the setting `kind`; scales the rest up.
 
@@ -110,7 +122,7 @@ class Techniques:
 
 
 def training_scope(settings):
-  """The variable scope of a model that is trained, with its defaults."""
+  """The variable scope of a model in training, with its defaults."""
   return tf.variable_scope(
       '', dtype=tf.as_dtype(settings.precision),
       initializer=variable_scope.initializer(settings),

@@ -8,20 +8,19 @@ import tensorflow.compat.v1 as tf
 from cifar10.errors import UserError
 from cifar10.util import graph_keys
 
-# The factor of the variance of weights, and what it is divided by.
+# The factor of the variance of weights, and its divisor, by TensorFlow's name.
 _VARIANCE = {
     # Glorot and Bengio, "Understanding the difficulty of training deep
     # feedforward neural networks", 2010, equation 16.
-    'xavier': (1.0, 'mean'),
+    'xavier': (1.0, 'fan_avg'),
     # He et al., "Delving Deep into Rectifiers", arXiv 1502.01852, equation 10.
-    'he': (2.0, 'in'),
-    # LeCun et al., "Efficient BackProp", 1998, section 4.6; the one that SELU
-    # needs.
-    'lecun': (1.0, 'in')
+    'he': (2.0, 'fan_in'),
+    # LeCun et al., "Efficient BackProp", 1998, section 4.6; SELU needs it.
+    'lecun': (1.0, 'fan_in')
 }
 
 # TensorFlow's names.
-_FANS = {'in': 'fan_in', 'out': 'fan_out', 'mean': 'fan_avg'}
+_FANS = {'in': 'fan_in', 'out': 'fan_out', 'mean': 'fan_avg', 'default': None}
 _DISTRIBUTIONS = {'normal': 'truncated_normal', 'uniform': 'uniform'}
 
 
@@ -30,10 +29,9 @@ def initializer(settings):
   if settings.initializer == 'tutorial':
     return None
   factor, fan = _VARIANCE[settings.initializer]
-  if settings.initializer_fan != 'default':
-    fan = settings.initializer_fan
   scaling = tf.initializers.variance_scaling(
-      factor, _FANS[fan], _DISTRIBUTIONS[settings.initializer_distribution])
+      factor, _FANS[settings.initializer_fan] or fan,
+      _DISTRIBUTIONS[settings.initializer_distribution])
 
   def initial_value(shape, dtype, partition_info=None):
     # Of a variable that is split over servers, the whole shape counts; of a
@@ -69,8 +67,8 @@ def regularizer(settings):
 def freezing_getter(pattern):
   """A custom getter that freezes variables; None if `pattern` is empty.
 
-  Those whose names begin with the regular expression `pattern` are not trained,
-  and join the collections FROZEN and MODEL_VARIABLES.
+  Variables whose names begin with the regular expression `pattern` are not
+  trained, and join the collections FROZEN and MODEL_VARIABLES.
   """
   if not pattern:
     return None

@@ -109,6 +109,22 @@ def conv2d(x, kernel):
   rows, columns, _, filters = kernel.shape.as_list()
   down, across = _axis(height, rows), _axis(width, columns)
   dtype = x.dtype
+
+  @tf.custom_gradient
+  def convolve(x, kernel):  # Takes the kernel's values at the points.
+    x = _to_points(x, down.inputs, across.inputs)
+    y = tf.matmul(x, kernel)
+
+    # Faster than the derivative as TensorFlow finds it.
+    def gradient(dy):
+      dy = _to_points(dy, down.outputs, across.outputs)
+      dkernel = tf.matmul(x, dy, transpose_a=True)
+      dx = tf.matmul(dy, tf.transpose(kernel, [0, 1, 2, 4, 3]))
+      dx = _to_pixels(dx, down.inputs, across.inputs)
+      return dx, tf.reduce_sum(dkernel, axis=1, keepdims=True)
+
+    return _to_pixels(y, down.outputs, across.outputs), gradient
+
   with tf.name_scope('Conv2D') as scope:
     if dtype.size < 4:
       x, kernel = tf.cast(x, tf.float32), tf.cast(kernel, tf.float32)
@@ -119,7 +135,7 @@ def conv2d(x, kernel):
         tf.reshape(kernel, [rows * columns, channels * filters]))
     # [points across, 1, points down, channels, filters]
     shape = [len(across.kernel), 1, len(down.kernel), channels, filters]
-    y = _convolve(x, tf.reshape(values, shape), down, across)
+    y = convolve(x, tf.reshape(values, shape))
     return tf.identity(tf.cast(y, dtype), name=scope)
 
 
@@ -139,27 +155,6 @@ def is_faster(x, kernel):
   return (3 <= min(rows, columns) <= max(rows, columns) <= 7 and
           rows * columns * min(channels, filters) >= 9 * 64 and
           max(height, width) <= 24 and (batch is None or batch >= 8))
-
-
-def _convolve(x, kernel, down, across):
-  """`conv2d` of images and of the values of a kernel at the points."""
-
-  @tf.custom_gradient
-  def convolve(x, kernel):
-    x = _to_points(x, down.inputs, across.inputs)
-    y = tf.matmul(x, kernel)
-
-    # Faster than the derivative as TensorFlow finds it.
-    def gradient(dy):
-      dy = _to_points(dy, down.outputs, across.outputs)
-      dkernel = tf.matmul(x, dy, transpose_a=True)
-      dx = tf.matmul(dy, tf.transpose(kernel, [0, 1, 2, 4, 3]))
-      dx = _to_pixels(dx, down.inputs, across.inputs)
-      return dx, tf.reduce_sum(dkernel, axis=1, keepdims=True)
-
-    return _to_pixels(y, down.outputs, across.outputs), gradient
-
-  return convolve(x, kernel)
 
 
 def _to_points(images, down, across):

@@ -1,1 +1,1 @@
-"""What `cifar10.train` may call besides the tutorial's own lines."""
+"""Optimizers, schedules, clipping, averages and towers for trainers."""

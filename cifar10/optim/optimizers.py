@@ -17,11 +17,11 @@ LEARNING_RATES = {
 
 
 class Update(tf.train.Optimizer):
-  """All that a step updates: the operation that `apply` returns.
+  """An optimizer whose update is all that a step updates.
 
-  It takes the optimizer, a list of pairs (gradient, variable) and the global
-  step. A tf.train.SyncReplicasOptimizer can run it with the gradients of all
-  workers.
+  `apply(optimizer, [(gradient, variable), ...], global_step)` returns the
+  operation. A tf.train.SyncReplicasOptimizer can run it with the gradients of
+  all workers.
   """
 
   def __init__(self, optimizer, apply):
@@ -146,8 +146,7 @@ class MuonOptimizer(tf.train.Optimizer):
 def orthogonal(matrix):
   """A matrix with the same singular vectors, and singular values near 1.
 
-  By a polynomial that, applied again and again, brings all singular values near
-  to 1; from the paper, with as many iterations as its record for CIFAR-10.
+  By iterations of the paper's polynomial, as many as in its CIFAR-10 record.
   """
   rows, columns = matrix.shape.as_list()
   x = matrix / (tf.norm(matrix) + 1e-7)

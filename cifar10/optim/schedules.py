@@ -30,7 +30,7 @@ class Pace(NamedTuple):
   last_step: Optional[int] = None
 
   def decay_steps(self, epochs):
-    """The whole steps in some epochs; a float holds what no int32 can."""
+    """Whole steps in some epochs, as a float: an int32 may be too small."""
     return float(max(1, int(self.steps_per_epoch * epochs)))
 
 
@@ -40,16 +40,14 @@ def create(steps, pace, settings):
   `steps` is the global step plus `pace.offset`. Raises UserError if
   --boundaries and --rates do not fit.
   """
-  initial_rate = settings.learning_rate
+  rate, fall = settings.learning_rate, settings.learning_rate_decay_factor
   decay_steps = pace.decay_steps(settings.num_epochs_per_decay)
   return {
-      'constant': lambda: tf.constant(initial_rate),
+      'constant': lambda: tf.constant(rate),
       'piecewise': lambda: _piecewise(steps, pace, settings),
-      'power': lambda:
-               (initial_rate *
-                (1 + tf.to_float(steps) / decay_steps)**-settings.power),
-      'performance': lambda: (initial_rate * settings.learning_rate_decay_factor
-                              **_falls()),
+      'power': lambda: rate *
+               (1 + tf.to_float(steps) / decay_steps)**-settings.power,
+      'performance': lambda: rate * fall**_falls(),
       'one_cycle': lambda: _one_cycle(steps, pace, settings)
   }[settings.schedule]()
 

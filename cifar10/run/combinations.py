@@ -1,7 +1,6 @@
 """Combinations of settings that make no sense, found before a run begins."""
 
 import contextlib
-import itertools
 import re
 
 from cifar10 import settings as settings_lib
@@ -19,9 +18,9 @@ def check(settings):
   distortions.names(settings.augment)
   if settings.schedule == 'piecewise':
     schedules.pieces(settings)
-  for problem in itertools.chain(_without_effect(settings), _of_model(settings),
-                                 _of_reuse(settings), _of_training(settings)):
-    raise UserError(problem)
+  for problems in (_without_effect, _of_model, _of_reuse, _of_training):
+    for problem in problems(settings):
+      raise UserError(problem)
 
 
 @contextlib.contextmanager
@@ -38,8 +37,7 @@ def naming_recipe(settings):
 def has_effect(needs, values):
   """True if a setting has an effect together with `values`, a dict by names.
 
-  `needs` is its policy of that name: the other setting, and a tuple of values;
-  None for all that are not empty.
+  `needs` is its policy of that name, see settings/field.py.
   """
   if needs is None:
     return True
@@ -51,7 +49,7 @@ def has_effect(needs, values):
 
 
 def _without_effect(settings):
-  """Yields a message for each setting that somebody has chosen in vain."""
+  """Yields a message for each setting that was given without an effect."""
   values = settings.values(settings_lib.with_policy('help'))
   for name, needs in settings_lib.with_policy('needs').items():
     if not settings.is_set(name) or has_effect(needs, values):
@@ -74,14 +72,14 @@ def _of_model(settings):
   if 'alternating_flip' in distorted and 'flip' in distorted:
     yield f'{flag}: flip and alternating_flip; leave out one of them'
   if 'alternating_flip' in distorted and settings.input != 'preloaded':
-    needed = 'remembers each image, which needs --input=preloaded'
-    yield f'{flag}: alternating_flip {needed}'
+    yield (f'{flag}: alternating_flip remembers each image, which needs '
+           '--input=preloaded')
   if settings.network == 'tutorial':
     return
-  flag, found = f'--network={settings.network}', settings.normalization
-  if found != 'batch':
-    yield (f'{flag} is made with batch normalization; found '
-           f'--normalization={found}, expected --normalization=batch')
+  flag = f'--network={settings.network}'
+  if settings.normalization != 'batch':
+    yield (f'{flag} is made with batch normalization; found --normalization='
+           f'{settings.normalization}, expected --normalization=batch')
   if settings.cache_frozen:
     yield (f'--cache_frozen={settings.cache_frozen} is for the layers of the '
            f'tutorial, not for {flag}')
@@ -91,18 +89,19 @@ def _of_model(settings):
 
 def _of_reuse(settings):
   """Yields the problems of validations, patterns and cached layers."""
-  for name, is_used in (('schedule=performance',
-                         settings.schedule == 'performance'),
-                        ('early_stopping', settings.early_stopping)):
-    if is_used and not settings.validation_examples:
-      yield (f'--{name} needs images to validate on, which cifar10_train holds '
-             'out with --validation_examples=5000')
+  if not settings.validation_examples:
+    needed = ('needs images to validate on, which cifar10_train holds out with '
+              '--validation_examples=5000')
+    if settings.schedule == 'performance':
+      yield f'--schedule=performance {needed}'
+    if settings.early_stopping:
+      yield f'--early_stopping {needed}'
   for name, pattern in settings.values(('init_scope', 'freeze')).items():
     try:
       re.compile(pattern)
     except re.error as error:
-      expected = 'expected a regular expression, such as conv[12]'
-      yield f'--{name}={pattern}: {error}; {expected}'
+      yield (f'--{name}={pattern}: {error}; expected a regular expression, '
+             'such as conv[12]')
   if settings.cache_frozen:
     flag = f'--cache_frozen={settings.cache_frozen}'
     if settings.input != 'queues':
@@ -130,15 +129,17 @@ def _of_training(settings):
     names = ('max_norm', 'validation_examples')
     for name, value in settings.values(names).items():
       if value:
-        needed = 'needs variables in one place; leave out --partition_ps'
-        yield f'--{name}={value:g} {needed}'
+        yield (f'--{name}={value:g} needs variables in one place; leave out '
+               '--partition_ps')
   if settings.optimizer == 'muon':
-    for setting, is_used in (('partition_ps', settings.partition_ps),
-                             ('hold_zeros', settings.hold_zeros),
-                             ('nosync', not settings.sync), ('max_norm',
-                                                             settings.max_norm),
-                             ('top_layers=local',
-                              settings.top_layers == 'local')):
+    unsuited = {
+        'partition_ps': settings.partition_ps,
+        'hold_zeros': settings.hold_zeros,
+        'nosync': not settings.sync,
+        'max_norm': settings.max_norm,
+        'top_layers=local': settings.top_layers == 'local'
+    }
+    for setting, is_used in unsuited.items():
       if is_used:
         yield (
             '--optimizer=muon moves all weights of a layer together and keeps '

@@ -24,8 +24,8 @@ _CHECK_SECS = 1  # Between looks at the sizes of the training files.
 class InputDiagnosis(tf.train.SessionRunHook):
   """Looks at the input of a session that fails, or whose step does not end.
 
-  A look at files may take forever where a network is gone, and at the session
-  where parameter servers do not answer: looks have a limit.
+  A look at files may take forever where a network is gone, and one at the
+  session where parameter servers do not answer: each has a time limit.
   """
 
   def __init__(self, data, reads_once):
@@ -33,14 +33,6 @@ class InputDiagnosis(tf.train.SessionRunHook):
     self._data, self._reads_once = data, reads_once
     self.note_sizes()
     self._checked = time.monotonic()
-    self._session = None
-
-  def note_sizes(self):
-    """Notes the sizes of the training files that are there."""
-    paths = filter(os.path.exists, self._data.train_files)
-    self._sizes = {path: os.path.getsize(path) for path in paths}
-
-  def begin(self):
     # The last queue of the input is the one that steps take batches from.
     runners = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
     self._num_ready = runners[-1].queue.size() if runners else tf.constant(1)
@@ -55,6 +47,11 @@ class InputDiagnosis(tf.train.SessionRunHook):
         counts.append(tf.raw_ops.ReadVariableOp(resource=part, dtype=tf.int64))
     self._num_filled = tf.add_n(counts)
 
+  def note_sizes(self):
+    """Notes the sizes of the training files that are there."""
+    paths = filter(os.path.exists, self._data.train_files)
+    self._sizes = {path: os.path.getsize(path) for path in paths}
+
   def after_create_session(self, session, coord):
     self._session = session
 
@@ -66,18 +63,18 @@ class InputDiagnosis(tf.train.SessionRunHook):
 
   def filled(self):
     """Number of images that the input has read ahead; -1 if unknown."""
-    return self._count(self._num_filled, -1)
+    return self._count(self._num_filled)
 
   def missing(self):
     """Names what a step waits for; None if it is not the input."""
-    if self._count(self._num_ready, 1):
+    if self._count(self._num_ready):
       return None
     folder = os.path.dirname(self._data.train_files[0])
     reason = self._damage() or f'no more come from {folder}'
     return f'training images: {reason}'
 
-  def _count(self, number, otherwise):
-    """Computes a number in the session; `otherwise` if it takes too long."""
+  def _count(self, number):
+    """Computes a number in the session; -1 if it cannot, or takes too long."""
 
     def count():
       try:
@@ -85,7 +82,7 @@ class InputDiagnosis(tf.train.SessionRunHook):
       except (RuntimeError, tf.errors.OpError):  # It is being made anew.
         return -1
 
-    return watchdog.within(watchdog.LOOK_SECS, count, otherwise)
+    return watchdog.within(watchdog.LOOK_SECS, count, -1)
 
   def explain(self, error):
     """The cause of an error in words; None if it is the program itself."""
@@ -103,14 +100,14 @@ class InputDiagnosis(tf.train.SessionRunHook):
   def _check_sizes(self):
     """Raises UserError or OSError if a training file has changed or is gone.
 
-    The reader passes over what is missing without a word.
+    The reader skips missing records silently.
     """
     for path, before in self._sizes.items():
       now = os.path.getsize(path)
       if now != before:
-        expected = f'expected {before}, as when training began'
-        change = f'{path}: found {now} bytes; {expected}'
-        raise UserError(self._damage() or change)
+        raise UserError(self._damage() or
+                        f'{path}: found {now} bytes; expected {before}, as '
+                        'when training began')
 
   def _damage(self):
     """The problem with the training files now; None if there is none."""

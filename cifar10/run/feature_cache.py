@@ -8,7 +8,6 @@ import hashlib
 import os
 
 import numpy as np
-import tensorflow.compat.v1 as tf
 
 from cifar10.data import feature_records
 from cifar10.data import records as records_lib
@@ -16,22 +15,15 @@ from cifar10.errors import Stopped
 from cifar10.errors import UserError
 from cifar10.run import signals as signals_lib
 from cifar10.util import files
-from cifar10.util import graph_keys
-
-
-def frozen_layers():
-  """The FrozenLayers of the default graph; None if its input reads images."""
-  found = tf.get_collection(graph_keys.FROZEN_LAYERS)
-  return found[0] if found else None
 
 
 def fill(frozen, images, session, signals):
   """Computes the features, unless they are there from an earlier start.
 
-  `frozen` is from `frozen_layers`, `images` the datasets.DataSet to train on;
-  `session` holds the values of the variables; `signals` is the list of those
-  that have come, see signals.py. Raises OSError if the features cannot be
-  written, Stopped if a signal comes; nothing is left of them in either case.
+  `frozen` is the frozen_layers.FrozenLayers, `images` the datasets.DataSet to
+  train on; `session` holds the variables; `signals` is from `signals.noted`.
+  Raises OSError if the features cannot be written, Stopped if a signal comes;
+  nothing is left of them in either case.
   """
   data, settings = frozen.data, frozen.settings
   records = images.records_to_train_on()

@@ -1,6 +1,6 @@
-"""What happens alongside the steps: console lines, summaries, checks, ends.
+"""Hooks of a training session: console lines, summaries, checks, ends.
 
-Hooks take `step`, a tensor with the global step after the train_op of the same
+They take `step`, a tensor with the global step after the train_op of the same
 session call (see `session.step_after`), and `loss`, a scalar tensor. A hook
 that fetched the global step itself would get it from before or after the
 update, depending on timing.
@@ -44,8 +44,7 @@ class LoggerHook(tf.train.SessionRunHook):
       self._report(**run_values.results)
 
   def _report(self, step, loss):
-    seconds_per_step = self._seconds_per_step(step)
-    rate = self._run_state.examples_per_step / seconds_per_step
+    seconds_per_step, rate = self._speed(step)
     # As in the tutorial, a batch is what one tower takes.
     seconds_per_batch = seconds_per_step / self._settings.num_gpus
     print(
@@ -53,13 +52,12 @@ class LoggerHook(tf.train.SessionRunHook):
         f'{console.timestamp()}: step {step - 1}, loss = {loss:.2f} '
         f'({rate:.1f} examples/sec; {seconds_per_batch:.3f} sec/batch)')
 
-  def _seconds_per_step(self, step):
-    """Mean seconds of the steps since the last report, which ends here."""
+  def _speed(self, step):
+    """Seconds per step and examples per second since the last report."""
     now = time.monotonic()
-    seconds = now - self._reported_time
-    count = step - self._reported_step
+    seconds = (now - self._reported_time) / (step - self._reported_step)
     self._reported_time, self._reported_step = now, step
-    return seconds / count
+    return seconds, self._run_state.examples_per_step / seconds
 
 
 class MetricsHook(LoggerHook):
@@ -73,14 +71,14 @@ class MetricsHook(LoggerHook):
     self._fetches['learning_rate'] = rate
 
   def _report(self, step, loss, learning_rate):
-    rate = self._run_state.examples_per_step / self._seconds_per_step(step)
+    _, examples_per_sec = self._speed(step)
     line = {
         'time': time.time(),
         'step': int(step) - 1,  # As on the console.
         'epoch': self._run_state.epochs(int(step)),
         'loss': float(loss),
         'learning_rate': float(learning_rate),
-        'examples_per_sec': rate
+        'examples_per_sec': examples_per_sec
     }
     files.append_json_line(self._settings.metrics, line)
 
@@ -106,8 +104,8 @@ class DivergenceHook(tf.train.SessionRunHook):
   def after_run(self, run_context, run_values):
     step, loss = run_values.results
     if not math.isfinite(loss):
-      problem = f'loss is {loss} at step {step - 1} with {self._rate}'
-      raise DivergedError(problem)
+      raise DivergedError(
+          f'loss is {loss} at step {step - 1} with {self._rate}')
     self.count += 1
 
 
@@ -115,11 +113,9 @@ class SummaryHook(tf.train.SessionRunHook):
   """Writes all summaries every `summary_steps` steps, and of the last step."""
 
   def __init__(self, step, last_step, writer, settings):
-    """Makes the hook; `writer` is a summaries.EventFile."""
+    """`writer` is a summaries.EventFile."""
     self._step, self._last_step = step, last_step
     self._writer, self._every = writer, settings.summary_steps
-
-  def begin(self):
     self._summaries = tf.summary.merge_all()
 
   def after_create_session(self, session, coord):

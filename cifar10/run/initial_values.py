@@ -1,6 +1,6 @@
-"""The values that a new run begins with, besides those of its initializers.
+"""Initial values of a new run that do not come from an initializer.
 
-With --init_from they are what another run has learnt: Yosinski et al., "How
+With --init_from they are those of another run: Yosinski et al., "How
 transferable are features in deep neural networks?", arXiv 1411.1792. The first
 layer of --network=airbench has fixed filters that whiten: its outputs have a
 variance of 1 and no correlation, see Jordan, arXiv 2404.00498, section 3.1.
@@ -20,13 +20,9 @@ from cifar10.store import checkpoints
 from cifar10.util import graph_keys
 from cifar10.util import session_settings
 
-# Whitening takes this many training images; the paper's number.
-_NUM_IMAGES = 5000
+_NUM_IMAGES = 5000  # Training images for the whitening; the paper's number.
 _BATCH_SIZE = 500
-
-# Added to the variances: directions in which patches hardly differ are not
-# made large.
-_EPSILON = 5e-4
+_EPSILON = 5e-4  # Limits the gain of directions in which patches hardly differ.
 
 
 def of_run(run):
@@ -77,13 +73,18 @@ def _transfer(settings):
   shapes = checkpoints.shapes(source)
   model = tf.trainable_variables() + tf.model_variables()
   expected = checkpoints.expected_shapes(model)
-  names = _names_there(expected, settings)
-  misfits = {n: _misfit(names[n], expected[n], shapes) for n in names}
-  _report(source, settings, misfits)
+  names, misfits = _names_there(expected, settings), {}
+  for name, there in sorted(names.items()):
+    found = shapes.get(checkpoints.averaged(there, shapes))
+    if found is None:
+      misfits[name] = f'no {there} there'
+    elif found != expected[name]:
+      misfits[name] = f'{found} there, {expected[name]} here'
+  _report(source, settings, names, misfits)
   values = {
       name: tf.train.load_variable(source, checkpoints.averaged(there, shapes))
       for name, there in names.items()
-      if not misfits[name]
+      if name not in misfits
   }
   # An average begins with the value of its variable.
   values.update({n + checkpoints.AVERAGE: values[n] for n in list(values)})
@@ -92,10 +93,9 @@ def _transfer(settings):
 
 
 def _names_there(expected, settings):
-  """The names of variables in a checkpoint, a dict by their names here.
+  """Names in a checkpoint of the variables in --init_scope, by names here.
 
-  Only those that --init_scope names. Raises UserError if there are none, or if
-  --init_map is malformed.
+  Raises UserError if there are none, or if --init_map is malformed.
   """
   pairs = []
   for pair in filter(None, settings.init_map.split(',')):
@@ -108,7 +108,7 @@ def _names_there(expected, settings):
 
   def there(name):
     for prefix, other in pairs:
-      if name == prefix or name.startswith(prefix + '/'):
+      if f'{name}/'.startswith(f'{prefix}/'):
         return other + name[len(prefix):]
     return name
 
@@ -120,27 +120,21 @@ def _names_there(expected, settings):
   return names
 
 
-def _misfit(there, expected, shapes):
-  """The reason why a variable does not fit; empty if it does."""
-  found = shapes.get(checkpoints.averaged(there, shapes))
-  if found is None:
-    return f'no {there} there'
-  return '' if found == expected else f'{found} there, {expected} here'
+def _report(source, settings, names, misfits):
+  """Prints which layers are initialized, as `of_run` says.
 
-
-def _report(source, settings, misfits):
-  """Prints which layers are initialized, as `of_run` says."""
-  unfit = {name: why for name, why in sorted(misfits.items()) if why}
-  for name, misfit in unfit.items():
+  `misfits` are the reasons why variables do not fit, by name.
+  """
+  for name, misfit in misfits.items():
     if settings.init_scope:
       raise UserError(f'--init_from={source}: {name}: {misfit}')
-  if len(unfit) == len(misfits):
-    problem = (
-        'none of its variables fits; expected a run with the same --network')
-    raise UserError(f'--init_from={source}: {problem}')
-  layers = sorted({n.split('/')[0] for n in misfits if n not in unfit})
+  if len(misfits) == len(names):
+    raise UserError(
+        f'--init_from={source}: none of its variables fits; expected a run '
+        'with the same --network')
+  layers = sorted({n.split('/')[0] for n in names if n not in misfits})
   print(f'Initialized {", ".join(layers)} from {source}.')
-  for name, misfit in unfit.items():
+  for name, misfit in misfits.items():
     print(f'Not taken over: {name} ({misfit}).')
 
 

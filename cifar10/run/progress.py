@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import functools
 import os
 import sys
 import time
@@ -11,18 +12,16 @@ from cifar10.run import hooks
 _LONGEST_SECS = 999999999 * 24 * 60 * 60  # That datetime can express.
 
 
-@contextlib.contextmanager
-def reporting(step, loss, settings, run_state):
-  """Yields the hook that reports the steps; to be entered around the session.
+def reporter(step, loss, settings, run_state, stack):
+  """The hook that reports the steps, as those of hooks.py.
 
-  Its arguments are those of the hooks. With --progress, and on a terminal, it
-  shows the live line.
+  With --progress, and on a terminal, it shows a live line, which `stack`, a
+  contextlib.ExitStack, ends.
   """
   if not (settings.progress and sys.stdout.isatty()):
-    yield hooks.LoggerHook(step, loss, settings, run_state)
-    return
-  with LiveLine() as line:
-    yield ProgressHook(step, loss, settings, run_state, line)
+    return hooks.LoggerHook(step, loss, settings, run_state)
+  line = stack.enter_context(LiveLine())
+  return ProgressHook(step, loss, settings, run_state, line)
 
 
 class LiveLine:
@@ -40,7 +39,7 @@ class LiveLine:
     self._streams = [s for s in (sys.stdout, sys.stderr) if s.isatty()]
     for stream in self._streams:
       # The stream stays the same object: loggers keep the one they have.
-      stream.write = self._below(stream.write)
+      stream.write = functools.partial(self._write_below, stream.write)
     return self
 
   def __exit__(self, *error):
@@ -70,13 +69,9 @@ class LiveLine:
     self._write('\r' + text + end)
     sys.stdout.flush()
 
-  def _below(self, write):
-
-    def written(text):
-      self._end()
-      return write(text)
-
-    return written
+  def _write_below(self, write, text):
+    self._end()
+    return write(text)
 
 
 class ProgressHook(hooks.LoggerHook):
@@ -107,7 +102,7 @@ class ProgressHook(hooks.LoggerHook):
     left = round(seconds_per_step * max(0, last_step - step))
     left = datetime.timedelta(seconds=min(left, _LONGEST_SECS))
     epoch = self._run_state.epochs(step)
-    rate = self._run_state.examples_per_step / self._seconds_per_step(step)
+    _, rate = self._speed(step)
     self._line.show(
         f'step {step} of {last_step}, epoch {epoch:.1f}, loss = {loss:.2f}, '
         f'{rate:.1f} examples/sec, {left} left')

@@ -1,4 +1,4 @@
-"""The session of a training run, with all that happens alongside its steps."""
+"""The session of a training run, with its hooks, watchdog and last save."""
 
 import contextlib
 
@@ -17,20 +17,19 @@ from cifar10.run import signals as signals_lib
 from cifar10.run import train_dir
 from cifar10.run import watchdog as watchdog_lib
 from cifar10.run.diagnosis import InputDiagnosis
-from cifar10.run.validation import EndHook
 from cifar10.run.validation import ValidationHook
 from cifar10.store import checkpoints
 from cifar10.store import config
 from cifar10.store import saving as saving_lib
+from cifar10.util import graph_keys
 from cifar10.util import session_settings
 from cifar10.util import summaries
 
-# How long the threads of a session may take to stop.
-_STOP_GRACE_SECS = 5
+_STOP_GRACE_SECS = 5  # Limit of stopping the threads of a session.
 
 
 class Role:
-  """The part of a task in a training session; a trainer on its own has all."""
+  """The duties of a task in a training session; a lone trainer has them all."""
 
   saves = True  # Checkpoints, summaries and settings.
 
@@ -53,10 +52,7 @@ class Role:
         config=session_settings.config_proto(self._settings))
 
   def ending_hooks(self, step, last_step, signals):
-    """The hooks that end the session: at `last_step`, or after a signal.
-
-    `step` is a tensor, the global step after the step of the same session call.
-    """
+    """Hooks, see hooks.py, that end the session at `last_step` or a signal."""
     stop = tf.train.StopAtStepHook(last_step=last_step)
     return [hooks_lib.SignalHook(signals), stop]
 
@@ -94,9 +90,9 @@ def training_session(run, train_op, loss, hooks=(), role=None):
   init = initial_values.of_run(run) if role.saves else None
   saver = saving_lib.Saver(tf.global_variables())
   step = step_after(train_op)
-  for line in banner.lines(run.data, settings):
-    print(line)
-  frozen = feature_cache.frozen_layers()
+  print(*banner.lines(run.data, settings), sep='\n')
+  # The FrozenLayers whose outputs are the input; None if images are.
+  (frozen,) = tf.get_collection(graph_keys.FROZEN_LAYERS) or [None]
   reads_once = settings.input == 'preloaded'
   diagnosis = InputDiagnosis((frozen or run).data, reads_once)
   with contextlib.ExitStack() as stack:
@@ -104,8 +100,8 @@ def training_session(run, train_op, loss, hooks=(), role=None):
     watchdog = stack.enter_context(watchdog_lib.Watchdog())
     # First: the other hooks do not see a step that went wrong.
     counter = hooks_lib.DivergenceHook(step, loss, settings)
-    reporter = progress.reporting(step, loss, settings, run.state)
-    all_hooks = [counter, stack.enter_context(reporter)]
+    reporter = progress.reporter(step, loss, settings, run.state, stack)
+    all_hooks = [counter, reporter]
     save = validator = None
     if role.saves:
       validator = validation_lib.create(run.data, settings)
@@ -147,10 +143,9 @@ def _saving_hooks(run, step, loss, saving, validator, stack):
   run.state.save(settings.train_dir)
   writer = stack.enter_context(summaries.EventFile(settings.train_dir))
   hooks.append(hooks_lib.SummaryHook(step, run.last_step, writer, settings))
-  if validator is None:
-    return hooks + [saving]
-  validation = ValidationHook(step, validator, writer, settings, run.state)
-  return hooks + [validation, saving, EndHook(validation)]
+  if validator is not None:
+    hooks.append(ValidationHook(step, validator, writer, run, saving))
+  return hooks + [saving]
 
 
 class _FillingCreator(tf.train.SessionCreator):

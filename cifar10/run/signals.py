@@ -1,6 +1,6 @@
 """Signals that end a run: noted at once, acted on after the current step.
 
-SIGINT (Ctrl-C), SIGTERM, and SIGHUP, which comes when a connection is lost. The
+SIGINT (Ctrl-C), SIGTERM, and SIGHUP, which comes when a connection is lost. A
 second one ends the process at once.
 """
 
@@ -16,8 +16,8 @@ from cifar10.run import watchdog
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-# Within this time after the first signal others are the same: a launcher sends
-# some twice, to the process and to its group.
+# Within this time after the first signal, others are the same one: a launcher
+# may send it twice, to the process and to its group.
 _SAME_SECS = 1
 
 
@@ -82,10 +82,9 @@ def _note(reader, signals, times):
       times.append(time.monotonic())
       signals.append(number)
     elif time.monotonic() - times[0] > _SAME_SECS:
-      name = signal.Signals(number).name
-      lost = 'what came after the newest checkpoint is not saved'
-      message = f'ended by a second signal, {name}; {lost}'
-      watchdog.end_process(message, 128 + number)
+      watchdog.end_process(
+          f'ended by a second signal, {signal.Signals(number).name}; what came '
+          'after the newest checkpoint is not saved', 128 + number)
 
 
 def print_first(signals):

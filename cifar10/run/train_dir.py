@@ -23,19 +23,18 @@ from cifar10.store import run_state
 from cifar10.util import files
 from cifar10.util import folder_lock
 
-# Files of a trainer that appear under a temporary name first.
+# Files of a trainer that first have a temporary name.
 _ATOMIC_FILES = (run_state.CONFIG_FILE, run_state.STATE_FILE,
                  feature_records.FILE_NAME, feature_records.DESCRIPTION_NAME)
 
 # What a trainer writes besides checkpoints; --overwrite deletes nothing else.
 _RUN_FILES = ('graph.pbtxt', 'events.out.tfevents.*', *_ATOMIC_FILES)
 
-# The folder of the best checkpoint, in a run that holds out images.
-BEST = 'best'
+BEST = 'best'  # The folder of the best checkpoint, if images are held out.
 
 _LOCK = '.lock'
 
-# A program that runs a trainer knows the message by this.
+# cifar10_search recognizes the error by this text.
 IN_USE = 'another trainer uses this directory'
 
 
@@ -55,8 +54,7 @@ def held(directory):
         'first, or give another --train_dir')
 
   path = os.path.join(directory, _LOCK)
-  with folder_lock.held(path, refuse,
-                        lambda: os.makedirs(directory, exist_ok=True)) as lock:
+  with folder_lock.held(path, refuse) as lock:
     with files.naming(path):
       lock.truncate()
       lock.write(f'process {os.getpid()} on {socket.gethostname()}'.encode())

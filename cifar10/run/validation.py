@@ -16,7 +16,7 @@ from cifar10.store import checkpoint_files
 from cifar10.store import checkpoints
 from cifar10.store import config
 from cifar10.store import run_state as run_state_lib
-from cifar10.store import saving
+from cifar10.store import saving as saving_lib
 from cifar10.util import console
 from cifar10.util import summaries
 
@@ -36,26 +36,24 @@ def best_so_far(folder):
 class ValidationHook(tf.train.SessionRunHook):
   """Validates every `validation_steps` steps, and acts on the result."""
 
-  def __init__(self, step, validator, writer, settings, run_state):
+  def __init__(self, step, validator, writer, run, saving):
     """Takes an infer.validation.Validator, which it closes at the end.
 
-    `step` is as for other hooks, see hooks.py; `writer` a summaries.EventFile.
+    `step` is as for other hooks, see hooks.py; `writer` a summaries.EventFile;
+    `run` a trainer.Run; `saving` its CheckpointHook, which must come after this
+    one, so that a step is validated before it is saved.
     """
     self._step, self._validator, self._writer = step, validator, writer
-    self._settings, self._run_state = settings, run_state
-    self._last_step = run_state.last_step(settings)
-    self._every = settings.validation_steps
+    self._settings, self._run_state = run.settings, run.state
+    self._last_step, self._saving = run.last_step, saving
+    self._every = self._settings.validation_steps
     # A step that was saved and not validated, as when its validation hangs, is
     # validated at the next start.
-    self._validated_step = max(dict(run_state.validations), default=0)
+    self._validated_step = max(dict(run.state.validations), default=0)
     self._has_stopped = False
     # Beside the run's own checkpoints: the best one, and what describes it.
-    self._folder = os.path.join(settings.train_dir, train_dir.BEST)
+    self._folder = os.path.join(self._settings.train_dir, train_dir.BEST)
     self._best = best_so_far(self._folder)
-
-  def begin(self):
-    self._saver = saving.Saver(tf.global_variables())
-    self._are_finite = saving.are_finite()
     by_name = {v.op.name: v for v in tf.global_variables()}
     self._variables = {name: by_name[name] for name in self._validator.names}
     self._falls = tf.get_collection(schedules.FALLS)
@@ -63,22 +61,21 @@ class ValidationHook(tf.train.SessionRunHook):
 
   def after_create_session(self, session, coord):
     self._load_falls(session)
-    self._validate_if_due(session, int(session.run(self._global_step)))
+    self._validate(session, int(session.run(self._global_step)))
 
   def before_run(self, run_context):
     return tf.train.SessionRunArgs(self._step)
 
   def after_run(self, run_context, run_values):
-    self._validate_if_due(run_context.session, int(run_values.results))
+    self._validate(run_context.session, int(run_values.results))
     if self._is_to_stop():
       self._stop(run_context)
 
-  def _validate_if_due(self, session, step):
-    if step // self._every > self._validated_step // self._every:
-      self._validated_step = step
-      self._validate(session, step)
-
   def _validate(self, session, step):
+    """Validates the variables if that is due at `step`."""
+    if step // self._every <= self._validated_step // self._every:
+      return
+    self._validated_step = step
     total = self._validator.total
     correct = self._validator.correct(session.run(self._variables))
     precision = correct / total
@@ -86,7 +83,7 @@ class ValidationHook(tf.train.SessionRunHook):
     state = dataclasses.replace(self._run_state, validations=validations)
     self._run_state = state
     if self._best is None or precision > self._best[1]:
-      saving.check_finite(self._are_finite, session, step)
+      self._saving.check_finite(session, step)
       self._best = self._keep(session), precision
       rank = 'the best so far'
     else:
@@ -116,7 +113,7 @@ class ValidationHook(tf.train.SessionRunHook):
     os.makedirs(self._folder, exist_ok=True)
     config.save(self._settings, self._folder)
     self._state_of_best().save(self._folder)
-    step = saving.save_checkpoint(self._saver, session, self._folder)
+    step = saving_lib.save_checkpoint(self._saving.saver, session, self._folder)
     for other, path in checkpoints.by_step(self._folder).items():
       if other != step:
         checkpoint_files.remove(path)
@@ -144,16 +141,16 @@ class ValidationHook(tf.train.SessionRunHook):
     # Before the checkpoint that the run goes back to is the newest: if this
     # process is killed in between, the next one goes on from the last step.
     self._note_end(self._run_state, self._settings.train_dir)
-    self._saver.restore(run_context.session, checkpoints.latest(self._folder))
+    best = checkpoints.latest(self._folder)
+    self._saving.saver.restore(run_context.session, best)
     print(f'Stopping: no better validation in {self._settings.early_stopping}. '
           f'Restored the best checkpoint, of step {self._best[0]}.')
     run_context.request_stop()
 
   def end(self, session):
     self._validator.close()
-
-  def note_end(self, session):
-    """Notes that the best checkpoint is the last one, if the run is over."""
+    # Only a run whose last step is saved is over.
+    self._saving.end(session)
     is_over = session.run(self._global_step) >= self._last_step
     if self._best is not None and (self._has_stopped or is_over):
       self._note_end(self._state_of_best(), self._folder)
@@ -161,16 +158,3 @@ class ValidationHook(tf.train.SessionRunHook):
   def _note_end(self, run_state, folder):
     """Notes that nothing better than the best checkpoint will come."""
     dataclasses.replace(run_state, stopped_at=self._best[0]).save(folder)
-
-
-class EndHook(tf.train.SessionRunHook):
-  """Has a ValidationHook note the end of a run, once its last step is saved.
-
-  Validations come before a step is saved, so that what is saved is validated.
-  """
-
-  def __init__(self, validation):
-    self._validation = validation
-
-  def end(self, session):
-    self._validation.note_end(session)

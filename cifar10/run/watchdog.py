@@ -4,9 +4,9 @@ TensorFlow's runtime waits without end, in a call that Python cannot interrupt.
 Threads beside the main one look for trouble, and end the process in its place.
 """
 
+import concurrent.futures
 import contextlib
 import os
-import queue
 import sys
 import threading
 import time
@@ -17,17 +17,16 @@ from cifar10.util import console
 _POLL_SECS = 1
 _MOST_SECS = 5  # A longer time between two looks: this process was stopped.
 
-# How long a step may take once a signal has come to end the run; longer if
-# earlier steps took longer.
+# Limit of a step once a signal has come to end the run, in seconds; or as a
+# multiple of the slowest step so far, if that is more.
 _SIGNALED_SECS = 5
 _OF_SLOWEST = 3
 
-# How much longer the first step may take, in which TensorFlow prepares itself.
-_FIRST_SECS = 20
+_FIRST_SECS = 20  # More for the first step: TensorFlow prepares itself.
 
-LOOK_SECS = 5  # How long looking for the cause may take.
-_SAVE_SECS = 20  # How long the last save may take.
-_SAY_SECS = 1  # How long a terminal may take to show the last line.
+LOOK_SECS = 5  # Limit of a look for the cause.
+_SAVE_SECS = 20  # Limit of the last save.
+_SAY_SECS = 1  # Limit of showing the last line on a terminal.
 
 
 class Watchdog(contextlib.AbstractContextManager):
@@ -63,7 +62,7 @@ class Watchdog(contextlib.AbstractContextManager):
 
 
 class Probes(NamedTuple):
-  """Functions without arguments that tell how the steps of a process go on."""
+  """Functions that report on the steps of a process."""
 
   progress: Callable[[], Any]  # At once; changes as long as all is well.
   taken: Callable[[], int]  # Steps that this process has taken.
@@ -129,8 +128,8 @@ def and_saved(message, save):
   """Saves the last whole step when an error ends a run, whatever happens.
 
   `save` is a function that saves, and returns a sentence that says where; None
-  if this task does not save. Returns the message of the error with a sentence
-  on what is saved, or why it is not; None if there is no error.
+  if this task does not save. Returns the message of the error, and a sentence
+  on the last step saved, or on why it is not saved; None if there is no error.
   """
   if message is None or save is None:
     return message
@@ -147,22 +146,17 @@ def within(seconds, work, otherwise):
 
   The call goes on in a thread, which does not keep the process from ending.
   """
-  results = queue.Queue()
+  future = concurrent.futures.Future()
 
   def run():
     try:
-      results.put((work(), None))
+      future.set_result(work())
     except BaseException as error:
-      results.put((None, error))
+      future.set_exception(error)
 
   threading.Thread(target=run, name='within', daemon=True).start()
-  try:
-    result, error = results.get(timeout=seconds)
-  except queue.Empty:
-    return otherwise
-  if error is not None:
-    raise error
-  return result
+  done, _ = concurrent.futures.wait([future], seconds)
+  return future.result() if done else otherwise
 
 
 def end_process(message, status=1):

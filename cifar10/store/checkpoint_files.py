@@ -90,8 +90,7 @@ def remove(path):
 
   Not tf.train.remove_checkpoint, which takes some characters for patterns.
   """
-  directory, base = os.path.split(path)
-  _remove_files(directory or '.', base)
+  _remove_files(*os.path.split(path))
 
 
 def remove_all(directory):

@@ -16,20 +16,20 @@ from cifar10.util import paths
 
 PREFIX = 'model.ckpt'  # The names of checkpoints begin with it.
 
-# Follows the name of a variable in the name of its moving average.
+# The end of the name of a moving average, after that of its variable.
 AVERAGE = '/ExponentialMovingAverage'
 
 # The averages of batch normalization's statistics. Older checkpoints have none.
 _AVERAGED_STATISTICS = re.compile(
     f'/batch_normalization/moving_(mean|variance){AVERAGE}$')
 
-# The variable that counts steps; and one that was made without a name.
+# The variable that counts steps; and the name of one made without a name.
 _STEP, _NAMELESS = 'global_step', 'Variable'
 
-# Follows the name of a checkpoint in the names of its files.
+# The end of the names of a checkpoint's files.
 FILE_SUFFIX = re.compile(r'\.(index|meta|data-\d{5}-of-\d{5})$')
 
-# The name of a file of a checkpoint, and its step.
+# The name of a file of a checkpoint; its first group is the step.
 _FILE = re.compile(re.escape(PREFIX) + '-(0|[1-9][0-9]*)' + FILE_SUFFIX.pattern)
 
 _FEW_STEPS = 4  # An error lists this many first steps, and as many last ones.
@@ -52,6 +52,7 @@ def at_step(directory, step):
 
 def files_in(directory):
   """Pairs (step, name) of the files of all checkpoints in `directory`."""
+  directory = directory or '.'
   names = os.listdir(directory) if os.path.isdir(directory) else ()
   matches = filter(None, map(_FILE.fullmatch, names))
   return [(int(match.group(1)), match.group(0)) for match in matches]
@@ -59,9 +60,7 @@ def files_in(directory):
 
 def by_step(directory):
   """The paths of the checkpoints in `directory`, a dict in order of steps."""
-  steps = {
-      step for step, name in files_in(directory) if name.endswith('.index')
-  }
+  steps = [s for s, name in files_in(directory) if name.endswith('.index')]
   return {step: at_step(directory, step) for step in sorted(steps)}
 
 
@@ -217,20 +216,23 @@ def load(variable, value, session):
 def check_fits(path, expected_shapes, hint=''):
   """Checks that a checkpoint holds variables, undamaged and of their shapes.
 
-  `expected_shapes` are lists, by names in the checkpoint. Raises UserError,
-  which names the first variable that does not fit, with `hint` if it is not
-  there, or what is damaged.
+  `expected_shapes` are lists, by names in the checkpoint. Averages of losses
+  may be missing. Raises UserError, which names the first variable that does not
+  fit, with `hint` if it is not there, or what is damaged.
   """
   found = shapes(path)
   for variable, expected in sorted(expected_shapes.items()):
     name = held_as(variable, found)
     if name not in found:
+      if may_lack(name):
+        continue
       raise UserError(f'{path}: holds no variable {name}{hint}')
     shape = found[name]
     if name.startswith('local3/biases') and len(shape) != len(expected):
-      raise UserError(
-          f'{path}: is of --top_layers={_top_layers(shape)}; this model is of '
-          f'--top_layers={_top_layers(expected)}')
+      there, here = (
+          'full' if len(s) == 1 else 'local' for s in (shape, expected))
+      raise UserError(f'{path}: is of --top_layers={there}; this model is of '
+                      f'--top_layers={here}')
     if shape != expected:
       raise UserError(
           f'{path}: {name} has shape {shape}; this model expects {expected}')
@@ -238,20 +240,13 @@ def check_fits(path, expected_shapes, hint=''):
       tf.train.load_variable(path, name)
 
 
-def _top_layers(shape):
-  """The --top_layers of a model, by the shape of the biases of local3."""
-  return 'full' if len(shape) == 1 else 'local'
-
-
 def check_newest(directory):
   """Raises UserError if the newest checkpoint exists but misfits the graph."""
   checkpoint = latest(directory)
   if checkpoint is not None:
-    found, expected = shapes(checkpoint), expected_shapes(tf.global_variables())
     check_fits(
-        checkpoint, {
-            n: s for n, s in expected.items() if n in found or not may_lack(n)
-        }, hint='; a run is resumed with the model, --optimizer, --bias_rate, '
+        checkpoint, expected_shapes(tf.global_variables()),
+        hint='; a run is resumed with the model, --optimizer, --bias_rate, '
         '--softmax_rate and --schedule that it was begun with, or is taken '
         'over by a new one with --init_from')
 
@@ -297,13 +292,12 @@ def write(directory, values):
   proto = tf.ConfigProto(device_count={'GPU': 0})
   with tf.Graph().as_default(), tf.Session(config=proto) as session:
     # Not as constants: a graph holds 2 GB at most.
+    feeds = {tf.placeholder(v.dtype, v.shape): v for v in values.values()}
     variables = {
-        name: tf.Variable(tf.zeros(value.shape, value.dtype), name=name,
-                          trainable=False) for name, value in values.items()
+        name: tf.Variable(initial_value, trainable=False)
+        for name, initial_value in zip(values, feeds)
     }
-    session.run(tf.global_variables_initializer())
-    for name, variable in variables.items():
-      variable.load(values[name], session)
+    session.run(tf.global_variables_initializer(), feeds)
     tf.train.Saver(variables, save_relative_paths=True).save(
         session, prefix(directory), global_step=int(values['global_step']),
         write_meta_graph=False)

@@ -109,7 +109,7 @@ def _expected(field):
   if 'choices' in limits:
     return 'one of ' + ', '.join(limits['choices'])
   default = getattr(cifar10.with_constants(Settings()), field.name)
-  words = [f'a value like {json.dumps(default)}']
-  words += [f'{limits["least"]} or more'] if 'least' in limits else []
-  words += [f'{limits["most"]} or less'] if 'most' in limits else []
-  return ', '.join(words)
+  words = f'a value like {json.dumps(default)}'
+  if 'least' in limits:
+    words += f', {limits["least"]} or more, {limits["most"]} or less'
+  return words

@@ -25,17 +25,16 @@ class CheckpointHook(tf.train.SessionRunHook):
 
   def __init__(self, step, saver, settings):
     """`step` is a tensor, the global step after the train_op."""
-    self._step = step
-    self._saver = saver
-    self._settings = settings
+    self._step, self.saver, self._settings = step, saver, settings
     self._saved_step = self._saved_time = None
     self._kept = []  # Paths of checkpoints; the first is deleted first.
     # The main thread and a watchdog may save.
     self._lock = threading.Lock()
-
-  def begin(self):
     self._global_step = tf.train.get_global_step()
-    self._are_finite = are_finite()
+    floats = [v for v in tf.global_variables() if v.dtype.is_floating]
+    with tf.name_scope('checkpoint'):
+      finite = [tf.reduce_all(tf.is_finite(v)) for v in floats]
+      self._are_finite = tf.reduce_all(finite)
 
   def after_create_session(self, session, coord):
     self._session = session
@@ -80,28 +79,20 @@ class CheckpointHook(tf.train.SessionRunHook):
     self.end(self._session)
     return checkpoints.saved_in(self._settings.train_dir)
 
+  def check_finite(self, session, step):
+    """Raises DivergedError, which names `step`, if a variable is not finite."""
+    if not session.run(self._are_finite):
+      raise DivergedError(f'a variable is not finite at step {step}')
+
   def _save(self, session, step):
-    check_finite(self._are_finite, session, step)
+    self.check_finite(session, step)
     directory = self._settings.train_dir
-    self._saved_step = save_checkpoint(self._saver, session, directory)
+    self._saved_step = save_checkpoint(self.saver, session, directory)
     self._saved_time = time.monotonic()
     path = checkpoints.at_step(directory, self._saved_step)
     self._kept = [kept for kept in self._kept if kept != path] + [path]
     while len(self._kept) > self._settings.max_to_keep > 0:
       checkpoint_files.remove(self._kept.pop(0))
-
-
-def are_finite():
-  """A bool tensor: true if all variables of the default graph are finite."""
-  with tf.name_scope('checkpoint'):
-    floats = [v for v in tf.global_variables() if v.dtype.is_floating]
-    return tf.reduce_all([tf.reduce_all(tf.is_finite(v)) for v in floats])
-
-
-def check_finite(tensor, session, step):
-  """Raises DivergedError, which names `step`, if `are_finite` is not true."""
-  if not session.run(tensor):
-    raise DivergedError(f'a variable is not finite at step {step}')
 
 
 class Saver(tf.train.Saver):
@@ -115,7 +106,7 @@ class Saver(tf.train.Saver):
     """Takes a list, or a dict of variables by their names in checkpoints."""
     super().__init__(variables)
     if isinstance(variables, dict):
-      self._named = list(variables.items())
+      self._named = variables.items()
     else:  # The parts of a partitioned variable share its name.
       self._named = [(checkpoints.name_of(v), v) for v in variables]
 

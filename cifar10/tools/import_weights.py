@@ -29,9 +29,9 @@ _CHANNELS = 64  # Of the images that local3 takes.
 def variables(arrays, renamed):
   """The variables of the model from the arrays of another framework.
 
-  Takes a dict of arrays by their names there, and one of the names of layers
-  there by those here; returns float32 arrays by their names in a checkpoint.
-  Raises UserError if one is missing, of another shape, or one too many.
+  Takes arrays by their names there, and names of layers there by those here;
+  returns float32 arrays by their names in a checkpoint. Raises UserError if one
+  is missing, has another shape, or is one too many.
   """
   found, left = {}, set(arrays)
   for layer, shape in _SHAPES.items():
@@ -65,8 +65,8 @@ def variables(arrays, renamed):
 def _in_our_order(value, name, layer, is_ours):
   """Weights with their axes as TensorFlow has them.
 
-  PyTorch has the outputs first: [filters, channels, rows, columns] and
-  [units, inputs]. And it flattens an image channel by channel.
+  PyTorch has the outputs first, [filters, channels, rows, columns] and
+  [units, inputs], and flattens an image channel by channel.
   """
   shape, axes = list(value.shape), len(_SHAPES[layer])
   if value.ndim != axes:

@@ -2,10 +2,10 @@
 
     python scripts/sparsify.py /tmp/cifar10_train --keep=0.1 --out=/tmp/sparse
 
-Of each layer, --keep keeps a share of the weights, the largest ones;
---threshold keeps those that are larger than a number. Writes a checkpoint that
-can be evaluated, and trained further with --hold_zeros. Prints the share of
-zeros, the precision and the compressed size, before and after.
+--keep is the share of each layer's weights to keep, the largest ones;
+--threshold keeps all weights above a number. Writes a checkpoint that can be
+evaluated, and trained further with --hold_zeros. Prints the share of zeros, the
+precision and the compressed size, before and after.
 
 Han et al., "Learning both Weights and Connections for Efficient Neural
 Networks", arXiv 1506.02626.
@@ -43,52 +43,52 @@ def sparse_values(values, *, threshold=None, keep=None):
     keep: share of the weights of each layer to keep; or None.
   """
   sparse = dict(values)
-  for name in weight_names(values):
-    size = np.abs(values[checkpoints.averaged(name, values)])
+  for name, weights in _weights(values).items():
+    size = np.abs(weights)
     limit = threshold
     if keep is not None:
-      count = int(round(keep * size.size))
-      in_order = np.sort(size, axis=None)[::-1]
-      limit = in_order[count] if count < size.size else -1.0
+      # The largest weight to lose; -1 if all are kept.
+      from_largest = np.append(np.sort(size, axis=None)[::-1], -1.0)
+      limit = from_largest[int(round(keep * size.size))]
     for known in {name + suffix for suffix in _SUFFIXES} & set(values):
       sparse[known] = values[known] * (size > limit)
   return sparse
 
 
-def weight_names(values):
-  """The names of the weights of all layers that are trained, a sorted list."""
-  names = _names(values, '/weights')
-  return [name for name in names if not name.startswith('whitening/')]
-
-
-def _names(values, *ends):
-  """The names of variables, also of those of which only averages are there."""
+def _layers(values, *ends):
+  """Variables of layers: arrays by name, the averages where there are any."""
   names = {name.replace(checkpoints.AVERAGE, '') for name in values}
-  return sorted(name for name in names if name.endswith(ends))
+  return {
+      name: values[checkpoints.averaged(name, values)]
+      for name in sorted(names)
+      if name.endswith(ends)
+  }
 
 
-def _arrays(values, names):
-  """The arrays of variables, averaged if there are averages."""
-  return [values[checkpoints.averaged(name, values)] for name in names]
+def _weights(values):
+  """The weights of all layers that are trained: arrays by name."""
+  found = _layers(values, '/weights')
+  found.pop('whitening/weights', None)
+  return found
 
 
 def share_of_zeros(values):
   """The share of the weights of all layers that are zero."""
-  weights = _arrays(values, weight_names(values))
+  weights = _weights(values).values()
   return sum((w == 0).sum() for w in weights) / sum(w.size for w in weights)
 
 
-def compressed_bytes(values):
+def _compressed_bytes(values):
   """The size of the weights and biases of all layers, compressed by zlib."""
-  arrays = _arrays(values, _names(values, '/weights', '/biases'))
+  arrays = _layers(values, '/weights', '/biases').values()
   return sum(len(zlib.compress(value.tobytes(), 9)) for value in arrays)
 
 
 def precisions(models, settings):
-  """Precision @ 1 on the test images; None for each if there are none.
+  """Precision @ 1 of each model on the test images, a list of floats.
 
-  A list of floats, for dicts of all variables of checkpoints. Raises UserError
-  if the folder of the data set is missing or damaged.
+  Each model is a dict of all variables of a checkpoint. Its precision is None
+  if there are no images. Raises UserError if the data set cannot be described.
   """
   data = datasets.describe(settings)
   if not all(os.path.exists(path) for path in data.test_files):
@@ -103,12 +103,12 @@ def precisions(models, settings):
 def sparsify(args):
   """Writes the sparse checkpoint `args.out` and prints its cost.
 
-  Raises UserError if there is no such checkpoint or run, or --out holds
-  something.
+  Raises UserError if there is no such checkpoint or run, or --out exists and is
+  not an empty folder.
   """
-  meant = zoo.directory(args.checkpoint, 'CHECKPOINT')
-  meant = paths.check(meant, 'CHECKPOINT', holds_checkpoints=True)
-  source = checkpoints.meant_by(meant, 'CHECKPOINT')
+  path = zoo.directory(args.checkpoint, 'CHECKPOINT')
+  path = paths.check(path, 'CHECKPOINT', holds_checkpoints=True)
+  source = checkpoints.meant_by(path, 'CHECKPOINT')
   run_dir = os.path.dirname(source)
   settings, state = config.load(run_dir), run_state.load(run_dir)
   if settings is None or state is None:
@@ -117,32 +117,29 @@ def sparsify(args):
         '--train_dir of a run')
   checkpoints.check_out(args.out)
   dense = checkpoints.read(source)
-  names = weight_names(dense)
-  if not names:
+  weights = _weights(dense)
+  if not weights:
     raise UserError(f'{source}: holds no weights of layers')
   sparse = sparse_values(dense, threshold=args.threshold, keep=args.keep)
   settings = dataclasses.replace(settings,
                                  **run_state.trained_on(state, settings))
-  found = precisions([dense, sparse], settings)
-  rows = [('', 'zeros', 'precision @ 1', 'compressed')]
-  rows += map(_row, ('before', 'after'), (dense, sparse), found)
+  models = {'before': dense, 'after': sparse}
+  found = precisions(models.values(), settings)
   with checkpoints.new_run(args.out) as folder:
     checkpoints.write(folder, sparse)
     config.save(dataclasses.replace(settings, train_dir=args.out), folder)
     # What was validated and stopped is another model.
     dataclasses.replace(state, validations=(), stopped_at=None).save(folder)
-  for row in rows:
-    print('%-8s %8s %15s %12s' % row)
+  row = '%-8s %8s %15s %12s'
+  print(row % ('', 'zeros', 'precision @ 1', 'compressed'))
+  for (name, values), precision in zip(models.items(), found):
+    print(row % (name, f'{100 * share_of_zeros(values):.1f} %',
+                 'no images' if precision is None else f'{precision:.3f}',
+                 f'{_compressed_bytes(values) / 1e6:.2f} MB'))
   # A model of the package is averages only, which no run goes on from.
-  flag = '--train_dir' if set(names) <= set(dense) else '--init_from'
+  flag = '--train_dir' if set(weights) <= set(dense) else '--init_from'
   print(f'{checkpoints.latest(args.out)} is written. To train on: '
         f'{flag}={args.out} --hold_zeros, and the settings of the run.')
-
-
-def _row(name, values, found):
-  return (name, f'{100 * share_of_zeros(values):.1f} %',
-          'no images' if found is None else f'{found:.3f}',
-          f'{compressed_bytes(values) / 1e6:.2f} MB')
 
 
 def main():

@@ -1,7 +1,4 @@
-"""Runs of variants: programs with other flags each, a few at a time.
-
-Searches, comparisons and repeated runs are made of these.
-"""
+"""Runs of variants, for searches and comparisons: one program, other flags."""
 
 import contextlib
 import os
@@ -40,11 +37,10 @@ class Runner:
     self._error = None
 
   def run_missing(self, variants, results, work, save, jobs=1):
-    """Runs each variant that has no result yet, `jobs` at a time.
+    """Runs each variant, a dict, that has no result yet, `jobs` at a time.
 
-    A variant is a dict that tells it from others. `work(variant)` returns a
-    dict; both together are its result, which joins the list `results`. Then
-    `save(result)` is called.
+    Its result is a dict of the variant and of what `work(variant)` returns. It
+    is appended to the list `results`; then `save(result)` is called.
     """
 
     def run(variant, thread):
@@ -55,9 +51,7 @@ class Runner:
           results.append(result)
           save(result)
 
-    missing = [
-        variant for variant in variants if not results_of(variant, results)
-    ]
+    missing = [v for v in variants if not results_of(v, results)]
     self.run_all(run, missing, jobs)
 
   def run_all(self, work, items, jobs):
@@ -86,7 +80,6 @@ class Runner:
       raise self._error
 
   def _work_off(self, work, items, thread):
-    """Works off one item after another, in a thread of its own."""
     try:
       while not self.stopping.is_set():
         with self.lock:
@@ -101,9 +94,8 @@ class Runner:
   def run(self, command, watch=lambda: False, **popen):
     """Runs a program to its end, or until it is given up or all is stopped.
 
-    Calls `watch()` now and then, and after the end; gives up if it returns
-    True. Returns the status; None if the program was told to end. `popen` are
-    arguments of subprocess.Popen.
+    Calls `watch()` now and then, and after the end; True gives up. Returns the
+    status, or None if the program was told to end.
     """
     process = subprocess.Popen(
         processes.ending_with_parent(command),

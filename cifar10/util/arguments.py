@@ -27,11 +27,8 @@ class Parser(argparse.ArgumentParser):
     """Parses the command line, calls `work(args)`, and exits.
 
     The status is that of `console.guarded`, or 2 for a number beyond its
-    limits. SIGTERM and SIGHUP end `work` as an error does.
-
-    Args:
-      work: function of an argparse.Namespace.
-      **limits: for some arguments the least number and the largest, or None.
+    limits. SIGTERM and SIGHUP end `work` as an error does. `limits` are pairs
+    of the least and the largest value of an argument, or None for no largest.
     """
     console.open_streams()
     console.exit_on_signals()
@@ -39,7 +36,7 @@ class Parser(argparse.ArgumentParser):
     for name, (least, most) in limits.items():
       value = getattr(args, name)
       if value is not None and most is None and value < least:
-        self.error('--%s: expected at least %s' % (name, least))
+        self.error(f'--{name}: expected at least {least}')
       if None not in (value, most) and not least <= value <= most:
-        self.error('--%s: expected %s to %s' % (name, least, most))
+        self.error(f'--{name}: expected {least} to {most}')
     sys.exit(console.guarded(lambda: work(args)))

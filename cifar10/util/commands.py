@@ -13,8 +13,8 @@ _ROOT = os.path.dirname(_PACKAGE)
 def command(name):
   """The command that runs a program of this project, quoted for a shell.
 
-  A script after `python` if this process runs one, else the installed command,
-  whose name is `name`, as 'cifar10_train'.
+  A script after `python` if this process runs one, else the installed command
+  `name`, such as 'cifar10_train'.
   """
   directory, script = os.path.split(sys.argv[0])
   if not script.endswith('.py'):
@@ -40,10 +40,7 @@ def install(extra):
 
 
 def changed_flags(settings, *groups):
-  """The flags of some groups that are not the defaults, for a shell.
-
-  Each follows a space.
-  """
+  """The flags of some groups that are not the defaults, a space before each."""
   values = settings.values(settings_lib.flag_names(*groups))
   return ''.join(
       f' --{name}={shlex.quote(str(value))}' for name, value in values.items()

@@ -14,8 +14,9 @@ import tensorflow.compat.v1 as tf
 from cifar10.errors import Stopped
 from cifar10.errors import UserError
 from cifar10.errors import printable
+from cifar10.util import files
 
-# What can go wrong outside the program: TensorFlow's message, no traceback.
+# Faults outside the program: TensorFlow's message, no traceback.
 _ENVIRONMENT_ERRORS = (tf.errors.DataLossError, tf.errors.NotFoundError,
                        tf.errors.PermissionDeniedError,
                        tf.errors.ResourceExhaustedError)
@@ -25,21 +26,16 @@ _READER_SECS = 5  # How long a reader may pause without losing a line.
 _SIGPIPE_STATUS = 141  # As a shell reports death by SIGPIPE.
 _SIGINT_STATUS = 130
 
-_TO_END_OF_LINE = '\033[K'
-
 
 class _Lossy(io.FileIO):
-  """Drops output if its reader has gone or pauses, or the disk is full.
-
-  A reader pauses as a terminal does after Ctrl-S.
-  """
+  """Drops output if its reader is gone or pauses, or the disk is full."""
 
   _wait_secs = _READER_SECS
 
   def write(self, data):
     try:
       _, is_ready, _ = select.select([], [self], [], self._wait_secs)
-      # Once a reader is known to pause, nothing waits for it.
+      # Once a reader is known to pause, as after Ctrl-S, nothing waits for it.
       self._wait_secs = _READER_SECS if is_ready else 0
       if is_ready:
         # More at a time than a pipe has room for would wait after all.
@@ -52,28 +48,26 @@ class _Lossy(io.FileIO):
 
 
 class _Strict(io.FileIO):
-  """Raises errors that say where the output was to go."""
+  """Names standard output in errors."""
 
   def write(self, data):
-    try:
+    with files.naming(_STDOUT):
       return super().write(data)
-    except OSError as error:
-      raise OSError(error.errno, error.strerror, _STDOUT) from error
 
 
 def open_streams(answers=False):
   """Opens standard output and error anew, so that a run outlives them.
 
-  A line is written when it is printed, into a file or pipe too. Names of files
-  may hold bytes that are not text; they are escaped. Lines that cannot be
-  written are lost; with `answers` on standard output, that is an error.
+  A line is written when it is printed, into a file or pipe too. Bytes that are
+  not text, as in names of files, are escaped. Lines that cannot be written are
+  lost; with `answers` on standard output, that is an error.
   """
   sys.stdout = _opened(sys.stdout, 1, _Strict if answers else _Lossy)
   sys.stderr = _opened(sys.stderr, 2, _Lossy)
 
 
 def _opened(stream, number, kind):
-  """A standard stream anew, of the raw class `kind`."""
+  """A text stream like `stream` over a raw one of class `kind`."""
   if stream is None:  # It was closed when the program started.
     return open(os.devnull, 'w', encoding='utf-8')
   return io.TextIOWrapper(io.BufferedWriter(kind(number, 'wb', closefd=False)),
@@ -84,7 +78,7 @@ def _opened(stream, number, kind):
 def exit_on_signals():
   """Makes SIGTERM and SIGHUP end the program as an error does.
 
-  So it deletes its temporary files. What was ignored, as by nohup, stays so.
+  So it deletes its temporary files. Signals ignored, as by nohup, stay so.
   """
   for number in (signal.SIGTERM, signal.SIGHUP):
     if signal.getsignal(number) != signal.SIG_IGN:
@@ -191,15 +185,13 @@ class ProgressBar:
       return
     self._shown = now
     line = f'{self._task} {text} {self._amount % (done / self._unit)}'
-    if self._live:
-      print('\r' + line, end='', flush=True)
-    else:
-      print(line, flush=True)
+    start, end = ('\r', '') if self._live else ('', '\n')
+    print(start + line, end=end, flush=True)
 
   def clear(self):
     """Removes the bar from a terminal until the next `show`."""
     if self._live:
-      print('\r' + _TO_END_OF_LINE, end='', flush=True)
+      print('\r\033[K', end='', flush=True)  # Erases to the end of the line.
       self._shown = None
 
   def end(self):

@@ -24,16 +24,15 @@ def write_atomically(path, content):
 def new_file(path):
   """Yields a binary file to write, which appears at `path` when the body ends.
 
-  An existing file is replaced. After an error of the body, or an OSError when
-  the file cannot be written, `path` is as before.
+  An existing file is replaced. After an error of the body, or an OSError of
+  writing, `path` is as before.
   """
   temporary = f'{path}.tmp{os.getpid()}'
   with contextlib.suppress(FileNotFoundError):
     os.remove(temporary)  # Of a killed process that had the same number.
   try:
-    # A link that somebody has put there is not followed.
     with naming(path, temporary):
-      with open(temporary, 'xb') as output:
+      with open(temporary, 'xb') as output:  # Follows no link.
         yield output
         output.flush()
         os.fsync(output.fileno())
@@ -103,10 +102,7 @@ def open_regular(path):
 
 @contextlib.contextmanager
 def folders_around(path):
-  """Makes the folders around `path`; if the body raises, removes new ones.
-
-  Only those that are empty.
-  """
+  """Makes the folders around `path`; after an error, removes new empty ones."""
   made = []
   parent = folder = os.path.dirname(path.rstrip(os.sep))
   while folder and not os.path.isdir(folder):
@@ -125,17 +121,15 @@ def folders_around(path):
 
 @contextlib.contextmanager
 def new_folder(path, temporary=None):
-  """Makes a folder that appears under its name when it is complete.
+  """Makes a folder that appears as `path` when it is complete.
 
   Yields `temporary`, an empty folder to fill. It is renamed to `path` after the
-  body, and deleted if the body raises.
+  body, and deleted if the body raises. Folders around `path` are made.
 
   Args:
-    path: path of the folder, which does not exist or is empty (else OSError);
-      folders around it are made.
-    temporary: path on the same file system; deleted first if a killed process
-      has left it, UserError if that fails. By default a name beside `path` that
-      contains the process id.
+    path: path of the folder, which does not exist or is empty (else OSError).
+    temporary: path on the same file system, by default beside `path`; deleted
+      first if a killed process has left it, UserError if that fails.
   """
   # Without a trailing slash, which would put it inside `path`.
   temporary = temporary or f'{path.rstrip(os.sep)}.tmp{os.getpid()}'
@@ -168,12 +162,11 @@ def sha256(path):
 
 def write_json(path, value):
   """Writes a dict to `path` atomically, as indented JSON in its own order."""
-  text = json.dumps(value, indent=2) + '\n'
-  write_atomically(path, text.encode('utf-8'))
+  write_atomically(path, json.dumps(value, indent=2).encode('utf-8') + b'\n')
 
 
 def append_json_line(path, value):
-  """Appends a dict to a file, a line of JSON; makes the file if it is missing.
+  """Appends a dict as a line of JSON to a file, which is made if missing.
 
   In a single write. After an OSError, as of a full disk, the file is as before.
   """
@@ -206,10 +199,9 @@ def read_json(path):
 
 
 def _check_strings(value):
-  """Checks that all strings in a value from JSON can be names of files.
+  """Raises ValueError if a string in a value from JSON cannot name a file.
 
-  Raises ValueError if one holds a NUL, or half of a character (a lone
-  surrogate).
+  Such a string holds a NUL or a lone surrogate.
   """
   if isinstance(value, str):
     value.encode('utf-8')

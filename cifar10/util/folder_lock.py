@@ -1,4 +1,4 @@
-"""A lock in a folder, for work there that one process does for all."""
+"""A lock in a folder, for work there that only one process may do."""
 
 import contextlib
 import fcntl
@@ -38,11 +38,11 @@ def only_process(folder):
 
 @contextlib.contextmanager
 def held(path, when_busy, make_folder=None):
-  """Holds a lock: a file that is there as long as a process holds it.
+  """Holds a lock: the file `path`, which exists while a process holds it.
 
   The system releases the lock if the process is killed; then the file stays,
-  and does no harm. Yields the open file, binary, for what others may read about
-  this process. Raises UserError if somebody has put something else there.
+  and does no harm. Yields the open binary file, for notes about this process.
+  Raises UserError if `path` is not such a file.
 
   Args:
     path: path of the file.
@@ -63,7 +63,6 @@ def held(path, when_busy, make_folder=None):
 
 
 def _locked(path, when_busy, make_folder):
-  """The open and locked file of `held`."""
   attempts = 0
   while True:
     if make_folder:
@@ -73,8 +72,8 @@ def _locked(path, when_busy, make_folder):
     try:
       lock = files.open_own(path, may_be_linked=True)
     except FileNotFoundError:
-      # Another process has failed, and removed its folder; or, again and again,
-      # the folder is one where nothing can be made.
+      # Another process has failed and removed the folder; or, again and again,
+      # nothing can be made in it.
       attempts += 1
       if attempts == _ATTEMPTS:
         raise

@@ -8,8 +8,8 @@ import logging
 import os
 import tempfile
 
-# 3: nothing that does not end the process; what else goes wrong is raised as an
-# exception too. A user who sets a lower level sees all lines.
+# 3: only lines that end the process; other faults are raised as exceptions too.
+# A user who sets a lower level sees all lines.
 _LEVEL = os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 
 
@@ -25,8 +25,8 @@ def is_shown(record):
 def open_missing_streams():
   """Opens /dev/null in the place of standard streams that are closed.
 
-  Otherwise the next file opened, a checkpoint for instance, would get the
-  number of one, and what native code prints.
+  Otherwise the next file opened, such as a checkpoint, would get the number of
+  one, and the output of native code.
   """
   for number in range(3):
     try:
@@ -39,7 +39,7 @@ def open_missing_streams():
 def stderr_held_back():
   """Discards what native code writes to stderr; prints it if the body raises.
 
-  Some lines of TensorFlow 2 ignore the log level. The file descriptor is
+  For lines of TensorFlow 2 that ignore the log level. The file descriptor is
   redirected, for all threads.
   """
   held = None

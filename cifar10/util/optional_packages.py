@@ -9,9 +9,8 @@ from cifar10.util import commands
 def need(package, extra, reason):
   """Returns the module `package`, which an extra of this project installs.
 
-  Raises:
-    UserError: it is not installed; the message is `reason`, which says what
-      needs it, and the command that installs the extra.
+  Raises UserError if it is not installed, with `reason`, which says what needs
+  it, and the command that installs the extra.
   """
   try:
     return importlib.import_module(package)

@@ -1,9 +1,9 @@
-"""Processes that end when the one that has started them is gone.
+"""Processes that end with their parent.
 
     python processes.py PARENT PROGRAM ARGUMENTS...
 
-asks Linux to send SIGTERM to this process when its parent, process number
-PARENT, dies, and becomes the program. Elsewhere it outlives its parent.
+asks Linux to send SIGTERM to this process when its parent, process PARENT,
+dies, and becomes the program. On other systems it outlives its parent.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def ending_with_parent(command):
-  """The command, a list, that runs `command` and ends with its parent."""
+  """The command, a list, that runs `command` until this process ends."""
   return [sys.executable, os.path.abspath(__file__), str(os.getpid()), *command]
 
 

@@ -22,10 +22,9 @@ def config_proto(settings, use_gpu=True):
                          device_count={} if use_gpu else {'GPU': 0},
                          intra_op_parallelism_threads=settings.intra_op_threads,
                          inter_op_parallelism_threads=settings.inter_op_threads)
-  gpu_options = proto.gpu_options
-  gpu_options.allow_growth = True
-  if settings.gpu_memory_fraction:
-    gpu_options.per_process_gpu_memory_fraction = settings.gpu_memory_fraction
+  options = proto.gpu_options
+  options.allow_growth = True
+  options.per_process_gpu_memory_fraction = settings.gpu_memory_fraction
   return proto
 
 
@@ -48,12 +47,11 @@ def warn_of_slow_precision(precision, use_gpu=True):
 
   With `use_gpu` the program runs on a GPU if there is one.
   """
-  if precision == 'float32' or (use_gpu and has_gpu()):
-    return
-  if precision == 'bfloat16' and cpu_has_bfloat16():
-    return
-  print(f'WARNING: --precision={precision} is slower than float32 on this '
-        'processor, which has no instructions for it.')
+  is_fast = (precision == 'float32' or (use_gpu and has_gpu()) or
+             (precision == 'bfloat16' and cpu_has_bfloat16()))
+  if not is_fast:
+    print(f'WARNING: --precision={precision} is slower than float32 on this '
+          'processor, which has no instructions for it.')
 
 
 def cpu_has_bfloat16():

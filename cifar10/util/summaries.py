@@ -24,11 +24,10 @@ def precision_tag(top_k=1, eval_data='test', averaged=True, tta=False):
   averages; the tags of other evaluations say how they differ.
 
   Args:
-    top_k: among how many most probable classes the right one must be.
-    eval_data: 'test'; 'train_eval' for the training images; or 'validation' for
-      held-out ones.
-    averaged: whether the model uses the moving averages of its variables.
-    tta: whether it sees mirrored and shifted copies of each image.
+    top_k: number of most probable classes among which the right one counts.
+    eval_data: 'test', 'train_eval' (training images) or 'validation'.
+    averaged: the model uses the moving averages of its variables.
+    tta: it sees mirrored and shifted copies of each image.
   """
   kinds = {'train_eval': 'training', 'validation': 'held-out'}
   tag = f'Precision @ {top_k}'
@@ -47,8 +46,8 @@ def scalar(tag, x):
 def histogram(tag, x):
   """Adds a histogram in which values that are not finite count as zero.
 
-  TensorFlow's own histogram raises an error at the first NaN, before the check
-  of the loss can report that training diverged.
+  TensorFlow's own raises an error at the first NaN, before the check of the
+  loss can report that training diverged.
   """
   x = tf.where(tf.is_finite(x), x, tf.zeros_like(x))
   _add(tf.raw_ops.HistogramSummary(tag=tag, values=x))
@@ -57,10 +56,8 @@ def histogram(tag, x):
 def images_and_labels(images, labels, classes):
   """Adds the first images of a batch, and a table of their class names.
 
-  Args:
-    images: float32 tensor, [batch, height, width, depth].
-    labels: int32 tensor, [batch].
-    classes: names of the classes, in the order of their labels.
+  Takes float32 images, [batch, height, width, depth], int32 labels, [batch],
+  and the names of the classes in the order of their labels.
   """
   _add(
       tf.raw_ops.ImageSummary(tag='images', tensor=images,
@@ -68,8 +65,7 @@ def images_and_labels(images, labels, classes):
   names = tf.gather(tf.constant(classes), labels[:_MAX_IMAGES])
   tags = tf.constant([f'images/image/{i}' for i in range(_MAX_IMAGES)])
   tags = tags[:tf.size(names)]
-  metadata = tf.SummaryMetadata(plugin_data=tf.SummaryMetadata.PluginData(
-      plugin_name='text'))
+  metadata = tf.SummaryMetadata(plugin_data={'plugin_name': 'text'})
   _add(
       tf.raw_ops.TensorSummaryV2(
           tag='labels', tensor=tf.stack([tags, names], axis=1),
@@ -98,10 +94,7 @@ class EventFile:
   """
 
   def __init__(self, directory):
-    """Opens a new file in `directory`, which is made if it is missing.
-
-    Raises OSError if it cannot be made.
-    """
+    """Opens a new file in `directory`; makes that, or raises OSError."""
     os.makedirs(directory, exist_ok=True)
     # The process, because two may start within a second.
     name = 'events.out.tfevents.%010d.%s.%d' % (

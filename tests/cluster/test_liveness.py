@@ -64,6 +64,7 @@ def _silent():
     yield '127.0.0.1:%d' % listener.getsockname()[1]
 
 
+@pytest.mark.slow
 def test_a_task_may_be_silent_for_a_while_and_is_named_then(
     silent, monkeypatch):
   now = [0.0]

@@ -13,6 +13,8 @@ from cifar10.store import checkpoints
 from tests import processes
 from tests import short_runs
 
+pytestmark = pytest.mark.slow
+
 LAUNCHER = os.path.join(short_runs.ROOT, 'scripts', 'local_cluster.py')
 
 

@@ -66,3 +66,141 @@ def test_a_step_has_a_time_limit_and_saving_has_none():
       hooks=[session_lib.TimeLimitHook(200)]) as session:
     with pytest.raises(tf.errors.DeadlineExceededError):
       session.run(never)
+
+
+@pytest.fixture(name='ps')
+def _ps():
+  """A parameter server in this process: its address and target."""
+  (address,) = clusters.free_addresses(1)
+  server = tf.train.Server({'ps': [address]}, job_name='ps', task_index=0)
+  yield address, server.target
+
+
+class Handle:
+  """What a WorkerRole needs of a Server that runs already."""
+
+  def __init__(self, task, settings, target):
+    self.task, self.settings, self.target = task, settings, target
+
+  def config_proto(self):
+    return tf.ConfigProto()
+
+
+def role_of(ps, index, **settings):
+  """The WorkerRole of one of three workers, and the Progress; last step 9."""
+  address, target = ps
+  task = cluster_spec.Task('worker', index, (address,), ('a:1', 'b:1', 'c:1'))
+  server = Handle(task, Settings(**settings), target)
+  progress = shared_state.progress(task, 9)
+  return session_lib.WorkerRole(server, progress, None), progress
+
+
+ON_ITS_OWN = {'sync': False}
+IN_STEP = {'sync': True}
+BACKED_UP = {'sync': True, 'backup_workers': 1}
+
+
+@pytest.mark.parametrize(
+    'index, settings, taken, last_step, is_last',
+    [
+        (0, ON_ITS_OWN, 3, 3,
+         True),  # The chief ends all the others with itself.
+        (1, ON_ITS_OWN, 3, 9, False),  # Another ends alone.
+        (0, IN_STEP, 4, 4, True),
+        (1, IN_STEP, 4, 4, True),
+        (0, BACKED_UP, 5, 5, True),
+        (1, BACKED_UP, 3, 9, False)
+    ])
+def test_after_a_signal_the_right_workers_end_at_the_right_step(
+    ps, index, settings, taken, last_step, is_last):
+  with tf.Graph().as_default(), tf.device('/job:ps/task:0'):
+    step = tf.train.get_or_create_global_step()
+    role, progress = role_of(ps, index, **settings)
+    train_op = tf.assign_add(step, 1, use_locking=True)
+    signals = []
+    hooks = role.ending_hooks(train_op, 9, signals)
+    scaffold = tf.train.Scaffold(local_init_op=progress.initializer)
+    creator = tf.train.ChiefSessionCreator(scaffold, ps[1])
+    with tf.train.MonitoredSession(creator, hooks) as session:
+      for _ in range(2):
+        session.run(train_op)
+      signals.append(15)
+      found = 2
+      while not session.should_stop():
+        found = session.run(train_op)
+    with tf.Session(ps[1]) as session:
+      assert session.run([progress.last_step, step]) == [last_step, taken]
+  assert found == taken
+  assert role.has_taken_last_step == is_last
+
+
+@pytest.mark.parametrize('settings', [ON_ITS_OWN, IN_STEP, BACKED_UP])
+def test_a_worker_ends_at_the_last_step_also_after_a_late_signal(ps, settings):
+  with tf.Graph().as_default(), tf.device('/job:ps/task:0'):
+    step = tf.train.get_or_create_global_step()
+    role, progress = role_of(ps, 0, **settings)
+    train_op = tf.assign_add(step, 3)  # Other workers take steps too.
+    signals = []
+    hooks = role.ending_hooks(train_op, 9, signals)
+    scaffold = tf.train.Scaffold(local_init_op=progress.initializer)
+    creator = tf.train.ChiefSessionCreator(scaffold, ps[1])
+    with tf.train.MonitoredSession(creator, hooks) as session:
+      for at in (3, 6, 9):
+        assert not session.should_stop() and not role.has_taken_last_step
+        if at == 9:
+          signals.append(15)
+        assert session.run(train_op) == at
+      assert session.should_stop() and role.has_taken_last_step
+    with tf.Session(ps[1]) as session:
+      assert session.run(progress.last_step) == 9
+
+
+def test_a_worker_begins_only_once_the_chief_has_initialized_all(ps):
+  with tf.Graph().as_default(), tf.device('/job:ps/task:0'):
+    weight = tf.get_variable('w', initializer=1.0)
+    load = weight.assign(5.0)
+    role, progress = role_of(ps, 1, connect_timeout_secs=0)
+    begin = progress.initializer
+    creator = role.creator(tf.train.Saver(), None)
+    with tf.Session(ps[1]) as session:
+      session.run(weight.initializer)
+      with pytest.raises(UserError) as info:
+        creator.create_session()
+      assert str(info.value) == ('the chief (a:1) has initialized nothing '
+                                 'within 0 s (--connect_timeout_secs)')
+      session.run([begin, load])
+    with creator.create_session() as session:
+      assert session.run(weight) == 5.0
+
+
+def test_a_chief_does_not_go_on_where_a_server_has_lost_the_variables(
+    ps, tmp_path):
+  loaded = []
+  with tf.Graph().as_default(), tf.device('/job:ps/task:0'):
+    weight = tf.get_variable('w', initializer=1.0)
+    role, _ = role_of(ps, 0, train_dir=str(tmp_path))
+    load = weight.assign(5.0)
+    creator = role.creator(tf.train.Saver(), loaded.append)
+    with creator.create_session() as session:
+      session.run(load)
+    with creator.create_session() as session:  # The session was lost.
+      assert session.run(weight) == 5.0
+    assert len(loaded) == 1
+    tf.Session.reset(ps[1])
+    with pytest.raises(UserError) as info:
+      creator.create_session()
+  assert str(info.value) == ('parameter server %s was restarted and no longer '
+                             'holds the variables' % ps[0])
+
+
+@pytest.mark.parametrize('settings, expected', [(ON_ITS_OWN, 6), (BACKED_UP, 6),
+                                                (IN_STEP, [6, 5, 5])])
+def test_in_step_the_steps_of_all_workers_are_progress(ps, settings, expected):
+
+  class Observer:
+    steps = [6, 5, 5]
+
+  with tf.Graph().as_default():
+    role, _ = role_of(ps, 1, **settings)
+    role._observer = Observer()
+    assert role.progress(6) == expected

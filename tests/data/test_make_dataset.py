@@ -53,7 +53,7 @@ def make(monkeypatch):
   def call(folder, out, *flags):
     arguments = ['make_dataset', str(folder), '--out=%s' % out]
     monkeypatch.setattr(sys, 'argv', arguments + list(flags))
-    make_dataset.make(make_dataset.flags())
+    make_dataset.make(make_dataset.parser().parse_args())
 
   return call
 
@@ -378,6 +378,7 @@ def train(out, tmp_path, capsys, **settings):
   return capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_300_gray_classes(tmp_path, make, capsys):
   counts = {'class %03d' % i: 2 for i in range(300)}
   made = picture_folders.write_noise(tmp_path / 'in', counts, channels=1)
@@ -421,6 +422,7 @@ def check_predicted(names, train_dir, classes):
   return [answer['class'] for answer in answers]
 
 
+@pytest.mark.slow
 def test_from_pictures_to_predictions(tmp_path, make, capsys):
   for name, images in picture_folders.shapes(40, 64).items():
     picture_folders.write_pngs(tmp_path / 'in' / name, images)

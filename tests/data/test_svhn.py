@@ -38,7 +38,6 @@ def mirror(folder):
   """Makes a mirror; returns its Config and {name: (labels, images)}."""
   folder.mkdir()
   written = {}
-  # More records than are written at once.
   for name, count in zip(NAMES, (2300, 40)):
     labels = np.arange(count) % 10 + 1
     written[name] = (labels, save(folder / name, labels))

@@ -25,6 +25,8 @@ from tests.faults.sandbox import BrokenPromiseError
 from tests.faults.sandbox import Kind
 from tests.faults.sandbox import Sandbox
 
+pytestmark = pytest.mark.slow
+
 QUICK = ('damage', 'download', 'kill', 'picture')
 
 

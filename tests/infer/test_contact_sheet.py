@@ -43,9 +43,7 @@ def font(request, monkeypatch):
 def drawn(path, *lines):
   """The text below a single picture: uint8 [height, width, 3]."""
   color = (200, 0, 0)  # Text is gray.
-  sheet = contact_sheet.ContactSheet(str(path), 1)
-  sheet.add(plain(color), list(lines))
-  sheet.write()
+  contact_sheet.write(str(path), [(plain(color), lines)])
   pixels = decoded(str(path))
   rows, _ = np.nonzero((pixels == color).all(axis=-1))
   return pixels[rows.max() + 1:]
@@ -53,13 +51,12 @@ def drawn(path, *lines):
 
 def test_pictures_lie_in_rows_with_their_lines_below(tmp_path, font):
   path = str(tmp_path / 'sheet.png')
-  sheet = contact_sheet.ContactSheet(path, 5)
-  colors = [(200, 0, 0), (0, 200, 0), (0, 0, 200), (90, 0, 90), (0, 99, 99)]
-  for color in colors:
-    # Markup in file names is drawn as it is, and long names are shortened.
-    sheet.add(plain(color), ['a_$x^$_' * 20, '$'])
+  contact_sheet.check(path, 5)
   assert os.listdir(str(tmp_path)) == []
-  sheet.write()
+  colors = [(200, 0, 0), (0, 200, 0), (0, 0, 200), (90, 0, 90), (0, 99, 99)]
+  # Markup in file names is drawn as it is, and long names are shortened.
+  lines = ['a_$x^$_' * 20, '$']
+  contact_sheet.write(path, [(plain(color), lines) for color in colors])
   assert os.listdir(str(tmp_path)) == ['sheet.png']
   pixels = decoded(path)
   height, width, _ = pixels.shape
@@ -85,11 +82,9 @@ def test_pictures_lie_in_rows_with_their_lines_below(tmp_path, font):
 
 def test_one_picture_and_none(tmp_path, font):
   path = str(tmp_path / 'sheet.png')
-  sheet = contact_sheet.ContactSheet(path, 3)
-  sheet.write()
+  contact_sheet.write(path, [])
   assert not os.path.exists(path)
-  sheet.add(plain(7), ['one'])
-  sheet.write()
+  contact_sheet.write(path, [(plain(7), ['one'])])
   assert SIDE < decoded(path).shape[1] < 1.5 * SIDE
 
 
@@ -145,10 +140,10 @@ def test_the_format_is_that_of_the_extension(tmp_path, name):
   image = pytest.importorskip('PIL.Image')
   text = drawn(tmp_path / 'x.png', 'a line')
   color = (200, 0, 0)
-  sheet = contact_sheet.ContactSheet(str(tmp_path / ('y' + name)), 1)
-  sheet.add(plain(color), ['a line'])
-  sheet.write()
-  with image.open(str(tmp_path / ('y' + name))) as found:
+  path = str(tmp_path / ('y' + name))
+  contact_sheet.check(path, 1)
+  contact_sheet.write(path, [(plain(color), ['a line'])])
+  with image.open(path) as found:
     extension = os.path.splitext(name)[1].lower()
     assert image.registered_extensions()[extension] == found.format
     pixels = np.asarray(found.convert('RGB')).astype(int)
@@ -159,9 +154,9 @@ def test_the_format_is_that_of_the_extension(tmp_path, name):
 
 def test_a_sheet_may_be_a_pdf_file(tmp_path):
   pytest.importorskip('PIL')
-  sheet = contact_sheet.ContactSheet(str(tmp_path / 'x.pdf'), 1)
-  sheet.add(plain(7), ['one'])
-  sheet.write()
+  path = str(tmp_path / 'x.pdf')
+  contact_sheet.check(path, 1)
+  contact_sheet.write(path, [(plain(7), ['one'])])
   assert (tmp_path / 'x.pdf').read_bytes().startswith(b'%PDF-')
 
 
@@ -169,7 +164,7 @@ def test_a_sheet_may_be_a_pdf_file(tmp_path):
 def test_an_extension_that_is_no_format_is_refused_at_once(extension):
   pytest.importorskip('PIL')
   with pytest.raises(UserError) as info:
-    contact_sheet.ContactSheet('/nowhere/x' + extension, 1)
+    contact_sheet.check('/nowhere/x' + extension, 1)
   assert str(info.value) == (
       '--grid=/nowhere/x%s: the extension is %s; expected that of a picture '
       'format that Pillow writes in color, such as .png, .jpg, .webp or .pdf' %
@@ -178,12 +173,11 @@ def test_an_extension_that_is_no_format_is_refused_at_once(extension):
 
 def test_a_sheet_that_is_too_large_for_the_format_is_told(tmp_path):
   pytest.importorskip('PIL')
-  sheet = contact_sheet.ContactSheet(str(tmp_path / 'x.webp'), 1)
-  sheet.add(plain(7), ['line'] * 1200)
+  entry = plain(7), ['line'] * 1200
   with pytest.raises(
       UserError,
       match=r'x.webp: a sheet of 152 x \d{5} pixels cannot be written'):
-    sheet.write()
+    contact_sheet.write(str(tmp_path / 'x.webp'), [entry])
   assert os.listdir(str(tmp_path)) == []
 
 
@@ -207,7 +201,7 @@ def test_what_cannot_be_drawn_is_told_at_once(tmp_path):
       (tmp_path / 'no' / 'x.png', 1, 'x.png: there is no such folder'),
       (tmp_path / 'x.png', 1001, 'found 1001 pictures; a sheet holds at most')):
     with pytest.raises(UserError, match='^--grid=.*' + message):
-      contact_sheet.ContactSheet(str(path), count)
+      contact_sheet.check(str(path), count)
   assert taken.read_bytes() == b'precious'
 
 
@@ -216,4 +210,4 @@ def test_without_pillow_it_is_one_line(monkeypatch):
   with pytest.raises(
       UserError,
       match=r"--grid=x.png: needs Pillow: pip install '\.\[pictures\]'"):
-    contact_sheet.ContactSheet('x.png', 1)
+    contact_sheet.check('x.png', 1)

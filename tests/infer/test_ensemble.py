@@ -27,6 +27,8 @@ from tests import short_runs
 from tests import synthetic_records
 from tests.infer import random_models
 
+pytestmark = pytest.mark.slow
+
 CIFAR10 = datasets.in_folder('nowhere')
 FORMS = ['graph', 'processes']
 KINDS = [(1, 'full'), (2, 'full'), (3, 'local')]  # Seeds and top layers.
@@ -160,22 +162,22 @@ def test_one_network_may_be_lost_and_the_rest_still_answers(folders, capfd):
 
 def test_a_network_that_ends_while_others_start_is_named(folders, monkeypatch):
   two, children = list(folders)[:2], []
-  answered = ensemble_processes._Queues.answered
+  get = ensemble_processes._Queue.get
 
-  def lose_the_first(queues):
+  def lose_the_first(queue, timeout_secs):
     if not children:
       children.extend(
           sorted(multiprocessing.active_children(),
                  key=lambda child: child.pid))
       os.kill(children[1].pid, signal.SIGSTOP)  # Not ready for long.
-    message = answered(queues)
+    message = get(queue, timeout_secs)
     if message[0] == ensemble_processes._READY and message[1] == 0:
       os.kill(children[0].pid, signal.SIGKILL)
     if message[0] == ensemble_processes._LOST:
       os.kill(children[1].pid, signal.SIGCONT)
     return message
 
-  monkeypatch.setattr(ensemble_processes._Queues, 'answered', lose_the_first)
+  monkeypatch.setattr(ensemble_processes._Queue, 'get', lose_the_first)
   with pytest.raises(UserError, match=two[0] + ': this network ended before'):
     with loaded(two, 'processes'):
       pass

@@ -81,6 +81,7 @@ def exported_classes(config, checkpoint, images):
     return session.run(found, {fed: images})
 
 
+@pytest.mark.slow
 def test_a_dead_network_is_right_about_class_0_in_every_program(
     tmp_path, capsys):
   config, values = dead_network(tmp_path)

@@ -131,7 +131,7 @@ def test_a_checkpoint_of_another_model_is_refused(graph, saved, tmp_path):
 
 def test_the_classes_of_cifar10_are_assumed_with_a_warning(tmp_path, capsys):
   missing = str(tmp_path / 'no')
-  data = restore.describe(Settings(data_dir=missing), '/default')
+  data = restore.describe(Settings(data_dir=missing))
   assert data.classes == datasets.CLASSES
   assert capsys.readouterr() == (
       '', 'WARNING: --data_dir=%s: no such folder; assuming the classes of '
@@ -140,13 +140,11 @@ def test_the_classes_of_cifar10_are_assumed_with_a_warning(tmp_path, capsys):
 
 def test_no_warning_if_nothing_is_assumed(tmp_path, capsys):
   missing, there = str(tmp_path / 'no'), str(tmp_path)
-  for settings, default in ((Settings(data_dir=missing),
-                             missing), (Settings(data_dir=there), '/default'),
-                            (Settings(dataset='sample',
-                                      data_dir=missing), '/default')):
-    assert restore.describe(settings, default).classes == datasets.CLASSES
+  for settings in (Settings(), Settings(data_dir=there),
+                   Settings(dataset='sample', data_dir=missing)):
+    assert restore.describe(settings).classes == datasets.CLASSES
   config = synthetic_records.make_own_dataset(tmp_path)
-  data = restore.describe(config, '/default')
+  data = restore.describe(config)
   assert data.classes == ('a', 'b', 'c')
   assert capsys.readouterr() == ('', '')
 
@@ -154,7 +152,7 @@ def test_no_warning_if_nothing_is_assumed(tmp_path, capsys):
 def test_a_data_set_of_other_classes_is_refused(tmp_path):
   settings = Settings(data_dir=str(tmp_path), classes=('a', 'b', 'c'))
   with pytest.raises(UserError, match='the model was trained on a, b, c'):
-    restore.describe(settings, '/default')
+    restore.describe(settings)
 
 
 def test_no_program_takes_images_of_another_size(tmp_path):

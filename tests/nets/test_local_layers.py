@@ -191,6 +191,7 @@ def test_its_products_have_the_precision_of_the_scope(graph, precision):
   assert {gradient.dtype for gradient in gradients} == {tf.float32}
 
 
+@pytest.mark.slow
 def test_a_run_is_resumed_on_two_towers_and_evaluated_without_a_flag(
     tmp_path, capsys):
   local = {'top_layers': 'local', 'seed': 1}

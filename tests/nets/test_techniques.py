@@ -175,6 +175,7 @@ def test_the_runs_have_all_values():
       assert (name, value) in tried, (name, value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('settings', RUNS, ids=lambda row: str(RUNS.index(row)))
 def test_a_run_is_trained_resumed_evaluated_and_exported(tmp_path, settings):
   settings = dict(settings, batch_size=4, seed=1)

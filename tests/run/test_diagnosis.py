@@ -9,6 +9,8 @@ import pytest
 from tests import short_runs
 from tests import synthetic_records
 
+pytestmark = pytest.mark.slow
+
 STALL_SECS = 10  # Longer than a busy machine takes to save.
 
 

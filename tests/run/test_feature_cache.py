@@ -22,6 +22,8 @@ from tests import processes
 from tests import short_runs
 from tests import synthetic_records
 
+pytestmark = pytest.mark.slow
+
 TRAINERS = {1: cifar10_train.train, 2: cifar10_multi_gpu_train.train}
 COUNT = 100  # Training images: five files of 20.
 

@@ -119,6 +119,7 @@ def test_ctrl_c_ends_the_line_and_what_does_not_fit_is_cut(tmp_path):
   assert 'Step %s is saved' % match.group(1) in lines[at + 1]
 
 
+@pytest.mark.slow
 def test_a_worker_of_a_cluster_shows_it_too(tmp_path):
   ps, worker = clusters.free_addresses(2)
   flags = ['--ps_hosts=' + ps, '--worker_hosts=' + worker, '--max_steps=12']

@@ -13,6 +13,8 @@ from tests import processes
 from tests import short_runs
 from tests import synthetic_records
 
+pytestmark = pytest.mark.slow
+
 
 def train(tmp_path, *flags):
   return processes.run([

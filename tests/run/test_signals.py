@@ -70,6 +70,7 @@ def test_the_second_signal_ends_a_process_that_hangs(start):
   assert err.count('\n') == 1
 
 
+@pytest.mark.slow
 def test_what_nohup_and_a_script_have_ignored_is_ignored(tmp_path):
   program = tmp_path / 'program.py'
   program.write_text(PROGRAM)

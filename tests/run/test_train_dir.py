@@ -89,6 +89,7 @@ def test_what_killed_trainers_have_left_is_cleared(tmp_path):
   assert left >= set(others)
 
 
+@pytest.mark.slow
 def test_each_change_of_the_settings_is_told_and_kept(tmp_path, capsys):
   config = short_runs.small_config(tmp_path, max_steps=2)
   cifar10_train.train(config)
@@ -181,6 +182,7 @@ def test_a_run_does_not_go_on_with_another_data_set(tmp_path, capsys):
   assert not (tmp_path / 'train' / '.lock').exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('is_old', [False, True])
 def test_a_run_goes_on_with_images_of_its_size(tmp_path, is_old):
   synthetic_records.make_folder(tmp_path, per_file=20)

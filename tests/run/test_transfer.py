@@ -44,6 +44,7 @@ def first_values(folder, **settings):
       for step in (0, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('settings', [{}, {'num_gpus': 2}])
 def test_all_variables_are_taken_over_with_their_averages(
     tmp_path, capsys, source, settings):
@@ -71,6 +72,7 @@ def test_a_scope_takes_over_some_layers(tmp_path, source, capsys):
   assert 'Initialized conv1, conv2 from' in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_resumed_run_keeps_its_own(tmp_path, source, capsys):
   config = short_runs.small_config(tmp_path, normalization='batch', max_steps=1)
   cifar10_train.train(config)
@@ -159,6 +161,7 @@ def test_other_names_are_mapped(tmp_path, source):
                                 there['conv1/biases'] + 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('settings', [{}, {'num_gpus': 2}])
 def test_frozen_layers_stay_and_the_rest_is_trained(tmp_path, source, settings):
   first, last = first_values(tmp_path, init_from=source, freeze='conv[12]',
@@ -195,6 +198,7 @@ def test_frozen_layers_take_part_in_no_gradient():
   assert not any('Pool' in o or 'Conv' in o for o in counts['conv[12]'])
 
 
+@pytest.mark.slow
 def test_zeros_are_held(tmp_path):
   config = short_runs.small_config(tmp_path, max_steps=1)
   cifar10_train.train(config)
@@ -223,6 +227,7 @@ def test_zeros_are_held(tmp_path):
   assert (after['conv1/biases'] != 0).any()
 
 
+@pytest.mark.slow
 def test_a_cluster_takes_over_and_freezes(tmp_path, source):
   flags = [
       '--max_steps=3', '--init_from=' + source, '--freeze=conv[12]',

@@ -126,6 +126,7 @@ def train(config, monkeypatch, numbers):
   cifar10_train.train(config)
 
 
+@pytest.mark.slow
 def test_training_stops_with_the_best_checkpoint(tmp_path, monkeypatch, capsys):
   config = settings_of_run(tmp_path, early_stopping=2, save_steps=1)
   train(config, monkeypatch, [10, 30, 20, 30])
@@ -158,6 +159,7 @@ def test_training_stops_with_the_best_checkpoint(tmp_path, monkeypatch, capsys):
   assert run_state.load(directory).stopped_at is None
 
 
+@pytest.mark.slow
 def test_the_best_one_of_an_older_version_is_restored(tmp_path, monkeypatch,
                                                       capsys):
   config = settings_of_run(tmp_path, normalization='batch', max_steps=2)
@@ -182,6 +184,7 @@ def test_who_follows_ends_if_the_best_was_evaluated_before(
   assert capsys.readouterr().out.count('precision @ 1 = 0.') == 3
 
 
+@pytest.mark.slow
 def test_the_best_one_is_kept_when_steps_are_lost(tmp_path, monkeypatch):
   config = settings_of_run(tmp_path, max_steps=6, save_steps=2)
   train(config, monkeypatch, [10, 20, 30])
@@ -200,6 +203,7 @@ def test_the_best_one_is_kept_when_steps_are_lost(tmp_path, monkeypatch):
   assert validation.best_so_far(best) == (6, 0.3)
 
 
+@pytest.mark.slow
 def test_the_best_one_is_finite(tmp_path, monkeypatch):
   directory = settings_of_run(tmp_path).train_dir
   train(settings_of_run(tmp_path, max_steps=2), monkeypatch, [30])
@@ -213,6 +217,7 @@ def test_the_best_one_is_finite(tmp_path, monkeypatch):
   assert list(checkpoints.by_step(best)) == [2]
 
 
+@pytest.mark.slow
 def test_a_best_one_is_not_demoted_by_one_that_was_not_saved(
     tmp_path, monkeypatch, capsys):
   config = settings_of_run(tmp_path, save_steps=1, max_steps=6)
@@ -239,6 +244,7 @@ def test_a_best_one_is_not_demoted_by_one_that_was_not_saved(
   assert validations == ((2, 0.4), (4, 0.3), (6, 0.35))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('saved', [False, True])
 def test_a_run_that_is_killed_while_it_stops_early_loses_nothing(
     tmp_path, monkeypatch, capsys, saved):
@@ -269,6 +275,7 @@ def test_a_run_that_is_killed_while_it_stops_early_loses_nothing(
   assert run_state.load(directory).stopped_at == 2
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_run_that_stopped_early_is_at_its_end(
     tmp_path, monkeypatch, capsys):
   config = settings_of_run(tmp_path, early_stopping=2, save_steps=1)
@@ -287,6 +294,7 @@ def test_a_copy_of_a_run_that_stopped_early_is_at_its_end(
     assert checkpoints.step(checkpoints.latest(directory)) == 2
 
 
+@pytest.mark.slow
 def test_a_best_one_that_is_gone_is_replaced(tmp_path, monkeypatch):
   config = settings_of_run(tmp_path, max_steps=4)
   train(config, monkeypatch, [40, 50])
@@ -315,6 +323,7 @@ def test_a_resumed_run_remembers_its_validations(tmp_path, monkeypatch):
   assert state.stopped_at == 2
 
 
+@pytest.mark.slow
 def test_the_learning_rate_falls_by_performance(tmp_path, monkeypatch):
   rates = {
       'schedule': 'performance',
@@ -331,6 +340,7 @@ def test_the_learning_rate_falls_by_performance(tmp_path, monkeypatch):
          ] == pytest.approx([0.1] * 4 + [0.05] * 2 + [0.025] * 2)
 
 
+@pytest.mark.slow
 def test_the_precision_is_that_of_the_averaged_variables(tmp_path, capsys):
   config = settings_of_run(tmp_path, max_steps=4, normalization='batch')
   data = datasets.prepare(config)

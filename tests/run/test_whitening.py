@@ -4,6 +4,7 @@ import dataclasses
 import os
 
 import numpy as np
+import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_train
@@ -12,6 +13,8 @@ from cifar10.store import checkpoints
 from tests import reference
 from tests import short_runs
 from tests import synthetic_records
+
+pytestmark = pytest.mark.slow
 
 SETTINGS = {
     'network': 'airbench',

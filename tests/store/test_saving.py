@@ -23,7 +23,6 @@ def test_a_later_step_than_the_newest_checkpoint_is_saved_at_the_end(tmp_path):
       saver.save(session, str(tmp_path / 'model.ckpt'), global_step=3)
       hook = saving.CheckpointHook(global_step, saver,
                                    Settings(train_dir=str(tmp_path)))
-      hook.begin()
       for step in (5, 7):
         session.run(at, {load: step})
         hook.after_create_session(session, None)
@@ -51,7 +50,6 @@ def test_a_checkpoint_is_called_by_the_step_that_it_holds(tmp_path):
       session.run(tf.global_variables_initializer())
       hook = saving.CheckpointHook(global_step, LateSaver(),
                                    Settings(train_dir=str(tmp_path)))
-      hook.begin()
       hook.after_create_session(session, None)
       hook.end(session)  # Nothing more is to be saved.
   (step,) = checkpoints.by_step(str(tmp_path))

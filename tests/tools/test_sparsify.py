@@ -93,6 +93,7 @@ def test_the_precision_of_an_older_checkpoint_is_by_its_statistics(tmp_path):
   assert found == expected
 
 
+@pytest.mark.slow
 def test_a_sparse_checkpoint_evaluates_and_trains_on(trained, tmp_path):
   out = tmp_path / 'train'
   status, printed, err = processes.run(
@@ -153,6 +154,7 @@ def test_without_images_there_is_no_precision(tmp_path):
   assert sparsify.precisions([{}], config) == [None]
 
 
+@pytest.mark.slow
 def test_a_model_of_the_package_is_averages_only(tmp_path):
   folder = os.path.join(zoo.FOLDER, 'tutorial')
   before = os.listdir(folder)

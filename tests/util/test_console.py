@@ -74,6 +74,7 @@ def test_answers_that_cannot_be_written_are_an_error(tmp_path):
       "program: error: [Errno 28] No space left on device: 'standard output'\n")
 
 
+@pytest.mark.slow
 def test_streams_may_be_closed_from_the_start(tmp_path):
   program, done = tmp_path / 'program.py', tmp_path / 'done'
   program.write_text(PROGRAM)
@@ -114,6 +115,7 @@ def test_a_reader_that_pauses_delays_only_the_first_line(monkeypatch):
       assert read.read(5) == b'later'
 
 
+@pytest.mark.slow
 def test_a_pipe_that_does_not_block_ends_nothing():
   reader, writer = os.pipe()
   os.set_blocking(writer, False)

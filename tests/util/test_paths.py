@@ -125,6 +125,7 @@ def test_every_program_refuses_what_it_cannot_write(tmp_path, program,
   assert not os.path.exists(os.path.join(short_runs.ROOT, 'gs:'))
 
 
+@pytest.mark.slow
 def test_another_locale_is_named(tmp_path):
   code = ('import os, sys; from cifar10.util import paths\n'
           'try: paths.check(sys.argv[1], "--train_dir")\n'

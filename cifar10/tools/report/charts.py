@@ -16,10 +16,10 @@ from cifar10.util import summaries
 
 DEFAULT_PRECISION = summaries.precision_tag()
 
-# Colors of curves of equal rank, then the same again with other dashes.
+# Of curves of equal rank; further ones repeat the colors with other dashes.
 CURVE_COLORS = 'main', 'second', 'third', 'fourth'
 # matplotlib draws in these colors. In the page, variables of the style sheet
-# replace them, which differ between the light and the dark style.
+# replace them: it has a light and a dark style.
 _COLORS = {
     name: f'#{number:06}'
     for number, name in enumerate(('text', 'grid', *CURVE_COLORS), 1)
@@ -40,8 +40,8 @@ _STYLE = {
 }
 # Inches. At half the width of the page, text is as large as the page's.
 _SIZE = 4.4, 2.6
-# The axes in fractions of it: the same in all charts, so that equal steps are
-# below each other. The numbers of both axes fit beside them.
+# Of the axes, in fractions of the size: the same in all charts, so that equal
+# steps are below each other. The numbers of both axes fit beside them.
 _MARGINS = {'left': 0.13, 'right': 0.93, 'bottom': 0.17, 'top': 0.9}
 _MAX_SMOOTH_POINTS = 100
 _FEW_POINTS = 50  # A curve with fewer points has markers.
@@ -50,8 +50,8 @@ _FEW_POINTS = 50  # A curve with fewer points has markers.
 def draw(run):
   """Draws the loss, precision, learning rate and throughput of a page.Run.
 
-  Returns pairs (title, str of SVG), of curves that have points. The axes of
-  steps are all the same.
+  Returns pairs (title, str of SVG) of the charts whose first curve has points.
+  All have the same axis of steps.
   """
   learning_rate = events.curve(run.files, 'learning_rate')
   raw_total = events.curve(run.files, 'losses/total_loss_raw')
@@ -61,30 +61,22 @@ def draw(run):
     # The moving averages start at 0, before the first loss.
     points = [point for point in events.curve(run.files, tag) if point.value]
     losses.append((label, smooth(points), color))
-  throughputs = [('median', smooth(run.throughput), 'main')]
-  if throughputs[0][1] != run.throughput:
-    throughputs.insert(0, ('between summaries', run.throughput, 'faint'))
-  steps = _step_limits(run, learning_rate + raw_total)
-  charts = (('Loss', losses, {
-      'log': True
-  }), (*_precision_chart(run.precisions), {}),
-            ('Learning rate', [('', learning_rate, 'main')], {
-                'log': True
-            }), ('Images per second', throughputs, {
-                'bottom': 0
-            }))
+  rates = [('', learning_rate, 'main')]
+  speeds = [('median', smooth(run.throughput), 'main')]
+  if speeds[0][1] != run.throughput:
+    speeds.insert(0, ('between summaries', run.throughput, 'faint'))
+  log, base = {'log': True}, {'bottom': 0}
+  charts = (('Loss', losses, log), (*_precision_chart(run.precisions), {}),
+            ('Learning rate', rates, log), ('Images per second', speeds, base))
+  points = itertools.chain(learning_rate, raw_total, run.starts,
+                           *run.precisions.values())
+  found = [point.step for point in points]
+  if run.predictions is not None:
+    found.append(run.predictions.step)
+  steps = min(found, default=0), max(found, default=0)
   return [(title, line_chart(title, curves, steps, **options))
           for title, curves, options in charts
           if curves and curves[0][1]]
-
-
-def _step_limits(run, points):
-  """The first and the last step of a run with these points, or None."""
-  points = itertools.chain(points, run.starts, *run.precisions.values())
-  steps = [point.step for point in points]
-  if run.predictions is not None:
-    steps.append(run.predictions.step)
-  return (min(steps), max(steps)) if steps else None
 
 
 def _precision_chart(precisions):
@@ -202,13 +194,13 @@ def _svg(figure):
 def smooth(points):
   """Smooths a curve: cuts it into equal parts and takes their medians.
 
-  Returns at most 100 events.Points, each at the middle step of its part; the
-  last one at the last step, so that the curve does not end early.
+  Returns at most 100 events.Points, each at the middle step of its part, but
+  the last one at the last step.
   """
   size = -(-len(points) // _MAX_SMOOTH_POINTS) or 1
-  parts = [points[i:i + size] for i in range(0, len(points), size)]
   smoothed = []
-  for part in parts:
+  for i in range(0, len(points), size):
+    part = points[i:i + size]
     median = float(np.median([point.value for point in part]))
     smoothed.append(part[len(part) // 2]._replace(value=median))
   if smoothed:
@@ -217,10 +209,9 @@ def smooth(points):
 
 
 def png_uri(image):
-  """An image as a data: URI of a PNG, pixel for pixel.
+  """An image, uint8 [height, width, depth], as a data: URI of a PNG.
 
-  It is uint8 [height, width, depth]; depth 1 is gray, 3 is RGB, 4 is RGB and
-  opacity.
+  Depth 1 is gray, 3 is RGB, 4 is RGB and opacity.
   """
   from matplotlib.image import imsave
 

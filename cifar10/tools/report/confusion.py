@@ -38,27 +38,17 @@ class TestPredictions(NamedTuple):
     return np.bincount(pairs, minlength=size**2).reshape(size, size)
 
   def most_confident_mistakes(self, count):
-    """The wrong predictions with the highest probabilities.
-
-    Returns at most `count` indices of images, the highest probability first.
-    """
+    """At most `count` indices of wrong predictions, the most probable first."""
     wrong = np.flatnonzero(self.labels != self.predicted)
     order = np.argsort(-self.confidences[wrong], kind='stable')
     return wrong[order[:count]]
 
 
 def predict_test_images(checkpoint, settings):
-  """Predicts the classes of all test images.
+  """The TestPredictions of a checkpoint, with its averages if it has them.
 
-  The model uses the moving averages of its variables, if the checkpoint has
-  them. A missing data set is not downloaded.
-
-  Returns:
-    TestPredictions.
-
-  Raises:
-    UserError: the data or the checkpoint is missing or damaged, or a
-      probability is not a finite number.
+  A missing data set is not downloaded. Raises UserError if the data or the
+  checkpoint is missing or damaged, or a probability is not a finite number.
   """
   # Now: a trainer may delete the checkpoint while images are predicted.
   step = checkpoints.step(checkpoint)
@@ -88,9 +78,8 @@ def predict_test_images(checkpoint, settings):
 def precision_and_recall(matrix):
   """Precision and recall of each class, a pair of float arrays, [classes].
 
-  Precision is the fraction of the predictions of a class that are correct, NaN
-  if there are none; recall is the fraction of the images of a class that are
-  predicted as it, NaN if there are none.
+  The correct predictions of a class as a fraction of all its predictions, and
+  of all its images; NaN if there are none.
   """
   correct = np.diag(matrix)
   with np.errstate(invalid='ignore'):
@@ -98,10 +87,9 @@ def precision_and_recall(matrix):
 
 
 def frequent_mistakes(matrix, count):
-  """The pairs of classes that are confused most often, at most `count`.
+  """The pairs of classes that are confused most often, in that order.
 
-  A list of tuples (true class, predicted class, number of images), the most
-  frequent first.
+  A list of at most `count` tuples (true class, predicted class, images).
   """
   counts = matrix - np.diag(np.diag(matrix))
   order = np.argsort(-counts, axis=None, kind='stable')[:count]

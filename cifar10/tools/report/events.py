@@ -48,15 +48,15 @@ def read_folder(directory):
   pattern = os.path.join(glob.escape(directory), 'events.out.tfevents.*')
   read = [_read(path) for path in sorted(glob.glob(pattern))]
   files = [file for file, _ in read if file]
-  files.sort(key=lambda file: file.start_time)
-  return files, [problem for _, problem in read if problem]
+  return (sorted(files, key=lambda file: file.start_time),
+          [problem for _, problem in read if problem])
 
 
 def _read(path):
   """Reads an event file up to the first damage.
 
-  Returns an EventFile, None if it has no events; and a line on what is not
-  shown, or None.
+  Returns an EventFile or, without events, None; and a line on what is not shown
+  or None.
   """
   if not os.path.isfile(path):  # Reading a pipe would block.
     return None, '%s is not a file: passed over.' % path
@@ -78,10 +78,7 @@ def _read(path):
 
 
 def curve(files, tag):
-  """The Points of one tag in the EventFiles of a run, in order of their steps.
-
-  The oldest file comes first, here and below.
-  """
+  """The Points of a tag in order of steps; `files` begins with the oldest."""
   return _join(file.scalars.get(tag, []) for file in files)
 
 
@@ -99,10 +96,9 @@ def throughput(files, stretches):
 def precisions(files, since):
   """The precisions of a run, from files of the evaluator and the trainer.
 
-  Evaluations before the Unix time `since` are of another run. Returns a dict
-  from the tag of each kind of evaluation (see summaries.precision_tag) to its
-  Points in the order of their steps, the newest one of each step. The precision
-  @ 1 for the test images comes first.
+  Evaluations before the Unix time `since` are of another run. Returns Points in
+  the order of their steps, the newest one of each step: a dict of lists by the
+  tags of summaries.precision_tag, with precision @ 1 for the test images first.
   """
   by_tag = {}
   for file in files:
@@ -118,8 +114,7 @@ def precisions(files, since):
 def _join(pieces):
   """Joins the curves of successive sessions, the oldest first.
 
-  A session that resumes from an older checkpoint repeats some steps; its points
-  replace the earlier ones.
+  The steps that a resumed session repeats replace the earlier ones.
   """
   points = []
   for piece in pieces:
@@ -143,9 +138,9 @@ def _rates(points, stretches):
 def durations(starts, files, saved):
   """The seconds that each start of a run trained; None if nothing tells.
 
-  A start lasts up to the last event or checkpoint that it has written; `saved`
-  are the Unix times of checkpoints. Starts of earlier versions, which are not
-  among the run_state.Starts, are known from their event files, and come first.
+  A start lasts until its last event or checkpoint; `saved` are the Unix times
+  of checkpoints. Starts of earlier versions, which are not among `starts`, are
+  known from their event files and come first.
   """
   first = starts[0].time - _CLOCK_SECS if starts else math.inf
   begins = [file.start_time for file in files if file.start_time < first]
@@ -165,9 +160,8 @@ def checkpoint_times(directory, starts):
   Empty if the files have lost their times because they were copied.
   """
   path = os.path.join(directory, run_state.CONFIG_FILE)
-  if not starts or not os.path.exists(path):
-    return []
-  if abs(os.path.getmtime(path) - starts[-1].time) > _WRITE_SECS:
+  if (not starts or not os.path.exists(path) or
+      abs(os.path.getmtime(path) - starts[-1].time) > _WRITE_SECS):
     return []
   found = checkpoints.by_step(directory).values()
   return sorted(map(checkpoints.written, found))

@@ -29,8 +29,6 @@ _FOLDER = os.path.dirname(os.path.abspath(__file__))
 _MAX_TABLE_CLASSES = 20  # A larger confusion matrix is drawn as an image.
 _MAX_MISTAKES = 15
 _MAX_IMAGES = 24
-# Groups of settings that are shown only if a run used them.
-_SPECIAL_GROUPS = 'towers', 'cluster'
 
 
 class Run(NamedTuple):
@@ -48,20 +46,15 @@ class Run(NamedTuple):
   left_out: List[str]  # Lines on what the page leaves out, and why.
 
 
-def _is_flag(name):
-  """True if a setting is a flag of a program."""
-  return name in settings_lib.with_policy('help')
-
-
-# What the template makes of values. Shares may be NaN, and seconds None.
+# Formats of values in the template. Shares may be NaN, and seconds None.
 _FILTERS = {
     # 2015-11-04 11:45, local time.
-    'date': lambda time:
-            (f'{datetime.datetime.fromtimestamp(time):%Y-%m-%d %H:%M}'),
+    'date': lambda secs: time.strftime('%Y-%m-%d %H:%M', time.localtime(secs)),
     # 1:23:45
     'duration': lambda seconds: ('–' if seconds is None else str(
         datetime.timedelta(seconds=round(seconds)))),
-    'flag': lambda name: '--' + name if _is_flag(name) else name,
+    'flag': lambda name:
+            ('--' + name if name in settings_lib.with_policy('help') else name),
     # A number of the style sheet.
     'fraction': lambda share: f'{np.nan_to_num(share):.3f}',
     # 1,068,298
@@ -82,26 +75,20 @@ def render(run):
                                    lstrip_blocks=True,
                                    undefined=jinja2.StrictUndefined)
   environment.filters.update(_FILTERS)
-  content = {
-      'mark': MARK,
-      'run': run,
-      'default_precision': charts.DEFAULT_PRECISION,
-      'labels': charts.precision_labels,
-      'charts': charts.draw(run),
-      'starts': _starts(run),
-      'time': time.time(),
-      'tensorflow': tf.__version__,
-      'python': platform.python_version()
-  }
+  parts = {}
   if run.throughput:
-    content['rate'] = np.median([point.value for point in run.throughput])
+    parts['rate'] = np.median([point.value for point in run.throughput])
   if run.predictions is not None:
-    content.update(_prediction_parts(run.predictions))
+    parts.update(_prediction_parts(run.predictions))
   if run.filters is not None:
-    content['filters'] = _filters(run.filters)
+    parts['filters'] = _filters(run.filters)
   if run.settings is not None:
-    content['settings'] = _settings(run.settings)
-  return environment.get_template('page.html').render(content)
+    parts['settings'] = _settings(run.settings)
+  return environment.get_template('page.html').render(
+      parts, mark=MARK, run=run, default_precision=charts.DEFAULT_PRECISION,
+      labels=charts.precision_labels, charts=charts.draw(run),
+      starts=_starts(run), time=time.time(), tensorflow=tf.__version__,
+      python=platform.python_version())
 
 
 def _starts(run):
@@ -118,9 +105,9 @@ def _prediction_parts(predictions):
   mistakes: tuples (true class, predicted class, images, share of the class).
   images: tuples (image number, URI, true class, predicted class, probability)
     of the most confident mistakes.
-  matrix: the confusion matrix by rows, pairs (true class, cells); the cells are
-    tuples (number of images, share of the true class, 'right' or 'wrong').
-  matrix_image: in place of it the URI of an image, a pixel for each pair.
+  matrix: rows (true class, cells) of the confusion matrix; the cells are tuples
+    (number of images, share of the true class, 'right' or 'wrong').
+  matrix_image: in place of `matrix` the URI of an image, a pixel for each cell.
   """
   matrix, classes = predictions.confusion_matrix, predictions.classes
   totals = matrix.sum(axis=1)
@@ -160,16 +147,15 @@ def _filters(filters):
 def _settings(settings):
   """The flags of a run: tuples (name, value, default), changed ones first.
 
-  Left out are settings that are not flags, and those of towers and clusters if
-  the run had none.
+  Those of towers and clusters are left out if the run had none.
   """
   default = Settings()
-  unused = [
-      group for group in _SPECIAL_GROUPS
-      if settings.of_groups(group) == default.of_groups(group)
-  ]
-  defaults = config.saved(default)
-  rows = [(name, value, defaults[name])
-          for name, value in config.saved(settings).items()
-          if _is_flag(name) and settings_lib.GROUP_OF[name] not in unused]
+  groups = set(settings_lib.GROUP_OF.values())
+  for group in ('towers', 'cluster'):
+    if settings.of_groups(group) == default.of_groups(group):
+      groups.remove(group)
+  values, defaults = config.saved(settings), config.saved(default)
+  rows = [(name, values[name], defaults[name])
+          for name in settings_lib.flag_names(*groups)
+          if name in values]
   return sorted(rows, key=lambda row: row[1] == row[2])

@@ -36,9 +36,13 @@ def gather(train_dir, eval_dir, data_dir=None):
   the run. Raises UserError if there are neither event files nor a checkpoint,
   config.json or run_state.json is damaged, or a folder is a file.
   """
-  _check_folders(train_dir, eval_dir, data_dir)
+  train_dir = paths.check(train_dir, 'train_dir', holds_checkpoints=True)
+  paths.check(eval_dir or '', '--eval_dir')
+  paths.check(data_dir or '', '--data_dir')
+  for name, path in (('train_dir', train_dir), ('--eval_dir', eval_dir)):
+    if path and os.path.exists(path) and not os.path.isdir(path):
+      raise UserError(f'{name}: {path} is not a folder')
   settings, state = config.load(train_dir), run_state.load(train_dir)
-  starts = state.starts if state else ()
   found, left_out = events.read_folder(train_dir)
   checkpoint = checkpoints.latest(train_dir)
   if not found and checkpoint is None:
@@ -50,73 +54,68 @@ def gather(train_dir, eval_dir, data_dir=None):
   if not found:
     left_out.append(
         f'No event files in {train_dir}: no loss, learning rate, throughput.')
+  starts = state.starts if state else ()
+  precisions = _precisions(eval_dir, starts, found, left_out)
+  known = settings or Settings()
+  known = dataclasses.replace(known, precision='float32', train_dir=train_dir,
+                              data_dir=data_dir or known.data_dir,
+                              **run_state.trained_on(state, known))
+  filters, predictions = _from_checkpoint(checkpoint, known, left_out)
+  saved = events.checkpoint_times(train_dir, starts)
+  return page.Run(
+      name=os.path.basename(os.path.abspath(train_dir)), settings=settings,
+      files=found, starts=starts,
+      durations=events.durations(starts, found, saved),
+      throughput=events.throughput(found, state.stretches) if state else [],
+      precisions=precisions, predictions=predictions, filters=filters,
+      left_out=left_out)
+
+
+def _precisions(eval_dir, starts, files, left_out):
+  """The precisions of a run, as `events.precisions` returns them.
+
+  `files` are the trainer's; lines on what is missing are added to `left_out`.
+  """
   evaluations = []
   if eval_dir is not None:
     evaluations, problems = events.read_folder(eval_dir)
     left_out += problems
   begins = [start.time for start in starts[:1]]
-  begins += [file.start_time for file in found[:1]]
+  begins += [file.start_time for file in files[:1]]
   since = min(begins, default=0)
   if not events.precisions(evaluations, since):
     where = '' if eval_dir is None else f' in {eval_dir}'
     left_out.append(
         f'No evaluations of this run{where} (--eval_dir): no precision curve.')
-  predictions = filters = None
+  # The trainer's own are those on images that it holds out.
+  return events.precisions(evaluations + files, since)
+
+
+def _from_checkpoint(checkpoint, settings, left_out):
+  """The filters of a checkpoint, and its predictions for the test images.
+
+  The filters are the weights of conv1, averaged if the checkpoint has averages:
+  float32 [height, width, depth, filters]. Either is None if it cannot be had,
+  and a line on the reason is added to `left_out`. `checkpoint` may be None.
+  """
+  filters = predictions = None
   if checkpoint is None:
     left_out.append(
-        f'No checkpoint in {train_dir}: no predictions, no filters.')
-  else:
-    known = settings or Settings()
-    known = dataclasses.replace(known, precision='float32', data_dir=data_dir or
-                                known.data_dir,
-                                **run_state.trained_on(state, known))
-    filters, predictions, problems = _from_checkpoint(checkpoint, known)
-    left_out += problems
-  saved = events.checkpoint_times(train_dir, starts)
-  return page.Run(
-      name=os.path.basename(os.path.abspath(train_dir)),
-      settings=settings,
-      files=found,
-      starts=starts,
-      durations=events.durations(starts, found, saved),
-      throughput=events.throughput(found, state.stretches) if state else [],
-      # The trainer's own are those on images that it holds out.
-      precisions=events.precisions(evaluations + found, since),
-      predictions=predictions,
-      filters=filters,
-      left_out=left_out)
-
-
-def _check_folders(train_dir, eval_dir, data_dir):
-  """Checks that the paths can be used, and that the first two are no files."""
-  train_dir = paths.check(train_dir, 'train_dir', holds_checkpoints=True)
-  for name, path in (('--eval_dir', eval_dir), ('--data_dir', data_dir)):
-    paths.check(path or '', name)
-  for name, path in (('train_dir', train_dir), ('--eval_dir', eval_dir)):
-    if path is not None and os.path.exists(path) and not os.path.isdir(path):
-      raise UserError(f'{name}: {path} is not a folder')
-
-
-def _from_checkpoint(checkpoint, settings):
-  """Reads the filters of a checkpoint, and predicts the test images with it.
-
-  Returns the weights of conv1, averaged if the checkpoint has averages, float32
-  [height, width, depth, filters]; confusion.TestPredictions; None for one that
-  is not to be had; and a list of lines that say why.
-  """
-  filters, predictions, problems = None, None, []
+        f'No checkpoint in {settings.train_dir}: no predictions, no '
+        'filters.')
+    return filters, predictions
   try:
     shapes = checkpoints.shapes(checkpoint)
     name = checkpoints.averaged('conv1/weights', shapes)
     checkpoints.check_fits(checkpoint, {name: shapes.get(name)})
     filters = tf.train.load_variable(checkpoint, name)
   except UserError as error:
-    problems.append(f'No filters: {error}')
+    left_out.append(f'No filters: {error}')
   try:
     predictions = confusion.predict_test_images(checkpoint, settings)
   except (UserError, OSError) as error:
-    problems.append(f'No predictions for the test images: {error}')
-  return filters, predictions, problems
+    left_out.append(f'No predictions for the test images: {error}')
+  return filters, predictions
 
 
 def check_out(path):

@@ -21,7 +21,7 @@ Stopped in any way, a search goes on when it is started again, and so do the
 trials that were running.
 """
 
-import glob
+import fnmatch
 import os
 import shlex
 
@@ -43,47 +43,45 @@ _MOST_JOBS = 256  # Each is a process with a network of its own.
 _SPACE = 'space'  # The attribute of a study that holds its space.
 
 
-def is_complete(trial):
-  """True if a trial was trained to its end.
-
-  Optuna keeps the last precision of a trial that was given up as its value.
-  """
-  return trial.state.name == 'COMPLETE'
+def _is_complete(trial):
+  return trial.state.name == 'COMPLETE'  # Trained to its end.
 
 
 def best(trials):
-  """The complete trial with the highest precision, or None."""
-  complete = filter(is_complete, trials)
+  """The complete trial with the highest precision, or None.
+
+  Optuna keeps the last precision of a trial that was given up as its value.
+  """
+  complete = filter(_is_complete, trials)
   return max(complete, key=lambda trial: trial.value, default=None)
 
 
 def table(trials, space):
   """A table of optuna.trial.FrozenTrials in Markdown, the best trial first."""
-  names = list(space.distributions)
-  rows = [[
-      trials_lib.folder_of(trial),
-      _precision(trial),
-      str(trial.last_step or 0), *(_text(trial.params[name]) for name in names)
-  ] for trial in sorted(trials, key=_rank)]
-  heads = ['trial', 'precision', 'steps', *names]
+  rows = []
+  for trial in sorted(trials, key=_rank):
+    values = [trial.params[name] for name in space.distributions]
+    rows.append([
+        trials_lib.folder_of(trial),
+        _precision(trial),
+        str(trial.last_step or 0),
+        *(f'{v:.4g}' if isinstance(v, float) else str(v) for v in values)
+    ])
+  heads = ['trial', 'precision', 'steps', *space.distributions]
   return variants.table(heads, rows, right=(1, 2))
 
 
 def _rank(trial):
-  """The best first; then those that were given up, by their last precision."""
-  if is_complete(trial):
+  """The best first; then the trials given up, by their last precision."""
+  if _is_complete(trial):
     return False, -trial.value
   return True, -trial.intermediate_values.get(trial.last_step, 0)
 
 
 def _precision(trial):
-  if is_complete(trial):
+  if _is_complete(trial):
     return f'{trial.value:.4f}'
   return 'diverged' if 'error' in trial.user_attrs else 'given up'
-
-
-def _text(value):
-  return f'{value:.4g}' if isinstance(value, float) else str(value)
 
 
 def write(trials, space, out):
@@ -91,7 +89,7 @@ def write(trials, space, out):
   rows = [{
       'folder': trials_lib.folder_of(trial),
       'params': trial.params,
-      'precision': trial.value if is_complete(trial) else None,
+      'precision': trial.value if _is_complete(trial) else None,
       'validations': sorted(trial.intermediate_values.items())
   } for trial in trials]
   content = {'flags': space.flags, 'trials': rows}
@@ -108,8 +106,8 @@ def _draw(trials):
   winner = best(trials)
   for trial in trials:
     points = sorted(trial.intermediate_values.items())
-    style = {'color': 'tab:blue', 'alpha': 1 if is_complete(trial) else 0.3}
-    if winner is not None and trial.number == winner.number:
+    style = {'color': 'tab:blue', 'alpha': 1 if _is_complete(trial) else 0.3}
+    if trial is winner:
       style.update(color='tab:red', zorder=3, label='the best')
     axes.plot([step for step, _ in points],
               [100 * precision for _, precision in points], marker='.', **style)
@@ -126,8 +124,7 @@ def search(args):
   """Runs the trials, prints their table and writes it into `args.out`.
 
   Raises UserError if a package is missing, the space makes no sense, --out
-  cannot hold runs, or a trainer cannot be run; OSError if --out cannot be
-  written.
+  cannot hold runs, or a trainer fails; OSError if --out cannot be written.
   """
   args.out = paths.check(args.out, '--out', holds_checkpoints=True)
   optuna = space_lib.optuna()
@@ -166,11 +163,11 @@ def _study(optuna, space, args):
   there are trials without it.
   """
   path = os.path.join(args.out, 'search.db')
-  left = glob.glob(os.path.join(glob.escape(args.out), trials_lib.FOLDERS))
+  left = fnmatch.filter(os.listdir(args.out), trials_lib.FOLDERS)
   if left and not os.path.exists(path):
     raise UserError(
-        f'{args.out}: holds trials, such as {os.path.basename(min(left))}, but '
-        'no search.db that knows their settings; give another --out')
+        f'{args.out}: holds trials, such as {min(left)}, but no search.db that '
+        'knows their settings; give another --out')
   optuna.logging.set_verbosity(optuna.logging.WARNING)
   try:
     study = optuna.create_study(storage='sqlite:///' + path,
@@ -178,7 +175,7 @@ def _study(optuna, space, args):
                                 direction='maximize',
                                 pruner=optuna.pruners.MedianPruner())
     trials = study.get_trials(deepcopy=False)
-  # Those of the data base, and of Optuna if the file is of a later version.
+  # Of the database, and of Optuna if the file is of a later version.
   except Exception as error:
     reason = (str(error).splitlines() or [type(error).__name__])[0]
     raise UserError(f'{path}: {reason}') from error

@@ -14,8 +14,7 @@ from cifar10.tools.search import space as space_lib
 
 FOLDERS = 'trial_*'  # Of trials, in the folder of a search.
 _FOLDER = 'folder'  # The attribute of a trial that names its folder.
-# A trainer whose search was killed may hold its folder for so long.
-_LOCK_SECS = 60
+_LOCK_SECS = 60  # How long a trainer may hold its folder after a killed search.
 
 
 class Trials:
@@ -44,7 +43,7 @@ class Trials:
       study.tell(trial.number, state=self._states.FAIL)
 
   def finished(self):
-    """The trials that have come to an end, a list."""
+    """The complete and the pruned trials, a list."""
     return self._study.get_trials(
         states=[self._states.COMPLETE, self._states.PRUNED])
 
@@ -74,17 +73,17 @@ class Trials:
     while True:
       status, last = self._run(trial, folder, thread, reported)
       is_locked = status == 1 and train_dir.IN_USE in last
-      if not is_locked or time.monotonic() > deadline:
+      if (not is_locked or time.monotonic() > deadline or
+          stopping.wait(variants.POLL_SECS)):
         break
-      if stopping.wait(variants.POLL_SECS):
-        return
     if stopping.is_set():
       return  # It goes on with the next search.
+    precisions = [precision for _, precision in _validations(folder)]
+    has_diverged = status and DivergedError.MARK in last
     with self._runner.lock:
-      if status is None:
-        self._study.tell(trial, state=self._states.PRUNED)
-      elif status and DivergedError.MARK in last:  # A result, not a mistake.
+      if has_diverged:  # A result, not a mistake.
         trial.set_user_attr('error', last)
+      if status is None or has_diverged:
         self._study.tell(trial, state=self._states.PRUNED)
       elif status < 0 or (not status and not _is_over(folder)):
         # The next search resumes it.
@@ -93,19 +92,15 @@ class Trials:
         if not is_locked:  # Else the next search resumes it.
           self._study.tell(trial, state=self._states.FAIL)
         raise UserError(f'{folder}: {last or f"status {status}"}')
-      elif not _validations(folder):
+      elif not precisions:
         self._study.tell(trial, state=self._states.FAIL)
         raise UserError(f'{folder}: ended without a validation; expected a '
                         '--validation_steps of at most --max_steps')
       else:
-        precisions = [precision for _, precision in _validations(folder)]
         self._study.tell(trial, max(precisions))
 
   def _run(self, trial, folder, thread, reported):
-    """Runs the trainer; returns its status and the last line of its log.
-
-    The status is None if the trial is pruned.
-    """
+    """Runs the trainer: its status, None if pruned, and its log's last line."""
     flags = [*self._space.flags, *space_lib.as_flags(trial.params)]
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, 'trainer.log'), 'ab+') as log:
@@ -116,7 +111,7 @@ class Trials:
       return status, variants.last_line(log)
 
   def _environment(self, thread):
-    """The environment of a trainer, which shows it the GPU of its thread."""
+    """The environment of a trainer, with only the GPU of its thread visible."""
     env = dict(os.environ)
     if self._gpus:
       usual = ','.join(map(str, range(self._gpus)))

@@ -22,6 +22,7 @@ from cifar10.data import distortions
 from cifar10.data.records import layout_for
 from cifar10.errors import UserError
 from cifar10.store import checkpoints
+from cifar10.store import config as config_lib
 from cifar10.tools.report import events
 from cifar10.tools.report import page
 from cifar10.tools.report import report
@@ -91,6 +92,7 @@ def oracle(trained):
       return content, session.run(probabilities)
 
 
+@pytest.mark.slow
 def test_precisions_on_held_out_images_are_shown_too(tmp_path):
   config = short_runs.small_config(tmp_path, validation_examples=100,
                                    validation_steps=2)
@@ -107,6 +109,7 @@ def test_precisions_on_held_out_images_are_shown_too(tmp_path):
   assert list(run.precisions) == tags and not run.left_out
 
 
+@pytest.mark.slow
 def test_the_page_of_a_run(trained, tmp_path):
   run = report.gather(str(trained / 'train'), str(trained / 'eval'))
   precisions = run.precisions['Precision @ 1']
@@ -259,7 +262,8 @@ def test_a_file_in_place_of_a_folder_is_one_line(copied):
 
 def test_without_a_checkpoint_the_curves_are_reported(copied, tmp_path):
   data = tmp_path / 'data'
-  short_runs.small_config(tmp_path, dataset='cifar10').save(str(copied))
+  settings = short_runs.small_config(tmp_path, dataset='cifar10')
+  config_lib.save(settings, str(copied))
   _, found = page_of(copied, data_dir=str(data))
   assert '%s/cifar-10-batches-bin/test_batch.bin: no such' % data in found.text
   assert not data.exists()  # It was not fetched.
@@ -309,6 +313,7 @@ def test_a_model_of_the_package_has_no_curves(tmp_path, trained, monkeypatch,
     report.write(args)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_done_is_one_line_and_status_1(tmp_path):
   out = tmp_path / 'page.html'
   (tmp_path / 'matplotlib.py').write_text('raise ImportError')

@@ -21,6 +21,8 @@ from cifar10.tools.search import trials as trials_lib
 from tests import processes
 from tests import short_runs
 
+pytestmark = pytest.mark.slow
+
 optuna = pytest.importorskip('optuna')
 
 FLAGS = [

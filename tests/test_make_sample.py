@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from cifar10.data import datasets
-from cifar10.data import make_sample
 from cifar10.errors import UserError
 from cifar10.settings import Settings
 from tests import picture_folders
@@ -17,13 +16,18 @@ from tests import processes
 from tests import short_runs
 from tests import synthetic_records
 
+SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'make_sample.py')
 REAL = os.path.join(Settings().data_dir, 'cifar-10-batches-bin')
+
+
+@pytest.fixture(scope='module')
+def make_sample():
+  return short_runs.module_at(SCRIPT)
 
 
 def run(*arguments):
   """Runs the program; returns its status, output and error output."""
-  return processes.run(['-m', 'cifar10.data.make_sample', *arguments],
-                       cwd=short_runs.ROOT)
+  return processes.run([SCRIPT, *arguments], cwd=short_runs.ROOT)
 
 
 def test_the_sample_needs_no_data_dir_and_is_balanced(tmp_path):
@@ -38,7 +42,7 @@ def test_the_sample_needs_no_data_dir_and_is_balanced(tmp_path):
   assert os.listdir(str(tmp_path)) == []
 
 
-def test_a_sample_does_not_depend_on_the_order(tmp_path):
+def test_a_sample_does_not_depend_on_the_order(make_sample, tmp_path):
   records = synthetic_records.make_records(np.arange(60) % 10)
   paths = [str(tmp_path / name) for name in ('x.bin', 'y.bin')]
   records[:25].tofile(paths[0])
@@ -59,7 +63,7 @@ def test_a_sample_does_not_depend_on_the_order(tmp_path):
   assert make_sample.sample(paths, 2) == found
 
 
-def test_too_few_records_of_a_class_are_an_error(tmp_path):
+def test_too_few_records_of_a_class_are_an_error(make_sample, tmp_path):
   path = tmp_path / 'x.bin'
   path.write_bytes(synthetic_records.make_records(np.arange(29) % 10).tobytes())
   with pytest.raises(UserError) as info:
@@ -101,8 +105,7 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
   out = tmp_path / 'out'
   status, printed, err = picture_folders.run_on_full_disk(
       tmp_path, 100000,
-      [make_sample.__file__,
-       str(folder), '--out=%s' % out])
+      [SCRIPT, str(folder), '--out=%s' % out])
   assert (status, printed) == (1, '')
   assert err == (
       "make_sample: error: [Errno 27] File too large: '%s/data_batch_1.bin'\n" %
@@ -110,10 +113,11 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
   assert os.listdir(str(out)) == []
 
 
-def test_by_default_the_bundled_sample_is_written(monkeypatch):
+def test_by_default_the_bundled_sample_is_written(make_sample, monkeypatch):
   made = []
   monkeypatch.setattr(make_sample, 'make', lambda *args: made.append(args))
-  monkeypatch.setattr(make_sample.console, 'open_streams', lambda: None)
+  for name in ('open_streams', 'exit_on_signals'):
+    monkeypatch.setattr(make_sample.arguments.console, name, lambda: None)
   monkeypatch.setattr(sys, 'argv', ['make_sample', 'folder'])
   with pytest.raises(SystemExit, match='^0$'):
     make_sample.main()

@@ -1,21 +1,26 @@
+#!/usr/bin/env python
 """Makes the bundled sample: a few records of each class of CIFAR-10.
 
-    python -m cifar10.data.make_sample /tmp/cifar10_data/cifar-10-batches-bin
+    python scripts/make_sample.py /tmp/cifar10_data/cifar-10-batches-bin
 
 Writes 1,000 training and 500 test records to cifar10/data/sample/. Takes the
 records with the smallest SHA-256 of each class and sorts them by their SHA-256,
 so that the result does not depend on the order of the records.
 """
 
-import argparse
 import hashlib
 import os
+from pathlib import Path
 import sys
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from cifar10.data import datasets
 from cifar10.data import records as records_lib
 from cifar10.errors import UserError
-from cifar10.util import console
+from cifar10.util import arguments
 from cifar10.util import files
 
 
@@ -28,24 +33,22 @@ def sample(paths, per_class):
   layout = records_lib.Layout()
   for path in paths:
     records_lib.check_file(path, layout, len(datasets.CLASSES))
-  records = [row.tobytes() for row in records_lib.load(paths, layout)]
-  records.sort(key=lambda record: hashlib.sha256(record).digest())
-  taken = dict.fromkeys(range(len(datasets.CLASSES)), 0)
-  chosen = []
-  for record in records:
-    label = record[layout.label_bytes - 1]
-    if taken[label] < per_class:
-      taken[label] += 1
-      chosen.append(record)
-  if len(chosen) < per_class * len(taken):
+  records = sorted(records_lib.load(paths, layout),
+                   key=lambda record: hashlib.sha256(record).digest())
+  labels = layout.labels(np.array(records))
+  chosen = [
+      np.flatnonzero(labels == label)[:per_class]
+      for label in range(len(datasets.CLASSES))
+  ]
+  if min(map(len, chosen)) < per_class:
     raise UserError(
-        f'{", ".join(paths)}: found {list(taken.values())} records by class; '
+        f'{", ".join(paths)}: found {list(map(len, chosen))} records by class; '
         f'expected {per_class} of each')
-  return b''.join(chosen)
+  return b''.join(records[i] for i in sorted(np.concatenate(chosen)))
 
 
 def make(folder, out):
-  """Writes a sample of the files in `folder`; prints its files' SHA-256.
+  """Writes a sample of the files in `folder`; prints the SHA-256 of its files.
 
   Raises OSError if a file cannot be read or written, and UserError if one is
   missing or damaged.
@@ -61,14 +64,11 @@ def make(folder, out):
 
 def main():
   """The program."""
-  parser = argparse.ArgumentParser(
-      description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser = arguments.Parser(__doc__)
   parser.add_argument('folder', help='folder of the .bin files of CIFAR-10')
   parser.add_argument('--out', default=datasets.SAMPLE_FOLDER,
-                      help='folder to write to (cifar10/data/sample)')
-  console.open_streams()
-  args = parser.parse_args()
-  sys.exit(console.guarded(lambda: make(args.folder, args.out)))
+                      help='folder to write to')
+  parser.run(lambda args: make(args.folder, args.out))
 
 
 if __name__ == '__main__':

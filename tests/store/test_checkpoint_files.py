@@ -1,0 +1,214 @@
+"""The files of checkpoints: which one counts when a trainer was killed."""
+
+import os
+
+import numpy as np
+import pytest
+
+from cifar10.errors import UserError
+from cifar10.store import checkpoint_files
+from cifar10.store import checkpoints
+
+SUFFIXES = ['.data-00000-of-00001', '.index']
+
+
+@pytest.fixture(scope='module', name='whole')
+def _whole(tmp_path_factory):
+  """The contents of the files of a checkpoint, by their suffixes."""
+  folder = tmp_path_factory.mktemp('whole')
+  checkpoints.write(str(folder), {
+      'w': np.arange(4, dtype=np.float32),
+      'global_step': np.int64(1)
+  })
+  path = folder / 'model.ckpt-1'
+  return {s: path.with_name(path.name + s).read_bytes() for s in SUFFIXES}
+
+
+@pytest.fixture(name='make')
+def _make(tmp_path, whole):
+  """Makes checkpoints in `tmp_path`, written at the Unix time of their step."""
+
+  def make(*steps, damaged=()):
+    for step in steps:
+      for suffix, content in whole.items():
+        path = tmp_path / ('model.ckpt-%d%s' % (step, suffix))
+        is_damaged = step in damaged and suffix != '.index'
+        path.write_bytes(content[:-1] if is_damaged else content)
+        os.utime(str(path), (step, step))
+
+  return make
+
+
+def set_named(folder, step, time):
+  """Writes the file that names the newest checkpoint, at a Unix time."""
+  checkpoint_files.set_newest(str(folder / ('model.ckpt-%d' % step)))
+  os.utime(str(folder / 'checkpoint'), (time, time))
+
+
+def named(folder):
+  """The step of the checkpoint that is named; None if none is."""
+  path = checkpoints.latest(str(folder))
+  return path and int(path.rpartition('-')[2])
+
+
+def test_the_one_that_a_killed_trainer_saved_last_is_named(
+    tmp_path, make, capsys):
+  make(10, 20, 30)
+  set_named(tmp_path, 20, time=25)
+  checkpoint_files.name_newest(str(tmp_path))
+  assert named(tmp_path) == 30
+  assert capsys.readouterr().out == (
+      '%s/checkpoint does not name the newest whole checkpoint; going on from '
+      '%s/model.ckpt-30.\n' % (tmp_path, tmp_path))
+  checkpoint_files.name_newest(str(tmp_path))
+  assert named(tmp_path) == 30
+  assert capsys.readouterr().out == ''
+
+
+@pytest.mark.parametrize('kind, steps, at',
+                         [('the newest one', (10, 20), 25),
+                          ('chosen later by a person', (20, 30), 40),
+                          ('in a copy, where all files are new',
+                           (20, 30, 40), 15)])
+def test_a_name_that_counts_is_kept(tmp_path, make, capsys, kind, steps, at):
+  make(*steps)
+  set_named(tmp_path, 20, time=at)
+  checkpoint_files.name_newest(str(tmp_path))
+  assert (named(tmp_path), capsys.readouterr().out) == (20, ''), kind
+
+
+def test_a_damaged_one_is_passed_over(tmp_path, make):
+  make(10, 20, 30, damaged=[30])
+  checkpoint_files.name_newest(str(tmp_path))
+  assert named(tmp_path) == 20
+  set_named(tmp_path, 20, time=25)  # And there is none to go on to.
+  checkpoint_files.name_newest(str(tmp_path))
+  assert named(tmp_path) == 20
+
+
+def test_where_all_are_damaged_nothing_is_named(tmp_path, make):
+  make(10, 20, damaged=[10, 20])
+  with pytest.raises(UserError) as info:
+    checkpoint_files.name_newest(str(tmp_path))
+  assert str(info.value) == (
+      '%s/checkpoint: names no existing checkpoint, and %s/model.ckpt-20 is '
+      'damaged; expected a line model_checkpoint_path: "model.ckpt-20". Start '
+      'afresh with --overwrite' % (tmp_path, tmp_path))
+  assert named(tmp_path) is None
+
+
+def test_steps_that_a_stopped_run_has_gone_back_from_are_not_named(
+    tmp_path, make):
+  make(10, 20, 30)
+  set_named(tmp_path, 10, time=15)
+  # Two later ones would be those of a copy.
+  os.remove(str(tmp_path / 'model.ckpt-20.index'))
+  checkpoint_files.name_newest(str(tmp_path), stopped_at=10)
+  assert named(tmp_path) == 10
+  os.remove(str(tmp_path / 'checkpoint'))
+  checkpoint_files.name_newest(str(tmp_path), stopped_at=10)
+  assert named(tmp_path) == 10
+
+
+def test_an_empty_folder_has_nothing_to_name(tmp_path):
+  checkpoint_files.name_newest(str(tmp_path))
+  assert os.listdir(str(tmp_path)) == []
+
+
+def unfinished(folder, whole):
+  """A checkpoint under a temporary name, as a saver leaves it; its path."""
+  for suffix, content in {**whole, '.meta': b'graph'}.items():
+    (folder / ('model.ckpt.tmp7' + suffix)).write_bytes(content)
+  return str(folder / 'model.ckpt.tmp7')
+
+
+def test_a_checkpoint_takes_the_place_of_that_of_its_step(
+    tmp_path, make, whole):
+  make(1, 2, damaged=[2])
+  checkpoint_files.put(unfinished(tmp_path, whole), 2)
+  assert named(tmp_path) == 2
+  values = checkpoints.read(str(tmp_path / 'model.ckpt-2'))
+  np.testing.assert_array_equal(values['w'], np.arange(4))
+  assert sorted(os.listdir(str(tmp_path))) == [
+      'checkpoint', *('model.ckpt-1' + s for s in SUFFIXES),
+      *('model.ckpt-2' + s for s in SUFFIXES + ['.meta'])
+  ]
+  # Relative, so that the folder may be moved.
+  assert (tmp_path / 'checkpoint').read_text() == (
+      'model_checkpoint_path: "model.ckpt-2"\n')
+
+
+@pytest.mark.parametrize('count', range(3))
+def test_a_kill_while_it_is_put_leaves_the_one_before_as_the_newest(
+    tmp_path, make, whole, monkeypatch, count):
+  make(1)
+  set_named(tmp_path, 1, time=5)
+  source, renamed = unfinished(tmp_path, whole), []
+  replace = os.replace
+
+  def replace_some(old, new):
+    if len(renamed) == count:
+      raise KeyboardInterrupt
+    renamed.append(new)
+    replace(old, new)
+
+  monkeypatch.setattr(os, 'replace', replace_some)
+  with pytest.raises(KeyboardInterrupt):
+    checkpoint_files.put(source, 2)
+  monkeypatch.undo()
+  assert list(checkpoints.by_step(str(tmp_path))) == [1]
+  checkpoint_files.name_newest(str(tmp_path))
+  assert named(tmp_path) == 1
+
+
+def test_a_kill_while_it_is_removed_leaves_no_checkpoint_without_data(
+    tmp_path, make, monkeypatch):
+  make(1, 2)
+  remove = os.remove
+  for step, run in ((
+      1, lambda: checkpoint_files.remove(str(tmp_path / 'model.ckpt-1'))),
+                    (2, lambda: checkpoint_files.remove_all(str(tmp_path)))):
+    removed = []
+
+    def remove_one(path, removed=removed):
+      if removed:
+        raise KeyboardInterrupt
+      removed.append(path)
+      remove(path)
+
+    monkeypatch.setattr(os, 'remove', remove_one)
+    with pytest.raises(KeyboardInterrupt):
+      run()
+    monkeypatch.undo()
+    assert step not in checkpoints.by_step(str(tmp_path))
+
+
+def test_only_what_was_left_unfinished_is_removed(tmp_path):
+  folder = tmp_path / 'run[1]'  # Not a pattern.
+  other = tmp_path / 'run1'
+  kept = ['checkpoint', 'model.ckpt-5.index', 'notes.tmp', 'tmp']
+  left = [
+      'model.ckpt.tmp7.index', 'model.ckpt.tmp7.data-00000-of-00001',
+      'model.ckpt-9.data-00000-of-00001.tempstate123', 'model.ckpt-9.tmp12',
+      'checkpoint.tmp44'
+  ]
+  for path in (folder, other):
+    path.mkdir()
+    for name in kept + left:
+      (path / name).write_bytes(b'x')
+  checkpoint_files.remove_unfinished(str(folder))
+  assert sorted(os.listdir(str(folder))) == kept
+  assert sorted(os.listdir(str(other))) == sorted(kept + left)
+
+
+def test_all_checkpoints_go_and_other_files_stay(tmp_path, make):
+  make(1, 20)
+  set_named(tmp_path, 20, time=20)
+  for name in ('model.ckpt-01.index', 'my-model.ckpt-3.index', 'model.ckpt',
+               'notes'):
+    (tmp_path / name).write_bytes(b'x')
+  checkpoint_files.remove_all(str(tmp_path))
+  assert sorted(os.listdir(str(tmp_path))) == [
+      'model.ckpt', 'model.ckpt-01.index', 'my-model.ckpt-3.index', 'notes'
+  ]
+  checkpoint_files.remove_all(str(tmp_path))  # Nor does it need a name.

@@ -1,0 +1,189 @@
+"""Runs of variants: threads that share the work, programs that are ended."""
+
+import io
+import signal
+import sys
+import threading
+
+import pytest
+
+from cifar10.errors import UserError
+from cifar10.tools import variants
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+  monkeypatch.setattr(variants, 'POLL_SECS', 0.01)
+
+
+def python(code):
+  """The command that runs some lines of Python, without site packages."""
+  return [sys.executable, '-S', '-E', '-c', code]
+
+
+def test_each_item_is_worked_off_once_by_one_of_the_threads():
+  runner, done = variants.Runner(), []
+
+  def items():
+    for i in range(40):  # Raises ValueError if two threads advance it.
+      threading.Event().wait(0.001)
+      yield i
+
+  runner.run_all(lambda item, thread: done.append((item, thread)), items(), 4)
+  assert sorted(item for item, _ in done) == list(range(40))
+  assert {thread for _, thread in done} <= set(range(4))
+  assert runner.stopping.is_set() and not runner.lock.locked()
+
+
+def test_as_many_run_at_the_same_time_as_there_are_jobs():
+  meeting = threading.Barrier(3)
+  threads = []
+
+  def work(item, thread):
+    meeting.wait(20)  # Fails unless three are here.
+    threads.append(thread)
+
+  variants.Runner().run_all(work, range(3), 3)
+  assert sorted(threads) == [0, 1, 2]
+
+
+def test_the_first_error_of_a_thread_is_raised_and_nothing_more_is_started():
+  runner, begun = variants.Runner(), []
+
+  def work(item, thread):
+    begun.append(item)
+    if item == 2:
+      raise UserError('broken')
+    if item == 3:  # Begun meanwhile in the other thread.
+      assert runner.stopping.wait(20)
+      raise OSError('later')
+
+  with pytest.raises(UserError, match='^broken$'):
+    runner.run_all(work, iter([0, 1, 2, 3, 4, 5]), 1)
+  assert begun == [0, 1, 2]
+  del begun[:]
+  runner = variants.Runner()
+  with pytest.raises(UserError, match='^broken$'):
+    runner.run_all(work, iter([3, 2, 4, 5]), 2)
+  assert sorted(begun) == [2, 3]
+
+
+def test_ctrl_c_ends_the_programs_and_waits_for_their_threads(monkeypatch):
+  runner, statuses, begun = variants.Runner(), [], threading.Event()
+
+  class Interrupted:
+    """The module time, in which Ctrl-C comes while a program runs."""
+
+    @staticmethod
+    def sleep(secs):
+      del secs
+      assert begun.wait(20)
+      raise KeyboardInterrupt
+
+  def work(item, thread):
+    statuses.append(
+        runner.run(python('import time; time.sleep(60)'),
+                   watch=begun.set))
+
+  monkeypatch.setattr(variants, 'time', Interrupted)
+  with pytest.raises(KeyboardInterrupt):
+    runner.run_all(work, [1, 2, 3], 1)
+  assert statuses == [None]
+
+
+def test_a_program_that_ends_tells_its_status():
+  looks = []
+  status = variants.Runner().run(python('raise SystemExit(7)'),
+                                 watch=lambda: looks.append(1))
+  assert status == 7
+  assert looks  # Once after the end, at least.
+
+
+def test_a_program_killed_by_a_signal_has_a_negative_status():
+  code = 'import os; os.kill(os.getpid(), %d)' % signal.SIGKILL
+  assert variants.Runner().run(python(code)) == -signal.SIGKILL
+
+
+def test_a_program_that_is_given_up_may_still_save(tmp_path):
+  saved, ready = tmp_path / 'saved', tmp_path / 'ready'
+  code = ('import signal, sys, time\n'
+          'def save(number, frame):\n'
+          '  open(%r, "w").close()\n'
+          '  sys.exit(0)\n'
+          'signal.signal(signal.SIGTERM, save)\n'
+          'open(%r, "w").close()\n'
+          'time.sleep(60)' % (str(saved), str(ready)))
+  assert variants.Runner().run(python(code), watch=ready.exists) is None
+  assert saved.exists()  # It has been waited for.
+
+
+def test_only_variants_without_a_result_are_run_and_each_is_saved():
+  results = [{'a': 1, 'b': 'x', 'precision': 0.5}]
+  wanted = [{'a': a, 'b': b} for a in (1, 2) for b in 'xy']
+  saved, asked = [], []
+
+  def work(variant):
+    asked.append(dict(variant))
+    return {'precision': variant['a'] / 10}
+
+  def save(result):
+    assert result is results[-1]
+    saved.append(result)
+
+  runner = variants.Runner()
+  runner.run_missing(wanted, results, work, save)
+  assert asked == wanted[1:]
+  assert saved == results[1:] == [
+      {'a': 1, 'b': 'y', 'precision': 0.1},
+      {'a': 2, 'b': 'x', 'precision': 0.2},
+      {'a': 2, 'b': 'y', 'precision': 0.2}]  # yapf: disable
+  variants.Runner().run_missing(wanted, results, work, save)
+  assert len(asked) == 3
+
+
+def test_a_result_that_may_have_been_cut_short_is_not_kept():
+  runner, results = variants.Runner(), []
+
+  def work(variant):
+    runner.stopping.set()  # Another thread has failed meanwhile.
+    return {'precision': 0.1}
+
+  runner.run_missing([{'seed': 1}, {'seed': 2}], results, work, results.append)
+  assert not results
+
+
+def test_results_of_a_variant_have_all_its_items():
+  results = [{'seed': 1, 'rate': 0.1, 'n': 3}, {'seed': 1, 'rate': 0.2}]
+  assert variants.results_of({'seed': 1}, results) == results
+  assert variants.results_of({'seed': 1, 'rate': 0.2}, results) == results[1:]
+  assert not variants.results_of({'seed': 1, 'rate': 0.3}, results)
+  assert not variants.results_of({'seed': 1, 'other': 3}, results)
+
+
+@pytest.mark.parametrize('text, line', [(b'', ''), (b'\n \n', ''),
+                                        (b'one\ntwo\n\n', 'two'),
+                                        (b'a\n\xff!\n', '\ufffd!')])
+def test_the_last_line_is_that_of_all_the_file(text, line):
+  file = io.BytesIO(text)
+  file.read()
+  assert variants.last_line(file) == line
+
+
+def test_the_answer_of_a_program_is_its_last_line():
+  runner = variants.Runner()
+  assert runner.answer(python('print("much"); print("42")')) == '42'
+  with pytest.raises(UserError, match='^-S ended with status 3$'):
+    runner.answer(python('print("42"); raise SystemExit(3)'))
+
+
+def test_the_error_of_a_program_is_its_last_error_line():
+  runner = variants.Runner()
+  failing = 'import sys; sys.stderr.write(%r); sys.exit(1)'
+  assert runner.error(python('import sys; sys.stderr.write("warning")')) is None
+  assert runner.error(python(failing % 'trace\nbad flag\n')) == 'bad flag'
+  assert runner.error(python(failing % '')) == 'no message'
+
+
+def test_a_table_is_markdown_with_its_numbers_on_the_right():
+  table = variants.table(['name', 'n'], [['a', '1'], ['b', '22']], right=(1,))
+  assert table == '| name | n |\n|---|---:|\n| a | 1 |\n| b | 22 |'
