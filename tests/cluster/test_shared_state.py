@@ -81,7 +81,7 @@ def test_a_notice_is_read_as_it_was_written_last(ps, task):
   values = [{'chief_start': 2, 'problem': None}, [1, 0.5, True], 'Grüße\n', '']
   with session_of_own(ps) as chief, session_of_own(ps) as worker:
     with worker.graph.as_default():
-      notice, other = map(shared_state.Notice, ('run', 'ending'))
+      other, notice = map(shared_state.Notice, ('ending', 'run'))
     with chief.graph.as_default():
       written = shared_state.Notice('run')
     assert notice.read(worker) is None

@@ -77,6 +77,14 @@ def test_a_name_that_counts_is_kept(tmp_path, make, capsys, kind, steps, at):
   assert (named(tmp_path), capsys.readouterr().out) == (20, ''), kind
 
 
+def test_an_earlier_step_is_not_named_in_place_of_a_later_one(tmp_path, make):
+  make(10, 20)
+  set_named(tmp_path, 20, time=25)
+  os.utime(str(tmp_path / 'model.ckpt-10.index'), (30, 30))
+  checkpoint_files.name_newest(str(tmp_path))
+  assert named(tmp_path) == 20
+
+
 def test_a_damaged_one_is_passed_over(tmp_path, make):
   make(10, 20, 30, damaged=[30])
   checkpoint_files.name_newest(str(tmp_path))
@@ -108,6 +116,10 @@ def test_steps_that_a_stopped_run_has_gone_back_from_are_not_named(
   os.remove(str(tmp_path / 'checkpoint'))
   checkpoint_files.name_newest(str(tmp_path), stopped_at=10)
   assert named(tmp_path) == 10
+  # Better than none.
+  os.remove(str(tmp_path / 'checkpoint'))
+  checkpoint_files.name_newest(str(tmp_path), stopped_at=5)
+  assert named(tmp_path) == 30
 
 
 def test_an_empty_folder_has_nothing_to_name(tmp_path):
@@ -125,6 +137,7 @@ def unfinished(folder, whole):
 def test_a_checkpoint_takes_the_place_of_that_of_its_step(
     tmp_path, make, whole):
   make(1, 2, damaged=[2])
+  (tmp_path / 'model.ckpt-2.data-00001-of-00002').write_bytes(b'a part')
   checkpoint_files.put(unfinished(tmp_path, whole), 2)
   assert named(tmp_path) == 2
   values = checkpoints.read(str(tmp_path / 'model.ckpt-2'))

@@ -48,14 +48,14 @@ def test_as_many_run_at_the_same_time_as_there_are_jobs():
 
 
 def test_the_first_error_of_a_thread_is_raised_and_nothing_more_is_started():
-  runner, begun = variants.Runner(), []
+  runner, begun, told = variants.Runner(), [], []
 
   def work(item, thread):
     begun.append(item)
     if item == 2:
       raise UserError('broken')
     if item == 3:  # Begun meanwhile in the other thread.
-      assert runner.stopping.wait(20)
+      told.append(runner.stopping.wait(5))
       raise OSError('later')
 
   with pytest.raises(UserError, match='^broken$'):
@@ -65,7 +65,7 @@ def test_the_first_error_of_a_thread_is_raised_and_nothing_more_is_started():
   runner = variants.Runner()
   with pytest.raises(UserError, match='^broken$'):
     runner.run_all(work, iter([3, 2, 4, 5]), 2)
-  assert sorted(begun) == [2, 3]
+  assert (sorted(begun), told) == ([2, 3], [True])
 
 
 def test_ctrl_c_ends_the_programs_and_waits_for_their_threads(monkeypatch):
@@ -82,8 +82,7 @@ def test_ctrl_c_ends_the_programs_and_waits_for_their_threads(monkeypatch):
 
   def work(item, thread):
     statuses.append(
-        runner.run(python('import time; time.sleep(60)'),
-                   watch=begun.set))
+        runner.run(python('import time; time.sleep(60)'), watch=begun.set))
 
   monkeypatch.setattr(variants, 'time', Interrupted)
   with pytest.raises(KeyboardInterrupt):
@@ -91,12 +90,15 @@ def test_ctrl_c_ends_the_programs_and_waits_for_their_threads(monkeypatch):
   assert statuses == [None]
 
 
-def test_a_program_that_ends_tells_its_status():
-  looks = []
-  status = variants.Runner().run(python('raise SystemExit(7)'),
-                                 watch=lambda: looks.append(1))
+def test_a_program_that_ends_tells_its_status_and_is_looked_at_once_more(
+    tmp_path, monkeypatch):
+  monkeypatch.setattr(variants, 'POLL_SECS', 60)
+  path, looks = tmp_path / 'last', []
+  code = 'open(%r, "w").close(); raise SystemExit(7)' % str(path)
+  status = variants.Runner().run(python(code),
+                                 watch=lambda: looks.append(path.exists()))
   assert status == 7
-  assert looks  # Once after the end, at least.
+  assert looks[-1]
 
 
 def test_a_program_killed_by_a_signal_has_a_negative_status():

@@ -179,19 +179,30 @@ def test_a_validation_is_reported_once(tmp_path, trainer):
   assert pruner.asked == [4]
 
 
-def test_an_unfinished_trial_is_taken_up_once_in_its_folder(tmp_path):
+def test_an_unfinished_trial_is_taken_up_once_in_its_folder(
+    tmp_path, monkeypatch):
   study = study_of()
   first = trials_of(tmp_path, study)
   for _ in range(2):  # As a search that was killed leaves them.
     next(first._asked(9))
   rates = [trial.params['learning_rate'] for trial in study.get_trials()]
-  for _ in range(2):  # The second one is killed before it asks.
+
+  def kill(*args, **kwargs):
+    raise KeyboardInterrupt
+
+  # The next one is killed too, before it has noted what it has taken up.
+  with monkeypatch.context() as patched:
+    patched.setattr(study, 'tell', kill)
+    with pytest.raises(KeyboardInterrupt):
+      trials_of(tmp_path, study)
+  assert states(study) == ['RUNNING', 'RUNNING', 'WAITING']
+  for _ in range(2):  # The first of these is killed before it asks.
     trials = trials_of(tmp_path, study)
     assert states(study) == ['FAIL', 'FAIL', 'WAITING', 'WAITING']
   taken = [next(trials._asked(9)) for _ in range(2)]
   assert [trial.params['learning_rate'] for trial in taken] == rates
-  assert [trials_lib.folder_of(trial) for trial in taken
-         ] == ['trial_000', 'trial_001']
+  folders = [trials_lib.folder_of(trial) for trial in taken]
+  assert folders == ['trial_000', 'trial_001']
   assert trials_lib.folder_of(next(trials._asked(9))) == 'trial_004'
 
 
