@@ -100,9 +100,10 @@ def distorted_inputs(settings=None):
   """Batches of distorted training images, for one step of all towers.
 
   Returns:
-    images: float32, [batch_size, IMAGE_SIZE, IMAGE_SIZE, 3]; other data sets
-      and --image_size have other sizes.
-    labels: int32, [batch_size].
+    images: float32, or float16 with --use_fp16: [batch, IMAGE_SIZE, IMAGE_SIZE,
+      3]; a batch has --batch_size images for each of --num_gpus. Other data
+      sets and --image_size have other sizes.
+    labels: int32, [batch].
   """
   if settings is not None:
     data = datasets.to_train_on(settings)
@@ -196,7 +197,7 @@ def inference(images, techniques=None):
   # local3
   with tf.variable_scope('local3') as scope:
     pool2 = techniques.layer_input(pool2)
-    # Each image becomes a row, so that one matrix product does for the batch.
+    # Each image becomes a row: one matrix product then serves the whole batch.
     reshape, dim = layers.flatten(pool2)
     weights = _variable_with_weight_decay('weights', [dim, 384], stddev=0.04,
                                           wd=0.004)
@@ -266,7 +267,7 @@ def loss(logits, labels, scope=None, label_smoothing=0.0):
 def penalized(data_loss, scope=None):
   """Adds the penalties on the weights, such as weight decay, to a mean loss."""
   tf.add_to_collection('losses', data_loss)
-  # Those of --regularizer, of the variables that all towers share.
+  # From --regularizer; on the variables that all towers share.
   penalties = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
   if penalties:
     penalty = tf.add_n(penalties, name='regularization_loss')
@@ -341,12 +342,13 @@ def update(opt, grads, losses, global_step, settings, keeps_averages=True):
     statistics_averages = averages.of_statistics(global_step,
                                                  settings.moving_average_decay)
     before = list(losses)
-    # Out of step, each worker updates the averages of variables, and these.
+    # Asynchronous workers each update the averages of variables, so these too.
     if keeps_averages or not settings.sync:
       before += statistics_averages
     # The losses of a step are those before its update.
     with tf.control_dependencies(before):
       grads = [(tf.identity(grad), var) for grad, var in grads]
+    # Calls `_apply`, which updates the variables, their averages and the step.
     apply_gradient_op = opt.apply_gradients(grads, global_step)
     if not keeps_averages:
       return apply_gradient_op
@@ -356,7 +358,7 @@ def update(opt, grads, losses, global_step, settings, keeps_averages=True):
 
 def _apply(opt, grads, global_step, settings):
   """Applies gradients; then counts the step, and averages the variables."""
-  # What is saved is in the default container, also on a cluster.
+  # Saved variables are in the default container, on a cluster too.
   with tf.container(''), tf.name_scope('train/'):
     if settings.hold_zeros:
       grads = optimizers.without_zeros(grads)

@@ -70,7 +70,7 @@ def evaluate(settings):
 def _evaluate_ensemble(settings, answers):
   if settings.top_k:
     raise UserError(
-        f'--top_k={settings.top_k}: of an ensemble, precision @ 1 is '
+        f'--top_k={settings.top_k}: of an ensemble, only precision @ 1 is '
         'evaluated; leave it out')
   data = datasets.prepare(settings)
   paths = data.files(settings.eval_data)
@@ -95,7 +95,7 @@ def _evaluate(settings, answers):
         try:
           step = checkpoints.step(checkpoint)
           result, summary = eval_once(graph, checkpoint, settings)
-        # What a trainer deletes meanwhile, Saver.restore calls a ValueError.
+        # Saver.restore raises ValueError if a trainer has just deleted it.
         except (UserError, ValueError, tf.errors.NotFoundError):
           if tf.train.checkpoint_exists(checkpoint):
             raise

@@ -28,7 +28,7 @@ import tensorflow.compat.v1 as tf
 
 GROUPS = ('data', 'model', 'checkpoint', 'export')
 
-# What is written, and how to load it, by the flag that says where.
+# By flag, the report on the file it names: its contents and how to load it.
 _REPORTS = {
     'export_dir': """SavedModel: {name}, with the signatures
   images, serving_default: images uint8 {shape} -> class, label, probabilities

@@ -42,13 +42,14 @@ NUM_EXAMPLES_PER_EPOCH_FOR_EVAL = 10000
 
 NUM_PREPROCESS_THREADS = 16
 
-# The tutorial shuffles among at least this share of the training images:
-# 20,000 of CIFAR-10's 50,000. Here only the printed line says so.
+# The tutorial's min_fraction_of_examples_in_queue: its queue waits for 20,000
+# of 50,000 images. Here it only sets the number in the printed line;
+# `examples_in_queue` sets the size of the queue.
 MIN_FRACTION_OF_EXAMPLES_IN_QUEUE = 0.4
 
 # The most bytes of records that are shuffled together; a smaller epoch is
-# shuffled as a whole. (Departure from the tutorial, which mixes 20,000 records
-# with the next ones, and so never mixes well what is sorted by class.)
+# shuffled as a whole. (Departure from the tutorial, whose queue of 20,000
+# records never mixes well files that are sorted by class.)
 _MAX_BYTES_IN_QUEUE = 1 << 30
 
 _RECORDS_PER_READ = 1000
@@ -61,7 +62,8 @@ _MAX_BYTES_READY = 1 << 30
 def read_cifar10(filename_queue):
   """Reads one record of CIFAR-10's binary format.
 
-  Call it once per parallel reader.
+  The tutorial's reader, for programs of your own; the inputs below read many
+  records at a time, with `read_records`. Call it once per parallel reader.
 
   Args:
     filename_queue: queue of file names.
@@ -98,7 +100,8 @@ def read_records(filename_queue, layout, at_most, kept=None):
     filename_queue: queue of file names.
     layout: records.Layout.
     at_most: number of records, an int or int tensor; a read ends with its file.
-    kept: dict by path, the first records of a file to keep; all of the others.
+    kept: dict from path to number of records, the first ones of that file; None
+      or a missing path: the whole file.
 
   Returns:
     uint8, [n, layout.record_bytes]; tf.errors.OutOfRangeError after the last
@@ -166,7 +169,7 @@ def distorted_inputs(data_dir, batch_size, data=None, settings=Settings()):
   """
   data = data or _cifar10(data_dir)
   # The tutorial's line and number, although the queue holds a whole epoch.
-  # (Departure: it is full before the few minutes that the tutorial announces.)
+  # (Departure: no "This will take a few minutes"; it takes about a second.)
   print(
       'Filling queue with %d %s images before starting to train.' %
       (data.examples_per_epoch * MIN_FRACTION_OF_EXAMPLES_IN_QUEUE, data.name))
@@ -174,6 +177,7 @@ def distorted_inputs(data_dir, batch_size, data=None, settings=Settings()):
     records = shuffled_records(data, batch_size).dequeue()
     size = crop_size(data.layout, settings.image_size)
     with known_labels(records, data) as labels:
+      # Random crop, flip, brightness and contrast; then standardization.
       images = distortions.distort(records, data, settings, size)
     images.set_shape([batch_size, size, size, data.layout.depth])
     # Preprocessing threads: each crops, flips and distorts a batch at a time.
@@ -204,10 +208,10 @@ def shuffled_records(data, batch_size):
 
 
 def examples_in_queue(data, batch_size):
-  """Records of an epoch that are shuffled together: all, if they fit.
+  """The number of records that are shuffled together: an epoch, if it fits.
 
-  Of CIFAR-10 at most NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN: with a smaller number
-  the first step comes sooner, as an exercise of the tutorial says.
+  For CIFAR-10, at most NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN. An exercise of the
+  tutorial makes the queue smaller, so that the first step comes sooner.
   """
   most = _MAX_BYTES_IN_QUEUE // data.layout.record_bytes
   if data.classes == datasets.CLASSES:

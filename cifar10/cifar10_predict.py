@@ -5,9 +5,9 @@
     python cifar10_predict.py --grid=sheet.png *.png a picture of the answers
 
 Takes pictures of any size, in the formats that Pillow reads, and prints a line
-for each. The model is that of a run, or an export of cifar10_export:
---checkpoint_dir names the folder of either. Given several times, for runs, the
-probabilities of all networks are averaged.
+for each. --checkpoint_dir names the model: a run, or an export of
+cifar10_export. Give it several times, for several runs, to average the
+probabilities of their networks.
 """
 
 import contextlib

@@ -35,7 +35,7 @@ from cifar10.store import config
 from cifar10.util import commands
 import tensorflow.compat.v1 as tf
 
-# What a task needs of some settings, to be able to train a layer by itself.
+# The values of settings that each task supports.
 _NEEDS = {
     'corrupted': {
         'network': ('tutorial',)

@@ -44,6 +44,7 @@ def take_steps(run):
   loss = cifar10.loss(logits, labels, label_smoothing=settings.label_smoothing)
   train_op = cifar10.train(loss, global_step, settings, run.state)
 
+  # Hooks of the session print and save: run/hooks.py, store/saving.py.
   with run.session(train_op, loss) as mon_sess:
     while not mon_sess.should_stop():
       mon_sess.run(train_op)

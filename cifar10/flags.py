@@ -1,4 +1,4 @@
-"""What the programs share: flags to Settings, errors to one line."""
+"""The command line of every program: flags to Settings, errors to one line."""
 
 import contextlib
 import dataclasses
@@ -70,9 +70,9 @@ def run(work, groups, description, takes_arguments=False, has_model=False,
     work: function of the Settings, and of the arguments if it takes some.
     groups: names of the groups of settings that are the flags.
     description: the beginning of the text of `--help`.
-    takes_arguments: whether arguments that are not flags are allowed.
-    has_model: whether the model that comes with the package is used without
-      --checkpoint_dir and without a run at its default.
+    takes_arguments: True to allow arguments that are not flags.
+    has_model: True to use the model that comes with the package if there is no
+      --checkpoint_dir, and no run at its default.
     **defaults: defaults of this program for some flags, by name.
   """
   console.open_streams(answers=takes_arguments)

@@ -1,6 +1,6 @@
 """The network that the settings choose.
 
-All have the signature of `cifar10.inference`.
+Each network is a function with the signature of `cifar10.inference`.
 """
 
 import tensorflow.compat.v1 as tf

@@ -1,6 +1,5 @@
 """The pages: every link, file and flag that they name exists."""
 
-import dataclasses
 import functools
 import os
 import re
@@ -11,16 +10,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 import cifar10 as package
-from cifar10 import cifar10
-from cifar10 import networks
-from cifar10 import pipelines
 from cifar10 import settings as settings_lib
-from cifar10.data import datasets
-from cifar10.nets import techniques
-from cifar10.settings import Settings
-from cifar10.store import run_state
-from cifar10.util import session_settings
-from cifar10.util import summaries
 from tests import processes
 from tests import short_runs
 
@@ -149,48 +139,6 @@ def test_the_tutorial_shows_the_code_as_it_is():
   assert shown
   for code in shown:
     assert any(code in source for source in sources('cifar10')), code
-
-
-def operations(config):
-  """The names of the operations of a training graph."""
-  data = datasets.prepare(config)
-  state = run_state.RunState(data.classes, 50000, ((0, 128),))
-  with tf.Graph().as_default() as graph:
-    with tf.device('/cpu:0'):
-      global_step = tf.train.get_or_create_global_step()
-    images, labels = pipelines.distorted_inputs(config)
-    with techniques.training_scope(config):
-      logits = networks.inference(images, config, is_training=True)
-    cifar10.train(cifar10.loss(logits, labels), global_step, config, state)
-  return [operation.name for operation in graph.get_operations()]
-
-
-def test_the_tutorial_counts_the_operations_of_the_graph(monkeypatch):
-  monkeypatch.setattr(session_settings, 'has_gpu', lambda: False)
-  text = ' '.join(read('docs/tutorial.md').split())
-  config = Settings(dataset='sample')
-  names = operations(config)
-  if tf.__version__ < '2':
-    assert '({:,} on TensorFlow 1.15.5)'.format(len(names)) in text
-    return
-  assert '{:,} operations ('.format(len(names)) in text
-
-  def count(pattern):
-    return sum(bool(re.match(pattern, name)) for name in names)
-
-  direct = len(names) - len(
-      operations(dataclasses.replace(config, conv='direct')))
-  monkeypatch.setattr(
-      summaries, 'histogram', lambda tag, x: summaries._add(
-          tf.raw_ops.HistogramSummary(tag=tag, values=x)))
-  finite = len(names) - len(operations(config))
-  averages = '.*/ExponentialMovingAverage|train/(cond|IsVariableInit)'
-  assert ('Of the {:,}, {} keep the moving averages'.format(
-      len(names), count(averages)) in text)
-  assert '%d read and distort images' % count('distorted_inputs/') in text
-  assert '%d count the zeros' % count('.*/zero_fraction') in text
-  assert '%d set to zero what is not finite' % finite in text
-  assert '%d make `conv2` faster' % direct in text
 
 
 def test_the_citation_is_of_this_version():

@@ -221,5 +221,5 @@ def _slurm_counts(num_ps, flag):
     raise UserError(
         f'{step}, {per_node} on a node; expected as many on each node')
   if num_ps >= num_tasks:
-    raise UserError(f'{step}; expected more than parameter servers')
+    raise UserError(f'{step}; expected more tasks than parameter servers')
   return num_tasks, per_node

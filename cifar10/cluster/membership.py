@@ -120,8 +120,8 @@ def joined(task, settings):
 def _check_overwrite(server):
   """Checks that a chief with --overwrite is the first with these servers.
 
-  A chief that has died may be started again with the same flags. Before the
-  servers hear of it: they would not wait for one that leaves again.
+  A chief that has died may be started again with the same flags. Call this
+  before the worker joins: if it joined and left, the servers would stop.
   """
   task = server.task
   if not (task.is_chief and server.settings.overwrite):

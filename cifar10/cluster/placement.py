@@ -12,7 +12,8 @@ import tensorflow.compat.v1 as tf
 _FULLY_CONNECTED = re.compile(
     '(^|/)(local3|local4|softmax_linear|cross_entropy)[^/]*(/|$)')
 
-# Where each worker reads its own images: also a variable that holds them.
+# The name scope of the input, also of the variable of --input=preloaded. Each
+# worker keeps it on its own device.
 _INPUT = 'distorted_inputs/'
 
 

@@ -54,8 +54,8 @@ class Server:
 def config_proto(task, settings):
   """The tf.ConfigProto of a task's sessions.
 
-  A worker's name the parameter servers and itself, a parameter server's only
-  itself; otherwise sessions wait for tasks that are gone.
+  A worker's sessions reach the parameter servers and itself, a parameter
+  server's only itself; otherwise they would wait for tasks that are gone.
   """
   proto = session_settings.config_proto(settings)
   if task.job == 'worker':

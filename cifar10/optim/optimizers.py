@@ -17,7 +17,7 @@ LEARNING_RATES = {
 
 
 class Update(tf.train.Optimizer):
-  """An optimizer whose update is all that a step updates.
+  """Wraps an optimizer; `apply_gradients` builds the whole update of a step.
 
   `apply(optimizer, [(gradient, variable), ...], global_step)` returns the
   operation. A tf.train.SyncReplicasOptimizer can run it with the gradients of

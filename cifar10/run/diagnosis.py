@@ -1,4 +1,4 @@
-"""Why training does not go on: what has happened to its input."""
+"""Diagnosis of training that fails or stalls: the state of its input."""
 
 import os
 import time

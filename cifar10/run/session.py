@@ -57,7 +57,7 @@ class Role:
     return [hooks_lib.SignalHook(signals), stop]
 
   def progress(self, count):
-    """A value that changes while all is well; `count` is of own steps."""
+    """A value that changes with each step; `count`: steps of this process."""
     return count
 
   def waits_for(self):

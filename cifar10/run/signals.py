@@ -23,7 +23,7 @@ _SAME_SECS = 1
 
 @contextlib.contextmanager
 def noted(afterwards=None):
-  """Yields a list that the numbers of the signals are added to.
+  """Yields a list; the number of the first signal is added to it.
 
   Python runs signal handlers in the main thread, and only once a call of native
   code returns; a step that hangs never does. So the handlers here do nothing.

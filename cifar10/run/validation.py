@@ -1,4 +1,4 @@
-"""What follows from the precision on images that are held out of training.
+"""Validation during training, on held-out images, and its consequences.
 
 The best checkpoint is kept, the learning rate of --schedule=performance falls,
 and --early_stopping ends training: Prechelt, "Early Stopping - But When?",

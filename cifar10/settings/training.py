@@ -120,7 +120,7 @@ class Initialization(Group, agreed=False):
 
 
 class Regularization(Group):
-  """Measures against learning the training images by heart.
+  """Measures against overfitting.
 
   regularizer: tutorial, the tutorial's weight decay of local3 and local4; or a
     penalty on the weights of all layers: l1, l2 or both, l1_l2; or none.
@@ -196,13 +196,14 @@ class Optimizer(Group):
     multiple of that of weights.
   softmax_rate: Learning rate of the weights of the last layer, as a multiple of
     that of the others.
-  momentum: Momentum of momentum and nesterov, and of what muon does not train.
+  momentum: Momentum of the optimizers momentum and nesterov; with muon, of the
+    variables that nesterov trains.
   muon_momentum: Momentum of muon.
   rmsprop_decay: Decay of the mean square of gradients of rmsprop.
   adam_beta1: Decay of the mean of gradients of adam.
   adam_beta2: Decay of the mean square of gradients of adam.
-  epsilon: What rmsprop adds to the mean square of gradients, and adam to its
-    root.
+  epsilon: Constant that rmsprop adds to the mean square of gradients, and adam
+    to its root.
   ftrl_l1: L1 penalty of ftrl, which sets weights to zero.
   ftrl_l2: L2 penalty of ftrl.
   clip_norm: Largest global norm of the gradients; 0: no limit.
@@ -289,8 +290,9 @@ class Transfer(Group):
     takes conv1 from layer1.
   freeze: Regular expression for the beginning of the names of variables that
     are not trained, such as conv[12].
-  cache_frozen: Compute the frozen convolutional layers once, before training,
-    for as many distorted versions of each training image; 0: in each step.
+  cache_frozen: Number of distorted versions of each training image for which to
+    compute the frozen convolutional layers once, before training; 0: compute
+    them in each step.
   hold_zeros: Weights that are zero stay zero, as in a sparse checkpoint.
   """
 

@@ -15,7 +15,7 @@ from cifar10.util import console
 
 
 class CheckpointHook(tf.train.SessionRunHook):
-  """Saves by time, by steps, at the first step of a run and at the end.
+  """Saves by time, by steps, before the first step of a run and at the end.
 
   Not tf.train.CheckpointSaverHook with a CheckpointSaverListener: that saves
   either by time or by steps, writes again over the checkpoint that it has just
