@@ -23,7 +23,7 @@ class WorkerOptimizer(tf.train.Optimizer):
   """
 
   def __init__(self, optimizer, task, settings, progress, chief_start):
-    """Wraps an optimizers.Update; this is the chief's start `chief_start`."""
+    """Wraps an optimizers.Update; the chief has started `chief_start` times."""
     super().__init__(use_locking=False, name='WorkerOptimizer')
     self._task = task
     self._settings = settings

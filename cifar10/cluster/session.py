@@ -152,7 +152,8 @@ class _LastStepHook(tf.train.SessionRunHook):
   def __init__(self, step, progress, signals, steps_to_go):
     """Takes the global step after the train_op, and the list of signals.
 
-    `steps_to_go` is from `WorkerRole._steps_to_go`.
+    `progress` is a shared_state.Progress; `steps_to_go` is from
+    `WorkerRole._steps_to_go`.
     """
     with tf.control_dependencies([step]):
       self._fetches = [step, progress.last_step.read_value()]

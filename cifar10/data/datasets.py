@@ -43,8 +43,10 @@ class DataSet(NamedTuple):
   @property
   def examples_per_epoch(self):
     """The number of records to train on."""
+    if self.labelled:
+      return self.labelled
     total = self.counts[0] or self.count(self.train_files)
-    return self.labelled or total - self.held_out
+    return total - self.held_out
 
   def files(self, eval_data):
     """Paths of the files of the 'test' or the training images, 'train_eval'."""

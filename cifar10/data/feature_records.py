@@ -7,7 +7,7 @@ queues take both.
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-# The outputs of frozen layers in a training directory, and their sources.
+# The outputs of frozen layers in a training directory; what they are of.
 FILE_NAME = 'frozen_layers.bin'
 DESCRIPTION_NAME = 'frozen_layers.json'
 

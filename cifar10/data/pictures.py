@@ -49,8 +49,8 @@ def find(names):
   """Replaces each folder in a list of paths by its pictures, see `in_folder`.
 
   The name `-`, for standard input, stays. Reports the other files of a folder.
-  Raises OSError if a folder cannot be read, and UserError if there
-  are no pictures.
+  Raises OSError if a folder cannot be read, and UserError if there are no
+  pictures.
   """
   found = []
   for name in names:

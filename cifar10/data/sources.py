@@ -34,7 +34,7 @@ class Source(NamedTuple):
   # Function (paths of the fetched files, path of a folder) that writes the data
   # set into the folder; None: unpacks the one archive.
   convert: Optional[Callable] = None
-  need: Optional[Callable] = None  # UserError if `convert` lacks a package.
+  need: Optional[Callable] = None  # Raises UserError if a package is missing.
 
   def folder_in(self, data_dir):
     """The path of its folder in `data_dir`."""

@@ -14,13 +14,13 @@ CLASSES = tuple('0123456789')
 
 
 def need_scipy():
-  """Returns scipy.io, which reads MATLAB's format; UserError if not there."""
+  """Returns scipy.io, which reads MATLAB's format, or raises UserError."""
   return optional_packages.need(
       'scipy.io', 'svhn', '--dataset=svhn: reading its files needs scipy')
 
 
 def convert(sources, folder):
-  """Makes a data set in `folder` of train_32x32.mat and test_32x32.mat.
+  """Makes a data set of train_32x32.mat and test_32x32.mat in `folder`.
 
   `sources` are their paths. Raises what `write_records` does.
   """

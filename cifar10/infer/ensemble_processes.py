@@ -62,6 +62,9 @@ class _Queue:
     options = tf.RunOptions(timeout_in_ms=1000 * timeout_secs)
     return self._session.run(self._dequeue, options=options)
 
+  def close(self):
+    self._session.close()
+
 
 def _compute(parent, target, data, network, index):
   """The work of a process: a Network, number `index`, answers its questions.
@@ -205,6 +208,8 @@ class Processes:
       process.kill()
     if self._watcher:
       self._watcher.join(_END_SECS)
+    for queue in (*self._questions, self._answers):
+      queue.close()
 
 
 def _watch(target, processes):

@@ -71,9 +71,9 @@ def restorations():
 
 
 def describe(settings):
-  """The DataSet of `datasets.describe`; warns if that assumes CIFAR-10.
+  """The DataSet of `datasets.describe`.
 
-  It does so if `data_dir` is missing; the default may be, without a warning.
+  Warns if that assumes CIFAR-10, as `data_dir` is missing and not the default.
   """
   data, folder = datasets.describe(settings), settings.data_dir
   is_guessed = settings.dataset == 'cifar10' and not os.path.isdir(folder)

@@ -13,7 +13,7 @@ _LONGEST_SECS = 999999999 * 24 * 60 * 60  # That datetime can express.
 
 
 def reporter(step, loss, settings, run_state, stack):
-  """The hook that reports the steps, as those of hooks.py.
+  """The hook that reports the steps; arguments are those of hooks.py.
 
   With --progress, and on a terminal, it shows a live line, which `stack`, a
   contextlib.ExitStack, ends.

@@ -85,10 +85,11 @@ def _compressed_bytes(values):
 
 
 def precisions(models, settings):
-  """Precision @ 1 of each model on the test images, a list of floats.
+  """Precision @ 1 of each model on the test images, a list.
 
-  Each model is a dict of all variables of a checkpoint. Its precision is None
-  if there are no images. Raises UserError if the data set cannot be described.
+  Each model is a dict of all variables of a checkpoint. A precision is a float,
+  None if there are no images. Raises UserError if the data set cannot be
+  described.
   """
   data = datasets.describe(settings)
   if not all(os.path.exists(path) for path in data.test_files):

@@ -94,8 +94,9 @@ class Runner:
   def run(self, command, watch=lambda: False, **popen):
     """Runs a program to its end, or until it is given up or all is stopped.
 
-    Calls `watch()` now and then, and after the end; True gives up. Returns the
-    status, or None if the program was told to end.
+    Calls `watch()` now and then, and after the end; gives up if that returns
+    True. `popen` are arguments of subprocess.Popen. Returns the status, or None
+    if the program was told to end.
     """
     process = subprocess.Popen(
         processes.ending_with_parent(command),

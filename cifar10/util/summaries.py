@@ -24,7 +24,7 @@ def precision_tag(top_k=1, eval_data='test', averaged=True, tta=False):
   averages; the tags of other evaluations say how they differ.
 
   Args:
-    top_k: number of most probable classes among which the right one counts.
+    top_k: the right class is among this many most probable ones.
     eval_data: 'test', 'train_eval' (training images) or 'validation'.
     averaged: the model uses the moving averages of its variables.
     tta: it sees mirrored and shifted copies of each image.
@@ -94,7 +94,7 @@ class EventFile:
   """
 
   def __init__(self, directory):
-    """Opens a new file in `directory`; makes that, or raises OSError."""
+    """Opens a new file in `directory`, which is made if it is missing."""
     os.makedirs(directory, exist_ok=True)
     # The process, because two may start within a second.
     name = 'events.out.tfevents.%010d.%s.%d' % (
