@@ -32,6 +32,17 @@ def sync_graph(task, replicas_to_aggregate):
   return progress, global_step, optimizer, weight
 
 
+def sync_step(optimizer, weight, global_step):
+  """A step, and operations that take all tokens of workers, or two."""
+  with hooks.sync_container(1):
+    step = optimizer.minimize(weight, global_step)
+    tokens = tf.FIFOQueue(
+      -1, [tf.int64], shapes=[[]], shared_name='sync_token_q'
+    )
+  take_all = tokens.dequeue_up_to(tokens.size())
+  return step, take_all, tokens.dequeue_many(2)
+
+
 def sync_session(server, progress, optimizer, hook):
   """The session of a chief with a SyncHook."""
   tf.group(optimizer.ready_for_local_init_op)  # Else TensorFlow complains.
@@ -52,13 +63,7 @@ def test_a_worker_whose_token_others_have_taken_ends_at_the_last_step(lags):
   server = tf.train.Server({'ps': [address]}, job_name='ps', task_index=0)
   with tf.Graph().as_default(), tf.device('/job:ps/task:0'):
     progress, global_step, optimizer, weight = sync_graph(task, 1)
-    with hooks.sync_container(1):
-      step = optimizer.minimize(weight, global_step)
-      tokens = tf.FIFOQueue(
-        -1, [tf.int64], shapes=[[]], shared_name='sync_token_q'
-      )
-    take_all = tokens.dequeue_up_to(tokens.size())
-    take_both = tokens.dequeue_many(2)
+    step, take_all, take_both = sync_step(optimizer, weight, global_step)
     (local_step,) = tf.local_variables('sync_rep_local_step')
     be_at = tf.assign(local_step, tf.cast(0, tf.int64) if lags else global_step)
     end = progress.last_step.assign(1)
@@ -92,13 +97,7 @@ def test_a_chief_that_ends_at_once_leaves_tokens_for_the_others():
   server = tf.train.Server({'ps': [address]}, job_name='ps', task_index=0)
   with tf.Graph().as_default(), tf.device('/job:ps/task:0'):
     progress, global_step, optimizer, weight = sync_graph(task, 1)
-    with hooks.sync_container(1):
-      step = optimizer.minimize(weight, global_step)
-      tokens = tf.FIFOQueue(
-        -1, [tf.int64], shapes=[[]], shared_name='sync_token_q'
-      )
-    take_all = tokens.dequeue_up_to(tokens.size())
-    take_both = tokens.dequeue_many(2)
+    step, take_all, take_both = sync_step(optimizer, weight, global_step)
     end = progress.last_step.assign(1)
     sync_hook = hooks.SyncHook(optimizer, task, progress, 1, True)
     with sync_session(server, progress, optimizer, sync_hook) as session:
