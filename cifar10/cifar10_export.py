@@ -100,7 +100,7 @@ def _write_saved_model(frozen, path, settings):
 
 
 def _check_targets(settings):
-  """Raises UserError if a target exists, two are the same, or there is none."""
+  """Raises UserError if there is no target, one exists, or two are the same."""
   taken = {}
   for flag in _REPORTS:
     path = getattr(settings, flag)

@@ -77,7 +77,7 @@ def read_cifar10(filename_queue):
   """
 
   class CIFAR10Record:
-    """What one record holds."""
+    """The fields of one record."""
 
   result = CIFAR10Record()
   layout = records_lib.Layout()

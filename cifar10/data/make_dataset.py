@@ -44,8 +44,8 @@ def find(folder):
   Returns the sorted names of the classes, and a list of tuples, sorted by part,
   class and name: the path of a picture, the number of its class, and its part,
   'train' or 'test', or None if it is not assigned yet. Raises OSError if a
-  folder cannot be read, and UserError if there is none, or fewer than two
-  classes, or a class without pictures.
+  folder cannot be read. Raises UserError if `folder` does not exist, it has
+  fewer than two classes, or a class has no pictures.
   """
   if not os.path.isdir(folder):
     raise UserError(f'{folder}: no such folder; expected {_EXPECTED}')

@@ -1,1 +1,1 @@
-"""What a run leaves on disk: checkpoints, settings, state."""
+"""The files of a run: checkpoints, settings, state."""

@@ -89,7 +89,7 @@ def test_a_damaged_one_is_passed_over(tmp_path, make):
   make(10, 20, 30, damaged=[30])
   checkpoint_files.name_newest(str(tmp_path))
   assert named(tmp_path) == 20
-  set_named(tmp_path, 20, time=25)  # And there is none to go on to.
+  set_named(tmp_path, 20, time=25)  # Only the damaged one is newer.
   checkpoint_files.name_newest(str(tmp_path))
   assert named(tmp_path) == 20
 
