@@ -23,18 +23,19 @@ from cifar10.nets import techniques
 from cifar10.optim import towers
 from cifar10.run import hooks
 from cifar10.run import trainer
+from cifar10.settings import Settings
 from six.moves import xrange
 import tensorflow.compat.v1 as tf
 
 
-def tower_loss(scope, images, labels, settings):
+def tower_loss(scope, images, labels, settings=Settings()):
   """The total loss of one tower, a float32 scalar.
 
   Args:
     scope: name scope of the tower, 'tower_0/'.
     images: float32, [batch, height, width, depth], its part of the batch.
     labels: int32, [batch].
-    settings: settings.Settings.
+    settings: settings.Settings; without it the tutorial's.
   """
   logits = networks.inference(images, settings, is_training=True)
   # Of this tower only, though all of them share the collection 'losses'.

@@ -1,15 +1,22 @@
 """Short runs on the bundled sample: what several test modules need."""
 
+import atexit
+import contextlib
+import functools
 import importlib.util
 import os
+from pathlib import Path
 import re
+import shutil
 import sys
+import tempfile
 
 import numpy as np
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
 from cifar10 import cifar10_eval
+from cifar10 import cifar10_train
 from cifar10.data import datasets
 from cifar10.nets import layers
 from cifar10.settings import Settings
@@ -57,6 +64,27 @@ def small_config(tmp_path, **changes):
   }
   settings.update(changes)
   return Settings(**settings)
+
+
+@functools.lru_cache(maxsize=None)
+def _shared_run():
+  """The folder of a run of the default model, made once for all tests."""
+  folder = tempfile.mkdtemp()
+  atexit.register(shutil.rmtree, folder, ignore_errors=True)
+  with open(os.devnull, 'w') as nowhere, contextlib.redirect_stdout(nowhere):
+    cifar10_train.train(small_config(Path(folder)))
+  return os.path.join(folder, 'train')
+
+
+def trained(tmp_path, **changes):
+  """A Config as `small_config` makes it, whose run is at step 4.
+
+  The run, of batches of 16 images and of the default settings, is a copy of
+  one that all tests of a process share, and is there in no time.
+  """
+  config = small_config(tmp_path, **changes)
+  shutil.copytree(_shared_run(), config.train_dir)
+  return config
 
 
 def noted_forms(monkeypatch):

@@ -11,9 +11,9 @@ from cifar10.errors import UserError
 from cifar10.run import watchdog
 from cifar10.util import console
 
-# Errors of the input hold one of these, see cifar10_input; the second one if
-# the operation is in a function of tf.data.
-_IN_INPUT = ('{{node distorted_inputs/', '[[distorted_inputs/IteratorGetNext]]')
+# Errors of the input hold one of these, see cifar10_input: behind `{{` or, on
+# TensorFlow 1.15.5, `[[`; the second one if it is in a function of tf.data.
+_IN_INPUT = ('node distorted_inputs/', '[[distorted_inputs/IteratorGetNext]]')
 
 _READ_ERRORS = (tf.errors.DataLossError, tf.errors.NotFoundError,
                 tf.errors.PermissionDeniedError)
