@@ -191,6 +191,9 @@ def compare(args):
   def save():
     files.write_json(args.out, {'results': results, 'times': times})
 
+  # A run takes long: whether its numbers can be written shows before.
+  with files.folders_around(args.out):
+    save()
   try:
     if args.time_rounds:
       time_all(experiments, times, args.time_rounds, save)
@@ -200,8 +203,9 @@ def compare(args):
     sys.exit('compare: stopped; started again, it goes on from here')
   rows = comparison.compared(experiments, results, times)
   print(comparison.table(rows))
-  chart = os.path.splitext(args.out)[0] + '.png'
-  charts.save_png(comparison.draw(rows), chart)
+  if any(row['runs'] for row in rows):
+    chart = os.path.splitext(args.out)[0] + '.png'
+    charts.save_png(comparison.draw(rows), chart)
 
 
 def main():

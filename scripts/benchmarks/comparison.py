@@ -61,7 +61,9 @@ def compared(experiments, results, times):
   defaults = {result['seed']: result for result in by_name[DEFAULT]}
   rows = []
   for name, found in by_name.items():
-    if not found and not errors[name]:
+    flags = {'flags': variant(name, experiments)['flags']}
+    ratios = [time['ratio'] for time in variants.results_of(flags, times)]
+    if not (found or errors[name] or ratios):
       continue
     row = {
         'name': name,
@@ -78,8 +80,6 @@ def compared(experiments, results, times):
           plain=statistics.mean(last(r, experiments, 'plain') for r in found),
           loss=statistics.mean(r['loss'] for r in found))
     steps = {'at_steps': experiments['steps']}
-    flags = {'flags': variant(name, experiments)['flags']}
-    ratios = [time['ratio'] for time in variants.results_of(flags, times)]
     if ratios:
       row['time'] = statistics.median(ratios)
       steps['at_time'] = experiments['steps'] * row['time']
@@ -112,7 +112,8 @@ def _cells(row):
     cells.append('%.1f to %.1f' % (100 * row['lowest'], 100 * row['highest']))
     cells += [percent(row['plain']), '%.2f' % row['loss']]
   else:
-    cells += [row['errors'][0].split(';')[0], '', '', '']
+    problem = ''.join(row['errors'][:1]).split(';')[0]
+    cells += [problem, '', '', '']
   cells.append('%.2f' % row['time'] if 'time' in row else '')
   for key in ('at_steps', 'at_time'):
     cells.append('%+.1f' % (100 * row[key]) if key in row else '')

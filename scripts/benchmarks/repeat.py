@@ -102,7 +102,8 @@ def repeat(args):
   if not about.items() <= content.items():
     raise UserError(f'{args.out}: holds runs of other settings')
   # A run takes long: whether its numbers can be written shows before.
-  files.write_json(args.out, content)
+  with files.folders_around(args.out):
+    files.write_json(args.out, content)
   runner = variants.Runner()
 
   def done(result):
