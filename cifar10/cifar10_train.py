@@ -33,10 +33,10 @@ def take_steps(run):
   with tf.device('/cpu:0'):
     global_step = tf.train.get_or_create_global_step()
 
-  # Images and labels; --input may choose others than cifar10.distorted_inputs.
+  # Images and labels, from cifar10_input.py unless --input says otherwise.
   images, labels = pipelines.distorted_inputs(settings)
 
-  # The logits; --network may choose another network than cifar10.inference.
+  # The logits of cifar10.inference, unless --network says otherwise.
   with techniques.training_scope(settings):
     logits = networks.inference(images, settings, is_training=True)
 
