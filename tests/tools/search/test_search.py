@@ -6,15 +6,14 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 
 import pytest
 
 from cifar10.errors import UserError
-from cifar10.run import train_dir
 from cifar10.store import run_state
+from cifar10.tools import variants
 from cifar10.tools.search import search as search_lib
 from cifar10.tools.search import space as space_lib
 from cifar10.tools.search import trials as trials_lib
@@ -30,7 +29,14 @@ FLAGS = [
     '--validation_steps=4', '--batch_size=8', '--intra_op_threads=1'
 ]
 # Long enough to be stopped on the way.
-LONGER = FLAGS + ['--max_steps=400', '--validation_steps=40']
+LONGER = FLAGS + ['--max_steps=200', '--validation_steps=20']
+# Which no trainer comes to the end of here.
+ENDLESS = FLAGS + ['--max_steps=40000']
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+  monkeypatch.setattr(variants, 'POLL_SECS', 0.05)
 
 
 @pytest.fixture
@@ -39,17 +45,14 @@ def start(tmp_path):
   started = []
 
   def start_one(flags, space, count, *more):
-    path = tmp_path / 'space.json'
-    path.write_text(json.dumps({'flags': flags, 'space': space}))
+    path = write_space(tmp_path, flags, space)
+    script = os.path.join(short_runs.ROOT, 'scripts', 'search.py')
     started.append(
-        subprocess.Popen([
-            sys.executable,
-            os.path.join(short_runs.ROOT, 'scripts', 'search.py'),
-            str(path),
+        processes.start([
+            script, path,
             '--trials=%d' % count,
             '--out=%s' % (tmp_path / 'out'), *more
-        ], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                         universal_newlines=True))
+        ], stdout=processes.PIPE, stderr=processes.PIPE))
     return started[-1]
 
   yield start_one
@@ -58,70 +61,91 @@ def start(tmp_path):
     process.communicate()
 
 
+def write_space(tmp_path, flags, space):
+  path = tmp_path / 'space.json'
+  path.write_text(json.dumps({'flags': flags, 'space': space}))
+  return str(path)
+
+
+def arguments(tmp_path, space, count, flags=FLAGS):
+  return argparse.Namespace(space=write_space(tmp_path, flags,
+                                              space), trials=count, jobs=1,
+                            gpus=0, seed=1, out=str(tmp_path / 'out'))
+
+
 def steps_in(folder):
   state = run_state.load(str(folder))
   return [step for step, _ in state.validations] if state else []
 
 
-def test_a_killed_search_goes_on_where_it_was(tmp_path, start):
+def test_a_killed_search_goes_on_where_it_was(tmp_path, start, capsys):
   rates = {'learning_rate': [0.01, 0.02]}
-  first = start(LONGER, rates, 2, '--jobs=2')
-  folders = [tmp_path / 'out' / name for name in ('trial_000', 'trial_001')]
+  first = start(LONGER, rates, 2)
+  folder = tmp_path / 'out' / 'trial_000'
   deadline = time.time() + 120
-  while not all(len(steps_in(folder)) >= 2 for folder in folders):
+  while not steps_in(folder):
     assert time.time() < deadline and first.poll() is None
-    time.sleep(0.1)
+    time.sleep(0.05)
   first.kill()
   first.communicate()
-  # The trainers save and end.
+  # The trainer saves and ends.
   while processes.running(tmp_path):
     assert time.time() < deadline
-    time.sleep(0.1)
-  before = [steps_in(folder) for folder in folders]
+    time.sleep(0.05)
+  before = steps_in(folder)
   second = start(LONGER, rates, 2, '--jobs=2')
   out, err = second.communicate(120)
   assert (second.returncode, err) == (0, '')
+  # What is resumed is another trial in the same folder.
   assert sorted(os.listdir(str(tmp_path / 'out'))) == [
-      'search.db', 'trial_000', 'trial_001', 'trials.json', 'trials.png'
+      'search.db', 'trial_000', 'trial_002', 'trials.json', 'trials.png'
   ]
-  for folder, steps in zip(folders, before):
-    state = run_state.load(str(folder))
-    assert len(state.starts) == 2  # Resumed, not begun anew.
-    assert steps_in(folder)[:len(steps)] == steps
-    assert len(steps) < 10 and steps_in(folder)[-1] == 400
+  assert len(before) < 10
+  assert steps_in(folder)[:len(before)] == before
+  for name, starts in (('trial_000', 2), ('trial_002', 1)):
+    state = run_state.load(str(tmp_path / 'out' / name))
+    assert len(state.starts) == starts  # Resumed, not begun anew.
+    assert state.validations[-1][0] == 200
   # The table, and the best of it.
   values = dict(re.findall(r'\| (trial_\d+) \| ([\d.]+) \|', out))
-  assert set(values) == {'trial_000', 'trial_001'}
+  assert set(values) == {'trial_000', 'trial_002'}
   best = re.search(r'The best is (trial_\d+)\. .* To train it again: (.*)', out)
   assert values[best.group(1)] == max(values.values())
-  assert '--max_steps=400' in best.group(2)
+  assert '--max_steps=200' in best.group(2)
   assert re.search(r'--learning_rate=0.0[12]', best.group(2))
   for trial in json.loads(
       (tmp_path / 'out' / 'trials.json').read_text())['trials']:
     reached = run_state.load(str(tmp_path / 'out' / trial['folder']))
+    assert trial['validations'] == [list(v) for v in reached.validations]
     precisions = [precision for _, precision in reached.validations]
     assert trial['precision'] == max(precisions)
   # A finished search does nothing more.
-  third = start(LONGER, rates, 2)
-  out, _ = third.communicate(60)
-  assert 'going on' not in out and best.group(0) in out
+  search_lib.search(arguments(tmp_path, rates, 2, LONGER))
+  out = capsys.readouterr().out
+  assert 'going on' not in out
+  assert set(re.findall(r'\| (trial_\d+) \| ([\d.]+) \|',
+                        out)) == set(values.items())
+  assert 'The best is %s.' % best.group(1) in out
 
 
 def test_ctrl_c_ends_all_and_saves(tmp_path, start):
-  flags = [flag.replace('=12', '=4000') for flag in FLAGS]
-  process = start(flags, {'learning_rate': [0.01]}, 1)
+  rates = {'learning_rate': [0.01]}
+  process = start(ENDLESS, rates, 1)
   folder = tmp_path / 'out' / 'trial_000'
   deadline = time.time() + 120
   while not steps_in(folder):
     assert time.time() < deadline and process.poll() is None
     time.sleep(0.1)
+  # Two searches do not share a folder.
+  with pytest.raises(UserError, match='out: another search uses this folder$'):
+    search_lib.search(arguments(tmp_path, rates, 1, ENDLESS))
   # A trainer that takes its time to save.
   (trainer,) = processes.running('--train_dir=%s' % folder)
   os.kill(trainer, signal.SIGSTOP)
   try:
     process.send_signal(signal.SIGINT)
     with pytest.raises(subprocess.TimeoutExpired):
-      process.wait(3)
+      process.wait(2)
   finally:
     os.kill(trainer, signal.SIGCONT)
   _, err = process.communicate(60)
@@ -142,33 +166,50 @@ def trials_of(tmp_path, flags, choices, pruner=None):
   return trials_lib.Trials(study, space, str(tmp_path))
 
 
-def test_a_trial_below_the_others_is_given_up(tmp_path):
-  flags = [flag.replace('=12', '=4000') for flag in FLAGS]
-  pruner = optuna.pruners.ThresholdPruner(lower=2.0)  # All are below.
-  trials = trials_of(tmp_path, flags, {'learning_rate': [0.01]}, pruner)
-  trials.run(1, 1)
-  (trial,) = trials.finished()
-  assert trial.state == optuna.trial.TrialState.PRUNED
-  assert 4 <= trial.last_step < 4000
+def states_of(trials):
+  return [trial.state.name for trial in trials._study.get_trials()]
+
+
+class AfterSteps(optuna.pruners.BasePruner):
+  """Gives up below a step, or above another one; notes the last steps."""
+
+  def __init__(self, least, most):
+    self.asked, self._least, self._most = [], least, most
+
+  def prune(self, study, trial):
+    self.asked.append(trial.last_step)
+    return not self._least <= trial.last_step <= self._most
+
+
+def test_a_trainer_that_is_ended_from_outside_is_resumed_and_given_up(tmp_path):
+  trials = trials_of(tmp_path, ENDLESS, {'learning_rate': [0.01]})
+  folder = tmp_path / 'trial_000'
+
+  def end():
+    while len(steps_in(folder)) < 2:
+      time.sleep(0.05)
+    for pid in processes.running('--train_dir=%s' % folder):
+      os.kill(pid, signal.SIGTERM)
+
+  thread = threading.Thread(target=end)
+  thread.start()
+  with pytest.raises(UserError, match='was ended from outside'):
+    trials.run(1, 1)
+  thread.join()
+  assert states_of(trials) == ['RUNNING']
+  # The first precisions, which would have it given up at once, are old.
+  before = steps_in(folder)
+  pruner = trials._study.pruner = AfterSteps(before[-1], before[-1])
+  again = trials_lib.Trials(trials._study, trials._space, str(tmp_path))
+  again.run(1, 1)
+  assert states_of(again) == ['FAIL', 'PRUNED']
+  assert pruner.asked[0] == before[-1] < pruner.asked[1]
+  (trial,) = again.finished()
+  reported = sorted(trial.intermediate_values)
+  assert len(run_state.load(str(folder)).starts) == 2
+  assert reported == steps_in(folder)[:len(reported)]
+  assert before[-1] < trial.last_step < 40000
   assert not processes.running(tmp_path)
-
-
-def test_a_resumed_trial_is_judged_by_its_last_validation(tmp_path):
-
-  class SlowStart(optuna.pruners.BasePruner):
-
-    def prune(self, study, trial):
-      return trial.last_step == 4
-
-  rates = {'learning_rate': [0.01]}
-  flags = [flag.replace('=12', '=8') for flag in FLAGS]
-  trials_of(tmp_path, flags, rates).run(1, 1)
-  assert steps_in(tmp_path / 'trial_000') == [4, 8]
-  trials = trials_of(tmp_path, FLAGS, rates, SlowStart())
-  trials.run(1, 1)
-  (trial,) = trials.finished()
-  assert trial.state == optuna.trial.TrialState.COMPLETE
-  assert sorted(trial.intermediate_values) == [4, 8, 12]
 
 
 def test_a_trial_that_diverges_is_a_result(tmp_path):
@@ -179,16 +220,13 @@ def test_a_trial_that_diverges_is_a_result(tmp_path):
   assert 'expected a finite number' in trial.user_attrs['error']
 
 
-@pytest.mark.parametrize(
-    'flags, problem',
-    [(['--max_steps=2', '--validation_steps=9'], 'ended without a validation'),
-     (['--l2_scale=0.1'], 'error: --l2_scale=0.1 has no effect with')])
-def test_a_mistake_ends_the_search(tmp_path, flags, problem):
-  flags = FLAGS[:1] + FLAGS[2:3] + ['--max_steps=2'] + flags
+def test_a_mistake_ends_the_search(tmp_path):
+  flags = FLAGS + ['--l2_scale=0.1']
   trials = trials_of(tmp_path, flags, {'learning_rate': [0.1]})
+  problem = 'trial_000: .*error: --l2_scale=0.1 has no effect with'
   with pytest.raises(UserError, match=problem):
-    trials.run(3, 2)
-  assert not trials.finished()
+    trials.run(3, 1)
+  assert states_of(trials) == ['FAIL']
 
 
 def test_what_was_given_up_is_not_the_best(tmp_path):
@@ -228,13 +266,6 @@ def in_memory(tmp_path, monkeypatch):
   return tried
 
 
-def arguments(tmp_path, space, count, flags=FLAGS):
-  path = tmp_path / 'space.json'
-  path.write_text(json.dumps({'flags': flags, 'space': space}))
-  return argparse.Namespace(space=str(path), trials=count, jobs=1, gpus=0,
-                            seed=1, out=str(tmp_path / 'out'))
-
-
 RANGE = {'learning_rate': {'low': 0.01, 'high': 0.1}}
 
 
@@ -247,23 +278,19 @@ def test_a_seed_beyond_the_limits_is_named(tmp_path, start, seed):
   assert not (tmp_path / 'out').exists()
 
 
-def test_a_search_that_goes_on_draws_other_values(tmp_path, monkeypatch):
+def test_a_search_goes_on_in_its_own_space_and_draws_other_values(
+    tmp_path, monkeypatch):
   tried = in_memory(tmp_path, monkeypatch)
-  for count in (3, 6):
+  for count in (2, 4):
     search_lib.search(arguments(tmp_path, RANGE, count))
-  assert len(set(tried)) == len(tried) == 6
-
-
-def test_another_space_is_refused(tmp_path, monkeypatch):
-  in_memory(tmp_path, monkeypatch)
-  search_lib.search(arguments(tmp_path, RANGE, 1))
-  search_lib.search(arguments(tmp_path, RANGE, 2))
+  assert len(set(tried)) == len(tried) == 4
   longer = [flag.replace('=12', '=99') for flag in FLAGS]
   wider = {'learning_rate': {'low': 0.01, 'high': 0.2}}
   for space, flags in ((wider, FLAGS), (RANGE, longer),
                        (RANGE, FLAGS + ['--dropout=0.5'])):
     with pytest.raises(UserError, match='space.json: has changed since'):
-      search_lib.search(arguments(tmp_path, space, 3, flags))
+      search_lib.search(arguments(tmp_path, space, 5, flags))
+  assert len(tried) == 4
 
 
 def test_trials_without_their_search_are_refused(tmp_path, monkeypatch):
@@ -290,55 +317,3 @@ def test_a_damaged_file_is_named(tmp_path):
   with pytest.raises(UserError, match='search.db: ') as info:
     search_lib.search(arguments(tmp_path, RANGE, 2))
   assert '\n' not in str(info.value)
-
-
-def states_of(trials):
-  return [trial.state.name for trial in trials._study.get_trials()]
-
-
-def test_a_trainer_that_is_ended_from_outside_is_resumed(tmp_path):
-  trials = trials_of(tmp_path, LONGER, {'learning_rate': [0.01]})
-  folder = tmp_path / 'trial_000'
-
-  def end():
-    while not steps_in(folder):
-      time.sleep(0.1)
-    for pid in processes.running('--train_dir=%s' % folder):
-      os.kill(pid, signal.SIGTERM)
-
-  thread = threading.Thread(target=end)
-  thread.start()
-  with pytest.raises(UserError, match='was ended from outside'):
-    trials.run(1, 1)
-  thread.join()
-  assert states_of(trials) == ['RUNNING']
-  again = trials_lib.Trials(trials._study, trials._space, str(tmp_path))
-  again.run(1, 1)
-  assert states_of(again) == ['FAIL', 'COMPLETE']
-  assert len(run_state.load(str(folder)).starts) == 2
-  assert steps_in(folder)[-1] == 400
-
-
-def test_a_trial_that_another_trainer_holds_is_not_given_up(
-    tmp_path, monkeypatch):
-  monkeypatch.setattr(trials_lib, '_LOCK_SECS', 0)
-  trials = trials_of(tmp_path, FLAGS, {'learning_rate': [0.01]})
-  with train_dir.held(str(tmp_path / 'trial_000')):
-    with pytest.raises(UserError, match='trial_000: .*' + train_dir.IN_USE):
-      trials.run(1, 1)
-  assert states_of(trials) == ['RUNNING']
-
-
-def test_two_searches_do_not_share_a_folder(tmp_path, start):
-  flags = [flag.replace('=12', '=4000') for flag in FLAGS]
-  first = start(flags, {'learning_rate': [0.01]}, 1)
-  deadline = time.time() + 60
-  while not (tmp_path / 'out' / 'search.db').exists():
-    assert time.time() < deadline and first.poll() is None
-    time.sleep(0.1)
-  second = start(flags, {'learning_rate': [0.01]}, 1)
-  _, err = second.communicate(60)
-  assert second.returncode == 1
-  assert err.endswith('out: another search uses this folder\n')
-  first.send_signal(signal.SIGINT)
-  first.communicate(60)

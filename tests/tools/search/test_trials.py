@@ -147,6 +147,16 @@ def test_a_folder_that_is_in_use_is_waited_for(tmp_path, trainer):
   assert os.path.getsize(str(tmp_path / 'out' / 'trial_000' / 'busy')) == 3
 
 
+def test_a_trial_whose_folder_stays_in_use_is_not_given_up(
+    tmp_path, trainer, monkeypatch):
+  monkeypatch.setattr(trials_lib, '_LOCK_SECS', 0)
+  study = study_of()
+  trainer('sys.exit(%r)' % (str(tmp_path) + train_dir.IN_USE))
+  with pytest.raises(UserError, match='trial_000: .*' + train_dir.IN_USE):
+    trials_of(tmp_path, study).run(1, 1)
+  assert states(study) == ['RUNNING']
+
+
 class Noted(optuna.pruners.BasePruner):
   """Notes the last step at each question, and gives up at one of them."""
 
