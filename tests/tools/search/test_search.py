@@ -129,8 +129,7 @@ def test_a_killed_search_goes_on_where_it_was(tmp_path, start, capsys):
 
 
 def test_ctrl_c_ends_all_and_saves(tmp_path, start):
-  rates = {'learning_rate': [0.01]}
-  process = start(ENDLESS, rates, 1)
+  process = start(ENDLESS, {'learning_rate': [0.01]}, 1)
   folder = tmp_path / 'out' / 'trial_000'
   deadline = time.time() + 120
   while not steps_in(folder):
@@ -138,7 +137,7 @@ def test_ctrl_c_ends_all_and_saves(tmp_path, start):
     time.sleep(0.1)
   # Two searches do not share a folder.
   with pytest.raises(UserError, match='out: another search uses this folder$'):
-    search_lib.search(arguments(tmp_path, rates, 1, ENDLESS))
+    search_lib.search(arguments(tmp_path, RANGE, 1))
   # A trainer that takes its time to save.
   (trainer,) = processes.running('--train_dir=%s' % folder)
   os.kill(trainer, signal.SIGSTOP)
