@@ -103,33 +103,38 @@ def test_it_goes_on_where_it_was_stopped(tmp_path):
   path.write_text(json.dumps(experiments))
   command = [SCRIPT, str(path), '--out=%s' % out]
   command.append('--runs=%s' % (tmp_path / 'runs'))
+  default = experiments['flags']
+  adam = default + ['--optimizer=adam']
+  # What is there is not run again, and what is not is.
+  points = [(step, 0.1) for step in range(6)]
+  there = result('adam', 1, points, adam, steps=5)
+  out.write_text(json.dumps({'results': [there]}))
   status, table, err = processes.run(command)
   assert status == 0, err
   assert table.count('\n| ') == 3 and '--optimizer' in table
-  assert 'default, seed 1: ' in err
-  found = json.loads(out.read_text())['results']
-  steps = {r['name']: [p['step'] for p in r.get('points', ())] for r in found}
-  assert steps['adam'] == [0, 1, 2, 3, 4, 5]
-  assert steps['default'] == list(range(11))
+  assert 'default, seed 1: ' in err and 'bad, seed 1: ' in err
+  assert 'adam, seed 1' not in err
+  results = json.loads(out.read_text())['results']
+  found = {r['name']: r for r in results}
+  assert len(results) == 3 and found['adam'] == there
+  assert '--optimizer' in found['bad']['error']
+  # The default takes twice as many steps.
+  steps = [point['step'] for point in found['default']['points']]
+  assert steps == list(range(11))
   assert (tmp_path / 'out.png').stat().st_size > 1000
-  # What is there is not run again, and what is not is.
-  kept = [r for r in found if r['name'] != 'adam']
-  out.write_text(json.dumps({'results': kept}))
   status, again, err = processes.run(command)
-  assert status == 0
-  assert 'adam, seed 1' in err and 'default, seed 1' not in err
-  names = [r['name'] for r in json.loads(out.read_text())['results']]
-  assert sorted(names) == ['adam', 'bad', 'default']
+  assert (status, again, err) == (0, table, '')
   # Times are beside the results.
+  times = [{'flags': default, 'ratio': 2.5}]
+  out.write_text(json.dumps({'results': results, 'times': times}))
   status, table, err = processes.run(command + ['--time_rounds=1'])
   assert status == 0, err
-  found = json.loads(out.read_text())
-  assert len(found['results']) == 3
-  flags = [time['flags'] for time in found['times']]
-  assert flags == [
-      experiments['flags'], experiments['flags'] + ['--optimizer=adam']
-  ]
-  assert all(0 < time['ratio'] < 100 for time in found['times'])
+  written = json.loads(out.read_text())
+  assert written['results'] == results
+  assert written['times'][:1] == times
+  assert [time['flags'] for time in written['times']] == [default, adam]
+  assert 0 < written['times'][1]['ratio'] < 100
+  assert ' 2.50 |' in table
 
 
 @pytest.mark.parametrize(
