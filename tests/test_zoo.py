@@ -16,14 +16,14 @@ from tests import short_runs
 
 pytestmark = pytest.mark.slow
 
-# SHA-256 of the variables, and how many of the 10,000 test images and of those
-# of the sample are labeled right.
+# SHA-256 of the variables, and for the test images of the sample, how many are
+# labeled right and the mean loss.
 MODELS = {
     'fast': ('ef7a7171437bc41d543f257a05f26d6a60452c69d8af302a645f64f679a27932',
-             9322, 466),
+             466, 0.36263),
     'tutorial':
         ('91343a46e6f955c878e776d3af3d59b2f3be5b6c1f3123f02ae441e6cc94feb6',
-         8584, 419)
+         419, 0.58879)
 }
 
 DATA_DIR = '/tmp/cifar10_data'
@@ -43,26 +43,35 @@ def test_the_list_is_complete():
   assert zoo.DEFAULT[len(zoo.PREFIX):] in MODELS
 
 
+def evaluation(name, dataset, tmp_path):
+  status, out, err = processes.run([
+      'cifar10/cifar10_eval.py', '--checkpoint_dir=pretrained:' + name,
+      '--dataset=' + dataset,
+      '--eval_dir=%s' % tmp_path, '--batch_size=500', '--run_once', '--json'
+  ], cwd=short_runs.ROOT)
+  assert (status, err) == (0, '')
+  return json.loads(out)
+
+
 @pytest.mark.parametrize('name', sorted(MODELS))
 def test_each_is_the_one_that_was_measured(name, tmp_path):
-  checksum, correct, correct_of_sample = MODELS[name]
+  checksum, correct, loss = MODELS[name]
   folder = zoo.directory(zoo.PREFIX + name, '--checkpoint_dir')
   data = checkpoints.find(folder) + '.data-00000-of-00001'
   with open(data, 'rb') as variables:
     assert hashlib.sha256(variables.read()).hexdigest() == checksum
-  wanted = {'sample': correct_of_sample}
-  if os.path.isdir(os.path.join(DATA_DIR, 'cifar-10-batches-bin')):
-    wanted['cifar10'] = correct
-  for dataset, expected in wanted.items():
-    status, out, err = processes.run([
-        'cifar10/cifar10_eval.py', '--checkpoint_dir=pretrained:' + name,
-        '--dataset=' + dataset,
-        '--eval_dir=%s' %
-        (tmp_path / dataset), '--batch_size=500', '--run_once', '--json'
-    ], cwd=short_runs.ROOT)
-    assert (status, err) == (0, '')
-    # Other processors and versions round otherwise.
-    assert json.loads(out)['correct'] == pytest.approx(expected, abs=2)
+  found = evaluation(name, 'sample', tmp_path)
+  # Other processors and versions round otherwise.
+  assert found['correct'] == pytest.approx(correct, abs=2)
+  assert found['loss'] == pytest.approx(loss, rel=2e-4)
+
+
+@pytest.mark.skipif(
+    not os.path.isdir(os.path.join(DATA_DIR, 'cifar-10-batches-bin')),
+    reason='needs the images of CIFAR-10')
+def test_all_test_images_have_the_precision_that_was_measured(tmp_path):
+  found = evaluation('tutorial', 'cifar10', tmp_path)
+  assert found['correct'] == pytest.approx(8584, abs=2)
 
 
 @pytest.mark.parametrize('model, settings', [('tutorial', {}),

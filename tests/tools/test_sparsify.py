@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import errno
+import json
 import os
 import shutil
 
@@ -73,22 +74,25 @@ def test_the_average_decides_and_what_moves_weights_goes_with_them():
     np.testing.assert_array_equal(found[name], value)
 
 
+SETTINGS = {'optimizer': 'nesterov', 'normalization': 'batch'}
+
+
 @pytest.fixture(scope='module')
 def trained(tmp_path_factory):
   folder = tmp_path_factory.mktemp('trained')
-  cifar10_train.train(short_runs.small_config(folder, optimizer='nesterov'))
+  cifar10_train.train(short_runs.small_config(folder, **SETTINGS))
   return folder
 
 
-def test_the_precision_of_an_older_checkpoint_is_by_its_statistics(tmp_path):
-  config = short_runs.small_config(tmp_path, normalization='batch', max_steps=2)
-  cifar10_train.train(config)
+def test_the_precision_of_an_older_checkpoint_is_by_its_statistics(trained):
+  config = short_runs.small_config(trained, **SETTINGS)
   values = checkpoints.read(checkpoints.latest(config.train_dir))
   older, same = dict(values), dict(values)
   for name in values:
     if name.endswith(('/moving_mean', '/moving_variance')):
       del older[name + checkpoints.AVERAGE]
       same[name + checkpoints.AVERAGE] = values[name]
+  assert len(older) < len(values)
   found, expected = sparsify.precisions([older, same], config)
   assert found == expected
 
@@ -104,7 +108,7 @@ def test_a_sparse_checkpoint_evaluates_and_trains_on(trained, tmp_path):
   assert before.split()[:3] == ['before', '0.0', '%']
   assert after.split()[:3] == ['after', '75.0', '%']
   assert float(after.split()[-2]) < 0.5 * float(before.split()[-2])
-  config = short_runs.small_config(tmp_path, optimizer='nesterov')
+  config = short_runs.small_config(tmp_path, **SETTINGS)
   correct, _ = short_runs.evaluated(dataclasses.replace(config, batch_size=500))
   assert float(after.split()[3]) == pytest.approx(correct.mean(), abs=6e-4)
   path = checkpoints.latest(str(out))
@@ -155,21 +159,26 @@ def test_without_images_there_is_no_precision(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_model_of_the_package_is_averages_only(tmp_path):
-  folder = os.path.join(zoo.FOLDER, 'tutorial')
-  before = os.listdir(folder)
-  status, printed, err = processes.run([
-      SCRIPT, 'pretrained:tutorial', '--keep=0.25',
-      '--out=%s' % (tmp_path / 'sparse')
-  ])
-  assert (status, err) == (0, '')
-  header, dense, sparse, last = printed.splitlines()
+def test_a_model_of_the_package_is_averages_only(tmp_path, monkeypatch, capsys):
+  # The same model, whose precision is that on the few images of the sample.
+  folder = tmp_path / 'zoo' / 'tutorial'
+  shutil.copytree(zoo.directory('pretrained:tutorial', ''), str(folder))
+  settings = json.loads((folder / 'config.json').read_text())
+  (folder / 'config.json').write_text(
+      json.dumps(dict(settings, dataset='sample')))
+  monkeypatch.setattr(zoo, 'FOLDER', str(tmp_path / 'zoo'))
+  before = os.listdir(str(folder))
+  sparsify.sparsify(
+      argparse.Namespace(checkpoint='pretrained:tutorial', keep=0.25,
+                         threshold=None, out=str(tmp_path / 'sparse')))
+  header, dense, sparse, last = capsys.readouterr().out.splitlines()
   assert dense.split()[:2] + sparse.split()[:2] == [
       'before', '0.0', 'after', '75.0'
   ]
+  assert float(dense.split()[3]) == pytest.approx(0.838, abs=0.004)
   assert 0.5 < float(sparse.split()[-2]) < 0.5 * float(dense.split()[-2])
   assert '--init_from=%s --hold_zeros' % (tmp_path / 'sparse') in last
-  assert os.listdir(folder) == before
+  assert os.listdir(str(folder)) == before
   config = short_runs.small_config(tmp_path, init_from=str(tmp_path / 'sparse'),
                                    hold_zeros=True)
   cifar10_train.train(config)
