@@ -4,7 +4,6 @@ import argparse
 import json
 import os
 import shutil
-import subprocess
 import sys
 
 import numpy as np
@@ -26,6 +25,7 @@ from cifar10.store import config as config_lib
 from cifar10.tools.report import events
 from cifar10.tools.report import page
 from cifar10.tools.report import report
+from tests import processes
 from tests import short_runs
 from tests import synthetic_records
 from tests.tools.report.parsed_page import Page
@@ -34,26 +34,23 @@ from tests.tools.report.parsed_page import pixels
 pytest.importorskip('jinja2')
 pytest.importorskip('matplotlib')
 
+HELD_OUT = 'Precision @ 1, held-out images'
 CHANGED = (('max_steps', 20, 40),)
 SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'report.py')
 
 
-def run_report(*arguments, **environment):
-  """Runs the script; returns status, output and error output."""
-  process = subprocess.run(
-      [sys.executable, SCRIPT] + [str(a) for a in arguments],
-      env=dict(os.environ, **environment), capture_output=True, text=True,
-      timeout=300, check=False)
-  return process.returncode, process.stdout, process.stderr
-
-
 @pytest.fixture(scope='module')
 def trained(tmp_path_factory):
-  """A folder with a run of 40 steps on the sample, evaluated twice."""
+  """A folder with a run of 40 steps on the sample, evaluated twice.
+
+  The trainer validates at the same steps.
+  """
   folder = tmp_path_factory.mktemp('trained')
   for steps in (20, 40):
     config = short_runs.small_config(folder, batch_size=64, max_steps=steps,
-                                     summary_steps=2, seed=1)
+                                     summary_steps=2, seed=1,
+                                     validation_examples=100,
+                                     validation_steps=20)
     cifar10_train.train(config)
     cifar10_eval.evaluate(config)
   files, _ = events.read_folder(config.train_dir)
@@ -93,27 +90,12 @@ def oracle(trained):
 
 
 @pytest.mark.slow
-def test_precisions_on_held_out_images_are_shown_too(tmp_path):
-  config = short_runs.small_config(tmp_path, validation_examples=100,
-                                   validation_steps=2)
-  cifar10_train.train(config)
-  run = report.gather(config.train_dir, str(tmp_path / 'eval'))
-  (points,) = run.precisions.values()
-  assert list(run.precisions) == ['Precision @ 1, held-out images']
-  assert [point.step for point in points] == [2, 4]
-  (line,) = run.left_out
-  assert line.startswith('No evaluations of this run in ')
-  cifar10_eval.evaluate(config)
-  run = report.gather(config.train_dir, str(tmp_path / 'eval'))
-  tags = ['Precision @ 1', 'Precision @ 1, held-out images']
-  assert list(run.precisions) == tags and not run.left_out
-
-
-@pytest.mark.slow
 def test_the_page_of_a_run(trained, tmp_path):
   run = report.gather(str(trained / 'train'), str(trained / 'eval'))
+  assert list(run.precisions) == ['Precision @ 1', HELD_OUT]
+  for points in run.precisions.values():
+    assert [point.step for point in points] == [20, 40]
   precisions = run.precisions['Precision @ 1']
-  assert [point.step for point in precisions] == [20, 40]
   # The report and the evaluator agree.
   assert precisions[1].value == pytest.approx(run.predictions.precision)
   assert (run.predictions.step, run.left_out) == (40, [])
@@ -130,9 +112,10 @@ def test_the_page_of_a_run(trained, tmp_path):
   assert [p.step for p in run.throughput] == [s for s in steps if s % 20]
 
   out = tmp_path / 'page.html'
-  flags = '--out=%s' % out, '--eval_dir=%s' % (trained / 'eval')
+  flags = ['--out=%s' % out, '--eval_dir=%s' % (trained / 'eval')]
   printed = '%s is written.\n' % out
-  assert run_report(trained / 'train', *flags) == (0, printed, '')
+  command = [SCRIPT, str(trained / 'train')] + flags
+  assert processes.run(command) == (0, printed, '')
   assert os.listdir(str(tmp_path)) == ['page.html']
   content = out.read_text(encoding='utf-8')
   assert content.count('class="right"') == 10
@@ -239,6 +222,13 @@ def test_starts_and_damaged_event_files_of_a_run(copied, tmp_path):
       '%s is damaged or cut off: only the events before are shown.' %
       (eval_dir / 'events.out.tfevents.2')
   ]
+  # Those on images held out are in the file of the first start.
+  assert list(run.precisions) == [HELD_OUT]
+  assert [point.step for point in run.precisions[HELD_OUT]] == [20]
+  assert run.left_out[2:] == [
+      'No evaluations of this run in %s (--eval_dir): no precision curve.' %
+      eval_dir
+  ]
   assert all(line in found.text for line in run.left_out)
 
 
@@ -267,19 +257,19 @@ def test_without_a_checkpoint_the_curves_are_reported(copied, tmp_path):
   _, found = page_of(copied, data_dir=str(data))
   assert '%s/cifar-10-batches-bin/test_batch.bin: no such' % data in found.text
   assert not data.exists()  # It was not fetched.
-  assert len(found.charts) == 3
+  assert len(found.charts) == 4
   assert len(found.images) == 64  # The filters need no data.
   (copied / 'model.ckpt-40.index').write_bytes(b'damaged')
   _, found = page_of(copied)
   assert 'model.ckpt-40: cannot be read' in found.text
-  assert len(found.charts) == 3 and len(found.tables) == 2
+  assert len(found.charts) == 4 and len(found.tables) == 2
   for path in copied.glob('model.ckpt-*'):
     path.unlink()
   (copied / 'config.json').unlink()
   run, found = page_of(copied)
   assert run.left_out[0] == 'No config.json in %s: no settings.' % copied
   assert run.left_out[-1].startswith('No checkpoint in %s: ' % copied)
-  assert len(found.charts) == 3 and len(found.tables) == 1
+  assert len(found.charts) == 4 and len(found.tables) == 1
 
 
 def test_a_data_set_of_other_classes_is_not_predicted(copied):
@@ -313,17 +303,31 @@ def test_a_model_of_the_package_has_no_curves(tmp_path, trained, monkeypatch,
     report.write(args)
 
 
+# Runs the program that its arguments name, as if a package was not installed.
+_WITHOUT_MATPLOTLIB = """
+import runpy
+import sys
+
+for name in list(sys.modules):
+  if name.startswith('matplotlib.'):
+    del sys.modules[name]
+sys.modules['matplotlib'] = None
+sys.argv[:] = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name='__main__')
+"""
+
+
 @pytest.mark.slow
 def test_what_cannot_be_done_is_one_line_and_status_1(tmp_path):
   out = tmp_path / 'page.html'
-  (tmp_path / 'matplotlib.py').write_text('raise ImportError')
+  without = tmp_path / 'without_matplotlib.py'
+  without.write_text(_WITHOUT_MATPLOTLIB)
   package = "a report needs matplotlib: pip install '.[report]'"
-  for changes, problem in ((
-      {},
-      '%s: holds neither event files nor a checkpoint; expected' % tmp_path), ({
-          'PYTHONPATH': str(tmp_path)
-      }, package)):
-    status, printed, errors = run_report(tmp_path, '--out=%s' % out, **changes)
+  nothing = '%s: holds neither event files nor a checkpoint; expect' % tmp_path
+  for program, problem in (([], nothing), ([str(without)], package)):
+    status, printed, errors = processes.run(
+        program +
+        [SCRIPT, str(tmp_path), '--out=%s' % out])
     assert (status, printed, errors.count('\n')) == (1, '', 1)
     assert errors.startswith('report: error: ') and problem in errors
   assert not out.exists()
@@ -357,11 +361,14 @@ def test_only_a_report_is_written_over(tmp_path):
     report.check_out(str(tmp_path / 'pipe'))
 
 
-def make_dataset(folder, names, layout):
-  """Random images of a person's own classes; returns those of the test."""
+def make_dataset(folder, names, layout, count):
+  """Random images of a person's own classes; returns those of the test.
+
+  There are `count` in each of three files, two of them of test images.
+  """
   parts = {'train.bin': None, 'test_1.bin': None, 'test_2.bin': None}
   for seed, name in enumerate(parts):
-    labels = np.arange(300) % len(names)
+    labels = np.arange(count) % len(names)
     parts[name] = synthetic_records.make_records(labels, seed, layout)
     (folder / name).write_bytes(parts[name].tobytes())
   value = {'classes': names, 'size': layout.height, 'channels': layout.depth}
@@ -372,17 +379,18 @@ def make_dataset(folder, names, layout):
   return synthetic_records.images_of(tests, layout)
 
 
-@pytest.mark.parametrize('classes, size', [(3, 48), (300, 16)])
-def test_a_data_set_of_ones_own_in_gray(tmp_path, classes, size):
+@pytest.mark.parametrize('classes, size, count', [(3, 48, 60), (300, 16, 300)])
+def test_a_data_set_of_ones_own_in_gray(tmp_path, classes, size, count):
   names = ['<b>"%d" & co' % i for i in range(classes)]
-  images = make_dataset(tmp_path, names, layout_for(size, 1, names))
+  images = make_dataset(tmp_path, names, layout_for(size, 1, names), count)
   cifar10_train.train(
       short_runs.small_config(tmp_path, dataset='cifar10',
-                              data_dir=str(tmp_path), max_steps=1))
+                              data_dir=str(tmp_path), batch_size=2,
+                              max_steps=1))
   run, found = page_of(tmp_path / 'train')
   counts = run.predictions.confusion_matrix
   assert counts.shape == (classes, classes)
-  assert counts.sum(axis=1).tolist() == [600 // classes] * classes
+  assert counts.sum(axis=1).tolist() == [2 * count // classes] * classes
   assert len(found.charts) == 2  # No rate of a single step.
   # Many classes are a picture, not a table.
   assert len(found.tables) == (4 if classes == 3 else 3)
