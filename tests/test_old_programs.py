@@ -8,10 +8,12 @@ import subprocess
 import sys
 
 import pytest
+import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_train
 from cifar10.store import checkpoints
+from tests import processes
 from tests import short_runs
 from tests import synthetic_records
 
@@ -32,47 +34,68 @@ def data_dir(tmp_path_factory):
   return str(folder)
 
 
-@pytest.fixture(scope='module', params=['installed', 'inside'])
-def run(request, tmp_path_factory):
-  """A function that runs an old program, which is elsewhere or in cifar10/."""
-  folder = tmp_path_factory.mktemp(request.param)
-  environment = dict(os.environ, PYTHONPATH=short_runs.ROOT)
-  programs = folder
-  if request.param == 'inside':
-    del environment['PYTHONPATH']
-    programs = folder / 'models' / 'cifar10'
-    shutil.copytree(
-        os.path.join(short_runs.ROOT, 'cifar10'), str(programs),
-        ignore=shutil.ignore_patterns('zoo', 'sample', '__pycache__'))
-    (programs / 'zoo').mkdir()
-    (programs / 'zoo' / '__init__.py').write_text('')
+def run_elsewhere(name, *arguments):
+  """Runs an old program that is elsewhere, with the package imported."""
+  path = os.path.join(PROGRAMS, name + '.py')
+  status, out, err = processes.run([path, *arguments])
+  assert not status, err
+  return out
+
+
+def run_anew(path, *arguments, **environment):
+  """Runs a program with a Python that has imported nothing."""
+  environment = dict(os.environ, **environment)
+  found = subprocess.run([sys.executable, str(path), *arguments], check=False,
+                         env=environment, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, universal_newlines=True,
+                         timeout=300)
+  assert not found.returncode, found.stderr
+  return found.stdout
+
+
+@pytest.fixture(name='run_inside', scope='module')
+def inside(tmp_path_factory):
+  """A function that runs an old program that is in a copy of cifar10/."""
+  programs = tmp_path_factory.mktemp('inside') / 'models' / 'cifar10'
+  shutil.copytree(os.path.join(short_runs.ROOT, 'cifar10'), str(programs),
+                  ignore=shutil.ignore_patterns('zoo', 'sample', '__pycache__'))
+  (programs / 'zoo').mkdir()
+  (programs / 'zoo' / '__init__.py').write_text('')
   for path in glob.glob(os.path.join(PROGRAMS, '*.py')):
     shutil.copy(path, str(programs))
 
   def run_program(name, *arguments):
-    # Modules of the same name lie beside it only if it is inside.
-    if request.param == 'installed' and name == 'one_record':
-      environment['PYTHONPATH'] = os.path.join(short_runs.ROOT, 'cifar10')
-    found = subprocess.run(
-        [sys.executable,
-         str(programs / (name + '.py')), *arguments], check=False,
-        env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        universal_newlines=True, timeout=300)
-    assert not found.returncode, found.stderr
-    return found.stdout
+    return run_anew(programs / (name + '.py'), *arguments, PYTHONPATH='')
 
   return run_program
 
 
+def shapes(directory):
+  """The shapes of what is in the newest checkpoint, by their names."""
+  return dict(tf.train.list_variables(checkpoints.latest(directory)))
+
+
 @pytest.mark.parametrize('name', sorted(TRAINERS))
 def test_it_trains_and_both_evaluators_and_trainers_go_on(
-    tmp_path, data_dir, run, capsys, name):
+    tmp_path, data_dir, run_inside, capsys, name):
   directory = str(tmp_path / 'train')
-  out = run(name, '--data_dir=' + data_dir, '--batch_size=8',
-            '--train_dir=' + directory, '--max_steps=6', *TRAINERS[name])
+  flags = [
+      '--data_dir=' + data_dir, '--batch_size=8', '--max_steps=6',
+      *TRAINERS[name]
+  ]
+  if name == 'monitored_train':
+    out = run_anew(os.path.join(PROGRAMS, name + '.py'), *flags,
+                   '--train_dir=' + directory, PYTHONPATH=short_runs.ROOT)
+  else:
+    out = run_elsewhere(name, *flags, '--train_dir=' + directory)
+    other = str(tmp_path / 'inside')
+    assert re.search(r'step 0, loss = \d+\.\d\d',
+                     run_inside(name, *flags, '--train_dir=' + other))
+    assert shapes(other) == shapes(directory)
   assert re.search(r'step 0, loss = \d+\.\d\d', out)
-  evaluated = run('evaluate', '--data_dir=' + data_dir, '--batch_size=10',
-                  '--num_examples=100', '--checkpoint_dir=' + directory)
+  evaluated = run_elsewhere('evaluate', '--data_dir=' + data_dir,
+                            '--batch_size=10', '--num_examples=100',
+                            '--checkpoint_dir=' + directory)
   (precision,) = re.findall(r'precision @ 1 = (\d\.\d{3})', evaluated)
   settings = short_runs.small_config(tmp_path, dataset='cifar10',
                                      data_dir=data_dir, max_steps=9,
@@ -88,22 +111,31 @@ def test_it_trains_and_both_evaluators_and_trainers_go_on(
   assert checkpoints.step(checkpoints.latest(directory)) == 9
 
 
-def test_it_goes_on_with_a_run_of_ours(tmp_path, data_dir, run, capsys):
-  settings = short_runs.small_config(tmp_path, dataset='cifar10',
-                                     data_dir=data_dir, batch_size=8)
-  cifar10_train.train(settings)
-  run('monitored_train', '--data_dir=' + data_dir, '--batch_size=8',
-      '--train_dir=' + settings.train_dir, '--max_steps=7')
-  assert checkpoints.step(checkpoints.latest(settings.train_dir)) == 7
-  evaluated = run('evaluate', '--data_dir=' + data_dir, '--batch_size=10',
-                  '--num_examples=100',
-                  '--checkpoint_dir=' + settings.train_dir)
+def test_it_goes_on_with_a_run_of_ours(tmp_path, data_dir, run_inside):
+  directory = short_runs.trained(tmp_path).train_dir
+  ours = shapes(directory)
+  out = run_inside('monitored_train', '--data_dir=' + data_dir,
+                   '--batch_size=8', '--train_dir=' + directory,
+                   '--max_steps=7')
+  assert re.search(r'step 0, loss = \d+\.\d\d', out)
+  assert checkpoints.step(checkpoints.latest(directory)) == 7
+  assert shapes(directory) == ours
+  evaluated = run_inside('evaluate', '--data_dir=' + data_dir,
+                         '--batch_size=10', '--num_examples=100',
+                         '--checkpoint_dir=' + directory)
   assert 'step 7: precision @ 1 = ' in evaluated
 
 
-def test_it_reads_single_records_and_batches(data_dir, run):
+@pytest.mark.parametrize('place', ['elsewhere', 'inside'])
+def test_it_reads_single_records_and_batches(data_dir, run_inside, place):
   folder = os.path.join(data_dir, 'cifar-10-batches-bin')
-  lines = run('one_record', folder).splitlines()
+  if place == 'inside':
+    out = run_inside('one_record', folder)
+  else:
+    # It imports a module that lies beside it only if it is inside.
+    out = run_anew(os.path.join(PROGRAMS, 'one_record.py'), folder,
+                   PYTHONPATH=os.path.join(short_runs.ROOT, 'cifar10'))
+  lines = out.splitlines()
   (content,) = [open(os.path.join(folder, 'data_batch_1.bin'), 'rb').read()]
   assert lines[-5:-2] == [
       'data_batch_1.bin:%d [%d] (24, 24, 3) (32, 32, 3)' %
