@@ -16,9 +16,9 @@ from tests import synthetic_records
 pytestmark = pytest.mark.slow
 
 
-def train(tmp_path, *flags):
+def train(tmp_path, *flags, trainer='train'):
   return processes.run([
-      'cifar10/cifar10_train.py', '--dataset=sample',
+      'cifar10/cifar10_%s.py' % trainer, '--dataset=sample',
       '--train_dir=%s' % (tmp_path / 'run'), '--log_frequency=1', *flags
   ], cwd=short_runs.ROOT)
 
@@ -97,21 +97,24 @@ def test_what_goes_with_no_recipe_is_refused(tmp_path):
   assert not (tmp_path / 'run').exists()
 
 
-def test_the_fast_one_trains_resumes_and_is_used(tmp_path):
-  fast = ['--recipe=fast', '--batch_size=50', '--learning_rate=0.1']
+def test_the_fast_one_trains_resumes_on_towers_and_is_used(tmp_path):
+  data_dir = synthetic_records.make_three_classes(tmp_path)
+  data = ['--dataset=cifar10', '--data_dir=' + data_dir]
+  fast = [*data, '--recipe=fast', '--batch_size=10', '--learning_rate=0.1']
   status, out, err = train(tmp_path, *fast, '--max_steps=2')
   assert (status, err) == (0, '')
   saved = json.loads((tmp_path / 'run' / 'config.json').read_text())
-  expected = dict(recipes.settings('fast'), recipe='fast', batch_size=50,
+  expected = dict(recipes.settings('fast'), recipe='fast', batch_size=10,
                   learning_rate=0.1)
   assert expected.items() <= saved.items()
-  for name in ('recipe=fast', 'network=airbench', 'batch_size=50'):
+  for name in ('recipe=fast', 'network=airbench', 'batch_size=10'):
     assert '--%s ' % name in out
-  # It goes on, though not as something else.
-  status, out, err = train(tmp_path, *fast, '--max_steps=3')
+  # It goes on, also on towers, though not as something else.
+  status, out, err = train(tmp_path, *fast, '--max_steps=4', '--num_gpus=2',
+                           trainer='multi_gpu_train')
   assert (status, err) == (0, '')
-  assert 'Resuming from' in out
-  status, _, err = train(tmp_path, '--max_steps=4')
+  assert 'Resuming from' in out and 'step 3, loss' in out
+  status, _, err = train(tmp_path, *data, '--max_steps=5')
   assert status == 1
   assert '--network=tutorial: the run in' in err
   assert '. Give --recipe=fast as before, another --train_dir, or' in err
@@ -156,22 +159,11 @@ def test_images_that_are_too_small_for_one_are_refused(tmp_path):
 
 
 def test_the_better_one_trains_the_tutorials_network(tmp_path):
-  status, out, err = train(tmp_path, '--recipe=better', '--batch_size=50',
+  status, out, err = train(tmp_path, '--recipe=better', '--batch_size=10',
                            '--max_steps=2')
   assert (status, err) == (0, '')
   assert 'step 1, loss' in out
   saved = json.loads((tmp_path / 'run' / 'config.json').read_text())
   assert saved['network'] == 'tutorial'
-  expected = dict(recipes.settings('better'), recipe='better', batch_size=50)
+  expected = dict(recipes.settings('better'), recipe='better', batch_size=10)
   assert expected.items() <= saved.items()
-
-
-def test_the_fast_one_runs_on_towers(tmp_path):
-  status, out, err = processes.run([
-      'cifar10/cifar10_multi_gpu_train.py', '--recipe=fast', '--num_gpus=2',
-      '--dataset=sample', '--batch_size=20', '--max_steps=2',
-      '--log_frequency=1',
-      '--train_dir=%s' % (tmp_path / 'run')
-  ], cwd=short_runs.ROOT)
-  assert (status, err) == (0, '')
-  assert 'step 1, loss' in out
