@@ -245,7 +245,7 @@ def test_train_takes_a_step_of_gradient_descent_and_averages():
 
 
 def trained(config, form, initial):
-  """All variables after 200 steps on the sample, as one vector.
+  """All variables after 100 steps on the sample, as one vector.
 
   Args:
     config: Settings.
@@ -264,7 +264,7 @@ def trained(config, form, initial):
     variables = tf.trainable_variables()
     with tf.Session() as session:
       session.run([tf.assign(v, i) for v, i in zip(variables, initial)])
-      for i in range(200):
+      for i in range(100):
         chosen = np.arange(i * batch_size, (i + 1) * batch_size) % len(records)
         batch = pixels[chosen, 4:28, 4:28] / 64.0 - 2
         session.run(step, {images: batch, labels: records[chosen, 0]})

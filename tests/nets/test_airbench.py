@@ -75,12 +75,15 @@ def logits_of(images, values):
   return rows @ values['softmax_linear/weights'] / 256
 
 
-@pytest.mark.parametrize('form', ['direct', 'winograd'])
-def test_it_computes_the_papers_formula(form):
+def test_it_computes_the_papers_formula_in_both_forms():
   rng = np.random.RandomState(0)
   images = rng.normal(size=[2, 32, 32, 3])
-  logits = networks.inference(tf.constant(images, tf.float32),
-                              dataclasses.replace(AIRBENCH, conv=form))
+  logits = []
+  for form in ('direct', 'winograd'):
+    with tf.variable_scope('', reuse=bool(logits)):
+      logits.append(
+          networks.inference(tf.constant(images, tf.float32),
+                             dataclasses.replace(AIRBENCH, conv=form)))
   with tf.Session() as session:
     session.run(tf.global_variables_initializer())
     values = {}
@@ -90,9 +93,11 @@ def test_it_computes_the_papers_formula(form):
       if name.endswith('moving_variance'):
         values[name] = rng.uniform(0.5, 2, shape)
       variable.load(values[name], session)
-    found = session.run(logits)
+    direct, winograd = session.run(logits)
   expected = logits_of(images, values)
-  np.testing.assert_allclose(found, expected, atol=1e-4 * expected.std())
+  np.testing.assert_allclose(direct, expected, atol=1e-4 * expected.std())
+  np.testing.assert_allclose(winograd, expected, atol=1e-4 * expected.std())
+  assert (direct != winograd).any()
 
 
 def test_folded_it_computes_what_was_trained():

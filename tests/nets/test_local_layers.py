@@ -1,5 +1,6 @@
 """Locally connected layers: their arithmetic, and the model with them."""
 
+import dataclasses
 import os
 
 import numpy as np
@@ -208,6 +209,8 @@ def test_a_run_is_resumed_on_two_towers_and_evaluated_without_a_flag(
   assert (status, err) == (0, '')
   ((_, _, total, step),) = short_runs.PRECISION_LINE.findall(out)
   assert (total, step) == ('500', '6')
+  # It is not gone on with as something else.
+  check_refused(config, 'local', 'full')
   # The same with a flag, if the run has saved nothing but checkpoints.
   os.remove(os.path.join(config.train_dir, 'config.json'))
   flags = ['--run_once', '--top_layers=local'] + directories
@@ -216,14 +219,15 @@ def test_a_run_is_resumed_on_two_towers_and_evaluated_without_a_flag(
   assert out_by_flag.split()[2:] == out.split()[2:]
 
 
-@pytest.mark.parametrize('found, wanted', [('full', 'local'),
-                                           ('local', 'full')])
-def test_a_checkpoint_of_other_layers_is_refused(tmp_path, found, wanted):
-  config = short_runs.small_config(tmp_path, max_steps=1, top_layers=found)
-  cifar10_train.train(config)
-  other = short_runs.small_config(tmp_path, top_layers=wanted)
+def check_refused(config, found, wanted):
+  """Checks that no program takes a run of `found` for one of `wanted`."""
+  other = dataclasses.replace(config, max_steps=9, top_layers=wanted)
   with pytest.raises(UserError, match='=%s: .* with %s. G' % (wanted, found)):
     cifar10_train.train(other)
   message = 'is of --top_layers=%s; this model is of --top_layers=%s$'
   with pytest.raises(UserError, match=message % (found, wanted)):
     cifar10_eval.evaluate(other)
+
+
+def test_a_checkpoint_of_other_layers_is_refused(tmp_path):
+  check_refused(short_runs.trained(tmp_path), 'full', 'local')
