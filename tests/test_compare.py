@@ -82,6 +82,10 @@ def test_variants_are_compared_at_equal_steps_and_equal_time(comparison):
   # In that time the default has taken 15 steps.
   assert slow['at_time'] == pytest.approx(0.05)
   assert bad['errors'] == ['nan']
+  # Times alone are shown too.
+  (timed,) = comparison.compared(experiments, [], times)
+  assert (timed['name'], timed['runs'], timed['time']) == ('slow', 0, 1.5)
+  assert ' 1.50 |' in comparison.table([timed])
   lines = comparison.table([default, slow, bad]).splitlines()
   assert lines[3].startswith('| slow | `--a` | 2 | 60.0 % | 60.0 to 60.0 | 54')
   assert lines[4].startswith('| bad | `--b` | 1 | nan |')
