@@ -172,7 +172,7 @@ def test_the_runs_have_all_pairs_and_all_values():
 
 
 def has_a_first(row):
-  """Whether a run has a value that none before it has."""
+  """True if a run has a value that none before it has."""
   before = RUNS[:RUNS.index(row)]
   return any(
       all(other.get(name) != value
