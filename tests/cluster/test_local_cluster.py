@@ -18,9 +18,9 @@ pytestmark = pytest.mark.slow
 LAUNCHER = os.path.join(short_runs.ROOT, 'scripts', 'local_cluster.py')
 
 
-def start(tmp_path, *flags):
+def start(tmp_path, *flags, launcher=LAUNCHER):
   """Starts a launcher; its output goes to the file `out`."""
-  command = [LAUNCHER, '--log_dir=%s' % (tmp_path / 'logs')]
+  command = [launcher, '--log_dir=%s' % (tmp_path / 'logs')]
   command += ['--train_dir=%s' % (tmp_path / 'train'), '--dataset=sample']
   command += ['--batch_size=4', '--log_frequency=1'] + list(flags)
   with open(str(tmp_path / 'out'), 'wb') as out:
@@ -54,18 +54,35 @@ def saved_step(tmp_path):
   return checkpoints.step(checkpoints.latest(str(tmp_path / 'train')))
 
 
-def test_a_cluster_is_run_shown_and_logged(tmp_path):
-  launcher = start(tmp_path, '--num_ps=2', '--num_workers=2', '--max_steps=5')
-  assert launcher.wait(timeout=300) == 0
+def check_shown(tmp_path, names):
+  """Checks that what is shown is what is logged; returns the output."""
   out = (tmp_path / 'out').read_text()
-  for name in ('ps 0', 'ps 1', 'worker 0', 'worker 1'):
+  for name in names:
     shown = re.findall('^%-8s \\| (.*)$' % name, out, re.MULTILINE)
     log = (tmp_path / 'logs' / (name.replace(' ', '') + '.log')).read_text()
     assert log.splitlines() == shown and shown
-  assert len(re.findall(r'^ps \d     \| Served\.$', out, re.MULTILINE)) == 2
-  assert all('|' in line for line in out.splitlines())
-  assert saved_step(tmp_path) == 5
-  assert not tasks(tmp_path)
+  return out
+
+
+def test_tasks_are_run_to_their_end_shown_and_logged(tmp_path):
+  task, launcher = tmp_path / 'task.py', tmp_path / 'launcher.py'
+  task.write_text("import sys\nprint('runs with', *sys.argv[1:])")
+  launcher.write_text('from cifar10.cluster import local_cluster\n'
+                      'local_cluster._PROGRAM = %r\n'
+                      'local_cluster.main()' % str(task))
+  process = start(tmp_path, '--num_ps=2', '--num_workers=3', '--max_steps=5',
+                  launcher=str(launcher))
+  assert process.wait(timeout=300) == 0
+  names = ['ps 0', 'ps 1', 'worker 0', 'worker 1', 'worker 2']
+  out = check_shown(tmp_path, names)
+  started = re.findall(
+      r'^(\w+) (\d) +\| runs with --job_name=\1 --task_index=\2 '
+      r'--ps_hosts=([\d.:]+,[\d.:]+) '
+      r'--worker_hosts=([\d.:]+,[\d.:]+,[\d.:]+) .* --max_steps=5$', out,
+      re.MULTILINE)
+  assert len(started) == len(out.splitlines()) == 5
+  assert sorted('%s %s' % found[:2] for found in started) == names
+  assert len({found[2:] for found in started}) == 1  # All of one cluster.
 
 
 def test_when_a_task_fails_all_end(tmp_path):
@@ -74,20 +91,23 @@ def test_when_a_task_fails_all_end(tmp_path):
   (worker,) = tasks(tmp_path, '--job_name=worker\0--task_index=1')
   os.kill(worker, signal.SIGKILL)
   assert launcher.wait(timeout=300) == 1
-  out = (tmp_path / 'out').read_text()
+  out = check_shown(tmp_path, ['ps 0', 'worker 0', 'worker 1'])
   assert 'local_cluster: worker 1 ended with status -9' in out
+  assert len(re.findall(r'^ps 0     \| Served\.$', out, re.MULTILINE)) == 1
   assert saved_step(tmp_path) >= 2
   assert not tasks(tmp_path)
 
 
 def test_ctrl_c_saves_and_leaves_no_process(tmp_path):
-  launcher = start(tmp_path)
+  launcher = start(tmp_path, '--num_workers=1')
   wait_for(tmp_path, r'worker 0 \| .* step 3,')
+  assert len(tasks(tmp_path)) == 2
   launcher.send_signal(signal.SIGINT)
   assert launcher.wait(timeout=300) == 128 + signal.SIGINT
   assert not tasks(tmp_path)
   out = (tmp_path / 'out').read_text()
   assert 'Traceback' not in out and 'error' not in out
+  assert all('|' in line for line in out.splitlines())
   assert 'Step %d is saved' % saved_step(tmp_path) in out
   assert saved_step(tmp_path) >= 4
 
