@@ -46,6 +46,12 @@ def sync_session(server, progress, optimizer, hook):
       tf.train.ChiefSessionCreator(scaffold, server.target), [hook])
 
 
+@pytest.fixture(name='quick_polls')
+def _quick_polls(monkeypatch):
+  monkeypatch.setattr(optimizer_lib, '_POLL_SECS', 0.1)
+
+
+@pytest.mark.usefixtures('quick_polls')
 @pytest.mark.parametrize('lags', [False, True])
 def test_a_worker_whose_token_others_have_taken_ends_at_the_last_step(lags):
   address, other = clusters.free_addresses(2)
@@ -97,8 +103,9 @@ def test_a_chief_that_ends_at_once_leaves_tokens_for_the_others():
       session.run(take_both, options=tf.RunOptions(timeout_in_ms=10000))
 
 
-@pytest.mark.slow
-def test_a_chief_whose_workers_have_left_after_a_signal_ends_alone():
+@pytest.mark.usefixtures('quick_polls')
+def test_a_chief_whose_workers_have_left_after_a_signal_ends_alone(monkeypatch):
+  monkeypatch.setattr(optimizer_lib, '_LAST_STEPS_SECS', 0.5)
   address, *others = clusters.free_addresses(3)
   task = cluster_spec.Task('worker', 0, (address,), (address, *others))
   server = tf.train.Server({'ps': [address]}, job_name='ps', task_index=0)
