@@ -1,11 +1,11 @@
 """Ensembles: means of probabilities, in one graph and between processes."""
 
+import contextlib
 import dataclasses
 import json
 import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from cifar10 import cifar10_eval
+from cifar10 import cifar10_predict
 from cifar10.data import datasets
 from cifar10.data import records as records_lib
 from cifar10.errors import UserError
@@ -22,7 +23,9 @@ from cifar10.infer import ensemble_processes
 from cifar10.infer import precision
 from cifar10.infer import predictions
 from cifar10.settings import Settings
+from cifar10.store import checkpoints
 from cifar10.store import config as config_lib
+from tests import processes
 from tests import short_runs
 from tests import synthetic_records
 from tests.infer import random_models
@@ -36,11 +39,13 @@ KINDS = [(1, 'full'), (2, 'full'), (3, 'local')]  # Seeds and top layers.
 
 @pytest.fixture(scope='module')
 def folders(tmp_path_factory):
-  """Three folders with a checkpoint each, and the values of its variables."""
+  """Three folders of runs, and the values of the variables of each."""
   found = {}
   for seed, top_layers in KINDS:
     folder = tmp_path_factory.mktemp('network')
     _, values = random_models.save(folder, CIFAR10, top_layers, seed=seed)
+    settings = Settings(top_layers=top_layers, dataset='sample')
+    config_lib.save(settings, str(folder))
     found[str(folder)] = values
   return found
 
@@ -60,28 +65,101 @@ def loaded(folders, form, **settings):
   return ensemble.loaded(config)
 
 
-@pytest.mark.parametrize('averages', [True, False])
-@pytest.mark.parametrize('form', FORMS)
-def test_the_answer_is_the_mean_of_all_networks(folders, form, averages):
+def unlike(folders, form):
+  """The Config of an ensemble of networks of settings that differ."""
+  config = config_of(folders, form)
+  first, second, third = config.networks
+  # 21 to 24 pixels become 6 x 6 before the layers on top.
+  second = dataclasses.replace(second, image_size=22)
+  third = dataclasses.replace(third, use_moving_averages=False)
+  return dataclasses.replace(config, networks=(first, second, third))
+
+
+@pytest.fixture(scope='module')
+def expected(folders):
+  """Records, and what each network of `unlike` finds for them."""
   records = synthetic_records.make_records(np.arange(9))
-  suffix = random_models.AVERAGE if averages else ''
-  expected = [
-      random_models.probabilities(records, CIFAR10, values, suffix, top_layers)
-      for values, (_, top_layers) in zip(folders.values(), KINDS)
-  ]
+  first, _, third = folders.values()
+  _, second, _ = unlike(folders, 'graph').networks
+  second = predictions.Network(second, checkpoints.find(second.checkpoint_dir))
+  with contextlib.closing(predictions.Predictor(CIFAR10, second)) as predictor:
+    found = [
+        random_models.probabilities(records, CIFAR10, first,
+                                    random_models.AVERAGE),
+        predictor.probabilities(records),
+        random_models.probabilities(records, CIFAR10, third, '', 'local')
+    ]
   # The networks differ.
-  assert abs(expected[0] - expected[1]).max() > 0.01
-  with loaded(folders, form, use_moving_averages=averages) as networks:
-    assert networks.folders == list(folders)
-    assert networks.classes == CIFAR10.classes
-    answers = networks.answers(records)
-    first = networks.probabilities(records[:1])
-  for i, probabilities in enumerate(expected):
+  assert abs(found[0] - found[1]).max() > 0.01
+  assert abs(found[0] - found[2]).max() > 0.01
+  return records, found
+
+
+def check_mean(networks, folders, expected):
+  """Checks an ensemble of `unlike`; returns its Answers."""
+  records, by_network = expected
+  assert networks.folders == list(folders)
+  assert networks.classes == CIFAR10.classes
+  assert networks.layout == CIFAR10.layout
+  answers = networks.answers(records)
+  for i, probabilities in enumerate(by_network):
     np.testing.assert_allclose(answers.by_network[i], probabilities, rtol=1e-4,
                                atol=1e-6)
-  mean = np.mean(expected, axis=0)
+  mean = np.mean(by_network, axis=0)
   np.testing.assert_allclose(answers.mean, mean, rtol=1e-4, atol=1e-6)
+  first = networks.probabilities(records[:1])
   np.testing.assert_allclose(first, mean[:1], rtol=1e-4, atol=1e-6)
+  return answers
+
+
+def test_the_answer_is_the_mean_of_all_networks(folders, expected):
+  with ensemble.loaded(unlike(folders, 'graph')) as networks:
+    check_mean(networks, folders, expected)
+
+
+def processes_of(networks):
+  return list(networks._processes.values())
+
+
+def test_one_process_may_be_lost_and_the_rest_still_answers(
+    folders, expected, capfd):
+  records, _ = expected
+  threads = set(threading.enumerate())
+  with ensemble.loaded(unlike(folders, 'processes')) as networks:
+    started = processes_of(networks)
+    assert all(process.is_alive() for process in started)
+    before = check_mean(networks, folders, expected)
+    assert capfd.readouterr().err == ''
+    os.kill(started[1].pid, signal.SIGKILL)
+    after = networks.answers(records)
+    assert set(after.by_network) == {0, 2}
+    np.testing.assert_array_equal(after.by_network[2], before.by_network[2])
+    np.testing.assert_allclose(
+        after.mean, (before.by_network[0] + before.by_network[2]) / 2,
+        rtol=1e-6)
+    assert capfd.readouterr().err == (
+        'WARNING: %s: this network is lost; 2 of 3 are left.\n' %
+        list(folders)[1])
+    assert started[0].is_alive() and started[2].is_alive()
+  # No process and no thread is left.
+  assert not any(process.is_alive() for process in started)
+  assert set(threading.enumerate()) == threads
+  assert not multiprocessing.active_children()
+  assert capfd.readouterr().err == ''
+
+
+def test_a_process_that_hangs_is_not_waited_for(folders, monkeypatch):
+  records = synthetic_records.make_records(np.arange(5))
+  with loaded(list(folders)[:2], 'processes') as networks:
+    first, second = processes_of(networks)
+    networks.answers(records)
+    monkeypatch.setattr(ensemble_processes, '_ANSWER_SECS', 3)
+    os.kill(first.pid, signal.SIGSTOP)
+    assert set(networks.answers(records).by_network) == {1}
+    assert set(networks.answers(records).by_network) == {1}
+    os.kill(second.pid, signal.SIGKILL)
+    with pytest.raises(UserError, match='^all 2 networks are lost$'):
+      networks.answers(records)
 
 
 class Oracle:
@@ -109,55 +187,34 @@ def test_each_network_counts_for_what_it_has_labeled(tmp_path):
   assert counts == ensemble.Counts(4, 10, ((0, 10), (4, 4)))
 
 
-@pytest.mark.parametrize('form', FORMS)
 def test_the_program_prints_each_network_and_the_ensemble(
-    folders, tmp_path, form):
-  two = list(folders)[:2]
-  flags = ['--checkpoint_dir=' + folder for folder in two]
-  flags += ['--ensemble=' + form, '--batch_size=300']
-  flags += ['--metrics=%s' % (tmp_path / 'metrics')]
-  status, out, err = short_runs.run('cifar10_eval', *flags)
-  assert (status, err) == (0, '')
-  lines = out.splitlines()
-  assert len(lines) == 3
-  for folder, line in zip(two, lines):
-    assert line.startswith(folder + ': precision @ 1 = ')
-    assert line.endswith(' / 500)')
-  assert ' / 500) on test images, ensemble of 2 networks' in lines[2]
-  values = json.loads((tmp_path / 'metrics').read_text())
-  assert [n['checkpoint_dir'] for n in values['networks']] == two
-  # The same as evaluated one by one.
-  for network in values['networks']:
-    folder = network['checkpoint_dir']
-    _, alone, _ = short_runs.run('cifar10_eval', '--checkpoint_dir=' + folder,
-                                 '--run_once', '--json',
-                                 '--eval_dir=%s' % (tmp_path / 'eval'))
-    assert json.loads(alone)['correct'] == network['correct']
-
-
-def processes_of(networks):
-  return list(networks._processes.values())
-
-
-def test_one_network_may_be_lost_and_the_rest_still_answers(folders, capfd):
-  records = synthetic_records.make_records(np.arange(5))
-  with loaded(folders, 'processes') as networks:
-    before = networks.answers(records)
-    first, second, third = processes_of(networks)
-    os.kill(second.pid, signal.SIGKILL)
-    after = networks.answers(records)
-    assert set(after.by_network) == {0, 2}
-    np.testing.assert_array_equal(after.by_network[2], before.by_network[2])
-    np.testing.assert_allclose(
-        after.mean, (before.by_network[0] + before.by_network[2]) / 2,
-        rtol=1e-6)
-    assert capfd.readouterr().err == (
-        'WARNING: %s: this network is lost; 2 of 3 are left.\n' %
-        list(folders)[1])
-    for process in (first, third):
-      os.kill(process.pid, signal.SIGKILL)
-    with pytest.raises(UserError, match='^all 3 networks are lost$'):
-      networks.answers(records)
+    folders, tmp_path, capsys):
+  # The third is of another model, which its config.json says.
+  config = config_of(folders, 'graph', dataset='sample', run_once=True,
+                     json=True, eval_dir=str(tmp_path / 'eval'))
+  alone = [config.networks[0], config.networks[2]]
+  two = [network.checkpoint_dir for network in alone]
+  correct = []
+  for network in alone:
+    cifar10_eval.evaluate(network)
+    correct.append(json.loads(capsys.readouterr().out)['correct'])
+  for form in FORMS:
+    metrics = tmp_path / form
+    flags = ['--checkpoint_dir=' + folder for folder in two]
+    flags += ['--ensemble=' + form, '--batch_size=300']
+    flags += ['--metrics=%s' % metrics]
+    status, out, err = short_runs.run('cifar10_eval', *flags)
+    assert (status, err) == (0, '')
+    lines = out.splitlines()
+    assert len(lines) == 3
+    for folder, line in zip(two, lines):
+      assert line.startswith(folder + ': precision @ 1 = ')
+      assert line.endswith(' / 500)')
+    assert ' / 500) on test images, ensemble of 2 networks' in lines[2]
+    values = json.loads(metrics.read_text())
+    assert [n['checkpoint_dir'] for n in values['networks']] == two
+    # The same as evaluated one by one.
+    assert [n['correct'] for n in values['networks']] == correct
 
 
 def test_a_network_that_ends_while_others_start_is_named(folders, monkeypatch):
@@ -183,49 +240,26 @@ def test_a_network_that_ends_while_others_start_is_named(folders, monkeypatch):
       pass
 
 
-def test_a_network_that_hangs_is_not_waited_for(folders, monkeypatch):
-  records = synthetic_records.make_records(np.arange(5))
-  with loaded(folders, 'processes') as networks:
-    networks.answers(records)
-    monkeypatch.setattr(ensemble_processes, '_ANSWER_SECS', 3)
-    os.kill(processes_of(networks)[0].pid, signal.SIGSTOP)
-    assert set(networks.answers(records).by_network) == {1, 2}
-    assert set(networks.answers(records).by_network) == {1, 2}
-
-
-def test_no_process_and_no_thread_is_left(folders, capfd):
-  threads = set(threading.enumerate())
-  with loaded(folders, 'processes') as networks:
-    processes = processes_of(networks)
-    assert all(process.is_alive() for process in processes)
-  assert not any(process.is_alive() for process in processes)
-  assert set(threading.enumerate()) == threads
-  assert not multiprocessing.active_children()
-  assert capfd.readouterr().err == ''
-
-
 KILLED = """
 import sys
-from tests.infer import test_ensemble
 if __name__ == '__main__':
+  from tests.infer import test_ensemble
   with test_ensemble.loaded(sys.argv[1:], 'processes') as networks:
     print([p.pid for p in test_ensemble.processes_of(networks)], flush=True)
     sys.stdin.read()
 """
 
 
-def test_networks_end_when_their_parent_is_killed(folders, tmp_path):
+def test_a_process_ends_when_its_parent_is_killed(folders, tmp_path):
   script = tmp_path / 'killed.py'
   script.write_text(KILLED)
-  parent = subprocess.Popen(
-      [sys.executable, str(script), *folders], stdin=subprocess.PIPE,
-      stdout=subprocess.PIPE, cwd=str(short_runs.ROOT),
-      env=dict(os.environ, PYTHONPATH=str(short_runs.ROOT)))
-  pids = json.loads(parent.stdout.readline())
+  parent = processes.start([str(script), *list(folders)[:1]],
+                           stdin=processes.PIPE, stdout=processes.PIPE)
+  (pid,) = json.loads(parent.stdout.readline())
   parent.kill()
   parent.wait()
   deadline = time.time() + 30
-  while any(os.path.exists('/proc/%d' % pid) for pid in pids):
+  while os.path.exists('/proc/%d' % pid):
     assert time.time() < deadline
     time.sleep(0.1)
   parent.communicate()
@@ -249,7 +283,7 @@ def test_what_cannot_be_an_ensemble_is_named(folders, tmp_path):
 def test_a_network_of_another_model_is_an_error(folders, form, capfd):
   config = config_of(folders, form)
   wrong = dataclasses.replace(config.networks[1], top_layers='local')
-  networks = (config.networks[0], wrong)
+  networks = (config.networks[0], wrong) if form == 'graph' else (wrong,)
   with pytest.raises(UserError) as info:
     with ensemble.loaded(dataclasses.replace(config, networks=networks)):
       pass
@@ -257,58 +291,22 @@ def test_a_network_of_another_model_is_an_error(folders, form, capfd):
   assert 'model.ckpt-7' in text and 'Traceback' not in text
 
 
-@pytest.mark.parametrize('form', FORMS)
-def test_pictures_are_labeled_by_the_mean(folders, tmp_path, form):
+def test_pictures_are_labeled_by_the_mean(folders, tmp_path, capsys):
   image = pytest.importorskip('PIL.Image')
   path = tmp_path / 'picture.png'
   image.effect_noise((32, 32), 90).convert('RGB').save(str(path))
-
-  def answer(*some):
-    flags = ['--checkpoint_dir=' + folder for folder in some]
-    flags += ['--ensemble=' + form, '--json', str(path)]
-    _, out, _ = short_runs.run('cifar10_predict', *flags)
-    return json.loads(out)['probabilities']
-
-  first, second, _ = folders
-  both, alone = answer(first, second), (answer(first), answer(second))
+  first, _, third = config_of(folders, 'graph', json=True).networks
+  alone = []
+  for network in (first, third):
+    cifar10_predict.predict(network, [str(path)])
+    alone.append(json.loads(capsys.readouterr().out)['probabilities'])
+  flags = ['--checkpoint_dir=' + n.checkpoint_dir for n in (first, third)]
+  _, out, _ = short_runs.run('cifar10_predict', '--json', str(path), *flags)
+  both = json.loads(out)['probabilities']
+  assert set(both) == set(CIFAR10.classes)
   for name, probability in both.items():
     mean = (alone[0][name] + alone[1][name]) / 2
     assert abs(probability - mean) < 1e-5
-
-
-def test_networks_take_the_settings_of_their_own_runs(tmp_path):
-  # The second run is of another model, which its config.json says.
-  for name, model in (('a', 'full'), ('b', 'local')):
-    folder = tmp_path / name
-    folder.mkdir()
-    random_models.save(folder, CIFAR10, model)
-    config_lib.save(Settings(top_layers=model, dataset='sample'), str(folder))
-  status, out, err = short_runs.run('cifar10_eval',
-                                    '--checkpoint_dir=%s' % (tmp_path / 'a'),
-                                    '--checkpoint_dir=%s' % (tmp_path / 'b'))
-  assert (status, err) == (0, '')
-  assert out.endswith('ensemble of 2 networks\n')
-
-
-@pytest.mark.parametrize('form', FORMS)
-def test_networks_may_see_images_of_other_sizes(folders, form):
-  # 21 to 24 pixels become 6 x 6 before the layers on top.
-  records = synthetic_records.make_records(np.arange(5))
-  first, second = list(folders)[:2]
-  networks = [
-      Settings(checkpoint_dir=first),
-      Settings(checkpoint_dir=second, image_size=22)
-  ]
-  alone = []
-  for network in networks:
-    config = dataclasses.replace(network, networks=(network,), ensemble='graph')
-    with ensemble.loaded(config) as one:
-      alone.append(one.probabilities(records))
-  config = dataclasses.replace(networks[0], networks=tuple(networks),
-                               ensemble=form)
-  with ensemble.loaded(config) as both:
-    found = both.probabilities(records)
-  np.testing.assert_allclose(found, sum(alone) / 2, atol=1e-5)
 
 
 def test_what_an_ensemble_does_not_do_is_refused(folders, tmp_path):
