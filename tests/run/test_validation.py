@@ -1,10 +1,14 @@
 """Validation on held-out images: what is held out, and what follows."""
 
+import contextlib
 import dataclasses
+import functools
 import glob
+import io
 import json
 import os
 import shutil
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -120,16 +124,57 @@ def settings_of_run(tmp_path, **settings):
   return short_runs.small_config(tmp_path, **dict(values, **settings))
 
 
-def train(config, monkeypatch, numbers):
-  monkeypatch.setattr(serving_validation, 'create',
-                      lambda data, config: Precisions(numbers))
-  cifar10_train.train(config)
+def train(config, numbers):
+  """Trains; the validations find `numbers` of 100 images right."""
+  with mock.patch.object(serving_validation, 'create',
+                         lambda data, config: Precisions(numbers)):
+    cifar10_train.train(config)
+
+
+# By performance: the rate falls with each validation that is not better.
+RATES = {
+    'schedule': 'performance',
+    'patience': 1,
+    'learning_rate_decay_factor': 0.5
+}
+
+
+@pytest.fixture(scope='module')
+def validated(tmp_path_factory):
+  """The folder of a run of 7 steps: 0.5 in the middle is the best one."""
+  folder = tmp_path_factory.mktemp('validated')
+  config = settings_of_run(folder, max_steps=7, save_steps=2,
+                           metrics=str(folder / 'metrics'), **RATES)
+  train(config, [40, 50, 30])
+  return folder
+
+
+@pytest.fixture(scope='module')
+def stopped(tmp_path_factory):
+  """The folder of a run that stopped early, and its output."""
+  folder, out = tmp_path_factory.mktemp('stopped'), io.StringIO()
+  config = settings_of_run(folder, early_stopping=2, save_steps=1)
+  with contextlib.redirect_stdout(out):
+    train(config, [10, 30, 20, 30])
+  return folder, out.getvalue()
+
+
+def copied(folder, tmp_path, **settings):
+  """The Config of a copy of the run in a folder, to go on with."""
+  shutil.copytree(str(folder / 'train'), str(tmp_path / 'train'))
+  return settings_of_run(tmp_path, **settings)
+
+
+def learning_rates(folder):
+  """The rates in the metrics of a run, of all its steps."""
+  lines = (folder / 'metrics').read_text().splitlines()
+  return [json.loads(line)['learning_rate'] for line in lines]
 
 
 @pytest.mark.slow
-def test_training_stops_with_the_best_checkpoint(tmp_path, monkeypatch, capsys):
-  config = settings_of_run(tmp_path, early_stopping=2, save_steps=1)
-  train(config, monkeypatch, [10, 30, 20, 30])
+def test_training_stops_with_the_best_checkpoint(tmp_path, stopped, capsys):
+  folder, out = stopped
+  config = copied(folder, tmp_path, early_stopping=2, save_steps=1)
   directory = config.train_dir
   newest = checkpoints.latest(directory)
   assert checkpoints.step(newest) == 4
@@ -140,7 +185,6 @@ def test_training_stops_with_the_best_checkpoint(tmp_path, monkeypatch, capsys):
     np.testing.assert_array_equal(restored[name], value)
   later = short_runs.values(checkpoints.at_step(directory, 7))
   assert (later['conv1/weights'] != kept['conv1/weights']).any()
-  out = capsys.readouterr().out
   assert 'precision @ 1 = 0.300 (30 / 100, step 4), the best so far' in out
   assert '0.200 (20 / 100, step 6), best: 0.300 at step 4' in out
   assert 'Restored the best checkpoint, of step 4.' in out
@@ -148,201 +192,159 @@ def test_training_stops_with_the_best_checkpoint(tmp_path, monkeypatch, capsys):
   cifar10_train.train(config)
   line = 'training was stopped early at step 4: nothing to do'
   assert line in capsys.readouterr().out
-  for folder in (directory, os.path.join(directory, 'best')):
-    assert config_lib.is_last(folder, 4)
-    assert not config_lib.is_last(folder, 8)
+  for place in (directory, os.path.join(directory, 'best')):
+    assert config_lib.is_last(place, 4)
+    assert not config_lib.is_last(place, 8)
   # With other settings it goes on from there.
-  train(settings_of_run(tmp_path, max_steps=6), monkeypatch, [40])
+  train(settings_of_run(tmp_path, max_steps=6), [40])
   assert checkpoints.step(checkpoints.latest(directory)) == 6
-  config = dataclasses.replace(config, early_stopping=3, max_steps=8)
-  train(config, monkeypatch, [50])
   assert run_state.load(directory).stopped_at is None
 
 
-@pytest.mark.slow
-def test_the_best_one_of_an_older_version_is_restored(tmp_path, monkeypatch,
-                                                      capsys):
-  config = settings_of_run(tmp_path, normalization='batch', max_steps=2)
-  train(config, monkeypatch, [30])
-  short_runs.make_older(os.path.join(config.train_dir, 'best'))
-  config = dataclasses.replace(config, max_steps=20, early_stopping=1)
-  train(config, monkeypatch, [20])
-  line = 'Restored the best checkpoint, of step 2.'
-  assert line in capsys.readouterr().out
-
-
 def test_who_follows_ends_if_the_best_was_evaluated_before(
-    tmp_path, monkeypatch, capsys):
-  config = settings_of_run(tmp_path, early_stopping=1, save_steps=2)
-  train(config, monkeypatch, [30, 20])
+    tmp_path, stopped, monkeypatch, capsys):
+  config = copied(stopped[0], tmp_path, run_once=False, eval_interval_secs=0)
   monkeypatch.setattr(cifar10_eval, '_LOOK_SECS', 1)
-  found = cifar10_eval.new_checkpoints(
-      dataclasses.replace(config, eval_interval_secs=0), lambda: True)
-  assert len(list(found)) == 1
-  cifar10_eval.evaluate(
-      dataclasses.replace(config, run_once=False, eval_interval_secs=0))
-  assert capsys.readouterr().out.count('precision @ 1 = 0.') == 3
+  assert len(list(cifar10_eval.new_checkpoints(config, lambda: True))) == 1
+  cifar10_eval.evaluate(config)
+  assert capsys.readouterr().out.count('precision @ 1 = 0.') == 1
 
 
 @pytest.mark.slow
-def test_the_best_one_is_kept_when_steps_are_lost(tmp_path, monkeypatch):
-  config = settings_of_run(tmp_path, max_steps=6, save_steps=2)
-  train(config, monkeypatch, [10, 20, 30])
+def test_a_copy_of_a_run_that_stopped_early_is_at_its_end(
+    tmp_path, stopped, capsys):
+  config = copied(stopped[0], tmp_path, early_stopping=2, save_steps=1)
+  name = os.path.join(config.train_dir, 'checkpoint')
+  os.utime(name, (1000, 1000))  # The first file that was copied.
+  for lost in (False, True):
+    if lost:
+      os.remove(name)
+    cifar10_train.train(config)
+    line = 'training was stopped early at step 4: nothing to do'
+    assert line in capsys.readouterr().out
+    assert checkpoints.step(checkpoints.latest(config.train_dir)) == 4
+
+
+@pytest.mark.slow
+def test_a_best_one_that_is_gone_is_replaced(tmp_path, stopped):
+  # Stops earlier than before, so the run that had stopped goes on.
+  config = copied(stopped[0], tmp_path, early_stopping=1)
+  shutil.rmtree(os.path.join(config.train_dir, 'best'))
+  train(config, [20, 10])
+  newest = checkpoints.latest(config.train_dir)
+  assert checkpoints.step(newest) == 6
+
+
+@pytest.mark.slow
+def test_the_best_one_is_kept_when_steps_are_lost(tmp_path, validated):
+  config = copied(validated, tmp_path, early_stopping=2, **RATES)
   directory = config.train_dir
-  # Killed before step 6 was saved.
-  for path in glob.glob(checkpoints.prefix(directory) + '-6*'):
-    os.remove(path)
-  for path in glob.glob(os.path.join(directory, 'checkpoint')):
-    os.remove(path)
-  longer = settings_of_run(tmp_path, max_steps=12, early_stopping=2)
-  train(longer, monkeypatch, [20, 25, 20])
-  assert checkpoints.step(checkpoints.latest(directory)) == 6
-  assert run_state.load(directory).stopped_at == 6
-  # Not 0.2, which step 6 had when it was trained again.
+  # Killed before step 4 was saved.
+  for step in (4, 6, 7):
+    for path in glob.glob('%s-%d*' % (checkpoints.prefix(directory), step)):
+      os.remove(path)
+  os.remove(os.path.join(directory, 'checkpoint'))
+  train(config, [20, 45, 20])
+  assert checkpoints.step(checkpoints.latest(directory)) == 4
+  state = run_state.load(directory)
+  assert state.stopped_at == 4
+  assert state.validations == ((2, 0.4), (4, 0.2), (6, 0.45), (8, 0.2))
+  # Not 0.2, which step 4 had when it was trained again.
   best = os.path.join(directory, 'best')
-  assert validation.best_so_far(best) == (6, 0.3)
+  assert validation.best_so_far(best) == (4, 0.5)
 
 
 @pytest.mark.slow
-def test_the_best_one_is_finite(tmp_path, monkeypatch):
-  directory = settings_of_run(tmp_path).train_dir
-  train(settings_of_run(tmp_path, max_steps=2), monkeypatch, [30])
+def test_the_best_one_is_finite(tmp_path, validated):
+  config = copied(validated, tmp_path, **RATES)
+  directory = config.train_dir
   values = short_runs.values(checkpoints.latest(directory))
   # It has no part in the loss.
   values['cross_entropy/avg'] = np.float32('inf')
   checkpoints.write(directory, values)
-  with pytest.raises(DivergedError, match='not finite at step 4'):
-    train(settings_of_run(tmp_path, max_steps=6), monkeypatch, [50])
+  with pytest.raises(DivergedError, match='not finite at step 8'):
+    train(config, [60])
   best = os.path.join(directory, 'best')
-  assert list(checkpoints.by_step(best)) == [2]
+  assert list(checkpoints.by_step(best)) == [4]
+
+
+def test_what_is_held_out_stays_so(tmp_path, validated):
+  config = copied(validated, tmp_path, validation_examples=60, **RATES)
+  with pytest.raises(UserError, match='--validation_examples=60: the run in'):
+    train(config, [])
 
 
 @pytest.mark.slow
-def test_a_best_one_is_not_demoted_by_one_that_was_not_saved(
-    tmp_path, monkeypatch, capsys):
-  config = settings_of_run(tmp_path, save_steps=1, max_steps=6)
+def test_the_learning_rate_falls_by_performance(validated):
+  assert learning_rates(validated) == pytest.approx([0.1] * 6 + [0.05])
+
+
+def test_a_resumed_run_remembers_its_validations(tmp_path, validated, capsys):
+  # What was not saved is validated again, and demotes nothing.
+  config = copied(validated, tmp_path, early_stopping=3, save_steps=1,
+                  metrics=str(tmp_path / 'metrics'), **RATES)
   save_checkpoint = saving.save_checkpoint
 
   def killed(saver, session, directory):
-    if directory.endswith('best') and os.listdir(directory)[2:]:
+    if directory.endswith('best'):
       raise KeyboardInterrupt
     return save_checkpoint(saver, session, directory)
 
-  monkeypatch.setattr(saving, 'save_checkpoint', killed)
-  with pytest.raises(KeyboardInterrupt):
-    train(config, monkeypatch, [40, 50])
-  monkeypatch.undo()
+  with mock.patch.object(saving, 'save_checkpoint', killed):
+    with pytest.raises(KeyboardInterrupt):
+      train(config, [60])
   capsys.readouterr()
-  # What was not saved is trained, and validated, again.
-  train(config, monkeypatch, [30, 35])
+  train(config, [20, 30])
   out = capsys.readouterr().out
-  assert '0.300 (30 / 100, step 4), best: 0.400 at step 2' in out
-  assert '0.350 (35 / 100, step 6), best: 0.400 at step 2' in out
+  assert '0.200 (20 / 100, step 8), best: 0.500 at step 4' in out
+  assert '0.300 (30 / 100, step 10), best: 0.500 at step 4' in out
   best = os.path.join(config.train_dir, 'best')
-  assert list(checkpoints.by_step(best)) == [2]
-  validations = run_state.load(config.train_dir).validations
-  assert validations == ((2, 0.4), (4, 0.3), (6, 0.35))
+  assert list(checkpoints.by_step(best)) == [4]
+  # Those from before count: the third that is not better ends the run.
+  state = run_state.load(config.train_dir)
+  assert state.validations == ((2, 0.4), (4, 0.5), (6, 0.3), (8, 0.2), (10,
+                                                                        0.3))
+  assert state.stopped_at == 4
+  assert learning_rates(tmp_path)[-3:] == pytest.approx([0.05] + [0.025] * 2)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('saved', [False, True])
 def test_a_run_that_is_killed_while_it_stops_early_loses_nothing(
-    tmp_path, monkeypatch, capsys, saved):
+    tmp_path, monkeypatch, capsys):
   config = settings_of_run(tmp_path, early_stopping=2, save_steps=1)
   directory = config.train_dir
   save_checkpoint = saving.save_checkpoint
 
-  def killed(saver, session, folder):
+  def killed(is_saved, saver, session, folder):
     stops = run_state.load(folder) and run_state.load(folder).stopped_at
-    if saved or not stops:
+    if is_saved or not stops:
       step = save_checkpoint(saver, session, folder)
     if stops:
       raise KeyboardInterrupt
     return step
 
-  monkeypatch.setattr(saving, 'save_checkpoint', killed)
-  with pytest.raises(KeyboardInterrupt):
-    train(config, monkeypatch, [30, 20, 10])
+  # Before it has saved what it goes back to, then after that.
+  for is_saved, newest in ((False, 5), (True, 2)):
+    monkeypatch.setattr(saving, 'save_checkpoint',
+                        functools.partial(killed, is_saved))
+    with pytest.raises(KeyboardInterrupt):
+      train(config, [10] if is_saved else [30, 20, 10])
+    assert checkpoints.step(checkpoints.latest(directory)) == newest
+    out = capsys.readouterr().out
+    resumed = 'Resuming from %s-5.' % checkpoints.prefix(directory)
+    assert is_saved == (resumed in out)
   monkeypatch.undo()
-  newest = checkpoints.step(checkpoints.latest(directory))
-  assert newest == (2 if saved else 5)
-  capsys.readouterr()
   cifar10_train.train(config)
-  out = capsys.readouterr().out
-  assert saved or 'Resuming from %s-5.' % checkpoints.prefix(directory) in out
-  assert saved == ('was stopped early at step 2: nothing to do' in out)
+  line = 'was stopped early at step 2: nothing to do'
+  assert line in capsys.readouterr().out
   assert checkpoints.step(checkpoints.latest(directory)) == 2
   assert run_state.load(directory).stopped_at == 2
 
 
 @pytest.mark.slow
-def test_a_copy_of_a_run_that_stopped_early_is_at_its_end(
-    tmp_path, monkeypatch, capsys):
-  config = settings_of_run(tmp_path, early_stopping=2, save_steps=1)
-  train(config, monkeypatch, [30, 20, 10])
-  directory = str(tmp_path / 'copy')
-  shutil.copytree(config.train_dir, directory)
-  name = os.path.join(directory, 'checkpoint')
-  os.utime(name, (1000, 1000))  # The first file that was copied.
-  capsys.readouterr()
-  for lost in (False, True):
-    if lost:
-      os.remove(name)
-    cifar10_train.train(dataclasses.replace(config, train_dir=directory))
-    line = 'training was stopped early at step 2: nothing to do'
-    assert line in capsys.readouterr().out
-    assert checkpoints.step(checkpoints.latest(directory)) == 2
-
-
-@pytest.mark.slow
-def test_a_best_one_that_is_gone_is_replaced(tmp_path, monkeypatch):
-  config = settings_of_run(tmp_path, max_steps=4)
-  train(config, monkeypatch, [40, 50])
-  shutil.rmtree(os.path.join(config.train_dir, 'best'))
-  train(dataclasses.replace(config, max_steps=10, early_stopping=1),
-        monkeypatch, [20, 10])
-  newest = checkpoints.latest(config.train_dir)
-  assert checkpoints.step(newest) == 6
-
-
-def test_what_is_held_out_stays_so(tmp_path, monkeypatch):
-  config = settings_of_run(tmp_path, max_steps=2)
-  train(config, monkeypatch, [40])
-  with pytest.raises(UserError, match='--validation_examples=60: the run in'):
-    train(dataclasses.replace(config, validation_examples=60, max_steps=4),
-          monkeypatch, [])
-
-
-def test_a_resumed_run_remembers_its_validations(tmp_path, monkeypatch):
-  config = settings_of_run(tmp_path, max_steps=5, early_stopping=3)
-  train(config, monkeypatch, [40, 30])
-  config = settings_of_run(tmp_path, max_steps=40, early_stopping=3)
-  train(config, monkeypatch, [20, 30])
-  state = run_state.load(config.train_dir)
-  assert state.validations == ((2, 0.4), (4, 0.3), (6, 0.2), (8, 0.3))
-  assert state.stopped_at == 2
-
-
-@pytest.mark.slow
-def test_the_learning_rate_falls_by_performance(tmp_path, monkeypatch):
-  rates = {
-      'schedule': 'performance',
-      'patience': 1,
-      'learning_rate_decay_factor': 0.5,
-      'metrics': str(tmp_path / 'metrics')
-  }
-  config = settings_of_run(tmp_path, max_steps=7, **rates)
-  train(config, monkeypatch, [40, 30, 20])
-  config = settings_of_run(tmp_path, max_steps=8, **rates)
-  train(config, monkeypatch, [50])
-  lines = (tmp_path / 'metrics').read_text().splitlines()
-  assert [json.loads(line)['learning_rate'] for line in lines
-         ] == pytest.approx([0.1] * 4 + [0.05] * 2 + [0.025] * 2)
-
-
-@pytest.mark.slow
 def test_the_precision_is_that_of_the_averaged_variables(tmp_path, capsys):
-  config = settings_of_run(tmp_path, max_steps=4, normalization='batch')
+  config = settings_of_run(tmp_path, max_steps=4, validation_steps=4,
+                           normalization='batch')
   data = datasets.prepare(config)
   cifar10_multi_gpu_train.train(config)
   (line,) = [
@@ -350,9 +352,14 @@ def test_the_precision_is_that_of_the_averaged_variables(tmp_path, capsys):
   ]
   best = checkpoints.latest(os.path.join(config.train_dir, 'best'))
   newest = checkpoints.latest(config.train_dir)
-  assert {checkpoints.step(best), checkpoints.step(newest)} <= {2, 4}
+  assert checkpoints.step(best) == checkpoints.step(newest) == 4
   validator = serving_validation.create(data, config)
   values = short_runs.values(newest)
   correct = validator.correct({name: values[name] for name in validator.names})
   validator.close()
   assert '(%d / 50, step 4)' % correct in line
+  # The best one of an older version is restored, too.
+  short_runs.make_older(os.path.join(config.train_dir, 'best'))
+  train(dataclasses.replace(config, max_steps=20, early_stopping=1), [0])
+  line = 'Restored the best checkpoint, of step 4.'
+  assert line in capsys.readouterr().out
