@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import shutil
 import signal
 
 import numpy as np
@@ -17,6 +18,7 @@ from cifar10.data import distortions
 from cifar10.data import feature_records
 from cifar10.data import records
 from cifar10.errors import UserError
+from cifar10.run import feature_cache
 from cifar10.store import checkpoints
 from tests import processes
 from tests import short_runs
@@ -35,6 +37,20 @@ def source(tmp_path_factory):
   synthetic_records.make_folder(folder / 'data')
   cifar10_train.train(config_for(folder, folder, cache_frozen=0, freeze=''))
   return folder
+
+
+@pytest.fixture(scope='module')
+def cached(tmp_path_factory, source):
+  """The folder of a run that has kept the layers of `source`."""
+  folder = tmp_path_factory.mktemp('cached')
+  cifar10_train.train(config_for(folder, source, seed=1))
+  return folder
+
+
+def copied(cached, tmp_path, source, **settings):
+  """The Config of a copy of the run in `cached`, to go on with."""
+  shutil.copytree(str(cached / 'train'), str(tmp_path / 'train'))
+  return config_for(tmp_path, source, **dict({'seed': 1}, **settings))
 
 
 def config_for(folder, source, **settings):
@@ -76,15 +92,36 @@ def computed(source, checkpoint):
     return session.run(pooled), content[:, 0]
 
 
+def losses(config, train):
+  """The losses of a run."""
+  train(config)
+  with open(config.metrics) as lines:
+    return [json.loads(line)['loss'] for line in lines]
+
+
+@pytest.fixture(scope='module')
+def plain_losses(tmp_path_factory, source):
+  """The losses of a run that keeps nothing, in batches of all images."""
+  folder = tmp_path_factory.mktemp('plain')
+  config = config_for(folder, source, augment='', max_steps=5, batch_size=COUNT,
+                      metrics=str(folder / 'metrics'), cache_frozen=0)
+  return losses(config, cifar10_train.train)
+
+
 @pytest.mark.parametrize('num_gpus', [1, 2])
-def test_what_is_kept_is_what_the_layers_give(tmp_path, source, num_gpus):
-  config = config_for(tmp_path, source, augment='', cache_frozen=2,
-                      num_gpus=num_gpus)
-  TRAINERS[num_gpus](config)
+def test_a_run_learns_from_what_the_layers_give(tmp_path, source, plain_losses,
+                                                num_gpus):
+  # Two versions, which differ by distortions only. Batches hold all of both, so
+  # that their order does not matter.
+  config = config_for(tmp_path, source, augment='', max_steps=5, cache_frozen=2,
+                      batch_size=2 * COUNT // num_gpus, num_gpus=num_gpus,
+                      metrics=str(tmp_path / 'metrics'))
+  found = losses(config, TRAINERS[num_gpus])
+  assert len(found) == 5 and found[4] < found[0]
+  np.testing.assert_allclose(found, plain_losses, rtol=2e-4)
   values = short_runs.values(checkpoints.latest(config.train_dir))
   expected, labels = computed(source, values)
   found, found_labels = load_kept(tmp_path)
-  # Two versions, which differ by distortions only.
   np.testing.assert_allclose(found, np.tile(expected, [2, 1, 1, 1]), rtol=1e-3,
                              atol=1e-4)
   np.testing.assert_array_equal(found_labels, np.tile(labels, 2))
@@ -97,85 +134,33 @@ def test_what_is_kept_is_what_the_layers_give(tmp_path, source, num_gpus):
   assert (values['local3/weights'] != before['local3/weights' + average]).any()
 
 
-def test_versions_of_an_image_differ(tmp_path, source):
-  cifar10_train.train(config_for(tmp_path, source, cache_frozen=3))
+def test_versions_of_an_image_differ(tmp_path, source, cached):
+  # A run goes on with more versions, and with other distortions.
+  config = copied(cached, tmp_path, source, cache_frozen=3, seed=7, max_steps=6)
+  before, _ = load_kept(tmp_path)
+  cifar10_train.train(config)
   found, labels = load_kept(tmp_path)
   assert len(found) == 3 * COUNT
   assert len({image.tobytes() for image in found}) == 3 * COUNT
   np.testing.assert_array_equal(labels[:COUNT], labels[COUNT:2 * COUNT])
+  assert (found[:COUNT] != before).any()
 
 
-def losses(config, train):
-  """The losses of a run."""
-  train(config)
-  with open(config.metrics) as lines:
-    return [json.loads(line)['loss'] for line in lines]
-
-
-@pytest.mark.parametrize('num_gpus', [1, 2])
-def test_a_run_learns_as_without_keeping(tmp_path, source, num_gpus):
-  # Batches of all images, so that their order does not matter.
-  found = [
-      losses(
-          config_for(tmp_path / name, source, augment='', max_steps=5,
-                     batch_size=COUNT // num_gpus, num_gpus=num_gpus,
-                     metrics=str(tmp_path / name),
-                     train_dir=str(tmp_path / (name + '_train')),
-                     cache_frozen=versions), TRAINERS[num_gpus])
-      for name, versions in (('kept', 1), ('computed', 0))
-  ]
-  assert len(found[0]) == 5 and found[0][4] < found[0][0]
-  np.testing.assert_allclose(found[0], found[1], rtol=2e-4)
-
-
-def test_an_evaluation_needs_nothing_of_it(tmp_path, source, capsys):
-  config = config_for(tmp_path, source)
-  cifar10_train.train(config)
+def test_an_evaluation_needs_nothing_of_it(tmp_path, source, cached, capsys):
+  config = copied(cached, tmp_path, source)
   os.remove(kept(tmp_path))
   cifar10_eval.evaluate(config)
   assert short_runs.PRECISION_LINE.search(capsys.readouterr().out)
 
 
-def test_a_resumed_run_goes_on_with_what_is_kept(tmp_path, source, capsys):
-  cifar10_train.train(config_for(tmp_path, source))
-  before = os.stat(kept(tmp_path))
-  cifar10_train.train(config_for(tmp_path, source, max_steps=6))
-  after = os.stat(kept(tmp_path))
-  assert (after.st_ino, after.st_mtime_ns) == (before.st_ino,
-                                               before.st_mtime_ns)
-  assert 'outputs of the frozen layers are in' in capsys.readouterr().out
-
-
-@pytest.mark.parametrize('changes', [{
-    'augment': 'crop'
-}, {
-    'cache_frozen': 2
-}, {
-    'seed': 7
-}])
-def test_what_was_kept_of_something_else_is_computed_anew(
-    tmp_path, source, changes):
-  cifar10_train.train(config_for(tmp_path, source))
-  before, _ = load_kept(tmp_path)
-  cifar10_train.train(config_for(tmp_path, source, max_steps=6, **changes))
-  after, _ = load_kept(tmp_path)
-  assert before.shape != after.shape or (before != after).any()
-
-
-@pytest.mark.parametrize('changes', [{
-    'activation': 'tanh'
-}, {
-    'normalization': 'none'
-}])
-def test_outputs_of_another_model_are_computed_anew(tmp_path, source, changes):
-  config = config_for(tmp_path, source)
-  cifar10_train.train(config)
+def test_outputs_of_another_model_are_computed_anew(tmp_path, source, cached):
+  config = copied(cached, tmp_path, source, activation='tanh')
   before, _ = load_kept(tmp_path)
   # As if the first checkpoint could not be written: the model is free.
   for name in os.listdir(config.train_dir):
     if not name.startswith('frozen_layers'):
       os.remove(os.path.join(config.train_dir, name))
-  cifar10_train.train(dataclasses.replace(config, **changes))
+  cifar10_train.train(config)
   after, _ = load_kept(tmp_path)
   assert (before != after).any()
 
@@ -202,54 +187,98 @@ def damage_the_description(path):
     file.write('{')
 
 
-@pytest.mark.parametrize(
-    'damage', [cut_between_records, cut, relabel, lose_the_description] +
-    [damage_the_description, os.remove])
-def test_what_is_damaged_is_computed_anew(tmp_path, source, damage):
-  cifar10_train.train(config_for(tmp_path, source, seed=1))
+DAMAGES = [
+    *(cut_between_records, cut, relabel, lose_the_description),
+    *(damage_the_description, os.remove)
+]
+CHANGES = [{
+    'augment': 'crop'
+}, {
+    'seed': 7
+}, {
+    'activation': 'tanh'
+}, {
+    'normalization': 'none'
+}]
+
+
+def test_a_resumed_run_goes_on_with_what_is_kept_if_it_is_whole(
+    tmp_path, source, cached, monkeypatch, capsys):
+  config = copied(cached, tmp_path, source, max_steps=6)
   before, labels = load_kept(tmp_path)
-  damage(kept(tmp_path))
-  cifar10_train.train(config_for(tmp_path, source, seed=1, max_steps=6))
-  after, labels_now = load_kept(tmp_path)
-  np.testing.assert_array_equal(after, before)
-  np.testing.assert_array_equal(labels_now, labels)
+  fill, path = feature_cache.fill, kept(tmp_path)
+
+  def is_computed(frozen, *arguments):
+    """Fills the file; whether it was not used as it was."""
+    found = os.stat(path) if os.path.exists(path) else None
+    fill(frozen, *arguments)
+    outputs, labels_now = load_kept(tmp_path)
+    assert outputs.shape == before.shape
+    np.testing.assert_array_equal(labels_now, labels)
+    now, out = os.stat(path), capsys.readouterr().out
+    is_used = found is not None and (found.st_ino,
+                                     found.st_mtime_ns) == (now.st_ino,
+                                                            now.st_mtime_ns)
+    assert is_used == ('outputs of the frozen layers are in' in out)
+    assert is_used != ('Computing the frozen layers' in out)
+    return not is_used
+
+  def fill_often(frozen, *arguments):
+    assert not is_computed(frozen, *arguments)
+    np.testing.assert_array_equal(load_kept(tmp_path)[0], before)
+    for damage in DAMAGES:
+      damage(path)
+      assert is_computed(frozen, *arguments)
+      if damage == DAMAGES[0]:  # Each run begins with the same distortions.
+        np.testing.assert_array_equal(load_kept(tmp_path)[0], before)
+    # Nor is it used if it was computed with other settings.
+    settings = frozen.settings
+    for change in CHANGES:
+      frozen.settings = dataclasses.replace(settings, **change)
+      assert is_computed(frozen, *arguments)
+    filled.append(True)
+
+  filled = []
+  monkeypatch.setattr(feature_cache, 'fill', fill_often)
+  cifar10_train.train(config)
+  assert filled
+  assert checkpoints.step(checkpoints.latest(config.train_dir)) == 6
 
 
-def test_it_goes_with_other_techniques(tmp_path, capsys):
-  first = config_for(tmp_path, tmp_path, dataset='sample', cache_frozen=0,
+def test_it_goes_with_other_images_and_techniques(tmp_path, capsys):
+  # Gray ones of another size. Crops of 27 pixels become 7 x 7.
+  folder = synthetic_records.make_three_classes(tmp_path, size=36, channels=1)
+  first = config_for(tmp_path, tmp_path, data_dir=folder, cache_frozen=0,
                      freeze='', normalization='batch', top_layers='local')
   cifar10_train.train(first)
   config = dataclasses.replace(first, train_dir=str(tmp_path / 'next'),
                                checkpoint_dir=str(tmp_path / 'next'),
                                init_from=first.train_dir, freeze='conv',
-                               cache_frozen=2, precision='bfloat16',
-                               validation_examples=100, validation_steps=2,
-                               labelled_examples=50, conv_dropout=0.2)
+                               cache_frozen=2, validation_examples=20,
+                               validation_steps=2, labelled_examples=20,
+                               conv_dropout=0.2)
   cifar10_train.train(config)
   size = os.path.getsize(str(tmp_path / 'next' / 'frozen_layers.bin'))
-  assert size == 2 * 50 * 9217
+  assert size == 2 * 20 * (1 + 7 * 7 * 64 * 4)
   cifar10_eval.evaluate(config)
   out = capsys.readouterr().out
   assert 'validation precision @ 1 = ' in out
   assert short_runs.PRECISION_LINE.search(out)
 
 
-def test_larger_gray_images_are_kept_too(tmp_path):
-  synthetic_records.make_three_classes(tmp_path, size=48, channels=1)
-  first = config_for(tmp_path, tmp_path, cache_frozen=0, freeze='')
-  cifar10_train.train(first)
-  config = dataclasses.replace(first, train_dir=str(tmp_path / 'next'),
-                               init_from=first.train_dir, freeze='conv',
-                               cache_frozen=1)
+def test_it_goes_with_bfloat16(tmp_path, source, cached):
+  config = copied(cached, tmp_path, source, precision='bfloat16', max_steps=6)
+  before, _ = load_kept(tmp_path)
   cifar10_train.train(config)
-  size = os.path.getsize(str(tmp_path / 'next' / 'frozen_layers.bin'))
-  assert size == 60 * (1 + 9 * 9 * 64 * 4)
+  after, _ = load_kept(tmp_path)
+  assert 0 < abs(after - before).max() < 0.05 * abs(before).max()
+  assert checkpoints.step(checkpoints.latest(config.train_dir)) == 6
 
 
-def test_overwriting_a_run_deletes_what_it_kept(tmp_path, source):
-  cifar10_train.train(config_for(tmp_path, source))
-  config = config_for(tmp_path, source, overwrite=True, cache_frozen=0,
-                      max_steps=2)
+def test_overwriting_a_run_deletes_what_it_kept(tmp_path, source, cached):
+  config = copied(cached, tmp_path, source, overwrite=True, cache_frozen=0,
+                  max_steps=2)
+  assert [n for n in os.listdir(config.train_dir) if 'frozen' in n]
   cifar10_train.train(config)
   assert not [n for n in os.listdir(config.train_dir) if 'frozen' in n]
 
@@ -260,9 +289,8 @@ def test_all_convolutional_layers_must_be_frozen(tmp_path, source, freeze):
     cifar10_train.train(config_for(tmp_path, source, freeze=freeze))
 
 
-def test_a_damaged_file_ends_a_run_that_saves(tmp_path, source):
-  config = config_for(tmp_path, source)
-  cifar10_train.train(config)
+def test_a_damaged_file_ends_a_run_that_saves(tmp_path, source, cached):
+  config = copied(cached, tmp_path, source)
   process = processes.start(
       [short_runs.script('cifar10_train'), '--log_frequency=1'] +
       flags(config) + ['--max_steps=1000000'], stdout=processes.PIPE,
