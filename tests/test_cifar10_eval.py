@@ -1,14 +1,15 @@
 """The evaluator: exact counts, followed checkpoints, its output."""
 
 import contextlib
-import dataclasses
 import glob
+import io
 import json
 import os
 import shutil
 import sys
 import threading
 import time
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from cifar10.data import records as records_lib
 from cifar10.data.records import Layout
 from cifar10.errors import UserError
 from cifar10.infer import predictions
+from cifar10.store import checkpoint_files
 from cifar10.store import checkpoints
 from cifar10.store import config as config_lib
 from tests import short_runs
@@ -31,10 +33,10 @@ from tests import synthetic_records
 
 @pytest.fixture(scope='module')
 def trained(tmp_path_factory):
-  """A directory with a run of 30 steps on the sample."""
+  """A directory with a run of 30 steps on the sample, saved every 10."""
   folder = tmp_path_factory.mktemp('trained')
-  config = short_runs.small_config(folder, batch_size=64, max_steps=30,
-                                   log_frequency=100)
+  config = short_runs.small_config(folder, batch_size=32, max_steps=30,
+                                   save_steps=10, log_frequency=100)
   cifar10_train.train(config)
   return folder
 
@@ -43,15 +45,52 @@ def trained(tmp_path_factory):
 ITERATOR_MODULE = sys.modules[tf.train.checkpoints_iterator.__module__]
 
 
+def printed(out):
+  """(precision, correct, total, step) of each line of an evaluator."""
+  lines = short_runs.PRECISION_LINE.findall(out)
+  return [(float(p), int(c), int(t), int(s)) for p, c, t, s in lines]
+
+
 def evaluate(folder, capsys, **changes):
-  """Evaluates; returns (precision, correct, total, step) of each line."""
+  """Evaluates; returns what is printed, in numbers and as it is."""
   settings = {'batch_size': 100, 'run_once': True}
   settings.update(changes)
   capsys.readouterr()
   cifar10_eval.evaluate(short_runs.small_config(folder, **settings))
   out = capsys.readouterr().out
-  lines = short_runs.PRECISION_LINE.findall(out)
-  return [(float(p), int(c), int(t), int(s)) for p, c, t, s in lines], out
+  return printed(out), out
+
+
+class Evaluation(NamedTuple):
+  """What an evaluation of the run has found."""
+
+  lines: Any  # As `printed` returns them.
+  out: Any  # What is printed.
+  events: Any  # The path of the event file.
+  metrics: Any  # The line of JSON, a dict.
+
+
+@pytest.fixture(scope='module', name='evaluations')
+def _evaluations(trained, tmp_path_factory):
+  """Four evaluations of the run, by what is special with them."""
+  found = {}
+  for name, changes in (('', {}), ('train_eval', {
+      'eval_data': 'train_eval'
+  }), ('plain', {
+      'use_moving_averages': False
+  }), ('tta', {
+      'tta': True
+  })):
+    folder, out = tmp_path_factory.mktemp('evaluation'), io.StringIO()
+    metrics = folder / 'metrics.jsonl'
+    with contextlib.redirect_stdout(out):
+      cifar10_eval.evaluate(
+          short_runs.small_config(trained, batch_size=100, eval_dir=str(folder),
+                                  metrics=str(metrics), **changes))
+    (events,) = folder.glob('events.*')
+    found[name] = Evaluation(printed(out.getvalue()), out.getvalue(),
+                             str(events), json.loads(metrics.read_text()))
+  return found
 
 
 def oracle_count(folder, names, averaged=True):
@@ -74,66 +113,53 @@ def oracle_count(folder, names, averaged=True):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('eval_data, total', [('test', 500),
-                                              ('train_eval', 1000)])
-def test_each_image_counts_once_for_any_batch_size(trained, capsys, eval_data,
-                                                   total):
-  config = short_runs.small_config(trained)
-  data = short_runs.prepared(config)
-  expected = oracle_count(trained, data.files(eval_data))
-  for batch_size in (1, 100, 128, 500):
-    found, _ = evaluate(trained, capsys, batch_size=batch_size,
-                        eval_data=eval_data)
-    precision = round(expected / total, 3)
-    assert found == [(precision, expected, total, 30)], batch_size
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('written, read',
-                         [('float32', ('float32', 'bfloat16', 'float16')),
-                          ('bfloat16', ('float32',)),
-                          ('float16', ('float32',))])
-def test_a_checkpoint_evaluates_at_any_precision(tmp_path, capsys, written,
-                                                 read):
-  config = short_runs.small_config(tmp_path, batch_size=8, max_steps=8,
-                                   precision=written)
-  cifar10_train.train(config)
-  assert config_lib.load(config.train_dir).precision == written
-  counts = {}
-  for precision in read:
-    ((_, counts[precision], total,
-      step),), _ = evaluate(tmp_path, capsys, precision=precision)
-    assert (total, step) == (500, 8)
-  expected = oracle_count(tmp_path,
-                          short_runs.prepared(config).test_files, averaged=True)
-  assert counts['float32'] == expected
-  # Rounding turns an answer only where two classes are close to one another.
-  assert abs(counts.get('bfloat16', expected) - expected) < 25
-  assert abs(counts.get('float16', expected) - expected) < 10
-
-
-@pytest.mark.slow
-def test_moving_averages_are_used_unless_told(trained, tmp_path, capsys):
+def test_each_image_counts_once_for_any_batch_size(trained, evaluations,
+                                                   capsys):
   data = short_runs.prepared(short_runs.small_config(trained))
-  path = tmp_path / 'metrics'
-  for changes, averaged in (({}, True), ({
-      'use_moving_averages': False
-  }, False)):
-    found, _ = evaluate(trained, capsys, metrics=str(path), **changes)
+  for eval_data, total, batch_sizes in (('test', 500, (1, 128)),
+                                        ('train_eval', 1000, (600,))):
+    count = oracle_count(trained, data.files(eval_data))
+    expected = [(round(count / total, 3), count, total, 30)]
+    for batch_size in batch_sizes:
+      found, _ = evaluate(trained, capsys, batch_size=batch_size,
+                          eval_data=eval_data)
+      assert found == expected, batch_size
+    name = '' if eval_data == 'test' else eval_data
+    assert evaluations[name].lines == expected  # In batches of 100.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('precision, limit', [('bfloat16', 25),
+                                              ('float16', 10)])
+def test_a_checkpoint_evaluates_at_any_precision(trained, evaluations, capsys,
+                                                 precision, limit):
+  ((_, count, total, step),), _ = evaluate(trained, capsys, precision=precision)
+  assert (total, step) == (500, 30)
+  # Rounding turns an answer only where two classes are close to one another.
+  assert abs(count - evaluations[''].metrics['correct']) < limit
+
+
+@pytest.mark.slow
+def test_a_run_of_any_precision_evaluates_at_float32(tmp_path, capsys):
+  for step, precision in enumerate(('bfloat16', 'float16'), 1):
+    config = short_runs.small_config(tmp_path, batch_size=4, max_steps=step,
+                                     precision=precision)
+    cifar10_train.train(config)
+    assert config_lib.load(config.train_dir).precision == precision
+  ((_, count, total, step),), _ = evaluate(tmp_path, capsys,
+                                           precision='float32')
+  assert (total, step) == (500, 2)
+  assert count == oracle_count(tmp_path, short_runs.prepared(config).test_files)
+
+
+@pytest.mark.slow
+def test_moving_averages_are_used_unless_told(trained, evaluations):
+  data = short_runs.prepared(short_runs.small_config(trained))
+  for name, averaged in (('', True), ('plain', False)):
     expected = oracle_count(trained, data.test_files, averaged=averaged)
-    assert found[0][1] == expected
+    assert evaluations[name].lines[0][1] == expected
   # The counts may be the same by chance.
-  losses = [json.loads(line)['loss'] for line in path.read_text().splitlines()]
-  assert losses[0] != losses[1]
-
-
-def test_a_checkpoint_without_averages_is_evaluated_with_a_warning(
-    trained, tmp_path, capsys):
-  short_runs.copy_without_averages(trained / 'train', tmp_path / 'train')
-  found, out = evaluate(tmp_path, capsys)
-  assert 'WARNING' in out and 'no moving averages' in out
-  plain, _ = evaluate(trained, capsys, use_moving_averages=False)
-  assert found == plain
+  assert evaluations[''].metrics['loss'] != evaluations['plain'].metrics['loss']
 
 
 def test_one_missing_average_is_named(trained, tmp_path, capsys, monkeypatch):
@@ -149,12 +175,12 @@ def test_one_missing_average_is_named(trained, tmp_path, capsys, monkeypatch):
     evaluate(tmp_path, capsys)
 
 
-def test_a_moved_directory_evaluates_to_the_same(trained, tmp_path, capsys):
-  expected, _ = evaluate(trained, capsys)
+def test_a_moved_directory_evaluates_to_the_same(trained, evaluations, tmp_path,
+                                                 capsys):
   shutil.copytree(str(trained / 'train'), str(tmp_path / 'away'))
   os.rename(str(tmp_path / 'away'), str(tmp_path / 'train'))
   found, _ = evaluate(tmp_path, capsys)
-  assert found == expected
+  assert found == evaluations[''].lines
 
 
 def test_a_process_prints_the_tutorials_line_and_nothing_else(trained):
@@ -168,45 +194,33 @@ def test_a_process_prints_the_tutorials_line_and_nothing_else(trained):
   assert line.endswith('/ 500, step 30) on test images, moving averages')
 
 
-def test_summaries_hold_precision_loss_and_images(trained, tmp_path, capsys):
-  found, _ = evaluate(trained, capsys, eval_dir=str(tmp_path / 'summaries'))
-  (path,) = glob.glob(str(tmp_path / 'summaries' / 'events.*'))
+def test_summaries_hold_precision_loss_and_images(evaluations):
   values = {}
-  for event in tf.train.summary_iterator(path):
+  for event in tf.train.summary_iterator(evaluations[''].events):
     for value in event.summary.value:
       values[value.tag] = (event.step, value)
   step, precision = values['Precision @ 1']
   assert step == 30
-  assert precision.simple_value == pytest.approx(found[0][1] / 500)
+  correct = evaluations[''].lines[0][1]
+  assert precision.simple_value == pytest.approx(correct / 500)
   assert 3 < values['loss'][1].simple_value < 5
   assert values['images/image/0'][1].image.height == 24
   assert 'softmax/activations' in values
 
 
-def loss_of(trained, **settings):
-  """The loss that the evaluator finds for the newest checkpoint."""
-  config = short_runs.small_config(trained, **settings)
-  with tf.Graph().as_default():
-    graph = cifar10_eval.build(short_runs.prepared(config), config)
-    checkpoint = checkpoints.latest(config.checkpoint_dir)
-    result, _ = cifar10_eval.eval_once(graph, checkpoint, config)
-  return result.loss
-
-
-def test_loss_does_not_depend_on_the_batch_size(trained):
-  losses = [loss_of(trained, batch_size=size) for size in (7, 500)]
-  assert losses[0] == pytest.approx(losses[1], rel=1e-5)
-
-
-@pytest.mark.parametrize('form', ['direct', 'winograd'])
-def test_both_forms_of_convolution_give_the_same_loss(trained, monkeypatch,
-                                                      form):
+def test_the_loss_depends_neither_on_the_batch_size_nor_on_the_form(
+    trained, evaluations, monkeypatch):
   forms = short_runs.noted_forms(monkeypatch)
-  losses = [
-      loss_of(trained, batch_size=100, conv=conv) for conv in ('auto', form)
-  ]
-  assert forms == ['auto', 'auto', form, form]
-  assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+  for batch_size, form in ((7, 'auto'), (500, 'direct'), (128, 'winograd')):
+    config = short_runs.small_config(trained, batch_size=batch_size, conv=form)
+    with tf.Graph().as_default():
+      graph = cifar10_eval.build(short_runs.prepared(config), config)
+      checkpoint = checkpoints.latest(config.checkpoint_dir)
+      result, _ = cifar10_eval.eval_once(graph, checkpoint, config)
+    expected = evaluations[''].metrics['loss']
+    assert result.loss == pytest.approx(expected, rel=1e-5), form
+    assert result.total == 500
+  assert forms == 2 * ['auto'] + 2 * ['direct'] + 2 * ['winograd']
 
 
 def test_no_checkpoint_is_an_error_if_run_once(tmp_path, capsys):
@@ -232,26 +246,29 @@ class Clock:
     self._works.get(len(self.naps), lambda: None)()
 
 
+def train_to(step, trained, tmp_path):
+  """Has the files of the run as they are when a step has just been saved."""
+  directory = tmp_path / 'train'
+  directory.mkdir(exist_ok=True)
+  names = ('config.json', 'run_state.json', 'model.ckpt-%d.*' % step)
+  for name in names:
+    for path in (trained / 'train').glob(name):
+      shutil.copy(str(path), str(directory))
+  checkpoint_files.set_newest(checkpoints.at_step(str(directory), step))
+
+
 @pytest.mark.slow
-def test_checkpoints_are_followed_each_once_to_the_last(tmp_path, capsys,
-                                                        monkeypatch):
-
-  def train_to(step):
-    config = short_runs.small_config(tmp_path, max_steps=step)
-    cifar10_train.train(config)
-    # As a trainer has it that is on its way to step 6.
-    saved = config_lib.load(config.train_dir)
-    config_lib.save(dataclasses.replace(saved, max_steps=6), config.train_dir)
-
+def test_checkpoints_are_followed_each_once_to_the_last(trained, tmp_path,
+                                                        capsys, monkeypatch):
   clock = Clock({
-      3: lambda: train_to(2),
-      8: lambda: train_to(4),
-      12: lambda: train_to(6)
+      3: lambda: train_to(10, trained, tmp_path),
+      8: lambda: train_to(20, trained, tmp_path),
+      12: lambda: train_to(30, trained, tmp_path)
   })
   monkeypatch.setattr(ITERATOR_MODULE, 'time', clock)
   found, out = evaluate(tmp_path, capsys, run_once=False,
                         eval_interval_secs=300)
-  assert [step for _, _, _, step in found] == [2, 4, 6]
+  assert [step for _, _, _, step in found] == [10, 20, 30]
   assert out.count('No checkpoint in ') == 1
   # Looks often for the first one, and waits behind each evaluation.
   assert clock.naps[:5] == [1, 1, 1, 300, 1]
@@ -259,18 +276,16 @@ def test_checkpoints_are_followed_each_once_to_the_last(tmp_path, capsys,
 
 
 @pytest.mark.slow
-def test_a_checkpoint_deleted_on_the_way_is_passed_over(tmp_path, capsys,
-                                                        monkeypatch):
-  config = short_runs.small_config(tmp_path, max_steps=2)
-  cifar10_train.train(config)
+def test_a_checkpoint_deleted_on_the_way_is_passed_over(trained, tmp_path,
+                                                        capsys, monkeypatch):
+  train_to(10, trained, tmp_path)
   eval_once = cifar10_eval.eval_once
   calls = []
 
   def beaten_by_the_trainer(graph, checkpoint, config):
     calls.append(checkpoint)
     if len(calls) == 1:
-      longer = short_runs.small_config(tmp_path, max_steps=4)
-      cifar10_train.train(longer)
+      train_to(30, trained, tmp_path)
       for path in glob.glob(checkpoint + '.*'):
         os.remove(path)
     return eval_once(graph, checkpoint, config)
@@ -278,17 +293,19 @@ def test_a_checkpoint_deleted_on_the_way_is_passed_over(tmp_path, capsys,
   monkeypatch.setattr(cifar10_eval, 'eval_once', beaten_by_the_trainer)
   monkeypatch.setattr(ITERATOR_MODULE, 'time', Clock({}))
   found, out = evaluate(tmp_path, capsys, run_once=False)
-  assert [step for _, _, _, step in found] == [4]
-  assert 'model.ckpt-2 was deleted; waiting for the next.' in out
+  assert [step for _, _, _, step in found] == [30]
+  assert 'model.ckpt-10 was deleted; waiting for the next.' in out
 
 
-def test_a_checkpoint_without_a_run_is_the_last_one(trained, tmp_path, capsys,
-                                                    monkeypatch):
+def test_a_checkpoint_without_averages_or_a_run_is_evaluated_with_a_warning(
+    trained, evaluations, tmp_path, capsys, monkeypatch):
   short_runs.copy_without_averages(trained / 'train', tmp_path / 'train')
   clock = Clock({})
   monkeypatch.setattr(ITERATOR_MODULE, 'time', clock)
   found, out = evaluate(tmp_path, capsys, run_once=False)
-  assert [step for _, _, _, step in found] == [30]
+  assert 'WARNING' in out and 'no moving averages' in out
+  assert found == evaluations['plain'].lines
+  # It is the last one.
   assert out.endswith(
       '%s holds no config.json, which a trainer writes: not waiting for '
       'another checkpoint.\n' % (tmp_path / 'train'))
@@ -300,13 +317,12 @@ def test_a_trainer_that_begins_there_is_waited_for(trained, tmp_path, capsys,
   (tmp_path / 'train' / '.lock').write_text('process 1 on here')
 
   def finish():
-    longer = short_runs.small_config(tmp_path, max_steps=2, overwrite=True)
-    (tmp_path / 'train' / '.lock').unlink()
-    cifar10_train.train(longer)
+    shutil.rmtree(str(tmp_path / 'train'))
+    short_runs.trained(tmp_path)
 
   monkeypatch.setattr(ITERATOR_MODULE, 'time', Clock({2: finish}))
   found, out = evaluate(tmp_path, capsys, run_once=False)
-  assert [step for _, _, _, step in found] == [30, 2]
+  assert [step for _, _, _, step in found] == [30, 4]
   assert 'not waiting' not in out
 
 
@@ -350,21 +366,12 @@ def test_evaluation_leaves_no_thread_and_no_noise(trained, capfd):
   assert capfd.readouterr().err == ''
 
 
-@pytest.mark.slow
-def test_evaluations_are_told_apart(trained, tmp_path, capsys):
+def test_evaluations_are_told_apart(evaluations):
   tags = {}
-  for eval_data, averaged, tta in (('test', True, False), ('train_eval', True,
-                                                           False),
-                                   ('test', False, False), ('test', True,
-                                                            True)):
-    folder = tmp_path / ('%s %s %s' % (eval_data, averaged, tta))
-    _, out = evaluate(trained, capsys, eval_data=eval_data,
-                      use_moving_averages=averaged, tta=tta,
-                      eval_dir=str(folder))
-    (path,) = folder.glob('events.*')
-    tags[out.split(' on ')[1].strip()] = [
+  for evaluation in evaluations.values():
+    tags[evaluation.out.split(' on ')[1].strip()] = [
         value.tag
-        for event in tf.train.summary_iterator(str(path))
+        for event in tf.train.summary_iterator(evaluation.events)
         for value in event.summary.value
         if value.tag.startswith('Precision')
     ]
@@ -382,7 +389,7 @@ def test_evaluations_are_told_apart(trained, tmp_path, capsys):
 
 def test_precision_at_k(trained, tmp_path, capsys):
   shares = []
-  for top_k in (2, 5, 10, 99):
+  for top_k in (2, 10, 99):
     metrics = tmp_path / ('%d.jsonl' % top_k)
     found, out = evaluate(trained, capsys, top_k=top_k, metrics=str(metrics))
     (values,) = map(json.loads, metrics.read_text().splitlines())
@@ -390,21 +397,20 @@ def test_precision_at_k(trained, tmp_path, capsys):
     assert ', precision @ %d = %.3f on test images' % (top_k, share) in out
     assert values['precision @ 1'] == found[0][1] / 500
     shares.append(share)
-  assert found[0][1] / 500 < shares[0] < shares[1] < shares[2] == shares[3] == 1
+  assert found[0][1] / 500 < shares[0] < shares[1] == shares[2] == 1
 
 
 @pytest.mark.slow
 def test_copies_of_images_are_counted_as_the_oracle_counts_them(
-    trained, capsys):
+    trained, evaluations):
   config = short_runs.small_config(trained, tta=True)
   data = short_runs.prepared(config)
   records = records_lib.load(data.test_files, data.layout)
   network = predictions.Network(config, checkpoints.latest(config.train_dir))
   with contextlib.closing(predictions.Predictor(data, network)) as predictor:
     answers = predictor.probabilities(records).argmax(axis=1)
-  ((_, correct, _, _),), out = evaluate(trained, capsys, tta=True)
+  ((_, correct, _, _),) = evaluations['tta'].lines
   assert correct == (answers == records[:, 0]).sum()
-  assert out.endswith('moving averages, mirrored and shifted copies\n')
 
 
 def test_json_is_alone_on_standard_output(trained, tmp_path, capsys):
