@@ -11,6 +11,7 @@ import pytest
 from cifar10 import cifar10_train
 from cifar10.errors import UserError
 from cifar10.run import train_dir
+from cifar10.run import trainer
 from cifar10.store import run_state
 from tests import short_runs
 from tests import synthetic_records
@@ -30,28 +31,20 @@ def test_a_second_trainer_is_refused(tmp_path):
   first = start_and_wait(tmp_path)
   directory = tmp_path / 'train'
   files = sorted(os.listdir(str(directory)))
-  for flags in ([], ['--overwrite']):
-    status, out, err = short_runs.run('cifar10_train',
-                                      '--train_dir=%s' % directory, *flags)
-    assert (status, out) == (1, '')
-    assert err.startswith(
-        'cifar10_train: error: %s: another trainer uses this directory: '
-        'process %d on %s.' % (directory, first.pid, socket.gethostname()))
-    assert err.count('\n') == 1
+  problem = ('%s: another trainer uses this directory: process %d on %s.' %
+             (directory, first.pid, socket.gethostname()))
+  status, out, err = short_runs.run('cifar10_train',
+                                    '--train_dir=%s' % directory)
+  assert (status, out) == (1, '')
+  assert err.startswith('cifar10_train: error: ' + problem)
+  assert err.count('\n') == 1
+  with pytest.raises(UserError) as refused:
+    cifar10_train.train(short_runs.small_config(tmp_path, overwrite=True))
+  assert str(refused.value).startswith(problem)
   assert sorted(os.listdir(str(directory))) == files
   first.send_signal(signal.SIGTERM)
   assert first.communicate(60)[1] == '' and first.returncode == 0
   assert not (directory / '.lock').exists()
-
-
-def test_the_lock_of_a_killed_trainer_is_free(tmp_path):
-  first = start_and_wait(tmp_path)
-  first.kill()
-  first.wait()
-  assert (tmp_path / 'train' / '.lock').exists()
-  config = short_runs.small_config(tmp_path, max_steps=1)
-  cifar10_train.train(config)
-  assert not (tmp_path / 'train' / '.lock').exists()
 
 
 @pytest.mark.parametrize('make', [os.symlink, os.link])
@@ -72,8 +65,7 @@ def test_a_lock_that_leads_elsewhere_is_not_written_to(tmp_path, make):
 
 
 def test_what_killed_trainers_have_left_is_cleared(tmp_path):
-  config = short_runs.small_config(tmp_path, max_steps=1)
-  cifar10_train.train(config)
+  config = short_runs.trained(tmp_path)
   directory = tmp_path / 'train'
   mine = [
       'model.ckpt-7.data-00000-of-00001.tempstate123',
@@ -91,22 +83,26 @@ def test_what_killed_trainers_have_left_is_cleared(tmp_path):
 
 @pytest.mark.slow
 def test_each_change_of_the_settings_is_told_and_kept(tmp_path, capsys):
-  config = short_runs.small_config(tmp_path, max_steps=2)
+  config = short_runs.trained(tmp_path, max_steps=5, seed=7, batch_size=8,
+                              progress=True)
+  path = tmp_path / 'train' / 'run_state.json'
+  values = dict(json.loads(path.read_text()), examples_per_epoch=999)
+  path.write_text(json.dumps(values))
   cifar10_train.train(config)
-  capsys.readouterr()
-  changed = dataclasses.replace(config, max_steps=3, seed=7, batch_size=8,
-                                progress=True)
-  cifar10_train.train(changed)
   lines = capsys.readouterr().out.splitlines()
   assert [line for line in lines if line.startswith('Changed ')] == [
       'Changed from here on: --batch_size, 16 -> 8.',
-      'Changed from here on: --max_steps, 2 -> 3.',
+      'Changed from here on: --max_steps, 4 -> 5.',
       'Changed from here on: --seed, None -> 7.'
   ]
+  # And what has changed by itself.
+  assert (
+      'WARNING: found 1000 training images; earlier starts of this run had 999.'
+  ) in lines
   first, second = run_state.load(config.train_dir).starts
   assert (first.step, first.changed) == (0, ())
-  assert second.step == 2 and second.time > first.time
-  assert second.changed == (('batch_size', 16, 8), ('max_steps', 2, 3),
+  assert second.step == 4 and second.time > first.time
+  assert second.changed == (('batch_size', 16, 8), ('max_steps', 4, 5),
                             ('seed', None, 7))
 
 
@@ -144,11 +140,9 @@ def test_each_change_of_the_settings_is_told_and_kept(tmp_path, capsys):
      }, '--boundaries=8')])
 def test_what_is_wrong_is_found_before_a_run_is_deleted(tmp_path, settings,
                                                         problem):
-  config = short_runs.small_config(tmp_path, max_steps=1)
-  cifar10_train.train(config)
+  config = short_runs.trained(tmp_path)
   if 'init_from' in settings:
-    source = dataclasses.replace(config, train_dir=str(tmp_path / 'source'))
-    cifar10_train.train(source)
+    source = short_runs.trained(tmp_path / 'source')
     settings = dict(settings, init_from=source.train_dir)
   before = set(os.listdir(config.train_dir))
   with pytest.raises((UserError, OSError), match=problem):
@@ -157,25 +151,24 @@ def test_what_is_wrong_is_found_before_a_run_is_deleted(tmp_path, settings,
 
 
 def test_an_older_run_had_the_defaults_of_newer_settings(tmp_path):
-  config = short_runs.small_config(tmp_path, max_steps=1)
-  cifar10_train.train(config)
+  config = short_runs.trained(tmp_path, max_steps=5)
   path = tmp_path / 'train' / 'config.json'
   saved = json.loads(path.read_text())
   del saved['image_size'], saved['network']
   path.write_text(json.dumps(saved))
   # The shapes of all variables would be the same.
   with pytest.raises(UserError, match='--image_size=22: .* trained with 0'):
-    cifar10_train.train(dataclasses.replace(config, image_size=22, max_steps=2))
-  cifar10_train.train(dataclasses.replace(config, max_steps=2))
+    cifar10_train.train(dataclasses.replace(config, image_size=22))
+  settings, data = trainer.prepared(config)
+  assert train_dir.prepare(settings, data, 16) is not None
 
 
-def test_a_run_does_not_go_on_with_another_data_set(tmp_path, capsys):
-  config = short_runs.small_config(tmp_path, max_steps=1)
-  cifar10_train.train(config)
+def test_a_run_does_not_go_on_with_another_data_set(tmp_path):
+  config = short_runs.trained(tmp_path)
   before = (tmp_path / 'train' / 'config.json').read_text()
   synthetic_records.make_folder(tmp_path / 'data', per_file=20)
   other = dataclasses.replace(config, dataset='cifar10',
-                              data_dir=str(tmp_path / 'data'), max_steps=2)
+                              data_dir=str(tmp_path / 'data'), max_steps=5)
   with pytest.raises(UserError, match='--dataset=cifar10: the run in .*sample'):
     cifar10_train.train(other)
   assert (tmp_path / 'train' / 'config.json').read_text() == before
@@ -183,42 +176,29 @@ def test_a_run_does_not_go_on_with_another_data_set(tmp_path, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('is_old', [False, True])
-def test_a_run_goes_on_with_images_of_its_size(tmp_path, is_old):
+def test_a_run_goes_on_with_images_of_its_size(tmp_path):
   synthetic_records.make_folder(tmp_path, per_file=20)
   config = short_runs.small_config(tmp_path, dataset='cifar10',
                                    data_dir=str(tmp_path), image_size=24)
   cifar10_train.train(dataclasses.replace(config, max_steps=1))
-  path = tmp_path / 'train' / 'run_state.json'
-  if is_old:
-    values = json.loads(path.read_text())
-    del values['image_shape']
-    path.write_text(json.dumps(values))
-  before = path.read_text()
   other = synthetic_records.make_images_of_size(tmp_path / 'own', 40)
   larger = dataclasses.replace(config, data_dir=other.data_dir)
-  with pytest.raises(UserError, match='40 x 40 x 3; .* on 32 x 32 x 3'):
-    cifar10_train.train(larger)
-  assert path.read_text() == before
+  path = tmp_path / 'train' / 'run_state.json'
+  for is_old in (False, True):
+    if is_old:
+      values = json.loads(path.read_text())
+      del values['image_shape']
+      path.write_text(json.dumps(values))
+    before = path.read_text()
+    with pytest.raises(UserError, match='40 x 40 x 3; .* on 32 x 32 x 3'):
+      cifar10_train.train(larger)
+    assert path.read_text() == before
   cifar10_train.train(config)
   assert run_state.load(str(tmp_path / 'train')).image_shape == (32, 32, 3)
   # Its variables are free to be used.
   cifar10_train.train(
       dataclasses.replace(larger, train_dir=str(tmp_path / 'other'),
-                          init_from=config.train_dir))
-
-
-def test_another_number_of_images_is_told(tmp_path, capsys):
-  config = short_runs.small_config(tmp_path, max_steps=1)
-  cifar10_train.train(config)
-  path = tmp_path / 'train' / 'run_state.json'
-  values = dict(json.loads(path.read_text()), examples_per_epoch=999)
-  path.write_text(json.dumps(values))
-  capsys.readouterr()
-  cifar10_train.train(dataclasses.replace(config, max_steps=2))
-  assert (
-      'WARNING: found 1000 training images; earlier starts of this run had 999.'
-  ) in capsys.readouterr().out.splitlines()
+                          init_from=config.train_dir, max_steps=1))
 
 
 def test_a_full_disk_names_the_lock(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """Runs that begin with the variables of another one, and frozen ones."""
 
 import dataclasses
+import os
 
 import numpy as np
 import pytest
@@ -46,9 +47,10 @@ def first_values(folder, **settings):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('settings', [{}, {'num_gpus': 2}])
-def test_all_variables_are_taken_over_with_their_averages(
+def test_all_variables_are_taken_over_and_the_frozen_ones_stay(
     tmp_path, capsys, source, settings):
-  first, _ = first_values(tmp_path, init_from=source, **settings)
+  first, last = first_values(tmp_path, init_from=source, freeze='conv[12]',
+                             optimizer='adam', max_norm=0.1, **settings)
   there = short_runs.values(source)
   names = [name for name in there if name + AVERAGE in there]
   assert len(names) == 22  # The statistics of batch normalization too.
@@ -59,27 +61,26 @@ def test_all_variables_are_taken_over_with_their_averages(
   assert first['global_step'] == 0
   out = capsys.readouterr().out
   assert 'Initialized conv1, conv2, local3, local4, softmax_linear from' in out
-
-
-def test_a_scope_takes_over_some_layers(tmp_path, source, capsys):
-  first, _ = first_values(tmp_path, init_from=source, init_scope='conv[12]')
-  there = short_runs.values(source)
-  same = {
-      name for name, value in first.items()
-      if name + AVERAGE in there and (value == there[name + AVERAGE]).all()
+  changed = {
+      name.split('/')[0]
+      for name, value in first.items()
+      if (value != last[name]).any()
   }
-  assert {name.split('/')[0] for name in same} == {'conv1', 'conv2'}
-  assert 'Initialized conv1, conv2 from' in capsys.readouterr().out
+  assert changed >= {'local3', 'local4', 'softmax_linear'}
+  assert not {'conv1', 'conv2'} & changed
+  assert not any('Adam' in name for name in first if name.startswith('conv'))
+  if not settings:  # Evaluation finds what it needs.
+    config = short_runs.small_config(tmp_path, normalization='batch',
+                                     batch_size=4)
+    short_runs.evaluated(config)
 
 
 @pytest.mark.slow
 def test_a_resumed_run_keeps_its_own(tmp_path, source, capsys):
-  config = short_runs.small_config(tmp_path, normalization='batch', max_steps=1)
+  config = short_runs.trained(tmp_path, max_steps=5, init_from=source)
   cifar10_train.train(config)
-  for step, init_from in ((2, source), (3, '/gone/meanwhile')):
-    cifar10_train.train(
-        dataclasses.replace(config, init_from=init_from, max_steps=step))
-    assert 'Initialized' not in capsys.readouterr().out
+  assert 'Initialized' not in capsys.readouterr().out
+  cifar10_train.train(dataclasses.replace(config, init_from='/gone/meanwhile'))
 
 
 def test_layers_for_other_classes_begin_anew(tmp_path, source, capsys):
@@ -128,14 +129,12 @@ def test_what_is_not_there_is_named(tmp_path, source, settings, problem):
 
 
 def test_overwrite_spares_what_a_run_begins_with(tmp_path):
-  config = short_runs.small_config(tmp_path, max_steps=1)
-  cifar10_train.train(config)
+  config = short_runs.trained(tmp_path, overwrite=True)
   source = config.train_dir
   for init_from in (source, checkpoints.latest(source), '/nowhere'):
     with pytest.raises(UserError, match='--init_from='):
-      cifar10_train.train(
-          dataclasses.replace(config, init_from=init_from, overwrite=True))
-  assert checkpoints.step(checkpoints.latest(source)) == 1
+      cifar10_train.train(dataclasses.replace(config, init_from=init_from))
+  assert checkpoints.step(checkpoints.latest(source)) == 4
 
 
 def test_a_variable_of_another_shape_is_named(tmp_path, source):
@@ -146,38 +145,26 @@ def test_a_variable_of_another_shape_is_named(tmp_path, source):
                  dataset='cifar10', data_dir=data_dir)
 
 
-def test_other_names_are_mapped(tmp_path, source):
+def test_names_of_a_scope_are_mapped(tmp_path, source, capsys):
   there = short_runs.values(source)
+  values = {'global_step': np.int64(7)}
+  for here, other in (('conv1', 'features/0'), ('conv2', 'features/1'),
+                      ('local4', 'local4')):
+    values[other + '/weights'] = there[here + '/weights']
+    values[other + '/biases'] = there[here + '/biases'] + 1
   path = str(tmp_path / 'other')
-  with tf.Graph().as_default(), tf.Session() as session:
-    variable = tf.Variable(there['conv1/weights'], name='features/0/weights')
-    biases = tf.Variable(there['conv1/biases'] + 1, name='features/0/biases')
-    session.run(tf.global_variables_initializer())
-    tf.train.Saver([variable, biases]).save(session, path)
+  os.mkdir(path)
+  checkpoints.write(path, values)
   first, _ = first_values(tmp_path, normalization='lrn', init_from=path,
-                          init_scope='conv1', init_map='conv1:features/0')
-  np.testing.assert_array_equal(first['conv1/weights'], there['conv1/weights'])
-  np.testing.assert_array_equal(first['conv1/biases'],
-                                there['conv1/biases'] + 1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('settings', [{}, {'num_gpus': 2}])
-def test_frozen_layers_stay_and_the_rest_is_trained(tmp_path, source, settings):
-  first, last = first_values(tmp_path, init_from=source, freeze='conv[12]',
-                             optimizer='adam', max_norm=0.1, **settings)
-  changed = {
-      name.split('/')[0]
-      for name, value in first.items()
-      if (value != last[name]).any()
-  }
-  assert changed >= {'local3', 'local4', 'softmax_linear'}
-  assert not {'conv1', 'conv2'} & changed
-  assert not any('Adam' in name for name in first if name.startswith('conv'))
-  # Evaluation finds what it needs.
-  config = short_runs.small_config(tmp_path, normalization='batch',
-                                   batch_size=4)
-  short_runs.evaluated(config)
+                          init_scope='conv[12]',
+                          init_map='conv1:features/0,conv2:features/1')
+  for name in ('conv1', 'conv2'):
+    np.testing.assert_array_equal(first[name + '/weights'],
+                                  there[name + '/weights'])
+    np.testing.assert_array_equal(first[name + '/biases'],
+                                  there[name + '/biases'] + 1)
+  assert (first['local4/weights'] != there['local4/weights']).any()
+  assert 'Initialized conv1, conv2 from' in capsys.readouterr().out
 
 
 def test_frozen_layers_take_part_in_no_gradient():
@@ -200,8 +187,8 @@ def test_frozen_layers_take_part_in_no_gradient():
 
 @pytest.mark.slow
 def test_zeros_are_held(tmp_path):
-  config = short_runs.small_config(tmp_path, max_steps=1)
-  cifar10_train.train(config)
+  config = short_runs.trained(tmp_path, max_steps=6, hold_zeros=True,
+                              optimizer='sgd', clip_norm=10.0)
   path = checkpoints.latest(config.train_dir)
   values = short_runs.values(path)
   masks = {}
@@ -210,13 +197,7 @@ def test_zeros_are_held(tmp_path):
       mask = np.random.RandomState(0).uniform(size=values[name].shape) < 0.3
       masks[name] = mask
       values[name] = values[name] * mask
-  with tf.Graph().as_default(), tf.Session() as session:
-    for name, value in values.items():
-      tf.Variable(value, name=name)
-    session.run(tf.global_variables_initializer())
-    tf.train.Saver().save(session, path, write_meta_graph=False)
-  config = short_runs.small_config(tmp_path, max_steps=4, hold_zeros=True,
-                                   optimizer='sgd', clip_norm=10.0)
+  checkpoints.write(config.train_dir, values)
   cifar10_train.train(config)
   after = short_runs.values(checkpoints.latest(config.train_dir))
   for name, mask in masks.items():
