@@ -32,11 +32,17 @@ def session_without_gpus(prefetch):
                                    hooks=[prefetch])
 
 
-@pytest.fixture
-def four_towers(tmp_path):
+@pytest.fixture(scope='module', name='graph_of_four')
+def _graph_of_four(tmp_path_factory):
   with tf.Graph().as_default() as graph:
-    build(short_runs.small_config(tmp_path, num_gpus=4))
-    yield graph
+    build(short_runs.small_config(tmp_path_factory.mktemp('four'), num_gpus=4))
+  return graph
+
+
+@pytest.fixture
+def four_towers(graph_of_four):
+  with graph_of_four.as_default():
+    yield graph_of_four
 
 
 def test_towers_are_named_as_in_the_tutorial_and_on_their_devices(four_towers):
@@ -133,15 +139,23 @@ def test_gradients_are_those_of_the_whole_batch(count):
 
 def test_each_tower_has_its_own_part_of_the_batch(tmp_path):
   with tf.Graph().as_default() as graph:
-    train_op, _, prefetch = build(short_runs.small_config(tmp_path, num_gpus=2))
+    train_op, loss, prefetch = build(
+        short_runs.small_config(tmp_path, num_gpus=2))
     parts = [
         graph.get_operation_by_name('tower_%d/conv1/Conv2D' % i).inputs[0]
         for i in range(2)
     ]
+    losses = [
+        graph.get_tensor_by_name('tower_%d/total_loss:0' % i) for i in range(2)
+    ]
     batches = []
     with session_without_gpus(prefetch) as session:
       for _ in range(3):
-        batches.extend(session.run([parts, train_op])[0])
+        found, mean, of_towers, _ = session.run([parts, loss, losses, train_op])
+        batches.extend(found)
+        # The loss shown is the mean of the towers.
+        assert of_towers[0] != of_towers[1]
+        assert mean == pytest.approx(sum(of_towers) / 2, rel=1e-6)
   assert {batch.shape for batch in batches} == {(16, 24, 24, 3)}
   # Not one image twice: neither in both towers nor in two steps.
   images = np.concatenate(batches).reshape(96, -1)
@@ -158,40 +172,32 @@ def test_the_next_batch_waits_on_the_device_of_its_tower(four_towers):
     assert kernel.inputs[0].op is operation
 
 
-def test_the_loss_shown_is_the_mean_of_the_towers(tmp_path):
-  with tf.Graph().as_default() as graph:
-    _, loss, prefetch = build(short_runs.small_config(tmp_path, num_gpus=2))
-    losses = [
-        graph.get_tensor_by_name('tower_%d/total_loss:0' % i) for i in range(2)
-    ]
-    with session_without_gpus(prefetch) as session:
-      mean, losses = session.run([loss, losses])
-  assert losses[0] != losses[1]
-  assert mean == pytest.approx(sum(losses) / 2, rel=1e-6)
-
-
 @pytest.mark.slow
 def test_towers_share_what_techniques_need(tmp_path, capsys):
   settings = {
       'num_gpus': 2,
+      'batch_size': 8,
+      'max_steps': 2,
       'normalization': 'batch',
       'activation': 'prelu',
       'optimizer': 'adam',
       'regularizer': 'l2',
       'dropout': 0.5,
       'max_norm': 2.0,
-      'validation_examples': 50,
+      'validation_examples': 8,
       'validation_steps': 2
   }
   cifar10_multi_gpu_train.train(short_runs.small_config(tmp_path, **settings))
   assert 'validation precision' in capsys.readouterr().out
   config = short_runs.small_config(tmp_path,
-                                   **dict(settings, num_gpus=1, max_steps=6))
+                                   **dict(settings, num_gpus=1, max_steps=3))
   # The trainer of one device finds all that it needs, and no more.
   of_towers = list_variables(config)
   cifar10_train.train(config)
-  assert short_runs.steps(capsys.readouterr().out) == [4, 5]
+  assert short_runs.steps(capsys.readouterr().out) == [2]
   assert list_variables(config) == of_towers
+  # 2 steps of 2 x 8 examples are 4 steps of 8.
+  assert run_state.load(config.train_dir).step_offset == 2
 
 
 def list_variables(config):
@@ -202,44 +208,32 @@ def list_variables(config):
 
 
 @pytest.mark.slow
-def test_either_trainer_resumes_the_other(tmp_path, capsys):
-  one = short_runs.small_config(tmp_path / 'one', max_steps=2)
-  cifar10_train.train(one)
-  two = short_runs.small_config(tmp_path / 'two', max_steps=2, num_gpus=2)
-  cifar10_multi_gpu_train.train(two)
-  assert list_variables(one) == list_variables(two)
-  capsys.readouterr()
-
-  cifar10_multi_gpu_train.train(
-      short_runs.small_config(tmp_path / 'one', max_steps=4, num_gpus=2))
-  assert short_runs.steps(capsys.readouterr().out) == [2, 3]
-  # 2 steps of 16 examples are 1 step of 2 x 16.
-  assert run_state.load(one.train_dir).step_offset == -1
-
-  cifar10_train.train(short_runs.small_config(tmp_path / 'two', max_steps=4))
-  assert short_runs.steps(capsys.readouterr().out) == [2, 3]
-  assert run_state.load(two.train_dir).step_offset == 2
+def test_towers_resume_a_run_of_the_single_trainer(tmp_path, capsys):
+  config = short_runs.trained(tmp_path, max_steps=6, num_gpus=2)
+  of_one = list_variables(config)
+  cifar10_multi_gpu_train.train(config)
+  assert short_runs.steps(capsys.readouterr().out) == [4, 5]
+  assert list_variables(config) == of_one
+  # 4 steps of 16 examples are 2 steps of 2 x 16.
+  assert run_state.load(config.train_dir).step_offset == -2
 
 
 @pytest.mark.slow
 def test_a_process_says_what_it_runs_on(tmp_path):
-  status, out, err = short_runs.run('cifar10_multi_gpu_train', '--num_gpus=12',
+  status, out, err = short_runs.run('cifar10_multi_gpu_train', '--num_gpus=3',
                                     '--batch_size=1', '--max_steps=1',
                                     '--train_dir=%s' % tmp_path)
   assert (status, err) == (0, '')
-  assert '12 towers, each with batches of 1: 12 images a step' in out
-  assert 'WARNING: --num_gpus=12, but TensorFlow finds ' in out
+  assert '3 towers, each with batches of 1: 3 images a step' in out
+  assert 'WARNING: --num_gpus=3, but TensorFlow finds ' in out
   ((step, _, rate, seconds),) = short_runs.STEP_LINE.findall(out)
   assert step == '0'
   # As in the tutorial, sec/batch is for the batch of one tower.
   assert float(rate) * float(seconds) == pytest.approx(1, rel=0.1)
 
 
-def test_one_tower_computes_what_the_single_trainer_computes(tmp_path, capsys):
-  losses = []
-  for train, name in ((cifar10_train.train, 'single'),
-                      (cifar10_multi_gpu_train.train, 'towers')):
-    config = short_runs.small_config(tmp_path / name, max_steps=1)
-    train(config)
-    losses.append(list_variables(config))
-  assert losses[0] == losses[1]
+def test_one_tower_computes_what_the_single_trainer_computes(tmp_path):
+  single = short_runs.trained(tmp_path / 'single')
+  one = short_runs.small_config(tmp_path / 'towers', max_steps=1)
+  cifar10_multi_gpu_train.train(one)
+  assert list_variables(one) == list_variables(single)

@@ -83,8 +83,11 @@ def begin(config):
 def test_a_run_prints_saves_resumes_and_finishes(tmp_path):
   train_dir = str(tmp_path / 'train')
   flags = ['--train_dir=' + train_dir, '--batch_size=16']
-  status, out, err = short_runs.run('cifar10_train', '--max_steps=21', *flags)
+  # Into a pipe, there are the tutorial's lines and no live one.
+  status, out, err = short_runs.run('cifar10_train', '--max_steps=21',
+                                    '--progress', *flags)
   assert (status, err) == (0, '')
+  assert '\r' not in out and ' left' not in out
   lines = out.splitlines()
   assert lines[0] == (
       'Filling queue with 400 CIFAR images before starting to train.')

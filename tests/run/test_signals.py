@@ -16,16 +16,17 @@ import cifar10
 from cifar10.run import signals
 import tensorflow.compat.v1 as tf
 
-with signals.noted() as noted, tf.Session() as session:
-  print('ready', flush=True)
-  if sys.argv[1] == 'hang':
-    session.run(tf.FIFOQueue(1, [tf.int32]).dequeue())
-  deadline = time.monotonic() + 60
-  while not noted and time.monotonic() < deadline:
-    time.sleep(0.01)
-  time.sleep(0.3)
-signals.print_first(noted)
-print(noted)
+for turn in range(int(sys.argv[2])):
+  with signals.noted() as noted, tf.Session() as session:
+    print('ready', flush=True)
+    if sys.argv[1] == 'hang':
+      session.run(tf.FIFOQueue(1, [tf.int32]).dequeue())
+    deadline = time.monotonic() + 60
+    while not noted and time.monotonic() < deadline:
+      time.sleep(0.01)
+    time.sleep(0.3)
+  signals.print_first(noted)
+  print(noted, flush=True)
 """
 
 
@@ -35,9 +36,10 @@ def _start(tmp_path):
   program.write_text(PROGRAM)
   started = []
 
-  def start(kind):
-    process = processes.start([str(program), kind], stdout=processes.PIPE,
-                              stderr=processes.PIPE)
+  def start(kind, turns=1):
+    process = processes.start(
+        [str(program), kind, str(turns)], stdout=processes.PIPE,
+        stderr=processes.PIPE)
     started.append(process)
     assert process.stdout.readline() == 'ready\n'
     return process
@@ -47,15 +49,18 @@ def _start(tmp_path):
     process.kill()
 
 
-@pytest.mark.parametrize('name', ['SIGINT', 'SIGTERM', 'SIGHUP'])
-def test_a_signal_is_noted_once(start, name):
-  process = start('wait')
-  number = getattr(signal, name)
-  process.send_signal(number)
-  process.send_signal(number)  # Right behind, as `timeout` sends it.
-  out, err = process.communicate(60)
-  assert (process.returncode, err) == (0, '')
-  assert out == 'Stopped by %s.\n[%d]\n' % (name, number)
+def test_a_signal_is_noted_once(start):
+  names = ['SIGINT', 'SIGTERM', 'SIGHUP']
+  process = start('wait', len(names))
+  for turn, name in enumerate(names):
+    if turn:
+      assert process.stdout.readline() == 'ready\n'
+    number = getattr(signal, name)
+    process.send_signal(number)
+    process.send_signal(number)  # Right behind, as `timeout` sends it.
+    assert process.stdout.readline() == 'Stopped by %s.\n' % name
+    assert process.stdout.readline() == '[%d]\n' % number
+  assert process.communicate(60) == ('', '') and process.returncode == 0
 
 
 def test_the_second_signal_ends_a_process_that_hangs(start):
@@ -77,7 +82,7 @@ def test_what_nohup_and_a_script_have_ignored_is_ignored(tmp_path):
   process = subprocess.Popen(
       # As a script does that starts `nohup program &`.
       ['sh', '-c', 'trap "" INT; exec nohup "$@"', 'sh', sys.executable] +
-      [str(program), 'wait'],
+      [str(program), 'wait', '1'],
       stdin=subprocess.DEVNULL,
       stdout=subprocess.PIPE,
       stderr=subprocess.DEVNULL,

@@ -1,7 +1,6 @@
 """Whitening: outputs without correlation, in new runs only."""
 
 import dataclasses
-import os
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_train
 from cifar10.run import initial_values
+from cifar10.run import trainer
 from cifar10.store import checkpoints
 from tests import reference
 from tests import short_runs
@@ -56,32 +56,36 @@ def filters_in(directory):
   return tf.train.load_variable(path, 'whitening/weights')
 
 
-def test_a_new_run_has_those_of_its_images_and_a_resumed_one_keeps_them(
-    tmp_path,):
-  config = short_runs.small_config(tmp_path, **SETTINGS)
+@pytest.fixture(scope='module', name='trained')
+def _trained(tmp_path_factory):
+  """The Config of a run of one step."""
+  folder = tmp_path_factory.mktemp('trained')
+  config = short_runs.small_config(folder, **SETTINGS)
   cifar10_train.train(config)
-  found = filters_in(config.train_dir)
-  data = short_runs.prepared(config)
+  return config
+
+
+def test_a_new_run_has_those_of_its_images(trained):
+  found = filters_in(trained.train_dir)
+  data = short_runs.prepared(trained)
   records = data.records_to_train_on()
   images = [
-      reference.whiten(image) for image in synthetic_records.images_of(records)
+      reference.whiten(image)
+      for image in synthetic_records.images_of(records[:200])
   ]
-  outputs = np.tensordot(patches(images[:200]), found, 3)
+  outputs = np.tensordot(patches(images), found, 3)
   deviations = outputs.std(axis=0)
   assert deviations.max() < 1.3 and deviations[0] > 0.7
-  other = dataclasses.replace(config, validation_examples=100, max_steps=2)
-  os.remove(os.path.join(config.train_dir, 'config.json'))
-  cifar10_train.train(other)
-  np.testing.assert_array_equal(filters_in(config.train_dir), found)
+  # A run that is resumed keeps them.
+  settings = dataclasses.replace(trained, validation_examples=100, max_steps=2)
+  assert initial_values.of_run(trainer.Run(settings, data, None)) is None
 
 
-def test_an_own_start_takes_those_of_the_other_run(tmp_path):
-  config = short_runs.small_config(tmp_path, **SETTINGS)
-  cifar10_train.train(config)
-  first = config.train_dir
+def test_an_own_start_takes_those_of_the_other_run(trained, tmp_path):
+  second = str(tmp_path / 'second')
   cifar10_train.train(
-      dataclasses.replace(config, init_from=first,
-                          train_dir=str(tmp_path / 'second'),
-                          validation_examples=300))
-  np.testing.assert_array_equal(filters_in(str(tmp_path / 'second')),
-                                filters_in(first))
+      dataclasses.replace(trained, init_from=trained.train_dir,
+                          train_dir=second, validation_examples=300,
+                          max_steps=2))
+  np.testing.assert_array_equal(filters_in(second),
+                                filters_in(trained.train_dir))
