@@ -243,8 +243,9 @@ def test_a_network_that_ends_while_others_start_is_named(folders, monkeypatch):
 KILLED = """
 import sys
 if __name__ == '__main__':
+  sys.path.insert(0, sys.argv[1])
   from tests.infer import test_ensemble
-  with test_ensemble.loaded(sys.argv[1:], 'processes') as networks:
+  with test_ensemble.loaded(sys.argv[2:], 'processes') as networks:
     print([p.pid for p in test_ensemble.processes_of(networks)], flush=True)
     sys.stdin.read()
 """
@@ -253,8 +254,8 @@ if __name__ == '__main__':
 def test_a_process_ends_when_its_parent_is_killed(folders, tmp_path):
   script = tmp_path / 'killed.py'
   script.write_text(KILLED)
-  parent = processes.start([str(script), *list(folders)[:1]],
-                           stdin=processes.PIPE, stdout=processes.PIPE)
+  command = [str(script), short_runs.ROOT, *list(folders)[:1]]
+  parent = processes.start(command, stdin=processes.PIPE, stdout=processes.PIPE)
   (pid,) = json.loads(parent.stdout.readline())
   parent.kill()
   parent.wait()
