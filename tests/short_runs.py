@@ -80,7 +80,7 @@ def trained(tmp_path, **changes):
   """A Config as `small_config` makes it, whose run is at step 4.
 
   The run, of batches of 16 images and of the default settings, is a copy of
-  one that all tests of a process share, and is there in no time.
+  one that all tests of a process share.
   """
   config = small_config(tmp_path, **changes)
   shutil.copytree(_shared_run(), config.train_dir)

@@ -141,6 +141,43 @@ def test_it_goes_on_where_it_was_stopped(tmp_path):
   assert ' 2.50 |' in table
 
 
+@pytest.mark.parametrize('script, arguments', [('compare.py', ['e.json']),
+                                               ('repeat.py', [])])
+def test_where_results_cannot_be_is_named_before_a_run(tmp_path, script,
+                                                       arguments):
+  (tmp_path / 'e.json').write_text(
+      json.dumps({
+          'steps': 5,
+          'seeds': [1],
+          'flags': ['--dataset=sample'],
+          'variants': {}
+      }))
+  out = tmp_path / 'e.json' / 'out.json'  # In a file.
+  status, _, err = processes.run(
+      [os.path.join(FOLDER, script), *arguments,
+       '--out=%s' % out], cwd=str(tmp_path))
+  assert status == 1
+  assert str(tmp_path / 'e.json') in err and err.count('\n') == 1
+  assert os.listdir(str(tmp_path)) == ['e.json']
+
+
+def test_results_go_into_a_new_folder_and_times_alone_are_not_drawn(tmp_path):
+  path, out = tmp_path / 'experiments.json', tmp_path / 'a' / 'b' / 'out.json'
+  path.write_text(
+      json.dumps({
+          'steps': 5,
+          'seeds': [1],
+          'flags': ['--dataset=sample', '--batch_size=8'],
+          'variants': {}
+      }))
+  status, table, err = processes.run(
+      [SCRIPT, str(path),
+       '--out=%s' % out, '--time_rounds=1'])
+  assert (status, err) == (0, '')
+  assert table.count('\n| ') == 1
+  assert os.listdir(str(out.parent)) == ['out.json']
+
+
 @pytest.mark.parametrize(
     'text, problem',
     [('{"steps": 5}', "KeyError('seeds'); expected steps, a multiple of 5"),

@@ -3,7 +3,6 @@
 import functools
 import os
 import re
-import select
 import signal
 import subprocess
 import sys
@@ -83,10 +82,10 @@ def printed_here(outputs):
                           blocks[0][1])
 
 
-# Importing TensorFlow is most of the time of a short program. This process does
-# it once, nothing else, and forks for each program whose path it reads.
+# Importing TensorFlow is most of the time of a short program. The process below
+# does it once, and forks for each program whose path it reads.
 FORKING = """
-import gc, os, runpy, sys
+import gc, os, runpy, signal, sys
 import tensorflow.compat.v1
 gc.collect()
 gc.freeze()
@@ -96,6 +95,7 @@ for line in sys.stdin:
   if not pid:
     for number, name in enumerate(['/dev/null', path + '.out', path + '.err']):
       os.dup2(os.open(name, os.O_CREAT | os.O_RDWR), number)
+    signal.alarm(100)  # Ends a program that does not end.
     sys.argv, sys.path[0] = [path], os.path.dirname(path)
     runpy.run_path(path, run_name='__main__')
     break
@@ -104,7 +104,7 @@ for line in sys.stdin:
 
 
 @pytest.fixture(name='run_program', scope='module')
-def forking():
+def _run_program():
   """A function that runs a program; returns its status, output and errors."""
   with subprocess.Popen([sys.executable, '-c', FORKING], stdin=subprocess.PIPE,
                         stdout=subprocess.PIPE, bufsize=0,
@@ -112,7 +112,6 @@ def forking():
 
     def run_program(path):
       process.stdin.write(b'%s\n' % os.fsencode(str(path)))
-      assert select.select([process.stdout], [], [], 120)[0], 'it does not end'
       status = int(process.stdout.readline())
       out, err = (
           open('%s.%s' % (path, name)).read() for name in ('out', 'err'))

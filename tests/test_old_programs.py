@@ -54,7 +54,7 @@ def run_anew(path, *arguments, **environment):
 
 
 @pytest.fixture(name='run_inside', scope='module')
-def inside(tmp_path_factory):
+def _run_inside(tmp_path_factory):
   """A function that runs an old program that is in a copy of cifar10/."""
   programs = tmp_path_factory.mktemp('inside') / 'models' / 'cifar10'
   shutil.copytree(os.path.join(short_runs.ROOT, 'cifar10'), str(programs),

@@ -69,7 +69,7 @@ def test_each_is_the_one_that_was_measured(name, tmp_path):
 @pytest.mark.skipif(
     not os.path.isdir(os.path.join(DATA_DIR, 'cifar-10-batches-bin')),
     reason='needs the images of CIFAR-10')
-def test_all_test_images_have_the_precision_that_was_measured(tmp_path):
+def test_the_tutorials_has_the_precision_that_was_measured(tmp_path):
   found = evaluation('tutorial', 'cifar10', tmp_path)
   assert found['correct'] == pytest.approx(8584, abs=2)
 

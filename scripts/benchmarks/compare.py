@@ -191,7 +191,7 @@ def compare(args):
   def save():
     files.write_json(args.out, {'results': results, 'times': times})
 
-  # A run takes long: whether its numbers can be written shows before.
+  # A run takes long, so find out first whether its numbers can be written.
   with files.folders_around(args.out):
     save()
   try:

@@ -101,7 +101,7 @@ def repeat(args):
   content = files.read_json(args.out) or dict(about, results=[])
   if not about.items() <= content.items():
     raise UserError(f'{args.out}: holds runs of other settings')
-  # A run takes long: whether its numbers can be written shows before.
+  # A run takes long, so find out first whether its numbers can be written.
   with files.folders_around(args.out):
     files.write_json(args.out, content)
   runner = variants.Runner()

@@ -27,7 +27,7 @@ from tests.faults.sandbox import Sandbox
 
 pytestmark = pytest.mark.slow
 
-# Of several kinds: damage, a download, a kill, and two of pictures.
+# Seeds of five quick faults: damage, a download, a kill, two of pictures.
 QUICK = (838470781181, 1017952666480, 534200567909, 991306618060, 579360048997)
 
 

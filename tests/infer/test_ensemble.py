@@ -302,6 +302,7 @@ def test_pictures_are_labeled_by_the_mean(folders, tmp_path, capsys):
     cifar10_predict.predict(network, [str(path)])
     alone.append(json.loads(capsys.readouterr().out)['probabilities'])
   flags = ['--checkpoint_dir=' + n.checkpoint_dir for n in (first, third)]
+  flags.append('--ensemble=processes')
   _, out, _ = short_runs.run('cifar10_predict', '--json', str(path), *flags)
   both = json.loads(out)['probabilities']
   assert set(both) == set(CIFAR10.classes)

@@ -209,7 +209,7 @@ def test_a_run_is_resumed_on_two_towers_and_evaluated_without_a_flag(
   assert (status, err) == (0, '')
   ((_, _, total, step),) = short_runs.PRECISION_LINE.findall(out)
   assert (total, step) == ('500', '6')
-  # It is not gone on with as something else.
+  # It does not resume with other layers.
   check_refused(config, 'local', 'full')
   # The same with a flag, if the run has saved nothing but checkpoints.
   os.remove(os.path.join(config.train_dir, 'config.json'))

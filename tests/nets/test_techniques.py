@@ -138,8 +138,9 @@ MORE = {
     }
 }
 
-# The runs: the place of each setting's value in FACTORS and OTHERS. They were
-# searched for by simulated annealing; fewer than 16 have not been found.
+# The runs: the place of each setting's value in FACTORS and OTHERS. For a new
+# value, append it to OTHERS and change a digit; the test below tells whether a
+# pair is missing then.
 PLACES = [
     '8214211010', '6102710000', '3010540000', '7221301111', '5233420001',
     '4123631110', '1112100101', '2111011101', '0212021110', '1001220110',

@@ -234,8 +234,10 @@ def test_a_resumed_run_goes_on_with_what_is_kept_if_it_is_whole(
     # Nor is it used if it was computed with other settings.
     settings = frozen.settings
     for change in CHANGES:
-      frozen.settings = dataclasses.replace(settings, **change)
+      frozen.settings = dataclasses.replace(frozen.settings, **change)
       assert is_computed(frozen, *arguments)
+    frozen.settings = settings
+    assert is_computed(frozen, *arguments)
     filled.append(True)
 
   filled = []
@@ -293,10 +295,12 @@ def test_a_damaged_file_ends_a_run_that_saves(tmp_path, source, cached):
   config = copied(cached, tmp_path, source)
   process = processes.start(
       [short_runs.script('cifar10_train'), '--log_frequency=1'] +
-      flags(config) + ['--max_steps=1000000'], stdout=processes.PIPE,
-      stderr=processes.PIPE)
-  while not short_runs.steps(process.stdout.readline()):
-    assert process.poll() is None
+      flags(config) + ['--seed=1', '--max_steps=1000000'],
+      stdout=processes.PIPE, stderr=processes.PIPE)
+  line = ''
+  while not short_runs.steps(line):
+    line = process.stdout.readline()
+    assert 'Computing' not in line and process.poll() is None
   os.truncate(kept(tmp_path), 9217)
   _, err = process.communicate(60)
   assert process.returncode == 1

@@ -57,7 +57,7 @@ def test_a_signal_is_noted_once(start):
       assert process.stdout.readline() == 'ready\n'
     number = getattr(signal, name)
     process.send_signal(number)
-    time.sleep(0.05)  # Two that are pending are one.
+    time.sleep(0.05)  # Or the two would be one pending signal.
     process.send_signal(number)  # Right behind, as `timeout` sends it.
     assert process.stdout.readline() == 'Stopped by %s.\n' % name
     assert process.stdout.readline() == '[%d]\n' % number

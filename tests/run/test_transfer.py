@@ -80,7 +80,8 @@ def test_a_resumed_run_keeps_its_own(tmp_path, source, capsys):
   config = short_runs.trained(tmp_path, max_steps=5, init_from=source)
   cifar10_train.train(config)
   assert 'Initialized' not in capsys.readouterr().out
-  cifar10_train.train(dataclasses.replace(config, init_from='/gone/meanwhile'))
+  cifar10_train.train(
+      dataclasses.replace(config, init_from='/gone/meanwhile', max_steps=6))
 
 
 def test_layers_for_other_classes_begin_anew(tmp_path, source, capsys):

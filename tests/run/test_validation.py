@@ -198,6 +198,7 @@ def test_training_stops_with_the_best_checkpoint(tmp_path, stopped, capsys):
   # With other settings it goes on from there.
   train(settings_of_run(tmp_path, max_steps=6), [40])
   assert checkpoints.step(checkpoints.latest(directory)) == 6
+  train(dataclasses.replace(config, early_stopping=3, max_steps=8), [50])
   assert run_state.load(directory).stopped_at is None
 
 

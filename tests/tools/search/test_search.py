@@ -29,8 +29,8 @@ FLAGS = [
     '--validation_steps=4', '--batch_size=8', '--intra_op_threads=1'
 ]
 # Long enough to be stopped on the way.
-LONGER = FLAGS + ['--max_steps=200', '--validation_steps=20']
-# Which no trainer comes to the end of here.
+LONGER = FLAGS + ['--max_steps=400', '--validation_steps=20']
+# So many steps that no trainer here reaches the end.
 ENDLESS = FLAGS + ['--max_steps=40000']
 
 
@@ -100,18 +100,18 @@ def test_a_killed_search_goes_on_where_it_was(tmp_path, start, capsys):
   assert sorted(os.listdir(str(tmp_path / 'out'))) == [
       'search.db', 'trial_000', 'trial_002', 'trials.json', 'trials.png'
   ]
-  assert len(before) < 10
+  assert len(before) < 20
   assert steps_in(folder)[:len(before)] == before
   for name, starts in (('trial_000', 2), ('trial_002', 1)):
     state = run_state.load(str(tmp_path / 'out' / name))
     assert len(state.starts) == starts  # Resumed, not begun anew.
-    assert state.validations[-1][0] == 200
+    assert state.validations[-1][0] == 400
   # The table, and the best of it.
   values = dict(re.findall(r'\| (trial_\d+) \| ([\d.]+) \|', out))
   assert set(values) == {'trial_000', 'trial_002'}
   best = re.search(r'The best is (trial_\d+)\. .* To train it again: (.*)', out)
   assert values[best.group(1)] == max(values.values())
-  assert '--max_steps=200' in best.group(2)
+  assert '--max_steps=400' in best.group(2)
   assert re.search(r'--learning_rate=0.0[12]', best.group(2))
   for trial in json.loads(
       (tmp_path / 'out' / 'trials.json').read_text())['trials']:
@@ -185,7 +185,8 @@ def test_a_trainer_that_is_ended_from_outside_is_resumed_and_given_up(tmp_path):
   folder = tmp_path / 'trial_000'
 
   def end():
-    while len(steps_in(folder)) < 2:
+    deadline = time.time() + 120
+    while len(steps_in(folder)) < 2 and time.time() < deadline:
       time.sleep(0.05)
     for pid in processes.running('--train_dir=%s' % folder):
       os.kill(pid, signal.SIGTERM)
