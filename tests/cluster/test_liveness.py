@@ -39,7 +39,7 @@ def test_a_host_out_of_reach_is_named():
   (port,) = local_cluster.free_ports(1)
   address = '127.0.0.1:%d' % port
   with pytest.raises(UserError) as error:
-    liveness.reach([address], 'worker', timeout_secs=0)
+    liveness.reach([address], 'worker', timeout_secs=1)
   assert str(error.value).startswith('worker %s cannot be reached' % address)
   assert 'Connection refused' in str(error.value)
 
@@ -104,7 +104,7 @@ def wait(notice, stall_secs=60):
   task = cluster_spec.Task('worker', 1, ('a:1',), (chief, worker))
   observer = Observer()
   observer.ending = notice
-  settings = Settings(connect_timeout_secs=0, stall_secs=stall_secs)
+  settings = Settings(connect_timeout_secs=1, stall_secs=stall_secs)
   agreement = membership.Agreement(settings, None, chief_start=2,
                                    steps_before=0)
   liveness.wait_until_saved(task, agreement, observer)
