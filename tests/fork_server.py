@@ -1,16 +1,18 @@
 """Forks processes that have imported TensorFlow already.
 
-    python fork_server.py SOCKET
+    python fork_server.py SOCKET MODULE...
 
 Importing TensorFlow takes most of the time of a short program. This process
-imports it once, starts no session, and forks for each request. The child runs
-a program as Python itself would, with its own arguments, environment and files,
-and ends as any interpreter does. See processes.py for the other side.
+imports the modules once, starts no session, and forks for each request. The
+child runs a program as Python itself would, with its own arguments, environment
+and files, and ends as any interpreter does. See processes.py for the other
+side.
 """
 
 import array
 import fcntl
 import gc
+import importlib
 import json
 import os
 import runpy
@@ -24,13 +26,11 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _NUM_FILES = 3  # Standard input, output and error.
 
 
-def import_programs():
-  """Imports what all programs import."""
+def import_modules(names):
+  """Imports what the programs import, so that they need not."""
   sys.path.insert(0, _ROOT)
-  from cifar10 import flags  # noqa: F401
-  from cifar10.infer import inference_graph  # noqa: F401
-  from cifar10.run import session  # noqa: F401
-
+  for name in names:
+    importlib.import_module(name)
   sys.path.remove(_ROOT)
   # What is imported needs no garbage collection at the exit of each child,
   # which would take most of its time.
@@ -135,7 +135,7 @@ def run_program(arguments):
 
 
 if __name__ == '__main__':
-  import_programs()
+  import_modules(sys.argv[2:])
   # In the child, from here on nothing of the server is left on the stack.
   program, opened = serve(sys.argv[1])
   become(program, opened)

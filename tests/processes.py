@@ -23,6 +23,10 @@ import time
 
 PIPE, STDOUT, DEVNULL = subprocess.PIPE, subprocess.STDOUT, subprocess.DEVNULL
 
+# What all programs of the project import.
+_PROGRAMS = ('cifar10.flags', 'cifar10.infer.inference_graph',
+             'cifar10.run.session')
+
 
 def heed_signals():
   """Has this process and those that it starts heed SIGINT and SIGHUP.
@@ -41,13 +45,13 @@ def heed_signals():
 class _Server:
   """A fork server, which ends with this process."""
 
-  def __init__(self):
+  def __init__(self, modules):
     folder = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     self._path = os.path.join(folder, 'socket')
     script = os.path.join(os.path.dirname(__file__), 'fork_server.py')
-    self._process = subprocess.Popen([sys.executable, script, self._path],
-                                     stdin=PIPE, stdout=PIPE)
+    self._process = subprocess.Popen(
+        [sys.executable, script, self._path, *modules], stdin=PIPE, stdout=PIPE)
     assert self._process.stdout.readline() == b'ready\n'
     atexit.register(self._process.stdin.close)
 
@@ -64,9 +68,9 @@ class _Server:
 
 
 @functools.lru_cache(maxsize=None)
-def _server():
-  """The fork server of this process, started when it is first needed."""
-  return _Server()
+def _server(modules):
+  """A fork server of this process, started when it is first needed."""
+  return _Server(modules)
 
 
 class Process:
@@ -74,7 +78,7 @@ class Process:
 
   def __init__(self, command, *, stdin=DEVNULL, stdout=None, stderr=None,
                cwd=None, env=None, start_new_session=False,
-               controls_terminal=False):
+               controls_terminal=False, modules=_PROGRAMS):
     """Starts it.
 
     Args:
@@ -82,6 +86,7 @@ class Process:
       stdin, stdout, stderr, cwd, env, start_new_session: as Popen takes them.
       controls_terminal: whether signals typed at the terminal `stdin` go to
         the process, which has a session of its own.
+      modules: tuple of the names of modules that it finds imported.
     """
     self.args = command
     self.returncode = None
@@ -113,7 +118,7 @@ class Process:
         'new_session': start_new_session or controls_terminal,
         'controls_terminal': controls_terminal
     }
-    self._connection = _server().fork(request, files)
+    self._connection = _server(modules).fork(request, files)
     for number in opened:
       os.close(number)
     self._received = b''

@@ -3,9 +3,6 @@
 import functools
 import os
 import re
-import signal
-import subprocess
-import sys
 
 import pytest
 import tensorflow.compat.v1 as tf
@@ -82,51 +79,12 @@ def printed_here(outputs):
                           blocks[0][1])
 
 
-# Importing TensorFlow is most of the time of a short program. The process below
-# does it once, and forks for each program whose path it reads.
-FORKING = """
-import gc, os, runpy, signal, sys
-import tensorflow.compat.v1
-gc.collect()
-gc.freeze()
-for line in sys.stdin:
-  path = line.strip()
-  pid = os.fork()
-  if not pid:
-    for number, name in enumerate(['/dev/null', path + '.out', path + '.err']):
-      os.dup2(os.open(name, os.O_CREAT | os.O_RDWR), number)
-    signal.alarm(100)  # Ends a program that does not end.
-    sys.argv, sys.path[0] = [path], os.path.dirname(path)
-    runpy.run_path(path, run_name='__main__')
-    break
-  print(os.waitpid(pid, 0)[1], flush=True)
-"""
-
-
-@pytest.fixture(name='run_program', scope='module')
-def _run_program():
-  """A function that runs a program; returns its status, output and errors."""
-  with subprocess.Popen([sys.executable, '-c', FORKING], stdin=subprocess.PIPE,
-                        stdout=subprocess.PIPE, bufsize=0,
-                        start_new_session=True) as process:
-
-    def run_program(path):
-      process.stdin.write(b'%s\n' % os.fsencode(str(path)))
-      status = int(process.stdout.readline())
-      out, err = (
-          open('%s.%s' % (path, name)).read() for name in ('out', 'err'))
-      return status, out, err
-
-    yield run_program
-    os.killpg(process.pid, signal.SIGKILL)
-
-
 @pytest.mark.parametrize('program, printed', programs())
-def test_programs_print_what_the_page_says(program, printed, tmp_path,
-                                           run_program):
+def test_programs_print_what_the_page_says(program, printed, tmp_path):
   path = tmp_path / 'program.py'
   path.write_text(program)
-  status, out, err = run_program(path)
+  # Importing TensorFlow would be most of the time of a short program.
+  status, out, err = processes.run([path], modules=('tensorflow.compat.v1',))
   assert (status, out) == (0, printed), err
 
 

@@ -112,7 +112,7 @@ def _cells(row):
     cells.append('%.1f to %.1f' % (100 * row['lowest'], 100 * row['highest']))
     cells += [percent(row['plain']), '%.2f' % row['loss']]
   else:
-    problem = ''.join(row['errors'][:1]).split(';')[0]
+    problem = row['errors'][0].split(';')[0] if row['errors'] else ''
     cells += [problem, '', '', '']
   cells.append('%.2f' % row['time'] if 'time' in row else '')
   for key in ('at_steps', 'at_time'):
