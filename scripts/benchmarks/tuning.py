@@ -1,0 +1,275 @@
+#!/usr/bin/env python
+"""Compares techniques fairly: each with the best of a few rates or strengths.
+
+    python scripts/benchmarks/tuning.py \\
+        scripts/benchmarks/experiments/tuning.json \\
+        --before=docs/results/techniques.json --out=docs/results/tuning.json
+
+The experiments are a JSON object:
+
+    {"tuning_steps": 2500, "validation_examples": 5000,
+     "steps": 10000, "seeds": [1, 2, 3],
+     "variants": {"Adam": {"flags": ["--optimizer=adam"],
+                           "values": {"learning_rate": [0.0003, 0.001, 0.003]}},
+                  ...},
+     "flags": ["--dataset=sample"]}            of all runs; may be left out
+
+First each variant is trained with each of its values, for the steps of tuning;
+the best value is that of the highest precision on the images held out. Then it
+is trained with that value on all training images, for the steps of the
+comparison, as compare.py does: with the first seed, and with the others if it
+is within a point of the default. Test images choose nothing. Results are
+written after each run: started again, it goes on where it was stopped. Prints a
+table in Markdown, and draws the differences from the default next to --out.
+"""
+
+import os
+from pathlib import Path
+import sys
+import tempfile
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from cifar10.errors import UserError
+from cifar10.store import run_state
+from cifar10.tools import variants
+from cifar10.tools.report import charts
+from cifar10.util import arguments
+from cifar10.util import files
+import compare
+import comparison
+import plot
+
+_NEAR = 0.01  # A difference in precision that other seeds are to settle.
+_SHOWN = 6  # Points on either side of the default that the chart shows.
+
+
+def load_experiments(path):
+  """Reads the file of experiments; raises UserError if it makes no sense."""
+  found = files.read_json(path)
+  if found is None:
+    raise UserError(f'{path}: no such file')
+  try:
+    for variant in found['variants'].values():
+      ((_, values),) = variant['values'].items()
+      if not isinstance(variant['flags'], list) or not values:
+        raise ValueError(variant)
+    numbers = 'tuning_steps', 'validation_examples', 'steps'
+    if not found['seeds'] or min(int(found[name]) for name in numbers) < 1:
+      raise ValueError(found['seeds'])
+  except (AttributeError, KeyError, TypeError, ValueError) as error:
+    raise UserError(
+        f'{path}: {error!r}; expected tuning_steps, validation_examples, '
+        'steps, seeds, and variants with flags and the values of one flag'
+    ) from error
+  return dict(found, flags=list(found.get('flags', ())))
+
+
+def candidates(experiments):
+  """All runs of tuning, a list of dicts: 'name', 'flags' and 'steps'."""
+  seed = f'--seed={experiments["seeds"][0]}'
+  held_out = f'--validation_examples={experiments["validation_examples"]}'
+  return [{
+      'name': name,
+      'flags': [*variant['flags'], f'--{flag}={value}'],
+      'tuning': [*experiments['flags'], held_out, seed],
+      'steps': experiments['tuning_steps']
+  }
+          for name, variant in experiments['variants'].items()
+          for flag, values in variant['values'].items()
+          for value in values]
+
+
+def tune(runner, candidate, threads):
+  """Trains a candidate: 'validation', its precision at the end, or 'error'."""
+  with tempfile.TemporaryDirectory() as folder:
+    steps = candidate['steps']
+    error = runner.error(
+        variants.command('cifar10_train.py', f'--train_dir={folder}',
+                         f'--max_steps={steps}', f'--validation_steps={steps}',
+                         f'--intra_op_threads={threads}',
+                         f'--inter_op_threads={threads}', *candidate['tuning'],
+                         *candidate['flags']))
+    if error:
+      return {'error': error}
+    return {'validation': run_state.load(folder).validations[-1][1]}
+
+
+def tuned(experiments, tuning):
+  """The flags of each variant with its best value, a dict by names."""
+  best = {}
+  for candidate in candidates(experiments):
+    for result in variants.results_of(candidate, tuning):
+      name, rank = result['name'], result.get('validation', 0)
+      if name not in best or rank > best[name][0]:
+        best[name] = rank, result['flags']
+  return {name: flags for name, (_, flags) in best.items()}
+
+
+def wanted(experiments, results):
+  """Runs of the comparison: of the first seed, and then those that follow.
+
+  `experiments` is what compare.py takes. Other seeds are for variants within a
+  point of the default, as far as `results` tell, and for the default itself.
+  """
+  first, *others = experiments['seeds']
+  for name in experiments['variants']:
+    yield comparison.variant(name, experiments, seed=first)
+  for row in comparison.compared(experiments, results, []):
+    if abs(row.get('at_steps', 1)) <= _NEAR:
+      for seed in others:
+        yield comparison.variant(row['name'], experiments, seed=seed)
+
+
+def run_all(experiments, found, args, save):
+  """Runs what has no result yet, `args.jobs` at a time.
+
+  `found` has the lists 'tuning' and 'results'; calls `save()` after each run.
+  Returns the experiments of the comparison, which compare.py takes.
+  """
+  threads = 0 if args.jobs == 1 else max(1, os.cpu_count() // args.jobs)
+
+  def done(result):
+    save()
+    shown = result.get('error') or result.get('validation')
+    print(result['name'], *result['flags'], shown or '', file=sys.stderr)
+
+  def run_missing(wanted, results, work):
+    runner = variants.Runner()
+    runner.run_missing(wanted, results, lambda v: work(runner, v), done,
+                       args.jobs)
+
+  run_missing(candidates(experiments), found['tuning'],
+              lambda runner, candidate: tune(runner, candidate, threads))
+  best = tuned(experiments, found['tuning'])
+  best = dict(experiments, variants={comparison.DEFAULT: [], **best})
+  for _ in range(2):  # The first seed tells whose others are wanted.
+    run_missing(
+        list(wanted(best, found['results'])), found['results'],
+        lambda runner, v: compare.run(runner, v, best, args.runs, threads))
+  return best
+
+
+def compared(experiments, found, before):
+  """Rows of `comparison.compared`, with 'tried' and 'before'.
+
+  'tried' are pairs (flag, validation precision or None); 'before' is how far
+  the variant of this name was from the default in `before`, the results of
+  compare.py. Their times of a step count for equal time.
+  """
+  flags = {r['name']: r['flags'] for r in before['results']}
+  steps = min((r['steps'] for r in before['results']), default=0)
+  old = {
+      row['name']: row for row in comparison.compared(
+          {
+              'flags': [],
+              'steps': steps,
+              'variants': flags
+          }, before['results'], before['times'])
+  }
+  times = [{
+      'flags': experiments['flags'] + flags,
+      'ratio': old[name]['time']
+  }
+           for name, flags in experiments['variants'].items()
+           if 'time' in old.get(name, ())]
+  rows = comparison.compared(experiments, found['results'], times)
+  for row in rows:
+    row['before'] = old.get(row['name'], {}).get('at_steps')
+    row['tried'] = [(r['flags'][-1], r.get('validation'))
+                    for r in found['tuning']
+                    if r['name'] == row['name']]
+  return rows
+
+
+def table(rows):
+  """The rows as a table in Markdown, a str."""
+  heads = ['variant', 'flags', 'validation precision of each value', 'before']
+  heads += ['runs', 'averaged', 'loss', 'at equal steps', 'at equal time']
+  return variants.table(heads, map(_cells, rows), right=range(3, len(heads)))
+
+
+def _cells(row):
+  """The cells of a row, a list of str."""
+  tried = ', '.join(
+      f'{flag.split("=")[1]}: ' +
+      ('diverges' if precision is None else comparison.percent(precision))
+      for flag, precision in row['tried'])
+  cells = [row['name'], ' '.join(f'`{flag}`' for flag in row['flags']), tried]
+  cells += [_points(row['before']), str(row['runs'])]
+  if not row['runs']:
+    return [*cells, row['errors'][0].split(';')[0], '', '', '']
+  cells += [comparison.percent(row['averaged']), f'{row["loss"]:.2f}']
+  return [*cells, _points(row.get('at_steps')), _points(row.get('at_time'))]
+
+
+def _points(difference):
+  """A difference of precisions in percentage points, or an empty str."""
+  return '' if difference is None else f'{100 * difference:+.1f}'
+
+
+def draw(rows):
+  """Draws how far each variant is from the default, before and tuned.
+
+  The best is at the top. A difference beyond the left edge is there as text.
+  """
+  rows = sorted((row for row in rows if 'at_steps' in row),
+                key=lambda row: row['at_steps'], reverse=True)
+  figure = plot.new_figure(8, 1 + 0.22 * len(rows))
+  axes = figure.subplots()
+  axes.set_xlim(-_SHOWN, _SHOWN)
+  for y, row in enumerate(rows):
+    marks = ((row['before'], 'o', 'none'), (row['at_steps'], 'o', 'tab:blue'))
+    for value, marker, face in marks:
+      if value is not None and abs(100 * value) <= _SHOWN:
+        axes.plot(100 * value, y, marker, color='tab:blue',
+                  markerfacecolor=face)
+    if 100 * row['at_steps'] < -_SHOWN:
+      axes.text(-_SHOWN, y, '  ' + _points(row['at_steps']), va='center',
+                color='tab:blue', fontsize=8)
+  axes.axvline(0, color='black', linewidth=0.8)
+  axes.set_yticks(range(len(rows)), [row['name'] for row in rows])
+  axes.set_ylim(len(rows) - 0.5, -0.5)
+  axes.set_xlabel('points of precision @ 1 from the default: tuned (filled), '
+                  'and as set before (open)')
+  return figure
+
+
+def tune_all(args):
+  """Runs what is missing, prints the table, and draws the chart."""
+  experiments = load_experiments(args.experiments)
+  found = files.read_json(args.out) or {'tuning': [], 'results': []}
+
+  def save():
+    files.write_json(args.out, found)
+
+  # A run takes long, so find out first whether its numbers can be written.
+  with files.folders_around(args.out):
+    save()
+  try:
+    best = run_all(experiments, found, args, save)
+  except KeyboardInterrupt:
+    sys.exit('tuning: stopped; started again, it goes on from here')
+  before = files.read_json(args.before) or {'results': [], 'times': []}
+  rows = compared(best, found, before)
+  print(table(rows))
+  chart = os.path.splitext(args.out)[0] + '.png'
+  charts.save_png(draw(rows), chart)
+
+
+def main():
+  """Reads the flags, runs, and reports."""
+  parser = arguments.Parser(__doc__)
+  parser.add_argument('experiments', help='the JSON file of experiments')
+  parser.add_argument('--out', required=True, help='the JSON file of results')
+  parser.add_argument('--before', default='',
+                      help='the JSON file of compare.py to compare with')
+  parser.add_argument('--runs', default='/tmp/cifar10_tuning',
+                      help='folder of the runs')
+  parser.add_argument('--jobs', default=1,
+                      help='runs at a time, which share the cores')
+  parser.run(tune_all, jobs=(1, None))
+
+
+if __name__ == '__main__':
+  main()
