@@ -228,6 +228,7 @@ def inference(images, techniques=None):
     biases = _variable_on_cpu('biases', [num_classes],
                               tf.constant_initializer(0.0), dtype=tf.float32)
     product = tf.cast(tf.matmul(local4, weights), tf.float32)
+    product = techniques.logits(product)
     softmax_linear = tf.add(product, biases, name=scope.name)
     _activation_summary(softmax_linear)  # [batch, num_classes]
 

@@ -158,17 +158,22 @@ def test_a_cluster_in_step_trains_whitens_saves_and_ends(tmp_path):
 def test_an_async_cluster_trains_saves_and_ends(tmp_path, capsys):
   metrics = tmp_path / 'metrics'
   flags = ('--max_steps=6', '--nosync', '--input=tf_data',
-           '--normalization=batch', '--optimizer=adam', '--dropout=0.5',
-           '--activation=rrelu', '--metrics=%s' % metrics)
+           '--normalization=batch', '--normalize_logits', '--optimizer=adam',
+           '--dropout=0.5', '--activation=rrelu', '--metrics=%s' % metrics)
   with clusters.Cluster(tmp_path, 1, 2, *flags, *VALIDATION) as cluster:
     _, values = check_end(cluster, metrics)
   last = int(values['global_step'])
   assert 6 <= last <= 7
-  mean = 'conv1/batch_normalization/moving_mean'
-  for name in (mean, mean + '/ExponentialMovingAverage'):
-    assert (values[name] != 0).all()
+  for layer in ('conv1', 'softmax_linear'):
+    mean = layer + '/batch_normalization/moving_mean'
+    for name in (mean, mean + '/ExponentialMovingAverage'):
+      assert (values[name] != 0).all()
   # One machine evaluates it, and goes on.
-  model = {'normalization': 'batch', 'activation': 'rrelu'}
+  model = {
+      'normalization': 'batch',
+      'normalize_logits': True,
+      'activation': 'rrelu'
+  }
   cifar10_eval.evaluate(short_runs.small_config(tmp_path, **model))
   ((_, _, total,
     step),) = short_runs.PRECISION_LINE.findall(capsys.readouterr().out)

@@ -33,7 +33,7 @@ def inference(images, techniques):
                                     tf.constant_initializer(0.0),
                                     dtype=tf.float32)
     product = tf.cast(tf.matmul(rows, weights), tf.float32)
-    logits = tf.add(product, biases, name=scope.name)
+    logits = tf.add(techniques.logits(product), biases, name=scope.name)
     layers.activation_summary(logits)
   return logits
 

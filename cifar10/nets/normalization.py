@@ -34,6 +34,10 @@ class NoNormalization:
     biases = tf.cast(self.biases(biases), x.dtype)
     return tf.nn.bias_add(self.outputs(x), biases)
 
+  def applied(self, x):
+    """The outputs of a layer whose weights and biases know nothing of it."""
+    return self.biases(self.outputs(self.weights(x)))
+
 
 class BatchNormalization(NoNormalization):
   """Normalizes the outputs of a layer over a batch, in training.

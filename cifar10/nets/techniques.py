@@ -65,23 +65,34 @@ class Techniques:
       return norm.with_biases(x, biases)
     return norm.outputs(x) + norm.biases(biases)
 
+  def logits(self, product):
+    """The product of the last layer, float32 [batch, classes], for its biases.
+
+    If asked to, it is normalized.
+    """
+    if not self.settings.normalize_logits:
+      return product
+    return self._batch_normalization(product).applied(product)
+
   def _folded(self, weights, scaled=True):
     """Makes the layer's normalization; returns the weights to compute with."""
-    name = tf.get_variable_scope().name
     norm = normalization.NoNormalization()
     if self.settings.normalization == 'batch':
-      channels = weights.shape.as_list()[-1]
-      variables = normalization.variables(channels, scaled)
-      # A frozen layer keeps its moving averages, too.
-      trained = variables[0].op.name if scaled else name + '/weights'
-      frozen = {v.op.name for v in tf.get_collection(graph_keys.FROZEN)}
-      if self._is_training and trained not in frozen:
-        decay = self.settings.batch_norm_decay
-        norm = normalization.BatchNormalization(*variables, decay)
-      else:
-        norm = normalization.FoldedBatchNormalization(*variables)
-    self._normalizations[name] = norm
+      norm = self._batch_normalization(weights, scaled)
+    self._normalizations[tf.get_variable_scope().name] = norm
     return norm.weights(weights)
+
+  def _batch_normalization(self, x, scaled=True):
+    """That of the layer, for weights or outputs `x`, [..., channels]."""
+    variables = normalization.variables(x.shape.as_list()[-1], scaled)
+    # A frozen layer keeps its moving averages, too.
+    name = tf.get_variable_scope().name
+    trained = variables[0].op.name if scaled else name + '/weights'
+    frozen = {v.op.name for v in tf.get_collection(graph_keys.FROZEN)}
+    if self._is_training and trained not in frozen:
+      decay = self.settings.batch_norm_decay
+      return normalization.BatchNormalization(*variables, decay)
+    return normalization.FoldedBatchNormalization(*variables)
 
   def lrn(self, x, depth_radius, alpha, name):
     """Local response normalization with bias 1 and beta 0.75, if asked to."""

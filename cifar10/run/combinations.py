@@ -80,9 +80,11 @@ def _of_model(settings):
   if settings.normalization != 'batch':
     yield (f'{flag} is made with batch normalization; found --normalization='
            f'{settings.normalization}, expected --normalization=batch')
-  if settings.cache_frozen:
-    yield (f'--cache_frozen={settings.cache_frozen} is for the layers of the '
-           f'tutorial, not for {flag}')
+  unsuited = settings.values(('cache_frozen', 'normalize_logits'))
+  for name, value in unsuited.items():
+    if value:
+      yield (f'--{name}={value} is for the layers of the tutorial, not for '
+             f'{flag}')
   if settings.partition_ps:
     yield f'{flag} needs variables in one place; leave out --partition_ps'
 

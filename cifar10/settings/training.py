@@ -89,6 +89,7 @@ class Model(Group, exported=True, fixed=True):
   activation: The activation function of all layers but the last.
   normalization: lrn, local response normalization after the convolutions;
     batch, batch normalization before each activation; or none.
+  normalize_logits: Batch normalization of the last layer, too.
   """
 
   network: str = choice('tutorial', 'airbench')
@@ -97,6 +98,7 @@ class Model(Group, exported=True, fixed=True):
   activation: str = choice(
       *'relu leaky_relu rrelu prelu elu selu gelu tanh sigmoid'.split())
   normalization: str = choice('lrn', 'batch', 'none')
+  normalize_logits: bool = setting(False, needs='normalization=batch')
 
 
 class Initialization(Group, agreed=False):

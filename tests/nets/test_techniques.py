@@ -121,6 +121,9 @@ MORE = {
     'elu': {
         'input_dropout': 0.1
     },
+    'gelu': {
+        'normalize_logits': True
+    },
     'tanh': {
         'clip_value': 0.1
     },

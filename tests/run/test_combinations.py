@@ -132,6 +132,14 @@ from cifar10.settings import Settings
         'cache_frozen': 2
     }, '--cache_frozen=2 is for the layers of the tutorial, not for'),
     ({
+        'normalize_logits': True
+    }, '=True has no effect with --normalization=lrn; it is for batch$'),
+    ({
+        'network': 'airbench',
+        'normalization': 'batch',
+        'normalize_logits': True
+    }, '--normalize_logits=True is for the layers of the tutorial, not for'),
+    ({
         'network': 'airbench',
         'normalization': 'batch',
         'partition_ps': True
