@@ -192,7 +192,7 @@ def inference(images, techniques=None):
   # pool2
   pool2 = tf.nn.max_pool(norm2, [1, 3, 3, 1], [1, 2, 2, 1], padding='SAME',
                          name='pool2')  # [batch, 6, 6, 64]
-  pool2 = techniques.dropout(techniques.pooled(pool2), 'conv_dropout')
+  pool2 = techniques.dropout(pool2, 'conv_dropout')
 
   # local3
   with tf.variable_scope('local3') as scope:

@@ -35,18 +35,24 @@ def inference(images, settings, is_training=False, portable=False):
     UserError: --freeze leaves nothing to train, or names nothing.
     ValueError: `images` is not of rank 4, or its size or a setting is unknown.
   """
-  num_classes = len(settings.classes) or cifar10.NUM_CLASSES
+  frozen = tf.get_collection(graph_keys.FROZEN_LAYERS)
+  if frozen:
+    logits = frozen[0].inference(images)
+  else:
+    num_classes = len(settings.classes) or cifar10.NUM_CLASSES
+    logits = network(settings)(images,
+                               Techniques(settings, is_training, portable,
+                                          num_classes))
+  if is_training:
+    variable_scope.check_freezing(settings.freeze)
+  return logits
+
+
+def network(settings):
+  """The function that builds the network of the settings."""
   names = settings.network, settings.top_layers
   if names not in _BY_NAMES:
     raise ValueError(
         f'network and top_layers are {names}; expected one of {list(_BY_NAMES)}'
     )
-  build = _BY_NAMES[names]
-  frozen = tf.get_collection(graph_keys.FROZEN_LAYERS)
-  if frozen:
-    return frozen[0].inference(images, build, num_classes)
-  logits = build(images, Techniques(settings, is_training, portable,
-                                    num_classes))
-  if is_training:
-    variable_scope.check_freezing(settings.freeze)
-  return logits
+  return _BY_NAMES[names]

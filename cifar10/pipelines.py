@@ -7,6 +7,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
 from cifar10 import cifar10_input
+from cifar10 import networks
 from cifar10.data import batches
 from cifar10.data import datasets
 from cifar10.data import distortions
@@ -64,7 +65,8 @@ def _features(settings):
   """Batches of the outputs of frozen layers, shuffled."""
   data = datasets.to_train_on(settings)
   size = cifar10_input.crop_size(data.layout, settings.image_size)
-  features_of = frozen_layers.FrozenLayers(data, settings, size).data
+  build = networks.network(settings)
+  features_of = frozen_layers.FrozenLayers(data, settings, size, build).data
   batch_size = settings.examples_per_machine
   # Errors of the input are known by the name of this scope.
   with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):

@@ -17,10 +17,10 @@ _BYTES = 4  # Of a float32.
 def layout_for(shape, layout):
   """The Layout of features, with the label bytes of a Layout of images.
 
-  `shape` is the height, width and channels of the features; each channel takes
-  a depth of four bytes.
+  `shape` is the height, width and channels of the features, or their number;
+  each channel takes a depth of four bytes.
   """
-  height, width, channels = shape
+  height, width, channels = [1] * (3 - len(shape)) + shape
   return layout._replace(height=height, width=width, depth=_BYTES * channels)
 
 
@@ -33,7 +33,7 @@ def encode(features, images, layout):
   """The records, uint8 [n, layout.record_bytes], of features.
 
   Args:
-    features: float32 array, [n, height, width, channels].
+    features: float32 array, [n, height, width, channels] or [n, channels].
     images: uint8 array, [n, record bytes]; records of the images that they were
       computed from.
     layout: records.Layout, from `layout_for`.

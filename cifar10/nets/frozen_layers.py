@@ -1,8 +1,8 @@
 """Frozen layers in a training graph whose input reads their outputs.
 
 With --cache_frozen=K a trainer distorts each training image K times, computes
-the frozen convolutional layers for all of them before the first step, and keeps
-these features in --train_dir. Steps read them and compute the other layers.
+the frozen layers for all of them before the first step, and keeps these
+features in --train_dir. Steps read them and compute the other layers.
 """
 
 import contextlib
@@ -13,20 +13,22 @@ import tensorflow.compat.v1 as tf
 from cifar10.data import distortions
 from cifar10.data import feature_records
 from cifar10.errors import UserError
-from cifar10.nets.techniques import Techniques
+from cifar10.nets import techniques
 from cifar10.util import graph_keys
 from cifar10.util import summaries
 
-_CHANNELS = 64  # Of pool2, and it has a quarter of the height and width.
-
 
 class FrozenLayers:
-  """The convolutional layers of the default graph, and the file of features.
+  """The frozen layers of the default graph, and the file of their features.
 
-  It takes the datasets.DataSet to train on and the size of crops, in pixels,
-  and joins the collection FROZEN_LAYERS.
+  They are the layers from the images up that --freeze freezes whole, as far as
+  no dropout comes between them. It takes the datasets.DataSet to train on, the
+  size of crops, in pixels, and a function that builds the network, such as
+  `cifar10.inference`; and joins the collection FROZEN_LAYERS. Raises UserError
+  if the first layer is not frozen.
 
   Attributes:
+    name: of their outputs, such as pool2.
     records: placeholder of records of images, uint8 [n, record_bytes].
     outputs: float32 tensor, their features; None before `inference`.
     variables: list of the variables of the layers; likewise.
@@ -34,67 +36,100 @@ class FrozenLayers:
       as feature_records.
   """
 
-  def __init__(self, data, settings, size):
+  def __init__(self, data, settings, size, build):
     self.settings = settings
     self.outputs = self.variables = None
     self.num_examples = settings.cache_frozen * data.examples_per_epoch
+    self._build, self._num_classes = build, len(data.classes)
+    end = self._end([None, size, size, data.layout.depth])
+    self.name, self._count = end.name, end.count
     self.records = tf.placeholder(tf.uint8, [None, data.layout.record_bytes])
-    self._seed_of_start = tf.get_default_graph().seed
+    seed_of_start = tf.get_default_graph().seed
     # The distortions are the same ones whenever they are computed.
     tf.set_random_seed(settings.seed)
     with tf.device('/cpu:0'):
       self._images = distortions.distort(self.records, data, settings, size)
       self._images.set_shape([None, size, size, data.layout.depth])
-    tf.set_random_seed(self._seed_of_start)
-    side = -(-size // 4)
+    tf.set_random_seed(seed_of_start)
     path = os.path.join(settings.train_dir, feature_records.FILE_NAME)
     self.data = data._replace(
         train_files=(path,),
-        layout=feature_records.layout_for([side, side, _CHANNELS], data.layout),
+        layout=feature_records.layout_for(end.shape, data.layout),
         counts=(self.num_examples, None),  # The file is made later.
         held_out=0,
         labelled=0)
     tf.add_to_collection(graph_keys.FROZEN_LAYERS, self)
 
-  def inference(self, features, build, num_classes):
-    """Builds a network whose upper layers take features; returns the logits.
+  def _end(self, shape):
+    """Builds the network, for images of a `shape`, to find their `_End`."""
+    with tf.Graph().as_default(), techniques.training_scope(self.settings):
+      end = _End(self.settings, self._num_classes)
+      self._build(tf.placeholder(tf.float32, shape), end)
+      if not end.count:
+        raise UserError(
+            f'--cache_frozen={self.settings.cache_frozen}: '
+            f'{tf.trainable_variables()[0].op.name} is not frozen; expected '
+            '--freeze=conv1, or more')
+    return end
 
-    Its convolutions are built on the images that are fed, without summaries.
-    `features` is float32 [batch, height, width, channels], `build` a function
-    such as `cifar10.inference`. Raises UserError if a convolutional layer is
-    not frozen.
+  def inference(self, features):
+    """Builds the network, whose upper layers take features; returns the logits.
+
+    The frozen layers are built on the images that are fed, without summaries.
+    `features` is float32 [batch, height, width, channels].
     """
     before = set(tf.global_variables())
-    tf.set_random_seed(self.settings.seed)
     with contextlib.ExitStack() as below:
       below.enter_context(summaries.dropped())
 
-      def substitute(pool2):
+      def substitute(outputs):
         below.close()
-        tf.set_random_seed(self._seed_of_start)
         if self.outputs is None:  # In the first tower.
-          self.outputs = tf.cast(pool2, tf.float32)
+          self.outputs = tf.cast(outputs, tf.float32)
           self.variables = [v for v in tf.global_variables() if v not in before]
-          self._check_frozen()
-        return features
+        shape = [-1, *outputs.shape.as_list()[1:]]
+        return tf.cast(tf.reshape(features, shape), outputs.dtype)
 
-      return build(self._images, _Upper(self.settings, num_classes, substitute))
-
-  def _check_frozen(self):
-    trained = {v.op.name for v in tf.trainable_variables()}
-    for name in (variable.op.name for variable in self.variables):
-      if name in trained:
-        raise UserError(
-            f'--cache_frozen={self.settings.cache_frozen}: {name} is not '
-            'frozen; expected --freeze=conv, or more')
+      upper = _Upper(self.settings, self._num_classes, self._count, substitute)
+      return self._build(self._images, upper)
 
 
-class _Upper(Techniques):
-  """Techniques of a network whose upper layers take `substitute(pool2)`."""
+class _End(techniques.Techniques):
+  """Techniques that find the last layer with the same outputs in each step.
 
-  def __init__(self, settings, num_classes, substitute):
+  Attributes:
+    count: number of layers up to this one.
+    name: of the operation that computes its outputs.
+    shape: of its outputs for an image.
+  """
+
+  def __init__(self, settings, num_classes):
     super().__init__(settings, is_training=True, num_classes=num_classes)
-    self._substitute = substitute
+    self.count, self.name, self.shape = -1, '', None
+    self._changes = False
 
-  def pooled(self, pool2):
-    return super().pooled(self._substitute(pool2))
+  def dropout(self, x, kind):
+    self._changes |= bool(tf.trainable_variables())
+    if not self._changes:
+      self.count += 1
+      self.name = x.op.name.split('/')[0]
+      self.shape = x.shape.as_list()[1:]
+    self._changes |= getattr(self.settings, kind) > 0
+    return x
+
+
+class _Upper(techniques.Techniques):
+  """Techniques of a network that goes on with `substitute(outputs)`.
+
+  It does so after `count` layers, before their dropout.
+  """
+
+  def __init__(self, settings, num_classes, count, substitute):
+    super().__init__(settings, is_training=True, num_classes=num_classes)
+    self._count, self._substitute = count, substitute
+
+  def dropout(self, x, kind):
+    if self._count == 0:
+      x = self._substitute(x)
+    self._count -= 1
+    return super().dropout(x, kind)

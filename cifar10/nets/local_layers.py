@@ -20,7 +20,7 @@ def inference(images, techniques):
   norm1 = techniques.dropout(norm1, 'conv_dropout')
   conv2 = _convolution(norm1, 'conv2', techniques, bias=0.1)
   norm2 = techniques.lrn(conv2, 4, alpha=0.001 / 9.0, name='norm2')
-  pool2 = techniques.pooled(_max_pool(norm2, 'pool2'))
+  pool2 = _max_pool(norm2, 'pool2')
   pool2 = techniques.dropout(pool2, 'conv_dropout')
   local3 = _local_layer(pool2, 64, 'local3', techniques)
   local4 = _local_layer(local3, 32, 'local4', techniques)

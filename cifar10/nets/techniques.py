@@ -121,15 +121,14 @@ class Techniques:
   def dropout(self, x, kind):
     """Drops the share of `x` in the setting `kind`; scales the rest up.
 
+    Networks call it for the images, then for the outputs of each layer but the
+    last; see frozen_layers.py.
+
     Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from
     Overfitting", 2014.
     """
     rate = getattr(self.settings, kind) if self._is_training else 0.0
     return tf.nn.dropout(x, rate=rate) if rate else x
-
-  def pooled(self, pool2):
-    """The input of the upper layers, from the last pooled convolution."""
-    return tf.cast(pool2, tf.get_variable_scope().dtype)
 
 
 def training_scope(settings):

@@ -113,6 +113,14 @@ def _of_reuse(settings):
       yield (
           f'{flag} has no effect without --freeze; --freeze=conv freezes the '
           'convolutional layers')
+    drawn = {
+        f'--input_dropout={settings.input_dropout:g}': settings.input_dropout,
+        '--activation=rrelu': settings.activation == 'rrelu'
+    }
+    for other, is_used in drawn.items():
+      if is_used:
+        yield (f'{flag} keeps the outputs of layers, and {other} changes them '
+               'in each step; leave one of the two out')
 
 
 def _of_training(settings):

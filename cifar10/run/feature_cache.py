@@ -37,10 +37,9 @@ def fill(frozen, images, session, signals):
   # First, so that a description never stands beside other outputs, and there is
   # room for the new ones.
   _remove(text, path)
-  print(
-      f'Computing the frozen layers for {settings.cache_frozen} versions of '
-      f'{len(records):,} images; the outputs take {num_bytes / 1e6:.0f} MB in '
-      f'{path}.')
+  print(f'Computing the frozen layers up to {frozen.name} for '
+        f'{settings.cache_frozen} versions of {len(records):,} images; the '
+        f'outputs take {num_bytes / 1e6:.0f} MB in {path}.')
   with files.new_file(path) as output:
     for start in range(0, frozen.num_examples, settings.batch_size):
       if signals:
@@ -83,11 +82,12 @@ def _describe(frozen, images, records, session):
   for value in session.run(frozen.variables):
     weights.update(np.ascontiguousarray(value))
   return {
+      'outputs': frozen.name,
       'versions': settings.cache_frozen,
       'images': hashlib.sha256(records).hexdigest(),
       'variables': weights.hexdigest(),
       'layout': [*layout[:-1], *layout.label_at],
       'flip': images.flip,
       **settings.of_groups('augmentation', 'model'),
-      **settings.values(('input_dropout', 'conv_dropout', 'precision', 'seed'))
+      **settings.values(('precision', 'seed'))
   }

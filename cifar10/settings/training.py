@@ -293,8 +293,8 @@ class Transfer(Group):
   freeze: Regular expression for the beginning of the names of variables that
     are not trained, such as conv[12].
   cache_frozen: Number of distorted versions of each training image for which to
-    compute the frozen convolutional layers once, before training; 0: compute
-    them in each step.
+    compute the layers that are frozen, from the first one on, once, before
+    training; 0: compute them in each step.
   hold_zeros: Weights that are zero stay zero, as in a sparse checkpoint.
   """
 

@@ -12,6 +12,12 @@ from tests import synthetic_records
 IMAGES = Layout(label_bytes=2, label_at=(1,))
 
 
+def test_numbers_without_a_position_are_channels_of_one():
+  layout = feature_records.layout_for([7], IMAGES)
+  assert layout.record_bytes == 2 + 7 * 4
+  assert feature_records.shape(layout) == (1, 1, 7)
+
+
 def test_labels_and_numbers_come_back():
   images = synthetic_records.make_records(np.arange(9), layout=IMAGES)
   images[:, 0] = 77

@@ -78,6 +78,16 @@ from cifar10.settings import Settings
         'input': 'tf_data'
     }, 'found --input=tf_data, expected --input=queues'),
     ({
+        'cache_frozen': 2,
+        'freeze': 'conv',
+        'input_dropout': 0.1
+    }, '=2 keeps the outputs of layers, and --input_dropout=0.1 changes'),
+    ({
+        'cache_frozen': 2,
+        'freeze': 'conv',
+        'activation': 'rrelu'
+    }, '=2 keeps the outputs of layers, and --activation=rrelu changes'),
+    ({
         'validation_steps': 9
     }, '=9 has no effect without --validation_exam'),
     ({

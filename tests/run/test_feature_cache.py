@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import shutil
 import signal
 
@@ -71,25 +72,25 @@ def kept(folder):
   return str(folder / 'train' / 'frozen_layers.bin')
 
 
-def load_kept(folder):
-  """The outputs and labels that are kept: [n, 6, 6, 64] and [n]."""
-  layout = feature_records.layout_for([6, 6, 64], records.Layout())
+def load_kept(folder, shape=(6, 6, 64)):
+  """The outputs and labels that are kept: [n, *shape] and [n]."""
+  layout = feature_records.layout_for(list(shape), records.Layout())
   content = records.load([kept(folder)], layout)
   numbers = np.ascontiguousarray(content[:, 1:]).view(np.float32)
-  return numbers.reshape(-1, 6, 6, 64), content[:, 0]
+  return numbers.reshape(-1, *shape), content[:, 0]
 
 
-def computed(source, checkpoint):
-  """What the convolutions of a checkpoint give for the middles of images."""
+def computed(source, checkpoint, name):
+  """What an operation of the checkpoint's model gives for middles of images."""
   data = short_runs.prepared(config_for(source, source))
   content = records.load(data.train_files, data.layout)
   with tf.Graph().as_default(), tf.Session() as session:
     cifar10.inference(
         distortions.central_crop(tf.constant(content), data.layout, 24))
-    pooled = tf.get_default_graph().get_tensor_by_name('pool2:0')
+    outputs = tf.get_default_graph().get_tensor_by_name(name + ':0')
     for variable in tf.global_variables():
       variable.load(checkpoint[variable.op.name], session)
-    return session.run(pooled), content[:, 0]
+    return session.run(outputs), content[:, 0]
 
 
 def losses(config, train):
@@ -99,39 +100,62 @@ def losses(config, train):
     return [json.loads(line)['loss'] for line in lines]
 
 
-@pytest.fixture(scope='module')
-def plain_losses(tmp_path_factory, source):
-  """The losses of a run that keeps nothing, in batches of all images."""
-  folder = tmp_path_factory.mktemp('plain')
-  config = config_for(folder, source, augment='', max_steps=5, batch_size=COUNT,
-                      metrics=str(folder / 'metrics'), cache_frozen=0)
-  return losses(config, cifar10_train.train)
-
-
-@pytest.mark.parametrize('num_gpus', [1, 2])
-def test_a_run_learns_from_what_the_layers_give(tmp_path, source, plain_losses,
-                                                num_gpus):
+@pytest.mark.parametrize('freeze, name, shape, num_gpus',
+                         [('conv1', 'norm1', [12, 12, 64], 1),
+                          ('conv', 'pool2', [6, 6, 64], 1),
+                          ('conv', 'pool2', [6, 6, 64], 2),
+                          ('conv|local3', 'local3/local3', [384], 2),
+                          ('conv|local', 'local4/local4', [192], 1),])
+def test_a_run_learns_from_what_the_layers_give(tmp_path, source, capsys,
+                                                freeze, name, shape, num_gpus):
+  # A run that keeps nothing, in batches of all images.
+  (tmp_path / 'plain').mkdir()
+  config = config_for(tmp_path / 'plain', source, augment='', max_steps=5,
+                      batch_size=COUNT, freeze=freeze, cache_frozen=0,
+                      metrics=str(tmp_path / 'plain_metrics'))
+  plain_losses = losses(config, cifar10_train.train)
   # Two versions, which differ by distortions only. Batches hold all of both, so
   # that their order does not matter.
   config = config_for(tmp_path, source, augment='', max_steps=5, cache_frozen=2,
                       batch_size=2 * COUNT // num_gpus, num_gpus=num_gpus,
-                      metrics=str(tmp_path / 'metrics'))
+                      freeze=freeze, metrics=str(tmp_path / 'metrics'))
   found = losses(config, TRAINERS[num_gpus])
   assert len(found) == 5 and found[4] < found[0]
   np.testing.assert_allclose(found, plain_losses, rtol=2e-4)
+  num_bytes = 2 * COUNT * (1 + 4 * np.prod(shape))
+  assert os.path.getsize(kept(tmp_path)) == num_bytes
+  assert (
+      f'up to {name.split("/")[0]} for 2 versions of 100 images; the '
+      f'outputs take {num_bytes / 1e6:.0f} MB in ') in capsys.readouterr().out
   values = short_runs.values(checkpoints.latest(config.train_dir))
-  expected, labels = computed(source, values)
-  found, found_labels = load_kept(tmp_path)
-  np.testing.assert_allclose(found, np.tile(expected, [2, 1, 1, 1]), rtol=1e-3,
+  expected, labels = computed(source, values, name)
+  found, found_labels = load_kept(tmp_path, shape)
+  np.testing.assert_allclose(found, np.concatenate([expected] * 2), rtol=1e-3,
                              atol=1e-4)
   np.testing.assert_array_equal(found_labels, np.tile(labels, 2))
   # The layers stay, and are part of the checkpoint, with their averages.
   before = short_runs.values(checkpoints.latest(str(source / 'train')))
   average = '/ExponentialMovingAverage'
-  for name in ('conv1/weights', 'conv1/biases', 'conv2/weights'):
+  frozen = {
+      layer + kind for layer in ('conv1', 'conv2', 'local3', 'local4')
+      if re.match(freeze, layer) for kind in ('/weights', '/biases')
+  }
+  for name in frozen:
     for now in (name, name + average):
       np.testing.assert_array_equal(values[now], before[name + average])
-  assert (values['local3/weights'] != before['local3/weights' + average]).any()
+  last = 'softmax_linear/weights'
+  assert (values[last] != before[last + average]).any()
+
+
+def test_dropout_after_a_frozen_layer_is_drawn_in_each_step(tmp_path, source):
+  config = config_for(tmp_path, source, augment='', conv_dropout=0.5,
+                      learning_rate=0.0, regularizer='none', max_steps=4,
+                      batch_size=COUNT, metrics=str(tmp_path / 'metrics'))
+  assert len(set(losses(config, cifar10_train.train))) == 4
+  values = short_runs.values(checkpoints.latest(config.train_dir))
+  expected, _ = computed(source, values, 'norm1')
+  found, _ = load_kept(tmp_path, [12, 12, 64])
+  np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
 
 
 def test_versions_of_an_image_differ(tmp_path, source, cached):
@@ -255,10 +279,10 @@ def test_it_goes_with_other_images_and_techniques(tmp_path, capsys):
   cifar10_train.train(first)
   config = dataclasses.replace(first, train_dir=str(tmp_path / 'next'),
                                checkpoint_dir=str(tmp_path / 'next'),
-                               init_from=first.train_dir, freeze='conv',
+                               init_from=first.train_dir, freeze='conv|local',
                                cache_frozen=2, validation_examples=20,
                                validation_steps=2, labelled_examples=20,
-                               conv_dropout=0.2)
+                               dropout=0.2)
   cifar10_train.train(config)
   size = os.path.getsize(str(tmp_path / 'next' / 'frozen_layers.bin'))
   assert size == 2 * 20 * (1 + 7 * 7 * 64 * 4)
@@ -285,10 +309,9 @@ def test_overwriting_a_run_deletes_what_it_kept(tmp_path, source, cached):
   assert not [n for n in os.listdir(config.train_dir) if 'frozen' in n]
 
 
-@pytest.mark.parametrize('freeze', ['conv1', 'conv2', 'conv[12]/weights'])
-def test_all_convolutional_layers_must_be_frozen(tmp_path, source, freeze):
-  with pytest.raises(UserError, match='=1: conv./.* is not frozen; expected'):
-    cifar10_train.train(config_for(tmp_path, source, freeze=freeze))
+def test_a_layer_must_be_left_to_train(tmp_path, source):
+  with pytest.raises(UserError, match='--freeze=.: nothing is left to train'):
+    cifar10_train.train(config_for(tmp_path, source, freeze='.'))
 
 
 def test_a_damaged_file_ends_a_run_that_saves(tmp_path, source, cached):

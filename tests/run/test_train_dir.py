@@ -123,9 +123,9 @@ def test_each_change_of_the_settings_is_told_and_kept(tmp_path, capsys):
          'freeze': 'cnv'
      }, '--freeze=cnv: no variable begins like that'),
      ({
-         'freeze': 'conv1',
+         'freeze': 'conv2',
          'cache_frozen': 1
-     }, '--cache_frozen=1: conv2/weights is not frozen'),
+     }, '--cache_frozen=1: conv1/weights is not frozen; expected --freeze='),
      ({
          'init_from': 'SOURCE',
          'init_scope': 'cnv'
