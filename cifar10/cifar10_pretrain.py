@@ -1,11 +1,13 @@
-"""Pretrains the CIFAR-10 model on images without their labels.
+"""Pretrains the CIFAR-10 model for another task than its classes.
 
     python cifar10_pretrain.py --task=autoencoder
 
 autoencoder and rbm train conv1, conv2, local3 and local4 one after another,
 each for --max_steps and in a folder of its own. corrupted and max_margin train
 all of them at once, to tell images from copies that have a square of another
-image pasted in. cifar10_train starts from the result if --init_from names it.
+image pasted in; pairs and distorted_pairs, to tell if two images show the same
+class, or are distortions of the same image. Only pairs uses labels.
+cifar10_train starts from the result if --init_from names it.
 """
 
 import contextlib
@@ -36,23 +38,20 @@ from cifar10.util import commands
 import tensorflow.compat.v1 as tf
 
 # The values of settings that each task supports.
-_NEEDS = {
-    'corrupted': {
-        'network': ('tutorial',)
-    },
-    'max_margin': {
-        'network': ('tutorial',)
-    },
-    'autoencoder': {
-        'network': ('tutorial',),
-        'top_layers': ('full',),
-        'normalization': ('lrn', 'none'),
-        'dropout': (0,),
-        'conv_dropout': (0,)
-    }
+_NEEDS = {task: {'network': ('tutorial',)} for task in pretraining.AUXILIARY}
+_NEEDS['distorted_pairs']['input'] = ('queues',)
+_NEEDS['autoencoder'] = {
+    'network': ('tutorial',),
+    'top_layers': ('full',),
+    'normalization': ('lrn', 'none'),
+    'dropout': (0,),
+    'conv_dropout': (0,)
 }
 _NEEDS['rbm'] = dict(_NEEDS['autoencoder'], activation=('relu', 'sigmoid'),
                      input_dropout=(0,))
+
+# The outputs of the network that are compared in pairs.
+_PAIR_OUTPUTS = 64
 
 
 def train(settings):
@@ -129,14 +128,14 @@ def _check(settings):
   task = settings.task
   if task in pretraining.AUXILIARY and settings.batch_size == 1:
     raise UserError(
-        f'--batch_size=1: --task={task} takes squares from other images of a '
-        'batch; expected at least 2')
+        f'--batch_size=1: --task={task} takes other images of a batch, too; '
+        'expected at least 2')
   for name in ('label_smoothing', 'softmax_rate'):
     if settings.is_set(name):
       raise UserError(
           f'--{name}={getattr(settings, name):g} has no effect in pretraining, '
-          'which has no labels; leave it out')
-  values = settings.of_groups('model', 'regularization')
+          'which predicts no classes; leave it out')
+  values = settings.of_groups('pipeline', 'model', 'regularization')
   for name, expected in _NEEDS.get(task, {}).items():
     if values[name] not in expected:
       needed = ' or '.join(map(str, expected))
@@ -158,12 +157,17 @@ def _take_steps(run, layer=None, on_top=()):
           '--train_dir, or --overwrite to train all layers anew')
   with tf.device('/cpu:0'):
     global_step = tf.train.get_or_create_global_step()
-  images, _ = pipelines.distorted_inputs(settings)
+  if settings.task == 'distorted_pairs':
+    images, labels = pipelines.distorted_pairs(settings)
+  else:
+    images, labels = pipelines.distorted_inputs(settings)
   with training_scope(settings):
     if layer:
       loss = _layer_loss(images, layer, settings)
+    elif settings.task in pretraining.PAIRS:
+      loss = _pairs_loss(images, labels, settings)
     else:
-      loss = _auxiliary_loss(images, settings)
+      loss = _corruption_loss(images, settings)
   train_op = cifar10.train(loss, global_step, settings, run.state)
   with run.session(train_op, loss) as mon_sess:
     while not mon_sess.should_stop():
@@ -192,7 +196,16 @@ def _layer_loss(images, name, settings):
   return tf.add_n([loss] + penalties, name='total_loss')
 
 
-def _auxiliary_loss(images, settings):
+def _pairs_loss(images, labels, settings):
+  """The loss of a model that tells images of the same label from others."""
+  outputs = networks.inference(
+      images, dataclasses.replace(settings, classes=('',) * _PAIR_OUTPUTS),
+      is_training=True)
+  loss = pretraining.contrastive_loss(outputs, labels)
+  return cifar10.penalized(tf.identity(loss, name='contrastive'))
+
+
+def _corruption_loss(images, settings):
   """The loss of a model that tells images from corrupted ones."""
   by_margin = settings.task == 'max_margin'
   classes = ('real',) if by_margin else ('corrupted', 'real')

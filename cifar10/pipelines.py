@@ -61,6 +61,26 @@ def loaded_inputs(data, settings):
   return images, labels
 
 
+def distorted_pairs(settings):
+  """Batches of training images, each in two distortions; from the queues.
+
+  Returns:
+    images: float32, [2 * batch_size, size, size, depth].
+    numbers: int32, [2 * batch_size], the same for both distortions of an image.
+  """
+  data = datasets.to_train_on(settings)
+  batch_size, layout = settings.batch_size, data.layout
+  size = cifar10_input.crop_size(layout, settings.image_size)
+  with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
+    records = cifar10_input.shuffled_records(data, batch_size).dequeue()
+    images = distortions.distort(tf.concat([records, records], 0), data,
+                                 settings, size)
+    images.set_shape([2 * batch_size, size, size, layout.depth])
+    numbers = tf.tile(tf.range(batch_size), [2])
+    return cifar10_input.ready_batches(images, numbers, 2 * batch_size,
+                                       _num_threads(settings))
+
+
 def _features(settings):
   """Batches of the outputs of frozen layers, shuffled."""
   data = datasets.to_train_on(settings)

@@ -8,9 +8,11 @@ import signal
 
 import numpy as np
 import pytest
+import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_pretrain
 from cifar10 import cifar10_train
+from cifar10 import pipelines
 from cifar10.errors import UserError
 from cifar10.nets import pretraining
 from cifar10.run import trainer
@@ -98,6 +100,36 @@ def test_an_auxiliary_task_trains_all_layers(pretrained, task):
     assert (after[name] != before[name]).any()
 
 
+@pytest.mark.parametrize('augment', ['', 'contrast'])
+def test_a_pair_is_one_image_in_two_distortions(tmp_path, augment):
+  settings, _ = trainer.prepared(
+      config_for(tmp_path, 'distorted_pairs', augment=augment))
+  with tf.Graph().as_default():
+    batch = pipelines.distorted_pairs(settings)
+    with tf.train.MonitoredSession() as session:
+      images, numbers = session.run(batch)
+  assert list(numbers) == list(range(16)) * 2
+  distances = np.abs(images[:16, np.newaxis] - images[16:]).mean(axis=(2, 3, 4))
+  # Of the second ones, that of the same image is nearest.
+  assert list(distances.argmin(axis=1)) == list(range(16))
+  assert (distances.diagonal() > 0).all() == bool(augment)
+
+
+@pytest.mark.parametrize('task, count', [('pairs', 16),
+                                         ('distorted_pairs', 32)])
+def test_pairs_are_of_a_batch_or_of_its_distortions(tmp_path, monkeypatch, task,
+                                                    count):
+  shapes, loss_of = [], pretraining.contrastive_loss
+
+  def loss(outputs, labels):
+    shapes.extend([outputs.shape.as_list(), labels.shape.as_list()])
+    return loss_of(outputs, labels)
+
+  monkeypatch.setattr(pretraining, 'contrastive_loss', loss)
+  cifar10_pretrain.train(config_for(tmp_path, task, max_steps=1))
+  assert shapes == [[count, 64], [count]]
+
+
 @pytest.mark.parametrize('task', BY_LAYER + pretraining.AUXILIARY)
 def test_a_run_begins_with_the_result(tmp_path, pretrained, task):
   folder = pretrained(task)
@@ -169,6 +201,12 @@ def test_a_signal_ends_it_and_it_goes_on_where_it_was(tmp_path):
                           ('max_margin', {
                               'network': 'airbench'
                           }, '=airbench: .* needs tutorial'),
+                          ('pairs', {
+                              'network': 'airbench'
+                          }, '=airbench: .* needs tutorial'),
+                          ('distorted_pairs', {
+                              'input': 'preloaded'
+                          }, '=preloaded: .* needs queues'),
                           ('autoencoder', {
                               'normalization': 'batch'
                           }, '=batch: .* needs lrn or none'),

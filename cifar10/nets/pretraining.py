@@ -1,4 +1,4 @@
-"""Losses of pretraining, on images without labels.
+"""Losses of pretraining.
 
 Layer by layer, each on the outputs of the layer below: an autoencoder (Hinton
 and Salakhutdinov, "Reducing the Dimensionality of Data with Neural Networks",
@@ -14,8 +14,10 @@ from cifar10.util import graph_keys
 # The layers that are pretrained, from the images up.
 LAYERS = ('conv1', 'conv2', 'local3', 'local4')
 
-# The tasks that pretrain all layers at once; others, one after another.
-AUXILIARY = ('corrupted', 'max_margin')
+# The tasks that compare pairs of images, and all those that pretrain all layers
+# at once; others train one after another.
+PAIRS = ('pairs', 'distorted_pairs')
+AUXILIARY = ('corrupted', 'max_margin', *PAIRS)
 
 
 class TiedLayer:
@@ -138,3 +140,32 @@ def margin_loss(real, corrupted):
   Language Processing", 2008, section 5; here with the same images, corrupted.
   """
   return tf.reduce_mean(tf.nn.relu(1 - real + corrupted))
+
+
+def contrastive_loss(outputs, labels):
+  """Draws outputs of the same label together, and pushes others apart.
+
+  Hadsell, Chopra and LeCun, "Dimensionality Reduction by Learning an Invariant
+  Mapping", 2006, with a margin of 1. Over all pairs of a batch, at distances d,
+  it is the mean of d ** 2 for the same label, plus the mean of
+  max(0, 1 - d) ** 2 for different ones. So both count equally, although with
+  many classes few pairs have the same label.
+
+  Takes float32 [batch, dim] and int32 [batch]; returns a float32 scalar.
+  """
+  norms = tf.reduce_sum(tf.square(outputs), 1)
+  products = tf.matmul(outputs, outputs, transpose_b=True)
+  squares = norms[:, tf.newaxis] + norms - 2 * products  # [batch, batch]
+  # Above 0, where a root has no gradient.
+  squares = tf.maximum(squares, 1e-12)
+  are_same = tf.equal(labels[:, tf.newaxis], labels)
+  # An image is no pair with itself.
+  same = tf.matrix_set_diag(tf.to_float(are_same), tf.zeros_like(norms))
+  different = 1 - tf.to_float(are_same)
+  return (_mean_where(same, squares) +
+          _mean_where(different, tf.square(tf.nn.relu(1 - tf.sqrt(squares)))))
+
+
+def _mean_where(mask, values):
+  """The mean of the values where the mask is 1, not 0; 0 if it nowhere is."""
+  return tf.reduce_sum(mask * values) / tf.maximum(tf.reduce_sum(mask), 1)

@@ -307,12 +307,14 @@ class Transfer(Group):
 
 
 class Pretraining(Group, saved=False):
-  """Learning from images without labels.
+  """Learning from images without labels, or from other labels.
 
   task: autoencoder, or rbm, a restricted Boltzmann machine: layer by layer, to
     reconstruct the inputs of each layer; corrupted or max_margin: to tell
     images from corrupted ones, by cross entropy or by a margin between their
-    scores.
+    scores; pairs or distorted_pairs: to tell whether two images show the same
+    class, or are distortions of the same image.
   """
 
-  task: str = choice('autoencoder', 'rbm', 'corrupted', 'max_margin')
+  task: str = choice('autoencoder', 'rbm', 'corrupted', 'max_margin', 'pairs',
+                     'distorted_pairs')

@@ -10,6 +10,7 @@ The experiments are a JSON object:
     {"steps": 5000,                            of each variant
      "seeds": [1, 2, 3],                       one run of each variant for each
      "flags": ["--dataset=sample"],            of all runs; may be left out
+     "points": 1,                              checkpoints to evaluate, if not 5
      "variants": {"adam": ["--optimizer=adam"], ...}}
 
 The variant `default`, without flags, joins by itself, and runs for twice as
@@ -39,7 +40,7 @@ from cifar10.util import files
 import comparison
 
 _CURVE = str(Path(__file__).resolve().parent / 'precision_curve.py')
-_POINTS = 5  # Checkpoints of a run to evaluate.
+_POINTS = 5  # Checkpoints of a run to evaluate, if the experiments do not say.
 _TAIL = 500  # How many of the last steps the mean loss is taken over.
 _TIMED_STEPS = 100
 _PER_DEFAULT = 4  # Variants that are timed after each turn of the default.
@@ -48,8 +49,8 @@ _PER_DEFAULT = 4  # Variants that are timed after each turn of the default.
 def load_experiments(path):
   """Reads the file of experiments.
 
-  Returns a dict with 'steps', 'seeds', 'flags' and 'variants', a dict of lists
-  of flags. Raises UserError if the file is missing or something else.
+  Returns a dict with 'steps', 'seeds', 'flags', 'points' and 'variants', a dict
+  of lists of flags. Raises UserError if the file is missing or something else.
   """
   found = files.read_json(path)
   if found is None:
@@ -59,14 +60,21 @@ def load_experiments(path):
     named = {comparison.DEFAULT: []}
     for name, flags in found['variants'].items():
       named[name] = list(map(str, flags))
-    if steps < _POINTS or steps % _POINTS or not seeds:
-      raise ValueError(f'steps={steps}, seeds={seeds}')
+    points = int(found.get('points', _POINTS))
+    if points < 1 or steps < points or steps % points or not seeds:
+      raise ValueError(f'steps={steps}, points={points}, seeds={seeds}')
   except (AttributeError, KeyError, TypeError, ValueError) as error:
     raise UserError(
-        f'{path}: {error!r}; expected steps, a multiple of {_POINTS}, seeds '
-        'and variants') from error
+        f'{path}: {error!r}; expected steps, a multiple of {_POINTS} or of '
+        'points, seeds and variants') from error
   flags = list(found.get('flags', ()))
-  return {'steps': steps, 'seeds': seeds, 'flags': flags, 'variants': named}
+  return {
+      'steps': steps,
+      'seeds': seeds,
+      'flags': flags,
+      'points': points,
+      'variants': named
+  }
 
 
 def run(runner, variant, experiments, folder, threads):
@@ -91,7 +99,7 @@ def run(runner, variant, experiments, folder, threads):
   metrics = os.path.join(directory, 'metrics.jsonl')
   curve = os.path.join(directory, 'curve.json')
   end = experiments['steps']
-  every = end // _POINTS
+  every = end // experiments['points']
   train = variants.command('cifar10_train.py', f'--seed={variant["seed"]}',
                            f'--max_steps={variant["steps"]}', '--save_secs=0',
                            f'--save_steps={every}', f'--train_dir={directory}',

@@ -1,5 +1,6 @@
 """Losses of pretraining and their gradients, against numpy formulas."""
 
+import itertools
 import math
 
 import numpy as np
@@ -176,3 +177,38 @@ def test_the_margin_wants_real_images_to_score_higher_by_one():
   loss = pretraining.margin_loss(tf.constant(real), tf.constant(corrupted))
   with tf.Session() as session:
     assert session.run(loss) == pytest.approx((0 + 0.5 + 3) / 3)
+
+
+@pytest.mark.parametrize(
+    'labels', [[0, 1, 0, 2, 1, 0], [0, 1, 2, 3, 4, 5], [3, 3, 3, 3, 3, 3]])
+def test_pairs_of_a_label_are_near_and_others_apart(labels):
+  # The distance of the first two is 0, of others below and above the margin.
+  outputs = np.random.RandomState(0).normal(0, 0.5, [6, 3])
+  outputs[1] = outputs[0]
+  near, far = [], []
+  for first, second in itertools.combinations(range(6), 2):
+    is_same = labels[first] == labels[second]
+    (near if is_same else far).append((first, second))
+  expected, gradient = 0.0, np.zeros_like(outputs)
+  for first, second in near:
+    between = outputs[first] - outputs[second]
+    expected += between @ between / len(near)
+    gradient[first] += 2 * between / len(near)
+    gradient[second] -= 2 * between / len(near)
+  for first, second in far:
+    between = outputs[first] - outputs[second]
+    distance = np.sqrt(between @ between)
+    expected += max(0, 1 - distance)**2 / len(far)
+    if 0 < distance < 1:
+      push = 2 * (1 - distance) / distance * between / len(far)
+      gradient[first] -= push
+      gradient[second] += push
+  distances = [np.linalg.norm(outputs[i] - outputs[j]) for i, j in far + near]
+  assert min(distances) == 0 and any(0 < d < 1 for d in distances)
+  assert max(distances) > 1
+  given = tf.constant(outputs, tf.float32)
+  loss = pretraining.contrastive_loss(given, tf.constant(labels, tf.int32))
+  with tf.Session() as session:
+    found, found_gradient = session.run([loss, tf.gradients(loss, given)[0]])
+  assert found == pytest.approx(expected, rel=1e-5)
+  np.testing.assert_allclose(found_gradient, gradient, rtol=1e-4, atol=1e-5)
