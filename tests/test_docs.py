@@ -25,7 +25,8 @@ NOTEBOOK = os.path.join('docs', 'platforms.md')
 FOREIGN = {
     'cpus', 'distribution', 'time', 'nodes', 'ntasks', 'requeue', 'signal',
     'batch_sise', 'help', 'version', 'logdir', 'logdir_spec', 'use_fp16',
-    'num_examples', 'name', 'noname'
+    'num_examples', 'name', 'noname', 'port', 'rest_api_port', 'model_name',
+    'model_base_path'
 }
 
 
