@@ -78,6 +78,10 @@ def train(settings):
       raise UserError(
           f'--{name}={getattr(settings, name):d}: works on one machine only; '
           'leave it out')
+  if settings.master:
+    raise UserError(
+        f'--master={settings.master}: a task of a cluster has a server of its '
+        'own; leave it out')
   if task.job == 'ps':
     membership.serve(task, settings)
     return

@@ -194,6 +194,14 @@ def test_what_is_for_one_machine_is_refused(tmp_path, name):
     cifar10_distributed_train.train(config)
 
 
+def test_a_task_of_a_cluster_is_no_client_of_another_server(tmp_path):
+  config = short_runs.small_config(tmp_path, ps_hosts='localhost:1',
+                                   worker_hosts='localhost:2',
+                                   job_name='worker', master='grpc://a:1')
+  with pytest.raises(UserError, match='--master=grpc://a:1: .*; leave it out'):
+    cifar10_distributed_train.train(config)
+
+
 def test_a_server_that_dies_is_named_and_the_cluster_resumes_until_a_signal(
     tmp_path,):
   flags = ('--connect_timeout_secs=5', '--save_steps=5')

@@ -48,7 +48,7 @@ class Role:
     init_fn = init and (lambda scaffold, session: init(session))
     return tf.train.ChiefSessionCreator(
         tf.train.Scaffold(saver=saver, init_fn=init_fn),
-        checkpoint_dir=self._settings.train_dir,
+        master=self._settings.master, checkpoint_dir=self._settings.train_dir,
         config=session_settings.config_proto(self._settings))
 
   def ending_hooks(self, step, last_step, signals):
@@ -62,7 +62,7 @@ class Role:
 
   def waits_for(self):
     """Names the cause of a step that has its images and does not end."""
-    return 'the step itself, which does not end'
+    return self._settings.master or 'the step itself, which does not end'
 
 
 @contextlib.contextmanager

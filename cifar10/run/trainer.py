@@ -11,6 +11,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
 from cifar10.run import banner
+from cifar10.run import master
 from cifar10.run import session
 from cifar10.run import train_dir
 
@@ -64,6 +65,6 @@ def go_on(settings, data, take_steps):
   with train_dir.held(settings.train_dir):
     state = train_dir.prepare(settings, data, settings.examples_per_machine)
     if state is not None:
-      with tf.Graph().as_default():
+      with tf.Graph().as_default(), master.placed(settings):
         tf.set_random_seed(state.seed_of_start(settings.seed))
         take_steps(Run(settings, data, state))

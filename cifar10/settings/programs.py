@@ -32,6 +32,8 @@ class Run(Group, agreed=False, searched=False):
   progress: On a terminal, show one live line instead of those lines.
   stall_secs: Seconds without a step after which training ends with an error;
     the last whole step is saved.
+  master: The server of TensorFlow that runs the graph, grpc://host:port; empty:
+    this process.
   """
 
   train_dir: str = setting('/tmp/cifar10_train', reported=False, shared=False,
@@ -43,6 +45,7 @@ class Run(Group, agreed=False, searched=False):
   log_frequency: int = count(10, 1, MOST_STEPS)
   progress: bool = setting(False, reported=False)
   stall_secs: int = count(120, 1)
+  master: str = setting('', reported=False, shared=False)
   # Steps between summaries.
   summary_steps: int = count(100, 1, MOST_STEPS, searched=True)
 

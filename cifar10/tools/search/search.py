@@ -137,7 +137,8 @@ def search(args):
 
   with folder_lock.held(os.path.join(args.out, '.lock'), refuse):
     study = _study(optuna, space, args)
-    trials = trials_lib.Trials(study, space, args.out, args.gpus)
+    masters = [master for master in args.masters.split(',') if master]
+    trials = trials_lib.Trials(study, space, args.out, args.gpus, masters)
     done = len(trials.finished())
     if 0 < done < args.trials:
       print(f'{done} of {args.trials} trials are finished; going on.')
@@ -201,6 +202,10 @@ def main():
   parser.add_argument(
       '--gpus', default=0,
       help='how many GPUs there are, if each trial is to see one of them')
+  parser.add_argument(
+      '--masters', default='',
+      help='servers of TensorFlow, grpc://host:port,grpc://host:port,..., if '
+      'each trial is to run on one of them')
   parser.add_argument(
       '--seed', type=int,
       help='makes the first choices of a search repeatable, and all of them '

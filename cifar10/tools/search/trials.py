@@ -20,14 +20,14 @@ _LOCK_SECS = 60  # How long a trainer may hold its folder after a killed search.
 class Trials:
   """The trials of a study, several at a time."""
 
-  def __init__(self, study, space, out, gpus=0):
+  def __init__(self, study, space, out, gpus=0, masters=()):
     """Takes over what an earlier search has left unfinished.
 
     Each trial has a folder in `out`, and sees one of the `gpus`; 0: all trials
-    see all devices.
+    see all devices. It runs on one of the servers `masters`, if there are any.
     """
     self._study, self._space = study, space
-    self._out, self._gpus = out, gpus
+    self._out, self._gpus, self._masters = out, gpus, masters
     self._states = space_lib.optuna().trial.TrialState
     self._runner = variants.Runner()
     waiting = {
@@ -102,6 +102,8 @@ class Trials:
   def _run(self, trial, folder, thread, reported):
     """Runs the trainer: its status, None if pruned, and its log's last line."""
     flags = [*self._space.flags, *space_lib.as_flags(trial.params)]
+    if self._masters:
+      flags.append('--master=' + self._masters[thread % len(self._masters)])
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, 'trainer.log'), 'ab+') as log:
       status = self._runner.run(

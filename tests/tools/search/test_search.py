@@ -68,9 +68,9 @@ def write_space(tmp_path, flags, space):
 
 
 def arguments(tmp_path, space, count, flags=FLAGS):
-  return argparse.Namespace(space=write_space(tmp_path, flags,
-                                              space), trials=count, jobs=1,
-                            gpus=0, seed=1, out=str(tmp_path / 'out'))
+  return argparse.Namespace(space=write_space(tmp_path, flags, space),
+                            trials=count, jobs=1, gpus=0, masters='', seed=1,
+                            out=str(tmp_path / 'out'))
 
 
 def steps_in(folder):

@@ -1,0 +1,70 @@
+"""The server of TensorFlow's runtime that runs the graph of a trainer.
+
+The trainer is its client: it builds the graph, and starts each step. Several
+networks may train on one server, each in a resource container of its own;
+otherwise variables and queues of the same name would be the same.
+"""
+
+import contextlib
+import hashlib
+import os
+
+import tensorflow.compat.v1 as tf
+
+from cifar10.errors import UserError
+from cifar10.run import watchdog
+from cifar10.util import console
+
+_ANSWER_SECS = 30
+
+
+@contextlib.contextmanager
+def placed(settings):
+  """Places operations on the server --master, in the container of the run.
+
+  The container is emptied after a run that ends well, and before any other: a
+  queue that a killed one left behind may be full or closed. Without --master,
+  operations stay in this process. Raises UserError if the server does not
+  answer.
+  """
+  target = settings.master
+  if not target:
+    yield
+    return
+  # Not the path of the directory, whose characters a container may not have.
+  directory = os.path.abspath(settings.train_dir).encode('utf-8')
+  name = hashlib.sha1(directory).hexdigest()
+  task = _answer(target, _task_of)
+  _answer(target, _empty, name)
+  with tf.device(task), tf.container(name):
+    yield
+  _answer(target, _empty, name)
+
+
+def _task_of(target, config):
+  """The device name of a server: TensorFlow 1 would place on any task."""
+  with tf.Graph().as_default(), tf.Session(target, config=config) as session:
+    # Its own devices come first.
+    return session.list_devices()[0].name.partition('/device:')[0]
+
+
+def _empty(target, config, container):
+  tf.Session.reset(target, [container], config)
+
+
+def _answer(target, ask, *args):
+  """Returns `ask(target, config, *args)`; UserError if there is no answer."""
+  late = UserError(f'--master={target}: no answer within {_ANSWER_SECS} s')
+  # TensorFlow 2 lets no other thread run while it waits; TensorFlow 1 does not
+  # heed the limit while another task of the cluster is missing.
+  config = tf.ConfigProto(operation_timeout_in_ms=1000 * _ANSWER_SECS)
+  try:
+    answer = watchdog.within(_ANSWER_SECS + 1,
+                             lambda: ask(target, config, *args), late)
+  except tf.errors.DeadlineExceededError:
+    answer = late
+  except tf.errors.OpError as error:
+    raise UserError(f'--master={target}: {console.summary(error)}') from error
+  if answer is late:
+    raise late
+  return answer

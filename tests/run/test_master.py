@@ -1,0 +1,130 @@
+"""Trainers whose graph runs on a server of TensorFlow's runtime."""
+
+import dataclasses
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10_train
+from cifar10.cluster import local_cluster
+from cifar10.errors import UserError
+from cifar10.run import master
+from cifar10.settings import Settings
+from cifar10.store import checkpoints
+from tests import short_runs
+
+
+@pytest.fixture(scope='module')
+def targets():
+  """The servers of a cluster of two tasks."""
+  hosts = ['127.0.0.1:%d' % port for port in local_cluster.free_ports(2)]
+  servers = [tf.train.Server({'worker': hosts}, task_index=i) for i in range(2)]
+  yield [server.target for server in servers]
+
+
+def count_in(settings, starts=False):
+  """A client of a server: adds 1 to a counter, which it initializes or not."""
+  with tf.Graph().as_default(), master.placed(settings):
+    return counted(settings.master, starts)
+
+
+def counted(target, starts):
+  with tf.variable_scope('', reuse=tf.AUTO_REUSE):
+    counter = tf.get_variable('counter', [], initializer=tf.zeros_initializer())
+  with tf.Session(target) as session:
+    if starts:
+      session.run(counter.initializer)
+    options = tf.RunOptions(output_partition_graphs=True)
+    about = tf.RunMetadata()
+    count = session.run(counter.assign_add(1), options=options,
+                        run_metadata=about)
+  nodes = [node for graph in about.partition_graphs for node in graph.node]
+  return count, {node.device for node in nodes}
+
+
+def test_a_graph_runs_on_the_task_that_is_named(targets):
+  for i, target in enumerate(targets):
+    settings = Settings(master=target, train_dir='/tmp/a')
+    assert count_in(settings, True) == (1, {
+        '/job:worker/replica:0/task:%d/device:CPU:0' % i
+    })
+
+
+def test_runs_on_one_server_share_nothing_and_leave_nothing(targets):
+  runs = [Settings(master=targets[1], train_dir=d) for d in ('/tmp/a', '/b*')]
+  with tf.Graph().as_default(), master.placed(runs[0]):
+    assert counted(targets[1], True)[0] == 1
+    assert count_in(runs[1], True)[0] == 1
+    assert counted(targets[1], False)[0] == 2
+  # Also what a run has left that did not end.
+  with pytest.raises(KeyboardInterrupt):
+    with tf.Graph().as_default(), master.placed(runs[1]):
+      assert counted(targets[1], True)[0] == 1
+      raise KeyboardInterrupt
+  for run in runs:
+    with pytest.raises(tf.errors.FailedPreconditionError):
+      count_in(run)
+
+
+@pytest.mark.slow
+def test_a_run_on_a_server_is_that_of_a_lone_trainer(targets, tmp_path):
+  lone = short_runs.small_config(tmp_path, seed=1, validation_examples=100,
+                                 validation_steps=2)
+  folder = str(tmp_path / 'on server')
+  served = dataclasses.replace(lone, master=targets[1], train_dir=folder)
+  for settings in (lone, served):
+    cifar10_train.train(settings)
+  expected, found = (short_runs.values(checkpoints.latest(s.train_dir))
+                     for s in (lone, served))
+  assert set(found) == set(expected)
+  for name, value in found.items():
+    np.testing.assert_allclose(value, expected[name], rtol=1e-3, atol=1e-5)
+  # It is resumed, as any other, here or there.
+  for settings, steps in ((served, 6), (lone, 8)):
+    cifar10_train.train(
+        dataclasses.replace(settings, train_dir=folder, max_steps=steps))
+    assert checkpoints.step(checkpoints.latest(folder)) == steps
+
+
+def test_a_server_that_does_not_answer_is_named(monkeypatch):
+  monkeypatch.setattr(master, '_ANSWER_SECS', 1)
+  (port,) = local_cluster.free_ports(1)
+  target = 'grpc://127.0.0.1:%d' % port
+  with pytest.raises(UserError) as info:
+    count_in(Settings(master=target))
+  assert str(info.value).startswith('--master=%s: ' % target)
+  assert '\n' not in str(info.value)
+
+
+def test_an_address_of_another_form_is_an_error():
+  with pytest.raises(UserError, match='^--master=a:2222: .*a:2222'):
+    count_in(Settings(master='a:2222'))
+
+
+@pytest.mark.slow
+def test_a_server_that_dies_ends_the_trainer(tmp_path):
+  (port,) = local_cluster.free_ports(1)
+  server = subprocess.Popen([
+      sys.executable, '-c',
+      'import tensorflow.compat.v1 as tf;'
+      'tf.train.Server({"worker": ["127.0.0.1:%d"]}).join()' % port
+  ])
+  try:
+    trainer = short_runs.start('cifar10_train', '--max_steps=100000',
+                               '--batch_size=8', '--stall_secs=5',
+                               '--master=grpc://127.0.0.1:%d' % port,
+                               '--train_dir=%s' % (tmp_path / 'run'))
+    for line in trainer.stdout:
+      if 'step 10,' in line:
+        break
+    server.kill()
+    _, err = trainer.communicate(timeout=120)
+    assert (trainer.returncode, err.count('\n')) == (1, 1), err
+    assert '(--stall_secs), waiting for grpc://127.0.0.1:%d. ' % port in err
+  finally:
+    server.kill()
+    server.wait()
+    trainer.kill()
