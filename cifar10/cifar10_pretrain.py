@@ -2,7 +2,7 @@
 
     python cifar10_pretrain.py --task=autoencoder
 
-autoencoder and rbm train conv1, conv2, local3 and local4 one after another,
+autoencoder and rbm train conv1, conv2, local3 and so on one after another,
 each for --max_steps and in a folder of its own. corrupted and max_margin train
 all of them at once, to tell images from copies that have a square of another
 image pasted in; pairs and distorted_pairs, to tell if two images show the same
@@ -86,8 +86,8 @@ def _train_layers(settings, data, folder):
   Each has a folder of its own in `folder`. Returns that of the last one, and
   True if it is at its last step.
   """
-  runs = []
-  for layer in pretraining.LAYERS:
+  runs, layers = [], pretraining.layer_names(settings)
+  for layer in layers:
     run = dataclasses.replace(
         settings,
         train_dir=os.path.join(folder, layer),
@@ -103,7 +103,7 @@ def _train_layers(settings, data, folder):
         stack.enter_context(train_dir.held(run.train_dir))
       for run in runs:
         train_dir.remove_run(run.train_dir)
-  for number, (layer, run) in enumerate(zip(pretraining.LAYERS, runs), 1):
+  for number, (layer, run) in enumerate(zip(layers, runs), 1):
     print('Pretraining %s.' % layer)
     take_steps = functools.partial(_take_steps, layer=layer,
                                    on_top=runs[number:])

@@ -7,9 +7,11 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
 from cifar10.nets import airbench
+from cifar10.nets import hidden_layers
 from cifar10.nets import local_layers
 from cifar10.nets import variable_scope
 from cifar10.nets.techniques import Techniques
+from cifar10.settings import FIELDS
 from cifar10.util import graph_keys
 
 _BY_NAMES = {  # By `network` and `top_layers`.
@@ -32,7 +34,8 @@ def inference(images, settings, is_training=False, portable=False):
     float32 logits, [batch, num_classes].
 
   Raises:
-    UserError: --freeze leaves nothing to train, or names nothing.
+    UserError: --freeze leaves nothing to train, or names nothing; or
+      --hidden_layers is malformed.
     ValueError: `images` is not of rank 4, or its size or a setting is unknown.
   """
   frozen = tf.get_collection(graph_keys.FROZEN_LAYERS)
@@ -55,4 +58,7 @@ def network(settings):
     raise ValueError(
         f'network and top_layers are {names}; expected one of {list(_BY_NAMES)}'
     )
+  tutorials = FIELDS['hidden_layers'].default
+  if names == ('tutorial', 'full') and settings.hidden_layers != tutorials:
+    return hidden_layers.inference
   return _BY_NAMES[names]

@@ -130,6 +130,31 @@ def conv2d(x, kernel, dy):
   return y, dx, dkernel
 
 
+def fully_connected(x, layers, dy):
+  """Layers with rectified linear units, but for the last one, and gradients.
+
+  Args:
+    x: array, [batch, inputs].
+    layers: pairs of weights, [inputs, units], and biases, [units].
+    dy: array, [batch, units of the last layer].
+
+  Returns:
+    The outputs, and a list of the gradients to weights, biases, weights and so
+    on, float64 arrays.
+  """
+  inputs, gradients = [], []
+  x, delta = np.asarray(x, np.float64), np.asarray(dy, np.float64)
+  for number, (weights, biases) in enumerate(layers, 1):
+    inputs.append(x)
+    x = x.dot(weights) + biases
+    if number < len(layers):
+      x = np.maximum(x, 0)
+  for before, (weights, _) in zip(reversed(inputs), reversed(layers)):
+    gradients = [before.T.dot(delta), delta.sum(axis=0)] + gradients
+    delta = delta.dot(np.asarray(weights, np.float64).T) * (before > 0)
+  return x, gradients
+
+
 def in_top_k(logits, labels, k):
   """Whether each label is one of the k classes with the largest logits.
 

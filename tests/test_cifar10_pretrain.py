@@ -16,11 +16,13 @@ from cifar10 import pipelines
 from cifar10.errors import UserError
 from cifar10.nets import pretraining
 from cifar10.run import trainer
+from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from tests import processes
 from tests import short_runs
 
 BY_LAYER = ('autoencoder', 'rbm')
+LAYERS = pretraining.layer_names(Settings())
 AVERAGE = '/ExponentialMovingAverage'
 
 
@@ -53,11 +55,11 @@ def pretrained(tmp_path_factory):
 @pytest.mark.parametrize('task', BY_LAYER)
 def test_layers_are_trained_one_after_another(pretrained, task):
   folder, before = pretrained(task), None
-  for number, layer in enumerate(pretraining.LAYERS):
+  for number, layer in enumerate(LAYERS):
     after = newest(folder, task, layer)
     first = short_runs.values(
         str(folder / 'train' / task / layer / 'model.ckpt-0'))
-    for other, name in enumerate(pretraining.LAYERS):
+    for other, name in enumerate(LAYERS):
       weights = name + '/weights'
       if before:
         np.testing.assert_array_equal(first[weights], before[weights + AVERAGE])
@@ -95,7 +97,7 @@ def test_an_auxiliary_task_trains_all_layers(pretrained, task):
   folder = pretrained(task)
   after = newest(folder, task)
   before = short_runs.values(str(folder / 'train' / task / 'model.ckpt-0'))
-  for layer in pretraining.LAYERS:
+  for layer in LAYERS:
     name = layer + '/weights'
     assert (after[name] != before[name]).any()
 
@@ -141,7 +143,7 @@ def test_a_run_begins_with_the_result(tmp_path, pretrained, task):
       init_scope='conv|local', labelled_examples=100)
   cifar10_train.train(config)
   first = short_runs.values(str(tmp_path / 'labelled' / 'model.ckpt-0'))
-  for layer in pretraining.LAYERS:
+  for layer in LAYERS:
     for name in (layer + '/weights', layer + '/biases'):
       np.testing.assert_array_equal(first[name], there[name + AVERAGE])
   assert not [name for name in first if 'visible' in name]
@@ -164,6 +166,18 @@ def test_what_is_finished_is_not_trained_again(pretrained, task, capsys):
 
 
 @pytest.mark.slow
+def test_other_hidden_layers_are_trained_too(tmp_path, capsys):
+  config = config_for(tmp_path, 'autoencoder', hidden_layers='8', max_steps=1)
+  cifar10_pretrain.train(config)
+  folder = os.path.join(config.train_dir, 'autoencoder')
+  assert sorted(os.listdir(folder)) == ['conv1', 'conv2', 'local3']
+  assert newest(tmp_path, 'autoencoder',
+                'local3')['local3/weights'].shape == (2304, 8)
+  hint = f"--init_from={folder}/local3 --init_scope='conv|local' "
+  assert hint + '--dataset=sample --hidden_layers=8' in capsys.readouterr().out
+
+
+@pytest.mark.slow
 def test_a_signal_ends_it_and_it_goes_on_where_it_was(tmp_path):
   directory = str(tmp_path / 'train')
   command = [
@@ -182,7 +196,7 @@ def test_a_signal_ends_it_and_it_goes_on_where_it_was(tmp_path):
   status, out, _ = processes.run(command + ['--max_steps=%d' % (step + 2)])
   assert status == 0
   assert 'step %d, loss' % (step + 1) in out
-  assert sorted(os.listdir(task)) == sorted(pretraining.LAYERS)
+  assert sorted(os.listdir(task)) == sorted(LAYERS)
 
 
 @pytest.mark.parametrize('task, settings, problem',
@@ -243,6 +257,6 @@ def test_layers_stay_what_those_above_were_trained_on(tmp_path, pretrained,
 
   monkeypatch.setattr(cifar10_pretrain, '_is_trained', interrupted)
   cifar10_pretrain.train(dataclasses.replace(config, overwrite=True))
-  for layer in pretraining.LAYERS:
+  for layer in LAYERS:
     folder = str(tmp_path / 'train' / task / layer)
     assert checkpoints.latest(folder) is None

@@ -10,7 +10,7 @@ import tensorflow.compat.v1 as tf
 
 # Operations of the fully connected layers, forward and backward.
 _FULLY_CONNECTED = re.compile(
-    '(^|/)(local3|local4|softmax_linear|cross_entropy)[^/]*(/|$)')
+    '(^|/)(local[0-9]+|softmax_linear|cross_entropy)[^/]*(/|$)')
 
 # The name scope of the input, also of the variable of --input=preloaded. Each
 # worker keeps it on its own device.

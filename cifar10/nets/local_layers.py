@@ -12,6 +12,17 @@ from cifar10.nets import layers
 
 def inference(images, techniques):
   """Builds the network, with the signature of `cifar10.inference`."""
+  pool2 = convolutions(images, techniques)
+  local3 = _local_layer(pool2, 64, 'local3', techniques)
+  local4 = _local_layer(local3, 32, 'local4', techniques)
+  return softmax_linear(local4, techniques)
+
+
+def convolutions(images, techniques):
+  """The layers of `cifar10.inference` below local3, with its arguments.
+
+  Returns pool2, [batch, height / 4, width / 4, 64] rounded up.
+  """
   layers.check_images(images, 'inference')
   images = techniques.dropout(images, 'input_dropout')
   conv1 = _convolution(images, 'conv1', techniques, bias=0.0)
@@ -21,11 +32,17 @@ def inference(images, techniques):
   conv2 = _convolution(norm1, 'conv2', techniques, bias=0.1)
   norm2 = techniques.lrn(conv2, 4, alpha=0.001 / 9.0, name='norm2')
   pool2 = _max_pool(norm2, 'pool2')
-  pool2 = techniques.dropout(pool2, 'conv_dropout')
-  local3 = _local_layer(pool2, 64, 'local3', techniques)
-  local4 = _local_layer(local3, 32, 'local4', techniques)
+  return techniques.dropout(pool2, 'conv_dropout')
+
+
+def softmax_linear(x, techniques):
+  """The logits, [batch, num_classes], of the outputs of the layer below.
+
+  The deviation of the weights is one over their inputs, the tutorial's 1 / 192
+  for any size.
+  """
   with tf.variable_scope('softmax_linear') as scope:
-    rows, dim = layers.flatten(local4)
+    rows, dim = layers.flatten(x)
     num_classes = techniques.num_classes
     weights = layers.variable_with_weight_decay('weights', [dim, num_classes],
                                                 stddev=1 / dim)

@@ -6,18 +6,23 @@ and Salakhutdinov, "Reducing the Dimensionality of Data with Neural Networks",
 Deep Belief Nets", 2006). In both, decoder weights are tied to the encoder's.
 """
 
+import re
+
 import tensorflow.compat.v1 as tf
 
+from cifar10.nets import hidden_layers
 from cifar10.nets import layers
 from cifar10.util import graph_keys
-
-# The layers that are pretrained, from the images up.
-LAYERS = ('conv1', 'conv2', 'local3', 'local4')
 
 # The tasks that compare pairs of images, and all those that pretrain all layers
 # at once; others train one after another.
 PAIRS = ('pairs', 'distorted_pairs')
 AUXILIARY = ('corrupted', 'max_margin', *PAIRS)
+
+
+def layer_names(settings):
+  """The layers that are pretrained, from the images up."""
+  return ['conv1', 'conv2', *hidden_layers.by_name(settings.hidden_layers)]
 
 
 class TiedLayer:
@@ -32,7 +37,8 @@ class TiedLayer:
 
   def __init__(self, name, conv_form='auto'):
     self._conv_form = conv_form
-    inputs = tf.get_collection(graph_keys.LAYER_INPUTS)[LAYERS.index(name)]
+    number = int(re.search('[0-9]+$', name).group())  # The first one has 1.
+    inputs = tf.get_collection(graph_keys.LAYER_INPUTS)[number - 1]
     with tf.variable_scope(name, reuse=True) as scope:
       self._weights, self._biases = (tf.cast(
           tf.get_variable(kind, dtype=tf.float32), scope.dtype)

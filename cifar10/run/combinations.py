@@ -6,6 +6,7 @@ import re
 from cifar10 import settings as settings_lib
 from cifar10.data import distortions
 from cifar10.errors import UserError
+from cifar10.nets import hidden_layers
 from cifar10.optim import schedules
 
 
@@ -16,6 +17,7 @@ def check(settings):
     UserError: they contradict one another, or one has no effect.
   """
   distortions.names(settings.augment)
+  hidden_layers.by_name(settings.hidden_layers)
   if settings.schedule == 'piecewise':
     schedules.pieces(settings)
   for problems in (_without_effect, _of_model, _of_reuse, _of_training):
@@ -74,6 +76,12 @@ def _of_model(settings):
   if 'alternating_flip' in distorted and settings.input != 'preloaded':
     yield (f'{flag}: alternating_flip remembers each image, which needs '
            '--input=preloaded')
+  if settings.top_layers == 'local' and settings.is_set('hidden_layers'):
+    yield (f'--hidden_layers={settings.hidden_layers} has no effect with '
+           '--top_layers=local; it is for full')
+  if settings.dropout and not settings.hidden_layers:
+    yield (f'--dropout={settings.dropout:g} has no effect without a layer in '
+           '--hidden_layers')
   if settings.network == 'tutorial':
     return
   flag = f'--network={settings.network}'

@@ -29,9 +29,9 @@ def of_run(run):
   """A function of a session that loads a new run's values; None on resume.
 
   `run` is a trainer.Run, whose graph is the default graph. Prints which layers
-  get values of another run, and which do not. Raises UserError if --init_from
-  names no checkpoint, no variable there fits, or one that --init_scope names
-  does not.
+  get values of another run, which do not, and which of its layers are left
+  behind. Raises UserError if --init_from names no checkpoint, no variable there
+  fits, or one that --init_scope names does not.
   """
   settings = run.settings
   if not settings.overwrite and checkpoints.latest(settings.train_dir):
@@ -73,14 +73,11 @@ def _transfer(settings):
   shapes = checkpoints.shapes(source)
   model = tf.trainable_variables() + tf.model_variables()
   expected = checkpoints.expected_shapes(model)
-  names, misfits = _names_there(expected, settings), {}
-  for name, there in sorted(names.items()):
-    found = shapes.get(checkpoints.averaged(there, shapes))
-    if found is None:
-      misfits[name] = f'no {there} there'
-    elif found != expected[name]:
-      misfits[name] = f'{found} there, {expected[name]} here'
+  names = _names_there(expected, settings)
+  misfits = _misfits(names, expected, shapes)
   _report(source, settings, names, misfits)
+  if not settings.init_scope:
+    _report_left_behind(shapes, names.values())
   values = {
       name: tf.train.load_variable(source, checkpoints.averaged(there, shapes))
       for name, there in names.items()
@@ -120,10 +117,30 @@ def _names_there(expected, settings):
   return names
 
 
+def _misfits(names, expected, shapes):
+  """The reasons why variables do not fit, by name.
+
+  `names` are those there by those here, `expected` the shapes here, `shapes`
+  those there. A layer whose weights do not fit is new as a whole.
+  """
+  misfits = {}
+  for name, there in sorted(names.items()):
+    found = shapes.get(checkpoints.averaged(there, shapes))
+    if found is None:
+      misfits[name] = f'no {there} there'
+    elif found != expected[name]:
+      misfits[name] = f'{found} there, {expected[name]} here'
+  for weights in [name for name in misfits if name.endswith('/weights')]:
+    for name in names:
+      if name.startswith(weights[:-len('weights')]):
+        misfits.setdefault(name, f'{weights} is new')
+  return misfits
+
+
 def _report(source, settings, names, misfits):
   """Prints which layers are initialized, as `of_run` says.
 
-  `misfits` are the reasons why variables do not fit, by name.
+  `misfits` is from `_misfits`.
   """
   for name, misfit in misfits.items():
     if settings.init_scope:
@@ -136,6 +153,21 @@ def _report(source, settings, names, misfits):
   print(f'Initialized {", ".join(layers)} from {source}.')
   for name, misfit in misfits.items():
     print(f'Not taken over: {name} ({misfit}).')
+
+
+def _report_left_behind(there, taken):
+  """Prints which layers a checkpoint has and this model has not.
+
+  Takes the names in the checkpoint, and those there of this model's variables.
+  """
+  layers, here = ({
+      name.split('/')[0]
+      for name in names
+      if name.replace(checkpoints.AVERAGE, '').endswith('/weights')
+  }
+                  for names in (there, taken))
+  if layers - here:
+    print(f'Left behind: {", ".join(sorted(layers - here))}.')
 
 
 def _whitening(data, settings):

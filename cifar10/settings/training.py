@@ -86,6 +86,8 @@ class Model(Group, exported=True, fixed=True):
     quarters, the tutorial's 24 of 32.
   top_layers: What local3 and local4 are: full, fully connected; or local,
     locally connected as in cuda-convnet.
+  hidden_layers: The sizes of the fully connected layers local3, local4, local5
+    and so on, with commas between: 384 has local3 only; empty: none.
   activation: The activation function of all layers but the last.
   normalization: lrn, local response normalization after the convolutions;
     batch, batch normalization before each activation; or none.
@@ -95,6 +97,7 @@ class Model(Group, exported=True, fixed=True):
   network: str = choice('tutorial', 'airbench')
   image_size: int = count(0)
   top_layers: str = choice('full', 'local', needs='network=tutorial')
+  hidden_layers: str = setting('384,192', needs='network=tutorial')
   activation: str = choice(
       *'relu leaky_relu rrelu prelu elu selu gelu tanh sigmoid'.split())
   normalization: str = choice('lrn', 'batch', 'none')
@@ -124,16 +127,17 @@ class Initialization(Group, agreed=False):
 class Regularization(Group):
   """Measures against overfitting.
 
-  regularizer: tutorial, the tutorial's weight decay of local3 and local4; or a
-    penalty on the weights of all layers: l1, l2 or both, l1_l2; or none.
+  regularizer: tutorial, the tutorial's weight decay of local3, local4 and so
+    on; or a penalty on the weights of all layers: l1, l2 or both, l1_l2; or
+    none.
   l1_scale: Factor of the sum of absolute weights.
   l2_scale: Factor of half the sum of squared weights.
   input_dropout: Fraction of the numbers of an image that each training step
     drops.
   conv_dropout: Fraction of the outputs of the convolutional layers, after
     pooling, that each training step drops.
-  dropout: Fraction of the outputs of local3 and local4 that each training step
-    drops.
+  dropout: Fraction of the outputs of local3, local4 and so on that each
+    training step drops.
   max_norm: Largest norm of the weights of a unit, kept after each step; 0: no
     limit.
   label_smoothing: Share of the probability of each label that is spread over

@@ -100,7 +100,8 @@ def test_a_model_is_divided_between_two_devices(form):
   task = cluster_spec.Task('worker', 0, ('a:1',), ('b:1',))
   place = placement.device_function(task, Settings(model_parallel=True))
   with tf.device(place), tf.device('/gpu:0'):
-    logits = networks.inference(tf.zeros([2, 24, 24, 3]), Settings(conv=form))
+    logits = networks.inference(tf.zeros([2, 24, 24, 3]),
+                                Settings(conv=form, hidden_layers='9,8,7'))
     tf.gradients(cifar10.loss(logits, [1, 2]), tf.trainable_variables())
   devices = {
       op.name: tf.DeviceSpec.from_string(op.device)
@@ -109,7 +110,8 @@ def test_a_model_is_divided_between_two_devices(form):
   for name, index in (('conv1/Conv2D', 0), ('gradients/conv2/', 0),
                       ('gradients/norm1', 0), ('local3/MatMul', 1),
                       ('gradients/local4/MatMul_grad/MatMul_1',
-                       1), ('softmax_linear/MatMul', 1)):
+                       1), ('gradients/local5/MatMul_grad/MatMul_1',
+                            1), ('softmax_linear/MatMul', 1)):
     found = {d.device_index for n, d in devices.items() if n.startswith(name)}
     assert found == {index}, name
   for v in tf.global_variables():

@@ -8,7 +8,9 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
+from cifar10 import networks
 from cifar10.nets import pretraining
+from cifar10.settings import Settings
 from tests import reference
 
 
@@ -54,6 +56,25 @@ def test_a_convolutional_layer_leads_up_and_down(name):
   # A gradient takes the same way down.
   np.testing.assert_allclose(down, backward + values[name + '/visible_biases'],
                              atol=1e-4)
+
+
+def test_a_hidden_layer_leads_up_and_down():
+  settings = Settings(hidden_layers='6,5,4')
+  names = pretraining.layer_names(settings)
+  assert names == ['conv1', 'conv2', 'local3', 'local4', 'local5']
+  networks.inference(tf.random_normal([3, 8, 8, 3]), settings)
+  layer = pretraining.TiedLayer('local5')
+  assert layer.inputs.shape.as_list() == [3, 5]
+  up = layer.up(layer.inputs)
+  down = layer.down(up)
+  with tf.Session() as session:
+    values = randomized(session)
+    inputs, up, down = session.run([layer.inputs, up, down])
+  weights = values['local5/weights']
+  np.testing.assert_allclose(up, inputs @ weights + values['local5/biases'],
+                             atol=1e-5)
+  expected = up @ weights.T + values['local5/visible_biases']
+  np.testing.assert_allclose(down, expected, atol=1e-5)
 
 
 def dense(values):

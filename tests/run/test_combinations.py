@@ -111,6 +111,22 @@ from cifar10.settings import Settings
         'top_layers': 'local'
     }, '--top_layers=local$'),
     ({
+        'top_layers': 'local',
+        'hidden_layers': '384'
+    }, '--hidden_layers=384 has no effect with --top_layers=local; it is for'),
+    ({
+        'hidden_layers': '',
+        'dropout': 0.5
+    }, '--dropout=0.5 has no effect without a layer in --hidden_layers$'),
+    ({
+        'hidden_layers': '384,'
+    }, '--hidden_layers=384,: expected the size of each layer'),
+    ({
+        'network': 'airbench',
+        'normalization': 'batch',
+        'hidden_layers': '384'
+    }, '=384 has no effect with --network=airbench; it is for tutorial$'),
+    ({
         'optimizer': 'sgd',
         'muon_momentum': 0.5
     }, 'it is for muon$'),
@@ -179,6 +195,8 @@ def test_they_are_refused(settings, problem):
     'max_norm': 2.0,
     'dropout': 0.5
 }, {
+    'hidden_layers': ''
+}, {
     'activation': 'selu',
     'initializer': 'lecun',
     'normalization': 'none'
@@ -210,7 +228,10 @@ def test_others_are_let_through(settings, capsys):
     ({
         'network': 'airbench',
         'normalization': 'batch'
-    }, 'top_layers', '--top_layers=full has no effect with --network=airbench')
+    }, 'top_layers', '--top_layers=full has no effect with --network=airbench'),
+    ({
+        'top_layers': 'local'
+    }, 'hidden_layers', '--hidden_layers=384,192 has no effect with --top_la')
 ])
 def test_what_is_given_at_its_default_is_refused_too(settings, name, problem):
   config = Settings(**settings)

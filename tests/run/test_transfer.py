@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 
 import numpy as np
 import pytest
@@ -96,6 +97,50 @@ def test_layers_for_other_classes_begin_anew(tmp_path, source, capsys):
   assert (
       'Not taken over: softmax_linear/weights ([192, 10] there, [192, 3] here)'
       in out)
+
+
+@pytest.mark.parametrize('sizes, taken, behind', [
+    ('384', ['local3'], 'Left behind: local4.'),
+    ('384,192,8', ['local3', 'local4'], ''),
+    pytest.param('256,192', ['softmax_linear'], '', marks=pytest.mark.slow),
+    pytest.param('', [], 'Left behind: local3, local4.', marks=pytest.mark.slow)
+])
+def test_hidden_layers_that_fit_are_taken_over(tmp_path, source, capsys, sizes,
+                                               taken, behind):
+  first, _ = first_values(tmp_path, init_from=source, hidden_layers=sizes)
+  there, taken = short_runs.values(source), ['conv1', 'conv2', *taken]
+  for name in [name for name in first if name + AVERAGE in first]:
+    is_same = np.array_equal(first[name], there.get(name + AVERAGE))
+    # As a whole or not at all, though local4/biases of 256,192 would fit.
+    assert is_same == (name.split('/')[0] in taken), name
+  out = capsys.readouterr().out
+  assert f'Initialized {", ".join(taken)} from' in out
+  assert re.findall('Left behind.*', out) == [behind] * bool(behind)
+  problem = '(softmax_linear/weights is new)'
+  if sizes == '256,192':
+    problem = '(local4/weights is new)'
+  assert f'/biases {problem}' in out
+
+
+def test_other_classes_and_layers_begin_with_a_model_in_one_command(
+    tmp_path, capsys):
+  data_dir = synthetic_records.make_three_classes(tmp_path)
+  first, _ = first_values(tmp_path, init_from='pretrained:tutorial',
+                          hidden_layers='384,192,96', normalization='lrn',
+                          dataset='cifar10', data_dir=data_dir)
+  there = short_runs.values(
+      checkpoints.latest(zoo.directory('pretrained:tutorial', '')))
+  np.testing.assert_array_equal(first['local4/weights'],
+                                there['local4/weights' + AVERAGE])
+  assert first['softmax_linear/weights'].shape == (96, 3)
+  found = capsys.readouterr().out
+  for line in (
+      'Not taken over: local5/biases (no local5/biases there).',
+      'Not taken over: local5/weights (no local5/weights there).',
+      'Not taken over: softmax_linear/biases ([10] there, [3] here).',
+      'Not taken over: softmax_linear/weights ([192, 10] there, [96, 3] here).'
+  ):
+    assert line in found.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -213,7 +258,7 @@ def test_zeros_are_held(tmp_path):
 def test_a_cluster_takes_over_and_freezes(tmp_path, source):
   flags = [
       '--max_steps=3', '--init_from=' + source, '--freeze=conv[12]',
-      '--normalization=batch', '--partition_ps'
+      '--normalization=batch', '--partition_ps', '--hidden_layers=384,192,96'
   ]
   with clusters.Cluster(tmp_path, 2, 2, *flags) as cluster:
     servers, workers = cluster.start_all()
@@ -224,7 +269,8 @@ def test_a_cluster_takes_over_and_freezes(tmp_path, source):
       step: short_runs.values('%s/model.ckpt-%d' % (cluster.train_dir, step))
       for step in (0, 3)
   }
-  for name in ('conv1/weights', 'local3/weights', 'softmax_linear/biases'):
+  for name in ('conv1/weights', 'local3/weights', 'local4/biases'):
     np.testing.assert_array_equal(found[0][name], there[name + AVERAGE])
+  assert found[3]['local5/weights'].shape == (192, 96)
   for name, same in (('conv1/weights', True), ('local3/weights', False)):
     assert (found[3][name] == found[0][name]).all() == same

@@ -1,0 +1,165 @@
+"""--hidden_layers: the network with other fully connected layers."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from cifar10 import cifar10
+from cifar10 import cifar10_export
+from cifar10 import cifar10_multi_gpu_train
+from cifar10 import cifar10_train
+from cifar10 import networks
+from cifar10.errors import UserError
+from cifar10.nets import hidden_layers
+from cifar10.nets.techniques import Techniques
+from cifar10.settings import Settings
+from tests import reference
+from tests import short_runs
+
+SIZES = {'': [], '384': [384], '20,30,8': [20, 30, 8]}
+
+
+@pytest.fixture(autouse=True)
+def graph():
+  with tf.Graph().as_default() as graph:
+    tf.set_random_seed(1)
+    yield graph
+
+
+def random_images(count):
+  return tf.random_normal([count, 24, 24, 3], seed=2)
+
+
+def built(sizes, **settings):
+  """The logits of three images, [3, 10]."""
+  return networks.inference(random_images(3),
+                            Settings(hidden_layers=sizes, **settings))
+
+
+def started():
+  """A session with initialized variables, and their values by name."""
+  session = tf.Session()
+  session.run(tf.global_variables_initializer())
+  return session, session.run({v.op.name: v for v in tf.trainable_variables()})
+
+
+@pytest.mark.parametrize('sizes', SIZES)
+def test_the_layers_have_their_sizes_and_begin_like_local4(sizes):
+  built(sizes)
+  widths = [6 * 6 * 64] + SIZES[sizes] + [10]
+  names = ['local%d' % n for n in range(3, len(widths) + 1)]
+  names += ['softmax_linear']
+  session, values = started()
+  with session:
+    decay = session.run(
+        {loss.op.name: loss for loss in tf.get_collection('losses')})
+  shapes = {name: value.shape for name, value in values.items()}
+  expected = {}
+  for name, inputs, units in zip(names, widths, widths[1:]):
+    expected[name + '/weights'] = (inputs, units)
+    expected[name + '/biases'] = (units,)
+    is_last = name == 'softmax_linear'
+    weights = values[name + '/weights'].astype(np.float64)
+    # A normal distribution that is cut off at two deviations.
+    stddev = 0.8796 * (1 / inputs if is_last else 0.04)
+    assert weights.std() == pytest.approx(stddev, rel=0.1)
+    assert (values[name + '/biases'] == np.float32(not is_last and 0.1)).all()
+    if not is_last:
+      penalty = 0.004 * (weights**2).sum() / 2
+      assert decay.pop(name + '/weight_loss') == pytest.approx(penalty, 1e-4)
+  assert not decay
+  assert {n: s for n, s in shapes.items() if 'conv' not in n} == expected
+
+
+@pytest.mark.parametrize('sizes', SIZES)
+def test_logits_and_gradients_are_those_of_the_formula(graph, sizes):
+  logits = built(sizes)
+  names = [*hidden_layers.by_name(sizes), 'softmax_linear']
+  variables = {v.op.name: v for v in tf.trainable_variables()}
+  pairs = [[variables[name + kind]
+            for kind in ('/weights', '/biases')]
+           for name in names]
+  dy = np.random.RandomState(0).normal(size=[3, 10]).astype(np.float32)
+  grads = tf.gradients(logits, [v for pair in pairs for v in pair], dy)
+  session, values = started()
+  with session:
+    # The last layer begins too small to tell the others apart.
+    last = values['softmax_linear/weights'] * 100
+    variables['softmax_linear/weights'].load(last, session)
+    pool2 = graph.get_tensor_by_name('pool2:0')
+    x, found, found_grads, pairs = session.run([pool2, logits, grads, pairs])
+  expected, expected_grads = reference.fully_connected(x.reshape(3, -1), pairs,
+                                                       dy)
+  np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+  assert np.abs(expected).max() > 0.1
+  for found, expected in zip(found_grads, expected_grads):
+    np.testing.assert_allclose(found, expected, rtol=1e-2,
+                               atol=1e-4 * np.abs(expected).max())
+
+
+def test_with_the_tutorials_sizes_the_operations_are_the_tutorials():
+  kinds = []
+  for build in (cifar10.inference, hidden_layers.inference):
+    with tf.Graph().as_default() as each:
+      build(random_images(2), Techniques(num_classes=10))
+      # Rows, too, are reshaped to rows.
+      kinds.append({(o.name, o.type)
+                    for o in each.get_operations()
+                    if 'local4/Reshape' not in o.name and
+                    'softmax_linear/Reshape' not in o.name})
+  assert kinds[0] == kinds[1]
+
+
+def test_all_of_them_have_dropout_and_batch_normalization(graph):
+  settings = Settings(hidden_layers='8,7,6', dropout=0.5, normalization='batch')
+  networks.inference(random_images(2), settings, is_training=True)
+  names = 'local3', 'local4', 'local5'
+  dropped = {
+      tensor.op.name for operation in graph.get_operations()
+      if operation.type == 'Mul' for tensor in operation.inputs
+      if 'dropout' in operation.name and 'dropout' not in tensor.op.name
+  }
+  assert dropped == {f'{name}/{name}' for name in names}
+  normalized = {
+      v.op.name.split('/')[0]
+      for v in tf.global_variables()
+      if 'batch_normalization' in v.op.name
+  }
+  assert normalized == {'conv1', 'conv2', *names}
+
+
+@pytest.mark.parametrize(
+    'sizes',
+    ['0', 'x', '8,', ',8', '8,0', '-8', '8, 8', '8.5', '1e2', '100000'])
+def test_other_texts_are_refused(sizes):
+  with pytest.raises(UserError, match='expected the size of each') as info:
+    built(sizes)
+  assert str(info.value).startswith(f'--hidden_layers={sizes}: ')
+
+
+@pytest.mark.parametrize(
+    'sizes', ['', pytest.param('20,16,8', marks=pytest.mark.slow)])
+def test_a_run_is_resumed_evaluated_and_exported(tmp_path, capsys, sizes):
+  config = short_runs.small_config(tmp_path, hidden_layers=sizes, seed=1)
+  cifar10_train.train(config)
+  capsys.readouterr()
+  cifar10_multi_gpu_train.train(
+      dataclasses.replace(config, max_steps=6, num_gpus=2))
+  assert short_runs.steps(capsys.readouterr().out) == [4, 5]
+  status, out, err = short_runs.run('cifar10_eval', '--run_once',
+                                    '--checkpoint_dir=' + config.train_dir,
+                                    '--eval_dir=' + config.eval_dir)
+  assert (status, err) == (0, '')
+  ((_, _, _, step),) = short_runs.PRECISION_LINE.findall(out)
+  assert step == '6'
+  config = dataclasses.replace(config, batch_size=4, export_dir='',
+                               frozen_graph=str(tmp_path / 'm.pb'))
+  cifar10_export.export(config)
+  _, expected = short_runs.evaluated(config)
+  found = short_runs.frozen_probabilities(config, 4)
+  np.testing.assert_allclose(found, expected, atol=1e-5)
+  other = dataclasses.replace(config, max_steps=9, hidden_layers='384,192')
+  with pytest.raises(UserError, match=f'=384,192: .* with {sizes}. G'):
+    cifar10_train.train(other)
