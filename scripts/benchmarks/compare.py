@@ -40,7 +40,7 @@ from cifar10.util import files
 import comparison
 
 _CURVE = str(Path(__file__).resolve().parent / 'precision_curve.py')
-_POINTS = 5  # Checkpoints of a run to evaluate, if the experiments do not say.
+POINTS = 5  # Checkpoints of a run to evaluate, if the experiments do not say.
 _TAIL = 500  # How many of the last steps the mean loss is taken over.
 _TIMED_STEPS = 100
 _PER_DEFAULT = 4  # Variants that are timed after each turn of the default.
@@ -60,12 +60,12 @@ def load_experiments(path):
     named = {comparison.DEFAULT: []}
     for name, flags in found['variants'].items():
       named[name] = list(map(str, flags))
-    points = int(found.get('points', _POINTS))
+    points = int(found.get('points', POINTS))
     if points < 1 or steps < points or steps % points or not seeds:
       raise ValueError(f'steps={steps}, points={points}, seeds={seeds}')
   except (AttributeError, KeyError, TypeError, ValueError) as error:
     raise UserError(
-        f'{path}: {error!r}; expected steps, a multiple of {_POINTS} or of '
+        f'{path}: {error!r}; expected steps, a multiple of {POINTS} or of '
         'points, seeds and variants') from error
   flags = list(found.get('flags', ()))
   return {

@@ -142,7 +142,8 @@ def run_all(experiments, found, args, save):
   run_missing(candidates(experiments), found['tuning'],
               lambda runner, candidate: tune(runner, candidate, threads))
   best = tuned(experiments, found['tuning'])
-  best = dict(experiments, variants={comparison.DEFAULT: [], **best})
+  best = dict(experiments, points=compare.POINTS,
+              variants={comparison.DEFAULT: [], **best})
   for _ in range(2):  # The first seed tells whose others are wanted.
     run_missing(
         list(wanted(best, found['results'])), found['results'],
@@ -157,7 +158,8 @@ def compared(experiments, found, before):
   the variant of this name was from the default in `before`, the results of
   compare.py. Their times of a step count for equal time.
   """
-  flags = {r['name']: r['flags'] for r in before['results']}
+  flags = {comparison.DEFAULT: []}
+  flags.update((r['name'], r['flags']) for r in before['results'])
   steps = min((r['steps'] for r in before['results']), default=0)
   old = {
       row['name']: row for row in comparison.compared(
