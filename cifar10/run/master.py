@@ -31,6 +31,8 @@ def placed(settings):
   if not target:
     yield
     return
+  if not target.startswith('grpc://'):
+    raise UserError(f'--master={target}: expected grpc://host:port')
   # Not the path of the directory, whose characters a container may not have.
   directory = os.path.abspath(settings.train_dir).encode('utf-8')
   name = hashlib.sha1(directory).hexdigest()

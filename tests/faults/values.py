@@ -41,6 +41,7 @@ _TEXTS = {
     'init_scope': ('', 'conv', 'conv[12]', '[', 'nothing', '*'),
     'init_map': ('', 'conv1:conv1', 'conv1:conv2', 'x', 'a:b:c', ':'),
     'freeze': ('', 'conv', 'conv[12]', '.*', '[', 'nothing'),
+    'master': ('', 'nonsense', 'a:1', 'grpc://'),
     'metrics': ('', 'm.json', 'no/such/m.json', '/'),
     'checkpoint': ('', '12', '6', '5', '-1', 'model.ckpt-6', '9' * 30),
     'tflite': ('', 'm.tflite', 'no/such/m.tflite'),

@@ -99,9 +99,12 @@ def test_a_server_that_does_not_answer_is_named(monkeypatch):
   assert '\n' not in str(info.value)
 
 
-def test_an_address_of_another_form_is_an_error():
-  with pytest.raises(UserError, match='^--master=a:2222: .*a:2222'):
-    count_in(Settings(master='a:2222'))
+@pytest.mark.parametrize('target, problem',
+                         [('a:2222', 'expected grpc://host:port'),
+                          ('grpc://', 'Could not interpret .*')])
+def test_an_address_of_another_form_is_an_error(target, problem):
+  with pytest.raises(UserError, match='^--master=%s: %s$' % (target, problem)):
+    count_in(Settings(master=target))
 
 
 @pytest.mark.slow
