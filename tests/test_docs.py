@@ -11,6 +11,7 @@ import cifar10 as package
 from cifar10 import settings as settings_lib
 from tests import processes
 from tests import short_runs
+from tests import test_korean_pages
 
 ROOT = short_runs.ROOT
 PAGES = sorted(
@@ -21,6 +22,8 @@ PAGES = sorted(
     if name.endswith('.md'))
 # Its programs are the cells of one notebook.
 NOTEBOOK = os.path.join('docs', 'platforms.md')
+# Their programs are those of the English pages.
+KOREAN = test_korean_pages.PAGES
 # Flags of other programs, of absl, one that stands for any, one misspelt.
 FOREIGN = {
     'cpus', 'distribution', 'time', 'nodes', 'ntasks', 'requeue', 'signal',
@@ -48,7 +51,7 @@ def programs():
                      re.M | re.S)
   return [
       pytest.param(program, printed_here(outputs), id='%s-%d' % (page, number))
-      for page in PAGES if page != NOTEBOOK
+      for page in PAGES if page != NOTEBOOK and page not in KOREAN
       for number, (program, outputs) in enumerate(block.findall(read(page)), 1)
   ]
 

@@ -9,6 +9,7 @@ from tests import short_runs
 
 PAGES = {
     'README.ko.md': 'README.md',
+    'docs/ko/distributed.md': 'docs/distributed.md',
     'docs/ko/techniques.md': 'docs/techniques.md',
     'docs/ko/tutorial.md': 'docs/tutorial.md'
 }
