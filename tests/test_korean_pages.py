@@ -10,6 +10,7 @@ from tests import short_runs
 PAGES = {
     'README.ko.md': 'README.md',
     'docs/ko/distributed.md': 'docs/distributed.md',
+    'docs/ko/questions.md': 'docs/questions.md',
     'docs/ko/techniques.md': 'docs/techniques.md',
     'docs/ko/tutorial.md': 'docs/tutorial.md'
 }
