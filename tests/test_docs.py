@@ -46,7 +46,10 @@ def anchors(page):
 
 
 def programs():
-  """The programs in the pages, each with what it prints here."""
+  """The programs in the pages, each with what it prints here.
+
+  Pages in Korean have those of the English ones: see test_korean_pages.py.
+  """
   block = re.compile('^```python\n(.*?)^```\n((?:^```text.*?\n(?:.*?)^```\n)+)',
                      re.M | re.S)
   return [

@@ -12,6 +12,7 @@ PAGES = {
     'docs/ko/distributed.md': 'docs/distributed.md',
     'docs/ko/questions.md': 'docs/questions.md',
     'docs/ko/techniques.md': 'docs/techniques.md',
+    'docs/ko/tensorflow1.md': 'docs/tensorflow1.md',
     'docs/ko/tutorial.md': 'docs/tutorial.md'
 }
 
