@@ -79,6 +79,8 @@ def with_constants(settings):
   if settings.learning_rate is None:
     unset['learning_rate'] = optimizers.LEARNING_RATES.get(
         settings.optimizer, INITIAL_LEARNING_RATE)
+  if settings.momentum is None:
+    unset['momentum'] = optimizers.default_momentum(settings.optimizer)
   return dataclasses.replace(settings, **unset)
 
 

@@ -16,6 +16,11 @@ LEARNING_RATES = {
 }
 
 
+def default_momentum(kind):
+  """The momentum of an optimizer where none is given."""
+  return 0.0 if kind == 'rmsprop' else 0.9
+
+
 class Update(tf.train.Optimizer):
   """Wraps an optimizer; `apply_gradients` builds the whole update of a step.
 
@@ -94,9 +99,10 @@ def _of_kind(kind, settings, rate):
                                                      use_nesterov=True),
       # Duchi et al., "Adaptive Subgradient Methods", 2011.
       'adagrad': lambda: tf.train.AdagradOptimizer(rate),
-      # Tieleman and Hinton, "Lecture 6.5 - rmsprop", 2012.
-      'rmsprop': lambda: tf.train.RMSPropOptimizer(rate, settings.rmsprop_decay,
-                                                   epsilon=settings.epsilon),
+      # Tieleman and Hinton, "Lecture 6.5 - rmsprop", 2012; the momentum is that
+      # of Graves, arXiv 1308.0850, equations 38 to 45, without centering.
+      'rmsprop': lambda: tf.train.RMSPropOptimizer(
+          rate, settings.rmsprop_decay, settings.momentum, settings.epsilon),
       # Kingma and Ba, "Adam: A Method for Stochastic Optimization", arXiv
       # 1412.6980.
       'adam': lambda: tf.train.AdamOptimizer(rate, settings.adam_beta1, settings

@@ -202,8 +202,9 @@ class Optimizer(Group):
     multiple of that of weights.
   softmax_rate: Learning rate of the weights of the last layer, as a multiple of
     that of the others.
-  momentum: Momentum of the optimizers momentum and nesterov; with muon, of the
-    variables that nesterov trains.
+  momentum: Momentum of the optimizers momentum, nesterov and rmsprop; with
+    muon, of the variables that nesterov trains. Default: 0 for rmsprop, 0.9 for
+    the others.
   muon_momentum: Momentum of muon.
   rmsprop_decay: Decay of the mean square of gradients of rmsprop.
   adam_beta1: Decay of the mean of gradients of adam.
@@ -221,7 +222,8 @@ class Optimizer(Group):
                           'adam', 'ftrl', 'muon')
   bias_rate: float = amount(1.0)
   softmax_rate: float = amount(1.0)
-  momentum: float = share(0.9, needs='optimizer=momentum,nesterov,muon')
+  momentum: Optional[float] = share(
+      None, needs='optimizer=momentum,nesterov,rmsprop,muon')
   muon_momentum: float = share(0.6, needs='optimizer=muon')
   rmsprop_decay: float = share(0.9, needs='optimizer=rmsprop')
   adam_beta1: float = share(0.9, needs='optimizer=adam')

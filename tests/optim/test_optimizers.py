@@ -48,7 +48,10 @@ def adagrad(w, state, t):
 def rmsprop(w, state, t):
   # TensorFlow begins at 1.
   state['v'] = 0.7 * state.get('v', 1) + 0.3 * gradient(w)**2
-  return w - RATE * gradient(w) / np.sqrt(state['v'] + 1e-3)
+  # Within the momentum, each step has the rate of its own time.
+  state['m'] = (0.8 * state.get('m', 0) +
+                RATE * gradient(w) / np.sqrt(state['v'] + 1e-3))
+  return w - state['m']
 
 
 def adam(w, state, t):
@@ -184,3 +187,15 @@ def test_each_optimizer_has_a_learning_rate_of_its_own():
   names = {*FORMULAS, 'muon'} - {'sgd'}
   assert set(optimizers.LEARNING_RATES) == names
   assert Settings().learning_rate is None
+
+
+def test_rmsprop_has_no_momentum_unless_it_is_given():
+
+  def momentum_of(**settings):
+    return cifar10.with_constants(Settings(**settings)).momentum
+
+  assert momentum_of(optimizer='rmsprop') == 0
+  assert momentum_of(optimizer='rmsprop', momentum=0.7) == 0.7
+  for name in ('momentum', 'nesterov', 'muon'):
+    assert momentum_of(optimizer=name) == 0.9
+  assert momentum_of(optimizer='nesterov', momentum=0.0) == 0

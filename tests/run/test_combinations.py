@@ -207,11 +207,11 @@ def test_others_are_let_through(settings, capsys):
 
 
 @pytest.mark.parametrize('settings, name, problem', [
-    ({}, 'momentum',
-     '--momentum=0.9 has no effect with --optimizer=sgd; it is'),
     ({
         'optimizer': 'rmsprop'
-    }, 'momentum', 'for momentum and nesterov and muon'),
+    }, 'muon_momentum', '; it is for muon$'),
+    ({}, 'muon_momentum',
+     '--muon_momentum=0.6 has no effect with --optimizer=sgd; it is'),
     ({
         'optimizer': 'sgd'
     }, 'adam_beta1', '--adam_beta1=0.9 has no effect'),
