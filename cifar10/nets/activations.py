@@ -3,11 +3,13 @@
 import tensorflow.compat.v1 as tf
 
 from cifar10.nets import layers
+from cifar10.settings import Settings
 
-_MIN_SLOPE, _MAX_SLOPE = 1 / 8, 1 / 3  # The paper draws their inverse, 3 to 8.
+_MIN_SLOPE, _MAX_SLOPE = 1 / 8, 1 / 3
 
 
-def activate(x, kind, is_training, name):
+def activate(x, kind, is_training, name,
+             leaky_relu_slope=Settings.leaky_relu_slope):
   """Applies the activation function `kind`, as operation `name`.
 
   Keeps the type and shape of `x`, [batch, ..., channels]. Raises ValueError if
@@ -18,6 +20,8 @@ def activate(x, kind, is_training, name):
     raise ValueError(f'activation is {kind!r}; expected one of {known}')
   if kind == 'rrelu' and is_training:
     return _random_relu(x, name)
+  if kind == 'leaky_relu':
+    return tf.nn.leaky_relu(x, leaky_relu_slope, name=name)
   if kind in _IN_FLOAT32 and x.dtype.size < 4:
     y = _FUNCTIONS[kind](tf.cast(x, tf.float32))
     return tf.cast(y, x.dtype, name=name)
@@ -25,7 +29,12 @@ def activate(x, kind, is_training, name):
 
 
 def _random_relu(x, name):
-  """Slopes drawn at random: Xu et al., arXiv 1505.00853, section 2.4."""
+  """Slopes drawn at random, after Xu et al., arXiv 1505.00853, section 2.4.
+
+  Here the slopes are uniform from 1/8 to 1/3, with a mean of 11/48, the slope
+  outside training. The paper draws their inverse uniformly from 3 to 8, which
+  gives a mean of ln(8/3) / 5 = 0.196, and tests with 2/11.
+  """
   slopes = tf.random_uniform(tf.shape(x), _MIN_SLOPE, _MAX_SLOPE, tf.float32)
   return tf.maximum(x, tf.cast(slopes, x.dtype) * x, name=name)
 
@@ -51,9 +60,9 @@ _FUNCTIONS = {
     # Networks", 2012, section 3.1.
     'relu': tf.nn.relu,
     # Maas et al., "Rectifier Nonlinearities Improve Neural Network Acoustic
-    # Models", 2013; the slope is TensorFlow's default.
-    'leaky_relu': lambda x, name: tf.nn.leaky_relu(x, 0.2, name=name),
-    # Outside training, RReLU has the mean slope.
+    # Models", 2013, with a slope of 0.01. The default, 0.2, is that of Radford
+    # et al., arXiv 1511.06434, and of TensorFlow.
+    'leaky_relu': tf.nn.leaky_relu,
     'rrelu': lambda x, name: tf.nn.leaky_relu(x, (_MIN_SLOPE + _MAX_SLOPE) / 2,
                                               name=name),
     'prelu': _prelu,

@@ -89,6 +89,7 @@ class Model(Group, exported=True, fixed=True):
   hidden_layers: The sizes of the fully connected layers local3, local4, local5
     and so on, with commas between: 384 has local3 only; empty: none.
   activation: The activation function of all layers but the last.
+  leaky_relu_slope: The slope of leaky_relu below 0.
   normalization: lrn, local response normalization after the convolutions;
     batch, batch normalization before each activation; or none.
   normalize_logits: Batch normalization of the last layer, too.
@@ -100,6 +101,7 @@ class Model(Group, exported=True, fixed=True):
   hidden_layers: str = setting('384,192', needs='network=tutorial')
   activation: str = choice(
       *'relu leaky_relu rrelu prelu elu selu gelu tanh sigmoid'.split())
+  leaky_relu_slope: float = share(0.2, needs='activation=leaky_relu')
   normalization: str = choice('lrn', 'batch', 'none')
   normalize_logits: bool = setting(False, needs='normalization=batch')
 

@@ -8,6 +8,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import networks
 from cifar10.nets import activations
+from cifar10.nets.techniques import Techniques
 from cifar10.settings import FIELDS
 from cifar10.settings import Settings
 
@@ -66,6 +67,16 @@ def test_values_and_gradients_are_the_formulas(name):
   expected = (formula(X + small) - formula(X - small)) / (2 * small)
   np.testing.assert_allclose(slopes, expected, rtol=1e-3, atol=1e-4)
   assert y.op.name == 'conv1'
+
+
+@pytest.mark.parametrize('slope', [0.0, 0.01, 1.0])
+def test_leaky_relu_has_the_slope_of_the_settings(slope):
+  settings = Settings(activation='leaky_relu', leaky_relu_slope=slope)
+  x = tf.constant(X, tf.float32)
+  y = Techniques(settings).activation(x, name='conv1')
+  found, slopes = run([y, tf.gradients(y, x)[0]])
+  np.testing.assert_allclose(found, np.where(X > 0, X, slope * X), rtol=1e-5)
+  np.testing.assert_allclose(slopes, np.where(X > 0, 1, slope))
 
 
 def test_rrelu_draws_its_slopes_in_training():
