@@ -6,8 +6,12 @@ The file holds a NumPy array for each variable, as numpy.savez writes it. The
 names are those of PyTorch's state_dict, `conv1.weight`, `conv1.bias` and so on
 up to `softmax_linear.weight`, or those of this project, `conv1/weights` and so
 on, with the axes in the order of their framework; --map renames layers. What
-the checkpoint holds is for --init_from, evaluation, prediction and export.
+the checkpoint holds is for --init_from, evaluation, prediction and export; with
+--layers='conv[12]' it holds these layers only, and is for --init_from with
+--init_scope.
 """
+
+import re
 
 import numpy as np
 
@@ -26,15 +30,17 @@ _SHAPES = {
 _CHANNELS = 64  # Of the images that local3 takes.
 
 
-def variables(arrays, renamed):
+def variables(arrays, renamed, layers=tuple(_SHAPES)):
   """The variables of the model from the arrays of another framework.
 
   Takes arrays by their names there, and names of layers there by those here;
   returns float32 arrays by their names in a checkpoint. Raises UserError if one
-  is missing, has another shape, or is one too many.
+  of `layers` is missing or has another shape, or, of all layers, an array is
+  one too many.
   """
   found, left = {}, set(arrays)
-  for layer, shape in _SHAPES.items():
+  for layer in layers:
+    shape = _SHAPES[layer]
     there = renamed.get(layer, layer)
     for kind, other in (('weights', '.weight'), ('biases', '.bias')):
       ours, theirs = f'{there}/{kind}', there + other
@@ -56,7 +62,7 @@ def variables(arrays, renamed):
             f'{source}: is {list(value.shape)} in the order of TensorFlow; '
             f'expected {expected}')
       found[f'{layer}/{kind}'] = value.astype(np.float32)
-  if left:
+  if left and len(layers) == len(_SHAPES):
     raise UserError(f'{", ".join(sorted(left))}: not a variable of the model; '
                     '--map=conv1:NAME renames layers')
   return found
@@ -100,6 +106,7 @@ def import_weights(args):
           f'--map={args.map}: found {pair!r}; expected names here and names '
           'there, such as conv1:features.0')
     renamed[here] = there
+  layers = _chosen(args.layers)
   try:
     with np.load(args.weights) as content:
       arrays = dict(content.items())
@@ -109,14 +116,29 @@ def import_weights(args):
     raise UserError(
         f'{args.weights}: is not a file of numpy.savez: {error}') from error
   try:
-    values = variables(arrays, renamed)
+    values = variables(arrays, renamed, layers)
   except UserError as error:
     raise UserError(f'{args.weights}: {error}') from error
   values['global_step'] = np.array(0, np.int64)
   with checkpoints.new_run(args.out) as folder:
     checkpoints.write(folder, values)
   path = checkpoints.latest(args.out)
-  print(f'{path} is written. To start from it: --init_from={path}')
+  # A layer that is named must fit; the others begin anew.
+  scope = f" --init_scope='{args.layers}'" if args.layers else ''
+  print(f'{path} is written. To start from it: --init_from={path}{scope}')
+
+
+def _chosen(pattern):
+  """The layers whose names begin with `pattern`, a regular expression."""
+  try:
+    found = [layer for layer in _SHAPES if re.match(pattern, layer)]
+  except re.error as error:
+    raise UserError(f'--layers={pattern}: {error}; expected a regular '
+                    'expression, such as conv[12]') from error
+  if not found:
+    raise UserError(f'--layers={pattern}: names no layer; expected the '
+                    f'beginning of some of {", ".join(_SHAPES)}')
+  return found
 
 
 def main():
@@ -128,6 +150,10 @@ def main():
   parser.add_argument(
       '--map', default='',
       help='names of layers there that differ: conv1:features.0,...')
+  parser.add_argument(
+      '--layers', default='',
+      help='regular expression for the beginning of the names of the layers to '
+      'import, such as conv[12]; empty: all')
   parser.run(import_weights)
 
 

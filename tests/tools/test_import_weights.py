@@ -8,6 +8,9 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
 from cifar10.errors import UserError
+from cifar10.run import initial_values
+from cifar10.run import trainer
+from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from cifar10.tools import import_weights
 from tests import processes
@@ -108,6 +111,60 @@ def test_layers_are_renamed():
   found = import_weights.variables(weights, {'conv1': 'features.0'})
   expected = import_weights.variables(state_dict(), {})
   np.testing.assert_array_equal(found['conv1/biases'], expected['conv1/biases'])
+
+
+def test_one_layer_is_imported_and_taken_over(tmp_path):
+  weights = {
+      name: value
+      for name, value in state_dict().items()
+      if 'local3' not in name
+  }
+  path, out = str(tmp_path / 'weights.npz'), str(tmp_path / 'out')
+  np.savez(path, other=np.zeros(3), **weights)
+  status, printed, err = processes.run(
+      [SCRIPT, path, '--out=' + out, '--layers=conv[12]'])
+  assert (status, err) == (0, '')
+  assert " --init_scope='conv[12]'\n" in printed
+  found = checkpoints.read(checkpoints.latest(out))
+  assert set(found) == {
+      'global_step', *('%s/%s' % (layer, kind)
+                       for layer in ('conv1', 'conv2')
+                       for kind in ('weights', 'biases'))
+  }
+  settings = Settings(init_from=out, init_scope='conv1',
+                      train_dir=str(tmp_path / 'train'))
+  with tf.Graph().as_default() as graph, tf.Session() as session:
+    cifar10.inference(tf.zeros([1, 24, 24, 3]))
+    session.run(tf.global_variables_initializer())
+    initial_values.of_run(trainer.Run(settings, None, None))(session)
+    biases = [
+        session.run(graph.get_tensor_by_name(layer + '/biases:0'))
+        for layer in ('conv1', 'conv2')
+    ]
+  np.testing.assert_array_equal(biases[0], weights['conv1.bias'])
+  np.testing.assert_array_equal(biases[1], np.float32(0.1))  # Its own.
+
+
+@pytest.mark.parametrize('layers, problem', [
+    ('conv3', 'names no layer; expected the beginning of some of conv1, conv2'),
+    ('[', 'expected a regular expression, such as conv')
+])  # yapf: disable
+def test_layers_that_are_not_there_are_named(tmp_path, layers, problem):
+  status, _, err = processes.run([
+      SCRIPT,
+      str(tmp_path / 'none.npz'),
+      '--out=%s' % (tmp_path / 'out'), '--layers=' + layers
+  ])
+  assert status == 1 and err.count('\n') == 1
+  assert '--layers=' + layers in err and problem in err
+
+
+def test_a_layer_that_is_asked_for_must_be_there():
+  weights = state_dict()
+  del weights['conv1.bias']
+  import_weights.variables(weights, {}, ['conv2'])
+  with pytest.raises(UserError, match='found no conv1/biases'):
+    import_weights.variables(weights, {}, ['conv1'])
 
 
 @pytest.mark.parametrize('name, value, problem', [
