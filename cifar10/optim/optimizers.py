@@ -2,6 +2,7 @@
 
 import tensorflow.compat.v1 as tf
 
+from cifar10.optim import ftrl
 from cifar10.util import graph_keys
 
 # Initial learning rates; that of gradient descent is the tutorial's.
@@ -108,11 +109,8 @@ def _of_kind(kind, settings, rate):
       'adam': lambda: tf.train.AdamOptimizer(rate, settings.adam_beta1, settings
                                              .adam_beta2, settings.epsilon),
       'muon': lambda: MuonOptimizer(rate, settings.muon_momentum),
-      # McMahan et al., "Ad Click Prediction: a View from the Trenches", 2013,
-      # algorithm 1. It divides by the rate, which schedules may let fall to 0.
-      'ftrl': lambda: tf.train.FtrlOptimizer(
-          tf.maximum(rate, 1e-30), l1_regularization_strength=settings.ftrl_l1,
-          l2_regularization_strength=settings.ftrl_l2)
+      'ftrl': lambda: ftrl.FtrlOptimizer(rate, l1=settings.ftrl_l1, l2=settings.
+                                         ftrl_l2)
   }[kind]()
 
 

@@ -162,7 +162,3 @@ def _of_training(settings):
         yield (
             '--optimizer=muon moves all weights of a layer together and keeps '
             f'their norm; leave out --{setting}')
-  if settings.optimizer == 'ftrl' and settings.init_from:
-    yield (
-        '--optimizer=ftrl forgets the values that variables begin with; leave '
-        'out --init_from')

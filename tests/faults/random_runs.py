@@ -81,8 +81,6 @@ class Plan:
     ]
     if 'piecewise' not in schedule[0]:
       rate = random.choice(('0.0001', '0.001', '0'))
-      # With ftrl a rate divides.
-      rate = '0.001' if 'ftrl' in optimizer[0] else rate
       self._flags.append('--learning_rate=' + rate)
     if self._program == 'cifar10_multi_gpu_train':
       self._flags.append('--num_gpus=2')

@@ -65,9 +65,11 @@ def adam(w, state, t):
 
 def ftrl(w, state, t):
   before = state.get('n', 0.1)
+  # The start at which w minimizes z w + q w^2 / 2 + l1 |w|.
+  initial = -w * (np.sqrt(before) / RATE + 2 * 0.03) - np.sign(w) * 0.05
   state['n'] = before + gradient(w)**2
   sigma = (np.sqrt(state['n']) - np.sqrt(before)) / RATE
-  state['z'] = state.get('z', 0) + gradient(w) - sigma * w
+  state['z'] = state.get('z', initial) + gradient(w) - sigma * w
   z = state['z']
   shrunk = z - np.sign(z) * 0.05
   found = -shrunk / (np.sqrt(state['n']) / RATE + 2 * 0.03)

@@ -131,10 +131,6 @@ from cifar10.settings import Settings
         'muon_momentum': 0.5
     }, 'it is for muon$'),
     ({
-        'optimizer': 'ftrl',
-        'init_from': 'x'
-    }, 'leave out --init_from'),
-    ({
         'max_shift': 0.2
     }, '--max_shift=0.2 has no effect without shift in --au'),
     ({
