@@ -77,6 +77,17 @@ def test_all_variables_are_taken_over_and_the_frozen_ones_stay(
 
 
 @pytest.mark.slow
+def test_ftrl_begins_with_the_variables_of_another_run(tmp_path, source):
+  first, last = first_values(tmp_path, init_from=source, optimizer='ftrl',
+                             learning_rate=1e-6, ftrl_l1=0.1, ftrl_l2=0.1)
+  there = short_runs.values(source)
+  for name in ('conv1/weights', 'local3/weights', 'softmax_linear/weights'):
+    np.testing.assert_array_equal(first[name], there[name + AVERAGE])
+    assert (last[name] != first[name]).any()
+    np.testing.assert_allclose(last[name], first[name], atol=1e-4)
+
+
+@pytest.mark.slow
 def test_a_resumed_run_keeps_its_own(tmp_path, source, capsys):
   config = short_runs.trained(tmp_path, max_steps=5, init_from=source)
   cifar10_train.train(config)
