@@ -23,6 +23,7 @@ from cifar10 import cifar10
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import flags
 from cifar10.cluster import cluster_spec
+from cifar10.cluster import lending
 from cifar10.cluster import liveness
 from cifar10.cluster import membership
 from cifar10.cluster import placement
@@ -31,6 +32,7 @@ from cifar10.cluster.optimizer import WorkerOptimizer
 from cifar10.cluster.session import WorkerRole
 from cifar10.data import datasets
 from cifar10.errors import UserError
+from cifar10.optim import model_parallelism
 from cifar10.run import banner
 from cifar10.run import train_dir
 from cifar10.run import trainer
@@ -82,6 +84,9 @@ def train(settings):
     raise UserError(
         f'--master={settings.master}: a task of a cluster has a server of its '
         'own; leave it out')
+  lenders = task.lenders(settings)
+  settings = model_parallelism.with_devices(
+      settings, task.worker_devices if settings.num_gpus == 1 else ())
   if task.job == 'ps':
     membership.serve(task, settings)
     return
@@ -95,6 +100,9 @@ def train(settings):
     for agreement in membership.agree(
         server, lambda: train_dir.prepare(settings, data, examples_per_step)):
       with liveness.ending_announced(server, agreement):
+        if task.index in lenders:
+          lending.lend(server, agreement)
+          continue
         run = trainer.Run(agreement.settings, data, agreement.state)
         take_steps(run, server, task, agreement)
   if task.is_chief:
@@ -115,11 +123,15 @@ def take_steps(run, server, task, agreement):
     tf.set_random_seed(task.own_seed(seed))
     progress = shared_state.progress(task, run.last_step)
     train_op, loss, hooks = build_step(run, task, agreement, progress)
+    received, sent, exchanged = (
+        n / 1e6 for n in placement.bytes_of_step(train_op))
     print(
         'Each step receives %.2f MB from parameter servers and sends %.2f MB.' %
-        tuple(n / 1e6 for n in placement.bytes_of_step(train_op)))
+        (received, sent))
+    if exchanged:
+      print('Each step sends %.2f MB from worker to worker.' % exchanged)
     role = WorkerRole(server, progress, observer)
-    with _chief_watched(task, agreement, observer):
+    with _others_watched(task, agreement, observer):
       with run.session(train_op, loss, hooks, role) as mon_sess:
         while not mon_sess.should_stop():
           mon_sess.run(train_op)
@@ -128,13 +140,20 @@ def take_steps(run, server, task, agreement):
 
 
 @contextlib.contextmanager
-def _chief_watched(task, agreement, observer):
-  """Ends a worker when the chief is gone or has ended with an error."""
+def _others_watched(task, agreement, observer):
+  """Ends a worker when another one is gone whose part it needs.
+
+  That is the chief, which may also have ended with an error; for the chief,
+  those that lend their devices.
+  """
+  settings = agreement.settings
   with Watchdog() as watchdog:
-    if not task.is_chief:
+    for index in task.lenders(settings):
       watchdog.watch(
-          liveness.answer_check(task.workers[:1], 'the chief',
-                                agreement.settings))
+          liveness.answer_check(task.workers[index:index + 1], 'worker',
+                                settings))
+    if not task.is_chief:
+      watchdog.watch(liveness.chief_check(task, settings))
       watchdog.watch(
           lambda: liveness.problem_of_chief(task, agreement, observer.ending))
     yield

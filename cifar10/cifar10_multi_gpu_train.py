@@ -4,8 +4,9 @@
 
 Each GPU holds a tower, a copy of the model that shares its variables with the
 others, and takes its own part of each batch. The gradients of all towers are
-averaged and applied at once. Checkpoints are those of cifar10_train.py: each
-of the two programs resumes the other's runs.
+averaged and applied at once. With --model_parallelism there is one tower, whose
+parts are on all GPUs. Checkpoints are those of cifar10_train.py: each of the
+two programs resumes the other's runs.
 """
 
 import os
@@ -20,6 +21,7 @@ from cifar10 import flags
 from cifar10 import pipelines
 from cifar10 import networks
 from cifar10.nets import techniques
+from cifar10.optim import model_parallelism
 from cifar10.optim import towers
 from cifar10.run import hooks
 from cifar10.run import trainer
@@ -78,11 +80,12 @@ def build_step(settings, global_step, opt, **optional):
     prefetch: hooks.PrefetchHook, which copies the first batch.
   """
   images, labels = pipelines.distorted_inputs(settings)
-  batches = towers.split(images, labels, settings.num_gpus)
+  batches = towers.split(images, labels, settings.num_towers)
   stages, tower_losses, tower_grads = [], [], []
   with techniques.training_scope(settings):
-    for i in xrange(settings.num_gpus):
-      with towers.tower(cifar10.TOWER_NAME, i) as scope:
+    for i in xrange(settings.num_towers):
+      with towers.tower(cifar10.TOWER_NAME, i) as scope, \
+           model_parallelism.placed(settings):
         # The step takes a batch that waits in the memory of the GPU.
         stage, (images, labels) = towers.staged(batches[i], scope)
         stages.append(stage)
@@ -101,7 +104,7 @@ def build_step(settings, global_step, opt, **optional):
 
 def train(settings):
   """Trains CIFAR-10 until the last step or a signal; see `trainer.train`."""
-  trainer.train(settings, take_steps)
+  trainer.train(model_parallelism.with_devices(settings), take_steps)
 
 
 def take_steps(run):

@@ -43,6 +43,7 @@ _NEEDS['distorted_pairs']['input'] = ('queues',)
 _NEEDS['autoencoder'] = {
     'network': ('tutorial',),
     'top_layers': ('full',),
+    'columns': (1,),
     'normalization': ('lrn', 'none'),
     'dropout': (0,),
     'conv_dropout': (0,)

@@ -3,10 +3,13 @@
 Each network is a function with the signature of `cifar10.inference`.
 """
 
+import functools
+
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
 from cifar10.nets import airbench
+from cifar10.nets import columns
 from cifar10.nets import hidden_layers
 from cifar10.nets import local_layers
 from cifar10.nets import variable_scope
@@ -43,21 +46,26 @@ def inference(images, settings, is_training=False, portable=False):
     logits = frozen[0].inference(images)
   else:
     num_classes = len(settings.classes) or cifar10.NUM_CLASSES
-    logits = network(settings)(images,
-                               Techniques(settings, is_training, portable,
-                                          num_classes))
+    build = network(settings, is_training)
+    logits = build(images, Techniques(settings, is_training, portable,
+                                      num_classes))
   if is_training:
     variable_scope.check_freezing(settings.freeze)
   return logits
 
 
-def network(settings):
+def network(settings, is_training=True):
   """The function that builds the network of the settings."""
   names = settings.network, settings.top_layers
   if names not in _BY_NAMES:
     raise ValueError(
         f'network and top_layers are {names}; expected one of {list(_BY_NAMES)}'
     )
+  count = settings.columns
+  if is_training and settings.model_parallelism == 'filters':
+    count = len(settings.devices)
+  if count > 1:
+    return functools.partial(columns.inference, count=count)
   tutorials = FIELDS['hidden_layers'].default
   if names == ('tutorial', 'full') and settings.hidden_layers != tutorials:
     return hidden_layers.inference

@@ -91,8 +91,8 @@ def wait(processes, timeout=300):
 def is_clean(process):
   """Whether a task has printed nothing but what it is meant to."""
   expected = re.compile(
-      r'Serving at |Served\.|Filling queue |Loading \d+ |Each step receives '
-      r'|Resuming from '
+      r'Serving at |Served\.|Filling queue |Loading \d+ '
+      r'|Each step (?:receives|sends) |Computing a part |Resuming from '
       r'|Data: |Model: |Settings: |Changed from here on: '
       r'|Stopped by |Step \d+ is saved|To evaluate: |TensorBoard: |' +
       short_runs.TIME)

@@ -155,6 +155,21 @@ def fully_connected(x, layers, dy):
   return x, gradients
 
 
+def max_pool(x):
+  """The largest of 3 x 3 pixels with stride 2 and padding 'SAME'.
+
+  Takes an array, [batch, height, width, channels], of even height and width.
+  """
+  padded = np.pad(x, [[0, 0], [0, 1], [0, 1], [0, 0]], mode='constant',
+                  constant_values=-np.inf)
+  height, width = x.shape[1:3]
+  return np.max([
+      padded[:, row:row + height:2, column:column + width:2]
+      for row in range(3)
+      for column in range(3)
+  ], axis=0)
+
+
 def in_top_k(logits, labels, k):
   """Whether each label is one of the k classes with the largest logits.
 

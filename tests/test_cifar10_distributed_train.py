@@ -1,8 +1,11 @@
 """Clusters: their arithmetic, and their faults, as real processes."""
 
+from concurrent import futures
+import dataclasses
 import glob
 import json
 import os
+import shutil
 import signal
 import threading
 
@@ -110,6 +113,61 @@ def test_two_workers_compute_what_one_trainer_computes(tmp_path, monkeypatch):
     if not name.endswith('/avg'):
       np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-6,
                                  err_msg=name)
+
+
+def test_two_workers_with_half_a_model_each_compute_what_one_computes(
+    tmp_path, monkeypatch):
+  images = np.random.RandomState(1).randn(16, 24, 24, 3).astype(np.float32)
+  labels = np.arange(16, dtype=np.int32) % 10
+  monkeypatch.setattr(pipelines, 'distorted_inputs', lambda config:
+                      (tf.constant(images), tf.constant(labels)))
+  settings = {'conv': 'direct', 'seed': 1}
+  single = short_runs.small_config(tmp_path / 'single', max_steps=1, **settings)
+  cifar10_train.train(single)
+  shutil.copytree(single.train_dir, str(tmp_path / 'cluster' / 'train'))
+  cifar10_train.train(dataclasses.replace(single, max_steps=3))
+  ps, *workers = clusters.free_addresses(3)
+  tasks = [
+      short_runs.small_config(tmp_path / 'cluster', max_steps=3, ps_hosts=ps,
+                              worker_hosts=','.join(workers), job_name=job,
+                              task_index=index, model_parallelism='filters',
+                              **settings)
+      for job, index in (('ps', 0), ('worker', 0), ('worker', 1))
+  ]
+  with futures.ThreadPoolExecutor() as pool:
+    list(pool.map(cifar10_distributed_train.train, tasks))
+  expected, found = saved(single.train_dir), saved(tasks[0].train_dir)
+  assert found.keys() == expected.keys()
+  assert found['global_step'] == 3
+  for name, value in expected.items():
+    np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-6,
+                               err_msg=name)
+
+
+def test_half_a_model_is_on_each_worker_until_a_signal_or_a_kill(tmp_path):
+  flags = ('--model_parallelism=filters', '--columns=2', '--save_steps=5',
+           '--connect_timeout_secs=5')
+  with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
+    servers, workers = cluster.start_all()
+    clusters.wait_for_step(workers[0], 6)
+    workers[1].send_signal(signal.SIGTERM)
+    assert clusters.wait(workers + servers) == [0, 0, 0]
+    assert clusters.output(
+        workers[1]) == ('Computing a part of the model of the chief, %s.\n'
+                        'Stopped by SIGTERM.\n' % cluster.workers[0])
+    assert 'from worker to worker' in clusters.output(workers[0])
+    for task in servers + workers:
+      assert clusters.is_clean(task), clusters.output(task)
+    at = int(saved(cluster.train_dir)['global_step'])
+    # The last step may be one that the signal has kept from being taken.
+    assert at in (clusters.steps(workers[0])[-1] + n for n in (0, 1))
+    assert saved(cluster.train_dir)['conv2/weights'].shape == (5, 5, 32, 64)
+    servers, workers = cluster.start_all()
+    clusters.wait_for_step(workers[0], at + 1)
+    workers[1].kill()
+    assert clusters.wait(workers[:1]) == [1]
+    assert ('worker %s has been out of reach' %
+            cluster.workers[1]) in clusters.output(workers[0])
 
 
 VALIDATION = ('--schedule=performance', '--validation_examples=20',

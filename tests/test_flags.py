@@ -88,7 +88,7 @@ def default(name):
 def test_every_setting_is_a_flag_but_these():
   flags = set(settings_lib.flag_names(*settings_lib.GROUP_OF.values()))
   assert set(settings_lib.FIELDS) - flags == {
-      'classes', 'image_shape', 'networks', 'summary_steps'
+      'classes', 'devices', 'image_shape', 'networks', 'summary_steps'
   }
   for name in flags:
     assert settings_lib.FIELDS[name].metadata['help'].endswith('.'), name

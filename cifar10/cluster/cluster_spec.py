@@ -50,9 +50,29 @@ class Task(NamedTuple):
     """The workers with these numbers, for a message."""
     return ', '.join(f'worker {i} ({self.workers[i]})' for i in indices)
 
+  @property
+  def worker_devices(self):
+    """The names of all workers in device names."""
+    return [f'/job:worker/task:{i}' for i in range(len(self.workers))]
+
+  def lenders(self, settings):
+    """The numbers of workers that only lend their devices to the chief.
+
+    With --model_parallelism and one GPU a worker, all but the chief.
+    """
+    has_parts = settings.model_parallelism != 'none'
+    lend = has_parts and settings.num_gpus == 1
+    return range(1, len(self.workers)) if lend else range(0)
+
+  def trainers(self, settings):
+    """The number of workers that take steps."""
+    return len(self.workers) - len(self.lenders(settings))
+
   def workers_per_step(self, settings):
     """The number of workers whose batches make a step."""
-    return len(self.workers) - settings.backup_workers if settings.sync else 1
+    if not settings.sync:
+      return 1
+    return self.trainers(settings) - settings.backup_workers
 
   def own_seed(self, seed):
     """The seed of this task; with equal ones, all take the same images."""
@@ -83,14 +103,15 @@ def task_from_settings(settings):
     if count > 1:
       raise UserError(f'{address} is the address of two tasks')
   _check_index(task.index, source.index, *jobs[task.job])
-  if settings.model_parallel and settings.num_gpus > 1:
-    raise UserError(
-        f'--model_parallel: --num_gpus is {settings.num_gpus}; expected 1, a '
-        'tower on two devices')
-  if settings.backup_workers >= len(task.workers):
+  trainers = task.trainers(settings)
+  if settings.backup_workers >= trainers:
     raise UserError(
         f'--backup_workers is {settings.backup_workers}; expected less than '
-        f'{len(task.workers)}, the number of workers')
+        f'{trainers}, the number of workers that take steps')
+  if task.lenders(settings) and not settings.sync:
+    raise UserError(
+        f'--nosync: with --model_parallelism={settings.model_parallelism} and '
+        '--num_gpus=1 only the chief takes steps; leave one of them out')
   return task
 
 

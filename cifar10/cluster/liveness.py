@@ -177,24 +177,40 @@ def _has_ended(agreement, ending):
   return bool(ending) and ending['chief_start'] >= agreement.chief_start
 
 
+def chief_check(task, settings):
+  """The `answer_check` of the chief."""
+  return answer_check(task.workers[:1], 'the chief', settings)
+
+
+def has_saved(task, agreement, observer, check):
+  """True if the chief has taken its last step and saved it.
+
+  Raises UserError if the chief has ended with an error, or gives no answer;
+  `check` is its `chief_check`.
+  """
+  ending = observer.ending
+  ended = _has_ended(agreement, ending)
+  problem = problem_of_chief(task, agreement, ending)
+  if problem is None and not ended:
+    problem = check()
+    if problem is not None:
+      problem += '. The last steps may not be saved'
+  if problem is not None:
+    raise UserError(problem)
+  return ended
+
+
 def wait_until_saved(task, agreement, observer):
   """Waits, after the last step, until the chief has saved it.
 
-  Raises UserError if the chief has ended with an error, or gives no answer.
+  Raises UserError as `has_saved` does, or if it takes too long.
   """
   settings = agreement.settings
-  check = answer_check(task.workers[:1], 'the chief', settings)
+  check = chief_check(task, settings)
   started = time.monotonic()
   while time.monotonic() - started < settings.stall_secs:
-    ending = observer.ending
-    if _has_ended(agreement, ending):
-      problem = problem_of_chief(task, agreement, ending)
-      if problem is not None:
-        raise UserError(problem)
+    if has_saved(task, agreement, observer, check):
       return
-    problem = check()
-    if problem is not None:
-      raise UserError(problem + '. The last steps may not be saved')
     time.sleep(_SAVED_POLL_SECS)
   raise UserError(
       f'the chief ({task.workers[0]}) has not saved the last step within '

@@ -33,7 +33,7 @@ class WorkerOptimizer(tf.train.Optimizer):
     if settings.sync:
       self._optimizer = tf.train.SyncReplicasOptimizer(
           optimizer, replicas_to_aggregate=task.workers_per_step(settings),
-          total_num_replicas=len(task.workers))
+          total_num_replicas=task.trainers(settings))
 
   def compute_gradients(self, loss, *args, **kwargs):
     return self._optimizer.compute_gradients(loss, *args, **kwargs)

@@ -4,13 +4,7 @@ The parameter servers hold the variables, the workers compute. In each step a
 worker reads the variables and sends gradients.
 """
 
-import re
-
 import tensorflow.compat.v1 as tf
-
-# Operations of the fully connected layers, forward and backward.
-_FULLY_CONNECTED = re.compile(
-    '(^|/)(local[0-9]+|softmax_linear|cross_entropy)[^/]*(/|$)')
 
 # The name scope of the input, also of the variable of --input=preloaded. Each
 # worker keeps it on its own device.
@@ -20,8 +14,7 @@ _INPUT = 'distorted_inputs/'
 def device_function(task, settings):
   """A function for tf.device: variables on parameter servers, the rest here.
 
-  With `model_parallel` the convolutions stay on the tower's GPU, and the fully
-  connected layers go to the second GPU.
+  An operation stays where optim/model_parallelism.py has put it.
   """
   worker_device = task.device + '/cpu:0'
   by_size = settings.ps_strategy == 'by_size'
@@ -34,11 +27,7 @@ def device_function(task, settings):
   def place(op):
     if op.name.startswith(_INPUT):
       return worker_device
-    device = tf.DeviceSpec.from_string(simple(op))
-    if settings.model_parallel and _FULLY_CONNECTED.search(op.name):
-      if device.device_type == 'GPU':
-        device = device.replace(device_index=1)
-    return device.to_string()
+    return simple(op)
 
   return place
 
@@ -82,18 +71,20 @@ def sent_as(gradients, dtype):
 def bytes_of_step(train_op):
   """The bytes that a worker receives from parameter servers, and sends there.
 
-  Two numbers, for one step. Neither counts the overhead of the runtime, nor
-  tensors of unknown size.
+  Two numbers, for one step, and a third one: the bytes between workers that
+  have parts of one model. None counts the overhead of the runtime, nor tensors
+  of unknown size.
   """
   # Sizes of tensors between two jobs, by their names and receivers.
-  sizes = {('ps', 'worker'): {}, ('worker', 'ps'): {}}
+  sizes = {('ps', 'worker'): {}, ('worker', 'ps'): {}, ('worker', 'worker'): {}}
   pending, seen = [train_op], {train_op}
   while pending:
     op = pending.pop()
     to = tf.DeviceSpec.from_string(op.device)
     for tensor in op.inputs:
-      jobs = tf.DeviceSpec.from_string(tensor.device).job, to.job
-      if jobs in sizes:
+      source = tf.DeviceSpec.from_string(tensor.device)
+      jobs = source.job, to.job
+      if jobs in sizes and (source.job, source.task) != (to.job, to.task):
         # A task receives it once, however many operations use it there.
         sizes[jobs][tensor.name, to.task] = _size(tensor)
     before = {tensor.op for tensor in op.inputs} | set(op.control_inputs)

@@ -96,6 +96,11 @@ class _SessionCreator(tf.train.SessionCreator):
 
   def __init__(self, server, scaffold, init, is_initialized):
     self._server = server
+    # Of all its sessions, only this one waits for workers that lend devices.
+    self._proto = server.config_proto()
+    task = server.task
+    for index in task.lenders(server.settings):
+      self._proto.device_filters.append(task.worker_devices[index])
     self._scaffold = scaffold
     self._init = init
     self._is_initialized = is_initialized
@@ -116,8 +121,8 @@ class _SessionCreator(tf.train.SessionCreator):
             'no longer holds the variables')
       session = manager.prepare_session(
           server.target, init_op=scaffold.init_op, saver=scaffold.saver,
-          checkpoint_dir=server.settings.train_dir,
-          config=server.config_proto(), init_fn=self._init)
+          checkpoint_dir=server.settings.train_dir, config=self._proto,
+          init_fn=self._init)
     self._has_created = True
     return session
 
@@ -131,12 +136,11 @@ class _SessionCreator(tf.train.SessionCreator):
     wait_secs = server.settings.connect_timeout_secs
     if task.is_chief:
       wait_secs = 0
-      with tf.Session(server.target, config=server.config_proto()) as session:
+      with tf.Session(server.target, config=self._proto) as session:
         if not session.run(self._is_initialized):
           return None
     try:
-      return manager.wait_for_session(server.target,
-                                      config=server.config_proto(),
+      return manager.wait_for_session(server.target, config=self._proto,
                                       max_wait_secs=wait_secs)
     except tf.errors.DeadlineExceededError as error:
       if task.is_chief:

@@ -66,6 +66,8 @@ def print_devices(settings):
   num_gpus = settings.num_gpus
   found = len(tf.config.experimental.list_physical_devices('GPU'))
   towers = '1 tower' if num_gpus == 1 else f'{num_gpus} towers, each'
+  if settings.devices:
+    towers = f'1 tower, whose parts are on {", ".join(settings.devices)},'
   print(f'Training on {towers} with batches of {settings.batch_size}: '
         f'{settings.examples_per_machine} images a step.')
   if found < num_gpus:

@@ -20,7 +20,8 @@ def check(settings):
   hidden_layers.by_name(settings.hidden_layers)
   if settings.schedule == 'piecewise':
     schedules.pieces(settings)
-  for problems in (_without_effect, _of_model, _of_reuse, _of_training):
+  for problems in (_without_effect, _of_model, _of_columns, _of_reuse,
+                   _of_training):
     for problem in problems(settings):
       raise UserError(problem)
 
@@ -95,6 +96,26 @@ def _of_model(settings):
              f'{flag}')
   if settings.partition_ps:
     yield f'{flag} needs variables in one place; leave out --partition_ps'
+
+
+def _of_columns(settings):
+  """Yields what does not go with layers that are divided, as messages."""
+  flag = f'--columns={settings.columns}'
+  if settings.columns == 1:
+    flag = f'--model_parallelism={settings.model_parallelism}'
+    if settings.model_parallelism != 'filters':
+      return
+  unsuited = {
+      'network=airbench': settings.network == 'airbench',
+      'top_layers=local': settings.top_layers == 'local',
+      'normalization=batch': settings.normalization == 'batch',
+      'activation=prelu': settings.activation == 'prelu',
+      f'cache_frozen={settings.cache_frozen}': settings.cache_frozen
+  }
+  for setting, is_used in unsuited.items():
+    if is_used:
+      yield (f"{flag} divides the weights and biases of the tutorial's layers "
+             f'only; leave out --{setting}')
 
 
 def _of_reuse(settings):

@@ -46,7 +46,7 @@ class LoggerHook(tf.train.SessionRunHook):
   def _report(self, step, loss):
     seconds_per_step, rate = self._speed(step)
     # As in the tutorial, a batch is what one tower takes.
-    seconds_per_batch = seconds_per_step / self._settings.num_gpus
+    seconds_per_batch = seconds_per_step / self._settings.num_towers
     print(
         # The tutorial counts steps from 0.
         f'{console.timestamp()}: step {step - 1}, loss = {loss:.2f} '

@@ -47,9 +47,14 @@ class Settings(*GROUPS):
     return bool(name in self.given and value) or value != FIELDS[name].default
 
   @property
+  def num_towers(self):
+    """Copies of the model on a machine: one for each GPU, or one for all."""
+    return self.num_gpus if self.model_parallelism == 'none' else 1
+
+  @property
   def examples_per_machine(self):
     """Training examples that one machine, with all towers, takes in a step."""
-    return self.batch_size * self.num_gpus
+    return self.batch_size * self.num_towers
 
   @property
   def run_dir(self):

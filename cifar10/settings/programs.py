@@ -11,12 +11,20 @@ from cifar10.settings.field import share
 
 
 class Towers(Group):
-  """The towers of a machine.
+  """The devices of a machine, and what each of them computes.
 
   num_gpus: How many GPUs to train on.
+  model_parallelism: none, each GPU has a tower with a batch of its own; or all
+    of them have a part of one model: layers, the first GPU the convolutions and
+    the second one the fully connected layers; filters, each GPU some of the
+    filters or units of each layer. In a cluster with --num_gpus=1 the workers
+    take the place of the GPUs.
   """
 
   num_gpus: int = count(1, 1, 64)
+  model_parallelism: str = choice('none', 'layers', 'filters')
+  # Those of the parts of one model, as TensorFlow names them; empty: towers.
+  devices: Tuple[str, ...] = ()
 
 
 class Run(Group, agreed=False, searched=False):
@@ -99,8 +107,6 @@ class Cluster(Group):
   backup_workers: How many workers a synchronous step need not wait for.
   ps_strategy: How variables are spread over the parameter servers.
   partition_ps: Split large variables over the parameter servers.
-  model_parallel: Put the convolutions on the first GPU of a worker and the
-    fully connected layers on the second.
   grad_dtype: The type in which gradients are sent to the parameter servers.
   connect_timeout_secs: Seconds that another task may be out of reach.
   operation_timeout_ms: Time limit of a step, in milliseconds; 0: none.
@@ -115,7 +121,6 @@ class Cluster(Group):
   backup_workers: int = count(0, needs='sync')
   ps_strategy: str = choice('round_robin', 'by_size')
   partition_ps: bool = False
-  model_parallel: bool = setting(False, agreed=False)
   grad_dtype: str = choice('float32', 'bfloat16', 'float16')
   connect_timeout_secs: int = count(60, 1, 2147483, agreed=False)
   operation_timeout_ms: int = count(0, agreed=False)

@@ -88,6 +88,9 @@ class Model(Group, exported=True, fixed=True):
     locally connected as in cuda-convnet.
   hidden_layers: The sizes of the fully connected layers local3, local4, local5
     and so on, with commas between: 384 has local3 only; empty: none.
+  columns: Into how many columns the convolutions are divided. A column sees the
+    other ones from local3 on, as in Krizhevsky's network for two GPUs; 1: each
+    filter sees all of the layer below.
   activation: The activation function of all layers but the last.
   leaky_relu_slope: The slope of leaky_relu below 0.
   normalization: lrn, local response normalization after the convolutions;
@@ -99,6 +102,7 @@ class Model(Group, exported=True, fixed=True):
   image_size: int = count(0)
   top_layers: str = choice('full', 'local', needs='network=tutorial')
   hidden_layers: str = setting('384,192', needs='network=tutorial')
+  columns: int = count(1, 1, 16, needs='network=tutorial')
   activation: str = choice(
       *'relu leaky_relu rrelu prelu elu selu gelu tanh sigmoid'.split())
   leaky_relu_slope: float = share(0.2, needs='activation=leaky_relu')

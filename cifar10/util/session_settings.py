@@ -15,11 +15,15 @@ def has_gpu():
 def config_proto(settings, use_gpu=True):
   """The tf.ConfigProto of a session, with soft placement and memory growth.
 
-  Without `use_gpu` the session sees no GPU.
+  Without `use_gpu` the session sees no GPU. Without a GPU, the parts of a model
+  that is divided are on as many devices of the processor.
   """
+  devices = {} if use_gpu else {'GPU': 0}
+  if settings.model_parallelism != 'none' and not has_gpu():
+    devices['CPU'] = settings.num_gpus
   proto = tf.ConfigProto(allow_soft_placement=True,
                          log_device_placement=settings.log_device_placement,
-                         device_count={} if use_gpu else {'GPU': 0},
+                         device_count=devices,
                          intra_op_parallelism_threads=settings.intra_op_threads,
                          inter_op_parallelism_threads=settings.inter_op_threads)
   options = proto.gpu_options

@@ -115,9 +115,13 @@ def test_flags_come_before_tf_config(monkeypatch):
          'ps_hosts': 'b:2222'
      }, 'b:2222 is the address of two tasks'),
      ({
-         'model_parallel': True,
-         'num_gpus': 2
-     }, '--model_parallel: --num_gpus'),
+         'model_parallelism': 'filters',
+         'sync': False
+     }, '--nosync: with --model_parallelism=filters and --num_gpus=1 only'),
+     ({
+         'model_parallelism': 'filters',
+         'backup_workers': 1
+     }, '--backup_workers is 1; expected less than 1'),
      ({
          'backup_workers': 2
      }, '--backup_workers is 2; expected less than 2')])
@@ -136,6 +140,16 @@ def test_batches_of_a_step_are_those_that_are_averaged():
   for settings, workers in ((Settings(), 3), (Settings(backup_workers=1), 2),
                             (Settings(sync=False), 1)):
     assert task.workers_per_step(settings) == workers
+
+
+def test_workers_lend_their_devices_if_they_have_only_one():
+  task = cluster_spec.Task('worker', 0, ('a:1',), ('b:1', 'c:1', 'd:1'))
+  assert not task.lenders(Settings())
+  parts = {'model_parallelism': 'filters'}
+  assert list(task.lenders(Settings(**parts))) == [1, 2]
+  assert task.workers_per_step(Settings(**parts)) == 1
+  assert not task.lenders(Settings(num_gpus=2, **parts))
+  assert task.workers_per_step(Settings(num_gpus=2, **parts)) == 3
 
 
 def test_each_worker_has_its_own_images():

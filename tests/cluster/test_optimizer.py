@@ -232,7 +232,7 @@ def test_gradients_are_sent_in_their_type(dtype, size):
   with tf.Graph().as_default(), tf.device('/job:worker/task:1/cpu:0'):
     gradients = [tf.ones([3, 50]), tf.ones([70])]
     *_, update = built_update('p:1', 1, gradients, grad_dtype=dtype, sync=False)
-    _, sent = placement.bytes_of_step(update)
+    _, sent, _ = placement.bytes_of_step(update)
   # And a few numbers, such as the index of the worker.
   assert 0 <= sent - size * 220 < 100
 

@@ -10,6 +10,7 @@ from cifar10 import networks
 from cifar10 import pipelines
 from cifar10.cluster import cluster_spec
 from cifar10.cluster import placement
+from cifar10.optim import model_parallelism
 from cifar10.settings import Settings
 
 PARAMETERS = 1068298
@@ -95,28 +96,94 @@ def test_large_variables_are_split_over_all_servers():
   assert set(counts.values()) == {1} and len(counts) == 7
 
 
-@pytest.mark.parametrize('form', ['direct', 'winograd'])
-def test_a_model_is_divided_between_two_devices(form):
-  task = cluster_spec.Task('worker', 0, ('a:1',), ('b:1',))
-  place = placement.device_function(task, Settings(model_parallel=True))
-  with tf.device(place), tf.device('/gpu:0'):
-    logits = networks.inference(tf.zeros([2, 24, 24, 3]),
-                                Settings(conv=form, hidden_layers='9,8,7'))
-    tf.gradients(cifar10.loss(logits, [1, 2]), tf.trainable_variables())
-  devices = {
+def devices_of_parts(**settings):
+  """The tf.DeviceSpec of each operation of a model in parts, on worker 0."""
+  task = cluster_spec.Task('worker', 0, ('a:1',), ('b:1', 'c:1'))
+  config = model_parallelism.with_devices(
+      Settings(**settings),
+      task.worker_devices if task.lenders(Settings(**settings)) else ())
+  place = placement.device_function(task, config)
+  with tf.device(place), tf.device('/gpu:0'), model_parallelism.placed(config):
+    logits = networks.inference(tf.zeros([2, 24, 24, 3]), config,
+                                is_training=True)
+    loss = cifar10.loss(logits, [1, 2])
+    tf.add_n([
+        tf.nn.l2_loss(g) for g in tf.gradients(loss, tf.trainable_variables())
+    ], 'step')
+  graph = tf.get_default_graph()
+  return {
       op.name: tf.DeviceSpec.from_string(op.device)
-      for op in tf.get_default_graph().get_operations()
+      for op in graph.get_operations()
   }
-  for name, index in (('conv1/Conv2D', 0), ('gradients/conv2/', 0),
-                      ('gradients/norm1', 0), ('local3/MatMul', 1),
-                      ('gradients/local4/MatMul_grad/MatMul_1',
-                       1), ('gradients/local5/MatMul_grad/MatMul_1',
-                            1), ('softmax_linear/MatMul', 1)):
-    found = {d.device_index for n, d in devices.items() if n.startswith(name)}
+
+
+def check_parts(devices, parts, field):
+  """Checks `field` of the devices of operations by the start of their name."""
+  for name, index in parts.items():
+    found = {
+        getattr(d, field) for n, d in devices.items() if n.startswith(name)
+    }
     assert found == {index}, name
   for v in tf.global_variables():
     device = devices[v.op.name]
     assert (device.job, device.device_type) == ('ps', 'CPU'), v.name
+
+
+LAYERS = {
+    'conv1/Conv2D': 0,
+    'gradients/conv2/': 0,
+    'gradients/norm1': 0,
+    'local3/MatMul': 1,
+    'gradients/local4/MatMul_grad/MatMul_1': 1,
+    'gradients/local5/MatMul_grad/MatMul_1': 1,
+    'softmax_linear/MatMul': 1
+}
+
+
+def by_column(name):
+  return {
+      template % (name, i): i
+      for template in ('%s/column_%d/', 'gradients/%s/column_%d/')
+      for i in range(2)
+  }
+
+
+COLUMNS = {'softmax_linear/MatMul': 0, 'gradients/AddN': 0}
+for _layer in ('conv1', 'pool1', 'conv2', 'norm2', 'pool2', 'local3', 'local4'):
+  COLUMNS.update(by_column(_layer))
+
+
+@pytest.mark.parametrize('kind, parts', [('layers', LAYERS),
+                                         ('filters', COLUMNS)])
+@pytest.mark.parametrize('form', ['direct', 'winograd'])
+def test_a_model_is_divided_between_two_devices(form, kind, parts):
+  devices = devices_of_parts(model_parallelism=kind, num_gpus=2, conv=form)
+  check_parts(devices, parts, 'device_index')
+  assert {d.task for d in devices.values() if d.job == 'worker'} == {0}
+
+
+@pytest.mark.parametrize('kind, parts', [('layers', LAYERS),
+                                         ('filters', COLUMNS)])
+def test_a_model_is_divided_between_two_workers(kind, parts):
+  devices = devices_of_parts(model_parallelism=kind)
+  check_parts(devices, parts, 'task')
+
+
+@pytest.mark.parametrize('columns', [1, 2])
+def test_the_bytes_that_parts_exchange_are_counted(columns):
+  devices_of_parts(model_parallelism='filters', columns=columns)
+  step = tf.get_default_graph().get_operation_by_name('step')
+  received, _, exchanged = placement.bytes_of_step(step)
+  parameters = sum(v.shape.num_elements() for v in tf.trainable_variables())
+  assert received == 4 * parameters
+  # Of each image: what worker 1 takes and gives, forward and backward. The
+  # images and the halves of its weights come from worker 0, gradients go back.
+  values = [2 * 6 * 6 * 32, 2 * 192, 96]  # pool2, local3; local4 for worker 0.
+  if columns == 1:  # norm1; and the edges of pool1 and conv2.
+    values += [2 * 12 * 12 * 32, 2 * 12 * 12 * 4, 2 * 12 * 12 * 4]
+  per_image = 2 * sum(values) + 24 * 24 * 3
+  weights = parameters - 192 * 10 - 10
+  assert exchanged == 4 * (2 * per_image + 2 * weights // 2)
 
 
 @pytest.mark.parametrize('dtype, size', [('float32', 4), ('bfloat16', 2),
@@ -132,7 +199,8 @@ def test_a_step_reads_all_variables_and_sends_all_gradients(dtype, size):
     gradients = placement.sent_as(optimizer.compute_gradients(total_loss),
                                   dtype)
     train_op = optimizer.apply_gradients(gradients, global_step)
-  received, sent = placement.bytes_of_step(train_op)
+  received, sent, exchanged = placement.bytes_of_step(train_op)
+  assert exchanged == 0
   assert received == 4 * PARAMETERS + 8  # The step, for the learning rate.
   # And the learning rate, decay and the like: a few numbers.
   assert 0 <= sent - size * PARAMETERS < 400

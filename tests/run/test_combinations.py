@@ -165,7 +165,34 @@ from cifar10.settings import Settings
         'network': 'airbench',
         'normalization': 'batch',
         'partition_ps': True
-    }, 'leave out --partition_ps')
+    }, 'leave out --partition_ps'),
+    ({
+        'columns': 2,
+        'network': 'airbench',
+        'normalization': 'batch'
+    }, '--columns=2 has no effect with --network=airbench'),
+    ({
+        'model_parallelism': 'filters',
+        'network': 'airbench',
+        'normalization': 'batch'
+    }, '^--model_parallelism=filters divides .* leave out --network=airbench'),
+    ({
+        'columns': 2,
+        'top_layers': 'local'
+    }, '^--columns=2 divides .* leave out --top_layers=local$'),
+    ({
+        'columns': 2,
+        'normalization': 'batch'
+    }, 'leave out --normalization=batch$'),
+    ({
+        'columns': 2,
+        'activation': 'prelu'
+    }, 'leave out --activation=prelu$'),
+    ({
+        'model_parallelism': 'filters',
+        'freeze': 'conv',
+        'cache_frozen': 2
+    }, 'leave out --cache_frozen=2$')
 ])
 def test_they_are_refused(settings, problem):
   with pytest.raises(UserError, match=problem) as info:
@@ -192,6 +219,9 @@ def test_they_are_refused(settings, problem):
     'dropout': 0.5
 }, {
     'hidden_layers': ''
+  }, {
+    'model_parallelism': 'layers',
+    'top_layers': 'local'
 }, {
     'activation': 'selu',
     'initializer': 'lecun',

@@ -85,7 +85,10 @@ def test_settings_are_found_by_their_flat_names():
   config = Settings(batch_size=7, seed=3)
   assert (config.batch_size, config.seed) == (7, 3)
   assert dataclasses.replace(config, seed=4) == Settings(batch_size=7, seed=4)
-  assert config.of_groups('input', 'towers') == {'batch_size': 7, 'num_gpus': 1}
+  assert config.of_groups('input', 'metrics') == {
+      'batch_size': 7,
+      'metrics': ''
+  }
   with pytest.raises(TypeError):
     Settings(bach_size=7)
 

@@ -1,0 +1,63 @@
+"""Model parallelism: the parts of one model on several devices.
+
+`layers` divides the model between two layers, `filters` divides each layer. The
+device of an operation, forward or backward, follows from its name.
+"""
+
+import contextlib
+import dataclasses
+import re
+
+import tensorflow.compat.v1 as tf
+
+from cifar10.errors import UserError
+from cifar10.util import session_settings
+
+# Operations of the fully connected layers.
+_FULLY_CONNECTED = re.compile(
+    '(^|/)(local[0-9]+|softmax_linear|cross_entropy)[^/]*(/|$)')
+
+# Those of a column of filters or units, see nets/columns.py.
+_COLUMN = re.compile(r'/column_(\d+)(/|$)')
+
+
+def with_devices(settings, tasks=()):
+  """The settings with the devices of one model, if it is to be divided.
+
+  They are the GPUs of this machine, or those of several `tasks` of a cluster,
+  by their device names. A machine without a GPU divides its processor. Raises
+  UserError if their number does not fit.
+  """
+  kind = settings.model_parallelism
+  if kind == 'none':
+    return settings
+  gpus = [f'{task}/gpu:0' for task in tasks]
+  if not gpus:
+    device = 'gpu' if session_settings.has_gpu() else 'cpu'
+    gpus = [f'/{device}:{i}' for i in range(settings.num_gpus)]
+  count = len(gpus)
+  flag = f'--model_parallelism={kind}: found {count} GPUs or workers; expected'
+  if kind == 'layers' and count != 2:
+    raise UserError(f'{flag} 2')
+  if kind == 'filters' and count == 1:
+    raise UserError(f'{flag} 2 or more, see --num_gpus')
+  if kind == 'filters' and settings.columns not in (1, count):
+    raise UserError(f'{flag} {settings.columns}, one for each of --columns')
+  return dataclasses.replace(settings, devices=tuple(gpus))
+
+
+def placed(settings):
+  """A context that puts the parts of a model on the settings' devices."""
+  if not settings.devices:
+    return contextlib.nullcontext()
+
+  def place(op):
+    if settings.model_parallelism == 'layers':
+      part = 1 if _FULLY_CONNECTED.search(op.name) else 0
+    else:
+      column = _COLUMN.search(op.name)
+      part = int(column.group(1)) if column else 0
+    # Variables have a device already.
+    return op.device or settings.devices[part]
+
+  return tf.device(place)
