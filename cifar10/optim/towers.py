@@ -66,13 +66,15 @@ def print_devices(settings):
   num_gpus = settings.num_gpus
   found = len(tf.config.experimental.list_physical_devices('GPU'))
   towers = '1 tower' if num_gpus == 1 else f'{num_gpus} towers, each'
+  what = 'Towers'
   if settings.devices:
     towers = f'1 tower, whose parts are on {", ".join(settings.devices)},'
+    what = 'Parts'
   print(f'Training on {towers} with batches of {settings.batch_size}: '
         f'{settings.examples_per_machine} images a step.')
   if found < num_gpus:
     gpus = {0: 'no GPU', 1: '1 GPU'}.get(found, f'{found} GPUs')
     device = "another one's" if found else 'the CPU'
     print(f'WARNING: --num_gpus={num_gpus}, but TensorFlow finds {gpus} here. '
-          f'Towers without a GPU of their own run on {device}, which is hardly '
+          f'{what} without a GPU of their own run on {device}, which is hardly '
           'faster than one.')
