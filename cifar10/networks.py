@@ -47,8 +47,8 @@ def inference(images, settings, is_training=False, portable=False):
   else:
     num_classes = len(settings.classes) or cifar10.NUM_CLASSES
     build = network(settings, is_training)
-    logits = build(images, Techniques(settings, is_training, portable,
-                                      num_classes))
+    logits = build(images,
+                   Techniques(settings, is_training, portable, num_classes))
   if is_training:
     variable_scope.check_freezing(settings.freeze)
   return logits

@@ -149,7 +149,7 @@ def by_column(name):
 
 
 COLUMNS = {'softmax_linear/MatMul': 0, 'gradients/AddN': 0}
-for _layer in ('conv1', 'pool1', 'conv2', 'norm2', 'pool2', 'local3', 'local4'):
+for _layer in 'conv1 pool1 conv2 norm2 pool2 local3 local4 local5'.split():
   COLUMNS.update(by_column(_layer))
 
 
@@ -157,7 +157,8 @@ for _layer in ('conv1', 'pool1', 'conv2', 'norm2', 'pool2', 'local3', 'local4'):
                                          ('filters', COLUMNS)])
 @pytest.mark.parametrize('form', ['direct', 'winograd'])
 def test_a_model_is_divided_between_two_devices(form, kind, parts):
-  devices = devices_of_parts(model_parallelism=kind, num_gpus=2, conv=form)
+  devices = devices_of_parts(model_parallelism=kind, num_gpus=2, conv=form,
+                             hidden_layers='8,6,4')
   check_parts(devices, parts, 'device_index')
   assert {d.task for d in devices.values() if d.job == 'worker'} == {0}
 
@@ -165,7 +166,7 @@ def test_a_model_is_divided_between_two_devices(form, kind, parts):
 @pytest.mark.parametrize('kind, parts', [('layers', LAYERS),
                                          ('filters', COLUMNS)])
 def test_a_model_is_divided_between_two_workers(kind, parts):
-  devices = devices_of_parts(model_parallelism=kind)
+  devices = devices_of_parts(model_parallelism=kind, hidden_layers='8,6,4')
   check_parts(devices, parts, 'task')
 
 

@@ -62,6 +62,10 @@ def random_biases(values):
 }, {
     'conv': 'winograd'
 }, {
+    'hidden_layers': '16,8,4'
+}, {
+    'hidden_layers': ''
+}, {
     'columns': 2
 }])
 def test_parts_on_devices_compute_what_one_device_computes(settings):
