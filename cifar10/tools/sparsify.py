@@ -43,7 +43,7 @@ def sparse_values(values, *, threshold=None, keep=None):
     keep: share of the weights of each layer to keep; or None.
   """
   sparse = dict(values)
-  for name, weights in _weights(values).items():
+  for name, weights in weights_of(values).items():
     size = np.abs(weights)
     limit = threshold
     if keep is not None:
@@ -65,7 +65,7 @@ def _layers(values, *ends):
   }
 
 
-def _weights(values):
+def weights_of(values):
   """The weights of all layers that are trained: arrays by name."""
   found = _layers(values, '/weights')
   found.pop('whitening/weights', None)
@@ -74,7 +74,7 @@ def _weights(values):
 
 def share_of_zeros(values):
   """The share of the weights of all layers that are zero."""
-  weights = _weights(values).values()
+  weights = weights_of(values).values()
   return sum((w == 0).sum() for w in weights) / sum(w.size for w in weights)
 
 
@@ -118,7 +118,7 @@ def sparsify(args):
         '--train_dir of a run')
   checkpoints.check_out(args.out)
   dense = checkpoints.read(source)
-  weights = _weights(dense)
+  weights = weights_of(dense)
   if not weights:
     raise UserError(f'{source}: holds no weights of layers')
   sparse = sparse_values(dense, threshold=args.threshold, keep=args.keep)

@@ -77,6 +77,13 @@ def load_experiments(path):
   }
 
 
+def run_name(variant):
+  """The folder of a run; other flags or steps are another run."""
+  text = json.dumps([variant['flags'], variant['steps']]).encode('utf-8')
+  kind = hashlib.sha256(text).hexdigest()[:8]
+  return f'{variant["name"]}-{variant["seed"]}-{kind}'
+
+
 def run(runner, variant, experiments, folder, threads):
   """Trains a `comparison.variant` with a seed, and evaluates it.
 
@@ -90,11 +97,7 @@ def run(runner, variant, experiments, folder, threads):
     A dict for JSON: 'points' and 'total' of precision_curve.py, and 'loss'; or
     'error'.
   """
-  # Other flags or steps are another run.
-  text = json.dumps([variant['flags'], variant['steps']]).encode('utf-8')
-  kind = hashlib.sha256(text).hexdigest()[:8]
-  name = f'{variant["name"]}-{variant["seed"]}-{kind}'
-  directory = os.path.join(folder, name)
+  directory = os.path.join(folder, run_name(variant))
   os.makedirs(directory, exist_ok=True)
   metrics = os.path.join(directory, 'metrics.jsonl')
   curve = os.path.join(directory, 'curve.json')

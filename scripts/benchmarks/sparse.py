@@ -1,0 +1,161 @@
+#!/usr/bin/env python
+"""Compares ways to a sparse network: its precision, and that of the dense one.
+
+    python scripts/benchmarks/sparse.py \\
+        scripts/benchmarks/experiments/sparse.json --out=sparse.json
+
+The experiments are as those of compare.py. Each variant is trained twice for
+as many steps: dense; and, from its checkpoint after four fifths of them, with
+the smallest weights of the whole network set to zero by cifar10_sparsify, and
+held there by --hold_zeros. Results are written after each run: started again,
+it goes on where it was stopped. Prints a table in Markdown.
+"""
+
+import math
+import os
+from pathlib import Path
+import sys
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from cifar10.store import checkpoints
+from cifar10.tools import sparsify
+from cifar10.tools import variants
+from cifar10.util import arguments
+from cifar10.util import files
+import compare
+import comparison
+import numpy as np
+
+_FOLDER = Path(__file__).resolve().parent
+_CURVE = str(_FOLDER / 'precision_curve.py')
+_SPARSIFY = str(_FOLDER.parent / 'sparsify.py')
+
+
+def run(runner, variant, folder):
+  """Trains a variant, as it is and with zeros.
+
+  Args:
+    runner: variants.Runner.
+    variant: a dict of 'name', 'flags', 'steps', 'seed' and 'zeros', the share
+      of the weights to set to zero.
+    folder: where runs are kept.
+
+  Returns:
+    A dict for JSON: 'own_zeros', the share of the weights that training itself
+    had set to zero before the cut; 'threshold', the size of the largest weight
+    that was cut; 'zeros_at_end', of the averages; 'points' and 'dense_points'
+    of precision_curve.py, and their 'total'; or 'error'.
+  """
+  steps = variant['steps']
+  cut, dense = steps * 4 // 5, os.path.join(folder, compare.run_name(variant))
+  sparse = dense + '-sparse'
+  flags = [f'--seed={variant["seed"]}', *variant['flags']]
+  error = _train(runner, dense, steps, flags)
+  if error:
+    return {'error': error}
+  source = checkpoints.at_step(dense, cut)
+  values = checkpoints.read(source)
+  weights = sparsify.weights_of(values).values()
+  sizes = np.sort(np.concatenate([np.abs(w).ravel() for w in weights]))
+  threshold = float(sizes[max(0, math.ceil(variant['zeros'] * len(sizes)) - 1)])
+  if not os.path.exists(sparse):
+    error = runner.error(
+        variants.command(_SPARSIFY, source, f'--out={sparse}',
+                         f'--threshold={threshold!r}'))
+  error = error or _train(runner, sparse, steps, [*flags, '--hold_zeros'])
+  if error:
+    return {'error': error}
+  plain = {n: v for n, v in values.items() if checkpoints.AVERAGE not in n}
+  end = checkpoints.read(checkpoints.at_step(sparse, steps))
+  found = files.read_json(sparse + '.json')
+  return {
+      'own_zeros': float(sparsify.share_of_zeros(plain)),
+      'threshold': threshold,
+      'zeros_at_end': float(sparsify.share_of_zeros(end)),
+      'points': found['points'],
+      'dense_points': files.read_json(dense + '.json')['points'],
+      'total': found['total']
+  }
+
+
+def _train(runner, directory, steps, flags):
+  """Trains and evaluates the run in `directory`; returns its error or None."""
+  every = steps // 5
+  train = variants.command('cifar10_train.py', f'--max_steps={steps}',
+                           f'--train_dir={directory}', '--save_secs=0',
+                           f'--save_steps={every}', *flags)
+  evaluate = variants.command(_CURVE, directory, f'--every={every}',
+                              f'--out={directory}.json')
+  return runner.error(train) or runner.error(evaluate)
+
+
+def _cells(result):
+  """The cells of the row of a result."""
+  flags = ' '.join(f'`{flag}`' for flag in result['flags'])
+  if 'error' in result:
+    return [result['name'], flags, result['error'], '', '', '', '', '']
+  after_cut, at_end = (p['averaged'] / result['total']
+                       for p in (result['points'][0], result['points'][-1]))
+  dense = result['dense_points'][-1]['averaged'] / result['total']
+  shares = [
+      result['own_zeros'], result['zeros_at_end'], dense, after_cut, at_end
+  ]
+  return [
+      result['name'], flags, *map(comparison.percent, shares),
+      '%+.1f' % (100 * (at_end - dense))
+  ]
+
+
+def compare_all(args):
+  """Runs what is missing, and prints the table."""
+  experiments = compare.load_experiments(args.experiments)
+  results = (files.read_json(args.out) or {}).get('results', [])
+  runner = variants.Runner()
+  wanted = [{
+      'name': name,
+      'flags': experiments['flags'] + flags,
+      'steps': experiments['steps'],
+      'zeros': args.zeros,
+      'seed': seed
+  }
+            for seed in experiments['seeds']
+            for name, flags in experiments['variants'].items()]
+
+  def save(result):
+    files.write_json(args.out, {'results': results})
+    print(*_cells(result), file=sys.stderr)
+
+  os.makedirs(args.runs, exist_ok=True)
+  with files.folders_around(args.out):
+    files.write_json(args.out, {'results': results})
+  try:
+    runner.run_missing(wanted, results,
+                       lambda variant: run(runner, variant, args.runs), save,
+                       args.jobs)
+  except KeyboardInterrupt:
+    sys.exit('sparse: stopped; started again, it goes on from here')
+  heads = [
+      'variant', 'flags', 'zeros by training', 'zeros', 'dense',
+      'after the cut', 'sparse', 'difference'
+  ]
+  rows = [_cells(r) for v in wanted for r in variants.results_of(v, results)]
+  print(variants.table(heads, rows, right=range(2, len(heads))))
+
+
+def main():
+  """Reads the flags, runs, and reports."""
+  parser = arguments.Parser(__doc__)
+  parser.add_argument('experiments', help='the JSON file of experiments')
+  parser.add_argument('--out', required=True, help='the JSON file of results')
+  parser.add_argument('--zeros', default=0.9,
+                      help='share of the weights to set to zero')
+  parser.add_argument('--runs', default='/tmp/cifar10_sparse',
+                      help='folder of the runs')
+  parser.add_argument('--jobs', default=1,
+                      help='runs at a time, which share the cores')
+  parser.run(compare_all, jobs=(1, None), zeros=(0, 1))
+
+
+if __name__ == '__main__':
+  main()
