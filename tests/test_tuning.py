@@ -157,6 +157,17 @@ def test_it_goes_on_where_it_was_stopped(tuning, tmp_path):
   assert (status, again, err) == (0, table, '')
 
 
+@pytest.mark.slow
+def test_only_a_run_that_diverges_is_a_result(tmp_path):
+  path, out = tmp_path / 'experiments.json', tmp_path / 'out.json'
+  bad = {'Best': {'flags': ['--optimizer=best'], 'values': {'power': [1]}}}
+  path.write_text(json.dumps(dict(EXPERIMENTS, variants=bad)))
+  status, _, err = processes.run([SCRIPT, str(path), '--out=%s' % out])
+  assert status == 1
+  assert 'Best: ' in err and '--optimizer' in err and err.count('\n') == 1
+  assert json.loads(out.read_text())['tuning'] == []
+
+
 def test_experiments_that_make_no_sense_are_named(tmp_path):
   path = tmp_path / 'experiments.json'
   bad = dict(EXPERIMENTS, variants={'Adam': {'flags': [], 'values': {}}})

@@ -30,6 +30,7 @@ import tempfile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from cifar10.errors import DivergedError
 from cifar10.errors import UserError
 from cifar10.store import run_state
 from cifar10.tools import variants
@@ -136,14 +137,23 @@ def run_all(experiments, found, args, save):
 
   def run_missing(wanted, results, work):
     runner = variants.Runner()
-    runner.run_missing(wanted, results, lambda v: work(runner, v), done,
-                       args.jobs)
+
+    def result_of(variant):
+      result = work(runner, variant)
+      error = result.get('error', DivergedError.MARK)
+      if DivergedError.MARK not in error:  # A mistake, not a result.
+        raise UserError(f'{variant["name"]}: {error}')
+      return result
+
+    runner.run_missing(wanted, results, result_of, done, args.jobs)
 
   run_missing(candidates(experiments), found['tuning'],
               lambda runner, candidate: tune(runner, candidate, threads))
   best = tuned(experiments, found['tuning'])
-  best = dict(experiments, points=compare.POINTS,
-              variants={comparison.DEFAULT: [], **best})
+  best = dict(experiments, points=compare.POINTS, variants={
+      comparison.DEFAULT: [],
+      **best
+  })
   for _ in range(2):  # The first seed tells whose others are wanted.
     run_missing(
         list(wanted(best, found['results'])), found['results'],
