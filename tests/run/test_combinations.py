@@ -219,7 +219,7 @@ def test_they_are_refused(settings, problem):
     'dropout': 0.5
 }, {
     'hidden_layers': ''
-  }, {
+}, {
     'model_parallelism': 'layers',
     'top_layers': 'local'
 }, {
