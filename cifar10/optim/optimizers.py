@@ -101,7 +101,7 @@ def _of_kind(kind, settings, rate):
       # Duchi et al., "Adaptive Subgradient Methods", 2011.
       'adagrad': lambda: tf.train.AdagradOptimizer(rate),
       # Tieleman and Hinton, "Lecture 6.5 - rmsprop", 2012; the momentum is that
-      # of Graves, arXiv 1308.0850, equations 38 to 45, without centering.
+      # of Graves, arXiv 1308.0850, without centering.
       'rmsprop': lambda: tf.train.RMSPropOptimizer(
           rate, settings.rmsprop_decay, settings.momentum, settings.epsilon),
       # Kingma and Ba, "Adam: A Method for Stochastic Optimization", arXiv
