@@ -52,8 +52,7 @@ def inference(images, techniques, count):
     norm1 = _exchanged(norm1)
   conv2 = _convolution(norm1, 'conv2', techniques, bias=0.1)
   norm2 = _lrn(conv2, 'norm2', techniques, are_apart)
-  pool2 = _dropout(_max_pool(norm2, 'pool2'), 'conv_dropout', techniques)
-  x = pool2
+  x = _dropout(_max_pool(norm2, 'pool2'), 'conv_dropout', techniques)
   for name, units in sizes.items():
     x = _fully_connected(x, name, units, techniques)
   # The few weights of the last layer stay together, on the first device.
@@ -137,7 +136,7 @@ def _lrn(columns, name, techniques, are_apart):
     return tf.slice(x, [0, 0, 0, begin], [-1, -1, -1, size])
 
   def given(i):
-    """What a column gives to itself and to its neighbors, by their numbers."""
+    """Copies of a column for itself and its neighbors, by their numbers."""
     takers = [j for j in (i - 1, i, i + 1) if 0 <= j < count]
     copies = dict(zip(takers, _copies(columns[i], len(takers))))
     for j in copies.keys() - {i}:

@@ -98,26 +98,42 @@ def run(runner, variant, experiments, folder, threads):
     'error'.
   """
   directory = os.path.join(folder, run_name(variant))
-  os.makedirs(directory, exist_ok=True)
   metrics = os.path.join(directory, 'metrics.jsonl')
-  curve = os.path.join(directory, 'curve.json')
   end = experiments['steps']
-  every = end // experiments['points']
-  train = variants.command('cifar10_train.py', f'--seed={variant["seed"]}',
-                           f'--max_steps={variant["steps"]}', '--save_secs=0',
-                           f'--save_steps={every}', f'--train_dir={directory}',
-                           f'--metrics={metrics}',
-                           f'--intra_op_threads={threads}',
-                           f'--inter_op_threads={threads}', *variant['flags'])
-  evaluate = variants.command(_CURVE, directory, f'--every={every}',
-                              f'--out={curve}')
-  error = runner.error(train) or runner.error(evaluate)
-  if error:
-    return {'error': error}
-  found = files.read_json(curve)
+  os.makedirs(directory, exist_ok=True)
+  found = trained(runner, directory, end // experiments['points'],
+                  f'--seed={variant["seed"]}',
+                  f'--max_steps={variant["steps"]}', f'--metrics={metrics}',
+                  *of_threads(threads), *variant['flags'])
+  if 'error' in found:
+    return found
   loss = statistics.mean(
       row['loss'] for row in _rows(metrics) if end - _TAIL <= row['step'] < end)
   return {'points': found['points'], 'total': found['total'], 'loss': loss}
+
+
+def trained(runner, directory, every, *flags):
+  """Trains a run in `directory`, and evaluates it `every` so many steps.
+
+  Returns what precision_curve.py writes; or a dict of 'error'.
+  """
+  curve = os.path.join(directory, 'curve.json')
+  error = runner.error(
+      variants.command('cifar10_train.py', f'--train_dir={directory}',
+                       '--save_secs=0', f'--save_steps={every}', *flags))
+  error = error or runner.error(
+      variants.command(_CURVE, directory, f'--every={every}', f'--out={curve}'))
+  return {'error': error} if error else files.read_json(curve)
+
+
+def threads_of_each(jobs):
+  """The threads of one of `jobs` runs at a time; 0: one per core."""
+  return 0 if jobs == 1 else max(1, (os.cpu_count() or 1) // jobs)
+
+
+def of_threads(threads):
+  """The flags of a trainer that uses so many threads."""
+  return f'--intra_op_threads={threads}', f'--inter_op_threads={threads}'
 
 
 def _rows(metrics):
@@ -131,7 +147,7 @@ def run_all(experiments, results, folder, jobs, save):
 
   Adds new results to the list of `results`, and calls `save()` after each.
   """
-  threads = 0 if jobs == 1 else max(1, (os.cpu_count() or 1) // jobs)
+  threads = threads_of_each(jobs)
   runner = variants.Runner()
 
   def done(result):

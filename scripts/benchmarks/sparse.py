@@ -27,9 +27,7 @@ import compare
 import comparison
 import numpy as np
 
-_FOLDER = Path(__file__).resolve().parent
-_CURVE = str(_FOLDER / 'precision_curve.py')
-_SPARSIFY = str(_FOLDER.parent / 'sparsify.py')
+_SPARSIFY = str(Path(__file__).resolve().parents[1] / 'sparsify.py')
 
 
 def run(runner, variant, folder):
@@ -50,10 +48,12 @@ def run(runner, variant, folder):
   steps = variant['steps']
   cut, dense = steps * 4 // 5, os.path.join(folder, compare.run_name(variant))
   sparse = dense + '-sparse'
-  flags = [f'--seed={variant["seed"]}', *variant['flags']]
-  error = _train(runner, dense, steps, flags)
-  if error:
-    return {'error': error}
+  every, flags = steps // 5, [
+      f'--max_steps={steps}', f'--seed={variant["seed"]}', *variant['flags']
+  ]
+  of_dense = compare.trained(runner, dense, every, *flags)
+  if 'error' in of_dense:
+    return of_dense
   source = checkpoints.at_step(dense, cut)
   values = checkpoints.read(source)
   weights = sparsify.weights_of(values).values()
@@ -63,31 +63,21 @@ def run(runner, variant, folder):
     error = runner.error(
         variants.command(_SPARSIFY, source, f'--out={sparse}',
                          f'--threshold={threshold!r}'))
-  error = error or _train(runner, sparse, steps, [*flags, '--hold_zeros'])
-  if error:
-    return {'error': error}
+    if error:
+      return {'error': error}
+  found = compare.trained(runner, sparse, every, *flags, '--hold_zeros')
+  if 'error' in found:
+    return found
   plain = {n: v for n, v in values.items() if checkpoints.AVERAGE not in n}
   end = checkpoints.read(checkpoints.at_step(sparse, steps))
-  found = files.read_json(sparse + '.json')
   return {
       'own_zeros': float(sparsify.share_of_zeros(plain)),
       'threshold': threshold,
       'zeros_at_end': float(sparsify.share_of_zeros(end)),
       'points': found['points'],
-      'dense_points': files.read_json(dense + '.json')['points'],
+      'dense_points': of_dense['points'],
       'total': found['total']
   }
-
-
-def _train(runner, directory, steps, flags):
-  """Trains and evaluates the run in `directory`; returns its error or None."""
-  every = steps // 5
-  train = variants.command('cifar10_train.py', f'--max_steps={steps}',
-                           f'--train_dir={directory}', '--save_secs=0',
-                           f'--save_steps={every}', *flags)
-  evaluate = variants.command(_CURVE, directory, f'--every={every}',
-                              f'--out={directory}.json')
-  return runner.error(train) or runner.error(evaluate)
 
 
 def _cells(result):

@@ -88,8 +88,7 @@ def tune(runner, candidate, threads):
     error = runner.error(
         variants.command('cifar10_train.py', f'--train_dir={folder}',
                          f'--max_steps={steps}', f'--validation_steps={steps}',
-                         f'--intra_op_threads={threads}',
-                         f'--inter_op_threads={threads}', *candidate['tuning'],
+                         *compare.of_threads(threads), *candidate['tuning'],
                          *candidate['flags']))
     if error:
       return {'error': error}
@@ -128,7 +127,7 @@ def run_all(experiments, found, args, save):
   `found` has the lists 'tuning' and 'results'; calls `save()` after each run.
   Returns the experiments of the comparison, which compare.py takes.
   """
-  threads = 0 if args.jobs == 1 else max(1, os.cpu_count() // args.jobs)
+  threads = compare.threads_of_each(args.jobs)
 
   def done(result):
     save()
@@ -231,11 +230,9 @@ def draw(rows):
   axes = figure.subplots()
   axes.set_xlim(-_SHOWN, _SHOWN)
   for y, row in enumerate(rows):
-    marks = ((row['before'], 'o', 'none'), (row['at_steps'], 'o', 'tab:blue'))
-    for value, marker, face in marks:
+    for value, face in ((row['before'], 'none'), (row['at_steps'], 'tab:blue')):
       if value is not None and abs(100 * value) <= _SHOWN:
-        axes.plot(100 * value, y, marker, color='tab:blue',
-                  markerfacecolor=face)
+        axes.plot(100 * value, y, 'o', color='tab:blue', markerfacecolor=face)
     if 100 * row['at_steps'] < -_SHOWN:
       axes.text(-_SHOWN, y, '  ' + _points(row['at_steps']), va='center',
                 color='tab:blue', fontsize=8)
