@@ -327,6 +327,12 @@ def test_checkpoints_by_steps_are_all_kept_unless_told(every_other, tmp_path):
   assert steps_saved(config) == [5, 6, 7]
 
 
+def test_a_resumed_run_saves_at_multiples_of_save_steps(every_other, tmp_path):
+  config = copied(every_other, tmp_path)  # It ended at step 5.
+  cifar10_train.train(dataclasses.replace(config, max_steps=9))
+  assert steps_saved(config) == [0, 2, 4, 5, 6, 8, 9]
+
+
 def test_a_run_that_goes_back_keeps_what_it_saves(every_other, tmp_path,
                                                   capsys):
   config = copied(every_other, tmp_path)

@@ -57,11 +57,12 @@ class CheckpointHook(tf.train.SessionRunHook):
     return tf.train.SessionRunArgs(self._step)
 
   def after_run(self, run_context, run_values):
-    step = run_values.results
-    steps = step - self._saved_step
+    step = int(run_values.results)
     seconds = time.monotonic() - self._saved_time
-    by_steps, by_secs = self._settings.save_steps, self._settings.save_secs
-    if (by_steps and steps >= by_steps) or (by_secs and seconds >= by_secs):
+    every, secs = self._settings.save_steps, self._settings.save_secs
+    # At multiples, so that a resumed run saves the steps of one in one piece.
+    is_due = every and step // every > self._saved_step // every
+    if is_due or (secs and seconds >= secs):
       with self._lock:
         self._save(run_context.session, step)
 
