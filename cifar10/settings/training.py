@@ -217,7 +217,7 @@ class Optimizer(Group):
   adam_beta2: Decay of the mean square of gradients of adam.
   epsilon: Constant that rmsprop adds to the mean square of gradients, and adam
     to its root.
-  ftrl_l1: L1 penalty of ftrl, which sets weights to zero.
+  ftrl_l1: L1 penalty of ftrl: a weight that has come to zero stays there.
   ftrl_l2: L2 penalty of ftrl.
   clip_norm: Largest global norm of the gradients; 0: no limit.
   clip_norm_each: Largest norm of the gradient of each variable; 0: no limit.
