@@ -187,6 +187,16 @@ def test_flags_exist(page):
   assert named <= known_flags(), named - known_flags()
 
 
+def test_all_modules_are_on_the_page_of_the_architecture():
+  page, package = read('docs/architecture.md'), os.path.join(ROOT, 'cifar10')
+  for path, _, names in os.walk(package):
+    for name in names:
+      if name.endswith('.py') and name != '__init__.py':
+        module = os.path.relpath(os.path.join(path, name), package)
+        room, _, in_room = module.partition(os.sep)
+        assert '`%s`' % (in_room or room) in page, module
+
+
 def test_all_flags_are_on_the_page_of_flags():
   flags = set(settings_lib.flag_names(*settings_lib.GROUP_OF.values()))
   named = set(re.findall(r'--(\w+)', read('docs/flags.md')))

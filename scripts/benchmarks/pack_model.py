@@ -4,7 +4,7 @@
     python scripts/benchmarks/pack_model.py /tmp/cifar10_fast --name=fast
 
 Keeps as few bits of each number as leave the answer to every test image as it
-is. The card, in Markdown: precision by class, calibration, confusions.
+is. The card, in Markdown: recall by class, calibration, confusions.
 """
 
 import contextlib
@@ -97,7 +97,7 @@ def compressed_megabytes(folder):
 
 
 def card(classes, labels, probabilities):
-  """Text in Markdown: precision by class, confusions, calibration."""
+  """Text in Markdown: recall by class, confusions, calibration."""
   answers = probabilities.argmax(1)
   right = answers == labels
   rows = []
@@ -111,7 +111,7 @@ def card(classes, labels, probabilities):
     ])
   sure = probabilities.max(1)
   error = calibration_error(sure, right)
-  heads = ['class', 'precision', 'most often taken for']
+  heads = ['class', 'recall', 'most often taken for']
   return (
       f'Precision @ 1: {100 * right.mean():.2f} % ({right.sum()} of '
       f'{len(right)}).\n\n{variants.table(heads, rows, right=(1,))}\n\n'

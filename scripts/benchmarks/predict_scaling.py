@@ -4,9 +4,9 @@
     python scripts/benchmarks/predict_scaling.py \\
         --step_secs=0.096 --update_secs=0.012
 
-Prints two tables, in Markdown. docs/distributed.md explains the model: a step
-computes, reads the variables and sends gradients through full-duplex links, and
-the parameter servers apply the gradients of each worker.
+Prints two tables, in Markdown. docs/results/clusters.md explains the model: a
+step computes, reads the variables and sends gradients through full-duplex
+links, and the parameter servers apply the gradients of each worker.
 """
 
 import argparse

@@ -47,6 +47,7 @@ def on_files(files, config):
     files.append(File.generated(config, 'code/%s.md' % path, content=text))
   for path, name in _PAGES.items():
     text = re.sub(r'\]\(docs/', '](', _read(path))
+    text = text.replace('](README.md)', '](index.md)')
     files.append(File.generated(config, name, content=text))
   return files
 
@@ -64,3 +65,10 @@ def on_page_markdown(markdown, **_):
     return '](%s%s' % (ups[3:], _PAGES[path])
 
   return _OUTSIDE.sub(outside, _CODE.sub(code, markdown))
+
+
+def on_page_content(html, page, **_):
+  """Has the check of anchors know the lines of code, which mkdocs skips."""
+  lines = re.findall(r'id="(__codelineno-[\d-]+)"', html)
+  page.present_anchor_ids |= set(lines)
+  return html
