@@ -4,13 +4,19 @@ import functools
 import os
 import re
 
+import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
 import cifar10 as package
+from cifar10 import cifar10_eval
+from cifar10 import cifar10_input
 from cifar10 import settings as settings_lib
+from cifar10.data import datasets
+from cifar10.data import svhn
 from tests import processes
 from tests import short_runs
+from tests import synthetic_records
 from tests import test_korean_pages
 
 ROOT = short_runs.ROOT
@@ -24,6 +30,12 @@ PAGES = sorted(
 NOTEBOOK = os.path.join('docs', 'platforms.md')
 # Their programs are those of the English pages.
 KOREAN = test_korean_pages.PAGES
+# The tutorial quotes the original's files, and the scopes of a tower.
+QUOTED = [
+    'cifar10/%s.py' % name
+    for name in ('cifar10_input', 'cifar10', 'cifar10_train',
+                 'cifar10_multi_gpu_train', 'cifar10_eval', 'optim/towers')
+]
 # Flags of other programs, of absl, one that stands for any, one misspelt.
 FOREIGN = {
     'cpus', 'distribution', 'time', 'nodes', 'ntasks', 'requeue', 'signal',
@@ -128,12 +140,98 @@ def test_the_tutorial_has_the_sections_of_the_original_in_their_order():
   ]
 
 
+def blocks_of_the_tutorial():
+  """Its blocks of Python: quoted code, and answers to the exercises."""
+  parts = read('docs/tutorial.md').split('\n## Answers to the exercises\n')
+  return [
+      re.findall('^```python\n(.*?)^```', part, re.M | re.S) for part in parts
+  ]
+
+
 def test_the_tutorial_shows_the_code_as_it_is():
-  shown = re.findall('^```python\n(.*?)^```', read('docs/tutorial.md'),
-                     re.M | re.S)
+  shown, _ = blocks_of_the_tutorial()
   assert shown
   for code in shown:
-    assert any(code in source for source in sources('cifar10')), code
+    assert any(code in read(path) for path in QUOTED), code
+
+
+def test_the_answers_in_inference_build_what_the_page_says():
+  probabilities, local = blocks_of_the_tutorial()[1][:2]
+  code = read('cifar10/cifar10.py')
+  replaced = code[code.index('  # local3\n'):code.index('  # softmax_linear:')]
+  edits = re.findall(r'`([^`]+)`\s+becomes\s+`([^`]+)`',
+                     read('docs/tutorial.md'))
+  assert len(edits) == 2
+  for old, new in [(replaced, local), *edits]:
+    assert code.count(old) == 1
+    code = code.replace(old, new)
+  names = {'__name__': 'cifar10.cifar10', '__package__': 'cifar10'}
+  exec(code + probabilities, names)
+  with tf.Graph().as_default(), tf.Session() as session:
+    found = names['probabilities'](tf.random_normal([4, 24, 24, 3]))
+    session.run(tf.global_variables_initializer())
+    np.testing.assert_allclose(session.run(found).sum(1), np.ones(4), rtol=1e-5)
+    count = sum(v.shape.num_elements() for v in tf.trainable_variables())
+  assert '| {:,} |\n'.format(count) in read('docs/departures.md')
+
+
+def test_the_answer_makes_the_queue_smaller(monkeypatch):
+  name, _, value = blocks_of_the_tutorial()[1][2].partition(' = ')
+  size, before = map(int, re.findall(r'\d+', value))
+  assert getattr(cifar10_input, name) == before
+  data = datasets.DataSet((), (), counts=(before, 10000))
+  monkeypatch.setattr(cifar10_input, name, size)
+  assert cifar10_input.examples_in_queue(data, batch_size=128) == size
+
+
+@pytest.mark.slow
+def test_the_answers_evaluate_and_train(tmp_path, capsys):
+  evaluate, train = blocks_of_the_tutorial()[1][3:5]
+  synthetic_records.make_folder(tmp_path)
+  config = short_runs.trained(tmp_path, dataset='cifar10', batch_size=10,
+                              data_dir=str(tmp_path), use_moving_averages=False)
+  path = tmp_path / 'program.py'
+  path.write_text("""
+import tensorflow.compat.v1 as tf
+import cifar10
+tf.flags.FLAGS(['', '--batch_size=10', '--data_dir=%s'])
+%s
+%s
+for num_towers in 1, 2:
+  with tf.Graph().as_default():
+    step = train_op(num_towers)
+    proto = tf.ConfigProto(allow_soft_placement=True)
+    creator = tf.train.ChiefSessionCreator(config=proto)
+    with tf.train.MonitoredSession(creator) as session:
+      session.run(step)
+    print(len(tf.trainable_variables()))
+""" % (tmp_path, evaluate.replace('/tmp/cifar10_train',
+                                  config.train_dir), train))
+  status, out, err = processes.run([path])
+  assert status == 0, err
+  # 78 batches of 10 are each of the 20 test images, 39 times.
+  cifar10_eval.evaluate(config)
+  precision = short_runs.PRECISION_LINE.search(capsys.readouterr().out).group(1)
+  lines = out.splitlines()
+  assert lines[0] == 'precision @ 1 = ' + precision
+  assert lines[2::2] == ['10', '10']
+
+
+def test_the_answer_converts_house_numbers(tmp_path, monkeypatch):
+  scipy_io = pytest.importorskip('scipy.io')
+  monkeypatch.chdir(tmp_path)
+  random = np.random.RandomState(0)
+  for source, count in (('train_32x32.mat', 23), ('test_32x32.mat', 10)):
+    images = random.randint(0, 256, (32, 32, 3, count), np.uint8)
+    labels = np.arange(1, count + 1)[:, np.newaxis] % 10 + 1
+    scipy_io.savemat(source, {'X': images, 'y': labels.astype(np.uint8)})
+    svhn.write_records(source, source + '.bin')
+  exec(blocks_of_the_tutorial()[1][5], {})
+  for source, names in (('train', ['data_batch_%d' % i for i in range(1, 6)]),
+                        ('test', ['test_batch'])):
+    found = [(tmp_path / (name + '.bin')).read_bytes() for name in names]
+    expected = tmp_path / (source + '_32x32.mat.bin')
+    assert b''.join(found) == expected.read_bytes()
 
 
 def test_the_citation_is_of_this_version():
