@@ -48,3 +48,43 @@ def test_all_pictures_are_drawn(tmp_path):
       'activations.png', 'inputs.png', 'learning_rate.png', 'losses.png'
   }
   assert all(png.startswith(b'\x89PNG') for png in pictures.values())
+  # All but the images can be drawn from the numbers alone.
+  status, _, err = short_runs.processes.run([
+      os.path.join(short_runs.ROOT, script),
+      tmp_path / 'pictures' / 'curves.json', tmp_path / 'again'
+  ])
+  assert status == 0, err
+  again = {path.name for path in (tmp_path / 'again').glob('*')}
+  assert again == set(pictures) - {'inputs.png'}
+
+
+def test_images_have_their_classes(tmp_path):
+  config = short_runs.trained(tmp_path)
+  _, images = draw_run.read(config.train_dir)
+  assert len(images) == 10
+  data = short_runs.prepared(config)
+  assert {name for _, name in images.values()} <= set(data.classes)
+  figure = draw_run.draw_images(images)
+  assert [axes.get_title() for axes in figure.axes
+         ] == [images[tag][1] for tag in sorted(images)]
+
+
+def test_the_falls_of_the_rate_are_marked():
+  with open(
+      os.path.join(short_runs.ROOT, 'docs', 'results', 'tutorial',
+                   'curves.json'), encoding='utf-8') as file:
+    shown = json.load(file)
+  # At the steps 2,343 and 4,686, between two events.
+  assert draw_run.falls(shown['learning_rate']) == [2400, 4700]
+  (losses,) = draw_run.draw_losses(shown).axes
+  marks = [line for line in losses.get_lines() if line.get_linestyle() == '--']
+  assert [line.get_xdata()[0] for line in marks] == [2400, 4700]
+  (rate,) = draw_run.draw_learning_rate(shown).axes
+  assert rate.get_yscale() == 'log'
+  (line,) = rate.get_lines()
+  assert line.get_drawstyle() == 'steps-post'
+  assert sorted(set(line.get_ydata().round(6))) == [0.001, 0.01, 0.1]
+  *layers, zeros = draw_run.draw_activations(shown).axes
+  assert len(layers) == 4
+  assert [text.get_text() for text in zeros.get_legend().get_texts()
+         ] == ['conv1', 'conv2', 'local3', 'local4']

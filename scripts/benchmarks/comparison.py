@@ -1,13 +1,15 @@
 """The results of a comparison of variants: rows, a table and a chart."""
 
+import math
 import statistics
 
+from cifar10.errors import DivergedError
 from cifar10.tools import variants
-import plot
+from cifar10.tools.report import charts
 
 DEFAULT = 'default'
 
-_SHOWN = 0.1  # How far below the median precision the chart goes.
+_SHOWN = 6  # Points below the default that the chart shows.
 
 
 def variant(name, experiments, **seed):
@@ -20,6 +22,20 @@ def variant(name, experiments, **seed):
       'name': name,
       **seed, 'flags': experiments['flags'] + experiments['variants'][name],
       'steps': experiments['steps'] * (2 if name == DEFAULT else 1)
+  }
+
+
+def experiments_of(results):
+  """The experiments that results are of, as far as a comparison needs them."""
+  return {
+      'flags': [],
+      'steps': min((result['steps'] for result in results), default=0),
+      'variants': {
+          DEFAULT: [],
+          **{
+              result['name']: result['flags'] for result in results
+          }
+      }
   }
 
 
@@ -50,8 +66,9 @@ def compared(experiments, results, times):
     A list of dicts: 'name', 'flags', 'runs', 'errors', and the means over the
     runs: 'averaged', 'plain', precisions; 'lowest', 'highest'; 'loss';
     'at_steps', 'at_time', the averaged precision less that of the default after
-    equal steps and in equal time; 'time', of a step, as a multiple of the
-    default's, if it was measured.
+    equal steps and in equal time; 'spread', the least and the most of the
+    first one; 'time', of a step, as a multiple of the default's, if it was
+    measured.
   """
   by_name, errors = {}, {}
   for name in experiments['variants']:
@@ -86,8 +103,12 @@ def compared(experiments, results, times):
     pairs = [(r, defaults[r['seed']]) for r in found if r['seed'] in defaults]
     if pairs:
       for column, step in steps.items():
-        row[column] = statistics.mean(
-            last(r, experiments) - precision_at(d, step) for r, d in pairs)
+        differences = [
+            last(r, experiments) - precision_at(d, step) for r, d in pairs
+        ]
+        row[column] = statistics.mean(differences)
+        if column == 'at_steps':
+          row['spread'] = min(differences), max(differences)
   return rows
 
 
@@ -120,31 +141,51 @@ def _cells(row):
   return cells
 
 
-def draw(rows):
-  """Draws the precision of each variant with its range; returns the figure.
+def draw(rows, other='at_time', labels=('equal steps', 'equal time')):
+  """Draws the differences of variants from the default; returns the figure.
 
-  The best is at the top. Of those that are far below the others, the left edge
-  has the number.
+  The best is at the top. A difference beyond the left edge is there as text,
+  and so is a run that has diverged.
+
+  Args:
+    rows: from `compared`.
+    other: the key of a second difference, drawn as an open dot.
+    labels: what the filled and the open dots are.
   """
-  rows = [row for row in rows if row['runs']]
-  rows.sort(key=lambda row: row['averaged'], reverse=True)
-  left = 100 * (statistics.median(r['averaged'] for r in rows) - _SHOWN)
-  figure = plot.new_figure(8, 1 + 0.22 * len(rows))
+  rows = sorted(
+      (row for row in rows
+       if row['name'] != DEFAULT and ('at_steps' in row or row['errors'])),
+      key=lambda row: row.get('at_steps', -math.inf), reverse=True)
+  figure = charts.new_figure(1 + 0.19 * len(rows))
   axes = figure.subplots()
   for y, row in enumerate(rows):
-    if 100 * row['averaged'] < left:
-      text = '  ' + percent(row['averaged'])
-      axes.text(left, y, text, va='center', color='tab:blue', fontsize=8)
-      continue
-    axes.plot([100 * row['lowest'], 100 * row['highest']], [y, y], color='0.6')
-    axes.plot(100 * row['averaged'], y, 'o', color='tab:blue')
-    axes.plot(100 * row['plain'], y, '|', color='tab:orange')
-    if row['name'] == DEFAULT:
-      axes.axvline(100 * row['averaged'], color='black', linewidth=0.8)
-  axes.set_yticks(range(len(rows)), [row['name'] for row in rows])
+    _draw_row(axes, y, row, other)
+  for face, label in zip(('tab:blue', 'none'), labels):
+    axes.plot([], [], 'o', color='tab:blue', markerfacecolor=face, label=label)
+  axes.legend(loc='lower right')
+  axes.axvline(0, color='black', linewidth=0.8)
+  axes.grid(axis='x', alpha=0.3)
+  axes.set_xlim(left=-_SHOWN - 0.3)
+  axes.set_yticks(range(len(rows)))
+  axes.set_yticklabels([row['name'] for row in rows])
   axes.set_ylim(len(rows) - 0.5, -0.5)
-  axes.set_xlim(left=left)
-  axes.set_xlabel(
-      'precision @ 1 in %: averaged variables (dots, with their range) and '
-      'plain ones (strokes)')
+  axes.set_xlabel('points of precision @ 1 from the default')
   return figure
+
+
+def _draw_row(axes, y, row, other):
+  """Draws a row of `draw` at `y`."""
+  value = 100 * row.get('at_steps', -math.inf)
+  if value < -_SHOWN:
+    text = f'{value:+.1f}'
+    if value == -math.inf:
+      is_known = DivergedError.MARK in row['errors'][0]
+      text = 'diverges' if is_known else 'fails'
+    axes.text(-_SHOWN, y, '  ' + text, va='center', color='tab:blue')
+    return
+  low, high = (100 * end for end in row['spread'])
+  axes.plot([max(low, -_SHOWN), high], [y, y], color='tab:blue', alpha=0.4)
+  second = row.get(other)
+  if second is not None and 100 * second >= -_SHOWN:
+    axes.plot(100 * second, y, 'o', color='tab:blue', markerfacecolor='none')
+  axes.plot(value, y, 'o', color='tab:blue')

@@ -2,10 +2,12 @@
 """Draws the pictures of docs/tutorial.md from a run, as PNG.
 
     python scripts/benchmarks/draw_run.py /tmp/run docs/results/tutorial
+    python scripts/benchmarks/draw_run.py docs/results/tutorial/curves.json \\
+        docs/results/tutorial
 
 From the event files of its trainer: input images, activations and sparsity,
-losses, learning rate. Their numbers go into `curves.json` beside them. Needs
-the extra `.[report]`.
+losses, learning rate. Their numbers go into `curves.json` beside them, from
+which all but the images can be drawn again. Needs the extra `.[report]`.
 """
 
 import os
@@ -19,16 +21,21 @@ from cifar10.tools.report import events
 from cifar10.util import arguments
 from cifar10.util import files
 import numpy as np
-import plot
 import tensorflow.compat.v1 as tf
 
 _LAYERS = 'conv1', 'conv2', 'local3', 'local4'
 # Those of a normal distribution at 0, 1, 2 and 3 standard deviations.
 _PERCENTILES = np.array([0.13, 2.28, 15.87, 50, 84.13, 97.72, 99.87])
+_BANDS = {'99.7 %': '#fddcbb', '95 %': '#fdbe85', '68 %': '#fd8d3c'}
 
 _SCALARS = ('learning_rate', 'losses/cross_entropy', 'losses/total_loss',
             'losses/total_loss_raw',
             *(layer + '/sparsity' for layer in _LAYERS))
+_LOSSES = {  # Label, color and opacity.
+    'losses/total_loss_raw': ('total, one batch', 'tab:orange', 0.4),
+    'losses/total_loss': ('total, average', 'tab:blue', 1),
+    'losses/cross_entropy': ('cross entropy, average', 'black', 1)
+}
 
 
 def percentiles(histogram):
@@ -48,9 +55,10 @@ def read(folder):
 
   Returns:
     histograms: for each tag a list of pairs (step, percentiles).
-    images: for each tag the last image, as the content of a PNG file.
+    images: for each tag the first image, as the content of a PNG file, and the
+      name of its class.
   """
-  histograms, images = {}, {}
+  histograms, images, classes = {}, {}, {}
   for path in sorted(Path(folder).glob('events.out.tfevents.*')):
     for event in tf.train.summary_iterator(str(path)):
       for value in event.summary.value:
@@ -58,66 +66,92 @@ def read(folder):
           histograms.setdefault(value.tag, []).append(
               (event.step, percentiles(value.histo)))
         elif value.HasField('image'):
-          images[value.tag] = value.image.encoded_image_string
-  return histograms, images
+          images.setdefault(value.tag, value.image.encoded_image_string)
+        elif value.tag == 'labels':
+          for tag, name in tf.make_ndarray(value.tensor):
+            classes.setdefault(tag.decode(), name.decode())
+  return histograms, {
+      tag: (image, classes[tag]) for tag, image in images.items()
+  }
 
 
 def draw_images(images):
-  """Draws the input images of one step in a row; returns the figure."""
-  figure = plot.new_figure(9, 1.1)
+  """Draws the input images of one step with their classes."""
+  figure = charts.new_figure(2.5)
+  figure.subplots_adjust(left=0, right=1, top=1, bottom=0.1, wspace=0.08)
   with tf.Graph().as_default(), tf.Session() as session:
     for index, tag in enumerate(sorted(images), 1):
-      axes = figure.add_subplot(1, len(images), index)
-      axes.imshow(session.run(tf.image.decode_png(images[tag])))
+      image, name = images[tag]
+      axes = figure.add_subplot(2, -(-len(images) // 2), index)
+      axes.imshow(session.run(tf.image.decode_png(image)),
+                  interpolation='nearest')
       axes.axis('off')
+      axes.set_title(name, y=-0.3, fontsize=10)
   return figure
 
 
-def draw_activations(histograms, curves):
-  """Draws each layer's activations and its zeros over the steps."""
-  figure = plot.new_figure(9, 4.4)
-  for index, layer in enumerate(_LAYERS, 1):
-    steps, bands = zip(*histograms[layer + '/activations'])
-    axes = figure.add_subplot(2, len(_LAYERS), index)
-    bands = np.array(bands).T
-    for low in range(3):
-      axes.fill_between(steps, bands[low], bands[-1 - low], color='tab:orange',
-                        alpha=0.3, lw=0)
-    axes.plot(steps, bands[3], color='tab:orange')
-    axes.set_title(layer)
-    axes = figure.add_subplot(2, len(_LAYERS), len(_LAYERS) + index)
-    points = events.curve(curves, layer + '/sparsity')
-    axes.plot([p.step for p in points], [p.value for p in points])
-    axes.set_ylim(0, 1)
-    axes.set_xlabel('step')
-    if index == 1:
-      axes.set_ylabel('share of zeros')
-  figure.axes[0].set_ylabel('activations')
-  figure.subplots_adjust(wspace=0.3, hspace=0.3)
-  return figure
-
-
-def draw_curves(curves, tags, label):
-  """Draws curves over the steps.
-
-  Args:
-    curves: list of events.EventFile.
-    tags: dict from the label of each curve to its tag.
-    label: the quantity of all of them.
-  """
-  figure = plot.new_figure(9, 3)
-  axes = figure.subplots()
-  for index, (name, tag) in enumerate(tags.items()):
-    points = events.curve(curves, tag)[1:]  # Averages begin at 0.
-    axes.plot([point.step for point in points],
-              [point.value for point in points], label=name,
-              color=('tab:orange', 'tab:blue', 'black')[index],
-              alpha=0.35 if 'batch' in name else 1, lw=1)
+def draw_activations(shown):
+  """Draws each layer's activations, and the zeros of all, over the steps."""
+  figure = charts.new_figure(6)
+  figure.subplots_adjust(hspace=0.5, wspace=0.25, top=0.89, bottom=0.15)
+  grid = figure.add_gridspec(3, 2)
+  for index, layer in enumerate(_LAYERS):
+    steps, *bands = zip(*shown[layer + '/activations'])
+    axes = figure.add_subplot(grid[divmod(index, 2)])
+    for low, (label, color) in enumerate(_BANDS.items()):
+      axes.fill_between(steps, bands[low], bands[-1 - low], color=color, lw=0,
+                        label=label)
+    axes.plot(steps, bands[3], color='black', lw=1, label='median')
+    axes.set_title(layer + ', activations', fontsize=10)
+  figure.legend(*axes.get_legend_handles_labels(), loc='upper center', ncol=4,
+                frameon=False, columnspacing=1, handlelength=1.2)
+  axes = figure.add_subplot(grid[2, :])
+  for layer in _LAYERS:
+    axes.plot(*zip(*shown[layer + '/sparsity']), label=layer)
+  axes.set_ylim(0, 1)
+  axes.set_title('share of zeros', fontsize=10)
   axes.set_xlabel('step')
-  axes.set_ylabel(label)
+  axes.legend(loc='upper center', bbox_to_anchor=(0.5, -0.35), ncol=4,
+              frameon=False, columnspacing=1, handlelength=1.2)
+  return figure
+
+
+def falls(rates):
+  """The steps at which a learning rate, pairs of step and rate, has fallen."""
+  return [
+      step for (_, before), (step, rate) in zip(rates, rates[1:])
+      if rate < before
+  ]
+
+
+def draw_learning_rate(shown):
+  """Draws the learning rate as steps, on a logarithmic scale."""
+  figure = charts.new_figure(2.6)
+  axes = figure.subplots()
+  axes.step(*zip(*shown['learning_rate']), where='post', color='tab:blue', lw=2)
+  axes.set_yscale('log')
+  axes.yaxis.set_major_formatter('{x:g}')
+  axes.set_xlabel('step')
+  axes.set_ylabel('learning rate')
+  axes.grid(alpha=0.3)
+  return figure
+
+
+def draw_losses(shown):
+  """Draws the losses, with the falls of the learning rate."""
+  figure = charts.new_figure(3.4)
+  axes = figure.subplots()
+  for tag, (label, color, alpha) in _LOSSES.items():
+    points = np.reshape(shown[tag][1:], [-1, 2])  # Averages begin at 0.
+    axes.plot(*points.T, label=label, color=color, alpha=alpha, lw=1)
+  for index, step in enumerate(falls(shown['learning_rate'])):
+    axes.axvline(step, color='0.4', lw=1, ls='--',
+                 label=None if index else 'the rate falls')
+  axes.set_xlabel('step')
+  axes.set_ylabel('loss')
   axes.set_ylim(bottom=0)
-  if len(tags) > 1:
-    axes.legend()
+  axes.grid(alpha=0.3)
+  axes.legend(loc='upper right', framealpha=1)
   return figure
 
 
@@ -135,32 +169,30 @@ def numbers(histograms, curves):
 
 
 def draw(args):
-  """Draws the pictures of `args.train_dir` into the folder `args.out`."""
-  curves, _ = events.read_folder(args.train_dir)
-  histograms, images = read(args.train_dir)
-  losses = {
-      'total loss of a batch': 'losses/total_loss_raw',
-      'total loss, average': 'losses/total_loss',
-      'cross entropy, average': 'losses/cross_entropy'
-  }
-  rates = {'learning rate': 'learning_rate'}
-  figures = {
-      'inputs': draw_images(images),
-      'activations': draw_activations(histograms, curves),
-      'losses': draw_curves(curves, losses, 'loss'),
-      'learning_rate': draw_curves(curves, rates, 'learning rate')
-  }
+  """Draws the pictures of `args.run` into the folder `args.out`."""
+  figures = {}
   os.makedirs(args.out, exist_ok=True)
-  shown = numbers(histograms, curves)
-  files.write_json(os.path.join(args.out, 'curves.json'), shown)
+  if os.path.isfile(args.run):
+    shown = files.read_json(args.run)
+  else:
+    curves, _ = events.read_folder(args.run)
+    histograms, images = read(args.run)
+    shown = numbers(histograms, curves)
+    files.write_json(os.path.join(args.out, 'curves.json'), shown)
+    figures['inputs'] = draw_images(images)
+  figures.update(activations=draw_activations(shown),
+                 learning_rate=draw_learning_rate(shown),
+                 losses=draw_losses(shown))
   for name, figure in figures.items():
-    charts.save_png(figure, os.path.join(args.out, name + '.png'))
+    path = os.path.join(args.out, name + '.png')
+    charts.save_png(figure, path, has_photos=name == 'inputs')
 
 
 def main():
   """Reads the flags and draws."""
   parser = arguments.Parser(__doc__)
-  parser.add_argument('train_dir', metavar='TRAIN_DIR')
+  parser.add_argument('run', metavar='RUN',
+                      help='The folder of a run, or its curves.json.')
   parser.add_argument('out', metavar='OUT', help='The folder for the pictures.')
   parser.run(draw)
 

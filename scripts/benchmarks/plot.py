@@ -1,76 +1,154 @@
 #!/usr/bin/env python
-"""Draws what benchmark.py and precision_curve.py have measured, as PNG.
+"""Draws the pictures of docs/results from its files of JSON, as PNG.
 
     python scripts/benchmarks/plot.py benchmark.json
-    python scripts/benchmarks/plot.py bfloat16.json float32.json --out=both.png
+    python scripts/benchmarks/plot.py techniques.json
+    python scripts/benchmarks/plot.py search.json
+    python scripts/benchmarks/plot.py float32.json better.json fast.json \\
+        --out=precision.png
 
-Takes one file of benchmark.py, or any number of files of precision_curve.py,
-which it draws together. Needs the extra `.[report]`.
+Takes one file of benchmark.py, of compare.py or of a search, or any number of
+precision_curve.py, of repeat.py and `better.json`, which it draws together.
+Needs the extra `.[report]`.
 """
 
 import os
 from pathlib import Path
+import re
+import statistics
 import sys
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cifar10.errors import UserError
 from cifar10.tools.report import charts
+from cifar10.tools.search import chart as search_chart
 from cifar10.util import arguments
 from cifar10.util import files
-from cifar10.util import optional_packages
+import comparison
+import numpy as np
+import turns
+
+# Of the rows of benchmark.py: label, beginning of 'what', form and baseline.
+_BARS = (('training, end to end', 'training', 'float32', 'classical'),
+         ('training, against Keras', 'training', 'float32',
+          'Keras'), ('evaluation', 'evaluation', 'float32', 'classical'),
+         ('first step of the process', 'first step', 'float32',
+          'classical'), ('peak memory', 'peak memory', 'float32', 'classical'),
+         ('input alone', 'input', 'ours',
+          'classical'), ('response normalization', 'LRN', 'ours', 'classical'),
+         ('conv2 with its gradients', 'conv2 forward, backward', 'winograd',
+          'direct'),
+        )
 
 
-def new_figure(width, height):
-  """An empty matplotlib Figure; width and height are in inches."""
-  figure = optional_packages.need('matplotlib.figure', 'report',
-                                  'charts are drawn with matplotlib')
-  return figure.Figure(figsize=(width, height))
+def bars(rows):
+  """Pairs (label, ratios of all rounds) of the rows that the chart shows."""
+  found = []
+  for label, what, *forms in _BARS:
+    matching = {
+        row['form']: row for row in rows if row['what'].startswith(what)
+    }
+    if all(form in matching for form in forms):
+      ours, others = (matching[form] for form in forms)
+      found.append(
+          (label, turns.ratios(ours['values'], others['values'], ours['unit'])))
+  return found
 
 
 def draw_benchmark(result):
-  """Draws the ratios of all rows as bars; returns the figure."""
-  rows = [row for row in result['rows'] if row['form'] != row['baseline']]
-  figure = new_figure(9, 1.2 + 0.25 * len(rows))
+  """Draws ratios of benchmark.py as bars; returns the figure."""
+  found = bars(result['rows'])
+  figure = charts.new_figure(1.2 + 0.3 * len(found))
   axes = figure.subplots()
-  for y, row in enumerate(rows):
-    ratio = row['ratio']
-    spread = [[ratio - row['lowest']], [row['highest'] - ratio]]
-    color = 'tab:orange' if 'bfloat16' in row['form'] else 'tab:blue'
-    axes.barh(y, ratio, xerr=spread, color=color, ecolor='0.4')
-    axes.text(row['highest'], y, f' {ratio:.2f}', va='center')
-  names = ['{what}: {form}'.format(**row) for row in rows]
-  axes.set_yticks(range(len(rows)), names)
+  for y, (_, ratios) in enumerate(found):
+    ratio = np.median(ratios)
+    spread = [[ratio - min(ratios)], [max(ratios) - ratio]]
+    axes.barh(y, ratio, xerr=spread, color='tab:blue', ecolor='0.4')
+    axes.text(max(ratios), y, f' {ratio:.2f}', va='center')
+  axes.set_yticks(range(len(found)))
+  axes.set_yticklabels([label for label, _ in found])
   axes.axvline(1, color='black', linewidth=1)
   axes.invert_yaxis()
-  axes.margins(x=0.1, y=0.01)
-  axes.set_xlabel(
-      'times as good as the baseline (classical; for conv2, direct; for '
-      'towers, one device):\nmedian and range')
-  axes.set_title('{processor}, {cores} cores'.format(**result['machine']))
+  axes.margins(x=0.15, y=0.01)
+  axes.set_xlabel('times as fast, or as small: median and range')
   return figure
 
 
-def draw_curves(results):
-  """Draws precision against steps and against minutes; returns the figure."""
-  figure = new_figure(10, 4.2)
-  both = figure.subplots(1, 2, sharey=True)
-  for index, result in enumerate(results):
+def ends(result):
+  """The ends of the runs in a file of repeat.py, or in `better.json`.
+
+  Returns a list of (recipe, minutes, evaluations). Of the runs of one recipe in
+  `better.json` the last one counts; it may go on with the one before.
+  """
+  if 'recipe' in result:
+    return [(result['recipe'], run['minutes of training'], run['evaluations'])
+            for run in result['results']]
+  found, minutes = {}, None
+  for run in result['runs']:
+    minutes = run.get('minutes', minutes)
+    (recipe,) = re.findall(r'--recipe=(\w+)', run['flags'])
+    found[recipe] = recipe, minutes, run['evaluations']
+  return list(found.values())
+
+
+def draw_precision(results):
+  """Draws precision against minutes; returns the figure.
+
+  A curve for each file of precision_curve.py, and dots for the ends of the
+  runs of the others, in the color of their recipe.
+  """
+  figure = charts.new_figure(3.8)
+  axes = figure.subplots()
+  colors = {'tutorial': 'C0'}  # Curves are of that recipe.
+  for number, result in enumerate(r for r in results if 'points' in r):
     points = result['points']
     for kind, style in (('averaged', '-'), ('plain', ':')):
-      precisions = [100 * p[kind] / result['total'] for p in points]
-      for axes, unit in zip(both, ('step', 'minutes')):
-        if unit not in points[0]:
-          continue
-        axes.plot([point[unit] for point in points], precisions, style,
-                  color=f'C{index}', label=f'{result["precision"]}, {kind}')
-  for axes, unit in zip(both, ('steps', 'minutes')):
-    axes.set_xlabel(unit)
-    axes.set_ylim(bottom=60)
-    axes.grid(alpha=0.3)
-  both[0].set_ylabel('precision @ 1, %')
-  both[0].legend(loc='lower right')
+      axes.plot([p['minutes'] for p in points],
+                [100 * p[kind] / result['total'] for p in points], style,
+                color=f'C{number and number + 3}',
+                label=f'tutorial, {result["precision"]}, {kind}')
+  for result in results:
+    if 'points' not in result:
+      runs = ends(result)
+      for recipe in dict.fromkeys(recipe for recipe, _, _ in runs):
+        color = colors.setdefault(recipe, f'C{len(colors)}')
+        _draw_ends(axes, color, [run for run in runs if run[0] == recipe])
+  axes.set_xlabel('minutes of training')
+  axes.set_ylabel('precision @ 1, %')
+  axes.set_ylim(bottom=60)
+  axes.grid(alpha=0.3)
+  axes.legend(loc='lower right', fontsize='small')
   return figure
+
+
+def _draw_ends(axes, color, runs):
+  """Draws the ends of the runs of a recipe; with --tta, they are open dots."""
+  for with_tta, face in ((False, color), (True, 'none')):
+    dots = [(minutes, 100 * found['precision @ 1'])
+            for _, minutes, evaluations in runs
+            for found in evaluations
+            if (found['eval_data'], found['moving_averages'],
+                found['tta']) == ('test', True, with_tta)]
+    recipe, mean = runs[0][0], statistics.mean(y for _, y in dots)
+    axes.plot(*zip(*dots), 'o', color=color, markerfacecolor=face,
+              label=f'{recipe}{", --tta" * with_tta}: {mean:.2f} %')
+
+
+def draw_comparison(result):
+  """Draws the differences between the variants of compare.py."""
+  results = result['results']
+  return comparison.draw(
+      comparison.compared(comparison.experiments_of(results), results,
+                          result['times']))
+
+
+# What to draw a single file with, by a key that it has.
+_SINGLE = {
+    'rows': draw_benchmark,
+    'times': draw_comparison,
+    'trials': lambda result: search_chart.draw(result['trials'])
+}
 
 
 def draw(paths, out):
@@ -82,17 +160,13 @@ def draw(paths, out):
   for path, result in zip(paths, results):
     if result is None:
       raise UserError(f'{path}: no such file')
-    if ('rows' in result) + ('points' in result) != 1:
-      raise UserError(
-          f'{path}: expected results of benchmark.py or precision_curve.py')
-  if all('points' in result for result in results):
-    figure = draw_curves(results)
-  elif len(results) == 1:
-    figure = draw_benchmark(results[0])
-  else:
-    raise UserError('results of benchmark.py are drawn one file at a time')
-  figure.tight_layout()
-  charts.save_png(figure, out, bbox_inches=None)
+    if not {'points', 'recipe', 'runs', *_SINGLE} & set(result):
+      raise UserError(f'{path}: expected results of a benchmark or a search')
+  single = [key for key in _SINGLE for result in results if key in result]
+  if single and len(results) > 1:
+    raise UserError('of these results, only precisions are drawn together')
+  figure = _SINGLE[single[0]](*results) if single else draw_precision(results)
+  charts.save_png(figure, out)
 
 
 def main():

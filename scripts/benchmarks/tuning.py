@@ -39,10 +39,8 @@ from cifar10.util import arguments
 from cifar10.util import files
 import compare
 import comparison
-import plot
 
 _NEAR = 0.01  # A difference in precision that other seeds are to settle.
-_SHOWN = 6  # Points on either side of the default that the chart shows.
 
 
 def load_experiments(path):
@@ -167,16 +165,10 @@ def compared(experiments, found, before):
   the variant of this name was from the default in `before`, the results of
   compare.py. Their times of a step count for equal time.
   """
-  flags = {comparison.DEFAULT: []}
-  flags.update((r['name'], r['flags']) for r in before['results'])
-  steps = min((r['steps'] for r in before['results']), default=0)
   old = {
       row['name']: row for row in comparison.compared(
-          {
-              'flags': [],
-              'steps': steps,
-              'variants': flags
-          }, before['results'], before['times'])
+          comparison.experiments_of(before['results']), before['results'],
+          before['times'])
   }
   times = [{
       'flags': experiments['flags'] + flags,
@@ -219,31 +211,6 @@ def _points(difference):
   return '' if difference is None else f'{100 * difference:+.1f}'
 
 
-def draw(rows):
-  """Draws how far each variant is from the default, before and tuned.
-
-  The best is at the top. A difference beyond the left edge is there as text.
-  """
-  rows = sorted((row for row in rows if 'at_steps' in row),
-                key=lambda row: row['at_steps'], reverse=True)
-  figure = plot.new_figure(8, 1 + 0.22 * len(rows))
-  axes = figure.subplots()
-  axes.set_xlim(-_SHOWN, _SHOWN)
-  for y, row in enumerate(rows):
-    for value, face in ((row['before'], 'none'), (row['at_steps'], 'tab:blue')):
-      if value is not None and abs(100 * value) <= _SHOWN:
-        axes.plot(100 * value, y, 'o', color='tab:blue', markerfacecolor=face)
-    if 100 * row['at_steps'] < -_SHOWN:
-      axes.text(-_SHOWN, y, '  ' + _points(row['at_steps']), va='center',
-                color='tab:blue', fontsize=8)
-  axes.axvline(0, color='black', linewidth=0.8)
-  axes.set_yticks(range(len(rows)), [row['name'] for row in rows])
-  axes.set_ylim(len(rows) - 0.5, -0.5)
-  axes.set_xlabel('points of precision @ 1 from the default: tuned (filled), '
-                  'and as set before (open)')
-  return figure
-
-
 def tune_all(args):
   """Runs what is missing, prints the table, and draws the chart."""
   experiments = load_experiments(args.experiments)
@@ -263,7 +230,8 @@ def tune_all(args):
   rows = compared(best, found, before)
   print(table(rows))
   chart = os.path.splitext(args.out)[0] + '.png'
-  charts.save_png(draw(rows), chart)
+  figure = comparison.draw(rows, 'before', ('tuned', 'as set before'))
+  charts.save_png(figure, chart)
 
 
 def main():

@@ -13,6 +13,15 @@ import tensorflow.compat.v1 as tf
 HOOKS = 'hooks'  # The collection of the hooks of a session.
 
 
+def ratios(values, others, unit):
+  """How many times as good as `others` values of the same rounds are.
+
+  More is better if the unit ends in `/s`, else less is better.
+  """
+  found = np.divide(values, others)
+  return found if unit.endswith('/s') else 1 / found
+
+
 class Table:
   """Prints and keeps the results: one row for each form and measurement."""
 
@@ -25,13 +34,11 @@ class Table:
 
     Args:
       what: what was measured.
-      unit: its unit. More is better if it ends in `/s`, else less is better.
+      unit: its unit, as for `ratios`.
       rounds: for each form, the values of all rounds.
     """
     for form, values in rounds.items():
-      ratios = np.divide(values, rounds[baseline])
-      if not unit.endswith('/s'):
-        ratios = 1 / ratios
+      found = ratios(values, rounds[baseline], unit)
       row = {
           'what': what,
           'unit': unit,
@@ -39,9 +46,9 @@ class Table:
           'baseline': baseline,
           'values': [float(value) for value in values],
           'median': float(np.median(values)),
-          'ratio': float(np.median(ratios)),
-          'lowest': float(ratios.min()),
-          'highest': float(ratios.max())
+          'ratio': float(np.median(found)),
+          'lowest': float(found.min()),
+          'highest': float(found.max())
       }
       self.rows.append(row)
       print(

@@ -8,17 +8,17 @@ can. An arrow that follows from others is left out; one that passes a row runs
 down the margin.
 """
 
-import argparse
 from importlib import metadata
 import os
 
 import grimp
+import svg
 
 _PACKAGE = os.path.join(os.path.dirname(__file__), '..', '..', 'cifar10')
 
-_WIDTH, _BOX_WIDTH, _BOX_HEIGHT, _ROW_HEIGHT = 760, 170, 46, 86
-_COLORS = {'programs': '#d0761b', 'the ground floor': '#2f6db3'}
-_COLOR_OF_ROOMS = '#51606f'
+_BOX_WIDTH, _BOX_HEIGHT, _ROW_HEIGHT = 176, 52, 92
+_KINDS = {'programs': 'orange', 'the ground floor': 'blue'}
+_KIND_OF_ROOMS = 'gray'
 _LANE_WIDTH = 12
 
 
@@ -108,7 +108,7 @@ def positions(rows, arrows):
   for number in range(1 + max(rows.values())):
     parts = [part for part in rows if rows[part] == number]
     for index, part in enumerate(sorted(parts, key=place)):
-      x = _WIDTH * (index + 1) / (len(parts) + 1)
+      x = svg.WIDTH * (index + 1) / (len(parts) + 1)
       found[part] = (x, 10 + number * _ROW_HEIGHT)
   return found
 
@@ -121,59 +121,35 @@ def path(arrow, where, lane):
     x2 += max(-60, min(60, (x1 - x2) / 3))
     return 'M%g %gL%g %g' % (x1, y1 + _BOX_HEIGHT, x2, y2)
   return 'M%g %gH%gV%gH%g' % (
-      x1 + _BOX_WIDTH / 2, y1 + _BOX_HEIGHT / 2, _WIDTH - _LANE_WIDTH *
+      x1 + _BOX_WIDTH / 2, y1 + _BOX_HEIGHT / 2, svg.WIDTH - _LANE_WIDTH *
       (lane + 1), y2 + _BOX_HEIGHT / 2, x2 + _BOX_WIDTH / 2)
 
 
-def box(part, modules, position):
-  """The SVG elements of a part."""
+def draw_box(picture, part, modules, position):
+  """Draws a part."""
   x, y = position
   is_module = os.path.isfile(os.path.join(_PACKAGE, part + '.py'))
-  name = part + '.py' if is_module else part
-  note = '' if len(modules) == 1 else '%d modules' % len(modules)
+  lines = [part + '.py' if is_module else part]
+  if len(modules) > 1:
+    lines.append('%d modules' % len(modules))
   kind = 'the ground floor' if is_module and part[:5] == 'cifar' else part
-  text = '<text x="%g" y="%g" text-anchor="middle" fill="#fff"%s>%s</text>'
-  lines = [
-      '<rect x="%g" y="%g" width="%d" height="%d" rx="4" fill="%s"/>' %
-      (x - _BOX_WIDTH / 2, y, _BOX_WIDTH, _BOX_HEIGHT,
-       _COLORS.get(kind, _COLOR_OF_ROOMS)),
-      text % (x, y + (20 if note else 28), ' font-size="15"', name)
-  ]
-  if note:
-    lines.append(text % (x, y + 37, ' font-size="12"', note))
-  return lines
+  picture.box(x - _BOX_WIDTH / 2, y, _BOX_WIDTH, _BOX_HEIGHT, lines,
+              _KINDS.get(kind, _KIND_OF_ROOMS))
 
 
-def svg(modules, imports):
-  """The picture."""
+def draw():
+  """Draws the parts and the arrows between them; returns the svg.Picture."""
+  modules, imports = imports_between_parts()
   rows, arrows = rows_of(imports), without_implied(imports)
   where = positions(rows, arrows)
-  height = 20 + max(rows.values()) * _ROW_HEIGHT + _BOX_HEIGHT
-  lines = [
-      '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" '
-      'font-family="Helvetica, Arial, sans-serif">' % (_WIDTH, height),
-      '<defs><marker id="a" viewBox="0 0 8 8" refX="7" refY="4" '
-      'markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" '
-      'fill="#666"/></marker></defs>',
-      '<rect width="%d" height="%d" fill="#fff"/>' % (_WIDTH, height)
-  ]
+  picture = svg.Picture(20 + max(rows.values()) * _ROW_HEIGHT + _BOX_HEIGHT)
   in_margin = lanes(rows, arrows)
   for arrow in arrows:
-    lines.append('<path d="%s" fill="none" stroke="#666" stroke-width="1.4" '
-                 'marker-end="url(#a)"/>' %
-                 path(arrow, where, in_margin.get(arrow)))
+    picture.arrow(path(arrow, where, in_margin.get(arrow)))
   for part in modules:
-    lines += box(part, modules[part], where[part])
-  return '\n'.join(lines + ['</svg>', ''])
-
-
-def main():
-  """The program."""
-  parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
-  parser.add_argument('out', metavar='OUT', help='The SVG file to draw.')
-  with open(parser.parse_args().out, 'w', encoding='utf-8') as file:
-    file.write(svg(*imports_between_parts()))
+    draw_box(picture, part, modules[part], where[part])
+  return picture
 
 
 if __name__ == '__main__':
-  main()
+  svg.main(__doc__, draw)

@@ -21,11 +21,13 @@ done
 # The time is that of the page, which draws the graph step by step.
 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars \
   --user-data-dir="$profile" --window-size=1400,1200 \
+  --force-device-scale-factor=2 \
   --virtual-time-budget=60000 --screenshot="$profile/page.png" \
   "http://127.0.0.1:$port/#graphs" 2>>"$profile/log"
-# The model, without what stands beside it.
+# The model, without what stands beside it, at twice its size on the page.
 "$python" -c '
 import sys
 from PIL import Image
-Image.open(sys.argv[1]).convert("RGB").crop((390, 140, 850, 1045)).save(sys.argv[2])
+model = Image.open(sys.argv[1]).convert("RGB").crop((780, 280, 1700, 2090))
+model.quantize(256).save(sys.argv[2], optimize=True)
 ' "$profile/page.png" "$out"

@@ -12,6 +12,7 @@ import numpy as np
 
 from cifar10.tools.report import events
 from cifar10.util import files
+from cifar10.util import optional_packages
 from cifar10.util import summaries
 
 DEFAULT_PRECISION = summaries.precision_tag()
@@ -43,6 +44,7 @@ _SIZE = 4.4, 2.6
 # Of the axes, in fractions of the size: the same in all charts, so that equal
 # steps are below each other. The numbers of both axes fit beside them.
 _MARGINS = {'left': 0.13, 'right': 0.93, 'bottom': 0.17, 'top': 0.9}
+_PNG_WIDTH, _PNG_DPI = 5, 200  # Inches, and pixels per inch.
 _MAX_SMOOTH_POINTS = 100
 _FEW_POINTS = 50  # A curve with fewer points has markers.
 
@@ -222,8 +224,31 @@ def png_uri(image):
   return 'data:image/png;base64,' + base64.b64encode(png.getvalue()).decode()
 
 
-def save_png(figure, path, dpi=100, bbox_inches='tight'):
-  """Writes a matplotlib Figure to `path`; an OSError leaves it as before."""
-  png = io.BytesIO()
-  figure.savefig(png, format='png', dpi=dpi, bbox_inches=bbox_inches)
-  files.write_atomically(path, png.getvalue())
+def new_figure(height, extra='report'):
+  """An empty matplotlib Figure for `save_png`; `height` is in inches.
+
+  At the width of a page, its text is as large as the page's. Raises UserError
+  with the command that installs `extra` if matplotlib is missing.
+  """
+  figure = optional_packages.need('matplotlib.figure', extra,
+                                  'charts are drawn with matplotlib')
+  return figure.Figure(figsize=(_PNG_WIDTH, height))
+
+
+def save_png(figure, path, has_photos=False, bbox_inches='tight'):
+  """Writes a matplotlib Figure to `path`; an OSError leaves it as before.
+
+  To make the file smaller, it has 256 colors, or with photos 32 shades each of
+  red, green and blue.
+  """
+  from PIL import Image  # matplotlib requires it.
+
+  png, small = io.BytesIO(), io.BytesIO()
+  figure.savefig(png, format='png', dpi=_PNG_DPI, bbox_inches=bbox_inches)
+  image = Image.open(png).convert('RGB')
+  if has_photos:
+    image = image.point(lambda shade: round(round(shade * 31 / 255) * 255 / 31))
+  else:
+    image = image.quantize(256)
+  image.save(small, format='png', optimize=True)
+  files.write_atomically(path, small.getvalue())

@@ -30,6 +30,7 @@ from cifar10.run import train_dir
 from cifar10.settings.field import MOST
 from cifar10.tools import variants
 from cifar10.tools.report import charts
+from cifar10.tools.search import chart
 from cifar10.tools.search import space as space_lib
 from cifar10.tools.search import trials as trials_lib
 from cifar10.util import arguments
@@ -94,30 +95,7 @@ def write(trials, space, out):
   } for trial in trials]
   content = {'flags': space.flags, 'trials': rows}
   files.write_json(os.path.join(out, 'trials.json'), content)
-  charts.save_png(_draw(trials), os.path.join(out, 'trials.png'))
-
-
-def _draw(trials):
-  """The precision of each trial while it trained, a figure."""
-  from matplotlib import figure
-
-  found = figure.Figure(figsize=(8, 4.5))
-  axes = found.add_subplot()
-  winner = best(trials)
-  for trial in trials:
-    points = sorted(trial.intermediate_values.items())
-    style = {'color': 'tab:blue', 'alpha': 1 if _is_complete(trial) else 0.3}
-    if trial is winner:
-      style.update(color='tab:red', zorder=3, label='the best')
-    axes.plot([step for step, _ in points],
-              [100 * precision for _, precision in points], marker='.', **style)
-  axes.set_xlabel('step')
-  axes.set_ylabel('validation precision @ 1, %')
-  axes.set_title(f'{len(trials)} trials; pale ones were given up')
-  axes.grid(alpha=0.3)
-  if winner:
-    axes.legend()
-  return found
+  charts.save_png(chart.draw(rows), os.path.join(out, 'trials.png'))
 
 
 def search(args):

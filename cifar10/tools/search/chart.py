@@ -1,0 +1,70 @@
+"""The chart of a search: precision against each setting that it varied."""
+
+from cifar10.tools.report import charts
+
+_FEW = 4  # Settings with at most so many values have a place for each.
+_WIDE = 5  # A scale is logarithmic if its numbers span this factor.
+
+
+def draw(trials):
+  """Draws the precision of all trials over the values of each setting.
+
+  Args:
+    trials: list of dicts as in `trials.json`: 'params'; 'precision', None if
+      the trial was given up; 'validations', pairs of step and precision.
+
+  Returns the figure. Trials that were given up are pale, at their last
+  precision.
+  """
+  shown = [(trial['params'], _precision(trial), trial['precision'] is not None)
+           for trial in trials
+           if _precision(trial) is not None]
+  best = max((precision for _, precision, is_whole in shown if is_whole),
+             default=None)
+  names = list(trials[0]['params']) if trials else []
+  rows = -(-len(names) // 2) or 1
+  figure = charts.new_figure(2.2 * rows + 0.6, 'search')
+  for number, name in enumerate(names, 1):
+    axes = figure.add_subplot(rows, 2, number)
+    place = _scale(axes, [params[name] for params, _, _ in shown])
+    for params, precision, is_whole in shown:
+      color = 'tab:red' if is_whole and precision == best else 'tab:blue'
+      axes.plot(place(params[name]), 100 * precision, 'o', color=color,
+                alpha=1 if is_whole else 0.3)
+    axes.tick_params(axis='x', labelsize='small')
+    axes.set_xlabel(name)
+    axes.grid(alpha=0.3)
+    if number % 2:
+      axes.set_ylabel('validation precision, %')
+  figure.tight_layout()
+  return figure
+
+
+def _precision(trial):
+  """The precision of a trial, or the last one before it was given up."""
+  if trial['precision'] is not None or not trial['validations']:
+    return trial['precision']
+  return trial['validations'][-1][1]
+
+
+def _scale(axes, values):
+  """Sets the scale of a setting; returns the function from value to place."""
+  from matplotlib import ticker
+
+  choices = sorted(set(values))
+  if len(choices) > _FEW and not isinstance(choices[0], str):
+    if choices[0] > 0 and choices[-1] / choices[0] > _WIDE:
+      axes.set_xscale('log')
+      axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 3)))
+      axes.xaxis.set_minor_locator(ticker.NullLocator())
+      axes.xaxis.set_major_formatter('{x:g}')
+    return lambda value: value
+  axes.set_xticks(range(len(choices)))
+  axes.set_xticklabels([_short(choice) for choice in choices])
+  axes.margins(x=0.2)
+  return choices.index
+
+
+def _short(choice):
+  """The label of a value; of a list of words, one below the other."""
+  return str(choice).replace(',', '\n')

@@ -1,0 +1,130 @@
+#!/usr/bin/env python
+"""Measures how the gradients of each layer change in the first steps.
+
+    python scripts/benchmarks/gradients.py --out=docs/results/gradients.json
+
+Trains the tutorial's network with ReLU, with sigmoid, and with sigmoid and
+batch normalization. Before each step it computes, on one batch that stays the
+same, the gradients of the cross entropy, without weight decay, and their norms:
+one for the weights of each layer. Writes a JSON file, which
+`scripts/pages/draw_gradients.py` draws.
+"""
+
+from pathlib import Path
+import sys
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from cifar10 import cifar10
+from cifar10 import networks
+from cifar10.data import datasets
+from cifar10.nets import techniques
+from cifar10.settings import Settings
+from cifar10.store import run_state
+from cifar10.util import arguments
+from cifar10.util import files
+from cifar10.util import session_settings
+import benchmark
+import tensorflow.compat.v1 as tf
+
+VARIANTS = {
+    'sigmoid': {
+        'activation': 'sigmoid'
+    },
+    'sigmoid, batch normalization': {
+        'activation': 'sigmoid',
+        'normalization': 'batch'
+    },
+    'ReLU': {}
+}
+
+
+def measure_variant(settings, data, steps):
+  """Trains a variant; returns what was found before each step, and at the end.
+
+  A dict: 'cross_entropy', a list of numbers, and 'norms', a dict of such lists
+  by the names of the layers.
+  """
+  with tf.Graph().as_default():
+    tf.set_random_seed(settings.seed)
+    batch = cifar10.distorted_inputs(settings)
+    with techniques.training_scope(settings):
+      train_op = _train(*batch, settings, data)
+    fixed = [tf.placeholder(t.dtype, t.shape) for t in batch]
+    with techniques.training_scope(settings), tf.variable_scope('', reuse=True):
+      cross_entropy, norms = _gradients(*fixed, settings)
+    with tf.train.MonitoredSession(
+        tf.train.ChiefSessionCreator(
+            config=session_settings.config_proto(settings))) as session:
+      feeds = dict(zip(fixed, session.run(batch)))
+      found = []
+      for step in range(steps + 1):
+        found.append(session.run([cross_entropy, norms], feeds))
+        if step < steps:
+          session.run(train_op)
+  norms = {
+      layer: [float(values[layer]) for _, values in found] for layer in norms
+  }
+  return {'cross_entropy': [float(value) for value, _ in found], 'norms': norms}
+
+
+def _train(images, labels, settings, data):
+  """The operation of a training step."""
+  logits = networks.inference(images, settings, is_training=True)
+  loss = cifar10.loss(logits, labels)
+  state = run_state.begin(data, settings.examples_per_machine)
+  step = tf.train.get_or_create_global_step()
+  return cifar10.train(loss, step, settings, state)
+
+
+def _gradients(images, labels, settings):
+  """The cross entropy of a batch, and the norms of its gradients by layers."""
+  logits = networks.inference(images, settings, is_training=True)
+  cross_entropy = tf.reduce_mean(
+      tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels,
+                                                     logits=logits))
+  weights = tf.get_collection(tf.GraphKeys.WEIGHTS)
+  gradients = tf.gradients(cross_entropy, weights)
+  return cross_entropy, {
+      variable.op.name.split('/')[0]: tf.norm(gradient)
+      for variable, gradient in zip(weights, gradients)
+  }
+
+
+def measure(args):
+  """Measures all variants, and writes what was found into --out."""
+  with files.folders_around(args.out):
+    files.write_json(args.out, {})
+  runs = []
+  for name, changes in VARIANTS.items():
+    settings = cifar10.with_constants(
+        Settings(seed=1, dataset=args.dataset, data_dir=args.data_dir,
+                 batch_size=args.batch_size, **changes))
+    data = datasets.prepare(settings)
+    found = measure_variant(settings, data, args.steps)
+    runs.append({'name': name, 'settings': changes, **found})
+    print(name, 'cross entropy %.3f' % found['cross_entropy'][-1], {
+        layer: '%.2g' % norms[-1] for layer, norms in found['norms'].items()
+    })
+  files.write_json(args.out, {
+      'machine': benchmark.machine(),
+      'batch_size': args.batch_size,
+      'runs': runs
+  })
+
+
+def main():
+  """Reads the flags and measures."""
+  parser = arguments.Parser(__doc__)
+  parser.add_argument('--steps', default=50, help='steps of each run')
+  parser.add_argument('--batch_size', default=128, help='images in a batch')
+  parser.add_argument('--dataset', choices=('cifar10', 'sample'),
+                      default=Settings.dataset, help='the data set')
+  parser.add_argument('--data_dir', default=Settings.data_dir,
+                      help='the folder of the data set')
+  parser.add_argument('--out', required=True, help='the JSON file to write')
+  parser.run(measure, steps=(1, None), batch_size=(1, None))
+
+
+if __name__ == '__main__':
+  main()

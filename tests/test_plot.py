@@ -1,0 +1,104 @@
+"""Charts of the results: scripts/benchmarks/plot.py."""
+
+import json
+import os
+
+from matplotlib import image as image_lib
+import numpy as np
+import pytest
+
+from cifar10.errors import UserError
+from tests import short_runs
+
+RESULTS = os.path.join(short_runs.ROOT, 'docs', 'results')
+
+plot = short_runs.module_at(
+    os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'plot.py'))
+
+
+def results(name):
+  with open(os.path.join(RESULTS, name), encoding='utf-8') as file:
+    return json.load(file)
+
+
+def labels(axes):
+  return [label.get_text() for label in axes.get_yticklabels()]
+
+
+def texts(axes):
+  return [text.get_text().strip() for text in axes.texts]
+
+
+def test_the_eight_bars_are_those_of_the_table():
+  (axes,) = plot.draw_benchmark(results('benchmark.json')).axes
+  assert dict(zip(labels(axes), texts(axes))) == {
+      'training, end to end': '2.15',
+      'training, against Keras': '2.16',
+      'evaluation': '1.62',
+      'first step of the process': '1.48',
+      'peak memory': '1.00',
+      'input alone': '5.04',
+      'response normalization': '5.80',
+      'conv2 with its gradients': '2.09'
+  }
+
+
+def test_bars_that_were_not_measured_are_left_out():
+  found = dict(plot.bars(results('benchmark_1.15.5.json')['rows']))
+  assert 'training, against Keras' not in found
+  assert np.median(found['evaluation']) == pytest.approx(1.28, abs=0.005)
+
+
+def test_ends_of_runs_have_their_recipe_and_minutes():
+  found = plot.ends(results('better.json'))
+  assert [(recipe, round(minutes)) for recipe, minutes, _ in found
+         ] == [('tutorial', 115), ('better', 106)]
+  # The last run goes on with the one before it.
+  assert found[1][2][0]['precision @ 1'] == 0.8864
+  assert [recipe for recipe, _, _ in plot.ends(results('fast.json'))
+         ] == ['fast'] * 5
+
+
+def test_precisions_are_drawn_against_minutes():
+  names = 'float32.json', 'better.json', 'fast.json'
+  (axes,) = plot.draw_precision([results(name) for name in names]).axes
+  lines = {line.get_label(): line.get_xydata() for line in axes.get_lines()}
+  assert list(lines) == [
+      'tutorial, float32, averaged', 'tutorial, float32, plain',
+      'tutorial: 85.84 %', 'tutorial, --tta: 87.43 %', 'better: 88.64 %',
+      'better, --tta: 89.79 %', 'fast: 93.36 %', 'fast, --tta: 94.15 %'
+  ]
+  np.testing.assert_allclose(lines['tutorial, float32, averaged'][-1],
+                             [115.46, 85.84], atol=0.1)
+  assert lines['fast: 93.36 %'].shape == (5, 2)
+
+
+def test_techniques_are_differences_with_the_best_at_the_top():
+  (axes,) = plot.draw_comparison(results('techniques.json')).axes
+  names = labels(axes)
+  assert names[0] == 'batch normalization' and 'default' not in names
+  assert names.index('Nesterov') < names.index('momentum')
+  assert names[-1] in ('he', 'SELU')
+  # Those far below the default are there as text.
+  assert {'-67.7', '-9.9', 'diverges'} <= set(texts(axes))
+  assert axes.get_xlim()[0] == -6.3
+
+
+@pytest.mark.parametrize('name', ['benchmark', 'techniques', 'search'])
+def test_a_picture_is_small_and_wide_enough(tmp_path, name):
+  out = str(tmp_path / 'out.png')
+  plot.draw([os.path.join(RESULTS, name + '.json')], out)
+  assert os.path.getsize(out) < 150000
+  assert 900 < image_lib.imread(out).shape[1] < 1200
+
+
+def test_other_files_are_named(tmp_path):
+  with pytest.raises(UserError, match='missing.json: no such file'):
+    plot.draw([str(tmp_path / 'missing.json')], 'out.png')
+  path = tmp_path / 'other.json'
+  path.write_text('{}')
+  with pytest.raises(UserError, match='other.json: expected results'):
+    plot.draw([str(path)], 'out.png')
+  paths = [os.path.join(RESULTS, name) for name in ('fast.json', 'search.json')]
+  with pytest.raises(UserError, match='only precisions are drawn together'):
+    plot.draw(paths, 'out.png')
