@@ -55,3 +55,15 @@ def test_numbers_of_each_step_are_written(tmp_path):
   # Of one batch, and ten classes.
   assert runs[2]['cross_entropy'][0] == pytest.approx(2.3, abs=0.1)
   assert str(draw_gradients.draw(str(out))).count('class="line') == 15
+
+
+@pytest.mark.slow
+def test_an_error_leaves_earlier_numbers(tmp_path):
+  out = tmp_path / 'gradients.json'
+  out.write_text('{"runs": []}')
+  status, _, err = processes.run(
+      [SCRIPT, '--dataset=cifar10',
+       '--out=%s' % out,
+       '--data_dir=%s' % out])
+  assert status == 1 and str(out) in err
+  assert json.loads(out.read_text()) == {'runs': []}

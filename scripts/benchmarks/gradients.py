@@ -93,8 +93,9 @@ def _gradients(images, labels, settings):
 
 def measure(args):
   """Measures all variants, and writes what was found into --out."""
+  # Find out first whether the numbers can be written, and keep those there.
   with files.folders_around(args.out):
-    files.write_json(args.out, {})
+    files.write_json(args.out, files.read_json(args.out) or {})
   runs = []
   for name, changes in VARIANTS.items():
     settings = cifar10.with_constants(
