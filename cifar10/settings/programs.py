@@ -34,7 +34,7 @@ class Run(Group, agreed=False, searched=False):
   overwrite: Start afresh; the run in --train_dir is deleted once the new one is
     ready.
   save_secs: Seconds between checkpoints; 0: not by time.
-  save_steps: Save a checkpoint at each multiple of so many steps; 0: not by
+  save_steps: Save a checkpoint at steps that are multiples of this; 0: not by
     steps.
   max_to_keep: How many of the newest checkpoints to keep; 0: all of them.
   log_frequency: Steps between lines on the console.

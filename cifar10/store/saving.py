@@ -57,7 +57,7 @@ class CheckpointHook(tf.train.SessionRunHook):
     return tf.train.SessionRunArgs(self._step)
 
   def after_run(self, run_context, run_values):
-    step = int(run_values.results)
+    step = run_values.results
     seconds = time.monotonic() - self._saved_time
     every, secs = self._settings.save_steps, self._settings.save_secs
     # At multiples, so that a resumed run saves the steps of one in one piece.

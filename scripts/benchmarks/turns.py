@@ -14,7 +14,7 @@ HOOKS = 'hooks'  # The collection of the hooks of a session.
 
 
 def ratios(values, others, unit):
-  """How many times as good as `others` values of the same rounds are.
+  """Ratios of `values` to `others` of the same rounds, above 1 if better.
 
   More is better if the unit ends in `/s`, else less is better.
   """

@@ -61,7 +61,7 @@ class Axes:
     self.picture.line(self._path(points), kind, width, dashed)
 
   def band(self, low, high, kind):
-    """What is between two curves, lists of points."""
+    """Fills the area between two curves, lists of points."""
     path = self._path([*low, *reversed(high)])
     self.picture.add(f'<path class="{kind}" opacity="0.5" d="{path}z"/>')
 

@@ -33,9 +33,7 @@ def curves(kind, **options):
     slope, = tf.gradients(y, x)
     session.run(tf.global_variables_initializer())
     values, slopes = session.run([y, slope])
-  return (list(zip(xs, values[:,
-                              0].tolist())), list(zip(xs, slopes[:,
-                                                                 0].tolist())))
+  return tuple(list(zip(xs, ys[:, 0].tolist())) for ys in (values, slopes))
 
 
 def draw():

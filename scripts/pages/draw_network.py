@@ -47,14 +47,11 @@ def layers():
       variables.setdefault(layer, {})[name] = variable.shape.as_list()
     found = [_layer(images.op, {}, 'the input')]
     for op in graph.get_operations():
-      if op.name == op.name.split('/')[0]:
-        if op.type in ('MaxPool', 'LRN'):
-          found.append(_layer(op, {}, _text(op, {})))
-      else:
-        layer, name = op.name.split('/', 1)
-        if layer == name and layer in variables:
-          found.append(_layer(op, variables[layer], _text(op,
-                                                          variables[layer])))
+      layer, _, name = op.name.partition('/')
+      is_trained = layer == name and layer in variables
+      if is_trained or not name and op.type in ('MaxPool', 'LRN'):
+        own = variables.get(layer, {})
+        found.append(_layer(op, own, _text(op, own)))
   return found
 
 
@@ -66,7 +63,7 @@ def _layer(op, variables, text):
 
 
 def _text(op, variables):
-  """What a layer computes."""
+  """A layer's computation, in words."""
   if op.type == 'LRN':
     return 'local response normalization'
   if op.type == 'MaxPool':

@@ -2,7 +2,7 @@
 
 from cifar10.tools.report import charts
 
-_FEW = 4  # Settings with at most so many values have a place for each.
+_FEW = 4  # Up to this many values of a setting are shown side by side.
 _WIDE = 5  # A scale is logarithmic if its numbers span this factor.
 
 
