@@ -112,9 +112,9 @@ def test_every_setting_is_a_flag_but_these():
                            ], '--connect_timeout_secs=99999999999999999999'),
      ('train', ['--max_shift=nan'], '--max_shift=nan: expected an ordinary'),
      ('train', ['--optimizer=adam', '--momentum=0.9'],
-      '--momentum=0.9 has no effect with --optimizer=adam; it is for moment'),
+      '--momentum=0.9 has no effect with --optimizer=adam; it needs momentum'),
      ('train', ['--recipe=fast', '--optimizer=sgd', '--momentum=0.9'
-               ], 'it is for momentum and nesterov and rmsprop and muon (with'),
+               ], 'it needs momentum, nesterov, rmsprop or muon (with'),
      ('pretrain', ['--softmax_rate=1'], '=1 has no effect in pretraining'),
      ('train', ['--tta'], 'no flag --tta; cifar10_eval has it'),
      ('train', ['--dataset=mnist'], '--dataset=mnist'),

@@ -262,4 +262,4 @@ def _write(output, content, path):
   except OSError as error:
     raise UserError(
         f'{path}: cannot be written: {error.strerror} ({_size(output)} bytes '
-        'have arrived; the next call goes on from there)') from error
+        'have arrived; the next call continues from there)') from error

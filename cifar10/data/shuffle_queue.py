@@ -19,7 +19,7 @@ def batches(read, element, epoch_size, batch_size):
                                  next epoch
 
   Each turn is a single operation of the graph, with two loops in it; its queue
-  runner repeats it. Meanwhile training goes on with the batches drawn before.
+  runner repeats it. Meanwhile training continues with the batches drawn before.
 
   Args:
     read: function of two int32 tensors, the numbers of elements of the epoch

@@ -119,7 +119,7 @@ class _End(techniques.Techniques):
 
 
 class _Upper(techniques.Techniques):
-  """Techniques of a network that goes on with `substitute(outputs)`.
+  """Techniques of a network that continues with `substitute(outputs)`.
 
   It does so after `count` layers, before their dropout.
   """

@@ -24,7 +24,7 @@ def by_name(sizes):
   if not _SIZES.fullmatch(sizes):
     raise UserError(
         f'--hidden_layers={sizes}: expected the size of each layer, from 1 to '
-        '99999, with commas between, such as 384,192; or nothing, for no layer')
+        '99999, separated by commas, such as 384,192; or nothing, for no layer')
   numbers = map(int, filter(None, sizes.split(',')))
   return {f'local{n}': size for n, size in enumerate(numbers, _FIRST)}
 

@@ -64,8 +64,8 @@ def _without_effect(settings):
     elif owner not in settings_lib.with_policy('choices'):
       yield f'{problem} without {choices[0]} in --{owner}'
     else:
-      suited = ' and '.join(choices)
-      yield f'{problem} with --{owner}={values[owner]}; it is for {suited}'
+      suited = ' or '.join(filter(None, [', '.join(choices[:-1]), choices[-1]]))
+      yield f'{problem} with --{owner}={values[owner]}; it needs {suited}'
 
 
 def _of_model(settings):
@@ -79,7 +79,7 @@ def _of_model(settings):
            '--input=preloaded')
   if settings.top_layers == 'local' and settings.is_set('hidden_layers'):
     yield (f'--hidden_layers={settings.hidden_layers} has no effect with '
-           '--top_layers=local; it is for full')
+           '--top_layers=local; it needs full')
   if settings.dropout and not settings.hidden_layers:
     yield (f'--dropout={settings.dropout:g} has no effect without a layer in '
            '--hidden_layers')

@@ -13,12 +13,12 @@ from cifar10.settings.field import share
 class Towers(Group):
   """The devices of a machine, and what each of them computes.
 
-  num_gpus: How many GPUs to train on.
-  model_parallelism: none, each GPU has a tower with a batch of its own; or all
-    of them have a part of one model: layers, the first GPU the convolutions and
-    the second one the fully connected layers; filters, each GPU some of the
-    filters or units of each layer. In a cluster with --num_gpus=1 the workers
-    take the place of the GPUs.
+  num_gpus: Number of GPUs to train on.
+  model_parallelism: none, each GPU has a tower with a batch of its own; or each
+    has a part of one model: layers, the first GPU the convolutions and the
+    second one the fully connected layers; filters, each GPU some of the filters
+    or units of each layer. In a cluster with --num_gpus=1, the workers take the
+    place of the GPUs.
   """
 
   num_gpus: int = count(1, 1, 64)
@@ -31,16 +31,16 @@ class Run(Group, agreed=False, searched=False):
   """The training directory, and a run's files and console lines.
 
   train_dir: Where checkpoints and summaries are written.
-  overwrite: Start afresh; the run in --train_dir is deleted once the new one is
-    ready.
+  overwrite: Start from scratch; the run in --train_dir is deleted once the new
+    one is ready.
   save_secs: Seconds between checkpoints; 0: not by time.
   save_steps: Save a checkpoint at steps that are multiples of this; 0: not by
     steps.
-  max_to_keep: How many of the newest checkpoints to keep; 0: all of them.
+  max_to_keep: Number of newest checkpoints to keep; 0: all of them.
   log_frequency: Steps between lines on the console.
   progress: On a terminal, show one live line instead of those lines.
-  stall_secs: Seconds without a step after which training ends with an error;
-    the last whole step is saved.
+  stall_secs: Seconds without a step after which training saves the last
+    complete step and ends with an error.
   master: The server of TensorFlow that runs the graph, grpc://host:port; empty:
     this process.
   """
@@ -62,22 +62,22 @@ class Run(Group, agreed=False, searched=False):
 class Metrics(Group, saved=False, shared=False):
   """Numbers of a run in a file, for other programs.
 
-  metrics: File to append a line of JSON to for each line on the console; in a
-    cluster, by the chief only.
+  metrics: File that gets a line of JSON for each line on the console; in a
+    cluster, from the chief only.
   """
 
   metrics: str = setting('', is_path=True)
 
 
 class Session(Group, agreed=False):
-  """Sessions' use of the machine.
+  """How a session uses the machine.
 
-  precision: The type in which convolutions and matrix products are computed;
-    Winograd's convolutions in at least float32. Variables, their averages and
-    the loss are always float32.
-  conv: How convolutions are computed: direct, by tf.nn.conv2d; winograd, with
-    fewer multiplications, by Winograd's algorithm, in at least float32; or
-    auto, the form that is expected to be faster, by device and size.
+  precision: The type of convolutions and matrix products; Winograd's algorithm
+    uses at least float32. Variables, their averages and the loss are always
+    float32.
+  conv: How to compute convolutions: direct, by tf.nn.conv2d; winograd, by
+    Winograd's algorithm, with fewer multiplications; or auto, whichever should
+    be faster for the device and the size.
   gpu_memory_fraction: Fraction of the memory of each GPU to take; 0: grow on
     demand.
   intra_op_threads: Threads that share one operation; 0: one per core.
@@ -94,22 +94,22 @@ class Session(Group, agreed=False):
 
 
 class Cluster(Group):
-  """The cluster, this task's place in it, and what travels between tasks.
+  """The cluster, this task's place in it, and the traffic between tasks.
 
   ps_hosts: The parameter servers: host:port,host:port,...
   worker_hosts: The workers: host:port,host:port,... The first one is the chief.
   job_name: The job of this task.
   task_index: The number of this task in its job.
-  slurm_ps: In a step of Slurm: how many of its tasks are parameter servers; the
-    others are workers. 0: the cluster comes from the flags above, or from
-    TF_CONFIG.
+  slurm_ps: In a step of Slurm, the number of its tasks that are parameter
+    servers; the others are workers. 0: the cluster comes from the flags above,
+    or from TF_CONFIG.
   sync: Average the gradients of all workers before each step; --nosync: each
     worker applies its own at once.
-  backup_workers: How many workers a synchronous step need not wait for.
+  backup_workers: Number of workers that a synchronous step need not wait for.
   ps_strategy: How variables are spread over the parameter servers.
   partition_ps: Split large variables over the parameter servers.
   grad_dtype: The type in which gradients are sent to the parameter servers.
-  connect_timeout_secs: Seconds that another task may be out of reach.
+  connect_timeout_secs: Seconds to wait for a task that cannot be reached.
   operation_timeout_ms: Time limit of a step, in milliseconds; 0: none.
   """
 
@@ -130,8 +130,8 @@ class Cluster(Group):
 class Checkpoint(Group, saved=False):
   """The run that a trained model comes from.
 
-  checkpoint_dir: Where the checkpoints are, or a model that comes with the
-    package, pretrained:tutorial or pretrained:fast; evaluation and prediction
+  checkpoint_dir: The folder of the checkpoints, or a model that comes with the
+    package, pretrained:tutorial or pretrained:fast. Evaluation and prediction
     take several, and average the probabilities of their networks.
   use_moving_averages: Use the moving averages of the variables.
   """
@@ -143,8 +143,8 @@ class Checkpoint(Group, saved=False):
 class Ensemble(Group, saved=False):
   """Several trained networks, and where they run.
 
-  ensemble: Where the networks of several --checkpoint_dir run: in one graph; or
-    in processes of their own, any of which may be lost.
+  ensemble: Where the networks of several --checkpoint_dir run: graph, in one
+    graph; or processes, each in its own process, any of which may fail.
   """
 
   ensemble: str = choice('graph', 'processes')
@@ -152,11 +152,10 @@ class Ensemble(Group, saved=False):
 
 
 class Inference(Group, saved=False):
-  """The use of a trained model.
+  """How to use a trained model.
 
-  eval_device: Where the model runs; gpu falls back to the CPU if there is no
-    GPU.
-  tta: Average over mirrored and shifted copies of each image, six in all: more
+  eval_device: Where the model runs; without a GPU, gpu means the CPU.
+  tta: Average over six copies of each image, mirrored and shifted: more
     precise, and six times the work.
   """
 
@@ -165,7 +164,7 @@ class Inference(Group, saved=False):
 
 
 class Evaluation(Group, saved=False):
-  """The images and times of evaluations.
+  """What to evaluate on, and when.
 
   eval_dir: Where the summaries of the evaluation are written.
   eval_data: Which images to evaluate on.
@@ -182,9 +181,9 @@ class Evaluation(Group, saved=False):
 class Answers(Group, saved=False):
   """Printed answers of a trained model.
 
-  top_k: Evaluation prints precision @ k too (default 1); prediction prints the
+  top_k: Evaluation also prints precision @ k (default 1); prediction prints the
     k most probable classes (default 3).
-  json: Print a JSON object in place of each line of text.
+  json: Print a JSON object instead of each line of text.
   """
 
   top_k: Optional[int] = count(None, 1)
@@ -194,8 +193,8 @@ class Answers(Group, saved=False):
 class Prediction(Group, saved=False):
   """Drawings of labeled pictures.
 
-  grid: Picture file to draw, in the format of its extension: a sheet of the
-    pictures with their classes.
+  grid: File for a contact sheet of the pictures with their classes; its
+    extension is its format.
   """
 
   grid: str = setting('', is_path=True)
@@ -206,9 +205,9 @@ class Export(Group, saved=False):
 
   checkpoint: The checkpoint to export: a step of the run in --checkpoint_dir,
     the path of a checkpoint, or a model of the package; empty: the newest one.
-  export_dir: Folder to write a SavedModel to; empty: none.
-  tflite: File to write a TensorFlow Lite model to.
-  frozen_graph: File to write a frozen graph to.
+  export_dir: Folder for a SavedModel; empty: none.
+  tflite: File for a TensorFlow Lite model.
+  frozen_graph: File for a frozen graph.
   """
 
   checkpoint: str = setting('', holds_checkpoints=True)

@@ -12,13 +12,13 @@ from cifar10.settings.field import share
 
 
 class Data(Group, exported=True, searched=False):
-  """The data set, and where it lies.
+  """The data set and its folder.
 
   dataset: The data set. cifar10 means the data set that --data_dir/dataset.json
     describes, if there is one.
   cifar100_labels: Which labels of CIFAR-100: its 100 classes or its 20 groups
     of classes.
-  data_dir: The folder of the data set; fetched data goes there.
+  data_dir: The folder of the data set; downloads go there.
   """
 
   dataset: str = choice('cifar10', 'cifar100', 'svhn', 'sample', fixed=True)
@@ -33,11 +33,10 @@ class Data(Group, exported=True, searched=False):
 class Download(Group, saved=False):
   """The source of a data set.
 
-  data_url: Address to fetch the data set from, a mirror or a file:// address:
-    of the archive, or for svhn of the folder of its two files. Default: the
-    official address.
-  data_sha256: SHA-256 of the file to fetch; for svhn both, with a comma
-    between. Default: that of the official file.
+  data_url: Where to download the data set from: a mirror or a file:// address;
+    for svhn, the folder of its two files. Default: the official address.
+  data_sha256: SHA-256 of the file; for svhn, of both files, separated by a
+    comma. Default: that of the official file.
   """
 
   data_url: str = ''
@@ -54,11 +53,10 @@ class Input(Group):
 
 
 class Pipeline(Group, agreed=False):
-  """The way of training images from the disk into the graph.
+  """How training images get from the disk into the graph.
 
-  input: Where batches of training images come from: queues, the tutorial's;
-    preloaded, one variable that holds all records; or tf_data, a
-    tf.data.Dataset.
+  input: How to read training images: queues, as in the tutorial; preloaded, one
+    variable that holds all records; or tf_data, a tf.data.Dataset.
   """
 
   input: str = choice('queues', 'preloaded', 'tf_data')
@@ -67,10 +65,10 @@ class Pipeline(Group, agreed=False):
 class Augmentation(Group):
   """Random distortions, drawn anew for each training image.
 
-  augment: The distortions of training images, with commas between: crop, flip,
+  augment: The distortions of training images, separated by commas: crop, flip,
     brightness, contrast, shift, rotate, resize, saturation, hue, cutout,
     alternating_flip; empty: none.
-  max_shift: The share of the side of an image by which shift moves it at most.
+  max_shift: The furthest that shift moves an image, as a share of its side.
   """
 
   augment: str = 'crop,flip,brightness,contrast'
@@ -87,10 +85,9 @@ class Model(Group, exported=True, fixed=True):
   top_layers: What local3 and local4 are: full, fully connected; or local,
     locally connected as in cuda-convnet.
   hidden_layers: The sizes of the fully connected layers local3, local4, local5
-    and so on, with commas between: 384 has local3 only; empty: none.
-  columns: Into how many columns the convolutions are divided. A column sees the
-    other ones from local3 on, as in Krizhevsky's network for two GPUs; 1: each
-    filter sees all of the layer below.
+    and so on, separated by commas: 384 has local3 only; empty: none.
+  columns: Number of columns that the convolutions are split into. Columns meet
+    in local3, as in Krizhevsky's network for two GPUs; 1: no split.
   activation: The activation function of all layers but the last.
   leaky_relu_slope: The slope of leaky_relu below 0.
   normalization: lrn, local response normalization after the convolutions;
@@ -111,14 +108,14 @@ class Model(Group, exported=True, fixed=True):
 
 
 class Initialization(Group, agreed=False):
-  """The values that weights begin with.
+  """Initial weights.
 
   initializer: How weights are drawn: tutorial, with the tutorial's standard
-    deviation of each layer; or with a variance that the number of inputs and
-    outputs of a unit gives: xavier, he or lecun.
+    deviation for each layer; or with a variance that depends on the number of
+    inputs and outputs of a unit: xavier, he or lecun.
   initializer_distribution: The distribution of xavier, he and lecun; normal is
     truncated.
-  initializer_fan: What the variance of xavier, he and lecun is divided by: the
+  initializer_fan: The divisor of the variance of xavier, he and lecun: the
     inputs of a unit (in), its outputs (out) or their mean (mean). Default: mean
     for xavier, in for the others.
   """
@@ -138,16 +135,15 @@ class Regularization(Group):
     none.
   l1_scale: Factor of the sum of absolute weights.
   l2_scale: Factor of half the sum of squared weights.
-  input_dropout: Fraction of the numbers of an image that each training step
-    drops.
-  conv_dropout: Fraction of the outputs of the convolutional layers, after
-    pooling, that each training step drops.
-  dropout: Fraction of the outputs of local3, local4 and so on that each
-    training step drops.
-  max_norm: Largest norm of the weights of a unit, kept after each step; 0: no
+  input_dropout: Fraction of each image's values to drop in a training step.
+  conv_dropout: Fraction of the convolutional layers' outputs, after pooling, to
+    drop in a training step.
+  dropout: Fraction of the outputs of local3, local4 and so on to drop in a
+    training step.
+  max_norm: Largest norm of a unit's weights, enforced after each step; 0: no
     limit.
-  label_smoothing: Share of the probability of each label that is spread over
-    all classes.
+  label_smoothing: Share of each label's probability that is spread over all
+    classes.
   batch_norm_decay: Decay of the moving mean and variance of
     --normalization=batch.
   """
@@ -181,8 +177,8 @@ class Optimization(Group):
   max_steps: Global step at which training ends.
   epochs: Epochs, passes over the training images, after which training ends; 0:
     only --max_steps counts.
-  early_stopping: Validations without a better precision after which training
-    ends, with the best checkpoint; 0: none.
+  early_stopping: Validations in a row without a better precision after which
+    training ends, with the best checkpoint; 0: never.
   learning_rate: Initial learning rate; the highest one of one_cycle. Default:
     %(INITIAL_LEARNING_RATE)g for sgd, and what suits each of the other
     optimizers.
@@ -201,22 +197,21 @@ class Optimization(Group):
 
 
 class Optimizer(Group):
-  """The way from gradients to updates.
+  """How gradients become updates.
 
   optimizer: The optimizer.
-  bias_rate: Learning rate of biases, and of all that is not weights, as a
+  bias_rate: Learning rate of biases, and of everything else but weights, as a
     multiple of that of weights.
   softmax_rate: Learning rate of the weights of the last layer, as a multiple of
     that of the others.
-  momentum: Momentum of the optimizers momentum, nesterov and rmsprop; with
-    muon, of the variables that nesterov trains. Default: 0 for rmsprop, 0.9 for
-    the others.
+  momentum: Momentum of momentum, nesterov and rmsprop, and of Muon's biases and
+    last layer. Default: 0 for rmsprop, 0.9 for the others.
   muon_momentum: Momentum of muon.
   rmsprop_decay: Decay of the mean square of gradients of rmsprop.
   adam_beta1: Decay of the mean of gradients of adam.
   adam_beta2: Decay of the mean square of gradients of adam.
-  epsilon: Constant that rmsprop adds to the mean square of gradients, and adam
-    to its root.
+  epsilon: Constant added to the mean square of gradients by rmsprop, and to its
+    root by adam.
   ftrl_l1: L1 penalty of ftrl: a weight that has come to zero stays there.
   ftrl_l2: L2 penalty of ftrl.
   clip_norm: Largest global norm of the gradients; 0: no limit.
@@ -257,8 +252,8 @@ class Schedule(Group):
   boundaries: Epochs at which a piecewise rate changes: 100,150.
   rates: The rates before, between and after them: 0.1,0.01,0.001.
   power: The power of --schedule=power.
-  patience: Validations without a better precision after which the rate of
-    --schedule=performance falls.
+  patience: Validations in a row without a better precision after which the
+    rate of --schedule=performance falls.
   warmup: The share of the run during which one_cycle rises.
   """
 
@@ -279,10 +274,10 @@ class Schedule(Group):
 class Validation(Group, searched=False):
   """The split of the training images, and validation on the held-out part.
 
-  validation_examples: How many training images, the last ones, to hold out from
-    training for validation.
-  labelled_examples: How many training images, the first ones, to train on, as
-    if no others had labels; 0: all that are not held out.
+  validation_examples: Number of training images, the last ones, to hold out for
+    validation.
+  labelled_examples: Number of training images, the first ones, to train on, as
+    if the others had no labels; 0: all that are not held out.
   validation_steps: Steps between validations.
   """
 
@@ -293,19 +288,20 @@ class Validation(Group, searched=False):
 
 
 class Transfer(Group):
-  """Variables taken over from another run, and variables that stay as they are.
+  """Variables from another run, and variables that are not trained.
 
-  init_from: A checkpoint, the --train_dir of a run, or a model that comes with
-    the package, pretrained:tutorial or pretrained:fast, whose variables a new
-    run begins with: their moving averages, if it has them.
+  init_from: Start a new run from the variables of a checkpoint, of the
+    --train_dir of a run, or of a model that comes with the package,
+    pretrained:tutorial or pretrained:fast: from their moving averages, if there
+    are any.
   init_scope: Regular expression for the beginning of the names of these
     variables, such as conv[12]; empty: all that fit.
   init_map: Names there that differ from those here: conv1:layer1,conv2:layer2
     takes conv1 from layer1.
   freeze: Regular expression for the beginning of the names of variables that
     are not trained, such as conv[12].
-  cache_frozen: Number of distorted versions of each training image for which to
-    compute the layers that are frozen, from the first one on, once, before
+  cache_frozen: Number of distorted versions of each training image. The frozen
+    layers, from the first one up, are computed once for each version, before
     training; 0: compute them in each step.
   hold_zeros: Weights that are zero stay zero, as in a sparse checkpoint.
   """

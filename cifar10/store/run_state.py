@@ -75,7 +75,7 @@ class RunState:
   def seed_of_start(self, seed, *more):
     """The graph-level seed of the present start of a trainer.
 
-    A run that is resumed with the same --seed goes on with other images and
+    A run that is resumed with the same --seed continues with other images and
     other random numbers than it began with, the same ones each time. The
     integers `more` tell starts at the same step apart. Without --seed it is
     None: no other run has these numbers.

@@ -129,7 +129,7 @@ def main():
                       help='the recipe to run again and again')
   parser.add_argument('--seeds',
                       type=lambda text: [int(part) for part in text.split(',')],
-                      default='1,2,3,4,5', help='numbers with commas between')
+                      default='1,2,3,4,5', help='numbers separated by commas')
   parser.add_argument('--out', required=True, help='JSON file')
   parser.add_argument('--runs',
                       help='where to keep the runs (default: nowhere)')

@@ -30,14 +30,14 @@ from cifar10.settings import Settings
     }, '--l2_scale=0.1 has no effect with --regularizer=tut'),
     ({
         'warmup': 0.5
-    }, 'with --schedule=exponential; it is for one_cycle$'),
+    }, 'with --schedule=exponential; it needs one_cycle$'),
     ({
         'staircase': False,
         'schedule': 'power'
     }, '--staircase=False has no'),
     ({
         'initializer_fan': 'in'
-    }, 'it is for xavier and he and lecun'),
+    }, 'it needs xavier, he or lecun'),
     ({
         'batch_norm_decay': 0.5
     }, 'with --normalization=lrn'),
@@ -113,7 +113,7 @@ from cifar10.settings import Settings
     ({
         'top_layers': 'local',
         'hidden_layers': '384'
-    }, '--hidden_layers=384 has no effect with --top_layers=local; it is for'),
+    }, '--hidden_layers=384 has no effect with --top_layers=local; it needs'),
     ({
         'hidden_layers': '',
         'dropout': 0.5
@@ -125,11 +125,11 @@ from cifar10.settings import Settings
         'network': 'airbench',
         'normalization': 'batch',
         'hidden_layers': '384'
-    }, '=384 has no effect with --network=airbench; it is for tutorial$'),
+    }, '=384 has no effect with --network=airbench; it needs tutorial$'),
     ({
         'optimizer': 'sgd',
         'muon_momentum': 0.5
-    }, 'it is for muon$'),
+    }, 'it needs muon$'),
     ({
         'max_shift': 0.2
     }, '--max_shift=0.2 has no effect without shift in --au'),
@@ -147,7 +147,7 @@ from cifar10.settings import Settings
         'network': 'airbench',
         'normalization': 'batch',
         'dropout': 0.5
-    }, '--dropout=0.5 has no effect with --network=airbench; it is for tutori'),
+    }, '--dropout=0.5 has no effect with --network=airbench; it needs tutori'),
     ({
         'network': 'airbench',
         'normalization': 'batch',
@@ -155,7 +155,7 @@ from cifar10.settings import Settings
     }, '--cache_frozen=2 is for the layers of the tutorial, not for'),
     ({
         'normalize_logits': True
-    }, '=True has no effect with --normalization=lrn; it is for batch$'),
+    }, '=True has no effect with --normalization=lrn; it needs batch$'),
     ({
         'network': 'airbench',
         'normalization': 'batch',
@@ -235,22 +235,22 @@ def test_others_are_let_through(settings, capsys):
 @pytest.mark.parametrize('settings, name, problem', [
     ({
         'optimizer': 'rmsprop'
-    }, 'muon_momentum', '; it is for muon$'),
+    }, 'muon_momentum', '; it needs muon$'),
     ({}, 'muon_momentum',
-     '--muon_momentum=0.6 has no effect with --optimizer=sgd; it is'),
+     '--muon_momentum=0.6 has no effect with --optimizer=sgd; it needs'),
     ({
         'optimizer': 'sgd'
     }, 'adam_beta1', '--adam_beta1=0.9 has no effect'),
     ({
         'schedule': 'constant'
     }, 'staircase', '--staircase=True has no effect'),
-    ({}, 'warmup', 'with --schedule=exponential; it is for one_cycle$'),
+    ({}, 'warmup', 'with --schedule=exponential; it needs one_cycle$'),
     ({}, 'l2_scale', '--l2_scale=0.001 has no effect with --regularizer=tut'),
-    ({}, 'batch_norm_decay', 'with --normalization=lrn; it is for batch$'),
-    ({}, 'initializer_fan', 'it is for xavier and he and lecun$'),
+    ({}, 'batch_norm_decay', 'with --normalization=lrn; it needs batch$'),
+    ({}, 'initializer_fan', 'it needs xavier, he or lecun$'),
     ({}, 'validation_steps', '=1000 has no effect without --validation_exam'),
     ({}, 'max_shift', '=0.125 has no effect without shift in --augment$'),
-    ({}, 'cifar100_labels', 'with --dataset=cifar10; it is for cifar100$'),
+    ({}, 'cifar100_labels', 'with --dataset=cifar10; it needs cifar100$'),
     ({
         'network': 'airbench',
         'normalization': 'batch'
