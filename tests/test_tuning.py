@@ -103,7 +103,7 @@ def test_rows_have_what_was_tried_and_the_difference_before(tuning):
   experiments = dict(EXPERIMENTS, flags=[], variants={'default': [], **best})
   found['results'] = [
       result('default', 1, [(0, 0.1), (10, 0.6), (20, 0.7)], [], 20),
-      result('Adam', 1, [(0, 0.1), (10, 0.7)], best['Adam'], 10)
+      result('Adam', 1, [(0, 0.1), (5, 0.5), (10, 0.7)], best['Adam'], 10)
   ]
   before = {
       'results': [
@@ -118,12 +118,13 @@ def test_rows_have_what_was_tried_and_the_difference_before(tuning):
   default, adam = tuning.compared(experiments, found, before)
   assert default['before'] == 0 and default['tried'] == []
   assert adam['before'] == pytest.approx(-0.05)
+  assert adam['at_half'] == pytest.approx(0.15)
   assert adam['at_steps'] == pytest.approx(0.1)
   assert adam['at_time'] == pytest.approx(0.05)  # The default's at step 15.
   line = tuning.table([default, adam]).splitlines()[-1]
   assert line == (
       '| Adam | `--optimizer=adam` `--learning_rate=0.001` | 0.001: 25.0 %, '
-      '1e+30: diverges | -5.0 | 1 | 70.0 % | 2.00 | +10.0 | +5.0 |')
+      '1e+30: diverges | -5.0 | 1 | 70.0 % | 2.00 | +15.0 | +10.0 | +5.0 |')
 
 
 @pytest.mark.slow

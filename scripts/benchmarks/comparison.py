@@ -65,10 +65,10 @@ def compared(experiments, results, times):
   Returns:
     A list of dicts: 'name', 'flags', 'runs', 'errors', and the means over the
     runs: 'averaged', 'plain', precisions; 'lowest', 'highest'; 'loss';
-    'at_steps', 'at_time', the averaged precision less that of the default after
-    equal steps and in equal time; 'spread', the least and the most of the
-    first one; 'time', of a step, as a multiple of the default's, if it was
-    measured.
+    'at_steps', 'at_half', 'at_time', the averaged precision less that of the
+    default after equal steps, half as many, and in equal time; 'spread', the
+    least and the most of the first one; 'time', of a step, as a multiple of the
+    default's, if it was measured.
   """
   by_name, errors = {}, {}
   for name in experiments['variants']:
@@ -96,15 +96,16 @@ def compared(experiments, results, times):
           highest=max(precisions),
           plain=statistics.mean(last(r, experiments, 'plain') for r in found),
           loss=statistics.mean(r['loss'] for r in found))
-    steps = {'at_steps': experiments['steps']}
+    end = experiments['steps']
+    steps = {'at_steps': (end, end), 'at_half': (end / 2, end / 2)}
     if ratios:
       row['time'] = statistics.median(ratios)
-      steps['at_time'] = experiments['steps'] * row['time']
+      steps['at_time'] = end, end * row['time']
     pairs = [(r, defaults[r['seed']]) for r in found if r['seed'] in defaults]
     if pairs:
-      for column, step in steps.items():
+      for column, (own, its) in steps.items():
         differences = [
-            last(r, experiments) - precision_at(d, step) for r, d in pairs
+            precision_at(r, own) - precision_at(d, its) for r, d in pairs
         ]
         row[column] = statistics.mean(differences)
         if column == 'at_steps':

@@ -8,7 +8,7 @@
 The experiments are a JSON object:
 
     {"tuning_steps": 2500, "validation_examples": 5000,
-     "steps": 10000, "seeds": [1, 2, 3],
+     "steps": 10000, "seeds": [1, 2, 3], "points": 4,
      "variants": {"Adam": {"flags": ["--optimizer=adam"],
                            "values": {"learning_rate": [0.0003, 0.001, 0.003]}},
                   ...},
@@ -147,7 +147,8 @@ def run_all(experiments, found, args, save):
   run_missing(candidates(experiments), found['tuning'],
               lambda runner, candidate: tune(runner, candidate, threads))
   best = tuned(experiments, found['tuning'])
-  best = dict(experiments, points=compare.POINTS, variants={
+  points = experiments.get('points', compare.POINTS)
+  best = dict(experiments, points=points, variants={
       comparison.DEFAULT: [],
       **best
   })
@@ -188,7 +189,8 @@ def compared(experiments, found, before):
 def table(rows):
   """The rows as a table in Markdown, a str."""
   heads = ['variant', 'flags', 'validation precision of each value', 'before']
-  heads += ['runs', 'averaged', 'loss', 'at equal steps', 'at equal time']
+  heads += ['runs', 'averaged', 'loss', 'at half the steps', 'at equal steps']
+  heads.append('at equal time')
   return variants.table(heads, map(_cells, rows), right=range(3, len(heads)))
 
 
@@ -201,9 +203,10 @@ def _cells(row):
   cells = [row['name'], ' '.join(f'`{flag}`' for flag in row['flags']), tried]
   cells += [_points(row['before']), str(row['runs'])]
   if not row['runs']:
-    return [*cells, row['errors'][0].split(';')[0], '', '', '']
+    return [*cells, row['errors'][0].split(';')[0], '', '', '', '']
   cells += [comparison.percent(row['averaged']), f'{row["loss"]:.2f}']
-  return [*cells, _points(row.get('at_steps')), _points(row.get('at_time'))]
+  columns = 'at_half', 'at_steps', 'at_time'
+  return cells + [_points(row.get(column)) for column in columns]
 
 
 def _points(difference):
