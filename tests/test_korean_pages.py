@@ -13,6 +13,7 @@ PAGES = {
     'docs/ko/questions.md': 'docs/questions.md',
     'docs/ko/techniques.md': 'docs/techniques.md',
     'docs/ko/tensorflow1.md': 'docs/tensorflow1.md',
+    'docs/ko/transfer.md': 'docs/transfer.md',
     'docs/ko/tutorial.md': 'docs/tutorial.md'
 }
 
@@ -68,6 +69,19 @@ def test_a_page_in_korean_has_the_same_parts(korean, english):
   assert headings(read(korean)) == headings(read(english))
   assert tables(read(korean)) == tables(read(english))
   assert targets(korean) == targets(english)
+
+
+@pytest.mark.parametrize('korean', PAGES)
+def test_links_to_pages_in_english_say_so(korean):
+  link = re.compile(r'\[([^\]]+)\]\(([^)#:]+\.md)[^)]*\)(.{4}|)')
+  for paragraph in re.split('\n\n+|\n- ', without_code(read(korean))):
+    if '모두 영어' in paragraph:
+      continue
+    for text, page, mark in link.findall(paragraph):
+      path = os.path.normpath(os.path.join(os.path.dirname(korean), page))
+      if path not in PAGES and text != 'English':
+        assert path not in PAGES.values(), (text, page)
+        assert mark == '(영어)', (text, page)
 
 
 @pytest.mark.parametrize('korean', PAGES)

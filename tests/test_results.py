@@ -1,0 +1,290 @@
+"""The tables of the pages hold the numbers of the raw files, rounded."""
+
+import json
+import os
+import re
+from statistics import mean
+from statistics import median
+import sys
+
+import pytest
+
+from tests import short_runs
+
+sys.path.insert(0, os.path.join(short_runs.ROOT, 'scripts', 'benchmarks'))
+
+import comparison  # It stands in scripts/benchmarks.
+
+RESULTS = 'docs/results/README.md'
+
+
+def read(page):
+  with open(os.path.join(short_runs.ROOT, page), encoding='utf-8') as content:
+    return content.read()
+
+
+def raw(name):
+  return json.loads(read(os.path.join('docs', 'results', name + '.json')))
+
+
+def row(page, label, after=''):
+  """The cells of the first row that begins with `label`, behind `after`."""
+  text = read(page)
+  line = re.compile(r'^\| %s \| (.*)\|$' % re.escape(label), re.M)
+  return re.split(r' *\| *', line.search(text, text.index(after)).group(1))
+
+
+def shows(cells, values):
+  """True if the numbers in `cells` are `values`, each rounded as it is shown.
+
+  Names in code and links are not numbers.
+  """
+  text = re.sub(r'`[^`]*`|\]\([^)]*\)', '', ' '.join(cells))
+  found = re.findall(r'-?[\d,]*\.?\d+', text)
+  return len(found) == len(values) and all(
+      # Halves are rounded either way.
+      abs(float(number.replace(',', '')) - value) <= 0.5001 *
+      10**-len(number.partition('.')[2])
+      for number, value in zip(found, values))
+
+
+def percents(counts, total=10000):
+  return [100 * count / total for count in counts]
+
+
+def spread(values):
+  """What a table shows of several runs: mean and range, or of one run, it."""
+  return [mean(values), min(values), max(values)] if values[1:] else values
+
+
+def precision():
+  of_type = [raw('bfloat16'), raw('float32')]
+  for points in zip(*[each['points'] for each in of_type]):
+    values = []
+    for p in points:
+      values += [p['minutes'], *percents([p['averaged'], p['plain']])]
+    if points[0]['step'] in (5000, 10000, 15000, 20000, 40000, 60000, 80000,
+                             100000):
+      yield row(RESULTS, '%s' % format(points[0]['step'], ',')), values
+
+
+def techniques():
+  found = raw('techniques')
+  experiments = comparison.experiments_of(found['results'])
+  rows = {
+      '`%s`' % ' '.join(each['flags']): each for each in comparison.compared(
+          experiments, found['results'], found['times'])
+  }
+  shown = re.findall(r'^\| [^|]* \| (`--[^|]*`) \| (.*) \|$',
+                     read('docs/results/techniques.md'), re.M)
+  (default,) = re.findall('^\\| the default (.*)$',
+                          read('docs/results/techniques.md'), re.M)
+  shown.append(('``', default))
+  assert {flags for flags, _ in shown} == set(rows)
+  for flags, cells in shown:
+    of = rows[flags]
+    if of['errors']:
+      (step,) = re.findall(r'step (\d+)', of['errors'][0])
+      yield [cells], [int(step)]
+      continue
+    several = [of['lowest'], of['highest']] if of['runs'] > 1 else []
+    values = percents([of['averaged'], *several, of['plain']], 1)
+    values += [of['loss'], of.get('time', 1)]
+    if flags != '``':
+      values += percents([of['at_steps'], of['at_time']], 1)
+    yield [cells.replace('+', '')], values
+
+
+def recipes():
+  tutorial, _, better = raw('better')['runs']
+  fast = raw('fast')['results']
+  of_fast = [[e['correct'] for e in run['evaluations']] for run in fast]
+  rights = [[e['correct']
+             for e in run['evaluations'][:2]]
+            for run in (tutorial, better)] + [list(map(mean, zip(*of_fast)))]
+  labels = {
+      'docs/recipes.md': [
+          '`tutorial`, `--max_steps=100000`', '[`better`](#better)',
+          '[`fast`](#fast), mean of five runs'
+      ],
+      'README.md': [
+          'the tutorial, `--max_steps=100000`',
+          '`--recipe=better`: its layers with batch normalization',
+          '`--recipe=fast`: another network; mean of five runs'
+      ]
+  }
+  for page, of_page in labels.items():
+    for label, right in zip(of_page, rights):
+      cells = [cell for cell in row(page, label) if cell.endswith('%')]
+      yield cells, percents(right)
+    (time,) = [cell for cell in row(page, of_page[2]) if 'two cores' in cell]
+    yield [time.split(',')[0]], [mean(r['minutes of training'] for r in fast)]
+  for run in fast:
+    yield row('docs/recipes.md', str(run['seed'])), [
+        *percents(e['correct'] for e in run['evaluations']),
+        run['minutes of training'], run['minutes to first step']
+    ]
+
+
+def runs(name):
+  """The right answers of each variant by steps, a list over the seeds."""
+  found = {}
+  for result in raw(name)['results']:
+    for point in result['points']:
+      key = result['name'], point['step']
+      found.setdefault(key,
+                       []).append(100 * point['averaged'] / result['total'])
+  return found
+
+
+def transfer():
+  many, few, three = map(runs,
+                         ('transfer_150', 'transfer_20', 'transfer_pictures'))
+  ratios = {}
+  for time in raw('transfer_150')['times']:
+    ratios.setdefault(len(time['flags']), []).append(time['ratio'])
+  page = 'docs/transfer.md'
+  for label, name, number in [('from scratch', 'default', 2),
+                              ('all layers trained', 'fine-tuned', 3),
+                              ('`--freeze=conv`', 'frozen', 4),
+                              ('`--freeze=conv --cache_frozen=4`',
+                               'frozen, computed once', 5)]:
+    yield row(page, label), [
+        many[name, 2000][0], few[name, 1000][0],
+        mean(three[name, 500]),
+        median(ratios[number])
+    ]
+  for label, name in [
+      ('`local3` and `local4` taken over', ''),
+      ('`--hidden_layers=384`, without `local4`', ', local4 dropped'),
+      ('`--hidden_layers=384,192,96`, with `local5`', ', local5 added')
+  ]:
+    rights = three['pretrained, frozen' + name, 500]
+    yield row(page, label), spread(rights)
+    yield row(RESULTS, label), [
+        3 * mean(three['pretrained, frozen' + name, step])
+        for step in range(100, 501, 100)
+    ]
+
+
+def few_labels():
+  thousand, hundred = runs('few_labels'), runs('hundred_labels')
+  page = 'docs/transfer.md'
+  for label, name in [('no pretraining', 'default'),
+                      ('`autoencoder`, 1,000 steps a layer', 'autoencoder'),
+                      ('`rbm`, 1,000 steps a layer', 'rbm'),
+                      ('`corrupted`, 2,000 steps', 'corrupted'),
+                      ('`max_margin`, 2,000 steps', 'max_margin'),
+                      ('`pairs`, CIFAR-100, 2,000 steps', 'pairs'),
+                      ('`distorted_pairs`, 2,400 steps of batch 64',
+                       'distorted_pairs')]:
+    yield row(page, label), thousand[name, 200] + thousand[name, 1000]
+  for label, trained, frozen in [
+      ('random, no pretraining', 'default', 'random'),
+      ('`corrupted`, 2,000 steps', 'corrupted', 'corrupted'),
+      ('`pairs`, CIFAR-100, 2,000 steps', 'pairs', 'pairs'),
+      ('`distorted_pairs`, 2,400 steps of batch 64', 'distorted_pairs',
+       'distorted_pairs')
+  ]:
+    yield row(page, label,
+              'With 100 labels'), spread(hundred[trained, 500]) + spread(
+                  hundred[frozen + ', convolutions frozen', 500])
+
+
+def gradients():
+  labels = 'sigmoid', 'sigmoid, batch normalization', 'ReLU'
+  for label, run in zip(labels, raw('gradients')['runs']):
+    yield row(RESULTS, label), [norms[0] for norms in run['norms'].values()]
+
+
+def ensembles():
+  alone, *several = raw('ensembles')
+  graphs, processes = several[:3], several[3:]
+  yield row(RESULTS, '1')[::2], [100 * alone['precision @ 1'], alone['seconds']]
+  for graph, process in zip(graphs, processes):
+    assert graph['correct'] == process['correct']
+    yield row(RESULTS, str(len(graph['networks']))), percents([
+        graph['correct'],
+        max(each['correct'] for each in graph['networks'])
+    ]) + [graph['seconds'], process['seconds']]
+
+
+def ratios(name, what, form):
+  (found,) = [
+      each for each in raw(name)['rows']
+      if (each['what'], each['form']) == (what, form)
+  ]
+  return [found[key] for key in ('ratio', 'lowest', 'highest')]
+
+
+def speed():
+  new, old = 'benchmark', 'benchmark_1.15.5'
+  for what, label, form in [
+      ('training, batch 128', 'training, end to end, batch 128', 'float32'),
+      ('evaluation of 10000', 'evaluation of 10,000 images', 'float32'),
+      ('input', 'input alone', 'ours')
+  ]:
+    both = ratios(new, what, form) + ratios(old, what, form)
+    yield row('README.md', label), both
+    cells = row(RESULTS, label)
+    yield [cells[0], cells[2]], both
+  for what, label in [
+      ('step, batch 128', 'training step alone, batch 128'),
+      ('first batch of the session', 'first batch of a session'),
+      ('first step of the process', 'first step of the process'),
+      ('peak memory, 300 steps', 'peak memory of 300 steps')
+  ]:
+    yield row(
+        RESULTS,
+        label), ratios(new, what, 'float32') + ratios(new, what, 'bfloat16')
+  for what, label, form in [
+      ('LRN forward and backward', 'local response normalization alone',
+       'ours'), ('conv2 forward', 'conv2 alone, against direct', 'winograd'),
+      ('conv2 forward, backward', 'conv2 with both gradients, against direct',
+       'winograd')
+  ]:
+    yield row(RESULTS, label), ratios(new, what, form) + ratios(old, what, form)
+
+
+def inputs():
+  found = raw('inputs')['rows']
+  for form in ('queues', 'preloaded', 'tf_data'):
+    values = []
+    for each in found:
+      if each['form'] == form:
+        values += [each['median']] + [
+            each[key]
+            for key in ('ratio', 'lowest', 'highest')
+            if form != 'queues'
+        ]
+    yield row(RESULTS, '`%s`' % form), values
+
+
+def exercise_10():
+  by_way = {}
+  for result in raw('exercise_10')['results']:
+    limit = 'secs' if 'secs' in result else 'steps'
+    by_way.setdefault((result['way'], limit), []).append(result)
+  for label, way in [('synchronous workers', 'synchronous'),
+                     ('asynchronous workers', 'asynchronous'),
+                     ('`--model_parallelism=filters`', 'filters'),
+                     ('`filters` with `--columns=2`', 'columns')]:
+    values = []
+    for limit in ('steps', 'secs'):
+      found = by_way[way, limit]
+      steps = [mean(r['evaluation']['step'] for r in found)]
+      values += steps * (limit == 'secs')
+      values.append(median(rate for r in found for rate in r['rates']))
+      values += [100 * r['evaluation']['precision @ 1'] for r in found]
+    yield row('docs/results/clusters.md', label), values
+
+
+@pytest.mark.parametrize('pairs', [
+    precision, techniques, recipes, transfer, few_labels, gradients, ensembles,
+    speed, inputs, exercise_10
+], ids=lambda pairs: pairs.__name__)
+def test_tables_show_the_raw_numbers(pairs):
+  checked = list(pairs())
+  assert checked
+  for cells, values in checked:
+    assert shows(cells, values), (cells, values)
