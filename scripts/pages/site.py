@@ -1,17 +1,25 @@
-"""What mkdocs does not do by itself: pages from outside docs/, and code.
+#!/usr/bin/env python
+"""The site of all pages.
 
-The README becomes the first page. Each file of code that a page links to is
-a page too, under code/.
+    python scripts/pages/site.py serve
+    python scripts/pages/site.py build --strict
+
+copies docs/ to build/pages and adds what is outside: the README becomes the
+first page, and each file of code that a page links to is a page under code/.
+Then it runs zensical with these arguments, in the folder of the project.
 """
 
 import os
+from pathlib import Path
 import re
+import shutil
+import sys
 
-from mkdocs.structure.files import File
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ROOT / 'build' / 'pages'
 
-_ROOT = os.path.dirname(
-    os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_PAGES = {
+# Pages from outside docs/, and their names in the site.
+_OTHERS = {
     'README.md': 'index.md',
     'README.ko.md': 'README.ko.md',
     'CONTRIBUTING.md': 'CONTRIBUTING.md',
@@ -21,12 +29,7 @@ _PAGES = {
 # path in the project.
 _CODE = re.compile(
     r'\[([^]]*)\]\(((?:\.\./)+)((?:cifar10|scripts|tests)/[\w/]+\.py)\)')
-_OUTSIDE = re.compile(r'\]\(((?:\.\./)+)(%s)(?=[)#])' % '|'.join(_PAGES))
-
-
-def _read(path):
-  with open(os.path.join(_ROOT, path), encoding='utf-8') as file:
-    return file.read()
+_OUTSIDE = re.compile(r'\]\(((?:\.\./)+)(%s)(?=[)#])' % '|'.join(_OTHERS))
 
 
 def _line_of_definition(name, code):
@@ -37,23 +40,12 @@ def _line_of_definition(name, code):
   return '#__codelineno-0-%d' % (code.count('\n', 0, found.start()) + 1)
 
 
-def on_files(files, config):
-  """Adds the pages that are not in docs/."""
-  linked = set()
-  for page in files.documentation_pages():
-    linked |= {path for _, _, path in _CODE.findall(page.content_string)}
-  for path in sorted(linked):
-    text = '# %s\n\n```python linenums="1"\n%s```\n' % (path, _read(path))
-    files.append(File.generated(config, 'code/%s.md' % path, content=text))
-  for path, name in _PAGES.items():
-    text = re.sub(r'\]\(docs/', '](', _read(path))
-    text = text.replace('](README.md)', '](index.md)')
-    files.append(File.generated(config, name, content=text))
-  return files
+def _read(path):
+  return (ROOT / path).read_text(encoding='utf-8')
 
 
-def on_page_markdown(markdown, **_):
-  """Has links that leave docs/ lead to those pages."""
+def linked(markdown):
+  """A page of docs/ with links that lead to pages of the site."""
 
   def code(match):
     text, ups, path = match.groups()
@@ -62,13 +54,33 @@ def on_page_markdown(markdown, **_):
 
   def outside(match):
     ups, path = match.groups()
-    return '](%s%s' % (ups[3:], _PAGES[path])
+    return '](%s%s' % (ups[3:], _OTHERS[path])
 
   return _OUTSIDE.sub(outside, _CODE.sub(code, markdown))
 
 
-def on_page_content(html, page, **_):
-  """Has the check of anchors know the lines of code, which mkdocs skips."""
-  lines = re.findall(r'id="(__codelineno-[\d-]+)"', html)
-  page.present_anchor_ids |= set(lines)
-  return html
+def write(pages):
+  """Writes all pages to the folder `pages`, in place of what is there."""
+  shutil.rmtree(pages, ignore_errors=True)
+  shutil.copytree(ROOT / 'docs', pages)
+  files = set()
+  for page in pages.rglob('*.md'):
+    text = page.read_text(encoding='utf-8')
+    files |= {path for _, _, path in _CODE.findall(text)}
+    page.write_text(linked(text), encoding='utf-8')
+  for path in files:
+    page = pages / 'code' / (path + '.md')
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(
+        '# %s\n\n```python linenums="1"\n%s```\n' % (path, _read(path)),
+        encoding='utf-8')
+  for path, name in _OTHERS.items():
+    text = re.sub(r'\]\(docs/', '](', _read(path))
+    (pages / name).write_text(text.replace('](README.md)', '](index.md)'),
+                              encoding='utf-8')
+
+
+if __name__ == '__main__':
+  write(PAGES)
+  os.chdir(ROOT)
+  os.execv(sys.executable, [sys.executable, '-m', 'zensical', *sys.argv[1:]])
