@@ -76,7 +76,8 @@ def test_precisions_are_drawn_against_minutes():
 def test_techniques_are_differences_with_the_best_at_the_top():
   (axes,) = plot.draw_comparison(results('techniques.json')).axes
   names = labels(axes)
-  assert names[0] == 'batch normalization' and 'default' not in names
+  assert names[:2] == ['logits normalized too', 'batch normalization']
+  assert 'default' not in names
   assert names.index('Nesterov') < names.index('momentum')
   assert names[-1] in ('he', 'SELU')
   # Those far below the default are there as text.

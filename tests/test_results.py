@@ -89,9 +89,13 @@ def techniques():
       continue
     several = [of['lowest'], of['highest']] if of['runs'] > 1 else []
     values = percents([of['averaged'], *several, of['plain']], 1)
-    values += [of['loss'], of.get('time', 1)]
-    if flags != '``':
-      values += percents([of['at_steps'], of['at_time']], 1)
+    values.append(of['loss'])
+    if flags == '``':
+      values.append(1)
+    elif 'time' in of:
+      values += [of['time'], *percents([of['at_steps'], of['at_time']], 1)]
+    else:
+      values.append(100 * of['at_steps'])
     yield [cells.replace('+', '')], values
 
 
