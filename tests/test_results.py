@@ -134,7 +134,7 @@ def runs(name):
   """The right answers of each variant by steps, a list over the seeds."""
   found = {}
   for result in raw(name)['results']:
-    for point in result['points']:
+    for point in result.get('points', ()):
       key = result['name'], point['step']
       found.setdefault(key,
                        []).append(100 * point['averaged'] / result['total'])
@@ -264,6 +264,22 @@ def inputs():
     yield row(RESULTS, '`%s`' % form), values
 
 
+def sparse():
+  page = 'docs/techniques.md'
+  labels = ('threshold alone', '`--regularizer=l1 --l1_scale=0.0001`',
+            '`--optimizer=ftrl --ftrl_l1=0.02`')
+  for label, result in zip(labels, raw('sparse')['results']):
+    dense, *with_zeros = result['dense_points'][-1:] + result['points']
+    rights = [dense['averaged'], *(p['averaged'] for p in with_zeros)]
+    yield row(page, label), [100 * result['own_zeros'], *percents(rights)]
+  dense = runs('techniques')
+  steps = range(5000, 10001, 1000)
+  yield row(page, 'dense'), [dense['default', step][0] for step in steps]
+  for name, result in raw('sparse_longer').items():
+    rights = {p['step']: p['averaged'] for p in result['points']}
+    yield row(page, name, '| dense |'), percents(rights[s] for s in steps)
+
+
 def exercise_10():
   by_way = {}
   for result in raw('exercise_10')['results']:
@@ -284,8 +300,8 @@ def exercise_10():
 
 
 @pytest.mark.parametrize('pairs', [
-    precision, techniques, recipes, transfer, few_labels, gradients, ensembles,
-    speed, inputs, exercise_10
+    precision, techniques, recipes, transfer, few_labels, sparse, gradients,
+    ensembles, speed, inputs, exercise_10
 ], ids=lambda pairs: pairs.__name__)
 def test_tables_show_the_raw_numbers(pairs):
   checked = list(pairs())
