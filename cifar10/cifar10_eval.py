@@ -70,8 +70,8 @@ def evaluate(settings):
 def _evaluate_ensemble(settings, answers):
   if settings.top_k:
     raise UserError(
-        f'--top_k={settings.top_k}: of an ensemble, only precision @ 1 is '
-        'evaluated; leave it out')
+        f'--top_k={settings.top_k}: an ensemble is evaluated for precision '
+        '@ 1 only; leave it out')
   data = datasets.prepare(settings)
   paths = data.files(settings.eval_data)
   with ensemble.loaded(settings) as networks:

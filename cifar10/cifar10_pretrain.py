@@ -129,7 +129,7 @@ def _check(settings):
   task = settings.task
   if task in pretraining.AUXILIARY and settings.batch_size == 1:
     raise UserError(
-        f'--batch_size=1: --task={task} takes other images of a batch, too; '
+        f'--batch_size=1: --task={task} compares images of a batch; '
         'expected at least 2')
   for name in ('label_smoothing', 'softmax_rate'):
     if settings.is_set(name):

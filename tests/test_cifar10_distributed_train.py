@@ -385,8 +385,9 @@ def test_tasks_started_again_join_and_go_on_and_overwrite_nothing(tmp_path):
     assert clusters.wait([refused]) == [1]
     assert clusters.output(refused) == (
         'cifar10_distributed_train: error: --overwrite: the parameter servers '
-        '(%s) hold a run that has begun. Leave out --overwrite to go on with '
-        'it, or end all tasks of the cluster to start afresh\n' % cluster.ps[0])
+        '(%s) hold a run that has begun. Leave out --overwrite to continue it, '
+        'or end all tasks of the cluster to start from scratch\n' %
+        cluster.ps[0])
     assert run_files(cluster.train_dir) == before
     chiefs.append(cluster.start('worker', 0))
     clusters.wait_for_step(chiefs[1], seen + 9)

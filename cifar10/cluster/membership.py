@@ -130,8 +130,8 @@ def _check_overwrite(server):
     if session.run(shared_state.progress(task, 0).is_initialized()):
       raise UserError(
           f'--overwrite: the parameter servers ({", ".join(task.ps)}) hold a '
-          'run that has begun. Leave out --overwrite to go on with it, or end '
-          'all tasks of the cluster to start afresh')
+          'run that has begun. Leave out --overwrite to continue it, or end '
+          'all tasks of the cluster to start from scratch')
 
 
 def _tell_servers(server, number):

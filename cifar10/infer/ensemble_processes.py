@@ -152,8 +152,8 @@ class Processes:
     # One that has started may have ended while the others did.
     for i in set(range(len(networks))) - (set(started) & set(self._processes)):
       raise UserError(
-          f'{self.folders[i]}: this network ended before all had started; what '
-          'it says is above')
+          f'{self.folders[i]}: this network ended before all had started; its '
+          'error is above')
 
   def _collect(self, number):
     """Waits for the answers to question `number`: arrays by network, a dict.

@@ -151,8 +151,8 @@ def _check_fixed(settings, data, changed, saved):
         recipe = f'--recipe={earlier["recipe"]} as before, '
       raise UserError(
           f'--{name}={now}: the run in {settings.train_dir} was trained with '
-          f'{before}. Give {recipe}another --train_dir, or start afresh with '
-          '--overwrite')
+          f'{before}. Give {recipe}another --train_dir, or start from scratch '
+          'with --overwrite')
   if saved is None:
     return
   # The data may lie elsewhere now.

@@ -54,7 +54,7 @@ def name_newest(directory, stopped_at=None):
     raise UserError(
         f'{name_file}: names no existing checkpoint, and {paths[-1]} is '
         'damaged; expected a line model_checkpoint_path: '
-        f'"{os.path.basename(paths[-1])}". Start afresh with --overwrite')
+        f'"{os.path.basename(paths[-1])}". --overwrite starts from scratch')
 
 
 def set_newest(path):

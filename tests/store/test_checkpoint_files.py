@@ -100,8 +100,8 @@ def test_where_all_are_damaged_nothing_is_named(tmp_path, make):
     checkpoint_files.name_newest(str(tmp_path))
   assert str(info.value) == (
       '%s/checkpoint: names no existing checkpoint, and %s/model.ckpt-20 is '
-      'damaged; expected a line model_checkpoint_path: "model.ckpt-20". Start '
-      'afresh with --overwrite' % (tmp_path, tmp_path))
+      'damaged; expected a line model_checkpoint_path: "model.ckpt-20". '
+      '--overwrite starts from scratch' % (tmp_path, tmp_path))
   assert named(tmp_path) is None
 
 
