@@ -147,7 +147,7 @@ from cifar10.settings import Settings
         'network': 'airbench',
         'normalization': 'batch',
         'dropout': 0.5
-    }, '--dropout=0.5 has no effect with --network=airbench; it needs tutori'),
+    }, '--dropout=0.5 has no effect with --network=airbench; it needs tutoria'),
     ({
         'network': 'airbench',
         'normalization': 'batch',
