@@ -30,6 +30,8 @@ PAGES = sorted(
 NOTEBOOK = os.path.join('docs', 'platforms.md')
 # Their programs are those of the English pages.
 KOREAN = test_korean_pages.PAGES
+
+read = test_korean_pages.read
 # The tutorial quotes the original's files, and the scopes of a tower.
 QUOTED = [
     'cifar10/%s.py' % name
@@ -43,11 +45,6 @@ FOREIGN = {
     'num_examples', 'name', 'noname', 'port', 'rest_api_port', 'model_name',
     'model_base_path'
 }
-
-
-def read(page):
-  with open(os.path.join(ROOT, page), encoding='utf-8') as text:
-    return text.read()
 
 
 def anchors(page):

@@ -1,35 +1,29 @@
 """The tables of the pages hold the numbers of the raw files, rounded."""
 
-import json
 import os
 import re
 from statistics import mean
 from statistics import median
-import sys
 
 import pytest
 
 from tests import short_runs
-
-sys.path.insert(0, os.path.join(short_runs.ROOT, 'scripts', 'benchmarks'))
-
-import comparison  # It stands in scripts/benchmarks.
+from tests import test_korean_pages
+from tests import test_plot
 
 RESULTS = 'docs/results/README.md'
 
-
-def read(page):
-  with open(os.path.join(short_runs.ROOT, page), encoding='utf-8') as content:
-    return content.read()
+comparison = short_runs.module_at(
+    os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'comparison.py'))
 
 
 def raw(name):
-  return json.loads(read(os.path.join('docs', 'results', name + '.json')))
+  return test_plot.results(name + '.json')
 
 
 def row(page, label, after=''):
   """The cells of the first row that begins with `label`, behind `after`."""
-  text = read(page)
+  text = test_korean_pages.read(page)
   line = re.compile(r'^\| %s \| (.*)\|$' % re.escape(label), re.M)
   return re.split(r' *\| *', line.search(text, text.index(after)).group(1))
 
@@ -53,7 +47,7 @@ def percents(counts, total=10000):
 
 
 def spread(values):
-  """What a table shows of several runs: mean and range, or of one run, it."""
+  """The mean and the range of several runs; of one run, its value."""
   return [mean(values), min(values), max(values)] if values[1:] else values
 
 
@@ -65,21 +59,22 @@ def precision():
       values += [p['minutes'], *percents([p['averaged'], p['plain']])]
     if points[0]['step'] in (5000, 10000, 15000, 20000, 40000, 60000, 80000,
                              100000):
-      yield row(RESULTS, '%s' % format(points[0]['step'], ',')), values
+      yield row(RESULTS, f'{points[0]["step"]:,}'), values
+
+
+def rows_of_techniques():
+  """The rows of `comparison.compared`, a list."""
+  found = raw('techniques')
+  return comparison.compared(comparison.experiments_of(found['results']),
+                             found['results'], found['times'])
 
 
 def techniques():
-  found = raw('techniques')
-  experiments = comparison.experiments_of(found['results'])
-  rows = {
-      '`%s`' % ' '.join(each['flags']): each for each in comparison.compared(
-          experiments, found['results'], found['times'])
-  }
-  shown = re.findall(r'^\| [^|]* \| (`--[^|]*`) \| (.*) \|$',
-                     read('docs/results/techniques.md'), re.M)
-  (default,) = re.findall('^\\| the default (.*)$',
-                          read('docs/results/techniques.md'), re.M)
-  shown.append(('``', default))
+  rows = {' '.join(each['flags']): each for each in rows_of_techniques()}
+  page = test_korean_pages.read('docs/results/techniques.md')
+  shown = re.findall(r'^\| [^|]* \| `(--[^|]*)` \| (.*) \|$', page, re.M)
+  # The default has no flags.
+  shown += re.findall(r'^\| the default \| (.*?)\| (.*) \|$', page, re.M)
   assert {flags for flags, _ in shown} == set(rows)
   for flags, cells in shown:
     of = rows[flags]
@@ -90,7 +85,7 @@ def techniques():
     several = [of['lowest'], of['highest']] if of['runs'] > 1 else []
     values = percents([of['averaged'], *several, of['plain']], 1)
     values.append(of['loss'])
-    if flags == '``':
+    if not flags:
       values.append(1)
     elif 'time' in of:
       values += [of['time'], *percents([of['at_steps'], of['at_time']], 1)]

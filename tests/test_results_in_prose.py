@@ -1,16 +1,12 @@
 """The sentences of the chapter on techniques hold the numbers of raw files."""
 
+from tests import test_korean_pages
 from tests import test_results
 
 
 def sentences():
   """Sentences of the chapter on techniques, and the numbers in each."""
-  found = test_results.raw('techniques')
-  experiments = test_results.comparison.experiments_of(found['results'])
-  rows = {
-      each['name']: each for each in test_results.comparison.compared(
-          experiments, found['results'], found['times'])
-  }
+  rows = {each['name']: each for each in test_results.rows_of_techniques()}
   by = {name: 100 * each.get('at_steps', 0) for name, each in rows.items()}
   yield 'Xavier +0.8, LeCun -0.4.', [by['xavier'], by['lecun']]
   yield 'He trains, but is 7 points behind', [-by['he, 0.02']]
@@ -45,7 +41,7 @@ def sentences():
            for last in (next(p
                              for p in r['points']
                              if p['step'] == 5000)
-                        for r in found['results']
+                        for r in test_results.raw('techniques')['results']
                         if r['name'] == 'default')]
   yield '77.8 instead of 72.2 %, in three runs 4.2 to 8.4 points', [
       *test_results.percents(
@@ -69,7 +65,7 @@ def sentences():
 
 
 def test_sentences_show_the_raw_numbers():
-  page = ' '.join(test_results.read('docs/techniques.md').split())
+  page = ' '.join(test_korean_pages.read('docs/techniques.md').split())
   for sentence, values in sentences():
     assert sentence in page
     assert test_results.shows([sentence.replace('+', '')],

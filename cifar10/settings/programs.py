@@ -70,7 +70,7 @@ class Metrics(Group, saved=False, shared=False):
 
 
 class Session(Group, agreed=False):
-  """How a session uses the machine.
+  """Types, threads and memory of a session.
 
   precision: The type of convolutions and matrix products; Winograd's algorithm
     uses at least float32. Variables, their averages and the loss are always
@@ -152,7 +152,7 @@ class Ensemble(Group, saved=False):
 
 
 class Inference(Group, saved=False):
-  """How to use a trained model.
+  """Inference with a trained model.
 
   eval_device: Where the model runs; without a GPU, gpu means the CPU.
   tta: Average over six copies of each image, mirrored and shifted: more
@@ -164,7 +164,7 @@ class Inference(Group, saved=False):
 
 
 class Evaluation(Group, saved=False):
-  """What to evaluate on, and when.
+  """Images, folder and times of evaluations.
 
   eval_dir: Where the summaries of the evaluation are written.
   eval_data: Which images to evaluate on.

@@ -53,7 +53,7 @@ class Input(Group):
 
 
 class Pipeline(Group, agreed=False):
-  """How training images get from the disk into the graph.
+  """The input pipeline of training images.
 
   input: How to read training images: queues, as in the tutorial; preloaded, one
     variable that holds all records; or tf_data, a tf.data.Dataset.
@@ -197,7 +197,7 @@ class Optimization(Group):
 
 
 class Optimizer(Group):
-  """How gradients become updates.
+  """The optimizer, and limits on the gradients.
 
   optimizer: The optimizer.
   bias_rate: Learning rate of biases, and of everything else but weights, as a

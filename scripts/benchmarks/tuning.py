@@ -61,7 +61,8 @@ def load_experiments(path):
         f'{path}: {error!r}; expected tuning_steps, validation_examples, '
         'steps, seeds, and variants with flags and the values of one flag'
     ) from error
-  return dict(found, flags=list(found.get('flags', ())))
+  return dict(found, flags=list(found.get('flags', ())),
+              points=found.get('points', compare.POINTS))
 
 
 def candidates(experiments):
@@ -147,11 +148,7 @@ def run_all(experiments, found, args, save):
   run_missing(candidates(experiments), found['tuning'],
               lambda runner, candidate: tune(runner, candidate, threads))
   best = tuned(experiments, found['tuning'])
-  points = experiments.get('points', compare.POINTS)
-  best = dict(experiments, points=points, variants={
-      comparison.DEFAULT: [],
-      **best
-  })
+  best = dict(experiments, variants={comparison.DEFAULT: [], **best})
   for _ in range(2):  # The first seed tells whose others are wanted.
     run_missing(
         list(wanted(best, found['results'])), found['results'],
