@@ -313,7 +313,7 @@ def test_pictures_are_labeled_by_the_mean(folders, tmp_path, capsys):
 
 def test_what_an_ensemble_does_not_do_is_refused(folders, tmp_path):
   config = config_of(folders, 'graph', dataset='sample', top_k=3)
-  with pytest.raises(UserError, match='--top_k=3: of an ensemble'):
+  with pytest.raises(UserError, match='--top_k=3: an ensemble is'):
     cifar10_eval.evaluate(config)
   (tmp_path / 'saved_model.pb').write_bytes(b'')
   with pytest.raises(UserError, match='is an export; expected the --train_di'):
