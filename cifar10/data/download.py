@@ -149,9 +149,9 @@ def _fetch(remote, output):
       has_received = most > resumed_at
       if failures == _ATTEMPTS or _is_permanent(error, reason, has_received):
         raise UserError(
-            f'cannot fetch {remote.url}: {text}. Without a network: put the '
-            f'file at {remote.path}, name a mirror with --data_url, or use '
-            '--dataset=sample') from error
+            f'cannot fetch {remote.url}: {text}. Without an internet '
+            f'connection: put the file at {remote.path}, name a mirror with '
+            '--data_url, or use --dataset=sample') from error
       wait = 2**(failures - 1)
       print(printable(f'{remote.url}: {text}; retrying in {wait} s.'))
       time.sleep(wait)

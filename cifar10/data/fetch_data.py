@@ -3,7 +3,7 @@
     cifar10_fetch_data --data_dir=/tmp/cifar10_data
     cifar10_fetch_data --dataset=svhn
 
-Without a network, put the official files into --data_dir first.
+Without an internet connection, put the official files into --data_dir first.
 """
 
 from cifar10 import flags

@@ -33,15 +33,15 @@ class Run(Group, agreed=False, searched=False):
   train_dir: Where checkpoints and summaries are written.
   overwrite: Start from scratch; the run in --train_dir is deleted once the new
     one is ready.
-  save_secs: Seconds between checkpoints; 0: not by time.
-  save_steps: Save a checkpoint at steps that are multiples of this; 0: not by
-    steps.
+  save_secs: Seconds between checkpoints; 0: do not save by time.
+  save_steps: Save a checkpoint at steps that are multiples of this; 0: do not
+    save by steps.
   max_to_keep: Number of newest checkpoints to keep; 0: all of them.
   log_frequency: Steps between lines on the console.
-  progress: On a terminal, show one live line instead of those lines.
+  progress: On a terminal, update one live line instead of printing lines.
   stall_secs: Seconds without a step after which training saves the last
     complete step and ends with an error.
-  master: The server of TensorFlow that runs the graph, grpc://host:port; empty:
+  master: The TensorFlow server that runs the graph, grpc://host:port; empty:
     this process.
   """
 
@@ -62,8 +62,8 @@ class Run(Group, agreed=False, searched=False):
 class Metrics(Group, saved=False, shared=False):
   """Numbers of a run in a file, for other programs.
 
-  metrics: File that gets a line of JSON for each line on the console; in a
-    cluster, from the chief only.
+  metrics: File that receives a line of JSON for each line on the console; in a
+    cluster, only the chief writes it.
   """
 
   metrics: str = setting('', is_path=True)
@@ -73,11 +73,11 @@ class Session(Group, agreed=False):
   """Types, threads and memory of a session.
 
   precision: The type of convolutions and matrix products; Winograd's algorithm
-    uses at least float32. Variables, their averages and the loss are always
-    float32.
+    always computes in float32. Variables, their averages and the loss are
+    always float32.
   conv: How to compute convolutions: direct, by tf.nn.conv2d; winograd, by
-    Winograd's algorithm, with fewer multiplications; or auto, whichever should
-    be faster for the device and the size.
+    Winograd's algorithm, with fewer multiplications; or auto, whichever is
+    likely to be faster for the device and the size.
   gpu_memory_fraction: Fraction of the memory of each GPU to take; 0: grow on
     demand.
   intra_op_threads: Threads that share one operation; 0: one per core.
@@ -100,9 +100,9 @@ class Cluster(Group):
   worker_hosts: The workers: host:port,host:port,... The first one is the chief.
   job_name: The job of this task.
   task_index: The number of this task in its job.
-  slurm_ps: In a step of Slurm, the number of its tasks that are parameter
-    servers; the others are workers. 0: the cluster comes from the flags above,
-    or from TF_CONFIG.
+  slurm_ps: In a job step of Slurm, the number of its tasks that are parameter
+    servers; the others are workers. 0: the cluster comes from --ps_hosts and
+    --worker_hosts, or from TF_CONFIG.
   sync: Average the gradients of all workers before each step; --nosync: each
     worker applies its own at once.
   backup_workers: Number of workers that a synchronous step need not wait for.
@@ -144,7 +144,8 @@ class Ensemble(Group, saved=False):
   """Several trained networks, and where they run.
 
   ensemble: Where the networks of several --checkpoint_dir run: graph, in one
-    graph; or processes, each in its own process, any of which may fail.
+    graph; or processes, each in a process of its own: if one fails, the others
+    still answer.
   """
 
   ensemble: str = choice('graph', 'processes')
@@ -207,7 +208,7 @@ class Export(Group, saved=False):
     the path of a checkpoint, or a model of the package; empty: the newest one.
   export_dir: Folder for a SavedModel; empty: none.
   tflite: File for a TensorFlow Lite model.
-  frozen_graph: File for a frozen graph.
+  frozen_graph: File for a frozen graph, whose variables are constants.
   """
 
   checkpoint: str = setting('', holds_checkpoints=True)

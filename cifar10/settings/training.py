@@ -16,8 +16,8 @@ class Data(Group, exported=True, searched=False):
 
   dataset: The data set. cifar10 means the data set that --data_dir/dataset.json
     describes, if there is one.
-  cifar100_labels: Which labels of CIFAR-100: its 100 classes or its 20 groups
-    of classes.
+  cifar100_labels: The labels of CIFAR-100: fine, its 100 classes; or coarse,
+    its 20 groups of classes.
   data_dir: The folder of the data set; downloads go there.
   """
 
@@ -35,8 +35,8 @@ class Download(Group, saved=False):
 
   data_url: Where to download the data set from: a mirror or a file:// address;
     for svhn, the folder of its two files. Default: the official address.
-  data_sha256: SHA-256 of the file; for svhn, of both files, separated by a
-    comma. Default: that of the official file.
+  data_sha256: SHA-256 of the downloaded file; for svhn, of both files,
+    separated by a comma. Default: that of the official file.
   """
 
   data_url: str = ''
@@ -68,7 +68,7 @@ class Augmentation(Group):
   augment: The distortions of training images, separated by commas: crop, flip,
     brightness, contrast, shift, rotate, resize, saturation, hue, cutout,
     alternating_flip; empty: none.
-  max_shift: The furthest that shift moves an image, as a share of its side.
+  max_shift: The farthest that shift moves an image, as a share of its side.
   """
 
   augment: str = 'crop,flip,brightness,contrast'
@@ -110,9 +110,9 @@ class Model(Group, exported=True, fixed=True):
 class Initialization(Group, agreed=False):
   """Initial weights.
 
-  initializer: How weights are drawn: tutorial, with the tutorial's standard
-    deviation for each layer; or with a variance that depends on the number of
-    inputs and outputs of a unit: xavier, he or lecun.
+  initializer: How to draw the initial weights: tutorial, with the tutorial's
+    standard deviation for each layer; or xavier, he or lecun, with a variance
+    that depends on the number of inputs and outputs of a unit.
   initializer_distribution: The distribution of xavier, he and lecun; normal is
     truncated.
   initializer_fan: The divisor of the variance of xavier, he and lecun: the
@@ -162,10 +162,10 @@ class Regularization(Group):
 class Recipe(Group, agreed=False):
   """A set of settings that work well together.
 
-  recipe: Settings to begin with: tutorial, the defaults; better, the tutorial's
-    layers with batch normalization, on whole images, to a higher precision; or
-    fast, another network, to 94 % of CIFAR-10 with --tta in minutes on a
-    processor. Flags given as well take precedence.
+  recipe: Settings to start from: tutorial, the defaults; better, the tutorial's
+    layers with batch normalization, on whole images, for a higher precision; or
+    fast, another network, which reaches 94 % on CIFAR-10 with --tta in minutes
+    without a GPU. Other flags take precedence over the recipe.
   """
 
   recipe: str = choice('tutorial', 'better', 'fast')
@@ -177,13 +177,12 @@ class Optimization(Group):
   max_steps: Global step at which training ends.
   epochs: Epochs, passes over the training images, after which training ends; 0:
     only --max_steps counts.
-  early_stopping: Validations in a row without a better precision after which
-    training ends, with the best checkpoint; 0: never.
-  learning_rate: Initial learning rate; the highest one of one_cycle. Default:
-    %(INITIAL_LEARNING_RATE)g for sgd, and what suits each of the other
-    optimizers.
-  moving_average_decay: Decay of the moving averages of the variables; less at
-    first: (1 + step) / (10 + step).
+  early_stopping: End training, with the best checkpoint, after this many
+    validations in a row without a better precision; 0: never.
+  learning_rate: Initial learning rate; with one_cycle, the highest one. Each
+    optimizer has its own default: %(INITIAL_LEARNING_RATE)g for sgd.
+  moving_average_decay: Decay of the moving averages of the variables; at first
+    it is smaller, (1 + step) / (10 + step).
   seed: Makes a run repeatable: same seed, same numbers.
   """
 
@@ -200,19 +199,19 @@ class Optimizer(Group):
   """The optimizer, and limits on the gradients.
 
   optimizer: The optimizer.
-  bias_rate: Learning rate of biases, and of everything else but weights, as a
+  bias_rate: Learning rate of biases and all other variables but weights, as a
     multiple of that of weights.
   softmax_rate: Learning rate of the weights of the last layer, as a multiple of
-    that of the others.
-  momentum: Momentum of momentum, nesterov and rmsprop, and of Muon's biases and
-    last layer. Default: 0 for rmsprop, 0.9 for the others.
+    that of the other weights.
+  momentum: Momentum of momentum, nesterov and rmsprop; with muon, momentum of
+    the biases and the last layer. Default: 0 for rmsprop, 0.9 for the others.
   muon_momentum: Momentum of muon.
   rmsprop_decay: Decay of the mean square of gradients of rmsprop.
   adam_beta1: Decay of the mean of gradients of adam.
   adam_beta2: Decay of the mean square of gradients of adam.
   epsilon: Constant added to the mean square of gradients by rmsprop, and to its
     root by adam.
-  ftrl_l1: L1 penalty of ftrl: a weight that has come to zero stays there.
+  ftrl_l1: L1 penalty of ftrl: a weight that has reached 0 stays 0.
   ftrl_l2: L2 penalty of ftrl.
   clip_norm: Largest global norm of the gradients; 0: no limit.
   clip_norm_each: Largest norm of the gradient of each variable; 0: no limit.
@@ -246,11 +245,14 @@ class Schedule(Group):
     num_epochs_per_decay) ** power; performance, by the factor after --patience
     validations without a better precision; or one_cycle, up to --learning_rate
     during --warmup of the run and down to 0 at its end.
-  num_epochs_per_decay: Epochs after which the learning rate falls.
-  learning_rate_decay_factor: The factor by which it falls.
-  staircase: exponential falls in steps; --nostaircase: a little at each step.
+  num_epochs_per_decay: Epochs between falls of an exponential rate, and the
+    time scale of power.
+  learning_rate_decay_factor: The factor by which exponential and performance
+    fall.
+  staircase: An exponential rate falls every --num_epochs_per_decay;
+    --nostaircase: a little at each training step.
   boundaries: Epochs at which a piecewise rate changes: 100,150.
-  rates: The rates before, between and after them: 0.1,0.01,0.001.
+  rates: The rates before, between and after the --boundaries: 0.1,0.01,0.001.
   power: The power of --schedule=power.
   patience: Validations in a row without a better precision after which the
     rate of --schedule=performance falls.
@@ -290,20 +292,20 @@ class Validation(Group, searched=False):
 class Transfer(Group):
   """Variables from another run, and variables that are not trained.
 
-  init_from: Start a new run from the variables of a checkpoint, of the
-    --train_dir of a run, or of a model that comes with the package,
-    pretrained:tutorial or pretrained:fast: from their moving averages, if there
-    are any.
-  init_scope: Regular expression for the beginning of the names of these
-    variables, such as conv[12]; empty: all that fit.
-  init_map: Names there that differ from those here: conv1:layer1,conv2:layer2
-    takes conv1 from layer1.
-  freeze: Regular expression for the beginning of the names of variables that
-    are not trained, such as conv[12].
+  init_from: Start a new run from the variables of another one, or from their
+    moving averages if it has them: a checkpoint, the --train_dir of a run, or a
+    model that comes with the package, pretrained:tutorial or pretrained:fast.
+  init_scope: Regular expression for the beginning of the names of the variables
+    to take over, such as conv[12]; empty: all that fit.
+  init_map: Names that differ in the other run: conv1:layer1,conv2:layer2 takes
+    conv1 from its layer1.
+  freeze: Regular expression for the beginning of the names of variables to
+    leave untrained, such as conv[12].
   cache_frozen: Number of distorted versions of each training image. The frozen
     layers, from the first one up, are computed once for each version, before
     training; 0: compute them in each step.
-  hold_zeros: Weights that are zero stay zero, as in a sparse checkpoint.
+  hold_zeros: Keep weights that are 0 at 0, to train a sparse checkpoint
+    further.
   """
 
   init_from: str = setting('', agreed=False, holds_checkpoints=True)

@@ -149,7 +149,7 @@ def main():
                       help='folder to write the checkpoint to')
   parser.add_argument(
       '--map', default='',
-      help='names of layers there that differ: conv1:features.0,...')
+      help='names of layers that differ in the file: conv1:features.0,...')
   parser.add_argument(
       '--layers', default='',
       help='regular expression for the beginning of the names of the layers to '

@@ -452,7 +452,7 @@ def test_a_loop_of_redirections_is_an_error_of_one_line(tmp_path, serve):
     respond(handler, 302, b'', Location=handler.path)
 
   message = error_of(tmp_path, serve(answer=answer).url)
-  assert 'infinite loop. Without a network: ' in message
+  assert 'infinite loop. Without an internet connection: ' in message
   assert '\\n' not in message
 
 

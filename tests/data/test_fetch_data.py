@@ -39,7 +39,7 @@ def test_incomplete_data_is_used_with_a_warning(tmp_path):
       ], "--data_sha256: found 'abc'; expected 64 hexadecimal digits"),
      (['--data_url=file:///none'
       ], 'cannot fetch file:///none: [Errno 2] No such file or directory: '
-      "'/none'. Without a network: put the file at "
+      "'/none'. Without an internet connection: put the file at "
       '{data}/typo/cifar-10-binary.tar.gz, name a mirror with --data_url, or '
       'use --dataset=sample')], ids=['device', 'checksum', 'missing'])
 def test_a_failure_leaves_no_trace(tmp_path, flags, message):
