@@ -1,7 +1,8 @@
 """The CIFAR-10 tutorial's training system, in TensorFlow 1 graph style.
 
 Importing the package imports TensorFlow once, in graph mode, and keeps its
-start-up messages off the terminal; TF_CPP_MIN_LOG_LEVEL=0 shows them.
+start-up messages off the terminal; TF_CPP_MIN_LOG_LEVEL=0 shows them. It also
+turns oneDNN on, see processor.py.
 
 Programs of the tutorial's time that say `import cifar10` find the names of its
 cifar10.py here, and its three flags.
@@ -13,6 +14,7 @@ import signal
 import threading
 
 from cifar10.util import log_suppression
+from cifar10.util import processor
 
 TUTORIAL_FLAGS = ('batch_size', 'data_dir', 'use_fp16')
 
@@ -72,6 +74,7 @@ def __getattr__(name):
 
 
 log_suppression.open_missing_streams()
+processor.use_onednn()
 with _interrupted_silently(), log_suppression.stderr_held_back():
   _import_tensorflow()
 _define_tutorial_flags()

@@ -3,8 +3,7 @@
 import tensorflow.compat.v1 as tf
 
 from cifar10.util import log_suppression
-
-_CPU_INFO = '/proc/cpuinfo'
+from cifar10.util import processor
 
 
 def has_gpu():
@@ -63,10 +62,6 @@ def cpu_has_bfloat16():
 
   TensorFlow 1 uses them on no processor.
   """
-  try:
-    with open(_CPU_INFO) as file:
-      features = file.read().split()
-  except OSError:
-    return False
-  return tf.__version__ >= '2' and ('avx512_bf16' in features or
-                                    'amx_bf16' in features)
+  found = processor.features()
+  return tf.__version__ >= '2' and not found.isdisjoint(
+      ('avx512_bf16', 'amx_bf16'))

@@ -3,6 +3,7 @@
 import pytest
 
 from cifar10.settings import Settings
+from cifar10.util import processor
 from cifar10.util import session_settings
 from tests import processes
 from tests import short_runs
@@ -73,7 +74,7 @@ def test_starting_threads_prints_nothing(capfd):
 def cpu_with(features, tmp_path, monkeypatch):
   info = tmp_path / 'cpuinfo'
   info.write_text('processor\t: 0\nflags\t\t: fpu sse2 %s avx2\n' % features)
-  monkeypatch.setattr(session_settings, '_CPU_INFO', str(info))
+  monkeypatch.setattr(processor, '_CPU_INFO', str(info))
   monkeypatch.setattr(session_settings, 'has_gpu', lambda: False)
 
 
@@ -108,6 +109,6 @@ def test_a_slow_precision_prints_a_warning(tmp_path, monkeypatch, capsys,
 
 def test_an_unknown_processor_has_no_bfloat16(tmp_path, monkeypatch, capsys):
   cpu_with('avx512_bf16', tmp_path, monkeypatch)
-  monkeypatch.setattr(session_settings, '_CPU_INFO', str(tmp_path / 'none'))
+  monkeypatch.setattr(processor, '_CPU_INFO', str(tmp_path / 'none'))
   session_settings.warn_of_slow_precision('bfloat16')
   assert capsys.readouterr().out.startswith('WARNING: --precision=bfloat16 ')
