@@ -245,6 +245,20 @@ def speed():
     yield row(RESULTS, label), ratios(new, what, form) + ratios(old, what, form)
 
 
+def onednn():
+  rates = {each['form']: each['values'] for each in raw('onednn')['rows']}
+  ours = 'float32, oneDNN'
+  for form, label in [('classical', 'classical form'),
+                      ('classical, oneDNN', 'classical form with oneDNN'),
+                      ('float32', 'this project without oneDNN'),
+                      (ours, 'this project with oneDNN')]:
+    values = [median(rates[form])]
+    for a, b in ((form, 'classical'), (ours, form)):
+      found = [x / y for x, y in zip(rates[a], rates[b])]
+      values += [median(found), min(found), max(found)] * (a != b)
+    yield row(RESULTS, label), values
+
+
 def inputs():
   found = raw('inputs')['rows']
   for form in ('queues', 'preloaded', 'tf_data'):
@@ -296,7 +310,7 @@ def exercise_10():
 
 @pytest.mark.parametrize('pairs', [
     precision, techniques, recipes, transfer, few_labels, sparse, gradients,
-    ensembles, speed, inputs, exercise_10
+    ensembles, speed, onednn, inputs, exercise_10
 ], ids=lambda pairs: pairs.__name__)
 def test_tables_show_the_raw_numbers(pairs):
   checked = list(pairs())
