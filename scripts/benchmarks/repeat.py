@@ -2,13 +2,15 @@
 """Trains and evaluates a recipe again and again, with seeds of its own.
 
     python scripts/benchmarks/repeat.py --recipe=fast --out=fast.json
+    python scripts/benchmarks/repeat.py --recipe=tutorial --out=tutorial.json \\
+        --seeds=1,2,3 --runs=/tmp/tutorial -- --max_steps=100000
 
-Prints the precision @ 1 on the test images, with and without --tta, and the
-minutes of each run. Results are written after each run: started again, it goes
-on where it was stopped. Nothing else should run meanwhile.
+Flags of cifar10_train follow `--`. Prints the precision @ 1 on the test images,
+with and without --tta, and the minutes of each run. Results are written after
+each run: started again, it goes on where it was stopped; with --runs, a run
+that was stopped resumes too. Nothing else should run meanwhile.
 """
 
-import contextlib
 import json
 import os
 from pathlib import Path
@@ -27,30 +29,28 @@ from cifar10.util import arguments
 from cifar10.util import files
 
 
-def run(runner, recipe, seed, folder):
+def run(runner, args, seed, folder):
   """Trains with a seed, and evaluates the last checkpoint.
+
+  A run that is in `folder` already resumes.
 
   Args:
     runner: variants.Runner.
-    recipe: name of the recipe.
+    args: with the name of the `recipe` and further `flags`.
     seed: int.
     folder: where the run is kept.
 
   Returns:
     A dict for JSON: minutes of each part, and the evaluations.
   """
-  directory = os.path.join(folder, f'{recipe}-{seed}')
-  metrics = directory + '.jsonl'
-  with contextlib.suppress(FileNotFoundError):  # Of a run that was stopped.
-    os.remove(metrics)
-  started = time.time()
+  directory = os.path.join(folder, f'{args.recipe}-{seed}')
+  metrics, starts = directory + '.jsonl', directory + '.starts.jsonl'
+  files.append_json_line(starts, {'time': time.time()})
   runner.answer(
-      variants.command('cifar10_train.py', f'--recipe={recipe}',
+      variants.command('cifar10_train.py', f'--recipe={args.recipe}',
                        f'--seed={seed}', f'--train_dir={directory}',
-                       f'--metrics={metrics}', '--overwrite'))
-  trained = time.time()
-  with open(metrics) as lines:
-    first = json.loads(next(lines))
+                       f'--metrics={metrics}', *args.flags))
+  started, times = _times(starts), [*_times(metrics), time.time()]
   evaluations = []
   for flags in ([], ['--tta']):
     began = time.time()
@@ -61,10 +61,24 @@ def run(runner, recipe, seed, folder):
     minutes = (time.time() - began) / 60
     evaluations.append(dict(json.loads(line), minutes=minutes))
   return {
-      'minutes to first step': (first['time'] - started) / 60,
-      'minutes of training': (trained - started) / 60,
+      'minutes to first step': (times[0] - started[0]) / 60,
+      'minutes of training': _seconds(started, times) / 60,
       'evaluations': evaluations
   }
+
+
+def _times(path):
+  with open(path) as lines:
+    return [json.loads(line)['time'] for line in lines]
+
+
+def _seconds(started, times):
+  """The seconds that a run took: from each start to the last of its times."""
+  total = 0
+  for begun, following in zip(started, [*started[1:], float('inf')]):
+    own = [t for t in times if begun <= t < following]
+    total += max(own, default=begun) - begun
+  return total
 
 
 def show(result):
@@ -98,6 +112,8 @@ def repeat(args):
   Raises UserError if a run fails, or `args.out` holds runs of other settings.
   """
   about = {'recipe': args.recipe, 'settings': recipes.settings(args.recipe)}
+  if args.flags:
+    about['flags'] = args.flags
   content = files.read_json(args.out) or dict(about, results=[])
   if not about.items() <= content.items():
     raise UserError(f'{args.out}: holds runs of other settings')
@@ -117,7 +133,7 @@ def repeat(args):
         [{
             'seed': seed
         } for seed in args.seeds], content['results'],
-        lambda variant: run(runner, args.recipe, variant['seed'], folder), done)
+        lambda variant: run(runner, args, variant['seed'], folder), done)
   summarize(content['results'])
 
 
@@ -133,6 +149,7 @@ def main():
   parser.add_argument('--out', required=True, help='JSON file')
   parser.add_argument('--runs',
                       help='where to keep the runs (default: nowhere)')
+  parser.add_argument('flags', nargs='*', help='flags of cifar10_train')
   parser.run(repeat)
 
 

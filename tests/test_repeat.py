@@ -1,0 +1,56 @@
+"""scripts/benchmarks/repeat.py trains a recipe with several seeds."""
+
+import json
+import os
+
+import pytest
+
+from tests import processes
+from tests import short_runs
+
+SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'repeat.py')
+
+
+@pytest.mark.slow
+def test_a_run_that_was_stopped_resumes_and_its_minutes_add_up(tmp_path):
+  out, runs = tmp_path / 'out.json', tmp_path / 'runs'
+
+  def repeat(max_steps):
+    status, text, err = processes.run([
+        SCRIPT, '--recipe=tutorial', '--seeds=3', f'--out={out}',
+        f'--runs={runs}', '--', '--dataset=sample', '--batch_size=8',
+        '--log_frequency=1', f'--max_steps={max_steps}'
+    ])
+    assert status == 0, err
+    return text, json.loads(out.read_text())
+
+  _, first = repeat(2)
+  # As if the first start had not come to its end.
+  minutes = first['results'].pop()['minutes of training']
+  out.write_text(
+      json.dumps(dict(first, flags=first['flags'][:-1] + ['--max_steps=4'])))
+  text, second = repeat(4)
+  (result,) = second['results']
+  assert [e['step'] for e in result['evaluations']] == [4, 4]
+  assert result['minutes of training'] > minutes / 2
+  times, (begun, resumed) = [[
+      json.loads(line)['time']
+      for line in (runs / name).read_text().splitlines()
+  ]
+                             for name in ('tutorial-3.jsonl',
+                                          'tutorial-3.starts.jsonl')]
+  # To the last step of the first start, and from the second start on.
+  least = times[1] - begun + times[-1] - resumed
+  assert least < 60 * result['minutes of training'] < least + 60
+  assert text.startswith('seed 3: ')
+  assert text.count('1 runs') == 3
+
+
+def test_results_of_other_settings_are_kept(tmp_path):
+  out = tmp_path / 'out.json'
+  held = json.dumps({'recipe': 'better', 'results': []})
+  out.write_text(held)
+  status, _, err = processes.run([SCRIPT, '--recipe=fast', f'--out={out}'])
+  assert status == 1
+  assert err == f'repeat: error: {out}: holds runs of other settings\n'
+  assert out.read_text() == held
