@@ -62,6 +62,5 @@ def cpu_has_bfloat16():
 
   TensorFlow 1 uses them on no processor.
   """
-  found = processor.features()
-  return tf.__version__ >= '2' and not found.isdisjoint(
-      ('avx512_bf16', 'amx_bf16'))
+  found = processor.features() & {'avx512_bf16', 'amx_bf16'}
+  return tf.__version__ >= '2' and bool(found)

@@ -31,12 +31,10 @@ _SWITCH = 'TF_ENABLE_ONEDNN_OPTS'
 def take_steps(form):
   """Trains a step for each line of standard input and answers with a line."""
   data = datasets.prepare(Settings())
-
-  def build():
-    batch = baselines.distorted_inputs(form, data, _BATCH_SIZE)
-    return baselines.train(*batch, form, data)
-
-  with turns.stepping(build) as step:
+  steps = benchmark.training(
+      data, [form],
+      lambda form: baselines.distorted_inputs(form, data, _BATCH_SIZE))
+  with steps[form] as step:
     for _ in sys.stdin:
       step()
       print(flush=True)
@@ -49,15 +47,12 @@ def _steps_of(form, switch):
 
 
 def measure(args):
-  """Measures the four, prints the table and writes it, or `take_steps`."""
-  if args.steps_of:
-    take_steps(args.steps_of)
-    return
+  """Measures the four, prints the table and writes it into --out."""
   if tf.__version__ < '2':
     raise UserError(f'TensorFlow {tf.__version__} has no oneDNN; expected 2')
-  # It takes long, so find out first whether the numbers can be written.
+  # Find out first whether the numbers can be written, and keep those there.
   with files.folders_around(args.out):
-    files.write_json(args.out, {})
+    files.write_json(args.out, files.read_json(args.out) or {})
   table = turns.Table()
   forms = {
       form + name: _steps_of(form, switch)
@@ -80,7 +75,9 @@ def main():
   parser.add_argument('--rounds', default=5, help='turns of each form')
   parser.add_argument('--steps_of', default='',
                       help='take steps of this form when told to')
-  parser.run(measure, rounds=(1, None))
+  parser.run(
+      lambda args: take_steps(args.steps_of)
+      if args.steps_of else measure(args), rounds=(1, None))
 
 
 if __name__ == '__main__':

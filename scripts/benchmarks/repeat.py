@@ -147,8 +147,9 @@ def main():
                       type=lambda text: [int(part) for part in text.split(',')],
                       default='1,2,3,4,5', help='numbers separated by commas')
   parser.add_argument('--out', required=True, help='JSON file')
-  parser.add_argument('--runs',
-                      help='where to keep the runs (default: nowhere)')
+  parser.add_argument(
+      '--runs', help='where to keep the runs, a folder for these '
+      'settings only (default: nowhere)')
   parser.add_argument('flags', nargs='*', help='flags of cifar10_train')
   parser.run(repeat)
 
