@@ -2,7 +2,7 @@
 
 Variables are float32. Convolutions and matrix products are computed in the
 type of the enclosing variable scope, see `compute_in`; Winograd's convolutions
-in at least float32.
+and local response normalization in at least float32.
 """
 
 import numpy as np
@@ -77,8 +77,8 @@ def conv2d(x, kernel, form='auto'):
   """A convolution with stride 1 and padding 'SAME'.
 
   Takes images [batch, height, width, channels], of which only the batch size
-  may be unknown, and a kernel of the same type [rows, columns, channels,
-  filters]. Raises ValueError unless `form` is 'direct', tf.nn.conv2d;
+  may be unknown, and a kernel [rows, columns, channels, filters]. Raises
+  ValueError unless `form` is 'direct', tf.nn.conv2d in the type of the kernel;
   'winograd', winograd.conv2d; or 'auto', the one expected to be faster.
   """
   if form not in ('auto', 'direct', 'winograd'):
@@ -86,6 +86,7 @@ def conv2d(x, kernel, form='auto'):
         f'conv2d: form is {form!r}; expected auto, direct or winograd')
   if form == 'winograd' or (form == 'auto' and winograd.is_faster(x, kernel)):
     return winograd.conv2d(x, kernel)
+  x = tf.cast(x, kernel.dtype)
   return tf.nn.conv2d(x, kernel, [1, 1, 1, 1], padding='SAME')
 
 
@@ -120,19 +121,16 @@ def local_response_norm(x, depth_radius, alpha, name, portable=False):
       x / (1 + alpha * sum of x ** 2 over the neighboring channels) ** 0.75
 
   `x` is [batch, height, width, channels]; `depth_radius` channels on either
-  side enter the sum, besides the channel itself. Computed in at least float32;
-  if `portable`, by TensorFlow's own operation on any device.
+  side enter the sum, besides the channel itself. Computes in, and returns, at
+  least float32; if `portable`, by TensorFlow's own operation on any device.
   """
-  dtype = x.dtype
   with tf.name_scope(name) as scope:
-    if dtype.size < 4:
+    if x.dtype.size < 4:
       x = tf.cast(x, tf.float32)
     # On CPUs, TensorFlow's own operation takes three to six times as long.
     if portable or session_settings.has_gpu():
-      x = tf.nn.lrn(x, depth_radius, 1.0, alpha, 0.75, name=scope)
-    else:
-      x = banded_lrn(x, depth_radius, alpha, scope)
-    return tf.cast(x, dtype)
+      return tf.nn.lrn(x, depth_radius, 1.0, alpha, 0.75, name=scope)
+    return banded_lrn(x, depth_radius, alpha, scope)
 
 
 def banded_lrn(x, depth_radius, alpha, name):

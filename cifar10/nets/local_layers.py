@@ -49,6 +49,7 @@ def softmax_linear(x, techniques):
     biases = layers.variable_on_cpu('biases', [num_classes],
                                     tf.constant_initializer(0.0),
                                     dtype=tf.float32)
+    rows = tf.cast(rows, weights.dtype)
     product = tf.cast(tf.matmul(rows, weights), tf.float32)
     logits = tf.add(techniques.logits(product), biases, name=scope.name)
     layers.activation_summary(logits)
@@ -96,7 +97,7 @@ def locally_connected(x, weights):
   """
   height, width, rows, columns, _, filters = weights.shape.as_list()
   # Positions first, for one matrix product per position.
-  x = tf.transpose(x, [1, 2, 0, 3])
+  x = tf.transpose(tf.cast(x, weights.dtype), [1, 2, 0, 3])
   top, left = rows // 2, columns // 2
   padded = tf.pad(x, [[top, top], [left, left], [0, 0], [0, 0]])
   # tf.slice: the gradient of padded[...] takes ten times as long.

@@ -47,7 +47,7 @@ class TiedLayer:
     if not self._is_conv:
       inputs, _ = layers.flatten(inputs)
     # The layers below are already trained.
-    self.inputs = tf.stop_gradient(inputs)
+    self.inputs = tf.stop_gradient(tf.cast(inputs, self._weights.dtype))
     with tf.variable_scope(name):
       self.visible_biases = layers.variable_on_cpu('visible_biases',
                                                    self.inputs.shape[-1:],

@@ -36,8 +36,7 @@ class Techniques:
     self._normalizations = {}  # By the names of layers.
 
   def layer_input(self, x):
-    """Notes `x` as the input of a layer; returns it in the layer's type."""
-    x = tf.cast(x, tf.get_variable_scope().dtype)
+    """Notes `x` as the input of a layer, and returns it."""
     tf.add_to_collection(graph_keys.LAYER_INPUTS, x)
     return x
 
@@ -48,7 +47,7 @@ class Techniques:
 
   def matmul(self, x, weights):
     """The product of a fully connected layer, [batch, units]."""
-    return tf.matmul(x, self._folded(weights))
+    return tf.matmul(tf.cast(x, weights.dtype), self._folded(weights))
 
   def locally_connected(self, x, weights):
     """The product of a locally connected layer, see local_layers.py."""

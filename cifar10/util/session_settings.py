@@ -64,3 +64,8 @@ def cpu_has_bfloat16():
   """
   found = processor.features() & {'avx512_bf16', 'amx_bf16'}
   return tf.__version__ >= '2' and bool(found)
+
+
+def cpu_has_amx():
+  """True if the processor multiplies matrices in bfloat16 (Intel AMX)."""
+  return 'amx_bf16' in processor.features()

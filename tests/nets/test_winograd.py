@@ -112,6 +112,19 @@ def test_low_precision_rounds_inputs_and_outputs_only(dtype):
   np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize('form', ['direct', 'winograd'])
+def test_images_of_float32_take_a_kernel_of_low_precision(form):
+  x, kernel, _ = random_values(2, (12, 12), (5, 5), 16, 8, np.float32)
+  kernel = tf.cast(kernel, 'float16')
+  y = layers.conv2d(tf.constant(x), kernel, form)
+  assert y.dtype == ('float16' if form == 'direct' else 'float32')
+  expected = tf.nn.conv2d(x, tf.cast(kernel, tf.float32), 1, 'SAME')
+  with tf.Session() as session:
+    found, expected = session.run([tf.cast(y, tf.float32), expected])
+  tolerance = 1e-2 if form == 'direct' else 20 * 2.5e-5
+  np.testing.assert_allclose(found, expected, 0, tolerance * expected.std())
+
+
 def test_a_large_kernel_is_refused():
   with pytest.raises(ValueError, match='size 11; expected at most 10'):
     winograd.conv2d(tf.zeros([1, 16, 16, 1]), tf.zeros([3, 11, 1, 1]))
@@ -133,10 +146,18 @@ def test_auto_chooses_by_device_type_and_size(monkeypatch):
   assert convolution('winograd', *conv1) == 'Identity'
   assert convolution('auto', [1, 12, 12, 64], conv2[1]) == 'Conv2D'
   assert convolution('auto', [None, 48, 48, 64], conv2[1]) == 'Conv2D'
-  for has_instructions in (True, False):
-    monkeypatch.setattr(winograd.session_settings, 'cpu_has_bfloat16',
-                        lambda has=has_instructions: has)
-    found = convolution('auto', *conv2, dtype='bfloat16')
-    assert found == ('Conv2D' if has_instructions else 'Identity')
+  small = [None, 12, 12, 64], [3, 3, 64, 64]
+  faster = {
+      'avx512f': ('Identity', 'Identity'),
+      'avx512f avx512_bf16': ('Conv2D', 'Identity'),
+      'avx512_bf16 amx_bf16': ('Conv2D', 'Conv2D')
+  }
+  for features, expected in faster.items():
+    monkeypatch.setattr(winograd.session_settings.processor, 'features',
+                        lambda found=features: set(found.split()))
+    if tf.__version__ < '2':  # It computes in bfloat16 on no processor.
+      expected = faster['avx512f']
+    assert expected == (convolution('auto', *small, dtype='bfloat16'),
+                        convolution('auto', *conv2, dtype='bfloat16'))
   monkeypatch.setattr(winograd.session_settings, 'has_gpu', lambda: True)
   assert convolution('auto', *conv2) == 'Conv2D'
