@@ -59,6 +59,7 @@ setuptools.setup(
         if line[0] != '#'
     ],
     extras_require={
+        'bench': _REPORT + ['torch'],
         'docs': ['zensical==0.0.*; python_version >= "3.11"'],
         'gpu': ['tensorflow[and-cuda]; python_version >= "3.9"'],
         'lint': ['ruff==0.17.*', 'yapf==0.43.*', 'import-linter'],

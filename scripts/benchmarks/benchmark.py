@@ -6,7 +6,8 @@
 
 The classical form is a queue of single images, distorted one by one, and
 TensorFlow's own convolution and local response normalization, in float32. With
-TensorFlow 2, Keras joins the comparison. The forms take turns, so that whatever
+TensorFlow 2, Keras joins the comparison, and with the extra `.[bench]` PyTorch,
+eager and compiled. The forms take turns, so that whatever
 slows the machine down slows all of them down. Compare the ratios between them:
 the median of all rounds, with the smallest and the largest. Prints a table and
 writes `benchmark.json` and `benchmark.png` into --out. Needs the extra
@@ -14,6 +15,7 @@ writes `benchmark.json` and `benchmark.png` into --out. Needs the extra
 """
 
 import dataclasses
+import importlib.util
 import json
 import os
 from pathlib import Path
@@ -43,7 +45,14 @@ import tensorflow.compat.v1 as tf
 import turns
 
 BATCH_SIZES = (32, 64, 128, 256, 512, 1024)
-KERAS_FORMS = {'Keras': 'float32', 'Keras bfloat16': 'mixed_bfloat16'}
+# Forms of other frameworks, with the first arguments of their programs.
+KERAS_FORMS = {'Keras': ['float32'], 'Keras bfloat16': ['mixed_bfloat16']}
+PYTORCH_FORMS = {
+    'PyTorch': ['float32', 'eager'],
+    'PyTorch compiled': ['float32', 'compiled'],
+    'PyTorch bfloat16': ['bfloat16', 'eager'],
+    'PyTorch compiled bfloat16': ['bfloat16', 'compiled']
+}
 
 
 def measure_input(table, data, rounds):
@@ -118,7 +127,10 @@ def measure_training(table, data, rounds, steps):
   """Measures training steps, with the input."""
   forms = training(data, baselines.FORMS,
                    lambda form: baselines.distorted_inputs(form, data, 128))
-  forms.update(keras(data))
+  if tf.__version__ >= '2':
+    forms.update(others('keras_baseline.py', KERAS_FORMS, data))
+    if importlib.util.find_spec('torch'):
+      forms.update(others('pytorch_baseline.py', PYTORCH_FORMS, data))
   # Uses up the batches that became ready during the turns of the others.
   rates = turns.rates(forms, 128, rounds, steps=steps, warm_up=20)
   table.add('training, batch 128', 'examples/s', rates)
@@ -137,15 +149,13 @@ def measure_batch_sizes(table, data, rounds):
     table.add(f'step, batch {size}', 'examples/s', rates)
 
 
-def keras(data):
-  """Training steps of the forms of Keras; none in TensorFlow 1."""
-  if tf.__version__ < '2':
-    return {}
-  script = os.path.join(os.path.dirname(__file__), 'keras_baseline.py')
+def others(script, forms, data):
+  """Training steps of forms of another framework, by a program beside this."""
+  script = os.path.join(os.path.dirname(__file__), script)
   return {
       form: turns.stepping_process(
-          [sys.executable, script, policy,
-           *data.train_files]) for form, policy in KERAS_FORMS.items()
+          [sys.executable, script, *first, *data.train_files])
+      for form, first in forms.items()
   }
 
 
