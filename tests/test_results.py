@@ -218,15 +218,16 @@ def ratios(name, what, form):
 
 def speed():
   new, old = 'benchmark', 'benchmark_1.15.5'
-  for what, label, form in [
-      ('training, batch 128', 'training, end to end, batch 128', 'float32'),
-      ('evaluation of 10000', 'evaluation of 10,000 images', 'float32'),
-      ('input', 'input alone', 'ours')
+  for what, label, *forms in [
+      ('training, batch 128', 'training, end to end, batch 128', 'float32',
+       'bfloat16'),
+      ('evaluation of 10000', 'evaluation of 10,000 images', 'float32',
+       'bfloat16'), ('input', 'input alone', 'ours')
   ]:
-    both = ratios(new, what, form) + ratios(old, what, form)
-    yield row('README.md', label), both
-    cells = row(RESULTS, label)
-    yield [cells[0], cells[2]], both
+    values = [ratios(new, what, form) for form in forms]
+    values = sum(values, []) + ratios(old, what, forms[0])
+    yield row('README.md', label), values
+    yield row(RESULTS, label), values
   for what, label in [
       ('step, batch 128', 'training step alone, batch 128'),
       ('first batch of the session', 'first batch of a session'),
@@ -243,6 +244,27 @@ def speed():
        'winograd')
   ]:
     yield row(RESULTS, label), ratios(new, what, form) + ratios(old, what, form)
+
+
+def frameworks():
+  rates = {
+      each['form']: each['values']
+      for each in raw('benchmark')['rows']
+      if each['what'] == 'training, batch 128'
+  }
+  for label, form in [
+      ('this project, float32', 'float32'),
+      ('this project, bfloat16', 'bfloat16'), ('Keras', 'Keras'),
+      ('Keras, `mixed_bfloat16`', 'Keras bfloat16'), ('PyTorch', 'PyTorch'),
+      ('PyTorch, compiled', 'PyTorch compiled'),
+      ('PyTorch, `torch.autocast`', 'PyTorch bfloat16'),
+      ('PyTorch, compiled, `torch.autocast`', 'PyTorch compiled bfloat16')
+  ]:
+    values = [median(rates[form])]
+    for ours in ('float32', 'bfloat16') if form[0] in 'KP' else ():
+      found = [x / y for x, y in zip(rates[ours], rates[form])]
+      values += [median(found), min(found), max(found)]
+    yield row(RESULTS, label), values
 
 
 def onednn():
@@ -310,7 +332,7 @@ def exercise_10():
 
 @pytest.mark.parametrize('pairs', [
     precision, techniques, recipes, transfer, few_labels, sparse, gradients,
-    ensembles, speed, onednn, inputs, exercise_10
+    ensembles, speed, frameworks, onednn, inputs, exercise_10
 ], ids=lambda pairs: pairs.__name__)
 def test_tables_show_the_raw_numbers(pairs):
   checked = list(pairs())

@@ -11,7 +11,7 @@ eager and compiled. The forms take turns, so that whatever
 slows the machine down slows all of them down. Compare the ratios between them:
 the median of all rounds, with the smallest and the largest. Prints a table and
 writes `benchmark.json` and `benchmark.png` into --out. Needs the extra
-`.[report]`.
+`.[report]` or `.[bench]`.
 """
 
 import dataclasses
@@ -154,8 +154,8 @@ def others(script, forms, data):
   script = os.path.join(os.path.dirname(__file__), script)
   return {
       form: turns.stepping_process(
-          [sys.executable, script, *first, *data.train_files])
-      for form, first in forms.items()
+          [sys.executable, script, *first,
+           *data.train_files]) for form, first in forms.items()
   }
 
 

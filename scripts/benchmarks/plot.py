@@ -29,23 +29,25 @@ import comparison
 import numpy as np
 import turns
 
-# Of the rows of benchmark.py: label, beginning of 'what', form and baseline.
-_BARS = (('training, end to end', 'training', 'float32', 'classical'),
-         ('training, against Keras', 'training', 'float32',
-          'Keras'), ('evaluation', 'evaluation', 'float32', 'classical'),
-         ('first step of the process', 'first step', 'float32',
-          'classical'), ('peak memory', 'peak memory', 'float32', 'classical'),
-         ('input alone', 'input', 'ours',
-          'classical'), ('response normalization', 'LRN', 'ours', 'classical'),
-         ('conv2 with its gradients', 'conv2 forward, backward', 'winograd',
-          'direct'),
-        )
+# Of the rows of benchmark.py: beginning of 'what', form and baseline, by label.
+_BARS = {
+    'training, end to end': ('training', 'float32', 'classical'),
+    'training, against Keras': ('training', 'float32', 'Keras'),
+    'training, against PyTorch': ('training', 'float32', 'PyTorch compiled'),
+    'evaluation': ('evaluation', 'float32', 'classical'),
+    'first step of the process': ('first step', 'float32', 'classical'),
+    'peak memory': ('peak memory', 'float32', 'classical'),
+    'input alone': ('input', 'ours', 'classical'),
+    'response normalization': ('LRN', 'ours', 'classical'),
+    'conv2 with its gradients':
+        ('conv2 forward, backward', 'winograd', 'direct')
+}
 
 
 def bars(rows):
   """Pairs (label, ratios of all rounds) of the rows that the chart shows."""
   found = []
-  for label, what, *forms in _BARS:
+  for label, (what, *forms) in _BARS.items():
     matching = {
         row['form']: row for row in rows if row['what'].startswith(what)
     }
