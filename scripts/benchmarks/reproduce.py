@@ -96,6 +96,7 @@ def start_recorded(record, save):
 
 
 def is_complete(record):
+  """True if a figure was measured to its end."""
   return any(start['complete'] for start in record['starts'])
 
 
@@ -143,17 +144,17 @@ def reproduce(args):
   path = os.path.join(args.out, 'record.json')
   records = files.read_json(path) or {}
   now = {'machine': benchmark.machine(), 'commit': commit()}
+  err = sys.stderr
   try:
     for name, commands in figures.items():
-      record = records.get(name)
-      if record and is_complete(record):
+      record = records.get(name, {})
+      if record.get('commands') != commands:
+        record = records[name] = dict(now, commands=commands, starts=[])
+      if is_complete(record):
         continue
-      if record and record['commit'] != now['commit']:
-        print(
-            f'WARNING: {name}: begun at commit {record["commit"]}, continued '
-            f'at {now["commit"]}', file=sys.stderr)
-      record = records.setdefault(name, dict(now, starts=[]))
-      print(f'{name} ...', file=sys.stderr)
+      if record['commit'] != now['commit']:
+        print(f'WARNING: {name}: begun at commit {record["commit"]}', file=err)
+      print(f'{name} ...', file=err)
       with start_recorded(record, lambda: files.write_json(path, records)):
         measure(commands, places)
   finally:
