@@ -6,6 +6,8 @@ normalization without scale, and a linear layer. The activation function is a
 setting, as in other networks.
 """
 
+import re
+
 import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
@@ -14,6 +16,16 @@ from cifar10.util import graph_keys
 
 # Smaller images, in pixels, have nothing left after all poolings.
 _MIN_SIZE = 25
+_FILTERS = re.compile('[1-9][0-9]{0,4}(,[1-9][0-9]{0,4}){2}')
+
+
+def group_filters(text):
+  """The numbers in --group_filters; raises UserError unless they are three."""
+  if not _FILTERS.fullmatch(text):
+    raise UserError(
+        f'--group_filters={text}: expected three numbers of filters, from 1 to '
+        '99999, separated by commas, such as 64,256,256')
+  return [int(number) for number in text.split(',')]
 
 
 def inference(images, techniques):
@@ -25,12 +37,13 @@ def inference(images, techniques):
         f'--network=airbench: images of {height} x {width} pixels; expected '
         f'{_MIN_SIZE} or more, see --image_size')
   x = _whitening(techniques.dropout(images, 'input_dropout'), techniques)
-  for group, filters in enumerate((64, 256, 256), 1):
+  of_groups = group_filters(techniques.settings.group_filters)
+  for group, filters in enumerate(of_groups, 1):
     with tf.variable_scope(f'group{group}'):
       x = _convolution(x, filters, 'conv1', techniques, pooled=True)
       x = _convolution(x, filters, 'conv2', techniques)
     x = techniques.dropout(x, 'conv_dropout')
-  # Of images of 32 x 32 pixels, [batch, 1, 1, 256].
+  # Of images of 32 x 32 pixels, [batch, 1, 1, filters].
   x = tf.nn.max_pool(x, 3, 3, 'VALID', name='pool')
   # A linear layer without biases, its outputs scaled down.
   with tf.variable_scope('softmax_linear') as scope:
@@ -83,9 +96,10 @@ def _identity(shape, dtype, partition_info=None):
   del partition_info  # Its variables are never in parts.
   rows, columns, channels, filters = shape
   limit = (rows * columns * channels)**-0.5
-  center = tf.eye(channels, dtype=dtype)[tf.newaxis, tf.newaxis]
+  first = min(channels, filters)
+  center = tf.eye(channels, first, dtype=dtype)[tf.newaxis, tf.newaxis]
   around = [[rows // 2] * 2, [columns // 2] * 2, [0, 0], [0, 0]]
   identity = tf.pad(center, around)
-  rest = [rows, columns, channels, filters - channels]
+  rest = [rows, columns, channels, filters - first]
   others = tf.random_uniform(rest, -limit, limit, dtype)
   return tf.concat([identity, others], 3)

@@ -6,6 +6,7 @@ import re
 from cifar10 import settings as settings_lib
 from cifar10.data import distortions
 from cifar10.errors import UserError
+from cifar10.nets import airbench
 from cifar10.nets import hidden_layers
 from cifar10.optim import schedules
 
@@ -18,6 +19,7 @@ def check(settings):
   """
   distortions.names(settings.augment)
   hidden_layers.by_name(settings.hidden_layers)
+  airbench.group_filters(settings.group_filters)
   if settings.schedule == 'piecewise':
     schedules.pieces(settings)
   for problems in (_without_effect, _of_model, _of_columns, _of_reuse,

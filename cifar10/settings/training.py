@@ -86,6 +86,8 @@ class Model(Group, exported=True, fixed=True):
     locally connected as in cuda-convnet.
   hidden_layers: The sizes of the fully connected layers local3, local4, local5
     and so on, separated by commas: 384 has local3 only; empty: none.
+  group_filters: Filters of the convolutions in each of the three groups of
+    airbench, separated by commas.
   columns: Number of columns that the convolutions are split into. Columns meet
     in local3, as in Krizhevsky's network for two GPUs; 1: no split.
   activation: The activation function of all layers but the last.
@@ -99,6 +101,7 @@ class Model(Group, exported=True, fixed=True):
   image_size: int = count(0)
   top_layers: str = choice('full', 'local', needs='network=tutorial')
   hidden_layers: str = setting('384,192', needs='network=tutorial')
+  group_filters: str = setting('64,256,256', needs='network=airbench')
   columns: int = count(1, 1, 16, needs='network=tutorial')
   activation: str = choice(
       *'relu leaky_relu rrelu prelu elu selu gelu tanh sigmoid'.split())

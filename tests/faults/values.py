@@ -36,6 +36,7 @@ _TEXTS = {
                 'flip,flip', 'nonsense', ','),
     'boundaries': ('', '1', '0.001,0.002', '2,1', '1,x', '1e20', '-1', 'nan'),
     'rates': ('', '0.1', '0.1,0.01', '0.1,0.05,0.01', '-1,0', 'x', '0.1,inf'),
+    'group_filters': ('8,8,8', '8', '0,8,8', 'x'),
     'hidden_layers': ('', '8', '384', '64,32,16', '0', 'x', '8,', '999999'),
     'init_from': ('', 'pretrained:tutorial', 'pretrained:fast', 'nowhere', '/'),
     'init_scope': ('', 'conv', 'conv[12]', '[', 'nothing', '*'),

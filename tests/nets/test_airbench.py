@@ -23,20 +23,22 @@ def graph():
     yield default_graph
 
 
-def test_its_variables_are_the_papers():
-  images = tf.zeros([4, 32, 32, 3])
-  logits = networks.inference(
-      images, dataclasses.replace(AIRBENCH, classes=tuple('abcdefg')), True)
+@pytest.mark.parametrize('of_groups', [(64, 256, 256), (8, 16, 12)])
+def test_its_variables_are_the_papers(of_groups):
+  settings = dataclasses.replace(AIRBENCH, classes=tuple('abcdefg'),
+                                 group_filters='%d,%d,%d' % of_groups)
+  logits = networks.inference(tf.zeros([4, 32, 32, 3]), settings, True)
   assert logits.shape.as_list() == [4, 7]
   convolutions, inputs = {}, 24
-  for group, filters in enumerate((64, 256, 256), 1):
+  for group, filters in enumerate(of_groups, 1):
     for conv in (1, 2):
       layer = 'group%d/conv%d/' % (group, conv)
       convolutions[layer + 'weights'] = [3, 3, inputs, filters]
       convolutions[layer + 'biases'] = [filters]
       inputs = filters
   trained = {v.op.name: v.shape.as_list() for v in tf.trainable_variables()}
-  assert trained == dict(convolutions, **{'softmax_linear/weights': [256, 7]})
+  assert trained == dict(convolutions,
+                         **{'softmax_linear/weights': [of_groups[-1], 7]})
   fixed = {v.op.name: v.shape.as_list() for v in tf.model_variables()}
   assert fixed.pop('whitening/weights') == [2, 2, 3, 24]
   assert set(fixed) == {
@@ -134,6 +136,17 @@ def test_at_first_convolutions_pass_on_their_channels():
   identity = np.zeros([3, 3, 256, 256])
   identity[1, 1] = np.eye(256)
   np.testing.assert_array_equal(second, identity)
+
+
+def test_fewer_filters_than_channels_pass_on_the_first_ones():
+  settings = dataclasses.replace(AIRBENCH, group_filters='8,16,12')
+  networks.inference(tf.zeros([2, 32, 32, 3]), settings)
+  weights = {v.op.name: v for v in tf.trainable_variables()}
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    first = session.run(weights['group1/conv1/weights'])
+  np.testing.assert_array_equal(first[1, 1], np.eye(24, 8))
+  assert first.sum() == 8
 
 
 @pytest.mark.parametrize('pattern, expected', [('group1', {'group2', 'group3'}),

@@ -122,6 +122,12 @@ from cifar10.settings import Settings
         'hidden_layers': '384,'
     }, '--hidden_layers=384,: expected the size of each layer'),
     ({
+        'group_filters': '64,256'
+    }, '--group_filters=64,256: expected three numbers of filters'),
+    ({
+        'group_filters': '8,8,8'
+    }, '--group_filters=8,8,8 has no effect with --network=tutorial'),
+    ({
         'network': 'airbench',
         'normalization': 'batch',
         'hidden_layers': '384'
