@@ -33,6 +33,7 @@ from cifar10.errors import UserError
 from cifar10.tools import variants
 from cifar10.util import arguments
 from cifar10.util import files
+from cifar10.util import processes
 import benchmark
 
 _HERE = Path(__file__).resolve().parent
@@ -87,10 +88,11 @@ def start_recorded(record, save):
     yield
     start['complete'] = True
   finally:
+    processes.wait_for_children()  # Their time is known only once they end.
     everything, stolen, busy, ours = (
         after - earlier for after, earlier in zip(processor_seconds(), before))
     start.update(minutes=(time.time() - begun) / 60, stolen=stolen / everything,
-                 others=max(0, busy - ours) / everything)
+                 own=ours / everything, others=max(0, busy - ours) / everything)
     record['starts'].append(start)
     save()
 
@@ -145,6 +147,7 @@ def reproduce(args):
   records = files.read_json(path) or {}
   now = {'machine': benchmark.machine(), 'commit': commit()}
   err = sys.stderr
+  processes.adopt_orphans()
   try:
     for name, commands in figures.items():
       record = records.get(name, {})
