@@ -58,7 +58,7 @@ def load_figures(path, only):
 
 def commit():
   """The commit of the source, and whether it was changed since; or ''."""
-  git = ['git', '-C', str(_HERE), 'describe', '--always', '--dirty', '--abbrev']
+  git = ['git', '-C', str(_HERE), 'describe', '--always', '--dirty']
   found = subprocess.run(git, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                          check=False)
   return found.stdout.decode().strip()
@@ -146,7 +146,6 @@ def reproduce(args):
   path = os.path.join(args.out, 'record.json')
   records = files.read_json(path) or {}
   now = {'machine': benchmark.machine(), 'commit': commit()}
-  err = sys.stderr
   processes.adopt_orphans()
   try:
     for name, commands in figures.items():
@@ -156,8 +155,9 @@ def reproduce(args):
       if is_complete(record):
         continue
       if record['commit'] != now['commit']:
-        print(f'WARNING: {name}: begun at commit {record["commit"]}', file=err)
-      print(f'{name} ...', file=err)
+        print(f'WARNING: {name}: begun at commit {record["commit"]}',
+              file=sys.stderr)
+      print(f'{name} ...', file=sys.stderr)
       with start_recorded(record, lambda: files.write_json(path, records)):
         measure(commands, places)
   finally:
