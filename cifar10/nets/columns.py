@@ -32,17 +32,18 @@ def inference(images, techniques, count):
   units of each layer, and leaves enough filters to a column.
   """
   layers.check_images(images, 'inference')
+  # Between the convolutions, --columns keeps the columns apart.
+  are_apart = techniques.settings.columns > 1
+  flag = '--columns' if are_apart else '--model_parallelism=filters'
   if _FILTERS % count or _FILTERS // count < _RADIUS:
     raise UserError(
-        f'{count} columns: expected 2, 4, 8 or 16, which divide the '
+        f'{flag}: {count} columns; expected 2, 4, 8 or 16, which divide the '
         f'{_FILTERS} filters of a convolution')
   sizes = hidden_layers.by_name(techniques.settings.hidden_layers)
   for name, units in sizes.items():
     if units % count:
-      raise UserError(f'{name} has {units} units; expected a multiple of '
-                      f'{count}, the number of columns')
-  # Between the convolutions, --columns keeps the columns apart.
-  are_apart = techniques.settings.columns > 1
+      raise UserError(f'{flag}: {name} has {units} units; expected a multiple '
+                      f'of {count}, the number of columns')
   images = techniques.dropout(images, 'input_dropout')
   conv1 = _convolution([images] * count, 'conv1', techniques, bias=0.0)
   pool1 = _max_pool(conv1, 'pool1')

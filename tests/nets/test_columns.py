@@ -141,11 +141,18 @@ def test_normalization_stays_in_its_column():
     assert tf.gradients(second, conv1) != [None]
 
 
-@pytest.mark.parametrize('count', [3, 32])
-def test_other_numbers_of_columns_are_refused(count):
+@pytest.mark.parametrize(
+    'settings, error',
+    [(Settings(columns=3), '--columns: 3 columns; expected 2, 4'),
+     (Settings(columns=32), '--columns: 32 columns; expected 2, 4'),
+     (Settings(columns=4, hidden_layers='384,194'),
+      '--columns: local4 has 194 units; expected a multiple of 4'),
+     (Settings(model_parallelism='filters', devices=('/cpu:0',) * 3),
+      '--model_parallelism=filters: 3 columns; expected 2, 4')])
+def test_other_numbers_of_columns_are_refused(settings, error):
   with tf.Graph().as_default():
-    with pytest.raises(UserError, match='^%d columns: expected 2, 4' % count):
-      networks.inference(tf.constant(images()), Settings(columns=count))
+    with pytest.raises(UserError, match='^' + error):
+      networks.inference(tf.constant(images()), settings, is_training=True)
 
 
 @pytest.mark.slow
