@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from cifar10.errors import UserError
 from tests import processes
 from tests import short_runs
 
@@ -32,8 +33,9 @@ def test_a_run_that_was_stopped_resumes_and_its_minutes_add_up(tmp_path):
   _, first = repeat(2)
   # As if the first start had not come to its end.
   minutes = first['results'].pop()['minutes of training']
-  out.write_text(
-      json.dumps(dict(first, flags=first['flags'][:-1] + ['--max_steps=4'])))
+  about = dict(first, flags=first['flags'][:-1] + ['--max_steps=4'])
+  out.write_text(json.dumps(about))
+  (runs / 'settings.json').write_text(json.dumps(dict(about, results=[])))
   text, second = repeat(4)
   (result,) = second['results']
   assert [e['step'] for e in result['evaluations']] == [4, 4]
@@ -47,11 +49,23 @@ def test_a_run_that_was_stopped_resumes_and_its_minutes_add_up(tmp_path):
   assert text.count('1 runs') == 3
 
 
-def test_results_of_other_settings_are_kept(tmp_path):
-  out = tmp_path / 'out.json'
+@pytest.mark.parametrize('name', ['out.json', 'settings.json'])
+def test_results_of_other_settings_are_kept(name, tmp_path):
+  path, out = tmp_path / name, tmp_path / 'out.json'
   held = json.dumps({'recipe': 'better', 'results': []})
-  out.write_text(held)
-  status, _, err = processes.run([SCRIPT, '--recipe=fast', f'--out={out}'])
+  path.write_text(held)
+  status, _, err = processes.run(
+      [SCRIPT, '--recipe=fast', f'--out={out}', f'--runs={tmp_path}'])
   assert status == 1
-  assert err == f'repeat: error: {out}: holds runs of other settings\n'
-  assert out.read_text() == held
+  assert err == f'repeat: error: {path}: holds runs of other settings\n'
+  assert path.read_text() == held
+
+
+def test_results_with_other_flags_are_kept(tmp_path):
+  out = tmp_path / 'out.json'
+  repeat = short_runs.module_at(SCRIPT)
+  about = {'recipe': 'tutorial', 'settings': {}, 'flags': ['--seed=1']}
+  out.write_text(json.dumps(about))
+  assert repeat.held(str(out), about) == about
+  with pytest.raises(UserError, match='holds runs of other settings'):
+    repeat.held(str(out), dict(about, flags=[]))

@@ -106,17 +106,26 @@ def percent(result, index):
   return 100 * result['evaluations'][index]['precision @ 1']
 
 
+def held(path, about):
+  """What a JSON file holds; raises UserError if that is of other settings."""
+  content = dict({'flags': []}, **(files.read_json(path) or about))
+  if not about.items() <= content.items():
+    raise UserError(f'{path}: holds runs of other settings')
+  return content
+
+
 def repeat(args):
   """Makes the runs that are missing.
 
-  Raises UserError if a run fails, or `args.out` holds runs of other settings.
+  Raises UserError if a run fails, or `args.out` or `args.runs` holds runs of
+  other settings.
   """
-  about = {'recipe': args.recipe, 'settings': recipes.settings(args.recipe)}
-  if args.flags:
-    about['flags'] = args.flags
-  content = files.read_json(args.out) or dict(about, results=[])
-  if not about.items() <= content.items():
-    raise UserError(f'{args.out}: holds runs of other settings')
+  about = {
+      'recipe': args.recipe,
+      'settings': recipes.settings(args.recipe),
+      'flags': args.flags
+  }
+  content = dict({'results': []}, **held(args.out, about))
   # A run takes long, so find out first whether its numbers can be written.
   with files.folders_around(args.out):
     files.write_json(args.out, content)
@@ -129,6 +138,8 @@ def repeat(args):
   with tempfile.TemporaryDirectory() as temporary:
     folder = args.runs or temporary
     os.makedirs(folder, exist_ok=True)
+    of_runs = os.path.join(folder, 'settings.json')
+    files.write_json(of_runs, held(of_runs, about))
     runner.run_missing(
         [{
             'seed': seed
@@ -147,9 +158,8 @@ def main():
                       type=lambda text: [int(part) for part in text.split(',')],
                       default='1,2,3,4,5', help='numbers separated by commas')
   parser.add_argument('--out', required=True, help='JSON file')
-  parser.add_argument(
-      '--runs', help='where to keep the runs, a folder for these '
-      'settings only (default: nowhere)')
+  parser.add_argument('--runs',
+                      help='folder where to keep the runs (default: nowhere)')
   parser.add_argument('flags', nargs='*', help='flags of cifar10_train')
   parser.run(repeat)
 
