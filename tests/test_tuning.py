@@ -121,6 +121,9 @@ def test_rows_have_what_was_tried_and_the_difference_before(tuning):
   assert adam['at_half'] == pytest.approx(0.15)
   assert adam['at_steps'] == pytest.approx(0.1)
   assert adam['at_time'] == pytest.approx(0.05)  # The default's at step 15.
+  before['times'].append({'flags': best['Adam'], 'ratio': 1.25})
+  _, timed = tuning.compared(experiments, found, before)
+  assert timed['at_time'] == pytest.approx(0.075)
   line = tuning.table([default, adam]).splitlines()[-1]
   assert line == (
       '| Adam | `--optimizer=adam` `--learning_rate=0.001` | 0.001: 25.0 %, '

@@ -161,19 +161,19 @@ def compared(experiments, found, before):
 
   'tried' are pairs (flag, validation precision or None); 'before' is how far
   the variant of this name was from the default in `before`, the results of
-  compare.py. Their times of a step count for equal time.
+  compare.py. Its times of a step count for equal time: those of the same flags,
+  or else those of the same name.
   """
   old = {
       row['name']: row for row in comparison.compared(
           comparison.experiments_of(before['results']), before['results'],
           before['times'])
   }
-  times = [{
-      'flags': experiments['flags'] + flags,
-      'ratio': old[name]['time']
-  }
-           for name, flags in experiments['variants'].items()
-           if 'time' in old.get(name, ())]
+  times = before['times']
+  for name, flags in experiments['variants'].items():
+    same = {'flags': experiments['flags'] + flags}
+    if not variants.results_of(same, times) and 'time' in old.get(name, ()):
+      times = [*times, dict(same, ratio=old[name]['time'])]
   rows = comparison.compared(experiments, found['results'], times)
   for row in rows:
     row['before'] = old.get(row['name'], {}).get('at_steps')
