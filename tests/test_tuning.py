@@ -126,8 +126,10 @@ def test_rows_have_what_was_tried_and_the_difference_before(tuning):
   assert timed['at_time'] == pytest.approx(0.075)
   line = tuning.table([default, adam]).splitlines()[-1]
   assert line == (
-      '| Adam | `--optimizer=adam` `--learning_rate=0.001` | 0.001: 25.0 %, '
-      '1e+30: diverges | -5.0 | 1 | 70.0 % | 2.00 | +15.0 | +10.0 | +5.0 |')
+      '| Adam | `--optimizer=adam --learning_rate=0.001` | 0.001: 25.0 %, '
+      '1e+30: diverges | -5.0 | +15.0 | +10.0 | +5.0 | 70.0 % | 2.00 |')
+  adam.update(runs=2, lowest=0.69, highest=0.71)
+  assert '| 70.0 % (69.0 to 71.0) | 2.00 |' in tuning.table([adam])
 
 
 @pytest.mark.slow

@@ -186,24 +186,29 @@ def compared(experiments, found, before):
 def table(rows):
   """The rows as a table in Markdown, a str."""
   heads = ['variant', 'flags', 'validation precision of each value', 'before']
-  heads += ['runs', 'averaged', 'loss', 'at half the steps', 'at equal steps']
-  heads.append('at equal time')
+  heads += ['at half the steps', 'at equal steps', 'at equal time']
+  heads += ['averaged', 'loss']
   return variants.table(heads, map(_cells, rows), right=range(3, len(heads)))
 
 
 def _cells(row):
   """The cells of a row, a list of str."""
-  tried = ', '.join(
-      f'{flag.split("=")[1]}: ' +
-      ('diverges' if precision is None else comparison.percent(precision))
-      for flag, precision in row['tried'])
-  cells = [row['name'], ' '.join(f'`{flag}`' for flag in row['flags']), tried]
-  cells += [_points(row['before']), str(row['runs'])]
+  tried = sorted((float(flag.split('=')[1]), precision or 0)
+                 for flag, precision in row['tried'])
+  shown = ', '.join(f'{value:g}: ' +
+                    (comparison.percent(precision) if precision else 'diverges')
+                    for value, precision in tried)
+  flags = ' '.join(row['flags'])
+  cells = [row['name'], f'`{flags}`' if flags else '', shown]
+  columns = 'before', 'at_half', 'at_steps', 'at_time'
+  cells += [_points(row.get(column)) for column in columns]
   if not row['runs']:
-    return [*cells, row['errors'][0].split(';')[0], '', '', '', '']
-  cells += [comparison.percent(row['averaged']), f'{row["loss"]:.2f}']
-  columns = 'at_half', 'at_steps', 'at_time'
-  return cells + [_points(row.get(column)) for column in columns]
+    return [*cells, row['errors'][0].split(';')[0], '']
+  averaged = comparison.percent(row['averaged'])
+  if row['runs'] > 1:
+    ends = (100 * row[end] for end in ('lowest', 'highest'))
+    averaged += ' (%.1f to %.1f)' % tuple(ends)
+  return [*cells, averaged, f'{row["loss"]:.2f}']
 
 
 def _points(difference):
