@@ -4,6 +4,7 @@ import os
 import re
 from statistics import mean
 from statistics import median
+from statistics import stdev
 
 import pytest
 
@@ -51,6 +52,12 @@ def spread(values):
   return [mean(values), min(values), max(values)] if values[1:] else values
 
 
+def times_as_fast(ours, theirs):
+  """The median and the range of the ratios of all rounds."""
+  found = [x / y for x, y in zip(ours, theirs)]
+  return [median(found), min(found), max(found)]
+
+
 def precision():
   of_type = [raw('bfloat16'), raw('float32')]
   for points in zip(*[each['points'] for each in of_type]):
@@ -94,13 +101,21 @@ def techniques():
     yield [cells.replace('+', '')], values
 
 
+def evaluated(run):
+  """The precision of a run, and with --tta, in percent."""
+  return percents(e['correct'] for e in run['evaluations'][:2])
+
+
 def recipes():
-  tutorial, _, better = raw('better')['runs']
+  tutorial, before, better = raw('better')['runs']
   fast = raw('fast')['results']
-  of_fast = [[e['correct'] for e in run['evaluations']] for run in fast]
-  rights = [[e['correct']
-             for e in run['evaluations'][:2]]
-            for run in (tutorial, better)] + [list(map(mean, zip(*of_fast)))]
+  of_fast = [
+      evaluated(run) +
+      [run['minutes of training'], run['minutes to first step']] for run in fast
+  ]
+  means = list(map(mean, zip(*of_fast)))
+  ends = [(evaluated(tutorial), tutorial['minutes']),
+          (evaluated(better), before['minutes']), (means[:2], means[2])]
   labels = {
       'docs/recipes.md': [
           '`tutorial`, `--max_steps=100000`', '[`better`](#better)',
@@ -113,16 +128,39 @@ def recipes():
       ]
   }
   for page, of_page in labels.items():
-    for label, right in zip(of_page, rights):
-      cells = [cell for cell in row(page, label) if cell.endswith('%')]
-      yield cells, percents(right)
-    (time,) = [cell for cell in row(page, of_page[2]) if 'two cores' in cell]
-    yield [time.split(',')[0]], [mean(r['minutes of training'] for r in fast)]
-  for run in fast:
-    yield row('docs/recipes.md', str(run['seed'])), [
-        *percents(e['correct'] for e in run['evaluations']),
-        run['minutes of training'], run['minutes to first step']
-    ]
+    for label, (precisions, minutes) in zip(of_page, ends):
+      cells = row(page, label)
+      yield [cell for cell in cells if cell.endswith('%')], precisions
+      (time,) = [cell for cell in cells if ' core' in cell]
+      yield [time.split(',')[0]], [minutes]
+  page = 'docs/recipes.md'
+  for run, values in zip(fast, of_fast):
+    yield row(page, str(run['seed'])), values
+  yield row(page, 'mean'), means
+  yield row(page, 'standard deviation'), list(map(stdev, zip(*of_fast)))
+  # The best trial of the search, with runs of 8 epochs.
+  best = max(raw('search')['trials'], key=lambda t: t.get('precision') or 0)
+  yield row(page, '8'), [
+      *(best['params'][k] for k in ('dropout', 'label_smoothing', 'l2_scale')),
+      100 * best['precision']
+  ]
+
+
+def models():
+  page = 'docs/recipes.md'
+  fast, tutorial = map(evaluated,
+                       (raw('fast')['results'][0], raw('better')['runs'][0]))
+  alone, with_tta = zip(fast, tutorial)
+  yield row(page, 'precision @ 1'), [
+      number for each in alone for number in (each, 100 * each, 10000)
+  ]
+  yield row(page, 'with `--tta`'), with_tta
+  # The test images of each class are equally many.
+  recalls = [[float(cell.rstrip(' %'))
+              for cell in row(page, name)[::2]]
+             for name in ('airplane', 'automobile', 'bird', 'cat', 'deer',
+                          'dog', 'frog', 'horse', 'ship', 'truck')]
+  yield ['%.2f' % mean(of_model) for of_model in zip(*recalls)], alone
 
 
 def runs(name):
@@ -143,6 +181,20 @@ def transfer():
   for time in raw('transfer_150')['times']:
     ratios.setdefault(len(time['flags']), []).append(time['ratio'])
   page = 'docs/transfer.md'
+  for found, end, choice, label in [
+      (many, 2000, '15,000, 100 classes', '150 images a class, 2,000 steps'),
+      (few, 1000, '2,000, 100 classes', '20 images a class, 1,000 steps'),
+      (three, 500, '450, 3 classes', 'three classes, 500 steps')
+  ]:
+    tuned, frozen, computed_once = (found[name, end]
+                                    for name in ('fine-tuned', 'frozen',
+                                                 'frozen, computed once'))
+    yield row(page, choice), sorted(map(mean, (tuned, frozen)), reverse=True)
+    yield row(RESULTS, label), [
+        *spread(found['default', end]),
+        mean(found['default', 2 * end]), *spread(tuned), *spread(frozen),
+        *spread(computed_once)
+    ]
   for label, name, number in [('from scratch', 'default', 2),
                               ('all layers trained', 'fine-tuned', 3),
                               ('`--freeze=conv`', 'frozen', 4),
@@ -169,6 +221,10 @@ def transfer():
 def few_labels():
   thousand, hundred = runs('few_labels'), runs('hundred_labels')
   page = 'docs/transfer.md'
+  yield row(page, '100'), [
+      mean(hundred['distorted_pairs' + name, 500])
+      for name in (', convolutions frozen', '')
+  ]
   for label, name in [('no pretraining', 'default'),
                       ('`autoencoder`, 1,000 steps a layer', 'autoencoder'),
                       ('`rbm`, 1,000 steps a layer', 'rbm'),
@@ -262,8 +318,7 @@ def frameworks():
   ]:
     values = [median(rates[form])]
     for ours in ('float32', 'bfloat16') if form[0] in 'KP' else ():
-      found = [x / y for x, y in zip(rates[ours], rates[form])]
-      values += [median(found), min(found), max(found)]
+      values += times_as_fast(rates[ours], rates[form])
     yield row(RESULTS, label), values
 
 
@@ -276,8 +331,7 @@ def onednn():
                       (ours, 'this project with oneDNN')]:
     values = [median(rates[form])]
     for a, b in ((form, 'classical'), (ours, form)):
-      found = [x / y for x, y in zip(rates[a], rates[b])]
-      values += [median(found), min(found), max(found)] * (a != b)
+      values += times_as_fast(rates[a], rates[b]) * (a != b)
     yield row(RESULTS, label), values
 
 
@@ -331,8 +385,8 @@ def exercise_10():
 
 
 @pytest.mark.parametrize('pairs', [
-    precision, techniques, recipes, transfer, few_labels, sparse, gradients,
-    ensembles, speed, frameworks, onednn, inputs, exercise_10
+    precision, techniques, recipes, models, transfer, few_labels, sparse,
+    gradients, ensembles, speed, frameworks, onednn, inputs, exercise_10
 ], ids=lambda pairs: pairs.__name__)
 def test_tables_show_the_raw_numbers(pairs):
   checked = list(pairs())
