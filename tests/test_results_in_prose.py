@@ -71,6 +71,7 @@ def readme():
     with open(path, encoding='utf-8') as file:
       faults += csv.DictReader(file)
   yield '1,800 [random', [sum(not fault['problem'] for fault in faults)]
+  yield 'has 51 variants', [len(rows_by_name()) - 1]
 
 
 def recipes():
@@ -221,6 +222,14 @@ def tutorial():
   yield '86.54 % after 100,000 steps, in [101 minutes]', [
       last, 100000, at[100000]['minutes']
   ]
+  queues = {
+      each['what']: each['median']
+      for each in raw('inputs')['rows']
+      if each['form'] == 'queues'
+  }
+  yield 'prepare [81,100 images', [round(queues['input'], -2)]
+  for text in 'ready [after 0.31', 'the 0.31 seconds':
+    yield text, [queues['first batch of the session']]
   curves = raw('tutorial/curves')
   yield 'about 4.68, a little', [dict(curves['losses/total_loss_raw'])[0]]
   loss = dict(curves['losses/total_loss'])
