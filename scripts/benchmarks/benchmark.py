@@ -92,18 +92,24 @@ def measure_convolution(table, rounds):
   operations = 2 * 128 * 12 * 12 * 5 * 5 * 64 * 64
 
   def build(form, with_gradients):
-    x, kernel, dy = (tf.get_variable(name, shape, trainable=False)
+    algorithm, _, dtype = form.partition(' ')
+    x, kernel, dy = (tf.get_variable(name, shape, dtype or tf.float32,
+                                     tf.random_normal_initializer(),
+                                     trainable=False)
                      for name, shape in (('x', [128, 12, 12, 64]),
                                          ('kernel', [5, 5, 64, 64]),
                                          ('dy', [128, 12, 12, 64])))
-    y = layers.conv2d(x, kernel, form)
+    y = layers.conv2d(x, kernel, algorithm)
     gradients = tf.gradients(y, [x, kernel], dy) if with_gradients else []
     return [tensor.op for tensor in [y] + gradients]
 
+  names = ['direct', 'winograd']
+  if session_settings.cpu_has_bfloat16():
+    names.append('direct bfloat16')
   for what, passes in (('conv2 forward', 1), ('conv2 forward, backward', 3)):
     forms = {
         form: turns.stepping(lambda form=form, n=passes: build(form, n > 1))
-        for form in ('direct', 'winograd')
+        for form in names
     }
     count = passes * operations / 1e9
     rates = turns.rates(forms, count, rounds, steps=20, warm_up=3)
