@@ -109,21 +109,15 @@ def test_rows_have_what_was_tried_and_the_difference_before(tuning):
       'results': [
           result('default', 1, [(0, 0.1), (5, 0.5), (10, 0.6)], [], 10),
           result('Adam', 1, [(0, 0.1), (5, 0.45)], ['--optimizer=adam'], 5)
-      ],
-      'times': [{
-          'flags': ['--optimizer=adam'],
-          'ratio': 1.5
-      }]
+      ]
   }
+  found['times'] = [{'flags': best['Adam'], 'ratio': 1.5}]
   default, adam = tuning.compared(experiments, found, before)
   assert default['before'] == 0 and default['tried'] == []
   assert adam['before'] == pytest.approx(-0.05)
   assert adam['at_half'] == pytest.approx(0.15)
   assert adam['at_steps'] == pytest.approx(0.1)
   assert adam['at_time'] == pytest.approx(0.05)  # The default's at step 15.
-  before['times'].append({'flags': best['Adam'], 'ratio': 1.25})
-  _, timed = tuning.compared(experiments, found, before)
-  assert timed['at_time'] == pytest.approx(0.075)
   line = tuning.table([default, adam]).splitlines()[-1]
   assert line == (
       '| Adam | `--optimizer=adam --learning_rate=0.001` | 0.001: 25.0 %, '
@@ -161,6 +155,13 @@ def test_it_goes_on_where_it_was_stopped(tuning, tmp_path):
   assert (tmp_path / 'out.png').stat().st_size > 1000
   status, again, err = processes.run(command)
   assert (status, again, err) == (0, table, '')
+  status, timed, err = processes.run(command + ['--time_rounds=1'])
+  assert status == 0, err
+  written = json.loads(out.read_text())
+  assert [time['flags'] for time in written['times']
+         ] == [default['flags'], adam['flags']]
+  assert all(time['ratio'] > 0 for time in written['times'])
+  assert len(written['results']) == 3 and timed.count('\n| ') == 2
 
 
 @pytest.mark.slow

@@ -19,8 +19,9 @@ the best value is that of the highest precision on the images held out. Then it
 is trained with that value on all training images, for the steps of the
 comparison, as compare.py does: with the first seed, and with the others if it
 is within a point of the default. Test images choose nothing. Results are
-written after each run: started again, it goes on where it was stopped. Prints a
-table in Markdown, and draws the differences from the default next to --out.
+written after each run: started again, it goes on where it was stopped. Then
+--time_rounds measures how long a step of each variant takes. Prints a table in
+Markdown, and draws the differences from the default next to --out.
 """
 
 import os
@@ -105,6 +106,12 @@ def tuned(experiments, tuning):
   return {name: flags for name, (_, flags) in best.items()}
 
 
+def comparison_of(experiments, found):
+  """The experiments of the comparison, which compare.py takes."""
+  best = tuned(experiments, found['tuning'])
+  return dict(experiments, variants={comparison.DEFAULT: [], **best})
+
+
 def wanted(experiments, results):
   """Runs of the comparison: of the first seed, and then those that follow.
 
@@ -124,7 +131,6 @@ def run_all(experiments, found, args, save):
   """Runs what has no result yet, `args.jobs` at a time.
 
   `found` has the lists 'tuning' and 'results'; calls `save()` after each run.
-  Returns the experiments of the comparison, which compare.py takes.
   """
   threads = compare.threads_of_each(args.jobs)
 
@@ -147,13 +153,11 @@ def run_all(experiments, found, args, save):
 
   run_missing(candidates(experiments), found['tuning'],
               lambda runner, candidate: tune(runner, candidate, threads))
-  best = tuned(experiments, found['tuning'])
-  best = dict(experiments, variants={comparison.DEFAULT: [], **best})
+  best = comparison_of(experiments, found)
   for _ in range(2):  # The first seed tells whose others are wanted.
     run_missing(
         list(wanted(best, found['results'])), found['results'],
         lambda runner, v: compare.run(runner, v, best, args.runs, threads))
-  return best
 
 
 def compared(experiments, found, before):
@@ -161,20 +165,13 @@ def compared(experiments, found, before):
 
   'tried' are pairs (flag, validation precision or None); 'before' is how far
   the variant of this name was from the default in `before`, the results of
-  compare.py. Its times of a step count for equal time: those of the same flags,
-  or else those of the same name.
+  compare.py.
   """
   old = {
       row['name']: row for row in comparison.compared(
-          comparison.experiments_of(before['results']), before['results'],
-          before['times'])
+          comparison.experiments_of(before['results']), before['results'], [])
   }
-  times = before['times']
-  for name, flags in experiments['variants'].items():
-    same = {'flags': experiments['flags'] + flags}
-    if not variants.results_of(same, times) and 'time' in old.get(name, ()):
-      times = [*times, dict(same, ratio=old[name]['time'])]
-  rows = comparison.compared(experiments, found['results'], times)
+  rows = comparison.compared(experiments, found['results'], found['times'])
   for row in rows:
     row['before'] = old.get(row['name'], {}).get('at_steps')
     row['tried'] = [(r['flags'][-1], r.get('validation'))
@@ -203,7 +200,8 @@ def _cells(row):
   columns = 'before', 'at_half', 'at_steps', 'at_time'
   cells += [_points(row.get(column)) for column in columns]
   if not row['runs']:
-    return [*cells, row['errors'][0].split(';')[0], '']
+    errors = row['errors'] or ['']  # A variant may be timed only.
+    return [*cells, errors[0].split(';')[0], '']
   averaged = comparison.percent(row['averaged'])
   if row['runs'] > 1:
     ends = (100 * row[end] for end in ('lowest', 'highest'))
@@ -219,7 +217,8 @@ def _points(difference):
 def tune_all(args):
   """Runs what is missing, prints the table, and draws the chart."""
   experiments = load_experiments(args.experiments)
-  found = files.read_json(args.out) or {'tuning': [], 'results': []}
+  found = {'tuning': [], 'results': [], 'times': []}
+  found.update(files.read_json(args.out) or {})
 
   def save():
     files.write_json(args.out, found)
@@ -228,11 +227,15 @@ def tune_all(args):
   with files.folders_around(args.out):
     save()
   try:
-    best = run_all(experiments, found, args, save)
+    if args.time_rounds:
+      compare.time_all(comparison_of(experiments, found), found['times'],
+                       args.time_rounds, save)
+    else:
+      run_all(experiments, found, args, save)
   except KeyboardInterrupt:
     sys.exit('tuning: stopped; started again, it goes on from here')
-  before = files.read_json(args.before) or {'results': [], 'times': []}
-  rows = compared(best, found, before)
+  before = files.read_json(args.before) or {'results': []}
+  rows = compared(comparison_of(experiments, found), found, before)
   print(table(rows))
   chart = os.path.splitext(args.out)[0] + '.png'
   figure = comparison.draw(rows, 'before', ('tuned', 'as set before'))
@@ -250,6 +253,10 @@ def main():
                       help='folder of the runs')
   parser.add_argument('--jobs', default=1,
                       help='runs at a time, which share the cores')
+  parser.add_argument(
+      '--time_rounds', default=0,
+      help='how many times to measure the step time of each variant, instead '
+      'of training; 0: train')
   parser.run(tune_all, jobs=(1, None))
 
 
