@@ -197,8 +197,9 @@ def _cells(row):
                     for value, precision in tried)
   flags = ' '.join(row['flags'])
   cells = [row['name'], f'`{flags}`' if flags else '', shown]
-  columns = 'before', 'at_half', 'at_steps', 'at_time'
-  cells += [_points(row.get(column)) for column in columns]
+  for column in ('before', 'at_half', 'at_steps', 'at_time'):
+    # The default has no flags, and no difference from itself.
+    cells.append(_points(row.get(column)) if flags else '')
   if not row['runs']:
     errors = row['errors'] or ['']  # A variant may be timed only.
     return [*cells, errors[0].split(';')[0], '']
