@@ -102,19 +102,23 @@ def test_an_auxiliary_task_trains_all_layers(pretrained, task):
     assert (after[name] != before[name]).any()
 
 
-@pytest.mark.parametrize('augment', ['', 'contrast'])
+@pytest.mark.parametrize('augment', ['', 'flip'])
 def test_a_pair_is_one_image_in_two_distortions(tmp_path, augment):
   settings, _ = trainer.prepared(
-      config_for(tmp_path, 'distorted_pairs', augment=augment))
+      config_for(tmp_path, 'distorted_pairs', augment=augment, seed=1))
   with tf.Graph().as_default():
     batch = pipelines.distorted_pairs(settings)
     with tf.train.MonitoredSession() as session:
       images, numbers = session.run(batch)
   assert list(numbers) == list(range(16)) * 2
-  distances = np.abs(images[:16, np.newaxis] - images[16:]).mean(axis=(2, 3, 4))
-  # Of the second ones, that of the same image is nearest.
-  assert list(distances.argmin(axis=1)) == list(range(16))
-  assert (distances.diagonal() > 0).all() == bool(augment)
+  equal, mirrored = 0, 0
+  for first, second in zip(images[:16], images[16:]):
+    if np.array_equal(first, second):
+      equal += 1
+    else:
+      np.testing.assert_allclose(first, second[:, ::-1], rtol=0, atol=1e-5)
+      mirrored += 1
+  assert equal and bool(mirrored) == bool(augment)
 
 
 @pytest.mark.parametrize('task, count', [('pairs', 16),
