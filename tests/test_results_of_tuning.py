@@ -116,7 +116,7 @@ def of_chapter(rows):
       100 * rows[guideline]['averaged'], 10000
   ]
   yield 'That is 3.7 points less', [-by[guideline]]
-  yield 'Nesterov, 77.5 %, it is 3.9 less', [
+  yield 'Nesterov, it is 77.5 %, 3.9 points less', [
       100 * rows[adam]['averaged'], -by[adam]
   ]
 

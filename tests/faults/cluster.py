@@ -1,4 +1,4 @@
-"""Clusters whose tasks are killed, frozen, signalled or cut off."""
+"""Clusters whose tasks are killed, frozen, signaled or cut off."""
 
 import re
 import signal
@@ -234,7 +234,7 @@ def training_files_spoiled(sandbox, random):
 
 
 def launcher_ended(sandbox, random):
-  """The program that runs a cluster on this machine is killed or signalled."""
+  """The program that runs a cluster on this machine is killed or signaled."""
   plan = runs.Plan(sandbox, random, 'cifar10_train', save=10)
   run = sandbox.start('local_cluster', '--num_workers=%d' % random.choice(
       (1, 2)), '--log_dir=' + sandbox.path('logs'), *plan.flags)
