@@ -1,5 +1,7 @@
 """Activation functions."""
 
+import math
+
 import tensorflow.compat.v1 as tf
 
 from cifar10.nets import layers
@@ -52,7 +54,19 @@ def _prelu(x, name):
 
 def _gelu(x, name=None):
   """Hendrycks and Gimpel, arXiv 1606.08415; TensorFlow 1 has no operation."""
-  return tf.multiply(x, 0.5 * (1 + tf.erf(x * 0.5**0.5)), name=name)
+  return tf.identity(_with_short_gradient(x), name=name)
+
+
+@tf.custom_gradient
+def _with_short_gradient(x):
+  """GELU, whose gradient has half the operations of the automatic one."""
+  twice = 1 + tf.erf(x * 0.5**0.5)  # Twice the normal distribution function.
+
+  def gradient(dy):
+    density = tf.exp(math.log(2 / math.sqrt(2 * math.pi)) - tf.square(x) * 0.5)
+    return 0.5 * dy * (twice + x * density)  # The density is twice, too.
+
+  return 0.5 * x * twice, gradient
 
 
 _FUNCTIONS = {
