@@ -290,7 +290,8 @@ def inputs(eval_data, data_dir, batch_size, data=None, settings=Settings()):
                              batch_size, capacity=batch_size + 2 * per_read,
                              enqueue_many=True,
                              allow_smaller_final_batch=not is_endless)
-    images = distortions.central_crop(records, layout, size)
+    images = distortions.central_crop(records, layout, size,
+                                      settings.standardization)
     known = batch_size if is_endless else None
     images.set_shape([known, size, size, layout.depth])
     images, labels = ready_batches(images, records_lib.labels(records, layout),

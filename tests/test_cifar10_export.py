@@ -1,5 +1,6 @@
 """Exports: each format, loaded elsewhere, agrees with the evaluator."""
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from cifar10 import cifar10_train
 from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.infer import export
+from cifar10.settings import FIELDS
 from cifar10.settings import Settings
 from tests import picture_folders
 from tests import processes
@@ -235,6 +237,25 @@ def test_the_variables_without_averages(trained, newest, images, tmp_path):
   plain = expected(trained, averaged=False)
   np.testing.assert_allclose(found, plain, rtol=1e-4)
   assert not np.allclose(found, newest, rtol=1e-4)
+
+
+def test_it_has_the_standardization_and_the_epsilon_of_the_run(
+    images, tmp_path):
+  changes = {
+      'normalization': 'batch',
+      'batch_norm_epsilon': 0.5,
+      'standardization': 'fixed'
+  }
+  config = short_runs.small_config(tmp_path, batch_size=COUNT, **changes)
+  cifar10_train.train(config)
+  _, right = short_runs.evaluated(config)
+  graph_def = export_frozen(tmp_path, tmp_path / 'model.pb', **changes)
+  found = answers(graph_def, {'images': images})
+  np.testing.assert_allclose(found, right, rtol=1e-4)
+  for name in ('standardization', 'batch_norm_epsilon'):
+    default = {name: FIELDS[name].default}
+    other = short_runs.evaluated(dataclasses.replace(config, **default))[1]
+    assert not np.allclose(other, right, rtol=1e-2), name
 
 
 @pytest.mark.parametrize('flag', ['export_dir', 'tflite', 'frozen_graph'])

@@ -12,6 +12,7 @@ from cifar10.errors import UserError
 # Ranges of the random distortions, from the tutorial.
 _MAX_BRIGHTNESS = 63  # Its change, of 255.
 _MIN_CONTRAST, _MAX_CONTRAST = 0.2, 1.8
+_MEAN, _DEVIATION = 127.5, 63.75  # Of pixels, about those of CIFAR-10.
 
 # Ranges of the others.
 _MAX_ANGLE = np.radians(15)
@@ -66,7 +67,7 @@ def distort(records, data, settings, size, flip=None):
   The tutorial's distortions: a random crop of size x size pixels, a left-right
   flip with probability 1/2, a change of brightness by up to 63 of 255, a
   contrast factor of 0.2 to 1.8. Without the crop, takes the middle. At the end
-  each image is standardized.
+  each image is `standardized`.
 
   Args:
     records: uint8 tensor, [batch, record_bytes].
@@ -75,14 +76,13 @@ def distort(records, data, settings, size, flip=None):
     size: height and width of the crops, in pixels.
     flip: int32 tensor, [batch], 1 for the images to flip; None: at random.
 
-  Returns float32 [batch, size, size, depth], each image of mean 0 and variance
-  1, but for the square that cutout sets to 0.
+  Returns float32 [batch, size, size, depth]; cutout sets a square to 0.
   """
   augment, count = names(settings.augment), tf.shape(records)[:1]
   images = _cropped(records, count, data, settings, size, flip)
   images = _with_brightness_and_contrast(images, count, augment)
   images = _colors(images, count, augment)
-  images = tf.image.per_image_standardization(images)
+  images = standardized(images, settings.standardization)
   return images * _cutout_mask(count, size) if 'cutout' in augment else images
 
 
@@ -244,21 +244,32 @@ def _cutout_mask(count, size):
   return 1 - tf.to_float(square)[..., tf.newaxis]
 
 
-def central_crop(records, layout, size):
-  """Decodes records and cuts out the middle of each image, standardized.
+def standardized(images, kind):
+  """Pixels whose mean is about 0 and whose deviation is about 1.
+
+  Takes and returns float32 [batch, height, width, depth], of 0 to 255 before.
+  `kind` is 'image', mean and deviation are those of each image; or 'fixed'.
+  """
+  if kind == 'fixed':
+    return (images - _MEAN) / _DEVIATION
+  return tf.image.per_image_standardization(images)
+
+
+def central_crop(records, layout, size, standardization='image'):
+  """Decodes records and cuts out the middle of each image, `standardized`.
 
   Takes uint8 [batch, layout.record_bytes]; returns float32 [batch, size, size,
-  depth], each image of mean 0 and variance 1.
+  depth].
   """
   zeros = tf.zeros_like(records[:, 0], tf.int32)
   corner = [zeros + (side - size) // 2 for side in layout[:2]]
   images = records_lib.crop(records, layout, size, corner, flip=zeros)
-  return tf.image.per_image_standardization(tf.cast(images, tf.float32))
+  return standardized(tf.cast(images, tf.float32), standardization)
 
 
-def central_crop_of_images(images, size):
+def central_crop_of_images(images, size, standardization='image'):
   """`central_crop` for decoded images, float32 [n, height, width, depth]."""
   _, height, width, _ = images.shape.as_list()
   top, left = (height - size) // 2, (width - size) // 2
   cropped = images[:, top:top + size, left:left + size]
-  return tf.image.per_image_standardization(cropped)
+  return standardized(cropped, standardization)

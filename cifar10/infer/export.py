@@ -76,8 +76,9 @@ def _build(data, settings):
   # checked when the graph is called as a function.
   checked = tf.ensure_shape(images, images.shape, 'images_of_right_size')
   pixels = tf.cast(checked, tf.float32, 'pixels')
-  cropped = distortions.central_crop_of_images(
-      pixels, cifar10_input.crop_size(data.layout, settings.image_size))
+  size = cifar10_input.crop_size(data.layout, settings.image_size)
+  cropped = distortions.central_crop_of_images(pixels, size,
+                                               settings.standardization)
   model = inference_graph.build(cropped, data, settings, portable=True)
   tf.identity(model.probabilities, 'probabilities')
   number = tf.argmax(model.logits, 1, output_type=tf.int32, name='class')

@@ -35,7 +35,8 @@ def of_records(records, data, settings):
   """
   size = cifar10_input.crop_size(data.layout, settings.image_size)
   with tf.device('/cpu:0'):
-    images = distortions.central_crop(records, data.layout, size)
+    images = distortions.central_crop(records, data.layout, size,
+                                      settings.standardization)
   return build(images, data, settings)
 
 

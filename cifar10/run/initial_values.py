@@ -187,7 +187,8 @@ def _images(data, settings):
   proto = session_settings.config_proto(settings, use_gpu=False)
   with tf.Graph().as_default(), tf.Session(config=proto) as session:
     records = tf.placeholder(tf.uint8, [None, layout.record_bytes])
-    middles = distortions.central_crop(records, layout, size)
+    middles = distortions.central_crop(records, layout, size,
+                                       settings.standardization)
     for start in range(0, len(all_records), _BATCH_SIZE):
       batch = all_records[start:start + _BATCH_SIZE]
       yield session.run(middles, {records: batch})

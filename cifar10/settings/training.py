@@ -82,6 +82,9 @@ class Model(Group, exported=True, fixed=True):
     on whitened images, with batch normalization, which learn fast.
   image_size: Height and width, in pixels, that images are cropped to; 0: three
     quarters, the tutorial's 24 of 32.
+  standardization: What is subtracted from pixels, and divides them: image, mean
+    and deviation of their image, as in the tutorial; or fixed, 127.5 and 63.75,
+    about those of CIFAR-10, so that images keep their contrast.
   top_layers: What local3 and local4 are: full, fully connected; or local,
     locally connected as in cuda-convnet.
   hidden_layers: The sizes of the fully connected layers local3, local4, local5
@@ -95,10 +98,12 @@ class Model(Group, exported=True, fixed=True):
   normalization: lrn, local response normalization after the convolutions;
     batch, batch normalization before each activation; or none.
   normalize_logits: Batch normalization of the last layer, too.
+  batch_norm_epsilon: What batch normalization adds to each variance.
   """
 
   network: str = choice('tutorial', 'airbench')
   image_size: int = count(0)
+  standardization: str = choice('image', 'fixed')
   top_layers: str = choice('full', 'local', needs='network=tutorial')
   hidden_layers: str = setting('384,192', needs='network=tutorial')
   group_filters: str = setting('64,256,256', needs='network=airbench')
@@ -108,6 +113,8 @@ class Model(Group, exported=True, fixed=True):
   leaky_relu_slope: float = share(0.2, needs='activation=leaky_relu')
   normalization: str = choice('lrn', 'batch', 'none')
   normalize_logits: bool = setting(False, needs='normalization=batch')
+  batch_norm_epsilon: float = amount(0.001, 1.001e-5, 1.0,
+                                     needs='normalization=batch')
 
 
 class Initialization(Group, agreed=False):

@@ -77,6 +77,20 @@ def test_central_crops_are_those_of_single_images(name):
   np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
+def test_fixed_standardization_keeps_brightness_and_contrast():
+  layout = Layout()
+  records = synthetic_records.make_records(np.arange(7))
+  images = synthetic_records.images_of(records)
+  expected = (images / 255.0 - 0.5) / 0.25
+  for crops in (distortions.central_crop(tf.constant(records), layout, 32,
+                                         'fixed'),
+                distortions.central_crop_of_images(
+                    tf.constant(images, tf.float32), 32, 'fixed'),
+                distort(tf.constant(records), layout, 32, augment=(),
+                        standardization='fixed')):
+    np.testing.assert_allclose(run(crops), expected, atol=1e-5)
+
+
 def test_a_central_crop_with_odd_margins_begins_at_the_rounded_down_middle():
   layout = Layout(height=7, width=8, depth=1)
   records = synthetic_records.make_records([0], layout=layout)
