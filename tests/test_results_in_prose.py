@@ -71,7 +71,7 @@ def readme():
     with open(path, encoding='utf-8') as file:
       faults += csv.DictReader(file)
   yield '1,800 [random', [sum(not fault['problem'] for fault in faults)]
-  yield 'The effect of 51 variants was measured', [len(rows_by_name()) - 1]
+  yield 'the effect of 51 variants was measured', [len(rows_by_name()) - 1]
 
 
 def recipes():
