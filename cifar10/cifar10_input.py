@@ -267,11 +267,11 @@ def inputs(eval_data, data_dir, batch_size, data=None, settings=Settings()):
     data: datasets.DataSet to read in its place, each image once: the last batch
       may be smaller, and tf.errors.OutOfRangeError follows it. None: CIFAR-10,
       again and again.
-    settings: the size of the crops.
+    settings: the size of the crops and their standardization.
 
   Returns:
     images: float32, [batch_size, size, size, depth], the middle of each image,
-      of mean 0 and variance 1.
+      standardized; by default to mean 0 and variance 1.
     labels: int32, [batch_size].
 
   Raises:

@@ -14,7 +14,6 @@ from cifar10 import cifar10_train
 from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.infer import export
-from cifar10.settings import FIELDS
 from cifar10.settings import Settings
 from tests import picture_folders
 from tests import processes
@@ -253,7 +252,7 @@ def test_it_has_the_standardization_and_the_epsilon_of_the_run(
   found = answers(graph_def, {'images': images})
   np.testing.assert_allclose(found, right, rtol=1e-4)
   for name in ('standardization', 'batch_norm_epsilon'):
-    default = {name: FIELDS[name].default}
+    default = {name: getattr(Settings, name)}
     other = short_runs.evaluated(dataclasses.replace(config, **default))[1]
     assert not np.allclose(other, right, rtol=1e-2), name
 

@@ -9,10 +9,12 @@ import tensorflow.compat.v1 as tf
 from cifar10.data import records as records_lib
 from cifar10.errors import UserError
 
+# Of --standardization=fixed: about mean and deviation of CIFAR-10's pixels.
+_MEAN, _DEVIATION = 127.5, 63.75
+
 # Ranges of the random distortions, from the tutorial.
 _MAX_BRIGHTNESS = 63  # Its change, of 255.
 _MIN_CONTRAST, _MAX_CONTRAST = 0.2, 1.8
-_MEAN, _DEVIATION = 127.5, 63.75  # Of pixels, about those of CIFAR-10.
 
 # Ranges of the others.
 _MAX_ANGLE = np.radians(15)

@@ -107,7 +107,7 @@ def percent(result, index):
 
 
 def held(path, about):
-  """What a JSON file holds; raises UserError if that is of other settings."""
+  """Reads a JSON file; raises UserError if its runs are of other settings."""
   content = dict({'flags': []}, **(files.read_json(path) or about))
   if not about.items() <= content.items():
     raise UserError(f'{path}: holds runs of other settings')
