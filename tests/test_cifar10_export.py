@@ -15,6 +15,7 @@ from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.infer import export
 from cifar10.settings import Settings
+from tests import load_export
 from tests import picture_folders
 from tests import processes
 from tests import short_runs
@@ -238,9 +239,9 @@ def test_the_variables_without_averages(trained, newest, images, tmp_path):
   assert not np.allclose(found, newest, rtol=1e-4)
 
 
-def test_it_has_the_standardization_and_the_epsilon_of_the_run(
-    images, tmp_path):
+def test_it_has_the_settings_of_the_run(images, tmp_path):
   changes = {
+      'activation': 'gelu',
       'normalization': 'batch',
       'batch_norm_epsilon': 0.5,
       'standardization': 'fixed'
@@ -248,10 +249,15 @@ def test_it_has_the_standardization_and_the_epsilon_of_the_run(
   config = short_runs.small_config(tmp_path, batch_size=COUNT, **changes)
   cifar10_train.train(config)
   _, right = short_runs.evaluated(config)
-  graph_def = export_frozen(tmp_path, tmp_path / 'model.pb', **changes)
+  lite = str(tmp_path / 'model.tflite')
+  graph_def = export_frozen(tmp_path, tmp_path / 'model.pb', tflite=lite,
+                            **changes)
   found = answers(graph_def, {'images': images})
   np.testing.assert_allclose(found, right, rtol=1e-4)
-  for name in ('standardization', 'batch_norm_epsilon'):
+  _, call, _ = load_export.tflite(lite)
+  np.testing.assert_allclose(call('images', images)['probabilities'], right,
+                             rtol=1e-4)
+  for name in ('activation', 'standardization', 'batch_norm_epsilon'):
     default = {name: getattr(Settings, name)}
     other = short_runs.evaluated(dataclasses.replace(config, **default))[1]
     assert not np.allclose(other, right, rtol=1e-2), name

@@ -11,17 +11,19 @@ _MIN_SLOPE, _MAX_SLOPE = 1 / 8, 1 / 3
 
 
 def activate(x, kind, is_training, name,
-             leaky_relu_slope=Settings.leaky_relu_slope):
+             leaky_relu_slope=Settings.leaky_relu_slope, portable=False):
   """Applies the activation function `kind`, as operation `name`.
 
-  Keeps the type and shape of `x`, [batch, ..., channels]. Raises ValueError if
-  `kind` is unknown.
+  Keeps the type and shape of `x`, [batch, ..., channels]; `portable` is as for
+  `Techniques`. Raises ValueError if `kind` is unknown.
   """
   if kind not in _FUNCTIONS:
     known = ', '.join(_FUNCTIONS)
     raise ValueError(f'activation is {kind!r}; expected one of {known}')
   if kind == 'rrelu' and is_training:
     return _random_relu(x, name)
+  if kind == 'gelu' and portable:
+    return _portable_gelu(x, name)
   if kind == 'leaky_relu':
     return tf.nn.leaky_relu(x, leaky_relu_slope, name=name)
   if kind in _IN_FLOAT32 and x.dtype.size < 4:
@@ -67,6 +69,26 @@ def _with_short_gradient(x):
     return 0.5 * dy * (twice + x * density)  # The density is twice, too.
 
   return 0.5 * x * twice, gradient
+
+
+def _portable_gelu(x, name):
+  """GELU with TensorFlow's own gradient, for TensorFlow Lite as well.
+
+  Of TensorFlow 1, it has no erf. A formula of Abramowitz and Stegun, "Handbook
+  of Mathematical Functions", 1964, 7.1.26, gives erf within 1.5e-7, about the
+  precision of float32.
+  """
+  if tf.__version__ >= '2':
+    return tf.multiply(0.5 * x, 1 + tf.erf(x * 0.5**0.5), name=name)
+  distance = tf.abs(x)
+  u = 1 + 0.3275911 * 0.5**0.5 * distance
+  series = 0.254829592
+  for factor in (-0.284496736, 1.421413741, -1.453152027, 1.061405429):
+    series = series * u + factor
+  # The share of the normal distribution beyond `distance`. A quotient of two
+  # tensors: the reciprocal of one is not in TensorFlow Lite.
+  tail = 0.5 * series * tf.exp(-0.5 * tf.square(x)) / u**5
+  return tf.subtract(tf.nn.relu(x), distance * tail, name=name)
 
 
 _FUNCTIONS = {

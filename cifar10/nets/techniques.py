@@ -104,7 +104,8 @@ class Techniques:
   def activation(self, x, name):
     """The activation function of `x`, see `activations.activate`."""
     kind, slope = self.settings.activation, self.settings.leaky_relu_slope
-    return activations.activate(x, kind, self._is_training, name, slope)
+    return activations.activate(x, kind, self._is_training, name, slope,
+                                self._portable)
 
   def outputs(self, linear, shape, bias, name, dtype=None):
     """The outputs of a layer, from its linear part; with a summary.

@@ -69,6 +69,20 @@ def test_values_and_gradients_are_the_formulas(name):
   assert y.op.name == 'conv1'
 
 
+@pytest.mark.parametrize('version', ['1.15.5', '2.21.0'])
+def test_a_portable_gelu_has_the_same_values(monkeypatch, version):
+  monkeypatch.setattr(tf, '__version__', version)
+  x = tf.constant(X, tf.float32)
+  y = activations.activate(x, 'gelu', False, 'conv1', portable=True)
+  np.testing.assert_allclose(run(y), np.vectorize(FORMULAS['gelu'])(X),
+                             atol=1e-6)
+  assert y.op.name == 'conv1'
+  types = {op.type for op in y.graph.get_operations()}
+  # IdentityN carries the name of a gradient that only this process knows.
+  assert 'IdentityN' not in types
+  assert ('Erf' in types) == (version >= '2')
+
+
 @pytest.mark.parametrize('slope', [0.0, 0.01, 1.0])
 def test_leaky_relu_has_the_slope_of_the_settings(slope):
   settings = Settings(activation='leaky_relu', leaky_relu_slope=slope)
