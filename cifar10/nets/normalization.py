@@ -14,6 +14,8 @@ import tensorflow.compat.v1 as tf
 from cifar10.nets import layers
 from cifar10.util import graph_keys
 
+_EPSILON = 1e-3
+
 
 class NoNormalization:
   """Leaves a layer's weights, outputs [batch, ..., channels] and biases."""
@@ -40,17 +42,14 @@ class NoNormalization:
 class BatchNormalization(NoNormalization):
   """Normalizes the outputs of a layer over a batch, in training.
 
-  `epsilon` is added to each variance: at least 1.001e-5, the smallest that
-  TensorFlow's operation takes.
-
   The moving averages, with `decay`, follow the first of several towers: their
   updates are in the collection UPDATE_OPS, the mean and variance of the batch,
   float32, in BATCH_STATISTICS.
   """
 
-  def __init__(self, scale, mean, variance, decay, epsilon):
+  def __init__(self, scale, mean, variance, decay):
     self._scale, self._mean, self._variance = scale, mean, variance
-    self._decay, self._epsilon = decay, epsilon
+    self._decay = decay
 
   def outputs(self, x):
     # TensorFlow's operation takes images.
@@ -68,7 +67,7 @@ class BatchNormalization(NoNormalization):
       images = tf.cast(images, tf.float32)
     normalized, mean, variance = tf.nn.fused_batch_norm(
         images, self._scale, offset + tf.zeros_like(self._mean),
-        epsilon=self._epsilon)
+        epsilon=_EPSILON)
     if not tf.get_variable_scope().reuse:
       self._follow(self._mean, mean)
       self._follow(self._variance, variance)
@@ -85,8 +84,8 @@ class BatchNormalization(NoNormalization):
 class FoldedBatchNormalization(NoNormalization):
   """Normalizes by the moving averages, as part of the weights and biases."""
 
-  def __init__(self, scale, mean, variance, epsilon):
-    self._factor = scale * tf.rsqrt(variance + epsilon)
+  def __init__(self, scale, mean, variance):
+    self._factor = scale * tf.rsqrt(variance + _EPSILON)
     self._shift = mean * self._factor
 
   def weights(self, weights):

@@ -84,15 +84,14 @@ class Techniques:
   def _batch_normalization(self, x, scaled=True):
     """That of the layer, for weights or outputs `x`, [..., channels]."""
     variables = normalization.variables(x.shape.as_list()[-1], scaled)
-    epsilon = self.settings.batch_norm_epsilon
     # A frozen layer keeps its moving averages, too.
     name = tf.get_variable_scope().name
     trained = variables[0].op.name if scaled else name + '/weights'
     frozen = {v.op.name for v in tf.get_collection(graph_keys.FROZEN)}
     if self._is_training and trained not in frozen:
       decay = self.settings.batch_norm_decay
-      return normalization.BatchNormalization(*variables, decay, epsilon)
-    return normalization.FoldedBatchNormalization(*variables, epsilon)
+      return normalization.BatchNormalization(*variables, decay)
+    return normalization.FoldedBatchNormalization(*variables)
 
   def lrn(self, x, depth_radius, alpha, name):
     """Local response normalization with bias 1 and beta 0.75, if asked to."""

@@ -98,7 +98,6 @@ class Model(Group, exported=True, fixed=True):
   normalization: lrn, local response normalization after the convolutions;
     batch, batch normalization before each activation; or none.
   normalize_logits: Batch normalization of the last layer, too.
-  batch_norm_epsilon: What batch normalization adds to each variance.
   """
 
   network: str = choice('tutorial', 'airbench')
@@ -113,8 +112,6 @@ class Model(Group, exported=True, fixed=True):
   leaky_relu_slope: float = share(0.2, needs='activation=leaky_relu')
   normalization: str = choice('lrn', 'batch', 'none')
   normalize_logits: bool = setting(False, needs='normalization=batch')
-  batch_norm_epsilon: float = amount(0.001, 1.001e-5, 1.0,
-                                     needs='normalization=batch')
 
 
 class Initialization(Group, agreed=False):

@@ -74,8 +74,8 @@ def test_a_portable_gelu_has_the_same_values(monkeypatch, version):
   monkeypatch.setattr(tf, '__version__', version)
   x = tf.constant(X, tf.float32)
   y = activations.activate(x, 'gelu', False, 'conv1', portable=True)
-  np.testing.assert_allclose(run(y), np.vectorize(FORMULAS['gelu'])(X),
-                             atol=1e-6)
+  np.testing.assert_allclose(run(y),
+                             np.vectorize(FORMULAS['gelu'])(X), atol=1e-6)
   assert y.op.name == 'conv1'
   types = {op.type for op in y.graph.get_operations()}
   # IdentityN carries the name of a gradient that only this process knows.

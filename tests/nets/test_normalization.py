@@ -15,7 +15,7 @@ from cifar10.util import graph_keys
 
 BATCH = Settings(normalization='batch')
 LOGITS = Settings(normalization='batch', normalize_logits=True)
-EPSILON = 1e-3  # The default.
+EPSILON = 1e-3
 
 
 @pytest.fixture(autouse=True)
@@ -43,8 +43,8 @@ def test_values_and_gradients_are_the_papers(shape):
   upstream = rng.normal(size=shape)
   scales = np.array([0.5, 1.0, 2.0])
   x = tf.constant(values, tf.float32)
-  y = normalization.BatchNormalization(*normalization.variables(3), 0.9,
-                                       EPSILON).outputs(x)
+  y = normalization.BatchNormalization(*normalization.variables(3),
+                                       0.9).outputs(x)
   (scale,) = tf.trainable_variables()
   slopes = tf.gradients(y, [x, scale], tf.constant(upstream, tf.float32))
   with tf.Session() as session:
@@ -106,8 +106,7 @@ def test_logits_are_normalized_before_their_biases(graph, top_layers, name):
 
 def test_the_moving_averages_follow_the_batches():
   x = tf.placeholder(tf.float32, [None, 2])
-  normalization.BatchNormalization(*normalization.variables(2), 0.75,
-                                   EPSILON).outputs(x)
+  normalization.BatchNormalization(*normalization.variables(2), 0.75).outputs(x)
   updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
   (mean,), (variance,) = named('moving_mean'), named('moving_variance')
   expected_mean, expected_variance = np.zeros(2), np.ones(2)
