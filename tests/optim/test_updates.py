@@ -95,8 +95,7 @@ def test_moving_averages_count_the_step_just_made():
 
 def test_the_averages_of_statistics_are_of_the_batches_and_count_the_step():
   x = tf.placeholder(tf.float32, [None, 2])
-  norm = normalization.BatchNormalization(*normalization.variables(2), 0.75,
-                                          1e-3)
+  norm = normalization.BatchNormalization(*normalization.variables(2), 0.75)
   loss = tf.reduce_sum(norm.outputs(x), name='total_loss')
   global_step = tf.train.get_or_create_global_step()
   config = Settings(moving_average_decay=0.6)
