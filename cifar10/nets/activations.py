@@ -74,20 +74,20 @@ def _with_short_gradient(x):
 def _portable_gelu(x, name):
   """GELU with TensorFlow's own gradient, for TensorFlow Lite as well.
 
-  Of TensorFlow 1, it has no erf. A formula of Abramowitz and Stegun, "Handbook
-  of Mathematical Functions", 1964, 7.1.26, gives erf within 1.5e-7, about the
-  precision of float32.
+  TensorFlow Lite has no erf in TensorFlow 1. There, a formula of Abramowitz and
+  Stegun, "Handbook of Mathematical Functions", 1964, 7.1.26, gives it within
+  1.5e-7, about the precision of float32.
   """
   if tf.__version__ >= '2':
     return tf.multiply(0.5 * x, 1 + tf.erf(x * 0.5**0.5), name=name)
   distance = tf.abs(x)
   u = 1 + 0.3275911 * 0.5**0.5 * distance
-  series = 0.254829592
+  polynomial = 0.254829592
   for factor in (-0.284496736, 1.421413741, -1.453152027, 1.061405429):
-    series = series * u + factor
+    polynomial = polynomial * u + factor
   # The share of the normal distribution beyond `distance`. A quotient of two
   # tensors: the reciprocal of one is not in TensorFlow Lite.
-  tail = 0.5 * series * tf.exp(-0.5 * tf.square(x)) / u**5
+  tail = 0.5 * polynomial * tf.exp(-0.5 * tf.square(x)) / u**5
   return tf.subtract(tf.nn.relu(x), distance * tail, name=name)
 
 
