@@ -69,11 +69,21 @@ class _ByKind:
         'last': _of_kind(others, settings, rate * settings.softmax_rate),
         'others': _of_kind(others, settings, rate * settings.bias_rate)
     }
+    # Divided by the factors of their rates: both kinds shrink alike.
+    factors = {'last': settings.softmax_rate, 'others': settings.bias_rate}
+    self._decays = {
+        kind: settings.muon_decay / factor
+        for kind, factor in factors.items()
+        if settings.muon_decay and factor
+    }
 
   def apply_gradients(self, gradients):
     updates = []
     for kind, optimizer in self._by_kind.items():
       part = [pair for pair in gradients if _kind(pair[1].op.name) == kind]
+      if kind in self._decays:
+        decay = self._decays[kind]
+        part = [(gradient + decay * w.read_value(), w) for gradient, w in part]
       if part:
         updates.append(optimizer.apply_gradients(part))
     return tf.group(*updates)

@@ -83,8 +83,8 @@ class Model(Group, exported=True, fixed=True):
   image_size: Height and width, in pixels, that images are cropped to; 0: three
     quarters, the tutorial's 24 of 32.
   standardization: What is subtracted from pixels, and divides them: image, mean
-    and deviation of their image, as in the tutorial; or fixed, 127.5 and 63.75,
-    about those of CIFAR-10, so that images keep their contrast.
+    and deviation of their image, as in the tutorial; or fixed, those of each
+    color in CIFAR-10, so that images keep their contrast.
   top_layers: What local3 and local4 are: full, fully connected; or local,
     locally connected as in cuda-convnet.
   hidden_layers: The sizes of the fully connected layers local3, local4, local5
@@ -213,6 +213,9 @@ class Optimizer(Group):
   momentum: Momentum of momentum, nesterov and rmsprop; with muon, momentum of
     the biases and the last layer. Default: 0 for rmsprop, 0.9 for the others.
   muon_momentum: Momentum of muon.
+  muon_decay: With muon, weight decay of the biases and the last layer: before
+    momentum, a step subtracts this share of them, times the learning rate of
+    the other weights.
   rmsprop_decay: Decay of the mean square of gradients of rmsprop.
   adam_beta1: Decay of the mean of gradients of adam.
   adam_beta2: Decay of the mean square of gradients of adam.
@@ -232,6 +235,7 @@ class Optimizer(Group):
   momentum: Optional[float] = share(
       None, needs='optimizer=momentum,nesterov,rmsprop,muon')
   muon_momentum: float = share(0.6, needs='optimizer=muon')
+  muon_decay: float = amount(0.0, needs='optimizer=muon')
   rmsprop_decay: float = share(0.9, needs='optimizer=rmsprop')
   adam_beta1: float = share(0.9, needs='optimizer=adam')
   adam_beta2: float = share(0.999, needs='optimizer=adam')

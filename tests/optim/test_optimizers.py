@@ -120,13 +120,13 @@ def test_steps_are_the_formulas(name):
 NAMES = ('conv1/weights', 'conv1/biases', 'softmax_linear/weights')
 
 
-def steps_of(**settings):
-  """How far one step moves each variable, for a gradient of 1."""
+def steps_of(gradients=1.0, **settings):
+  """How far one step moves each variable, from 1, for equal gradients."""
   settings = Settings(**settings)
   with tf.Graph().as_default(), tf.Session() as session:
     variables = [tf.get_variable(name, initializer=[[1.0]]) for name in NAMES]
     step = optimizers.create(settings, tf.constant(RATE)).apply_gradients([
-        (tf.constant([[1.0]]), variable) for variable in variables
+        (tf.constant([[gradients]]), variable) for variable in variables
     ])
     session.run(tf.global_variables_initializer())
     session.run(step)
@@ -150,6 +150,17 @@ def test_muon_is_for_the_weights_of_hidden_layers():
   nesterov_step = RATE * (1 + 0.5)
   expected = [RATE * x, 5 * nesterov_step, nesterov_step / 2]
   np.testing.assert_allclose(found, expected, rtol=1e-3)
+
+
+def test_what_muon_does_not_train_decays_alike_at_any_rate():
+  found = steps_of(gradients=0.0, optimizer='muon', muon_decay=0.2,
+                   momentum=0.5, bias_rate=5.0, softmax_rate=0.5)
+  nesterov_step = RATE * 0.2 * (1 + 0.5)
+  np.testing.assert_allclose(found, [0, nesterov_step, nesterov_step],
+                             atol=1e-6)
+  still = steps_of(optimizer='muon', muon_decay=0.2, momentum=0.5,
+                   bias_rate=0.0)
+  assert still[1] == 0
 
 
 def clipped(**settings):

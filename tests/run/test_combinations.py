@@ -289,7 +289,7 @@ def test_what_is_given_at_its_default_is_refused_too(settings, name, problem):
         # They have an effect.
         ({
             'optimizer': 'muon'
-        }, ['optimizer', 'momentum', 'muon_momentum']),
+        }, ['optimizer', 'momentum', 'muon_momentum', 'muon_decay']),
         ({
             'validation_examples': 9
         }, ['validation_examples', 'validation_steps']),
