@@ -85,7 +85,7 @@ def crop(records, layout, size, corner, flip):
 
 
 def extended(records, layout, margin):
-  """Adds a margin, in pixels, around each image by repeating those at its edge.
+  """Adds a margin, in pixels, around each image that mirrors it at its edge.
 
   Returns the records, uint8 [n, record bytes], and their Layout.
   """
@@ -93,7 +93,8 @@ def extended(records, layout, margin):
                            width=layout.width + 2 * margin)
   num_labels, shape = layout.label_bytes, [layout.depth, *layout[:2]]
   pixels = np.arange(num_labels, layout.record_bytes).reshape(shape)
-  pixels = np.pad(pixels, [(0, 0), (margin, margin), (margin, margin)], 'edge')
+  pixels = np.pad(pixels, [(0, 0), (margin, margin), (margin, margin)],
+                  'reflect')
   index = np.concatenate([np.arange(num_labels), pixels.ravel()])
   return tf.gather(records, tf.constant(index, tf.int32), axis=1), larger
 

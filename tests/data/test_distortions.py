@@ -77,11 +77,15 @@ def test_central_crops_are_those_of_single_images(name):
   np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
-def test_fixed_standardization_keeps_brightness_and_contrast():
-  layout = Layout()
-  records = synthetic_records.make_records(np.arange(7))
-  images = synthetic_records.images_of(records)
-  expected = (images / 255.0 - 0.5) / 0.25
+@pytest.mark.parametrize('depth, means, deviations',
+                         [(3, [125.3, 123.0, 113.9], [63.0, 62.1, 66.7]),
+                          (1, 362.2 / 3, 191.8 / 3)])
+def test_fixed_standardization_keeps_brightness_and_contrast(
+    depth, means, deviations):
+  layout = Layout(depth=depth)
+  records = synthetic_records.make_records(np.arange(7), layout=layout)
+  images = synthetic_records.images_of(records, layout)
+  expected = (images - means) / deviations
   for crops in (distortions.central_crop(tf.constant(records), layout, 32,
                                          'fixed'),
                 distortions.central_crop_of_images(
@@ -258,7 +262,7 @@ def test_shifts_are_whole_pixels_up_to_a_share(augment, size, settings,
               **settings))
   (whole,) = synthetic_records.images_of(records[:1])
   shift = int(32 * settings.get('max_shift', 1 / 8))
-  padded = np.pad(whole, [[shift, shift], [shift, shift], [0, 0]], 'edge')
+  padded = np.pad(whole, [[shift, shift], [shift, shift], [0, 0]], 'reflect')
   first = (32 - size) // 2
   positions = range(first, first + 2 * shift + 1)
   expected = {

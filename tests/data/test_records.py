@@ -242,7 +242,7 @@ def test_the_check_reads_the_label_in_use(tmp_path):
 
 
 @each_layout
-def test_beyond_the_edge_pixels_are_repeated(name):
+def test_images_are_mirrored_at_the_edge(name):
   layout = LAYOUTS[name]
   content = synthetic_records.make_records([3, 5], layout=layout)
   found, larger = records.extended(tf.constant(content), layout, 2)
@@ -255,4 +255,4 @@ def test_beyond_the_edge_pixels_are_repeated(name):
       synthetic_records.images_of(found, larger),
       np.pad(synthetic_records.images_of(content, layout), [(0, 0), (2, 2),
                                                             (2, 2), (0, 0)],
-             'edge'))
+             'reflect'))
