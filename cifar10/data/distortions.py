@@ -252,7 +252,7 @@ def standardized(images, kind):
 
   Takes and returns float32 [batch, height, width, depth], of 0 to 255 before.
   `kind` is 'image', mean and deviation are those of each image; or 'fixed',
-  those of CIFAR-10's colors, or of all three together for other depths.
+  those of CIFAR-10's colors, or for other depths their means.
   """
   if kind == 'fixed':
     numbers = np.array([_MEANS, _DEVIATIONS], np.float32)

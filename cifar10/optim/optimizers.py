@@ -64,28 +64,23 @@ class _ByKind:
     kind = settings.optimizer
     # Muon is for the weights of hidden layers.
     others = 'nesterov' if kind == 'muon' else kind
-    self._by_kind = {
-        'weights': _of_kind(kind, settings, rate),
-        'last': _of_kind(others, settings, rate * settings.softmax_rate),
-        'others': _of_kind(others, settings, rate * settings.bias_rate)
-    }
-    # Divided by the factors of their rates: both kinds shrink alike.
     factors = {'last': settings.softmax_rate, 'others': settings.bias_rate}
-    self._decays = {
-        kind: settings.muon_decay / factor
-        for kind, factor in factors.items()
-        if settings.muon_decay and factor
-    }
+    self._by_kind = {'weights': _of_kind(kind, settings, rate)}
+    self._decays = {'weights': 0.0}
+    for part, factor in factors.items():
+      self._by_kind[part] = _of_kind(others, settings, rate * factor)
+      # Divided by the factor of the rate: both kinds shrink alike.
+      self._decays[part] = settings.muon_decay / factor if factor else 0.0
 
   def apply_gradients(self, gradients):
     updates = []
-    for kind, optimizer in self._by_kind.items():
-      part = [pair for pair in gradients if _kind(pair[1].op.name) == kind]
-      if kind in self._decays:
-        decay = self._decays[kind]
-        part = [(gradient + decay * w.read_value(), w) for gradient, w in part]
-      if part:
-        updates.append(optimizer.apply_gradients(part))
+    for part, optimizer in self._by_kind.items():
+      pairs = [pair for pair in gradients if _kind(pair[1].op.name) == part]
+      decay = self._decays[part]
+      if decay:
+        pairs = [(grad + decay * w.read_value(), w) for grad, w in pairs]
+      if pairs:
+        updates.append(optimizer.apply_gradients(pairs))
     return tf.group(*updates)
 
 
