@@ -2,8 +2,9 @@
 
 Jordan, "94% on CIFAR-10 in 3.29 Seconds on a Single GPU", arXiv 2404.00498,
 section 2: 2 x 2 whitening, three groups of two convolutions with batch
-normalization without scale, and a linear layer. The activation function is a
-setting, as in other networks.
+normalization without scale, and a linear layer. The initial values are those of
+the author's later record, https://github.com/KellerJordan/cifar10-airbench. The
+activation function is a setting, as in other networks.
 """
 
 import re
@@ -48,9 +49,9 @@ def inference(images, techniques):
   # A linear layer without biases, its outputs scaled down.
   with tf.variable_scope('softmax_linear') as scope:
     rows, dim = layers.flatten(x)
-    weights = layers.variable_with_weight_decay('weights',
-                                                [dim, techniques.num_classes],
-                                                stddev=dim**-0.5)
+    weights = layers.variable_with_weight_decay(
+        'weights', [dim, techniques.num_classes],
+        initializer=_uniform(3**0.5))  # With a deviation of 1.
     product = tf.cast(tf.matmul(rows, weights), tf.float32)
     logits = tf.multiply(product, 1 / dim, name=scope.name)
     layers.activation_summary(logits)
@@ -60,8 +61,8 @@ def inference(images, techniques):
 def _whitening(x, techniques):
   """Whitens patches of 2 x 2 pixels, with fixed filters and their negatives.
 
-  Takes [batch, height, width, depth]; returns [batch, height - 1, width - 1, 8
-  * depth] in the type of the variable scope.
+  Only its biases are trained. Takes [batch, height, width, depth]; returns
+  [batch, height - 1, width - 1, 8 * depth] in the type of the variable scope.
   """
   depth = x.shape.as_list()[3]
   shape = [2, 2, depth, 8 * depth]
@@ -71,9 +72,19 @@ def _whitening(x, techniques):
                                         graph_keys.WHITENING)
     x, filters = tf.cast(x, scope.dtype), tf.cast(filters, scope.dtype)
     white = tf.nn.conv2d(x, filters, [1, 1, 1, 1], padding='VALID')
-    outputs = techniques.activation(white, name=scope.name)
+    # PyTorch's limit: the root of 1 / number of inputs. In float32, for the sum
+    # of the gradient over all pixels: TensorFlow's stalls in bfloat16.
+    biases = layers.variable_on_cpu('biases', shape[-1:],
+                                    _uniform((4 * depth)**-0.5),
+                                    dtype=tf.float32)
+    white = tf.nn.bias_add(tf.cast(white, tf.float32), biases)
+    outputs = techniques.activation(white, scope.name)
     layers.activation_summary(outputs)
-  return outputs
+  return tf.cast(outputs, scope.dtype)
+
+
+def _uniform(limit):
+  return tf.random_uniform_initializer(-limit, limit)
 
 
 def _convolution(x, filters, name, techniques, pooled=False):

@@ -8,6 +8,7 @@ and local response normalization in at least float32.
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from cifar10.nets import products
 from cifar10.nets import winograd
 from cifar10.util import session_settings
 from cifar10.util import summaries
@@ -87,6 +88,8 @@ def conv2d(x, kernel, form='auto'):
   if form == 'winograd' or (form == 'auto' and winograd.is_faster(x, kernel)):
     return winograd.conv2d(x, kernel)
   x = tf.cast(x, kernel.dtype)
+  if form == 'auto' and products.is_faster(x, kernel):
+    return products.conv2d(x, kernel)
   return tf.nn.conv2d(x, kernel, [1, 1, 1, 1], padding='SAME')
 
 
