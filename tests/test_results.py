@@ -120,12 +120,12 @@ def recipes():
   labels = {
       'docs/recipes.md': [
           '`tutorial`, `--max_steps=100000`', '[`better`](#better)',
-          '[`fast`](#fast), mean of five runs'
+          '[`fast`](#fast), mean of ten runs'
       ],
       'README.md': [
           'the tutorial, `--max_steps=100000`',
           '`--recipe=better`: its layers with batch normalization',
-          '`--recipe=fast`: another network; mean of five runs'
+          '`--recipe=fast`: another network; mean of ten runs'
       ]
   }
   for page, of_page in labels.items():

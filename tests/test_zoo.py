@@ -77,6 +77,8 @@ def test_the_tutorials_has_the_precision_that_was_measured(tmp_path):
 @pytest.mark.parametrize('model, settings', [('tutorial', {}),
                                              ('fast', {
                                                  'network': 'airbench',
+                                                 'activation': 'gelu',
+                                                 'standardization': 'fixed',
                                                  'normalization': 'batch',
                                                  'image_size': 32
                                              })])

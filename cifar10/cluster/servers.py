@@ -57,7 +57,7 @@ def config_proto(task, settings):
   A worker's sessions reach the parameter servers and itself, a parameter
   server's only itself; otherwise they would wait for tasks that are gone.
   """
-  proto = session_settings.config_proto(settings)
+  proto = session_settings.config_proto(settings, on_server=True)
   if task.job == 'worker':
     proto.device_filters.append('/job:ps')
   proto.device_filters.append(task.device)

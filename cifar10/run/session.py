@@ -49,7 +49,8 @@ class Role:
     return tf.train.ChiefSessionCreator(
         tf.train.Scaffold(saver=saver, init_fn=init_fn),
         master=self._settings.master, checkpoint_dir=self._settings.train_dir,
-        config=session_settings.config_proto(self._settings))
+        config=session_settings.config_proto(
+            self._settings, on_server=bool(self._settings.master)))
 
   def ending_hooks(self, step, last_step, signals):
     """Hooks, see hooks.py, that end the session at `last_step` or a signal."""

@@ -11,11 +11,12 @@ def has_gpu():
   return bool(tf.config.experimental.list_physical_devices('GPU'))
 
 
-def config_proto(settings, use_gpu=True):
+def config_proto(settings, use_gpu=True, on_server=False):
   """The tf.ConfigProto of a session, with soft placement and memory growth.
 
   Without `use_gpu` the session sees no GPU. Without a GPU, the parts of a model
-  that is divided are on as many devices of the processor.
+  that is divided are on as many devices of the processor. With `on_server` the
+  session is one of a tf.train.Server.
   """
   devices = {} if use_gpu else {'GPU': 0}
   if settings.model_parallelism != 'none' and not has_gpu():
@@ -25,6 +26,11 @@ def config_proto(settings, use_gpu=True):
                          device_count=devices,
                          intra_op_parallelism_threads=settings.intra_op_threads,
                          inter_op_parallelism_threads=settings.inter_op_threads)
+  if on_server and settings.precision == 'bfloat16':
+    # Servers refuse the operation into which Grappler joins a convolution in
+    # bfloat16 and its biases.
+    rewriting = proto.graph_options.rewrite_options
+    rewriting.remapping = rewriting.OFF
   options = proto.gpu_options
   options.allow_growth = True
   options.per_process_gpu_memory_fraction = settings.gpu_memory_fraction

@@ -98,8 +98,9 @@ def test_when_a_task_fails_all_end(tmp_path):
   assert not tasks(tmp_path)
 
 
-def test_ctrl_c_saves_and_leaves_no_process(tmp_path):
-  launcher = start(tmp_path, '--num_workers=1')
+@pytest.mark.parametrize('precision', ['float32', 'bfloat16'])
+def test_ctrl_c_saves_and_leaves_no_process(tmp_path, precision):
+  launcher = start(tmp_path, '--num_workers=1', '--precision=' + precision)
   wait_for(tmp_path, r'worker 0 \| .* step 3,')
   assert len(tasks(tmp_path)) == 2
   launcher.send_signal(signal.SIGINT)

@@ -37,8 +37,11 @@ def test_its_variables_are_the_papers(of_groups):
       convolutions[layer + 'biases'] = [filters]
       inputs = filters
   trained = {v.op.name: v.shape.as_list() for v in tf.trainable_variables()}
-  assert trained == dict(convolutions,
-                         **{'softmax_linear/weights': [of_groups[-1], 7]})
+  others = {
+      'whitening/biases': [24],
+      'softmax_linear/weights': [of_groups[-1], 7]
+  }
+  assert trained == dict(convolutions, **others)
   fixed = {v.op.name: v.shape.as_list() for v in tf.model_variables()}
   assert fixed.pop('whitening/weights') == [2, 2, 3, 24]
   assert set(fixed) == {
@@ -62,7 +65,7 @@ def logits_of(images, values):
   white = sum(images[:, y:y + 31, x:x + 31] @ values['whitening/weights'][y, x]
               for y in range(2)
               for x in range(2))
-  x = np.maximum(white, 0)
+  x = np.maximum(white + values['whitening/biases'], 0)
   for layer in ('group%d/conv%d/' % (g, c) for g in (1, 2, 3) for c in (1, 2)):
     weights = values[layer + 'weights']
     unused = np.zeros(x.shape[:3] + weights.shape[3:])
@@ -119,6 +122,41 @@ def test_folded_it_computes_what_was_trained():
     found, expected = session.run([used, trained])
   # The moving variance is that of what the batch is a sample of.
   np.testing.assert_allclose(found, expected, atol=0.02 * expected.std())
+
+
+def test_biases_of_the_whitening_and_the_last_layer_start_as_in_the_record():
+  networks.inference(tf.zeros([2, 32, 32, 3]), AIRBENCH)
+  variables = {v.op.name: v for v in tf.trainable_variables()}
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    biases = session.run(variables['whitening/biases'])
+    last = session.run(variables['softmax_linear/weights'])
+  assert 0.8 * 12**-0.5 < np.abs(biases).max() <= 12**-0.5
+  assert min(biases) < 0 < max(biases)
+  assert last.std() == pytest.approx(1, rel=0.05)
+  assert 0.98 * 3**0.5 < np.abs(last).max() <= 3**0.5
+
+
+def test_in_bfloat16_the_whitenings_biases_have_their_gradient_in_float32():
+  images = tf.random_normal([256, 32, 32, 3], seed=3)
+  with tf.Session() as session:
+    images = tf.constant(session.run(images))
+  gradients = {}
+  for precision in ('float32', 'bfloat16'):
+    reuse = bool(gradients)
+    with tf.variable_scope('', reuse=reuse, dtype=tf.as_dtype(precision)):
+      logits = networks.inference(images, AIRBENCH, is_training=True)
+    variables = {v.op.name: v for v in tf.trainable_variables()}
+    # A sum of gradients that do not cancel each other.
+    outputs = tf.get_default_graph().get_tensor_by_name(
+        ('whitening_1' if reuse else 'whitening') + '/BiasAdd:0')
+    (gradients[precision],) = tf.gradients(tf.cast(outputs, tf.float32),
+                                           variables['whitening/biases'])
+    del logits
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    found = session.run(gradients)
+  np.testing.assert_allclose(found['bfloat16'], found['float32'], rtol=0.02)
 
 
 def test_at_first_convolutions_pass_on_their_channels():

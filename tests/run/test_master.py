@@ -89,6 +89,15 @@ def test_a_run_on_a_server_is_that_of_a_lone_trainer(targets, tmp_path):
     assert checkpoints.step(checkpoints.latest(folder)) == steps
 
 
+@pytest.mark.slow
+def test_a_run_on_a_server_may_be_in_bfloat16(targets, tmp_path):
+  settings = short_runs.small_config(tmp_path, master=targets[1],
+                                     precision='bfloat16')
+  cifar10_train.train(settings)
+  assert checkpoints.step(checkpoints.latest(
+      settings.train_dir)) == settings.max_steps
+
+
 def test_a_server_that_does_not_answer_is_named(monkeypatch):
   monkeypatch.setattr(master, '_ANSWER_SECS', 1)
   (port,) = local_cluster.free_ports(1)

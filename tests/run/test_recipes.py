@@ -51,11 +51,11 @@ RATES = {'learning_rate', 'bias_rate', 'softmax_rate'}
 @pytest.mark.parametrize('recipe, given, left_out',
                          [('fast', {
                              'optimizer': 'adam'
-                         }, RATES | {'momentum'}),
+                         }, RATES | {'momentum', 'muon_decay'}),
                           ('fast', {
                               'optimizer': 'nesterov',
                               'bias_rate': 2.0
-                          }, RATES),
+                          }, RATES | {'muon_decay'}),
                           ('fast', {
                               'optimizer': 'muon',
                               'epochs': 1
