@@ -173,13 +173,14 @@ def test_the_next_batch_waits_on_the_device_of_its_tower(four_towers):
 
 
 @pytest.mark.slow
-def test_towers_share_what_techniques_need(tmp_path, capsys):
+@pytest.mark.parametrize('activation', ['prelu', 'gelu'])  # XLA compiles GELU.
+def test_towers_share_what_techniques_need(tmp_path, capsys, activation):
   settings = {
       'num_gpus': 2,
       'batch_size': 8,
       'max_steps': 2,
       'normalization': 'batch',
-      'activation': 'prelu',
+      'activation': activation,
       'optimizer': 'adam',
       'regularizer': 'l2',
       'dropout': 0.5,

@@ -2,9 +2,10 @@
 
 Jordan, "94% on CIFAR-10 in 3.29 Seconds on a Single GPU", arXiv 2404.00498,
 section 2: 2 x 2 whitening, three groups of two convolutions with batch
-normalization without scale, and a linear layer. The initial values are those of
-the author's later record, https://github.com/KellerJordan/cifar10-airbench. The
-activation function is a setting, as in other networks.
+normalization without scale, and a linear layer. The initial values of the last
+layer and of the whitening's biases are those of the author's later record,
+https://github.com/KellerJordan/cifar10-airbench. The activation function is a
+setting, as in other networks.
 """
 
 import re
@@ -72,8 +73,8 @@ def _whitening(x, techniques):
                                         graph_keys.WHITENING)
     x, filters = tf.cast(x, scope.dtype), tf.cast(filters, scope.dtype)
     white = tf.nn.conv2d(x, filters, [1, 1, 1, 1], padding='VALID')
-    # PyTorch's limit: the root of 1 / number of inputs. In float32, for the sum
-    # of the gradient over all pixels: TensorFlow's stalls in bfloat16.
+    # PyTorch's limit: the root of 1 / number of inputs. In float32: their
+    # gradient is a sum over all pixels, which stalls in bfloat16.
     biases = layers.variable_on_cpu('biases', shape[-1:],
                                     _uniform((4 * depth)**-0.5),
                                     dtype=tf.float32)
@@ -84,6 +85,7 @@ def _whitening(x, techniques):
 
 
 def _uniform(limit):
+  """Initializes with numbers between -limit and limit."""
   return tf.random_uniform_initializer(-limit, limit)
 
 

@@ -80,7 +80,8 @@ def conv2d(x, kernel, form='auto'):
   Takes images [batch, height, width, channels], of which only the batch size
   may be unknown, and a kernel [rows, columns, channels, filters]. Raises
   ValueError unless `form` is 'direct', tf.nn.conv2d in the type of the kernel;
-  'winograd', winograd.conv2d; or 'auto', the one expected to be faster.
+  'winograd', winograd.conv2d; or 'auto', whichever is expected to be fastest of
+  these two and products.conv2d.
   """
   if form not in ('auto', 'direct', 'winograd'):
     raise ValueError(

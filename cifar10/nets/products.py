@@ -1,4 +1,4 @@
-"""Convolution whose gradient of the kernel is one product for each weight.
+"""Convolution with a product for the gradient of each place in the kernel.
 
 In bfloat16 on a processor with AMX, oneDNN multiplies matrices faster than it
 computes this gradient.
@@ -46,5 +46,6 @@ def is_faster(x, kernel):
   """
   return (kernel.dtype == tf.bfloat16 and session_settings.cpu_has_amx() and
           tf.__version__ >= '2' and not session_settings.has_gpu() and
+          kernel.shape.as_list()[:2] == [3, 3] and
           min(kernel.shape.as_list()[2:]) >= 128 and
           max(x.shape.as_list()[1:3]) <= 8)

@@ -1,4 +1,4 @@
-"""The convolution whose gradient is a product for each weight."""
+"""The convolution with a product for the gradient of each place in a kernel."""
 
 import numpy as np
 import pytest
@@ -10,6 +10,10 @@ from cifar10.util import processor
 from cifar10.util import session_settings
 
 
+def direct(x, kernel):
+  return tf.nn.conv2d(x, kernel, [1, 1, 1, 1], padding='SAME')
+
+
 def values_and_gradients(conv2d, images, kernel, dy):
   """What a convolution computes: its outputs and both gradients."""
   y = conv2d(images, kernel)
@@ -19,37 +23,55 @@ def values_and_gradients(conv2d, images, kernel, dy):
 @pytest.mark.parametrize('size', [(3, 3), (5, 2), (4, 1)])
 def test_it_computes_what_tensorflows_does(size):
   rng = np.random.RandomState(0)
-  with tf.Graph().as_default(), tf.Session() as session:
+  dy = rng.normal(size=[8, 7, 6, 5])
+  with tf.Graph().as_default() as graph, tf.Session() as session:
     x = tf.placeholder(tf.float32, [None, 7, 6, 4])
     kernel = tf.constant(rng.normal(size=[*size, 4, 5]), tf.float32)
-    dy = rng.normal(size=[8, 7, 6, 5])
-    found, expected = session.run([
-        values_and_gradients(conv2d, x, kernel, tf.constant(dy, tf.float32))
-        for conv2d in (
-            products.conv2d,
-            lambda x, k: tf.nn.conv2d(x, k, [1, 1, 1, 1], padding='SAME'))
-    ], {x: rng.normal(size=[8, 7, 6, 4])})
+    results = []
+    for conv2d in (products.conv2d, direct):
+      results.append(
+          values_and_gradients(conv2d, x, kernel, tf.constant(dy, tf.float32)))
+      types = {op.type for op in graph.get_operations()}
+      assert ('Conv2DBackpropFilter' in types) == (conv2d is direct)
+    found, expected = session.run(results, {x: rng.normal(size=[8, 7, 6, 4])})
   for value, other in zip(found, expected):
     np.testing.assert_allclose(value, other, rtol=1e-4, atol=1e-4)
 
 
-AMX = {'avx512_bf16', 'amx_bf16'}
+SHAPES = {'size': 7, 'kernel': [3, 3, 128, 128], 'dtype': 'bfloat16'}
 
 
-@pytest.mark.skipif(tf.__version__ < '2', reason='for TensorFlow 2')
-@pytest.mark.parametrize('features, dtype, filters, size, expected',
-                         [(AMX, 'bfloat16', 128, 7, True),
-                          (AMX, 'bfloat16', 64, 7, False),
-                          (AMX, 'bfloat16', 128, 15, False),
-                          (AMX, 'float32', 128, 7, False),
-                          ({'avx512_bf16'}, 'bfloat16', 128, 7, False),])
-def test_auto_takes_it_where_it_is_faster(monkeypatch, features, dtype, filters,
-                                          size, expected):
-  monkeypatch.setattr(processor, 'features', lambda: features)
-  monkeypatch.setattr(session_settings, 'has_gpu', lambda: False)
+@pytest.mark.parametrize('changes', [{}, {
+    'size': 15
+}, {
+    'kernel': [3, 3, 64, 128]
+}, {
+    'kernel': [3, 3, 128, 64]
+}, {
+    'kernel': [5, 5, 128, 128]
+}, {
+    'dtype': 'float32'
+}, {
+    'form': 'direct'
+}, {
+    'has_gpu': True
+}, {
+    'features': {'avx512_bf16'}
+}, {
+    'version': '1.15.5'
+}], ids=str)
+def test_auto_takes_it_where_it_was_measured_to_be_faster(monkeypatch, changes):
+  case = dict(SHAPES, form='auto', has_gpu=False, version='2.21.0',
+              features={'avx512_bf16', 'amx_bf16'})
+  case.update(changes)
   taken = []
+  monkeypatch.setattr(tf, '__version__', case['version'])
+  monkeypatch.setattr(processor, 'features', lambda: case['features'])
+  monkeypatch.setattr(session_settings, 'has_gpu', lambda: case['has_gpu'])
   monkeypatch.setattr(products, 'conv2d', lambda *args: taken.append(args))
   with tf.Graph().as_default():
-    layers.conv2d(tf.zeros([4, size, size, 128], dtype),
-                  tf.zeros([3, 3, 128, filters], dtype))
-  assert bool(taken) == expected
+    kernel = tf.zeros(case['kernel'], case['dtype'])
+    images = tf.zeros([4, case['size'], case['size'], case['kernel'][2]],
+                      case['dtype'])
+    layers.conv2d(images, kernel, case['form'])
+  assert bool(taken) == (not changes)

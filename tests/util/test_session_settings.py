@@ -30,6 +30,16 @@ def test_settings_reach_the_session():
   assert proto.inter_op_parallelism_threads == 5
 
 
+def test_only_on_a_server_convolutions_in_bfloat16_are_not_joined():
+  for precision in ('bfloat16', 'float16', 'float32'):
+    for on_server in (False, True):
+      options = session_settings.config_proto(
+          Settings(precision=precision),
+          on_server=on_server).graph_options.rewrite_options
+      is_off = options.remapping == options.OFF
+      assert is_off == (on_server and precision == 'bfloat16')
+
+
 # Counts the threads that a process starts up to its first large product.
 COUNT_THREADS = """
 import os
