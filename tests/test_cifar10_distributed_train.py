@@ -206,7 +206,7 @@ def test_a_cluster_in_step_trains_whitens_saves_and_ends(tmp_path):
   assert values['global_step'] == 6
   # The filters of the images of the whole run.
   config = short_runs.small_config(tmp_path, validation_examples=20,
-                                   image_size=32)
+                                   image_size=32, standardization='fixed')
   images = initial_values._images(short_runs.prepared(config), config)
   expected = initial_values.whitening_filters(images, size=2)
   np.testing.assert_allclose(values['whitening/weights'], expected, rtol=1e-4,

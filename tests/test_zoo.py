@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 
+import numpy as np
 import pytest
 
 from cifar10 import cifar10_train
@@ -90,7 +91,11 @@ def test_a_run_begins_with_one(model, settings, tmp_path):
   folder = zoo.directory(zoo.PREFIX + model, '--init_from')
   source = checkpoints.read(checkpoints.latest(folder))
   for name, value in source.items():
-    if name.endswith(checkpoints.AVERAGE) or name == 'whitening/weights':
+    if 'batch_normalization' in name:
+      # A step moves them by a hundredth of the way to those of its batch.
+      now = found[name.replace(checkpoints.AVERAGE, '')]
+      assert np.abs(now - value).max() < 0.05 * np.abs(value).max(), name
+    elif name != 'global_step':
       assert (found[name] == value).all(), name
 
 
