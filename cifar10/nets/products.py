@@ -45,7 +45,7 @@ def is_faster(x, kernel):
   31 x 31 pixels.
   """
   return (kernel.dtype == tf.bfloat16 and session_settings.cpu_has_amx() and
-          tf.__version__ >= '2' and not session_settings.has_gpu() and
+          not session_settings.has_gpu() and
           kernel.shape.as_list()[:2] == [3, 3] and
           min(kernel.shape.as_list()[2:]) >= 128 and
           max(x.shape.as_list()[1:3]) <= 8)

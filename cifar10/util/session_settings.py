@@ -68,10 +68,13 @@ def cpu_has_bfloat16():
 
   TensorFlow 1 uses them on no processor.
   """
-  found = processor.features() & {'avx512_bf16', 'amx_bf16'}
-  return tf.__version__ >= '2' and bool(found)
+  return cpu_has_amx() or _uses('avx512_bf16')
 
 
 def cpu_has_amx():
-  """True if the processor multiplies matrices in bfloat16 (Intel AMX)."""
-  return 'amx_bf16' in processor.features()
+  """The same for instructions that multiply matrices (Intel AMX)."""
+  return _uses('amx_bf16')
+
+
+def _uses(feature):
+  return tf.__version__ >= '2' and feature in processor.features()

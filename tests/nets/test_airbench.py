@@ -124,13 +124,17 @@ def test_folded_it_computes_what_was_trained():
   np.testing.assert_allclose(found, expected, atol=0.02 * expected.std())
 
 
-def test_biases_of_the_whitening_and_the_last_layer_start_as_in_the_record():
-  networks.inference(tf.zeros([2, 32, 32, 3]), AIRBENCH)
-  variables = {v.op.name: v for v in tf.trainable_variables()}
+def initial_values(settings=AIRBENCH):
+  """The first values of the trained variables, a dict by name."""
+  networks.inference(tf.zeros([2, 32, 32, 3]), settings)
   with tf.Session() as session:
     session.run(tf.global_variables_initializer())
-    biases = session.run(variables['whitening/biases'])
-    last = session.run(variables['softmax_linear/weights'])
+    return session.run({v.op.name: v for v in tf.trainable_variables()})
+
+
+def test_biases_of_the_whitening_and_the_last_layer_start_as_in_the_record():
+  values = initial_values()
+  biases, last = values['whitening/biases'], values['softmax_linear/weights']
   assert 0.8 * 12**-0.5 < np.abs(biases).max() <= 12**-0.5
   assert min(biases) < 0 < max(biases)
   assert last.std() == pytest.approx(1, rel=0.05)
@@ -151,12 +155,9 @@ def test_the_gradient_of_the_whitenings_biases_is_a_sum_in_float32(graph):
 
 
 def test_at_first_convolutions_pass_on_their_channels():
-  networks.inference(tf.zeros([2, 32, 32, 3]), AIRBENCH)
-  weights = {v.op.name: v for v in tf.trainable_variables()}
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
-    first = session.run(weights['group1/conv1/weights'])
-    second = session.run(weights['group2/conv2/weights'])
+  values = initial_values()
+  first = values['group1/conv1/weights']
+  second = values['group2/conv2/weights']
   identity = np.zeros([3, 3, 24, 24])
   identity[1, 1] = np.eye(24)
   np.testing.assert_array_equal(first[..., :24], identity)
@@ -169,11 +170,7 @@ def test_at_first_convolutions_pass_on_their_channels():
 
 def test_fewer_filters_than_channels_pass_on_the_first_ones():
   settings = dataclasses.replace(AIRBENCH, group_filters='8,16,12')
-  networks.inference(tf.zeros([2, 32, 32, 3]), settings)
-  weights = {v.op.name: v for v in tf.trainable_variables()}
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
-    first = session.run(weights['group1/conv1/weights'])
+  first = initial_values(settings)['group1/conv1/weights']
   np.testing.assert_array_equal(first[1, 1], np.eye(24, 8))
   assert first.sum() == 8
 
