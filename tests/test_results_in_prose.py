@@ -85,6 +85,17 @@ def recipes():
       mean(r['evaluations'][1]['minutes'] for r in fast)
   ]
   yield 'precision is 93.42 %', [mean(plain)]
+  best = raw('best')['results']
+  of_best = [mean(each) for each in zip(*map(test_results.evaluated, best))]
+  yield 'reach **95.17 %', of_best[1:]
+  texts = 'a run of 12 epochs reached 94.97 % with', 'one of 15 epochs 94.96 %'
+  for text, tried in zip(texts, raw('best_tried')['files']):
+    epochs = tried['flags'][1].partition('=')[2]
+    (run,) = tried['results']
+    yield text, [int(epochs), test_results.evaluated(run)[1]]
+  yield 'after 40.6 minutes of training; without `--tta`, 94.68 %', [
+      mean(run['minutes of training'] for run in best), of_best[0]
+  ]
   tutorial, before, better = raw('better')['runs']
   # Averages, with --tta, variables, training images.
   of_before, of_better = ([
