@@ -80,7 +80,7 @@ def with_constants(settings):
     unset['learning_rate'] = optimizers.LEARNING_RATES.get(
         settings.optimizer, INITIAL_LEARNING_RATE)
   if settings.momentum is None:
-    unset['momentum'] = optimizers.default_momentum(settings.optimizer)
+    unset['momentum'] = 0.0 if settings.optimizer == 'rmsprop' else 0.9
   return dataclasses.replace(settings, **unset)
 
 
@@ -304,9 +304,11 @@ def optimizer(global_step, settings, state=None):
   By default gradient descent at 0.1, x 0.1 every 350 epochs, in steps. Its
   `apply_gradients` also counts the step and updates the moving averages.
   """
-  pace = schedules.Pace(NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN /
-                        settings.examples_per_machine)
-  if state is not None:
+  if state is None:
+    steps_per_epoch = (NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN /
+                       settings.examples_per_machine)
+    pace = schedules.Pace(steps_per_epoch, 0, settings.max_steps)
+  else:
     pace = state.pace(settings)
   with tf.name_scope('train/'):  # The slash reenters the scope each time.
     steps = global_step + pace.offset
@@ -376,7 +378,7 @@ def _apply(opt, grads, global_step, settings):
           settings.moving_average_decay, num_updates=step)
       # Frozen variables are averaged too: evaluation knows of no freezing.
       averaged = tf.trainable_variables() + tf.get_collection(graph_keys.FROZEN)
-      return averages.apply(variable_averages, averaged)
+      return tf.group(*averages.of_variables(variable_averages, averaged))
 
 
 def add_loss_summaries(losses):

@@ -142,26 +142,18 @@ def _settings(names, has_model):
       values[name] = None
   if 'recipe' in names:
     values = recipes.applied(values, given)
-  if has_model:
-    values['checkpoint_dir'] = _found_or_pretrained(values, given)
-  _check_paths(values)
-  folders = values.pop('checkpoint_dir', None)
-  settings = Settings(given=given, **values)
-  if folders is None:
-    return settings
+  folders = values.pop('checkpoint_dir', [])
   folders = folders if isinstance(folders, list) else [folders]
+  if has_model:
+    folders = _found_or_pretrained(folders, values, given)
+  folders = [_checked_path('checkpoint_dir', folder) for folder in folders]
+  for name in settings_lib.with_policy('is_path').keys() & values.keys():
+    values[name] = _checked_path(name, values[name])
+  settings = Settings(given=given, **values)
+  if not folders:
+    return settings
   runs = tuple(_with_settings_of_run(settings, folder) for folder in folders)
   return dataclasses.replace(runs[0], networks=runs if runs[1:] else ())
-
-
-def _check_paths(values):
-  """Replaces paths among the values of flags by those of `paths.check`."""
-  for name in settings_lib.with_policy('is_path').keys() & values.keys():
-    found = values[name]
-    if isinstance(found, list):
-      values[name] = [_checked_path(name, text) for text in found]
-    else:
-      values[name] = _checked_path(name, found)
 
 
 def _checked_path(name, text):
@@ -177,9 +169,8 @@ def _checked_path(name, text):
   return paths.check(text, flag, holds_checkpoints and not is_export)
 
 
-def _found_or_pretrained(values, given):
+def _found_or_pretrained(folders, values, given):
   """The --checkpoint_dir, or the model of the package if there is no run."""
-  folders = values['checkpoint_dir']
   default = settings_lib.FIELDS['checkpoint_dir'].default
   asks = 'checkpoint_dir' in given or values.get('checkpoint')
   if asks or (os.path.isdir(default) and os.listdir(default)):
@@ -187,7 +178,7 @@ def _found_or_pretrained(values, given):
   print(
       f'No run in {default}: this is {zoo.DEFAULT}, a model that comes with '
       'the package.', file=sys.stderr)
-  return [zoo.DEFAULT] if isinstance(folders, list) else zoo.DEFAULT
+  return [zoo.DEFAULT]
 
 
 def _with_settings_of_run(settings, folder):
@@ -223,9 +214,12 @@ def _run_guarded(work, names, argv, takes_arguments=False, has_model=False):
 
   def configured_work():
     settings = _settings(names, has_model)
+    check = combinations.check_network
     if 'optimizer' in names:
-      with combinations.naming_recipe(settings):
-        combinations.check(settings)
+      check = combinations.check
+    with combinations.naming_recipe(settings):
+      for network in settings.networks or [settings]:
+        check(network)
     session_settings.start_threads(settings)
     # What a program answers to its arguments is alone on standard output.
     answers = takes_arguments or settings.json

@@ -16,6 +16,7 @@ from cifar10.nets import techniques
 from cifar10.run import session as session_lib
 from cifar10.settings import Settings
 from cifar10.store import run_state
+from cifar10.util import graph_keys
 from tests import short_runs
 
 # Shapes from the tutorial's section "Model Prediction".
@@ -401,6 +402,17 @@ def test_summaries_are_named_without_towers_and_once():
   assert tags == sorted(name + kind
                         for name in layer_names
                         for kind in ('/activations', '/sparsity'))
+
+
+def test_without_a_run_training_ends_at_max_steps():
+  global_step = tf.train.get_or_create_global_step()
+  settings = Settings(schedule='one_cycle', warmup=0.5, learning_rate=0.5,
+                      max_steps=100)
+  cifar10.optimizer(global_step, cifar10.with_constants(settings))
+  (rate,) = tf.get_collection(graph_keys.LEARNING_RATE)
+  with initialized_session() as session:
+    global_step.load(79, session)
+    assert session.run(rate) == pytest.approx(0.5 * (1 - 0.795) / 0.5)
 
 
 def test_training_summaries():

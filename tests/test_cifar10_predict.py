@@ -293,6 +293,17 @@ def test_a_process_without_pictures_says_what_it_expects():
       'picture on standard input\n')
 
 
+@pytest.mark.parametrize('flags, problem', [
+    (['--top_layers=local'], '--top_layers=local is for the layers of'),
+    (['--network=tutorial', '--columns=2'], 'leave out --normalization=batch'),
+])
+def test_a_process_refuses_flags_that_do_not_go_with_the_network(
+    flags, problem):
+  status, out, err = call(['--checkpoint_dir=pretrained:fast', *flags, 'a.png'])
+  assert (status, out, err.count('\n')) == (1, '', 1)
+  assert problem in err
+
+
 def test_the_data_set_is_that_of_the_run_unless_a_flag_names_another(
     tmp_path, exported):
   classes = ['ape', 'bee', 'cow']

@@ -85,13 +85,15 @@ def _integer(value, key):
 
 
 def _paths(value, folder, part):
-  """Paths of the files of a part; ValueError for one outside of `folder`."""
+  """Paths of the files of a part; ValueError unless all differ in `folder`."""
   names = value[part]['files']
   if not isinstance(names, list):
     raise TypeError(f'the files of {part} are not a list')
   for name in names:
     if name in ('', '.', '..') or os.path.basename(name) != name:
       raise ValueError(f'file {name!r}; expected a name without a folder')
+  if len(set(names)) < len(names):
+    raise ValueError(f'{part} names a file twice')
   return tuple(os.path.join(folder, name) for name in names)
 
 

@@ -15,6 +15,7 @@ from cifar10.errors import UserError
 from cifar10.util import files
 
 _BYTES_PER_READ = 1 << 18
+_LARGE = 1 << 20  # Bytes of a record: 31 bits reach 2,047 of them.
 
 
 class Layout(NamedTuple):
@@ -76,9 +77,13 @@ def crop(records, layout, size, corner, flip):
   planes = np.arange(layout.depth) * layout.height * layout.width
   unflipped = np.ravel(rows + columns + planes)
   flipped = np.ravel(rows + columns[::-1] + planes)
-  pixels = tf.constant(np.stack([unflipped, flipped]), tf.int32)
-  record_starts = tf.range(tf.shape(records)[0]) * layout.record_bytes
-  starts = record_starts + layout.label_bytes + top * layout.width + left
+  # In a batch of large images, 31 bits do not reach every byte.
+  dtype = tf.int64 if layout.record_bytes > _LARGE else tf.int32
+  pixels = tf.constant(np.stack([unflipped, flipped]), dtype)
+  count = tf.shape(records, out_type=dtype)[0]
+  record_starts = tf.range(count) * layout.record_bytes
+  in_record = layout.label_bytes + top * layout.width + left
+  starts = record_starts + tf.cast(in_record, dtype)
   index = tf.gather(pixels, flip) + starts[:, tf.newaxis]
   images = tf.gather(tf.reshape(records, [-1]), index)
   return tf.reshape(images, [-1, size, size, layout.depth])

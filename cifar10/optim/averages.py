@@ -8,9 +8,19 @@ import tensorflow.compat.v1 as tf
 from cifar10.util import graph_keys
 
 
-def apply(averages, variables):
-  """The operation that updates a tf.train.ExponentialMovingAverage."""
-  return tf.group(*_updates(averages, variables))
+def of_variables(averages, variables):
+  """Updates a tf.train.ExponentialMovingAverage of variables.
+
+  Returns a list of operations, one for each device.
+  """
+  by_device = {}
+  for variable in variables:
+    by_device.setdefault(variable.device, []).append(variable)
+  updates = []
+  for device, found in by_device.items():
+    with tf.device(device):
+      updates.append(averages.apply(found))
+  return updates
 
 
 def of_statistics(global_step, decay):
@@ -25,7 +35,7 @@ def of_statistics(global_step, decay):
   if not statistics:
     return []
   averages = tf.train.ExponentialMovingAverage(decay)
-  _updates(averages, statistics)  # Only for the variables.
+  of_variables(averages, statistics)  # Only for the variables.
   step = tf.to_float(global_step.read_value() + 1)
   decay = tf.minimum(decay, (1 + step) / (10 + step))
   # The statistics of frozen layers have no batches; they stay as they are.
@@ -39,16 +49,4 @@ def of_statistics(global_step, decay):
     with tf.colocate_with(average):
       change = (average - values[variable.op.name]) * (1 - decay)
       updates.append(tf.assign_sub(average, change))
-  return updates
-
-
-def _updates(averages, variables):
-  """The updates of averages, one operation for each device."""
-  by_device = {}
-  for variable in variables:
-    by_device.setdefault(variable.device, []).append(variable)
-  updates = []
-  for device, found in by_device.items():
-    with tf.device(device):
-      updates.append(averages.apply(found))
   return updates

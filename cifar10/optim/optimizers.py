@@ -17,11 +17,6 @@ LEARNING_RATES = {
 }
 
 
-def default_momentum(kind):
-  """The momentum of an optimizer where none is given."""
-  return 0.0 if kind == 'rmsprop' else 0.9
-
-
 class Update(tf.train.Optimizer):
   """Wraps an optimizer; `apply_gradients` builds the whole update of a step.
 

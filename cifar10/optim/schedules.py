@@ -4,7 +4,7 @@ A schedule is a function of the examples that a run has seen, counted in steps
 of its present batch size. See `Pace.offset`.
 """
 
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import tensorflow.compat.v1 as tf
 
@@ -26,8 +26,8 @@ class Pace(NamedTuple):
   """
 
   steps_per_epoch: float
-  offset: int = 0
-  last_step: Optional[int] = None
+  offset: int
+  last_step: int
 
   def decay_steps(self, epochs):
     """Whole steps in some epochs, as a float: an int32 may be too small."""

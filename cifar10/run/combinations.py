@@ -22,8 +22,21 @@ def check(settings):
   airbench.group_filters(settings.group_filters)
   if settings.schedule == 'piecewise':
     schedules.pieces(settings)
-  for problems in (_without_effect, _of_model, _of_columns, _of_reuse,
-                   _of_training):
+  _check(settings, _without_effect, _of_model, _of_network, _of_columns,
+         _of_reuse, _of_training)
+
+
+def check_network(settings):
+  """Checks the settings that a trained network is built with.
+
+  Raises:
+    UserError: they contradict one another.
+  """
+  _check(settings, _of_network, _of_columns)
+
+
+def _check(settings, *kinds):
+  for problems in kinds:
     for problem in problems(settings):
       raise UserError(problem)
 
@@ -71,7 +84,7 @@ def _without_effect(settings):
 
 
 def _of_model(settings):
-  """Yields the problems of distortions and of the network, as messages."""
+  """Yields the problems of distortions and of layers, as messages."""
   flag = f'--augment={settings.augment}'
   distorted = distortions.names(settings.augment)
   if 'alternating_flip' in distorted and 'flip' in distorted:
@@ -85,15 +98,19 @@ def _of_model(settings):
   if settings.dropout and not settings.hidden_layers:
     yield (f'--dropout={settings.dropout:g} has no effect without a layer in '
            '--hidden_layers')
+
+
+def _of_network(settings):
+  """Yields what does not go with another network, as messages."""
   if settings.network == 'tutorial':
     return
   flag = f'--network={settings.network}'
   if settings.normalization != 'batch':
     yield (f'{flag} is made with batch normalization; found --normalization='
            f'{settings.normalization}, expected --normalization=batch')
-  unsuited = settings.values(('cache_frozen', 'normalize_logits'))
-  for name, value in unsuited.items():
-    if value:
+  names = 'cache_frozen', 'normalize_logits', 'top_layers'
+  for name, value in settings.values(names).items():
+    if value != settings_lib.FIELDS[name].default:
       yield (f'--{name}={value} is for the layers of the tutorial, not for '
              f'{flag}')
   if settings.partition_ps:

@@ -19,6 +19,8 @@ from cifar10.util import files
 CONFIG_FILE = 'config.json'
 STATE_FILE = 'run_state.json'
 
+_LATEST = 1e11  # Seconds since 1970, in the year 5138.
+
 
 @dataclasses.dataclass(frozen=True)
 class Start:
@@ -169,6 +171,14 @@ def _count(value, least=0):
   return number
 
 
+def _seconds(value):
+  """A time from JSON, in seconds since 1970; raises as `from_json`."""
+  seconds = float(value)
+  if not 0 <= seconds <= _LATEST:
+    raise ValueError(f'time {value}; expected 0 to {_LATEST:g}')
+  return seconds
+
+
 def from_json(values):
   """The RunState from the dict that JSON holds, also that of version 1.0.
 
@@ -178,6 +188,8 @@ def from_json(values):
   if not stretches:  # In version 1.0, before a run is resumed.
     machines = values.get('machines_per_step', 1)
     stretches = [(0, values['batch_size'] * values['num_gpus'] * machines)]
+  if stretches[0][0]:
+    raise ValueError(f'stretches from step {stretches[0][0]}; expected 0')
   stopped_at = values.get('stopped_at')
   return RunState(
       tuple(str(name) for name in values.get('classes', ())),
@@ -185,7 +197,7 @@ def from_json(values):
       tuple((_count(start), _count(size, 1)) for start, size in stretches),
       tuple(
           Start(
-              _count(start['step']), float(start['time']),
+              _count(start['step']), _seconds(start['time']),
               tuple((str(name), old, new)
                     for name, old, new in start['changed']))
           for start in values.get('starts', ())),

@@ -90,8 +90,10 @@ def main():
   parser.add_argument('--out', default='inputs.json', help='file to write to')
   parser.add_argument('--data_dir', default=Settings.data_dir,
                       help='the folder of CIFAR-10')
-  parser.run(lambda args: (take_batches(args.source, args.steps, args.data_dir)
-                           if args.source else measure(args)))
+  parser.run(
+      lambda args: (take_batches(args.source, args.steps, args.data_dir)
+                    if args.source else measure(args)), rounds=(1, None),
+      steps=(1, None))
 
 
 if __name__ == '__main__':

@@ -72,6 +72,11 @@ def test_counts_are_optional(tmp_path):
                              }
                          }, 'the files of test are not a list'),
                          ({
+                             'train': {
+                                 'files': ['a.bin', 'a.bin']
+                             }
+                         }, 'train names a file twice'),
+                         ({
                              'classes': 'ab'
                          }, 'classes is not a list'),
                          ({
@@ -176,14 +181,15 @@ def test_counts_are_optional(tmp_path):
                              }
                          }, 'no files; expected at least one in train and')],
     ids=[
-        'no size', 'list', 'no files', 'files not a list', 'classes not a list',
-        'one class', 'equal names', 'size with a fraction', 'size a float',
-        'size a string', 'size a bool', 'infinite', 'too small', 'too large',
-        'much too large', 'channels a bool', 'count with a fraction',
-        'count a bool', 'file a number', 'file above', 'file elsewhere',
-        'file in a folder', 'folder as a file', 'file without a name',
-        'this folder', 'folder above', 'channels', 'flip not a bool',
-        'no test files', 'no train files'
+        'no size', 'list', 'no files', 'files not a list', 'a file twice',
+        'classes not a list', 'one class', 'equal names',
+        'size with a fraction', 'size a float', 'size a string', 'size a bool',
+        'infinite', 'too small', 'too large', 'much too large',
+        'channels a bool', 'count with a fraction', 'count a bool',
+        'file a number', 'file above', 'file elsewhere', 'file in a folder',
+        'folder as a file', 'file without a name', 'this folder',
+        'folder above', 'channels', 'flip not a bool', 'no test files',
+        'no train files'
     ])
 def test_a_wrong_description_is_named(tmp_path, changes, message):
   path = write(tmp_path, **changes)

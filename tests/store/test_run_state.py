@@ -118,6 +118,14 @@ def test_earlier_versions_did_not_keep_the_size_of_the_images(tmp_path):
 }, {
     'stretches': [[0, 0]]
 }, {
+    'stretches': [[5, 64]]
+}, {
+    'starts': [{
+        'step': 0,
+        'time': 1e20,
+        'changed': []
+    }]
+}, {
     'stretches': [[0, 10**400]]
 }, {
     'examples_per_epoch': 'x'
