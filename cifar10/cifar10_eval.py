@@ -170,13 +170,12 @@ def eval_once(graph, checkpoint, settings):
     result: precision.Result.
     summary: bytes, graph.summaries of the first batch.
   """
-  restoration = graph.restorations.fitting(checkpoint,
-                                           settings.use_moving_averages)
+  saver = graph.restorations.fitting(checkpoint, settings.use_moving_averages)
   proto = session_settings.config_proto(settings, settings.eval_device == 'gpu')
   correct = in_top_k = total = loss = step = 0
   summary = None
   with tf.Session(config=proto) as sess:
-    restoration.saver.restore(sess, checkpoint)
+    saver.restore(sess, checkpoint)
     # The input counts its epochs in a local variable.
     sess.run([variable.initializer for variable in tf.local_variables()])
     coord = tf.train.Coordinator()
@@ -198,7 +197,7 @@ def eval_once(graph, checkpoint, settings):
     coord.request_stop()
     coord.join(threads, ignore_live_threads=True)
   loss /= max(1, total)
-  averaged = restoration is graph.restorations.averaged
+  averaged = saver is graph.restorations.averaged
   result = precision.Result(correct, in_top_k, total, loss, averaged)
   return result, summary
 

@@ -2,8 +2,6 @@
 """Fetches a data set (cifar10_fetch_data, from a checkout).
 
     python scripts/fetch_data.py --data_dir=/tmp/cifar10_data
-
-The program is cifar10/data/fetch_data.py.
 """
 
 from pathlib import Path

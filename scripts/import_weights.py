@@ -2,8 +2,6 @@
 """Makes a checkpoint of weights of another framework (cifar10_import_weights).
 
     python scripts/import_weights.py weights.npz --out=/tmp/imported
-
-The program is cifar10/tools/import_weights.py.
 """
 
 from pathlib import Path

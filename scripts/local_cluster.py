@@ -2,8 +2,6 @@
 """Runs a cluster on one machine (cifar10_local_cluster, from a checkout).
 
     python scripts/local_cluster.py --num_ps=1 --num_workers=2 --max_steps=500
-
-The program is cifar10/cluster/local_cluster.py.
 """
 
 from pathlib import Path

@@ -2,8 +2,6 @@
 """Makes a data set of pictures (cifar10_make_dataset, from a checkout).
 
     python scripts/make_dataset.py pictures --out=/tmp/my_data --size=48
-
-The program is cifar10/data/make_dataset.py.
 """
 
 from pathlib import Path

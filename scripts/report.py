@@ -2,8 +2,6 @@
 """Reports on a training run (cifar10_report, from a checkout).
 
     python scripts/report.py /tmp/cifar10_train --out=report.html
-
-The program is cifar10/tools/report/report.py.
 """
 
 from pathlib import Path

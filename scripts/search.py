@@ -2,8 +2,6 @@
 """Searches for good settings (cifar10_search, from a checkout).
 
     python scripts/search.py space.json --trials=20 --out=/tmp/search
-
-The program is cifar10/tools/search/search.py.
 """
 
 from pathlib import Path

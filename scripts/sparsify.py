@@ -2,8 +2,6 @@
 """Makes a trained model sparse (cifar10_sparsify, from a checkout).
 
     python scripts/sparsify.py /tmp/cifar10_train --keep=0.1 --out=/tmp/sparse
-
-The program is cifar10/tools/sparsify.py.
 """
 
 from pathlib import Path

@@ -583,8 +583,8 @@ def test_memory_does_not_grow(tmp_path):
   assert (process.returncode, err) == (0, '')
   assert sorted(memory) == list(range(0, 2401, 300))
   # The least of three: the next step, with its gradients, may be under way when
-  # memory is read. A leak of conv1's weights in each step would be 23 MB, one of
-  # the images 17 MB. Threads that get their first work late take 1 to 4 MB.
+  # memory is read. A leak of conv1's weights in each step would be 23 MB, one
+  # of the images 17 MB. Threads that get their first work late take 1 to 4 MB.
   early, late = (min(memory[step]
                      for step in steps)
                  for steps in ((600, 900, 1200), (1800, 2100, 2400)))

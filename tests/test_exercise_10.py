@@ -36,7 +36,7 @@ def test_ways_take_turns_and_are_resumed(tmp_path, monkeypatch, capsys):
   monkeypatch.setattr(variants, 'Runner', Runner)
   args = types.SimpleNamespace(out=str(tmp_path / 'found.json'), steps=50,
                                secs=20, rounds=1, data_dir='/data')
-  exercise_10.compare(args)
+  exercise_10.compare_all(args)
   trained = [c for c in Runner.commands if c != 'eval']
   assert len(trained) == 8 and len(Runner.commands) == 16
   for limit, part in (('--max_steps=50 ', trained[:4]), ('--max_steps=1000000 ',
@@ -48,7 +48,7 @@ def test_ways_take_turns_and_are_resumed(tmp_path, monkeypatch, capsys):
       '| asynchronous | 50 steps | 50 | 102 | 25.0 % |'
   ]
   args.rounds = 2
-  exercise_10.compare(args)
+  exercise_10.compare_all(args)
   assert len(Runner.commands) == 32  # The first round is not run again.
   assert '| columns | 20 secs | 50 | 102 | 25.0 %, 25.0 % |' in (
       capsys.readouterr().out)

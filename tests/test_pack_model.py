@@ -52,7 +52,7 @@ def test_a_packed_run_is_one_of_no_machine(pack_model, tmp_path):
       if name.endswith(checkpoints.AVERAGE) or name == 'global_step'
   }
   folder = str(tmp_path / 'models' / 'short')
-  pack_model.pack(source, kept, folder)
+  pack_model.pack(config_lib.load(source), run_state.load(source), kept, folder)
   found = checkpoints.read(checkpoints.find(folder))
   assert set(found) == set(kept)
   for name, value in kept.items():

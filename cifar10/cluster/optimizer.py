@@ -35,9 +35,6 @@ class WorkerOptimizer(tf.train.Optimizer):
           optimizer, replicas_to_aggregate=task.workers_per_step(settings),
           total_num_replicas=task.trainers(settings))
 
-  def compute_gradients(self, loss, *args, **kwargs):
-    return self._optimizer.compute_gradients(loss, *args, **kwargs)
-
   def apply_gradients(self, grads_and_vars, global_step=None, name=None):
     (first, variable), *others = grads_and_vars
     # The steps of other workers since this one read the variables.
@@ -116,8 +113,7 @@ class SyncHook(tf.train.SessionRunHook):
     earlier = range(1, self._chief_start)
     self._releases = [self._tokens(start).close() for start in earlier]
     self._end_here = tf.assign(self._last_step, self._global_step)
-    self._more_tokens = self._tokens(self._chief_start).enqueue_many(
-        [tf.fill([self._num_workers], self._global_step)])
+    self._more_tokens = self._optimizer.get_init_tokens_op(self._num_workers)
 
   def after_create_session(self, session, coord):
     session.run(self._start)

@@ -30,8 +30,16 @@ class Server:
     self.target = self._server.target
 
   def config_proto(self):
-    """The tf.ConfigProto of this task's sessions."""
-    return config_proto(self.task, self.settings)
+    """The tf.ConfigProto of this task's sessions.
+
+    A worker's sessions reach the parameter servers and itself, a parameter
+    server's only itself; otherwise they would wait for tasks that are gone.
+    """
+    proto = session_settings.config_proto(self.settings, on_server=True)
+    if self.task.job == 'worker':
+      proto.device_filters.append('/job:ps')
+    proto.device_filters.append(self.task.device)
+    return proto
 
   @contextlib.contextmanager
   def side_session(self):
@@ -49,19 +57,6 @@ class Server:
       hosts = ', '.join(self.task.ps)
       raise UserError(
           f'{hosts}: no answer: {console.summary(error)}') from error
-
-
-def config_proto(task, settings):
-  """The tf.ConfigProto of a task's sessions.
-
-  A worker's sessions reach the parameter servers and itself, a parameter
-  server's only itself; otherwise they would wait for tasks that are gone.
-  """
-  proto = session_settings.config_proto(settings, on_server=True)
-  if task.job == 'worker':
-    proto.device_filters.append('/job:ps')
-  proto.device_filters.append(task.device)
-  return proto
 
 
 def _check_port(address):

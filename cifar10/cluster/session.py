@@ -167,10 +167,6 @@ class _LastStepHook(tf.train.SessionRunHook):
     self._announced = False
     self.is_reached = False  # True once the last step is taken.
 
-  def begin(self):
-    self._new_last_step = tf.placeholder(tf.int64, [])
-    self._assign = tf.assign(self._last_step, self._new_last_step)
-
   def before_run(self, run_context):
     return tf.train.SessionRunArgs(self._fetches)
 
@@ -182,7 +178,7 @@ class _LastStepHook(tf.train.SessionRunHook):
         run_context.request_stop()
         return
       last_step = min(last_step, step + self._steps_to_go)
-      run_context.session.run(self._assign.op, {self._new_last_step: last_step})
+      self._last_step.load(last_step, run_context.session)
     if step >= last_step:
       self.is_reached = True
       run_context.request_stop()

@@ -68,12 +68,10 @@ class Notice:
   def __init__(self, name):
     with _in_container():
       self._text = _variable(name, '')
-      self._new_text = tf.placeholder(tf.string, [])
-      self._write = tf.assign(self._text, self._new_text)
       self._exists = tf.identity(tf.is_variable_initialized(self._text))
 
   def write(self, session, value):
-    session.run(self._write.op, {self._new_text: json.dumps(value)})
+    self._text.load(json.dumps(value), session)
 
   def read(self, session):
     """The value written last; None if there is none."""

@@ -30,7 +30,7 @@ NAMES = (*TUTORIAL, 'shift', 'rotate', 'resize', *_COLORS)
 NAMES += ('cutout', 'alternating_flip')
 
 # Shares of the colors in the brightness of a pixel: ITU-R BT.601.
-_LUMA = np.array([0.299, 0.587, 0.114], np.float32)
+LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 
 
 def names(text):
@@ -213,7 +213,7 @@ def _colors(images, count, augment):
   colors = tf.eye(3)
   if 'saturation' in augment:
     share = tf.random_uniform(per_image, _MIN_SATURATION, _MAX_SATURATION)
-    gray = tf.constant(np.tile(_LUMA[:, np.newaxis], [1, 3]))
+    gray = tf.constant(np.tile(LUMA[:, np.newaxis], [1, 3]))
     colors = share * tf.eye(3) + (1 - share) * gray
   if 'hue' in augment:
     angle = tf.random_uniform(per_image, -_MAX_HUE, _MAX_HUE)

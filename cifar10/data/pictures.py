@@ -8,7 +8,6 @@ it can become a record and pass through the same graph.
 import functools
 import io
 import os
-import stat
 import sys
 import warnings
 
@@ -76,7 +75,8 @@ def in_folder(folder):
   """
   return sorted(path for path in _visible_files(folder)
                 if os.path.splitext(path)[1].lower() in _extensions() and
-                not _is_pipe(path))
+                # A pipe would block its reader; `read` names a broken link.
+                (os.path.isfile(path) or not os.path.exists(path)))
 
 
 def report_others(folder, found):
@@ -103,11 +103,6 @@ def _visible_files(folder):
     for name in names:
       if not name.startswith('.'):
         yield os.path.join(path, name)
-
-
-def _is_pipe(path):
-  """True if `path` is a named pipe, which would block a reader."""
-  return os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode)
 
 
 def read(name):

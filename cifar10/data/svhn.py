@@ -10,8 +10,6 @@ from cifar10.errors import UserError
 from cifar10.util import files
 from cifar10.util import optional_packages
 
-CLASSES = tuple('0123456789')
-
 
 def need_scipy():
   """Returns scipy.io, which reads MATLAB's format, or raises UserError."""
@@ -27,7 +25,7 @@ def convert(sources, folder):
   paths = (os.path.join(folder, name) for name in dataset_json.NAMES)
   counts = list(map(write_records, sources, paths))
   # A mirrored digit is not a digit.
-  dataset_json.save(folder, CLASSES, 32, 3, flip=False, counts=counts)
+  dataset_json.save(folder, '0123456789', 32, 3, flip=False, counts=counts)
 
 
 def write_records(source, path):

@@ -15,11 +15,6 @@ from cifar10.infer import ranking
 from cifar10.infer import restore
 from cifar10.store import checkpoints
 
-_FORMS = {
-    'graph': predictions.Predictor,
-    'processes': ensemble_processes.Processes
-}
-
 _SHARED = ('classes', 'layout', 'flip')  # Of all networks' data sets.
 
 
@@ -55,7 +50,9 @@ def loaded(settings):
           f'{networks[0].settings.checkpoint_dir}; expected networks of one '
           'data set')
     networks.append(predictions.Network(member, checkpoints.find(folder)))
-  form = _FORMS[settings.ensemble]
+  form = ensemble_processes.Processes
+  if settings.ensemble == 'graph':
+    form = predictions.Predictor
   with contextlib.closing(form(data, *networks)) as found:
     yield found
 

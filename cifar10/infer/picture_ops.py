@@ -13,8 +13,7 @@ must have the depth of the first one.
 
 import tensorflow.compat.v1 as tf
 
-# Weights of red, green and blue in gray, as in ITU-R BT.601.
-_GRAY = (0.299, 0.587, 0.114)
+from cifar10.data import distortions
 
 
 def decode(pictures, layout):
@@ -34,7 +33,7 @@ def decode(pictures, layout):
     decoded.set_shape([None, None, None])
     colors = _in_colors(decoded)
     if layout.depth == 1:
-      gray = tf.tensordot(tf.cast(colors, tf.float32), _GRAY, 1)
+      gray = tf.tensordot(tf.cast(colors, tf.float32), distortions.LUMA, 1)
       colors = _as_uint8(gray[:, :, tf.newaxis])
     return _fit(colors, layout.height)
 

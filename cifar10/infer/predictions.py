@@ -9,7 +9,6 @@ import os
 from typing import Any, NamedTuple, Optional
 import warnings
 
-import numpy as np
 import tensorflow.compat.v1 as tf
 
 from cifar10 import settings as settings_lib
@@ -66,15 +65,15 @@ class Predictor:
     self.close = self._session.close
     for model, (settings, checkpoint) in zip(self._models, networks):
       if checkpoint:
-        restoration = model.restorations.fitting(checkpoint,
-                                                 settings.use_moving_averages)
-        restoration.saver.restore(self._session, checkpoint)
+        saver = model.restorations.fitting(checkpoint,
+                                           settings.use_moving_averages)
+        saver.restore(self._session, checkpoint)
 
   @property
   def averages(self):
     """The variables of the only network, by the names of their averages."""
     (model,) = self._models
-    return model.restorations.averaged.variables
+    return dict(model.restorations.averaged.named)
 
   def load(self, values):
     """Loads arrays by the names of `averages`, or all of a checkpoint."""
@@ -93,12 +92,7 @@ class Predictor:
     return Answers(mean, dict(enumerate(each)))
 
   def probabilities(self, records):
-    """The mean probabilities of uint8 records, float32 [n, classes].
-
-    The labels in the records are ignored.
-    """
-    if not len(records):  # TensorFlow's convolutions need at least one.
-      return np.zeros([0, len(self.classes)], np.float32)
+    """The mean of `answers` alone; the labels in the records are ignored."""
     return self._session.run(self._mean, {self._records: records})
 
 
@@ -152,8 +146,6 @@ class ExportedPredictor:
 
   def probabilities(self, records):
     """The probabilities of records, as Predictor.probabilities has them."""
-    if not len(records):
-      return np.zeros([0, len(self.classes)], np.float32)
     height, width, depth, label_bytes, _ = self.layout
     planes = records[:, label_bytes:].reshape(-1, depth, height, width)
     images = planes.transpose(0, 2, 3, 1)

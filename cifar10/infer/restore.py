@@ -13,21 +13,14 @@ from cifar10.store import saving
 from cifar10.util import graph_keys
 
 
-class Restoration(NamedTuple):
-  """One way to restore the variables of a model."""
-
-  variables: dict  # By their names in the checkpoint.
-  saver: saving.Saver  # Restores these variables.
-
-
 class Restorations(NamedTuple):
   """Both ways to restore the variables of a model."""
 
-  averaged: Restoration  # From their moving averages.
-  plain: Restoration  # From the variables themselves.
+  averaged: saving.Saver  # From their moving averages.
+  plain: saving.Saver  # From the variables themselves.
 
   def fitting(self, checkpoint, use_moving_averages):
-    """Chooses the Restoration for a checkpoint, and checks that it fits.
+    """Chooses the Saver for a checkpoint, and checks that it fits.
 
     Prints a warning if the moving averages are to be used and the checkpoint
     holds none. Raises UserError if the checkpoint cannot be read or belongs to
@@ -40,7 +33,7 @@ class Restorations(NamedTuple):
       else:
         print(f'WARNING: {checkpoint} holds no moving averages; using the '
               'variables themselves.')
-    expected = {n: v.shape.as_list() for n, v in chosen.variables.items()}
+    expected = {name: v.shape.as_list() for name, v in chosen.named}
     checkpoints.check_fits(checkpoint, expected)
     return chosen
 
@@ -55,12 +48,11 @@ def restorations():
   prefix = scope + '/' if scope else ''
 
   def restoration(variables):
-    variables = {
+    return saving.Saver({
         name[len(prefix):]: variable
         for name, variable in variables.items()
         if name.startswith(prefix)
-    }
-    return Restoration(variables, saving.Saver(variables))
+    })
 
   trained = tf.trainable_variables()
   with tf.name_scope(None):  # It would be part of the names of averages.

@@ -6,13 +6,6 @@ from cifar10.infer import ranking
 _BATCH_SIZE = 500
 
 
-def create(data, settings):
-  """The Validator of a run; None if it holds out no images."""
-  if not data.held_out:
-    return None
-  return Validator(data.held_out_records(), data, settings)
-
-
 class Validator:
   """The model of a run with averaged variables, and labeled images for it.
 

@@ -44,11 +44,7 @@ _Axis = collections.namedtuple('_Axis', 'kernel inputs outputs')
 
 def _polynomial(roots):
   """The coefficients of the product of all x - root, the constant one first."""
-  coefficients = [Fraction(1)]
-  for root in roots:
-    pairs = zip([0] + coefficients, coefficients + [0])
-    coefficients = [shifted - root * same for shifted, same in pairs]
-  return coefficients
+  return [Fraction(c) for c in np.polynomial.polynomial.polyfromroots(roots)]
 
 
 def matrices(m, r):

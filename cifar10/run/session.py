@@ -105,7 +105,9 @@ def training_session(run, train_op, loss, hooks=(), role=None):
     all_hooks = [counter, reporter]
     save = validator = None
     if role.saves:
-      validator = validation_lib.create(run.data, settings)
+      if run.data.held_out:
+        validator = validation_lib.Validator(run.data.held_out_records(),
+                                             run.data, settings)
       saving = saving_lib.CheckpointHook(step, saver, settings)
       save = saving.save_now
       all_hooks += _saving_hooks(run, step, loss, saving, validator, stack)

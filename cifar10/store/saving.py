@@ -100,24 +100,24 @@ class Saver(tf.train.Saver):
   """A saver that also restores older checkpoints.
 
   These lack averages, see `checkpoints.held_as` and `checkpoints.may_lack`, or
-  count steps in a float.
+  count steps in a float. `named` are pairs (name in checkpoints, variable).
   """
 
   def __init__(self, variables):
     """Takes a list, or a dict of variables by their names in checkpoints."""
     super().__init__(variables)
     if isinstance(variables, dict):
-      self._named = variables.items()
+      self.named = variables.items()
     else:  # The parts of a partitioned variable share its name.
-      self._named = [(checkpoints.name_of(v), v) for v in variables]
+      self.named = [(checkpoints.name_of(v), v) for v in variables]
 
   def restore(self, sess, save_path):
     reader = tf.train.load_checkpoint(save_path)
     found = reader.get_variable_to_dtype_map()
-    if all(found.get(n) == v.dtype.base_dtype for n, v in self._named):
+    if all(found.get(n) == v.dtype.base_dtype for n, v in self.named):
       super().restore(sess, save_path)
       return
-    for name, variable in self._named:
+    for name, variable in self.named:
       held_as = checkpoints.held_as(name, found)
       if held_as not in found and checkpoints.may_lack(name):
         sess.run(variable.initializer)

@@ -58,8 +58,4 @@ def check(path, flag, holds_checkpoints=False):
 
 def is_text(path):
   """True if a path can be written into a file of text, as UTF-8."""
-  try:
-    path.encode('utf-8')
-  except UnicodeEncodeError:
-    return False
-  return True
+  return not re.search('[\ud800-\udfff]', path)

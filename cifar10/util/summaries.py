@@ -85,7 +85,7 @@ def _add(summary):
   tf.add_to_collection(tf.GraphKeys.SUMMARIES, summary)
 
 
-class EventFile:
+class EventFile(contextlib.AbstractContextManager):
   """A file of events that is written to at once; a context manager.
 
   Not tf.summary.FileWriter: its thread writes later, and when the disk is full
@@ -103,9 +103,6 @@ class EventFile:
     with self._naming_the_file():
       self._records = tf.python_io.TFRecordWriter(self._path)
     self._write(tf.Event(file_version='brain.Event:2'))
-
-  def __enter__(self):
-    return self
 
   def __exit__(self, *error):
     with contextlib.suppress(tf.errors.OpError):  # Each event is written.

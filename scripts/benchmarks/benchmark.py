@@ -24,8 +24,6 @@ import re
 import sys
 import time
 
-# TensorFlow 2 logs an error where the classical form transposes bytes.
-os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cifar10 import cifar10

@@ -108,7 +108,7 @@ def run(runner, variant, experiments, folder, threads):
   if 'error' in found:
     return found
   loss = statistics.mean(
-      row['loss'] for row in _rows(metrics) if end - _TAIL <= row['step'] < end)
+      row['loss'] for row in rows(metrics) if end - _TAIL <= row['step'] < end)
   return {'points': found['points'], 'total': found['total'], 'loss': loss}
 
 
@@ -136,10 +136,12 @@ def of_threads(threads):
   return f'--intra_op_threads={threads}', f'--inter_op_threads={threads}'
 
 
-def _rows(metrics):
-  """The rows that a trainer has written into the file --metrics."""
+def rows(metrics):
+  """The whole rows of a trainer's file --metrics so far."""
+  if not os.path.exists(metrics):
+    return []
   with open(metrics) as lines:
-    return [json.loads(line) for line in lines]
+    return [json.loads(line) for line in lines if line.endswith('\n')]
 
 
 def run_all(experiments, results, folder, jobs, save):
@@ -206,21 +208,30 @@ def _speed(flags):
                          *flags))
     if error:
       return None
-    return statistics.median(r['examples_per_sec'] for r in _rows(metrics)[1:])
+    return statistics.median(r['examples_per_sec'] for r in rows(metrics)[1:])
+
+
+def kept(path, *names):
+  """Lists of results in a JSON file, a dict by `names`, and how to save it.
+
+  Saves it now: a run takes long, so find out first whether that works.
+  """
+  found = {name: [] for name in names}
+  found.update(files.read_json(path) or {})
+
+  def save(*_):
+    files.write_json(path, found)
+
+  with files.folders_around(path):
+    save()
+  return found, save
 
 
 def compare(args):
   """Runs what is missing, prints the table, and draws the chart."""
   experiments = load_experiments(args.experiments)
-  found = files.read_json(args.out) or {}
-  results, times = found.get('results', []), found.get('times', [])
-
-  def save():
-    files.write_json(args.out, {'results': results, 'times': times})
-
-  # A run takes long, so find out first whether its numbers can be written.
-  with files.folders_around(args.out):
-    save()
+  found, save = kept(args.out, 'results', 'times')
+  results, times = found['results'], found['times']
   try:
     if args.time_rounds:
       time_all(experiments, times, args.time_rounds, save)
@@ -228,11 +239,11 @@ def compare(args):
       run_all(experiments, results, args.runs, args.jobs, save)
   except KeyboardInterrupt:
     sys.exit('compare: stopped; started again, it goes on from here')
-  rows = comparison.compared(experiments, results, times)
-  print(comparison.table(rows))
-  if any(row['runs'] for row in rows):
+  compared = comparison.compared(experiments, results, times)
+  print(comparison.table(compared))
+  if any(row['runs'] for row in compared):
     chart = os.path.splitext(args.out)[0] + '.png'
-    charts.save_png(comparison.draw(rows), chart)
+    charts.save_png(comparison.draw(compared), chart)
 
 
 def main():

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from cifar10.errors import UserError
 from cifar10.tools import variants
 from cifar10.util import arguments
-from cifar10.util import files
+import compare
 
 WAYS = {
     'synchronous': ['--batch_size=64'],
@@ -45,7 +45,7 @@ def run(runner, variant, data_dir):
     steps = variant.get('steps', _MOST_STEPS)
 
     def is_over():
-      rows = _rows(metrics)
+      rows = compare.rows(metrics)
       over = rows and time.time() - rows[0]['time'] > variant.get('secs', 1e9)
       return bool(over)
 
@@ -56,7 +56,7 @@ def run(runner, variant, data_dir):
                          *WAYS[variant['way']]), is_over, stdout=sys.stderr)
     if status:
       raise UserError(f'{variant}: ended with status {status}')
-    rows = _rows(metrics)
+    rows = compare.rows(metrics)
     line = runner.answer(
         variants.command('cifar10_eval.py', f'--checkpoint_dir={train_dir}',
                          f'--eval_dir={folder}', f'--data_dir={data_dir}',
@@ -67,14 +67,6 @@ def run(runner, variant, data_dir):
       'secs_taken': rows[-1]['time'] - rows[0]['time'],
       'evaluation': json.loads(line)
   }
-
-
-def _rows(metrics):
-  """The whole rows of a file --metrics so far."""
-  if not os.path.exists(metrics):
-    return []
-  with open(metrics) as lines:
-    return [json.loads(line) for line in lines if line.endswith('\n')]
 
 
 def table(results):
@@ -95,16 +87,9 @@ def table(results):
   return variants.table(heads, rows, right=(2, 3, 4))
 
 
-def compare(args):
+def compare_all(args):
   """Makes the runs that are missing, and prints the table."""
-  results = (files.read_json(args.out) or {}).get('results', [])
-
-  def save(result=None):
-    files.write_json(args.out, {'results': results})
-
-  # A run takes long, so find out first whether its numbers can be written.
-  with files.folders_around(args.out):
-    save()
+  found, save = compare.kept(args.out, 'results')
   limits = [{'steps': args.steps}] + [{'secs': args.secs}] * bool(args.secs)
   runner = variants.Runner()
   runner.run_missing([
@@ -112,8 +97,9 @@ def compare(args):
       for number in range(args.rounds)
       for limit in limits
       for way in WAYS
-  ], results, lambda variant: run(runner, variant, args.data_dir), save)
-  print(table(results))
+  ], found['results'], lambda variant: run(runner, variant, args.data_dir),
+                     save)
+  print(table(found['results']))
 
 
 def main():
@@ -126,7 +112,7 @@ def main():
   parser.add_argument('--data_dir', default='/tmp/cifar10_data',
                       help='the folder of CIFAR-10')
   parser.add_argument('--out', required=True, help='JSON file of results')
-  parser.run(compare, steps=(20, None), secs=(0, None), rounds=(1, None))
+  parser.run(compare_all, steps=(20, None), secs=(0, None), rounds=(1, None))
 
 
 if __name__ == '__main__':

@@ -66,20 +66,14 @@ def rounded(values, bits):
   return (whole >> dropped << dropped).view(np.float32)
 
 
-def pack(source, values, folder):
+def pack(settings, state, values, folder):
   """Makes the directory of a model.
 
   Args:
-    source: the directory of its run.
+    settings, state: the Settings and the RunState of its run.
     values: dict of arrays by name in checkpoints.
     folder: the directory to make.
-
-  Raises:
-    UserError: the run has not saved what describes it.
   """
-  settings, state = config.load(source), run_state.load(source)
-  if settings is None or state is None:
-    raise UserError(f'{source}: expected the --train_dir of a run')
   # Paths and hosts are those of the machine that trained it.
   elsewhere = Settings().of_groups('run', 'cluster', 'transfer')
   elsewhere['data_dir'] = settings_lib.FIELDS['data_dir'].default
@@ -144,8 +138,8 @@ def pack_model(args):
   if folder.exists():
     raise UserError(f'{folder}: exists; delete it first')
   run = zoo.directory(args.run, 'run')
-  settings = config.load(run)
-  if settings is None:
+  settings, state = config.load(run), run_state.load(run)
+  if settings is None or state is None:
     raise UserError(f'{run}: expected the --train_dir of a run')
   data = datasets.prepare(settings)
   network = predictions.Network(
@@ -166,7 +160,7 @@ def pack_model(args):
     probabilities = predict(values)
     bits = fewest_bits(predict, values)
   short = {name: rounded(value, bits) for name, value in values.items()}
-  pack(run, short, str(folder))
+  pack(settings, state, short, str(folder))
   print(f'Packed {args.run} with {bits} bits after the first one: {folder}, '
         f'{compressed_megabytes(folder):.1f} MB compressed.')
   labels = ranking.labels_of(records, data.layout)

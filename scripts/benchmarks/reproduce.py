@@ -59,8 +59,7 @@ def load_figures(path, only):
 def commit():
   """The commit of the source, and whether it was changed since; or ''."""
   git = ['git', '-C', str(_HERE), 'describe', '--always', '--dirty']
-  found = subprocess.run(git, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                         check=False)
+  found = subprocess.run(git, capture_output=True, check=False)
   return found.stdout.decode().strip()
 
 

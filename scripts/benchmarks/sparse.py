@@ -22,7 +22,6 @@ from cifar10.store import checkpoints
 from cifar10.tools import sparsify
 from cifar10.tools import variants
 from cifar10.util import arguments
-from cifar10.util import files
 import compare
 import comparison
 import numpy as np
@@ -100,7 +99,8 @@ def _cells(result):
 def compare_all(args):
   """Runs what is missing, and prints the table."""
   experiments = compare.load_experiments(args.experiments)
-  results = (files.read_json(args.out) or {}).get('results', [])
+  found, save = compare.kept(args.out, 'results')
+  results = found['results']
   runner = variants.Runner()
   wanted = [{
       'name': name,
@@ -112,16 +112,14 @@ def compare_all(args):
             for seed in experiments['seeds']
             for name, flags in experiments['variants'].items()]
 
-  def save(result):
-    files.write_json(args.out, {'results': results})
+  def done(result):
+    save()
     print(*_cells(result), file=sys.stderr)
 
   os.makedirs(args.runs, exist_ok=True)
-  with files.folders_around(args.out):
-    files.write_json(args.out, {'results': results})
   try:
     runner.run_missing(wanted, results,
-                       lambda variant: run(runner, variant, args.runs), save,
+                       lambda variant: run(runner, variant, args.runs), done,
                        args.jobs)
   except KeyboardInterrupt:
     sys.exit('sparse: stopped; started again, it goes on from here')

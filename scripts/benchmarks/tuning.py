@@ -218,15 +218,7 @@ def _points(difference):
 def tune_all(args):
   """Runs what is missing, prints the table, and draws the chart."""
   experiments = load_experiments(args.experiments)
-  found = {'tuning': [], 'results': [], 'times': []}
-  found.update(files.read_json(args.out) or {})
-
-  def save():
-    files.write_json(args.out, found)
-
-  # A run takes long, so find out first whether its numbers can be written.
-  with files.folders_around(args.out):
-    save()
+  found, save = compare.kept(args.out, 'tuning', 'results', 'times')
   try:
     if args.time_rounds:
       compare.time_all(comparison_of(experiments, found), found['times'],

@@ -6,12 +6,10 @@ Layers, shapes and numbers of parameters are those of the graph that
 `inference()` builds.
 """
 
-import os
 from pathlib import Path
 import sys
 from typing import NamedTuple, Tuple
 
-os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cifar10 import cifar10

@@ -6,11 +6,9 @@ The rates are those of the trainers' `optimizer()` in 5,000 steps of 128 images
 of CIFAR-10, with the flags of `scripts/benchmarks/experiments/techniques.json`.
 """
 
-import os
 from pathlib import Path
 import sys
 
-os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cifar10 import cifar10

@@ -9,7 +9,6 @@ import os
 from pathlib import Path
 import sys
 
-os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cifar10 import cifar10

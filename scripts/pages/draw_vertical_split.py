@@ -6,12 +6,10 @@ Which layer is where, and what it sees of the layer before, is read from the
 graph that the trainers build.
 """
 
-import os
 from pathlib import Path
 import re
 import sys
 
-os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cifar10 import cifar10

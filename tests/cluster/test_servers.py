@@ -1,6 +1,7 @@
 """Servers of tasks, and the devices that their sessions see."""
 
 import socket
+import types
 
 import pytest
 
@@ -20,13 +21,16 @@ def test_a_taken_port_is_named():
       servers.Server(task, Settings())
 
 
+def device_filters(*of_task):
+  server = types.SimpleNamespace(task=cluster_spec.Task(*of_task),
+                                 settings=Settings())
+  return list(servers.Server.config_proto(server).device_filters)
+
+
 def test_sessions_know_of_no_other_worker():
-  task = cluster_spec.Task('worker', 3, ('a:1',), tuple('bcdef'))
-  proto = servers.config_proto(task, Settings())
-  assert list(proto.device_filters) == ['/job:ps', '/job:worker/task:3']
+  assert device_filters('worker', 3, ('a:1',),
+                        tuple('bcdef')) == ['/job:ps', '/job:worker/task:3']
 
 
 def test_sessions_of_a_parameter_server_know_of_no_other_task():
-  task = cluster_spec.Task('ps', 1, ('a:1', 'b:1'), ('c:1',))
-  proto = servers.config_proto(task, Settings())
-  assert list(proto.device_filters) == ['/job:ps/task:1']
+  assert device_filters('ps', 1, ('a:1', 'b:1'), ('c:1',)) == ['/job:ps/task:1']

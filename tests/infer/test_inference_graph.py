@@ -52,8 +52,8 @@ def test_it_is_the_model_of_the_trainers(graph, top_layers):
                        Settings(top_layers=top_layers))
     expected = {v.op.name: v.shape for v in tf.trainable_variables()}
   assert shapes == expected
-  assert set(model.restorations.plain.variables) == set(expected)
-  assert set(model.restorations.averaged.variables) == {
+  assert set(dict(model.restorations.plain.named)) == set(expected)
+  assert set(dict(model.restorations.averaged.named)) == {
       name + '/ExponentialMovingAverage' for name in expected
   }
 

@@ -43,10 +43,10 @@ def saved_without_averages(tmp_path_factory):
   return random_models.save(folder, CIFAR10, averages=False)
 
 
-def restored(restoration, checkpoint):
+def restored(saver, checkpoint):
   """The values of all trainable variables after restoring: a dict by name."""
   with tf.Session() as session:
-    restoration.saver.restore(session, checkpoint)
+    saver.restore(session, checkpoint)
     return session.run({v.op.name: v for v in tf.trainable_variables()})
 
 
@@ -54,17 +54,17 @@ def test_both_ways_restore_all_variables(graph):
   restorations = build()
   names = {v.op.name for v in tf.trainable_variables()}
   assert len(names) == 10 and 'local3/biases' in names
-  assert set(restorations.plain.variables) == names
-  averaged = set(restorations.averaged.variables)
+  assert set(dict(restorations.plain.named)) == names
+  averaged = set(dict(restorations.averaged.named))
   assert averaged == {name + random_models.AVERAGE for name in names}
 
 
 @pytest.mark.parametrize('averages', [True, False])
 def test_variables_are_restored_from_either(graph, saved, capsys, averages):
   checkpoint, values = saved
-  restoration = build().fitting(checkpoint, averages)
+  saver = build().fitting(checkpoint, averages)
   suffix = random_models.AVERAGE if averages else ''
-  found = restored(restoration, checkpoint)
+  found = restored(saver, checkpoint)
   assert len(found) == 10
   for name, value in found.items():
     np.testing.assert_array_equal(value, values[name + suffix])
@@ -79,11 +79,11 @@ def test_without_averages_it_warns_and_restores_the_variables(
   restorations = build()
   restorations.fitting(checkpoint, False)
   assert capsys.readouterr() == ('', '')  # No warning if nothing is missing.
-  restoration = restorations.fitting(checkpoint, True)
+  saver = restorations.fitting(checkpoint, True)
   assert capsys.readouterr().out == (
       'WARNING: %s holds no moving averages; using the variables themselves.\n'
       % checkpoint)
-  found = restored(restoration, checkpoint)
+  found = restored(saver, checkpoint)
   for name, value in found.items():
     np.testing.assert_array_equal(value, values[name])
 
@@ -105,9 +105,9 @@ def test_statistics_go_with_the_variables_or_their_averages(
         values[variable.op.name + suffix] = value
   checkpoints.write(str(tmp_path), values)
   checkpoint = checkpoints.latest(str(tmp_path))
-  restoration = restore.restorations().fitting(checkpoint, averages)
+  saver = restore.restorations().fitting(checkpoint, averages)
   with tf.Session() as session:
-    restoration.saver.restore(session, checkpoint)
+    saver.restore(session, checkpoint)
     found = session.run({v.op.name: v for v in tf.global_variables()})
   for name, value in found.items():
     is_average = averages and not (is_old and name in statistics)

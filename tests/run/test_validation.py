@@ -126,8 +126,8 @@ def settings_of_run(tmp_path, **settings):
 
 def train(config, numbers):
   """Trains; the validations find `numbers` of 100 images right."""
-  with mock.patch.object(serving_validation, 'create',
-                         lambda data, config: Precisions(numbers)):
+  with mock.patch.object(serving_validation, 'Validator',
+                         lambda records, data, config: Precisions(numbers)):
     cifar10_train.train(config)
 
 
@@ -354,7 +354,8 @@ def test_the_precision_is_that_of_the_averaged_variables(tmp_path, capsys):
   best = checkpoints.latest(os.path.join(config.train_dir, 'best'))
   newest = checkpoints.latest(config.train_dir)
   assert checkpoints.step(best) == checkpoints.step(newest) == 4
-  validator = serving_validation.create(data, config)
+  validator = serving_validation.Validator(data.held_out_records(), data,
+                                           config)
   values = short_runs.values(newest)
   correct = validator.correct({name: values[name] for name in validator.names})
   validator.close()

@@ -60,11 +60,7 @@ def _scale(axes, values):
       axes.xaxis.set_major_formatter('{x:g}')
     return lambda value: value
   axes.set_xticks(range(len(choices)))
-  axes.set_xticklabels([_short(choice) for choice in choices])
+  # The words of a list are one below the other.
+  axes.set_xticklabels([str(choice).replace(',', '\n') for choice in choices])
   axes.margins(x=0.2)
   return choices.index
-
-
-def _short(choice):
-  """The label of a value; of a list of words, one below the other."""
-  return str(choice).replace(',', '\n')
