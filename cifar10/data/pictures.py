@@ -71,7 +71,8 @@ def in_folder(folder):
   """The paths of all pictures in a folder and its subfolders, sorted.
 
   A picture is a file with the extension of a format that is read. Skips hidden
-  files and folders, and named pipes. Raises OSError if a folder cannot be read.
+  files and folders, and what is no file, such as a named pipe. Raises OSError
+  if a folder cannot be read.
   """
   return sorted(path for path in _visible_files(folder)
                 if os.path.splitext(path)[1].lower() in _extensions() and

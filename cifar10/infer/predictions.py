@@ -9,6 +9,7 @@ import os
 from typing import Any, NamedTuple, Optional
 import warnings
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
 from cifar10 import settings as settings_lib
@@ -92,7 +93,12 @@ class Predictor:
     return Answers(mean, dict(enumerate(each)))
 
   def probabilities(self, records):
-    """The mean of `answers` alone; the labels in the records are ignored."""
+    """The mean probabilities of uint8 records, float32 [n, classes].
+
+    The labels in the records are ignored.
+    """
+    if not len(records):  # TensorFlow's convolutions need at least one.
+      return np.zeros([0, len(self.classes)], np.float32)
     return self._session.run(self._mean, {self._records: records})
 
 
@@ -146,6 +152,8 @@ class ExportedPredictor:
 
   def probabilities(self, records):
     """The probabilities of records, as Predictor.probabilities has them."""
+    if not len(records):
+      return np.zeros([0, len(self.classes)], np.float32)
     height, width, depth, label_bytes, _ = self.layout
     planes = records[:, label_bytes:].reshape(-1, depth, height, width)
     images = planes.transpose(0, 2, 3, 1)

@@ -47,7 +47,7 @@ def restorations():
   scope = tf.get_variable_scope().name
   prefix = scope + '/' if scope else ''
 
-  def restoration(variables):
+  def saver_of(variables):
     return saving.Saver({
         name[len(prefix):]: variable
         for name, variable in variables.items()
@@ -59,7 +59,7 @@ def restorations():
     averaged = averages.variables_to_restore(
         trained + tf.get_collection(graph_keys.STATISTICS))
   plain = {v.op.name: v for v in trained + tf.model_variables()}
-  return Restorations(restoration(averaged), restoration(plain))
+  return Restorations(saver_of(averaged), saver_of(plain))
 
 
 def describe(settings):

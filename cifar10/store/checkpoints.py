@@ -196,10 +196,12 @@ def name_of(variable):
 
 def expected_shapes(variables):
   """Shapes by name in a checkpoint of `variables`; parts of one are joined."""
-  return {
-      name_of(v): list(_part(v).full_shape) if _part(v) else v.shape.as_list()
-      for v in variables
-  }
+  expected = {}
+  for variable in variables:
+    part = _part(variable)
+    shape = variable.shape.as_list() if part is None else list(part.full_shape)
+    expected[name_of(variable)] = shape
+  return expected
 
 
 def load(variable, value, session):

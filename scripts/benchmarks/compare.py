@@ -137,7 +137,7 @@ def of_threads(threads):
 
 
 def rows(metrics):
-  """The whole rows of a trainer's file --metrics so far."""
+  """The whole rows of JSON so far in a file, such as a trainer's --metrics."""
   if not os.path.exists(metrics):
     return []
   with open(metrics) as lines:

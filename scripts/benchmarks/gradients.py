@@ -25,6 +25,7 @@ from cifar10.util import arguments
 from cifar10.util import files
 from cifar10.util import session_settings
 import benchmark
+import compare
 import tensorflow.compat.v1 as tf
 
 VARIANTS = {
@@ -93,9 +94,7 @@ def _gradients(images, labels, settings):
 
 def measure(args):
   """Measures all variants, and writes what was found into --out."""
-  # Find out first whether the numbers can be written, and keep those there.
-  with files.folders_around(args.out):
-    files.write_json(args.out, files.read_json(args.out) or {})
+  compare.kept(args.out)  # Finds out first whether that can be written.
   runs = []
   for name, changes in VARIANTS.items():
     settings = cifar10.with_constants(

@@ -21,6 +21,7 @@ from cifar10.util import arguments
 from cifar10.util import files
 import baselines
 import benchmark
+import compare
 import tensorflow.compat.v1 as tf
 import turns
 
@@ -50,9 +51,7 @@ def measure(args):
   """Measures the four, prints the table and writes it into --out."""
   if tf.__version__ < '2':
     raise UserError(f'TensorFlow {tf.__version__} has no oneDNN; expected 2')
-  # Find out first whether the numbers can be written, and keep those there.
-  with files.folders_around(args.out):
-    files.write_json(args.out, files.read_json(args.out) or {})
+  compare.kept(args.out)  # Finds out first whether that can be written.
   table = turns.Table()
   forms = {
       form + name: _steps_of(form, switch)

@@ -27,6 +27,7 @@ from cifar10.errors import UserError
 from cifar10.tools import variants
 from cifar10.util import arguments
 from cifar10.util import files
+import compare
 
 
 def run(runner, args, seed, folder):
@@ -68,8 +69,7 @@ def run(runner, args, seed, folder):
 
 
 def _times(path):
-  with open(path) as lines:
-    return [json.loads(line)['time'] for line in lines]
+  return [row['time'] for row in compare.rows(path)]
 
 
 def _seconds(started, times):

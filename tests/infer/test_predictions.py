@@ -74,6 +74,12 @@ def test_a_model_of_small_gray_images_and_local_layers(tmp_path):
   np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
+def test_no_records_have_no_probabilities(saved):
+  records = np.zeros([0, CIFAR10.layout.record_bytes], np.uint8)
+  (found,) = predict([records], CIFAR10, saved[0])
+  assert (found.shape, found.dtype) == ((0, 10), np.float32)
+
+
 def export_to(folder, data, checkpoint):
   """Exports a checkpoint as a SavedModel; returns the path of its folder."""
   path = str(folder / 'exported')
@@ -99,7 +105,9 @@ def test_an_export_has_the_probabilities_of_its_run(saved, tmp_path, own):
     assert predictor.classes == tuple(data.classes)
     assert predictor.layout == data.layout
     found = predictor.probabilities(records)
+    none = predictor.probabilities(records[:0])
   np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+  assert (none.shape, none.dtype) == ((0, len(data.classes)), np.float32)
 
 
 @pytest.mark.parametrize(
