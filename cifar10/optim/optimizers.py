@@ -151,16 +151,21 @@ def orthogonal(matrix):
   """A matrix with the same singular vectors, and singular values near 1.
 
   By iterations of the paper's polynomial, as many as in its CIFAR-10 record.
+  They multiply `x` by polynomials of its square alone, whose product is found
+  first: those matrices are as small as the shorter side.
   """
   rows, columns = matrix.shape.as_list()
   x = matrix / (tf.norm(matrix) + 1e-7)
-  if rows > columns:  # Products of the shorter side are cheaper.
-    x = tf.transpose(x)
+  is_tall = rows > columns
+  square = tf.matmul(x, x, transpose_a=is_tall, transpose_b=not is_tall)
   a, b, c = 3.4445, -4.7750, 2.0315
+  identity = tf.eye(min(rows, columns))
+  product = identity
   for _ in range(3):
-    square = tf.matmul(x, x, transpose_b=True)
-    x = a * x + tf.matmul(b * square + c * tf.matmul(square, square), x)
-  return tf.transpose(x) if rows > columns else x
+    factor = a * identity + b * square + c * tf.matmul(square, square)
+    square = tf.matmul(tf.matmul(factor, square), factor)
+    product = tf.matmul(factor, product)
+  return tf.matmul(x, product) if is_tall else tf.matmul(product, x)
 
 
 def clipped(gradients, settings):
