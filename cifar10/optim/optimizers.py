@@ -1,5 +1,7 @@
 """Optimizers, gradient clipping, and limits on the weights."""
 
+import functools
+
 import tensorflow.compat.v1 as tf
 
 from cifar10.optim import ftrl
@@ -151,8 +153,8 @@ def orthogonal(matrix):
   """A matrix with the same singular vectors, and singular values near 1.
 
   By iterations of the paper's polynomial, as many as in its CIFAR-10 record.
-  They multiply `x` by polynomials of its square alone, whose product is found
-  first: those matrices are as small as the shorter side.
+  Each multiplies `x` by a polynomial of its product with itself, a matrix of
+  the shorter side. The polynomials commute, so `x` itself is multiplied once.
   """
   rows, columns = matrix.shape.as_list()
   x = matrix / (tf.norm(matrix) + 1e-7)
@@ -160,11 +162,12 @@ def orthogonal(matrix):
   square = tf.matmul(x, x, transpose_a=is_tall, transpose_b=not is_tall)
   a, b, c = 3.4445, -4.7750, 2.0315
   identity = tf.eye(min(rows, columns))
-  product = identity
+  factors = []
   for _ in range(3):
     factor = a * identity + b * square + c * tf.matmul(square, square)
     square = tf.matmul(tf.matmul(factor, square), factor)
-    product = tf.matmul(factor, product)
+    factors.append(factor)
+  product = functools.reduce(tf.matmul, factors)
   return tf.matmul(x, product) if is_tall else tf.matmul(product, x)
 
 

@@ -26,6 +26,7 @@ def test_singular_vectors_stay_and_singular_values_come_near_one(shape):
   diagonal = np.diag(rotated)
   np.testing.assert_allclose(rotated - np.diag(diagonal), 0, atol=1e-4)
   assert 0.5 < diagonal.min() and diagonal.max() < 1.5
+  np.testing.assert_allclose(found, polynomial(matrix), atol=1e-5)
   # A step does not depend on the size of the gradient.
   with tf.Session() as session:
     again = session.run(
