@@ -92,7 +92,7 @@ def test_operations_are_named_and_ordered_as_in_the_tutorial(graph):
 def test_the_normalization_has_the_tutorials_numbers(monkeypatch):
   calls = []
 
-  def noted(x, depth_radius, alpha, name, portable):
+  def noted(x, depth_radius, alpha, name, *_):
     calls.append((depth_radius, alpha, name))
     return x
 

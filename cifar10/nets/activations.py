@@ -6,7 +6,6 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.nets import layers
 from cifar10.settings import Settings
-from cifar10.util import session_settings
 
 _MIN_SLOPE, _MAX_SLOPE = 1 / 8, 1 / 3
 
@@ -58,28 +57,22 @@ def _prelu(x, name):
 def _gelu(x, is_training, name):
   """Hendrycks and Gimpel, arXiv 1606.08415; TensorFlow 1 has no operation.
 
-  In training on a CPU, XLA makes one loop of each pass: a dozen operations that
-  each read and write memory take four times as long. This was measured with
-  TensorFlow 2 only, and on no GPU.
+  Each pass is one loop where XLA compiles it: a dozen operations that each read
+  and write memory take four times as long.
   """
-  is_compiled = (is_training and tf.__version__ >= '2' and
-                 not session_settings.has_gpu())
-
-  def in_one_loop():
-    return tf.xla.experimental.jit_scope(compile_ops=is_compiled)
 
   @tf.custom_gradient
   def activated(x):
 
     def gradient(dy):
-      with in_one_loop():
+      with layers.one_loop(is_training):
         wide = tf.cast(x, tf.float32)
         share = _share_below(wide)
         density = tf.exp(-0.5 * tf.square(wide)) / math.sqrt(2 * math.pi)
         dx = tf.cast(dy, tf.float32) * (share + wide * density)
         return tf.cast(dx, dy.dtype)
 
-    with in_one_loop():
+    with layers.one_loop(is_training):
       wide = tf.cast(x, tf.float32)
       return tf.cast(wide * _share_below(wide), x.dtype), gradient
 

@@ -5,6 +5,8 @@ type of the enclosing variable scope, see `compute_in`; Winograd's convolutions
 and local response normalization in at least float32.
 """
 
+import contextlib
+
 import numpy as np
 import tensorflow.compat.v1 as tf
 
@@ -116,7 +118,21 @@ def flatten(x):
   return tf.reshape(x, [-1, dim]), dim
 
 
-def local_response_norm(x, depth_radius, alpha, name, portable=False):
+def one_loop(is_training):
+  """A context: in training on a CPU, XLA makes one loop of its operations.
+
+  Each of them alone would read and write memory. This was measured with
+  TensorFlow 2 only, and on no GPU.
+  """
+  is_compiled = (is_training and tf.__version__ >= '2' and
+                 not session_settings.has_gpu())
+  # Otherwise no scope: TensorFlow computes equal operations of one scope once.
+  return (tf.xla.experimental.jit_scope()
+          if is_compiled else contextlib.nullcontext())
+
+
+def local_response_norm(x, depth_radius, alpha, name, portable=False,
+                        is_training=False):
   """Divides each activation by a power of a sum over neighboring channels.
 
   Krizhevsky et al., "ImageNet Classification with Deep Convolutional Neural
@@ -125,38 +141,60 @@ def local_response_norm(x, depth_radius, alpha, name, portable=False):
       x / (1 + alpha * sum of x ** 2 over the neighboring channels) ** 0.75
 
   `x` is [batch, height, width, channels]; `depth_radius` channels on either
-  side enter the sum, besides the channel itself. Computes in, and returns, at
-  least float32; if `portable`, by TensorFlow's own operation on any device.
+  side enter the sum, besides the channel itself. Computes in at least float32,
+  and returns the type of `x`; if `portable`, by TensorFlow's own operation on
+  any device.
   """
   with tf.name_scope(name) as scope:
-    if x.dtype.size < 4:
-      x = tf.cast(x, tf.float32)
     # On CPUs, TensorFlow's own operation takes three to six times as long.
-    if portable or session_settings.has_gpu():
+    if not portable and not session_settings.has_gpu():
+      return banded_lrn(x, depth_radius, alpha, scope, is_training)
+    if x.dtype.size >= 4:
       return tf.nn.lrn(x, depth_radius, 1.0, alpha, 0.75, name=scope)
-    return banded_lrn(x, depth_radius, alpha, scope)
+    y = tf.nn.lrn(tf.cast(x, tf.float32), depth_radius, 1.0, alpha, 0.75)
+    return tf.cast(y, x.dtype, name=scope)
 
 
-def banded_lrn(x, depth_radius, alpha, name):
+def banded_lrn(x, depth_radius, alpha, name, is_training=False):
   """`local_response_norm` by matrix products; only `channels` must be known."""
   channels = x.shape.as_list()[3]
   index = np.arange(channels)
   # A row vector times this matrix: for each channel, the sum over its window.
   band = np.abs(index[:, np.newaxis] - index) <= depth_radius
+  dtype = x.dtype
+  is_narrow = dtype.size < 4
 
   def windowed_sum(rows, factor):
     return tf.matmul(rows, tf.constant(factor * band, rows.dtype))
 
+  def wide(x):
+    return tf.cast(x, tf.float32) if is_narrow else x
+
+  def loop():
+    # Where there is nothing to cast, XLA gains too little for its start.
+    return one_loop(is_training and is_narrow)
+
+  def scale_and_power(sums):
+    scale = 1 + sums
+    root = tf.rsqrt(scale)
+    return scale, root * tf.sqrt(root)  # scale ** -0.75 would be slow.
+
   @tf.custom_gradient
   def normalize(x):
-    scale = 1 + windowed_sum(tf.square(x), alpha)
-    root = tf.rsqrt(scale)
-    factor = root * tf.sqrt(root)  # scale ** -0.75; a power would be slow.
-    y = x * factor
+    with loop():
+      squares = tf.square(wide(x))
+    sums = windowed_sum(squares, alpha)
+    with loop():
+      y = tf.cast(wide(x) * scale_and_power(sums)[1], dtype)
 
     def gradient(dy):
-      through_scale = windowed_sum(y * dy / scale, -2 * 0.75 * alpha)
-      return factor * dy + x * through_scale
+      with loop():
+        scale, power = scale_and_power(sums)
+        through_scale = wide(x) * power * wide(dy) / scale
+      through_scale = windowed_sum(through_scale, -2 * 0.75 * alpha)
+      with loop():
+        _, power = scale_and_power(sums)
+        return tf.cast(power * wide(dy) + wide(x) * through_scale, dtype)
 
     return y, gradient
 

@@ -9,6 +9,7 @@ from cifar10.nets import activations
 from cifar10.nets import layers
 from cifar10.nets import local_layers
 from cifar10.nets import normalization
+from cifar10.nets import pooling
 from cifar10.nets import variable_scope
 from cifar10.settings import Settings
 from cifar10.util import graph_keys
@@ -34,6 +35,7 @@ class Techniques:
     self._is_training = is_training
     self._portable = portable
     self._normalizations = {}  # By the names of layers.
+    self._gradients = {} if portable else pooling.GRADIENTS
 
   def layer_input(self, x):
     """Notes `x` as the input of a layer, and returns it."""
@@ -61,7 +63,8 @@ class Techniques:
     """
     norm = self._normalizations[tf.get_variable_scope().name]
     if x.shape.rank == 4 and biases.shape.rank == 1:
-      return norm.with_biases(x, biases)
+      with tf.get_default_graph().gradient_override_map(self._gradients):
+        return norm.with_biases(x, biases)
     return norm.outputs(x) + norm.biases(biases)
 
   def logits(self, product):
@@ -98,13 +101,14 @@ class Techniques:
     if self.settings.normalization != 'lrn':
       return x
     return layers.local_response_norm(x, depth_radius, alpha, name,
-                                      self._portable)
+                                      self._portable, self._is_training)
 
   def activation(self, x, name):
     """The activation function of `x`, see `activations.activate`."""
     kind, slope = self.settings.activation, self.settings.leaky_relu_slope
-    return activations.activate(x, kind, self._is_training, name, slope,
-                                self._portable)
+    with tf.get_default_graph().gradient_override_map(self._gradients):
+      return activations.activate(x, kind, self._is_training, name, slope,
+                                  self._portable)
 
   def outputs(self, linear, shape, bias, name, dtype=None):
     """The outputs of a layer, from its linear part; with a summary.

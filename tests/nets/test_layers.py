@@ -97,16 +97,49 @@ def test_cpus_get_the_banded_normalization_unless_it_must_be_portable(
     assert norm.get_attr('beta') == 0.75
 
 
-@pytest.mark.parametrize('dtype', ['bfloat16', 'float16'])
-def test_half_precision_is_normalized_in_float32(dtype):
-  x, _ = random_pair(30.0, 64)
-  half = tf.cast(tf.constant(x), dtype)
-  y = layers.local_response_norm(half, 4, ALPHA, 'norm')
-  assert y.dtype == tf.float32
+# The bits of the significand, with the one that is not stored.
+@pytest.mark.parametrize('dtype, bits', [('bfloat16', 8), ('float16', 11)])
+@pytest.mark.parametrize('is_training', [True, False])
+@pytest.mark.parametrize('portable', [True, False])
+def test_half_precision_is_normalized_in_float32_and_rounded_once(
+    dtype, bits, is_training, portable):
+  x, dy = (tf.cast(tf.constant(a), dtype) for a in random_pair(30.0, 64))
+  y = layers.local_response_norm(x, 4, ALPHA, 'norm', portable, is_training)
+  gradients = tf.gradients(y, x, dy)[0]
+  assert y.dtype == gradients.dtype == dtype and y.op.name == 'norm'
+  wide = tf.cast(x, tf.float64)
+  exact = layers.banded_lrn(wide, 4, ALPHA, 'exact')
+  exact_gradients = tf.gradients(exact, wide, tf.cast(dy, tf.float64))[0]
   with tf.Session() as session:
-    found, x = session.run([y, tf.cast(half, tf.float32)])
-  expected = reference.local_response_norm(x.astype(np.float64), 4, ALPHA)
-  np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+    found = session.run(
+        [tf.cast(value, tf.float64) for value in (y, gradients)])
+    wide, exact_gradients = session.run([wide, exact_gradients])
+  expected = reference.local_response_norm(wide, 4, ALPHA)
+  half_a_place = 2.0**-bits
+  np.testing.assert_allclose(found[0], expected, rtol=1.001 * half_a_place,
+                             atol=1e-7)
+  # The difference of two products: rounded in float32 before the last place.
+  np.testing.assert_allclose(found[1], exact_gradients,
+                             rtol=1.001 * half_a_place, atol=1e-5)
+
+
+@pytest.mark.parametrize('dtype, is_training, has_gpu, expected',
+                         [('bfloat16', True, False, 4),
+                          ('bfloat16', False, False, 0),
+                          ('bfloat16', True, True, 0),
+                          ('float32', True, False, 0),])
+def test_loops_of_half_precision_are_compiled_in_training_on_a_cpu(
+    graph, monkeypatch, dtype, is_training, has_gpu, expected):
+  monkeypatch.setattr(layers.session_settings, 'has_gpu', lambda: has_gpu)
+  x = tf.ones([1, 2, 2, 64], dtype)
+  y = layers.local_response_norm(x, 4, ALPHA, 'norm', is_training=is_training)
+  tf.gradients(y, x)
+  scopes = {
+      operation.node_def.attr['_XlaScope'].s
+      for operation in graph.get_operations()
+      if operation.node_def.attr['_XlaCompile'].b
+  }
+  assert len(scopes) == (expected if tf.__version__ >= '2' else 0)
 
 
 @pytest.mark.parametrize('dtype', ['float32', 'bfloat16', 'float16'])
