@@ -60,19 +60,20 @@ def _gelu(x, is_training, name):
   Each pass is one loop where XLA compiles it: a dozen operations that each read
   and write memory take four times as long.
   """
+  is_compiled = layers.compiles(is_training)
 
   @tf.custom_gradient
   def activated(x):
 
     def gradient(dy):
-      with layers.one_loop(is_training):
+      with layers.one_loop(is_compiled):
         wide = tf.cast(x, tf.float32)
         share = _share_below(wide)
         density = tf.exp(-0.5 * tf.square(wide)) / math.sqrt(2 * math.pi)
         dx = tf.cast(dy, tf.float32) * (share + wide * density)
         return tf.cast(dx, dy.dtype)
 
-    with layers.one_loop(is_training):
+    with layers.one_loop(is_compiled):
       wide = tf.cast(x, tf.float32)
       return tf.cast(wide * _share_below(wide), x.dtype), gradient
 

@@ -118,14 +118,20 @@ def flatten(x):
   return tf.reshape(x, [-1, dim]), dim
 
 
-def one_loop(is_training):
-  """A context: in training on a CPU, XLA makes one loop of its operations.
+def compiles(is_training):
+  """True where `one_loop` was measured to be faster: in training on a CPU.
 
-  Each of them alone would read and write memory. This was measured with
-  TensorFlow 2 only, and on no GPU.
+  It was not measured with TensorFlow 1.
   """
-  is_compiled = (is_training and tf.__version__ >= '2' and
-                 not session_settings.has_gpu())
+  return (is_training and tf.__version__ >= '2' and
+          not session_settings.has_gpu())
+
+
+def one_loop(is_compiled):
+  """A context: if `is_compiled`, XLA makes one loop of its operations.
+
+  Each of them alone would read and write memory.
+  """
   return (tf.xla.experimental.jit_scope()
           if is_compiled else contextlib.nullcontext())
 
@@ -141,8 +147,8 @@ def local_response_norm(x, depth_radius, alpha, name, portable=False,
 
   `x` is [batch, height, width, channels]; `depth_radius` channels on either
   side enter the sum, besides the channel itself. Returns the type of `x`, but
-  computes in at least float32; only the sum is in bfloat16 with such `x`, on
-  processors that have instructions for it. If `portable`, uses TensorFlow's own
+  computes in at least float32; of bfloat16 `x`, the sum is in bfloat16 on
+  processors with instructions for it. If `portable`, uses TensorFlow's own
   operation on any device.
   """
   with tf.name_scope(name) as scope:
@@ -163,8 +169,8 @@ def banded_lrn(x, depth_radius, alpha, name, is_training=False):
   band = np.abs(index[:, np.newaxis] - index) <= depth_radius
   dtype = x.dtype
   is_narrow = dtype.size < 4
-  # Where there is nothing to cast, XLA gains too little for its start.
-  is_compiled = is_training and is_narrow
+  # Where there is nothing to cast, XLA gains too little for its compilation.
+  is_compiled = is_narrow and compiles(is_training)
   # Rounding the sums matters little: they are small beside the 1 of the scale.
   is_fast = dtype == tf.bfloat16 and session_settings.cpu_has_bfloat16()
   of_sums = tf.float32 if is_narrow and not is_fast else dtype

@@ -1,21 +1,23 @@
-"""Gradients of the layer below a max pooling, at the size of its outputs.
+"""Gradients directly below a max pooling, at the size of its outputs.
 
-The gradient of a max pooling is zero but where a window has its maximum. So
-that of a ReLU below it is zero unless the maximum is positive, and the sum for
-each channel, the gradient of the biases, is that of the pooled gradient. With a
-stride of 2 this is a quarter of the work, and the values are the same.
+The gradient of a max pooling is zero except at the maximum of each window. So a
+ReLU directly below it only has to mask the gradients of the maxima, and the
+gradient of the biases is their sum for each channel. With a stride of 2 this is
+a quarter of the work. The results are the same, except that the sums round
+differently.
 """
 
 import tensorflow.compat.v1 as tf
 
-# For tf.Graph.gradient_override_map, around the operations below a pooling.
+# For tf.Graph.gradient_override_map, around any ReLU and biases: the functions
+# see whether a max pooling follows.
 GRADIENTS = {'Relu': 'ReluBelowMaxPool', 'BiasAdd': 'BiasAddBelowMaxPool'}
 
 
 @tf.RegisterGradient(GRADIENTS['Relu'])
 def _relu_gradient(relu, grad):
   pool = grad.op
-  if pool.type != 'MaxPoolGrad':
+  if pool.type != 'MaxPoolGrad' or pool.inputs[0] is not relu.outputs[0]:
     return tf.raw_ops.ReluGrad(gradients=grad, features=relu.outputs[0])
   inputs, outputs, grad = pool.inputs
   grad = tf.raw_ops.ReluGrad(gradients=grad, features=outputs)
@@ -29,7 +31,10 @@ def _relu_gradient(relu, grad):
 
 @tf.RegisterGradient(GRADIENTS['BiasAdd'])
 def _bias_add_gradient(bias_add, grad):
-  layout = bias_add.get_attr('data_format')
-  pool = grad.op
-  summed = pool.inputs[2] if pool.type == 'MaxPoolGrad' else grad
-  return grad, tf.raw_ops.BiasAddGrad(out_backprop=summed, data_format=layout)
+  layout, pool, summed = bias_add.get_attr('data_format'), grad.op, grad
+  if pool.type == 'MaxPoolGrad' and pool.get_attr('data_format') == layout:
+    summed = pool.inputs[2]
+  if summed.dtype.size < 4:  # A sum of thousands of values stalls in 16 bits.
+    summed = tf.cast(summed, tf.float32)
+  sums = tf.raw_ops.BiasAddGrad(out_backprop=summed, data_format=layout)
+  return grad, tf.cast(sums, grad.dtype)

@@ -93,21 +93,13 @@ def test_a_portable_gelu_has_the_same_values(monkeypatch, version):
                                                             (True, True, 0)])
 @pytest.mark.parametrize('dtype', ['float32', 'bfloat16'])
 def test_in_training_on_a_cpu_each_pass_of_gelu_is_one_loop(
-    monkeypatch, dtype, is_training, has_gpu, expected):
+    monkeypatch, traced, dtype, is_training, has_gpu, expected):
   monkeypatch.setattr(session_settings, 'has_gpu', lambda: has_gpu)
   with tf.device('/cpu:0'):
     x = tf.placeholder(dtype, [None, 8])
     y = activations.activate(x, 'gelu', is_training, name='conv1')
     slopes = tf.gradients(y, x)[0]
-  metadata, options = tf.RunMetadata(), tf.RunOptions(
-      trace_level=tf.RunOptions.FULL_TRACE)
-  with tf.Session() as session:
-    session.run([y, slopes], {x: X}, options, metadata)
-  labels = [
-      node.timeline_label
-      for device in metadata.step_stats.dev_stats
-      for node in device.node_stats
-  ]
+  labels = traced([y, slopes], {x: X})
   assert sum('_XlaRun(' in label for label in labels) == expected
   assert any('Erfc' in label for label in labels) == (not expected)
 

@@ -5,6 +5,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10.nets import layers
+from cifar10.util import session_settings
 from tests import reference
 
 ALPHA = 0.001 / 9.0
@@ -82,7 +83,7 @@ def test_banded_normalization_takes_any_batch_size():
                                                (False, True)])
 def test_cpus_get_the_banded_normalization_unless_it_must_be_portable(
     graph, monkeypatch, has_gpu, portable):
-  monkeypatch.setattr(layers.session_settings, 'has_gpu', lambda: has_gpu)
+  monkeypatch.setattr(session_settings, 'has_gpu', lambda: has_gpu)
   y = layers.local_response_norm(tf.ones([1, 2, 2, 64]), 4, ALPHA, 'norm1',
                                  portable)
   assert y.op.name == 'norm1'
@@ -97,14 +98,19 @@ def test_cpus_get_the_banded_normalization_unless_it_must_be_portable(
     assert norm.get_attr('beta') == 0.75
 
 
-# The bits of the significand, with the one that is not stored.
-@pytest.mark.parametrize('dtype, bits', [('bfloat16', 8), ('float16', 11)])
+# `bits` of the significand, with the one that is not stored. Where the sums are
+# in bfloat16, squares and sums are rounded, too, or even cut off, and the
+# outputs have a power of -0.75 of them.
+@pytest.mark.parametrize('dtype, bits, portable, has_bfloat16, roundings',
+                         [('bfloat16', 8, False, True, 1 + 0.75 * 3),
+                          ('bfloat16', 8, False, False, 1),
+                          ('bfloat16', 8, True, True, 1),
+                          ('float16', 11, False, True, 1),
+                          ('float16', 11, True, True, 1)])
 @pytest.mark.parametrize('is_training', [True, False])
-@pytest.mark.parametrize('portable', [True, False])
-@pytest.mark.parametrize('has_bfloat16', [True, False])
 def test_half_precision_is_normalized_in_float32_and_rounded(
-    monkeypatch, dtype, bits, is_training, portable, has_bfloat16):
-  monkeypatch.setattr(layers.session_settings, 'cpu_has_bfloat16',
+    monkeypatch, dtype, bits, portable, has_bfloat16, roundings, is_training):
+  monkeypatch.setattr(session_settings, 'cpu_has_bfloat16',
                       lambda: has_bfloat16)
   x, dy = (tf.cast(tf.constant(a), dtype) for a in random_pair(30.0, 64))
   y = layers.local_response_norm(x, 4, ALPHA, 'norm', portable, is_training)
@@ -119,35 +125,30 @@ def test_half_precision_is_normalized_in_float32_and_rounded(
     wide, exact_gradients = session.run([wide, exact_gradients])
   expected = reference.local_response_norm(wide, 4, ALPHA)
   half_a_place = 1.001 * 2.0**-bits
-  # With bfloat16 in the processor, sums of products are rounded, too. The
-  # outputs have a power of -0.75 of them, the gradients a sum of two terms.
-  is_rounded_twice = has_bfloat16 and dtype == 'bfloat16' and not portable
-  np.testing.assert_allclose(
-      found[0], expected, atol=1e-7,
-      rtol=half_a_place * (1.75 if is_rounded_twice else 1))
+  np.testing.assert_allclose(found[0], expected, atol=1e-7,
+                             rtol=roundings * half_a_place)
+  # Of gradients, which are differences, the larger term is rounded.
   largest = np.abs(exact_gradients).max()
   np.testing.assert_allclose(
       found[1], exact_gradients, rtol=half_a_place,
-      atol=half_a_place * largest if is_rounded_twice else 1e-5)
+      atol=1e-5 if roundings == 1 else half_a_place * largest)
 
 
+@pytest.mark.skipif(tf.__version__ < '2', reason='compiled in TensorFlow 2')
 @pytest.mark.parametrize('dtype, is_training, has_gpu, expected',
                          [('bfloat16', True, False, 4),
                           ('bfloat16', False, False, 0),
                           ('bfloat16', True, True, 0),
-                          ('float32', True, False, 0),])
+                          ('float32', True, False, 0)])
 def test_loops_of_half_precision_are_compiled_in_training_on_a_cpu(
-    graph, monkeypatch, dtype, is_training, has_gpu, expected):
-  monkeypatch.setattr(layers.session_settings, 'has_gpu', lambda: has_gpu)
-  x = tf.ones([1, 2, 2, 64], dtype)
-  y = layers.local_response_norm(x, 4, ALPHA, 'norm', is_training=is_training)
-  tf.gradients(y, x)
-  scopes = {
-      operation.node_def.attr['_XlaScope'].s
-      for operation in graph.get_operations()
-      if operation.node_def.attr['_XlaCompile'].b
-  }
-  assert len(scopes) == (expected if tf.__version__ >= '2' else 0)
+    monkeypatch, traced, dtype, is_training, has_gpu, expected):
+  monkeypatch.setattr(session_settings, 'has_gpu', lambda: has_gpu)
+  with tf.device('/cpu:0'):
+    x = tf.cast(tf.placeholder(tf.float32, [None, 2, 2, 64], 'images'), dtype)
+    y = layers.local_response_norm(x, 4, ALPHA, 'norm', is_training=is_training)
+    slopes = tf.gradients(y, x)[0]
+  labels = traced([y, slopes], {'images:0': np.ones([3, 2, 2, 64])})
+  assert sum('_XlaRun(' in label for label in labels) == expected
 
 
 @pytest.mark.parametrize('dtype', ['float32', 'bfloat16', 'float16'])
