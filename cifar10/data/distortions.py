@@ -120,11 +120,7 @@ def _cropped(records, count, data, settings, size, flip):
         for first in corner
     ]
   if not {'rotate', 'resize'} & set(augment):
-    if shift:
-      records, layout = records_lib.extended(records, layout, shift)
-      corner = [first + shift for first in corner]
-    images = records_lib.crop(records, layout, size, corner, flip)
-    return tf.cast(images, tf.float32)
+    return records_lib.crop(records, layout, size, corner, flip)
   zeros = [tf.zeros_like(first) for first in corner]
   whole = records_lib.crop(records, layout, layout.height, zeros, flip)
   return resample(whole, size, [tf.to_float(first) for first in corner],
@@ -138,7 +134,7 @@ def resample(images, size, corner, angle, zoom):
   Bilinear between pixels; beyond the edge of an image its pixels are repeated.
 
   Args:
-    images: tensor, [n, height, width, depth].
+    images: float32 tensor, [n, height, width, depth].
     size: height and width of the squares, in pixels.
     corner: two float32 tensors, [n]; first row and column of each square, if it
       were neither turned nor scaled.
@@ -165,8 +161,8 @@ def resample(images, size, corner, angle, zoom):
   pixels = tf.reshape(images, [-1, depth])
 
   def at(row, column):
-    found = tf.gather(pixels, starts + row * width + column)
-    return tf.cast(found, tf.float32)  # [n, size, size, depth]
+    # [n, size, size, depth]
+    return tf.gather(pixels, starts + row * width + column)
 
   def blend(first, second, share):
     return first + (second - first) * share[..., tf.newaxis]
@@ -271,7 +267,7 @@ def central_crop(records, layout, size, standardization='image'):
   zeros = tf.zeros_like(records[:, 0], tf.int32)
   corner = [zeros + (side - size) // 2 for side in layout[:2]]
   images = records_lib.crop(records, layout, size, corner, flip=zeros)
-  return standardized(tf.cast(images, tf.float32), standardization)
+  return standardized(images, standardization)
 
 
 def central_crop_of_images(images, size, standardization='image'):

@@ -15,7 +15,9 @@ from cifar10.errors import UserError
 from cifar10.util import files
 
 _BYTES_PER_READ = 1 << 18
-_LARGE = 1 << 20  # Bytes of a record: 31 bits reach 2,047 of them.
+# Up to this many columns, a product with zeros and ones chooses some of them
+# faster than a gather of single pixels.
+_WIDEST_PRODUCT = 256
 
 
 class Layout(NamedTuple):
@@ -63,45 +65,42 @@ def labels(records, layout):
 def crop(records, layout, size, corner, flip):
   """Cuts a square out of each image and moves the color channels last.
 
-  A single gather takes each pixel of the result from its place in the record,
-  so crop, flip and transposition take no extra pass over the data.
+  Beyond its edges, an image is mirrored at them.
 
-  `corner` are two int32 tensors, [n]: the first row and column of each square.
-  `flip`, int32 [n], is 1 to mirror it left to right, else 0. Returns a uint8
-  tensor, [n, size, size, layout.depth].
+  Args:
+    records: uint8 tensor, [n, layout.record_bytes].
+    layout: Layout.
+    size: height and width of the squares, in pixels.
+    corner: two int32 tensors, [n]; the first row and column of each square. No
+      pixel may be farther from the image than its side.
+    flip: int32 tensor, [n]; 1 to mirror the square left to right, else 0.
+
+  Returns float32 [n, size, size, layout.depth], of whole numbers 0 to 255.
   """
-  top, left = corner
-  # Offsets of the pixels of a square from its first pixel.
-  rows = np.arange(size)[:, np.newaxis, np.newaxis] * layout.width
-  columns = np.arange(size)[:, np.newaxis]
-  planes = np.arange(layout.depth) * layout.height * layout.width
-  unflipped = np.ravel(rows + columns + planes)
-  flipped = np.ravel(rows + columns[::-1] + planes)
-  # In a batch of large images, 31 bits do not reach every byte.
-  dtype = tf.int64 if layout.record_bytes > _LARGE else tf.int32
-  pixels = tf.constant(np.stack([unflipped, flipped]), dtype)
-  count = tf.shape(records, out_type=dtype)[0]
-  record_starts = tf.range(count) * layout.record_bytes
-  in_record = layout.label_bytes + top * layout.width + left
-  starts = record_starts + tf.cast(in_record, dtype)
-  index = tf.gather(pixels, flip) + starts[:, tf.newaxis]
-  images = tf.gather(tf.reshape(records, [-1]), index)
-  return tf.reshape(images, [-1, size, size, layout.depth])
+  top, left = (first[:, tf.newaxis] for first in corner)
+  flip, places = flip[:, tf.newaxis], tf.range(size)
+  rows = _mirrored(top + places, layout.height)
+  columns = left + places + flip * (size - 1 - 2 * places)
+  columns = _mirrored(columns, layout.width)  # [n, size]
+  # The rows of all planes of all images, and which of them are in the squares.
+  lines = tf.reshape(records[:, layout.label_bytes:], [-1, layout.width])
+  planes = tf.range(layout.depth * tf.shape(records)[0]) * layout.height
+  planes = tf.reshape(planes, [-1, layout.depth, 1])
+  lines = tf.gather(lines, planes + rows[:, tf.newaxis])
+  lines = tf.cast(lines, tf.float32)  # [n, depth, size, width]
+  if layout.width <= _WIDEST_PRODUCT:
+    lines = tf.reshape(lines, [-1, layout.depth * size, layout.width])
+    chosen = tf.one_hot(columns, layout.width)
+    images = tf.matmul(lines, chosen, transpose_b=True)
+  else:
+    images = tf.gather(lines, columns, axis=3, batch_dims=1)
+  images = tf.reshape(images, [-1, layout.depth, size, size])
+  return tf.transpose(images, [0, 2, 3, 1])
 
 
-def extended(records, layout, margin):
-  """Adds a margin, in pixels, around each image that mirrors it at its edge.
-
-  Returns the records, uint8 [n, record bytes], and their Layout.
-  """
-  larger = layout._replace(height=layout.height + 2 * margin,
-                           width=layout.width + 2 * margin)
-  num_labels, shape = layout.label_bytes, [layout.depth, *layout[:2]]
-  pixels = np.arange(num_labels, layout.record_bytes).reshape(shape)
-  pixels = np.pad(pixels, [(0, 0), (margin, margin), (margin, margin)],
-                  'reflect')
-  index = np.concatenate([np.arange(num_labels), pixels.ravel()])
-  return tf.gather(records, tf.constant(index, tf.int32), axis=1), larger
+def _mirrored(index, length):
+  """Maps places beyond the edges of 0 to length - 1 to those inside."""
+  return length - 1 - abs(length - 1 - abs(index))
 
 
 def encode(image, layout, label=0):

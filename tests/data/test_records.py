@@ -76,30 +76,40 @@ def test_strings_are_decoded_to_bytes(name):
 
 @each_layout
 @pytest.mark.parametrize('size', [1, 13, 20])
-def test_crops_are_exact(name, size):
+@pytest.mark.parametrize('margin', [0, 7])  # Corners may be outside by as much.
+@pytest.mark.parametrize('by_product', [True, False])
+def test_crops_are_exact_and_mirrored_at_the_edges(monkeypatch, name, size,
+                                                   margin, by_product):
+  if not by_product:
+    monkeypatch.setattr(records, '_WIDEST_PRODUCT', 0)
   layout, count = LAYOUTS[name], 50
   content = synthetic_records.make_records(np.arange(count), layout=layout)
   random = np.random.RandomState(size)
-  top = random.randint(0, layout.height - size + 1, count)
-  left = random.randint(0, layout.width - size + 1, count)
+  last = [layout.height - size + margin, layout.width - size + margin]
+  top, left = (random.randint(-margin, most + 1, count) for most in last)
   flip = random.randint(0, 2, count)
   # The corners, where an error of one would show.
-  top[:4] = [0, 0, layout.height - size, layout.height - size]
-  left[:4] = [0, layout.width - size, 0, layout.width - size]
+  top[:4] = [-margin, -margin, last[0], last[0]]
+  left[:4] = [-margin, last[1], -margin, last[1]]
   batch = tf.placeholder(tf.uint8, [None, layout.record_bytes])
   crops = records.crop(
       batch, layout, size,
       [tf.constant(top, tf.int32),
        tf.constant(left, tf.int32)], tf.constant(flip, tf.int32))
-  assert crops.dtype == tf.uint8
+  assert crops.dtype == tf.float32
   assert crops.shape.as_list()[1:] == [size, size, layout.depth]
+  assert ('OneHot'
+          in {op.type for op in crops.graph.get_operations()}) == by_product
   found = run(crops, {batch: content})
   assert len(found) == count
-  images = synthetic_records.images_of(content, layout)
-  for crop, image, y, x, mirrored in zip(found, images, top, left, flip):
+  around = (margin, margin)
+  images = np.pad(synthetic_records.images_of(content, layout),
+                  [(0, 0), around, around, (0, 0)], 'reflect')
+  for crop, image, y, x, is_flipped in zip(found, images, top + margin,
+                                           left + margin, flip):
     expected = image[y:y + size, x:x + size]
     np.testing.assert_array_equal(crop,
-                                  expected[:, ::-1] if mirrored else expected)
+                                  expected[:, ::-1] if is_flipped else expected)
 
 
 def test_a_crop_of_the_whole_image():
@@ -254,20 +264,3 @@ def test_the_check_reads_the_label_in_use(tmp_path):
   path.write_bytes(content.tobytes())
   records.check_file(str(path), layout, 1001)
   assert error_of(path, layout, 1000).startswith('record 1 has label 1000; ')
-
-
-@each_layout
-def test_images_are_mirrored_at_the_edge(name):
-  layout = LAYOUTS[name]
-  content = synthetic_records.make_records([3, 5], layout=layout)
-  found, larger = records.extended(tf.constant(content), layout, 2)
-  assert larger == layout._replace(height=layout.height + 4,
-                                   width=layout.width + 4)
-  found = run(found)
-  labels = slice(layout.label_bytes)
-  np.testing.assert_array_equal(found[:, labels], content[:, labels])
-  np.testing.assert_array_equal(
-      synthetic_records.images_of(found, larger),
-      np.pad(synthetic_records.images_of(content, layout), [(0, 0), (2, 2),
-                                                            (2, 2), (0, 0)],
-             'reflect'))

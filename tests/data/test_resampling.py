@@ -38,7 +38,7 @@ def square(image, size, top, left, angle, zoom):
 def sample(images, size, **choices):
   with tf.Graph().as_default(), tf.Session() as session:
     # The number of images may be unknown.
-    batch = tf.placeholder(tf.uint8, [None] + list(images.shape[1:]))
+    batch = tf.placeholder(tf.float32, [None, *images.shape[1:]])
     constants = {
         name: tf.constant(values, tf.float32)
         for name, values in choices.items()
