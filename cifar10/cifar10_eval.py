@@ -151,7 +151,7 @@ def new_checkpoints(settings, is_over):
   """
   directory = settings.checkpoint_dir
   if checkpoints.latest(directory) is None:
-    print(f'No checkpoint in {directory} yet; waiting.')
+    print(f'No checkpoint in {directory} yet; waiting for one. Ctrl-C ends.')
   try:
     yield from tf.train.checkpoints_iterator(
         directory, min_interval_secs=settings.eval_interval_secs,

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import os
 import platform
+import re
 import sys
 
 from absl import app
@@ -102,7 +103,13 @@ def _parse(argv):
         hint = f'{program} has it'
     sys.exit(console.fail(f'there is no flag --{name}; {hint}'))
   except flags.Error as error:
-    sys.exit(console.fail(str(error).replace('flag --', '--', 1)))
+    message = str(error).replace('flag --', '--', 1)
+    # Python's words for text that is no number.
+    message = re.sub(r'invalid literal for int\(\).*', 'expected an integer',
+                     message)
+    message = re.sub('could not convert string to float.*', 'expected a number',
+                     message)
+    sys.exit(console.fail(message))
 
 
 def _define_flags(names, defaults):

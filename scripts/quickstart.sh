@@ -24,4 +24,4 @@ base=${TMPDIR:-/tmp}/cifar10_quickstart
 .venv/bin/cifar10_train --dataset=$dataset --max_steps=1000 \
   --train_dir="$base/$dataset"
 .venv/bin/cifar10_eval --dataset=$dataset --run_once \
-  --checkpoint_dir="$base/$dataset" --eval_dir="$base/$dataset-eval"
+  --checkpoint_dir="$base/$dataset" --eval_dir="$base/${dataset}_eval"

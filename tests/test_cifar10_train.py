@@ -102,9 +102,11 @@ def test_a_run_prints_saves_resumes_and_finishes(tmp_path):
   assert lines[7] == 'Step 21 is saved in %s/model.ckpt-21.' % train_dir
   assert lines[8].startswith('To evaluate: python ')
   assert lines[8].endswith(
-      'cifar10_eval.py --checkpoint_dir=%s --dataset=sample' % train_dir)
+      'cifar10_eval.py --checkpoint_dir=%s --eval_dir=%s_eval --dataset=sample'
+      % (train_dir, train_dir))
   assert lines[9].startswith(
-      'TensorBoard: tensorboard --logdir_spec=train:%s,eval:' % train_dir)
+      'TensorBoard: tensorboard --logdir_spec=train:%s,eval:%s_eval   (' %
+      (train_dir, train_dir))
   assert len(lines) == 10
   average = variable(train_dir, 'total_loss/avg')
 

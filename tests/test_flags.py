@@ -100,8 +100,9 @@ def test_every_setting_is_a_flag_but_these():
      ('train', ['--num_gpus=2'], '--num_gpus; cifar10_multi_gpu_train has it'),
      ('train', ['--summary_steps=2'], '--summary_steps; see --help'),
      ('train', ['--batch_size=0'], '--batch_size=0'),
-     ('multi_gpu_train', ['--learning_rate=fast'], '--learning_rate=fast'),
-     ('train', ['--seed=one'], '--seed=one'),
+     ('multi_gpu_train', ['--learning_rate=fast'
+                         ], '--learning_rate=fast: expected a number'),
+     ('train', ['--seed=one'], '--seed=one: expected an integer'),
      ('train', ['--num_epochs_per_decay=inf'], '--num_epochs_per_decay=inf: '),
      ('train', ['--max_steps=9223372036854775808'
                ], '--max_steps=9223372036854775808'),

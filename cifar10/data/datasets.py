@@ -106,12 +106,14 @@ def check_fits(data, settings):
   """
   compared = (('the classes', ', ', data.classes, settings.classes),
               ('images of', ' x ', data.layout[:3], settings.image_shape))
+  where = f'--dataset={settings.dataset} --data_dir={settings.data_dir}: '
+  if _kind(settings) == 'cifar10':  # Perhaps a folder that has moved.
+    where += f'is CIFAR-10, as there is no {dataset_json.FILE_NAME}; '
   for what, separator, found, trained in compared:
     if trained not in ((), found):
       raise UserError(
-          f'--dataset={settings.dataset} --data_dir={settings.data_dir}: found '
-          f'{what} {_few(found, separator)}; the model was trained on '
-          f'{_few(trained, separator)}')
+          f'{where}found {what} {_few(found, separator)}; the model was '
+          f'trained on {_few(trained, separator)}')
 
 
 def _few(values, separator):

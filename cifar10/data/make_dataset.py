@@ -164,7 +164,8 @@ def make(args):
       f'{args.out}: {len(classes)} classes, {totals[0]} pictures to train on, '
       f'{totals[1]} to test on; {broken} broken.',
       f'To train: {commands.command("cifar10_train")} '
-      f'--data_dir={shlex.quote(args.out)}'):
+      f'--data_dir={shlex.quote(args.out)} '
+      f'--train_dir={shlex.quote(args.out.rstrip("/"))}_run'):
     print(printable(line))
 
 

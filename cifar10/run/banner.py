@@ -8,6 +8,7 @@ import tensorflow.compat.v1 as tf
 from cifar10.settings import Settings
 from cifar10.store import config
 from cifar10.util import commands
+from cifar10.util import paths
 from cifar10.util import session_settings
 
 
@@ -35,9 +36,12 @@ def lines(data, settings):
 
 def print_next_commands(settings):
   """Prints the commands that use the checkpoints of a run."""
-  train_dir = shlex.quote(settings.train_dir)
-  evaluate = commands.command('cifar10_eval')
-  flags = commands.changed_flags(settings, 'data')
-  print(f'To evaluate: {evaluate} --checkpoint_dir={train_dir}{flags}')
+  evaluations = paths.of_evaluations(settings.train_dir)
+  train_dir, eval_dir = map(shlex.quote, (settings.train_dir, evaluations))
+  flags = f' --checkpoint_dir={train_dir}'
+  if evaluations != settings.eval_dir:
+    flags += f' --eval_dir={eval_dir}'
+  flags += commands.changed_flags(settings, 'data')
+  print(f'To evaluate: {commands.command("cifar10_eval")}{flags}')
   print(f'TensorBoard: tensorboard --logdir_spec=train:{train_dir},'
-        f'eval:{settings.eval_dir}   ({commands.install("tensorboard")})')
+        f'eval:{eval_dir}   ({commands.install("tensorboard")})')

@@ -36,7 +36,7 @@ class Parser(argparse.ArgumentParser):
     for name, (least, most) in limits.items():
       value = getattr(args, name)
       if value is not None and most is None and value < least:
-        self.error(f'--{name}: expected at least {least}')
+        self.error(f'--{name}={value}: expected at least {least}')
       if None not in (value, most) and not least <= value <= most:
-        self.error(f'--{name}: expected {least} to {most}')
+        self.error(f'--{name}={value}: expected {least} to {most}')
     sys.exit(console.guarded(lambda: work(args)))

@@ -34,9 +34,10 @@ def command(name):
 
 def install(extra):
   """The command that installs an extra of this project."""
-  is_clone = os.path.isfile(os.path.join(_ROOT, 'setup.py'))
-  package = '.' if is_clone else 'cifar10-tutorial'
-  return f"pip install '{package}[{extra}]'"
+  package = 'cifar10-tutorial'
+  if os.path.isfile(os.path.join(_ROOT, 'setup.py')):  # In a clone.
+    package = '.' if os.path.samefile('.', _ROOT) else _ROOT
+  return 'pip install ' + shlex.quote(f'{package}[{extra}]')
 
 
 def changed_flags(settings, *groups):

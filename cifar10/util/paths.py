@@ -4,6 +4,7 @@ import os
 import re
 
 from cifar10.errors import UserError
+from cifar10.settings import Settings
 
 # TensorFlow looks for the files of a checkpoint, and deletes them, by patterns.
 _PATTERN = re.compile(r'[\[*?\\]')
@@ -54,6 +55,12 @@ def check(path, flag, holds_checkpoints=False):
         f'{name}: TensorFlow takes the {found.group()} for a pattern and may '
         'mean other files; expected a path without [ * ? \\')
   return re.sub('//+$', '/', path)
+
+
+def of_evaluations(train_dir):
+  """The folder for the evaluations of a run: the default, or one beside it."""
+  run = train_dir.rstrip('/')
+  return Settings.eval_dir if run == Settings.train_dir else f'{run}_eval'
 
 
 def is_text(path):

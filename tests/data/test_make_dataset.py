@@ -94,8 +94,8 @@ def test_every_picture_is_in_one_part_with_its_class(tmp_path):
   assert lines[-2:] == [
       '%s: 4 classes, 31 pictures to train on, 9 to test on; 0 broken.' %
       (tmp_path / 'out'),
-      'To train: python %s --data_dir=%s' %
-      (short_runs.script('cifar10_train'), tmp_path / 'out')
+      'To train: python %s --data_dir=%s --train_dir=%s_run' %
+      (short_runs.script('cifar10_train'), tmp_path / 'out', tmp_path / 'out')
   ]
   assert (status, err) == (0, '') and '\r' not in printed
   assert sorted(os.listdir(str(

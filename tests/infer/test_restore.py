@@ -151,7 +151,10 @@ def test_no_warning_if_nothing_is_assumed(tmp_path, capsys):
 
 def test_a_data_set_of_other_classes_is_refused(tmp_path):
   settings = Settings(data_dir=str(tmp_path), classes=('a', 'b', 'c'))
-  with pytest.raises(UserError, match='the model was trained on a, b, c'):
+  expected = (
+      'is CIFAR-10, as there is no dataset.json; found the classes airplane, '
+      r'automobile, bird, ... \(10\); the model was trained on a, b, c')
+  with pytest.raises(UserError, match=expected):
     restore.describe(settings)
 
 

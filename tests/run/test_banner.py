@@ -3,6 +3,7 @@
 import tensorflow.compat.v1 as tf
 
 from cifar10.run import banner
+from cifar10.settings import Settings
 from tests import short_runs
 
 
@@ -20,3 +21,16 @@ def test_data_model_and_settings_are_named(tmp_path):
   assert settings == (
       'Settings: --batch_size=16 --dataset=sample --log_frequency=1 '
       '--max_steps=4 --train_dir=%s.' % config.train_dir)
+
+
+def test_a_run_elsewhere_has_evaluations_of_its_own(capsys):
+  banner.print_next_commands(Settings())
+  evaluate, board = capsys.readouterr().out.splitlines()
+  assert evaluate.endswith(' --checkpoint_dir=/tmp/cifar10_train')
+  assert 'train:/tmp/cifar10_train,eval:/tmp/cifar10_eval ' in board
+
+  banner.print_next_commands(Settings(train_dir='/tmp/a b/'))
+  evaluate, board = capsys.readouterr().out.splitlines()
+  assert evaluate.endswith(
+      " --checkpoint_dir='/tmp/a b/' --eval_dir='/tmp/a b_eval'")
+  assert "train:'/tmp/a b/',eval:'/tmp/a b_eval' " in board

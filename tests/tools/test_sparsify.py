@@ -130,7 +130,7 @@ def test_a_sparse_checkpoint_evaluates_and_trains_on(trained, tmp_path):
     [(['/nowhere', '--keep=0.5'], '=/nowhere: there is no such checkpoint'),
      (['{train}', '--keep=0.5', '--out={train}'], 'exists; expected a new'),
      (['{train}', '--keep=1', '--out=' + SCRIPT], 'exists; expected a new'),
-     (['{train}', '--keep=2'], '--keep: expected 0 to 1'),
+     (['{train}', '--keep=2'], '--keep=2.0: expected 0 to 1'),
      (['{train}'], 'one of the arguments --threshold --keep is required')])
 def test_mistakes_are_one_line(trained, tmp_path, flags, problem):
   flags = [flag.format(train=trained / 'train') for flag in flags]

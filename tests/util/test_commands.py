@@ -36,7 +36,9 @@ def test_from_elsewhere_the_whole_path_is_named(monkeypatch):
   assert commands.command('cifar10_train') == 'python ' + path
 
 
-def test_an_extra_of_a_clone_and_of_an_installed_package(monkeypatch):
+def test_an_extra_of_a_clone_and_of_an_installed_package(monkeypatch, tmp_path):
   assert commands.install('svhn') == "pip install '.[svhn]'"
+  monkeypatch.chdir(tmp_path)
+  assert commands.install('svhn') == f"pip install '{short_runs.ROOT}[svhn]'"
   monkeypatch.setattr(commands, '_ROOT', '/usr/lib/python3/site-packages')
   assert commands.install('svhn') == "pip install 'cifar10-tutorial[svhn]'"

@@ -144,7 +144,8 @@ def write(args):
   session_settings.start_threads(Settings())
   train_dir = zoo.directory(args.train_dir, 'train_dir')
   # Evaluations of a model of the package do not tell when it was trained.
-  usual = Settings.eval_dir if train_dir == args.train_dir else None
+  is_run = train_dir == args.train_dir
+  usual = paths.of_evaluations(train_dir) if is_run else None
   run = gather(train_dir, args.eval_dir or usual, args.data_dir)
   files.write_atomically(args.out, page.render(run).encode('utf-8'))
   print('\n'.join([*run.left_out, f'{args.out} is written.']))
@@ -161,8 +162,9 @@ def main():
                       help='the HTML file to write')
   parser.add_argument(
       '--eval_dir',
-      help=f"the evaluator's --eval_dir (default: {Settings.eval_dir}; none "
-      'for a model of the package)')
+      help=f"the evaluator's --eval_dir (default: {Settings.eval_dir} for "
+      f'{Settings.train_dir}, train_dir with _eval at its end for another run; '
+      'none for a model of the package)')
   parser.add_argument(
       '--data_dir',
       help="folder of the data set (default: the run's --data_dir)")

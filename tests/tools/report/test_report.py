@@ -281,6 +281,18 @@ def test_a_data_set_of_other_classes_is_not_predicted(copied):
   assert 'the model was trained on zebra, automobile' in found.text
 
 
+def test_the_evaluations_of_a_run_are_beside_it(copied, trained, tmp_path,
+                                                capsys):
+  args = argparse.Namespace(train_dir=str(copied), eval_dir=None, data_dir=None,
+                            out=str(tmp_path / 'page.html'))
+  report.write(args)
+  missing = f'No evaluations of this run in {copied}_eval (--eval_dir): '
+  assert missing in capsys.readouterr().out
+  shutil.copytree(trained / 'eval', f'{copied}_eval')
+  report.write(args)
+  assert 'No evaluations' not in capsys.readouterr().out
+
+
 def test_a_model_of_the_package_has_no_curves(tmp_path, trained, monkeypatch,
                                               capsys):
   # The usual --eval_dir may hold evaluations of another run.

@@ -274,7 +274,7 @@ def test_a_seed_beyond_the_limits_is_named(tmp_path, start, seed):
   process = start(FLAGS, RANGE, 1, '--seed=' + seed)
   _, err = process.communicate(timeout=120)
   assert process.returncode == 2
-  assert '--seed: expected 0 to 2147483647' in err
+  assert f'--seed={seed}: expected 0 to 2147483647' in err
   assert not (tmp_path / 'out').exists()
 
 
