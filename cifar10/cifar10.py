@@ -363,8 +363,7 @@ def update(opt, grads, losses, global_step, settings, keeps_averages=True):
 
 def _apply(opt, grads, global_step, settings):
   """Applies gradients; then counts the step, and averages the variables."""
-  # Saved variables are in the default container, on a cluster too.
-  with tf.container(''), tf.name_scope('train/'):
+  with tf.name_scope('train/'):
     if settings.hold_zeros:
       grads = optimizers.without_zeros(grads)
     updates = [opt.apply_gradients(optimizers.clipped(grads, settings))]

@@ -7,6 +7,7 @@ import time
 import tensorflow.compat.v1 as tf
 
 from cifar10.cluster import placement
+from cifar10.optim import optimizers
 from cifar10.util import summaries
 
 _POLL_SECS = 0.5
@@ -32,7 +33,8 @@ class WorkerOptimizer(tf.train.Optimizer):
     self._optimizer = optimizer
     if settings.sync:
       self._optimizer = tf.train.SyncReplicasOptimizer(
-          optimizer, replicas_to_aggregate=task.workers_per_step(settings),
+          optimizers.Update(optimizer, _apply_outside),
+          replicas_to_aggregate=task.workers_per_step(settings),
           total_num_replicas=task.trainers(settings))
 
   def apply_gradients(self, grads_and_vars, global_step=None, name=None):
@@ -53,11 +55,13 @@ class WorkerOptimizer(tf.train.Optimizer):
       first = tf.identity(first)
     sent = placement.sent_as([(first, variable), *others],
                              self._settings.grad_dtype)
+    if not self._settings.sync:
+      updated = self._optimizer.apply_gradients(sent, global_step)
+      return tf.group(updated, noted)
     with sync_container(self._chief_start):
       updated = self._optimizer.apply_gradients(sent, global_step)
-    if self._settings.sync:
-      # The optimizer's own hook uses this; if nothing does, it logs an error.
-      tf.group(self._optimizer.ready_for_local_init_op)
+    # The optimizer's own hook uses this; if nothing does, it logs an error.
+    tf.group(self._optimizer.ready_for_local_init_op)
     return tf.group(updated, noted)
 
   def hooks(self):
@@ -69,6 +73,12 @@ class WorkerOptimizer(tf.train.Optimizer):
         SyncHook(self._optimizer, self._task, self._progress, self._chief_start,
                  has_backups)
     ]
+
+
+def _apply_outside(optimizer, grads, global_step):
+  """Applies gradients outside `sync_container`: all starts share variables."""
+  with tf.container(''):
+    return optimizer.apply_gradients(grads, global_step)
 
 
 def sync_container(chief_start):

@@ -1,8 +1,9 @@
 """The server of TensorFlow's runtime that runs the graph of a trainer.
 
-The trainer is its client: it builds the graph, and starts each step. Several
-networks may train on one server, each in a resource container of its own;
-otherwise variables and queues of the same name would be the same.
+The trainer is its client: it builds the graph, and starts each step. Networks
+may train on one server one after another, each in a resource container of its
+own; otherwise variables and queues of the same name would be the same. Not at
+the same time: emptying a container ends all sessions on the server.
 """
 
 import contextlib

@@ -209,6 +209,28 @@ def ancestors(operation):
   return seen
 
 
+@pytest.mark.parametrize('sync', [False, True])
+def test_starts_of_the_chief_share_variables_but_not_gradients(sync):
+  task = cluster_spec.Task('worker', 0, ('p:1',), WORKERS)
+  with tf.Graph().as_default() as graph:
+    progress = shared_state.progress(task, last_step=100)
+    variable = tf.get_variable('v', initializer=tf.zeros([2]))
+    optimizer = optimizer_lib.WorkerOptimizer(
+        tf.train.MomentumOptimizer(1.0, 0.9), task, Settings(sync=sync),
+        progress, 3)
+    optimizer.apply_gradients([(tf.ones([2]), variable)],
+                              tf.train.get_or_create_global_step())
+    kinds = ('VariableV2', 'ConditionalAccumulator', 'VarHandleOp',
+             'ResourceConditionalAccumulator')
+    containers = {
+        op.name: op.get_attr('container')
+        for op in graph.get_operations()
+        if op.type in kinds
+    }
+  assert containers['v'] == containers['v/Momentum'] == b''
+  assert (b'sync3' in containers.values()) == sync
+
+
 @pytest.mark.parametrize(
     'sync, kinds',
     [(False, ['AssignAdd', 'AssignAddVariableOp']),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
+from cifar10 import cifar10
 from cifar10 import cifar10_train
 from cifar10.cluster import local_cluster
 from cifar10.errors import UserError
@@ -87,6 +88,31 @@ def test_a_run_on_a_server_is_that_of_a_lone_trainer(targets, tmp_path):
     cifar10_train.train(
         dataclasses.replace(settings, train_dir=folder, max_steps=steps))
     assert checkpoints.step(checkpoints.latest(folder)) == steps
+
+
+def test_all_that_is_saved_is_in_the_container_of_the_run(targets):
+  settings = cifar10.with_constants(
+      Settings(master=targets[1], train_dir='/tmp/a', optimizer='momentum'))
+  with tf.Graph().as_default(), master.placed(settings):
+    global_step = tf.train.get_or_create_global_step()
+    weights = tf.get_variable('weights', [2], initializer=tf.ones_initializer())
+    cifar10.train(tf.reduce_sum(weights), global_step, settings)
+    variables = tf.global_variables()
+    assert {'weights/Momentum', 'weights/ExponentialMovingAverage'
+           } < {v.op.name for v in variables}
+    assert b'' not in {v.op.get_attr('container') for v in variables}
+
+
+@pytest.mark.slow
+def test_networks_of_other_sizes_train_one_after_another(targets, tmp_path):
+  for units in ('8', '16'):
+    settings = short_runs.small_config(tmp_path, master=targets[1],
+                                       optimizer='momentum',
+                                       hidden_layers=units)
+    settings = dataclasses.replace(settings, train_dir=str(tmp_path / units))
+    cifar10_train.train(settings)
+    assert checkpoints.step(checkpoints.latest(
+        settings.train_dir)) == settings.max_steps
 
 
 @pytest.mark.slow

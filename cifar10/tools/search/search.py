@@ -102,8 +102,14 @@ def search(args):
   """Runs the trials, prints their table and writes it into `args.out`.
 
   Raises UserError if a package is missing, the space makes no sense, --out
-  cannot hold runs, or a trainer fails; OSError if --out cannot be written.
+  cannot hold runs, there are more jobs than servers, or a trainer fails;
+  OSError if --out cannot be written.
   """
+  masters = [master for master in args.masters.split(',') if master]
+  if masters and args.jobs > len(masters):
+    raise UserError(
+        f'--jobs={args.jobs}: each trial needs a server of its own; '
+        f'--masters names {len(masters)}')
   args.out = paths.check(args.out, '--out', holds_checkpoints=True)
   optuna = space_lib.optuna()
   optional_packages.need('matplotlib', 'search',
@@ -115,7 +121,6 @@ def search(args):
 
   with folder_lock.held(os.path.join(args.out, '.lock'), refuse):
     study = _study(optuna, space, args)
-    masters = [master for master in args.masters.split(',') if master]
     trials = trials_lib.Trials(study, space, args.out, args.gpus, masters)
     done = len(trials.finished())
     if 0 < done < args.trials:
@@ -127,7 +132,10 @@ def search(args):
   winner = best(finished)
   if winner:
     folder = trials_lib.folder_of(winner)
-    flags = [*space.flags, *space_lib.as_flags(winner.params)]
+    again = os.path.join(args.out, f'again_{folder}')
+    flags = [
+        *space.flags, *space_lib.as_flags(winner.params), f'--train_dir={again}'
+    ]
     command = [commands.command('cifar10_train'), *map(shlex.quote, flags)]
     print(
         f'The best is {folder}. Its best checkpoint is in '

@@ -112,6 +112,8 @@ def test_a_killed_search_goes_on_where_it_was(tmp_path, start, capsys):
   best = re.search(r'The best is (trial_\d+)\. .* To train it again: (.*)', out)
   assert values[best.group(1)] == max(values.values())
   assert '--max_steps=400' in best.group(2)
+  again = tmp_path / 'out' / f'again_{best.group(1)}'
+  assert f'--train_dir={again}' in best.group(2)
   assert re.search(r'--learning_rate=0.0[12]', best.group(2))
   for trial in json.loads(
       (tmp_path / 'out' / 'trials.json').read_text())['trials']:
@@ -275,6 +277,15 @@ def test_a_seed_beyond_the_limits_is_named(tmp_path, start, seed):
   _, err = process.communicate(timeout=120)
   assert process.returncode == 2
   assert f'--seed={seed}: expected 0 to 2147483647' in err
+  assert not (tmp_path / 'out').exists()
+
+
+def test_each_job_needs_a_server_of_its_own(tmp_path):
+  args = arguments(tmp_path, RANGE, 4)
+  args.jobs, args.masters = 3, 'grpc://a:2222,grpc://b:2222'
+  message = '--jobs=3: each trial needs a server of its own; --masters names 2$'
+  with pytest.raises(UserError, match=message):
+    search_lib.search(args)
   assert not (tmp_path / 'out').exists()
 
 
