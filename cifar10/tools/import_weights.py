@@ -12,6 +12,7 @@ the checkpoint holds is for --init_from, evaluation, prediction and export; with
 """
 
 import re
+import shlex
 
 import numpy as np
 
@@ -124,8 +125,9 @@ def import_weights(args):
     checkpoints.write(folder, values)
   path = checkpoints.latest(args.out)
   # A layer that is named must fit; the others begin anew.
-  scope = f" --init_scope='{args.layers}'" if args.layers else ''
-  print(f'{path} is written. To start from it: --init_from={path}{scope}')
+  scope = args.layers and f' --init_scope={shlex.quote(args.layers)}'
+  print(f'{path} is written. To start from it: '
+        f'--init_from={shlex.quote(path)}{scope}')
 
 
 def _chosen(pattern):

@@ -13,6 +13,7 @@ Networks", arXiv 1506.02626.
 
 import dataclasses
 import os
+import shlex
 import zlib
 
 import numpy as np
@@ -31,7 +32,8 @@ from cifar10.util import paths
 
 # A weight, its average and the slots of optimizers, which would move it away
 # from zero again.
-_SUFFIXES = ('', checkpoints.AVERAGE, '/Momentum', '/Adam', '/Ftrl_1', '/Muon')
+_SUFFIXES = ('', checkpoints.AVERAGE, '/Momentum', '/RMSProp_1', '/Adam',
+             '/Ftrl_1', '/Muon')
 
 
 def sparse_values(values, *, threshold=None, keep=None):
@@ -89,11 +91,13 @@ def precisions(models, settings):
 
   Each model is a dict of all variables of a checkpoint. A precision is a float,
   None if there are no images. Raises UserError if the data set cannot be
-  described.
+  described, or a file of images is damaged.
   """
   data = datasets.describe(settings)
   if not all(os.path.exists(path) for path in data.test_files):
     return [None] * len(models)
+  for path in data.test_files:
+    records.check_file(path, data.layout, len(data.classes))
   images = records.load(data.test_files, data.layout)
   validator = validation.Validator(images, data, settings)
   found = [validator.correct(model) / validator.total for model in models]
@@ -139,8 +143,11 @@ def sparsify(args):
                  f'{_compressed_bytes(values) / 1e6:.2f} MB'))
   # A model of the package is averages only, which no run goes on from.
   flag = '--train_dir' if set(weights) <= set(dense) else '--init_from'
+  rest = 'the settings of the run'
+  if settings.optimizer == 'muon':  # Its steps fill all weights.
+    flag, rest = '--init_from', f'{rest}, with another --optimizer'
   print(f'{checkpoints.latest(args.out)} is written. To train on: '
-        f'{flag}={args.out} --hold_zeros, and the settings of the run.')
+        f'{flag}={shlex.quote(args.out)} --hold_zeros, and {rest}.')
 
 
 def main():

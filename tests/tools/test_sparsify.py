@@ -19,6 +19,7 @@ from cifar10.store import run_state
 from cifar10.tools import sparsify
 from tests import processes
 from tests import short_runs
+from tests import synthetic_records
 
 SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'sparsify.py')
 
@@ -61,6 +62,8 @@ def test_the_average_decides_and_what_moves_weights_goes_with_them():
       'a/weights': np.array([1.0, 1.0], np.float32),
       'a/weights/ExponentialMovingAverage': np.array([0.1, 2.0], np.float32),
       'a/weights/Momentum': np.array([3.0, 3.0], np.float32),
+      'a/weights/RMSProp': np.array([5.0, 5.0], np.float32),
+      'a/weights/RMSProp_1': np.array([6.0, 6.0], np.float32),
       'a/weights/Adam_1': np.array([4.0, 4.0], np.float32)
   }
   found = sparsify.sparse_values(values, threshold=0.5)
@@ -68,6 +71,8 @@ def test_the_average_decides_and_what_moves_weights_goes_with_them():
       'a/weights': [0, 1],
       'a/weights/ExponentialMovingAverage': [0, 2],
       'a/weights/Momentum': [0, 3],
+      'a/weights/RMSProp': [5, 5],
+      'a/weights/RMSProp_1': [0, 6],
       'a/weights/Adam_1': [4, 4]
   }
   for name, value in expected.items():
@@ -95,6 +100,34 @@ def test_the_precision_of_an_older_checkpoint_is_by_its_statistics(trained):
   assert len(older) < len(values)
   found, expected = sparsify.precisions([older, same], config)
   assert found == expected
+
+
+def test_a_damaged_file_of_test_images_is_named(trained, tmp_path):
+  folder = synthetic_records.make_folder(tmp_path)
+  config = short_runs.small_config(trained, dataset='cifar10',
+                                   data_dir=str(tmp_path), **SETTINGS)
+  values = checkpoints.read(checkpoints.latest(config.train_dir))
+  (folder / 'test_batch.bin').write_bytes(b'')
+  with pytest.raises(UserError, match='test_batch.bin: '):
+    sparsify.precisions([values], config)
+
+
+def test_after_muon_another_optimizer_is_suggested(tmp_path, capsys):
+  config = short_runs.small_config(tmp_path, optimizer='muon',
+                                   normalization='batch', max_steps=1)
+  cifar10_train.train(config)
+  capsys.readouterr()
+  out = str(tmp_path / 'a b')
+  sparsify.sparsify(
+      argparse.Namespace(checkpoint=config.train_dir, out=out, keep=0.5,
+                         threshold=None))
+  assert capsys.readouterr().out.endswith(
+      f"To train on: --init_from='{out}' --hold_zeros, and the settings of the "
+      'run, with another --optimizer.\n')
+  cifar10_train.train(
+      dataclasses.replace(config, init_from=out, hold_zeros=True,
+                          optimizer='nesterov',
+                          train_dir=str(tmp_path / 'next')))
 
 
 @pytest.mark.slow
