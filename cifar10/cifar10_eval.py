@@ -9,6 +9,7 @@ Every image counts exactly once, whatever the batch size.
 """
 
 import contextlib
+import dataclasses
 import os
 import sys
 from typing import Any, NamedTuple
@@ -30,6 +31,7 @@ from cifar10.nets import variable_scope
 from cifar10.run import train_dir
 from cifar10.store import checkpoints
 from cifar10.store import config
+from cifar10.store import run_state
 from cifar10.util import session_settings
 from cifar10.util import summaries
 import tensorflow.compat.v1 as tf
@@ -80,10 +82,10 @@ def _evaluate_ensemble(settings, answers):
 
 
 def _evaluate(settings, answers):
-  data = datasets.prepare(settings)
   directory = settings.checkpoint_dir
   if settings.run_once:
-    checkpoints.find(directory)  # Raises before an event file is made.
+    checkpoints.find(directory)  # Raises before anything is fetched or made.
+  data = datasets.prepare(settings)
   steps = []  # Of the checkpoints that are evaluated.
   with tf.Graph().as_default() as default_graph:
     graph = build(data, settings)
@@ -92,6 +94,8 @@ def _evaluate(settings, answers):
       # A run that stops early may end with the checkpoint evaluated before.
       for checkpoint in new_checkpoints(
           settings, lambda: steps and _is_last(directory, steps[-1])):
+        if not settings.run_once:
+          _check_run(settings, data)
         try:
           step = checkpoints.step(checkpoint)
           result, summary = eval_once(graph, checkpoint, settings)
@@ -114,6 +118,25 @@ def _evaluate(settings, answers):
         steps.append(step)
         if settings.run_once or _is_last(directory, step):
           return
+
+
+def _check_run(settings, data):
+  """Raises UserError if the run is of other classes or another model.
+
+  A trainer may have begun it after the evaluator read its settings.
+  """
+  directory = settings.checkpoint_dir
+  run = config.load(directory)
+  if run is None:
+    return
+  trained = run_state.trained_on(run_state.load(directory), run)
+  datasets.check_fits(data, dataclasses.replace(settings, **trained))
+  for name, value in run.of_groups('model').items():
+    built = getattr(settings, name)
+    if name not in settings.given and built != value:
+      raise UserError(
+          f'{directory}: a run with --{name}={value} has begun since the '
+          f'evaluator started with {built}; start it again')
 
 
 def _is_last(directory, step):

@@ -326,6 +326,26 @@ def test_a_trainer_that_begins_there_is_waited_for(trained, tmp_path, capsys,
   assert 'not waiting' not in out
 
 
+@pytest.mark.parametrize('is_given', [False, True])
+def test_a_run_of_another_model_that_begins_there_is_an_error(
+    tmp_path, capsys, monkeypatch, is_given):
+
+  def begin():
+    cifar10_train.train(
+        short_runs.small_config(tmp_path, max_steps=2, activation='elu'))
+
+  monkeypatch.setattr(ITERATOR_MODULE, 'time', Clock({1: begin}))
+  if is_given:
+    found, _ = evaluate(tmp_path, capsys, run_once=False, given={'activation'})
+    assert [step for _, _, _, step in found] == [2]
+    return
+  with pytest.raises(UserError) as info:
+    evaluate(tmp_path, capsys, run_once=False)
+  assert str(info.value) == (
+      f'{tmp_path}/train: a run with --activation=elu has begun since the '
+      'evaluator started with relu; start it again')
+
+
 def test_damage_is_named(trained, tmp_path, capsys):
   shutil.copytree(str(trained / 'train'), str(tmp_path / 'train'))
   index = tmp_path / 'train' / 'model.ckpt-30.index'
