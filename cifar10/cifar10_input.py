@@ -119,7 +119,7 @@ def _first_records(values, keys, path, count):
 
   A key is the path of the file, a colon, and the number of the record.
   """
-  number = tf.strings.to_number(tf.strings.regex_replace(keys, '.*:', ''),
+  number = tf.strings.to_number(tf.strings.regex_replace(keys, '(?s).*:', ''),
                                 tf.int32)
   is_of_file = tf.strings.regex_full_match(
       keys, tf.constant(re.escape(path) + ':[0-9]+'))

@@ -547,7 +547,9 @@ def test_an_image_is_distorted_anew_each_time(tmp_path, source, seed):
 
 @pytest.mark.parametrize('source', SOURCES)
 def test_only_the_records_to_train_on_are_read(tmp_path, one_thread, source):
-  data = numbered(tmp_path, 100, 3)
+  folder = tmp_path / 'a\nfolder'  # Records are numbered after their path.
+  folder.mkdir()
+  data = numbered(folder, 100, 3)
   for held_out, labelled, left in ((40, 0, 60), (10, 20, 20), (0, 34, 34)):
     found = order(data._replace(held_out=held_out, labelled=labelled), source,
                   left, 3)

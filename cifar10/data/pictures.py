@@ -94,14 +94,16 @@ def report_others(folder, found):
 
 
 def _visible_files(folder):
-  """Yields the paths of the files below a folder that are not hidden."""
+  """Yields the paths of files and linked folders that are not hidden."""
 
   def fail(error):
     raise error
 
   for path, folders, names in os.walk(folder, onerror=fail):
     folders[:] = [name for name in folders if not name.startswith('.')]
-    for name in names:
+    # It does not enter these, and so they are skipped like other files.
+    links = [n for n in folders if os.path.islink(os.path.join(path, n))]
+    for name in names + links:
       if not name.startswith('.'):
         yield os.path.join(path, name)
 

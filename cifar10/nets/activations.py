@@ -50,8 +50,9 @@ def _prelu(x, name):
   """
   slopes = layers.float32_variable('prelu_slopes', x.shape[-1:],
                                    tf.constant_initializer(0.25))
-  below = tf.cast(slopes, x.dtype) * tf.minimum(x, 0)
-  return tf.add(tf.maximum(x, 0), below, name=name)
+  # In float32, for the sum over images and pixels that is their gradient.
+  below = slopes * tf.cast(tf.minimum(x, 0), tf.float32)
+  return tf.add(tf.maximum(x, 0), tf.cast(below, x.dtype), name=name)
 
 
 def _gelu(x, is_training, name):

@@ -246,9 +246,9 @@ def check_newest(directory):
   if checkpoint is not None:
     check_fits(
         checkpoint, expected_shapes(tf.global_variables()),
-        hint='; a run is resumed with the model, --optimizer, --bias_rate, '
-        '--softmax_rate and --schedule that it was begun with, or is taken '
-        'over by a new one with --init_from')
+        hint='; a run is resumed with the model, --freeze, --optimizer, '
+        '--bias_rate, --softmax_rate and --schedule that it was begun with, or '
+        'is taken over by a new one with --init_from')
 
 
 def read(path):

@@ -157,7 +157,7 @@ def load(directory):
     return None
   try:
     return from_json(values)
-  except (KeyError, TypeError, ValueError, OverflowError) as error:
+  except (LookupError, TypeError, ValueError, OverflowError) as error:
     raise UserError(
         f'{path}: {error!r}; expected classes, examples_per_epoch and '
         'stretches, as a trainer writes them') from error
@@ -182,7 +182,7 @@ def _seconds(value):
 def from_json(values):
   """The RunState from the dict that JSON holds, also that of version 1.0.
 
-  Raises KeyError, TypeError, ValueError or OverflowError if it is damaged.
+  Raises LookupError, TypeError, ValueError or OverflowError if it is damaged.
   """
   stretches = values['stretches']
   if not stretches:  # In version 1.0, before a run is resumed.

@@ -229,6 +229,17 @@ def test_other_files_of_a_folder_are_counted_on_one_line(tmp_path, capsys):
       '%s/drawing.eps, ...\n' % ((folder,) * 4))
 
 
+def test_a_link_to_a_folder_is_named_as_skipped(tmp_path, capsys):
+  for name in ('in/x.png', 'elsewhere/y.png'):
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).write_bytes(b'')
+  folder = tmp_path / 'in'
+  (folder / 'linked.png').symlink_to(tmp_path / 'elsewhere')
+  assert pictures.find([str(folder)]) == [str(folder / 'x.png')]
+  assert capsys.readouterr().err == (
+      f'1 other file in {folder}/ skipped: {folder}/linked.png\n')
+
+
 def test_a_named_pipe_in_a_folder_is_skipped(tmp_path):
   os.mkfifo(str(tmp_path / 'pipe.png'))
   save(tmp_path / 'x.png', noise(8, 8))

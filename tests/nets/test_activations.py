@@ -126,6 +126,17 @@ def test_rrelu_draws_its_slopes_in_training():
       run(activations.activate(above, 'rrelu', True, 'b')), 1)
 
 
+def test_in_float16_the_gradient_of_prelu_is_summed_in_float32():
+  with tf.Graph().as_default():
+    x = -tf.ones([64, 24, 24, 2], tf.float16)
+    y = activations.activate(x, 'prelu', is_training=True, name='a')
+    (slopes,) = tf.trainable_variables()
+    gradient = tf.gradients(y, slopes)[0]
+    with tf.Session() as session:
+      session.run(tf.global_variables_initializer())
+      assert session.run(gradient).tolist() == [-64 * 24 * 24] * 2
+
+
 def test_the_slopes_of_prelu_are_trained_for_each_channel():
   x = tf.constant(-np.arange(8.0).reshape(2, 4), tf.float32)
   with tf.variable_scope('conv1'):

@@ -116,6 +116,8 @@ def test_earlier_versions_did_not_keep_the_size_of_the_images(tmp_path):
 }, {
     'stretches': [[1]]
 }, {
+    'stretches': [[]]
+}, {
     'stretches': [[0, 0]]
 }, {
     'stretches': [[5, 64]]
