@@ -177,17 +177,17 @@ def test_a_model_is_not_used_with_other_classes(tmp_path, monkeypatch):
   renamed = dataclasses.replace(own, classes=('a', 'b', 'd'))
   # The folder of the data set is gone: CIFAR-10 is not fetched in its place.
   gone = dataclasses.replace(own, data_dir=str(tmp_path / 'no'))
-  for other, found, trained in ((renamed, 'a, b, c', 'a, b, d'),
-                                (gone, 'airplane, automobile, bird, ... (10)',
-                                 'a, b, c')):
+  for other, reason, found, trained in ((renamed, '', 'a, b, c', 'a, b, d'), (
+      gone, 'is CIFAR-10, as there is no dataset.json; ',
+      'airplane, automobile, bird, ... (10)', 'a, b, c')):
     with pytest.raises(UserError) as described:
       datasets.describe(other)
     with pytest.raises(UserError) as prepared:
       short_runs.prepared(other)
     assert str(described.value) == str(prepared.value)
     assert str(described.value) == (
-        '--dataset=cifar10 --data_dir=%s: found the classes %s; the model was '
-        'trained on %s' % (other.data_dir, found, trained))
+        '--dataset=cifar10 --data_dir=%s: %sfound the classes %s; the model '
+        'was trained on %s' % (other.data_dir, reason, found, trained))
   assert not (tmp_path / 'no').exists()
   # If the classes of a model are unknown, any will do.
   data = datasets.describe(config)
@@ -351,7 +351,8 @@ def test_a_run_on_cifar100_remembers_its_labels(tmp_path, capsys):
   assert shapes['softmax_linear/biases'] == [20]
   flags = ['--dataset=cifar100', '--cifar100_labels=coarse']
   flags.append('--data_dir=' + config.data_dir)
-  line = '--checkpoint_dir=%s %s\n' % (train_dir, ' '.join(flags))
+  line = '--checkpoint_dir={0} --eval_dir={0}_eval {1}\n'.format(
+      train_dir, ' '.join(flags))
   assert line in capsys.readouterr().out
   status, out, err = short_runs.run('cifar10_eval', *flags, '--run_once',
                                     '--checkpoint_dir=%s' % train_dir,

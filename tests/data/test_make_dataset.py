@@ -156,13 +156,13 @@ def test_broken_pictures_and_other_files_are_named(tmp_path, make, error_of,
   (folder / 'b' / 'notes.txt').write_text('')
   (folder / 'b' / '.hidden.png').write_text('')
   (folder / '.git').mkdir()
-  (folder / 'b' / 'up').symlink_to('..')  # A cycle.
+  (folder / 'b' / 'up').symlink_to('..')  # A cycle, which is not entered.
   make(folder, tmp_path / 'out', '--size=8')
   printed, err = capsys.readouterr()
   assert '2 classes, 4 pictures to train on, 2 to test on; 2 broken.' in printed
   lines = err.splitlines()
-  notes = folder / 'b' / 'notes.txt'
-  assert lines[0] == '1 other file in %s/ skipped: %s' % (folder, notes)
+  skipped = '2 other files in {0}/ skipped: {0}/b/notes.txt, {0}/b/up'
+  assert lines[0] == skipped.format(folder)
   broken = sorted(line.split(': ')[0] for line in lines[1:])
   assert broken == [
       str(folder / 'a' / 'broken.png'),
