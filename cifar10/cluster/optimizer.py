@@ -30,10 +30,10 @@ class WorkerOptimizer(tf.train.Optimizer):
     self._settings = settings
     self._progress = progress
     self._chief_start = chief_start
-    self._optimizer = optimizer
+    self._optimizer = optimizers.Update(optimizer, _apply_outside)
     if settings.sync:
       self._optimizer = tf.train.SyncReplicasOptimizer(
-          optimizers.Update(optimizer, _apply_outside),
+          self._optimizer,
           replicas_to_aggregate=task.workers_per_step(settings),
           total_num_replicas=task.trainers(settings))
 
@@ -55,13 +55,11 @@ class WorkerOptimizer(tf.train.Optimizer):
       first = tf.identity(first)
     sent = placement.sent_as([(first, variable), *others],
                              self._settings.grad_dtype)
-    if not self._settings.sync:
-      updated = self._optimizer.apply_gradients(sent, global_step)
-      return tf.group(updated, noted)
     with sync_container(self._chief_start):
       updated = self._optimizer.apply_gradients(sent, global_step)
-    # The optimizer's own hook uses this; if nothing does, it logs an error.
-    tf.group(self._optimizer.ready_for_local_init_op)
+    if self._settings.sync:
+      # The optimizer's own hook uses this; if nothing does, it logs an error.
+      tf.group(self._optimizer.ready_for_local_init_op)
     return tf.group(updated, noted)
 
   def hooks(self):

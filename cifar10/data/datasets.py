@@ -82,6 +82,15 @@ class DataSet(NamedTuple):
         paths.insert(0, path)
     return records.load(paths, self.layout)[-self.held_out:]
 
+  def test_records(self):
+    """The records to test on, uint8 array [n, layout.record_bytes].
+
+    Raises UserError if a file is missing or damaged.
+    """
+    for path in self.test_files:
+      records.check_file(path, self.layout, len(self.classes))
+    return records.load(self.test_files, self.layout)
+
   def count(self, paths):
     """The total number of records in the files `paths`, by their sizes."""
     return sum(os.path.getsize(p) for p in paths) // self.layout.record_bytes
@@ -106,14 +115,14 @@ def check_fits(data, settings):
   """
   compared = (('the classes', ', ', data.classes, settings.classes),
               ('images of', ' x ', data.layout[:3], settings.image_shape))
-  where = f'--dataset={settings.dataset} --data_dir={settings.data_dir}: '
-  if _kind(settings) == 'cifar10':  # Perhaps a folder that has moved.
-    where += f'is CIFAR-10, as there is no {dataset_json.FILE_NAME}; '
   for what, separator, found, trained in compared:
-    if trained not in ((), found):
-      raise UserError(
-          f'{where}found {what} {_few(found, separator)}; the model was '
-          f'trained on {_few(trained, separator)}')
+    if trained in ((), found):
+      continue
+    where = f'--dataset={settings.dataset} --data_dir={settings.data_dir}: '
+    if _kind(settings) == 'cifar10':  # Perhaps a folder that has moved.
+      where += f'is CIFAR-10, as there is no {dataset_json.FILE_NAME}; '
+    raise UserError(f'{where}found {what} {_few(found, separator)}; the model '
+                    f'was trained on {_few(trained, separator)}')
 
 
 def _few(values, separator):

@@ -20,7 +20,6 @@ import numpy as np
 
 from cifar10 import zoo
 from cifar10.data import datasets
-from cifar10.data import records
 from cifar10.errors import UserError
 from cifar10.infer import validation
 from cifar10.settings.field import LARGEST
@@ -96,10 +95,7 @@ def precisions(models, settings):
   data = datasets.describe(settings)
   if not all(os.path.exists(path) for path in data.test_files):
     return [None] * len(models)
-  for path in data.test_files:
-    records.check_file(path, data.layout, len(data.classes))
-  images = records.load(data.test_files, data.layout)
-  validator = validation.Validator(images, data, settings)
+  validator = validation.Validator(data.test_records(), data, settings)
   found = [validator.correct(model) / validator.total for model in models]
   validator.close()
   return found

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, Tuple
 import numpy as np
 
 from cifar10.data import datasets
-from cifar10.data import records as records_lib
 from cifar10.errors import UserError
 from cifar10.infer import predictions
 from cifar10.infer import ranking
@@ -53,10 +52,7 @@ def predict_test_images(checkpoint, settings):
   # Now: a trainer may delete the checkpoint while images are predicted.
   step = checkpoints.step(checkpoint)
   data = datasets.describe(settings)
-  layout = data.layout
-  for path in data.test_files:
-    records_lib.check_file(path, layout, len(data.classes))
-  records = records_lib.load(data.test_files, layout)
+  layout, records = data.layout, data.test_records()
   network = predictions.Network(settings, checkpoint)
   with contextlib.closing(predictions.Predictor(data, network)) as predictor:
     batches = predictions.batches(records, _BATCH_SIZE)

@@ -103,7 +103,7 @@ class Trials:
     """Runs the trainer: its status, None if pruned, and its log's last line."""
     flags = [*self._space.flags, *space_lib.as_flags(trial.params)]
     if self._masters:
-      flags.append('--master=' + self._masters[thread % len(self._masters)])
+      flags.append('--master=' + self._masters[thread])
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, 'trainer.log'), 'ab+') as log:
       status = self._runner.run(
