@@ -4,6 +4,8 @@ The tutorial's section "Input". All data sets are stored in CIFAR-10's binary
 format (see records.py); a file dataset.json may describe them.
 """
 
+import glob
+import mimetypes
 import os
 import shlex
 from typing import NamedTuple, Optional, Tuple
@@ -150,14 +152,38 @@ def prepare(settings):
   damaged, or there are fewer records than the settings ask for.
   """
   kind = _kind(settings)
+  source = sources.SOURCES.get(kind)
   if kind == 'cifar10':
     describe(settings)  # Fetch nothing that does not fit the model.
-  source = sources.SOURCES.get(kind)
   if source and not os.path.isdir(source.folder_in(settings.data_dir)):
+    if kind == 'cifar10':
+      _refuse_pictures(settings.data_dir)
     sources.fetch(source, settings)
   data = describe(settings)
   _check_files(data, source)
   return _split(data, settings)
+
+
+def _refuse_pictures(folder):
+  """Raises UserError if there are two or more folders, all with pictures.
+
+  They are meant as the data set, but CIFAR-10 would be fetched into `folder`.
+  """
+  inside = glob.glob(os.path.join(glob.escape(folder), '*', ''))
+  if inside[1:] and all(map(_holds_pictures, inside)):
+    name = shlex.quote(folder)
+    raise UserError(
+        f'--data_dir={folder}: found folders of pictures; expected a data set. '
+        f'To make one: {commands.command("cifar10_make_dataset")} {name} '
+        '--out=/tmp/my_data')
+
+
+def _holds_pictures(folder):
+  """True if there is a picture in a folder or in its subfolders."""
+  kinds = (mimetypes.guess_type(path)[0] or ''
+           for depth in ('*', '*/*')
+           for path in glob.iglob(os.path.join(glob.escape(folder), depth)))
+  return any(kind.startswith('image/') for kind in kinds)
 
 
 def to_train_on(settings):

@@ -80,6 +80,27 @@ def test_an_archive_from_the_user_is_unpacked(tmp_path):
   assert data.count(data.train_files + data.test_files) == 18
 
 
+@pytest.mark.parametrize('names', [('cats/1.png', 'dogs/2.JPG'),
+                                   ('train/a/1.png', 'test/a/1.jpeg')])
+def test_folders_of_pictures_are_no_data_set(tmp_path, names):
+  for name in names:
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).touch()
+  (tmp_path / 'labels.txt').touch()
+  (tmp_path / '.hidden').mkdir()
+  config = Settings(data_dir=str(tmp_path), data_url='file:///nowhere')
+  with pytest.raises(UserError) as raised:
+    short_runs.prepared(config)
+  make = commands.command('cifar10_make_dataset')
+  assert str(raised.value) == (
+      f'--data_dir={tmp_path}: found folders of pictures; expected a data set. '
+      f'To make one: {make} {tmp_path} --out=/tmp/my_data')
+  # Beside other folders, such as those of a home, the data is fetched.
+  (tmp_path / 'other').mkdir()
+  with pytest.raises(UserError, match='nowhere'):
+    short_runs.prepared(config)
+
+
 def test_records_are_counted_by_the_sizes_of_the_files(tmp_path):
   path = tmp_path / 'x.bin'
   with open(str(path), 'wb') as sparse:
