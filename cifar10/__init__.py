@@ -11,7 +11,9 @@ cifar10.py here, and its three flags.
 import contextlib
 import importlib
 import signal
+import sys
 import threading
+import types
 
 from cifar10.util import log_suppression
 from cifar10.util import processor
@@ -66,13 +68,25 @@ def _define_tutorial_flags():
   flags.DEFINE_boolean('use_fp16', False, 'Train the model in fp16.', **about)
 
 
-def __getattr__(name):
-  """The tutorial's names, from cifar10.py once one is asked for."""
-  if name not in _TUTORIAL_NAMES:
-    raise AttributeError(f"module 'cifar10' has no attribute {name!r}")
-  return getattr(importlib.import_module('cifar10.cifar10'), name)
+class _Package(types.ModuleType):
+  """This module: the tutorial's names are those of cifar10.py, also when set.
+
+  That module is imported once one of them is asked for.
+  """
+
+  def __getattr__(self, name):
+    if name not in _TUTORIAL_NAMES:
+      raise AttributeError(f"module 'cifar10' has no attribute {name!r}")
+    return getattr(importlib.import_module('cifar10.cifar10'), name)
+
+  def __setattr__(self, name, value):
+    if name in _TUTORIAL_NAMES:
+      setattr(importlib.import_module('cifar10.cifar10'), name, value)
+    else:
+      super().__setattr__(name, value)
 
 
+sys.modules[__name__].__class__ = _Package
 log_suppression.open_missing_streams()
 processor.use_onednn()
 with _interrupted_silently(), log_suppression.stderr_held_back():

@@ -62,11 +62,13 @@ DATA_URL = sources.SOURCES['cifar10'].official[0].url
 
 
 def _settings_of_flags():
-  """The tutorial's settings, with its flags once a program has parsed them."""
-  if not ('use_fp16' in FLAGS and FLAGS.is_parsed()):
+  """The tutorial's settings, with its flags as a program has set them."""
+  if 'use_fp16' not in FLAGS:
     return Settings()
-  return Settings(batch_size=FLAGS.batch_size, data_dir=FLAGS.data_dir,
-                  precision='float16' if FLAGS.use_fp16 else 'float32')
+  # Not FLAGS.batch_size, which would parse the command line if none has yet.
+  return Settings(batch_size=FLAGS['batch_size'].value,
+                  data_dir=FLAGS['data_dir'].value,
+                  precision='float16' if FLAGS['use_fp16'].value else 'float32')
 
 
 def with_constants(settings):
@@ -259,6 +261,9 @@ def loss(logits, labels, scope=None, label_smoothing=0.0):
           tf.one_hot(labels, num_classes, 1 - label_smoothing + spread, spread),
           logits, name='cross_entropy_per_example')
     else:
+      labels = tf.convert_to_tensor(labels)
+      if labels.dtype != tf.int32:
+        labels = tf.cast(labels, tf.int64)
       cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(
           labels=labels, logits=logits, name='cross_entropy_per_example')
     cross_entropy_mean = tf.reduce_mean(cross_entropy,
@@ -333,12 +338,14 @@ def update(opt, grads, losses, global_step, settings, keeps_averages=True):
 
   Args:
     opt: from `optimizer`, or an optimizer around one.
-    grads: list of pairs (gradient, variable).
+    grads: list of pairs (gradient, variable); a variable whose gradient is None
+      stays as it is.
     losses: list of float32 scalars, for `add_loss_summaries`.
     global_step, settings: as those of `train`.
     keeps_averages: True if this step updates the averages of the losses and of
       batch normalization; the chief of a cluster does it for all workers.
   """
+  grads = [(grad, var) for grad, var in grads if grad is not None]
   with tf.name_scope('train/'):
     loss_averages_op = add_loss_summaries(losses)
     for grad, var in grads:

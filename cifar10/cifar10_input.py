@@ -127,10 +127,13 @@ def _first_records(values, keys, path, count):
   return tf.boolean_mask(values, is_kept), tf.boolean_mask(keys, is_kept)
 
 
-def _cifar10(data_dir):
-  """CIFAR-10 in a folder, a DataSet; ValueError if a file is missing."""
+def _cifar10(data_dir, eval_data):
+  """CIFAR-10 in a folder, a DataSet; ValueError if a file is missing.
+
+  Only the files of 'test' or the training images, 'train_eval', must be there.
+  """
   data = datasets.in_folder(data_dir)
-  for path in data.train_files + data.test_files:
+  for path in data.files(eval_data):
     if not os.path.exists(path):
       raise ValueError('Failed to find file: ' + path)
   return data
@@ -167,7 +170,7 @@ def distorted_inputs(data_dir, batch_size, data=None, settings=Settings()):
   Raises:
     ValueError: a file of CIFAR-10 is missing.
   """
-  data = data or _cifar10(data_dir)
+  data = data or _cifar10(data_dir, 'train_eval')
   # The tutorial's line and number, although the queue holds a whole epoch.
   # (Departure: no "This will take a few minutes"; it takes about a second.)
   print(
@@ -278,12 +281,13 @@ def inputs(eval_data, data_dir, batch_size, data=None, settings=Settings()):
     ValueError: a file of CIFAR-10 is missing.
   """
   is_endless = data is None
-  data = data or _cifar10(data_dir)
+  name = 'test' if eval_data else 'train_eval'
+  data = data or _cifar10(data_dir, name)
   layout, size = data.layout, crop_size(data.layout, settings.image_size)
   with tf.device('/cpu:0'), tf.name_scope('inputs'):
     filename_queue = tf.train.string_input_producer(
-        list(data.files('test' if eval_data else 'train_eval')),
-        num_epochs=None if is_endless else 1, shuffle=False)
+        list(data.files(name)), num_epochs=None if is_endless else 1,
+        shuffle=False)
     per_read = _records_per_read(layout)
     # Regroups the reads, which end with each file, into batches.
     records = tf.train.batch([read_records(filename_queue, layout, per_read)],

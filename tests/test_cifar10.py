@@ -137,8 +137,9 @@ def test_first_loss_is_the_tutorials():
     assert session.run(total_loss) == pytest.approx(4.68, abs=0.05)
 
 
-def test_loss_is_mean_cross_entropy_and_decay():
-  labels = np.array([3, 0, 9, 9], np.int32)
+@pytest.mark.parametrize('dtype', [np.int32, np.int64, np.uint8, np.float32])
+def test_loss_is_mean_cross_entropy_and_decay(dtype):
+  labels = np.array([3, 0, 9, 9], dtype)
   logits = cifar10.inference(random_images(4))
   total_loss = cifar10.loss(logits, tf.constant(labels))
   decay = tf.add_n(tf.get_collection('losses')[:2])
@@ -146,7 +147,8 @@ def test_loss_is_mean_cross_entropy_and_decay():
     scores, found, decay = session.run([logits, total_loss, decay])
   scores = scores.astype(np.float64)
   log_sums = np.log(np.exp(scores).sum(axis=1))
-  expected = (log_sums - scores[np.arange(4), labels]).mean() + decay
+  of_labels = scores[np.arange(4), labels.astype(int)]
+  expected = (log_sums - of_labels).mean() + decay
   assert found == pytest.approx(expected, rel=1e-5)
 
 
@@ -243,6 +245,18 @@ def test_train_takes_a_step_of_gradient_descent_and_averages():
       decay = 2 / 11
       np.testing.assert_allclose(session.run(average),
                                  decay * old + (1 - decay) * new, atol=1e-6)
+
+
+def test_a_variable_without_a_gradient_stays_and_is_averaged():
+  other = tf.get_variable('other', initializer=3.0)
+  total_loss = cifar10.loss(cifar10.inference(random_images(4)), [1, 2, 3, 4])
+  train_op = cifar10.train(total_loss, tf.train.get_or_create_global_step())
+  with initialized_session() as session:
+    session.run(train_op)
+    assert session.run(other) == 3
+  assert 'other/ExponentialMovingAverage' in [
+      v.op.name for v in tf.global_variables()
+  ]
 
 
 def trained(config, form, initial):

@@ -633,6 +633,23 @@ def test_a_coordinator_by_hand_ends_without_noise_or_threads(capfd):
   assert capfd.readouterr().err == ''
 
 
+@pytest.mark.parametrize('eval_data, missing', [(True, 'data_batch_1.bin'),
+                                                (False, 'test_batch.bin')])
+def test_only_files_that_are_read_must_be_there(tmp_path, eval_data, missing):
+  folder = synthetic_records.make_folder(tmp_path)
+  for path in folder.glob('data_*' if eval_data else 'test_*'):
+    path.unlink()
+  images, _ = cifar10_input.inputs(eval_data, str(folder), 5)
+  assert images.shape.as_list() == [5, 24, 24, 3]
+  with pytest.raises(ValueError, match='Failed to find file: .*' + missing):
+    cifar10_input.inputs(not eval_data, str(folder), 5)
+  if eval_data:
+    with pytest.raises(ValueError, match='Failed to find file: .*' + missing):
+      cifar10_input.distorted_inputs(str(folder), 5)
+  else:
+    cifar10_input.distorted_inputs(str(folder), 5)
+
+
 @pytest.mark.parametrize('vanished', [0, 1])
 @pytest.mark.parametrize('training', [True, False])
 def test_a_file_that_vanishes_is_named(tmp_path, training, vanished):

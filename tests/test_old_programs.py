@@ -126,6 +126,31 @@ def test_it_goes_on_with_a_run_of_ours(tmp_path, data_dir, run_inside):
   assert 'step 7: precision @ 1 = ' in evaluated
 
 
+ASSIGNS = """
+import sys
+import cifar10
+from cifar10.util import graph_keys
+import tensorflow.compat.v1 as tf
+
+cifar10.FLAGS.data_dir = sys.argv[1]
+cifar10.FLAGS.batch_size = 7
+cifar10.INITIAL_LEARNING_RATE = 0.25
+images, labels = cifar10.inputs(True)
+print(images.shape)
+loss = cifar10.loss(cifar10.inference(images), labels)
+cifar10.train(loss, tf.train.get_or_create_global_step())
+with tf.train.MonitoredSession() as session:
+  print(*session.run(tf.get_collection(graph_keys.LEARNING_RATE)))
+"""
+
+
+def test_what_it_assigns_counts(tmp_path, data_dir):
+  path = tmp_path / 'assigns.py'
+  path.write_text(ASSIGNS)
+  out = run_anew(path, data_dir, PYTHONPATH=short_runs.ROOT)
+  assert out.splitlines()[-2:] == ['(7, 24, 24, 3)', '0.25']
+
+
 @pytest.mark.parametrize('place', ['elsewhere', 'inside'])
 def test_it_reads_single_records_and_batches(data_dir, run_inside, place):
   folder = os.path.join(data_dir, 'cifar-10-batches-bin')
