@@ -86,14 +86,14 @@ def _evaluate(settings, answers):
   if settings.run_once:
     checkpoints.find(directory)  # Raises before anything is fetched or made.
   data = datasets.prepare(settings)
-  steps = []  # Of the checkpoints that are evaluated.
+  evaluated = []  # Pairs of a checkpoint and its step.
   with tf.Graph().as_default() as default_graph:
     graph = build(data, settings)
     with summaries.EventFile(settings.eval_dir) as events:
       events.add_graph(default_graph)
       # A run that stops early may end with the checkpoint evaluated before.
       for checkpoint in new_checkpoints(
-          settings, lambda: steps and _is_last(directory, steps[-1])):
+          settings, lambda: evaluated and _is_last(directory, *evaluated[-1])):
         if not settings.run_once:
           _check_run(settings, data)
         try:
@@ -115,8 +115,8 @@ def _evaluate(settings, answers):
         events.add_summary(summary, step)
         events.add_summary(precision.summary(result, settings), step)
         precision.report(result, step, settings, answers)
-        steps.append(step)
-        if settings.run_once or _is_last(directory, step):
+        evaluated.append((checkpoint, step))
+        if settings.run_once or _is_last(directory, checkpoint, step):
           return
 
 
@@ -139,10 +139,12 @@ def _check_run(settings, data):
           f'evaluator started with {built}; start it again')
 
 
-def _is_last(directory, step):
-  """True if no checkpoint will follow the newest one, of global step `step`."""
+def _is_last(directory, checkpoint, step):
+  """True if none will follow the checkpoint that was evaluated last."""
   if train_dir.is_of_trainer(directory):
-    return config.is_last(directory, step)
+    # If it is not the newest, the run has gone on, or a new one has begun.
+    is_newest = checkpoint == checkpoints.latest(directory)
+    return is_newest and config.is_last(directory, step)
   print(
       f'{directory} holds no config.json, which a trainer writes: not waiting '
       'for another checkpoint.')

@@ -326,6 +326,19 @@ def test_a_trainer_that_begins_there_is_waited_for(trained, tmp_path, capsys,
   assert 'not waiting' not in out
 
 
+def test_a_shorter_run_that_takes_its_place_is_evaluated(
+    trained, tmp_path, capsys, monkeypatch):
+  train_to(20, trained, tmp_path)
+
+  def begin_anew():
+    cifar10_train.train(
+        short_runs.small_config(tmp_path, max_steps=4, overwrite=True))
+
+  monkeypatch.setattr(ITERATOR_MODULE, 'time', Clock({1: begin_anew}))
+  found, _ = evaluate(tmp_path, capsys, run_once=False)
+  assert [step for _, _, _, step in found] == [20, 4]
+
+
 @pytest.mark.parametrize('is_given', [False, True])
 def test_a_run_of_another_model_that_begins_there_is_an_error(
     tmp_path, capsys, monkeypatch, is_given):

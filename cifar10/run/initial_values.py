@@ -70,7 +70,8 @@ def _transfer(settings):
   if not settings.init_from:
     return []
   source = _source(settings)
-  shapes = checkpoints.shapes(source)
+  there = checkpoints.read(source)
+  shapes = {name: list(value.shape) for name, value in there.items()}
   model = tf.trainable_variables() + tf.model_variables()
   expected = checkpoints.expected_shapes(model)
   names = _names_there(expected, settings)
@@ -79,8 +80,8 @@ def _transfer(settings):
   if not settings.init_scope:
     _report_left_behind(shapes, names.values())
   values = {
-      name: tf.train.load_variable(source, checkpoints.averaged(there, shapes))
-      for name, there in names.items()
+      name: there[checkpoints.averaged(names[name], there)]
+      for name in names
       if name not in misfits
   }
   # An average begins with the value of its variable.

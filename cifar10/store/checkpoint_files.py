@@ -19,8 +19,8 @@ def name_newest(directory, stopped_at=None):
   name that is newer than all checkpoints was written by a person, and is kept.
 
   `stopped_at` is the step to which the run has gone back, by stopping early, or
-  None: it does not go on from later checkpoints. Raises UserError if none is
-  named, and of those that exist none is whole.
+  None: it does not go on from later checkpoints. Raises UserError if the file
+  names none that exists, and of those that exist none is whole.
   """
   found, named = checkpoints.by_step(directory), checkpoints.latest(directory)
   name_file = checkpoints.name_file(directory)
@@ -50,11 +50,14 @@ def name_newest(directory, stopped_at=None):
         f'{path}.')
     set_newest(path)
     return
-  if paths and named is None:
-    raise UserError(
-        f'{name_file}: names no existing checkpoint, and {paths[-1]} is '
-        'damaged; expected a line model_checkpoint_path: '
-        f'"{os.path.basename(paths[-1])}". --overwrite starts from scratch')
+  if named is not None or not (paths or os.path.exists(name_file)):
+    return
+  rest = ''
+  if paths:
+    rest = (f', and {paths[-1]} is damaged; expected a line '
+            f'model_checkpoint_path: "{os.path.basename(paths[-1])}"')
+  raise UserError(f'{name_file}: names no existing checkpoint{rest}. '
+                  '--overwrite starts from scratch')
 
 
 def set_newest(path):

@@ -259,19 +259,20 @@ def read(path):
 
 
 def check_out(directory):
-  """Checks that `directory`, from --out, is free for a run.
+  """Returns a path from --out, with which TensorFlow finds checkpoints there.
 
   A folder that is made elsewhere takes its place, see `files.new_folder`.
   Raises UserError if it is anything but a new or empty folder, or if TensorFlow
   would not find checkpoints there.
   """
-  paths.check(directory, '--out', holds_checkpoints=True)
+  directory = paths.check(directory, '--out', holds_checkpoints=True)
   is_own = not os.path.islink(directory) and not os.path.ismount(directory)
   is_empty = os.path.isdir(directory) and not os.listdir(directory)
   if os.path.lexists(directory) and not (is_own and is_empty):
     raise UserError(
         f'--out={directory}: exists; expected a new or empty folder, not a '
         'link or a mount')
+  return directory
 
 
 def new_run(directory):

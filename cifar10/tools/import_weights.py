@@ -99,6 +99,7 @@ def import_weights(args):
 
   Raises UserError if the file or an array in it is unusable.
   """
+  out = checkpoints.check_out(args.out)
   renamed = {}
   for pair in filter(None, args.map.split(',')):
     here, _, there = pair.partition(':')
@@ -121,9 +122,9 @@ def import_weights(args):
   except UserError as error:
     raise UserError(f'{args.weights}: {error}') from error
   values['global_step'] = np.array(0, np.int64)
-  with checkpoints.new_run(args.out) as folder:
+  with checkpoints.new_run(out) as folder:
     checkpoints.write(folder, values)
-  path = checkpoints.latest(args.out)
+  path = checkpoints.latest(out)
   # A layer that is named must fit; the others begin anew.
   scope = args.layers and f' --init_scope={shlex.quote(args.layers)}'
   print(f'{path} is written. To start from it: '

@@ -116,7 +116,7 @@ def sparsify(args):
     raise UserError(
         f'{run_dir}: holds no {run_state.CONFIG_FILE}; expected the '
         '--train_dir of a run')
-  checkpoints.check_out(args.out)
+  out = checkpoints.check_out(args.out)
   dense = checkpoints.read(source)
   weights = weights_of(dense)
   if not weights:
@@ -126,9 +126,9 @@ def sparsify(args):
                                  **run_state.trained_on(state, settings))
   models = {'before': dense, 'after': sparse}
   found = precisions(models.values(), settings)
-  with checkpoints.new_run(args.out) as folder:
+  with checkpoints.new_run(out) as folder:
     checkpoints.write(folder, sparse)
-    config.save(dataclasses.replace(settings, train_dir=args.out), folder)
+    config.save(dataclasses.replace(settings, train_dir=out), folder)
     # What was validated and stopped is another model.
     dataclasses.replace(state, validations=(), stopped_at=None).save(folder)
   row = '%-8s %8s %15s %12s'
@@ -142,8 +142,10 @@ def sparsify(args):
   rest = 'the settings of the run'
   if settings.optimizer == 'muon':  # Its steps fill all weights.
     flag, rest = '--init_from', f'{rest}, with another --optimizer'
-  print(f'{checkpoints.latest(args.out)} is written. To train on: '
-        f'{flag}={shlex.quote(args.out)} --hold_zeros, and {rest}.')
+  elif flag == '--train_dir' and config.is_last(out, checkpoints.step(source)):
+    rest += ', with a larger --max_steps or --epochs'
+  print(f'{checkpoints.latest(out)} is written. To train on: '
+        f'{flag}={shlex.quote(out)} --hold_zeros, and {rest}.')
 
 
 def main():

@@ -1,6 +1,7 @@
 """The values of a new run: which variables get those of another one."""
 
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -96,6 +97,15 @@ def test_what_cannot_be_taken_over_is_named(source, tmp_path, settings,
                                             problem):
   with pytest.raises(UserError, match=problem):
     initial(source, tmp_path, ['new/w'], **settings)
+
+
+def test_a_damaged_source_is_named(source, tmp_path):
+  shutil.copytree(source, str(tmp_path / 'copy'))
+  data = tmp_path / 'copy' / 'model.ckpt-7.data-00000-of-00001'
+  for content in (data.read_bytes()[:-4], bytes(data.stat().st_size)):
+    data.write_bytes(content)
+    with pytest.raises(UserError, match='model.ckpt-7: cannot be read: '):
+      initial(str(tmp_path / 'copy'), tmp_path, ['conv1/w', 'local/w'])
 
 
 def test_only_a_new_run_has_initial_values(source, tmp_path):

@@ -105,6 +105,20 @@ def test_where_all_are_damaged_nothing_is_named(tmp_path, make):
   assert named(tmp_path) is None
 
 
+def test_a_name_without_any_checkpoint_is_an_error(tmp_path, make):
+  make(10)
+  set_named(tmp_path, 10, time=15)
+  checkpoint_files.remove(str(tmp_path / 'model.ckpt-10'))
+  for content in (None, b''):
+    if content is not None:
+      (tmp_path / 'checkpoint').write_bytes(content)
+    with pytest.raises(UserError) as info:
+      checkpoint_files.name_newest(str(tmp_path))
+    assert str(info.value) == (
+        f'{tmp_path}/checkpoint: names no existing checkpoint. --overwrite '
+        'starts from scratch')
+
+
 def test_steps_that_a_stopped_run_has_gone_back_from_are_not_named(
     tmp_path, make):
   make(10, 20, 30)

@@ -122,8 +122,9 @@ def test_one_layer_is_imported_and_taken_over(tmp_path):
   path, out = str(tmp_path / 'weights.npz'), str(tmp_path / 'out')
   np.savez(path, other=np.zeros(3), **weights)
   status, printed, err = processes.run(
-      [SCRIPT, path, '--out=' + out, '--layers=conv[12]'])
+      [SCRIPT, path, f'--out={out}//', '--layers=conv[12]'])
   assert (status, err) == (0, '')
+  assert printed.startswith(f'{out}/model.ckpt-0 is written.')
   assert " --init_scope='conv[12]'\n" in printed
   found = checkpoints.read(checkpoints.latest(out))
   assert set(found) == {

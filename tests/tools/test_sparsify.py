@@ -138,6 +138,7 @@ def test_a_sparse_checkpoint_evaluates_and_trains_on(trained, tmp_path):
        '--out=%s' % out])
   assert (status, err) == (0, '')
   header, before, after, last = printed.splitlines()
+  assert last.endswith('run, with a larger --max_steps or --epochs.')
   assert before.split()[:3] == ['before', '0.0', '%']
   assert after.split()[:3] == ['after', '75.0', '%']
   assert float(after.split()[-2]) < 0.5 * float(before.split()[-2])
