@@ -25,8 +25,12 @@ class Server:
     self.task, self.settings = task, settings
     spec = {'ps': list(task.ps), 'worker': list(task.workers)}
     self._server = tf.train.Server(
-        tf.train.ClusterSpec(spec), job_name=task.job, task_index=task.index,
-        config=session_settings.config_proto(settings))
+        tf.train.ClusterSpec(spec),
+        job_name=task.job,
+        task_index=task.index,
+        # A parameter server would take memory of the workers' GPUs.
+        config=session_settings.config_proto(settings,
+                                             use_gpu=task.job == 'worker'))
     self.target = self._server.target
 
   def config_proto(self):

@@ -82,7 +82,11 @@ def _compute(parent, target, data, network, index):
       answers.put(_READY, index, ())
       while True:
         number, records = questions.get()
-        answers.put(number, index, predictor.probabilities(records))
+        try:
+          probabilities = predictor.probabilities(records)
+        except tf.errors.OpError as error:  # Such as too little memory.
+          raise UserError(console.summary(error)) from error
+        answers.put(number, index, probabilities)
 
   signal.signal(signal.SIGTERM, signal.SIG_DFL)
   threading.Thread(target=_end_with, args=(parent,), daemon=True).start()

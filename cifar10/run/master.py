@@ -9,6 +9,7 @@ the same time: emptying a container ends all sessions on the server.
 import contextlib
 import hashlib
 import os
+import time
 
 import tensorflow.compat.v1 as tf
 
@@ -42,6 +43,31 @@ def placed(settings):
   with tf.device(task), tf.container(name):
     yield
   _answer(target, _empty, name)
+
+
+class SessionCreator(tf.train.SessionCreator):
+  """Makes the sessions of a run on --master; `check` limits the first one.
+
+  TensorFlow tries without end to reach a server that is gone, and waits without
+  end for one that is stopped.
+  """
+
+  def __init__(self, creator, settings):
+    self._creator, self._settings = creator, settings
+    self._begun, self._is_made = time.monotonic(), False
+
+  def create_session(self):
+    session = self._creator.create_session()
+    self._is_made = True
+    return session
+
+  def check(self):
+    """For a Watchdog: a message if the first session takes too long."""
+    limit = self._settings.stall_secs
+    if self._is_made or time.monotonic() - self._begun <= limit:
+      return None
+    return (f'--master={self._settings.master}: no session within {limit} s '
+            '(--stall_secs)')
 
 
 def _task_of(target, config):

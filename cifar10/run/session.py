@@ -12,6 +12,7 @@ from cifar10.run import banner
 from cifar10.run import feature_cache
 from cifar10.run import hooks as hooks_lib
 from cifar10.run import initial_values
+from cifar10.run import master
 from cifar10.run import progress
 from cifar10.run import signals as signals_lib
 from cifar10.run import train_dir
@@ -119,6 +120,9 @@ def training_session(run, train_op, loss, hooks=(), role=None):
         lambda: diagnosis.missing() or role.waits_for())
     stall = watchdog_lib.StallCheck(probes, save, signals, settings.stall_secs)
     creator = role.creator(saver, init)
+    if settings.master:
+      creator = master.SessionCreator(creator, settings)
+      watchdog.watch(creator.check)
     if frozen:
       creator = _FillingCreator(creator, frozen, run.data, signals, diagnosis)
     with _watched_session(creator, all_hooks, watchdog, stall, diagnosis,

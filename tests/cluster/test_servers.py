@@ -2,10 +2,13 @@
 
 import socket
 import types
+from unittest import mock
 
 import pytest
+import tensorflow.compat.v1 as tf
 
 from cifar10.cluster import cluster_spec
+from cifar10.cluster import local_cluster
 from cifar10.cluster import servers
 from cifar10.errors import UserError
 from cifar10.settings import Settings
@@ -19,6 +22,18 @@ def test_a_taken_port_is_named():
     task = cluster_spec.Task('ps', 0, (address,), ('127.0.0.1:1',))
     with pytest.raises(UserError, match='port .* Address already in use'):
       servers.Server(task, Settings())
+
+
+@pytest.mark.parametrize('job, devices', [('ps', {'GPU': 0}), ('worker', {})])
+def test_only_workers_see_gpus(monkeypatch, job, devices):
+  found = []
+  monkeypatch.setattr(
+      tf.train, 'Server',
+      lambda *_, config, **__: found.append(config) or mock.Mock())
+  addresses = ['127.0.0.1:%d' % p for p in local_cluster.free_ports(2)]
+  servers.Server(cluster_spec.Task(job, 0, (addresses[0],), (addresses[1],)),
+                 Settings())
+  assert dict(found[0].device_count) == devices
 
 
 def device_filters(*of_task):

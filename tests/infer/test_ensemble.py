@@ -9,9 +9,11 @@ import signal
 import sys
 import threading
 import time
+from unittest import mock
 
 import numpy as np
 import pytest
+import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_predict
@@ -238,6 +240,23 @@ def test_a_network_that_ends_while_others_start_is_named(folders, monkeypatch):
   with pytest.raises(UserError, match=two[0] + ': this network ended before'):
     with loaded(two, 'processes'):
       pass
+
+
+def test_an_error_of_a_network_is_told(monkeypatch, capfd):
+  network = mock.Mock()
+  network.probabilities.side_effect = tf.errors.ResourceExhaustedError(
+      None, None, 'no memory')
+  queue = mock.Mock()
+  queue.get.return_value = 0, b''
+  monkeypatch.setattr(predictions, 'Predictor', lambda *_: network)
+  monkeypatch.setattr(ensemble_processes, '_Queue', lambda *_: queue)
+  monkeypatch.setattr(signal, 'signal', lambda *_: None)
+  monkeypatch.setattr(sys, 'argv', ['eval'])
+  with pytest.raises(SystemExit) as info:
+    ensemble_processes._compute(os.getppid(), '', CIFAR10,
+                                predictions.Network(Settings()), 1)
+  assert info.value.code == 1
+  assert capfd.readouterr().err == 'network 1: error: no memory\n'
 
 
 KILLED = """

@@ -1,6 +1,7 @@
 """Trainers whose graph runs on a server of TensorFlow's runtime."""
 
 import dataclasses
+import signal
 import subprocess
 import sys
 
@@ -143,7 +144,13 @@ def test_an_address_of_another_form_is_an_error(target, problem):
 
 
 @pytest.mark.slow
-def test_a_server_that_dies_ends_the_trainer(tmp_path):
+@pytest.mark.parametrize(
+    'after, signal_number, problem',
+    [('step 10,', signal.SIGKILL, '(--stall_secs), waiting for {target}. '),
+     ('Model: ', signal.SIGKILL, '--master={target}: no session within 5 s'),
+     ('Model: ', signal.SIGSTOP, '--master={target}: no session within 5 s')])
+def test_a_server_that_dies_ends_the_trainer(tmp_path, after, signal_number,
+                                             problem):
   (port,) = local_cluster.free_ports(1)
   server = subprocess.Popen([
       sys.executable, '-c',
@@ -156,12 +163,12 @@ def test_a_server_that_dies_ends_the_trainer(tmp_path):
                                '--master=grpc://127.0.0.1:%d' % port,
                                '--train_dir=%s' % (tmp_path / 'run'))
     for line in trainer.stdout:
-      if 'step 10,' in line:
+      if after in line:
         break
-    server.kill()
+    server.send_signal(signal_number)
     _, err = trainer.communicate(timeout=120)
     assert (trainer.returncode, err.count('\n')) == (1, 1), err
-    assert '(--stall_secs), waiting for grpc://127.0.0.1:%d. ' % port in err
+    assert problem.format(target='grpc://127.0.0.1:%d' % port) in err
   finally:
     server.kill()
     server.wait()
