@@ -83,9 +83,16 @@ def in_folder(folder):
 def report_others(folder, found):
   """Prints the number of files in a folder that are skipped, if any are.
 
-  Counts neither hidden files nor the paths in `found`.
+  Counts neither hidden files nor the paths in `found`, nor linked folders that
+  hold some of these.
   """
-  others = sorted(set(_visible_files(folder)).difference(found))
+
+  def is_used(path):
+    return os.path.isdir(path) and any(
+        name.startswith(os.path.join(path, '')) for name in found)
+
+  others = sorted(path for path in set(_visible_files(folder)).difference(found)
+                  if not is_used(path))
   if others:
     named = others[:_NUM_NAMED] + (['...'] if others[_NUM_NAMED:] else [])
     line = (f'{len(others)} other file{"s" if others[1:] else ""} in '

@@ -8,6 +8,8 @@ import logging
 import os
 import tempfile
 
+from cifar10.util import processor
+
 # 3: only lines that end the process; other faults are raised as exceptions too.
 # A user who sets a lower level sees all lines.
 _LEVEL = os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
@@ -42,8 +44,10 @@ def stderr_held_back():
   For lines of TensorFlow 2 that ignore the log level. The file descriptor is
   redirected, for all threads.
   """
-  held = None
-  if _LEVEL >= '2':
+  held, features = None, processor.features()
+  # Without AVX, TensorFlow ends the process with a line that says so.
+  is_unfit = 'sse2' in features and 'avx' not in features
+  if _LEVEL >= '2' and not is_unfit:
     with contextlib.suppress(OSError):  # Every disk is full.
       held = tempfile.TemporaryFile()
   if held is None:

@@ -103,6 +103,19 @@ def test_every_picture_is_in_one_part_with_its_class(tmp_path):
   assert sorted(os.listdir(str(tmp_path))) == ['in', 'out']
 
 
+@pytest.mark.parametrize('names', [('a', 'b'), ('train', 'test')])
+def test_folders_may_be_links(tmp_path, make, capsys, names):
+  for name in names:
+    where = tmp_path / 'elsewhere' / name
+    picture_folders.write_noise(where, {'c': 3, 'd': 3})
+    (tmp_path / 'in').mkdir(exist_ok=True)
+    (tmp_path / 'in' / name).symlink_to(where)
+  make(tmp_path / 'in', tmp_path / 'out')
+  assert capsys.readouterr().err == ''
+  data, _ = contents(tmp_path / 'out')
+  assert sum(data.counts) == 12
+
+
 def test_the_same_seed_yields_the_same_bytes(tmp_path, make):
   picture_folders.write_noise(tmp_path / 'in', {'a': 12, 'b': 12})
   made = {}

@@ -6,6 +6,7 @@ import os
 import pytest
 
 from cifar10.util import log_suppression
+from cifar10.util import processor
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +39,15 @@ def test_a_lower_log_level_shows_all_lines(capfd, monkeypatch, chosen):
   with log_suppression.stderr_held_back():
     os.write(2, b'details\n')
   assert capfd.readouterr().err == 'details\n'
+
+
+def test_all_lines_are_shown_on_a_processor_that_tensorflow_refuses(
+    capfd, monkeypatch, tmp_path):
+  (tmp_path / 'cpuinfo').write_text('flags : fpu sse2 sse4_1')
+  monkeypatch.setattr(processor, '_CPU_INFO', str(tmp_path / 'cpuinfo'))
+  with log_suppression.stderr_held_back():
+    os.write(2, b'no AVX\n')
+  assert capfd.readouterr().err == 'no AVX\n'
 
 
 def test_no_file_descriptor_is_left_open():
