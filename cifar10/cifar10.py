@@ -254,6 +254,9 @@ def loss(logits, labels, scope=None, label_smoothing=0.0):
     float32 scalar. Its terms are in the collection 'losses'.
   """
   with tf.name_scope('loss'):
+    labels = tf.convert_to_tensor(labels)
+    if labels.dtype != tf.int32:
+      labels = tf.cast(labels, tf.int64)
     if label_smoothing:
       num_classes = logits.shape.as_list()[1]
       spread = label_smoothing / num_classes
@@ -261,9 +264,6 @@ def loss(logits, labels, scope=None, label_smoothing=0.0):
           tf.one_hot(labels, num_classes, 1 - label_smoothing + spread, spread),
           logits, name='cross_entropy_per_example')
     else:
-      labels = tf.convert_to_tensor(labels)
-      if labels.dtype != tf.int32:
-        labels = tf.cast(labels, tf.int64)
       cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(
           labels=labels, logits=logits, name='cross_entropy_per_example')
     cross_entropy_mean = tf.reduce_mean(cross_entropy,

@@ -3,11 +3,11 @@
     python cifar10_pretrain.py --task=autoencoder
 
 autoencoder and rbm train conv1, conv2, local3 and so on one after another,
-each for --max_steps and in a folder of its own; --overwrite deletes all of
-these folders' runs at the start. corrupted and max_margin train
-all of them at once, to tell images from copies that have a square of another
-image pasted in; pairs and distorted_pairs, to tell if two images show the same
-class, or are distortions of the same image. Only pairs uses labels.
+each for --max_steps and in a folder of its own; --overwrite deletes the runs of
+all layers at the start. corrupted and max_margin train all layers at once, to
+tell images from copies that have a square of another image pasted in; pairs and
+distorted_pairs, to tell if two images show the same class, or are distortions
+of the same image. Only pairs uses labels.
 cifar10_train starts from the result if --init_from names it.
 """
 
