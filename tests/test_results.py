@@ -108,9 +108,9 @@ def evaluated(run):
 
 
 def recipes():
-  tutorial, before, better = raw('better')['runs']
-  ends = [(evaluated(tutorial), tutorial['minutes']),
-          (evaluated(better), before['minutes'])]
+  ends = [(evaluated(run), run['minutes of training'])
+          for name in ('tutorial', 'better')
+          for run in raw(name)['results']]
   page = 'docs/recipes.md'
   times = 'minutes of training', 'minutes to first step'
   for name in ('fast', 'best'):
@@ -142,18 +142,12 @@ def recipes():
       yield [cell for cell in cells if cell.endswith('%')], precisions
       (time,) = [cell for cell in cells if ' core' in cell]
       yield [time.split(',')[0]], [minutes]
-  # The best trial of the search, with runs of 8 epochs.
-  best = max(raw('search')['trials'], key=lambda t: t.get('precision') or 0)
-  yield row('docs/recipes.md', '8', '## Better'), [
-      *(best['params'][k] for k in ('dropout', 'label_smoothing', 'l2_scale')),
-      100 * best['precision']
-  ]
 
 
 def models():
   page = 'docs/recipes.md'
-  fast, tutorial = map(evaluated,
-                       (raw('fast')['results'][0], raw('better')['runs'][0]))
+  fast, tutorial = (
+      evaluated(raw(name)['results'][0]) for name in ('fast', 'tutorial'))
   alone, with_tta = zip(fast, tutorial)
   yield row(page, 'precision @ 1'), [
       number for each in alone for number in (each, 100 * each, 10000)

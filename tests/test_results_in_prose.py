@@ -7,7 +7,6 @@ in it. Numbers that a page rounds to hundreds or more are rounded here.
 import csv
 from itertools import combinations
 import os
-import re
 from statistics import mean
 from statistics import median
 
@@ -96,27 +95,13 @@ def recipes():
   yield 'after 40.6 minutes of training; without `--tta`, 94.68 %', [
       mean(run['minutes of training'] for run in best), of_best[0]
   ]
-  tutorial, before, better = raw('better')['runs']
-  # Averages, with --tta, variables, training images.
-  of_before, of_better = ([
-      100 * e['correct'] / e['total'] for e in run['evaluations']
-  ] for run in (before, better))
-  yield 'and reach **88.64 %', of_better[:1]
-  yield 'or 89.79 % with', of_better[1:2]
-  yield '115 minutes for 12,800,000 images', [
-      tutorial['minutes'], tutorial['steps'] * tutorial['batch_size']
-  ]
-  yield '106 minutes for 10,500,000', [
-      before['minutes'],
-      round(before['steps'] * before['batch_size'], -5)
-  ]
-  yield 'images is 97.17 %', of_better[3:]
-  yield 'The run of 106 minutes', [before['minutes']]
-  yield 'with 85.54 %, against 88.65 %', of_before[:3:2]
-  (begun,) = re.findall(r'step (\d+)', better['flags'])
-  yield 'last 1,176 steps', [before['steps'] - int(begun)]
-  yield 'of step 19,332', [int(begun)]
-  yield 'gave 88.64 %; the variables themselves have 88.73 %', of_better[:3:2]
+  (better,) = raw('better')['results']
+  plain, with_tta = test_results.evaluated(better)
+  yield 'and reach **88.84 %', [plain]
+  yield 'or 89.92 % with', [with_tta]
+  yield 'It took 122 minutes', [better['minutes of training']]
+  trials = raw('search')['trials']
+  yield 'with 83.1 % on', [100 * max(t.get('precision') or 0 for t in trials)]
 
 
 def transfer():
@@ -155,7 +140,7 @@ def results():
   last = raw('float32')['points'][-1]
   yield 'reached 85.84 %, and 82.62 %', percents(
       [last['averaged'], last['plain']])
-  step = raw('better')['runs'][0]['seconds of a step']
+  step = raw('tutorial')['results'][0]['seconds of a step']
   yield 'took 0.070 seconds, and one in twenty more than 0.085', [
       step['median'], step['95 %']
   ]

@@ -16,16 +16,17 @@ _BETTER = {
     'normalization': 'batch',
     'image_size': 32,
     'input': 'preloaded',
-    'augment': 'flip,shift',
+    'augment': 'alternating_flip,shift,cutout',
     'batch_size': 512,
-    'epochs': 210,
-    'optimizer': 'nesterov',
-    'learning_rate': 0.3,
+    'epochs': 100,
+    'optimizer': 'muon',
+    'learning_rate': 0.05,
+    'bias_rate': 20.0,
     'schedule': 'one_cycle',
-    'moving_average_decay': 0.99,  # docs/recipes.md says what 0.9999 cost.
+    'moving_average_decay': 0.99,  # The rate falls to 0 in any case.
     'label_smoothing': 0.1,
-    'dropout': 0.4,
-    'regularizer': 'l2'
+    'dropout': 0.2,
+    'regularizer': 'none'  # Muon keeps the norm of the weights.
 }
 
 # 94 % in minutes with --tta: arXiv 2404.00498, with Muon. The numbers are

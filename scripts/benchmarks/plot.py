@@ -4,17 +4,16 @@
     python scripts/benchmarks/plot.py benchmark.json
     python scripts/benchmarks/plot.py techniques.json
     python scripts/benchmarks/plot.py search.json
-    python scripts/benchmarks/plot.py float32.json better.json fast.json \\
+    python scripts/benchmarks/plot.py float32.json tutorial.json fast.json \\
         --out=precision.png
 
 Takes one file of benchmark.py, of compare.py or of a search, or any number of
-precision_curve.py, of repeat.py and `better.json`, which it draws together.
-Needs the extra `.[report]`.
+precision_curve.py and of repeat.py, which it draws together. Needs the extra
+`.[report]`.
 """
 
 import os
 from pathlib import Path
-import re
 import statistics
 import sys
 
@@ -77,23 +76,6 @@ def draw_benchmark(result):
   return figure
 
 
-def ends(result):
-  """The ends of the runs in a file of repeat.py, or in `better.json`.
-
-  Returns a list of (recipe, minutes, evaluations). Of the runs of one recipe in
-  `better.json` the last one counts; it may go on with the one before.
-  """
-  if 'recipe' in result:
-    return [(result['recipe'], run['minutes of training'], run['evaluations'])
-            for run in result['results']]
-  found, minutes = {}, None
-  for run in result['runs']:
-    minutes = run.get('minutes', minutes)
-    (recipe,) = re.findall(r'--recipe=(\w+)', run['flags'])
-    found[recipe] = recipe, minutes, run['evaluations']
-  return list(found.values())
-
-
 def draw_precision(results):
   """Draws precision against minutes; returns the figure.
 
@@ -112,10 +94,8 @@ def draw_precision(results):
                 label=f'tutorial, {result["precision"]}, {kind}')
   for result in results:
     if 'points' not in result:
-      runs = ends(result)
-      for recipe in dict.fromkeys(recipe for recipe, _, _ in runs):
-        color = colors.setdefault(recipe, f'C{len(colors)}')
-        _draw_ends(axes, color, [run for run in runs if run[0] == recipe])
+      color = colors.setdefault(result['recipe'], f'C{len(colors)}')
+      _draw_ends(axes, color, result)
   axes.set_xlabel('minutes of training')
   axes.set_ylabel('precision @ 1, %')
   axes.set_ylim(bottom=60)
@@ -124,15 +104,16 @@ def draw_precision(results):
   return figure
 
 
-def _draw_ends(axes, color, runs):
+def _draw_ends(axes, color, result):
   """Draws the ends of the runs of a recipe; with --tta, they are open dots."""
+  recipe = result['recipe']
   for with_tta, face in ((False, color), (True, 'none')):
-    dots = [(minutes, 100 * found['precision @ 1'])
-            for _, minutes, evaluations in runs
-            for found in evaluations
+    dots = [(run['minutes of training'], 100 * found['precision @ 1'])
+            for run in result['results']
+            for found in run['evaluations']
             if (found['eval_data'], found['moving_averages'],
                 found['tta']) == ('test', True, with_tta)]
-    recipe, mean = runs[0][0], statistics.mean(y for _, y in dots)
+    mean = statistics.mean(y for _, y in dots)
     axes.plot(*zip(*dots), 'o', color=color, markerfacecolor=face,
               label=f'{recipe}{", --tta" * with_tta}: {mean:.2f} %')
 
