@@ -17,6 +17,9 @@ RESULTS = 'docs/results/README.md'
 comparison = short_runs.module_at(
     os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'comparison.py'))
 
+recipe_times = short_runs.module_at(
+    os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'recipe_times.py'))
+
 
 def raw(name):
   return test_plot.results(name + '.json')
@@ -108,9 +111,14 @@ def evaluated(run):
 
 
 def recipes():
-  ends = [(evaluated(run), run['minutes of training'])
-          for name in ('tutorial', 'better')
-          for run in raw(name)['results']]
+  seconds_of_step = raw('recipe_times')['seconds of a step']
+  for line in recipe_times.table(seconds_of_step).splitlines():
+    assert line in test_korean_pages.read(RESULTS).splitlines()
+  ends = []
+  for name in ('tutorial', 'better'):
+    (run,) = raw(name)['results']
+    with_amx = [run['minutes of training']] * (name == 'tutorial')
+    ends.append((evaluated(run), with_amx))
   page = 'docs/recipes.md'
   times = 'minutes of training', 'minutes to first step'
   for name in ('fast', 'best'):
@@ -120,7 +128,7 @@ def recipes():
       yield row(page, str(run['seed']), section), of_runs[-1]
     means = list(map(mean, zip(*of_runs)))
     yield row(page, 'mean', section), means
-    ends.append((means[:2], means[2]))
+    ends.append((means[:2], means[2:3]))
     if name == 'fast':
       yield row(page, 'standard deviation'), list(map(stdev, zip(*of_runs)))
   labels = {
@@ -137,11 +145,14 @@ def recipes():
       ]
   }
   for page, of_page in labels.items():
-    for label, (precisions, minutes) in zip(of_page, ends):
-      cells = row(page, label)
-      yield [cell for cell in cells if cell.endswith('%')], precisions
-      (time,) = [cell for cell in cells if ' core' in cell]
-      yield [time.split(',')[0]], [minutes]
+    for label, (precisions,
+                with_amx), (name, seconds) in zip(of_page, ends,
+                                                  seconds_of_step.items()):
+      cells = [
+          cell for cell in row(page, label) if re.match(r'[\d.]+ ?%? ?$', cell)
+      ]
+      _, steps = recipe_times.steps(name)
+      yield cells, [*precisions, *with_amx, steps * median(seconds) / 60]
 
 
 def models():

@@ -100,6 +100,10 @@ def recipes():
   yield 'and reach **88.84 %', [plain]
   yield 'or 89.92 % with', [with_tta]
   yield 'It took 122 minutes', [better['minutes of training']]
+  of_recipe = raw('recipe_times')['seconds of a step']
+  steps = median(
+      9766 * a / b for a, b in zip(of_recipe['better'], of_recipe['tutorial']))
+  yield 'as long as [73,000 steps]', [round(steps, -3)]
   trials = raw('search')['trials']
   yield 'with 83.1 % on', [100 * max(t.get('precision') or 0 for t in trials)]
 

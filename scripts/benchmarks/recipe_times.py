@@ -1,0 +1,99 @@
+#!/usr/bin/env python
+"""Measures how long each recipe takes on this machine, from a few of its steps.
+
+    python scripts/benchmarks/recipe_times.py --out=recipe_times.json
+
+The recipes take turns. In each, a recipe is trained for about 12,000 images,
+and the median time of its steps is multiplied by the number of steps of a whole
+run: 100,000 for the tutorial. Prints this as a table in Markdown, and writes
+the seconds of a step into --out. Flags of cifar10_train follow `--`. Nothing
+else should run meanwhile.
+"""
+
+import dataclasses
+import operator
+import os
+from pathlib import Path
+import statistics
+import sys
+import tempfile
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from cifar10 import cifar10_input
+from cifar10.run import recipes
+from cifar10.settings import FIELDS
+from cifar10.settings import Settings
+from cifar10.tools import variants
+from cifar10.util import arguments
+from cifar10.util import files
+import benchmark
+import compare
+
+STEPS_OF_TUTORIAL = 100000
+_IMAGES = 12000  # Of a turn.
+_FIRST = 2  # Steps that are not counted: TensorFlow prepares its operations.
+
+
+def steps(recipe):
+  """The batch size of a recipe, and the steps of a whole run."""
+  of_recipe = dataclasses.replace(Settings(), **recipes.settings(recipe))
+  batch_size = of_recipe.batch_size
+  images = of_recipe.epochs * cifar10_input.NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN
+  return batch_size, -(-images // batch_size) or STEPS_OF_TUTORIAL
+
+
+def seconds_of_step(recipe, flags):
+  """Trains a recipe for a turn; the median of the seconds of a step."""
+  batch_size, _ = steps(recipe)
+  with tempfile.TemporaryDirectory() as folder:
+    metrics = os.path.join(folder, 'metrics.jsonl')
+    variants.Runner().answer(
+        variants.command('cifar10_train.py', f'--recipe={recipe}',
+                         f'--max_steps={_FIRST + _IMAGES // batch_size}',
+                         f'--train_dir={folder}/train', f'--metrics={metrics}',
+                         '--log_frequency=1', *flags))
+    times = [row['time'] for row in compare.rows(metrics)[_FIRST:]]
+    return statistics.median(map(operator.sub, times[1:], times))
+
+
+def table(seconds):
+  """The table in Markdown, from the seconds of a step by recipe and round."""
+  lines = [
+      '| recipe | steps | seconds of a step | minutes | tutorial steps |',
+      '|---|---:|---:|---:|---:|'
+  ]
+  for recipe, values in seconds.items():
+    _, count = steps(recipe)
+    ratios = [
+        count * own / other for own, other in zip(values, seconds['tutorial'])
+    ]
+    own = statistics.median(values)
+    lines.append(f'| `{recipe}` | {count:,} | {own:.3g} '
+                 f'({min(values):.3g} to {max(values):.3g}) | '
+                 f'{count * own / 60:.0f} | {statistics.median(ratios):,.0f} |')
+  return '\n'.join(lines)
+
+
+def measure(args):
+  """Measures, writes the results after each turn, and prints the table."""
+  seconds = {recipe: [] for recipe in FIELDS['recipe'].metadata['choices']}
+  about = {'machine': benchmark.machine(), 'seconds of a step': seconds}
+  for _ in range(args.rounds):
+    for recipe, values in seconds.items():
+      values.append(seconds_of_step(recipe, args.flags))
+      files.write_json(args.out, about)
+  print(table(seconds))
+
+
+def main():
+  """Reads the flags and measures."""
+  parser = arguments.Parser(__doc__)
+  parser.add_argument('--rounds', default=3, help='turns of each recipe')
+  parser.add_argument('--out', required=True, help='JSON file')
+  parser.add_argument('flags', nargs='*', help='flags of cifar10_train')
+  parser.run(measure, rounds=(1, None))
+
+
+if __name__ == '__main__':
+  main()
