@@ -1,6 +1,7 @@
 """The precision of a model: as a line, as JSON, as a summary."""
 
 import json
+import math
 import time
 from typing import NamedTuple
 
@@ -44,7 +45,8 @@ def report(result, step, settings, answers):
       'precision @ 1': result.precision,
       'correct': result.correct,
       'total': result.total,
-      'loss': result.loss,
+      # JSON has no NaN and no infinity.
+      'loss': result.loss if math.isfinite(result.loss) else None,
       'eval_data': settings.eval_data,
       'moving_averages': result.averaged,
       'tta': settings.tta
