@@ -50,10 +50,16 @@ def test_bars_that_were_not_measured_are_left_out():
   assert np.median(found['evaluation']) == pytest.approx(1.51, abs=0.005)
 
 
+def precisions(names, times=None):
+  found = [results(name + '.json') for name in names]
+  if times:
+    found = [plot.timed_again(result, times) for result in found]
+  (axes,) = plot.draw_precision(found).axes
+  return {line.get_label(): line.get_xydata() for line in axes.get_lines()}
+
+
 def test_precisions_are_drawn_against_minutes():
-  names = 'float32.json', 'tutorial.json', 'fast.json'
-  (axes,) = plot.draw_precision([results(name) for name in names]).axes
-  lines = {line.get_label(): line.get_xydata() for line in axes.get_lines()}
+  lines = precisions(['float32', 'tutorial', 'fast'])
   assert list(lines) == [
       'tutorial, float32, averaged', 'tutorial, float32, plain',
       'tutorial: 85.84 %', 'tutorial, --tta: 87.43 %', 'fast: 93.42 %',
@@ -62,6 +68,20 @@ def test_precisions_are_drawn_against_minutes():
   np.testing.assert_allclose(lines['tutorial, float32, averaged'][-1],
                              [115.46, 85.84], atol=0.1)
   assert lines['fast: 93.42 %'].shape == (10, 2)
+
+
+def test_minutes_are_those_of_another_machine():
+  # Seconds of a step in two rounds.
+  seconds = {'tutorial': [0.1, 0.2], 'fast': [8, 8]}
+  lines = precisions(['float32', 'tutorial', 'fast'], seconds)
+  curve = lines['tutorial, float32, averaged']
+  np.testing.assert_allclose(curve[-1], [100000 * 0.15 / 60, 85.84], atol=0.01)
+  np.testing.assert_allclose(lines['tutorial: 85.84 %'], curve[-1:], atol=0.01)
+  # 225 steps; the precisions stay as they were.
+  fast = lines['fast: 93.42 %']
+  np.testing.assert_allclose(fast[:, 0], 225 * 8 / 60)
+  np.testing.assert_array_equal(fast[:, 1],
+                                precisions(['fast'])['fast: 93.42 %'][:, 1])
 
 
 def test_techniques_are_differences_with_the_best_at_the_top():

@@ -4,12 +4,13 @@
     python scripts/benchmarks/plot.py benchmark.json
     python scripts/benchmarks/plot.py techniques.json
     python scripts/benchmarks/plot.py search.json
-    python scripts/benchmarks/plot.py float32.json tutorial.json fast.json \\
-        --out=precision.png
+    python scripts/benchmarks/plot.py float32.json tutorial.json better.json \\
+        fast.json --times=recipe_times.json --out=precision.png
 
 Takes one file of benchmark.py, of compare.py or of a search, or any number of
-precision_curve.py and of repeat.py, which it draws together. Needs the extra
-`.[report]`.
+precision_curve.py and of repeat.py, which it draws together: --times replaces
+their minutes by those that recipe_times.py measured on one machine. Needs the
+extra `.[report]`.
 """
 
 import os
@@ -27,6 +28,8 @@ from cifar10.util import files
 import comparison
 import numpy as np
 import turns
+
+_SECONDS = 'seconds of a step'  # By recipe, in files of recipe_times.py.
 
 # Of the rows of benchmark.py: beginning of 'what', form and baseline, by label.
 _BARS = {
@@ -76,6 +79,24 @@ def draw_benchmark(result):
   return figure
 
 
+def timed_again(result, seconds):
+  """A result of precision_curve.py or repeat.py, with minutes of one machine.
+
+  Args:
+    result: dict; a curve is of the recipe `tutorial`.
+    seconds: of a step, a list over the rounds for each recipe.
+  """
+  of_step = statistics.median(seconds[result.get('recipe', 'tutorial')]) / 60
+  if 'points' in result:
+    points = [dict(p, minutes=p['step'] * of_step) for p in result['points']]
+    return dict(result, points=points)
+  runs = []
+  for run in result['results']:
+    minutes = run['evaluations'][0]['step'] * of_step
+    runs.append(dict(run, **{'minutes of training': minutes}))
+  return dict(result, results=runs)
+
+
 def draw_precision(results):
   """Draws precision against minutes; returns the figure.
 
@@ -100,7 +121,8 @@ def draw_precision(results):
   axes.set_ylabel('precision @ 1, %')
   axes.set_ylim(bottom=60)
   axes.grid(alpha=0.3)
-  axes.legend(loc='lower right', fontsize='small')
+  axes.legend(loc='lower right', fontsize='small', ncol=2, columnspacing=1,
+              handlelength=1.5)
   return figure
 
 
@@ -134,17 +156,29 @@ _SINGLE = {
 }
 
 
-def draw(paths, out):
+def _read(path, keys):
+  """Reads a file of results, a dict with one of `keys`."""
+  result = files.read_json(path)
+  if result is None:
+    raise UserError(f'{path}: no such file')
+  if not keys & set(result):
+    raise UserError(f'{path}: expected results of a benchmark or a search')
+  return result
+
+
+def draw(paths, out, times=None):
   """Draws the results in the files at `paths` into the PNG file `out`.
 
-  Raises UserError if matplotlib is not installed, or a file holds no results.
+  `times` is the path of a file of recipe_times.py, for the minutes of
+  precisions. Raises UserError if matplotlib is not installed, or a file holds
+  no results.
   """
-  results = [files.read_json(path) for path in paths]
-  for path, result in zip(paths, results):
-    if result is None:
-      raise UserError(f'{path}: no such file')
-    if not {'points', 'recipe', 'runs', *_SINGLE} & set(result):
-      raise UserError(f'{path}: expected results of a benchmark or a search')
+  results = [
+      _read(path, {'points', 'recipe', 'runs', *_SINGLE}) for path in paths
+  ]
+  if times:
+    seconds = _read(times, {_SECONDS})[_SECONDS]
+    results = [timed_again(result, seconds) for result in results]
   single = [key for key in _SINGLE for result in results if key in result]
   if single and len(results) > 1:
     raise UserError('of these results, only precisions are drawn together')
@@ -158,8 +192,11 @@ def main():
   parser.add_argument('results', nargs='+', help='files of JSON')
   parser.add_argument(
       '--out', help='the PNG file to write (default: beside the first file)')
+  parser.add_argument('--times',
+                      help='file of recipe_times.py with the seconds of a step')
   parser.run(lambda args: draw(
-      args.results, args.out or os.path.splitext(args.results[0])[0] + '.png'))
+      args.results, args.out or os.path.splitext(args.results[0])[0] + '.png',
+      args.times))
 
 
 if __name__ == '__main__':
