@@ -110,6 +110,11 @@ def evaluated(run):
   return percents(e['correct'] for e in run['evaluations'][:2])
 
 
+def evaluated_in_the_mean(name):
+  """The mean precision of the runs of a recipe, and with --tta, in percent."""
+  return list(map(mean, zip(*map(evaluated, raw(name)['results']))))
+
+
 def recipes():
   seconds_of_step = raw('recipe_times')['seconds of a step']
   for line in recipe_times.table(seconds_of_step).splitlines():
@@ -152,8 +157,8 @@ def recipes():
       cells = [
           cell for cell in row(page, label) if re.match(r'[\d.]+ ?%? ?$', cell)
       ]
-      _, steps = recipe_times.steps(name)
-      yield cells, [*precisions, *with_amx, steps * median(seconds) / 60]
+      minutes = recipe_times.steps(name) * median(seconds) / 60
+      yield cells, [*precisions, *with_amx, minutes]
 
 
 def models():

@@ -85,7 +85,7 @@ def recipes():
   ]
   yield 'precision is 93.42 %', [mean(plain)]
   best = raw('best')['results']
-  of_best = [mean(each) for each in zip(*map(test_results.evaluated, best))]
+  of_best = test_results.evaluated_in_the_mean('best')
   yield 'reach **95.17 %', of_best[1:]
   texts = 'a run of 12 epochs reached 94.97 % with', 'one of 15 epochs 94.96 %'
   for text, tried in zip(texts, raw('best_tried')['files']):
@@ -95,8 +95,7 @@ def recipes():
   yield 'after 40.6 minutes of training; without `--tta`, 94.68 %', [
       mean(run['minutes of training'] for run in best), of_best[0]
   ]
-  better = raw('better')['results']
-  of_better = [mean(each) for each in zip(*map(test_results.evaluated, better))]
+  of_better = test_results.evaluated_in_the_mean('better')
   yield 'and reach **89.03 %', of_better[:1]
   yield 'or 89.99 % with', of_better[1:]
   of_recipe = raw('recipe_times')['seconds of a step']

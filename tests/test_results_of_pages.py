@@ -344,15 +344,12 @@ def changes():
       mean(each['minutes of training'] for each in fast)
   ]
   best = raw('best')['results']
-  plain, with_tta = (
-      mean(each) for each in zip(*map(test_results.evaluated, best)))
+  plain, with_tta = test_results.evaluated_in_the_mean('best')
   yield 'reaches 94.68 %', [plain]
   yield '95.17 % with `--tta`, in 40.6 minutes: means of two', [
       with_tta, mean(run['minutes of training'] for run in best)
   ]
-  better = raw('better')['results']
-  plain, with_tta = (
-      mean(each) for each in zip(*map(test_results.evaluated, better)))
+  plain, with_tta = test_results.evaluated_in_the_mean('better')
   yield 'reaches 89.03 %', [plain]
   yield '89.99 % with `--tta`', [with_tta]
   yield 'training is 1.73 times as fast', [of_onednn()]

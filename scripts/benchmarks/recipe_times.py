@@ -10,7 +10,6 @@ the seconds of a step into --out. Flags of cifar10_train follow `--`. Nothing
 else should run meanwhile.
 """
 
-import dataclasses
 import operator
 import os
 from pathlib import Path
@@ -24,33 +23,39 @@ from cifar10 import cifar10_input
 from cifar10.run import recipes
 from cifar10.settings import FIELDS
 from cifar10.settings import Settings
+from cifar10.store import run_state
 from cifar10.tools import variants
 from cifar10.util import arguments
 from cifar10.util import files
 import benchmark
 import compare
 
-STEPS_OF_TUTORIAL = 100000
+_STEPS_OF_TUTORIAL = 100000
 _IMAGES = 12000  # Of a turn.
 _FIRST = 2  # Steps that are not counted: TensorFlow prepares its operations.
 
 
+def of_recipe(recipe):
+  """The settings.Settings of a whole run."""
+  return Settings(max_steps=_STEPS_OF_TUTORIAL, **recipes.settings(recipe))
+
+
 def steps(recipe):
-  """The batch size of a recipe, and the steps of a whole run."""
-  of_recipe = dataclasses.replace(Settings(), **recipes.settings(recipe))
-  batch_size = of_recipe.batch_size
-  images = of_recipe.epochs * cifar10_input.NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN
-  return batch_size, -(-images // batch_size) or STEPS_OF_TUTORIAL
+  """The steps of a whole run."""
+  settings = of_recipe(recipe)
+  state = run_state.RunState((), cifar10_input.NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN,
+                             ((0, settings.batch_size),), ())
+  return state.last_step(settings)
 
 
 def seconds_of_step(recipe, flags):
   """Trains a recipe for a turn; the median of the seconds of a step."""
-  batch_size, _ = steps(recipe)
+  max_steps = _FIRST + _IMAGES // of_recipe(recipe).batch_size
   with tempfile.TemporaryDirectory() as folder:
     metrics = os.path.join(folder, 'metrics.jsonl')
     variants.Runner().answer(
         variants.command('cifar10_train.py', f'--recipe={recipe}',
-                         f'--max_steps={_FIRST + _IMAGES // batch_size}',
+                         f'--max_steps={max_steps}',
                          f'--train_dir={folder}/train', f'--metrics={metrics}',
                          '--log_frequency=1', *flags))
     times = [row['time'] for row in compare.rows(metrics)[_FIRST:]]
@@ -64,7 +69,7 @@ def table(seconds):
       '|---|---:|---:|---:|---:|'
   ]
   for recipe, values in seconds.items():
-    _, count = steps(recipe)
+    count = steps(recipe)
     ratios = [
         count * own / other for own, other in zip(values, seconds['tutorial'])
     ]
