@@ -132,7 +132,7 @@ def recipes():
     yield row(page, 'mean', section), means
     # The runs of `better` are of another machine.
     ends.append((means[:2], means[2:3] * (name != 'better')))
-    if name == 'fast':
+    if len(of_runs) > 2:
       yield row(page, 'standard deviation',
                 section), list(map(stdev, zip(*of_runs)))
   labels = {

@@ -61,6 +61,8 @@ def readme():
   for text, other in [('2.04 (1.84 to 2.32) times', 'Keras'),
                       ('2.87 (2.60 to 3.18) times', 'PyTorch compiled')]:
     yield text, test_results.times_as_fast(ours, rates[what, other])
+  yield 'is 2.85 (2.49 to 3.04) times', test_results.ratios(
+      'onednn', what, 'float32, oneDNN')
   fast = raw('fast')['results']
   yield 'reaches 94.15 %', [mean(test_results.evaluated(r)[1] for r in fast)]
   yield 'after 8.3 minutes', [mean(r['minutes of training'] for r in fast)]
@@ -154,6 +156,15 @@ def results():
   yield 'about 2,800 images a second', [
       round(median(rates['training, batch 128', 'float32']), -2)
   ]
+  avx2 = 'benchmark_avx2'
+  for text, row in [
+      ('1.68 (1.55 to 1.91) times', ('training, batch 128', 'float32')),
+      ('evaluation 1.31 (1.19 to 1.49)', ('evaluation of 10000', 'float32')),
+      ('alone 6.74 (3.00 to 7.90)', ('input', 'ours')),
+      ('1.06 (0.87 to 1.25) times for', ('conv2 forward', 'winograd')),
+      ('1.60 (1.44 to 1.92) times', ('conv2 forward, backward', 'winograd'))
+  ]:
+    yield text, test_results.ratios(avx2, *row)
   default, l1, ftrl = (r['threshold'] for r in raw('sparse')['results'])
   yield 'is 0.024 for the default, 0.030 with', [default, l1]
   yield 'and 0.022 with FTRL', [ftrl]
