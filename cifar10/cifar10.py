@@ -159,7 +159,7 @@ def inference(images, techniques=None):
   if techniques is None:
     with layers.compute_in(images.dtype):
       return inference(images, Techniques())
-  layers.check_images(images, 'inference')
+  layers.check_images(images)
   images = techniques.dropout(images, 'input_dropout')
 
   # conv1

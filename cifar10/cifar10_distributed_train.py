@@ -23,7 +23,6 @@ from cifar10 import cifar10
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import flags
 from cifar10.cluster import cluster_spec
-from cifar10.cluster import lending
 from cifar10.cluster import liveness
 from cifar10.cluster import membership
 from cifar10.cluster import placement
@@ -101,7 +100,7 @@ def train(settings):
         server, lambda: train_dir.prepare(settings, data, examples_per_step)):
       with liveness.ending_announced(server, agreement):
         if task.index in lenders:
-          lending.lend(server, agreement)
+          membership.lend(server, agreement)
           continue
         run = trainer.Run(agreement.settings, data, agreement.state)
         take_steps(run, server, task, agreement)

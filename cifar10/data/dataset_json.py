@@ -19,8 +19,7 @@ from cifar10.util import files
 
 FILE_NAME = 'dataset.json'
 
-_PARTS = ('train', 'test')
-NAMES = ('train.bin', 'test.bin')  # The files that `save` describes.
+FILES = {'train': 'train.bin', 'test': 'test.bin'}  # That `save` describes.
 
 # Limits of the height and width of images, in pixels. A record of the largest
 # has 300 MB: offsets in it must fit into 31 bits.
@@ -35,9 +34,7 @@ def load(path):
   Returns a dict of the fields of a datasets.DataSet, except its name. Raises
   UserError if the file is missing or damaged.
   """
-  value = files.read_json(path)
-  if value is None:
-    raise UserError(f'{path}: no such file')
+  value = files.need_json(path)
   try:
     return _parse(value, os.path.dirname(path))
   except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -53,8 +50,8 @@ def _parse(value, folder):
   if not isinstance(flip, bool):
     raise TypeError('flip is neither true nor false')
   size, channels = (_integer(value[key], key) for key in ('size', 'channels'))
-  train, test = (_paths(value, folder, part) for part in _PARTS)
-  counts = (value[part].get('count') for part in _PARTS)
+  train, test = (_paths(value, folder, part) for part in FILES)
+  counts = (value[part].get('count') for part in FILES)
   counts = tuple(n if n is None else _integer(n, 'count') for n in counts)
   classes = tuple(str(name) for name in classes)
   if len(classes) < 2:
@@ -108,7 +105,9 @@ def save(folder, classes, size, channels, flip, counts):
       'channels': channels,
       'flip': flip
   }
-  for part, name, count in zip(_PARTS, NAMES, counts):
+  for (part, name), count in zip(FILES.items(), counts):
     value[part] = {'files': [name], 'count': count}
-  value['sha256'] = {n: files.sha256(os.path.join(folder, n)) for n in NAMES}
+  value['sha256'] = {
+      name: files.sha256(os.path.join(folder, name)) for name in FILES.values()
+  }
   files.write_json(os.path.join(folder, FILE_NAME), value)

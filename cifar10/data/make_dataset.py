@@ -31,8 +31,7 @@ from cifar10.util import console
 from cifar10.util import files
 from cifar10.util import paths
 
-_PARTS = ('train', 'test')
-_FILES = dict(zip(_PARTS, dataset_json.NAMES))
+_FILES = dataset_json.FILES
 _EXPECTED = (
     'FOLDER/<class>/<pictures>, or FOLDER/train/<class>/<pictures> and '
     'FOLDER/test/<class>/<pictures>')
@@ -50,12 +49,12 @@ def find(folder):
   if not os.path.isdir(folder):
     raise UserError(f'{folder}: no such folder; expected {_EXPECTED}')
   parts, names = {None: folder}, _folders_in(folder)
-  if set(_PARTS) <= set(names):
-    if names != sorted(_PARTS):
+  if set(_FILES) <= set(names):
+    if names != sorted(_FILES):
       raise UserError(
           f'{folder}: found {", ".join(names)}; expected only train and test, '
           'or one folder per class')
-    parts = {part: os.path.join(folder, part) for part in _PARTS}
+    parts = {part: os.path.join(folder, part) for part in _FILES}
   classes = sorted({n for path in parts.values() for n in _folders_in(path)})
   if len(classes) < 2:
     raise UserError(
@@ -100,7 +99,7 @@ def write(folder, classes, found, args):
   dict of int arrays [classes] by part, and the number of broken ones.
   """
   layout = records.layout_for(args.size, args.channels, classes)
-  counts = {part: np.zeros(len(classes), int) for part in _PARTS}
+  counts = {part: np.zeros(len(classes), int) for part in _FILES}
   broken = 0
   shown = console.ProgressBar('Pictures', len(found))
   order = np.random.RandomState(args.seed).permutation(len(found))
@@ -121,7 +120,7 @@ def write(folder, classes, found, args):
         if part is None:
           # Only now, so that broken pictures do not count. After each picture,
           # `num_test_pictures` of those so far are test pictures.
-          num_train, num_test = (counts[name][label] for name in _PARTS)
+          num_train, num_test = (counts[name][label] for name in _FILES)
           most = num_test_pictures(num_train + num_test + 1, args.test_fraction)
           part = 'test' if num_test < most else 'train'
         counts[part][label] += 1
@@ -157,7 +156,7 @@ def make(args):
         raise UserError(
             f'{args.folder}: pictures of class {name}: found {train} to train '
             f'on and {test} to test on, expected at least one of each')
-    totals = [int(counts[part].sum()) for part in _PARTS]
+    totals = [int(counts[part].sum()) for part in _FILES]
     dataset_json.save(temporary, classes, args.size, args.channels, args.flip,
                       totals)
   for line in (

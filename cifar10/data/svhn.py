@@ -22,7 +22,7 @@ def convert(sources, folder):
 
   `sources` are their paths. Raises what `write_records` does.
   """
-  paths = (os.path.join(folder, name) for name in dataset_json.NAMES)
+  paths = (os.path.join(folder, name) for name in dataset_json.FILES.values())
   counts = list(map(write_records, sources, paths))
   # A mirrored digit is not a digit.
   dataset_json.save(folder, '0123456789', 32, 3, flip=False, counts=counts)

@@ -16,12 +16,15 @@ from cifar10 import settings as settings_lib
 from cifar10.data import records as records_lib
 from cifar10.errors import UserError
 from cifar10.infer import inference_graph
+from cifar10.infer import ranking
 from cifar10.infer import restore
 from cifar10.store import checkpoints
 from cifar10.util import session_settings
 
 # Errors of reading the signatures of a SavedModel of another program.
 _MISFITS = AttributeError, KeyError, TypeError, ValueError, tf.errors.OpError
+
+_BATCH_SIZE = 500  # Of a Validator.
 
 
 class Network(NamedTuple):
@@ -158,6 +161,34 @@ class ExportedPredictor:
     planes = records[:, label_bytes:].reshape(-1, depth, height, width)
     images = planes.transpose(0, 2, 3, 1)
     return self._session.run(self._probabilities, {self._images: images})
+
+
+class Validator:
+  """The model of a run with averaged variables, and labeled images for it.
+
+  Attributes:
+    total: number of images.
+    count: number of batches that it has validated so far.
+    names: names of the variables to validate, as in checkpoints, a list.
+    close: ends its session.
+  """
+
+  def __init__(self, records, data, settings):
+    """Builds the model of images of `data`, uint8 [n, record_bytes]."""
+    self._model = Predictor(data, Network(settings))
+    self._batches = batches(records, _BATCH_SIZE)
+    self.total, self.count = len(records), 0
+    self.names, self.close = list(self._model.averages), self._model.close
+
+  def correct(self, values):
+    """Number of images labeled right, with `values` as of Predictor.load."""
+    self._model.load(values)
+    correct = 0
+    for batch in self._batches:
+      labels = ranking.labels_of(batch, self._model.layout)
+      correct += ranking.count_right(self._model.logits(batch), labels)
+      self.count += 1
+    return correct
 
 
 def batches(items, size):

@@ -31,7 +31,7 @@ def inference(images, techniques, count):
   Raises UserError unless `count` divides the filters of a convolution and the
   units of each layer, and leaves enough filters to a column.
   """
-  layers.check_images(images, 'inference')
+  layers.check_images(images)
   # Between the convolutions, --columns keeps the columns apart.
   are_apart = techniques.settings.columns > 1
   flag = '--columns' if are_apart else '--model_parallelism=filters'

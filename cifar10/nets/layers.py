@@ -67,12 +67,12 @@ def variable_with_weight_decay(name, shape, *, stddev=None, wd=None,
   return tf.cast(var, scope.dtype)
 
 
-def check_images(images, name):
+def check_images(images):
   """Raises ValueError unless rank is 4, and all sizes but the batch's known."""
   shape = images.shape
   if shape.rank != 4 or not shape[1:].is_fully_defined():
     raise ValueError(
-        f'{name}: {images.name} has shape {shape}; expected [batch, height, '
+        f'inference: {images.name} has shape {shape}; expected [batch, height, '
         'width, depth]')
 
 

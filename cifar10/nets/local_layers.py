@@ -23,7 +23,7 @@ def convolutions(images, techniques):
 
   Returns pool2, [batch, height / 4, width / 4, 64] rounded up.
   """
-  layers.check_images(images, 'inference')
+  layers.check_images(images)
   images = techniques.dropout(images, 'input_dropout')
   conv1 = _convolution(images, 'conv1', techniques, bias=0.0)
   pool1 = _max_pool(conv1, 'pool1')

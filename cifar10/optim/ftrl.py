@@ -25,8 +25,8 @@ class FtrlOptimizer(tf.train.Optimizer):
   at z = -(q w + l1 sign(w)).
   """
 
-  def __init__(self, learning_rate, l1, l2, name='Ftrl'):
-    super().__init__(use_locking=False, name=name)
+  def __init__(self, learning_rate, l1, l2):
+    super().__init__(use_locking=False, name='Ftrl')
     # The rate divides, and schedules may let it fall to 0.
     self._rate = tf.maximum(learning_rate, 1e-30)
     self._l1, self._l2 = l1, l2

@@ -5,7 +5,6 @@ import functools
 import tensorflow.compat.v1 as tf
 
 from cifar10.optim import ftrl
-from cifar10.util import graph_keys
 
 # Initial learning rates; that of gradient descent is the tutorial's.
 LEARNING_RATES = {
@@ -128,8 +127,8 @@ class MuonOptimizer(tf.train.Optimizer):
   each unit, on average: it fits layers whose outputs are normalized.
   """
 
-  def __init__(self, learning_rate, momentum, name='Muon'):
-    super().__init__(use_locking=False, name=name)
+  def __init__(self, learning_rate, momentum):
+    super().__init__(use_locking=False, name='Muon')
     self._rate, self._momentum = learning_rate, momentum
 
   def _create_slots(self, var_list):
@@ -204,8 +203,9 @@ def limit_norms(max_norm):
   """Operations that limit the norm of the weights of each unit; 0: none.
 
   Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from
-  Overfitting", 2014, section 5.1. They are in the collection MAX_NORM, too.
+  Overfitting", 2014, section 5.1. Returns a list.
   """
+  limits = []
   for var in _trained_weights() if max_norm else ():
     # The last axis is that of the units; the first ones of a locally connected
     # layer are positions, each with units of its own.
@@ -213,8 +213,8 @@ def limit_norms(max_norm):
     axes = list(range(max(0, rank - 4), rank - 1))
     with tf.colocate_with(var):
       limited = tf.clip_by_norm(var.read_value(), max_norm, axes)
-      tf.add_to_collection(graph_keys.MAX_NORM, tf.assign(var, limited))
-  return tf.get_collection(graph_keys.MAX_NORM)
+      limits.append(tf.assign(var, limited))
+  return limits
 
 
 def _trained_weights():

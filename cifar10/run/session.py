@@ -7,7 +7,7 @@ import tensorflow.compat.v1 as tf
 from cifar10.errors import DivergedError
 from cifar10.errors import SaveError
 from cifar10.errors import UserError
-from cifar10.infer import validation as validation_lib
+from cifar10.infer import predictions
 from cifar10.run import banner
 from cifar10.run import feature_cache
 from cifar10.run import hooks as hooks_lib
@@ -107,8 +107,8 @@ def training_session(run, train_op, loss, hooks=(), role=None):
     save = validator = None
     if role.saves:
       if run.data.held_out:
-        validator = validation_lib.Validator(run.data.held_out_records(),
-                                             run.data, settings)
+        validator = predictions.Validator(run.data.held_out_records(), run.data,
+                                          settings)
       saving = saving_lib.CheckpointHook(step, saver, settings)
       save = saving.save_now
       all_hooks += _saving_hooks(run, step, loss, saving, validator, stack)

@@ -37,7 +37,7 @@ class ValidationHook(tf.train.SessionRunHook):
   """Validates every `validation_steps` steps, and acts on the result."""
 
   def __init__(self, step, validator, writer, run, saving):
-    """Takes an infer.validation.Validator, which it closes at the end.
+    """Takes an infer.predictions.Validator, which it closes at the end.
 
     `step` is as for other hooks, see hooks.py; `writer` a summaries.EventFile;
     `run` a trainer.Run; `saving` its CheckpointHook, which must come after this

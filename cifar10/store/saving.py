@@ -122,7 +122,7 @@ class Saver(tf.train.Saver):
       if held_as not in found and checkpoints.may_lack(name):
         sess.run(variable.initializer)
         continue
-      value = tf.train.load_variable(save_path, held_as)
+      value = reader.get_tensor(held_as)
       checkpoints.load(variable, value, sess)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from cifar10 import zoo
 from cifar10.data import datasets
 from cifar10.errors import UserError
-from cifar10.infer import validation
+from cifar10.infer import predictions
 from cifar10.settings.field import LARGEST
 from cifar10.store import checkpoints
 from cifar10.store import config
@@ -95,7 +95,7 @@ def precisions(models, settings):
   data = datasets.describe(settings)
   if not all(os.path.exists(path) for path in data.test_files):
     return [None] * len(models)
-  validator = validation.Validator(data.test_records(), data, settings)
+  validator = predictions.Validator(data.test_records(), data, settings)
   found = [validator.correct(model) / validator.total for model in models]
   validator.close()
   return found

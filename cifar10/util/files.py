@@ -198,6 +198,14 @@ def read_json(path):
   return value
 
 
+def need_json(path):
+  """As `read_json`; raises UserError, too, if there is no such file."""
+  value = read_json(path)
+  if value is None:
+    raise UserError(f'{path}: no such file')
+  return value
+
+
 def _check_strings(value):
   """Raises ValueError if a string in a value from JSON cannot name a file.
 

@@ -3,7 +3,6 @@
 FROZEN = 'frozen'  # Variables of the model that --freeze keeps untrained.
 LAYER_INPUTS = 'layer_inputs'  # Of the model's layers, from the images up.
 LEARNING_RATE = 'learning_rate'
-MAX_NORM = 'max_norm'  # Operations that limit the norms of weights.
 WHITENING = 'whitening'  # Untrained filters that run/initial_values.py makes.
 
 # The one nets.frozen_layers.FrozenLayers of a graph whose input reads features.

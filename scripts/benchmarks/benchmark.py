@@ -59,10 +59,8 @@ def measure_input(table, data, rounds):
   def build(form):
     return [t.op for t in baselines.distorted_inputs(form, data, 128)]
 
-  forms = {
-      form: turns.stepping(lambda form=form: build(form))
-      for form in (baselines.CLASSICAL, 'ours')
-  }
+  names = baselines.CLASSICAL, 'ours'
+  forms = {form: turns.stepping(build, form) for form in names}
   rates = turns.rates(forms, 128, rounds, steps=60, warm_up=20)
   table.add('input', 'images/s', rates)
 
@@ -78,8 +76,8 @@ def measure_normalization(table, rounds):
     return [y.op, tf.gradients(y, x, dy)[0].op]
 
   forms = {
-      baselines.CLASSICAL: turns.stepping(lambda: build(portable=True)),
-      'ours': turns.stepping(lambda: build(portable=False))
+      baselines.CLASSICAL: turns.stepping(build, True),
+      'ours': turns.stepping(build, False)
   }
   rates = turns.rates(forms, 1, rounds, steps=40, warm_up=3)
   table.add('LRN forward and backward', '1/s', rates)
@@ -105,10 +103,7 @@ def measure_convolution(table, rounds):
   if session_settings.cpu_has_bfloat16():
     names.append('direct bfloat16')
   for what, passes in (('conv2 forward', 1), ('conv2 forward, backward', 3)):
-    forms = {
-        form: turns.stepping(lambda form=form, n=passes: build(form, n > 1))
-        for form in names
-    }
+    forms = {form: turns.stepping(build, form, passes > 1) for form in names}
     count = passes * operations / 1e9
     rates = turns.rates(forms, count, rounds, steps=20, warm_up=3)
     # Winograd's algorithm needs fewer; counted as if it were direct.
@@ -124,7 +119,7 @@ def training(data, forms, batch):
   def build(form):
     return baselines.train(*batch(form), form, data)
 
-  return {f: turns.stepping(lambda f=f: build(f)) for f in forms}
+  return {f: turns.stepping(build, f) for f in forms}
 
 
 def measure_training(table, data, rounds, steps):
@@ -185,7 +180,7 @@ def measure_towers(table, data, settings, rounds):
   for num_gpus in (1, 2, 4):
     forms = {
         'one device': turns.stepping(one_device),
-        'towers': turns.stepping(lambda n=num_gpus: towers(n))
+        'towers': turns.stepping(towers, num_gpus)
     }
     rates = turns.rates(forms, 128, rounds, steps=20, warm_up=10)
     rates['towers'] *= num_gpus

@@ -52,9 +52,7 @@ def load_experiments(path):
   Returns a dict with 'steps', 'seeds', 'flags', 'points' and 'variants', a dict
   of lists of flags. Raises UserError if the file is missing or something else.
   """
-  found = files.read_json(path)
-  if found is None:
-    raise UserError(f'{path}: no such file')
+  found = files.need_json(path)
   try:
     steps, seeds = int(found['steps']), [int(seed) for seed in found['seeds']]
     named = {comparison.DEFAULT: []}
@@ -91,7 +89,7 @@ def run(runner, variant, experiments, folder, threads):
     runner: variants.Runner.
     experiments: from `load_experiments`.
     folder: where runs are kept.
-    threads: how many threads it may use; 0: one per core.
+    threads: flags of its threads, from `of_threads`.
 
   Returns:
     A dict for JSON: 'points' and 'total' of precision_curve.py, and 'loss'; or
@@ -104,7 +102,7 @@ def run(runner, variant, experiments, folder, threads):
   found = trained(runner, directory, end // experiments['points'],
                   f'--seed={variant["seed"]}',
                   f'--max_steps={variant["steps"]}', f'--metrics={metrics}',
-                  *of_threads(threads), *variant['flags'])
+                  *threads, *variant['flags'])
   if 'error' in found:
     return found
   loss = statistics.mean(
@@ -126,13 +124,10 @@ def trained(runner, directory, every, *flags):
   return {'error': error} if error else files.read_json(curve)
 
 
-def threads_of_each(jobs):
-  """The threads of one of `jobs` runs at a time; 0: one per core."""
-  return 0 if jobs == 1 else max(1, (os.cpu_count() or 1) // jobs)
-
-
-def of_threads(threads):
-  """The flags of a trainer that uses so many threads."""
+def of_threads(jobs):
+  """The flags of a trainer that is one of `jobs` at a time."""
+  # 0: one per core.
+  threads = 0 if jobs == 1 else max(1, (os.cpu_count() or 1) // jobs)
   return f'--intra_op_threads={threads}', f'--inter_op_threads={threads}'
 
 
@@ -149,13 +144,13 @@ def run_all(experiments, results, folder, jobs, save):
 
   Adds new results to the list of `results`, and calls `save()` after each.
   """
-  threads = threads_of_each(jobs)
+  threads = of_threads(jobs)
   runner = variants.Runner()
 
   def done(result):
     save()
     found = result.get('error') or comparison.percent(
-        comparison.last(result, experiments))
+        comparison.precision_at(result, experiments['steps']))
     name, seed = result['name'], result['seed']
     print(f'{name}, seed {seed}: {found}', file=sys.stderr)
 
@@ -246,15 +241,20 @@ def compare(args):
     charts.save_png(comparison.draw(compared), chart)
 
 
-def main():
-  """Reads the flags, runs, and reports."""
-  parser = arguments.Parser(__doc__)
+def parser_of(doc, runs):
+  """The parser of a program that compares runs; `runs` is a default."""
+  parser = arguments.Parser(doc)
   parser.add_argument('experiments', help='the JSON file of experiments')
   parser.add_argument('--out', required=True, help='the JSON file of results')
-  parser.add_argument('--runs', default='/tmp/cifar10_compare',
-                      help='folder of the runs')
+  parser.add_argument('--runs', default=runs, help='folder of the runs')
   parser.add_argument('--jobs', default=1,
                       help='runs at a time, which share the cores')
+  return parser
+
+
+def main():
+  """Reads the flags, runs, and reports."""
+  parser = parser_of(__doc__, '/tmp/cifar10_compare')
   parser.add_argument(
       '--time_rounds', default=0,
       help='how many times to measure the step time of each variant, instead '

@@ -6,6 +6,7 @@ import statistics
 from cifar10.errors import DivergedError
 from cifar10.tools import variants
 from cifar10.tools.report import charts
+import numpy as np
 
 DEFAULT = 'default'
 
@@ -39,18 +40,10 @@ def experiments_of(results):
   }
 
 
-def last(result, experiments, kind='averaged'):
-  """The precision of a result after the steps of all variants."""
-  return precision_at(result, experiments['steps'], kind)
-
-
 def precision_at(result, step, kind='averaged'):
   """The precision of a result at a step, between its checkpoints."""
-  points = [(p['step'], p[kind] / result['total']) for p in result['points']]
-  for (first, low), (second, high) in zip(points, points[1:]):
-    if first <= step <= second:
-      return low + (high - low) * (step - first) / (second - first)
-  return points[-1][1]
+  steps, right = zip(*((p['step'], p[kind]) for p in result['points']))
+  return float(np.interp(step, steps, np.divide(right, result['total'])))
 
 
 def compared(experiments, results, times):
@@ -76,7 +69,7 @@ def compared(experiments, results, times):
     by_name[name] = [result for result in own if 'error' not in result]
     errors[name] = [result['error'] for result in own if 'error' in result]
   defaults = {result['seed']: result for result in by_name[DEFAULT]}
-  rows = []
+  rows, end = [], experiments['steps']
   for name, found in by_name.items():
     flags = {'flags': variant(name, experiments)['flags']}
     ratios = [time['ratio'] for time in variants.results_of(flags, times)]
@@ -89,14 +82,13 @@ def compared(experiments, results, times):
         'errors': errors[name]
     }
     rows.append(row)
-    precisions = [last(result, experiments) for result in found]
+    precisions = [precision_at(result, end) for result in found]
     if found:
       row.update(
           averaged=statistics.mean(precisions), lowest=min(precisions),
           highest=max(precisions),
-          plain=statistics.mean(last(r, experiments, 'plain') for r in found),
+          plain=statistics.mean(precision_at(r, end, 'plain') for r in found),
           loss=statistics.mean(r['loss'] for r in found))
-    end = experiments['steps']
     steps = {'at_steps': (end, end), 'at_half': (end / 2, end / 2)}
     if ratios:
       row['time'] = statistics.median(ratios)

@@ -46,8 +46,7 @@ def run(runner, variant, data_dir):
 
     def is_over():
       rows = compare.rows(metrics)
-      over = rows and time.time() - rows[0]['time'] > variant.get('secs', 1e9)
-      return bool(over)
+      return rows and time.time() - rows[0]['time'] > variant.get('secs', 1e9)
 
     status = runner.run(
         variants.command(_CLUSTER, '--num_workers=2', f'--data_dir={data_dir}',

@@ -28,12 +28,10 @@ import time
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cifar10.store import checkpoints
+from cifar10.tools import variants
 from cifar10.util import arguments
-import cifar10
 import tensorflow.compat.v1 as tf
 
-PROGRAM = os.path.join(os.path.dirname(cifar10.__file__),
-                       'cifar10_distributed_train.py')
 HOSTS = {'ps0': '10.77.0.1', 'w0': '10.77.0.2', 'w1': '10.77.0.3'}
 PREFIX = 'cifar10-'  # Of the names of network namespaces.
 SWITCH = PREFIX + 'switch'
@@ -90,7 +88,8 @@ def cluster(directory, flags):
   Yields:
     A dict of subprocess.Popen by host, each with the path of its log as `log`.
   """
-  command = [sys.executable, PROGRAM, '--train_dir=' + directory]
+  command = variants.command('cifar10_distributed_train.py',
+                             '--train_dir=' + directory)
   command += ['--ps_hosts={ps0}:2222'.format(**HOSTS)]
   command += ['--worker_hosts={w0}:2222,{w1}:2222'.format(**HOSTS)]
   processes = {}

@@ -158,9 +158,7 @@ _SINGLE = {
 
 def _read(path, keys):
   """Reads a file of results, a dict with one of `keys`."""
-  result = files.read_json(path)
-  if result is None:
-    raise UserError(f'{path}: no such file')
+  result = files.need_json(path)
   if not keys & set(result):
     raise UserError(f'{path}: expected results of a benchmark or a search')
   return result

@@ -64,20 +64,20 @@ def seconds_of_step(recipe, flags):
 
 def table(seconds):
   """The table in Markdown, from the seconds of a step by recipe and round."""
-  lines = [
-      '| recipe | steps | seconds of a step | minutes | tutorial steps |',
-      '|---|---:|---:|---:|---:|'
-  ]
+  rows = []
   for recipe, values in seconds.items():
     count = steps(recipe)
     ratios = [
         count * own / other for own, other in zip(values, seconds['tutorial'])
     ]
     own = statistics.median(values)
-    lines.append(f'| `{recipe}` | {count:,} | {own:.3g} '
-                 f'({min(values):.3g} to {max(values):.3g}) | '
-                 f'{count * own / 60:.0f} | {statistics.median(ratios):,.0f} |')
-  return '\n'.join(lines)
+    rows.append([
+        f'`{recipe}`', f'{count:,}',
+        f'{own:.3g} ({min(values):.3g} to {max(values):.3g})',
+        f'{count * own / 60:.0f}', f'{statistics.median(ratios):,.0f}'
+    ])
+  heads = ['recipe', 'steps', 'seconds of a step', 'minutes', 'tutorial steps']
+  return variants.table(heads, rows, right=range(1, 5))
 
 
 def measure(args):

@@ -45,9 +45,7 @@ def load_figures(path, only):
   `only` are the names of those wanted; if empty, all are. Raises UserError if
   the file is missing or something else, or has no figure of such a name.
   """
-  found = files.read_json(path)
-  if found is None:
-    raise UserError(f'{path}: no such file')
+  found = files.need_json(path)
   if not all(isinstance(commands, list) for commands in found.values()):
     raise UserError(f'{path}: expected a list of commands for each name')
   for name in only:

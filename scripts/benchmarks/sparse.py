@@ -21,7 +21,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from cifar10.store import checkpoints
 from cifar10.tools import sparsify
 from cifar10.tools import variants
-from cifar10.util import arguments
 import compare
 import comparison
 import numpy as np
@@ -133,15 +132,9 @@ def compare_all(args):
 
 def main():
   """Reads the flags, runs, and reports."""
-  parser = arguments.Parser(__doc__)
-  parser.add_argument('experiments', help='the JSON file of experiments')
-  parser.add_argument('--out', required=True, help='the JSON file of results')
+  parser = compare.parser_of(__doc__, '/tmp/cifar10_sparse')
   parser.add_argument('--zeros', default=0.9,
                       help='share of the weights to set to zero')
-  parser.add_argument('--runs', default='/tmp/cifar10_sparse',
-                      help='folder of the runs')
-  parser.add_argument('--jobs', default=1,
-                      help='runs at a time, which share the cores')
   parser.run(compare_all, jobs=(1, None), zeros=(0, 1))
 
 

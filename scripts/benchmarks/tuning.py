@@ -36,7 +36,6 @@ from cifar10.errors import UserError
 from cifar10.store import run_state
 from cifar10.tools import variants
 from cifar10.tools.report import charts
-from cifar10.util import arguments
 from cifar10.util import files
 import compare
 import comparison
@@ -46,9 +45,7 @@ _NEAR = 0.01  # A difference in precision that other seeds are to settle.
 
 def load_experiments(path):
   """Reads the file of experiments; raises UserError if it makes no sense."""
-  found = files.read_json(path)
-  if found is None:
-    raise UserError(f'{path}: no such file')
+  found = files.need_json(path)
   try:
     for variant in found['variants'].values():
       ((_, values),) = variant['values'].items()
@@ -88,8 +85,7 @@ def tune(runner, candidate, threads):
     error = runner.error(
         variants.command('cifar10_train.py', f'--train_dir={folder}',
                          f'--max_steps={steps}', f'--validation_steps={steps}',
-                         *compare.of_threads(threads), *candidate['tuning'],
-                         *candidate['flags']))
+                         *threads, *candidate['tuning'], *candidate['flags']))
     if error:
       return {'error': error}
     return {'validation': run_state.load(folder).validations[-1][1]}
@@ -132,7 +128,7 @@ def run_all(experiments, found, args, save):
 
   `found` has the lists 'tuning' and 'results'; calls `save()` after each run.
   """
-  threads = compare.threads_of_each(args.jobs)
+  threads = compare.of_threads(args.jobs)
 
   def done(result):
     save()
@@ -237,15 +233,9 @@ def tune_all(args):
 
 def main():
   """Reads the flags, runs, and reports."""
-  parser = arguments.Parser(__doc__)
-  parser.add_argument('experiments', help='the JSON file of experiments')
-  parser.add_argument('--out', required=True, help='the JSON file of results')
+  parser = compare.parser_of(__doc__, '/tmp/cifar10_tuning')
   parser.add_argument('--before', default='',
                       help='the JSON file of compare.py to compare with')
-  parser.add_argument('--runs', default='/tmp/cifar10_tuning',
-                      help='folder of the runs')
-  parser.add_argument('--jobs', default=1,
-                      help='runs at a time, which share the cores')
   parser.add_argument(
       '--time_rounds', default=0,
       help='how many times to measure the step time of each variant, instead '

@@ -58,15 +58,15 @@ class Table:
 
 
 @contextlib.contextmanager
-def stepping(build):
+def stepping(build, *args):
   """Builds a graph and starts a session; yields a function that runs a step.
 
-  `build()` builds in the default graph and returns the operations of a step. It
-  may put hooks for the session into the collection HOOKS.
+  `build(*args)` builds in the default graph and returns the operations of a
+  step. It may put hooks for the session into the collection HOOKS.
   """
   with tf.Graph().as_default():
     with contextlib.redirect_stdout(None):
-      fetches = build()
+      fetches = build(*args)
     proto = session_settings.config_proto(Settings())
     creator = tf.train.ChiefSessionCreator(config=proto)
     hooks = tf.get_collection(HOOKS)

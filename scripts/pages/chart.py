@@ -34,20 +34,18 @@ class Axes:
       low, high, value = map(math.log, (low, high, value))
     return round(self.top + self.height * (high - value) / (high - low), 1)
 
-  def grid(self, xs=(), ys=(), labels=True):
+  def grid(self, xs=(), ys=()):
     """Lines at some values, each value below or on the left of its line."""
     bottom, right = self.top + self.height, self.left + self.width
     for value in xs:
       self.picture.line(f'M{self.x(value):g} {self.top:g}V{bottom:g}', 'faint')
-      if labels:
-        self.picture.text(self.x(value), bottom + 19, f'{value:g}',
-                          size=svg.NOTE, anchor='middle')
+      self.picture.text(self.x(value), bottom + 19, f'{value:g}', size=svg.NOTE,
+                        anchor='middle')
     for value in ys:
       self.picture.line(f'M{self.left:g} {self.y(value):g}H{right:g}', 'faint')
-      if labels:
-        self.picture.text(self.left - 6,
-                          self.y(value) + 5, f'{value:g}', size=svg.NOTE,
-                          anchor='end')
+      self.picture.text(self.left - 6,
+                        self.y(value) + 5, f'{value:g}', size=svg.NOTE,
+                        anchor='end')
 
   def title(self, text, note=''):
     """A title above the axes, with a line below it."""

@@ -74,8 +74,8 @@ class Picture:
   also purple and red.
   """
 
-  def __init__(self, height, width=WIDTH):
-    self.width, self.height = width, height
+  def __init__(self, height):
+    self.width, self.height = WIDTH, height
     self._areas, self._elements = [], []
 
   def add(self, element):

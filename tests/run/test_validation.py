@@ -22,7 +22,7 @@ from cifar10.data import datasets
 from cifar10.data import records
 from cifar10.errors import DivergedError
 from cifar10.errors import UserError
-from cifar10.infer import validation as serving_validation
+from cifar10.infer import predictions
 from cifar10.optim import schedules
 from cifar10.run import validation
 from cifar10.settings import Settings
@@ -126,7 +126,7 @@ def settings_of_run(tmp_path, **settings):
 
 def train(config, numbers):
   """Trains; the validations find `numbers` of 100 images right."""
-  with mock.patch.object(serving_validation, 'Validator',
+  with mock.patch.object(predictions, 'Validator',
                          lambda records, data, config: Precisions(numbers)):
     cifar10_train.train(config)
 
@@ -354,8 +354,7 @@ def test_the_precision_is_that_of_the_averaged_variables(tmp_path, capsys):
   best = checkpoints.latest(os.path.join(config.train_dir, 'best'))
   newest = checkpoints.latest(config.train_dir)
   assert checkpoints.step(best) == checkpoints.step(newest) == 4
-  validator = serving_validation.Validator(data.held_out_records(), data,
-                                           config)
+  validator = predictions.Validator(data.held_out_records(), data, config)
   values = short_runs.values(newest)
   correct = validator.correct({name: values[name] for name in validator.names})
   validator.close()

@@ -28,9 +28,7 @@ def load(path):
 
   Raises UserError if something is missing or unknown, or makes no sense.
   """
-  found = files.read_json(path)
-  if found is None:
-    raise UserError(f'{path}: no such file')
+  found = files.need_json(path)
   flags, space = found.get('flags'), found.get('space')
   if not isinstance(flags, list) or not isinstance(space, dict) or not space:
     raise UserError(
