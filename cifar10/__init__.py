@@ -25,7 +25,11 @@ _TUTORIAL_NAMES = frozenset(
     'LEARNING_RATE_DECAY_FACTOR MOVING_AVERAGE_DECAY NUM_CLASSES '
     'NUM_EPOCHS_PER_DECAY TOWER_NAME NUM_EXAMPLES_PER_EPOCH_FOR_EVAL '
     'NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN distorted_inputs inference inputs loss '
-    'maybe_download_and_extract train'.split())
+    'maybe_download_and_extract train _activation_summary _variable_on_cpu '
+    '_variable_with_weight_decay'.split())
+
+# For `from cifar10 import *`.
+__all__ = [name for name in sorted(_TUTORIAL_NAMES) if name[0] != '_']
 
 __version__ = '1.2.0.dev0'
 
@@ -75,6 +79,8 @@ class _Package(types.ModuleType):
   """
 
   def __getattr__(self, name):
+    if name == 'cifar10_input':  # The tutorial's cifar10.py imports it.
+      return importlib.import_module('cifar10.cifar10_input')
     if name not in _TUTORIAL_NAMES:
       raise AttributeError(f"module 'cifar10' has no attribute {name!r}")
     return getattr(importlib.import_module('cifar10.cifar10'), name)

@@ -22,6 +22,7 @@ if not __package__:  # A program in this folder says `import cifar10`.
 
 import tensorflow.compat.v1 as tf
 
+from cifar10 import TUTORIAL_FLAGS
 from cifar10 import cifar10_input
 from cifar10 import settings as settings_lib
 from cifar10.data import datasets
@@ -61,11 +62,16 @@ TOWER_NAME = 'tower'
 DATA_URL = sources.SOURCES['cifar10'].official[0].url
 
 
-def _settings_of_flags():
-  """The tutorial's settings, with its flags as a program has set them."""
+def settings_of_flags():
+  """The Settings of an old program: the defaults, with its three flags."""
   if 'use_fp16' not in FLAGS:
     return Settings()
-  # Not FLAGS.batch_size, which would parse the command line if none has yet.
+  if not FLAGS.is_parsed():  # The program has no tf.app.run.
+    # These flags alone: to the others, the program may give another meaning.
+    own = tf.flags.FlagValues()
+    for name in TUTORIAL_FLAGS:
+      own[name] = FLAGS[name]
+    own(sys.argv, known_only=True)
   return Settings(batch_size=FLAGS['batch_size'].value,
                   data_dir=FLAGS['data_dir'].value,
                   precision='float16' if FLAGS['use_fp16'].value else 'float32')
@@ -92,7 +98,7 @@ def maybe_download_and_extract(settings=None):
   Raises:
     UserError: it cannot be fetched, or a file is missing or damaged.
   """
-  return datasets.prepare(settings or _settings_of_flags())
+  return datasets.prepare(settings or settings_of_flags())
 
 
 def _folder(settings):
@@ -114,7 +120,7 @@ def distorted_inputs(settings=None):
     return cifar10_input.distorted_inputs(settings.data_dir,
                                           settings.examples_per_machine, data,
                                           settings)
-  settings = _settings_of_flags()
+  settings = settings_of_flags()
   images, labels = cifar10_input.distorted_inputs(_folder(settings),
                                                   settings.batch_size)
   return tf.cast(images, settings.precision), labels
@@ -134,7 +140,7 @@ def inputs(eval_data, settings=None):
     data = datasets.describe(settings)
     return cifar10_input.inputs(eval_data, settings.data_dir,
                                 settings.batch_size, data, settings)
-  settings = _settings_of_flags()
+  settings = settings_of_flags()
   images, labels = cifar10_input.inputs(eval_data, _folder(settings),
                                         settings.batch_size)
   return tf.cast(images, settings.precision), labels
@@ -295,7 +301,7 @@ def train(total_loss, global_step, settings=None, state=None):
     state: run_state.RunState with the examples that the run has seen; None:
       none, and NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN in an epoch.
   """
-  settings = with_constants(settings or _settings_of_flags())
+  settings = with_constants(settings or settings_of_flags())
   opt = optimizer(global_step, settings, state)
   with tf.name_scope('train/'):
     grads = opt.compute_gradients(total_loss)

@@ -14,8 +14,10 @@ import os
 import sys
 from typing import Any, NamedTuple
 
-if not __package__:  # Run by its path: the package is one folder up.
-  sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+if not __package__:  # The package is one folder up.
+  folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+  # Run by its path, in place of this folder; imported, before the others.
+  sys.path[:__name__ == '__main__'] = [folder]
 
 # The package first: it hides the start-up messages of TensorFlow.
 from cifar10 import cifar10
@@ -54,12 +56,13 @@ class EvalGraph(NamedTuple):
   num_images: int  # In the files, each to be counted once.
 
 
-def evaluate(settings):
+def evaluate(settings=None):
   """Evaluates checkpoints as they appear, up to the last one of the run.
 
   Raises UserError if the data or a checkpoint is unusable, or there is no
   checkpoint and `run_once` is set.
   """
+  settings = settings or cifar10.settings_of_flags()
   answers = sys.stdout
   # As JSON, the results are alone on standard output.
   with contextlib.redirect_stdout(sys.stderr if settings.json else answers):
@@ -118,6 +121,8 @@ def _evaluate(settings, answers):
         evaluated.append((checkpoint, step))
         if settings.run_once or _is_last(directory, checkpoint, step):
           return
+        if len(evaluated) == 1:
+          print(f'Waiting for later checkpoints in {directory}. Ctrl-C ends.')
 
 
 def _check_run(settings, data):
@@ -227,8 +232,9 @@ def eval_once(graph, checkpoint, settings):
   return result, summary
 
 
-def main():
-  """The console command."""
+def main(argv=None):
+  """The console command; reads the flags from sys.argv."""
+  del argv  # Of tf.app.run.
   flags.run(evaluate, GROUPS, __doc__)
 
 

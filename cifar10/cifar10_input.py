@@ -264,7 +264,8 @@ def inputs(eval_data, data_dir, batch_size, data=None, settings=Settings()):
   """Batches of undistorted images in the order of the files.
 
   Args:
-    eval_data: True for the test images, False for the training images.
+    eval_data: True or 'test' for the test images, False or 'train_eval' for the
+      training images.
     data_dir: folder of CIFAR-10's files.
     batch_size: images in a batch.
     data: datasets.DataSet to read in its place, each image once: the last batch
@@ -281,7 +282,7 @@ def inputs(eval_data, data_dir, batch_size, data=None, settings=Settings()):
     ValueError: a file of CIFAR-10 is missing.
   """
   is_endless = data is None
-  name = 'test' if eval_data else 'train_eval'
+  name = 'test' if eval_data in (True, 'test') else 'train_eval'
   data = data or _cifar10(data_dir, name)
   layout, size = data.layout, crop_size(data.layout, settings.image_size)
   with tf.device('/cpu:0'), tf.name_scope('inputs'):

@@ -12,8 +12,10 @@ two programs resumes the other's runs.
 import os
 import sys
 
-if not __package__:  # Run by its path: the package is one folder up.
-  sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+if not __package__:  # The package is one folder up.
+  folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+  # Run by its path, in place of this folder; imported, before the others.
+  sys.path[:__name__ == '__main__'] = [folder]
 
 # The package first: it hides the start-up messages of TensorFlow.
 from cifar10 import cifar10
@@ -102,8 +104,9 @@ def build_step(settings, global_step, opt, **optional):
   return train_op, losses['total_loss'], hooks.PrefetchHook(stage_all)
 
 
-def train(settings):
+def train(settings=None):
   """Trains CIFAR-10 until the last step or a signal; see `trainer.train`."""
+  settings = settings or cifar10.settings_of_flags()
   trainer.train(model_parallelism.with_devices(settings), take_steps)
 
 
@@ -121,8 +124,9 @@ def take_steps(run):
         mon_sess.run(train_op)
 
 
-def main():
-  """The console command."""
+def main(argv=None):
+  """The console command; reads the flags from sys.argv."""
+  del argv  # Of tf.app.run.
   flags.run(train, flags.TRAINER_GROUPS + ('towers',), __doc__)
 
 

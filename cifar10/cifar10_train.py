@@ -9,8 +9,10 @@ Prints the loss and the speed every 10 steps. Started again with the same
 import os
 import sys
 
-if not __package__:  # Run by its path: the package is one folder up.
-  sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+if not __package__:  # The package is one folder up.
+  folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+  # Run by its path, in place of this folder; imported, before the others.
+  sys.path[:__name__ == '__main__'] = [folder]
 
 # The package first: it hides the start-up messages of TensorFlow.
 from cifar10 import cifar10
@@ -22,9 +24,9 @@ from cifar10.run import trainer
 import tensorflow.compat.v1 as tf
 
 
-def train(settings):
+def train(settings=None):
   """Trains CIFAR-10 until the last step or a signal; see `trainer.train`."""
-  trainer.train(settings, take_steps)
+  trainer.train(settings or cifar10.settings_of_flags(), take_steps)
 
 
 def take_steps(run):
@@ -50,8 +52,9 @@ def take_steps(run):
       mon_sess.run(train_op)
 
 
-def main():
-  """The console command."""
+def main(argv=None):
+  """The console command; reads the flags from sys.argv."""
+  del argv  # Of tf.app.run.
   flags.run(train, flags.TRAINER_GROUPS, __doc__)
 
 

@@ -11,7 +11,10 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_eval
+from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
+from cifar10.run import trainer
+from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from tests import processes
 from tests import short_runs
@@ -149,6 +152,43 @@ def test_what_it_assigns_counts(tmp_path, data_dir):
   path.write_text(ASSIGNS)
   out = run_anew(path, data_dir, PYTHONPATH=short_runs.ROOT)
   assert out.splitlines()[-2:] == ['(7, 24, 24, 3)', '0.25']
+
+
+NAMES = """
+import cifar10_eval, cifar10_multi_gpu_train, cifar10_train  # Before cifar10.
+import helper
+import cifar10
+import tensorflow.compat.v1 as tf
+from cifar10 import *
+reader = cifar10.cifar10_input
+for eval_data in True, 'test', False, 'train_eval':
+  data_dir = cifar10.FLAGS['data_dir'].value + '/cifar-10-batches-bin'
+  images, labels = reader.inputs(eval_data, data_dir, 8)
+images, labels = distorted_inputs()  # No tf.app.run: it parses its flags.
+print(images.shape, images.dtype.name)
+cifar10._variable_with_weight_decay('weights', [5, 5, 3, 64], 5e-2, None)
+cifar10._variable_on_cpu('biases', [64], tf.zeros_initializer())
+"""
+
+
+def test_it_finds_the_names_and_signatures(tmp_path, data_dir):
+  (tmp_path / 'names.py').write_text(NAMES)
+  (tmp_path / 'helper.py').write_text('')
+  out = run_anew(tmp_path / 'names.py', '--batch_size=7', '--use_fp16',
+                 '--data_dir=' + data_dir, '--its_own=1',
+                 PYTHONPATH=os.path.join(short_runs.ROOT, 'cifar10'))
+  assert out.splitlines()[-1] == '(7, 24, 24, 3) float16'
+
+
+def test_trainers_and_evaluator_need_no_settings(monkeypatch):
+  found = []
+  monkeypatch.setattr(trainer, 'train', lambda *args: found.append(args[0]))
+  monkeypatch.setattr(cifar10_eval, '_evaluate',
+                      lambda *args: found.append(args[0]))
+  cifar10_train.train()
+  cifar10_multi_gpu_train.train()
+  cifar10_eval.evaluate()
+  assert found == [Settings()] * 3
 
 
 @pytest.mark.parametrize('place', ['elsewhere', 'inside'])

@@ -32,6 +32,12 @@ from cifar10.util import files
 from cifar10.util import paths
 
 _FILES = dataset_json.FILES
+
+# Usual names of parts of a data set: folders of these names alone, with folders
+# in them, are no classes.
+_PART_NAMES = frozenset(
+    'train training val valid validation dev test testing'.split())
+
 _EXPECTED = (
     'FOLDER/<class>/<pictures>, or FOLDER/train/<class>/<pictures> and '
     'FOLDER/test/<class>/<pictures>')
@@ -49,7 +55,10 @@ def find(folder):
   if not os.path.isdir(folder):
     raise UserError(f'{folder}: no such folder; expected {_EXPECTED}')
   parts, names = {None: folder}, _folders_in(folder)
-  if set(_FILES) <= set(names):
+  has_parts = names and all(
+      name.lower() in _PART_NAMES and _folders_in(os.path.join(folder, name))
+      for name in names)
+  if has_parts or set(_FILES) <= set(names):
     if names != sorted(_FILES):
       raise UserError(
           f'{folder}: found {", ".join(names)}; expected only train and test, '

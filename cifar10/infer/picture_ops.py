@@ -6,9 +6,10 @@ with the same filter and rounding, put transparent parts on white, and take the
 first frame of an animation. A picture of the right size is not changed. The
 pixels of scaled PNG and JPEG files differ from Pillow's by at most 1 of 255.
 
-TensorFlow does not support EXIF orientation, BMP files with a palette, and
-transparency in GIF files. In TensorFlow 1, all BMP files that a graph decodes
-must have the depth of the first one.
+TensorFlow does not support EXIF orientation, BMP files with a palette,
+transparency in GIF files, and the transparent color of gray and RGB PNG files;
+Pillow ignores the opacity of BMP files with 32 bits. In TensorFlow 1, all BMP
+files that a graph decodes must have the depth of the first one.
 """
 
 import tensorflow.compat.v1 as tf

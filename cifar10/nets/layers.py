@@ -31,7 +31,7 @@ def float32_variable(name, shape, initializer, regularizer=None, **options):
                            **options)
 
 
-def variable_on_cpu(name, shape, initializer, *, dtype=None):
+def variable_on_cpu(name, shape, initializer, dtype=None):
   """A `float32_variable` in the type `dtype`; None for that of the scope."""
   var = float32_variable(name, shape, initializer)
   return tf.cast(var, dtype or tf.get_variable_scope().dtype)
@@ -44,7 +44,7 @@ def untrained_variable(name, shape, initializer, collection):
                           collections=keys)
 
 
-def variable_with_weight_decay(name, shape, *, stddev=None, wd=None,
+def variable_with_weight_decay(name, shape, stddev=None, wd=None,
                                initializer=None):
   """Weights with truncated normal initialization and optional weight decay.
 

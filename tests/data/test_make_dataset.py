@@ -159,6 +159,20 @@ def test_a_split_by_the_user_is_kept(tmp_path, make, error_of):
       'folder per class' % folder)
 
 
+def test_parts_of_other_names_are_not_taken_for_classes(tmp_path, make,
+                                                        error_of):
+  folder = tmp_path / 'in'
+  for part in ('Train', 'val'):
+    picture_folders.write_noise(folder / part, {'a': 3, 'b': 2})
+  assert error_of(folder, tmp_path / 'out') == (
+      '%s: found Train, val; expected only train and test, or one folder per '
+      'class' % folder)
+  # Pictures of trains and of a test.
+  picture_folders.write_noise(tmp_path / 'classes', {'train': 3, 'testing': 2})
+  make(tmp_path / 'classes', tmp_path / 'out')
+  assert contents(tmp_path / 'out')[0].classes == ('testing', 'train')
+
+
 def test_broken_pictures_and_other_files_are_named(tmp_path, make, error_of,
                                                    capsys):
   folder = tmp_path / 'in'

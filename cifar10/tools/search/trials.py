@@ -85,6 +85,8 @@ class Trials:
         trial.set_user_attr('error', last)
       if status is None or has_diverged:
         self._study.tell(trial, state=self._states.PRUNED)
+        print(f'{folder_of(trial)}:',
+              'diverged' if has_diverged else 'given up')
       elif status < 0 or (not status and not _is_over(folder)):
         # The next search resumes it.
         raise UserError(f'{folder}: the trainer was ended from outside')
@@ -98,6 +100,7 @@ class Trials:
                         '--validation_steps of at most --max_steps')
       else:
         self._study.tell(trial, max(precisions))
+        print(f'{folder_of(trial)}: precision {max(precisions):.4f}')
 
   def _run(self, trial, folder, thread, reported):
     """Runs the trainer: its status, None if pruned, and its log's last line."""
