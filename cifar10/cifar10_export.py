@@ -24,6 +24,7 @@ from cifar10.infer import restore
 from cifar10.store import checkpoints
 from cifar10.util import console
 from cifar10.util import files
+from cifar10.util import paths
 import tensorflow.compat.v1 as tf
 
 GROUPS = ('data', 'model', 'checkpoint', 'export')
@@ -107,6 +108,9 @@ def _check_targets(settings):
     if not path:
       continue
     is_folder = flag == 'export_dir'
+    if is_folder and paths.is_current(path):
+      raise UserError(f'--{flag}={path}: is the current folder; expected '
+                      'another one, new or empty')
     if os.path.lexists(path) and not (is_folder and _is_empty_folder(path)):
       expected = 'or empty folder' if is_folder else 'file'
       raise UserError(

@@ -155,7 +155,8 @@ def _settings(names, has_model):
     folders = _found_or_pretrained(folders, values, given)
   folders = [_checked_path('checkpoint_dir', folder) for folder in folders]
   for name in settings_lib.with_policy('is_path').keys() & values.keys():
-    values[name] = _checked_path(name, values[name])
+    if values[name] or name not in settings_lib.with_policy('may_be_empty'):
+      values[name] = _checked_path(name, values[name])
   settings = Settings(given=given, **values)
   if not folders:
     return settings

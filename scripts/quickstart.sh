@@ -11,8 +11,12 @@ cd "$(dirname "$0")/.."
 make_venv .venv "$(find_python)"
 echo "Using $(versions .venv)."
 
-dataset=cifar10
-if ! .venv/bin/python scripts/fetch_data.py; then
+dataset=cifar10 status=0
+.venv/bin/python scripts/fetch_data.py || status=$?
+if [ $status -ge 128 ]; then  # Ctrl-C.
+  exit $status
+fi
+if [ $status -ne 0 ]; then
   dataset=sample
   echo '**********************************************************************'
   echo '* CIFAR-10 is not here and cannot be fetched. Training on the sample *'

@@ -34,7 +34,7 @@ sys.exit(sys.version_info[:2] != (3, 7))' 2>/dev/null; then
 make_venv() {
   local stamp
   stamp="$1/.installed-${3:-base}"
-  if [ ! -x "$1/bin/python" ]; then
+  if ! "$1/bin/python" -m pip --version >/dev/null 2>&1; then
     "$2" -m venv "$1"
   fi
   if [ ! "$stamp" -nt setup.py ] || [ ! "$stamp" -nt requirements.txt ]; then

@@ -392,3 +392,12 @@ def test_the_model_of_another_data_set_is_refused(own_run, tmp_path):
   with pytest.raises(UserError, match=r'has shape .*; this model expects'):
     export_frozen(own_run, tmp_path / 'x', dataset='sample')
   assert os.listdir(str(tmp_path)) == []
+
+
+@pytest.mark.parametrize('name', ['.', '../x'])
+def test_the_current_folder_is_not_replaced(tmp_path, monkeypatch, name):
+  (tmp_path / 'x').mkdir()
+  monkeypatch.chdir(tmp_path / 'x')
+  problem = '^--export_dir=%s: is the current folder; expected another' % name
+  with pytest.raises(UserError, match=problem):
+    cifar10_export.export(short_runs.small_config(tmp_path, export_dir=name))

@@ -18,6 +18,7 @@ import threading
 import time
 
 from cifar10.errors import UserError
+from cifar10.util import console
 from cifar10.util import paths
 from cifar10.util import processes
 
@@ -37,15 +38,6 @@ def free_ports(count):
     for probe in probes:
       probe.bind(('127.0.0.1', 0))
     return [probe.getsockname()[1] for probe in probes]
-
-
-def _say(text):
-  """Prints; if nobody reads it, the cluster goes on."""
-  try:
-    sys.stdout.write(text)
-    sys.stdout.flush()
-  except OSError:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 class _Task:
@@ -80,7 +72,7 @@ class _Task:
         for line in lines:
           # In a single write: `print` writes the end of a line separately, and
           # the threads of other tasks may write in between.
-          _say(f'{self.name:<8} | {line}\n')
+          sys.stdout.write(f'{self.name:<8} | {line}\n')
         if has_ended:
           return
         time.sleep(_POLL_SECS)
@@ -135,7 +127,7 @@ def _run(num_ps, num_workers, log_dir, flags):
   if failed is None:
     return 0
   status = failed.process.returncode
-  _say(f'local_cluster: {failed.name} ended with status {status}\n')
+  print(f'local_cluster: {failed.name} ended with status {status}')
   return 1
 
 
@@ -158,6 +150,7 @@ def main():
   parser.add_argument('--num_workers', type=_count, default=2, help=limits)
   parser.add_argument('--log_dir', default='/tmp/cifar10_cluster_logs')
   args, flags = parser.parse_known_args()
+  console.open_streams()
   try:
     paths.check(args.log_dir, '--log_dir')
     sys.exit(_run(args.num_ps, args.num_workers, args.log_dir, flags))

@@ -176,7 +176,12 @@ def agree(server, begin):
   """
   settings = server.settings
   if server.task.is_chief:
-    state = begin()
+    try:
+      state = begin()
+    except (UserError, OSError) as error:
+      with contextlib.suppress(UserError):
+        _announce(server, None, str(error))
+      raise
     chief_start = _announce(server, state)
     if state is not None:
       yield Agreement(settings, state, chief_start, _steps_before(server))
@@ -187,6 +192,9 @@ def agree(server, begin):
     if run['chief_start'] == last_joined:
       return
     last_joined = run['chief_start']
+    if run['problem']:
+      raise UserError(f'the chief ({server.task.workers[0]}) has ended with an '
+                      f'error: {run["problem"]}')
     if run['settings'] is None:
       print('The run of the chief is at its end already: nothing to do.')
       return
@@ -195,13 +203,20 @@ def agree(server, begin):
       return
 
 
-def _announce(server, state):
-  """Tells the workers the run of the chief; returns the number of its start."""
+def _announce(server, state, problem=None):
+  """Tells the workers the run of the chief; returns the number of its start.
+
+  `problem` is the text of an error that has ended the chief.
+  """
   settings = server.settings
   with server.side_session() as session:
     notice = shared_state.Notice('run')
     before = notice.read(session) or {'chief_start': 0}
-    run = {'chief_start': before['chief_start'] + 1, 'settings': None}
+    run = {
+        'chief_start': before['chief_start'] + 1,
+        'settings': None,
+        'problem': problem
+    }
     if state is not None:
       run.update(settings=_agreed_settings(settings),
                  max_steps=settings.max_steps, epochs=settings.epochs,

@@ -66,7 +66,7 @@ class MetricsHook(LoggerHook):
   def __init__(self, step, loss, settings, run_state):
     """Makes the file too; raises OSError if it cannot be written."""
     super().__init__(step, loss, settings, run_state)
-    open(settings.metrics, 'ab').close()
+    files.open_to_append(settings.metrics).close()
     (rate,) = tf.get_collection(graph_keys.LEARNING_RATE)
     self._fetches['learning_rate'] = rate
 

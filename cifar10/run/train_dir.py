@@ -30,9 +30,10 @@ _ATOMIC_FILES = (run_state.CONFIG_FILE, run_state.STATE_FILE,
 # What a trainer writes besides checkpoints; --overwrite deletes nothing else.
 _RUN_FILES = ('graph.pbtxt', 'events.out.tfevents.*', *_ATOMIC_FILES)
 
-BEST = 'best'  # The folder of the best checkpoint, if images are held out.
+# Settings that count only when a run begins.
+_OF_INITIAL_VALUES = ('init_from', 'init_scope', 'init_map')
 
-_LOCK = '.lock'
+BEST = 'best'  # The folder of the best checkpoint, if images are held out.
 
 # cifar10_search recognizes the error by this text.
 IN_USE = 'another trainer uses this directory'
@@ -53,7 +54,7 @@ def held(directory):
         f'{directory}: {IN_USE}: {holder or "one that starts now"}. End it '
         'first, or give another --train_dir')
 
-  path = os.path.join(directory, _LOCK)
+  path = os.path.join(directory, folder_lock.NAME)
   with folder_lock.held(path, refuse) as lock:
     with files.naming(path):
       lock.truncate()
@@ -63,7 +64,7 @@ def held(directory):
 
 def is_of_trainer(directory):
   """True if a trainer writes to a directory, or has written to it."""
-  names = (run_state.CONFIG_FILE, _LOCK)
+  names = (run_state.CONFIG_FILE, folder_lock.NAME)
   return any(os.path.exists(os.path.join(directory, name)) for name in names)
 
 
@@ -111,6 +112,11 @@ def prepare(settings, data, examples_per_step):
     return None
   _check_fixed(settings, data, changed, saved)
   print(f'Resuming from {checkpoint}.')
+  if any(name in _OF_INITIAL_VALUES for name, *_ in changed):
+    changed = tuple(c for c in changed if c[0] not in _OF_INITIAL_VALUES)
+    if settings.init_from:
+      print('--init_from has no effect: the run goes on from its own '
+            'checkpoint.')
   for name, before, now in changed:
     print(f'Changed from here on: --{name}, {before} -> {now}.')
   start = run_state.Start(step, time.time(), changed)
@@ -195,7 +201,7 @@ def remove_run(directory):
     for path in _found(folder, _RUN_FILES):
       os.remove(path)
   best = os.path.join(directory, BEST)
-  if os.path.isdir(best) and not os.listdir(best):
+  if not os.path.islink(best) and os.path.isdir(best) and not os.listdir(best):
     os.rmdir(best)
 
 

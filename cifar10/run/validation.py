@@ -79,6 +79,7 @@ class ValidationHook(tf.train.SessionRunHook):
     total = self._validator.total
     correct = self._validator.correct(session.run(self._variables))
     precision = correct / total
+    self._saving.check_place()  # The state is saved there, too.
     validations = self._run_state.validations + ((step, precision),)
     state = dataclasses.replace(self._run_state, validations=validations)
     self._run_state = state

@@ -26,6 +26,7 @@ _POLICIES = {
     'exported': False,  # An export holds it, whatever the setting says later.
     'is_path': False,  # The path of a file or a folder.
     'holds_checkpoints': False,  # TensorFlow looks for checkpoints there.
+    'may_be_empty': False,  # No path means none; so it does without a default.
     # True if the tutorial's constant of its name in cifar10.py counts while it
     # is None. Kept as the name of the constant.
     'constant': None
@@ -81,6 +82,8 @@ class Group:
       for policy in ('fixed', 'agreed', 'reported', 'searched'):
         about[policy] = about['saved'] and about[policy]
       about['is_path'] = about['is_path'] or about['holds_checkpoints']
+      if about['is_path'] and not field.default:
+        about['may_be_empty'] = True
       if about['constant']:
         about['constant'] = name.upper()
       if about['needs']:

@@ -212,6 +212,7 @@ class Export(Group, saved=False):
   """
 
   checkpoint: str = setting('', holds_checkpoints=True)
-  export_dir: str = setting('/tmp/cifar10_export', is_path=True)
+  export_dir: str = setting('/tmp/cifar10_export', is_path=True,
+                            may_be_empty=True)
   tflite: str = setting('', is_path=True)
   frozen_graph: str = setting('', is_path=True)

@@ -39,8 +39,8 @@ class Download(Group, saved=False):
     separated by a comma. Default: that of the official file.
   """
 
-  data_url: str = ''
-  data_sha256: str = ''
+  data_url: str = setting('', needs='dataset=cifar10,cifar100,svhn')
+  data_sha256: str = setting('', needs='dataset=cifar10,cifar100,svhn')
 
 
 class Input(Group):

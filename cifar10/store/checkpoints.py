@@ -11,6 +11,7 @@ import re
 import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
+from cifar10.util import console
 from cifar10.util import files
 from cifar10.util import paths
 
@@ -266,6 +267,9 @@ def check_out(directory):
   would not find checkpoints there.
   """
   directory = paths.check(directory, '--out', holds_checkpoints=True)
+  if paths.is_current(directory):
+    raise UserError(f'--out={directory}: is the current folder; expected '
+                    'another one, new or empty')
   is_own = not os.path.islink(directory) and not os.path.ismount(directory)
   is_empty = os.path.isdir(directory) and not os.listdir(directory)
   if os.path.lexists(directory) and not (is_own and is_empty):
@@ -287,7 +291,8 @@ def new_run(directory):
 def write(directory, values):
   """Writes a checkpoint into a folder, and names it the newest one there.
 
-  `values` is a dict of arrays by name, 'global_step' among them.
+  `values` is a dict of arrays by name, 'global_step' among them. Raises
+  UserError if the files cannot be written.
   """
   # A session that sees a GPU would take its memory.
   proto = tf.ConfigProto(device_count={'GPU': 0})
@@ -299,6 +304,10 @@ def write(directory, values):
         for name, initial_value in zip(values, feeds)
     }
     session.run(tf.global_variables_initializer(), feeds)
-    tf.train.Saver(variables, save_relative_paths=True).save(
-        session, prefix(directory), global_step=int(values['global_step']),
-        write_meta_graph=False)
+    saver = tf.train.Saver(variables, save_relative_paths=True)
+    try:
+      saver.save(session, prefix(directory),
+                 global_step=int(values['global_step']), write_meta_graph=False)
+    except tf.errors.OpError as error:  # Such as a limit of the size of files.
+      raise UserError(f'{directory}: cannot be written: '
+                      f'{console.summary(error)}') from error

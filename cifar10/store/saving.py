@@ -12,6 +12,7 @@ from cifar10.errors import UserError
 from cifar10.store import checkpoint_files
 from cifar10.store import checkpoints
 from cifar10.util import console
+from cifar10.util import folder_lock
 
 
 class CheckpointHook(tf.train.SessionRunHook):
@@ -30,6 +31,7 @@ class CheckpointHook(tf.train.SessionRunHook):
     self._kept = []  # Paths of checkpoints; the first is deleted first.
     # The main thread and a watchdog may save.
     self._lock = threading.Lock()
+    self._place = folder_lock.identities(settings.train_dir)
     self._global_step = tf.train.get_global_step()
     floats = [v for v in tf.global_variables() if v.dtype.is_floating]
     with tf.name_scope('checkpoint'):
@@ -80,12 +82,27 @@ class CheckpointHook(tf.train.SessionRunHook):
     self.end(self._session)
     return checkpoints.saved_in(self._settings.train_dir)
 
+  def check_place(self):
+    """Raises SaveError if the directory is no longer that of this trainer.
+
+    It was moved or deleted, and may hold the run of another trainer now. That
+    only the lock was deleted by hand does no harm.
+    """
+    directory = self._settings.train_dir
+    (folder, lock), mine = folder_lock.identities(directory), self._place
+    is_mine = lock == mine[1] if lock else folder in (None, mine[0])
+    if not is_mine:
+      raise SaveError(
+          f'{directory}: is no longer the folder in which this trainer began, '
+          'or another trainer uses it now; nothing more is saved there')
+
   def check_finite(self, session, step):
     """Raises DivergedError, which names `step`, if a variable is not finite."""
     if not session.run(self._are_finite):
       raise DivergedError(f'a variable is not finite at step {step}')
 
   def _save(self, session, step):
+    self.check_place()
     self.check_finite(session, step)
     directory = self._settings.train_dir
     self._saved_step = save_checkpoint(self.saver, session, directory)

@@ -62,7 +62,12 @@ def variables(arrays, renamed, layers=tuple(_SHAPES)):
         raise UserError(
             f'{source}: is {list(value.shape)} in the order of TensorFlow; '
             f'expected {expected}')
-      found[f'{layer}/{kind}'] = value.astype(np.float32)
+      with np.errstate(over='ignore'):
+        value = value.astype(np.float32)
+      if not np.isfinite(value).all():
+        raise UserError(f'{source}: holds a number that is not finite as '
+                        'float32')
+      found[f'{layer}/{kind}'] = value
   if left and len(layers) == len(_SHAPES):
     raise UserError(f'{", ".join(sorted(left))}: not a variable of the model; '
                     '--map=conv1:NAME renames layers')
@@ -132,9 +137,9 @@ def import_weights(args):
 
 
 def _chosen(pattern):
-  """The layers whose names begin with `pattern`, a regular expression."""
+  """The layers whose variables --init_scope=`pattern` takes over."""
   try:
-    found = [layer for layer in _SHAPES if re.match(pattern, layer)]
+    found = [layer for layer in _SHAPES if re.match(pattern, layer + '/')]
   except re.error as error:
     raise UserError(f'--layers={pattern}: {error}; expected a regular '
                     'expression, such as conv[12]') from error

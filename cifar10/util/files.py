@@ -165,13 +165,24 @@ def write_json(path, value):
   write_atomically(path, json.dumps(value, indent=2).encode('utf-8') + b'\n')
 
 
+def open_to_append(path):
+  """Opens a binary, unbuffered file to append to; makes it if it is missing.
+
+  A pipe that nobody reads is an OSError: `open` would wait for a reader.
+  """
+  flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+  number = os.open(path, flags | os.O_NONBLOCK, 0o666)
+  os.set_blocking(number, True)
+  return os.fdopen(number, 'ab', buffering=0)
+
+
 def append_json_line(path, value):
   """Appends a dict as a line of JSON to a file, which is made if missing.
 
   In a single write. After an OSError, as of a full disk, the file is as before.
   """
   line = (json.dumps(value) + '\n').encode('utf-8')
-  with naming(path), open(path, 'ab', buffering=0) as output:
+  with naming(path), open_to_append(path) as output:
     written = output.write(line)
     if written < len(line):
       output.truncate(output.tell() - written)

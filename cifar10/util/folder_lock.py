@@ -7,7 +7,8 @@ import os
 from cifar10.errors import UserError
 from cifar10.util import files
 
-_NAME = '.fetch.lock'
+NAME = '.lock'  # In a folder that one process writes to.
+_FETCH_NAME = '.fetch.lock'
 _ATTEMPTS = 100
 
 
@@ -31,7 +32,7 @@ def only_process(folder):
           f'{error.filename}: is not a folder; expected a folder for the data'
       ) from error
 
-  path = os.path.join(folder, _NAME)
+  path = os.path.join(folder, _FETCH_NAME)
   with contextlib.ExitStack() as folders, held(path, wait, make_folder):
     yield
 
@@ -60,6 +61,25 @@ def held(path, when_busy, make_folder=None):
       with contextlib.suppress(OSError):
         if _is_at(lock, path):
           os.remove(path)
+
+
+def identities(folder):
+  """What tells a folder and the lock in it from others: a pair.
+
+  Each is None if it is not there. That of a lock which is held cannot become
+  that of another one, as that of a deleted folder can.
+  """
+  # With the dot it is not there, either, if a file has its name.
+  names = os.curdir, NAME
+  return tuple(_identity(os.path.join(folder, name)) for name in names)
+
+
+def _identity(path):
+  try:
+    found = os.stat(path)
+  except OSError:
+    return None
+  return found.st_dev, found.st_ino
 
 
 def _locked(path, when_busy, make_folder):

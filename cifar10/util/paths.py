@@ -25,6 +25,8 @@ def check(path, flag, holds_checkpoints=False):
   TensorFlow reads or writes checkpoints there.
   """
   name = f'{flag}={path}'
+  if not path:
+    raise UserError(f'{name}: is empty; expected a path')
   if _REMOTE.match(path):
     raise UserError(
         f'{name}: is an address; expected a path of a file system, in which '
@@ -55,6 +57,14 @@ def check(path, flag, holds_checkpoints=False):
         f'{name}: TensorFlow takes the {found.group()} for a pattern and may '
         'mean other files; expected a path without [ * ? \\')
   return re.sub('//+$', '/', path)
+
+
+def is_current(folder):
+  """True if a path is that of the current folder.
+
+  A folder that takes its place would leave the person's shell in a deleted one.
+  """
+  return os.path.isdir(folder) and os.path.samefile(folder, os.curdir)
 
 
 def of_evaluations(train_dir):

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 
@@ -149,3 +150,27 @@ def test_without_a_place_for_logs_nothing_starts(tmp_path, monkeypatch):
   monkeypatch.setattr(sys, 'argv', ['local_cluster', flag])
   with pytest.raises(SystemExit, match="local_cluster: error: .*/file'"):
     local_cluster.main()
+
+
+def test_output_may_be_closed_from_the_start(tmp_path):
+  task, launcher = tmp_path / 'task.py', tmp_path / 'launcher.py'
+  task.write_text(
+      "import sys\nprint('runs')\nsys.exit('worker' in sys.argv[1])")
+  launcher.write_text('import sys\n'
+                      'sys.path.insert(0, %r)\n'
+                      'from cifar10.cluster import local_cluster\n'
+                      'local_cluster._PROGRAM = %r\n'
+                      'local_cluster.main()' % (short_runs.ROOT, str(task)))
+  logs = tmp_path / 'logs'
+  process = subprocess.run([
+      'bash', '-c', 'exec "$0" "$@" >&-', sys.executable,
+      str(launcher),
+      '--log_dir=%s' % logs
+  ], check=False, stderr=subprocess.PIPE, timeout=120)
+  errors = [
+      line for line in process.stderr.decode().splitlines()
+      if 'Traceback' in line or 'Error' in line
+  ]
+  assert (process.returncode, errors) == (1, [])
+  for name in ('ps0', 'worker0', 'worker1'):
+    assert (logs / (name + '.log')).read_text() == 'runs\n'

@@ -114,6 +114,39 @@ def test_a_worker_is_told_that_the_run_is_at_its_end(tasks, capsys):
       'The run of the chief is at its end already: nothing to do.\n')
 
 
+@pytest.mark.parametrize('error, text',
+                         [(UserError('x: is bad'), 'x: is bad'),
+                          (OSError(28, 'No space left on device',
+                                   'x'), "No space left on device: 'x'")])
+def test_an_error_of_the_chief_before_the_run_reaches_the_workers(
+    tasks, error, text):
+
+  def fail():
+    raise error
+
+  with pytest.raises(type(error)) as info:
+    list(membership.agree(tasks.worker(0), fail))
+  assert info.value is error
+  problem = r'^the chief \(%s\) has ended with an error: .*%s$' % (
+      tasks.ps.task.workers[0], text)
+  with pytest.raises(UserError, match=problem):
+    agreements(tasks.worker(1))
+  # A chief that is started again.
+  agreements(tasks.worker(0), STATE)
+  assert agreements(tasks.worker(1))[0].state == STATE
+
+
+def test_the_error_of_the_chief_is_told_without_parameter_servers(
+    tasks, monkeypatch):
+
+  def fail(*args):
+    raise UserError('x: is bad' if not args else 'cannot be reached')
+
+  monkeypatch.setattr(membership, '_announce', fail)
+  with pytest.raises(UserError, match='x: is bad'):
+    list(membership.agree(tasks.worker(0), fail))
+
+
 def test_a_flag_that_differs_from_the_chiefs_is_named(tasks):
   agreements(tasks.worker(0, batch_size=64), STATE)
   with pytest.raises(UserError) as info:

@@ -140,6 +140,15 @@ from cifar10.settings import Settings
         'max_shift': 0.2
     }, '--max_shift=0.2 has no effect without shift in --au'),
     ({
+        'dataset': 'sample',
+        'data_url': 'file:///x'
+    }, '--data_url=file:///x has no effect with --dataset=sample; it needs'),
+    ({
+        'dataset': 'sample',
+        'data_sha256': 'f'
+    },
+     '--data_sha256=f has no effect with --dataset=sample; it needs cifar10,'),
+    ({
         'augment': 'alternating_flip'
     }, 'which needs --input=preloaded$'),
     ({

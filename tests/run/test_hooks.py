@@ -1,6 +1,9 @@
 """The lines that a trainer prints, with a clock of the test's own."""
 
+import json
+import os
 import re
+import threading
 
 import tensorflow.compat.v1 as tf
 
@@ -8,6 +11,7 @@ from cifar10.run import hooks
 from cifar10.settings import Settings
 from cifar10.store import run_state
 from cifar10.util import console
+from cifar10.util import graph_keys
 from tests import short_runs
 
 
@@ -84,3 +88,60 @@ def test_towers_share_the_seconds_of_a_step(monkeypatch, capsys):
 
 def test_the_time_is_the_tutorials():
   assert re.fullmatch(short_runs.TIME, console.timestamp())
+
+
+def call(work):
+  """What `work()` returns or raises, also an error; fails if it hangs."""
+  found = []
+
+  def run():
+    try:
+      found.append(work())
+    except OSError as error:
+      found.append(error)
+
+  thread = threading.Thread(target=run, daemon=True)
+  thread.start()
+  thread.join(30)
+  assert found, 'It hangs.'
+  return found[0]
+
+
+def metrics_hook(path):
+  """A MetricsHook, or the error of making it."""
+  settings = Settings(metrics=str(path))
+  state = run_state.RunState((), 50000, ((0, 128),))
+
+  def make():
+    with tf.Graph().as_default():
+      tf.add_to_collection(graph_keys.LEARNING_RATE, tf.constant(0.1))
+      hook = hooks.MetricsHook(tf.constant(1), tf.constant(2.5), settings,
+                               state)
+    hook._reported_time, hook._reported_step = 0.0, 0
+    return hook
+
+  return call(make)
+
+
+def test_a_pipe_that_nobody_reads_is_an_error(tmp_path):
+  pipe = tmp_path / 'pipe'
+  os.mkfifo(str(pipe))
+  error = metrics_hook(pipe)
+  assert isinstance(error, OSError) and error.filename == str(pipe)
+  reader = os.open(str(pipe), os.O_RDONLY | os.O_NONBLOCK)
+  hook = metrics_hook(pipe)
+  assert call(lambda: hook._report(1, 2.5, 0.1)) is None
+  assert json.loads(os.read(reader, 1000).decode())['loss'] == 2.5
+  os.close(reader)
+  error = call(lambda: hook._report(2, 2.5, 0.1))
+  assert isinstance(error, OSError) and error.filename == str(pipe)
+
+
+def test_lines_are_appended_to_a_file_that_is_there(tmp_path):
+  path = tmp_path / 'metrics'
+  path.write_text('{}\n')
+  hook = metrics_hook(path)
+  for step in (1, 2):
+    hook._report(step, 2.5, 0.1)
+  found = [json.loads(line) for line in path.read_text().splitlines()]
+  assert [line.get('step') for line in found] == [None, 0, 1]

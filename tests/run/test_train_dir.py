@@ -12,6 +12,7 @@ from cifar10 import cifar10_train
 from cifar10.errors import UserError
 from cifar10.run import train_dir
 from cifar10.run import trainer
+from cifar10.store import checkpoints
 from cifar10.store import run_state
 from tests import short_runs
 from tests import synthetic_records
@@ -45,6 +46,24 @@ def test_a_second_trainer_is_refused(tmp_path):
   first.send_signal(signal.SIGTERM)
   assert first.communicate(60)[1] == '' and first.returncode == 0
   assert not (directory / '.lock').exists()
+
+
+@pytest.mark.slow
+def test_a_run_whose_place_another_one_has_taken_saves_no_more(tmp_path):
+  first = start_and_wait(tmp_path, '--save_steps=5', '--max_steps=100000')
+  directory = tmp_path / 'train'
+  directory.rename(tmp_path / 'moved')
+  second = start_and_wait(tmp_path, '--max_steps=100000')
+  try:
+    _, err = first.communicate(60)
+  finally:
+    first.kill()
+    second.send_signal(signal.SIGTERM)
+  assert first.returncode == 1 and err.count('\n') == 1
+  assert '%s: is no longer the folder in which this' % directory in err
+  assert second.communicate(60)[1] == '' and second.returncode == 0
+  # Those of the second one, at its start and at its end.
+  assert len(checkpoints.by_step(str(directory))) == 2
 
 
 @pytest.mark.parametrize('make', [os.symlink, os.link])
@@ -210,3 +229,41 @@ def test_a_full_disk_names_the_lock(tmp_path, monkeypatch):
   with pytest.raises(OSError, match='No space left on device: .*lock'):
     with train_dir.held(str(tmp_path)):
       pass
+
+
+def test_the_best_checkpoint_may_be_kept_behind_a_link(tmp_path):
+  best, elsewhere = tmp_path / 'train' / 'best', tmp_path / 'elsewhere'
+  elsewhere.mkdir()
+  best.parent.mkdir()
+  best.symlink_to(elsewhere)
+  for name in ('model.ckpt-1.index', 'config.json'):
+    (best / name).write_text('')
+  train_dir.remove_run(str(best.parent))
+  assert os.listdir(str(elsewhere)) == []
+  assert best.is_symlink()
+  best.unlink()
+  best.mkdir()
+  train_dir.remove_run(str(best.parent))
+  assert os.listdir(str(best.parent)) == []
+
+
+@pytest.mark.parametrize('is_given', [True, False])
+def test_a_run_that_goes_on_is_not_begun_from_another_one(
+    tmp_path, capsys, is_given):
+  other = short_runs.trained(tmp_path / 'other').train_dir
+  config = short_runs.trained(tmp_path, max_steps=5)
+  if is_given:
+    config = dataclasses.replace(config, init_from=other, init_scope='conv1')
+  else:  # Its first start has.
+    path = tmp_path / 'train' / 'config.json'
+    values = json.loads(path.read_text())
+    path.write_text(json.dumps(dict(values, init_from=other)))
+  settings, data = trainer.prepared(config)
+  state = train_dir.prepare(settings, data, 16)
+  lines = capsys.readouterr().out.splitlines()
+  line = '--init_from has no effect: the run goes on from its own checkpoint.'
+  assert (line in lines) == is_given
+  assert not [
+      line for line in lines if line.startswith('Changed') and 'init' in line
+  ]
+  assert state.starts[-1].changed == (('max_steps', 4, 5),)

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import shutil
+import sys
 from unittest import mock
 
 import numpy as np
@@ -21,6 +22,7 @@ from cifar10 import cifar10_train
 from cifar10.data import datasets
 from cifar10.data import records
 from cifar10.errors import DivergedError
+from cifar10.errors import SaveError
 from cifar10.errors import UserError
 from cifar10.infer import predictions
 from cifar10.optim import schedules
@@ -267,6 +269,24 @@ def test_the_best_one_is_finite(tmp_path, validated):
     train(config, [60])
   best = os.path.join(directory, 'best')
   assert list(checkpoints.by_step(best)) == [4]
+
+
+@pytest.mark.parametrize('number', [60, 20])
+def test_nothing_is_noted_in_the_run_that_has_taken_its_place(
+    tmp_path, validated, number):
+  config = copied(validated, tmp_path, **RATES)
+
+  class Moving(Precisions):
+
+    def correct(self, values):
+      os.rename(config.train_dir, config.train_dir + '_moved')
+      os.mkdir(config.train_dir)
+      return super().correct(values)
+
+  with mock.patch.object(sys.modules[__name__], 'Precisions', Moving):
+    with pytest.raises(SaveError, match='is no longer the folder in which'):
+      train(config, [number])
+  assert os.listdir(config.train_dir) == []
 
 
 def test_what_is_held_out_stays_so(tmp_path, validated):

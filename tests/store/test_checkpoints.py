@@ -1,6 +1,7 @@
 """Which checkpoint is meant: a step, a path, or the newest one. Its arrays."""
 
 import os
+import resource
 
 import numpy as np
 import pytest
@@ -82,6 +83,35 @@ def test_what_is_written_is_read(tmp_path):
   for name, value in values.items():
     np.testing.assert_array_equal(found[name], value)
     assert found[name].dtype == value.dtype
+
+
+def test_a_limit_of_the_size_of_files_is_one_line(tmp_path):
+  values = {
+      'a': np.zeros(1 << 16, np.float32),
+      'global_step': np.array(0, np.int64)
+  }
+  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+  resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 12, limits[1]))
+  try:
+    with pytest.raises(UserError) as info:
+      checkpoints.write(str(tmp_path), values)
+  finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+  message = str(info.value)
+  assert message.startswith('%s: cannot be written: ' % tmp_path)
+  assert 'File too large' in message and '\\n' not in message
+
+
+@pytest.mark.parametrize('name', ['.', '../x', 'PATH'])
+def test_the_current_folder_is_not_replaced(tmp_path, monkeypatch, name):
+  folder = tmp_path / 'x'
+  folder.mkdir()
+  name = name.replace('PATH', str(folder))
+  assert checkpoints.check_out(str(folder)) == str(folder)
+  monkeypatch.chdir(folder)
+  problem = '^--out=%s: is the current folder; expected another one' % name
+  with pytest.raises(UserError, match=problem):
+    checkpoints.new_run(name)
 
 
 def test_a_missing_one_is_named(tmp_path):

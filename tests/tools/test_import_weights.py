@@ -148,6 +148,7 @@ def test_one_layer_is_imported_and_taken_over(tmp_path):
 
 @pytest.mark.parametrize('layers, problem', [
     ('conv3', 'names no layer; expected the beginning of some of conv1, conv2'),
+    ('conv1$', 'names no layer; '),  # Nor does --init_scope name a variable.
     ('[', 'expected a regular expression, such as conv')
 ])  # yapf: disable
 def test_layers_that_are_not_there_are_named(tmp_path, layers, problem):
@@ -184,6 +185,14 @@ def test_what_does_not_fit_is_named(name, value, problem):
   if value is None:
     del weights[name]
   with pytest.raises(UserError, match=problem):
+    import_weights.variables(weights, {})
+
+
+@pytest.mark.parametrize('number', [np.nan, -np.inf, 1e39])
+def test_a_number_that_is_not_finite_is_refused(number):
+  weights = {n: v.astype(np.float64) for n, v in state_dict().items()}
+  weights['local4.bias'][7] = number
+  with pytest.raises(UserError, match='^local4.bias: holds a number that is n'):
     import_weights.variables(weights, {})
 
 

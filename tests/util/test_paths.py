@@ -32,15 +32,14 @@ def test_patterns_are_refused_for_checkpoints_only(name):
   assert 'for a pattern' in str(info.value)
 
 
-@pytest.mark.parametrize('name',
-                         ['', 'a', 'a b', 'a]', '\u00fc', "a'b", 'C:/a'])
+@pytest.mark.parametrize('name', ['a', 'a b', 'a]', '\u00fc', "a'b", 'C:/a'])
 def test_other_names_are_taken(name):
   paths.check(name, '--train_dir', holds_checkpoints=True)
 
 
 def test_of_several_slashes_at_the_end_one_is_left():
-  found = [paths.check(p, '--train_dir') for p in ('a//', 'a//b/', '/', '')]
-  assert found == ['a/', 'a//b/', '/', '']
+  found = [paths.check(p, '--train_dir') for p in ('a//', 'a//b/', '/')]
+  assert found == ['a/', 'a//b/', '/']
 
 
 @pytest.mark.parametrize('name',
@@ -123,6 +122,36 @@ def test_every_program_refuses_what_it_cannot_write(tmp_path, program,
   assert problem in err.splitlines()[-1]
   assert os.listdir(str(tmp_path)) == []
   assert not os.path.exists(os.path.join(short_runs.ROOT, 'gs:'))
+
+
+@pytest.mark.parametrize(
+    'program, arguments, flag',
+    [('cifar10/cifar10_train.py', ['--train_dir='], '--train_dir'),
+     ('cifar10/cifar10_train.py', ['--data_dir='], '--data_dir'),
+     ('cifar10/cifar10_eval.py', ['--eval_dir='], '--eval_dir'),
+     ('cifar10/cifar10_export.py', ['--checkpoint_dir='], '--checkpoint_dir'),
+     ('scripts/import_weights.py', ['x', '--out='], '--out'),
+     ('scripts/make_dataset.py', ['x', '--out='], '--out'),
+     ('scripts/local_cluster.py', ['--log_dir='], '--log_dir'),
+     ('scripts/report.py', [''], 'train_dir')])
+def test_an_empty_path_is_refused(program, arguments, flag):
+  status, _, err = run(program, *arguments)
+  assert status == 1 and err.count('error: ') == 1
+  assert err.endswith('error: %s=: is empty; expected a path\n' % flag)
+
+
+def test_an_empty_path_means_none_where_there_may_be_none(tmp_path):
+  # An error that comes later, when the paths are read.
+  expected = '%s/none: holds no checkpoint' % tmp_path
+  for program, arguments in (('cifar10/cifar10_export.py', [
+      '--export_dir=', '--tflite=',
+      '--frozen_graph=%s/x' % tmp_path, '--checkpoint=',
+      '--checkpoint_dir=%s/none' % tmp_path
+  ]), ('cifar10/cifar10_predict.py',
+       ['x.png', '--grid=',
+        '--checkpoint_dir=%s/none' % tmp_path])):
+    status, _, err = run(program, *arguments)
+    assert status == 1 and expected in err
 
 
 @pytest.mark.slow

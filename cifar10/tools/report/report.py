@@ -37,8 +37,9 @@ def gather(train_dir, eval_dir, data_dir=None):
   config.json or run_state.json is damaged, or a folder is a file.
   """
   train_dir = paths.check(train_dir, 'train_dir', holds_checkpoints=True)
-  paths.check(eval_dir or '', '--eval_dir')
-  paths.check(data_dir or '', '--data_dir')
+  for name, path in (('--eval_dir', eval_dir), ('--data_dir', data_dir)):
+    if path:
+      paths.check(path, name)
   for name, path in (('train_dir', train_dir), ('--eval_dir', eval_dir)):
     if path and os.path.exists(path) and not os.path.isdir(path):
       raise UserError(f'{name}: {path} is not a folder')

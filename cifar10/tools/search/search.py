@@ -119,13 +119,11 @@ def search(args):
   def refuse(lock):
     raise UserError(f'{args.out}: another search uses this folder')
 
-  with folder_lock.held(os.path.join(args.out, '.lock'), refuse):
-    study = _study(optuna, space, args)
-    trials = trials_lib.Trials(study, space, args.out, args.gpus, masters)
-    done = len(trials.finished())
-    if 0 < done < args.trials:
-      print(f'{done} of {args.trials} trials are finished; going on.')
-    trials.run(args.trials, args.jobs)
+  with folder_lock.held(os.path.join(args.out, folder_lock.NAME), refuse):
+    try:
+      trials = _run_trials(optuna, space, args, masters)
+    except optuna.exceptions.StorageInternalError as error:
+      raise UserError(f'{_database(args.out)}: {_reason(error)}') from error
     finished = trials.finished()
     write(finished, space, args.out)
   print(table(finished, space))
@@ -143,13 +141,37 @@ def search(args):
         f'{" ".join(command)}')
 
 
+def _run_trials(optuna, space, args, masters):
+  """Runs the trials that are left; returns the Trials."""
+  study = _study(optuna, space, args)
+  trials = trials_lib.Trials(study, space, args.out, args.gpus, masters)
+  done = len(trials.finished())
+  if 0 < done < args.trials:
+    print(f'{done} of {args.trials} trials are finished; going on.')
+  trials.run(args.trials, args.jobs)
+  return trials
+
+
+def _database(out):
+  return os.path.join(out, 'search.db')
+
+
+def _reason(error):
+  """The reason of an error of the database, such as a full disk, in one line.
+
+  Optuna's error has it as its cause, with lines about SQL behind it.
+  """
+  cause = error.__cause__ or error
+  return (str(cause).splitlines() or [type(cause).__name__])[0]
+
+
 def _study(optuna, space, args):
   """The optuna.Study in --out, new or old.
 
   Raises UserError if its file cannot be used or is of another space, or if
   there are trials without it.
   """
-  path = os.path.join(args.out, 'search.db')
+  path = _database(args.out)
   left = fnmatch.filter(os.listdir(args.out), trials_lib.FOLDERS)
   if left and not os.path.exists(path):
     raise UserError(
@@ -164,8 +186,7 @@ def _study(optuna, space, args):
     trials = study.get_trials(deepcopy=False)
   # Of the database, and of Optuna if the file is of a later version.
   except Exception as error:
-    reason = (str(error).splitlines() or [type(error).__name__])[0]
-    raise UserError(f'{path}: {reason}') from error
+    raise UserError(f'{path}: {_reason(error)}') from error
   if args.seed is not None:
     # A search that goes on does not draw the same values again.
     study.sampler = optuna.samplers.TPESampler(seed=args.seed + len(trials))

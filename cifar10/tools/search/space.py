@@ -34,11 +34,13 @@ def load(path):
     raise UserError(
         f'{path}: expected "flags", a list of flags of all trials, and '
         '"space", an object with the values of others')
-  names = [str(flag).lstrip('-').partition('=')[0] for flag in flags]
+  parts = [str(flag).lstrip('-').partition('=') for flag in flags]
+  names = [name for name, _, _ in parts]
+  values = {name: value for name, _, value in parts}  # The last one counts.
   for name, why in (('max_steps', 'a trial has no end'),
                     ('validation_examples',
                      'there are no images to compare trials on')):
-    if name not in names:
+    if not values.get(name, '').strip('0'):
       raise UserError(f'{path}: "flags": without --{name}, {why}')
   trainer = set(settings_lib.flag_names(*flags_lib.TRAINER_GROUPS))
   switches = {'no' + name for name in trainer}

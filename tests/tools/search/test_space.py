@@ -54,6 +54,9 @@ def test_lists_are_choices_and_limits_are_ranges(tmp_path):
     'flags, space, problem',
     [(FLAGS[:1], RATES, 'without --validation_examples, there are no images'),
      (FLAGS[1:], RATES, 'without --max_steps, a trial has no end'),
+     ([FLAGS[0], '--validation_examples=0'
+      ], RATES, 'without --validation_examples, there are no images'),
+     (FLAGS + ['--max_steps=0'], RATES, 'without --max_steps, a trial has no'),
      (FLAGS, {}, 'expected "flags", a list of flags of all trials, and "spac'),
      (FLAGS, {
          'learning_rat': [1]
@@ -110,6 +113,11 @@ def test_what_makes_no_sense_is_refused(tmp_path, flags, space, problem):
     load(tmp_path, flags, space)
   assert '\n' not in str(info.value)
   assert str(tmp_path / 'space.json') in str(info.value)
+
+
+def test_of_a_flag_that_is_there_twice_the_last_one_counts(tmp_path):
+  flags = ['--max_steps=0', *FLAGS]
+  assert load(tmp_path, flags, RATES).flags == tuple(flags)
 
 
 def test_a_missing_file_is_named(tmp_path):
