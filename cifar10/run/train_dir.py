@@ -112,13 +112,11 @@ def prepare(settings, data, examples_per_step):
     return None
   _check_fixed(settings, data, changed, saved)
   print(f'Resuming from {checkpoint}.')
-  if any(name in _OF_INITIAL_VALUES for name, *_ in changed):
-    changed = tuple(c for c in changed if c[0] not in _OF_INITIAL_VALUES)
-    if settings.init_from:
-      print('--init_from has no effect: the run goes on from its own '
-            'checkpoint.')
   for name, before, now in changed:
-    print(f'Changed from here on: --{name}, {before} -> {now}.')
+    if name not in _OF_INITIAL_VALUES:
+      print(f'Changed from here on: --{name}, {before} -> {now}.')
+    elif now:
+      print(f'--{name} has no effect: the run goes on from its own checkpoint.')
   start = run_state.Start(step, time.time(), changed)
   starts = saved.starts if saved is not None else ()
   return dataclasses.replace(state, starts=starts + (start,))

@@ -99,7 +99,7 @@ def test_a_limit_of_the_size_of_files_is_one_line(tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)
   message = str(info.value)
   assert message.startswith('%s: cannot be written: ' % tmp_path)
-  assert 'File too large' in message and '\\n' not in message
+  assert 'File too large' in message and '\n' not in message
 
 
 @pytest.mark.parametrize('name', ['.', '../x', 'PATH'])
