@@ -108,9 +108,8 @@ def _check_targets(settings):
     if not path:
       continue
     is_folder = flag == 'export_dir'
-    if is_folder and paths.is_current(path):
-      raise UserError(f'--{flag}={path}: is the current folder; expected '
-                      'another one, new or empty')
+    if is_folder:
+      paths.refuse_current(path, '--' + flag)
     if os.path.lexists(path) and not (is_folder and _is_empty_folder(path)):
       expected = 'or empty folder' if is_folder else 'file'
       raise UserError(

@@ -267,9 +267,7 @@ def check_out(directory):
   would not find checkpoints there.
   """
   directory = paths.check(directory, '--out', holds_checkpoints=True)
-  if paths.is_current(directory):
-    raise UserError(f'--out={directory}: is the current folder; expected '
-                    'another one, new or empty')
+  paths.refuse_current(directory, '--out')
   is_own = not os.path.islink(directory) and not os.path.ismount(directory)
   is_empty = os.path.isdir(directory) and not os.listdir(directory)
   if os.path.lexists(directory) and not (is_own and is_empty):

@@ -59,12 +59,14 @@ def check(path, flag, holds_checkpoints=False):
   return re.sub('//+$', '/', path)
 
 
-def is_current(folder):
-  """True if a path is that of the current folder.
+def refuse_current(folder, flag):
+  """Raises UserError if a path is that of the current folder.
 
   A folder that takes its place would leave the person's shell in a deleted one.
   """
-  return os.path.isdir(folder) and os.path.samefile(folder, os.curdir)
+  if os.path.isdir(folder) and os.path.samefile(folder, os.curdir):
+    raise UserError(f'{flag}={folder}: is the current folder; expected another '
+                    'one, new or empty')
 
 
 def of_evaluations(train_dir):
