@@ -90,7 +90,7 @@ class _SessionCreator(tf.train.SessionCreator):
   one, unless the parameter servers still hold them from before its restart.
   The other workers wait for that. The variables of a chief that died meanwhile
   are initialized again: it may not have come to `init`. A server that has lost
-  the variables of this session is an error: going on from the checkpoint would
+  the variables of this session is an error: continuing from the checkpoint would
   lose steps without a word.
   """
 

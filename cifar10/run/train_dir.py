@@ -95,7 +95,7 @@ def prepare(settings, data, examples_per_step):
   step = checkpoints.step(checkpoint)
   changed = _changes(settings)
   if saved is not None:
-    # A run that has stopped early goes on with another --early_stopping, or if
+    # A run that has stopped early continues with another --early_stopping, or if
     # it has gone on before.
     is_changed = any(name == 'early_stopping' for name, *_ in changed)
     is_over = saved.stopped_at == step and not is_changed
@@ -116,7 +116,7 @@ def prepare(settings, data, examples_per_step):
     if name not in _OF_INITIAL_VALUES:
       print(f'Changed from here on: --{name}, {before} -> {now}.')
     elif now:
-      print(f'--{name} has no effect: the run goes on from its own checkpoint.')
+      print(f'--{name} has no effect: the run continues from its own checkpoint.')
   start = run_state.Start(step, time.time(), changed)
   starts = saved.starts if saved is not None else ()
   return dataclasses.replace(state, starts=starts + (start,))

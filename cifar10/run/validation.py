@@ -140,7 +140,7 @@ class ValidationHook(tf.train.SessionRunHook):
     """Ends training with the variables and the step of the best checkpoint."""
     self._has_stopped = True
     # Before the checkpoint that the run goes back to is the newest: if this
-    # process is killed in between, the next one goes on from the last step.
+    # process is killed in between, the next one continues from the last step.
     self._note_end(self._run_state, self._settings.train_dir)
     best = checkpoints.latest(self._folder)
     self._saving.saver.restore(run_context.session, best)

@@ -144,7 +144,7 @@ def and_saved(message, save):
 def within(seconds, work, otherwise):
   """Returns or raises as `work()` does; `otherwise` if it takes too long.
 
-  The call goes on in a thread, which does not keep the process from ending.
+  The call continues in a thread, which does not keep the process from ending.
   """
   future = concurrent.futures.Future()
 

@@ -82,9 +82,9 @@ class Model(Group, exported=True, fixed=True):
     on whitened images, with batch normalization, which learn fast.
   image_size: Height and width, in pixels, that images are cropped to; 0: three
     quarters, the tutorial's 24 of 32.
-  standardization: What is subtracted from pixels, and divides them: image, mean
-    and deviation of their image, as in the tutorial; or fixed, those of each
-    color in CIFAR-10, so that images keep their contrast.
+  standardization: The mean subtracted from pixels, and the deviation that
+    divides them: image, those of each image, as in the tutorial; or fixed,
+    those of each color in CIFAR-10, so that images keep their contrast.
   top_layers: What local3 and local4 are: full, fully connected; or local,
     locally connected as in cuda-convnet.
   hidden_layers: The sizes of the fully connected layers local3, local4, local5

@@ -46,7 +46,7 @@ def name_newest(directory, stopped_at=None):
     except UserError:
       continue  # It is damaged.
     print(
-        f'{name_file} does not name the newest whole checkpoint; going on from '
+        f'{name_file} does not name the newest whole checkpoint; continuing from '
         f'{path}.')
     set_newest(path)
     return

@@ -154,7 +154,7 @@ def held_as(name, names):
 
 
 def may_lack(name):
-  """True if a run goes on without a variable: the average of a loss."""
+  """True if a run resumes without a variable: the average of a loss."""
   return name.endswith('/avg')
 
 

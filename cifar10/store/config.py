@@ -1,6 +1,6 @@
 """The settings of a run in `config.json`, flat, beside its checkpoints.
 
-State that changes while a run goes on is in run_state.py.
+State that changes during a run is in run_state.py.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Saves checkpoints while a run goes on."""
+"""Saves checkpoints during a run."""
 
 import os
 import threading

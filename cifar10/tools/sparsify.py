@@ -137,7 +137,7 @@ def sparsify(args):
     print(row % (name, f'{100 * share_of_zeros(values):.1f} %',
                  'no images' if precision is None else f'{precision:.3f}',
                  f'{_compressed_bytes(values) / 1e6:.2f} MB'))
-  # A model of the package is averages only, which no run goes on from.
+  # A model of the package is averages only, which no run resumes from.
   flag = '--train_dir' if set(weights) <= set(dense) else '--init_from'
   rest = 'the settings of the run'
   if settings.optimizer == 'muon':  # Its steps fill all weights.

@@ -15,7 +15,7 @@ The experiments are a JSON object:
 
 The variant `default`, without flags, joins by itself, and runs for twice as
 many steps, so that others can be compared with it at equal time too. Results
-are written after each run: started again, it goes on where it was stopped.
+are written after each run: started again, it continues where it was stopped.
 Prints a table in Markdown, and draws the precisions next to --out.
 
 --time_rounds=3 measures the time of a step instead, three times for each
@@ -233,7 +233,7 @@ def compare(args):
     else:
       run_all(experiments, results, args.runs, args.jobs, save)
   except KeyboardInterrupt:
-    sys.exit('compare: stopped; started again, it goes on from here')
+    sys.exit('compare: stopped; started again, it continues from here')
   compared = comparison.compared(experiments, results, times)
   print(comparison.table(compared))
   if any(row['runs'] for row in compared):

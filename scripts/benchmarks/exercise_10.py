@@ -6,7 +6,7 @@
 A parameter server and two workers, processes of this machine, train the model
 in each way, in turns: for equal steps, each of 128 examples, and with --secs
 for equal time, counted from the first step. Prints a table in Markdown. Results
-are written after each run: started again, it goes on where it was stopped.
+are written after each run: started again, it continues where it was stopped.
 """
 
 import json

@@ -7,7 +7,7 @@
 
 Flags of cifar10_train follow `--`. Prints the precision @ 1 on the test images,
 with and without --tta, and the minutes of each run. Results are written after
-each run: started again, it goes on where it was stopped; with --runs, a run
+each run: started again, it continues where it was stopped; with --runs, a run
 that was stopped resumes too. Nothing else should run meanwhile.
 """
 

@@ -8,7 +8,7 @@ The experiments are as those of compare.py. Each variant is trained twice for
 as many steps: dense; and, from its checkpoint after four fifths of them, with
 the smallest weights of the whole network set to zero by cifar10_sparsify, and
 held there by --hold_zeros. Results are written after each run: started again,
-it goes on where it was stopped. Prints a table in Markdown.
+it continues where it was stopped. Prints a table in Markdown.
 """
 
 import math
@@ -121,7 +121,7 @@ def compare_all(args):
                        lambda variant: run(runner, variant, args.runs), done,
                        args.jobs)
   except KeyboardInterrupt:
-    sys.exit('sparse: stopped; started again, it goes on from here')
+    sys.exit('sparse: stopped; started again, it continues from here')
   heads = [
       'variant', 'flags', 'zeros by training', 'zeros', 'dense',
       'after the cut', 'sparse', 'difference'

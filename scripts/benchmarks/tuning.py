@@ -19,7 +19,7 @@ the best value is that of the highest precision on the images held out. Then it
 is trained with that value on all training images, for the steps of the
 comparison, as compare.py does: with the first seed, and with the others if it
 is within a point of the default. Test images choose nothing. Results are
-written after each run: started again, it goes on where it was stopped. Then
+written after each run: started again, it continues where it was stopped. Then
 --time_rounds measures how long a step of each variant takes. Prints a table in
 Markdown, and draws the differences from the default next to --out.
 """
@@ -222,7 +222,7 @@ def tune_all(args):
     else:
       run_all(experiments, found, args, save)
   except KeyboardInterrupt:
-    sys.exit('tuning: stopped; started again, it goes on from here')
+    sys.exit('tuning: stopped; started again, it continues from here')
   before = files.read_json(args.before) or {'results': []}
   rows = compared(comparison_of(experiments, found), found, before)
   print(table(rows))

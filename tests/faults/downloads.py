@@ -126,7 +126,7 @@ def _members(content, random):
 
 
 def killed(sandbox, random):
-  """The fetching process is killed; the next one goes on."""
+  """The fetching process is killed; the next one continues."""
   download = Download(sandbox, random)
   at = random.randrange(len(download.content))
   with Server(download.content, ['slow'] * 9, at) as server:

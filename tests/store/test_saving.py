@@ -1,4 +1,4 @@
-"""Checkpoints that are saved while a run goes on."""
+"""Checkpoints that are saved during a run."""
 
 import contextlib
 import os

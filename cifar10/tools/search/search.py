@@ -17,7 +17,7 @@ Each trial is a run of cifar10_train in a process and a folder of its own: with
 precision so far on the images held out is below the median of the complete ones
 at the same step. Test images are never looked at.
 
-Stopped in any way, a search goes on when it is started again, and so do the
+Stopped in any way, a search continues when it is started again, and so do the
 trials that were running.
 """
 
@@ -147,7 +147,7 @@ def _run_trials(optuna, space, args, masters):
   trials = trials_lib.Trials(study, space, args.out, args.gpus, masters)
   done = len(trials.finished())
   if 0 < done < args.trials:
-    print(f'{done} of {args.trials} trials are finished; going on.')
+    print(f'{done} of {args.trials} trials are finished; continuing.')
   trials.run(args.trials, args.jobs)
   return trials
 
@@ -188,7 +188,7 @@ def _study(optuna, space, args):
   except Exception as error:
     raise UserError(f'{path}: {_reason(error)}') from error
   if args.seed is not None:
-    # A search that goes on does not draw the same values again.
+    # A search that continues does not draw the same values again.
     study.sampler = optuna.samplers.TPESampler(seed=args.seed + len(trials))
   about = {'flags': list(space.flags), 'space': space.values}
   if study.user_attrs.get(_SPACE, about) != about:

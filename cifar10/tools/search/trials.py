@@ -77,7 +77,7 @@ class Trials:
           stopping.wait(variants.POLL_SECS)):
         break
     if stopping.is_set():
-      return  # It goes on with the next search.
+      return  # It continues with the next search.
     precisions = [precision for _, precision in _validations(folder)]
     has_diverged = status and DivergedError.MARK in last
     with self._runner.lock:

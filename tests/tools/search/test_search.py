@@ -124,7 +124,7 @@ def test_a_killed_search_goes_on_where_it_was(tmp_path, start, capsys):
   # A finished search does nothing more.
   search_lib.search(arguments(tmp_path, rates, 2, LONGER))
   out = capsys.readouterr().out
-  assert 'going on' not in out
+  assert 'continuing' not in out
   assert set(re.findall(r'\| (trial_\d+) \| ([\d.]+) \|',
                         out)) == set(values.items())
   assert 'The best is %s.' % best.group(1) in out
