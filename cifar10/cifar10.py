@@ -170,7 +170,6 @@ def inference(images, techniques=None):
 
   # conv1
   with tf.variable_scope('conv1') as scope:
-    images = techniques.layer_input(images)
     kernel = _variable_with_weight_decay(
         'weights', [5, 5, images.shape.as_list()[3], 64], stddev=5e-2, wd=None)
     conv = techniques.conv2d(images, kernel)
@@ -188,7 +187,6 @@ def inference(images, techniques=None):
 
   # conv2
   with tf.variable_scope('conv2') as scope:
-    norm1 = techniques.layer_input(norm1)
     kernel = _variable_with_weight_decay('weights', [5, 5, 64, 64], stddev=5e-2,
                                          wd=None)
     conv = techniques.conv2d(norm1, kernel)
@@ -206,7 +204,6 @@ def inference(images, techniques=None):
 
   # local3
   with tf.variable_scope('local3') as scope:
-    pool2 = techniques.layer_input(pool2)
     # Each image becomes a row: one matrix product then serves the whole batch.
     reshape, dim = layers.flatten(pool2)
     weights = _variable_with_weight_decay('weights', [dim, 384], stddev=0.04,
@@ -220,7 +217,6 @@ def inference(images, techniques=None):
 
   # local4
   with tf.variable_scope('local4') as scope:
-    local3 = techniques.layer_input(local3)
     weights = _variable_with_weight_decay('weights', [384, 192], stddev=0.04,
                                           wd=0.004)
     product = techniques.matmul(local3, weights)

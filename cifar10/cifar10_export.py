@@ -75,7 +75,10 @@ def export(settings):
   if settings.frozen_graph:
     contents[settings.frozen_graph] = frozen.SerializeToString()
   if settings.export_dir:
-    _write_saved_model(frozen, settings.export_dir, settings)
+    path = settings.export_dir
+    with console.naming(f'{path}: cannot be written'):
+      with files.new_folder(path) as folder:
+        export_lib.write_saved_model(frozen, folder, settings)
   for path, content in contents.items():
     with files.folders_around(path):
       files.write_atomically(path, content)
@@ -90,16 +93,6 @@ def export(settings):
       print(report.format(shape=shape, interpreter=_INTERPRETER, **names))
 
 
-def _write_saved_model(frozen, path, settings):
-  """Writes the whole SavedModel or nothing; makes the folder around it."""
-  try:
-    with files.new_folder(path) as folder:
-      export_lib.write_saved_model(frozen, folder, settings)
-  except tf.errors.OpError as error:
-    raise UserError(
-        f'{path}: cannot be written: {console.summary(error)}') from error
-
-
 def _check_targets(settings):
   """Raises UserError if there is no target, one exists, or two are the same."""
   taken = {}
@@ -107,24 +100,15 @@ def _check_targets(settings):
     path = getattr(settings, flag)
     if not path:
       continue
-    is_folder = flag == 'export_dir'
-    if is_folder:
-      paths.refuse_current(path, '--' + flag)
-    if os.path.lexists(path) and not (is_folder and _is_empty_folder(path)):
-      expected = 'or empty folder' if is_folder else 'file'
-      raise UserError(
-          f'--{flag}={path}: already exists; expected a new {expected}')
+    if flag == 'export_dir':
+      paths.refuse_taken(path, '--export_dir')
+    elif os.path.lexists(path):
+      raise UserError(f'--{flag}={path}: already exists; expected a new file')
     other = taken.setdefault(os.path.abspath(path), flag)
     if other != flag:
       raise UserError(f'--{flag}={path}: is --{other} as well')
   if not taken:
     raise UserError('--export_dir is empty; expected a folder to write to')
-
-
-def _is_empty_folder(path):
-  """True if a folder can be put in the place of `path`."""
-  is_own_folder = os.path.isdir(path) and not os.path.islink(path)
-  return is_own_folder and not os.listdir(path)
 
 
 def main():

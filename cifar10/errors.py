@@ -12,6 +12,11 @@ def printable(text):
                  for c in str(text))
 
 
+def first_line(error):
+  """The first line of an exception's message; its type if there is none."""
+  return (str(error).splitlines() or [type(error).__name__])[0]
+
+
 class UserError(Exception):
   """A mistake or a fault, in one line, for the person at the terminal.
 

@@ -144,7 +144,7 @@ def recipes():
       ],
       'README.md': [
           'the tutorial, `--max_steps=100000`',
-          '`--recipe=better`: the tutorial\'s layers with batch normalization; '
+          "`--recipe=better`: the tutorial's layers with batch normalization; "
           'mean of two runs',
           '`--recipe=fast`: another network; mean of ten runs',
           '`--recipe=best`: the same with more filters; mean of two runs'

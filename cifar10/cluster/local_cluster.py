@@ -7,7 +7,6 @@ Flags that are not listed here go to every task. Each task has a log in
 task fails, the others are stopped. No process stays behind.
 """
 
-import argparse
 import contextlib
 import os
 import signal
@@ -18,6 +17,7 @@ import threading
 import time
 
 from cifar10.errors import UserError
+from cifar10.util import arguments
 from cifar10.util import console
 from cifar10.util import paths
 from cifar10.util import processes
@@ -131,24 +131,15 @@ def _run(num_ps, num_workers, log_dir, flags):
   return 1
 
 
-def _count(text):
-  """A number of tasks from the command line."""
-  is_short = text.isdecimal() and len(text) < 10  # Python reads no endless one.
-  if not is_short or not 1 <= int(text) <= _MOST_TASKS:
-    raise argparse.ArgumentTypeError(
-        f'found {text}; expected 1 to {_MOST_TASKS}')
-  return int(text)
-
-
 def main():
   """Reads the flags and runs the cluster."""
-  parser = argparse.ArgumentParser(
-      description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-      allow_abbrev=False)
-  limits = f'1 to {_MOST_TASKS} (default %(default)s)'
-  parser.add_argument('--num_ps', type=_count, default=1, help=limits)
-  parser.add_argument('--num_workers', type=_count, default=2, help=limits)
-  parser.add_argument('--log_dir', default='/tmp/cifar10_cluster_logs')
+  parser = arguments.Parser(__doc__, allow_abbrev=False)
+  count = arguments.number(int, 1, _MOST_TASKS)
+  limits = f'1 to {_MOST_TASKS}'
+  parser.add_argument('--num_ps', type=count, default=1, help=limits)
+  parser.add_argument('--num_workers', type=count, default=2, help=limits)
+  parser.add_argument('--log_dir', default='/tmp/cifar10_cluster_logs',
+                      help='folder of the logs')
   args, flags = parser.parse_known_args()
   console.open_streams()
   try:

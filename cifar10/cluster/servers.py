@@ -53,14 +53,10 @@ class Server:
     """
     proto = self.config_proto()
     proto.operation_timeout_in_ms = 1000 * self.settings.connect_timeout_secs
-    try:
+    with console.naming(f'{", ".join(self.task.ps)}: no answer'):
       with tf.Graph().as_default():
         with tf.Session(self.target, config=proto) as session:
           yield session
-    except tf.errors.OpError as error:
-      hosts = ', '.join(self.task.ps)
-      raise UserError(
-          f'{hosts}: no answer: {console.summary(error)}') from error
 
 
 def _check_port(address):

@@ -90,8 +90,8 @@ class _SessionCreator(tf.train.SessionCreator):
   one, unless the parameter servers still hold them from before its restart.
   The other workers wait for that. The variables of a chief that died meanwhile
   are initialized again: it may not have come to `init`. A server that has lost
-  the variables of this session is an error: continuing from the checkpoint would
-  lose steps without a word.
+  the variables of this session is an error: to continue from the checkpoint
+  would lose steps without a word.
   """
 
   def __init__(self, server, scaffold, init, is_initialized):

@@ -4,7 +4,6 @@ The tutorial's section "Input". All data sets are stored in CIFAR-10's binary
 format (see records.py); a file dataset.json may describe them.
 """
 
-import glob
 import mimetypes
 import os
 import shlex
@@ -169,7 +168,7 @@ def _refuse_pictures(folder):
 
   They are meant as the data set, but CIFAR-10 would be fetched into `folder`.
   """
-  inside = glob.glob(os.path.join(glob.escape(folder), '*', ''))
+  inside = files.matching(folder, '*/')
   if inside[1:] and all(map(_holds_pictures, inside)):
     name = shlex.quote(folder)
     raise UserError(
@@ -181,8 +180,7 @@ def _refuse_pictures(folder):
 def _holds_pictures(folder):
   """True if there is a picture in a folder or in its subfolders."""
   kinds = (mimetypes.guess_type(path)[0] or ''
-           for depth in ('*', '*/*')
-           for path in glob.iglob(os.path.join(glob.escape(folder), depth)))
+           for path in files.matching(folder, '*', '*/*'))
   return any(kind.startswith('image/') for kind in kinds)
 
 

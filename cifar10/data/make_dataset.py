@@ -12,8 +12,6 @@ The program names broken pictures and skips them. If a class is left without a
 training or a test picture, it writes nothing and exits with status 1.
 """
 
-import argparse
-import contextlib
 import os
 import shlex
 import sys
@@ -177,33 +175,19 @@ def make(args):
     print(printable(line))
 
 
-def _number(kind, lowest, below):
-  """A type for argparse: a number from `lowest` to below `below`."""
-
-  def parse(text):
-    with contextlib.suppress(ValueError):
-      if lowest <= kind(text) < below:
-        return kind(text)
-    raise argparse.ArgumentTypeError(
-        f'found {text}; expected a number from {lowest} to below {below}')
-
-  return parse
-
-
 def parser():
   """The parser of the command line, an arguments.Parser."""
   result = arguments.Parser(__doc__)
   add = result.add_argument
   add('folder', help='folder that holds one folder per class')
   add('--out', required=True, help='folder to write; must not exist')
-  add('--size', type=_number(int, dataset_json.SMALLEST,
-                             dataset_json.LARGEST + 1), default=32,
-      help='height and width of the images')
+  add('--size', default=32, help='height and width of the images',
+      type=arguments.number(int, dataset_json.SMALLEST, dataset_json.LARGEST))
   add('--channels', choices=dataset_json.CHANNELS, default=3,
       help='color channels: 3, or 1 for gray')
-  add('--test_fraction', type=_number(float, 0, 1), default=0.2,
+  add('--test_fraction', type=arguments.number(float, 0, 0.99), default=0.2,
       help='fraction of each class to test on, at least one picture')
-  add('--seed', type=_number(int, 0, 2**32), default=0,
+  add('--seed', type=arguments.number(int, 0, 2**32 - 1), default=0,
       help='seed of the random split and order of the pictures')
   add('--flip', action='store_true',
       help='mirror images at random in training (the default)')

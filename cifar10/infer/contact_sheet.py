@@ -11,7 +11,13 @@ import os
 
 from cifar10.errors import UserError
 from cifar10.util import files
-from cifar10.util import optional_packages
+
+try:
+  from PIL import Image
+  from PIL import ImageDraw
+  from PIL import ImageFont
+except ImportError:
+  pass  # `pictures.need_pillow` says so.
 
 # All sizes are in pixels.
 PICTURE = 128  # Height and width of each picture.
@@ -36,12 +42,10 @@ _NO_CHARACTER = '\U0010ffff'
 def check(path, count):
   """Checks, before any work, that a sheet of `count` pictures can be made.
 
-  The extension of `path` is the format. Raises UserError if Pillow is missing
-  or does not write the format, `path` exists or its folder does not, or there
-  are too many pictures.
+  The extension of `path` is the format. Raises UserError if Pillow does not
+  write it, `path` exists or its folder does not, or the pictures are too many.
   """
   name = f'--grid={path}'
-  optional_packages.need('PIL', 'pictures', f'{name}: needs Pillow')
   _format_of(path)
   if os.path.lexists(path):
     raise UserError(f'{name}: already exists; expected a new file')
@@ -75,9 +79,6 @@ def write(path, entries):
 
 def _draw(entries):
   """Returns the sheet as a PIL.Image.Image."""
-  from PIL import Image
-  from PIL import ImageDraw
-
   count = len(entries)
   columns = min(math.ceil(math.sqrt(1.5 * count)), count)  # A wide sheet.
   rows = math.ceil(count / columns)
@@ -105,8 +106,6 @@ def _format_of(path):
 
   Raises UserError if Pillow does not write pictures in color in it.
   """
-  from PIL import Image
-
   extension = os.path.splitext(path)[1].lower()
   name = Image.registered_extensions().get(extension)
   # An exception: it has no color, or needs a library that this Pillow lacks.
@@ -128,8 +127,6 @@ def _encoded(image, name):
 
 
 def _load_fonts():
-  from PIL import ImageFont
-
   try:
     return [ImageFont.truetype(name, _FONT_SIZE) for name in _FONT_FILES]
   # The system does not have them, or this Pillow cannot read them.
@@ -150,8 +147,6 @@ def _drawable(line, font):
 @functools.lru_cache(maxsize=1 << 12)
 def _has(font, character):
   """True if a font of Pillow can draw a printable character."""
-  from PIL import ImageFont
-
   if isinstance(font, ImageFont.ImageFont):  # The bitmap font of Pillow 9.
     return ord(character) < 256
   if character == ' ':  # A font may draw what it lacks as a space.

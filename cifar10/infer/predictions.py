@@ -15,6 +15,7 @@ import tensorflow.compat.v1 as tf
 from cifar10 import settings as settings_lib
 from cifar10.data import records as records_lib
 from cifar10.errors import UserError
+from cifar10.errors import first_line
 from cifar10.infer import inference_graph
 from cifar10.infer import ranking
 from cifar10.infer import restore
@@ -148,10 +149,8 @@ class ExportedPredictor:
     # A damaged file yields exceptions of many types, from the parser of the
     # file to the importer of the graph.
     except Exception as error:
-      problem = (str(error).splitlines() or [type(error).__name__])[0]
-      raise UserError(
-          f'{folder}: the SavedModel there cannot be loaded: {problem}'
-      ) from error
+      raise UserError(f'{folder}: the SavedModel there cannot be loaded: '
+                      f'{first_line(error)}') from error
 
   def probabilities(self, records):
     """The probabilities of records, as Predictor.probabilities has them."""

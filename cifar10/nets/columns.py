@@ -100,7 +100,6 @@ def _layer(inputs, name, shape, techniques, bias, **of_weights):
 
     def column(parts):
       x, own_weights, own_biases = parts
-      x = techniques.layer_input(x)
       if len(shape) == 4:
         x = techniques.conv2d(x, own_weights)
       else:

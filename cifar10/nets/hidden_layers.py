@@ -40,7 +40,7 @@ def inference(images, techniques):
 def _hidden_layer(x, units, name, techniques):
   """A fully connected layer of the outputs `x`; returns [batch, units]."""
   with tf.variable_scope(name) as scope:
-    rows, dim = layers.flatten(techniques.layer_input(x))
+    rows, dim = layers.flatten(x)
     weights = layers.variable_with_weight_decay('weights', [dim, units],
                                                 stddev=0.04, wd=0.004)
     product = techniques.matmul(rows, weights)

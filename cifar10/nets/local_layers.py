@@ -59,7 +59,6 @@ def softmax_linear(x, techniques):
 def _convolution(x, name, techniques, bias):
   """A layer with 64 filters of 5 x 5 pixels."""
   with tf.variable_scope(name) as scope:
-    x = techniques.layer_input(x)
     kernel = layers.variable_with_weight_decay(
         'weights', [5, 5, x.shape.as_list()[3], 64], stddev=5e-2)
     conv = techniques.conv2d(x, kernel)
@@ -81,7 +80,7 @@ def _local_layer(x, filters, name, techniques):
     shape = [height, width, 3, 3, channels, filters]
     weights = layers.variable_with_weight_decay('weights', shape, stddev=0.04,
                                                 wd=0.004)
-    product = techniques.locally_connected(x, weights)
+    product = locally_connected(x, techniques.folded(weights))
     shape = [height, width, filters]
     layer = techniques.outputs(product, shape, 0.1, scope.name)
   return techniques.dropout(layer, 'dropout')

@@ -44,8 +44,6 @@ class TiedLayer:
           tf.get_variable(kind, dtype=tf.float32), scope.dtype)
                                      for kind in ('weights', 'biases'))
     self._is_conv = self._weights.shape.rank == 4
-    if not self._is_conv:
-      inputs, _ = layers.flatten(inputs)
     # The layers below are already trained.
     self.inputs = tf.stop_gradient(tf.cast(inputs, self._weights.dtype))
     with tf.variable_scope(name):

@@ -7,7 +7,6 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.nets import activations
 from cifar10.nets import layers
-from cifar10.nets import local_layers
 from cifar10.nets import normalization
 from cifar10.nets import pooling
 from cifar10.nets import variable_scope
@@ -37,23 +36,16 @@ class Techniques:
     self._normalizations = {}  # By the names of layers.
     self._gradients = {} if portable else pooling.GRADIENTS
 
-  def layer_input(self, x):
-    """Notes `x` as the input of a layer, and returns it."""
-    tf.add_to_collection(graph_keys.LAYER_INPUTS, x)
-    return x
-
   def conv2d(self, x, kernel, scaled=True):
     """A convolution; if `scaled`, batch normalization has a trained scale."""
+    tf.add_to_collection(graph_keys.LAYER_INPUTS, x)
     form = 'direct' if self._portable else self.settings.conv
-    return layers.conv2d(x, self._folded(kernel, scaled), form)
+    return layers.conv2d(x, self.folded(kernel, scaled), form)
 
   def matmul(self, x, weights):
     """The product of a fully connected layer, [batch, units]."""
-    return tf.matmul(tf.cast(x, weights.dtype), self._folded(weights))
-
-  def locally_connected(self, x, weights):
-    """The product of a locally connected layer, see local_layers.py."""
-    return local_layers.locally_connected(x, self._folded(weights))
+    tf.add_to_collection(graph_keys.LAYER_INPUTS, x)
+    return tf.matmul(tf.cast(x, weights.dtype), self.folded(weights))
 
   def bias_add(self, x, biases):
     """Adds biases to the linear part of a layer, [batch, ..., channels].
@@ -76,7 +68,7 @@ class Techniques:
       return product
     return self._batch_normalization(product).applied(product)
 
-  def _folded(self, weights, scaled=True):
+  def folded(self, weights, scaled=True):
     """Makes the layer's normalization; returns the weights to compute with."""
     norm = normalization.NoNormalization()
     if self.settings.normalization == 'batch':

@@ -131,10 +131,9 @@ def _of_columns(settings):
       'activation=prelu': settings.activation == 'prelu',
       f'cache_frozen={settings.cache_frozen}': settings.cache_frozen
   }
-  for setting, is_used in unsuited.items():
-    if is_used:
-      yield (f"{flag} divides the weights and biases of the tutorial's layers "
-             f'only; leave out --{setting}')
+  for setting in filter(unsuited.get, unsuited):
+    yield (f"{flag} divides the weights and biases of the tutorial's layers "
+           f'only; leave out --{setting}')
 
 
 def _of_reuse(settings):
@@ -165,10 +164,9 @@ def _of_reuse(settings):
         f'--input_dropout={settings.input_dropout:g}': settings.input_dropout,
         '--activation=rrelu': settings.activation == 'rrelu'
     }
-    for other, is_used in drawn.items():
-      if is_used:
-        yield (f'{flag} keeps the outputs of layers, and {other} changes them '
-               'in each step; leave one of the two out')
+    for other in filter(drawn.get, drawn):
+      yield (f'{flag} keeps the outputs of layers, and {other} changes them in '
+             'each step; leave one of the two out')
 
 
 def _of_training(settings):
@@ -197,8 +195,6 @@ def _of_training(settings):
         'max_norm': settings.max_norm,
         'top_layers=local': settings.top_layers == 'local'
     }
-    for setting, is_used in unsuited.items():
-      if is_used:
-        yield (
-            '--optimizer=muon moves all weights of a layer together and keeps '
-            f'their norm; leave out --{setting}')
+    for setting in filter(unsuited.get, unsuited):
+      yield ('--optimizer=muon moves all weights of a layer together and keeps '
+             f'their norm; leave out --{setting}')

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import glob
 import os
 import socket
 import time
@@ -95,8 +94,8 @@ def prepare(settings, data, examples_per_step):
   step = checkpoints.step(checkpoint)
   changed = _changes(settings)
   if saved is not None:
-    # A run that has stopped early continues with another --early_stopping, or if
-    # it has gone on before.
+    # A run that has stopped early resumes with another --early_stopping, or if
+    # it has done so before.
     is_changed = any(name == 'early_stopping' for name, *_ in changed)
     is_over = saved.stopped_at == step and not is_changed
     state = dataclasses.replace(
@@ -116,7 +115,7 @@ def prepare(settings, data, examples_per_step):
     if name not in _OF_INITIAL_VALUES:
       print(f'Changed from here on: --{name}, {before} -> {now}.')
     elif now:
-      print(f'--{name} has no effect: the run continues from its own checkpoint.')
+      print(f'--{name} has no effect: the run resumes from its own checkpoint.')
   start = run_state.Start(step, time.time(), changed)
   starts = saved.starts if saved is not None else ()
   return dataclasses.replace(state, starts=starts + (start,))
@@ -175,19 +174,12 @@ def _folders(directory):
   return directory, os.path.join(directory, BEST)
 
 
-def _found(folder, patterns):
-  """The paths in `folder` that match one of `patterns`."""
-  return [
-      path for pattern in patterns
-      for path in glob.glob(os.path.join(glob.escape(folder), pattern))
-  ]
-
-
 def _remove_unfinished(directory):
   """Deletes what a trainer that was killed has left unfinished."""
   for folder in _folders(directory):
     checkpoint_files.remove_unfinished(folder)
-    for path in _found(folder, [name + '.tmp*' for name in _ATOMIC_FILES]):
+    for path in files.matching(folder,
+                               *(name + '.tmp*' for name in _ATOMIC_FILES)):
       os.remove(path)
 
 
@@ -196,7 +188,7 @@ def remove_run(directory):
   _remove_unfinished(directory)
   for folder in _folders(directory):
     checkpoint_files.remove_all(folder)
-    for path in _found(folder, _RUN_FILES):
+    for path in files.matching(folder, *_RUN_FILES):
       os.remove(path)
   best = os.path.join(directory, BEST)
   if not os.path.islink(best) and os.path.isdir(best) and not os.listdir(best):
@@ -208,7 +200,8 @@ def _check_names(directory):
   for folder in _folders(directory):
     names = [name for _, name in checkpoints.files_in(folder)]
     paths = [os.path.join(folder, name) for name in names]
-    paths += _found(folder, _RUN_FILES) + [checkpoints.name_file(folder)]
+    paths += files.matching(folder, *_RUN_FILES)
+    paths.append(checkpoints.name_file(folder))
     for path in paths:
       if os.path.isdir(path) and not os.path.islink(path):
         problem = 'is a folder; expected none of that name, or a file'

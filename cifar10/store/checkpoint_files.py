@@ -3,7 +3,6 @@
 Only the one process that holds a training directory calls these functions.
 """
 
-import glob
 import os
 
 from cifar10.errors import UserError
@@ -45,9 +44,8 @@ def name_newest(directory, stopped_at=None):
       checkpoints.read(path)
     except UserError:
       continue  # It is damaged.
-    print(
-        f'{name_file} does not name the newest whole checkpoint; continuing from '
-        f'{path}.')
+    print(f'{name_file} does not name the newest whole checkpoint; continuing '
+          f'from {path}.')
     set_newest(path)
     return
   if named is not None or not (paths or os.path.exists(name_file)):
@@ -116,9 +114,8 @@ def _remove_files(directory, base=None):
 
 def remove_unfinished(directory):
   """Deletes what a killed trainer, or a full disk, has left of a checkpoint."""
-  own = glob.escape(checkpoints.prefix(directory))
-  patterns = [own + end for end in ('.tmp*', '-*.tempstate*', '-*.tmp*')]
-  patterns.append(glob.escape(checkpoints.name_file(directory)) + '.tmp*')
-  for pattern in patterns:
-    for path in glob.glob(pattern):
-      os.remove(path)
+  own = os.path.basename(checkpoints.prefix(directory))
+  names = os.path.basename(checkpoints.name_file(directory))
+  for path in files.matching(directory, own + '.tmp*', own + '-*.tempstate*',
+                             own + '-*.tmp*', names + '.tmp*'):
+    os.remove(path)

@@ -12,7 +12,6 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
 from cifar10.util import console
-from cifar10.util import files
 from cifar10.util import paths
 
 PREFIX = 'model.ckpt'  # The names of checkpoints begin with it.
@@ -267,23 +266,8 @@ def check_out(directory):
   would not find checkpoints there.
   """
   directory = paths.check(directory, '--out', holds_checkpoints=True)
-  paths.refuse_current(directory, '--out')
-  is_own = not os.path.islink(directory) and not os.path.ismount(directory)
-  is_empty = os.path.isdir(directory) and not os.listdir(directory)
-  if os.path.lexists(directory) and not (is_own and is_empty):
-    raise UserError(
-        f'--out={directory}: exists; expected a new or empty folder, not a '
-        'link or a mount')
+  paths.refuse_taken(directory, '--out')
   return directory
-
-
-def new_run(directory):
-  """A context manager: yields a folder to fill, which becomes `directory`.
-
-  Raises UserError as `check_out` does, and OSError if it cannot be made.
-  """
-  check_out(directory)
-  return files.new_folder(directory)
 
 
 def write(directory, values):
@@ -303,9 +287,7 @@ def write(directory, values):
     }
     session.run(tf.global_variables_initializer(), feeds)
     saver = tf.train.Saver(variables, save_relative_paths=True)
-    try:
+    # Fails at a limit of the size of files, for example.
+    with console.naming(f'{directory}: cannot be written'):
       saver.save(session, prefix(directory),
                  global_step=int(values['global_step']), write_meta_graph=False)
-    except tf.errors.OpError as error:  # Such as a limit of the size of files.
-      raise UserError(f'{directory}: cannot be written: '
-                      f'{console.summary(error)}') from error

@@ -19,6 +19,7 @@ import numpy as np
 from cifar10.errors import UserError
 from cifar10.store import checkpoints
 from cifar10.util import arguments
+from cifar10.util import files
 
 # Of the weights, in the order of TensorFlow; None may be any number.
 _SHAPES = {
@@ -127,7 +128,7 @@ def import_weights(args):
   except UserError as error:
     raise UserError(f'{args.weights}: {error}') from error
   values['global_step'] = np.array(0, np.int64)
-  with checkpoints.new_run(out) as folder:
+  with files.new_folder(out) as folder:
     checkpoints.write(folder, values)
   path = checkpoints.latest(out)
   # A layer that is named must fit; the others begin anew.

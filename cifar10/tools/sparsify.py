@@ -27,6 +27,7 @@ from cifar10.store import checkpoints
 from cifar10.store import config
 from cifar10.store import run_state
 from cifar10.util import arguments
+from cifar10.util import files
 from cifar10.util import paths
 
 # A weight, its average and the slots of optimizers, which would move it away
@@ -126,7 +127,7 @@ def sparsify(args):
                                  **run_state.trained_on(state, settings))
   models = {'before': dense, 'after': sparse}
   found = precisions(models.values(), settings)
-  with checkpoints.new_run(out) as folder:
+  with files.new_folder(out) as folder:
     checkpoints.write(folder, sparse)
     config.save(dataclasses.replace(settings, train_dir=out), folder)
     # What was validated and stopped is another model.

@@ -1,9 +1,23 @@
 """Command lines of the programs that are not trainers, read by argparse."""
 
 import argparse
+import contextlib
 import sys
 
 from cifar10.util import console
+
+
+def number(kind, least, most):
+  """A type for argparse: a number of a type, from `least` to `most`."""
+
+  def parse(text):
+    with contextlib.suppress(ValueError):
+      if least <= kind(text) <= most:
+        return kind(text)
+    raise argparse.ArgumentTypeError(
+        f'found {text}; expected {least} to {most}')
+
+  return parse
 
 
 class Parser(argparse.ArgumentParser):

@@ -153,6 +153,15 @@ def summary(error):
   return lines[nodes[-1] + 1] if nodes and lines[nodes[-1] + 1:] else lines[0]
 
 
+@contextlib.contextmanager
+def naming(beginning):
+  """Makes a tf.errors.OpError of the body a UserError that begins with this."""
+  try:
+    yield
+  except tf.errors.OpError as error:
+    raise UserError(f'{beginning}: {summary(error)}') from error
+
+
 class ProgressBar:
   """A live bar on a terminal; in a file or pipe, a line for every 10 %."""
 

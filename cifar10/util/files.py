@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import glob
 import hashlib
 import json
 import os
@@ -149,6 +150,14 @@ def new_folder(path, temporary=None):
         os.rename(temporary, path)
     finally:
       shutil.rmtree(temporary, ignore_errors=True)
+
+
+def matching(folder, *patterns):
+  """The paths in a folder, or below it, that match one of the patterns."""
+  return [
+      path for pattern in patterns
+      for path in glob.glob(os.path.join(glob.escape(folder), pattern))
+  ]
 
 
 def sha256(path):

@@ -1,7 +1,7 @@
 """Names of collections of a graph, besides those of tf.GraphKeys."""
 
 FROZEN = 'frozen'  # Variables of the model that --freeze keeps untrained.
-LAYER_INPUTS = 'layer_inputs'  # Of the model's layers, from the images up.
+LAYER_INPUTS = 'layer_inputs'  # Of a network's layers, the lowest first.
 LEARNING_RATE = 'learning_rate'
 WHITENING = 'whitening'  # Untrained filters that run/initial_values.py makes.
 

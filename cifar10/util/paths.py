@@ -59,14 +59,20 @@ def check(path, flag, holds_checkpoints=False):
   return re.sub('//+$', '/', path)
 
 
-def refuse_current(folder, flag):
-  """Raises UserError if a path is that of the current folder.
+def refuse_taken(folder, flag):
+  """Raises UserError unless a new folder can take the place of a path.
 
-  A folder that takes its place would leave the person's shell in a deleted one.
+  In place of the current folder, it would leave the person's shell in a deleted
+  one.
   """
   if os.path.isdir(folder) and os.path.samefile(folder, os.curdir):
     raise UserError(f'{flag}={folder}: is the current folder; expected another '
                     'one, new or empty')
+  is_own = not os.path.islink(folder) and not os.path.ismount(folder)
+  is_empty = os.path.isdir(folder) and not os.listdir(folder)
+  if os.path.lexists(folder) and not (is_own and is_empty):
+    raise UserError(f'{flag}={folder}: already exists; expected a new or empty '
+                    'folder, not a link or a mount')
 
 
 def of_evaluations(train_dir):

@@ -11,7 +11,6 @@ import time
 
 import tensorflow.compat.v1 as tf
 
-from cifar10.errors import UserError
 from cifar10.util import console
 
 _MAX_IMAGES = 10
@@ -99,9 +98,10 @@ class EventFile(contextlib.AbstractContextManager):
     # The process, because two may start within a second.
     name = 'events.out.tfevents.%010d.%s.%d' % (
         time.time(), socket.gethostname(), os.getpid())
-    self._path = os.path.join(directory, name)
-    with self._naming_the_file():
-      self._records = tf.python_io.TFRecordWriter(self._path)
+    path = os.path.join(directory, name)
+    self._naming = f'{path}: cannot be written'
+    with console.naming(self._naming):
+      self._records = tf.python_io.TFRecordWriter(path)
     self._write(tf.Event(file_version='brain.Event:2'))
 
   def __exit__(self, *error):
@@ -120,15 +120,6 @@ class EventFile(contextlib.AbstractContextManager):
 
   def _write(self, event):
     event.wall_time = time.time()
-    with self._naming_the_file():
+    with console.naming(self._naming):
       self._records.write(event.SerializeToString())
       self._records.flush()
-
-  @contextlib.contextmanager
-  def _naming_the_file(self):
-    try:
-      yield
-    except tf.errors.OpError as error:
-      raise UserError(
-          f'{self._path}: cannot be written: {console.summary(error)}'
-      ) from error

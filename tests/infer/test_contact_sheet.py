@@ -6,7 +6,6 @@ font of later versions.
 """
 
 import os
-import sys
 
 import numpy as np
 import pytest
@@ -203,11 +202,3 @@ def test_what_cannot_be_drawn_is_told_at_once(tmp_path):
     with pytest.raises(UserError, match='^--grid=.*' + message):
       contact_sheet.check(str(path), count)
   assert taken.read_bytes() == b'precious'
-
-
-def test_without_pillow_it_is_one_line(monkeypatch):
-  monkeypatch.setitem(sys.modules, 'PIL', None)
-  with pytest.raises(
-      UserError,
-      match=r"--grid=x.png: needs Pillow: pip install '\.\[pictures\]'"):
-    contact_sheet.check('x.png', 1)

@@ -261,7 +261,7 @@ def test_a_run_that_goes_on_is_not_begun_from_another_one(
   settings, data = trainer.prepared(config)
   state = train_dir.prepare(settings, data, 16)
   lines = capsys.readouterr().out.splitlines()
-  line = '--init_from has no effect: the run continues from its own checkpoint.'
+  line = '--init_from has no effect: the run resumes from its own checkpoint.'
   assert (line in lines) == is_given
   assert not [
       line for line in lines if line.startswith('Changed') and 'init' in line

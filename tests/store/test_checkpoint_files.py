@@ -58,8 +58,8 @@ def test_the_one_that_a_killed_trainer_saved_last_is_named(
   checkpoint_files.name_newest(str(tmp_path))
   assert named(tmp_path) == 30
   assert capsys.readouterr().out == (
-      '%s/checkpoint does not name the newest whole checkpoint; continuing from '
-      '%s/model.ckpt-30.\n' % (tmp_path, tmp_path))
+      '%s/checkpoint does not name the newest whole checkpoint; continuing '
+      'from %s/model.ckpt-30.\n' % (tmp_path, tmp_path))
   checkpoint_files.name_newest(str(tmp_path))
   assert named(tmp_path) == 30
   assert capsys.readouterr().out == ''

@@ -111,7 +111,7 @@ def test_the_current_folder_is_not_replaced(tmp_path, monkeypatch, name):
   monkeypatch.chdir(folder)
   problem = '^--out=%s: is the current folder; expected another one' % name
   with pytest.raises(UserError, match=problem):
-    checkpoints.new_run(name)
+    checkpoints.check_out(name)
 
 
 def test_a_missing_one_is_named(tmp_path):

@@ -1,6 +1,5 @@
 """Reads event files: curves over the steps of a run, and times."""
 
-import glob
 import math
 import os
 import re
@@ -11,6 +10,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.store import checkpoints
 from cifar10.store import run_state
+from cifar10.util import files as files_lib
 
 # The tags of all precisions begin with it, see summaries.precision_tag.
 _PRECISION = re.compile(r'Precision @ (\d+)')
@@ -45,8 +45,8 @@ def read_folder(directory):
   Returns a list of EventFiles, the oldest first, without empty ones; and a list
   with a line for each file that is not shown in full.
   """
-  pattern = os.path.join(glob.escape(directory), 'events.out.tfevents.*')
-  read = [_read(path) for path in sorted(glob.glob(pattern))]
+  paths = files_lib.matching(directory, 'events.out.tfevents.*')
+  read = [_read(path) for path in sorted(paths)]
   files = [file for file, _ in read if file]
   return (sorted(files, key=lambda file: file.start_time),
           [problem for _, problem in read if problem])

@@ -26,6 +26,7 @@ import os
 import shlex
 
 from cifar10.errors import UserError
+from cifar10.errors import first_line
 from cifar10.run import train_dir
 from cifar10.settings.field import MOST
 from cifar10.tools import variants
@@ -157,12 +158,11 @@ def _database(out):
 
 
 def _reason(error):
-  """The reason of an error of the database, such as a full disk, in one line.
+  """The first line of why the database failed, such as a full disk.
 
   Optuna's error has it as its cause, with lines about SQL behind it.
   """
-  cause = error.__cause__ or error
-  return (str(cause).splitlines() or [type(cause).__name__])[0]
+  return first_line(error.__cause__ or error)
 
 
 def _study(optuna, space, args):
