@@ -200,14 +200,18 @@ def shuffled_records(data, batch_size):
   """
   filenames, kept = data.files_to_train_on()
   filename_queue = tf.train.string_input_producer(filenames)
+  in_queue = examples_in_queue(data, batch_size)
 
   def read(start, left):
     del start  # The reader knows.
-    at_most = tf.minimum(_records_per_read(data.layout), left)
+    at_most = _records_per_read(data.layout)
+    # No more than an epoch are kept: `left` would make small reads of the rest.
+    if not kept or in_queue < data.examples_per_epoch:
+      at_most = tf.minimum(at_most, left)
     return read_records(filename_queue, data.layout, at_most, kept)
 
   return shuffle_queue.batches(read, (tf.uint8, [data.layout.record_bytes]),
-                               examples_in_queue(data, batch_size), batch_size)
+                               in_queue, batch_size)
 
 
 def examples_in_queue(data, batch_size):

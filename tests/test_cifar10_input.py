@@ -2,6 +2,7 @@
 
 import collections
 import os
+import sys
 import threading
 import time
 
@@ -11,6 +12,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_input
 from cifar10 import pipelines
+from cifar10.data import batches
 from cifar10.data import datasets
 from cifar10.data import records as records_lib
 from cifar10.data.records import Layout
@@ -665,3 +667,30 @@ def test_a_file_that_vanishes_is_named(tmp_path, training, vanished):
     with tf.train.MonitoredSession() as session:
       while True:
         session.run(list(tensors))
+
+
+def test_few_labelled_records_are_not_read_a_few_at_a_time(
+    tmp_path, monkeypatch):
+  data = numbered(tmp_path, 100, 2)._replace(labelled=10)
+  read_records, sizes = cifar10_input.read_records, []
+
+  def noted(queue, layout, at_most, kept):
+    sizes.append(at_most)
+    return read_records(queue, layout, at_most, kept)
+
+  monkeypatch.setattr(cifar10_input, 'read_records', noted)
+  assert set(order(data, 'queues', 10, 3)) == set(range(10))
+  assert sizes == [1000]  # The rest of the file is skipped in one read.
+
+
+def test_tf_data_calls_the_functions_as_they_are_written(tmp_path, monkeypatch):
+  decode, callers = records_lib.decode, []
+
+  def noted(values, layout):
+    # Not a file that AutoGraph has written into the folder of temporary files.
+    callers.append(sys._getframe(1).f_code.co_filename)
+    return decode(values, layout)
+
+  monkeypatch.setattr(records_lib, 'decode', noted)
+  order(numbered(tmp_path, 20, 1), 'tf_data', 5, 1)
+  assert set(callers) == {batches.__file__}

@@ -75,6 +75,7 @@ def batches_by_tf_data(data, epoch_size, batch_size, decode, num_threads):
   records = records.batch(batch_size, drop_remainder=True)
   seed = tf.get_default_graph().seed
 
+  @tf.autograph.experimental.do_not_convert
   def decode_strings(values):
     # A function has a graph, and TensorFlow warns if the seeds are the same.
     tf.set_random_seed(None if seed is None else seed + 1)
@@ -99,10 +100,12 @@ def _counting_reader(record_bytes):
   # A resource variable: functions of tf.data take no other.
   parts_read = _local(tf.constant(0, tf.int64), name=PARTS, use_resource=True)
 
+  @tf.autograph.experimental.do_not_convert
   def counted(values):
     with tf.control_dependencies([parts_read.assign_add(1).op]):
       return tf.identity(values)
 
+  @tf.autograph.experimental.do_not_convert
   def read(path, count):
     records = tf.data.FixedLengthRecordDataset(
         path, record_bytes, buffer_size=_READ_BYTES).take(count)

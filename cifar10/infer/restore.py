@@ -6,11 +6,15 @@ from typing import NamedTuple
 
 import tensorflow.compat.v1 as tf
 
+from cifar10 import zoo
 from cifar10.data import datasets
 from cifar10.settings import FIELDS
 from cifar10.store import checkpoints
 from cifar10.store import saving
 from cifar10.util import graph_keys
+
+# The settings that choose a data set.
+_OF_DATA = frozenset(('dataset', 'data_dir', 'cifar100_labels'))
 
 
 class Restorations(NamedTuple):
@@ -65,8 +69,11 @@ def restorations():
 def describe(settings):
   """The DataSet of `datasets.describe`.
 
-  Warns if that assumes CIFAR-10, as `data_dir` is missing and not the default.
+  That of a model of the package is CIFAR-10, whatever else is in the default
+  `data_dir`. Warns if CIFAR-10 is assumed, as another `data_dir` is missing.
   """
+  if zoo.is_model(settings.run_dir) and not settings.given & _OF_DATA:
+    return datasets.in_folder(settings.data_dir)
   data, folder = datasets.describe(settings), settings.data_dir
   is_guessed = settings.dataset == 'cifar10' and not os.path.isdir(folder)
   if is_guessed and folder != FIELDS['data_dir'].default:

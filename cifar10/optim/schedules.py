@@ -110,7 +110,8 @@ def pieces(settings):
   except ValueError:
     boundaries, rates = [], []
   if not (boundaries and len(rates) == len(boundaries) + 1 and
-          boundaries == sorted(set(boundaries)) and min(rates) > 0 and
+          boundaries == sorted(set(boundaries)) and
+          min(boundaries + rates) > 0 and
           all(abs(number) <= LARGEST for number in boundaries + rates)):
     raise UserError(
         f'--schedule=piecewise: found --boundaries={settings.boundaries} and '

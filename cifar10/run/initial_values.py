@@ -93,7 +93,8 @@ def _transfer(settings):
 def _names_there(expected, settings):
   """Names in a checkpoint of the variables in --init_scope, by names here.
 
-  Raises UserError if there are none, or if --init_map is malformed.
+  Raises UserError if there are none, or if --init_map is malformed or names
+  none.
   """
   pairs = []
   for pair in filter(None, settings.init_map.split(',')):
@@ -102,6 +103,10 @@ def _names_there(expected, settings):
       raise UserError(
           f'--init_map={settings.init_map}: found {pair!r}; expected names '
           'here and names there, such as conv1:layer1,conv2:layer2')
+    if not any(f'{name}/'.startswith(f'{here}/') for name in expected):
+      raise UserError(
+          f'--init_map={settings.init_map}: {here} names no variable; expected '
+          'the beginning of some of ' + ', '.join(sorted(expected)))
     pairs.append((here, there))
 
   def there(name):

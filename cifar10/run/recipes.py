@@ -78,6 +78,8 @@ def applied(values, given):
     is_useless = not combinations.has_effect(needs, merged)
     if is_useless or (is_other and name in _RATES):
       merged[name] = values[name]
+  if 'dropout' in wanted and not merged['hidden_layers']:
+    merged['dropout'] = values['dropout']
   return merged
 
 

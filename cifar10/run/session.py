@@ -146,8 +146,9 @@ def _saving_hooks(run, step, loss, saving, validator, stack):
   if settings.overwrite:
     train_dir.remove_run(settings.train_dir)
   checkpoints.check_newest(settings.train_dir)
-  config.save(settings, settings.train_dir)
+  # The state first: it notes the changes from the settings that are there.
   run.state.save(settings.train_dir)
+  config.save(settings, settings.train_dir)
   writer = stack.enter_context(summaries.EventFile(settings.train_dir))
   hooks.append(hooks_lib.SummaryHook(step, run.last_step, writer, settings))
   if validator is not None:

@@ -11,6 +11,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
 from cifar10.run import banner
+from cifar10.run import initial_values
 from cifar10.run import master
 from cifar10.run import session
 from cifar10.run import train_dir
@@ -52,6 +53,7 @@ def train(settings, take_steps):
   steps in `Run.session` until that should stop. Raises UserError if the data or
   the training directory is unusable, or training diverges.
   """
+  initial_values.check_source(settings)  # Before anything is fetched.
   settings, data = prepared(settings)
   go_on(settings, data, take_steps)
   banner.print_next_commands(settings)

@@ -3,6 +3,7 @@
 Only the one process that holds a training directory calls these functions.
 """
 
+import contextlib
 import os
 
 from cifar10.errors import UserError
@@ -70,7 +71,8 @@ def put(unfinished, step):
   """Gives a checkpoint the name of its step, and names it as the newest.
 
   `unfinished` is its path, in its folder; a checkpoint of that step is
-  replaced. Raises OSError if it cannot be renamed.
+  replaced. It is on disk before its name is. Raises OSError if it cannot be
+  written or renamed.
   """
   directory, base = os.path.split(unfinished)
   path = checkpoints.at_step(directory, step)
@@ -82,7 +84,10 @@ def put(unfinished, step):
   ]
   # The index last: with it the checkpoint is there.
   for suffix in sorted(suffixes, key=lambda suffix: suffix == '.index'):
+    files.sync(unfinished + suffix)
     os.replace(unfinished + suffix, path + suffix)
+  with contextlib.suppress(OSError):  # Not each file system can.
+    files.sync(directory or os.curdir)
   set_newest(path)
 
 

@@ -73,7 +73,9 @@ def latest(directory):
   """The newest checkpoint in `directory`; None if there is none."""
   try:
     return tf.train.latest_checkpoint(directory)
-  except ValueError:  # The file `checkpoint`, which names it, is damaged.
+  # The file `checkpoint`, which names it, is damaged, or, with TensorFlow 1,
+  # names a folder that is gone.
+  except (ValueError, tf.errors.NotFoundError):
     return None
 
 

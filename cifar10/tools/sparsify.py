@@ -19,9 +19,9 @@ import zlib
 import numpy as np
 
 from cifar10 import zoo
-from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.infer import predictions
+from cifar10.infer import restore
 from cifar10.settings.field import LARGEST
 from cifar10.store import checkpoints
 from cifar10.store import config
@@ -93,7 +93,7 @@ def precisions(models, settings):
   None if there are no images. Raises UserError if the data set cannot be
   described, or a file of images is damaged.
   """
-  data = datasets.describe(settings)
+  data = restore.describe(settings)
   if not all(os.path.exists(path) for path in data.test_files):
     return [None] * len(models)
   validator = predictions.Validator(data.test_records(), data, settings)
@@ -126,7 +126,8 @@ def sparsify(args):
   settings = dataclasses.replace(settings,
                                  **run_state.trained_on(state, settings))
   models = {'before': dense, 'after': sparse}
-  found = precisions(models.values(), settings)
+  found = precisions(models.values(),
+                     dataclasses.replace(settings, checkpoint_dir=run_dir))
   with files.new_folder(out) as folder:
     checkpoints.write(folder, sparse)
     config.save(dataclasses.replace(settings, train_dir=out), folder)

@@ -44,6 +44,18 @@ def new_file(path):
     raise
 
 
+def sync(path):
+  """Returns when the content of a file, or the names in a folder, are on disk.
+
+  Otherwise a machine that loses its power may have kept only later changes.
+  """
+  number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+  try:
+    os.fsync(number)
+  finally:
+    os.close(number)
+
+
 @contextlib.contextmanager
 def naming(path, temporary=None):
   """Names `path` in an OSError of the body that names no file, or `temporary`.
@@ -138,7 +150,7 @@ def new_folder(path, temporary=None):
     shutil.rmtree(temporary, ignore_errors=True)
   with folders_around(path):
     try:
-      with naming(path, temporary):
+      with naming(os.path.dirname(temporary) or os.curdir, temporary):
         os.mkdir(temporary)
     except FileExistsError as error:
       raise UserError(

@@ -78,6 +78,8 @@ def refuse_taken(folder, flag):
 def of_evaluations(train_dir):
   """The folder for the evaluations of a run: the default, or one beside it."""
   run = train_dir.rstrip('/')
+  if os.path.basename(run) in (os.curdir, os.pardir):
+    run = os.path.abspath(run)
   return Settings.eval_dir if run == Settings.train_dir else f'{run}_eval'
 
 

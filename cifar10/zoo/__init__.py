@@ -21,6 +21,11 @@ def names():
       n for n in found if os.path.exists(os.path.join(FOLDER, n, 'checkpoint')))
 
 
+def is_model(path):
+  """True if a path is the directory of a model."""
+  return os.path.dirname(os.path.abspath(path)) == FOLDER
+
+
 def directory(text, flag):
   """The directory of a run, for a path or for the name of a model.
 

@@ -1,10 +1,13 @@
 """Restoring a trained model: its data set, and its variables."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import networks
+from cifar10 import zoo
 from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.infer import restore
@@ -173,3 +176,14 @@ def test_no_program_takes_images_of_another_size(tmp_path):
     assert (status, err.count('\n')) == (1, 1)
     assert 'found images of 40 x 40 x 3; the model was trained on' in err
   assert not (tmp_path / 'out').exists()
+
+
+def test_a_model_of_the_package_needs_no_folder_of_its_data(tmp_path):
+  own = synthetic_records.make_own_dataset(tmp_path)
+  settings = Settings(checkpoint_dir=zoo.directory(zoo.DEFAULT,
+                                                   ''), data_dir=own.data_dir,
+                      classes=datasets.CLASSES, image_shape=(32, 32, 3))
+  assert restore.describe(settings).classes == datasets.CLASSES
+  given = dataclasses.replace(settings, given=frozenset(['data_dir']))
+  with pytest.raises(UserError, match='the model was trained on airplane'):
+    restore.describe(given)

@@ -91,7 +91,9 @@ def test_what_does_not_fit_keeps_its_own_values_unless_it_is_named(
     ({'init_scope': 'conv'}, '--init_scope=conv: names no variable; expected '
      'the beginning of some of new/w$'),
     ({'init_map': 'new:'}, "found 'new:'; expected names here and names there"),
-    ({'init_map': 'new:old', 'init_scope': 'n'}, 'new/w: no old/w there$')
+    ({'init_map': 'new:old', 'init_scope': 'n'}, 'new/w: no old/w there$'),
+    ({'init_map': 'nwe:first'}, '--init_map=nwe:first: nwe names no variable; '
+     'expected the beginning of some of new/w$')
 ])  # yapf: disable
 def test_what_cannot_be_taken_over_is_named(source, tmp_path, settings,
                                             problem):

@@ -71,6 +71,9 @@ RATES = {'learning_rate', 'bias_rate', 'softmax_rate'}
                               'network': 'airbench'
                           }, {'dropout'}),
                           ('better', {
+                              'hidden_layers': ''
+                          }, {'dropout'}),
+                          ('better', {
                               'optimizer': 'adam',
                               'learning_rate': 0.1
                           }, RATES),

@@ -106,3 +106,11 @@ def test_a_run_at_its_end_takes_no_steps(tmp_path, capsys):
   assert len(starts(settings, step=3)) == 1
   assert starts(settings) == []
   assert 'is at step 3 already' in capsys.readouterr().out
+
+
+def test_a_missing_source_is_named_before_anything_is_fetched(
+    tmp_path, monkeypatch):
+  settings = short_runs.small_config(tmp_path, init_from='/gone')
+  monkeypatch.setattr(trainer, 'prepared', None)
+  with pytest.raises(UserError, match='^--init_from=/gone: there is no such'):
+    trainer.train(settings, None)

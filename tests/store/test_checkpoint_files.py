@@ -239,3 +239,33 @@ def test_all_checkpoints_go_and_other_files_stay(tmp_path, make):
       'model.ckpt', 'model.ckpt-01.index', 'my-model.ckpt-3.index', 'notes'
   ]
   checkpoint_files.remove_all(str(tmp_path))  # Nor does it need a name.
+
+
+def test_a_checkpoint_is_on_disk_before_it_is_named(tmp_path, make, whole,
+                                                    monkeypatch):
+  make(10)
+  set_named(tmp_path, 10, time=10)
+  for suffix, content in whole.items():
+    (tmp_path / ('model.ckpt.tmp7' + suffix)).write_bytes(content)
+  calls, fsync, replace = [], os.fsync, os.replace
+
+  def noted_fsync(number):
+    path = os.readlink('/proc/self/fd/%d' % number)
+    calls.append(('sync', os.path.basename(path)))
+    fsync(number)
+
+  def noted_replace(before, after):
+    calls.append(('name', os.path.basename(after)))
+    replace(before, after)
+
+  monkeypatch.setattr(os, 'fsync', noted_fsync)
+  monkeypatch.setattr(os, 'replace', noted_replace)
+  checkpoint_files.put(str(tmp_path / 'model.ckpt.tmp7'), 20)
+  assert named(tmp_path) == 20
+  data, index = SUFFIXES
+  assert calls[:5] == [('sync', 'model.ckpt.tmp7' + data),
+                       ('name', 'model.ckpt-20' + data),
+                       ('sync', 'model.ckpt.tmp7' + index),
+                       ('name', 'model.ckpt-20' + index),
+                       ('sync', tmp_path.name)]
+  assert calls[-1] == ('name', 'checkpoint')

@@ -117,3 +117,12 @@ def test_the_current_folder_is_not_replaced(tmp_path, monkeypatch, name):
 def test_a_missing_one_is_named(tmp_path):
   with pytest.raises(UserError, match='model.ckpt-7: cannot be read'):
     checkpoints.read(str(tmp_path / 'model.ckpt-7'))
+
+
+def test_a_run_that_was_moved_has_no_newest_one_by_its_old_path(tmp_path):
+  make(tmp_path, [0, 20])
+  (tmp_path / 'checkpoint'
+  ).write_text('model_checkpoint_path: "/gone/run/model.ckpt-20"\n')
+  assert checkpoints.latest(str(tmp_path)) is None
+  with pytest.raises(UserError, match='0, 20'):
+    checkpoints.find(str(tmp_path))

@@ -312,3 +312,15 @@ def test_a_line_of_json_is_appended_whole_or_not_at_all(tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)
   assert info.value.filename == str(path)
   assert path.read_text() == '{"step": 1}\n'
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, monkeypatch):
+
+  def refuse(path, mode=0):
+    raise OSError(errno.EACCES, 'Permission denied', path)
+
+  monkeypatch.setattr(os, 'mkdir', refuse)
+  with pytest.raises(OSError) as info:
+    with files.new_folder(str(tmp_path / 'new')):
+      pass
+  assert str(info.value) == ("[Errno 13] Permission denied: '%s'" % tmp_path)

@@ -182,3 +182,14 @@ def test_a_run_in_a_current_folder_that_is_not_utf_8_is_saved(
   config_lib.save(Settings(data_dir='data'), '.')
   assert json.loads(
       (folder / run_state.CONFIG_FILE).read_text())['data_dir'] == ('data')
+
+
+def test_the_evaluations_of_a_run_are_beside_it(tmp_path, monkeypatch):
+  run = tmp_path / 'run'
+  run.mkdir()
+  monkeypatch.chdir(str(run))
+  expected = '%s_eval' % run
+  for name in (expected[:-5], '%s/' % run, '.', './', '../run/.'):
+    assert os.path.abspath(paths.of_evaluations(name)) == expected
+  assert paths.of_evaluations('..') == '%s_eval' % tmp_path
+  assert paths.of_evaluations('/tmp/cifar10_train') == '/tmp/cifar10_eval'

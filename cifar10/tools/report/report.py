@@ -125,6 +125,7 @@ def check_out(path):
   Raises UserError if it is something else or its folder does not exist, and
   OSError if it cannot be read.
   """
+  paths.check(path, '--out')
   if not os.path.isdir(os.path.dirname(path) or '.'):
     raise UserError(f'--out={path}: there is no such folder')
   if os.path.exists(path):

@@ -97,7 +97,7 @@ class Trials:
       elif not precisions:
         self._study.tell(trial, state=self._states.FAIL)
         raise UserError(f'{folder}: ended without a validation; expected a '
-                        '--validation_steps of at most --max_steps')
+                        '--validation_steps of at most the steps of the run')
       else:
         self._study.tell(trial, max(precisions))
         print(f'{folder_of(trial)}: precision {max(precisions):.4f}')

@@ -345,6 +345,11 @@ def test_what_cannot_be_done_is_one_line_and_status_1(tmp_path):
   assert not out.exists()
 
 
+def test_an_empty_out_is_named():
+  with pytest.raises(UserError, match='^--out=: is empty; expected a path'):
+    report.check_out('')
+
+
 @pytest.mark.parametrize('package, name', [('jinja2', 'Jinja2'),
                                            ('matplotlib', 'matplotlib')])
 def test_a_missing_package_is_one_line(tmp_path, monkeypatch, package, name):
