@@ -111,8 +111,7 @@ def pieces(settings):
     boundaries, rates = [], []
   if not (boundaries and len(rates) == len(boundaries) + 1 and
           boundaries == sorted(set(boundaries)) and
-          min(boundaries + rates) > 0 and
-          all(abs(number) <= LARGEST for number in boundaries + rates)):
+          all(0 < number <= LARGEST for number in boundaries + rates)):
     raise UserError(
         f'--schedule=piecewise: found --boundaries={settings.boundaries} and '
         f'--rates={settings.rates}; expected epochs in ascending order, and '
