@@ -138,14 +138,14 @@ def recipes():
   labels = {
       'docs/recipes.md': [
           '`tutorial`, `--max_steps=100000`',
-          '[`better`](#better), mean of two runs',
+          '[`better`](#better), mean of three runs',
           '[`fast`](#fast), mean of ten runs',
           '[`best`](#best), mean of two runs'
       ],
       'README.md': [
           'the tutorial, `--max_steps=100000`',
           "`--recipe=better`: the tutorial's layers with batch normalization; "
-          'mean of two runs',
+          'mean of three runs',
           '`--recipe=fast`: another network; mean of ten runs',
           '`--recipe=best`: the same with more filters; mean of two runs'
       ]
