@@ -13,9 +13,6 @@ from cifar10.store import checkpoints
 from cifar10.store import saving
 from cifar10.util import graph_keys
 
-# The settings that choose a data set.
-_OF_DATA = frozenset(('dataset', 'data_dir', 'cifar100_labels'))
-
 
 class Restorations(NamedTuple):
   """Both ways to restore the variables of a model."""
@@ -72,7 +69,8 @@ def describe(settings):
   That of a model of the package is CIFAR-10, whatever else is in the default
   `data_dir`. Warns if CIFAR-10 is assumed, as another `data_dir` is missing.
   """
-  if zoo.is_model(settings.run_dir) and not settings.given & _OF_DATA:
+  is_packaged = zoo.is_model(settings.run_dir) and settings.dataset == 'cifar10'
+  if is_packaged and 'data_dir' not in settings.given:
     return datasets.in_folder(settings.data_dir)
   data, folder = datasets.describe(settings), settings.data_dir
   is_guessed = settings.dataset == 'cifar10' and not os.path.isdir(folder)
