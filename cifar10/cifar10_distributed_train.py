@@ -33,6 +33,7 @@ from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.optim import model_parallelism
 from cifar10.run import banner
+from cifar10.run import initial_values
 from cifar10.run import train_dir
 from cifar10.run import trainer
 from cifar10.run.watchdog import Watchdog
@@ -89,6 +90,8 @@ def train(settings):
   if task.job == 'ps':
     membership.serve(task, settings)
     return
+  if task.is_chief:  # Before anything is fetched.
+    initial_values.check_source(settings)
   settings, data = trainer.prepared(settings)
   examples_per_step = settings.examples_per_machine * task.workers_per_step(
       settings)

@@ -77,8 +77,9 @@ def _evaluate_ensemble(settings, answers):
     raise UserError(
         f'--top_k={settings.top_k}: an ensemble is evaluated for precision '
         '@ 1 only; leave it out')
-  with ensemble.loaded(settings) as networks:  # Before anything is fetched.
-    paths = datasets.prepare(settings).files(settings.eval_data)
+  ensemble.check(settings.networks)  # Before anything is fetched.
+  paths = datasets.prepare(settings).files(settings.eval_data)
+  with ensemble.loaded(settings) as networks:
     counts = ensemble.evaluate(networks, paths, settings.batch_size)
     precision.report_ensemble(counts, networks.folders, settings, answers)
 

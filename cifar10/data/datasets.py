@@ -241,7 +241,7 @@ def _kind(settings):
 
 # Functions that describe a data set, by its name.
 _DESCRIBE = {
-    'cifar10': lambda s: in_folder(_CIFAR10_SOURCE.folder_in(s.data_dir)),
+    'cifar10': lambda s: cifar10_below(s.data_dir),
     'cifar100': lambda s: _cifar100(_fetched_folder(s), s.cifar100_labels),
     'own': lambda s: load(s.data_dir),
     'sample': lambda s: in_folder(SAMPLE_FOLDER, _CIFAR10_SOURCE.train[:1]),
@@ -293,3 +293,8 @@ def in_folder(folder, train_names=_CIFAR10_SOURCE.train,
   return DataSet(
       train_files=tuple(os.path.join(folder, name) for name in train_names),
       test_files=tuple(os.path.join(folder, name) for name in test_names))
+
+
+def cifar10_below(data_dir):
+  """The DataSet of CIFAR-10, as it is fetched; its files may be missing."""
+  return in_folder(_CIFAR10_SOURCE.folder_in(data_dir))

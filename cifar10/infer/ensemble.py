@@ -35,13 +35,10 @@ def loaded(settings):
   Raises UserError if a network cannot be loaded, is an export, or has other
   classes or images than the first.
   """
+  check(settings.networks)
   data, networks = None, []
   for member in settings.networks:
     folder = member.checkpoint_dir
-    if predictions.is_export(folder):
-      raise UserError(
-          f'{folder}: is an export; expected the --train_dir of a run, as an '
-          'ensemble is made of runs')
     other = restore.describe(member)
     data = data or other
     if any(getattr(other, name) != getattr(data, name) for name in _SHARED):
@@ -55,6 +52,17 @@ def loaded(settings):
     form = predictions.Predictor
   with contextlib.closing(form(data, *networks)) as found:
     yield found
+
+
+def check(networks):
+  """Raises UserError if one of the networks, Settings, is no run to restore."""
+  for member in networks:
+    folder = member.checkpoint_dir
+    if predictions.is_export(folder):
+      raise UserError(
+          f'{folder}: is an export; expected the --train_dir of a run, as an '
+          'ensemble is made of runs')
+    checkpoints.find(folder)
 
 
 def evaluate(networks, paths, batch_size):

@@ -114,6 +114,7 @@ def pieces(settings):
           all(0 < number <= LARGEST for number in boundaries + rates)):
     raise UserError(
         f'--schedule=piecewise: found --boundaries={settings.boundaries} and '
-        f'--rates={settings.rates}; expected epochs in ascending order, and '
-        'one rate more, such as --boundaries=100,150 --rates=0.1,0.01,0.001')
+        f'--rates={settings.rates}; expected epochs above 0 in ascending '
+        'order, and one rate more, such as --boundaries=100,150 '
+        '--rates=0.1,0.01,0.001')
   return boundaries, rates

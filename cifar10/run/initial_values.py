@@ -104,9 +104,10 @@ def _names_there(expected, settings):
           f'--init_map={settings.init_map}: found {pair!r}; expected names '
           'here and names there, such as conv1:layer1,conv2:layer2')
     if not any(f'{name}/'.startswith(f'{here}/') for name in expected):
+      layers = sorted({name.partition('/')[0] for name in expected})
       raise UserError(
-          f'--init_map={settings.init_map}: {here} names no variable; expected '
-          'the beginning of some of ' + ', '.join(sorted(expected)))
+          f'--init_map={settings.init_map}: the model has no {here}; it has '
+          f'{", ".join(layers)}')
     pairs.append((here, there))
 
   def there(name):

@@ -76,10 +76,9 @@ def applied(values, given):
   for name in wanted:
     needs = settings_lib.FIELDS[name].metadata['needs']
     is_useless = not combinations.has_effect(needs, merged)
+    is_useless |= name == 'dropout' and not merged['hidden_layers']
     if is_useless or (is_other and name in _RATES):
       merged[name] = values[name]
-  if 'dropout' in wanted and not merged['hidden_layers']:
-    merged['dropout'] = values['dropout']
   return merged
 
 

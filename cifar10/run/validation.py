@@ -47,12 +47,12 @@ class ValidationHook(tf.train.SessionRunHook):
     self._settings, self._run_state = run.settings, run.state
     self._last_step, self._saving = run.last_step, saving
     self._every = self._settings.validation_steps
-    if run.last_step < self._every:
-      print(f'WARNING: --validation_steps={self._every}: the run ends at step '
-            f'{run.last_step}, before the first validation.')
     # A step that was saved and not validated, as when its validation hangs, is
     # validated at the next start.
     self._validated_step = max(dict(run.state.validations), default=0)
+    if run.last_step < self._every and not run.state.validations:
+      print(f'WARNING: --validation_steps={self._every}: the run ends at step '
+            f'{run.last_step}, before the first validation.')
     self._has_stopped = False
     # Beside the run's own checkpoints: the best one, and what describes it.
     self._folder = os.path.join(self._settings.train_dir, train_dir.BEST)

@@ -348,3 +348,25 @@ def test_the_last_line_says_how_many_were_lost(folders, capsys):
   assert last.endswith(
       'precision @ 1 = 0.400 (4 / 10) on test images, ensemble of 2 networks, '
       '1 of them lost on the way, mirrored and shifted copies')
+
+
+def test_a_missing_network_is_named_before_anything_is_fetched(
+    folders, tmp_path, monkeypatch):
+  config = config_of(folders, 'graph')
+  lost = Settings(checkpoint_dir=str(tmp_path))
+  monkeypatch.setattr(datasets, 'prepare', None)
+  with pytest.raises(UserError, match='holds no checkpoint'):
+    cifar10_eval.evaluate(
+        dataclasses.replace(config, networks=config.networks[:1] + (lost,)))
+
+
+def test_what_is_missing_is_fetched_before_the_networks_are_loaded(
+    folders, monkeypatch):
+
+  def fetch(settings):
+    raise KeyError('fetched')
+
+  monkeypatch.setattr(datasets, 'prepare', fetch)
+  monkeypatch.setattr(ensemble, 'loaded', None)
+  with pytest.raises(KeyError, match='fetched'):
+    cifar10_eval.evaluate(config_of(folders, 'graph'))

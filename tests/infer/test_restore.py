@@ -1,6 +1,7 @@
 """Restoring a trained model: its data set, and its variables."""
 
 import dataclasses
+import os
 
 import numpy as np
 import pytest
@@ -178,12 +179,15 @@ def test_no_program_takes_images_of_another_size(tmp_path):
   assert not (tmp_path / 'out').exists()
 
 
-def test_a_model_of_the_package_needs_no_folder_of_its_data(tmp_path):
+def test_a_model_of_the_package_is_of_cifar10(tmp_path):
   own = synthetic_records.make_own_dataset(tmp_path)
-  settings = Settings(checkpoint_dir=zoo.directory(zoo.DEFAULT,
-                                                   ''), data_dir=own.data_dir,
+  folder = zoo.directory(zoo.DEFAULT, '')
+  settings = Settings(checkpoint_dir=folder, data_dir=own.data_dir,
                       classes=datasets.CLASSES, image_shape=(32, 32, 3))
-  assert restore.describe(settings).classes == datasets.CLASSES
+  data = restore.describe(settings)
+  assert data.classes == datasets.CLASSES
+  assert data.test_files == (os.path.join(own.data_dir, 'cifar-10-batches-bin',
+                                          'test_batch.bin'),)
   given = dataclasses.replace(settings, given=frozenset(['data_dir']))
   with pytest.raises(UserError, match='the model was trained on airplane'):
     restore.describe(given)

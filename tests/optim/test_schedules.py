@@ -103,6 +103,7 @@ def test_another_batch_size_changes_nothing_by_examples(settings):
                                                 ('x', '0.1,0.2'),
                                                 ('inf', '0.1,0.2'),
                                                 ('-1e38,1', '0.1,0.2,0.3'),
+                                                ('0,1', '0.1,0.2,0.3'),
                                                 ('1', 'nan,0.2'),
                                                 ('1', '0.1,-0.2')])
 def test_boundaries_and_rates_that_do_not_fit_are_shown(boundaries, values):

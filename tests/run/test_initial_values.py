@@ -92,8 +92,8 @@ def test_what_does_not_fit_keeps_its_own_values_unless_it_is_named(
      'the beginning of some of new/w$'),
     ({'init_map': 'new:'}, "found 'new:'; expected names here and names there"),
     ({'init_map': 'new:old', 'init_scope': 'n'}, 'new/w: no old/w there$'),
-    ({'init_map': 'nwe:first'}, '--init_map=nwe:first: nwe names no variable; '
-     'expected the beginning of some of new/w$')
+    ({'init_map': 'ne:first'}, '--init_map=ne:first: the model has no ne; it '
+     'has new$')
 ])  # yapf: disable
 def test_what_cannot_be_taken_over_is_named(source, tmp_path, settings,
                                             problem):

@@ -384,3 +384,12 @@ def test_the_precision_is_that_of_the_averaged_variables(tmp_path, capsys):
   train(dataclasses.replace(config, max_steps=20, early_stopping=1), [0])
   line = 'Restored the best checkpoint, of step 4.'
   assert line in capsys.readouterr().out
+
+
+def test_a_run_that_is_too_short_to_be_validated_says_so(tmp_path, capsys):
+  train(settings_of_run(tmp_path, max_steps=1), [])
+  line = ('WARNING: --validation_steps=2: the run ends at step 1, before the '
+          'first validation.')
+  assert line in capsys.readouterr().out
+  train(settings_of_run(tmp_path, max_steps=2), [50])
+  assert 'WARNING: --validation_steps' not in capsys.readouterr().out
