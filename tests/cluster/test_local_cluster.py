@@ -154,14 +154,23 @@ def test_without_a_place_for_logs_nothing_starts(tmp_path, monkeypatch):
 
 def test_output_may_be_closed_from_the_start(tmp_path):
   task, launcher = tmp_path / 'task.py', tmp_path / 'launcher.py'
+  logs = tmp_path / 'logs'
+  names = ['ps0.log', 'worker0.log', 'worker1.log']
+  # A worker fails when all have printed: the first failure stops the others.
   task.write_text(
-      "import sys\nprint('runs')\nsys.exit('worker' in sys.argv[1])")
+      'import os, sys, time\n'
+      'print("runs", flush=True)\n'
+      'is_worker = "worker" in sys.argv[1]\n'
+      'paths = %r\n'
+      'while is_worker and not all(\n'
+      '    os.path.exists(p) and os.path.getsize(p) for p in paths):\n'
+      '  time.sleep(0.1)\n'
+      'sys.exit(is_worker)' % [str(logs / name) for name in names])
   launcher.write_text('import sys\n'
                       'sys.path.insert(0, %r)\n'
                       'from cifar10.cluster import local_cluster\n'
                       'local_cluster._PROGRAM = %r\n'
                       'local_cluster.main()' % (short_runs.ROOT, str(task)))
-  logs = tmp_path / 'logs'
   process = subprocess.run([
       'bash', '-c', 'exec "$0" "$@" >&-', sys.executable,
       str(launcher),
@@ -172,5 +181,5 @@ def test_output_may_be_closed_from_the_start(tmp_path):
       if 'Traceback' in line or 'Error' in line
   ]
   assert (process.returncode, errors) == (1, [])
-  for name in ('ps0', 'worker0', 'worker1'):
-    assert (logs / (name + '.log')).read_text() == 'runs\n'
+  for name in names:
+    assert (logs / name).read_text() == 'runs\n'
