@@ -77,7 +77,7 @@ def _evaluate_ensemble(settings, answers):
     raise UserError(
         f'--top_k={settings.top_k}: an ensemble is evaluated for precision '
         '@ 1 only; leave it out')
-  ensemble.check(settings.networks)  # Before anything is fetched.
+  ensemble.newest(settings.networks)  # Raises before anything is fetched.
   paths = datasets.prepare(settings).files(settings.eval_data)
   with ensemble.loaded(settings) as networks:
     counts = ensemble.evaluate(networks, paths, settings.batch_size)

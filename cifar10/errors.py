@@ -13,7 +13,7 @@ def printable(text):
 
 
 def first_line(error):
-  """The first line of an exception's message; its type if there is none."""
+  """The first line of an exception's message; the name of its type if empty."""
   return (str(error).splitlines() or [type(error).__name__])[0]
 
 

@@ -185,7 +185,7 @@ def parser():
       type=arguments.number(int, dataset_json.SMALLEST, dataset_json.LARGEST))
   add('--channels', choices=dataset_json.CHANNELS, default=3,
       help='color channels: 3, or 1 for gray')
-  add('--test_fraction', type=arguments.number(float, 0, 0.99), default=0.2,
+  add('--test_fraction', type=arguments.number(float, 0, 0.999999), default=0.2,
       help='fraction of each class to test on, at least one picture')
   add('--seed', type=arguments.number(int, 0, 2**32 - 1), default=0,
       help='seed of the random split and order of the pictures')

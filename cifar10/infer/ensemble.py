@@ -35,34 +35,36 @@ def loaded(settings):
   Raises UserError if a network cannot be loaded, is an export, or has other
   classes or images than the first.
   """
-  check(settings.networks)
+  found = newest(settings.networks)
   data, networks = None, []
-  for member in settings.networks:
-    folder = member.checkpoint_dir
+  for member, checkpoint in zip(settings.networks, found):
     other = restore.describe(member)
     data = data or other
     if any(getattr(other, name) != getattr(data, name) for name in _SHARED):
       raise UserError(
-          f'{folder}: has other classes or images than '
+          f'{member.checkpoint_dir}: has other classes or images than '
           f'{networks[0].settings.checkpoint_dir}; expected networks of one '
           'data set')
-    networks.append(predictions.Network(member, checkpoints.find(folder)))
+    networks.append(predictions.Network(member, checkpoint))
   form = ensemble_processes.Processes
   if settings.ensemble == 'graph':
     form = predictions.Predictor
-  with contextlib.closing(form(data, *networks)) as found:
-    yield found
+  with contextlib.closing(form(data, *networks)) as predictor:
+    yield predictor
 
 
-def check(networks):
-  """Raises UserError if one of the networks, Settings, is no run to restore."""
-  for member in networks:
-    folder = member.checkpoint_dir
+def newest(networks):
+  """The newest checkpoint of each network: a list, for a list of Settings.
+
+  Raises UserError if one is an export, or holds no checkpoint.
+  """
+  folders = [member.checkpoint_dir for member in networks]
+  for folder in folders:
     if predictions.is_export(folder):
       raise UserError(
           f'{folder}: is an export; expected the --train_dir of a run, as an '
           'ensemble is made of runs')
-    checkpoints.find(folder)
+  return [checkpoints.find(folder) for folder in folders]
 
 
 def evaluate(networks, paths, batch_size):

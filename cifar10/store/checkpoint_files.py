@@ -119,7 +119,7 @@ def _remove_files(directory, base=None):
 
 def remove_unfinished(directory):
   """Deletes what a killed trainer, or a full disk, has left of a checkpoint."""
-  own = os.path.basename(checkpoints.prefix(directory))
+  own = checkpoints.PREFIX
   names = os.path.basename(checkpoints.name_file(directory))
   for path in files.matching(directory, own + '.tmp*', own + '-*.tempstate*',
                              own + '-*.tmp*', names + '.tmp*'):

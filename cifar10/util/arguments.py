@@ -8,7 +8,7 @@ from cifar10.util import console
 
 
 def number(kind, least, most):
-  """A type for argparse: a number of a type, from `least` to `most`."""
+  """A type for argparse: an int or float, as `kind` is, within limits."""
 
   def parse(text):
     with contextlib.suppress(ValueError):

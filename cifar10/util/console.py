@@ -155,7 +155,7 @@ def summary(error):
 
 @contextlib.contextmanager
 def naming(beginning):
-  """Makes a tf.errors.OpError of the body a UserError that begins with this."""
+  """Turns a tf.errors.OpError of the body into a UserError of one line."""
   try:
     yield
   except tf.errors.OpError as error:

@@ -64,7 +64,7 @@ def held(path, when_busy, make_folder=None):
 
 
 def identities(folder):
-  """What tells a folder and the lock in it from others: a pair.
+  """The identities of a folder and of the lock in it: a pair.
 
   Each is None if it is not there. That of a lock which is held cannot become
   that of another one, as that of a deleted folder can.

@@ -99,8 +99,8 @@ class EventFile(contextlib.AbstractContextManager):
     name = 'events.out.tfevents.%010d.%s.%d' % (
         time.time(), socket.gethostname(), os.getpid())
     path = os.path.join(directory, name)
-    self._naming = f'{path}: cannot be written'
-    with console.naming(self._naming):
+    self._problem = f'{path}: cannot be written'
+    with console.naming(self._problem):
       self._records = tf.python_io.TFRecordWriter(path)
     self._write(tf.Event(file_version='brain.Event:2'))
 
@@ -120,6 +120,6 @@ class EventFile(contextlib.AbstractContextManager):
 
   def _write(self, event):
     event.wall_time = time.time()
-    with console.naming(self._naming):
+    with console.naming(self._problem):
       self._records.write(event.SerializeToString())
       self._records.flush()
