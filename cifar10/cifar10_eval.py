@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import os
 import sys
+import time
 from typing import Any, NamedTuple
 
 if not __package__:  # The package is one folder up.
@@ -40,6 +41,9 @@ import tensorflow.compat.v1 as tf
 
 GROUPS = (*('data', 'download', 'input', 'model', 'checkpoint', 'ensemble'),
           *('inference', 'evaluation', 'answers', 'metrics', 'session'))
+
+# Besides those of the model: the regularizer is part of the loss that is shown.
+_SETTINGS_OF_LOSS = ('regularizer', 'l1_scale', 'l2_scale')
 
 # How long to wait for a checkpoint before looking whether the run is over.
 _LOOK_SECS = 10
@@ -97,6 +101,7 @@ def _evaluate(settings, answers):
       # A run that stops early may end with the checkpoint evaluated before.
       for checkpoint in new_checkpoints(
           settings, lambda: evaluated and _is_last(directory, *evaluated[-1])):
+        begun = time.monotonic()
         if not settings.run_once:
           _check_run(settings, data)
         try:
@@ -109,7 +114,7 @@ def _evaluate(settings, answers):
           if settings.run_once:
             raise UserError(f'{checkpoint}: was deleted meanwhile') from None
           # A trainer with --max_to_keep has deleted it.
-          print(f'{checkpoint} was deleted; waiting for the next.')
+          print(f'{checkpoint} was deleted; looking for the next.')
           continue
         if result.total != graph.num_images:
           raise UserError(
@@ -123,6 +128,8 @@ def _evaluate(settings, answers):
           return
         if len(evaluated) == 1:
           print(f'Waiting for later checkpoints in {directory}. Ctrl-C ends.')
+        passed = time.monotonic() - begun
+        time.sleep(max(0, settings.eval_interval_secs - passed))
 
 
 def _check_run(settings, data):
@@ -136,7 +143,8 @@ def _check_run(settings, data):
     return
   trained = run_state.trained_on(run_state.load(directory), run)
   datasets.check_fits(data, dataclasses.replace(settings, **trained))
-  for name, value in run.of_groups('model').items():
+  of_loss = {name: getattr(run, name) for name in _SETTINGS_OF_LOSS}
+  for name, value in {**run.of_groups('model'), **of_loss}.items():
     built = getattr(settings, name)
     if name not in settings.given and built != value:
       raise UserError(
@@ -183,9 +191,8 @@ def new_checkpoints(settings, is_over):
   if checkpoints.latest(directory) is None:
     print(f'No checkpoint in {directory} yet; waiting for one. Ctrl-C ends.')
   try:
-    yield from tf.train.checkpoints_iterator(
-        directory, min_interval_secs=settings.eval_interval_secs,
-        timeout=_LOOK_SECS, timeout_fn=is_over)
+    yield from tf.train.checkpoints_iterator(directory, timeout=_LOOK_SECS,
+                                             timeout_fn=is_over)
   except ValueError as error:
     raise UserError(
         f'{checkpoints.name_file(directory)}: names no checkpoint') from error

@@ -94,7 +94,7 @@ def export(settings):
 
 
 def _check_targets(settings):
-  """Raises UserError if there is no target, one exists, or two are the same."""
+  """Raises UserError unless there are targets, all of them new and apart."""
   taken = {}
   for flag in _REPORTS:
     path = getattr(settings, flag)
@@ -102,11 +102,17 @@ def _check_targets(settings):
       continue
     if flag == 'export_dir':
       paths.refuse_taken(path, '--export_dir')
-    elif os.path.lexists(path):
-      raise UserError(f'--{flag}={path}: already exists; expected a new file')
-    other = taken.setdefault(os.path.abspath(path), flag)
-    if other != flag:
-      raise UserError(f'--{flag}={path}: is --{other} as well')
+    elif os.path.lexists(path) or path.endswith('/'):
+      is_what = 'is a folder' if path.endswith('/') else 'already exists'
+      raise UserError(f'--{flag}={path}: {is_what}; expected a new file')
+    place = os.path.abspath(path)
+    for other, other_place in taken.items():
+      common = os.path.commonpath([place, other_place])
+      # The folder of the SavedModel may hold the files.
+      if common == place or (common == other_place and other != 'export_dir'):
+        raise UserError(
+            f'--{flag}={path}: is --{other} as well, or one is in the other')
+    taken[flag] = place
   if not taken:
     raise UserError('--export_dir is empty; expected a folder to write to')
 

@@ -37,7 +37,7 @@ class DivergedError(UserError):
     """`problem` says what is not finite, and at which step."""
     super().__init__(
         f'{problem}; {self.MARK}. The newest checkpoint was saved before that; '
-        'try a smaller --learning_rate or a --clip_norm')
+        'try a smaller learning rate or a --clip_norm')
 
 
 class Stopped(Exception):  # noqa: N818  It is not an error.

@@ -102,7 +102,8 @@ def _parse(argv):
       if name in settings_lib.flag_names(*groups):
         hint = f'{program} has it'
     sys.exit(console.fail(f'there is no flag --{name}; {hint}'))
-  except flags.Error as error:
+  # A switch with a value, such as --noprogress=1, is a plain ValueError.
+  except (flags.Error, ValueError) as error:
     message = str(error).replace('flag --', '--', 1)
     # Python's words for text that is no number.
     message = re.sub(r'invalid literal for int\(\).*', 'expected an integer',
@@ -168,6 +169,9 @@ def _checked_path(name, text):
   """The value of the flag `name`, a path or the name of a model."""
   flag = '--' + name
   holds_checkpoints = name in settings_lib.with_policy('holds_checkpoints')
+  if name == 'train_dir' and text.startswith(zoo.PREFIX):
+    raise UserError(f'{flag}={text}: is the name of a model that comes with '
+                    f'the package; expected a folder, such as ./{text}')
   if holds_checkpoints and name != 'train_dir':
     path = zoo.directory(text, flag)
     if path != text:
@@ -194,8 +198,13 @@ def _with_settings_of_run(settings, folder):
 
   Flags that are given take precedence.
   """
-  model = zoo.directory(settings.checkpoint, '--checkpoint')
-  if model != settings.checkpoint:
+  wanted = settings.checkpoint
+  if wanted and not wanted.isdecimal() and 'checkpoint_dir' in settings.given:
+    raise UserError(
+        f'--checkpoint={wanted}: a path needs no --checkpoint_dir; expected a '
+        f'step of the run in --checkpoint_dir={folder}, or leave one out')
+  model = zoo.directory(wanted, '--checkpoint')
+  if model != wanted:
     model = checkpoints.find(model)
   folder = zoo.directory(folder, '--checkpoint_dir')
   settings = dataclasses.replace(settings, checkpoint_dir=folder,

@@ -30,6 +30,11 @@ mkdir -p "$out"
 
 # Exercise 9: the best three, the first of the table, in one graph, each on a
 # device of its own.
-mapfile -t networks < <(awk -v out="$out" '$2 ~ /^trial_/ && ++n <= 3 {
+mapfile -t networks < <(awk -v out="$out" '
+  $2 ~ /^trial_/ && $4 ~ /^[0-9]/ && ++n <= 3 {
   print "--checkpoint_dir=" out "/" $2 "/best"}' "$out/table.md")
+if [ ${#networks[@]} = 0 ]; then
+  echo "No trial in $out has a precision: there is no ensemble." >&2
+  exit 1
+fi
 "$python" "$root/cifar10/cifar10_eval.py" "${networks[@]}"

@@ -228,6 +228,12 @@ def test_no_checkpoint_is_an_error_if_run_once(tmp_path, capsys):
     evaluate(tmp_path, capsys)
 
 
+def keep_time(monkeypatch, clock):
+  """Has the evaluator read a Clock."""
+  for module in (ITERATOR_MODULE, cifar10_eval):
+    monkeypatch.setattr(module, 'time', clock)
+
+
 class Clock:
   """A time module for the evaluator; a trainer works while it sleeps."""
 
@@ -238,6 +244,8 @@ class Clock:
 
   def time(self):
     return self._now
+
+  monotonic = time
 
   def sleep(self, seconds):
     self._now += seconds
@@ -265,7 +273,7 @@ def test_checkpoints_are_followed_each_once_to_the_last(trained, tmp_path,
       8: lambda: train_to(20, trained, tmp_path),
       12: lambda: train_to(30, trained, tmp_path)
   })
-  monkeypatch.setattr(ITERATOR_MODULE, 'time', clock)
+  keep_time(monkeypatch, clock)
   found, out = evaluate(tmp_path, capsys, run_once=False,
                         eval_interval_secs=300)
   assert [step for _, _, _, step in found] == [10, 20, 30]
@@ -291,17 +299,19 @@ def test_a_checkpoint_deleted_on_the_way_is_passed_over(trained, tmp_path,
     return eval_once(graph, checkpoint, config)
 
   monkeypatch.setattr(cifar10_eval, 'eval_once', beaten_by_the_trainer)
-  monkeypatch.setattr(ITERATOR_MODULE, 'time', Clock({}))
+  clock = Clock({})
+  keep_time(monkeypatch, clock)
   found, out = evaluate(tmp_path, capsys, run_once=False)
   assert [step for _, _, _, step in found] == [30]
-  assert 'model.ckpt-10 was deleted; waiting for the next.' in out
+  assert 'model.ckpt-10 was deleted; looking for the next.' in out
+  assert clock.naps == []  # It is there already.
 
 
 def test_a_checkpoint_without_averages_or_a_run_is_evaluated_with_a_warning(
     trained, evaluations, tmp_path, capsys, monkeypatch):
   short_runs.copy_without_averages(trained / 'train', tmp_path / 'train')
   clock = Clock({})
-  monkeypatch.setattr(ITERATOR_MODULE, 'time', clock)
+  keep_time(monkeypatch, clock)
   found, out = evaluate(tmp_path, capsys, run_once=False)
   assert 'WARNING' in out and 'no moving averages' in out
   assert found == evaluations['plain'].lines
@@ -320,7 +330,7 @@ def test_a_trainer_that_begins_there_is_waited_for(trained, tmp_path, capsys,
     shutil.rmtree(str(tmp_path / 'train'))
     short_runs.trained(tmp_path)
 
-  monkeypatch.setattr(ITERATOR_MODULE, 'time', Clock({2: finish}))
+  keep_time(monkeypatch, Clock({2: finish}))
   found, out = evaluate(tmp_path, capsys, run_once=False)
   assert [step for _, _, _, step in found] == [30, 4]
   assert 'not waiting' not in out
@@ -334,9 +344,22 @@ def test_a_shorter_run_that_takes_its_place_is_evaluated(
     cifar10_train.train(
         short_runs.small_config(tmp_path, max_steps=4, overwrite=True))
 
-  monkeypatch.setattr(ITERATOR_MODULE, 'time', Clock({1: begin_anew}))
+  keep_time(monkeypatch, Clock({1: begin_anew}))
   found, _ = evaluate(tmp_path, capsys, run_once=False)
   assert [step for _, _, _, step in found] == [20, 4]
+
+
+def test_a_run_of_another_loss_that_begins_there_is_an_error(
+    tmp_path, capsys, monkeypatch):
+
+  def begin():
+    cifar10_train.train(
+        short_runs.small_config(tmp_path, max_steps=2, regularizer='l2',
+                                dropout=0.5))
+
+  keep_time(monkeypatch, Clock({1: begin}))
+  with pytest.raises(UserError, match='a run with --regularizer=l2 has begun'):
+    evaluate(tmp_path, capsys, run_once=False)
 
 
 @pytest.mark.parametrize('is_given', [False, True])
@@ -347,7 +370,7 @@ def test_a_run_of_another_model_that_begins_there_is_an_error(
     cifar10_train.train(
         short_runs.small_config(tmp_path, max_steps=2, activation='elu'))
 
-  monkeypatch.setattr(ITERATOR_MODULE, 'time', Clock({1: begin}))
+  keep_time(monkeypatch, Clock({1: begin}))
   if is_given:
     found, _ = evaluate(tmp_path, capsys, run_once=False, given={'activation'})
     assert [step for _, _, _, step in found] == [2]

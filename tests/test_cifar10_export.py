@@ -293,6 +293,10 @@ def test_there_is_a_target_and_no_two_are_the_same(trained, tmp_path):
   same = str(tmp_path / 'x')
   with pytest.raises(UserError, match='--frozen_graph=.*: is --tflite as well'):
     export_frozen(trained, same, tflite=str(tmp_path / 'y' / '..' / 'x'))
+  with pytest.raises(UserError, match='--frozen_graph=.* one is in the'):
+    export_frozen(trained, same, export_dir=str(tmp_path / 'x' / 'y'))
+  with pytest.raises(UserError, match='/: is a folder; expected a new file'):
+    export_frozen(trained, same + '/')
   with pytest.raises(UserError, match='--export_dir is empty'):
     export_frozen(trained, '')
   assert os.listdir(str(tmp_path)) == []
@@ -339,6 +343,19 @@ def test_hints_quote_odd_paths(trained, tmp_path, capsys):
   assert lines[1] == 'Frozen graph: %s,' % odd.replace('\n', '\\n')
   assert "open(%r, 'rb')" % odd in lines[4]
   assert len(lines) == 6
+
+
+def test_a_path_of_a_checkpoint_stands_alone(trained, tmp_path):
+  flags = [
+      '--checkpoint_dir=%s' % tmp_path,
+      '--export_dir=%s' % (tmp_path / 'x')
+  ]
+  path = '--checkpoint=%s' % (trained / 'train' / 'model.ckpt-30')
+  status, _, err = short_runs.run('cifar10_export', path, *flags)
+  assert status == 1
+  assert err.startswith('cifar10_export: error: %s: a path needs no ' % path)
+  assert err.count('\n') == 1
+  assert os.listdir(str(tmp_path)) == []
 
 
 def test_errors_are_one_line(trained, tmp_path):

@@ -445,6 +445,18 @@ def test_other_inputs_are_on_the_cpu_too(graph, source):
     assert operation.device == '/device:CPU:0', operation.name
 
 
+@pytest.mark.parametrize('source', SOURCES)
+@pytest.mark.parametrize('values', [{
+    'standardization': 'fixed'
+}, {
+    'augment': 'brightness,saturation'
+}])
+def test_images_of_each_source_have_a_shape(graph, source, values):
+  data = short_runs.prepared(Settings(dataset='sample'))
+  images, _ = training_inputs(data, 4, source=source, **values)
+  assert images.shape.as_list() == [4, 24, 24, 3]
+
+
 def test_input_is_on_the_cpu_with_one_shuffle_queue(graph):
   data = short_runs.prepared(Settings(dataset='sample'))
   with tf.device('/gpu:0'):

@@ -101,7 +101,7 @@ def test_it_goes_on_where_it_was_stopped(tmp_path):
       'flags': ['--dataset=sample', '--batch_size=8', '--log_frequency=1'],
       'variants': {
           'adam': ['--optimizer=adam'],
-          'bad': ['--optimizer=best']
+          'bad': ['--learning_rate=1e30']
       }
   }
   path, out = tmp_path / 'experiments.json', tmp_path / 'out.json'
@@ -116,13 +116,13 @@ def test_it_goes_on_where_it_was_stopped(tmp_path):
   out.write_text(json.dumps({'results': [there]}))
   status, table, err = processes.run(command)
   assert status == 0, err
-  assert table.count('\n| ') == 3 and '--optimizer' in table
+  assert table.count('\n| ') == 3 and 'loss is ' in table
   assert 'default, seed 1: ' in err and 'bad, seed 1: ' in err
   assert 'adam, seed 1' not in err
   results = json.loads(out.read_text())['results']
   found = {r['name']: r for r in results}
   assert len(results) == 3 and found['adam'] == there
-  assert '--optimizer' in found['bad']['error']
+  assert 'loss is ' in found['bad']['error']
   # The default takes twice as many steps.
   steps = [point['step'] for point in found['default']['points']]
   assert steps == list(range(0, 9, 2))
@@ -160,6 +160,25 @@ def test_where_results_cannot_be_is_named_before_a_run(tmp_path, script,
   assert status == 1
   assert str(tmp_path / 'e.json') in err and err.count('\n') == 1
   assert os.listdir(str(tmp_path)) == ['e.json']
+
+
+@pytest.mark.parametrize('script', ['compare.py', 'sparse.py'])
+def test_only_a_run_that_diverges_is_a_result(tmp_path, script):
+  path, out = tmp_path / 'e.json', tmp_path / 'out.json'
+  flags = ['--dataset=sample', '--optimizer=best']
+  path.write_text(
+      json.dumps({
+          'steps': 5,
+          'seeds': [1],
+          'flags': flags,
+          'variants': {}
+      }))
+  command = [os.path.join(FOLDER, script), str(path), '--out=%s' % out]
+  command.append('--runs=%s' % (tmp_path / 'runs'))
+  status, _, err = processes.run(command)
+  assert status == 1
+  assert 'default: ' in err and '--optimizer' in err and err.count('\n') == 1
+  assert json.loads(out.read_text())['results'] == []
 
 
 def test_results_go_into_a_new_folder_and_times_alone_are_not_drawn(tmp_path):

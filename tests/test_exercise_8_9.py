@@ -53,6 +53,18 @@ def run(tmp_path):
       os.killpg(process.pid, signal.SIGKILL)
 
 
+def test_without_a_trial_that_has_a_precision_there_is_none(tmp_path, run):
+  space = dict(SPACE, space={'learning_rate': [1e30]})
+  (tmp_path / 'space.json').write_text(json.dumps(space))
+  ports = ' '.join(map(str, local_cluster.free_ports(2)))
+  status, out, err = run('--trials=1', '--seed=1', PORTS=ports)
+  assert status == 1
+  assert '| diverged |' in out and 'precision @ 1 =' not in out
+  assert err.endswith(
+      f'No trial in {tmp_path}/out has a precision: there is no '
+      'ensemble.\n')
+
+
 def test_the_best_three_of_a_cluster_are_an_ensemble(tmp_path, run):
   hosts = ['127.0.0.1:%d' % port for port in local_cluster.free_ports(2)]
   status, out, err = run(

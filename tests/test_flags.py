@@ -117,6 +117,10 @@ def test_every_setting_is_a_flag_but_these():
      ('train', ['--recipe=fast', '--optimizer=sgd', '--momentum=0.9'
                ], 'it needs momentum, nesterov, rmsprop or muon (with'),
      ('pretrain', ['--softmax_rate=1'], '=1 has no effect in pretraining'),
+     ('train', ['--train_dir=pretrained:fast'],
+      'fast: is the name of a model that comes with the package; expected a '),
+     ('eval', ['--norun_once=3'], '--norun_once=3 does not take an argument'),
+     ('train', ['--optimizer=adam', '--adam_beta2=1'], '--adam_beta2=1'),
      ('train', ['--tta'], 'no flag --tta; cifar10_eval has it'),
      ('train', ['--dataset=mnist'], '--dataset=mnist'),
      ('eval', ['--run_once', 'False'], "unexpected argument 'False'"),

@@ -111,6 +111,8 @@ def test_other_files_are_named(tmp_path):
   path.write_text('{}')
   with pytest.raises(UserError, match='other.json: expected results'):
     plot.draw([str(path)], 'out.png')
+  with pytest.raises(UserError, match='gradients.json: expected results'):
+    plot.draw([os.path.join(RESULTS, 'gradients.json')], 'out.png')
   paths = [os.path.join(RESULTS, name) for name in ('fast.json', 'search.json')]
   with pytest.raises(UserError, match='only precisions are drawn together'):
     plot.draw(paths, 'out.png')

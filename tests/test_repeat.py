@@ -61,6 +61,13 @@ def test_results_of_other_settings_are_kept(name, tmp_path):
   assert path.read_text() == held
 
 
+def test_seeds_that_are_no_numbers_are_named(tmp_path):
+  status, _, err = processes.run([SCRIPT, '--seeds=1,a', '--out=x'])
+  assert status == 2
+  assert err.endswith('argument --seeds: found 1,a; expected whole numbers '
+                      'separated by commas\n')
+
+
 def test_results_with_other_flags_are_kept(tmp_path):
   out = tmp_path / 'out.json'
   repeat = short_runs.module_at(SCRIPT)

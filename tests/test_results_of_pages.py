@@ -362,7 +362,8 @@ def test_larger_clusters_are_predicted_by_the_command(monkeypatch, capsys):
   page = test_korean_pages.read(CLUSTERS)
   command = re.search('python .*predict_scaling.py .*', page).group()
   monkeypatch.setattr('sys.argv', shlex.split(command)[1:])
-  predict_scaling.main()
+  with pytest.raises(SystemExit):
+    predict_scaling.main()
   for table in capsys.readouterr().out.strip().split('\n\n'):
     assert table in page
 

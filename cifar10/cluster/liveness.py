@@ -102,7 +102,7 @@ def missing_workers(task, steps):
 
 
 class Observer:
-  """Reads the steps of all workers and the end of the chief, again and again.
+  """Reads the progress of all workers and the end of the chief, all the time.
 
   In a thread of its own, because a call to a server that is stopped does not
   return. A context manager.
@@ -110,11 +110,14 @@ class Observer:
   Attributes:
     steps: list of the steps that each worker has taken; None before the first
       answer.
+    validated: number of batches that the chief has validated; the chief sets
+      it, for the others to read.
     ending: see `ending_announced`; None as long as the chief trains.
   """
 
   def __init__(self, server):
     self.steps = self.ending = None
+    self.validated = 0
     self._server = server
     self._ended = threading.Event()
     with tf.Graph().as_default() as self._graph:
@@ -138,6 +141,10 @@ class Observer:
           while not self._ended.is_set():
             self.ending = self._notice.read(session)
             self.steps = session.run(self._progress.steps).tolist()
+            if self._server.task.is_chief:
+              self._progress.validated.load(self.validated, session)
+            else:
+              self.validated = int(session.run(self._progress.validated))
             self._ended.wait(_OBSERVE_SECS)
       self._ended.wait(_OBSERVE_SECS)
 
@@ -207,10 +214,12 @@ def wait_until_saved(task, agreement, observer):
   """
   settings = agreement.settings
   check = chief_check(task, settings)
-  started = time.monotonic()
+  started, validated = time.monotonic(), observer.validated
   while time.monotonic() - started < settings.stall_secs:
     if has_saved(task, agreement, observer, check):
       return
+    if observer.validated != validated:  # Before it saves.
+      started, validated = time.monotonic(), observer.validated
     time.sleep(_SAVED_POLL_SECS)
   raise UserError(
       f'the chief ({task.workers[0]}) has not saved the last step within '

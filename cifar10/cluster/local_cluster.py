@@ -9,6 +9,7 @@ task fails, the others are stopped. No process stays behind.
 
 import contextlib
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -25,6 +26,9 @@ from cifar10.util import processes
 _PROGRAM = os.path.join(
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
     'cifar10_distributed_train.py')
+
+# What each task gets from here.
+_OWN_FLAG = re.compile('--?(ps_hosts|worker_hosts|job_name|task_index)(=|$)')
 
 _MOST_TASKS = 256  # Of a kind: each is a process with a network of its own.
 _POLL_SECS = 0.1
@@ -141,6 +145,9 @@ def main():
   parser.add_argument('--log_dir', default='/tmp/cifar10_cluster_logs',
                       help='folder of the logs')
   args, flags = parser.parse_known_args()
+  own = [flag for flag in flags if _OWN_FLAG.match(flag)]
+  if own:
+    parser.error(f'{own[0]}: each task gets its own; leave it out')
   console.open_streams()
   try:
     paths.check(args.log_dir, '--log_dir')

@@ -64,10 +64,13 @@ class WorkerRole(session_lib.Role):
       return 2 if self._settings.sync else 0
     return None
 
-  def progress(self, count):
+  def progress(self, count, validated):
+    if self._task.is_chief:
+      self._observer.validated = validated
     # In step with all others, this worker may well wait for them.
-    in_step = cluster_spec.steps_wait_for_all(self._settings)
-    return self._observer.steps if in_step else count
+    if cluster_spec.steps_wait_for_all(self._settings):
+      return self._observer.steps, self._observer.validated
+    return count, validated
 
   def waits_for(self):
     # Each host that is cut off takes some seconds.

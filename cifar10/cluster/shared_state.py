@@ -23,12 +23,13 @@ def _in_container(ps_index=0):
 
 
 class Progress(NamedTuple):
-  """Progress of the workers: int64 variables, an element for each worker."""
+  """Progress of a cluster: int64 variables, the first two for each worker."""
 
   steps: Any  # Steps that the worker has taken since the chief started.
   # Steps of others between reading the variables and having the gradients, in
   # the worker's last step.
   staleness: Any
+  validated: Any  # Batches that the chief has validated; a scalar.
   last_step: Any  # The global step at which all workers end; a scalar.
 
   @property
@@ -51,10 +52,10 @@ def progress(task, last_step):
   The chief initializes its last step with `last_step`.
   """
   zeros = [0] * len(task.workers)
+  values = Progress(zeros, zeros, 0, last_step)
   with _in_container():
-    return Progress(
-        *(_variable(field, tf.constant(value, tf.int64))
-          for field, value in zip(Progress._fields, (zeros, zeros, last_step))))
+    return Progress(*(_variable(field, tf.constant(value, tf.int64))
+                      for field, value in values._asdict().items()))
 
 
 def _variable(name, value):

@@ -25,9 +25,10 @@ def batches_of_preloaded(data, batch_size, alternating):
       records_lib.decode([tf.read_file(path)], data.layout)[:kept.get(path)]
       for path in paths
   ]
-  # Its shape is known only when the files are read.
+  # How many they are is known only when the files are read.
   all_records = _local(tf.concat(parts, 0), name='preloaded',
                        validate_shape=False)
+  all_records.set_shape([None, data.layout.record_bytes])
   num_examples = data.examples_per_epoch
   if alternating:  # At random first, then every other time.
     flips = _local(lambda: tf.random_uniform([num_examples], 0, 2, tf.int32),

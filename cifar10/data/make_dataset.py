@@ -154,6 +154,10 @@ def make(args):
   paths.check(args.out, '--out')
   if os.path.lexists(args.out):
     raise UserError(f'--out={args.out}: already exists; expected a new folder')
+  out, folder = map(os.path.realpath, (args.out, args.folder))
+  if os.path.commonpath([out, folder]) == folder:
+    raise UserError(f'--out={args.out}: is in {args.folder}, where each folder '
+                    'is a class; expected a folder elsewhere')
   classes, found = find(args.folder)
   pictures.report_others(args.folder, [path for path, _, _ in found])
   with files.new_folder(args.out) as temporary:

@@ -14,6 +14,7 @@ import contextlib
 import multiprocessing
 from multiprocessing import connection
 import os
+import queue
 import signal
 import sys
 import threading
@@ -33,8 +34,9 @@ from cifar10.util import session_settings
 _QUESTION = [tf.int64, tf.uint8]
 _ANSWER = [tf.int64, tf.int64, tf.float32]
 
-# Numbers of answers to no question: a network has started, or ended.
-_READY, _LOST = -1, -2
+# Numbers of answers to no question: a network has started, or ended; no further
+# one will come.
+_READY, _LOST, _OVER = -1, -2, -3
 
 # A network that takes longer for a batch, or to start, counts as lost.
 _ANSWER_SECS = 120
@@ -48,19 +50,17 @@ class _Queue:
 
   def __init__(self, target, name, dtypes):
     with tf.Graph().as_default():
-      queue = tf.FIFOQueue(-1, dtypes, shared_name=name)
+      fifo = tf.FIFOQueue(-1, dtypes, shared_name=name)
       self._values = [*map(tf.placeholder, dtypes)]
-      self._enqueue = queue.enqueue(self._values)
-      self._dequeue = queue.dequeue()
+      self._enqueue = fifo.enqueue(self._values)
+      self._dequeue = fifo.dequeue()
       self._session = tf.Session(target)
 
   def put(self, *values):
     self._session.run(self._enqueue, dict(zip(self._values, values)))
 
-  def get(self, timeout_secs=0):
-    """Takes values; raises DeadlineExceededError after a timeout above 0."""
-    options = tf.RunOptions(timeout_in_ms=1000 * timeout_secs)
-    return self._session.run(self._dequeue, options=options)
+  def get(self):
+    return self._session.run(self._dequeue)
 
   def close(self):
     self._session.close()
@@ -127,6 +127,9 @@ class Processes:
         for i in range(len(networks))
     ]
     self._answers = _Queue(target, 'answers', _ANSWER)
+    self._arrived = queue.SimpleQueue()
+    self._relay = threading.Thread(target=self._receive, daemon=True)
+    self._relay.start()
     self._number = 0
     self._processes = {}
     self._watcher = None
@@ -159,6 +162,13 @@ class Processes:
           f'{self.folders[i]}: this network ended before all had started; its '
           'error is above')
 
+  def _receive(self):
+    """Passes answers on: Ctrl-C ends waits of Python, not of TensorFlow."""
+    answer = (None,)
+    while answer[0] != _OVER:
+      answer = self._answers.get()
+      self._arrived.put(answer)
+
   def _collect(self, number):
     """Waits for the answers to question `number`: arrays by network, a dict.
 
@@ -167,8 +177,9 @@ class Processes:
     found = {}
     while set(self._processes) - set(found):
       try:
-        answered, network, probabilities = self._answers.get(_ANSWER_SECS)
-      except tf.errors.DeadlineExceededError:
+        answered, network, probabilities = self._arrived.get(
+            timeout=_ANSWER_SECS)
+      except queue.Empty:
         for network in set(self._processes) - set(found):
           self._processes.pop(network).kill()
         break
@@ -207,13 +218,18 @@ class Processes:
     """Ends the processes."""
     for process in self._processes.values():
       process.terminate()
-    for process in self._processes.values():
-      process.join(_END_SECS)
-      process.kill()
+    try:
+      for process in self._processes.values():
+        process.join(_END_SECS)
+    finally:  # After another Ctrl-C, too.
+      for process in self._processes.values():
+        process.kill()
     if self._watcher:
       self._watcher.join(_END_SECS)
-    for queue in (*self._questions, self._answers):
-      queue.close()
+    self._answers.put(_OVER, 0, ())
+    self._relay.join()
+    for each in (*self._questions, self._answers):
+      each.close()
 
 
 def _watch(target, processes):

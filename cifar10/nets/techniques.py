@@ -124,7 +124,7 @@ class Techniques:
     Overfitting", 2014.
     """
     rate = getattr(self.settings, kind) if self._is_training else 0.0
-    return tf.nn.dropout(x, rate=rate) if rate else x
+    return tf.nn.dropout(x, rate=rate, name=kind) if rate else x
 
 
 def training_scope(settings):

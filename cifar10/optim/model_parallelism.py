@@ -15,7 +15,7 @@ from cifar10.util import session_settings
 
 # Operations of the fully connected layers.
 _FULLY_CONNECTED = re.compile(
-    '(^|/)(local[0-9]+|softmax_linear|cross_entropy)[^/]*(/|$)')
+    '(^|/)(local[0-9]+|dropout|softmax_linear|cross_entropy)[^/]*(/|$)')
 
 # Those of a column of filters or units, see nets/columns.py.
 _COLUMN = re.compile(r'/column_(\d+)(/|$)')

@@ -76,5 +76,5 @@ def print_devices(settings):
     gpus = {0: 'no GPU', 1: '1 GPU'}.get(found, f'{found} GPUs')
     device = "another one's" if found else 'the CPU'
     print(f'WARNING: --num_gpus={num_gpus}, but TensorFlow finds {gpus} here. '
-          f'{what} without a GPU of their own run on {device}, which is hardly '
-          'faster than one.')
+          f'{what} without a GPU of their own run on {device}' +
+          (', which is hardly faster than one.' if num_gpus > 1 else '.'))

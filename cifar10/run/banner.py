@@ -8,6 +8,7 @@ import tensorflow.compat.v1 as tf
 from cifar10.settings import Settings
 from cifar10.store import config
 from cifar10.util import commands
+from cifar10.util import graph_keys
 from cifar10.util import paths
 from cifar10.util import session_settings
 
@@ -19,7 +20,9 @@ def lines(data, settings):
   the settings that are not the defaults.
   """
   layout, defaults = data.layout, config.saved(Settings())
-  parameters = sum(v.shape.num_elements() for v in tf.trainable_variables())
+  trained = _size(tf.trainable_variables())
+  frozen = _size(tf.get_collection(graph_keys.FROZEN))
+  of_them = f' {trained:,} of them trained,' if frozen else ''
   device = 'GPU' if session_settings.has_gpu() else 'CPU'
   changed = ' '.join(f'--{name}={value}'
                      for name, value in sorted(config.saved(settings).items())
@@ -29,9 +32,13 @@ def lines(data, settings):
       f'{data.count(data.test_files):,} to test on, {len(data.classes)} '
       f'classes, {layout.height} x {layout.width} pixels, from '
       f'{os.path.dirname(data.train_files[0])}.',
-      f'Model: {parameters:,} parameters, {settings.precision}, on the '
-      f'{device}.', f'Settings: {changed or "all default"}.'
+      f'Model: {trained + frozen:,} parameters,{of_them} {settings.precision}, '
+      f'on the {device}.', f'Settings: {changed or "all default"}.'
   ]
+
+
+def _size(variables):
+  return sum(variable.shape.num_elements() for variable in variables)
 
 
 def print_next_commands(settings):

@@ -94,9 +94,12 @@ class DivergenceHook(tf.train.SessionRunHook):
 
   def __init__(self, step, loss, settings):
     self._fetches = [step, loss]
-    self._rate = f'--learning_rate={settings.learning_rate:g}'
+    self._rates = f'--learning_rate={settings.learning_rate:g}'
     if settings.schedule == 'piecewise':
-      self._rate = f'--rates={settings.rates}'
+      self._rates = f'--rates={settings.rates}'
+    for name in ('bias_rate', 'softmax_rate'):  # Multiples of the rate.
+      if getattr(settings, name) != 1:
+        self._rates += f' --{name}={getattr(settings, name):g}'
 
   def before_run(self, run_context):
     return tf.train.SessionRunArgs(self._fetches)
@@ -105,7 +108,7 @@ class DivergenceHook(tf.train.SessionRunHook):
     step, loss = run_values.results
     if not math.isfinite(loss):
       raise DivergedError(
-          f'loss is {loss} at step {step - 1} with {self._rate}')
+          f'loss is {loss} at step {step - 1} with {self._rates}')
     self.count += 1
 
 

@@ -7,7 +7,7 @@ from cifar10 import settings as settings_lib
 from cifar10.run import combinations
 from cifar10.util import session_settings
 
-# Settings that suit one optimizer.
+# Settings that suit one optimizer and network.
 _RATES = ('learning_rate', 'bias_rate', 'softmax_rate')
 
 # The tutorial's layers with batch normalization, on whole images.
@@ -67,12 +67,14 @@ def applied(values, given):
 
   The settings of the recipe that have no effect together with those `given`, a
   collection of names, are left out; so are its rates if they are for another
-  optimizer.
+  optimizer or network.
   """
   recipe = settings(values['recipe'])
   wanted = {name: recipe[name] for name in recipe if name not in given}
   merged = dict(values, **wanted)
-  is_other = merged['optimizer'] != recipe.get('optimizer')
+  is_other = any(
+      merged[name] != recipe.get(name, settings_lib.FIELDS[name].default)
+      for name in ('optimizer', 'network'))
   for name in wanted:
     needs = settings_lib.FIELDS[name].metadata['needs']
     is_useless = not combinations.has_effect(needs, merged)

@@ -58,9 +58,12 @@ class Role:
     stop = tf.train.StopAtStepHook(last_step=last_step)
     return [hooks_lib.SignalHook(signals), stop]
 
-  def progress(self, count):
-    """A value that changes with each step; `count`: steps of this process."""
-    return count
+  def progress(self, count, validated):
+    """A value that changes as long as all is well.
+
+    `count`: steps of this process; `validated`: batches that it has validated.
+    """
+    return count, validated
 
   def waits_for(self):
     """Names the cause of a step that has its images and does not end."""
@@ -114,9 +117,12 @@ def training_session(run, train_op, loss, hooks=(), role=None):
       all_hooks += _saving_hooks(run, step, loss, saving, validator, stack)
     all_hooks += role.ending_hooks(step, run.last_step, signals)
     all_hooks += [diagnosis, *hooks]
+
+    def advance():
+      return role.progress(counter.count, validator.count if validator else 0)
+
     probes = watchdog_lib.Probes(
-        lambda: (role.progress(counter.count), validator and validator.count),
-        lambda: counter.count, diagnosis.filled,
+        advance, lambda: counter.count, diagnosis.filled,
         lambda: diagnosis.missing() or role.waits_for())
     stall = watchdog_lib.StallCheck(probes, save, signals, settings.stall_secs)
     creator = role.creator(saver, init)

@@ -10,6 +10,7 @@ import os
 
 import tensorflow.compat.v1 as tf
 
+from cifar10.errors import UserError
 from cifar10.optim import schedules
 from cifar10.run import train_dir
 from cifar10.store import checkpoint_files
@@ -141,11 +142,15 @@ class ValidationHook(tf.train.SessionRunHook):
 
   def _stop(self, run_context):
     """Ends training with the variables and the step of the best checkpoint."""
+    best = checkpoints.latest(self._folder)
+    if best is None:
+      raise UserError(
+          f'{self._folder}: the best checkpoint, of step {self._best[0]}, is '
+          'gone; expected it there until training ends')
     self._has_stopped = True
     # Before the checkpoint that the run goes back to is the newest: if this
     # process is killed in between, the next one continues from the last step.
     self._note_end(self._run_state, self._settings.train_dir)
-    best = checkpoints.latest(self._folder)
     self._saving.saver.restore(run_context.session, best)
     print(f'Stopping: no better validation in {self._settings.early_stopping}. '
           f'Restored the best checkpoint, of step {self._best[0]}.')

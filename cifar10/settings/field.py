@@ -61,6 +61,11 @@ def share(default, least=0.0, most=1.0, **about):
   return setting(default, least=least, most=most, **about)
 
 
+def decay(default, **about):
+  """A `share` that a mean keeps at each step; at 1 it would never change."""
+  return share(default, most=0.999999, **about)
+
+
 class Group:
   """A group of settings that share `policies`; becomes a frozen dataclass.
 

@@ -7,6 +7,7 @@ from cifar10.settings.field import Group
 from cifar10.settings.field import amount
 from cifar10.settings.field import choice
 from cifar10.settings.field import count
+from cifar10.settings.field import decay
 from cifar10.settings.field import setting
 from cifar10.settings.field import share
 
@@ -163,7 +164,7 @@ class Regularization(Group):
   dropout: float = share(0.0, most=0.99, needs='network=tutorial')
   max_norm: float = amount(0.0)
   label_smoothing: float = share(0.0, most=0.99)
-  batch_norm_decay: float = share(0.99, needs='normalization=batch')
+  batch_norm_decay: float = decay(0.99, needs='normalization=batch')
 
 
 class Recipe(Group, agreed=False):
@@ -235,11 +236,11 @@ class Optimizer(Group):
   softmax_rate: float = amount(1.0)
   momentum: Optional[float] = share(
       None, needs='optimizer=momentum,nesterov,rmsprop,muon')
-  muon_momentum: float = share(0.6, needs='optimizer=muon')
+  muon_momentum: float = decay(0.6, needs='optimizer=muon')
   muon_decay: float = amount(0.0, needs='optimizer=muon')
-  rmsprop_decay: float = share(0.9, needs='optimizer=rmsprop')
-  adam_beta1: float = share(0.9, needs='optimizer=adam')
-  adam_beta2: float = share(0.999, needs='optimizer=adam')
+  rmsprop_decay: float = decay(0.9, needs='optimizer=rmsprop')
+  adam_beta1: float = decay(0.9, needs='optimizer=adam')
+  adam_beta2: float = decay(0.999, needs='optimizer=adam')
   epsilon: float = amount(1e-08, needs='optimizer=rmsprop,adam')
   ftrl_l1: float = amount(0.0, needs='optimizer=ftrl')
   ftrl_l2: float = amount(0.0, needs='optimizer=ftrl')

@@ -89,6 +89,9 @@ def find(directory, wanted=''):
   path = FILE_SUFFIX.sub('', wanted) or latest(directory)
   if wanted.isdecimal():
     path = at_step(directory, int(wanted))
+  elif os.path.isdir(wanted):
+    raise UserError(f'--checkpoint={wanted}: is a folder; expected a step or a '
+                    'path of a checkpoint, or the folder as --checkpoint_dir')
   if path and _exists(path):
     return path
   steps = [str(step) for step in by_step(directory)]
@@ -255,9 +258,10 @@ def check_newest(directory):
 
 def read(path):
   """All variables of the checkpoint `path`: a dict of arrays by name."""
-  names = sorted(shapes(path))
   with _one_line(path):
-    return {name: tf.train.load_variable(path, name) for name in names}
+    reader = tf.train.NewCheckpointReader(path)
+    names = sorted(reader.get_variable_to_shape_map())
+    return {name: reader.get_tensor(name) for name in names}
 
 
 def check_out(directory):

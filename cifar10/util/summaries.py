@@ -5,6 +5,7 @@ that a summary operation can be in the scope of the graph that it belongs to.
 """
 
 import contextlib
+import itertools
 import os
 import socket
 import time
@@ -84,6 +85,9 @@ def _add(summary):
   tf.add_to_collection(tf.GraphKeys.SUMMARIES, summary)
 
 
+_numbers = itertools.count()  # Of the event files of this process.
+
+
 class EventFile(contextlib.AbstractContextManager):
   """A file of events that is written to at once; a context manager.
 
@@ -95,9 +99,9 @@ class EventFile(contextlib.AbstractContextManager):
   def __init__(self, directory):
     """Opens a new file in `directory`, which is made if it is missing."""
     os.makedirs(directory, exist_ok=True)
-    # The process, because two may start within a second.
-    name = 'events.out.tfevents.%010d.%s.%d' % (
-        time.time(), socket.gethostname(), os.getpid())
+    # Two processes, or one process twice, may begin within a second.
+    name = 'events.out.tfevents.%010d.%s.%d.%d' % (
+        time.time(), socket.gethostname(), os.getpid(), next(_numbers))
     path = os.path.join(directory, name)
     self._problem = f'{path}: cannot be written'
     with console.naming(self._problem):

@@ -32,6 +32,7 @@ import tempfile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from cifar10.errors import DivergedError
 from cifar10.errors import UserError
 from cifar10.tools import variants
 from cifar10.tools.report import charts
@@ -145,7 +146,6 @@ def run_all(experiments, results, folder, jobs, save):
   Adds new results to the list of `results`, and calls `save()` after each.
   """
   threads = of_threads(jobs)
-  runner = variants.Runner()
 
   def done(result):
     save()
@@ -159,10 +159,27 @@ def run_all(experiments, results, folder, jobs, save):
       for seed in experiments['seeds']
       for name in experiments['variants']
   ]
-  runner.run_missing(
-      wanted, results,
-      lambda variant: run(runner, variant, experiments, folder, threads), done,
-      jobs)
+  run_missing(wanted, results,
+              lambda runner, v: run(runner, v, experiments, folder, threads),
+              done, jobs)
+
+
+def run_missing(wanted, results, work, done, jobs):
+  """Calls `work(runner, variant)` for variants that have no result yet.
+
+  See variants.Runner.run_missing. That a run diverges is a result. Raises
+  UserError for any other error: it may be gone the next time.
+  """
+  runner = variants.Runner()
+
+  def result_of(variant):
+    result = work(runner, variant)
+    error = result.get('error', DivergedError.MARK)
+    if DivergedError.MARK not in error:
+      raise UserError(f'{variant["name"]}: {error}')
+    return result
+
+  runner.run_missing(wanted, results, result_of, done, jobs)
 
 
 def time_all(experiments, times, rounds, save):
@@ -200,7 +217,7 @@ def _speed(flags):
     error = variants.Runner().error(
         variants.command('cifar10_train.py', f'--max_steps={_TIMED_STEPS}',
                          f'--train_dir={train_dir}', f'--metrics={metrics}',
-                         *flags))
+                         *flags, '--log_frequency=10'))
     if error:
       return None
     return statistics.median(r['examples_per_sec'] for r in rows(metrics)[1:])

@@ -171,9 +171,7 @@ def draw(paths, out, times=None):
   precisions. Raises UserError if matplotlib is not installed, or a file holds
   no results.
   """
-  results = [
-      _read(path, {'points', 'recipe', 'runs', *_SINGLE}) for path in paths
-  ]
+  results = [_read(path, {'points', 'recipe', *_SINGLE}) for path in paths]
   if times:
     seconds = _read(times, {_SECONDS})[_SECONDS]
     results = [timed_again(result, seconds) for result in results]

@@ -16,7 +16,6 @@ import sys
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cifar10 import cifar10_eval
-from cifar10 import zoo
 from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.settings import Settings
@@ -81,8 +80,8 @@ def evaluate(directory, every, batch_size):
 def write(args):
   """Evaluates, and writes --out."""
   session_settings.start_threads(Settings())
-  directory = zoo.directory(args.train_dir, 'train_dir')
-  files.write_json(args.out, evaluate(directory, args.every, args.batch_size))
+  curve = evaluate(args.train_dir, args.every, args.batch_size)
+  files.write_json(args.out, curve)
 
 
 def main():

@@ -9,7 +9,12 @@ step computes, reads the variables and sends gradients through full-duplex
 links, and the parameter servers apply the gradients of each worker.
 """
 
-import argparse
+from pathlib import Path
+import sys
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from cifar10.util import arguments
 
 
 def synchronous(workers, num_ps, link, args):
@@ -32,34 +37,38 @@ def asynchronous(workers, num_ps, link, args):
 
 
 def main():
-  """Reads the flags and prints the tables."""
-  parser = argparse.ArgumentParser(
-      description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-  parser.add_argument('--step_secs', type=float, required=True,
+  """Reads the flags and predicts."""
+  parser = arguments.Parser(__doc__)
+  secs = arguments.number(float, 1e-9, 1e9)
+  count = arguments.number(int, 1, 10**9)
+  parser.add_argument('--step_secs', type=secs, required=True,
                       help='seconds to compute a batch')
   parser.add_argument(
-      '--update_secs', type=float, required=True,
+      '--update_secs', type=secs, required=True,
       help='seconds in which one parameter server applies all gradients of a '
       'worker')
-  parser.add_argument('--bytes', type=float, default=4.273e6,
-                      help='bytes each way in a step (default %(default)g)')
-  parser.add_argument('--batch_size', type=int, default=128,
-                      help='of a worker (%(default)s)')
-  parser.add_argument('--gbits', type=float, nargs='+', default=[10, 100],
-                      help='Gbit/s of each link (default %(default)s)')
-  parser.add_argument('--num_ps', type=int, nargs='+', default=[1, 16],
-                      help='numbers of parameter servers (default %(default)s)')
-  parser.add_argument('--workers', type=int, nargs='+',
-                      default=[8, 16, 32, 64, 128, 256, 1024],
-                      help='numbers of workers (default %(default)s)')
-  args = parser.parse_args()
+  parser.add_argument('--bytes', default=4.273e6,
+                      help='bytes each way in a step')
+  parser.add_argument('--batch_size', default=128, help='of a worker')
+  parser.add_argument('--gbits', type=arguments.number(float, 1e-9, 1e9),
+                      nargs='+', default=[10, 100], help='Gbit/s of each link')
+  parser.add_argument('--num_ps', type=count, nargs='+', default=[1, 16],
+                      help='numbers of parameter servers')
+  parser.add_argument('--workers', type=count, nargs='+',
+                      default=[8, 16, 32, 64, 128, 256,
+                               1024], help='numbers of workers')
+  parser.run(predict, bytes=(1, None), batch_size=(1, None))
+
+
+def predict(args):
+  """Prints the tables."""
   columns = [(gbit, ps) for gbit in args.gbits for ps in args.num_ps]
-  for name, predict in (('sync', synchronous), ('async', asynchronous)):
+  for name, predicted in (('sync', synchronous), ('async', asynchronous)):
     heads = ['%g Gbit/s, %d ps' % column for column in columns]
     print('| %s, workers | %s |' % (name, ' | '.join(heads)))
     print('|---|' + '---:|' * len(columns))
     for workers in args.workers:
-      rates = (predict(workers, num_ps, gbit * 1e9 / 8, args)
+      rates = (predicted(workers, num_ps, gbit * 1e9 / 8, args)
                for gbit, num_ps in columns)
       cells = ' | '.join('{:,.0f}'.format(rate) for rate in rates)
       print('| %d | %s |' % (workers, cells))

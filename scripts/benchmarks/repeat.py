@@ -11,6 +11,7 @@ each run: started again, it continues where it was stopped; with --runs, a run
 that was stopped resumes too. Nothing else should run meanwhile.
 """
 
+import argparse
 import json
 import os
 from pathlib import Path
@@ -148,15 +149,22 @@ def repeat(args):
   summarize(content['results'])
 
 
+def _seeds(text):
+  try:
+    return [int(part) for part in text.split(',')]
+  except ValueError as error:
+    raise argparse.ArgumentTypeError(
+        f'found {text}; expected whole numbers separated by commas') from error
+
+
 def main():
   """Reads the flags and makes the runs."""
   parser = arguments.Parser(__doc__)
   parser.add_argument('--recipe', default='fast',
                       choices=settings_lib.FIELDS['recipe'].metadata['choices'],
                       help='the recipe to run again and again')
-  parser.add_argument('--seeds',
-                      type=lambda text: [int(part) for part in text.split(',')],
-                      default='1,2,3,4,5', help='numbers separated by commas')
+  parser.add_argument('--seeds', type=_seeds, default='1,2,3,4,5',
+                      help='numbers separated by commas')
   parser.add_argument('--out', required=True, help='JSON file')
   parser.add_argument('--runs',
                       help='folder where to keep the runs (default: nowhere)')

@@ -100,7 +100,6 @@ def compare_all(args):
   experiments = compare.load_experiments(args.experiments)
   found, save = compare.kept(args.out, 'results')
   results = found['results']
-  runner = variants.Runner()
   wanted = [{
       'name': name,
       'flags': experiments['flags'] + flags,
@@ -117,9 +116,9 @@ def compare_all(args):
 
   os.makedirs(args.runs, exist_ok=True)
   try:
-    runner.run_missing(wanted, results,
-                       lambda variant: run(runner, variant, args.runs), done,
-                       args.jobs)
+    compare.run_missing(wanted, results,
+                        lambda runner, variant: run(runner, variant, args.runs),
+                        done, args.jobs)
   except KeyboardInterrupt:
     sys.exit('sparse: stopped; started again, it continues from here')
   heads = [

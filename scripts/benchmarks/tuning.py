@@ -31,7 +31,6 @@ import tempfile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from cifar10.errors import DivergedError
 from cifar10.errors import UserError
 from cifar10.store import run_state
 from cifar10.tools import variants
@@ -136,16 +135,7 @@ def run_all(experiments, found, args, save):
     print(result['name'], *result['flags'], shown or '', file=sys.stderr)
 
   def run_missing(wanted, results, work):
-    runner = variants.Runner()
-
-    def result_of(variant):
-      result = work(runner, variant)
-      error = result.get('error', DivergedError.MARK)
-      if DivergedError.MARK not in error:  # A mistake, not a result.
-        raise UserError(f'{variant["name"]}: {error}')
-      return result
-
-    runner.run_missing(wanted, results, result_of, done, args.jobs)
+    compare.run_missing(wanted, results, work, done, args.jobs)
 
   run_missing(candidates(experiments), found['tuning'],
               lambda runner, candidate: tune(runner, candidate, threads))

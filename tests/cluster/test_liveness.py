@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 
 import pytest
 
@@ -95,14 +96,14 @@ def test_silent_workers_are_waited_for_and_then_slow_ones(silent, monkeypatch):
 class Observer:
   """What is known of the chief's end."""
 
-  ending = None
+  ending, validated = None, 0
 
 
-def wait(notice, stall_secs=60):
+def wait(notice, stall_secs=60, observer=None):
   """Waits, as worker 1 after its last step, for the save of the chief."""
   chief, worker = clusters.free_addresses(2)
   task = cluster_spec.Task('worker', 1, ('a:1',), (chief, worker))
-  observer = Observer()
+  observer = observer or Observer()
   observer.ending = notice
   settings = Settings(connect_timeout_secs=1, stall_secs=stall_secs)
   agreement = membership.Agreement(settings, None, chief_start=2,
@@ -130,3 +131,16 @@ def test_a_chief_that_does_not_save_is_named(monkeypatch):
   monkeypatch.setattr(liveness, 'unreachable', lambda address: None)
   with pytest.raises(UserError, match='has not saved .* within 1 s'):
     wait(None, stall_secs=1)
+
+
+def test_a_chief_that_validates_before_it_saves_is_waited_for(monkeypatch):
+  observer, started = Observer(), time.monotonic()
+
+  def look(address):
+    observer.validated += 1
+    if time.monotonic() - started > 2.5:
+      observer.ending = {'chief_start': 2, 'problem': None}
+
+  monkeypatch.setattr(liveness, 'unreachable', look)
+  wait(None, stall_secs=1, observer=observer)
+  assert observer.validated > 2

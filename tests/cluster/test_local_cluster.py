@@ -136,6 +136,14 @@ def test_a_number_of_tasks_is_1_to_256(capsys, monkeypatch, flag):
   assert line in capsys.readouterr().err
 
 
+@pytest.mark.parametrize('flag', ['--job_name=worker', '--ps_hosts'])
+def test_what_tasks_get_from_it_is_refused(capsys, monkeypatch, flag):
+  monkeypatch.setattr(sys, 'argv', ['local_cluster', flag, 'x'])
+  with pytest.raises(SystemExit, match='2'):
+    local_cluster.main()
+  assert f'{flag}: each task gets its own' in capsys.readouterr().err
+
+
 def test_when_a_task_cannot_start_those_before_it_end(tmp_path):
   (tmp_path / 'logs' / 'worker1.log').mkdir(parents=True)
   launcher = start(tmp_path)

@@ -1,9 +1,12 @@
 """A chief joins what parameter servers hold; the time limit of a step."""
 
+import time
+
 import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10.cluster import cluster_spec
+from cifar10.cluster import liveness
 from cifar10.cluster import membership
 from cifar10.cluster import servers
 from cifar10.cluster import session as session_lib
@@ -34,6 +37,27 @@ class Chief:
                              lambda session: init(session, new_value))
       with creator.create_session() as session:
         return session.run(variable)
+
+
+def test_validations_of_the_chief_are_progress_of_all(tmp_path):
+  ps, *workers = clusters.free_addresses(3)
+  config = Settings(train_dir=str(tmp_path), sync=True)
+  task = cluster_spec.Task('worker', 0, (ps,), tuple(workers))
+  held = servers.Server(task._replace(job='ps'), config)
+  chief, other = (
+      servers.Server(task._replace(index=index), config) for index in (0, 1))
+  with chief.side_session() as session:
+    session.run(shared_state.progress(task, 5).initializer)
+  with tf.Graph().as_default():
+    progress = shared_state.progress(task, 5)
+    with liveness.Observer(chief) as of_chief, liveness.Observer(other) as seen:
+      role = session_lib.WorkerRole(other, progress, seen)
+      session_lib.WorkerRole(chief, progress, of_chief).progress(0, 7)
+      deadline = time.monotonic() + 60
+      while role.progress(0, 0) != ([0, 0], 7):
+        assert time.monotonic() < deadline, role.progress(0, 0)
+        time.sleep(0.1)
+  del held
 
 
 def load(session, new_value):
@@ -193,14 +217,15 @@ def test_a_chief_does_not_go_on_where_a_server_has_lost_the_variables(
                              'holds the variables' % ps[0])
 
 
-@pytest.mark.parametrize('settings, expected', [(ON_ITS_OWN, 6), (BACKED_UP, 6),
-                                                (IN_STEP, [6, 5, 5])])
-def test_in_step_the_steps_of_all_workers_are_progress(ps, settings, expected):
+@pytest.mark.parametrize('settings, expected', [(ON_ITS_OWN, (6, 0)),
+                                                (BACKED_UP, (6, 0)),
+                                                (IN_STEP, ([6, 5, 5], 4))])
+def test_in_step_the_progress_of_all_workers_counts(ps, settings, expected):
 
   class Observer:
-    steps = [6, 5, 5]
+    steps, validated = [6, 5, 5], 4
 
   with tf.Graph().as_default():
     role, _ = role_of(ps, 1, **settings)
     role._observer = Observer()
-    assert role.progress(6) == expected
+    assert role.progress(6, 0) == expected

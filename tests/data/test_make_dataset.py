@@ -227,6 +227,10 @@ def test_errors_are_one_line(tmp_path, error_of):
   assert error_of(
       folder, out) == ('--out=%s: already exists; expected a new folder' % out)
   assert os.listdir(str(out)) == []
+  inside = folder / 'new'
+  assert error_of(folder,
+                  inside).startswith('--out=%s: is in %s, ' % (inside, folder))
+  assert not inside.exists()
   (folder / 'a.txt').write_text('')
   line = error_of(folder / 'a.txt', tmp_path / 'new')
   assert line.startswith('%s: no such folder; ' % (folder / 'a.txt'))

@@ -164,6 +164,18 @@ def test_a_process_that_hangs_is_not_waited_for(folders, monkeypatch):
       networks.answers(records)
 
 
+def test_ctrl_c_ends_it_though_a_process_hangs(folders):
+  records = synthetic_records.make_records(np.arange(5))
+  with loaded(list(folders)[:2], 'processes') as networks:
+    os.kill(processes_of(networks)[0].pid, signal.SIGSTOP)
+    ctrl_c = threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT))
+    ctrl_c.start()
+    with pytest.raises(KeyboardInterrupt):
+      networks.answers(records)
+    # It has not waited until the first one counts as lost.
+    assert len(processes_of(networks)) == 2
+
+
 class Oracle:
   """An ensemble of two whose second network is lost after a batch of 4."""
 
@@ -222,20 +234,22 @@ def test_the_program_prints_each_network_and_the_ensemble(
 def test_a_network_that_ends_while_others_start_is_named(folders, monkeypatch):
   two, children = list(folders)[:2], []
   get = ensemble_processes._Queue.get
+  collect = ensemble_processes.Processes._collect
 
-  def lose_the_first(queue, timeout_secs):
-    if not children:
-      children.extend(
-          sorted(multiprocessing.active_children(),
-                 key=lambda child: child.pid))
-      os.kill(children[1].pid, signal.SIGSTOP)  # Not ready for long.
-    message = get(queue, timeout_secs)
+  def collect_late(networks, number):
+    children.extend(processes_of(networks))
+    os.kill(children[1].pid, signal.SIGSTOP)  # Not ready for long.
+    return collect(networks, number)
+
+  def lose_the_first(queue):
+    message = get(queue)
     if message[0] == ensemble_processes._READY and message[1] == 0:
       os.kill(children[0].pid, signal.SIGKILL)
-    if message[0] == ensemble_processes._LOST:
+    if message[0] == ensemble_processes._LOST and message[1] == 0:
       os.kill(children[1].pid, signal.SIGCONT)
     return message
 
+  monkeypatch.setattr(ensemble_processes.Processes, '_collect', collect_late)
   monkeypatch.setattr(ensemble_processes._Queue, 'get', lose_the_first)
   with pytest.raises(UserError, match=two[0] + ': this network ended before'):
     with loaded(two, 'processes'):

@@ -50,11 +50,13 @@ def test_devices_are_gpus_or_tasks_or_parts_of_the_processor(monkeypatch):
 
 
 @pytest.mark.parametrize('kind, there', [('filters', 'conv2/column_1/conv2'),
-                                         ('layers', 'local4/local4')])
+                                         ('layers', 'local4/local4'),
+                                         ('layers', ' dropout/')])
 def test_parts_run_where_they_are_placed(monkeypatch, kind, there):
   monkeypatch.setattr(session_settings, 'has_gpu', lambda: False)
   config = model_parallelism.with_devices(
-      Settings(model_parallelism=kind, num_gpus=2))
+      Settings(model_parallelism=kind, num_gpus=2, dropout=0.5,
+               conv_dropout=0.1))
   metadata, options = tf.RunMetadata(), tf.RunOptions(
       trace_level=tf.RunOptions.FULL_TRACE)
   with tf.Graph().as_default(), model_parallelism.placed(config):
@@ -69,4 +71,4 @@ def test_parts_run_where_they_are_placed(monkeypatch, kind, there):
       for device in metadata.step_stats.dev_stats
   }
   assert there in ran['1'] and there not in ran['0']
-  assert 'conv1/' in ran['0']
+  assert 'conv1/' in ran['0'] and ' conv_dropout/' in ran['0']

@@ -5,6 +5,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10.optim import towers
+from cifar10.settings import Settings
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +46,18 @@ def test_a_staged_batch_is_the_one_that_was_put_before():
     for batch, next_batch in (([1, 2], [3, 4]), ([3, 4], [5, 6])):
       found, _ = session.run([waiting, stage], {source: next_batch})
       assert found.tolist() == batch
+
+
+@pytest.mark.parametrize('num_gpus, end',
+                         [(1, 'run on the CPU.\n'),
+                          (2, ' is hardly faster than one.\n')])
+def test_missing_gpus_are_told(num_gpus, end, monkeypatch, capsys):
+  monkeypatch.setattr(tf.config.experimental, 'list_physical_devices',
+                      lambda kind: [])
+  towers.print_devices(Settings(num_gpus=num_gpus))
+  out = capsys.readouterr().out
+  assert f'WARNING: --num_gpus={num_gpus}, but TensorFlow finds no GPU' in out
+  assert out.endswith(end)
 
 
 def test_losses_are_averaged_by_name():

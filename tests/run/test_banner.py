@@ -4,6 +4,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.run import banner
 from cifar10.settings import Settings
+from cifar10.util import graph_keys
 from tests import short_runs
 
 
@@ -21,6 +22,17 @@ def test_data_model_and_settings_are_named(tmp_path):
   assert settings == (
       'Settings: --batch_size=16 --dataset=sample --log_frequency=1 '
       '--max_steps=4 --train_dir=%s.' % config.train_dir)
+
+
+def test_parameters_that_are_not_trained_count(tmp_path):
+  config = short_runs.small_config(tmp_path)
+  data = short_runs.prepared(config)
+  with tf.Graph().as_default():
+    tf.get_variable('weights', [1000, 7])
+    frozen = tf.get_variable('frozen', [10], trainable=False)
+    tf.add_to_collection(graph_keys.FROZEN, frozen)
+    _, model, _ = banner.lines(data, config)
+  assert model.startswith('Model: 7,010 parameters, 7,000 of them trained, flo')
 
 
 def test_a_run_elsewhere_has_evaluations_of_its_own(capsys):

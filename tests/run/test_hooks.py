@@ -4,9 +4,12 @@ import json
 import os
 import re
 import threading
+from unittest import mock
 
+import pytest
 import tensorflow.compat.v1 as tf
 
+from cifar10.errors import DivergedError
 from cifar10.run import hooks
 from cifar10.settings import Settings
 from cifar10.store import run_state
@@ -105,6 +108,15 @@ def call(work):
   thread.join(30)
   assert found, 'It hangs.'
   return found[0]
+
+
+def test_a_loss_that_diverges_is_told_with_the_rates():
+  settings = Settings(learning_rate=0.2, softmax_rate=5.0)
+  hook = hooks.DivergenceHook(None, None, settings)
+  with pytest.raises(DivergedError) as info:
+    hook.after_run(None, mock.Mock(results=(3, float('nan'))))
+  assert str(info.value).startswith(
+      'loss is nan at step 2 with --learning_rate=0.2 --softmax_rate=5; ')
 
 
 def metrics_hook(path):

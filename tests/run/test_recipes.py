@@ -44,7 +44,7 @@ def test_each_is_consistent(name):
     assert value != settings_lib.FIELDS[setting].default, setting
 
 
-# Settings that suit one optimizer.
+# Settings that suit one optimizer and network.
 RATES = {'learning_rate', 'bias_rate', 'softmax_rate'}
 
 
@@ -69,7 +69,10 @@ RATES = {'learning_rate', 'bias_rate', 'softmax_rate'}
                           }, {'max_shift'}),
                           ('better', {
                               'network': 'airbench'
-                          }, {'dropout'}),
+                          }, RATES | {'dropout'}),
+                          ('fast', {
+                              'network': 'tutorial'
+                          }, RATES),
                           ('better', {
                               'hidden_layers': ''
                           }, {'dropout'}),

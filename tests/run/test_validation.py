@@ -239,6 +239,30 @@ def test_a_best_one_that_is_gone_is_replaced(tmp_path, stopped):
 
 
 @pytest.mark.slow
+def test_a_best_one_that_goes_in_the_meantime_loses_no_step(tmp_path):
+  config = settings_of_run(tmp_path, early_stopping=2)
+  best = os.path.join(config.train_dir, 'best')
+
+  class Deleting(Precisions):
+    """Validations; the third one finds the best checkpoint deleted."""
+
+    def correct(self, values):
+      if len(self._numbers) == 1:
+        shutil.rmtree(best)
+      return super().correct(values)
+
+  with mock.patch.object(predictions, 'Validator',
+                         lambda records, data, config: Deleting([30, 20, 10])):
+    with pytest.raises(UserError) as info:
+      cifar10_train.train(config)
+  newest = checkpoints.latest(config.train_dir)
+  assert str(info.value) == (
+      f'{best}: the best checkpoint, of step 2, is gone; expected it there '
+      f'until training ends. Step 6 is saved in {newest}')
+  assert run_state.load(config.train_dir).stopped_at is None
+
+
+@pytest.mark.slow
 def test_the_best_one_is_kept_when_steps_are_lost(tmp_path, validated):
   config = copied(validated, tmp_path, early_stopping=2, **RATES)
   directory = config.train_dir

@@ -44,6 +44,12 @@ def test_what_is_missing_is_told_with_the_steps_that_are_there(
   assert message.endswith('checkpoints in %s: 0, 10, 20' % tmp_path)
 
 
+def test_a_folder_is_no_checkpoint(tmp_path):
+  make(tmp_path, [10])
+  with pytest.raises(UserError, match='is a folder; expected .*_dir$'):
+    checkpoints.find('/nowhere', str(tmp_path))
+
+
 def test_of_many_steps_a_few_are_told(tmp_path):
   make(tmp_path, range(0, 9000, 1000))
   with pytest.raises(UserError) as info:

@@ -102,6 +102,19 @@ def test_events_are_read_back(tmp_path):
   assert seven.wall_time <= eight.wall_time
 
 
+def test_files_of_the_same_second_are_kept(tmp_path, monkeypatch):
+  monkeypatch.setattr(summaries.time, 'time', lambda: 1000.0)
+  for step in (1, 2):
+    with summaries.EventFile(str(tmp_path)) as file:
+      file.add_summary(tf.Summary(), step)
+  found = [
+      event.step
+      for path in tmp_path.iterdir()
+      for event in tf.train.summary_iterator(str(path))
+  ]
+  assert sorted(found) == [0, 0, 1, 2]
+
+
 def test_a_full_disk_names_the_file(tmp_path):
   before = resource.getrlimit(resource.RLIMIT_FSIZE)
   text = tf.Summary(value=[tf.Summary.Value(tag='x' * 10000)])

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple, Tuple
 
 import numpy as np
 
-from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.infer import predictions
 from cifar10.infer import ranking
+from cifar10.infer import restore
 from cifar10.store import checkpoints
 
 _BATCH_SIZE = 128
@@ -51,7 +51,7 @@ def predict_test_images(checkpoint, settings):
   """
   # Now: a trainer may delete the checkpoint while images are predicted.
   step = checkpoints.step(checkpoint)
-  data = datasets.describe(settings)
+  data = restore.describe(settings)
   layout, records = data.layout, data.test_records()
   network = predictions.Network(settings, checkpoint)
   with contextlib.closing(predictions.Predictor(data, network)) as predictor:

@@ -118,9 +118,9 @@ def _join(pieces):
   """
   points = []
   for piece in pieces:
-    if piece:
-      points = [point for point in points if point.step < piece[0].step]
-      points += piece
+    while piece and points and points[-1].step >= piece[0].step:
+      points.pop()
+    points += piece
   return points
 
 
