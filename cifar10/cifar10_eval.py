@@ -42,7 +42,7 @@ import tensorflow.compat.v1 as tf
 GROUPS = (*('data', 'download', 'input', 'model', 'checkpoint', 'ensemble'),
           *('inference', 'evaluation', 'answers', 'metrics', 'session'))
 
-# Besides those of the model: the regularizer is part of the loss that is shown.
+# The regularizer is part of the loss that is shown.
 _SETTINGS_OF_LOSS = ('regularizer', 'l1_scale', 'l2_scale')
 
 # How long to wait for a checkpoint before looking whether the run is over.
@@ -101,7 +101,7 @@ def _evaluate(settings, answers):
       # A run that stops early may end with the checkpoint evaluated before.
       for checkpoint in new_checkpoints(
           settings, lambda: evaluated and _is_last(directory, *evaluated[-1])):
-        begun = time.monotonic()
+        due = time.monotonic() + settings.eval_interval_secs
         if not settings.run_once:
           _check_run(settings, data)
         try:
@@ -128,8 +128,8 @@ def _evaluate(settings, answers):
           return
         if len(evaluated) == 1:
           print(f'Waiting for later checkpoints in {directory}. Ctrl-C ends.')
-        passed = time.monotonic() - begun
-        time.sleep(max(0, settings.eval_interval_secs - passed))
+        # Not by the iterator: no pause follows one that was deleted.
+        time.sleep(max(0, due - time.monotonic()))
 
 
 def _check_run(settings, data):
@@ -143,8 +143,12 @@ def _check_run(settings, data):
     return
   trained = run_state.trained_on(run_state.load(directory), run)
   datasets.check_fits(data, dataclasses.replace(settings, **trained))
-  of_loss = {name: getattr(run, name) for name in _SETTINGS_OF_LOSS}
-  for name, value in {**run.of_groups('model'), **of_loss}.items():
+  for name in _SETTINGS_OF_LOSS:
+    built, value = getattr(settings, name), getattr(run, name)
+    if built != value:
+      print(f'WARNING: the loss is that of --{name}={built}, with which the '
+            f'evaluator started; the run has {value}.')
+  for name, value in run.of_groups('model').items():
     built = getattr(settings, name)
     if name not in settings.given and built != value:
       raise UserError(

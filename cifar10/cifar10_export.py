@@ -102,16 +102,16 @@ def _check_targets(settings):
       continue
     if flag == 'export_dir':
       paths.refuse_taken(path, '--export_dir')
-    elif os.path.lexists(path) or path.endswith('/'):
-      is_what = 'is a folder' if path.endswith('/') else 'already exists'
-      raise UserError(f'--{flag}={path}: {is_what}; expected a new file')
+    elif os.path.lexists(path):
+      raise UserError(f'--{flag}={path}: already exists; expected a new file')
+    elif path.endswith('/'):
+      raise UserError(f'--{flag}={path}: ends with /; expected a new file')
     place = os.path.abspath(path)
     for other, other_place in taken.items():
-      common = os.path.commonpath([place, other_place])
-      # The folder of the SavedModel may hold the files.
-      if common == place or (common == other_place and other != 'export_dir'):
+      if os.path.commonpath([place, other_place]) in (place, other_place):
         raise UserError(
-            f'--{flag}={path}: is --{other} as well, or one is in the other')
+            f'--{flag}={path}: is the same as --{other}={other_place}, or one '
+            'is inside the other')
     taken[flag] = place
   if not taken:
     raise UserError('--export_dir is empty; expected a folder to write to')

@@ -169,14 +169,12 @@ def _checked_path(name, text):
   """The value of the flag `name`, a path or the name of a model."""
   flag = '--' + name
   holds_checkpoints = name in settings_lib.with_policy('holds_checkpoints')
-  if name == 'train_dir' and text.startswith(zoo.PREFIX):
-    raise UserError(f'{flag}={text}: is the name of a model that comes with '
-                    f'the package; expected a folder, such as ./{text}')
-  if holds_checkpoints and name != 'train_dir':
-    path = zoo.directory(text, flag)
-    if path != text:
-      paths.check(path, flag, holds_checkpoints)
-      return text
+  if holds_checkpoints and text.startswith(zoo.PREFIX):
+    if name == 'train_dir':
+      raise UserError(f'{flag}={text}: is the name of a model that comes with '
+                      f'the package; expected a folder, such as ./{text}')
+    paths.check(zoo.directory(text, flag), flag, holds_checkpoints)
+    return text
   is_export = name == 'checkpoint_dir' and predictions.is_export(text)
   return paths.check(text, flag, holds_checkpoints and not is_export)
 
@@ -200,9 +198,10 @@ def _with_settings_of_run(settings, folder):
   """
   wanted = settings.checkpoint
   if wanted and not wanted.isdecimal() and 'checkpoint_dir' in settings.given:
-    raise UserError(
-        f'--checkpoint={wanted}: a path needs no --checkpoint_dir; expected a '
-        f'step of the run in --checkpoint_dir={folder}, or leave one out')
+    found, named = map(os.path.realpath, (os.path.dirname(wanted), folder))
+    if found != named:
+      raise UserError(f'--checkpoint={wanted}: is not in --checkpoint_dir='
+                      f'{folder}; leave one of them out')
   model = zoo.directory(wanted, '--checkpoint')
   if model != wanted:
     model = checkpoints.find(model)

@@ -13,6 +13,7 @@ drawn=$(mktemp)
 trap 'rm "$drawn"' EXIT
 .venv/bin/python scripts/pages/draw_architecture.py "$drawn"
 if ! cmp docs/architecture.svg "$drawn"; then
-  echo 'Draw it again: scripts/pages/draw_architecture.py docs/architecture.svg' >&2
+  echo 'Draw it again: .venv/bin/python scripts/pages/draw_architecture.py' \
+    'docs/architecture.svg' >&2
   exit 1
 fi

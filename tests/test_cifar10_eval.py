@@ -349,7 +349,7 @@ def test_a_shorter_run_that_takes_its_place_is_evaluated(
   assert [step for _, _, _, step in found] == [20, 4]
 
 
-def test_a_run_of_another_loss_that_begins_there_is_an_error(
+def test_a_run_of_another_loss_that_begins_there_is_told(
     tmp_path, capsys, monkeypatch):
 
   def begin():
@@ -358,8 +358,11 @@ def test_a_run_of_another_loss_that_begins_there_is_an_error(
                                 dropout=0.5))
 
   keep_time(monkeypatch, Clock({1: begin}))
-  with pytest.raises(UserError, match='a run with --regularizer=l2 has begun'):
-    evaluate(tmp_path, capsys, run_once=False)
+  found, out = evaluate(tmp_path, capsys, run_once=False)
+  assert [step for _, _, _, step in found] == [2]
+  warning = ('WARNING: the loss is that of --regularizer=tutorial, with which '
+             'the evaluator started; the run has l2.\n')
+  assert out.count('WARNING') == out.count(warning) == 1
 
 
 @pytest.mark.parametrize('is_given', [False, True])

@@ -53,7 +53,7 @@ def exported(trained):
   flags = {
       'checkpoint_dir': 'train',
       'export_dir': 'away/model/',
-      'tflite': 'away/model/model.tflite',
+      'tflite': 'away/model.tflite',
       'frozen_graph': 'files/model.pb'
   }
   paths = {flag: str(trained / path) for flag, path in flags.items()}
@@ -168,11 +168,10 @@ def test_it_prints_what_it_has_written(trained, exported):
   start = lines.index(hint[0])
   assert lines[start:start + len(hint)] == hint
   # No temporary files are left.
-  assert sorted(os.listdir(str(trained / 'away'))) == ['model']
+  assert sorted(os.listdir(str(trained / 'away'))) == ['model', 'model.tflite']
   assert os.listdir(str(trained / 'files')) == ['model.pb']
-  assert sorted(os.listdir(exported['export_dir'])) == [
-      'model.tflite', 'saved_model.pb', 'variables'
-  ]
+  assert sorted(os.listdir(
+      exported['export_dir'])) == ['saved_model.pb', 'variables']
 
 
 def read_frozen(path):
@@ -291,11 +290,11 @@ def test_nothing_is_overwritten(trained, tmp_path, flag, kind):
 
 def test_there_is_a_target_and_no_two_are_the_same(trained, tmp_path):
   same = str(tmp_path / 'x')
-  with pytest.raises(UserError, match='--frozen_graph=.*: is --tflite as well'):
+  with pytest.raises(UserError, match='--frozen_graph=.* same as --tflite='):
     export_frozen(trained, same, tflite=str(tmp_path / 'y' / '..' / 'x'))
-  with pytest.raises(UserError, match='--frozen_graph=.* one is in the'):
+  with pytest.raises(UserError, match='--frozen_graph=.* one is inside '):
     export_frozen(trained, same, export_dir=str(tmp_path / 'x' / 'y'))
-  with pytest.raises(UserError, match='/: is a folder; expected a new file'):
+  with pytest.raises(UserError, match='/: ends with /; expected a new file'):
     export_frozen(trained, same + '/')
   with pytest.raises(UserError, match='--export_dir is empty'):
     export_frozen(trained, '')
@@ -345,7 +344,7 @@ def test_hints_quote_odd_paths(trained, tmp_path, capsys):
   assert len(lines) == 6
 
 
-def test_a_path_of_a_checkpoint_stands_alone(trained, tmp_path):
+def test_a_checkpoint_of_another_run_is_refused(trained, tmp_path):
   flags = [
       '--checkpoint_dir=%s' % tmp_path,
       '--export_dir=%s' % (tmp_path / 'x')
@@ -353,7 +352,7 @@ def test_a_path_of_a_checkpoint_stands_alone(trained, tmp_path):
   path = '--checkpoint=%s' % (trained / 'train' / 'model.ckpt-30')
   status, _, err = short_runs.run('cifar10_export', path, *flags)
   assert status == 1
-  assert err.startswith('cifar10_export: error: %s: a path needs no ' % path)
+  assert err.startswith('cifar10_export: error: %s: is not in --check' % path)
   assert err.count('\n') == 1
   assert os.listdir(str(tmp_path)) == []
 

@@ -102,7 +102,7 @@ def missing_workers(task, steps):
 
 
 class Observer:
-  """Reads the progress of all workers and the end of the chief, all the time.
+  """Reads the progress of all workers and the end of the chief, once a second.
 
   In a thread of its own, because a call to a server that is stopped does not
   return. A context manager.
@@ -140,11 +140,11 @@ class Observer:
         with tf.Session(target, self._graph, proto) as session:
           while not self._ended.is_set():
             self.ending = self._notice.read(session)
-            self.steps = session.run(self._progress.steps).tolist()
             if self._server.task.is_chief:
               self._progress.validated.load(self.validated, session)
-            else:
-              self.validated = int(session.run(self._progress.validated))
+            steps, self.validated = session.run(
+                [self._progress.steps, self._progress.validated])
+            self.steps = steps.tolist()
             self._ended.wait(_OBSERVE_SECS)
       self._ended.wait(_OBSERVE_SECS)
 

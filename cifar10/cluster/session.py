@@ -66,7 +66,7 @@ class WorkerRole(session_lib.Role):
 
   def progress(self, count, validated):
     if self._task.is_chief:
-      self._observer.validated = validated
+      self._observer.validated = validated  # Its thread tells the others.
     # In step with all others, this worker may well wait for them.
     if cluster_spec.steps_wait_for_all(self._settings):
       return self._observer.steps, self._observer.validated

@@ -23,7 +23,7 @@ def _in_container(ps_index=0):
 
 
 class Progress(NamedTuple):
-  """Progress of a cluster: int64 variables, the first two for each worker."""
+  """Progress of a cluster: int64 variables, two with an element a worker."""
 
   steps: Any  # Steps that the worker has taken since the chief started.
   # Steps of others between reading the variables and having the gradients, in

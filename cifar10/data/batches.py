@@ -25,7 +25,7 @@ def batches_of_preloaded(data, batch_size, alternating):
       records_lib.decode([tf.read_file(path)], data.layout)[:kept.get(path)]
       for path in paths
   ]
-  # How many they are is known only when the files are read.
+  # Their number is known only when the files are read.
   all_records = _local(tf.concat(parts, 0), name='preloaded',
                        validate_shape=False)
   all_records.set_shape([None, data.layout.record_bytes])

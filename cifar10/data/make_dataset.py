@@ -154,11 +154,13 @@ def make(args):
   paths.check(args.out, '--out')
   if os.path.lexists(args.out):
     raise UserError(f'--out={args.out}: already exists; expected a new folder')
-  out, folder = map(os.path.realpath, (args.out, args.folder))
-  if os.path.commonpath([out, folder]) == folder:
-    raise UserError(f'--out={args.out}: is in {args.folder}, where each folder '
-                    'is a class; expected a folder elsewhere')
   classes, found = find(args.folder)
+  # Outside, it begins with `..`; hidden folders are no classes.
+  inside = os.path.relpath(*map(os.path.realpath, (args.out, args.folder)))
+  if not inside.startswith('.'):
+    raise UserError(
+        f'--out={args.out}: is in {args.folder}, whose folders hold '
+        'the pictures; expected a folder elsewhere')
   pictures.report_others(args.folder, [path for path, _, _ in found])
   with files.new_folder(args.out) as temporary:
     counts, broken = write(temporary, classes, found, args)

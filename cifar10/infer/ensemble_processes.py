@@ -163,7 +163,7 @@ class Processes:
           'error is above')
 
   def _receive(self):
-    """Passes answers on: Ctrl-C ends waits of Python, not of TensorFlow."""
+    """Moves answers to a queue of Python, whose waits Ctrl-C ends."""
     answer = (None,)
     while answer[0] != _OVER:
       answer = self._answers.get()
@@ -227,7 +227,7 @@ class Processes:
     if self._watcher:
       self._watcher.join(_END_SECS)
     self._answers.put(_OVER, 0, ())
-    self._relay.join()
+    self._relay.join(_END_SECS)
     for each in (*self._questions, self._answers):
       each.close()
 

@@ -109,7 +109,7 @@ def write_saved_model(frozen, path, settings):
                 tf.saved_model.PREDICT_METHOD_NAME)
             for key, (inputs, outputs) in _SIGNATURES.items()
         },
-        strip_default_attrs=True  # So that older versions of 2 load it.
+        strip_default_attrs=True  # Older versions of TensorFlow 2 load it.
     )
     builder.save()
 

@@ -16,6 +16,7 @@ The experiments are a JSON object:
 The variant `default`, without flags, joins by itself, and runs for twice as
 many steps, so that others can be compared with it at equal time too. Results
 are written after each run: started again, it continues where it was stopped.
+That a run diverges is a result; any other error ends the comparison.
 Prints a table in Markdown, and draws the precisions next to --out.
 
 --time_rounds=3 measures the time of a step instead, three times for each
@@ -167,8 +168,8 @@ def run_all(experiments, results, folder, jobs, save):
 def run_missing(wanted, results, work, done, jobs):
   """Calls `work(runner, variant)` for variants that have no result yet.
 
-  See variants.Runner.run_missing. That a run diverges is a result. Raises
-  UserError for any other error: it may be gone the next time.
+  See variants.Runner.run_missing. Raises UserError for an error that is no
+  divergence: it may be gone the next time.
   """
   runner = variants.Runner()
 

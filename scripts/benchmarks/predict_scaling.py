@@ -16,6 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cifar10.util import arguments
 
+_WORKERS = [8, 16, 32, 64, 128, 256, 1024]
+
 
 def synchronous(workers, num_ps, link, args):
   """Examples per second with --sync; `link` is in bytes per second."""
@@ -39,25 +41,25 @@ def asynchronous(workers, num_ps, link, args):
 def main():
   """Reads the flags and predicts."""
   parser = arguments.Parser(__doc__)
-  secs = arguments.number(float, 1e-9, 1e9)
+  add = parser.add_argument
+  positive = arguments.number(float, 1e-9, 1e12)
   count = arguments.number(int, 1, 10**9)
-  parser.add_argument('--step_secs', type=secs, required=True,
-                      help='seconds to compute a batch')
-  parser.add_argument(
-      '--update_secs', type=secs, required=True,
+  add('--step_secs', type=positive, required=True,
+      help='seconds to compute a batch')
+  add(
+      '--update_secs', type=positive, required=True,
       help='seconds in which one parameter server applies all gradients of a '
       'worker')
-  parser.add_argument('--bytes', default=4.273e6,
-                      help='bytes each way in a step')
-  parser.add_argument('--batch_size', default=128, help='of a worker')
-  parser.add_argument('--gbits', type=arguments.number(float, 1e-9, 1e9),
-                      nargs='+', default=[10, 100], help='Gbit/s of each link')
-  parser.add_argument('--num_ps', type=count, nargs='+', default=[1, 16],
-                      help='numbers of parameter servers')
-  parser.add_argument('--workers', type=count, nargs='+',
-                      default=[8, 16, 32, 64, 128, 256,
-                               1024], help='numbers of workers')
-  parser.run(predict, bytes=(1, None), batch_size=(1, None))
+  add('--bytes', type=positive, default=4.273e6,
+      help='bytes each way in a step')
+  add('--batch_size', type=count, default=128, help='of a worker')
+  add('--gbits', type=positive, nargs='+', default=[10, 100],
+      help='Gbit/s of each link')
+  add('--num_ps', type=count, nargs='+', default=[1, 16],
+      help='numbers of parameter servers')
+  add('--workers', type=count, nargs='+', default=_WORKERS,
+      help='numbers of workers')
+  parser.run(predict)
 
 
 def predict(args):

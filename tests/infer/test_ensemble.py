@@ -170,8 +170,11 @@ def test_ctrl_c_ends_it_though_a_process_hangs(folders):
     os.kill(processes_of(networks)[0].pid, signal.SIGSTOP)
     ctrl_c = threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT))
     ctrl_c.start()
-    with pytest.raises(KeyboardInterrupt):
-      networks.answers(records)
+    try:
+      with pytest.raises(KeyboardInterrupt):
+        networks.answers(records)
+    finally:
+      ctrl_c.cancel()
     # It has not waited until the first one counts as lost.
     assert len(processes_of(networks)) == 2
 
