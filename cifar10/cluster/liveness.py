@@ -140,11 +140,11 @@ class Observer:
         with tf.Session(target, self._graph, proto) as session:
           while not self._ended.is_set():
             self.ending = self._notice.read(session)
+            self.steps = session.run(self._progress.steps).tolist()
             if self._server.task.is_chief:
               self._progress.validated.load(self.validated, session)
-            steps, self.validated = session.run(
-                [self._progress.steps, self._progress.validated])
-            self.steps = steps.tolist()
+            else:
+              self.validated = int(session.run(self._progress.validated))
             self._ended.wait(_OBSERVE_SECS)
       self._ended.wait(_OBSERVE_SECS)
 
