@@ -134,16 +134,16 @@ def run_all(experiments, found, args, save):
     shown = result.get('error') or result.get('validation')
     print(result['name'], *result['flags'], shown or '', file=sys.stderr)
 
-  def run_missing(wanted, results, work):
-    compare.run_missing(wanted, results, work, done, args.jobs)
-
-  run_missing(candidates(experiments), found['tuning'],
-              lambda runner, candidate: tune(runner, candidate, threads))
+  compare.run_missing(
+      candidates(experiments), found['tuning'],
+      lambda runner, candidate: tune(runner, candidate, threads), done,
+      args.jobs)
   best = comparison_of(experiments, found)
   for _ in range(2):  # The first seed tells whose others are wanted.
-    run_missing(
+    compare.run_missing(
         list(wanted(best, found['results'])), found['results'],
-        lambda runner, v: compare.run(runner, v, best, args.runs, threads))
+        lambda runner, v: compare.run(runner, v, best, args.runs, threads),
+        done, args.jobs)
 
 
 def compared(experiments, found, before):
