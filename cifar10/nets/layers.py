@@ -67,6 +67,31 @@ def variable_with_weight_decay(name, shape, stddev=None, wd=None,
   return tf.cast(var, scope.dtype)
 
 
+def wide(x):
+  """Casts a tensor of 16 bits to float32; returns any other as it is."""
+  return tf.cast(x, tf.float32) if x.dtype.size < 4 else x
+
+
+def bias_add(x, biases):
+  """Adds biases, of the shape of the last axes of `x`; returns its type.
+
+  In float32, so the gradient of the biases, a sum over the other axes, is too:
+  in 16 bits it would stall.
+  """
+  return tf.cast(wide(x) + wide(biases), x.dtype)
+
+
+def dropout(x, rate, name):
+  """tf.nn.dropout, in float32: 16 bits would round the mask and the scale.
+
+  TensorFlow draws the mask in the type of `x`, and bfloat16 has 128 numbers
+  from 0.5 to 1.
+  """
+  with tf.name_scope(name) as scope:
+    dropped = tf.nn.dropout(wide(x), rate=rate, name=scope)
+    return tf.cast(dropped, x.dtype)
+
+
 def check_images(images):
   """Raises ValueError unless rank is 4, and all sizes but the batch's known."""
   shape = images.shape
@@ -177,9 +202,6 @@ def banded_lrn(x, depth_radius, alpha, name, is_training=False):
 
   def windowed_sum(rows, factor):
     return tf.matmul(rows, tf.constant(factor * band, rows.dtype))
-
-  def wide(x):
-    return tf.cast(x, tf.float32) if is_narrow else x
 
   @tf.custom_gradient
   def normalize(x):

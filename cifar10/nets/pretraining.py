@@ -31,8 +31,8 @@ class TiedLayer:
   Attributes:
     inputs: float tensor, [batch, height, width, channels] for a convolutional
       layer, else [batch, dim].
-    visible_biases: biases of the inputs, zero at first: tensor of the same
-      type, [channels] or [dim].
+    visible_biases: biases of the inputs, zero at first: float32 tensor,
+      [channels] or [dim].
   """
 
   def __init__(self, name, conv_form='auto'):
@@ -40,32 +40,38 @@ class TiedLayer:
     number = int(re.search('[0-9]+$', name).group())  # The first one has 1.
     inputs = tf.get_collection(graph_keys.LAYER_INPUTS)[number - 1]
     with tf.variable_scope(name, reuse=True) as scope:
-      self._weights, self._biases = (tf.cast(
-          tf.get_variable(kind, dtype=tf.float32), scope.dtype)
-                                     for kind in ('weights', 'biases'))
+      # Biases in float32: their gradient is a sum, which stalls in 16 bits.
+      weights, biases = (tf.get_variable(kind, dtype=tf.float32)
+                         for kind in ('weights', 'biases'))
+      self._weights = tf.cast(weights, scope.dtype)
+      self._biases = tf.cast(biases, tf.float32)
     self._is_conv = self._weights.shape.rank == 4
     # The layers below are already trained.
     self.inputs = tf.stop_gradient(tf.cast(inputs, self._weights.dtype))
     with tf.variable_scope(name):
       self.visible_biases = layers.variable_on_cpu('visible_biases',
                                                    self.inputs.shape[-1:],
-                                                   tf.zeros_initializer())
+                                                   tf.zeros_initializer(),
+                                                   dtype=tf.float32)
 
   def up(self, x):
-    """The units for the inputs `x`, before their activation function."""
+    """The units for the inputs `x`, before their activation; float32."""
     if self._is_conv:
-      return layers.conv2d(x, self._weights, self._conv_form) + self._biases
-    return tf.matmul(x, self._weights) + self._biases
+      units = layers.conv2d(x, self._weights, self._conv_form)
+    else:
+      units = tf.matmul(tf.cast(x, self._weights.dtype), self._weights)
+    return layers.wide(units) + self._biases
 
   def down(self, units):
-    """The inputs, reconstructed from the activations of the units."""
+    """The inputs, reconstructed from the units' activations; float32."""
     if self._is_conv:
       # The filters rotated by 180 degrees, from units to inputs.
       turned = tf.transpose(tf.reverse(self._weights, [0, 1]), [0, 1, 3, 2])
       inputs = layers.conv2d(units, turned, self._conv_form)
     else:
-      inputs = tf.matmul(units, self._weights, transpose_b=True)
-    return inputs + self.visible_biases
+      inputs = tf.matmul(tf.cast(units, self._weights.dtype), self._weights,
+                         transpose_b=True)
+    return layers.wide(inputs) + self.visible_biases
 
 
 def autoencoder_loss(layer, activate, corrupt):
@@ -89,15 +95,10 @@ def rbm_loss(layer, activation):
   Units Improve Restricted Boltzmann Machines", 2010. The value is that of
   `autoencoder_loss`, of the inputs as sampled units reconstruct them.
   """
-
-  def means_and_samples(inputs):
-    x = layer.up(inputs)
-    units = _UNITS[activation](tf.cast(x, tf.float32))
-    return [tf.cast(values, x.dtype) for values in units]
-
-  means, samples = means_and_samples(layer.inputs)
+  units = _UNITS[activation]
+  means, samples = units(layer.up(layer.inputs))
   inputs_back = tf.stop_gradient(layer.down(samples))
-  means_back, _ = means_and_samples(inputs_back)
+  means_back, _ = units(layer.up(inputs_back))
   divergence = _energy(layer, layer.inputs, means)
   divergence -= _energy(layer, inputs_back, means_back)
   distance = _half_squared_distance(inputs_back, layer.inputs)
@@ -106,8 +107,8 @@ def rbm_loss(layer, activation):
 
 def _energy(layer, inputs, units):
   """The mean of the part of the energy that depends on variables."""
-  of_units = _sum_of_channels(layer.up(inputs) * tf.stop_gradient(units))
-  of_inputs = _sum_of_channels(layer.visible_biases * inputs)
+  of_units = tf.reduce_sum(layer.up(inputs) * tf.stop_gradient(units), -1)
+  of_inputs = tf.reduce_sum(layer.visible_biases * layers.wide(inputs), -1)
   return -tf.reduce_mean(of_units) - tf.reduce_mean(of_inputs)
 
 
@@ -129,12 +130,8 @@ _UNITS = {'sigmoid': _binary, 'relu': _rectified}
 
 
 def _half_squared_distance(x, y):
-  difference = tf.cast(x, tf.float32) - tf.cast(y, tf.float32)
-  return tf.reduce_mean(_sum_of_channels(tf.square(difference))) / 2
-
-
-def _sum_of_channels(x):
-  return tf.reduce_sum(tf.cast(x, tf.float32), -1)
+  difference = layers.wide(x) - layers.wide(y)
+  return tf.reduce_mean(tf.reduce_sum(tf.square(difference), -1)) / 2
 
 
 def margin_loss(real, corrupted):

@@ -57,7 +57,7 @@ class Techniques:
     if x.shape.rank == 4 and biases.shape.rank == 1:
       with tf.get_default_graph().gradient_override_map(self._gradients):
         return norm.with_biases(x, biases)
-    return norm.outputs(x) + norm.biases(biases)
+    return layers.bias_add(norm.outputs(x), norm.biases(biases))
 
   def logits(self, product):
     """The product of the last layer, float32 [batch, classes], for its biases.
@@ -124,7 +124,7 @@ class Techniques:
     Overfitting", 2014.
     """
     rate = getattr(self.settings, kind) if self._is_training else 0.0
-    return tf.nn.dropout(x, rate=rate, name=kind) if rate else x
+    return layers.dropout(x, rate, kind) if rate else x
 
 
 def training_scope(settings):

@@ -9,9 +9,12 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
 from cifar10 import cifar10_export
+from cifar10 import cifar10_pretrain
 from cifar10 import cifar10_train
 from cifar10 import networks
 from cifar10 import settings as settings_lib
+from cifar10.nets import pretraining
+from cifar10.nets import techniques as techniques_lib
 from cifar10.nets.techniques import Techniques
 from cifar10.run import combinations
 from cifar10.settings import Settings
@@ -35,6 +38,126 @@ def test_dropout_drops_a_share_and_scales_the_rest():
     values = session.run(dropped)
   assert set(values.ravel()) == {0.0, 1.25}
   assert values.mean() == pytest.approx(1, abs=4 * 0.5 / 100)
+
+
+@pytest.mark.parametrize('dtype', ['bfloat16', 'float16'])
+@pytest.mark.parametrize('rate', [0.01, 0.2, 0.99])
+def test_dropout_in_16_bits_has_the_mask_and_scale_of_float32(dtype, rate):
+  techniques = Techniques(Settings(dropout=rate), is_training=True)
+
+  def dropped(is_wide):
+    with tf.Graph().as_default(), tf.Session() as session:
+      tf.set_random_seed(1)
+      x = tf.cast(tf.linspace(1.0, 2.0, 10**6), dtype)
+      # Either way, there is one cast before the seed of the mask is taken.
+      x = tf.cast(x, tf.float32) if is_wide else x
+      y = techniques.dropout(x, 'dropout')
+      assert y.dtype == x.dtype
+      rounded = [tf.cast(t, dtype) for t in (y, tf.gradients(y, x)[0])]
+      return session.run([tf.cast(t, tf.float32) for t in rounded])
+
+  expected = dropped(is_wide=True)
+  share = (expected[0] == 0).mean()
+  assert share == pytest.approx(rate, abs=4 * (rate * (1 - rate))**0.5 / 1000)
+  np.testing.assert_array_equal(dropped(is_wide=False), expected)
+
+
+@pytest.mark.parametrize('dtype', ['bfloat16', 'float16'])
+@pytest.mark.parametrize('normalization', ['none', 'batch'])
+@pytest.mark.parametrize('axes, of_biases', [([], [3]), ([2, 2], [3]),
+                                             ([2, 2], [2, 2, 3])])
+def test_the_gradients_of_biases_are_summed_in_float32(dtype, normalization,
+                                                       axes, of_biases):
+  techniques = Techniques(Settings(normalization=normalization), True)
+  x = tf.cast(tf.random_normal([4096, *axes, 3]), dtype)
+  biases = tf.zeros(of_biases, dtype)
+  techniques.folded(tf.ones([3, 3], dtype))
+  y = techniques.bias_add(x, biases)
+  assert y.dtype == dtype
+  # Sums of ones: in 16 bits they end at 256 or 2,048.
+  sums = tf.cast(tf.gradients(y, biases)[0], tf.float32)
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    found = session.run(sums)
+  count = x.shape.num_elements() / biases.shape.num_elements()
+  np.testing.assert_array_equal(found, np.full(of_biases, count))
+
+
+NETWORKS = {
+    'full': Settings(),
+    'full, batch': Settings(normalization='batch'),
+    'local': Settings(top_layers='local'),
+    'local, batch': Settings(top_layers='local', normalization='batch',
+                             normalize_logits=True),
+    'hidden layers': Settings(hidden_layers='6,5,4', activation='prelu'),
+    'columns': Settings(columns=2),
+    'airbench': Settings(network='airbench', group_filters='4,4,4',
+                         activation='gelu')
+}
+# Of pretraining, with the layer that is trained.
+TASKS = {
+    'rbm of sigmoids/conv2': Settings(task='rbm', activation='sigmoid'),
+}
+for _task in pretraining.AUXILIARY:
+  TASKS[_task] = Settings(task=_task)
+for _layer in ('conv1', 'conv2', 'local3'):
+  TASKS[f'autoencoder/{_layer}'] = Settings(task='autoencoder')
+  TASKS[f'rbm/{_layer}'] = Settings(task='rbm')
+LEARNT = {**NETWORKS, **TASKS}
+
+
+def learnt_gradients(name, precision):
+  """The gradients of the variables of an entry of LEARNT, by their names."""
+  layer = name.partition('/')[2]
+  size, batch = (25, 32) if name == 'airbench' else (4, 1024)
+  settings = dataclasses.replace(LEARNT[name], classes=('',) * 10,
+                                 precision=precision, batch_size=batch,
+                                 freeze=f'(?!{layer}/)' if layer else '')
+  rng = np.random.RandomState(1)
+  with tf.Graph().as_default(), techniques_lib.training_scope(settings):
+    tf.set_random_seed(1)
+    images = tf.constant(rng.normal(size=[batch, size, size, 3]), tf.float32)
+    labels = tf.constant(rng.randint(3, size=batch), tf.int32)
+    if name in NETWORKS:
+      logits = networks.inference(images, settings, is_training=True)
+      # Of one class: gradients of the same sign, whose sums stall early.
+      loss = cifar10.loss(logits, tf.zeros_like(labels))
+    elif layer:
+      loss = cifar10_pretrain._layer_loss(images, layer, settings)
+    elif settings.task in pretraining.PAIRS:
+      loss = cifar10_pretrain._pairs_loss(images, labels, settings)
+    else:
+      loss = cifar10_pretrain._corruption_loss(images, settings)
+    trained = tf.trainable_variables()
+    slopes = tf.gradients(loss, trained)
+    with tf.Session() as session:
+      session.run(tf.global_variables_initializer())
+      for variable in tf.global_variables():
+        shape = variable.shape.as_list()
+        if variable.op.name.endswith('/weights'):
+          # Xavier's, so that gradients reach the first layer.
+          deviation = np.prod(shape[-4:-1])**-0.5
+          variable.load(rng.normal(0, deviation, shape), session)
+        elif variable.op.name.endswith('/biases'):
+          variable.load(rng.uniform(0.05, 0.2, shape), session)
+      found = session.run(slopes)
+  return {v.op.name: np.ravel(slope) for v, slope in zip(trained, found)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', LEARNT)
+def test_gradients_in_16_bits_are_those_of_float32(name):
+  expected = learnt_gradients(name, 'float32')
+  found = [(dtype, variable, slopes)
+           for dtype in ('bfloat16', 'float16')
+           for variable, slopes in learnt_gradients(name, dtype).items()]
+  for dtype, variable, slopes in found:
+    exact = expected[variable]
+    if np.abs(exact).max() < 1e-6:  # Of what does not change the loss.
+      np.testing.assert_allclose(slopes, exact, atol=1e-3)
+    else:
+      share = slopes @ exact / (exact @ exact)
+      assert share == pytest.approx(1, abs=0.2), (dtype, variable)
 
 
 DROPPED = {
