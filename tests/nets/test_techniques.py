@@ -95,9 +95,7 @@ NETWORKS = {
                          activation='gelu')
 }
 # Of pretraining, with the layer that is trained.
-TASKS = {
-    'rbm of sigmoids/conv2': Settings(task='rbm', activation='sigmoid'),
-}
+TASKS = {'rbm of sigmoids/conv2': Settings(task='rbm', activation='sigmoid')}
 for _task in pretraining.AUXILIARY:
   TASKS[_task] = Settings(task=_task)
 for _layer in ('conv1', 'conv2', 'local3'):
