@@ -94,41 +94,41 @@ def test_every_setting_is_a_flag_but_these():
     assert settings_lib.FIELDS[name].metadata['help'].endswith('.'), name
 
 
-@pytest.mark.parametrize('program, flags, message', [
-    ('train', ['--bach_size=4'], 'there is no flag --bach_size; see --help'),
-    ('train', ['--num_gpus=2'], '--num_gpus; cifar10_multi_gpu_train has it'),
-    ('train', ['--summary_steps=2'], '--summary_steps; see --help'),
-    ('eval', ['--num_examples=100'], 'num_examples; cifar10_eval takes each'),
-    ('train', ['--use_fp16'], '--use_fp16; --precision=float16 took its'),
-    ('multi_gpu_train', ['--nouse_fp16'], '; --precision=float32, the default'),
-    ('train', ['--batch_size=0'], '--batch_size=0'),
-    ('multi_gpu_train', ['--learning_rate=fast'
-                        ], '--learning_rate=fast: expected a number'),
-    ('train', ['--seed=one'], '--seed=one: expected an integer'),
-    ('train', ['--num_epochs_per_decay=inf'], '--num_epochs_per_decay=inf: '),
-    ('train', ['--max_steps=9223372036854775808'
-              ], '--max_steps=9223372036854775808'),
-    ('train', ['--max_to_keep=3000000000'], '--max_to_keep=3000000000'),
-    ('eval', ['--top_k=3000000000'], '--top_k=3000000000'),
-    ('eval', ['--eval_interval_secs=10000000000'], 'secs=10000000000'),
-    ('distributed_train', ['--connect_timeout_secs=99999999999999999999'
-                          ], '--connect_timeout_secs=99999999999999999999'),
-    ('train', ['--max_shift=nan'], '--max_shift=nan: expected an ordinary'),
-    ('train', ['--optimizer=adam', '--momentum=0.9'],
-     '--momentum=0.9 has no effect with --optimizer=adam; it needs momentum'),
-    ('train', ['--recipe=fast', '--optimizer=sgd', '--momentum=0.9'
-              ], 'it needs momentum, nesterov, rmsprop or muon (with'),
-    ('pretrain', ['--softmax_rate=1'], '=1 has no effect in pretraining'),
-    ('train', ['--train_dir=pretrained:fast'],
-     'fast: is the name of a model that comes with the package; expected a '),
-    ('eval', ['--norun_once=3'], '--norun_once=3 does not take an argument'),
-    ('train', ['--optimizer=adam', '--adam_beta2=1'], '--adam_beta2=1'),
-    ('train', ['--optimizer=adam', '--epsilon=0'], '--epsilon=0'),
-    ('train', ['--tta'], 'no flag --tta; cifar10_eval has it'),
-    ('train', ['--dataset=mnist'], '--dataset=mnist'),
-    ('eval', ['--run_once', 'False'], "unexpected argument 'False'"),
-    ('eval', ['--eval_data=tests'], '--eval_data=tests')
-])
+@pytest.mark.parametrize(
+    'program, flags, message',
+    [('train', ['--bach_size=4'], 'there is no flag --bach_size; see --help'),
+     ('train', ['--num_gpus=2'], '--num_gpus; cifar10_multi_gpu_train has it'),
+     ('train', ['--summary_steps=2'], '--summary_steps; see --help'),
+     ('eval', ['--num_examples=100'], 'num_examples; cifar10_eval takes each'),
+     ('train', ['--use_fp16'], '--use_fp16; --precision=float16 took its'),
+     ('multi_gpu_train', ['--nouse_fp16'], '; --precision=float32, the'),
+     ('train', ['--batch_size=0'], '--batch_size=0'),
+     ('multi_gpu_train', ['--learning_rate=fast'
+                         ], '--learning_rate=fast: expected a number'),
+     ('train', ['--seed=one'], '--seed=one: expected an integer'),
+     ('train', ['--num_epochs_per_decay=inf'], '--num_epochs_per_decay=inf: '),
+     ('train', ['--max_steps=9223372036854775808'
+               ], '--max_steps=9223372036854775808'),
+     ('train', ['--max_to_keep=3000000000'], '--max_to_keep=3000000000'),
+     ('eval', ['--top_k=3000000000'], '--top_k=3000000000'),
+     ('eval', ['--eval_interval_secs=10000000000'], 'secs=10000000000'),
+     ('distributed_train', ['--connect_timeout_secs=99999999999999999999'
+                           ], '--connect_timeout_secs=99999999999999999999'),
+     ('train', ['--max_shift=nan'], '--max_shift=nan: expected an ordinary'),
+     ('train', ['--optimizer=adam', '--momentum=0.9'],
+      '--momentum=0.9 has no effect with --optimizer=adam; it needs momentum'),
+     ('train', ['--recipe=fast', '--optimizer=sgd', '--momentum=0.9'
+               ], 'it needs momentum, nesterov, rmsprop or muon (with'),
+     ('pretrain', ['--softmax_rate=1'], '=1 has no effect in pretraining'),
+     ('train', ['--train_dir=pretrained:fast'],
+      'fast: is the name of a model that comes with the package; expected a '),
+     ('eval', ['--norun_once=3'], '--norun_once=3 does not take an argument'),
+     ('train', ['--optimizer=adam', '--adam_beta2=1'], '--adam_beta2=1'),
+     ('train', ['--optimizer=adam', '--epsilon=0'], '--epsilon=0'),
+     ('train', ['--tta'], 'no flag --tta; cifar10_eval has it'),
+     ('train', ['--dataset=mnist'], '--dataset=mnist'),
+     ('eval', ['--run_once', 'False'], "unexpected argument 'False'"),
+     ('eval', ['--eval_data=tests'], '--eval_data=tests')])
 def test_mistakes_are_named_and_nothing_is_done(tmp_path, program, flags,
                                                 message):
   name = 'cifar10/cifar10_%s.py' % program
