@@ -50,6 +50,13 @@ _GROUPS_OF = {
     'cifar10_export': ('export',)
 }
 
+# Flags of the published tutorial that are gone, and what took their place.
+_GONE = {
+    'use_fp16': '--precision=float16 took its place',
+    'nouse_fp16': '--precision=float32, the default, took its place',
+    'num_examples': 'cifar10_eval takes each image once'
+}
+
 _DEFINE_BY_TYPE = {
     bool: flags.DEFINE_boolean,
     int: flags.DEFINE_integer,
@@ -97,7 +104,8 @@ def _parse(argv):
   try:
     return flags.FLAGS(argv)
   except flags.UnrecognizedFlagError as error:
-    name, hint = error.flagname, 'see --help'
+    name = error.flagname
+    hint = _GONE.get(name, 'see --help')
     for program, groups in _GROUPS_OF.items():
       if name in settings_lib.flag_names(*groups):
         hint = f'{program} has it'

@@ -99,6 +99,9 @@ def test_every_setting_is_a_flag_but_these():
     [('train', ['--bach_size=4'], 'there is no flag --bach_size; see --help'),
      ('train', ['--num_gpus=2'], '--num_gpus; cifar10_multi_gpu_train has it'),
      ('train', ['--summary_steps=2'], '--summary_steps; see --help'),
+     ('eval', ['--num_examples=100'], 'num_examples; cifar10_eval takes each'),
+     ('train', ['--use_fp16'], '--use_fp16; --precision=float16 took its'),
+     ('multi_gpu_train', ['--nouse_fp16'], '; --precision=float32, the'),
      ('train', ['--batch_size=0'], '--batch_size=0'),
      ('multi_gpu_train', ['--learning_rate=fast'
                          ], '--learning_rate=fast: expected a number'),
@@ -121,6 +124,7 @@ def test_every_setting_is_a_flag_but_these():
       'fast: is the name of a model that comes with the package; expected a '),
      ('eval', ['--norun_once=3'], '--norun_once=3 does not take an argument'),
      ('train', ['--optimizer=adam', '--adam_beta2=1'], '--adam_beta2=1'),
+     ('train', ['--optimizer=adam', '--epsilon=0'], '--epsilon=0'),
      ('train', ['--tta'], 'no flag --tta; cifar10_eval has it'),
      ('train', ['--dataset=mnist'], '--dataset=mnist'),
      ('eval', ['--run_once', 'False'], "unexpected argument 'False'"),

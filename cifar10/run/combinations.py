@@ -98,6 +98,14 @@ def _of_model(settings):
   if settings.dropout and not settings.hidden_layers:
     yield (f'--dropout={settings.dropout:g} has no effect without a layer in '
            '--hidden_layers')
+  has_dense = settings.hidden_layers and settings.top_layers == 'full'
+  is_tutorial = settings.network == 'tutorial'
+  # Layers with pixels have these to take a mean over.
+  if (settings.batch_size == 1 and settings.normalization == 'batch' and
+      is_tutorial and (has_dense or settings.normalize_logits)):
+    yield ('--batch_size=1: --normalization=batch subtracts the mean of the '
+           'batch, which leaves nothing of one image in a fully connected '
+           'layer; expected at least 2')
 
 
 def _of_network(settings):

@@ -16,6 +16,7 @@ from cifar10 import cifar10_input
 from cifar10 import zoo
 from cifar10.data import distortions
 from cifar10.errors import UserError
+from cifar10.errors import printable
 from cifar10.store import checkpoints
 from cifar10.util import graph_keys
 from cifar10.util import session_settings
@@ -174,7 +175,7 @@ def _report_left_behind(there, taken):
   }
                   for names in (there, taken))
   if layers - here:
-    print(f'Left behind: {", ".join(sorted(layers - here))}.')
+    print(printable(f'Left behind: {", ".join(sorted(layers - here))}.'))
 
 
 def _whitening(data, settings):

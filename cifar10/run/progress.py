@@ -1,13 +1,12 @@
 """One live line on a terminal, instead of the tutorial's lines."""
 
-import contextlib
 import datetime
 import functools
-import os
 import sys
 import time
 
 from cifar10.run import hooks
+from cifar10.util import console
 
 _LONGEST_SECS = 999999999 * 24 * 60 * 60  # That datetime can express.
 
@@ -49,13 +48,9 @@ class LiveLine:
 
   def show(self, text):
     """Shows `text`, cut to the width of the terminal."""
-    columns = 80
-    with contextlib.suppress(OSError):  # The terminal is gone.
-      # Some terminals do not know their size, and report 0.
-      columns = os.get_terminal_size(sys.stdout.fileno()).columns or columns
-    # A character in the last column would move the cursor to the next line.
-    text = text[:columns - 1]
-    self._draw(text.ljust(min(len(self._shown), columns - 1)), end='\r')
+    columns = console.columns()
+    text = text[:columns]
+    self._draw(text.ljust(min(len(self._shown), columns)), end='\r')
     self._shown = text
 
   def _end(self):

@@ -12,6 +12,7 @@ from cifar10.data import datasets
 from cifar10.data import distortions
 from cifar10.data import feature_records
 from cifar10.errors import UserError
+from cifar10.errors import printable
 from cifar10.run import combinations
 from cifar10.run import initial_values
 from cifar10.settings import Settings
@@ -113,7 +114,8 @@ def prepare(settings, data, examples_per_step):
   print(f'Resuming from {checkpoint}.')
   for name, before, now in changed:
     if name not in _OF_INITIAL_VALUES:
-      print(f'Changed from here on: --{name}, {before} -> {now}.')
+      change = printable(f'{before} -> {now}')
+      print(f'Changed from here on: --{name}, {change}.')
     elif now:
       print(f'--{name} has no effect: the run resumes from its own checkpoint.')
   start = run_state.Start(step, time.time(), changed)

@@ -223,7 +223,8 @@ class Optimizer(Group):
   adam_beta2: Decay of the mean square of gradients of adam.
   epsilon: Constant added to the mean square of gradients by rmsprop, and to its
     root by adam.
-  ftrl_l1: L1 penalty of ftrl: a weight that has reached 0 stays 0.
+  ftrl_l1: L1 penalty of ftrl: a weight that reaches 0 stays there until the sum
+    of its gradients exceeds the penalty.
   ftrl_l2: L2 penalty of ftrl.
   clip_norm: Largest global norm of the gradients; 0: no limit.
   clip_norm_each: Largest norm of the gradient of each variable; 0: no limit.
@@ -241,7 +242,8 @@ class Optimizer(Group):
   rmsprop_decay: float = decay(0.9, needs='optimizer=rmsprop')
   adam_beta1: float = decay(0.9, needs='optimizer=adam')
   adam_beta2: float = decay(0.999, needs='optimizer=adam')
-  epsilon: float = amount(1e-08, needs='optimizer=rmsprop,adam')
+  # In float32, the squares of gradients below 1e-19 are 0; so is their root.
+  epsilon: float = amount(1e-08, 1e-16, needs='optimizer=rmsprop,adam')
   ftrl_l1: float = amount(0.0, needs='optimizer=ftrl')
   ftrl_l2: float = amount(0.0, needs='optimizer=ftrl')
   clip_norm: float = amount(0.0)

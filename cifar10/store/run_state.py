@@ -19,7 +19,7 @@ from cifar10.util import files
 CONFIG_FILE = 'config.json'
 STATE_FILE = 'run_state.json'
 
-_LATEST = 1e11  # Seconds since 1970, in the year 5138.
+LATEST = 1e11  # Seconds since 1970, in the year 5138.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,8 +174,8 @@ def _count(value, least=0):
 def _seconds(value):
   """A time from JSON, in seconds since 1970; raises as `from_json`."""
   seconds = float(value)
-  if not 0 <= seconds <= _LATEST:
-    raise ValueError(f'time {value}; expected 0 to {_LATEST:g}')
+  if not 0 <= seconds <= LATEST:
+    raise ValueError(f'time {value}; expected 0 to {LATEST:g}')
   return seconds
 
 

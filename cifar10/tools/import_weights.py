@@ -116,13 +116,16 @@ def import_weights(args):
     renamed[here] = there
   layers = _chosen(args.layers)
   try:
-    with np.load(args.weights) as content:
+    with files.open_regular(args.weights) as file, np.load(file) as content:
       arrays = dict(content.items())
-  except OSError:
+  except (OSError, UserError):
     raise
-  except Exception as error:  # A damaged file makes NumPy raise many kinds.
+  # A damaged file makes NumPy raise many kinds; its texts advise to load any
+  # file unsafely.
+  except Exception as error:
     raise UserError(
-        f'{args.weights}: is not a file of numpy.savez: {error}') from error
+        f'{args.weights}: is not a file of numpy.savez, or is damaged; '
+        'expected an .npz file of arrays of numbers') from error
   try:
     values = variables(arrays, renamed, layers)
   except UserError as error:

@@ -55,12 +55,21 @@ class _Strict(io.FileIO):
       return super().write(data)
 
 
+class _Printable(io.TextIOWrapper):
+  """Escapes what is not printable: much that is printed comes from files."""
+
+  def write(self, text):
+    super().write(''.join(c if c in '\n\r\t' else printable(c) for c in text))
+    return len(text)
+
+
 def open_streams(answers=False):
   """Opens standard output and error anew, so that a run outlives them.
 
-  A line is written when it is printed, into a file or pipe too. Bytes that are
-  not text, as in names of files, are escaped. Lines that cannot be written are
-  lost; with `answers` on standard output, that is an error.
+  A line is written when it is printed, into a file or pipe too. Escape
+  sequences of the terminal, and bytes that are not text, appear as `printable`
+  shows them. Lines that cannot be written are lost; with `answers` on standard
+  output, that is an error.
   """
   sys.stdout = _opened(sys.stdout, 1, _Strict if answers else _Lossy)
   sys.stderr = _opened(sys.stderr, 2, _Lossy)
@@ -70,9 +79,9 @@ def _opened(stream, number, kind):
   """A text stream like `stream` over a raw one of class `kind`."""
   if stream is None:  # It was closed when the program started.
     return open(os.devnull, 'w', encoding='utf-8')
-  return io.TextIOWrapper(io.BufferedWriter(kind(number, 'wb', closefd=False)),
-                          encoding=stream.encoding, errors='backslashreplace',
-                          line_buffering=True)
+  return _Printable(io.BufferedWriter(kind(number, 'wb', closefd=False)),
+                    encoding=stream.encoding, errors='backslashreplace',
+                    line_buffering=True)
 
 
 def exit_on_signals():
@@ -162,6 +171,16 @@ def naming(beginning):
     raise UserError(f'{beginning}: {summary(error)}') from error
 
 
+def columns():
+  """How many characters of a live line the terminal shows."""
+  found = 80
+  with contextlib.suppress(OSError):  # The terminal is gone.
+    # Some terminals do not know their size, and report 0.
+    found = os.get_terminal_size(sys.stdout.fileno()).columns or found
+  # A character in the last column would move the cursor to the next line.
+  return found - 1
+
+
 class ProgressBar:
   """A live bar on a terminal; in a file or pipe, a line for every 10 %."""
 
@@ -179,6 +198,7 @@ class ProgressBar:
     self._unit = unit
     self._amount = amount
     self._shown = None
+    self._line = ''
     self._live = sys.stdout.isatty()
 
   def show(self, done):
@@ -193,14 +213,16 @@ class ProgressBar:
     if now == self._shown:
       return
     self._shown = now
-    line = f'{self._task} {text} {self._amount % (done / self._unit)}'
+    self._line = f'{self._task} {text} {self._amount % (done / self._unit)}'
+    if self._live:
+      self._line = self._line[:columns()]
     start, end = ('\r', '') if self._live else ('', '\n')
-    print(start + line, end=end, flush=True)
+    print(start + self._line, end=end, flush=True)
 
   def clear(self):
     """Removes the bar from a terminal until the next `show`."""
     if self._live:
-      print('\r\033[K', end='', flush=True)  # Erases to the end of the line.
+      print('\r' + ' ' * len(self._line), end='\r', flush=True)
       self._shown = None
 
   def end(self):

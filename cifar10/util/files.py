@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import functools
 import glob
 import hashlib
 import json
@@ -25,19 +26,29 @@ def write_atomically(path, content):
 def new_file(path):
   """Yields a binary file to write, which appears at `path` when the body ends.
 
-  An existing file is replaced. After an error of the body, or an OSError of
-  writing, `path` is as before.
+  An existing file is replaced by one of the same mode; if `path` is a link of
+  this user's own, that is the file that it leads to. After an error of the
+  body, or an OSError of writing, `path` is as before.
   """
-  temporary = f'{path}.tmp{os.getpid()}'
+  target = path
+  if os.path.islink(path) and os.lstat(path).st_uid == os.geteuid():
+    target = os.path.realpath(path)
+  temporary = f'{target}.tmp{os.getpid()}'
   with contextlib.suppress(FileNotFoundError):
     os.remove(temporary)  # Of a killed process that had the same number.
   try:
     with naming(path, temporary):
-      with open(temporary, 'xb') as output:  # Follows no link.
+      exists = os.path.exists(target)
+      mode = stat.S_IMODE(os.stat(target).st_mode) if exists else 0o666
+      opener = functools.partial(os.open, mode=mode)
+      with open(temporary, 'xb', opener=opener) as output:  # Follows no link.
+        if exists:
+          with contextlib.suppress(OSError):  # Some file systems have no modes.
+            os.chmod(temporary, mode)  # Whatever the umask.
         yield output
         output.flush()
         os.fsync(output.fileno())
-      os.replace(temporary, path)
+      os.replace(temporary, target)
   except BaseException:
     with contextlib.suppress(FileNotFoundError):
       os.remove(temporary)

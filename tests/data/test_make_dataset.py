@@ -359,7 +359,7 @@ def test_a_bar_on_a_terminal(tmp_path):
   assert lines[1].endswith(bar)
   assert lines[0].count('\rPictures ') + lines[1].count('\rPictures ') == 21
   # The error has its own line.
-  assert '\r\033[K%s: not a picture; expected' % broken in lines[0]
+  assert ' \r%s: not a picture; expected' % broken in lines[0]
 
 
 # Makes a data set; blocks at the first picture.

@@ -115,6 +115,16 @@ from cifar10.settings import Settings
         'hidden_layers': '384'
     }, '--hidden_layers=384 has no effect with --top_layers=local; it needs'),
     ({
+        'batch_size': 1,
+        'normalization': 'batch'
+    }, '^--batch_size=1: --normalization=batch .* expected at least 2$'),
+    ({
+        'batch_size': 1,
+        'normalization': 'batch',
+        'normalize_logits': True,
+        'top_layers': 'local'
+    }, '^--batch_size=1: '),
+    ({
         'hidden_layers': '',
         'dropout': 0.5
     }, '--dropout=0.5 has no effect without a layer in --hidden_layers$'),
@@ -229,6 +239,16 @@ def test_they_are_refused(settings, problem):
     'regularizer': 'l1_l2',
     'l1_scale': 0.1,
     'l2_scale': 0.1
+}, {
+    'batch_size': 1
+}, {
+    'batch_size': 1,
+    'normalization': 'batch',
+    'top_layers': 'local'
+}, {
+    'batch_size': 1,
+    'normalization': 'batch',
+    'network': 'airbench'
 }, {
     'max_norm': 2.0,
     'dropout': 0.5

@@ -107,11 +107,15 @@ def test_each_change_of_the_settings_is_told_and_kept(tmp_path, capsys):
   path = tmp_path / 'train' / 'run_state.json'
   values = dict(json.loads(path.read_text()), examples_per_epoch=999)
   path.write_text(json.dumps(values))
+  path = tmp_path / 'train' / 'config.json'
+  values = dict(json.loads(path.read_text()), augment='a\nStep 9\x1b[2J')
+  path.write_text(json.dumps(values))
   cifar10_train.train(config)
   lines = capsys.readouterr().out.splitlines()
   assert [line for line in lines if line.startswith('Changed ')] == [
       'Changed from here on: --batch_size, 16 -> 8.',
-      'Changed from here on: --max_steps, 4 -> 5.',
+      'Changed from here on: --augment, a\\nStep 9\\x1b[2J -> '
+      f'{config.augment}.', 'Changed from here on: --max_steps, 4 -> 5.',
       'Changed from here on: --seed, None -> 7.'
   ]
   # And what has changed by itself.
@@ -121,8 +125,9 @@ def test_each_change_of_the_settings_is_told_and_kept(tmp_path, capsys):
   first, second = run_state.load(config.train_dir).starts
   assert (first.step, first.changed) == (0, ())
   assert second.step == 4 and second.time > first.time
-  assert second.changed == (('batch_size', 16, 8), ('max_steps', 4, 5),
-                            ('seed', None, 7))
+  assert second.changed == (('batch_size', 16,
+                             8), ('augment', values['augment'], config.augment),
+                            ('max_steps', 4, 5), ('seed', None, 7))
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from cifar10 import zoo
 from cifar10.errors import UserError
 from cifar10.nets import techniques
 from cifar10.nets import variable_scope
+from cifar10.run import initial_values
 from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from tests import clusters
@@ -108,6 +109,11 @@ def test_layers_for_other_classes_begin_anew(tmp_path, source, capsys):
   assert (
       'Not taken over: softmax_linear/weights ([192, 10] there, [192, 3] here)'
       in out)
+
+
+def test_a_name_in_a_checkpoint_is_printed_safely(capsys):
+  initial_values._report_left_behind(['a\n\x1b[2J/weights'], [])
+  assert capsys.readouterr().out == 'Left behind: a\\n\\x1b[2J.\n'
 
 
 @pytest.mark.parametrize('sizes, taken, behind', [

@@ -1,5 +1,6 @@
 """Weights of another framework, against a forward pass in its own layout."""
 
+import argparse
 import os
 
 import numpy as np
@@ -208,3 +209,22 @@ def test_a_damaged_file_is_one_line(tmp_path, damaged_from):
   assert status == 1 and err.count('\n') == 1
   assert 'weights.npz: is not a file of numpy.savez' in err
   assert not out.exists()
+
+
+@pytest.mark.parametrize('content, problem', [
+    (None, 'is not a regular file; expected one'),
+    (b'\x89HDF\r\n\x1a\n' + bytes(200),
+     'is not a file of numpy.savez, or is damaged; expected an .npz file of '
+     'arrays of numbers')
+])  # yapf: disable
+def test_another_kind_of_file_is_refused(tmp_path, content, problem):
+  path = tmp_path / 'weights.h5'
+  if content is None:
+    os.mkfifo(str(path))  # Opened, it would wait for a writer.
+  else:
+    path.write_bytes(content)
+  with pytest.raises(UserError) as info:
+    import_weights.import_weights(
+        argparse.Namespace(weights=str(path), out=str(tmp_path / 'out'), map='',
+                           layers=''))
+  assert str(info.value) == f'{path}: {problem}'

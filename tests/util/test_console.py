@@ -28,6 +28,17 @@ console.open_streams(answers=sys.argv[1] == 'answers')
 sys.exit(console.guarded(work))
 """
 
+PRINTS_ALL = """
+import sys
+import cifar10
+from cifar10.util import console
+
+console.open_streams(answers=sys.argv[1] == 'answers')
+text = '\\tcaf\\u00e9 \\x1b[2J\\x9b31m\\x07\\udcff'
+for stream in (sys.stdout, sys.stderr):
+  print(text, 'end', sep='\\n', file=stream)
+"""
+
 
 def run(tmp_path, kind, **streams):
   """Runs a program: status, output, error output, whether it got through."""
@@ -47,6 +58,16 @@ def test_lines_arrive(tmp_path):
   for kind in ('run', 'answers'):
     found = run(tmp_path, kind)
     assert found == (0, 'line 0\nline 1\nline 2\n', '', True)
+
+
+def test_no_escape_sequence_reaches_the_terminal(tmp_path):
+  program = tmp_path / 'program.py'
+  program.write_text(PRINTS_ALL)
+  for kind in ('run', 'answers'):
+    status, out, err = processes.run([str(program), kind])
+    assert (status, out) == (0,
+                             '\tcaf\u00e9 \\x1b[2J\\x9b31m\\x07\\udcff\nend\n')
+    assert err == out
 
 
 def test_a_run_goes_on_without_a_reader(tmp_path):
@@ -221,7 +242,8 @@ def test_a_bar_that_is_not_shown_ends_without_a_line(monkeypatch):
   bar.show(8)
   bar.clear()
   bar.end()
-  assert terminal.getvalue().endswith('\r\033[K')
+  line = '\rPictures   8 % [##                       ] 8'
+  assert terminal.getvalue() == line + '\r' + 44 * ' ' + '\r'
 
 
 def test_a_cleared_bar_is_shown_again(monkeypatch):
@@ -232,4 +254,16 @@ def test_a_cleared_bar_is_shown_again(monkeypatch):
   bar.clear()
   bar.show(8)
   line = '\rPictures   8 % [##                       ] 8'
-  assert terminal.getvalue() == line + '\r\033[K' + line
+  assert terminal.getvalue() == line + '\r' + 44 * ' ' + '\r' + line
+
+
+def test_a_bar_fits_into_a_narrow_terminal(monkeypatch):
+  terminal, size = Terminal(), os.terminal_size((30, 24))
+  monkeypatch.setattr(sys, 'stdout', terminal)
+  monkeypatch.setattr(terminal, 'fileno', lambda: 1, raising=False)
+  monkeypatch.setattr(os, 'get_terminal_size', lambda number: size)
+  bar = console.ProgressBar('Pictures', 100)
+  bar.show(100)
+  bar.clear()
+  line = 'Pictures 100 % [#############'
+  assert terminal.getvalue() == '\r' + line + '\r' + 29 * ' ' + '\r'

@@ -12,6 +12,12 @@ from cifar10.errors import UserError
 from cifar10.util import files
 
 
+def umask():
+  mask = os.umask(0)
+  os.umask(mask)
+  return mask
+
+
 def fail(*args):
   raise OSError('broken')
 
@@ -23,6 +29,30 @@ def test_a_file_is_written_and_replaced(tmp_path):
   files.write_atomically(str(path), b'')
   assert path.read_bytes() == b''
   assert os.listdir(str(tmp_path)) == ['x']
+
+
+@pytest.mark.parametrize('mode', [0o600, 0o664, 0o400])
+def test_a_file_keeps_its_mode_and_a_link_its_target(tmp_path, mode):
+  folder, path = tmp_path / 'folder', tmp_path / 'x'
+  folder.mkdir()
+  path.symlink_to('folder/y')
+  files.write_atomically(str(path), b'new')  # Whose target is missing.
+  assert stat.S_IMODE((folder / 'y').stat().st_mode) == 0o666 & ~umask()
+  (folder / 'y').chmod(mode)
+  files.write_atomically(str(path), b'newer')
+  assert stat.S_IMODE((folder / 'y').stat().st_mode) == mode
+  assert (folder / 'y').read_bytes() == b'newer'
+  assert path.is_symlink() and os.listdir(str(folder)) == ['y']
+
+
+def test_a_link_of_another_user_is_not_followed(tmp_path, monkeypatch):
+  own, path = tmp_path / 'own', tmp_path / 'x'
+  own.write_bytes(b'own')
+  path.symlink_to('own')
+  user = os.geteuid() + 1
+  monkeypatch.setattr(files.os, 'geteuid', lambda: user)
+  files.write_atomically(str(path), b'new')
+  assert not path.is_symlink() and own.read_bytes() == b'own'
 
 
 @pytest.mark.parametrize('exists', [True, False])

@@ -12,8 +12,9 @@ from cifar10.store import checkpoints
 from cifar10.store import run_state
 from cifar10.util import files as files_lib
 
-# The tags of all precisions begin with it, see summaries.precision_tag.
-_PRECISION = re.compile(r'Precision @ (\d+)')
+# The tags of all precisions, see summaries.precision_tag. In titles of charts,
+# matplotlib takes what is between dollar signs for mathematics.
+_PRECISION = re.compile(r'Precision @ (\d{1,9})(?:, [^$]+)?')
 # A trainer notes its start before it opens its event file; the two clocks need
 # not agree to the last digit.
 _CLOCK_SECS = 1
@@ -63,6 +64,8 @@ def _read(path):
   times, scalars, problem = [], {}, None
   try:
     for event in tf.train.summary_iterator(path):
+      if event.step < 0 or not 0 <= event.wall_time <= run_state.LATEST:
+        raise DecodeError
       times.append(event.wall_time)
       for value in event.summary.value:
         number = value.simple_value
@@ -103,8 +106,9 @@ def precisions(files, since):
   by_tag = {}
   for file in files:
     for tag, points in file.scalars.items():
+      is_precision = tag.isprintable() and _PRECISION.fullmatch(tag)
       for point in points:
-        if _PRECISION.match(tag) and point.time >= since:
+        if is_precision and point.time >= since:
           by_tag.setdefault(tag, {})[point.step] = point
   # By k as a number, then by the rest.
   tags = sorted(by_tag, key=lambda t: (int(_PRECISION.match(t).group(1)), t))

@@ -22,8 +22,10 @@ trials that were running.
 """
 
 import fnmatch
+import functools
 import os
 import shlex
+import sqlite3
 
 from cifar10.errors import UserError
 from cifar10.errors import first_line
@@ -178,10 +180,13 @@ def _study(optuna, space, args):
         f'{args.out}: holds trials, such as {min(left)}, but no search.db that '
         'knows their settings; give another --out')
   optuna.logging.set_verbosity(optuna.logging.WARNING)
+  # In an address, some characters of a path would have another meaning.
+  connect = functools.partial(sqlite3.connect, path, check_same_thread=False)
   try:
-    study = optuna.create_study(storage='sqlite:///' + path,
-                                study_name='search', load_if_exists=True,
-                                direction='maximize',
+    storage = optuna.storages.RDBStorage('sqlite:///search.db',
+                                         {'creator': connect})
+    study = optuna.create_study(storage=storage, study_name='search',
+                                load_if_exists=True, direction='maximize',
                                 pruner=optuna.pruners.MedianPruner())
     trials = study.get_trials(deepcopy=False)
   # Of the database, and of Optuna if the file is of a later version.

@@ -1,6 +1,7 @@
 """Trials: runs of cifar10_train, which report to Optuna while they train."""
 
 import os
+import re
 import time
 
 from cifar10.errors import DivergedError
@@ -137,8 +138,15 @@ class Trials:
 
 
 def folder_of(trial):
-  """The name of the folder of a trial, within that of the search."""
-  return trial.user_attrs.get(_FOLDER, 'trial_%03d' % trial.number)
+  """The name of the folder of a trial, within that of the search.
+
+  Raises UserError if search.db names a folder that is elsewhere.
+  """
+  name = trial.user_attrs.get(_FOLDER, 'trial_%03d' % trial.number)
+  if not re.fullmatch(r'trial_\d+', str(name)):
+    raise UserError(f'search.db: names {name!r} as the folder of trial '
+                    f'{trial.number}; expected a name such as trial_000')
+  return name
 
 
 def _is_over(folder):

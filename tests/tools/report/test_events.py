@@ -66,6 +66,26 @@ def test_damaged_events_are_read_as_far_as_they_go(tmp_path):
   assert steps() == ([], 1)
 
 
+@pytest.mark.parametrize('step, time', [(-1, 60.0), (8, -1.0), (8, 1e300),
+                                        (8, float('inf')), (8, float('nan'))])
+def test_an_event_of_no_time_is_damage(tmp_path, step, time):
+  path = tmp_path / 'events.out.tfevents.1.host'
+  write_events(path, [(7, 50.0, 0.5), (step, time, 0.5), (9, 70.0, 0.5)])
+  (file,), left_out = events.read_folder(str(tmp_path))
+  assert (file.end_time, len(file.scalars['learning_rate'])) == (50.0, 1)
+  assert left_out[0].startswith(f'{path} is damaged or cut off')
+
+
+@pytest.mark.parametrize('tag', [
+    r'Precision @ 1, $\frac$', 'Precision @ 1, a\x1b[2J', 'Precision @ 1 of x',
+    'Precision @ ' + 5000 * '9'
+])
+def test_a_tag_that_no_title_can_show_is_no_precision(tmp_path, tag):
+  write_events(tmp_path / 'events.out.tfevents.1.host', [(7, 50.0, 0.5)], tag)
+  files, _ = events.read_folder(str(tmp_path))
+  assert events.precisions(files, since=0) == {}
+
+
 def test_what_is_no_event_file_is_passed_over(tmp_path):
   path = str(tmp_path / 'events.out.tfevents.')
   os.mkdir(path + '1.folder')

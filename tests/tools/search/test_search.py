@@ -304,6 +304,18 @@ def test_a_search_goes_on_in_its_own_space_and_draws_other_values(
   assert len(tried) == 4
 
 
+@pytest.mark.parametrize('name', ['sea%41', 'sea{x}', 'sea{', 'sea#', 'a;b&c'])
+def test_a_search_is_in_the_folder_that_is_named(tmp_path, monkeypatch, name):
+  tried = in_memory(tmp_path, monkeypatch)
+  for count in (1, 2):
+    args = arguments(tmp_path, RANGE, count)
+    args.out = str(tmp_path / name)
+    search_lib.search(args)
+    assert len(tried) == count  # The second search goes on.
+  assert sorted(os.listdir(str(tmp_path))) == sorted([name, 'space.json'])
+  assert 'search.db' in os.listdir(args.out)
+
+
 def test_trials_without_their_search_are_refused(tmp_path, monkeypatch):
   tried = in_memory(tmp_path, monkeypatch)
   (tmp_path / 'out' / 'trial_000').mkdir(parents=True)

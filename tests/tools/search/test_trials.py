@@ -216,6 +216,16 @@ def test_an_unfinished_trial_is_taken_up_once_in_its_folder(
   assert trials_lib.folder_of(next(trials._asked(9))) == 'trial_004'
 
 
+@pytest.mark.parametrize('name', ['../other', 'trial_000/../../other', '', 7])
+def test_a_folder_outside_the_search_is_refused(tmp_path, trainer, name):
+  study = study_of()
+  study.enqueue_trial({}, user_attrs={trials_lib._FOLDER: name})
+  trainer('')
+  with pytest.raises(UserError, match=f'search.db: names {name!r} as the'):
+    trials_of(tmp_path, study).run(1, 1)
+  assert os.listdir(str(tmp_path)) == ['trainer.py'], 'a trainer was started'
+
+
 @pytest.mark.parametrize('visible, gpus, seen', [
     (None, 2, ['0', '1', '0']), ('', 2, ['0', '1', '0']),
     ('5,7,9', 2, ['5', '7', '5']), ('3', 2, ['3', '3', '3']),
