@@ -274,7 +274,8 @@ def test_data_dir_may_be_the_folder_of_the_records(tmp_path, monkeypatch):
               ] == list(data.train_files))
       assert inside.classes == data.classes
   # A folder of another name, which is not complete.
-  folder = made['cifar10'].rename(tmp_path / 'other')
+  folder = tmp_path / 'other'
+  made['cifar10'].rename(folder)
   config = Settings(data_dir=str(folder))
   assert len(short_runs.prepared(config).train_files) == 5
   (folder / 'test_batch.bin').unlink()
