@@ -56,10 +56,10 @@ def make_folder(data_dir, per_file=20):
 def make_three_classes(folder, size=32, channels=3):
   """Makes a data set of a person's own, of 60 images; returns its data_dir."""
   layout = layout_for(size, channels, 'abc')
-  content = make_records(np.arange(60) % 3, layout=layout)
   path = folder / 'data'
   path.mkdir()
-  for name in ('train.bin', 'test.bin'):
+  for seed, name in enumerate(('train.bin', 'test.bin')):
+    content = make_records(np.arange(60) % 3, seed, layout)
     (path / name).write_bytes(content.tobytes())
   dataset_json.save(str(path), 'abc', size, channels, True, [60, 60])
   return str(path)

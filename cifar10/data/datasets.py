@@ -1,4 +1,4 @@
-"""The data sets: their files on disk, their classes, and the checks before use.
+"""The data sets: their files on disk, their classes and their parts.
 
 The tutorial's section "Input". All data sets are stored in CIFAR-10's binary
 format (see records.py); a file dataset.json may describe them.
@@ -9,11 +9,11 @@ import os
 import shlex
 from typing import NamedTuple, Optional, Tuple
 
+from cifar10.data import checks
 from cifar10.data import dataset_json
 from cifar10.data import records
 from cifar10.data import sources
 from cifar10.errors import UserError
-from cifar10.errors import printable
 from cifar10.util import commands
 from cifar10.util import files
 
@@ -120,16 +120,12 @@ def check_fits(data, settings):
     if trained in ((), found):
       continue
     where = f'--dataset={settings.dataset} --data_dir={settings.data_dir}: '
-    if _kind(settings) == 'cifar10':  # Perhaps a folder that has moved.
+    # Perhaps a folder that has moved.
+    if _kind(settings) == 'cifar10' and data.classes == CLASSES:
       where += f'is CIFAR-10, as there is no {dataset_json.FILE_NAME}; '
-    raise UserError(f'{where}found {what} {_few(found, separator)}; the model '
-                    f'was trained on {_few(trained, separator)}')
-
-
-def _few(values, separator):
-  """The first three values and, if there are more, their number."""
-  shown = separator.join(map(str, values[:3]))
-  return f'{shown}, ... ({len(values)})' if values[3:] else shown
+    raise UserError(
+        f'{where}found {what} {checks.few(found, separator)}; the model '
+        f'was trained on {checks.few(trained, separator)}')
 
 
 def known_shape(settings, classes):
@@ -159,8 +155,12 @@ def prepare(settings):
       _refuse_pictures(settings.data_dir)
     sources.fetch(source, settings)
   data = describe(settings)
-  _check_files(data, source)
-  return _split(data, settings)
+  labels = checks.check_files(data, source)
+  data = _split(data, settings)
+  checks.warn_of_classes(data, *labels)
+  if source is None or tuple(map(len, labels)) != source.counts:
+    checks.warn_of_copies(data)
+  return data
 
 
 def _refuse_pictures(folder):
@@ -189,32 +189,6 @@ def to_train_on(settings):
   return _split(describe(settings), settings)
 
 
-def _check_files(data, source):
-  """Raises UserError if a file is missing, damaged, or not as described.
-
-  Only warns if a public data set, with a `source`, has fewer or more records
-  than it should: a file cut between two records shows no other damage.
-  """
-  found = []
-  for paths, count in zip((data.train_files, data.test_files), data.counts):
-    for path in paths:
-      if source and not os.path.exists(path):
-        raise UserError(
-            f'{path}: no such file. Remove its folder, and the data is fetched '
-            'again')
-      records.check_file(path, data.layout, len(data.classes))
-    found.append(data.count(paths))
-    if count not in (None, found[-1]):
-      raise UserError(
-          f'{", ".join(paths)}: found {found[-1]} records; expected {count}, '
-          f'according to {dataset_json.FILE_NAME} in that folder')
-  if source and tuple(found) != source.counts:
-    folder = printable(os.path.dirname(data.test_files[0]))
-    print('WARNING: {}: found {:,} training and {:,} test records; the '
-          'official data set has {:,} and {:,}.'.format(folder, *found,
-                                                        *source.counts))
-
-
 def _split(data, settings):
   """Sets the held-out and labelled parts; UserError if they are too large."""
   held_out, labelled = settings.validation_examples, settings.labelled_examples
@@ -241,7 +215,7 @@ def _kind(settings):
 
 # Functions that describe a data set, by its name.
 _DESCRIBE = {
-    'cifar10': lambda s: cifar10_below(s.data_dir),
+    'cifar10': lambda s: _with_its_names(cifar10_below(s.data_dir)),
     'cifar100': lambda s: _cifar100(_fetched_folder(s), s.cifar100_labels),
     'own': lambda s: load(s.data_dir),
     'sample': lambda s: in_folder(SAMPLE_FOLDER, _CIFAR10_SOURCE.train[:1]),
@@ -263,18 +237,34 @@ def _fetched_folder(settings):
 def _cifar100(folder, kind):
   """CIFAR-100: a coarse label byte, a fine label byte, then the planes."""
   path = os.path.join(folder, kind + '_label_names.txt')
-  with files.open_regular(path) as names:
-    try:
-      classes = tuple(names.read().decode('utf-8').split())
-    except UnicodeDecodeError as error:
-      raise UserError(f'{path}: not UTF-8: {error}') from error
-  expected = _CIFAR100_CLASSES[kind]
+  classes, expected = _names(path), _CIFAR100_CLASSES[kind]
   if len(classes) != expected:
     raise UserError(f'{path}: found {len(classes)} names; expected {expected}')
   source = sources.SOURCES['cifar100']
   label_at = (list(_CIFAR100_CLASSES).index(kind),)
   return in_folder(folder, source.train, source.test)._replace(
       classes=classes, layout=records.Layout(label_bytes=2, label_at=label_at))
+
+
+def _with_its_names(data):
+  """A DataSet in CIFAR-10's files, with the classes that a file there names."""
+  path = os.path.join(os.path.dirname(data.test_files[0]), 'batches.meta.txt')
+  return data._replace(classes=_names(path)) if os.path.exists(path) else data
+
+
+def _names(path):
+  """The names of the classes in a file, one a line; UserError if unusable."""
+  with files.open_regular(path) as file:
+    try:
+      lines = file.read().decode('utf-8-sig').splitlines()
+    except UnicodeDecodeError as error:
+      raise UserError(f'{path}: not UTF-8: {error}') from error
+  names = tuple(line.strip() for line in lines if line.strip())
+  if len(set(names)) < max(2, len(names)):
+    raise UserError(
+        f'{path}: found {checks.few(names, ", ") or "no names"}; expected '
+        'two or more classes, each once, one a line')
+  return names
 
 
 def load(folder):

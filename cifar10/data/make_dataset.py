@@ -19,10 +19,12 @@ import sys
 import numpy as np
 
 from cifar10.data import dataset_json
+from cifar10.data import datasets
 from cifar10.data import pictures
 from cifar10.data import records
 from cifar10.errors import UserError
 from cifar10.errors import printable
+from cifar10.settings import Settings
 from cifar10.util import arguments
 from cifar10.util import commands
 from cifar10.util import console
@@ -172,6 +174,7 @@ def make(args):
     totals = [int(counts[part].sum()) for part in _FILES]
     dataset_json.save(temporary, classes, args.size, args.channels, args.flip,
                       totals)
+  datasets.prepare(Settings(data_dir=args.out))  # Warns, as a trainer will.
   for line in (
       f'{args.out}: {len(classes)} classes, {totals[0]} pictures to train on, '
       f'{totals[1]} to test on; {broken} broken.',

@@ -132,6 +132,8 @@ def check_file(path, layout, num_classes):
 
   TensorFlow's reader skips an incomplete record silently, and waits forever if
   there is no complete one. So programs check the files first.
+
+  Returns the labels, an int32 array [n].
   """
   try:
     with files.open_regular(path) as source:
@@ -149,6 +151,21 @@ def check_file(path, layout, num_classes):
   if wrong.size:
     raise UserError(f'{path}: record {wrong[0]} has label {found[wrong[0]]}; '
                     f'expected labels 0 to {num_classes - 1}')
+  return found
+
+
+def image_hashes(paths, layout):
+  """Yields a hash of each image in files; equal images have equal hashes."""
+  per_read = max(1, _BYTES_PER_READ // layout.record_bytes)
+  for path in paths:
+    with files.open_regular(path) as source:
+      while True:
+        read = source.read(per_read * layout.record_bytes)
+        if not read:
+          break
+        for start in range(0, len(read), layout.record_bytes):
+          end = start + layout.record_bytes
+          yield hash(read[start + layout.label_bytes:end])
 
 
 def _read_labels(source, layout):

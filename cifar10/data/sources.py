@@ -4,9 +4,11 @@ import os
 import re
 from typing import Callable, NamedTuple, Optional, Tuple
 
+from cifar10.data import dataset_json
 from cifar10.data import download
 from cifar10.data import svhn
 from cifar10.errors import UserError
+from cifar10.errors import printable
 
 _MAX_SIZE_RATIO = 10  # Of another file to the official one.
 
@@ -23,6 +25,7 @@ class Source(NamedTuple):
   """A public data set."""
 
   folder: str  # Name of its folder, in --data_dir and in its archive.
+  pickles: str  # Name of the folder of its Python version; '' if there is none.
   official: Tuple[Official, ...]  # The files to fetch.
   counts: Tuple[int, int]  # Numbers of its training and of its test records.
   # Names of the files of training and of test records in `folder`.
@@ -37,8 +40,15 @@ class Source(NamedTuple):
   need: Optional[Callable] = None  # Raises UserError if a package is missing.
 
   def folder_in(self, data_dir):
-    """The path of its folder in `data_dir`."""
-    return os.path.join(data_dir, self.folder)
+    """The path of its folder: in `data_dir`, or `data_dir` itself."""
+    inside = os.path.join(data_dir, self.folder)
+    # Beside a dataset.json, files of such names belong to any data set.
+    has_name = os.path.basename(os.path.abspath(data_dir)) == self.folder
+    is_own = os.path.exists(os.path.join(data_dir, dataset_json.FILE_NAME))
+    is_folder = (has_name or not is_own) and any(
+        os.path.isfile(os.path.join(data_dir, name))
+        for name in self.train + self.test)
+    return data_dir if is_folder and not os.path.isdir(inside) else inside
 
 
 # The SHA-256 and sizes agree with those in TensorFlow Datasets 4.9.10, the
@@ -62,15 +72,16 @@ _SVHN_FILES = (
         'cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b',
         64275384))
 SOURCES = {
-    'cifar10': Source('cifar-10-batches-bin', (_CIFAR10_ARCHIVE,),
-                      counts=(50000, 10000),
+    'cifar10': Source('cifar-10-batches-bin', 'cifar-10-batches-py',
+                      (_CIFAR10_ARCHIVE,), counts=(50000, 10000),
                       train=tuple('data_batch_%d.bin' % i for i in range(1, 6)),
                       test=('test_batch.bin',),
                       optional=('batches.meta.txt', 'readme.html')),
     'cifar100': Source(
-        'cifar-100-binary', (_CIFAR100_ARCHIVE,), counts=(50000, 10000),
+        'cifar-100-binary', 'cifar-100-python', (_CIFAR100_ARCHIVE,),
+        counts=(50000, 10000),
         required=('fine_label_names.txt', 'coarse_label_names.txt')),
-    'svhn': Source('svhn', _SVHN_FILES, counts=(73257, 26032),
+    'svhn': Source('svhn', '', _SVHN_FILES, counts=(73257, 26032),
                    convert=svhn.convert, need=svhn.need_scipy)
 }
 
@@ -87,8 +98,20 @@ def fetch(source, settings):
     required = source.train + source.test + source.required
     download.unpack(archives[0], source.folder, to, required, source.optional)
 
+  _explain_pickles(source, settings.data_dir)
   folder, fill = source.folder_in(settings.data_dir), source.convert or unpack
   download.fetch_into(folder, remotes(source, settings), fill)
+
+
+def _explain_pickles(source, data_dir):
+  """Says why a data set is fetched although its Python version is there."""
+  is_named = os.path.basename(os.path.abspath(data_dir)) == source.pickles
+  inside = os.path.join(data_dir, source.pickles)
+  if source.pickles and (is_named or os.path.isdir(inside)):
+    print(
+        printable(f'--data_dir={data_dir}: found the Python version, '
+                  f'{source.pickles}; the programs read the binary version, '
+                  f'{source.folder}.'))
 
 
 def remotes(source, settings):

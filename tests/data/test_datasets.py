@@ -49,7 +49,7 @@ def test_complete_data_is_used_without_a_network(tmp_path):
 
 def test_missing_data_is_fetched_once(tmp_path):
   folder = synthetic_records.make_folder(tmp_path / 'mirror', per_file=3)
-  (folder / 'batches.meta.txt').write_text('airplane')
+  (folder / 'batches.meta.txt').write_text('\n'.join(datasets.CLASSES))
   (folder / 'more.txt').write_text('more')
   archive = tmp_path / 'mirror.tar.gz'
   config = Settings(data_dir=str(tmp_path / 'data'),
@@ -145,7 +145,12 @@ def test_a_warning_names_a_public_data_set_that_is_not_complete(
   make_sparse(folder / 'test_batch.bin', 10000)
   config = Settings(data_dir=str(tmp_path))
   short_runs.prepared(config)
-  assert capsys.readouterr().out == ''
+  no_images = (f'WARNING: {folder}: found no training images of automobile, '
+               'bird, cat, ... (9) and no test images of automobile, bird, '
+               'cat, ... (9).\n')
+  assert capsys.readouterr().out == no_images
+  copies = (f'WARNING: {folder}: %s of %s test images are also training '
+            'images; precision on them says nothing about new images.\n')
   # Cut between two records.
   make_sparse(folder / 'data_batch_3.bin', 7000)
   data = short_runs.prepared(config)
@@ -153,17 +158,155 @@ def test_a_warning_names_a_public_data_set_that_is_not_complete(
   line = (
       'WARNING: %s: found %s training and %s test records; the official data '
       'set has 50,000 and 10,000.\n')
-  assert capsys.readouterr().out == line % (folder, '47,000', '10,000')
+  copied = ('10,000', '10,000')
+  assert capsys.readouterr(
+  ).out == line % (folder, '47,000', '10,000') + no_images + copies % copied
   make_sparse(folder / 'data_batch_3.bin', 10000)
   make_sparse(folder / 'test_batch.bin', 10001)
   short_runs.prepared(config)
-  assert capsys.readouterr().out == line % (folder, '50,000', '10,001')
+  copied = ('10,001', '10,001')
+  assert capsys.readouterr(
+  ).out == line % (folder, '50,000', '10,001') + no_images + copies % copied
 
 
 def test_a_data_set_of_unknown_size_gets_no_warning(tmp_path, capsys):
   short_runs.prepared(Settings(dataset='sample'))
-  short_runs.prepared(synthetic_records.make_own_dataset(tmp_path))
+  data_dir = synthetic_records.make_three_classes(tmp_path)
+  short_runs.prepared(Settings(data_dir=data_dir))
   assert capsys.readouterr().out == ''
+
+
+# Labels of the training and of the test images, number of test images that are
+# also training images, and the warnings.
+@pytest.mark.parametrize('train, test, copies, expected', [
+    ([0, 1, 2] * 4, [0, 1, 2], 0, []),
+    ([1, 2] * 4, [1, 2], 0,
+     ['found no training images of a and no test images of a']),
+    ([0, 1, 2], [2, 2], 0, ['found no test images of a, b']),
+    ([0, 1, 2] * 9, [0, 1, 2] * 9, 19, [
+        '19 of 27 test images are also training images; precision on them says '
+        'nothing about new images'
+    ]),
+    ([0] * 48 + [1] * 5 + [2] * 10, [0, 1, 2], 0, [
+        'found 48 training images of a and 5 of b; a model seldom recognizes '
+        'such a rare class'
+    ]), ([0] * 4 + [1], [0, 1, 2], 0, ['found no training images of c']),
+])
+def test_warnings_of_data_that_cannot_be_learned_from(tmp_path, capsys, train,
+                                                      test, copies, expected):
+  config = synthetic_records.make_own_dataset(tmp_path)
+  layout = Layout(8, 8, 1)
+  made = [
+      synthetic_records.make_records(labels, seed, layout)
+      for seed, labels in enumerate((train, test))
+  ]
+  # Their labels do not matter.
+  made[1][:copies, 1:] = made[0][:copies, 1:][::-1]
+  for name, part in zip(('train.bin', 'test.bin'), made):
+    (tmp_path / name).write_bytes(part.tobytes())
+  short_runs.prepared(config)
+  assert capsys.readouterr().out.splitlines() == [
+      f'WARNING: {tmp_path}: {line}.' for line in expected
+  ]
+
+
+def test_classes_are_sought_among_the_images_that_are_trained_on(
+    tmp_path, capsys):
+  data_dir = synthetic_records.make_three_classes(tmp_path)
+  short_runs.prepared(Settings(data_dir=data_dir, labelled_examples=2))
+  assert capsys.readouterr().out == (
+      f'WARNING: {data_dir}: found no training images of c.\n')
+
+
+@pytest.mark.parametrize('text', [
+    'red\ngreen\nlight blue\nyellow\n\n',
+    '\ufeffred\r\ngreen\r\nlight blue\r\nyellow'
+])
+def test_classes_in_the_files_of_cifar10_have_the_names_there(tmp_path, text):
+  folder = synthetic_records.make_folder(tmp_path)
+  for path in folder.iterdir():
+    records = np.frombuffer(path.read_bytes(), np.uint8).reshape(-1, 3073)
+    path.write_bytes(records[records[:, 0] < 4].tobytes())
+  config = Settings(data_dir=str(tmp_path))
+  assert short_runs.prepared(config).classes == datasets.CLASSES
+  names = folder / 'batches.meta.txt'
+  names.write_bytes(text.encode('utf-8'))
+  classes = ('red', 'green', 'light blue', 'yellow')
+  assert short_runs.prepared(config).classes == classes
+  # A run from before the names were read.
+  with pytest.raises(UserError) as info:
+    datasets.describe(dataclasses.replace(config, classes=datasets.CLASSES))
+  assert str(info.value) == (
+      f'--dataset=cifar10 --data_dir={tmp_path}: found the classes red, green, '
+      'light blue, ... (4); the model was trained on airplane, automobile, '
+      'bird, ... (10)')
+  names.write_text('red\ngreen\nblue')
+  with pytest.raises(UserError, match='has label 3; expected labels 0 to 2'):
+    short_runs.prepared(config)
+
+
+@pytest.mark.parametrize('text, found',
+                         [('', 'no names'), ('red\n', 'red'),
+                          ('red\ngreen\nred', 'red, green, red')])
+def test_names_of_classes_are_checked(tmp_path, text, found):
+  names = synthetic_records.make_folder(tmp_path) / 'batches.meta.txt'
+  names.write_text(text)
+  with pytest.raises(UserError) as info:
+    datasets.describe(Settings(data_dir=str(tmp_path)))
+  assert str(info.value) == (f'{names}: found {found}; expected two or more '
+                             'classes, each once, one a line')
+
+
+def test_data_dir_may_be_the_folder_of_the_records(tmp_path, monkeypatch):
+  monkeypatch.setattr(download, 'fetch_into', None)  # Not to be called.
+  made = {'cifar10': synthetic_records.make_folder(tmp_path)}
+  made['cifar100'] = tmp_path / 'cifar-100-binary'
+  make_cifar100(made['cifar100'])
+  made['svhn'] = tmp_path / 'svhn'
+  made['svhn'].mkdir()
+  synthetic_records.make_own_dataset(made['svhn'])
+  for name, folder in made.items():
+    config = Settings(dataset=name, data_dir=str(tmp_path))
+    data = short_runs.prepared(config)
+    for path in (str(folder), str(folder) + '/'):
+      inside = short_runs.prepared(dataclasses.replace(config, data_dir=path))
+      assert ([os.path.realpath(p) for p in inside.train_files
+              ] == list(data.train_files))
+      assert inside.classes == data.classes
+  # A folder of another name, which is not complete.
+  folder = tmp_path / 'other'
+  made['cifar10'].rename(folder)
+  config = Settings(data_dir=str(folder))
+  assert len(short_runs.prepared(config).train_files) == 5
+  (folder / 'test_batch.bin').unlink()
+  with pytest.raises(UserError, match='other/test_batch.bin: no such file'):
+    short_runs.prepared(config)
+
+
+def test_the_files_of_another_data_set_are_not_taken(tmp_path):
+  config = synthetic_records.make_own_dataset(tmp_path)
+  for name in ('cifar100', 'svhn'):
+    with pytest.raises(UserError, match='no such folder; to fetch it'):
+      datasets.describe(dataclasses.replace(config, dataset=name))
+
+
+@pytest.mark.parametrize(
+    'dataset, name, binary',
+    [('cifar10', 'cifar-10-batches-py', 'cifar-10-batches-bin'),
+     ('cifar100', 'cifar-100-python', 'cifar-100-binary'),])
+@pytest.mark.parametrize('is_inside', [True, False])
+def test_the_python_version_is_not_what_is_read(tmp_path, capsys, dataset, name,
+                                                binary, is_inside):
+  folder = tmp_path / name
+  folder.mkdir()
+  data_dir = str(tmp_path if is_inside else folder)
+  config = Settings(dataset=dataset, data_dir=data_dir,
+                    data_url='file:///nowhere')
+  with pytest.raises(UserError, match='cannot fetch file:///nowhere'):
+    short_runs.prepared(config)
+  assert capsys.readouterr().out == (
+      f'--data_dir={data_dir}: found the Python version, {name}; the programs '
+      f'read the binary version, {binary}.\n')
 
 
 @pytest.mark.parametrize('make', [os.mkfifo, os.mkdir], ids=['pipe', 'folder'])
@@ -348,7 +491,7 @@ def test_cifar100_is_checked(tmp_path):
   with pytest.raises(UserError, match='record 7 has label 20; .* 0 to 19'):
     short_runs.prepared(coarse)
   names = tmp_path / 'data' / 'cifar-100-binary' / 'coarse_label_names.txt'
-  names.write_text('a b c')
+  names.write_text('a\nb\nc')
   with pytest.raises(UserError, match='names.txt: found 3 names; expected 20'):
     short_runs.prepared(coarse)
   names.unlink()

@@ -15,19 +15,24 @@ def run(*flags):
                        cwd=short_runs.ROOT)
 
 
-def test_complete_data_is_checked_silently(tmp_path):
+def test_complete_data_is_checked_without_a_network(tmp_path):
   folder = synthetic_records.make_folder(tmp_path, per_file=3)
   for path in folder.iterdir():
     os.truncate(str(path), 0)
     os.truncate(str(path), 10000 * 3073)  # Zeros, which take no room.
   flags = ['--data_dir=%s' % tmp_path, '--data_url=nowhere']
-  assert run(*flags) == (0, '', '')
+  missing = 'images of automobile, bird, cat, ... (9)'
+  assert run(
+      *flags) == (0,
+                  f'WARNING: {folder}: found no training {missing} and no test '
+                  f'{missing}.\n', '')
 
 
 def test_incomplete_data_is_used_with_a_warning(tmp_path):
-  folder = synthetic_records.make_folder(tmp_path, per_file=3)
+  folder = synthetic_records.make_folder(tmp_path, per_file=10)
   assert run('--data_dir=%s' % tmp_path) == (
-      0, 'WARNING: %s: found 15 training and 3 test records; the official data '
+      0,
+      'WARNING: %s: found 50 training and 10 test records; the official data '
       'set has 50,000 and 10,000.\n' % folder, '')
 
 

@@ -84,6 +84,8 @@ def test_every_picture_is_in_one_part_with_its_class(tmp_path):
   assert data.layout == Layout(8, 8, 3) and data.flip
   assert data.counts == (31, 9)
   assert keys(found['train'] + found['test']) == keys(made)
+  rare = 'found 20 training images of a and 1 of c c; a model seldom recognizes'
+  assert f'{tmp_path / "out"}: {rare} such a rare class.\n' in printed
   tests = [name for name, _ in found['test']]
   expected = {'a': 5, 'b': 2, 'c c': 1, 'd': 1}
   assert {n: tests.count(n) for n in counts} == expected
