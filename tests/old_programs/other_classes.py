@@ -23,7 +23,7 @@ if session == 'Session':
 else:
   sess = tf.train.MonitoredTrainingSession()
 seen = set()
-for _ in range(9):
-  seen.update(sess.run([train_op, labels])[1])
-sess.close()
+with sess:
+  for _ in range(9):
+    seen.update(sess.run([train_op, labels])[1])
 print(logits.shape, len(seen) > int(count) // 2, max(seen) < int(count))
