@@ -5,7 +5,7 @@ start-up messages off the terminal; TF_CPP_MIN_LOG_LEVEL=0 shows them. It also
 turns oneDNN on, see processor.py.
 
 Programs of the tutorial's time that say `import cifar10` find the names of its
-cifar10.py here, and its three flags.
+cifar10.py here, and the flags of its programs.
 """
 
 import contextlib
@@ -15,10 +15,20 @@ import sys
 import threading
 import types
 
+from absl import flags as absl_flags
+
+from cifar10.settings import FIELDS
 from cifar10.util import log_suppression
 from cifar10.util import processor
 
-TUTORIAL_FLAGS = ('batch_size', 'data_dir', 'use_fp16')
+# The flags of the tutorial's five programs, and their defaults.
+TUTORIAL_FLAGS = {
+    name: FIELDS[name].default for name in (
+        'batch_size data_dir train_dir max_steps log_device_placement '
+        'log_frequency eval_dir eval_data checkpoint_dir eval_interval_secs '
+        'run_once num_gpus').split()
+}
+TUTORIAL_FLAGS.update(use_fp16=False, num_examples=10000)
 
 _TUTORIAL_NAMES = frozenset(
     'DATA_URL FLAGS IMAGE_SIZE INITIAL_LEARNING_RATE '
@@ -27,6 +37,10 @@ _TUTORIAL_NAMES = frozenset(
     'NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN distorted_inputs inference inputs loss '
     'maybe_download_and_extract train _activation_summary _variable_on_cpu '
     '_variable_with_weight_decay'.split())
+
+# The constants that are in cifar10.py and in cifar10_input.py.
+_SHARED = ('IMAGE_SIZE', 'NUM_CLASSES', 'NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN',
+           'NUM_EXAMPLES_PER_EPOCH_FOR_EVAL')
 
 # For `from cifar10 import *`.
 __all__ = [name for name in sorted(_TUTORIAL_NAMES) if name[0] != '_']
@@ -62,14 +76,48 @@ def _interrupted_silently():
 
 
 def _define_tutorial_flags():
-  """Defines the tutorial's flags, which a program may define anew."""
-  from absl import flags
+  """Defines the tutorial's flags, unless the program has; it may do so later.
 
-  about = {'module_name': 'cifar10', 'allow_override': True}
-  flags.DEFINE_integer('batch_size', 128, 'Images in a batch.', **about)
-  flags.DEFINE_string('data_dir', '/tmp/cifar10_data',
-                      'The folder of the data set.', **about)
-  flags.DEFINE_boolean('use_fp16', False, 'Train the model in fp16.', **about)
+  In a notebook there are no flags to parse: the arguments are the kernel's.
+  """
+  define_by_type = {
+      bool: absl_flags.DEFINE_boolean,
+      int: absl_flags.DEFINE_integer,
+      str: absl_flags.DEFINE_string
+  }
+  for name, default in TUTORIAL_FLAGS.items():
+    if name not in absl_flags.FLAGS:
+      define_by_type[type(default)](name, default, "The tutorial's.",
+                                    module_name='cifar10', allow_override=True)
+  if any(name in sys.argv[0] for name in ('ipykernel', 'colab_kernel')):
+    absl_flags.FLAGS.mark_as_parsed()
+
+
+def flag_values(*names):
+  """The values of some of the tutorial's flags, a dict by their names.
+
+  Empty in a program of this project, which has settings in their place.
+  """
+  defined = absl_flags.FLAGS
+  if 'use_fp16' not in defined:
+    return {}
+  if not defined.is_parsed():  # The program has no tf.app.run.
+    # These flags alone: to the others, the program may give another meaning.
+    own = absl_flags.FlagValues()
+    for name in names:
+      own[name] = defined[name]
+    own(sys.argv, known_only=True)
+  return {name: defined[name].value for name in names}
+
+
+class _TutorialModule(types.ModuleType):
+  """cifar10.py or cifar10_input.py: a constant of both that is set on one."""
+
+  def __setattr__(self, name, value):
+    super().__setattr__(name, value)
+    if name in _SHARED:
+      for module in ('cifar10.cifar10', 'cifar10.cifar10_input'):
+        vars(sys.modules[module])[name] = value
 
 
 class _Package(types.ModuleType):
@@ -88,8 +136,13 @@ class _Package(types.ModuleType):
   def __setattr__(self, name, value):
     if name in _TUTORIAL_NAMES:
       setattr(importlib.import_module('cifar10.cifar10'), name, value)
-    else:
-      super().__setattr__(name, value)
+      return
+    super().__setattr__(name, value)
+    if name == 'cifar10':  # Python has just imported it.
+      for module in (value, value.cifar10_input):
+        module.__class__ = _TutorialModule
+      for constant in _SHARED:  # An edit of either file counts in both.
+        setattr(value, constant, getattr(value, constant))
 
 
 sys.modules[__name__].__class__ = _Package

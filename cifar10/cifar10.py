@@ -15,15 +15,15 @@ import os
 import sys
 
 if not __package__:  # A program in this folder says `import cifar10`.
-  del sys.modules['cifar10']
+  sys.modules.pop('cifar10', None)
   folder = os.path.dirname(os.path.abspath(__file__))
   sys.path.insert(0, os.path.dirname(folder))
   import cifar10  # noqa: F401  The package takes the place of this module.
 
 import tensorflow.compat.v1 as tf
 
-from cifar10 import TUTORIAL_FLAGS
 from cifar10 import cifar10_input
+from cifar10 import flag_values
 from cifar10 import settings as settings_lib
 from cifar10.data import datasets
 from cifar10.data import sources
@@ -62,23 +62,19 @@ TOWER_NAME = 'tower'
 DATA_URL = sources.SOURCES['cifar10'].official[0].url
 
 
-def settings_of_flags():
-  """The Settings of an old program: the defaults, with its three flags."""
-  if 'use_fp16' not in FLAGS:
-    return Settings()
-  if not FLAGS.is_parsed():  # The program has no tf.app.run.
-    # These flags alone: to the others, the program may give another meaning.
-    own = tf.flags.FlagValues()
-    for name in TUTORIAL_FLAGS:
-      own[name] = FLAGS[name]
-    own(sys.argv, known_only=True)
-  return Settings(batch_size=FLAGS['batch_size'].value,
-                  data_dir=FLAGS['data_dir'].value,
-                  precision='float16' if FLAGS['use_fp16'].value else 'float32')
+def settings_of_flags(*names):
+  """The Settings of an old program: the defaults, with those flags of it.
+
+  Besides `names`, batch_size, data_dir and use_fp16 count.
+  """
+  values = flag_values('batch_size', 'data_dir', 'use_fp16', *names)
+  if values.pop('use_fp16', False):
+    values['precision'] = 'float16'
+  return Settings(classes=datasets.unnamed(NUM_CLASSES), **values)
 
 
 def with_constants(settings):
-  """Fills settings that are None with the constants above."""
+  """Fills settings that are None, or unknown, with the constants above."""
   unset = {
       name: globals()[constant]
       for name, constant in settings_lib.with_policy('constant').items()
@@ -89,6 +85,8 @@ def with_constants(settings):
         settings.optimizer, INITIAL_LEARNING_RATE)
   if settings.momentum is None:
     unset['momentum'] = 0.0 if settings.optimizer == 'rmsprop' else 0.9
+  if settings.dataset == 'cifar10' and not settings.classes:
+    unset['classes'] = datasets.unnamed(NUM_CLASSES)
   return dataclasses.replace(settings, **unset)
 
 
@@ -98,12 +96,11 @@ def maybe_download_and_extract(settings=None):
   Raises:
     UserError: it cannot be fetched, or a file is missing or damaged.
   """
-  return datasets.prepare(settings or settings_of_flags())
-
-
-def _folder(settings):
-  """The folder of CIFAR-10's records."""
-  return sources.SOURCES['cifar10'].folder_in(settings.data_dir)
+  settings = settings or settings_of_flags()
+  is_edited = DATA_URL != sources.SOURCES['cifar10'].official[0].url
+  if is_edited and settings.dataset == 'cifar10' and not settings.data_url:
+    settings = dataclasses.replace(settings, data_url=DATA_URL)
+  return datasets.prepare(settings)
 
 
 def distorted_inputs(settings=None):
@@ -121,8 +118,8 @@ def distorted_inputs(settings=None):
                                           settings.examples_per_machine, data,
                                           settings)
   settings = settings_of_flags()
-  images, labels = cifar10_input.distorted_inputs(_folder(settings),
-                                                  settings.batch_size)
+  images, labels = cifar10_input.distorted_inputs(
+      batch_size=settings.batch_size)
   return tf.cast(images, settings.precision), labels
 
 
@@ -141,8 +138,8 @@ def inputs(eval_data, settings=None):
     return cifar10_input.inputs(eval_data, settings.data_dir,
                                 settings.batch_size, data, settings)
   settings = settings_of_flags()
-  images, labels = cifar10_input.inputs(eval_data, _folder(settings),
-                                        settings.batch_size)
+  images, labels = cifar10_input.inputs(eval_data,
+                                        batch_size=settings.batch_size)
   return tf.cast(images, settings.precision), labels
 
 
@@ -163,6 +160,7 @@ def inference(images, techniques=None):
     ValueError: `images` is not of rank 4, or its size is unknown.
   """
   if techniques is None:
+    images = tf.convert_to_tensor(images)
     with layers.compute_in(images.dtype):
       return inference(images, Techniques())
   layers.check_images(images)

@@ -10,6 +10,7 @@ Every image counts exactly once, whatever the batch size.
 
 import contextlib
 import dataclasses
+import math
 import os
 import sys
 import time
@@ -39,6 +40,8 @@ from cifar10.util import session_settings
 from cifar10.util import summaries
 import tensorflow.compat.v1 as tf
 
+FLAGS = tf.app.flags.FLAGS
+
 GROUPS = (*('data', 'download', 'input', 'model', 'checkpoint', 'ensemble'),
           *('inference', 'evaluation', 'answers', 'metrics', 'session'))
 
@@ -57,7 +60,8 @@ class EvalGraph(NamedTuple):
   loss: Any  # float32 scalar, the total loss of the batch.
   summaries: Any  # string scalar, images and activations of the batch.
   restorations: restore.Restorations  # Of the variables.
-  num_images: int  # In the files, each to be counted once.
+  num_iter: int  # Batches, and the end of the input.
+  num_images: int  # In them, each to be counted once.
 
 
 def evaluate(settings=None):
@@ -66,7 +70,9 @@ def evaluate(settings=None):
   Raises UserError if the data or a checkpoint is unusable, or there is no
   checkpoint and `run_once` is set.
   """
-  settings = settings or cifar10.settings_of_flags()
+  settings = settings or cifar10.settings_of_flags(
+      'eval_dir', 'eval_data', 'checkpoint_dir', 'eval_interval_secs',
+      'num_examples', 'run_once')
   answers = sys.stdout
   # As JSON, the results are alone on standard output.
   with contextlib.redirect_stdout(sys.stderr if settings.json else answers):
@@ -177,12 +183,17 @@ def build(data, settings):
   loss = cifar10.loss(model.logits, labels)
   with tf.name_scope('softmax/'):
     summaries.histogram('softmax/activations', model.probabilities)
+  num_images = data.count(data.files(settings.eval_data))
+  # Whole batches, then a smaller one or the end of the input.
+  num_iter = (math.ceil(settings.num_examples / settings.batch_size) or
+              num_images // settings.batch_size + 1)
   return EvalGraph(
       correct=ranking.in_top_k(model.logits, labels, 1),
       in_top_k=ranking.in_top_k(model.logits, labels,
                                 precision.top_k(settings)), loss=loss,
       summaries=tf.summary.merge_all(), restorations=model.restorations,
-      num_images=data.count(data.files(settings.eval_data)))
+      num_iter=num_iter, num_images=min(num_images,
+                                        num_iter * settings.batch_size))
 
 
 def new_checkpoints(settings, is_over):
@@ -221,10 +232,8 @@ def eval_once(graph, checkpoint, settings):
     sess.run([variable.initializer for variable in tf.local_variables()])
     coord = tf.train.Coordinator()
     threads = tf.train.start_queue_runners(sess, coord)
-    # Whole batches, then a smaller one or the end of the input.
-    num_iter = graph.num_images // settings.batch_size + 1
     with coord.stop_on_exception():  # The end of the input is no error.
-      while step < num_iter and not coord.should_stop():
+      while step < graph.num_iter and not coord.should_stop():
         fetches = [graph.correct, graph.in_top_k, graph.loss]
         if step == 0:
           fetches.append(graph.summaries)

@@ -22,10 +22,12 @@ if not __package__:  # A program in this folder says `import cifar10_input`.
 
 import tensorflow.compat.v1 as tf
 
+from cifar10 import flag_values
 from cifar10.data import datasets
 from cifar10.data import distortions
 from cifar10.data import records as records_lib
 from cifar10.data import shuffle_queue
+from cifar10.data import sources
 from cifar10.errors import UserError
 from cifar10.settings import Settings
 from cifar10.util import summaries
@@ -133,30 +135,48 @@ def _cifar10(data_dir, eval_data):
   Only the files of 'test' or the training images, 'train_eval', must be there.
   """
   data = datasets.in_folder(data_dir)
+  data = data._replace(classes=datasets.unnamed(NUM_CLASSES) or data.classes)
   for path in data.files(eval_data):
     if not os.path.exists(path):
       raise ValueError('Failed to find file: ' + path)
   return data
 
 
+def _folder_and_size(data_dir, batch_size):
+  """The folder of the files, and the size of batches, from their arguments.
+
+  The tutorial's last form has no `data_dir`: the flag names the folder.
+  """
+  if batch_size is None:
+    data_dir, batch_size = None, data_dir
+  if data_dir is None:
+    below = Settings(**flag_values('data_dir')).data_dir
+    data_dir = sources.SOURCES['cifar10'].folder_in(below)
+  return data_dir, batch_size
+
+
 def crop_size(layout, image_size=0):
   """Height and width of the crops, in pixels: IMAGE_SIZE of 32, if 0 is set.
 
   Raises:
-    UserError: --image_size is larger than the images.
+    UserError: --image_size or IMAGE_SIZE is larger than the images.
   """
-  if image_size > min(layout.height, layout.width):
-    raise UserError(
-        f'--image_size={image_size}: larger than the images, which have '
-        f'{layout.height} x {layout.width} pixels')
-  return image_size or layout.height * IMAGE_SIZE // 32
+  size = image_size or layout.height * IMAGE_SIZE // 32
+  if size > min(layout.height, layout.width):
+    name = '--image_size' if image_size else 'IMAGE_SIZE'
+    raise UserError(f'{name}={image_size or IMAGE_SIZE}: larger than the '
+                    f'images, which have {layout.height} x {layout.width} '
+                    'pixels')
+  return size
 
 
-def distorted_inputs(data_dir, batch_size, data=None, settings=Settings()):
+def distorted_inputs(data_dir=None, batch_size=None, data=None,
+                     settings=Settings()):
   """Endless batches of distorted training images, shuffled anew each epoch.
 
   Args:
-    data_dir: folder of CIFAR-10's files.
+    data_dir: folder of CIFAR-10's files; it may be left out, see
+      `_folder_and_size`.
     batch_size: images in a batch.
     data: datasets.DataSet to read in its place.
     settings: the distortions; by default the tutorial's. With a seed, a single
@@ -170,6 +190,7 @@ def distorted_inputs(data_dir, batch_size, data=None, settings=Settings()):
   Raises:
     ValueError: a file of CIFAR-10 is missing.
   """
+  data_dir, batch_size = _folder_and_size(data_dir, batch_size)
   data = data or _cifar10(data_dir, 'train_eval')
   # The tutorial's line and number, although the queue holds a whole epoch.
   # (Departure: no "This will take a few minutes"; it takes about a second.)
@@ -221,7 +242,7 @@ def examples_in_queue(data, batch_size):
   tutorial makes the queue smaller, so that the first step comes sooner.
   """
   most = _MAX_BYTES_IN_QUEUE // data.layout.record_bytes
-  if data.classes == datasets.CLASSES:
+  if data.classes in (datasets.CLASSES, datasets.unnamed(NUM_CLASSES)):
     most = min(most, NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN)
   return min(data.examples_per_epoch, max(batch_size, most))
 
@@ -237,8 +258,9 @@ def known_labels(records, data):
   """The labels of records, int32 [batch]; the body runs if they are known."""
   labels = records_lib.labels(records, data.layout)
   # The files were checked before; they may have been overwritten since.
-  are_known = tf.reduce_all(labels < len(data.classes))
-  with tf.control_dependencies([tf.Assert(are_known, ['unknown label'])]):
+  largest, last = tf.reduce_max(labels), len(data.classes) - 1
+  found = [f'expected labels 0 to {last}; found', largest]
+  with tf.control_dependencies([tf.Assert(largest <= last, found)]):
     yield labels
 
 
@@ -256,21 +278,22 @@ def ready_batches(images, labels, batch_size, num_threads):
   enqueue = queue.enqueue([images, labels])
   # Each thread holds a batch too.
   num_threads = min(num_threads, in_memory)
-  tf.train.add_queue_runner(tf.train.QueueRunner(queue,
-                                                 [enqueue] * num_threads))
+  shuffle_queue.fill(queue, enqueue, num_threads)
   images, labels = queue.dequeue()
   images.set_shape(shape)
   labels.set_shape(shape[:1])
   return images, labels
 
 
-def inputs(eval_data, data_dir, batch_size, data=None, settings=Settings()):
+def inputs(eval_data, data_dir=None, batch_size=None, data=None,
+           settings=Settings()):
   """Batches of undistorted images in the order of the files.
 
   Args:
     eval_data: True or 'test' for the test images, False or 'train_eval' for the
       training images.
-    data_dir: folder of CIFAR-10's files.
+    data_dir: folder of CIFAR-10's files; it may be left out, see
+      `_folder_and_size`.
     batch_size: images in a batch.
     data: datasets.DataSet to read in its place, each image once: the last batch
       may be smaller, and tf.errors.OutOfRangeError follows it. None: CIFAR-10,
@@ -287,6 +310,7 @@ def inputs(eval_data, data_dir, batch_size, data=None, settings=Settings()):
   """
   is_endless = data is None
   name = 'test' if eval_data in (True, 'test') else 'train_eval'
+  data_dir, batch_size = _folder_and_size(data_dir, batch_size)
   data = data or _cifar10(data_dir, name)
   layout, size = data.layout, crop_size(data.layout, settings.image_size)
   with tf.device('/cpu:0'), tf.name_scope('inputs'):
@@ -295,10 +319,12 @@ def inputs(eval_data, data_dir, batch_size, data=None, settings=Settings()):
         shuffle=False)
     per_read = _records_per_read(layout)
     # Regroups the reads, which end with each file, into batches.
-    records = tf.train.batch([read_records(filename_queue, layout, per_read)],
-                             batch_size, capacity=batch_size + 2 * per_read,
-                             enqueue_many=True,
-                             allow_smaller_final_batch=not is_endless)
+    queue = tf.FIFOQueue(batch_size + 2 * per_read, [tf.uint8],
+                         [[layout.record_bytes]], name='batch')
+    records = read_records(filename_queue, layout, per_read)
+    shuffle_queue.fill(queue, queue.enqueue_many([records]))
+    dequeue = queue.dequeue_many if is_endless else queue.dequeue_up_to
+    records = dequeue(batch_size)
     images = distortions.central_crop(records, layout, size,
                                       settings.standardization)
     known = batch_size if is_endless else None

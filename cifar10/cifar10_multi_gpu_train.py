@@ -31,6 +31,8 @@ from cifar10.settings import Settings
 from six.moves import xrange
 import tensorflow.compat.v1 as tf
 
+FLAGS = tf.app.flags.FLAGS
+
 
 def tower_loss(scope, images, labels, settings=Settings()):
   """The total loss of one tower, a float32 scalar.
@@ -106,7 +108,8 @@ def build_step(settings, global_step, opt, **optional):
 
 def train(settings=None):
   """Trains CIFAR-10 until the last step or a signal; see `trainer.train`."""
-  settings = settings or cifar10.settings_of_flags()
+  settings = settings or cifar10.settings_of_flags(
+      'train_dir', 'max_steps', 'num_gpus', 'log_device_placement')
   trainer.train(model_parallelism.with_devices(settings), take_steps)
 
 

@@ -23,10 +23,14 @@ from cifar10.nets import techniques
 from cifar10.run import trainer
 import tensorflow.compat.v1 as tf
 
+FLAGS = tf.app.flags.FLAGS
+
 
 def train(settings=None):
   """Trains CIFAR-10 until the last step or a signal; see `trainer.train`."""
-  trainer.train(settings or cifar10.settings_of_flags(), take_steps)
+  settings = settings or cifar10.settings_of_flags(
+      'train_dir', 'max_steps', 'log_device_placement', 'log_frequency')
+  trainer.train(settings, take_steps)
 
 
 def take_steps(run):

@@ -123,7 +123,7 @@ def _parse(argv):
 
 def _define_flags(names, defaults):
   """Defines flags, with the defaults of the program for some."""
-  for name in cifar10.TUTORIAL_FLAGS:  # Those of older programs.
+  for name in cifar10.TUTORIAL_FLAGS:  # Those of old programs.
     delattr(flags.FLAGS, name)
   constants = vars(tutorial)
   for name in names:

@@ -169,6 +169,14 @@ def test_smoothed_labels_spread_a_share_over_all_classes():
                              atol=1e-7)
 
 
+@pytest.mark.parametrize('images', [
+    lambda: np.zeros([2, 24, 24, 3], np.float32),
+    lambda: [tf.zeros([24, 24, 3])] * 2
+], ids=['array', 'list'])
+def test_images_may_be_anything_that_becomes_a_tensor(images):
+  assert cifar10.inference(images()).shape == [2, 10]
+
+
 def test_any_batch_size_also_an_unknown_one():
   images = tf.placeholder(tf.float32, [None, 24, 24, 3])
   logits = cifar10.inference(images)

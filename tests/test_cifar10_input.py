@@ -235,6 +235,33 @@ def test_images_of_either_input_are_in_the_summaries():
     assert {'images/image/%d' % i for i in range(10)} <= tags
 
 
+def test_two_inputs_of_a_graph_have_summaries_of_their_own(tmp_path):
+  folder = str(synthetic_records.make_folder(tmp_path))
+  cifar10_input.distorted_inputs(folder, 8)
+  cifar10_input.inputs('test', folder, 8)
+  merged = tf.summary.merge_all()
+  with tf.train.MonitoredSession() as session:
+    summary = tf.Summary.FromString(session.run(merged))
+  tags = {value.tag for value in summary.value}
+  assert {'images/image/0', 'images_1/image/0', 'labels', 'labels_1'} <= tags
+
+
+@pytest.mark.filterwarnings(
+    'ignore::pytest.PytestUnhandledThreadExceptionWarning')
+@pytest.mark.parametrize('is_training', [True, False])
+def test_an_error_of_its_threads_ends_a_session_without_coordinator(
+    tmp_path, is_training):
+  folder = synthetic_records.make_folder(tmp_path)
+  images, _ = (cifar10_input.distorted_inputs(str(folder), 8)
+               if is_training else cifar10_input.inputs(False, str(folder), 8))
+  for path in folder.glob('data_*'):
+    path.unlink()
+  with tf.Session() as session:
+    tf.train.start_queue_runners(session)
+    with pytest.raises(tf.errors.OutOfRangeError):
+      session.run(images, options=tf.RunOptions(timeout_in_ms=60000))
+
+
 @pytest.mark.parametrize('source', SOURCES)
 def test_labels_stay_with_their_images(tmp_path, source):
   # An image of class n has the colour of its class in one half, so that the

@@ -88,7 +88,8 @@ def default(name):
 def test_every_setting_is_a_flag_but_these():
   flags = set(settings_lib.flag_names(*settings_lib.GROUP_OF.values()))
   assert set(settings_lib.FIELDS) - flags == {
-      'classes', 'devices', 'image_shape', 'networks', 'summary_steps'
+      'classes', 'devices', 'image_shape', 'networks', 'num_examples',
+      'summary_steps'
   }
   for name in flags:
     assert settings_lib.FIELDS[name].metadata['help'].endswith('.'), name

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
@@ -29,6 +30,8 @@ TRAINERS = {
     'towers_train': ('--num_gpus=2',)
 }
 
+INSIDE = os.path.join(short_runs.ROOT, 'cifar10')
+
 
 @pytest.fixture(scope='module')
 def data_dir(tmp_path_factory):
@@ -45,27 +48,42 @@ def run_elsewhere(name, *arguments):
   return out
 
 
-def run_anew(path, *arguments, **environment):
-  """Runs a program with a Python that has imported nothing."""
+def run_anew(path, *arguments, fails=False, **environment):
+  """Runs a program with a Python that has imported nothing.
+
+  Returns what it prints, or if it is expected to fail, its errors.
+  """
   environment = dict(os.environ, **environment)
   found = subprocess.run([sys.executable, str(path), *arguments], check=False,
                          env=environment, stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, universal_newlines=True,
                          timeout=300)
-  assert not found.returncode, found.stderr
-  return found.stdout
+  assert bool(found.returncode) == fails, found.stderr
+  return found.stderr if fails else found.stdout
 
 
-@pytest.fixture(name='run_inside', scope='module')
-def _run_inside(tmp_path_factory):
-  """A function that runs an old program that is in a copy of cifar10/."""
-  programs = tmp_path_factory.mktemp('inside') / 'models' / 'cifar10'
-  shutil.copytree(os.path.join(short_runs.ROOT, 'cifar10'), str(programs),
+def run_there(name, *arguments, fails=False):
+  """Runs an old program with the folder of the modules on PYTHONPATH."""
+  return run_anew(os.path.join(PROGRAMS, name + '.py'), *arguments, fails=fails,
+                  PYTHONPATH=INSIDE)
+
+
+def copied(folder):
+  """Copies cifar10/ and the old programs into a folder; returns the copy."""
+  programs = folder / 'models' / 'cifar10'
+  shutil.copytree(INSIDE, str(programs),
                   ignore=shutil.ignore_patterns('zoo', 'sample', '__pycache__'))
   (programs / 'zoo').mkdir()
   (programs / 'zoo' / '__init__.py').write_text('')
   for path in glob.glob(os.path.join(PROGRAMS, '*.py')):
     shutil.copy(path, str(programs))
+  return programs
+
+
+@pytest.fixture(name='run_inside', scope='module')
+def _run_inside(tmp_path_factory):
+  """A function that runs an old program that is in a copy of cifar10/."""
+  programs = copied(tmp_path_factory.mktemp('inside'))
 
   def run_program(name, *arguments):
     return run_anew(programs / (name + '.py'), *arguments, PYTHONPATH='')
@@ -175,8 +193,7 @@ def test_it_finds_the_names_and_signatures(tmp_path, data_dir):
   (tmp_path / 'names.py').write_text(NAMES)
   (tmp_path / 'helper.py').write_text('')
   out = run_anew(tmp_path / 'names.py', '--batch_size=7', '--use_fp16',
-                 '--data_dir=' + data_dir, '--its_own=1',
-                 PYTHONPATH=os.path.join(short_runs.ROOT, 'cifar10'))
+                 '--data_dir=' + data_dir, '--its_own=1', PYTHONPATH=INSIDE)
   assert out.splitlines()[-1] == '(7, 24, 24, 3) float16'
 
 
@@ -188,7 +205,7 @@ def test_trainers_and_evaluator_need_no_settings(monkeypatch):
   cifar10_train.train()
   cifar10_multi_gpu_train.train()
   cifar10_eval.evaluate()
-  assert found == [Settings()] * 3
+  assert found == [Settings(), Settings(), Settings(num_examples=10000)]
 
 
 @pytest.mark.parametrize('place', ['elsewhere', 'inside'])
@@ -198,8 +215,7 @@ def test_it_reads_single_records_and_batches(data_dir, run_inside, place):
     out = run_inside('one_record', folder)
   else:
     # It imports a module that lies beside it only if it is inside.
-    out = run_anew(os.path.join(PROGRAMS, 'one_record.py'), folder,
-                   PYTHONPATH=os.path.join(short_runs.ROOT, 'cifar10'))
+    out = run_there('one_record', folder)
   lines = out.splitlines()
   (content,) = [open(os.path.join(folder, 'data_batch_1.bin'), 'rb').read()]
   assert lines[-5:-2] == [
@@ -207,3 +223,143 @@ def test_it_reads_single_records_and_batches(data_dir, run_inside, place):
       (i, content[3073 * i]) for i in range(3)
   ]
   assert lines[-2:] == ['(7, 24, 24, 3) (7,)', '(5, 24, 24, 3)']
+
+
+def test_flags_that_a_launcher_sets_count(tmp_path, data_dir, run_inside):
+  directory = str(tmp_path / 'train')
+  out = run_inside('launch', data_dir, directory, str(tmp_path / 'eval'))
+  assert short_runs.steps(out) == [0, 2]  # The others are of --num_gpus=2.
+  assert 'Training on 2 towers, each with batches of 8' in out
+  assert checkpoints.step(checkpoints.latest(directory)) == 6
+  (_, right, count, step) = short_runs.PRECISION_LINE.search(out).groups()
+  assert (count, step) == ('24', '6') and 'on training images' in out
+  assert os.listdir(str(tmp_path / 'eval'))
+  *_, events = sorted(glob.glob(os.path.join(directory, 'events.*')))
+  with open(events, 'rb') as content:  # cifar10.TOWER_NAME.
+    assert b'clone_1/' in content.read()
+
+
+def test_the_folder_of_the_data_may_be_left_out(tmp_path, data_dir, run_inside):
+  flags = '--data_dir=' + data_dir, '--batch_size=7', '--max_steps=3'
+  outputs = [
+      run_there('without_folder', *flags, f'--train_dir={tmp_path}/a'),
+      run_inside('without_folder', *flags, f'--train_dir={tmp_path}/b')
+  ]
+  for out in outputs:
+    assert '(7, 24, 24, 3) (5, 24, 24, 3)' in out
+    assert re.search(r'step 3, loss = \d+\.\d\d', out)
+  assert shapes(str(tmp_path / 'a')) == shapes(str(tmp_path / 'b'))
+
+
+@pytest.mark.parametrize('module', ['cifar10', 'cifar10_input'])
+def test_each_constant_that_it_sets_counts(data_dir, module):
+  out = run_there('constants', data_dir, module)
+  assert out.splitlines()[-5:] == [
+      '(8, 16, 16, 3) (8, 16, 16, 3) (8, 12)',
+      '20 20',
+      '24',  # A shuffle queue of 16 records, and a batch.
+      '0.875',
+      '[0.25, 0.25, 0.25, 0.125]'
+  ]
+
+
+EDITED = {
+    'cifar10.py': ('= cifar10_input.NUM_CLASSES', '= 15'),
+    'cifar10_input.py': ('NUM_CLASSES = 10', 'NUM_CLASSES = 15')
+}
+
+
+@pytest.fixture(name='folder_of', scope='module')
+def _folder_of(tmp_path_factory):
+  """A function of a number of classes: the --data_dir of such records."""
+  folders = {}
+  for count in (6, 15):
+    folder = tmp_path_factory.mktemp('classes')
+    inside = synthetic_records.make_folder(folder)
+    for seed, path in enumerate(sorted(inside.glob('*.bin'))):
+      labels = np.arange(30) % count
+      path.write_bytes(synthetic_records.make_records(labels, seed).tobytes())
+    folders[count] = str(folder)
+  return folders.get
+
+
+@pytest.mark.parametrize(('module', 'count', 'session'),
+                         [('cifar10', 15, 'Session'),
+                          ('cifar10_input', 15, 'MonitoredTrainingSession'),
+                          ('cifar10', 6, 'MonitoredTrainingSession'),
+                          ('cifar10_input', 6, 'Session'),])
+def test_the_number_of_classes_counts(folder_of, module, count, session):
+  arguments = module, str(count), session, 'fetches'
+  out = run_there('other_classes', folder_of(count), *arguments)
+  assert out.splitlines()[-1] == f'(8, {count}) True True'
+
+
+@pytest.mark.parametrize('session', ['Session', 'MonitoredTrainingSession'])
+def test_an_unknown_label_ends_it(folder_of, session):
+  arguments = 'cifar10', '6', session
+  errors = run_there('other_classes', folder_of(15), *arguments, fails=True)
+  assert 'expected labels 0 to 5; found' in errors
+  errors = run_there('other_classes', folder_of(15), *arguments, 'fetches',
+                     fails=True)
+  assert 'record 6 has label 6; expected labels 0 to 5' in errors
+
+
+@pytest.mark.parametrize('name', sorted(EDITED))
+def test_an_edited_number_of_classes_counts(tmp_path, folder_of, name):
+  programs = copied(tmp_path)
+  path, (old, new) = programs / name, EDITED[name]
+  content = path.read_text()
+  assert content.count(old) == 1
+  path.write_text(content.replace(old, new))
+  directory = str(tmp_path / 'train')
+  data = '--data_dir=' + folder_of(15), '--batch_size=8'
+  out = run_anew(programs / 'cifar10_train.py', *data, '--max_steps=4',
+                 '--train_dir=' + directory, PYTHONPATH='')
+  assert ' 15 classes,' in out
+  assert shapes(directory)['softmax_linear/biases'] == [15]
+  out = run_anew(programs / 'cifar10_eval.py', *data, '--run_once',
+                 '--checkpoint_dir=' + directory, f'--eval_dir={tmp_path}/eval',
+                 PYTHONPATH='')
+  assert short_runs.PRECISION_LINE.search(out).group(3) == '30'
+  out = run_anew(programs / 'session_train.py', *data, '--max_steps=9',
+                 f'--train_dir={tmp_path}/old', PYTHONPATH='')
+  assert re.search(r'step 0, loss = \d+\.\d\d', out)
+
+
+BEFORE = """
+import sys
+import tensorflow.compat.v1 as tf
+tf.app.flags.DEFINE_integer('batch_size', 7, 'Its own.')
+tf.app.flags.DEFINE_string('data_dir', sys.argv[1], 'Its own.')
+import cifar10
+print(cifar10.distorted_inputs()[0].shape[0], cifar10.FLAGS.batch_size)
+"""
+
+
+def test_a_flag_that_it_has_defined_is_kept(tmp_path, data_dir):
+  (tmp_path / 'before.py').write_text(BEFORE)
+  out = run_anew(tmp_path / 'before.py', data_dir, PYTHONPATH=short_runs.ROOT)
+  assert out.splitlines()[-1] == '7 7'
+
+
+NOTEBOOK = """
+import sys
+sys.argv = ['/x/ipykernel_launcher.py', '-f', '/x/connection.json']
+import cifar10
+import cifar10_eval
+import tensorflow.compat.v1 as tf
+tf.app.flags.DEFINE_string('its_own', 'found', '')
+print(cifar10.FLAGS.batch_size, cifar10_eval.FLAGS.num_examples,
+      tf.app.flags.FLAGS.its_own)
+"""
+
+
+def test_flags_are_read_in_a_notebook(tmp_path):
+  (tmp_path / 'cells.py').write_text(NOTEBOOK)
+  out = run_anew(tmp_path / 'cells.py', PYTHONPATH=INSIDE)
+  assert out.splitlines()[-1] == '128 10000 found'
+
+
+@pytest.mark.parametrize('name', ['cifar10', 'cifar10_input'])
+def test_the_modules_run_as_scripts(name):
+  assert run_anew(os.path.join(INSIDE, name + '.py'), PYTHONPATH='') == ''

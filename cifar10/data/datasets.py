@@ -103,9 +103,18 @@ def describe(settings):
   Raises UserError if the files that describe the data set are missing or
   damaged, or if its classes or the size of its images are not the model's.
   """
-  data = _DESCRIBE[_kind(settings)](settings)
+  data, names = _DESCRIBE[_kind(settings)](settings), settings.classes
+  is_cifar10 = _kind(settings) == 'cifar10' and len(data.classes) != len(names)
+  if is_cifar10 and names and names == unnamed(len(names)):
+    data = data._replace(classes=names)
   check_fits(data, settings)
   return data
+
+
+def unnamed(count):
+  """Names of another number of classes than CIFAR-10's in its files, or ()."""
+  return () if count == len(CLASSES) else tuple(
+      f'class {i}' for i in range(count))
 
 
 def check_fits(data, settings):
@@ -117,7 +126,7 @@ def check_fits(data, settings):
   compared = (('the classes', ', ', data.classes, settings.classes),
               ('images of', ' x ', data.layout[:3], settings.image_shape))
   for what, separator, found, trained in compared:
-    if trained in ((), found):
+    if trained in ((), found, unnamed(len(found))):
       continue
     where = f'--dataset={settings.dataset} --data_dir={settings.data_dir}: '
     # Perhaps a folder that has moved.

@@ -5,6 +5,25 @@ import tensorflow.compat.v1 as tf
 _RAW_BATCHES = 4
 
 
+class _QueueRunner(tf.train.QueueRunner):
+  """Closes its queue after an error: nobody waits for what will not come."""
+
+  def _run(self, sess, enqueue_op, coord=None):
+    try:
+      super()._run(sess, enqueue_op, coord)
+    except tf.errors.OpError:  # Without a coordinator.
+      sess.run(self.close_op)
+      raise
+
+
+def fill(queue, enqueue, num_threads=1):
+  """Has threads of the input run `enqueue`, until the queue is closed."""
+  ended = tf.errors.OutOfRangeError, tf.errors.CancelledError
+  tf.train.add_queue_runner(
+      _QueueRunner(queue, [enqueue] * num_threads,
+                   queue_closed_exception_types=ended))
+
+
 def batches(read, element, epoch_size, batch_size):
   """A queue of batches of elements, epoch after epoch, shuffled.
 
@@ -53,5 +72,5 @@ def batches(read, element, epoch_size, batch_size):
     num_left = queue.size()
   emptied = tf.while_loop(lambda n: n >= batch_size, draw_batch, [num_left],
                           **one_by_one)
-  tf.train.add_queue_runner(tf.train.QueueRunner(raw_batches, [emptied.op]))
+  fill(raw_batches, emptied.op)
   return raw_batches

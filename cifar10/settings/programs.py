@@ -177,6 +177,7 @@ class Evaluation(Group, saved=False):
   eval_data: str = choice('test', 'train_eval')
   eval_interval_secs: int = count(300)
   run_once: bool = False
+  num_examples: int = 0  # Of an old program, in whole batches; 0: all images.
 
 
 class Answers(Group, saved=False):

@@ -59,16 +59,21 @@ def images_and_labels(images, labels, classes):
   Takes float32 images, [batch, height, width, depth], int32 labels, [batch],
   and the names of the classes in the order of their labels.
   """
-  _add(
-      tf.raw_ops.ImageSummary(tag='images', tensor=images,
-                              max_images=_MAX_IMAGES))
+  before = [
+      summary.op.type
+      for summary in tf.get_collection_ref(tf.GraphKeys.SUMMARIES)
+  ]
+  count = before.count('ImageSummary')  # An old program may have two inputs.
+  tag, of_labels = (
+      f'{n}_{count}' if count else n for n in ('images', 'labels'))
+  _add(tf.raw_ops.ImageSummary(tag=tag, tensor=images, max_images=_MAX_IMAGES))
   names = tf.gather(tf.constant(classes), labels[:_MAX_IMAGES])
-  tags = tf.constant([f'images/image/{i}' for i in range(_MAX_IMAGES)])
+  tags = tf.constant([f'{tag}/image/{i}' for i in range(_MAX_IMAGES)])
   tags = tags[:tf.size(names)]
   metadata = tf.SummaryMetadata(plugin_data={'plugin_name': 'text'})
   _add(
       tf.raw_ops.TensorSummaryV2(
-          tag='labels', tensor=tf.stack([tags, names], axis=1),
+          tag=of_labels, tensor=tf.stack([tags, names], axis=1),
           serialized_summary_metadata=metadata.SerializeToString()))
 
 
