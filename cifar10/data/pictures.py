@@ -7,6 +7,7 @@ it can become a record and pass through the same graph.
 
 import functools
 import io
+import math
 import os
 import sys
 import warnings
@@ -26,6 +27,10 @@ except ImportError:
 # Formats that Pillow opens, but that are unsafe or not of pictures: EPS runs
 # Ghostscript; the others are only recognized, or handed to plugins.
 _NO_PICTURES = frozenset(('BUFR', 'EPS', 'GRIB', 'HDF5', 'IPTC', 'MPEG', 'WMF'))
+# Of gray levels of 2 and 4 bits, by Pillow's names of them.
+_FACTORS = {'L;2': 85, 'L;4': 17}
+_ORIENTATION = 0x0112  # The number of the EXIF tag.
+_STRIP_PIXELS = 1 << 22  # Converted at a time.
 _NUM_NAMED = 3  # Names of skipped files to print.
 
 
@@ -124,16 +129,15 @@ def read(name):
   UserError if the file cannot be read, is damaged or is not a picture.
   """
   try:
-    source = io.BytesIO(sys.stdin.buffer.read()) if name == '-' else name
-    formats = sorted(set(_extensions().values()))
-    with warnings.catch_warnings():
+    with _opened(name) as file, warnings.catch_warnings():
       warnings.simplefilter('ignore')  # About large sizes and odd metadata.
-      with Image.open(source, formats=formats) as image:
+      formats = sorted(set(_extensions().values()))
+      with Image.open(file, formats=formats) as image:
+        _scale_transparent_color(image)
+        image.load()
         # Pillow rotates a TIFF file on loading; Pillow 9 would do so twice.
-        rotated = image.format == 'TIFF'
-        upright = image if rotated else ImageOps.exif_transpose(image)
-        flat = _on_white(_eight_bits(upright))
-        return flat.convert('L' if flat.mode in ('1', 'L') else 'RGB')
+        is_turned = image.format != 'TIFF' and _ORIENTATION in image.getexif()
+        return _flat(ImageOps.exif_transpose(image) if is_turned else image)
   except Image.UnidentifiedImageError as error:
     raise UserError(
         f'{name}: not a picture; expected a format that Pillow reads, such as '
@@ -142,6 +146,17 @@ def read(name):
   except Exception as error:
     problem = getattr(error, 'strerror', None) or error
     raise UserError(f'{name}: cannot be read: {problem}') from error
+
+
+def _opened(name):
+  """Opens a file, or standard input: a binary stream.
+
+  Given a path, Pillow would map a TIFF file into memory, with height and width
+  exchanged if the file says that the picture is turned.
+  """
+  if name == '-':
+    return io.BytesIO(sys.stdin.buffer.read())
+  return open(name, 'rb')
 
 
 def fit(image, size, channels):
@@ -153,32 +168,91 @@ def fit(image, size, channels):
   Takes a PIL.Image.Image, as of `read`, and 3 channels for red, green and blue,
   or 1 for gray. Returns a uint8 array, [size, size, channels].
   """
-  image = image.convert('L' if channels == 1 else 'RGB')
+  mode = 'L' if channels == 1 else 'RGB'
+  if mode == 'L':
+    image = image.convert(mode)
   if image.size != (size, size):
     image = ImageOps.fit(image, (size, size), Image.LANCZOS)
-  return np.asarray(image, np.uint8).reshape(size, size, channels)
+  # Gray becomes RGB when it is small: each copy takes memory.
+  return np.asarray(image.convert(mode)).reshape(size, size, channels)
 
 
-def _eight_bits(image):
-  """Scales levels of more than 8 bits, which Pillow would clip at 255."""
+def _scale_transparent_color(image):
+  """Scales the transparent color of a PNG file as Pillow scales its pixels."""
+  color = image.info.get('transparency')
+  if image.format == 'PNG' and color is not None:
+    layout = image.tile[0][3]
+    if layout == 'RGB;16B':
+      image.info['transparency'] = tuple(level >> 8 for level in color)
+    elif layout in _FACTORS:
+      image.info['transparency'] = color * _FACTORS[layout]
+
+
+def _flat(image):
+  """Converts a picture to mode L or RGB, on white.
+
+  It does so in strips: of a large picture, each copy takes much memory.
+  """
+  if image.mode in ('L', 'RGB') and 'transparency' not in image.info:
+    return image
+  bounds, flat = _bounds(image), None
+  for strip, box in _strips(image):
+    on_white = _on_white(_eight_bits(strip, bounds))
+    mode = 'L' if on_white.mode in ('1', 'L') else 'RGB'
+    flat = flat or Image.new(mode, image.size)
+    flat.paste(on_white.convert(mode), box)
+  return flat
+
+
+def _strips(image):
+  """Yields parts of a picture, from top to bottom, and the box of each."""
+  width, height = image.size
+  rows = max(1, _STRIP_PIXELS // width)
+  for top in range(0, height, rows):
+    box = (0, top, width, min(top + rows, height))
+    yield image.crop(box), box
+
+
+def _bounds(image):
+  """The least and greatest finite level, if levels have more than 8 bits.
+
+  They are not numbers if no level is finite.
+  """
+  low, high = math.nan, math.nan
+  if image.mode[0] in 'FI':
+    for strip, _ in _strips(image):
+      levels = np.asarray(strip)
+      finite = levels[np.isfinite(levels)]
+      if finite.size:
+        low = np.fmin(low, finite.min())
+        high = np.fmax(high, finite.max())
+  return float(low), float(high)
+
+
+def _eight_bits(image, bounds):
+  """Scales levels of more than 8 bits, which Pillow would clip at 255.
+
+  `bounds` are those of the whole picture. A transparent level becomes white.
+  """
   if image.mode[0] not in 'FI':
     return image
+  levels = np.asarray(image)
   # A pixel that is not a number becomes black.
-  levels = np.clip(np.nan_to_num(_scaled(np.asarray(image))), 0, 255)
-  return Image.fromarray(np.round(levels).astype(np.uint8))
+  scaled = np.clip(np.nan_to_num(_scaled(levels, *bounds)), 0, 255)
+  scaled = np.round(scaled).astype(np.uint8)
+  if 'transparency' in image.info:
+    scaled[levels == image.info['transparency']] = 255
+  return Image.fromarray(scaled)
 
 
-def _scaled(levels):
-  """Scales gray levels to 0 to 255.
+def _scaled(levels, low, high):
+  """Scales gray levels, of which `low` and `high` are the bounds, to 0 to 255.
 
   White is 65535 for integers and 1 or 255 for floats, if all levels fit. Else
   the lowest becomes 0, the highest 255, as for measurements, whose files do not
   say which level is white.
   """
-  finite, is_float = levels[np.isfinite(levels)], levels.dtype.kind == 'f'
-  if not finite.size:
-    return np.zeros(levels.shape)
-  low, high = float(finite.min()), float(finite.max())
+  is_float = levels.dtype.kind == 'f'
   if is_float and 0 <= low and high <= 255:
     return levels * (255 if high <= 1 else 1)
   if not is_float and 0 <= low and high < 1 << 16:

@@ -14,12 +14,15 @@ import contextlib
 import io
 import os
 import sys
+import warnings
 import zipfile
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_input
 from cifar10.data import distortions
+from cifar10.errors import UserError
 from cifar10.infer import inference_graph
 from cifar10.infer import picture_ops
 from cifar10.util import log_suppression
@@ -56,9 +59,38 @@ def freeze(data, checkpoint, settings):
     saver.restore(session, checkpoint)
     frozen = tf.graph_util.convert_variables_to_constants(
         session, graph.as_graph_def(), [*_OUTPUTS, 'classes'])
+    expected = _probabilities(session)
   for node in frozen.node:
     node.device = ''  # The variables were pinned to the CPU.
+  _check(_probabilities_of(frozen, settings), expected, 'frozen graph')
   return frozen
+
+
+def _probabilities(session):
+  """What the graph of a session computes for an image of noise."""
+  images = session.graph.get_tensor_by_name('images:0')
+  return session.run('probabilities:0', {images: _noise(images.shape[1:])})
+
+
+def _probabilities_of(frozen, settings):
+  with tf.Graph().as_default(), _session(settings) as session:
+    tf.import_graph_def(frozen, name='')
+    return _probabilities(session)
+
+
+def _noise(shape):
+  """An image for all exports to be compared on: uint8, [1, *shape]."""
+  return np.random.RandomState(0).randint(0, 256, [1, *shape]).astype(np.uint8)
+
+
+def _check(found, expected, name):
+  """Raises UserError unless an export has the probabilities of its model."""
+  if not np.allclose(found, expected, rtol=1e-2, atol=1e-4, equal_nan=True):
+    difference = np.abs(found - expected).max()
+    raise UserError(
+        f'{name}: TensorFlow {tf.__version__} exports this model wrongly: '
+        f'probabilities of an image differ by {difference:.2g}; expected those '
+        'of the checkpoint')
 
 
 def _session(settings):
@@ -90,7 +122,8 @@ def write_saved_model(frozen, path, settings):
   """Writes a SavedModel with the tag `serve`.
 
   Takes a graph from `freeze` and a folder that does not exist or is empty.
-  Raises tf.errors.OpError if a file cannot be written.
+  Raises tf.errors.OpError if a file cannot be written, UserError if what was
+  written computes something else.
   """
   with tf.Graph().as_default() as graph, _session(settings) as session:
     tf.import_graph_def(frozen, name='')
@@ -112,13 +145,18 @@ def write_saved_model(frozen, path, settings):
         strip_default_attrs=True  # Older versions of TensorFlow 2 load it.
     )
     builder.save()
+  with tf.Graph().as_default(), _session(settings) as session:
+    tf.saved_model.loader.load(session, [tf.saved_model.SERVING], path)
+    found = _probabilities(session)
+  _check(found, _probabilities_of(frozen, settings), 'SavedModel')
 
 
 def tflite(frozen, data, settings):
   """Converts a graph from `freeze` to the content of a .tflite file, bytes.
 
   Its input `images` is float32, because the converter of TensorFlow 1 cannot
-  cast uint8. Its outputs are `class` and `probabilities`.
+  cast uint8. Its outputs are `class` and `probabilities`. Raises UserError if
+  the converter fails, or the file cannot be loaded or computes something else.
   """
   with tf.Graph().as_default() as graph:
     shape = [None, *data.layout[:3]]
@@ -137,11 +175,41 @@ def tflite(frozen, data, settings):
         return_elements=[name + ':0' for name in ('images',) + _TFLITE_OUTPUTS],
         name='')
     converter = tf.lite.TFLiteConverter.from_session(session, [images], outputs)
-    with _scripts_on_path(), log_suppression.stderr_held_back():
-      content = io.BytesIO(converter.convert())
+    content, found = _converted(converter, settings.tflite)
+  expected = _probabilities_of(frozen, settings)
+  _check(found, expected, f'--tflite={settings.tflite}')
+  content = io.BytesIO(content)
   with zipfile.ZipFile(content, 'a') as archive:
     archive.writestr(_TFLITE_LABELS, '\n'.join(data.classes) + '\n')
   return content.getvalue()
+
+
+def _converted(converter, path):
+  """The content of a .tflite file, and its probabilities as of `_check`."""
+  with _scripts_on_path(), log_suppression.stderr_held_back():
+    try:
+      content = converter.convert()
+      with warnings.catch_warnings():
+        warnings.simplefilter('ignore')  # TensorFlow 2 calls it deprecated.
+        interpreter = tf.lite.Interpreter(model_content=content)
+      interpreter.allocate_tensors()
+      (given,) = interpreter.get_input_details()
+      noise = _noise(given['shape'][1:])
+      interpreter.set_tensor(given['index'], noise.astype(np.float32))
+      interpreter.invoke()
+      (found,) = (interpreter.get_tensor(output['index'])
+                  for output in interpreter.get_output_details()
+                  if output['name'] == 'probabilities')
+      return content, found
+    except OSError:  # Such as a full disk.
+      raise
+    # Of many types and lines; the last one ends with the operation.
+    except Exception as error:
+      problem = error
+  reason = str(problem).strip().splitlines() or [type(problem).__name__]
+  raise UserError(
+      f'--tflite={path}: TensorFlow {tf.__version__} cannot convert this '
+      f'model: {reason[-1].split(". ")[-1]}') from problem
 
 
 @contextlib.contextmanager

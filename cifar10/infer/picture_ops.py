@@ -6,6 +6,9 @@ with the same filter and rounding, put transparent parts on white, and take the
 first frame of an animation. A picture of the right size is not changed. The
 pixels of scaled PNG and JPEG files differ from Pillow's by at most 1 of 255.
 
+A GIF file whose first frame does not fill its canvas is an error: TensorFlow 1
+refuses such files, too, and TensorFlow 2 decodes them to other pixels.
+
 TensorFlow does not support EXIF orientation, BMP files with a palette,
 transparency in GIF files, and the transparent color of gray and RGB PNG files;
 Pillow ignores the opacity of BMP files with 32 bits. In TensorFlow 1, all BMP
@@ -30,7 +33,8 @@ def decode(pictures, layout):
         tf.image.is_jpeg(picture),
         # As Pillow decodes it. TensorFlow's default is faster, less accurate.
         lambda: tf.image.decode_jpeg(picture, dct_method='INTEGER_ACCURATE'),
-        lambda: tf.image.decode_image(picture, expand_animations=False))
+        lambda: tf.image.decode_image(_checked(picture), expand_animations=False
+                                     ))
     decoded.set_shape([None, None, None])
     colors = _in_colors(decoded)
     if layout.depth == 1:
@@ -41,6 +45,35 @@ def decode(pictures, layout):
   images = tf.map_fn(image, pictures, tf.uint8)
   images.set_shape([None, *layout[:3]])
   return images
+
+
+def _checked(picture):
+  """A picture; its first frame fills the canvas if it is a GIF file."""
+
+  def of_gif():
+    content = tf.cast(tf.decode_raw(picture, tf.uint8), tf.int32)
+    # After the header, flags and the colors: their highest bit says if there
+    # are any, the three lowest how many.
+    flags = content[10]
+    colors = tf.bitwise.left_shift(2, flags % 8) * (flags // 128)
+
+    def skip(at):
+      """Skips an extension: two bytes, blocks with their lengths, and 0."""
+      return 1 + tf.while_loop(lambda i: content[i] > 0,
+                               lambda i: i + 1 + content[i], [at + 2])
+
+    frame = tf.while_loop(lambda i: tf.equal(content[i], ord('!')), skip,
+                          [13 + 3 * colors])
+    # Left and top of the frame, its width and height.
+    box = content[frame + 1:frame + 9]
+    canvas = tf.concat([tf.zeros([4], tf.int32), content[6:10]], 0)
+    fills = tf.reduce_all(tf.equal(box, canvas))
+    problem = 'GIF: the first frame does not fill the canvas'
+    with tf.control_dependencies([tf.Assert(fills, [problem])]):
+      return tf.identity(picture)
+
+  is_gif = tf.equal(tf.strings.substr(picture, 0, 3), 'GIF')
+  return tf.cond(is_gif, of_gif, lambda: picture)
 
 
 def _in_colors(image):

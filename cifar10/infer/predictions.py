@@ -25,7 +25,10 @@ from cifar10.util import session_settings
 # Errors of reading the signatures of a SavedModel of another program.
 _MISFITS = AttributeError, KeyError, TypeError, ValueError, tf.errors.OpError
 
-_BATCH_SIZE = 500  # Of a Validator.
+# Images, and bytes of their records, to compute at a time. The outputs of the
+# first layers take some 100 times as many bytes.
+_MAX_IMAGES = 500
+_MAX_BYTES = 1 << 22
 
 
 class Network(NamedTuple):
@@ -175,7 +178,7 @@ class Validator:
   def __init__(self, records, data, settings):
     """Builds the model of images of `data`, uint8 [n, record_bytes]."""
     self._model = Predictor(data, Network(settings))
-    self._batches = batches(records, _BATCH_SIZE)
+    self._batches = parts(records)
     self.total, self.count = len(records), 0
     self.names, self.close = list(self._model.averages), self._model.close
 
@@ -193,6 +196,11 @@ class Validator:
 def batches(items, size):
   """Splits a list or an array into parts of `size` items, the last of fewer."""
   return [items[i:i + size] for i in range(0, len(items), size)]
+
+
+def parts(records, most=_MAX_IMAGES):
+  """Splits records, [n, record_bytes], into batches that fit into memory."""
+  return batches(records, max(1, min(most, _MAX_BYTES // records.shape[1])))
 
 
 def is_export(folder):

@@ -24,6 +24,8 @@ def activate(x, kind, is_training, name,
     return _random_relu(x, name)
   if kind == 'gelu':
     return _portable_gelu(x, name) if portable else _gelu(x, is_training, name)
+  if kind == 'selu' and portable:
+    return _portable_selu(x, name)
   if kind == 'leaky_relu':
     return tf.nn.leaky_relu(x, leaky_relu_slope, name=name)
   if kind in _IN_FLOAT32 and x.dtype.size < 4:
@@ -104,6 +106,13 @@ def _portable_gelu(x, name):
   # tensors: the reciprocal of one is not in TensorFlow Lite.
   tail = 0.5 * polynomial * tf.exp(-0.5 * tf.square(x)) / u**5
   return tf.subtract(tf.nn.relu(x), distance * tail, name=name)
+
+
+def _portable_selu(x, name):
+  """SELU by ELU, which the TensorFlow Lite of TensorFlow 1 has as well."""
+  scale, alpha = 1.0507009873554805, 1.6732632423543772
+  below = alpha * tf.nn.elu(tf.minimum(x, 0.0))
+  return tf.multiply(scale, tf.nn.relu(x) + below, name=name)
 
 
 _FUNCTIONS = {

@@ -50,7 +50,7 @@ def inference(images, techniques, count):
   norm1 = _lrn(pool1, 'norm1', techniques, are_apart)
   norm1 = _dropout(norm1, 'conv_dropout', techniques)
   if not are_apart:
-    norm1 = _exchanged(norm1)
+    norm1 = _exchanged(norm1, techniques)
   conv2 = _convolution(norm1, 'conv2', techniques, bias=0.1)
   norm2 = _lrn(conv2, 'norm2', techniques, are_apart)
   x = _dropout(_max_pool(norm2, 'pool2'), 'conv_dropout', techniques)
@@ -82,7 +82,7 @@ def _convolution(inputs, name, techniques, bias):
 
 def _fully_connected(columns, name, units, techniques):
   """A layer each of whose units sees all columns; with dropout."""
-  inputs = _exchanged(columns)
+  inputs = _exchanged(columns, techniques)
   shape = [inputs[0].shape[1:].num_elements(), units]
   outputs = _layer(inputs, name, shape, techniques, 0.1, stddev=0.04, wd=0.004)
   return _dropout(outputs, 'dropout', techniques)
@@ -138,7 +138,7 @@ def _lrn(columns, name, techniques, are_apart):
   def given(i):
     """Copies of a column for itself and its neighbors, by their numbers."""
     takers = [j for j in (i - 1, i, i + 1) if 0 <= j < count]
-    copies = dict(zip(takers, _copies(columns[i], len(takers))))
+    copies = dict(zip(takers, _copies(columns[i], len(takers), techniques)))
     for j in copies.keys() - {i}:
       begin = 0 if j < i else width - _RADIUS
       copies[j] = channels(copies[j], begin, _RADIUS)
@@ -154,18 +154,21 @@ def _lrn(columns, name, techniques, are_apart):
     return _each(range(count), scope, middle)
 
 
-def _exchanged(columns):
+def _exchanged(columns, techniques):
   """For each column all of them, side by side."""
   with tf.name_scope('exchanged') as scope:
-    copies = _each(columns, scope, lambda x: _copies(x, len(columns)))
+    copies = _each(columns, scope,
+                   lambda x: _copies(x, len(columns), techniques))
     return _each(zip(*copies), scope, lambda seen: tf.concat(seen, -1))
 
 
-def _copies(x, count):
+def _copies(x, count, techniques):
   """A list of copies of `x`, whose gradients are added up where it is.
 
   TensorFlow itself would add them up on the first device.
   """
+  if techniques.portable:
+    return [x] * count
 
   @tf.custom_gradient
   def copied(x):

@@ -81,6 +81,10 @@ def _local_layer(x, filters, name, techniques):
     weights = layers.variable_with_weight_decay('weights', shape, stddev=0.04,
                                                 wd=0.004)
     product = locally_connected(x, techniques.folded(weights))
+    if techniques.portable:
+      # TensorFlow 1 converts the sum with biases wrongly without another
+      # operation in between.
+      product = tf.concat(tf.split(product, 2, 3), 3)
     shape = [height, width, filters]
     layer = techniques.outputs(product, shape, 0.1, scope.name)
   return techniques.dropout(layer, 'dropout')

@@ -32,14 +32,14 @@ class Techniques:
     self.settings = settings
     self.num_classes = num_classes
     self._is_training = is_training
-    self._portable = portable
+    self.portable = portable
     self._normalizations = {}  # By the names of layers.
     self._gradients = {} if portable else pooling.GRADIENTS
 
   def conv2d(self, x, kernel, scaled=True):
     """A convolution; if `scaled`, batch normalization has a trained scale."""
     tf.add_to_collection(graph_keys.LAYER_INPUTS, x)
-    form = 'direct' if self._portable else self.settings.conv
+    form = 'direct' if self.portable else self.settings.conv
     return layers.conv2d(x, self.folded(kernel, scaled), form)
 
   def matmul(self, x, weights):
@@ -93,14 +93,14 @@ class Techniques:
     if self.settings.normalization != 'lrn':
       return x
     return layers.local_response_norm(x, depth_radius, alpha, name,
-                                      self._portable, self._is_training)
+                                      self.portable, self._is_training)
 
   def activation(self, x, name):
     """The activation function of `x`, see `activations.activate`."""
     kind, slope = self.settings.activation, self.settings.leaky_relu_slope
     with tf.get_default_graph().gradient_override_map(self._gradients):
       return activations.activate(x, kind, self._is_training, name, slope,
-                                  self._portable)
+                                  self.portable)
 
   def outputs(self, linear, shape, bias, name, dtype=None):
     """The outputs of a layer, from its linear part; with a summary.

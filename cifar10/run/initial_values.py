@@ -17,12 +17,12 @@ from cifar10 import zoo
 from cifar10.data import distortions
 from cifar10.errors import UserError
 from cifar10.errors import printable
+from cifar10.infer import predictions
 from cifar10.store import checkpoints
 from cifar10.util import graph_keys
 from cifar10.util import session_settings
 
 _NUM_IMAGES = 5000  # Training images for the whitening; the paper's number.
-_BATCH_SIZE = 500
 _EPSILON = 5e-4  # Limits the gain of directions in which patches hardly differ.
 
 
@@ -197,8 +197,7 @@ def _images(data, settings):
     records = tf.placeholder(tf.uint8, [None, layout.record_bytes])
     middles = distortions.central_crop(records, layout, size,
                                        settings.standardization)
-    for start in range(0, len(all_records), _BATCH_SIZE):
-      batch = all_records[start:start + _BATCH_SIZE]
+    for batch in predictions.parts(all_records):
       yield session.run(middles, {records: batch})
 
 

@@ -3,7 +3,9 @@
 import io
 import os
 import struct
+import subprocess
 import sys
+import zlib
 
 import numpy as np
 from PIL import Image
@@ -13,6 +15,21 @@ from cifar10.data import pictures
 from cifar10.errors import UserError
 from tests.picture_folders import noise
 from tests.picture_folders import save
+from tests.short_runs import ROOT
+
+# Prints how much the peak of a process's memory rises by reading a picture.
+_PEAK = """
+import re, sys
+from cifar10.data import pictures
+
+def peak():
+  with open('/proc/self/status') as status:
+    return 1024 * int(re.search(r'VmHWM:\\s*(\\d+) kB', status.read()).group(1))
+
+before = peak()
+pictures.read(sys.argv[1])
+print(peak() - before)
+"""
 
 
 def read(path, size=8, channels=3):
@@ -95,6 +112,52 @@ def test_transparent_parts_are_put_on_white(tmp_path):
   assert np.abs(found - expected).max() <= 1
 
 
+def png(pixels, bits, color):
+  """A PNG file of gray levels or colors, [height, width] or [..., 3].
+
+  Pillow does not write those with these numbers of bits and one transparent
+  color.
+  """
+
+  def chunk(name, *values):
+    content = name + b''.join(values)
+    crc = struct.pack('>I', zlib.crc32(content))
+    return struct.pack('>I', len(content) - 4) + content + crc
+
+  height, width = pixels.shape[:2]
+  values = pixels.reshape(height, -1).astype('>u2').view(np.uint8)
+  ones_and_zeros = np.unpackbits(values).reshape(height, -1, 16)[..., -bits:]
+  rows = np.packbits(ones_and_zeros.reshape(height, -1), axis=1)
+  kind = 2 if pixels.ndim == 3 else 0
+  return b'\x89PNG\r\n\x1a\n' + b''.join([
+      chunk(b'IHDR', struct.pack('>IIBB', width, height, bits, kind), bytes(3)),
+      chunk(b'tRNS',
+            np.array(color, '>u2').tobytes()),
+      chunk(b'IDAT', zlib.compress(np.pad(rows, [(0, 0), (1, 0)]).tobytes())),
+      chunk(b'IEND')
+  ])
+
+
+@pytest.mark.parametrize('channels', [1, 3])
+@pytest.mark.parametrize('bits', [1, 2, 4, 8, 16])
+def test_one_transparent_color_is_made_white(tmp_path, bits, channels):
+  if channels == 3 and bits < 8:
+    pytest.skip('PNG has no such colors')
+  pixels = np.random.RandomState(0).randint(0, 1 << bits, [8, 8, channels])
+  pixels[..., 1:] &= -2  # So the first level is not white.
+  pixels = pixels.squeeze() if channels == 1 else pixels
+  color = pixels[5, 5]
+  (tmp_path / 'x.png').write_bytes(png(pixels, bits, color))
+  expected = pixels * 255 // ((1 << bits) - 1) if bits < 16 else pixels >> 8
+  is_transparent = (pixels == color).reshape(8, 8, -1).all(axis=2)
+  assert is_transparent.any() and not is_transparent.all()
+  expected[is_transparent] = 255
+  found = read(str(tmp_path / 'x.png')).reshape(8, 8, 3)
+  np.testing.assert_array_equal(
+      found,
+      expected.reshape(8, 8, -1) + np.zeros([8, 8, 3], int))
+
+
 @pytest.mark.parametrize('mode', ['LA', 'PA', 'P'])
 def test_transparency_of_gray_and_palettes_is_put_on_white(tmp_path, mode):
   pixels = np.zeros([8, 8, 4], np.uint8)
@@ -168,6 +231,42 @@ def test_exif_orientation_is_applied_once(tmp_path, kind):
   path = save(tmp_path / ('x.' + kind), pixels, exif=exif)
   found = read(path)
   assert found[:, :3].max() < 60 and found[:, 5:].min() > 190
+
+
+@pytest.mark.parametrize('mode', ['L', 'P', 'LA', 'RGB', 'RGBA', 'CMYK'])
+def test_a_tiff_of_any_mode_is_turned(tmp_path, mode):
+  exif = Image.Exif()
+  exif[0x0112] = 6
+  image = Image.fromarray(noise(30, 50)).convert(mode)
+  image.save(str(tmp_path / 'x.tif'), exif=exif)
+  upright = image.transpose(Image.ROTATE_270)
+  expected = upright.convert('L' if mode == 'L' else 'RGB')
+  found = pictures.read(str(tmp_path / 'x.tif'))
+  assert found.mode == expected.mode
+  np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+
+
+@pytest.mark.parametrize('kind, pixels',
+                         [('png', noise(9, 7, 4)), ('png', noise(9, 7, 2)),
+                          ('tif', noise(9, 7, 1).astype(np.float32) * 9 - 5),
+                          ('tif', noise(9, 7, 1).astype(np.int32) << 20),])
+def test_a_picture_is_the_same_in_strips(tmp_path, monkeypatch, kind, pixels):
+  path = save(tmp_path / ('x.' + kind), pixels)
+  whole = np.asarray(pictures.read(path))
+  monkeypatch.setattr(pictures, '_STRIP_PIXELS', 15)
+  np.testing.assert_array_equal(np.asarray(pictures.read(path)), whole)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.path.exists('/proc/self/status'),
+                    reason='measures memory as Linux counts it')
+def test_a_large_picture_takes_little_more_than_its_pixels(tmp_path):
+  path, size = str(tmp_path / 'x.png'), 6000
+  Image.new('RGBA', (size, size)).save(path)
+  # A process of its own, whose peak is that of this picture.
+  peak = subprocess.check_output([sys.executable, '-c', _PEAK, path], cwd=ROOT)
+  # What the file holds, and what is returned; Pillow has 4 bytes in a pixel.
+  assert int(peak) < 1.5 * 2 * 4 * size**2
 
 
 @pytest.mark.parametrize('shape', [(80, 160), (160, 80)])

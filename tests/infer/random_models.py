@@ -13,7 +13,8 @@ from tests import synthetic_records
 AVERAGE = '/ExponentialMovingAverage'
 
 
-def save(folder, data, top_layers='full', averages=True, step=7, seed=3):
+def save(folder, data, top_layers='full', averages=True, step=7, seed=3,
+         **settings):
   """Saves a model of random variables, as a trainer does.
 
   Args:
@@ -24,18 +25,19 @@ def save(folder, data, top_layers='full', averages=True, step=7, seed=3):
       variables.
     step: global step.
     seed: of the random variables.
+    **settings: others.
 
   Returns:
     path: path of the checkpoint.
     values: dict of name in the checkpoint: array.
   """
-  size = cifar10_input.crop_size(data.layout)
+  config = Settings(top_layers=top_layers, classes=data.classes, **settings)
+  size = cifar10_input.crop_size(data.layout, config.image_size)
   with tf.Graph().as_default(), tf.Session() as session:
     tf.set_random_seed(seed)
     global_step = tf.train.create_global_step()
     images = tf.zeros([1, size, size, data.layout.depth])
-    networks.inference(images,
-                       Settings(top_layers=top_layers, classes=data.classes))
+    networks.inference(images, config)
     variables = tf.trainable_variables()
     ema = tf.train.ExponentialMovingAverage(0.9999)
     if averages:

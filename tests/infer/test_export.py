@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import sys
 import zipfile
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
+from cifar10 import settings as settings_lib
+from cifar10.errors import UserError
 from cifar10.infer import export
 from cifar10.settings import Settings
 from tests import synthetic_records
@@ -74,30 +77,40 @@ def test_the_graph_computes_in_float32(saved, precision):
   assert types == {tf.float32.as_datatype_enum}
 
 
-class Converter:
-  """In the place of TensorFlow's converter: it notes PATH, or fails."""
+_CONVERTER = tf.lite.TFLiteConverter
 
-  def __init__(self, error=None):
-    self.error = error
+
+class Converter:
+  """In the place of TensorFlow's: notes PATH; fails, or returns a content.
+
+  It converts a model only once.
+  """
+  converted = None
+
+  def __init__(self, error=None, content=None):
+    self.error, self.content = error, content
     self.path = None
 
   def from_session(self, session, inputs, outputs):
     assert [tensor.op.name for tensor in inputs] == ['images']
     assert [tensor.op.name for tensor in outputs] == ['class', 'probabilities']
+    self._real = _CONVERTER.from_session(session, inputs, outputs)
     return self
 
   def convert(self):
     self.path = os.environ['PATH']
     if self.error:
       raise self.error
-    return b'a model'
+    if not self.content and not Converter.converted:
+      Converter.converted = self._real.convert()
+    return self.content or Converter.converted
 
 
 @pytest.fixture
 def convert(saved, monkeypatch):
   """Converts a model with a given Converter."""
   data, checkpoint, _ = saved
-  config = Settings()
+  config = Settings(tflite='x.tflite')
   frozen = export.freeze(data, checkpoint, config)
 
   def call(converter):
@@ -121,7 +134,7 @@ def test_the_converter_finds_scripts_next_to_python(convert, monkeypatch, path):
 
 def test_path_is_restored_after_an_error(convert, monkeypatch):
   before = os.environ['PATH']
-  with pytest.raises(ValueError, match='broken'):
+  with pytest.raises(UserError, match='broken'):
     convert(Converter(ValueError('broken')))
   assert os.environ['PATH'] == before
   monkeypatch.delenv('PATH')
@@ -129,9 +142,65 @@ def test_path_is_restored_after_an_error(convert, monkeypatch):
   assert 'PATH' not in os.environ
 
 
+@pytest.mark.parametrize(
+    'error, content, reason',
+    [(ValueError('A traceback.\n\nMany words. No such operation: Odd.\n'), None,
+      'No such operation: Odd.'), (ValueError(), None, 'ValueError'),
+     (None, b'a model', '.*[mM]odel .*')])
+def test_a_fault_of_the_converter_is_one_line(convert, capfd, error, content,
+                                              reason):
+  with pytest.raises(UserError) as info:
+    convert(Converter(error, content))
+  assert re.fullmatch(
+      'x.tflite: TensorFlow %s cannot convert this model: %s' %
+      (re.escape(tf.__version__), reason),
+      str(info.value)[len('--tflite='):])
+  assert capfd.readouterr() == ('', '')
+
+
+def test_another_model_is_no_export(saved, convert, tmp_path, monkeypatch):
+  data = saved[0]
+  other, _ = random_models.save(tmp_path, data, seed=8)
+  frozen = export.freeze(data, other, Settings())
+  content = export.tflite(frozen, data, Settings())
+  with pytest.raises(UserError,
+                     match='^--tflite=x.tflite: TensorFlow .* wrong'):
+    convert(Converter(content=content))
+
+  def load_other(session, *_):
+    tf.import_graph_def(frozen, name='')
+
+  monkeypatch.setattr(export.tf.saved_model.loader, 'load', load_other)
+  right = export.freeze(data, saved[1], Settings())
+  with pytest.raises(UserError, match='^SavedModel: TensorFlow .* wrongly: '):
+    export.write_saved_model(right, str(tmp_path / 'model'), Settings())
+
+
+_MODELS = [{
+    name: value
+}
+           for name in ('activation', 'network', 'normalization', 'top_layers')
+           for value in settings_lib.FIELDS[name].metadata['choices']]
+_MODELS += [{'columns': 2}, {'columns': 16}, {'hidden_layers': '30,20'}]
+_MODELS += [{'normalization': 'batch', 'normalize_logits': True}]
+_MODELS += [{'normalization': 'batch', 'top_layers': 'local'}]
+_MODELS += [{'normalization': 'batch', 'network': 'airbench'}]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('settings', _MODELS, ids=str)
+def test_every_model_is_converted(tmp_path, settings):
+  data = random_models.own_data(tmp_path)
+  path, _ = random_models.save(tmp_path, data, averages=False, **settings)
+  config = Settings(use_moving_averages=False, **settings)
+  # They load and compare what they have made.
+  frozen = export.freeze(data, path, config)
+  assert export.tflite(frozen, data, config)
+  assert not [n for n in frozen.node if '_gradient_op_type' in n.attr]
+
+
 def test_a_tflite_file_holds_the_names_of_the_classes(saved, convert):
   content = convert(Converter())
-  assert content.startswith(b'a model')
   with zipfile.ZipFile(io.BytesIO(content)) as archive:
     assert archive.namelist() == ['labels.txt']
     names = archive.read('labels.txt').decode('utf-8').splitlines()

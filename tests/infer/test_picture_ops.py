@@ -1,5 +1,7 @@
 """Picture operations yield the same images as Pillow."""
 
+import struct
+
 import numpy as np
 from PIL import Image
 import pytest
@@ -106,6 +108,28 @@ def test_the_first_frame_of_an_animation_is_decoded(tmp_path):
   frames[0].save(str(path), save_all=True, append_images=frames[1:])
   found, expected = both_ways([str(path)], 8, 3)
   np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize('colors', [2, 256])
+@pytest.mark.parametrize('canvas, place', [((8, 8), (0, 0)), ((9, 8), (1, 0)),
+                                           ((8, 9), (0, 1)), ((9, 9), (0, 0))])
+def test_the_first_frame_of_a_gif_fills_its_canvas(tmp_path, colors, canvas,
+                                                   place):
+  image = Image.fromarray(noise(8, 8)).quantize(colors)
+  path = tmp_path / 'x.gif'
+  image.save(str(path), comment=b'!' * 300)
+  content = bytearray(path.read_bytes())
+  # Left and top, then width and height, in the first frame's description.
+  frame = content.index(struct.pack('<B4H', ord(','), 0, 0, 8, 8))
+  content[6:10] = struct.pack('<2H', *canvas)
+  content[frame + 1:frame + 5] = struct.pack('<2H', *place)
+  path.write_bytes(bytes(content))
+  if canvas == (8, 8):
+    found, expected = both_ways([str(path)], 8, 3)
+    np.testing.assert_array_equal(found, expected)
+  else:
+    with pytest.raises(tf.errors.InvalidArgumentError, match='first frame'):
+      both_ways([str(path)], 8, 3)
 
 
 def test_an_empty_batch():

@@ -74,6 +74,16 @@ def test_a_model_of_small_gray_images_and_local_layers(tmp_path):
   np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize('size, count, lengths', [(32, 600, [500, 100]),
+                                                  (96, 200, [151, 49]),
+                                                  (256, 30, [21, 9]),
+                                                  (4096, 2, [1, 1]),
+                                                  (32, 0, [])])
+def test_parts_of_large_images_are_small(size, count, lengths):
+  records = np.zeros([count, 1 + 3 * size**2], np.uint8)
+  assert [len(part) for part in predictions.parts(records)] == lengths
+
+
 def test_no_records_have_no_probabilities(saved):
   records = np.zeros([0, CIFAR10.layout.record_bytes], np.uint8)
   (found,) = predict([records], CIFAR10, saved[0])

@@ -387,7 +387,8 @@ def test_a_run_that_is_killed_while_it_stops_early_loses_nothing(
 
 
 @pytest.mark.slow
-def test_the_precision_is_that_of_the_averaged_variables(tmp_path, capsys):
+def test_the_precision_is_that_of_the_averaged_variables(
+    tmp_path, capsys, monkeypatch):
   config = settings_of_run(tmp_path, max_steps=4, validation_steps=4,
                            normalization='batch')
   data = datasets.prepare(config)
@@ -398,10 +399,13 @@ def test_the_precision_is_that_of_the_averaged_variables(tmp_path, capsys):
   best = checkpoints.latest(os.path.join(config.train_dir, 'best'))
   newest = checkpoints.latest(config.train_dir)
   assert checkpoints.step(best) == checkpoints.step(newest) == 4
+  # As with large images: 7 of the 50 at a time.
+  monkeypatch.setattr(predictions, '_MAX_BYTES', 7 * 3073)
   validator = predictions.Validator(data.held_out_records(), data, config)
   values = short_runs.values(newest)
   correct = validator.correct({name: values[name] for name in validator.names})
   validator.close()
+  assert validator.count == 8
   assert '(%d / 50, step 4)' % correct in line
   # The best one of an older version is restored, too.
   short_runs.make_older(os.path.join(config.train_dir, 'best'))

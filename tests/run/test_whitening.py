@@ -7,9 +7,11 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_train
+from cifar10.infer import predictions
 from cifar10.run import initial_values
 from cifar10.run import trainer
 from cifar10.store import checkpoints
+from cifar10.util import graph_keys
 from tests import reference
 from tests import short_runs
 from tests import synthetic_records
@@ -79,6 +81,26 @@ def test_a_new_run_has_those_of_its_images(trained):
   # A run that is resumed keeps them.
   settings = dataclasses.replace(trained, validation_examples=100, max_steps=2)
   assert initial_values.of_run(trainer.Run(settings, data, None)) is None
+
+
+def test_large_images_are_taken_in_small_batches(trained, monkeypatch):
+  monkeypatch.setattr(predictions, '_MAX_BYTES', 99 * 3073)
+  shapes = []
+
+  def noted(batches, _):
+    shapes.extend(images.shape for images in batches)
+    return np.zeros([2, 2, 3, 24])
+
+  monkeypatch.setattr(initial_values, 'whitening_filters', noted)
+  data = short_runs.prepared(trained)
+  fresh = dataclasses.replace(trained, overwrite=True)
+  with tf.Graph().as_default():
+    weights = tf.get_variable('whitening/weights', [2, 2, 3, 24])
+    tf.add_to_collection(graph_keys.WHITENING, weights)
+    initial_values.of_run(trainer.Run(fresh, data, None))
+  count = len(data.records_to_train_on())
+  assert sum(shape[0] for shape in shapes) == min(count, 5000)
+  assert max(shape[0] for shape in shapes) == 99
 
 
 def test_an_own_start_takes_those_of_the_other_run(trained, tmp_path):

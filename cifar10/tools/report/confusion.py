@@ -11,8 +11,6 @@ from cifar10.infer import ranking
 from cifar10.infer import restore
 from cifar10.store import checkpoints
 
-_BATCH_SIZE = 128
-
 
 class TestPredictions(NamedTuple):
   """A checkpoint's predictions for all n test images, in the files' order."""
@@ -55,7 +53,7 @@ def predict_test_images(checkpoint, settings):
   layout, records = data.layout, data.test_records()
   network = predictions.Network(settings, checkpoint)
   with contextlib.closing(predictions.Predictor(data, network)) as predictor:
-    batches = predictions.batches(records, _BATCH_SIZE)
+    batches = predictions.parts(records, most=128)
     probabilities = np.concatenate([*map(predictor.probabilities, batches)])
   odd = ~np.isfinite(probabilities).all(axis=1)
   if odd.any():
