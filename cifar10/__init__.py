@@ -10,6 +10,7 @@ cifar10.py here, and its three flags.
 
 import contextlib
 import importlib
+import os
 import signal
 import sys
 import threading
@@ -44,6 +45,17 @@ def _import_tensorflow():
   # The first search for GPUs logs an error if there is no driver. It claims no
   # memory on the GPUs that it finds.
   tf.config.experimental.list_physical_devices('GPU')
+
+
+def _end_by_signals():
+  """Lets signals end the process if it is process 1, as of a container.
+
+  There, Linux ignores each signal that has no handler.
+  """
+  if os.getpid() == 1:
+    for number in (signal.SIGTERM, signal.SIGHUP):
+      if signal.getsignal(number) == signal.SIG_DFL:
+        signal.signal(number, lambda number, frame: sys.exit(128 + number))
 
 
 @contextlib.contextmanager
@@ -93,6 +105,7 @@ class _Package(types.ModuleType):
 
 
 sys.modules[__name__].__class__ = _Package
+_end_by_signals()
 log_suppression.open_missing_streams()
 processor.use_onednn()
 with _interrupted_silently(), log_suppression.stderr_held_back():
