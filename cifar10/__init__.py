@@ -47,15 +47,21 @@ def _import_tensorflow():
   tf.config.experimental.list_physical_devices('GPU')
 
 
-def _end_by_signals():
-  """Lets signals end the process if it is process 1, as of a container.
+def _default_handler():
+  """A handler of signals that ends the process.
 
-  There, Linux ignores each signal that has no handler.
+  Linux ignores signals without one for process 1, as of a container.
   """
-  if os.getpid() == 1:
-    for number in (signal.SIGTERM, signal.SIGHUP):
-      if signal.getsignal(number) == signal.SIG_DFL:
-        signal.signal(number, lambda number, frame: sys.exit(128 + number))
+  if os.getpid() != 1:
+    return signal.SIG_DFL
+  return lambda number, frame: sys.exit(128 + number)
+
+
+def _end_by_signals():
+  """Lets SIGTERM and SIGHUP end process 1, too, at any time."""
+  for number in (signal.SIGTERM, signal.SIGHUP):
+    if os.getpid() == 1 and signal.getsignal(number) == signal.SIG_DFL:
+      signal.signal(number, _default_handler())
 
 
 @contextlib.contextmanager
@@ -66,7 +72,7 @@ def _interrupted_silently():
   if handler is not signal.default_int_handler or not is_main:
     yield
     return
-  signal.signal(signal.SIGINT, signal.SIG_DFL)
+  signal.signal(signal.SIGINT, _default_handler())
   try:
     yield
   finally:

@@ -39,8 +39,8 @@ def serve(task, settings):
   port is taken, or no worker can be reached.
   """
   server = Server(task, settings)
-  print(f'Serving at {task.address}.')
   signals = signals_lib.noted_until_exit()
+  print(f'Serving at {task.address}.')
   with tf.Graph().as_default():
     with tf.Session(server.target, config=server.config_proto()) as session:
       if task.index == 0:
