@@ -10,6 +10,7 @@ cifar10.py here, and the flags of its programs.
 
 import contextlib
 import importlib
+import os
 import signal
 import sys
 import threading
@@ -60,6 +61,23 @@ def _import_tensorflow():
   tf.config.experimental.list_physical_devices('GPU')
 
 
+def _default_handler():
+  """A handler of signals that ends the process.
+
+  Linux ignores signals without one for process 1, as of a container.
+  """
+  if os.getpid() != 1:
+    return signal.SIG_DFL
+  return lambda number, frame: sys.exit(128 + number)
+
+
+def _end_by_signals():
+  """Lets SIGTERM and SIGHUP end process 1, too, at any time."""
+  for number in (signal.SIGTERM, signal.SIGHUP):
+    if os.getpid() == 1 and signal.getsignal(number) == signal.SIG_DFL:
+      signal.signal(number, _default_handler())
+
+
 @contextlib.contextmanager
 def _interrupted_silently():
   """Lets Ctrl-C end the process at once; else it would show a traceback."""
@@ -68,7 +86,7 @@ def _interrupted_silently():
   if handler is not signal.default_int_handler or not is_main:
     yield
     return
-  signal.signal(signal.SIGINT, signal.SIG_DFL)
+  signal.signal(signal.SIGINT, _default_handler())
   try:
     yield
   finally:
@@ -146,6 +164,7 @@ class _Package(types.ModuleType):
 
 
 sys.modules[__name__].__class__ = _Package
+_end_by_signals()
 log_suppression.open_missing_streams()
 processor.use_onednn()
 with _interrupted_silently(), log_suppression.stderr_held_back():

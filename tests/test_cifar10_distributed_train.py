@@ -389,6 +389,16 @@ def test_tasks_started_again_join_and_go_on_and_overwrite_nothing(tmp_path):
         'or end all tasks of the cluster to start from scratch\n' %
         cluster.ps[0])
     assert run_files(cluster.train_dir) == before
+    # Nor with another run, which would get the variables of this one.
+    other = cluster.start('worker', 0, '--train_dir=%s' % (tmp_path / 'other'),
+                          '--hidden_layers=100')
+    assert clusters.wait([other]) == [1]
+    assert clusters.output(other) == (
+        'cifar10_distributed_train: error: --train_dir=%s: not the run that '
+        'the parameter servers (%s) hold, which is in %s. Continue that one, '
+        'or end all tasks of the cluster to train another\n' %
+        (tmp_path / 'other', cluster.ps[0], cluster.train_dir))
+    assert not [*run_files(str(tmp_path / 'other'))]
     chiefs.append(cluster.start('worker', 0))
     clusters.wait_for_step(chiefs[1], seen + 9)
     # Not from the checkpoint: the servers hold what was learned since.

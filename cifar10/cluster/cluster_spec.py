@@ -94,6 +94,13 @@ def task_from_settings(settings):
   Raises UserError that names the wrong flag or variable of the environment.
   """
   task, source = _resolved(settings)
+  for name, found, where in (('job_name', task.job, source.job),
+                             ('task_index', task.index, source.index)):
+    given = getattr(settings, name)
+    if name in settings.given and given != found:
+      raise UserError(
+          f'--{name}={given}: {where} says {found} of this task; leave the '
+          'flag out')
   jobs = {'ps': (task.ps, source.ps), 'worker': (task.workers, source.workers)}
   if task.job not in jobs:
     raise UserError(f"{source.job} is '{task.job}'; expected ps or worker")

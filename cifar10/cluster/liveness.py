@@ -20,8 +20,10 @@ _SAVED_POLL_SECS = 0.5
 
 _ANSWER_SECS = 2
 
-# RFC 9113, section 3.4: what a client sends first; its SETTINGS frame is empty.
-_HTTP2_BEGINNING = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + b'\0\0\0\4' + bytes(5)
+# RFC 9113, section 3.4: both sides begin with a SETTINGS frame, of type 4 and
+# stream 0. That of the client is empty; its length is in the first three bytes.
+_SETTINGS = b'\4' + bytes(5)
+_HTTP2_BEGINNING = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + bytes(3) + _SETTINGS
 
 _ENDING = 'ending'  # The Notice of the chief.
 
@@ -56,8 +58,12 @@ def unreachable(address):
     with socket.create_connection((host.strip('[]'), int(port)),
                                   timeout=_ANSWER_SECS) as connection:
       connection.sendall(_HTTP2_BEGINNING)
-      if not connection.recv(1):
+      with connection.makefile('rb') as stream:
+        answer = stream.read(3 + len(_SETTINGS))
+      if not answer:
         return 'the connection was closed'
+      if answer[3:] != _SETTINGS:
+        return 'another program than a TensorFlow server answers'
   except socket.timeout:
     return f'no answer within {_ANSWER_SECS} s'
   except OSError as error:

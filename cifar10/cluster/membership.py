@@ -6,6 +6,7 @@ parameter servers when it leaves; these serve until all workers have left.
 
 import contextlib
 import dataclasses
+import os
 import time
 from typing import NamedTuple
 
@@ -24,6 +25,8 @@ from cifar10.store import run_state
 
 _POLL_SECS = 0.5
 
+_IDENTITY = 'identity'  # The Notice that tells runs apart.
+
 # How long a parameter server stays after a signal, so that workers can leave.
 _GRACE_SECS = 10
 
@@ -36,8 +39,8 @@ def serve(task, settings):
   port is taken, or no worker can be reached.
   """
   server = Server(task, settings)
-  print(f'Serving at {task.address}.')
   signals = signals_lib.noted_until_exit()
+  print(f'Serving at {task.address}.')
   with tf.Graph().as_default():
     with tf.Session(server.target, config=server.config_proto()) as session:
       if task.index == 0:
@@ -93,8 +96,8 @@ def joined(task, settings):
   """Joins the cluster as a worker, and leaves it at the end.
 
   Yields the Server. Raises UserError if the port is taken, a host cannot be
-  reached, the tasks were started with different clusters, or --overwrite would
-  delete the run that the parameter servers hold.
+  reached, the tasks were started with different clusters, or the run of a chief
+  is not the one that the parameter servers hold.
   """
   server = Server(task, settings)
   timeout_secs = settings.connect_timeout_secs
@@ -108,7 +111,8 @@ def joined(task, settings):
       raise UserError(
           f'the cluster is {task.hosts} here, but {hosts} at parameter server '
           f'{task.ps[0]}')
-    _check_overwrite(server)
+    if task.is_chief:
+      _check_run(server)
     _tell_servers(server, ~task.index)
     try:
       yield server
@@ -117,21 +121,32 @@ def joined(task, settings):
         _tell_servers(server, task.index)
 
 
-def _check_overwrite(server):
-  """Checks that a chief with --overwrite is the first with these servers.
+def _check_run(server):
+  """Checks that a chief continues the run that the parameter servers hold.
 
-  A chief that has died may be started again with the same flags. Call this
-  before the worker joins: if it joined and left, the servers would stop.
+  A chief that has died may be started again. Call this before it joins: if it
+  joined and left, the servers would stop.
   """
-  task = server.task
-  if not (task.is_chief and server.settings.overwrite):
-    return
+  settings, names = server.settings, ', '.join(server.task.ps)
   with server.side_session() as session:
-    if session.run(shared_state.progress(task, 0).is_initialized()):
-      raise UserError(
-          f'--overwrite: the parameter servers ({", ".join(task.ps)}) hold a '
-          'run that has begun. Leave out --overwrite to continue it, or end '
-          'all tasks of the cluster to start from scratch')
+    if not session.run(shared_state.progress(server.task, 0).is_initialized()):
+      return
+    held = shared_state.Notice(_IDENTITY).read(session)
+  if settings.overwrite:
+    raise UserError(
+        f'--overwrite: the parameter servers ({names}) hold a run that has '
+        'begun. Leave out --overwrite to continue it, or end all tasks of the '
+        'cluster to start from scratch')
+  if held['begun'] != _begun(run_state.load(settings.train_dir)):
+    raise UserError(
+        f'--train_dir={settings.train_dir}: not the run that the parameter '
+        f'servers ({names}) hold, which is in {held["train_dir"]}. Continue '
+        'that one, or end all tasks of the cluster to train another')
+
+
+def _begun(state):
+  """The time when the run of a RunState, or None, began: no other has it."""
+  return state.starts[0].time if state and state.starts else None
 
 
 def _tell_servers(server, number):
@@ -218,6 +233,11 @@ def _announce(server, state, problem=None):
         'problem': problem
     }
     if state is not None:
+      identity = {
+          'begun': _begun(state),
+          'train_dir': os.path.abspath(settings.train_dir)
+      }
+      shared_state.Notice(_IDENTITY).write(session, identity)
       run.update(settings=_agreed_settings(settings),
                  max_steps=settings.max_steps, epochs=settings.epochs,
                  state=dataclasses.asdict(state))
@@ -233,11 +253,17 @@ def _agreed_settings(settings):
 
 def _agreed(server, run):
   """Checks a worker's settings against the chief's; returns its Agreement."""
-  for name, value in _agreed_settings(server.settings).items():
+  chief = f'the chief ({server.task.workers[0]})'
+  agreed = _agreed_settings(server.settings)
+  for name in sorted(agreed.keys() ^ run['settings'].keys()):
+    knower, other = ('this task', chief) if name in agreed else (chief,
+                                                                 'this task')
+    raise UserError(f'{knower} knows --{name}, {other} does not; expected '
+                    'the same version of the program in all tasks')
+  for name, value in agreed.items():
     chosen = run['settings'][name]
     if value != chosen:
-      raise UserError(f'--{name} is {value} here, but {chosen} in the chief '
-                      f'({server.task.workers[0]})')
+      raise UserError(f'--{name} is {value} here, but {chosen} in {chief}')
   settings = dataclasses.replace(server.settings, max_steps=run['max_steps'],
                                  epochs=run['epochs'])
   state = run_state.from_json(run['state'])

@@ -6,6 +6,7 @@ import socket
 import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
+from cifar10.run import watchdog
 from cifar10.util import console
 from cifar10.util import session_settings
 
@@ -23,6 +24,7 @@ class Server:
     """Starts the server; UserError if the port is taken."""
     _check_port(task.address)
     self.task, self.settings = task, settings
+    session_settings.bypass_proxies(*task.ps, *task.workers)
     spec = {'ps': list(task.ps), 'worker': list(task.workers)}
     self._server = tf.train.Server(
         tf.train.ClusterSpec(spec),
@@ -51,12 +53,21 @@ class Server:
 
     Raises UserError if the parameter servers do not answer.
     """
+    timeout_secs = self.settings.connect_timeout_secs
     proto = self.config_proto()
-    proto.operation_timeout_in_ms = 1000 * self.settings.connect_timeout_secs
-    with console.naming(f'{", ".join(self.task.ps)}: no answer'):
-      with tf.Graph().as_default():
-        with tf.Session(self.target, config=proto) as session:
-          yield session
+    proto.operation_timeout_in_ms = 1000 * timeout_secs
+    problem = f'{", ".join(self.task.ps)}: no answer'
+    with console.naming(problem), tf.Graph().as_default():
+      first, session = tf.no_op(), tf.Session(self.target, config=proto)
+      # The first operation makes the session on all servers. TensorFlow knows
+      # no limit for that, and signals have to wait: so it is in a thread.
+      late = UserError(f'{problem} within {timeout_secs} s '
+                       '(--connect_timeout_secs)')
+      if watchdog.within(timeout_secs, lambda: session.run(first),
+                         late) is late:
+        raise late  # To close the session would hang, too.
+      with session:
+        yield session
 
 
 def _check_port(address):

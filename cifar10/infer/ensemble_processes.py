@@ -117,6 +117,7 @@ class Processes:
     """
     self.classes, self.layout = data.classes, data.layout
     self.folders = [network.settings.checkpoint_dir for network in networks]
+    session_settings.bypass_proxies()
     with log_suppression.stderr_held_back():
       self._server = tf.train.Server.create_local_server(
           # The networks may need the memory of the GPUs.

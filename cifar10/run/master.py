@@ -16,6 +16,7 @@ import tensorflow.compat.v1 as tf
 from cifar10.errors import UserError
 from cifar10.run import watchdog
 from cifar10.util import console
+from cifar10.util import session_settings
 
 _ANSWER_SECS = 30
 
@@ -35,6 +36,7 @@ def placed(settings):
     return
   if not target.startswith('grpc://'):
     raise UserError(f'--master={target}: expected grpc://host:port')
+  session_settings.bypass_proxies(target[len('grpc://'):])
   # Not the path of the directory, whose characters a container may not have.
   directory = os.path.abspath(settings.train_dir).encode('utf-8')
   name = hashlib.sha1(directory).hexdigest()

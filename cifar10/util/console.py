@@ -123,7 +123,8 @@ def guarded(work):
   """Calls `work()`; reports what is not the program's fault in one line.
 
   Returns the exit status: 0 when `work` returns or raises Stopped, 1 after an
-  error, 130 after Ctrl-C, 141 when the reader of the answers has gone.
+  error, 130 after Ctrl-C, 141 when the reader of the answers has gone, or that
+  of `sys.exit`, which handlers of signals call.
   """
   try:
     work()
@@ -134,6 +135,8 @@ def guarded(work):
     if getattr(error, 'filename', None) == _STDOUT:
       _discard_output()
     return fail(str(error) or type(error).__name__)
+  except SystemExit as end:
+    return end.code
   except Stopped as stopped:
     print(stopped)
   except MemoryError:

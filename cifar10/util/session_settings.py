@@ -1,5 +1,7 @@
 """Settings of sessions: devices, memory, threads, precision."""
 
+import os
+
 import tensorflow.compat.v1 as tf
 
 from cifar10.util import log_suppression
@@ -35,6 +37,22 @@ def config_proto(settings, use_gpu=True, on_server=False):
   options.allow_growth = True
   options.per_process_gpu_memory_fraction = settings.gpu_memory_fraction
   return proto
+
+
+def bypass_proxies(*addresses):
+  """Has TensorFlow reach servers at `host:port`, and this machine, directly.
+
+  Otherwise it asks the HTTP proxy that the environment names for each
+  connection, and waits without end if the proxy is gone or refuses. Call it
+  before the first session with a server.
+  """
+  known = os.environ.get('no_proxy', os.environ.get('NO_PROXY', ''))
+  hosts = {address.rpartition(':')[0].strip('[]') for address in addresses}
+  # Newer versions look for the second name first, older ones only for the
+  # first.
+  for name in ('no_proxy', 'no_grpc_proxy'):
+    before = set(os.environ.get(name, known).split(','))
+    os.environ[name] = ','.join(sorted((before | hosts | {'localhost'}) - {''}))
 
 
 def start_threads(settings):

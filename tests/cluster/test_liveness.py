@@ -14,6 +14,7 @@ from cifar10.cluster import servers
 from cifar10.errors import UserError
 from cifar10.settings import Settings
 from tests import clusters
+from tests.faults import servers as webservers
 
 
 def test_a_server_that_comes_late_is_reached():
@@ -34,6 +35,13 @@ def test_an_open_port_is_no_answer():
     silent.listen(5)  # As of a process that is stopped.
     address = '127.0.0.1:%d' % silent.getsockname()[1]
     assert liveness.unreachable(address) == 'no answer within 2 s'
+
+
+def test_another_program_is_no_server():
+  with webservers.Server(b'') as other:
+    address = '127.0.0.1:%d' % other.server_port
+    assert liveness.unreachable(address) == (
+        'another program than a TensorFlow server answers')
 
 
 def test_a_host_out_of_reach_is_named():

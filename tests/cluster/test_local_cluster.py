@@ -13,6 +13,7 @@ from cifar10.cluster import local_cluster
 from cifar10.store import checkpoints
 from tests import processes
 from tests import short_runs
+from tests.faults import servers
 
 pytestmark = pytest.mark.slow
 
@@ -97,6 +98,17 @@ def test_when_a_task_fails_all_end(tmp_path):
   assert len(re.findall(r'^ps 0     \| Served\.$', out, re.MULTILINE)) == 1
   assert saved_step(tmp_path) >= 2
   assert not tasks(tmp_path)
+
+
+def test_tasks_ask_no_proxy_for_each_other(tmp_path, monkeypatch):
+  with servers.Server(b'') as proxy:
+    for name in ('http_proxy', 'https_proxy', 'grpc_proxy'):
+      monkeypatch.setenv(name, proxy.url)
+    launcher = start(tmp_path, '--num_workers=2', '--max_steps=2',
+                     '--connect_timeout_secs=60')
+    assert launcher.wait(timeout=300) == 0, (tmp_path / 'out').read_text()
+  assert saved_step(tmp_path) == 2
+  assert proxy.asked == []
 
 
 @pytest.mark.parametrize('precision', ['float32', 'bfloat16'])

@@ -156,6 +156,28 @@ def test_a_flag_that_differs_from_the_chiefs_is_named(tasks):
                       tasks.ps.task.workers[0])
 
 
+@pytest.mark.parametrize(
+    'change, problem',
+    [(lambda settings: settings.pop('batch_size'),
+      r'this task knows --batch_size, the chief \(.*\) does not'),
+     (lambda settings: settings.update(later=1),
+      r'the chief \(.*\) knows --later, this task does not'),])
+def test_a_chief_of_another_version_is_named(tasks, monkeypatch, change,
+                                             problem):
+  agreed_settings = membership._agreed_settings
+
+  def of_another_version(settings):
+    values = agreed_settings(settings)
+    change(values)
+    return values
+
+  with monkeypatch.context() as patch:
+    patch.setattr(membership, '_agreed_settings', of_another_version)
+    agreements(tasks.worker(0), STATE)
+  with pytest.raises(UserError, match=problem):
+    agreements(tasks.worker(1))
+
+
 def announce_cluster(tasks, hosts):
   with tasks.workers[0].side_session() as session:
     shared_state.Notice('cluster').write(session, hosts)
@@ -205,20 +227,38 @@ def test_a_worker_of_another_cluster_does_not_join(tasks, join):
     assert session.run(shared_state.left(0).size()) == 0
 
 
-@pytest.mark.parametrize('index, overwrite', [(0, False), (1, True), (0, True)])
-def test_only_a_chief_that_would_delete_a_run_does_not_join(
-    tasks, join, index, overwrite):
+OTHER_RUN = dataclasses.replace(STATE, starts=(run_state.Start(0, 3.5),))
+
+
+@pytest.mark.parametrize(
+    'index, overwrite, state, problem',
+    [(0, False, STATE, None), (1, True, OTHER_RUN, None),
+     (0, True, STATE, '^--overwrite: the parameter servers'),
+     (0, False, OTHER_RUN, '^--train_dir=.*: not the run .*, which is in /x.'),
+     (0, False, None, '^--train_dir=.*: not the run that')])
+def test_a_chief_joins_only_to_continue_the_run_of_the_servers(
+    tasks, join, tmp_path, index, overwrite, state, problem):
   announce_cluster(tasks, tasks.hosts)
+  agreements(tasks.worker(0, train_dir='/x'), STATE)
   take_steps(tasks, [1, 1])
+  if state:
+    state.save(str(tmp_path))
   with contextlib.ExitStack() as stack:
-    if index == 0 and overwrite:
-      stack.enter_context(
-          pytest.raises(UserError, match='^--overwrite: the parameter servers'))
-    with join(index, overwrite=overwrite):
+    if problem:
+      stack.enter_context(pytest.raises(UserError, match=problem))
+    with join(index, overwrite=overwrite, train_dir=str(tmp_path)):
       assert numbers_left(tasks) == [~index]
       tell(tasks, 7)
   # Nor do the servers hear of it.
-  assert numbers_left(tasks) == ([] if index == 0 and overwrite else [7, index])
+  assert numbers_left(tasks) == ([] if problem else [7, index])
+
+
+def test_before_its_first_step_a_run_gives_way_to_another(
+    tasks, join, tmp_path):
+  announce_cluster(tasks, tasks.hosts)
+  agreements(tasks.worker(0, train_dir='/x'), STATE)
+  with join(0, train_dir=str(tmp_path)):
+    pass
 
 
 def test_in_step_a_worker_joins_once_the_others_answer(tasks, join):

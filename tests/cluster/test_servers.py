@@ -36,6 +36,21 @@ def test_only_workers_see_gpus(monkeypatch, job, devices):
   assert dict(found[0].device_count) == devices
 
 
+def test_a_server_that_only_begins_to_speak_is_given_up(monkeypatch):
+  with socket.socket() as silent:
+    silent.bind(('127.0.0.1', 0))
+    silent.listen(5)
+    ps = '127.0.0.1:%d' % silent.getsockname()[1]
+    (port,) = local_cluster.free_ports(1)
+    task = cluster_spec.Task('worker', 0, (ps,), ('127.0.0.1:%d' % port,))
+    server = servers.Server(task, Settings(connect_timeout_secs=1))
+    with pytest.raises(UserError) as error:
+      with server.side_session():
+        pass
+  assert str(
+      error.value) == (f'{ps}: no answer within 1 s (--connect_timeout_secs)')
+
+
 def device_filters(*of_task):
   server = types.SimpleNamespace(task=cluster_spec.Task(*of_task),
                                  settings=Settings())

@@ -53,6 +53,35 @@ def test_the_first_tasks_of_slurm_are_parameter_servers(slurm):
   assert slurm(1, num_ps=2).address == 'n01:8889'
 
 
+def test_a_flag_that_contradicts_slurm_or_tf_config_is_named(
+    slurm, monkeypatch):
+
+  def refused(name, value, **settings):
+    settings = Settings(given=frozenset([name]), **{name: value}, **settings)
+    with pytest.raises(UserError) as error:
+      cluster_spec.task_from_settings(settings)
+    return str(error.value)
+
+  assert slurm(1).job == 'worker'
+  assert refused('job_name', 'ps', slurm_ps=1) == (
+      '--job_name=ps: --slurm_ps=1 says worker of this task; leave the flag '
+      'out')
+  cluster = {'ps': ['a:1'], 'chief': ['b:1'], 'worker': ['c:1']}
+  task = {'type': 'worker', 'index': 0}
+  monkeypatch.setenv('TF_CONFIG', json.dumps({
+      'cluster': cluster,
+      'task': task
+  }))
+  assert refused('job_name', 'ps') == (
+      '--job_name=ps: TF_CONFIG: task.type says worker of this task; leave the '
+      'flag out')
+  assert refused('task_index', 0) == (
+      '--task_index=0: TF_CONFIG: task.index says 1 of this task; leave the '
+      'flag out')
+  given = Settings(given=frozenset(['job_name']), job_name='worker')
+  assert cluster_spec.task_from_settings(given).index == 1
+
+
 def test_slurm_leaves_the_gpus_as_they_are(slurm, monkeypatch):
   monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '5')
   slurm(1)

@@ -30,7 +30,8 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     at: after how many bytes what goes wrong goes wrong.
     after: what it does with all later requests.
     hold: threading.Event; `slow` ends when it is set.
-    asked: the Range header of each request, or None.
+    asked: the Range header of each request, or None; 'CONNECT' for what asks a
+      proxy, which it refuses.
     url: its address.
   """
 
@@ -85,6 +86,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
       self.send_error(416)
     else:
       self._answer(how, start)
+
+  def do_CONNECT(self):  # noqa: N802 The library's name.
+    self.server.asked.append('CONNECT')
+    self.send_error(403)
 
   def _redirect(self, how):
     self.send_response(302)

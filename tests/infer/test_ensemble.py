@@ -205,7 +205,9 @@ def test_each_network_counts_for_what_it_has_labeled(tmp_path):
 
 
 def test_the_program_prints_each_network_and_the_ensemble(
-    folders, tmp_path, capsys):
+    folders, tmp_path, capsys, monkeypatch):
+  # A proxy that is gone: networks in processes do not ask it.
+  monkeypatch.setenv('http_proxy', 'http://127.0.0.1:1')
   # The third is of another model, which its config.json says.
   config = config_of(folders, 'graph', dataset='sample', run_once=True,
                      json=True, eval_dir=str(tmp_path / 'eval'))

@@ -1,6 +1,7 @@
 """Signals: noted while native code hangs; the second one ends the process."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -8,7 +9,10 @@ import time
 
 import pytest
 
+from cifar10.cluster import liveness
+from tests import clusters
 from tests import processes
+from tests import short_runs
 
 PROGRAM = """
 import os, signal, sys, time
@@ -148,3 +152,94 @@ def test_a_task_that_has_begun_to_end_is_not_killed(tmp_path):
   program = tmp_path / 'program.py'
   program.write_text(UNTIL_EXIT)
   assert processes.run([str(program)]) == (0, '[%d]\n' % signal.SIGTERM, '')
+
+
+AS_PROCESS_1 = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc']
+
+
+@pytest.fixture(name='start_as_process_1')
+def _start_as_process_1(tmp_path):
+  """Starts a program as process 1 of a namespace; returns its true number."""
+  if not shutil.which('unshare') or subprocess.call([*AS_PROCESS_1, 'true'],
+                                                    stderr=subprocess.DEVNULL):
+    pytest.skip('needs the right to make namespaces')
+  started = []
+
+  def start(program, *flags):
+    command = [sys.executable, program, *flags]
+    process = subprocess.Popen([*AS_PROCESS_1, *command],
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               cwd=str(tmp_path),
+                               env=dict(os.environ, PYTHONPATH=short_runs.ROOT))
+    started.append(process)
+    children = '/proc/%d/task/%d/children' % (process.pid, process.pid)
+    while not open(children).read():
+      time.sleep(0.01)
+    return process, int(open(children).read())
+
+  yield start
+  for process in started:
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGHUP])
+def test_an_evaluator_that_waits_ends_as_process_1(start_as_process_1, number):
+  process, pid = start_as_process_1(short_runs.script('cifar10_eval'),
+                                    '--checkpoint_dir=none', '--eval_dir=eval',
+                                    '--dataset=sample')
+  assert b'waiting for one' in process.stdout.readline()
+  os.kill(pid, number)
+  assert process.wait(timeout=60) == 128 + number
+
+
+@pytest.mark.slow
+def test_a_worker_that_waits_ends_as_process_1(start_as_process_1):
+  ps, worker = clusters.free_addresses(2)
+  process, pid = start_as_process_1(
+      short_runs.script('cifar10_distributed_train'), '--ps_hosts=' + ps,
+      '--worker_hosts=' + worker, '--job_name=worker', '--dataset=sample',
+      '--train_dir=run')
+  while liveness.unreachable(worker):
+    assert process.poll() is None
+    time.sleep(0.1)
+  os.kill(pid, signal.SIGTERM)
+  out, _ = process.communicate(timeout=60)
+  assert (process.returncode, out) == (128 + signal.SIGTERM, b'')
+
+
+@pytest.mark.slow
+def test_a_parameter_server_ends_as_process_1(start_as_process_1):
+  ps, worker = clusters.free_addresses(2)
+  process, pid = start_as_process_1(
+      short_runs.script('cifar10_distributed_train'), '--ps_hosts=' + ps,
+      '--worker_hosts=' + worker, '--job_name=ps')
+  assert process.stdout.readline().startswith(b'Serving at')
+  os.kill(pid, signal.SIGTERM)
+  out, _ = process.communicate(timeout=60)
+  assert (process.returncode, out) == (0, b'Stopped by SIGTERM.\nServed.\n')
+
+
+IMPORTS = """
+import os, signal, sys
+
+class Finder:
+  def find_spec(self, name, *more):
+    if name == 'tensorflow':
+      os.kill(os.getpid(), int(sys.argv[1]))
+
+sys.meta_path.insert(0, Finder())
+import cifar10
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_importing_tensorflow_ends_as_process_1(start_as_process_1, tmp_path,
+                                                number):
+  program = tmp_path / 'program.py'
+  program.write_text(IMPORTS)
+  process, _ = start_as_process_1(str(program), str(int(number)))
+  out, _ = process.communicate(timeout=60)
+  assert (process.returncode, out) == (128 + number, b'')
