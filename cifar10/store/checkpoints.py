@@ -12,6 +12,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
 from cifar10.util import console
+from cifar10.util import files
 from cifar10.util import paths
 
 PREFIX = 'model.ckpt'  # The names of checkpoints begin with it.
@@ -67,6 +68,14 @@ def by_step(directory):
 def written(path):
   """The Unix time at which the checkpoint `path` was written."""
   return os.path.getmtime(path + '.index')
+
+
+def digest(path):
+  """A digest of the values in the checkpoint `path`, wherever it is.
+
+  That of its index, which holds a checksum of each variable.
+  """
+  return files.sha256(path + '.index')
 
 
 def latest(directory):

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import functools
-import glob
 import io
 import json
 import os
@@ -28,6 +27,7 @@ from cifar10.infer import predictions
 from cifar10.optim import schedules
 from cifar10.run import validation
 from cifar10.settings import Settings
+from cifar10.store import checkpoint_files
 from cifar10.store import checkpoints
 from cifar10.store import config as config_lib
 from cifar10.store import run_state
@@ -267,10 +267,7 @@ def test_the_best_one_is_kept_when_steps_are_lost(tmp_path, validated):
   config = copied(validated, tmp_path, early_stopping=2, **RATES)
   directory = config.train_dir
   # Killed before step 4 was saved.
-  for step in (4, 6, 7):
-    for path in glob.glob('%s-%d*' % (checkpoints.prefix(directory), step)):
-      os.remove(path)
-  os.remove(os.path.join(directory, 'checkpoint'))
+  forget_steps(directory, 4, 6, 7)
   train(config, [20, 45, 20])
   assert checkpoints.step(checkpoints.latest(directory)) == 4
   state = run_state.load(directory)
@@ -278,6 +275,73 @@ def test_the_best_one_is_kept_when_steps_are_lost(tmp_path, validated):
   assert state.validations == ((2, 0.4), (4, 0.2), (6, 0.45), (8, 0.2))
   # Not 0.2, which step 4 had when it was trained again.
   best = os.path.join(directory, 'best')
+  assert validation.best_so_far(best) == (4, 0.5)
+
+
+def forget_steps(directory, *steps):
+  """Makes a run one that was killed before it saved some steps."""
+  for step in steps:
+    checkpoint_files.remove(checkpoints.at_step(directory, step))
+  os.remove(os.path.join(directory, 'checkpoint'))
+
+
+@contextlib.contextmanager
+def noted_states(folder, copies):
+  """Copies a folder before each call that renames or removes a file there.
+
+  That is what a process which is killed there leaves behind.
+  """
+  with contextlib.ExitStack() as stack:
+    for name in ('replace', 'remove'):
+
+      def call(*paths, function=getattr(os, name)):
+        if paths[-1].startswith(folder + os.sep):
+          shutil.copytree(folder, str(copies / str(len(os.listdir(copies)))))
+        function(*paths)
+
+      stack.enter_context(mock.patch.object(os, name, call))
+    yield
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('lost, steps', [((4, 6, 7), (4, 4)),
+                                         ((2, 4, 6, 7), (4, 2)), ((), (4, 8))])
+def test_whenever_it_is_killed_the_best_one_has_its_precision(
+    tmp_path, validated, lost, steps):
+  config = copied(validated, tmp_path, max_steps=9 if not lost else steps[1],
+                  **RATES)
+  if lost:
+    forget_steps(config.train_dir, *lost)
+  best = os.path.join(config.train_dir, 'best')
+  before = checkpoints.digest(checkpoints.latest(best))
+  copies = tmp_path / 'copies'
+  copies.mkdir()
+  with noted_states(best, copies):
+    train(config, [60])
+  outcomes = []
+  for number in range(len(os.listdir(copies))):
+    folder = str(copies / str(number))
+    for _ in range(2):  # Then with what the next trainer puts in its place.
+      path = checkpoints.latest(folder)
+      is_new = checkpoints.digest(path) != before
+      checkpoints.read(path)
+      assert validation.best_so_far(folder) == ((steps[1], 0.6) if is_new else
+                                                (steps[0], 0.5))
+      checkpoint_files.remove_unfinished(folder)
+    assert checkpoints.latest(folder) == checkpoints.at_step(
+        folder, steps[is_new])
+    outcomes.append(is_new)
+  assert outcomes == sorted(outcomes) and {*outcomes} == {False, True}
+  assert list(checkpoints.by_step(best)) == [steps[1]]
+  assert validation.best_so_far(best) == (steps[1], 0.6)
+
+
+def test_the_best_one_of_an_earlier_version_has_its_precision(
+    tmp_path, validated):
+  best = os.path.join(copied(validated, tmp_path).train_dir, 'best')
+  state = run_state.load(best)
+  assert [precision for _, precision in state.kept] == [0.5]
+  dataclasses.replace(state, kept=()).save(best)
   assert validation.best_so_far(best) == (4, 0.5)
 
 
@@ -330,10 +394,10 @@ def test_a_resumed_run_remembers_its_validations(tmp_path, validated, capsys):
                   metrics=str(tmp_path / 'metrics'), **RATES)
   save_checkpoint = saving.save_checkpoint
 
-  def killed(saver, session, directory):
+  def killed(saver, session, directory, note=None):
     if directory.endswith('best'):
       raise KeyboardInterrupt
-    return save_checkpoint(saver, session, directory)
+    return save_checkpoint(saver, session, directory, note)
 
   with mock.patch.object(saving, 'save_checkpoint', killed):
     with pytest.raises(KeyboardInterrupt):
@@ -360,10 +424,10 @@ def test_a_run_that_is_killed_while_it_stops_early_loses_nothing(
   directory = config.train_dir
   save_checkpoint = saving.save_checkpoint
 
-  def killed(is_saved, saver, session, folder):
+  def killed(is_saved, saver, session, folder, note=None):
     stops = run_state.load(folder) and run_state.load(folder).stopped_at
     if is_saved or not stops:
-      step = save_checkpoint(saver, session, folder)
+      step = save_checkpoint(saver, session, folder, note)
     if stops:
       raise KeyboardInterrupt
     return step
