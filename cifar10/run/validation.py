@@ -68,7 +68,11 @@ class ValidationHook(tf.train.SessionRunHook):
 
   def after_create_session(self, session, coord):
     self._load_falls(session)
-    self._validate(session, int(session.run(self._global_step)))
+    step = int(session.run(self._global_step))
+    precision = dict(self._run_state.validations).get(step)
+    if precision is not None:  # The event of a session start drops it.
+      self._add_summary(precision, step)
+    self._validate(session, step)
 
   def before_run(self, run_context):
     return tf.train.SessionRunArgs(self._step)
@@ -98,11 +102,14 @@ class ValidationHook(tf.train.SessionRunHook):
       rank = 'best: %.3f at step %d' % self._best[::-1]
     print(f'{console.timestamp()}: validation precision @ 1 = {precision:.3f} '
           f'({correct} / {total}, step {step}), {rank}')
+    self._add_summary(precision, step)
+    self._load_falls(session)
+    self._run_state.save(self._settings.train_dir)
+
+  def _add_summary(self, precision, step):
     tag = summaries.precision_tag(eval_data='validation')
     value = tf.Summary.Value(tag=tag, simple_value=precision)
     self._writer.add_summary(tf.Summary(value=[value]), step)
-    self._load_falls(session)
-    self._run_state.save(self._settings.train_dir)
 
   def _is_to_stop(self):
     """True if too many validations came after the best one."""

@@ -6,6 +6,7 @@ import functools
 import io
 import json
 import os
+from pathlib import Path
 import shutil
 import sys
 from unittest import mock
@@ -25,6 +26,7 @@ from cifar10.errors import SaveError
 from cifar10.errors import UserError
 from cifar10.infer import predictions
 from cifar10.optim import schedules
+from cifar10.run import train_dir
 from cifar10.run import validation
 from cifar10.settings import Settings
 from cifar10.store import checkpoint_files
@@ -32,6 +34,7 @@ from cifar10.store import checkpoints
 from cifar10.store import config as config_lib
 from cifar10.store import run_state
 from cifar10.store import saving
+from cifar10.tools.report import events
 from tests import short_runs
 from tests import synthetic_records
 
@@ -345,6 +348,54 @@ def test_the_best_one_of_an_earlier_version_has_its_precision(
   assert validation.best_so_far(best) == (4, 0.5)
 
 
+def contents(folder):
+  return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+@pytest.mark.parametrize('overwrite', [False, True])
+@pytest.mark.parametrize('how', ['new', 'from the best one', 'now'])
+def test_another_run_in_its_folder_is_left_alone(tmp_path, validated, how,
+                                                 overwrite):
+  config = copied(validated, tmp_path, overwrite=overwrite, **RATES)
+  best = os.path.join(config.train_dir, 'best')
+  state = run_state.load(best)
+  starts = () if how == 'new' else state.starts
+  if how != 'now':
+    starts += (run_state.Start(4, 5.0),)
+  dataclasses.replace(state, starts=starts).save(best)
+  # Of a trainer that is at work there, it may not be known yet.
+  problem = 'best: holds a run of its own; the best checkpoint of .*/train is '
+  with contextlib.ExitStack() as stack:
+    if how == 'now':
+      stack.enter_context(train_dir.held(best))
+      problem = 'best: ' + train_dir.IN_USE
+    before = contents(best)
+    with pytest.raises(UserError, match=problem):
+      train(config, [])
+    assert contents(best) == before
+  if how != 'now':  # Without validations, they have nothing to do with it.
+    train_dir.remove_run(config.train_dir)
+    assert contents(best) == before
+    assert os.listdir(config.train_dir) == ['best']
+
+
+def test_no_trainer_begins_in_the_folder_of_the_best_one(tmp_path):
+  config = settings_of_run(tmp_path, max_steps=2)
+  best = os.path.join(config.train_dir, 'best')
+
+  class Beside(Precisions):
+
+    def correct(self, values):
+      with pytest.raises(UserError, match=train_dir.IN_USE):
+        cifar10_train.train(dataclasses.replace(config, train_dir=best))
+      return super().correct(values)
+
+  with mock.patch.object(predictions, 'Validator',
+                         lambda records, data, config: Beside([30])):
+    cifar10_train.train(config)
+  assert '.lock' not in os.listdir(best)
+
+
 @pytest.mark.slow
 def test_the_best_one_is_finite(tmp_path, validated):
   config = copied(validated, tmp_path, **RATES)
@@ -375,6 +426,44 @@ def test_nothing_is_noted_in_the_run_that_has_taken_its_place(
     with pytest.raises(SaveError, match='is no longer the folder in which'):
       train(config, [number])
   assert os.listdir(config.train_dir) == []
+
+
+def shown_by_tensorboard(directory, tag):
+  """Pairs (event, index of its value) that TensorBoard shows of a tag."""
+  files = [
+      list(tf.train.summary_iterator(str(path)))
+      for path in Path(directory).glob('events.*')
+  ]
+  shown = []
+  for event in sum(sorted(files, key=lambda file: file[0].wall_time), []):
+    if event.session_log.status == tf.SessionLog.START:
+      shown = [pair for pair in shown if pair[0].step < event.step]
+    shown += [(event, index)
+              for index, value in enumerate(event.summary.value)
+              if value.tag == tag]
+  return shown
+
+
+@pytest.mark.slow
+def test_a_resumed_run_has_each_step_in_its_curves_once(tmp_path, validated):
+  config = copied(validated, tmp_path, max_steps=6, save_steps=2,
+                  summary_steps=1, **RATES)
+  directory, tags = config.train_dir, ('learning_rate',
+                                       'Precision @ 1, held-out images')
+  forget_steps(directory, 4, 6, 7)  # Killed; then again, at step 6.
+  train(config, [20, 45])
+  forget_steps(directory, 6)
+  train(config, [35])
+  shown = [[(event.step, event.summary.value[index].simple_value)
+            for event, index in shown_by_tensorboard(directory, tag)]
+           for tag in tags]
+  files, _ = events.read_folder(directory)
+  assert shown == [[(point.step, point.value)
+                    for point in events.curve(files, tag)]
+                   for tag in tags]
+  assert [step for step, _ in shown[0]] == [0, 2, 3, 4, 5]
+  assert shown[1] == [(2, pytest.approx(0.4)), (4, pytest.approx(0.2)),
+                      (6, pytest.approx(0.35))]
 
 
 def test_what_is_held_out_stays_so(tmp_path, validated):
