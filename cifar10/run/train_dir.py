@@ -181,7 +181,8 @@ def _folders(directory):
   one, as one that goes on from the best checkpoint has, too.
   """
   best = os.path.join(directory, BEST)
-  with contextlib.suppress(UserError):  # A damaged run may be overwritten.
+  # A damaged run may be overwritten; a file of that name is refused elsewhere.
+  with contextlib.suppress(UserError, NotADirectoryError):
     states = [run_state.load(folder) for folder in (directory, best)]
     own, found = (
         [s.time for s in state.starts] if state else [] for state in states)

@@ -30,19 +30,7 @@ def name_newest(directory, stopped_at=None):
   found, named = checkpoints.by_step(directory), checkpoints.latest(directory)
   name_file = checkpoints.name_file(directory)
   if named is not None:
-    state = tf.train.get_checkpoint_state(directory)
-    listed = set(map(os.path.basename, state.all_model_checkpoint_paths))
-    found = {
-        step: path
-        for step, path in _later_than(named, found).items()
-        if os.path.basename(path) not in listed
-    }
-    if os.path.basename(named) not in listed:
-      found = {}
-      if os.path.dirname(named) == os.path.dirname(name_file):
-        set_newest(named)  # With its list, for a trainer killed from now on.
-    if len(found) > 1:  # A killed trainer leaves one at most.
-      found = {}
+    found = _unnamed(directory, named, found)
   before = {step: found[step] for step in found if step <= (stopped_at or step)}
   if before or named is not None:
     found = before
@@ -64,6 +52,22 @@ def name_newest(directory, stopped_at=None):
             f'model_checkpoint_path: "{os.path.basename(paths[-1])}"')
   raise UserError(f'{name_file}: names no existing checkpoint{rest}. '
                   '--overwrite starts from scratch')
+
+
+def _unnamed(directory, named, found):
+  """Those of the checkpoints `found` that were saved after the one `named`."""
+  state = tf.train.get_checkpoint_state(directory)
+  listed = set(map(os.path.basename, state.all_model_checkpoint_paths))
+  if os.path.basename(named) not in listed:
+    if os.path.dirname(named) == os.path.dirname(checkpoints.prefix(directory)):
+      set_newest(named)  # With its list, for a trainer killed from now on.
+    return {}
+  later = {
+      step: path
+      for step, path in _later_than(named, found).items()
+      if os.path.basename(path) not in listed
+  }
+  return later if len(later) < 2 else {}  # A killed trainer leaves one at most.
 
 
 def _later_than(path, found):
