@@ -465,16 +465,15 @@ def test_a_whole_checkpoint_without_a_name_is_resumed(tmp_path, capsys):
 def test_a_checkpoint_named_by_a_person_is_resumed(tmp_path, capsys):
   config = short_runs.trained(tmp_path)
   state = tmp_path / 'train' / 'checkpoint'
-  state.write_text('model_checkpoint_path: "model.ckpt-0"')
+  last = state.read_text()
   # Killed before the last one was named.
-  os.utime(str(state), (0, 0))
+  state.write_text(last.replace('-4', '-0'))
   cifar10_train.train(config)
   assert 'at step 4 already' in capsys.readouterr().out
-  # In a copy, an older one may be later.
+  assert state.read_text() == last
+  # A person changes the number, and copies the run.
+  state.write_text(last.replace('-4', '-0', 1))
   os.utime(str(state), (0, 0))
-  cifar10_train.train(config)
-  assert 'at step 4 already' in capsys.readouterr().out
-  state.write_text('model_checkpoint_path: "model.ckpt-0"')
   cifar10_train.train(config)
   out = capsys.readouterr().out
   first, last = (tmp_path / 'train' / ('model.ckpt-%d' % n) for n in (0, 4))

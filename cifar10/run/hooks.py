@@ -126,6 +126,7 @@ class SummaryHook(tf.train.SessionRunHook):
     # The global step before the next step, and the next multiple of `every`.
     self._next = session.run(tf.train.get_global_step(session.graph))
     self._due = -(-self._next // self._every) * self._every
+    self._writer.add_start(self._next)
 
   def before_run(self, run_context):
     fetches = {'step': self._step}

@@ -1,6 +1,7 @@
 """The session of a training run, with its hooks, watchdog and last save."""
 
 import contextlib
+import os
 
 import tensorflow.compat.v1 as tf
 
@@ -149,6 +150,9 @@ def _saving_hooks(run, step, loss, saving, validator, stack):
   if settings.metrics:
     hooks.append(hooks_lib.MetricsHook(step, loss, settings, run.state))
   # Only now: the graph is built, and all that is wrong with the flags is found.
+  if validator is not None:  # From a trainer in the folder of the best one.
+    best = os.path.join(settings.train_dir, train_dir.BEST)
+    stack.enter_context(train_dir.held(best))
   if settings.overwrite:
     train_dir.remove_run(settings.train_dir)
   checkpoints.check_newest(settings.train_dir)

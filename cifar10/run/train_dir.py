@@ -83,6 +83,11 @@ def prepare(settings, data, examples_per_step):
   check_images(settings, data)
   initial_values.check_source(settings)
   _check_names(directory)
+  best = os.path.join(directory, BEST)
+  if data.held_out and best not in _folders(directory):
+    raise UserError(
+        f'{best}: holds a run of its own; the best checkpoint of {directory} '
+        'is kept there. Move it, or give another --train_dir')
   state = run_state.begin(data, examples_per_step)
   if settings.overwrite:
     return state
@@ -172,8 +177,20 @@ def _check_fixed(settings, data, changed, saved):
 
 
 def _folders(directory):
-  """The training directory, and its folder of the best checkpoint."""
-  return directory, os.path.join(directory, BEST)
+  """The training directory, and its folder of the best checkpoint.
+
+  Without that if another run is there: then it has starts that are not of this
+  one, as one that goes on from the best checkpoint has, too.
+  """
+  best = os.path.join(directory, BEST)
+  # A damaged run may be overwritten; a file of that name is refused elsewhere.
+  with contextlib.suppress(UserError, NotADirectoryError):
+    states = [run_state.load(folder) for folder in (directory, best)]
+    own, found = (
+        [s.time for s in state.starts] if state else [] for state in states)
+    if found != own[:len(found)]:
+      return (directory,)
+  return directory, best
 
 
 def _remove_unfinished(directory):

@@ -28,8 +28,11 @@ def best_so_far(folder):
   if checkpoint is None or state is None:
     return None
   best_step = checkpoints.step(checkpoint)
-  # In a cluster, others may have taken steps while it was saved. And the state
-  # is saved first: later validations are of a checkpoint that was not.
+  kept = dict(state.kept).get(checkpoints.digest(checkpoint))
+  if kept is not None:
+    return best_step, kept
+  # Of an earlier version. In a cluster, others may have taken steps while it
+  # was saved.
   precisions = [p for step, p in state.validations if step <= best_step]
   return (best_step, precisions[-1]) if precisions else None
 
@@ -65,7 +68,11 @@ class ValidationHook(tf.train.SessionRunHook):
 
   def after_create_session(self, session, coord):
     self._load_falls(session)
-    self._validate(session, int(session.run(self._global_step)))
+    step = int(session.run(self._global_step))
+    precision = dict(self._run_state.validations).get(step)
+    if precision is not None:  # The event of a session start drops it.
+      self._add_summary(precision, step)
+    self._validate(session, step)
 
   def before_run(self, run_context):
     return tf.train.SessionRunArgs(self._step)
@@ -89,17 +96,20 @@ class ValidationHook(tf.train.SessionRunHook):
     self._run_state = state
     if self._best is None or precision > self._best[1]:
       self._saving.check_finite(session, step)
-      self._best = self._keep(session), precision
+      self._best = self._keep(session, precision), precision
       rank = 'the best so far'
     else:
       rank = 'best: %.3f at step %d' % self._best[::-1]
     print(f'{console.timestamp()}: validation precision @ 1 = {precision:.3f} '
           f'({correct} / {total}, step {step}), {rank}')
+    self._add_summary(precision, step)
+    self._load_falls(session)
+    self._run_state.save(self._settings.train_dir)
+
+  def _add_summary(self, precision, step):
     tag = summaries.precision_tag(eval_data='validation')
     value = tf.Summary.Value(tag=tag, simple_value=precision)
     self._writer.add_summary(tf.Summary(value=[value]), step)
-    self._load_falls(session)
-    self._run_state.save(self._settings.train_dir)
 
   def _is_to_stop(self):
     """True if too many validations came after the best one."""
@@ -109,30 +119,31 @@ class ValidationHook(tf.train.SessionRunHook):
     steps = [step for step, _ in self._run_state.validations]
     return sum(step > self._best[0] for step in steps) >= limit
 
-  def _keep(self, session):
-    """Saves the best checkpoint, for other programs too; returns its step.
-
-    The state first: it has the precision of the checkpoint before, too, if this
-    process is killed in between.
-    """
+  def _keep(self, session, precision):
+    """Saves the best checkpoint, for other programs too; returns its step."""
     os.makedirs(self._folder, exist_ok=True)
     config.save(self._settings, self._folder)
-    self._state_of_best().save(self._folder)
-    step = saving_lib.save_checkpoint(self._saving.saver, session, self._folder)
+    step = saving_lib.save_checkpoint(
+        self._saving.saver, session, self._folder,
+        lambda path: self._save_state_of_best((path, precision)))
     for other, path in checkpoints.by_step(self._folder).items():
       if other != step:
         checkpoint_files.remove(path)
     return step
 
-  def _state_of_best(self):
-    """The RunState to save beside the best checkpoint, with its precision.
+  def _save_state_of_best(self, *replacing, stopped_at=None):
+    """Saves the state beside the best checkpoint, with its precision.
 
-    A run that has gone back behind that checkpoint has validated its steps
-    again, with other variables.
+    `replacing` is a pair (path, precision) of one that is to take its place: if
+    this process is killed, the one that is there has its own precision.
     """
-    validations = {*self._run_state.validations, *filter(None, [self._best])}
-    validations = tuple(sorted(validations))
-    return dataclasses.replace(self._run_state, validations=validations)
+    pairs = replacing
+    path = checkpoints.latest(self._folder)
+    if self._best is not None and path is not None:
+      pairs = ((path, self._best[1]), *replacing)
+    kept = tuple((checkpoints.digest(path), p) for path, p in pairs)
+    dataclasses.replace(self._run_state, kept=kept,
+                        stopped_at=stopped_at).save(self._folder)
 
   def _load_falls(self, session):
     """Tells the graph how often the learning rate has fallen."""
@@ -150,7 +161,8 @@ class ValidationHook(tf.train.SessionRunHook):
     self._has_stopped = True
     # Before the checkpoint that the run goes back to is the newest: if this
     # process is killed in between, the next one continues from the last step.
-    self._note_end(self._run_state, self._settings.train_dir)
+    dataclasses.replace(self._run_state,
+                        stopped_at=self._best[0]).save(self._settings.train_dir)
     self._saving.saver.restore(run_context.session, best)
     print(f'Stopping: no better validation in {self._settings.early_stopping}. '
           f'Restored the best checkpoint, of step {self._best[0]}.')
@@ -162,8 +174,5 @@ class ValidationHook(tf.train.SessionRunHook):
     self._saving.end(session)
     is_over = session.run(self._global_step) >= self._last_step
     if self._best is not None and (self._has_stopped or is_over):
-      self._note_end(self._state_of_best(), self._folder)
-
-  def _note_end(self, run_state, folder):
-    """Notes that nothing better than the best checkpoint will come."""
-    dataclasses.replace(run_state, stopped_at=self._best[0]).save(folder)
+      # Nothing better will come.
+      self._save_state_of_best(stopped_at=self._best[0])

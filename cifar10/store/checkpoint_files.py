@@ -5,6 +5,9 @@ Only the one process that holds a training directory calls these functions.
 
 import contextlib
 import os
+import shutil
+
+import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
 from cifar10.store import checkpoints
@@ -15,8 +18,10 @@ def name_newest(directory, stopped_at=None):
   """Names the newest whole checkpoint in the file `checkpoint`.
 
   A trainer that is killed at the end of a save leaves a checkpoint without a
-  name; without any name the next one would start at step 0 and overwrite it. A
-  name that is newer than all checkpoints was written by a person, and is kept.
+  name; without any name the next one would start at step 0 and overwrite it.
+  The file lists the later steps that were there when it was written, see
+  `set_newest`; a later one that is not listed was saved afterwards. A name
+  that is not in the list was written by a person, and is kept.
 
   `stopped_at` is the step to which the run has gone back, by stopping early, or
   None: it does not go on from later checkpoints. Raises UserError if the file
@@ -25,17 +30,7 @@ def name_newest(directory, stopped_at=None):
   found, named = checkpoints.by_step(directory), checkpoints.latest(directory)
   name_file = checkpoints.name_file(directory)
   if named is not None:
-    number = named.rpartition('-')[2]
-    named_step = int(number) if number.isdecimal() else -1
-    # Later in time, and in steps: in a copy all files are new.
-    name_time = os.path.getmtime(name_file)
-    found = {
-        step: path
-        for step, path in found.items()
-        if step > named_step and checkpoints.written(path) > name_time
-    }
-    if len(found) > 1:  # This is a copy: a killed trainer leaves one at most.
-      found = {}
+    found = _unnamed(directory, named, found)
   before = {step: found[step] for step in found if step <= (stopped_at or step)}
   if before or named is not None:
     found = before
@@ -59,36 +54,79 @@ def name_newest(directory, stopped_at=None):
                   '--overwrite starts from scratch')
 
 
+def _unnamed(directory, named, found):
+  """Those of the checkpoints `found` that were saved after the one `named`."""
+  state = tf.train.get_checkpoint_state(directory)
+  listed = set(map(os.path.basename, state.all_model_checkpoint_paths))
+  if os.path.basename(named) not in listed:
+    if os.path.dirname(named) == os.path.dirname(checkpoints.prefix(directory)):
+      set_newest(named)  # With its list, for a trainer killed from now on.
+    return {}
+  later = {
+      step: path
+      for step, path in _later_than(named, found).items()
+      if os.path.basename(path) not in listed
+  }
+  return later if len(later) < 2 else {}  # A killed trainer leaves one at most.
+
+
+def _later_than(path, found):
+  """Those of the checkpoints `found`, by step, whose step is after `path`'s."""
+  number = path.rpartition('-')[2]
+  of_path = int(number) if number.isdecimal() else -1
+  return {step: found[step] for step in found if step > of_path}
+
+
 def set_newest(path):
-  """Names the checkpoint `path` as the newest one of its folder."""
+  """Names the checkpoint `path` as the newest one of its folder.
+
+  Lists it, too, and those of later steps, from which the run has gone back.
+  """
   directory, base = os.path.split(path)
-  # As tf.train.Saver writes it, with relative paths.
-  line = f'model_checkpoint_path: "{base}"\n'
-  files.write_atomically(checkpoints.name_file(directory), line.encode('utf-8'))
+  later = _later_than(base, checkpoints.by_step(directory)).values()
+  # As tf.train.Saver writes it, with relative paths; the newest one at the end.
+  lines = [f'model_checkpoint_path: "{base}"\n']
+  for name in (*map(os.path.basename, later), base):
+    lines.append(f'all_model_checkpoint_paths: "{name}"\n')
+  files.write_atomically(checkpoints.name_file(directory),
+                         ''.join(lines).encode('utf-8'))
 
 
 def put(unfinished, step):
   """Gives a checkpoint the name of its step, and names it as the newest.
 
   `unfinished` is its path, in its folder; a checkpoint of that step is
-  replaced. It is on disk before its name is. Raises OSError if it cannot be
-  written or renamed.
+  replaced. It is on disk before its name is, and the file `checkpoint` names a
+  whole one at any time. Raises OSError if it cannot be written or renamed.
   """
   directory, base = os.path.split(unfinished)
   path = checkpoints.at_step(directory, step)
-  remove(path)
   suffixes = [
       name[len(base):]
       for name in os.listdir(directory or '.')
       if checkpoints.FILE_SUFFIX.sub('', name) == base
   ]
   # The index last: with it the checkpoint is there.
-  for suffix in sorted(suffixes, key=lambda suffix: suffix == '.index'):
+  suffixes.sort(key=lambda suffix: suffix == '.index')
+  for suffix in suffixes:
     files.sync(unfinished + suffix)
-    os.replace(unfinished + suffix, path + suffix)
+  if step in checkpoints.by_step(directory):
+    set_newest(unfinished)  # Until its copy is in place.
+  named = checkpoints.latest(directory) or ''
+  move = _copy if os.path.basename(named) == base else os.replace
+  remove(path)
+  for suffix in suffixes:
+    move(unfinished + suffix, path + suffix)
   with contextlib.suppress(OSError):  # Not each file system can.
     files.sync(directory or os.curdir)
   set_newest(path)
+  for suffix in suffixes if move is _copy else ():
+    os.remove(unfinished + suffix)
+
+
+def _copy(source, target):
+  with open(source, 'rb') as content, files.new_file(target) as output:
+    shutil.copyfileobj(content, output)
 
 
 def remove(path):
@@ -118,8 +156,13 @@ def _remove_files(directory, base=None):
 
 
 def remove_unfinished(directory):
-  """Deletes what a killed trainer, or a full disk, has left of a checkpoint."""
-  own = checkpoints.PREFIX
+  """Deletes what a killed trainer, or a full disk, has left of a checkpoint.
+
+  One that is named already, to replace another one, is put in its place.
+  """
+  own, named = checkpoints.PREFIX, checkpoints.latest(directory)
+  if named and os.path.basename(named).startswith(own + '.tmp'):
+    put(named, checkpoints.step(named))
   names = os.path.basename(checkpoints.name_file(directory))
   for path in files.matching(directory, own + '.tmp*', own + '-*.tempstate*',
                              own + '-*.tmp*', names + '.tmp*'):

@@ -12,6 +12,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
 from cifar10.util import console
+from cifar10.util import files
 from cifar10.util import paths
 
 PREFIX = 'model.ckpt'  # The names of checkpoints begin with it.
@@ -29,8 +30,10 @@ _STEP, _NAMELESS = 'global_step', 'Variable'
 # The end of the names of a checkpoint's files.
 FILE_SUFFIX = re.compile(r'\.(index|meta|data-\d{5}-of-\d{5})$')
 
-# The name of a file of a checkpoint; its first group is the step.
-_FILE = re.compile(re.escape(PREFIX) + '-(0|[1-9][0-9]*)' + FILE_SUFFIX.pattern)
+# The name of a file of a checkpoint; its first group is the step. The tutorial
+# wrote its first ones, of format V1, into a file without a suffix.
+_FILE = re.compile(
+    re.escape(PREFIX) + f'-(0|[1-9][0-9]*)({FILE_SUFFIX.pattern})?')
 
 _FEW_STEPS = 4  # An error lists this many first steps, and as many last ones.
 
@@ -55,18 +58,33 @@ def files_in(directory):
   directory = directory or '.'
   names = os.listdir(directory) if os.path.isdir(directory) else ()
   matches = filter(None, map(_FILE.fullmatch, names))
-  return [(int(match.group(1)), match.group(0)) for match in matches]
+  return [(int(match.group(1)), match.group(0))
+          for match in matches
+          if match.group(2) or
+          os.path.isfile(os.path.join(directory, match.group(0)))]
 
 
 def by_step(directory):
   """The paths of the checkpoints in `directory`, a dict in order of steps."""
-  steps = [s for s, name in files_in(directory) if name.endswith('.index')]
+  steps = {
+      step for step, name in files_in(directory)
+      if name.endswith('.index') or not FILE_SUFFIX.search(name)
+  }
   return {step: at_step(directory, step) for step in sorted(steps)}
 
 
 def written(path):
   """The Unix time at which the checkpoint `path` was written."""
-  return os.path.getmtime(path + '.index')
+  index = path + '.index'
+  return os.path.getmtime(index if os.path.exists(index) else path)
+
+
+def digest(path):
+  """A digest of the values in the checkpoint `path`, wherever it is.
+
+  That of its index, which holds a checksum of each variable.
+  """
+  return files.sha256(path + '.index')
 
 
 def latest(directory):

@@ -50,6 +50,9 @@ class RunState:
   stopped_at: Optional[int] = None
   # Height, width and depth of the images; earlier versions kept none.
   image_shape: Tuple[int, ...] = ()
+  # Beside the best checkpoint: pairs (digest, precision @ 1) of it and of the
+  # one that was to replace it. Earlier versions kept none.
+  kept: Tuple[Tuple[str, float], ...] = ()
 
   @property
   def examples_per_step(self):
@@ -203,4 +206,5 @@ def from_json(values):
           for start in values.get('starts', ())),
       tuple((_count(at), float(p)) for at, p in values.get('validations', ())),
       None if stopped_at is None else _count(stopped_at),
-      tuple(int(size) for size in values.get('image_shape', ())))
+      tuple(int(size) for size in values.get('image_shape', ())),
+      tuple((str(digest), float(p)) for digest, p in values.get('kept', ())))

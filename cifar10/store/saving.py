@@ -1,5 +1,6 @@
 """Saves checkpoints during a run."""
 
+import contextlib
 import os
 import threading
 import time
@@ -143,21 +144,25 @@ class Saver(tf.train.Saver):
       checkpoints.load(variable, value, sess)
 
 
-def save_checkpoint(saver, session, directory):
+def save_checkpoint(saver, session, directory, note=None):
   """Saves the variables of a session, and names them as the newest checkpoint.
 
   The checkpoint is called by the step that it holds: in a cluster, others may
-  take steps while it is written. Returns that global step. Raises SaveError if
-  it cannot be written; then what was begun is removed.
+  take steps while it is written. `note` is called with its temporary path,
+  before it has that name. Returns the global step. Raises SaveError if it
+  cannot be written; then what was begun is removed.
   """
   unfinished = f'{checkpoints.prefix(directory)}.tmp{os.getpid()}'
   try:
     saver.save(session, unfinished, write_state=False)
     step = checkpoints.step(unfinished)
+    if note is not None:
+      note(unfinished)
     checkpoint_files.put(unfinished, step)
     return step
   except (tf.errors.OpError, OSError, ValueError, UserError) as error:
-    checkpoint_files.remove_unfinished(directory)
+    with contextlib.suppress(OSError, UserError):
+      checkpoint_files.remove_unfinished(directory)
     is_of_op = isinstance(error, tf.errors.OpError)
     problem = console.summary(error) if is_of_op else error
     raise SaveError(

@@ -121,6 +121,14 @@ class EventFile(contextlib.AbstractContextManager):
     definition = graph.as_graph_def(add_shapes=True)
     self._write(tf.Event(graph_def=definition.SerializeToString()))
 
+  def add_start(self, step):
+    """Notes that a session starts at a global step.
+
+    TensorBoard drops what earlier sessions have written of it and later ones.
+    """
+    log = tf.SessionLog(status=tf.SessionLog.START)
+    self._write(tf.Event(session_log=log, step=step))
+
   def add_summary(self, summary, step):
     """Adds a tf.Summary, or its bytes, of a global step."""
     if isinstance(summary, bytes):

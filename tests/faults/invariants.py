@@ -133,9 +133,8 @@ def checkpoints_load(directory, spoiled=()):
   if os.path.exists(os.path.join(directory, 'checkpoint')):
     state = tf.train.get_checkpoint_state(directory)
     expect(state, '%s/checkpoint is damaged', directory)
-    for path in state.all_model_checkpoint_paths:
-      expect(tf.train.checkpoint_exists(path), '%s is named and not there',
-             path)
+    path = state.model_checkpoint_path
+    expect(tf.train.checkpoint_exists(path), '%s is named and not there', path)
   return steps[-1] if steps else -1
 
 

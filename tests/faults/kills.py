@@ -86,9 +86,8 @@ def with_no_name(sandbox, random):
     before = 'model.ckpt-%d' % steps[-2:][0]
     sandbox.note('checkpoint names %s, as after its save', before)
     with open(path, 'w') as file:
-      file.write('model_checkpoint_path: "%s"\n' % before)
-    saved_at = os.path.getmtime(os.path.join(plan.train_dir, before + '.index'))
-    os.utime(path, (saved_at, saved_at))
+      for key in ('model_checkpoint_path', 'all_model_checkpoint_paths'):
+        file.write('%s: "%s"\n' % (key, before))
   plan.check_resumes(saved)
 
 

@@ -3,10 +3,10 @@
 import contextlib
 import dataclasses
 import functools
-import glob
 import io
 import json
 import os
+from pathlib import Path
 import shutil
 import sys
 from unittest import mock
@@ -26,12 +26,15 @@ from cifar10.errors import SaveError
 from cifar10.errors import UserError
 from cifar10.infer import predictions
 from cifar10.optim import schedules
+from cifar10.run import train_dir
 from cifar10.run import validation
 from cifar10.settings import Settings
+from cifar10.store import checkpoint_files
 from cifar10.store import checkpoints
 from cifar10.store import config as config_lib
 from cifar10.store import run_state
 from cifar10.store import saving
+from cifar10.tools.report import events
 from tests import short_runs
 from tests import synthetic_records
 
@@ -267,10 +270,7 @@ def test_the_best_one_is_kept_when_steps_are_lost(tmp_path, validated):
   config = copied(validated, tmp_path, early_stopping=2, **RATES)
   directory = config.train_dir
   # Killed before step 4 was saved.
-  for step in (4, 6, 7):
-    for path in glob.glob('%s-%d*' % (checkpoints.prefix(directory), step)):
-      os.remove(path)
-  os.remove(os.path.join(directory, 'checkpoint'))
+  forget_steps(directory, 4, 6, 7)
   train(config, [20, 45, 20])
   assert checkpoints.step(checkpoints.latest(directory)) == 4
   state = run_state.load(directory)
@@ -279,6 +279,121 @@ def test_the_best_one_is_kept_when_steps_are_lost(tmp_path, validated):
   # Not 0.2, which step 4 had when it was trained again.
   best = os.path.join(directory, 'best')
   assert validation.best_so_far(best) == (4, 0.5)
+
+
+def forget_steps(directory, *steps):
+  """Makes a run one that was killed before it saved some steps."""
+  for step in steps:
+    checkpoint_files.remove(checkpoints.at_step(directory, step))
+  os.remove(os.path.join(directory, 'checkpoint'))
+
+
+@contextlib.contextmanager
+def noted_states(folder, copies):
+  """Copies a folder before each call that renames or removes a file there.
+
+  That is what a process which is killed there leaves behind.
+  """
+  with contextlib.ExitStack() as stack:
+    for name in ('replace', 'remove'):
+
+      def call(*paths, function=getattr(os, name)):
+        if paths[-1].startswith(folder + os.sep):
+          shutil.copytree(folder, str(copies / str(len(os.listdir(copies)))))
+        function(*paths)
+
+      stack.enter_context(mock.patch.object(os, name, call))
+    yield
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('lost, steps', [((4, 6, 7), (4, 4)),
+                                         ((2, 4, 6, 7), (4, 2)), ((), (4, 8))])
+def test_whenever_it_is_killed_the_best_one_has_its_precision(
+    tmp_path, validated, lost, steps):
+  config = copied(validated, tmp_path, max_steps=9 if not lost else steps[1],
+                  **RATES)
+  if lost:
+    forget_steps(config.train_dir, *lost)
+  best = os.path.join(config.train_dir, 'best')
+  before = checkpoints.digest(checkpoints.latest(best))
+  copies = tmp_path / 'copies'
+  copies.mkdir()
+  with noted_states(best, copies):
+    train(config, [60])
+  outcomes = []
+  for number in range(len(os.listdir(copies))):
+    folder = str(copies / str(number))
+    for _ in range(2):  # Then with what the next trainer puts in its place.
+      path = checkpoints.latest(folder)
+      is_new = checkpoints.digest(path) != before
+      checkpoints.read(path)
+      assert validation.best_so_far(folder) == ((steps[1], 0.6) if is_new else
+                                                (steps[0], 0.5))
+      checkpoint_files.remove_unfinished(folder)
+    assert checkpoints.latest(folder) == checkpoints.at_step(
+        folder, steps[is_new])
+    outcomes.append(is_new)
+  assert outcomes == sorted(outcomes) and {*outcomes} == {False, True}
+  assert list(checkpoints.by_step(best)) == [steps[1]]
+  assert validation.best_so_far(best) == (steps[1], 0.6)
+
+
+def test_the_best_one_of_an_earlier_version_has_its_precision(
+    tmp_path, validated):
+  best = os.path.join(copied(validated, tmp_path).train_dir, 'best')
+  state = run_state.load(best)
+  assert [precision for _, precision in state.kept] == [0.5]
+  dataclasses.replace(state, kept=()).save(best)
+  assert validation.best_so_far(best) == (4, 0.5)
+
+
+def contents(folder):
+  return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+@pytest.mark.parametrize('overwrite', [False, True])
+@pytest.mark.parametrize('how', ['new', 'from the best one', 'now'])
+def test_another_run_in_its_folder_is_left_alone(tmp_path, validated, how,
+                                                 overwrite):
+  config = copied(validated, tmp_path, overwrite=overwrite, **RATES)
+  best = os.path.join(config.train_dir, 'best')
+  state = run_state.load(best)
+  starts = () if how == 'new' else state.starts
+  if how != 'now':
+    starts += (run_state.Start(4, 5.0),)
+  dataclasses.replace(state, starts=starts).save(best)
+  # Of a trainer that is at work there, it may not be known yet.
+  problem = 'best: holds a run of its own; the best checkpoint of .*/train is '
+  with contextlib.ExitStack() as stack:
+    if how == 'now':
+      stack.enter_context(train_dir.held(best))
+      problem = 'best: ' + train_dir.IN_USE
+    before = contents(best)
+    with pytest.raises(UserError, match=problem):
+      train(config, [])
+    assert contents(best) == before
+  if how != 'now':  # Without validations, they have nothing to do with it.
+    train_dir.remove_run(config.train_dir)
+    assert contents(best) == before
+    assert os.listdir(config.train_dir) == ['best']
+
+
+def test_no_trainer_begins_in_the_folder_of_the_best_one(tmp_path):
+  config = settings_of_run(tmp_path, max_steps=2)
+  best = os.path.join(config.train_dir, 'best')
+
+  class Beside(Precisions):
+
+    def correct(self, values):
+      with pytest.raises(UserError, match=train_dir.IN_USE):
+        cifar10_train.train(dataclasses.replace(config, train_dir=best))
+      return super().correct(values)
+
+  with mock.patch.object(predictions, 'Validator',
+                         lambda records, data, config: Beside([30])):
+    cifar10_train.train(config)
+  assert '.lock' not in os.listdir(best)
 
 
 @pytest.mark.slow
@@ -313,6 +428,44 @@ def test_nothing_is_noted_in_the_run_that_has_taken_its_place(
   assert os.listdir(config.train_dir) == []
 
 
+def shown_by_tensorboard(directory, tag):
+  """Pairs (event, index of its value) that TensorBoard shows of a tag."""
+  files = [
+      list(tf.train.summary_iterator(str(path)))
+      for path in Path(directory).glob('events.*')
+  ]
+  shown = []
+  for event in sum(sorted(files, key=lambda file: file[0].wall_time), []):
+    if event.session_log.status == tf.SessionLog.START:
+      shown = [pair for pair in shown if pair[0].step < event.step]
+    shown += [(event, index)
+              for index, value in enumerate(event.summary.value)
+              if value.tag == tag]
+  return shown
+
+
+@pytest.mark.slow
+def test_a_resumed_run_has_each_step_in_its_curves_once(tmp_path, validated):
+  config = copied(validated, tmp_path, max_steps=6, save_steps=2,
+                  summary_steps=1, **RATES)
+  directory, tags = config.train_dir, ('learning_rate',
+                                       'Precision @ 1, held-out images')
+  forget_steps(directory, 4, 6, 7)  # Killed; then again, at step 6.
+  train(config, [20, 45])
+  forget_steps(directory, 6)
+  train(config, [35])
+  shown = [[(event.step, event.summary.value[index].simple_value)
+            for event, index in shown_by_tensorboard(directory, tag)]
+           for tag in tags]
+  files, _ = events.read_folder(directory)
+  assert shown == [[(point.step, point.value)
+                    for point in events.curve(files, tag)]
+                   for tag in tags]
+  assert [step for step, _ in shown[0]] == [0, 2, 3, 4, 5]
+  assert shown[1] == [(2, pytest.approx(0.4)), (4, pytest.approx(0.2)),
+                      (6, pytest.approx(0.35))]
+
+
 def test_what_is_held_out_stays_so(tmp_path, validated):
   config = copied(validated, tmp_path, validation_examples=60, **RATES)
   with pytest.raises(UserError, match='--validation_examples=60: the run in'):
@@ -330,10 +483,10 @@ def test_a_resumed_run_remembers_its_validations(tmp_path, validated, capsys):
                   metrics=str(tmp_path / 'metrics'), **RATES)
   save_checkpoint = saving.save_checkpoint
 
-  def killed(saver, session, directory):
+  def killed(saver, session, directory, note=None):
     if directory.endswith('best'):
       raise KeyboardInterrupt
-    return save_checkpoint(saver, session, directory)
+    return save_checkpoint(saver, session, directory, note)
 
   with mock.patch.object(saving, 'save_checkpoint', killed):
     with pytest.raises(KeyboardInterrupt):
@@ -360,10 +513,10 @@ def test_a_run_that_is_killed_while_it_stops_early_loses_nothing(
   directory = config.train_dir
   save_checkpoint = saving.save_checkpoint
 
-  def killed(is_saved, saver, session, folder):
+  def killed(is_saved, saver, session, folder, note=None):
     stops = run_state.load(folder) and run_state.load(folder).stopped_at
     if is_saved or not stops:
-      step = save_checkpoint(saver, session, folder)
+      step = save_checkpoint(saver, session, folder, note)
     if stops:
       raise KeyboardInterrupt
     return step

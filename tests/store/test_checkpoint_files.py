@@ -1,5 +1,6 @@
 """The files of checkpoints: which one counts when a trainer was killed."""
 
+import contextlib
 import os
 
 import numpy as np
@@ -26,7 +27,7 @@ def _whole(tmp_path_factory):
 
 @pytest.fixture(name='make')
 def _make(tmp_path, whole):
-  """Makes checkpoints in `tmp_path`, written at the Unix time of their step."""
+  """Makes checkpoints in `tmp_path`, all at the same time."""
 
   def make(*steps, damaged=()):
     for step in steps:
@@ -34,15 +35,14 @@ def _make(tmp_path, whole):
         path = tmp_path / ('model.ckpt-%d%s' % (step, suffix))
         is_damaged = step in damaged and suffix != '.index'
         path.write_bytes(content[:-1] if is_damaged else content)
-        os.utime(str(path), (step, step))
+        os.utime(str(path), (5, 5))
 
   return make
 
 
-def set_named(folder, step, time):
-  """Writes the file that names the newest checkpoint, at a Unix time."""
+def set_named(folder, step):
+  """Names the newest checkpoint, as the trainer does."""
   checkpoint_files.set_newest(str(folder / ('model.ckpt-%d' % step)))
-  os.utime(str(folder / 'checkpoint'), (time, time))
 
 
 def named(folder):
@@ -51,10 +51,13 @@ def named(folder):
   return path and int(path.rpartition('-')[2])
 
 
+@pytest.mark.parametrize('time', [0, 2e9])  # Of the file that names it.
 def test_the_one_that_a_killed_trainer_saved_last_is_named(
-    tmp_path, make, capsys):
-  make(10, 20, 30)
-  set_named(tmp_path, 20, time=25)
+    tmp_path, make, capsys, time):
+  make(10, 20)
+  set_named(tmp_path, 20)
+  make(30)
+  os.utime(str(tmp_path / 'checkpoint'), (time, time))
   checkpoint_files.name_newest(str(tmp_path))
   assert named(tmp_path) == 30
   assert capsys.readouterr().out == (
@@ -65,31 +68,65 @@ def test_the_one_that_a_killed_trainer_saved_last_is_named(
   assert capsys.readouterr().out == ''
 
 
-@pytest.mark.parametrize('kind, steps, at',
-                         [('the newest one', (10, 20), 25),
-                          ('chosen later by a person', (20, 30), 40),
-                          ('in a copy, where all files are new',
-                           (20, 30, 40), 15)])
-def test_a_name_that_counts_is_kept(tmp_path, make, capsys, kind, steps, at):
+def state_of(newest, *listed):
+  """The content of a file `checkpoint`; `listed` as the tutorial's saver."""
+  lines = ['model_checkpoint_path: "model.ckpt-%d"' % newest]
+  lines += ['all_model_checkpoint_paths: "model.ckpt-%d"' % s for s in listed]
+  return '\n'.join(lines) + '\n'
+
+
+@pytest.mark.parametrize('kind, steps, state, expected', [
+    ('the newest one', (10, 20), state_of(20, 20), 20),
+    ('by a version that listed none, or a person', (20, 30), state_of(20), 20),
+    ('a number that a person changed', (10, 20, 30), state_of(20, 30), 20),
+    ('the same, from a saver', (20, 30), state_of(20, 10, 20, 30), 20),
+    ('a list that is not of this folder', (20, 30, 40), state_of(20, 20), 20),
+    ('an earlier one without a name', (10, 20), state_of(20, 20), 20),
+    ('gone back behind the others', (10, 20, 30), state_of(10, 20, 30, 10), 10),
+    ('then killed', (10, 20, 30, 40), state_of(10, 20, 30, 10), 40),
+    ('killed in between', (10, 12, 20), state_of(10, 20, 10), 12),
+    ('a saver, killed', (10, 20, 30), state_of(20, 10, 20), 30),
+    ('a saver that keeps few', (10, 20, 30, 40), state_of(30, 20, 30), 40)
+])
+@pytest.mark.parametrize('time', [0, 2e9])
+def test_what_is_not_listed_was_saved_later(tmp_path, make, kind, steps, state,
+                                            expected, time):
   make(*steps)
-  set_named(tmp_path, 20, time=at)
+  (tmp_path / 'checkpoint').write_text(state)
+  os.utime(str(tmp_path / 'checkpoint'), (time, time))
   checkpoint_files.name_newest(str(tmp_path))
-  assert (named(tmp_path), capsys.readouterr().out) == (20, ''), kind
+  assert named(tmp_path) == expected, kind
 
 
-def test_an_earlier_step_is_not_named_in_place_of_a_later_one(tmp_path, make):
-  make(10, 20)
-  set_named(tmp_path, 20, time=25)
-  os.utime(str(tmp_path / 'model.ckpt-10.index'), (30, 30))
+def test_a_trainer_that_is_killed_after_a_person_has_chosen(tmp_path, make):
+  make(10, 30)
+  (tmp_path / 'checkpoint').write_text(state_of(10))
+  checkpoint_files.name_newest(str(tmp_path))
+  assert (tmp_path / 'checkpoint').read_text() == state_of(10, 30, 10)
+  make(20)
   checkpoint_files.name_newest(str(tmp_path))
   assert named(tmp_path) == 20
+  assert (tmp_path / 'checkpoint').read_text() == state_of(20, 30, 20)
+
+
+def test_a_name_in_another_folder_is_kept(tmp_path, make):
+  make(10)
+  folder = tmp_path / 'other'
+  folder.mkdir()
+  state = 'model_checkpoint_path: "%s/model.ckpt-10"\n' % tmp_path
+  (folder / 'checkpoint').write_text(state)
+  checkpoint_files.name_newest(str(folder))
+  assert (folder / 'checkpoint').read_text() == state
+  assert not (tmp_path / 'checkpoint').exists()
 
 
 def test_a_damaged_one_is_passed_over(tmp_path, make):
-  make(10, 20, 30, damaged=[30])
+  make(10, 20)
+  set_named(tmp_path, 20)
+  make(30, damaged=[30])
   checkpoint_files.name_newest(str(tmp_path))
   assert named(tmp_path) == 20
-  set_named(tmp_path, 20, time=25)  # Only the damaged one is newer.
+  os.remove(str(tmp_path / 'checkpoint'))
   checkpoint_files.name_newest(str(tmp_path))
   assert named(tmp_path) == 20
 
@@ -107,7 +144,7 @@ def test_where_all_are_damaged_nothing_is_named(tmp_path, make):
 
 def test_a_name_without_any_checkpoint_is_an_error(tmp_path, make):
   make(10)
-  set_named(tmp_path, 10, time=15)
+  set_named(tmp_path, 10)
   checkpoint_files.remove(str(tmp_path / 'model.ckpt-10'))
   for content in (None, b''):
     if content is not None:
@@ -121,10 +158,9 @@ def test_a_name_without_any_checkpoint_is_an_error(tmp_path, make):
 
 def test_steps_that_a_stopped_run_has_gone_back_from_are_not_named(
     tmp_path, make):
-  make(10, 20, 30)
-  set_named(tmp_path, 10, time=15)
-  # Two later ones would be those of a copy.
-  os.remove(str(tmp_path / 'model.ckpt-20.index'))
+  make(10)
+  set_named(tmp_path, 10)
+  make(30)
   checkpoint_files.name_newest(str(tmp_path), stopped_at=10)
   assert named(tmp_path) == 10
   os.remove(str(tmp_path / 'checkpoint'))
@@ -161,15 +197,14 @@ def test_a_checkpoint_takes_the_place_of_that_of_its_step(
       *('model.ckpt-2' + s for s in SUFFIXES + ['.meta'])
   ]
   # Relative, so that the folder may be moved.
-  assert (tmp_path / 'checkpoint').read_text() == (
-      'model_checkpoint_path: "model.ckpt-2"\n')
+  assert (tmp_path / 'checkpoint').read_text() == state_of(2, 2)
 
 
 @pytest.mark.parametrize('count', range(3))
 def test_a_kill_while_it_is_put_leaves_the_one_before_as_the_newest(
     tmp_path, make, whole, monkeypatch, count):
   make(1)
-  set_named(tmp_path, 1, time=5)
+  set_named(tmp_path, 1)
   source, renamed = unfinished(tmp_path, whole), []
   replace = os.replace
 
@@ -186,6 +221,45 @@ def test_a_kill_while_it_is_put_leaves_the_one_before_as_the_newest(
   assert list(checkpoints.by_step(str(tmp_path))) == [1]
   checkpoint_files.name_newest(str(tmp_path))
   assert named(tmp_path) == 1
+
+
+def fail_at(monkeypatch, count):
+  """Lets `count` files be renamed or removed, and raises at the next one."""
+  done = []
+  for name in ('replace', 'remove'):
+
+    def call(*paths, function=getattr(os, name)):
+      if len(done) == count:
+        raise KeyboardInterrupt
+      done.append(paths)
+      function(*paths)
+
+    monkeypatch.setattr(os, name, call)
+
+
+def test_a_kill_while_one_is_replaced_leaves_a_whole_one(
+    tmp_path, whole, monkeypatch):
+  directory, outcomes = str(tmp_path), []
+  for count in range(20):
+    for name in os.listdir(directory):
+      os.remove(os.path.join(directory, name))
+    checkpoints.write(directory, {'w': np.zeros(4), 'global_step': np.int64(1)})
+    unfinished(tmp_path, whole)
+    # Killed, and perhaps again when the next trainer puts it in its place.
+    for is_first, kill in (True, count), (False, count % 3), (False, 99):
+      fail_at(monkeypatch, kill)
+      with contextlib.suppress(KeyboardInterrupt):
+        if is_first:
+          checkpoint_files.put(str(tmp_path / 'model.ckpt.tmp7'), 1)
+        else:
+          checkpoint_files.remove_unfinished(directory)
+      monkeypatch.undo()
+      found = checkpoints.read(checkpoints.latest(directory))['w']
+      outcomes.append(list(found))
+    assert named(tmp_path) == 1
+    assert not [name for name in os.listdir(directory) if '.tmp' in name]
+  is_new = [found == [0, 1, 2, 3] for found in outcomes]
+  assert is_new == sorted(is_new) and is_new[-1] and not is_new[0]
 
 
 def test_a_kill_while_it_is_removed_leaves_no_checkpoint_without_data(
@@ -230,7 +304,7 @@ def test_only_what_was_left_unfinished_is_removed(tmp_path):
 
 def test_all_checkpoints_go_and_other_files_stay(tmp_path, make):
   make(1, 20)
-  set_named(tmp_path, 20, time=20)
+  set_named(tmp_path, 20)
   for name in ('model.ckpt-01.index', 'my-model.ckpt-3.index', 'model.ckpt',
                'notes'):
     (tmp_path / name).write_bytes(b'x')
@@ -244,7 +318,7 @@ def test_all_checkpoints_go_and_other_files_stay(tmp_path, make):
 def test_a_checkpoint_is_on_disk_before_it_is_named(tmp_path, make, whole,
                                                     monkeypatch):
   make(10)
-  set_named(tmp_path, 10, time=10)
+  set_named(tmp_path, 10)
   for suffix, content in whole.items():
     (tmp_path / ('model.ckpt.tmp7' + suffix)).write_bytes(content)
   calls, fsync, replace = [], os.fsync, os.replace
@@ -264,8 +338,8 @@ def test_a_checkpoint_is_on_disk_before_it_is_named(tmp_path, make, whole,
   assert named(tmp_path) == 20
   data, index = SUFFIXES
   assert calls[:5] == [('sync', 'model.ckpt.tmp7' + data),
-                       ('name', 'model.ckpt-20' + data),
                        ('sync', 'model.ckpt.tmp7' + index),
+                       ('name', 'model.ckpt-20' + data),
                        ('name', 'model.ckpt-20' + index),
                        ('sync', tmp_path.name)]
   assert calls[-1] == ('name', 'checkpoint')

@@ -8,6 +8,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
+from cifar10.store import checkpoint_files
 from cifar10.store import checkpoints
 
 
@@ -73,6 +74,28 @@ def test_where_the_newest_is_not_named(tmp_path):
   expected = '/checkpoint: names no existing checkpoint; .*: 10, 20$'
   with pytest.raises(UserError, match=expected):
     checkpoints.find(str(tmp_path))
+
+
+def test_checkpoints_of_format_v1_count(tmp_path):
+  directory, version = str(tmp_path), tf.train.SaverDef.V1
+  with tf.Graph().as_default(), tf.Session() as session:
+    step = tf.Variable(0, dtype=tf.int64, name='global_step')
+    saver = tf.train.Saver([step], write_version=version)
+    for number in (9, 20):
+      step.load(number, session)
+      saver.save(session, checkpoints.prefix(directory), number)
+  (tmp_path / 'model.ckpt-30').mkdir()  # No checkpoint, as an export may be.
+  newest = checkpoints.at_step(directory, 20)
+  assert checkpoints.latest(directory) == newest
+  os.remove(str(tmp_path / 'checkpoint'))
+  with pytest.raises(UserError, match='names no existing .*: 9, 20$'):
+    checkpoints.find(directory)
+  assert checkpoints.step(checkpoints.find(directory, '9')) == 9
+  assert checkpoints.written(newest) == os.path.getmtime(newest)
+  checkpoint_files.name_newest(directory)
+  assert checkpoints.latest(directory) == newest
+  checkpoint_files.remove_all(directory)
+  assert os.listdir(directory) == ['model.ckpt-30']
 
 
 def test_what_is_written_is_read(tmp_path):

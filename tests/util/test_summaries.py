@@ -90,13 +90,15 @@ def test_events_are_read_back(tmp_path):
   folder = tmp_path / 'new'
   with summaries.EventFile(str(folder)) as file:
     file.add_graph(graph)
+    file.add_start(7)
     file.add_summary(summary, 7)
-    assert len(events(folder)) == 3  # They are there at once.
+    assert len(events(folder)) == 4  # They are there at once.
     file.add_summary(summary.SerializeToString(), 8)
-  version, shown, seven, eight = events(folder)
+  version, shown, start, seven, eight = events(folder)
   assert version.file_version == 'brain.Event:2'
   nodes = tf.GraphDef.FromString(shown.graph_def).node
   assert [node.name for node in nodes] == ['one']
+  assert (start.step, start.session_log.status) == (7, tf.SessionLog.START)
   assert (seven.step, seven.summary) == (7, summary)
   assert (eight.step, eight.summary) == (8, summary)
   assert seven.wall_time <= eight.wall_time

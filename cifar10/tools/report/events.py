@@ -3,7 +3,7 @@
 import math
 import os
 import re
-from typing import Dict, List, NamedTuple
+from typing import Dict, List, NamedTuple, Optional
 
 from google.protobuf.message import DecodeError
 import tensorflow.compat.v1 as tf
@@ -38,19 +38,33 @@ class EventFile(NamedTuple):
   start_time: float  # Unix time of the first event.
   end_time: float  # Of the last one.
   scalars: Dict[str, List[Point]]  # By tag; only finite values.
+  # The first step of its sessions; None if it notes none, as of an evaluator
+  # or an earlier version.
+  first_step: Optional[int] = None
 
 
 def read_folder(directory):
   """Reads the event files in a folder, which may be missing.
 
   Returns a list of EventFiles, the oldest first, without empty ones; and a list
-  with a line for each file that is not shown in full.
+  with a line for each file that is not shown in full. Steps that a trainer has
+  lost, as the start of its next session tells, are left out.
   """
   paths = files_lib.matching(directory, 'events.out.tfevents.*')
   read = [_read(path) for path in sorted(paths)]
-  files = [file for file, _ in read if file]
-  return (sorted(files, key=lambda file: file.start_time),
-          [problem for _, problem in read if problem])
+  files = sorted([file for file, _ in read if file],
+                 key=lambda file: file.start_time)
+  of_trainer = [file for file in files if file.first_step is not None]
+  for number, file in enumerate(of_trainer):
+    for earlier in of_trainer[:number]:
+      _drop(earlier.scalars, file.first_step)
+  return files, [problem for _, problem in read if problem]
+
+
+def _drop(scalars, first_step):
+  """Drops the points of a step and later ones, as TensorBoard does."""
+  for points in scalars.values():
+    points[:] = [point for point in points if point.step < first_step]
 
 
 def _read(path):
@@ -61,12 +75,15 @@ def _read(path):
   """
   if not os.path.isfile(path):  # Reading a pipe would block.
     return None, '%s is not a file: passed over.' % path
-  times, scalars, problem = [], {}, None
+  times, starts, scalars, problem = [], [], {}, None
   try:
     for event in tf.train.summary_iterator(path):
       if event.step < 0 or not 0 <= event.wall_time <= run_state.LATEST:
         raise DecodeError
       times.append(event.wall_time)
+      if event.session_log.status == tf.SessionLog.START:
+        _drop(scalars, event.step)
+        starts.append(event.step)
       for value in event.summary.value:
         number = value.simple_value
         if value.HasField('simple_value') and math.isfinite(number):
@@ -76,7 +93,10 @@ def _read(path):
     problem = '%s is damaged or cut off: only the events before are shown.'
   except tf.errors.OpError:
     problem = '%s cannot be read.'
-  file = EventFile(path, times[0], times[-1], scalars) if times else None
+  if not times:
+    return None, problem and problem % path
+  file = EventFile(path, times[0], times[-1], scalars,
+                   min(starts, default=None))
   return file, problem and problem % path
 
 

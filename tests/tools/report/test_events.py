@@ -11,9 +11,14 @@ from cifar10.util import summaries
 
 
 def write_events(path, points, tag='learning_rate'):
-  """An event file of triples (step, time, value)."""
+  """An event file of triples (step, time, value); a start has no value."""
   with tf.python_io.TFRecordWriter(str(path)) as writer:
     for step, time, value in points:
+      if value is None:
+        log = tf.SessionLog(status=tf.SessionLog.START)
+        event = tf.Event(step=step, wall_time=time, session_log=log)
+        writer.write(event.SerializeToString())
+        continue
       event = tf.Event(step=step, wall_time=time)
       event.summary.value.add(tag=tag, simple_value=value)
       writer.write(event.SerializeToString())
@@ -34,6 +39,29 @@ def test_steps_that_a_restart_repeats_count_once(tmp_path):
   rates = events.throughput(found, ((0, 8), (30, 24)))
   assert [p.step for p in rates] == [10, 20, 30, 40, 50]
   assert [p.value for p in rates] == [80, 80, 40, 120, 120]
+
+
+def test_steps_from_the_start_of_a_session_on_are_left_out(tmp_path):
+  path, tag = str(tmp_path / 'events.out.tfevents.'), summaries.precision_tag()
+  write_events(path + '1', [(0, 1.0, None), (0, 2.0, 0.5), (10, 3.0, 0.5),
+                            (20, 4.0, 0.5), (30, 5.0, 0.5)])
+  # An evaluator in the same folder: what it has found of step 20 is true.
+  write_events(path + '2', [(20, 6.0, 0.75)], tag)
+  # In a cluster, a process may lose its session.
+  write_events(path + '3', [(20, 7.0, None), (20, 8.0, 0.25), (30, 9.0, 0.25),
+                            (30, 10.0, None), (30, 11.0, 0.125)])
+  write_events(path + '4', [(15, 12.0, None)])  # Killed before its first step.
+  for last, expected in ((4, [(0, 0.5), (10, 0.5)]), (3, [
+      (0, 0.5), (10, 0.5), (20, 0.25), (30, 0.125)
+  ]), (1, [(0, 0.5), (10, 0.5), (20, 0.5), (30, 0.5)])):
+    for number in range(last + 1, 5):
+      if os.path.exists(path + str(number)):
+        os.remove(path + str(number))
+    found, _ = events.read_folder(str(tmp_path))
+    points = events.curve(found, 'learning_rate')
+    assert [(point.step, point.value) for point in points] == expected
+    tested = [p.step for p in events.precisions(found, since=0).get(tag, [])]
+    assert tested == [20] * (last > 1)
 
 
 def test_damaged_events_are_read_as_far_as_they_go(tmp_path):
