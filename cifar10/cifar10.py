@@ -72,9 +72,11 @@ def settings_of_flags():
     for name in TUTORIAL_FLAGS:
       own[name] = FLAGS[name]
     own(sys.argv, known_only=True)
-  return Settings(batch_size=FLAGS['batch_size'].value,
-                  data_dir=FLAGS['data_dir'].value,
-                  precision='float16' if FLAGS['use_fp16'].value else 'float32')
+  return Settings(
+      batch_size=FLAGS['batch_size'].value, data_dir=FLAGS['data_dir'].value,
+      given=frozenset(
+          n for n in TUTORIAL_FLAGS if not FLAGS[n].using_default_value),
+      precision='float16' if FLAGS['use_fp16'].value else 'float32')
 
 
 def with_constants(settings):

@@ -16,6 +16,7 @@ from cifar10.errors import UserError
 from cifar10.errors import printable
 from cifar10.util import commands
 from cifar10.util import files
+from cifar10.util import paths
 
 CLASSES = tuple(
     'airplane automobile bird cat deer dog frog horse ship truck'.split())
@@ -196,17 +197,17 @@ def _check_files(data, source):
   than it should: a file cut between two records shows no other damage.
   """
   found = []
-  for paths, count in zip((data.train_files, data.test_files), data.counts):
-    for path in paths:
+  for part, count in zip((data.train_files, data.test_files), data.counts):
+    for path in part:
       if source and not os.path.exists(path):
         raise UserError(
             f'{path}: no such file. Remove its folder, and the data is fetched '
             'again')
       records.check_file(path, data.layout, len(data.classes))
-    found.append(data.count(paths))
+    found.append(data.count(part))
     if count not in (None, found[-1]):
       raise UserError(
-          f'{", ".join(paths)}: found {found[-1]} records; expected {count}, '
+          f'{", ".join(part)}: found {found[-1]} records; expected {count}, '
           f'according to {dataset_json.FILE_NAME} in that folder')
   if source and tuple(found) != source.counts:
     folder = printable(os.path.dirname(data.test_files[0]))
@@ -233,7 +234,12 @@ def _split(data, settings):
 
 
 def _kind(settings):
-  """The name of the data set; 'own' if --data_dir holds a dataset.json."""
+  """The name of the data set; 'own' if --data_dir holds a dataset.json.
+
+  Raises UserError if that is the default, and another user's folder.
+  """
+  if settings.dataset != 'sample' and not settings.is_set('data_dir'):
+    paths.refuse_of_another(settings.data_dir, '--data_dir')
   own = os.path.join(settings.data_dir, dataset_json.FILE_NAME)
   is_own = settings.dataset == 'cifar10' and os.path.exists(own)
   return 'own' if is_own else settings.dataset

@@ -170,8 +170,12 @@ def _check_fixed(settings, data, changed, saved):
 
 
 def _folders(directory):
-  """The training directory, and its folder of the best checkpoint."""
-  return directory, os.path.join(directory, BEST)
+  """The training directory, and its folder of the best checkpoint.
+
+  Not what is behind a link, where others would have this user delete files.
+  """
+  best = os.path.join(directory, BEST)
+  return (directory,) if os.path.islink(best) else (directory, best)
 
 
 def _remove_unfinished(directory):
@@ -190,9 +194,9 @@ def remove_run(directory):
     checkpoint_files.remove_all(folder)
     for path in files.matching(folder, *_RUN_FILES):
       os.remove(path)
-  best = os.path.join(directory, BEST)
-  if not os.path.islink(best) and os.path.isdir(best) and not os.listdir(best):
-    os.rmdir(best)
+  for best in _folders(directory)[1:]:
+    if os.path.isdir(best) and not os.listdir(best):
+      os.rmdir(best)
 
 
 def _check_names(directory):
@@ -207,5 +211,7 @@ def _check_names(directory):
         problem = 'is a folder; expected none of that name, or a file'
         raise UserError(f'{path}: {problem}')
   best = os.path.join(directory, BEST)
-  if os.path.lexists(best) and not os.path.isdir(best):
-    raise UserError(f'{best}: is not a folder; expected none, or a folder')
+  is_link = os.path.islink(best)  # Checkpoints behind it would be replaced.
+  if is_link or os.path.exists(best) and not os.path.isdir(best):
+    problem = 'is a link' if is_link else 'is not a folder'
+    raise UserError(f'{best}: {problem}; expected none, or a folder')
