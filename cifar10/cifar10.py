@@ -38,6 +38,7 @@ from cifar10.optim import optimizers
 from cifar10.optim import schedules
 from cifar10.settings import Settings
 from cifar10.util import graph_keys
+from cifar10.util import paths
 from cifar10.util import summaries
 
 FLAGS = tf.flags.FLAGS
@@ -65,12 +66,15 @@ DATA_URL = sources.SOURCES['cifar10'].official[0].url
 def settings_of_flags(*names):
   """The Settings of an old program: the defaults, with those flags of it.
 
-  Besides `names`, batch_size, data_dir and use_fp16 count.
+  Besides `names`, batch_size, data_dir and use_fp16 count. Raises UserError if
+  the default of a folder belongs to another user.
   """
   values = flag_values('batch_size', 'data_dir', 'use_fp16', *names)
+  given = frozenset(n for n in values if not FLAGS[n].using_default_value)
+  paths.refuse_defaults(values, given)
   if values.pop('use_fp16', False):
     values['precision'] = 'float16'
-  return Settings(classes=datasets.unnamed(NUM_CLASSES), **values)
+  return Settings(given=given, classes=datasets.unnamed(NUM_CLASSES), **values)
 
 
 def with_constants(settings):

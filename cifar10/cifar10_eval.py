@@ -99,6 +99,7 @@ def _evaluate(settings, answers):
   if settings.run_once:
     checkpoints.find(directory)  # Raises before anything is fetched or made.
   data = datasets.prepare(settings)
+  restore.announce(directory)
   evaluated = []  # Pairs of a checkpoint and its step.
   with tf.Graph().as_default() as default_graph:
     graph = build(data, settings)

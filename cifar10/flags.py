@@ -24,6 +24,7 @@ from cifar10.store import checkpoints
 from cifar10.store import config
 from cifar10.store import run_state
 from cifar10.util import console
+from cifar10.util import files
 from cifar10.util import paths
 from cifar10.util import session_settings
 
@@ -160,12 +161,14 @@ def _settings(names, has_model):
     values = recipes.applied(values, given)
   folders = values.pop('checkpoint_dir', [])
   folders = folders if isinstance(folders, list) else [folders]
-  if has_model:
-    folders = _found_or_pretrained(folders, values, given)
+  if 'checkpoint_dir' not in given:
+    asked = values.get('checkpoint', '')
+    folders = [_default_model(folder, asked, has_model) for folder in folders]
   folders = [_checked_path('checkpoint_dir', folder) for folder in folders]
   for name in settings_lib.with_policy('is_path').keys() & values.keys():
     if values[name] or name not in settings_lib.with_policy('may_be_empty'):
       values[name] = _checked_path(name, values[name])
+  paths.refuse_defaults(values, given)
   settings = Settings(given=given, **values)
   if not folders:
     return settings
@@ -187,16 +190,30 @@ def _checked_path(name, text):
   return paths.check(text, flag, holds_checkpoints and not is_export)
 
 
-def _found_or_pretrained(folders, values, given):
-  """The --checkpoint_dir, or the model of the package if there is no run."""
-  default = settings_lib.FIELDS['checkpoint_dir'].default
-  asks = 'checkpoint_dir' in given or values.get('checkpoint')
-  if asks or (os.path.isdir(default) and os.listdir(default)):
-    return folders
+def _default_model(folder, checkpoint, has_model):
+  """The default of --checkpoint_dir, or the model of the package instead.
+
+  The latter if a program has it (`has_model`), --checkpoint asks for nothing,
+  and there is no run that may be read. Raises UserError if the default belongs
+  to another user and --checkpoint needs it.
+  """
+  if not has_model or checkpoint:
+    if not checkpoint or checkpoint.isdecimal():
+      paths.refuse_of_another(folder, '--checkpoint_dir')
+    return folder
+  is_there = os.path.isdir(folder)
+  if files.is_of_another(folder):
+    problem = f'{folder} belongs to another user'
+  elif is_there and not os.access(folder, os.R_OK | os.X_OK):
+    problem = f'{folder} cannot be read'
+  elif not is_there or not os.listdir(folder):
+    problem = f'No run in {folder}'
+  else:
+    return folder
   print(
-      f'No run in {default}: this is {zoo.DEFAULT}, a model that comes with '
-      'the package.', file=sys.stderr)
-  return [zoo.DEFAULT]
+      f'{problem}: this is {zoo.DEFAULT}, a model that comes with the package.',
+      file=sys.stderr)
+  return zoo.DEFAULT
 
 
 def _with_settings_of_run(settings, folder):

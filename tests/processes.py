@@ -179,6 +179,12 @@ class Process:
     return texts.get('out'), texts.get('err')
 
 
+def without_model(err):
+  """Error output without the lines that name the models of a program."""
+  lines = err.splitlines(keepends=True)
+  return ''.join(line for line in lines if not line.startswith('Model: '))
+
+
 def running(*texts):
   """The numbers of the processes whose command line has all of `texts`."""
   found = []

@@ -51,7 +51,8 @@ def predict(folder, capsys, names, **changes):
   config = short_runs.small_config(folder, **changes)
   cifar10_predict.predict(config, [str(name) for name in names])
   out, err = capsys.readouterr()
-  return out.splitlines(), err.splitlines()
+  assert 'Model: ' in err
+  return out.splitlines(), processes.without_model(err).splitlines()
 
 
 @pytest.mark.parametrize('averages', [True, False])
@@ -102,7 +103,7 @@ def test_broken_pictures_are_named_and_the_others_are_labeled(
     out, err = capsys.readouterr()
     assert out.splitlines() == expected
     assert [line.split(':')[0] for line in err.splitlines()
-           ] == ['gone.png', __file__]
+           ] == ['Model', 'gone.png', __file__]
 
 
 def test_only_broken_pictures(trained, capsys):
@@ -175,8 +176,8 @@ def test_a_full_disk_is_told_with_the_name_of_the_sheet(trained, exported,
       ['--checkpoint_dir=%s' % (trained / 'train'),
        '--grid=%s' % sheet])
   assert (status, out.count('\n')) == (1, 1)
-  assert err == ("cifar10_predict: error: [Errno 27] File too large: '%s'\n" %
-                 sheet)
+  assert processes.without_model(err) == (
+      "cifar10_predict: error: [Errno 27] File too large: '%s'\n" % sheet)
   assert os.listdir(str(tmp_path)) == ['with_limit.py']
 
 
@@ -190,6 +191,7 @@ def test_a_name_cannot_forge_an_answer(trained, exported, tmp_path, capsys):
     with pytest.raises(UserError, match='^1 of 2'):
       predict(trained, capsys, [tmp_path], json=json_too)
     out, err = capsys.readouterr()
+    err = processes.without_model(err)
     assert out.count('\n') == err.count('\n') == 1
     assert err.startswith(escaped + '.jpg: not a picture')
     if json_too:
@@ -254,15 +256,16 @@ def test_the_warning_about_missing_averages_is_not_in_the_output(
 
 
 def call(arguments, stdin=os.devnull):
-  """Runs the program; returns its status, output and error output.
+  """Runs the program; returns its status, output and errors.
 
   Args:
     arguments: list of flags and names.
     stdin: path of a file that is its standard input.
   """
   with open(str(stdin), 'rb') as content:
-    return processes.run([short_runs.script('cifar10_predict'), *arguments],
-                         stdin=content)
+    status, out, err = processes.run(
+        [short_runs.script('cifar10_predict'), *arguments], stdin=content)
+  return status, out, processes.without_model(err)
 
 
 def test_a_process(trained, exported, tmp_path):

@@ -30,6 +30,7 @@ _PROGRAM = os.path.join(
 # What each task gets from here.
 _OWN_FLAG = re.compile('--?(ps_hosts|worker_hosts|job_name|task_index)(=|$)')
 
+_LOG_DIR = '/tmp/cifar10_cluster_logs'  # Unless --log_dir is given.
 _MOST_TASKS = 256  # Of a kind: each is a process with a network of its own.
 _POLL_SECS = 0.1
 _STOP_SECS = 40  # Longer than a task takes to save and leave.
@@ -56,7 +57,7 @@ class _Task:
     with contextlib.suppress(FileNotFoundError):
       os.remove(path)
     # A file instead of a pipe: it outlives a launcher that is killed.
-    with open(path, 'wb') as log:
+    with open(path, 'xb') as log:  # Follows no link.
       # A group of its own: Ctrl-C reaches the launcher, which passes it on.
       self.process = subprocess.Popen(processes.ending_with_parent(command),
                                       stdout=log, stderr=log,
@@ -142,14 +143,17 @@ def main():
   limits = f'1 to {_MOST_TASKS}'
   parser.add_argument('--num_ps', type=count, default=1, help=limits)
   parser.add_argument('--num_workers', type=count, default=2, help=limits)
-  parser.add_argument('--log_dir', default='/tmp/cifar10_cluster_logs',
-                      help='folder of the logs')
+  parser.add_argument('--log_dir',
+                      help=f'folder of the logs (default {_LOG_DIR})')
   args, flags = parser.parse_known_args()
   own = [flag for flag in flags if _OWN_FLAG.match(flag)]
   if own:
     parser.error(f'{own[0]}: each task gets its own; leave it out')
   console.open_streams()
   try:
+    if args.log_dir is None:
+      args.log_dir = _LOG_DIR
+      paths.refuse_of_another(_LOG_DIR, '--log_dir')
     paths.check(args.log_dir, '--log_dir')
     sys.exit(_run(args.num_ps, args.num_workers, args.log_dir, flags))
   except (OSError, UserError) as error:

@@ -16,6 +16,7 @@ from cifar10.data import sources
 from cifar10.errors import UserError
 from cifar10.util import commands
 from cifar10.util import files
+from cifar10.util import paths
 
 CLASSES = tuple(
     'airplane automobile bird cat deer dog frog horse ship truck'.split())
@@ -216,7 +217,12 @@ def _split(data, settings):
 
 
 def _kind(settings):
-  """The name of the data set; 'own' if --data_dir holds a dataset.json."""
+  """The name of the data set; 'own' if --data_dir holds a dataset.json.
+
+  Raises UserError if that is the default, and another user's folder.
+  """
+  if settings.dataset != 'sample' and not settings.is_set('data_dir'):
+    paths.refuse_of_another(settings.data_dir, '--data_dir')
   own = os.path.join(settings.data_dir, dataset_json.FILE_NAME)
   is_own = settings.dataset == 'cifar10' and os.path.exists(own)
   return 'own' if is_own else settings.dataset

@@ -73,6 +73,7 @@ class Predictor:
     self.close = self._session.close
     for model, (settings, checkpoint) in zip(self._models, networks):
       if checkpoint:
+        restore.announce(checkpoint)
         saver = model.restorations.fitting(checkpoint,
                                            settings.use_moving_averages)
         saver.restore(self._session, checkpoint)
@@ -121,6 +122,7 @@ class ExportedPredictor:
   def __init__(self, settings):
     """Loads the export in `checkpoint_dir`; raises UserError if it cannot."""
     folder = settings.checkpoint_dir
+    restore.announce(folder)
     with tf.Graph().as_default():
       self._session = _session(settings)
       self.close = self._session.close

@@ -8,6 +8,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import zoo
 from cifar10.data import datasets
+from cifar10.errors import printable
 from cifar10.settings import FIELDS
 from cifar10.store import checkpoints
 from cifar10.store import saving
@@ -61,6 +62,11 @@ def restorations():
         trained + tf.get_collection(graph_keys.STATISTICS))
   plain = {v.op.name: v for v in trained + tf.model_variables()}
   return Restorations(saver_of(averaged), saver_of(plain))
+
+
+def announce(path):
+  """Says on standard error which model a program uses: a path."""
+  print(printable(f'Model: {path}'), file=sys.stderr)
 
 
 def describe(settings):

@@ -179,10 +179,13 @@ def _check_fixed(settings, data, changed, saved):
 def _folders(directory):
   """The training directory, and its folder of the best checkpoint.
 
-  Without that if another run is there: then it has starts that are not of this
+  Without that if it is a link, behind which others would have this user delete
+  files; or if another run is there: then it has starts that are not of this
   one, as one that goes on from the best checkpoint has, too.
   """
   best = os.path.join(directory, BEST)
+  if os.path.islink(best):
+    return (directory,)
   # A damaged run may be overwritten; a file of that name is refused elsewhere.
   with contextlib.suppress(UserError, NotADirectoryError):
     states = [run_state.load(folder) for folder in (directory, best)]
@@ -209,9 +212,9 @@ def remove_run(directory):
     checkpoint_files.remove_all(folder)
     for path in files.matching(folder, *_RUN_FILES):
       os.remove(path)
-  best = os.path.join(directory, BEST)
-  if not os.path.islink(best) and os.path.isdir(best) and not os.listdir(best):
-    os.rmdir(best)
+  for best in _folders(directory)[1:]:
+    if os.path.isdir(best) and not os.listdir(best):
+      os.rmdir(best)
 
 
 def _check_names(directory):
@@ -226,5 +229,7 @@ def _check_names(directory):
         problem = 'is a folder; expected none of that name, or a file'
         raise UserError(f'{path}: {problem}')
   best = os.path.join(directory, BEST)
-  if os.path.lexists(best) and not os.path.isdir(best):
-    raise UserError(f'{best}: is not a folder; expected none, or a folder')
+  is_link = os.path.islink(best)  # Checkpoints behind it would be replaced.
+  if is_link or os.path.exists(best) and not os.path.isdir(best):
+    problem = 'is a link' if is_link else 'is not a folder'
+    raise UserError(f'{best}: {problem}; expected none, or a folder')

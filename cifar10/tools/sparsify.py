@@ -118,6 +118,7 @@ def sparsify(args):
         f'{run_dir}: holds no {run_state.CONFIG_FILE}; expected the '
         '--train_dir of a run')
   out = checkpoints.check_out(args.out)
+  restore.announce(source)
   dense = checkpoints.read(source)
   weights = weights_of(dense)
   if not weights:

@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import stat
+import tempfile
 
 from cifar10.errors import UserError
 
@@ -101,7 +102,7 @@ def open_own(path, may_be_linked=False):
   problem = None
   if not stat.S_ISREG(status.st_mode):
     problem = 'is not a regular file'
-  elif status.st_uid != os.geteuid():
+  elif not _is_own(status, os.path.dirname(path)):
     problem = 'belongs to another user'
   elif status.st_nlink > 1 and not may_be_linked:
     problem = 'has another name besides this one'
@@ -110,6 +111,34 @@ def open_own(path, may_be_linked=False):
     raise UserError(
         f'{path}: {problem}; expected a file of your own, which is written to')
   return os.fdopen(number, 'r+b', buffering=0)
+
+
+def is_of_another(path):
+  """True if a folder, or a link in its place, is of another user but root.
+
+  In /tmp anybody may have made it, with a model, or links, of theirs.
+  """
+  try:
+    status = os.lstat(path)
+  except OSError:
+    return False
+  above = path if os.path.ismount(path) else os.path.dirname(path)
+  return status.st_uid != 0 and not _is_own(status, above)
+
+
+def _is_own(status, folder):
+  """True if the os.stat of a file, or folder, in `folder` is of this user's.
+
+  Some servers set the owners of all files, as NFS for root: there a file that
+  is made in `folder` tells how this user's look.
+  """
+  if status.st_uid == os.geteuid():
+    return True
+  try:
+    with tempfile.TemporaryFile(dir=folder or os.curdir) as made:
+      return os.fstat(made.fileno()).st_uid == status.st_uid
+  except OSError:
+    return False
 
 
 def open_regular(path):

@@ -3,8 +3,10 @@
 import os
 import re
 
+from cifar10 import settings as settings_lib
 from cifar10.errors import UserError
 from cifar10.settings import Settings
+from cifar10.util import files
 
 # TensorFlow looks for the files of a checkpoint, and deletes them, by patterns.
 _PATTERN = re.compile(r'[\[*?\\]')
@@ -57,6 +59,28 @@ def check(path, flag, holds_checkpoints=False):
         f'{name}: TensorFlow takes the {found.group()} for a pattern and may '
         'mean other files; expected a path without [ * ? \\')
   return re.sub('//+$', '/', path)
+
+
+def refuse_defaults(values, given):
+  """As `refuse_of_another`, for all of `values` but those that are `given`.
+
+  `values` is a dict by names of settings. What reads the data checks its
+  folder: not all programs do.
+  """
+  for name in settings_lib.with_policy('is_path').keys() & values.keys():
+    if name not in given and name != 'data_dir':
+      refuse_of_another(values[name], '--' + name)
+
+
+def refuse_of_another(folder, flag):
+  """Raises UserError if the default of a flag is another user's folder.
+
+  One that a person names may be anybody's.
+  """
+  if files.is_of_another(folder):
+    raise UserError(
+        f'{folder}: belongs to another user; expected a folder of your own. '
+        f'Give {flag} with another one, or with this one to use it')
 
 
 def refuse_taken(folder, flag):

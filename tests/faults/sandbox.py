@@ -72,7 +72,7 @@ class Run:
 
   @property
   def err(self):
-    return _text(self._paths['err'])
+    return processes.without_model(_text(self._paths['err']))
 
   @property
   def status(self):

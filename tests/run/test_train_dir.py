@@ -236,15 +236,17 @@ def test_a_full_disk_names_the_lock(tmp_path, monkeypatch):
       pass
 
 
-def test_the_best_checkpoint_may_be_kept_behind_a_link(tmp_path):
+def test_nothing_is_deleted_behind_a_link(tmp_path):
   best, elsewhere = tmp_path / 'train' / 'best', tmp_path / 'elsewhere'
   elsewhere.mkdir()
   best.parent.mkdir()
   best.symlink_to(elsewhere)
   for name in ('model.ckpt-1.index', 'config.json'):
     (best / name).write_text('')
+  (best / 'model.ckpt-2.tmp1').write_text('')
+  before = sorted(os.listdir(str(elsewhere)))
   train_dir.remove_run(str(best.parent))
-  assert os.listdir(str(elsewhere)) == []
+  assert sorted(os.listdir(str(elsewhere))) == before
   assert best.is_symlink()
   best.unlink()
   best.mkdir()

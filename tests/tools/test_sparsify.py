@@ -136,7 +136,9 @@ def test_a_sparse_checkpoint_evaluates_and_trains_on(trained, tmp_path):
   status, printed, err = processes.run(
       [SCRIPT, str(trained / 'train'), '--keep=0.25',
        '--out=%s' % out])
-  assert (status, err) == (0, '')
+  assert (status,
+          err) == (0,
+                   'Model: %s\n' % checkpoints.latest(str(trained / 'train')))
   header, before, after, last = printed.splitlines()
   assert last.endswith('run, with a larger --max_steps or --epochs.')
   assert before.split()[:3] == ['before', '0.0', '%']

@@ -211,16 +211,41 @@ def test_what_is_not_an_own_file_is_refused(tmp_path, make, problem):
   assert sorted(os.listdir(str(tmp_path))) == ['other', 'x']
 
 
-def test_a_file_of_another_user_is_refused(tmp_path, monkeypatch):
+@pytest.mark.skipif(os.geteuid() != 0, reason='needs root')
+def test_a_file_of_another_user_is_refused(tmp_path):
   path = tmp_path / 'x'
   path.write_text('theirs')
-  user = os.geteuid()
-  monkeypatch.setattr(files.os, 'geteuid', lambda: user + 1)
+  os.chown(str(path), 12345, -1)
   with pytest.raises(UserError) as info:
     files.open_own(str(path))
   assert str(info.value) == (
       '%s: belongs to another user; expected a file of your own, which is '
       'written to' % path)
+
+
+def test_a_file_is_own_where_the_server_sets_the_owners(tmp_path, monkeypatch):
+  user = os.geteuid()
+  monkeypatch.setattr(files.os, 'geteuid', lambda: user + 1)
+  for _ in range(2):
+    files.open_own(str(tmp_path / 'x')).close()
+  assert not files.is_of_another(str(tmp_path / 'x'))
+  assert os.listdir(str(tmp_path)) == ['x']
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='needs root')
+def test_a_link_counts_by_its_own_owner(tmp_path, monkeypatch):
+  for name, folder, link in (('own', 12345, 0), ('theirs', 0, 12345)):
+    (tmp_path / name).mkdir()
+    (tmp_path / (name + '_link')).symlink_to(tmp_path / name)
+    os.chown(str(tmp_path / name), folder, -1)
+    os.lchown(str(tmp_path / (name + '_link')), link, -1)
+  names = ['own', 'own_link', 'theirs', 'theirs_link', 'none']
+  found = [n for n in names if files.is_of_another(str(tmp_path / n))]
+  assert found == ['own', 'theirs_link']
+  os.chown(str(tmp_path), 1000, -1)
+  monkeypatch.setattr(files.os, 'geteuid', lambda: 1000)
+  assert not files.is_of_another(str(tmp_path / 'own_link'))  # Of root.
+  assert files.is_of_another(str(tmp_path / 'theirs_link'))
 
 
 def test_a_folder_is_no_own_file(tmp_path):

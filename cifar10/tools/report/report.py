@@ -60,6 +60,7 @@ def gather(train_dir, eval_dir, data_dir=None):
   known = settings or Settings()
   known = dataclasses.replace(known, precision='float32', train_dir=train_dir,
                               data_dir=data_dir or known.data_dir,
+                              given=frozenset(['data_dir'] if data_dir else []),
                               **run_state.trained_on(state, known))
   filters, predictions = _from_checkpoint(checkpoint, known, left_out)
   saved = events.checkpoint_times(train_dir, starts)
@@ -148,6 +149,9 @@ def write(args):
   # Evaluations of a model of the package do not tell when it was trained.
   is_run = train_dir == args.train_dir
   usual = paths.of_evaluations(train_dir) if is_run else None
+  if usual and files.is_of_another(usual):
+    print(f'{usual} belongs to another user: its evaluations are left out.')
+    usual = None
   run = gather(train_dir, args.eval_dir or usual, args.data_dir)
   files.write_atomically(args.out, page.render(run).encode('utf-8'))
   print('\n'.join([*run.left_out, f'{args.out} is written.']))

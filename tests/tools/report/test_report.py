@@ -115,7 +115,7 @@ def test_the_page_of_a_run(trained, tmp_path):
   flags = ['--out=%s' % out, '--eval_dir=%s' % (trained / 'eval')]
   printed = '%s is written.\n' % out
   command = [SCRIPT, str(trained / 'train')] + flags
-  assert processes.run(command) == (0, printed, '')
+  assert processes.run(command) == (0, printed, 'Model: %s\n' % checkpoint)
   assert os.listdir(str(tmp_path)) == ['page.html']
   content = out.read_text(encoding='utf-8')
   assert content.count('class="right"') == 10

@@ -1,0 +1,217 @@
+"""Folders of other users in /tmp, and servers that set the owners of files.
+
+Each program is a process with a /tmp of its own. The tests need root, who may
+make folders for others; user namespaces make another user of it.
+"""
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests import processes
+from tests import short_runs
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason='needs root')
+]
+
+OTHER = 12345  # The user who has made the folders.
+PICTURE = os.path.join(short_runs.ROOT, 'docs', 'pictures', 'ship.png')
+PRIVATE = 1 << 18 | 1 << 14  # MS_PRIVATE | MS_REC, of mount(2).
+BIND = 1 << 12 | 1 << 14
+NO_NAMESPACES = 77
+
+# Runs a program of the package with a folder as its /tmp, as a user: arguments
+# are the root of the project, the folder, the user and the program.
+AS_USER = """
+import runpy
+import sys
+
+sys.path[0] = sys.argv.pop(1)
+
+from tests import test_other_users
+
+test_other_users.enter(*sys.argv[1:3])
+sys.argv[:] = sys.argv[3:]
+runpy.run_path(sys.argv[0], run_name='__main__')
+"""
+
+
+def enter(folder, user):
+  """Makes a folder the /tmp of this process, and a user of root."""
+  libc = ctypes.CDLL(None, use_errno=True)
+
+  def call(function, *args):
+    if function(*args):
+      sys.stderr.write('no namespaces: %s' % os.strerror(ctypes.get_errno()))
+      os._exit(NO_NAMESPACES)
+
+  call(libc.unshare, 0x20000)  # CLONE_NEWNS
+  call(libc.mount, b'none', b'/', None, PRIVATE, None)
+  for path in {short_runs.ROOT, sys.prefix, sys.base_prefix}:
+    if path.startswith('/tmp/'):
+      inside = folder + path[len('/tmp'):]
+      os.makedirs(inside, exist_ok=True)
+      call(libc.mount, path.encode(), inside.encode(), None, BIND, None)
+  call(libc.mount, folder.encode(), b'/tmp', None, BIND, None)
+  if user != '0':
+    call(libc.unshare, 0x10000000)  # CLONE_NEWUSER
+    for name, content in (('setgroups', 'deny'), ('uid_map', user + ' 0 1'),
+                          ('gid_map', user + ' 0 1')):
+      with open('/proc/self/' + name, 'w') as file:
+        file.write(content)
+  os.chdir('/')
+
+
+@pytest.fixture
+def run(tmp_path):
+  """Runs a program with a given folder as its /tmp: its status and outputs."""
+  script = tmp_path / 'as_user.py'
+  script.write_text(AS_USER)
+
+  def run_in(folder, program, *flags, user=1000):
+    program = os.path.join(short_runs.ROOT, 'cifar10', program + '.py')
+    status, out, err = processes.run(
+        [str(script), short_runs.ROOT,
+         str(folder),
+         str(user), program, *flags], cwd='/')
+    if status == NO_NAMESPACES:
+      pytest.skip(err)
+    return status, out, err
+
+  return run_in
+
+
+@pytest.fixture
+def private(tmp_path):
+  """A folder like /tmp, where anybody may make folders."""
+  folder = tmp_path / 'private'
+  folder.mkdir()
+  folder.chmod(0o1777)
+  return folder
+
+
+def theirs(path, mode=0o777):
+  path.mkdir()
+  path.chmod(mode)
+  os.chown(str(path), OTHER, OTHER)
+  return path
+
+
+@pytest.mark.parametrize('user', [0, 1000])
+@pytest.mark.parametrize('mode', [0o777, 0o700])
+def test_the_model_of_another_user_is_not_loaded(run, private, mode, user):
+  folder = theirs(private / 'cifar10_train', mode)
+  (folder / 'saved_model.pb').write_bytes(b'harmful')
+  theirs(private / 'cifar10_data')
+  status, out, err = run(private, 'cifar10_predict', PICTURE, user=user)
+  assert (status, out.count('%')) == (0, 3), err
+  notice, model = err.splitlines()
+  assert notice == ('/tmp/cifar10_train belongs to another user: this is '
+                    'pretrained:fast, a model that comes with the package.')
+  assert model.startswith('Model: ') and '/zoo/fast/model.ckpt-' in model
+
+
+def test_a_folder_of_root_that_cannot_be_read_is_none(run, private):
+  (private / 'cifar10_train').mkdir()
+  (private / 'cifar10_train').chmod(0)
+  status, _, err = run(private, 'cifar10_export', '--export_dir=/tmp/out')
+  if os.access(str(private / 'cifar10_train'), os.R_OK):
+    assert status == 0
+  assert (private / 'out' / 'saved_model.pb').exists(), err
+
+
+@pytest.mark.parametrize('name, flag, command', [
+    ('train', 'train_dir', ['cifar10_train', '--dataset=sample']),
+    ('train', 'train_dir',
+     ['cifar10_distributed_train', '--job_name=worker', '--dataset=sample']),
+    ('pretrain', 'train_dir', ['cifar10_pretrain', '--dataset=sample']),
+    ('train', 'checkpoint_dir', ['cifar10_eval', '--dataset=sample']),
+    ('train', 'checkpoint_dir', ['cifar10_export', '--checkpoint=5']),
+    ('eval', 'eval_dir',
+     ['cifar10_eval', '--checkpoint_dir=pretrained:fast', '--run_once']),
+    ('export', 'export_dir',
+     ['cifar10_export', '--checkpoint_dir=pretrained:fast']),
+    ('data', 'data_dir', ['cifar10_train', '--train_dir=/tmp/own']),
+    ('data', 'data_dir', ['data/fetch_data']),
+    ('data', 'data_dir', ['data/fetch_data', '--dataset=svhn']),
+    ('cluster_logs', 'log_dir', ['cluster/local_cluster', '--dataset=sample'])
+])
+def test_a_default_folder_of_another_user_is_refused(run, private, name, flag,
+                                                     command):
+  folder = theirs(private / ('cifar10_' + name))
+  (folder / 'model.ckpt-5.index').write_bytes(b'')
+  status, out, err = run(private, *command)
+  assert (status, out) == (1, '')
+  assert err.count('\n') == 1
+  assert err.endswith(
+      ' error: /tmp/cifar10_%s: belongs to another user; expected a folder of '
+      'your own. Give --%s with another one, or with this one to use it\n' %
+      (name, flag))
+  assert os.listdir(str(folder)) == ['model.ckpt-5.index']
+  assert os.listdir(str(private)) == [folder.name]
+
+
+def test_what_is_named_may_be_of_another_user(run, private):
+  train = theirs(private / 'cifar10_train')
+  theirs(private / 'cifar10_data')
+  shutil.copytree(os.path.join(short_runs.ROOT, 'cifar10', 'data', 'sample'),
+                  str(private / 'cifar10_data' / 'cifar-10-batches-bin'))
+  home = private / 'home'
+  home.mkdir()
+  (home / 'model.ckpt-1.index').write_text('precious')
+  (train / 'best').symlink_to('/tmp/home')
+  command = [
+      'cifar10_train', '--train_dir=/tmp/cifar10_train', '--overwrite',
+      '--dataset=sample', '--batch_size=8', '--max_steps=1'
+  ]
+  status, _, err = run(private, *command)
+  assert (status, err) == (
+      1, 'cifar10_train: error: /tmp/cifar10_train/best: is a link; expected '
+      'none, or a folder\n')
+  assert (home / 'model.ckpt-1.index').read_text() == 'precious'
+  (train / 'best').unlink()
+  status, out, err = run(private, *command)
+  assert (status, err) == (0, ''), out
+
+
+@pytest.fixture
+def served(tmp_path, private):
+  """A folder like /tmp on a server to which all files are nobody's."""
+  folder = tmp_path / 'served'
+  folder.mkdir()
+  if not shutil.which('bindfs'):
+    pytest.skip('needs bindfs')
+  private.chmod(0o777)  # Or nobody alone could delete what is there.
+  options = ['--force-user=nobody', '--force-group=nogroup', '--perms=a+rwX']
+  started = subprocess.run(
+      ['bindfs', *options, str(private),
+       str(folder)], check=False, stdout=subprocess.PIPE,
+      stderr=subprocess.PIPE)
+  if started.returncode:
+    pytest.skip('bindfs fails: %s' % started.stderr.decode())
+  yield folder
+  subprocess.run(['umount', str(folder)], check=True)
+
+
+@pytest.mark.parametrize('user', [0, 1000])
+def test_a_server_may_set_the_owners(run, served, private, user):
+  train = private / 'cifar10_train'
+  train.mkdir()
+  (train / '.lock').write_text('left by a process that was killed')
+  command = ['cifar10_train', '--dataset=sample', '--batch_size=8']
+  for steps in ('1', '2'):
+    status, out, err = run(served, *command, '--max_steps=' + steps, user=user)
+    assert (status, err) == (0, ''), out
+  assert 'Resuming from /tmp/cifar10_train/model.ckpt-1' in out
+  assert not (train / '.lock').exists()
+  status, _, err = run(served, 'cifar10_eval', '--run_once', user=user)
+  assert (status, err) == (0, 'Model: /tmp/cifar10_train\n')
+  status, _, err = run(served, 'cifar10_predict', PICTURE, user=user)
+  assert (status, err) == (0, 'Model: /tmp/cifar10_train/model.ckpt-2\n')
+  assert sorted(os.listdir(str(private))) == ['cifar10_eval', 'cifar10_train']
