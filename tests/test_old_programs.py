@@ -74,7 +74,7 @@ def copied(folder):
   shutil.copytree(INSIDE, str(programs),
                   ignore=shutil.ignore_patterns('zoo', 'sample', '__pycache__'))
   (programs / 'zoo').mkdir()
-  (programs / 'zoo' / '__init__.py').write_text('')
+  shutil.copy(os.path.join(INSIDE, 'zoo', '__init__.py'), str(programs / 'zoo'))
   for path in glob.glob(os.path.join(PROGRAMS, '*.py')):
     shutil.copy(path, str(programs))
   return programs
