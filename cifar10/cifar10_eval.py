@@ -99,7 +99,6 @@ def _evaluate(settings, answers):
   if settings.run_once:
     checkpoints.find(directory)  # Raises before anything is fetched or made.
   data = datasets.prepare(settings)
-  restore.announce(directory)
   evaluated = []  # Pairs of a checkpoint and its step.
   with tf.Graph().as_default() as default_graph:
     graph = build(data, settings)
@@ -111,6 +110,8 @@ def _evaluate(settings, answers):
         due = time.monotonic() + settings.eval_interval_secs
         if not settings.run_once:
           _check_run(settings, data)
+        if not evaluated:
+          restore.announce(checkpoint)
         try:
           step = checkpoints.step(checkpoint)
           result, summary = eval_once(graph, checkpoint, settings)

@@ -211,7 +211,7 @@ def test_a_server_may_set_the_owners(run, served, private, user):
   assert 'Resuming from /tmp/cifar10_train/model.ckpt-1' in out
   assert not (train / '.lock').exists()
   status, _, err = run(served, 'cifar10_eval', '--run_once', user=user)
-  assert (status, err) == (0, 'Model: /tmp/cifar10_train\n')
+  assert (status, err) == (0, 'Model: /tmp/cifar10_train/model.ckpt-2\n')
   status, _, err = run(served, 'cifar10_predict', PICTURE, user=user)
   assert (status, err) == (0, 'Model: /tmp/cifar10_train/model.ckpt-2\n')
   assert sorted(os.listdir(str(private))) == ['cifar10_eval', 'cifar10_train']

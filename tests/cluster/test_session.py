@@ -72,7 +72,7 @@ def test_what_a_chief_left_that_died_early_is_initialized_again(tmp_path):
   chief = Chief(tmp_path)
 
   def check():
-    membership._check_overwrite(chief.server)
+    membership._check_run(chief.server)
 
   check()
   with pytest.raises(KeyboardInterrupt):

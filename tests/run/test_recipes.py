@@ -128,7 +128,7 @@ def test_the_fast_one_trains_on_towers_resumes_on_one_device_and_is_used(
 
   status, out, err = program(tmp_path, 'eval', '--run_once', '--tta',
                              '--eval_dir=%s' % (tmp_path / 'e'))
-  assert (status, err) == (0, '')
+  assert (status, processes.without_model(err)) == (0, '')
   assert short_runs.PRECISION_LINE.search(out)
   exported = tmp_path / 'exported'
   status, _, err = program(tmp_path, 'export', '--export_dir=%s' % exported,
@@ -140,7 +140,7 @@ def test_the_fast_one_trains_on_towers_resumes_on_one_device_and_is_used(
       str(tmp_path / 'run'),
       '--out=%s' % (tmp_path / 'report.html')
   ], cwd=short_runs.ROOT)
-  assert (status, err) == (0, '')
+  assert (status, processes.without_model(err)) == (0, '')
   page = (tmp_path / 'report.html').read_text(encoding='utf-8')
   assert 'No filters: ' in page and 'No predictions' not in page
   picture = picture_folders.save(tmp_path / 'picture.png',
