@@ -120,7 +120,8 @@ def _define_tutorial_flags():
 def flag_values(*names):
   """The values of some of the tutorial's flags, a dict by their names.
 
-  Empty in a program of this project, which has settings in their place.
+  With `given`, the names of those that are not the defaults. Empty in a program
+  of this project, which has settings in their place.
   """
   defined = absl_flags.FLAGS
   if 'use_fp16' not in defined:
@@ -131,7 +132,9 @@ def flag_values(*names):
     for name in names:
       own[name] = defined[name]
     own(sys.argv, known_only=True)
-  return {name: defined[name].value for name in names}
+  given = [name for name in names if not defined[name].using_default_value]
+  values = {name: defined[name].value for name in names}
+  return dict(values, given=frozenset(given))
 
 
 class _TutorialModule(types.ModuleType):
