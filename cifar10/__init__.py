@@ -71,19 +71,24 @@ def _default_handler():
   return lambda number, frame: sys.exit(128 + number)
 
 
+def _is_main():
+  """True in the main thread, which alone may set handlers of signals."""
+  return threading.current_thread() is threading.main_thread()
+
+
 def _end_by_signals():
   """Lets SIGTERM and SIGHUP end process 1, too, at any time."""
-  for number in (signal.SIGTERM, signal.SIGHUP):
-    if os.getpid() == 1 and signal.getsignal(number) == signal.SIG_DFL:
-      signal.signal(number, _default_handler())
+  if os.getpid() == 1 and _is_main():
+    for number in (signal.SIGTERM, signal.SIGHUP):
+      if signal.getsignal(number) == signal.SIG_DFL:
+        signal.signal(number, _default_handler())
 
 
 @contextlib.contextmanager
 def _interrupted_silently():
   """Lets Ctrl-C end the process at once; else it would show a traceback."""
   handler = signal.getsignal(signal.SIGINT)
-  is_main = threading.current_thread() is threading.main_thread()
-  if handler is not signal.default_int_handler or not is_main:
+  if handler is not signal.default_int_handler or not _is_main():
     yield
     return
   signal.signal(signal.SIGINT, _default_handler())
@@ -107,14 +112,16 @@ def _define_tutorial_flags():
     if name not in absl_flags.FLAGS:
       define_by_type[type(default)](name, default, "The tutorial's.",
                                     module_name='cifar10', allow_override=True)
-  if any(name in sys.argv[0] for name in ('ipykernel', 'colab_kernel')):
+  program = sys.argv[0] if sys.argv else ''  # None if embedded in another one.
+  if any(name in program for name in ('ipykernel', 'colab_kernel')):
     absl_flags.FLAGS.mark_as_parsed()
 
 
 def flag_values(*names):
   """The values of some of the tutorial's flags, a dict by their names.
 
-  Empty in a program of this project, which has settings in their place.
+  With `given`, the names of those that are not the defaults. Empty in a program
+  of this project, which has settings in their place.
   """
   defined = absl_flags.FLAGS
   if 'use_fp16' not in defined:
@@ -125,7 +132,9 @@ def flag_values(*names):
     for name in names:
       own[name] = defined[name]
     own(sys.argv, known_only=True)
-  return {name: defined[name].value for name in names}
+  given = [name for name in names if not defined[name].using_default_value]
+  values = {name: defined[name].value for name in names}
+  return dict(values, given=frozenset(given))
 
 
 class _TutorialModule(types.ModuleType):

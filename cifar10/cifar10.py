@@ -70,11 +70,10 @@ def settings_of_flags(*names):
   the default of a folder belongs to another user.
   """
   values = flag_values('batch_size', 'data_dir', 'use_fp16', *names)
-  given = frozenset(n for n in values if not FLAGS[n].using_default_value)
-  paths.refuse_defaults(values, given)
+  paths.refuse_defaults(values, values.get('given', ()))
   if values.pop('use_fp16', False):
     values['precision'] = 'float16'
-  return Settings(given=given, classes=datasets.unnamed(NUM_CLASSES), **values)
+  return Settings(classes=datasets.unnamed(NUM_CLASSES), **values)
 
 
 def with_constants(settings):

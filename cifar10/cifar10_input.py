@@ -145,13 +145,15 @@ def _cifar10(data_dir, eval_data):
 def _folder_and_size(data_dir, batch_size):
   """The folder of the files, and the size of batches, from their arguments.
 
-  The tutorial's last form has no `data_dir`: the flag names the folder.
+  The tutorial's last form has no `data_dir`: the flag names the folder. Raises
+  UserError if that is the default, and belongs to another user.
   """
   if batch_size is None:
     data_dir, batch_size = None, data_dir
   if data_dir is None:
-    below = Settings(**flag_values('data_dir')).data_dir
-    data_dir = sources.SOURCES['cifar10'].folder_in(below)
+    settings = Settings(**flag_values('data_dir'))
+    datasets.check_owner(settings)
+    data_dir = sources.SOURCES['cifar10'].folder_in(settings.data_dir)
   return data_dir, batch_size
 
 

@@ -360,6 +360,13 @@ def test_flags_are_read_in_a_notebook(tmp_path):
   assert out.splitlines()[-1] == '128 10000 found'
 
 
+def test_a_program_that_embeds_python_may_have_no_arguments(tmp_path):
+  (tmp_path / 'embedded.py').write_text(
+      'import sys\ndel sys.argv[:]\nimport cifar10\nprint(cifar10.NUM_CLASSES)')
+  out = run_anew(tmp_path / 'embedded.py', PYTHONPATH=INSIDE)
+  assert out.splitlines()[-1] == '10'
+
+
 @pytest.mark.parametrize('name', ['cifar10', 'cifar10_input'])
 def test_the_modules_run_as_scripts(name):
   assert run_anew(os.path.join(INSIDE, name + '.py'), PYTHONPATH='') == ''

@@ -180,6 +180,24 @@ def test_what_is_named_may_be_of_another_user(run, private):
   assert (status, err) == (0, ''), out
 
 
+def test_an_old_program_reads_no_data_of_another_user(run, private):
+  theirs(private / 'cifar10_data')
+  (private / 'old.py').write_text('import cifar10\ncifar10.distorted_inputs()')
+  status, out, err = run(private, '/tmp/old')
+  assert (status, out) == (1, '')
+  assert 'UserError: /tmp/cifar10_data: belongs to another user;' in err
+
+
+@pytest.mark.parametrize('owner', [OTHER, 0])  # Of the run.
+def test_a_report_has_the_evaluations_of_who_has_the_run(run, private, owner):
+  train = theirs(private / 'run')
+  os.chown(str(train), owner, owner)
+  theirs(private / 'run_eval')
+  out = run(private, 'tools/report/report', '/tmp/run', '--out=/tmp/out')[1]
+  line = '/tmp/run_eval belongs to another user: its evaluations are left out.'
+  assert (line in out) == (owner == 0)
+
+
 @pytest.fixture
 def served(tmp_path, private):
   """A folder like /tmp on a server to which all files are nobody's."""

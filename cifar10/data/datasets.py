@@ -216,13 +216,15 @@ def _split(data, settings):
   return data._replace(held_out=held_out, labelled=labelled)
 
 
-def _kind(settings):
-  """The name of the data set; 'own' if --data_dir holds a dataset.json.
-
-  Raises UserError if that is the default, and another user's folder.
-  """
+def check_owner(settings):
+  """Raises UserError if --data_dir, in use, is the default and another's."""
   if settings.dataset != 'sample' and not settings.is_set('data_dir'):
     paths.refuse_of_another(settings.data_dir, '--data_dir')
+
+
+def _kind(settings):
+  """The name of the data set; 'own' if --data_dir holds a dataset.json."""
+  check_owner(settings)
   own = os.path.join(settings.data_dir, dataset_json.FILE_NAME)
   is_own = settings.dataset == 'cifar10' and os.path.exists(own)
   return 'own' if is_own else settings.dataset

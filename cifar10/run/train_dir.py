@@ -208,7 +208,8 @@ def _remove_unfinished(directory):
 def remove_run(directory):
   """Deletes what a trainer has written into `directory`, and no other file."""
   _remove_unfinished(directory)
-  for folder in _folders(directory):
+  # The best one first: after a kill, without the run, it would be another's.
+  for folder in reversed(_folders(directory)):
     checkpoint_files.remove_all(folder)
     for path in files.matching(folder, *_RUN_FILES):
       os.remove(path)

@@ -19,9 +19,9 @@ def name_newest(directory, stopped_at=None):
 
   A trainer that is killed at the end of a save leaves a checkpoint without a
   name; without any name the next one would start at step 0 and overwrite it.
-  The file lists the later steps that were there when it was written, see
+  The file lists the others that were there when it was written, see
   `set_newest`; a later one that is not listed was saved afterwards. A name
-  that is not in the list was written by a person, and is kept.
+  that a person wrote, which does not fit the list, is kept.
 
   `stopped_at` is the step to which the run has gone back, by stopping early, or
   None: it does not go on from later checkpoints. Raises UserError if the file
@@ -57,36 +57,35 @@ def name_newest(directory, stopped_at=None):
 def _unnamed(directory, named, found):
   """Those of the checkpoints `found` that were saved after the one `named`."""
   state = tf.train.get_checkpoint_state(directory)
-  listed = set(map(os.path.basename, state.all_model_checkpoint_paths))
-  if os.path.basename(named) not in listed:
+  listed = [os.path.basename(p) for p in state.all_model_checkpoint_paths]
+  base = os.path.basename(named)
+  number = base.rpartition('-')[2]
+  step = int(number) if number.isdecimal() else -1
+  # A person who replaced each name, or had TensorFlow write a single one.
+  is_chosen = listed.count(base) != 1 or len(listed) == 1 and step > min(
+      found, default=step)
+  if is_chosen:
     if os.path.dirname(named) == os.path.dirname(checkpoints.prefix(directory)):
       set_newest(named)  # With its list, for a trainer killed from now on.
     return {}
   later = {
-      step: path
-      for step, path in _later_than(named, found).items()
-      if os.path.basename(path) not in listed
+      at: path
+      for at, path in found.items()
+      if at > step and os.path.basename(path) not in listed
   }
   return later if len(later) < 2 else {}  # A killed trainer leaves one at most.
-
-
-def _later_than(path, found):
-  """Those of the checkpoints `found`, by step, whose step is after `path`'s."""
-  number = path.rpartition('-')[2]
-  of_path = int(number) if number.isdecimal() else -1
-  return {step: found[step] for step in found if step > of_path}
 
 
 def set_newest(path):
   """Names the checkpoint `path` as the newest one of its folder.
 
-  Lists it, too, and those of later steps, from which the run has gone back.
+  Lists it, too, and all others: the run may have gone back from later ones.
   """
   directory, base = os.path.split(path)
-  later = _later_than(base, checkpoints.by_step(directory)).values()
+  others = map(os.path.basename, checkpoints.by_step(directory).values())
   # As tf.train.Saver writes it, with relative paths; the newest one at the end.
   lines = [f'model_checkpoint_path: "{base}"\n']
-  for name in (*map(os.path.basename, later), base):
+  for name in (*(name for name in others if name != base), base):
     lines.append(f'all_model_checkpoint_paths: "{name}"\n')
   files.write_atomically(checkpoints.name_file(directory),
                          ''.join(lines).encode('utf-8'))

@@ -83,11 +83,12 @@ def with_no_name(sandbox, random):
     os.remove(path)
   else:
     steps = invariants.whole(plan.train_dir)
-    before = 'model.ckpt-%d' % steps[-2:][0]
-    sandbox.note('checkpoint names %s, as after its save', before)
+    listed = steps[:-1] or steps
+    sandbox.note('checkpoint names step %d, as after its save', listed[-1])
     with open(path, 'w') as file:
-      for key in ('model_checkpoint_path', 'all_model_checkpoint_paths'):
-        file.write('%s: "%s"\n' % (key, before))
+      file.write('model_checkpoint_path: "model.ckpt-%d"\n' % listed[-1])
+      for step in listed:
+        file.write('all_model_checkpoint_paths: "model.ckpt-%d"\n' % step)
   plan.check_resumes(saved)
 
 

@@ -183,6 +183,23 @@ def _start_as_process_1(tmp_path):
     process.communicate()
 
 
+IN_A_THREAD = """
+import threading
+
+thread = threading.Thread(target=lambda: print(__import__('cifar10')))
+thread.start()
+thread.join()
+"""
+
+
+@pytest.mark.slow
+def test_process_1_may_import_the_package_in_a_thread(start_as_process_1,
+                                                      tmp_path):
+  (tmp_path / 'in_a_thread.py').write_text(IN_A_THREAD)
+  process, _ = start_as_process_1('in_a_thread.py')
+  assert process.communicate(timeout=60)[0].startswith(b"<module 'cifar10'")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGHUP])
 def test_an_evaluator_that_waits_ends_as_process_1(start_as_process_1, number):

@@ -254,6 +254,25 @@ def test_nothing_is_deleted_behind_a_link(tmp_path):
   assert os.listdir(str(best.parent)) == []
 
 
+def test_a_kill_while_a_run_is_deleted_leaves_no_run_of_its_own(
+    tmp_path, monkeypatch):
+  config = short_runs.trained(tmp_path, validation_examples=10, overwrite=True)
+  state, remove = run_state.load(config.train_dir), os.remove
+  (tmp_path / 'train' / 'best').mkdir()
+  state.save(str(tmp_path / 'train' / 'best'))
+
+  def remove_until_killed(path):
+    remove(path)
+    if os.path.basename(path) == 'run_state.json':
+      raise KeyboardInterrupt  # As good as a kill: nothing catches it.
+
+  with monkeypatch.context() as patched:
+    patched.setattr(os, 'remove', remove_until_killed)
+    with pytest.raises(KeyboardInterrupt):
+      train_dir.remove_run(config.train_dir)
+  train_dir.prepare(*trainer.prepared(config), 16)
+
+
 @pytest.mark.parametrize('is_given', [True, False])
 def test_a_run_that_goes_on_is_not_begun_from_another_one(
     tmp_path, capsys, is_given):

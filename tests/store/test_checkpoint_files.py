@@ -80,6 +80,8 @@ def state_of(newest, *listed):
     ('by a version that listed none, or a person', (20, 30), state_of(20), 20),
     ('a number that a person changed', (10, 20, 30), state_of(20, 30), 20),
     ('the same, from a saver', (20, 30), state_of(20, 10, 20, 30), 20),
+    ('each number changed', (0, 10, 20), state_of(10, 0, 10, 10), 10),
+    ('by update_checkpoint_state', (0, 10, 20), state_of(10, 10), 10),
     ('a list that is not of this folder', (20, 30, 40), state_of(20, 20), 20),
     ('an earlier one without a name', (10, 20), state_of(20, 20), 20),
     ('gone back behind the others', (10, 20, 30), state_of(10, 20, 30, 10), 10),
@@ -106,7 +108,7 @@ def test_a_trainer_that_is_killed_after_a_person_has_chosen(tmp_path, make):
   make(20)
   checkpoint_files.name_newest(str(tmp_path))
   assert named(tmp_path) == 20
-  assert (tmp_path / 'checkpoint').read_text() == state_of(20, 30, 20)
+  assert (tmp_path / 'checkpoint').read_text() == state_of(20, 10, 30, 20)
 
 
 def test_a_name_in_another_folder_is_kept(tmp_path, make):
@@ -197,7 +199,7 @@ def test_a_checkpoint_takes_the_place_of_that_of_its_step(
       *('model.ckpt-2' + s for s in SUFFIXES + ['.meta'])
   ]
   # Relative, so that the folder may be moved.
-  assert (tmp_path / 'checkpoint').read_text() == state_of(2, 2)
+  assert (tmp_path / 'checkpoint').read_text() == state_of(2, 1, 2)
 
 
 @pytest.mark.parametrize('count', range(3))

@@ -149,7 +149,9 @@ def write(args):
   # Evaluations of a model of the package do not tell when it was trained.
   is_run = train_dir == args.train_dir
   usual = paths.of_evaluations(train_dir) if is_run else None
-  if usual and files.is_of_another(usual):
+  # A run that a person names may be another's, with its evaluations.
+  is_ours = usual and not files.is_of_another(train_dir)
+  if is_ours and files.is_of_another(usual):
     print(f'{usual} belongs to another user: its evaluations are left out.')
     usual = None
   run = gather(train_dir, args.eval_dir or usual, args.data_dir)
