@@ -467,7 +467,8 @@ def test_a_checkpoint_named_by_a_person_is_resumed(tmp_path, capsys):
   state = tmp_path / 'train' / 'checkpoint'
   last = state.read_text()
   # Killed before the last one was named.
-  state.write_text(last.replace('-4', '-0'))
+  state.write_text('model_checkpoint_path: "model.ckpt-0"\n'
+                   'all_model_checkpoint_paths: "model.ckpt-0"\n')
   cifar10_train.train(config)
   assert 'at step 4 already' in capsys.readouterr().out
   assert state.read_text() == last
