@@ -5,6 +5,7 @@ import contextlib
 import datetime
 import io
 import os
+import re
 import select
 import signal
 import sys
@@ -55,11 +56,14 @@ class _Strict(io.FileIO):
       return super().write(data)
 
 
+_UNUSUAL = re.compile(r'[^ -~\n\r\t]+')  # Perhaps not printable.
+
+
 class _Printable(io.TextIOWrapper):
   """Escapes what is not printable: much that is printed comes from files."""
 
   def write(self, text):
-    super().write(''.join(c if c in '\n\r\t' else printable(c) for c in text))
+    super().write(_UNUSUAL.sub(lambda found: printable(found.group()), text))
     return len(text)
 
 
