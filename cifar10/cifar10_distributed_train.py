@@ -27,7 +27,7 @@ from cifar10.cluster import liveness
 from cifar10.cluster import membership
 from cifar10.cluster import placement
 from cifar10.cluster import shared_state
-from cifar10.cluster.optimizer import WorkerOptimizer
+from cifar10.cluster.optimizer import Worker
 from cifar10.cluster.session import WorkerRole
 from cifar10.data import datasets
 from cifar10.errors import UserError
@@ -53,19 +53,13 @@ def build_step(run, task, agreement, progress):
     loss: float32 scalar, the mean of this worker's towers.
     hooks: list of tf.train.SessionRunHook that the graph needs.
   """
-  settings = run.settings
   global_step = tf.train.get_or_create_global_step()
-  opt = WorkerOptimizer(cifar10.optimizer(global_step, settings, run.state),
-                        task, settings, progress, agreement.chief_start)
-  partitioner = placement.partitioner(task, settings)
+  worker = Worker(task, run.settings, progress, agreement.chief_start)
+  partitioner = placement.partitioner(task, run.settings)
   with tf.variable_scope('', partitioner=partitioner):
     train_op, loss, prefetch = cifar10_multi_gpu_train.build_step(
-        settings,
-        global_step,
-        opt,
-        # Built by all workers, so that each variable has its place.
-        keeps_averages=task.is_chief)
-  return train_op, loss, [prefetch] + opt.hooks()
+        run, global_step, worker)
+  return train_op, loss, [prefetch] + worker.hooks()
 
 
 def train(settings):

@@ -40,7 +40,7 @@ def take_steps(run):
     global_step = tf.train.get_or_create_global_step()
 
   # Images and labels, from cifar10_input.py unless --input says otherwise.
-  images, labels = pipelines.distorted_inputs(settings)
+  images, labels = pipelines.distorted_inputs(settings, run.data)
 
   # The logits of cifar10.inference, unless --network says otherwise.
   with techniques.training_scope(settings):

@@ -7,7 +7,6 @@ import time
 import tensorflow.compat.v1 as tf
 
 from cifar10.cluster import placement
-from cifar10.optim import optimizers
 from cifar10.util import summaries
 
 _POLL_SECS = 0.5
@@ -17,27 +16,38 @@ _POLL_SECS = 0.5
 _LAST_STEPS_SECS = 3
 
 
-class WorkerOptimizer(tf.train.Optimizer):
+class Worker:
   """Notes the staleness of gradients, sends them, and has them applied.
 
   With --sync they are applied once those of the other workers have arrived.
+
+  Attributes:
+    is_chief: True if this worker keeps the averages of the losses, and of batch
+      normalization.
+    averages_statistics: True if the averages of batch normalization are
+      updated with each of its steps: asynchronous workers each update those of
+      the variables, so these too.
   """
 
-  def __init__(self, optimizer, task, settings, progress, chief_start):
-    """Wraps an optimizers.Update; the chief has started `chief_start` times."""
-    super().__init__(use_locking=False, name='WorkerOptimizer')
+  def __init__(self, task, settings, progress, chief_start):
+    """The chief has started `chief_start` times."""
+    self.is_chief = task.is_chief
+    self.averages_statistics = task.is_chief or not settings.sync
     self._task = task
     self._settings = settings
     self._progress = progress
     self._chief_start = chief_start
-    self._optimizer = optimizers.Update(optimizer, _apply_outside)
-    if settings.sync:
-      self._optimizer = tf.train.SyncReplicasOptimizer(
-          self._optimizer,
-          replicas_to_aggregate=task.workers_per_step(settings),
-          total_num_replicas=task.trainers(settings))
+    self._optimizer = None
 
-  def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+  def apply(self, apply, grads_and_vars, global_step):
+    """Sends gradients; `apply`, a function of them, builds their update."""
+    optimizer = _Application(apply)
+    if self._settings.sync:
+      optimizer = tf.train.SyncReplicasOptimizer(
+          optimizer,
+          replicas_to_aggregate=self._task.workers_per_step(self._settings),
+          total_num_replicas=self._task.trainers(self._settings))
+    self._optimizer = optimizer
     (first, variable), *others = grads_and_vars
     # The steps of other workers since this one read the variables.
     read_at = global_step.read_value()
@@ -73,10 +83,17 @@ class WorkerOptimizer(tf.train.Optimizer):
     ]
 
 
-def _apply_outside(optimizer, grads, global_step):
-  """Applies gradients outside `sync_container`: all starts share variables."""
-  with tf.container(''):
-    return optimizer.apply_gradients(grads, global_step)
+class _Application(tf.train.Optimizer):
+  """An optimizer whose `apply_gradients` is a function of the gradients."""
+
+  def __init__(self, apply):
+    super().__init__(use_locking=False, name='Update')
+    self._apply = apply
+
+  def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+    # Outside `sync_container`: all starts of the chief share the variables.
+    with tf.container(''):
+      return self._apply(list(grads_and_vars))
 
 
 def sync_container(chief_start):

@@ -194,11 +194,6 @@ def _holds_pictures(folder):
   return any(kind.startswith('image/') for kind in kinds)
 
 
-def to_train_on(settings):
-  """The DataSet of `prepare`, in a program that has called it before."""
-  return _split(describe(settings), settings)
-
-
 def _split(data, settings):
   """Sets the held-out and labelled parts; UserError if they are too large."""
   held_out, labelled = settings.validation_examples, settings.labelled_examples

@@ -7,7 +7,7 @@ from cifar10 import settings as settings_lib
 from cifar10.data import distortions
 from cifar10.errors import UserError
 from cifar10.nets import airbench
-from cifar10.nets import hidden_layers
+from cifar10.nets import convnet
 from cifar10.optim import schedules
 
 
@@ -18,7 +18,7 @@ def check(settings):
     UserError: they contradict one another, or one has no effect.
   """
   distortions.names(settings.augment)
-  hidden_layers.by_name(settings.hidden_layers)
+  convnet.hidden_layers(settings.hidden_layers)
   airbench.group_filters(settings.group_filters)
   if settings.schedule == 'piecewise':
     schedules.pieces(settings)
