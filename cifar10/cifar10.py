@@ -22,7 +22,6 @@ if not __package__:  # A program in this folder says `import cifar10`.
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_input
-from cifar10 import flag_values
 from cifar10 import settings as settings_lib
 from cifar10.data import datasets
 from cifar10.data import sources
@@ -34,6 +33,7 @@ from cifar10.settings import Settings
 from cifar10.util import graph_keys
 from cifar10.util import paths
 from cifar10.util import summaries
+from cifar10.util import tutorial_flags
 
 FLAGS = tf.flags.FLAGS
 
@@ -67,7 +67,7 @@ def settings_of_flags(*names):
   Besides `names`, batch_size, data_dir and use_fp16 count. Raises UserError if
   the default of a folder belongs to another user.
   """
-  values = flag_values('batch_size', 'data_dir', 'use_fp16', *names)
+  values = tutorial_flags.values('batch_size', 'data_dir', 'use_fp16', *names)
   paths.refuse_defaults(values, values.get('given', ()))
   if values.pop('use_fp16', False):
     values['precision'] = 'float16'
@@ -204,7 +204,7 @@ def inference(images, num_classes=None):
     reshape = tf.reshape(pool2, [-1, dim])
     weights = _variable_with_weight_decay('weights', [dim, 384], stddev=0.04,
                                           wd=0.004)
-    product = tf.matmul(reshape, weights)
+    product = layers.matmul(reshape, weights)
     biases = _variable_on_cpu('biases', [384], tf.constant_initializer(0.1))
     local3 = tf.nn.relu(layers.bias_add(product, biases), name=scope.name)
     _activation_summary(local3)  # [batch, 384]
@@ -213,7 +213,7 @@ def inference(images, num_classes=None):
   with tf.variable_scope('local4') as scope:
     weights = _variable_with_weight_decay('weights', [384, 192], stddev=0.04,
                                           wd=0.004)
-    product = tf.matmul(local3, weights)
+    product = layers.matmul(local3, weights)
     biases = _variable_on_cpu('biases', [192], tf.constant_initializer(0.1))
     local4 = tf.nn.relu(layers.bias_add(product, biases), name=scope.name)
     _activation_summary(local4)  # [batch, 192]
@@ -224,7 +224,7 @@ def inference(images, num_classes=None):
                                           stddev=1 / 192.0, wd=None)
     biases = _variable_on_cpu('biases', [num_classes],
                               tf.constant_initializer(0.0), dtype=tf.float32)
-    product = tf.cast(tf.matmul(local4, weights), tf.float32)
+    product = tf.cast(layers.matmul(local4, weights), tf.float32)
     softmax_linear = tf.add(product, biases, name=scope.name)
     _activation_summary(softmax_linear)  # [batch, num_classes]
 

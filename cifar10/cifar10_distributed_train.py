@@ -15,11 +15,11 @@ import dataclasses
 import os
 import sys
 
-if not __package__:  # Run by its path: the package is one folder up.
-  sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+if not __package__:  # The package is one folder up.
+  package = os.path.dirname(os.path.abspath(__file__))
+  sys.path.insert(0, os.path.dirname(package))
 
 # The package first: it hides the start-up messages of TensorFlow.
-from cifar10 import cifar10
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import flags
 from cifar10.cluster import cluster_spec

@@ -22,7 +22,6 @@ if not __package__:  # A program in this folder says `import cifar10_input`.
 
 import tensorflow.compat.v1 as tf
 
-from cifar10 import flag_values
 from cifar10.data import datasets
 from cifar10.data import distortions
 from cifar10.data import records as records_lib
@@ -31,6 +30,7 @@ from cifar10.data import sources
 from cifar10.errors import UserError
 from cifar10.settings import Settings
 from cifar10.util import summaries
+from cifar10.util import tutorial_flags
 
 # Images of CIFAR-10 are cropped to this height and width, in pixels; those of
 # other data sets in the same proportion, see `crop_size`.
@@ -151,7 +151,7 @@ def _folder_and_size(data_dir, batch_size):
   if batch_size is None:
     data_dir, batch_size = None, data_dir
   if data_dir is None:
-    settings = Settings(**flag_values('data_dir'))
+    settings = Settings(**tutorial_flags.values('data_dir'))
     datasets.check_owner(settings)
     data_dir = sources.SOURCES['cifar10'].folder_in(settings.data_dir)
   return data_dir, batch_size

@@ -10,9 +10,8 @@ import os
 import sys
 
 if not __package__:  # The package is one folder up.
-  folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-  # Run by its path, in place of this folder; imported, before the others.
-  sys.path[:__name__ == '__main__'] = [folder]
+  package = os.path.dirname(os.path.abspath(__file__))
+  sys.path.insert(0, os.path.dirname(package))
 
 # The package first: it hides the start-up messages of TensorFlow.
 from cifar10 import cifar10

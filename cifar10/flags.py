@@ -27,6 +27,7 @@ from cifar10.util import console
 from cifar10.util import files
 from cifar10.util import paths
 from cifar10.util import session_settings
+from cifar10.util import tutorial_flags
 
 # The groups of settings that every trainer takes.
 TRAINER_GROUPS = (
@@ -124,7 +125,7 @@ def _parse(argv):
 
 def _define_flags(names, defaults):
   """Defines flags, with the defaults of the program for some."""
-  for name in cifar10.TUTORIAL_FLAGS:  # Those of old programs.
+  for name in tutorial_flags.DEFAULTS:  # Those of old programs.
     delattr(flags.FLAGS, name)
   constants = vars(tutorial)
   for name in names:

@@ -13,14 +13,12 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10 import cifar10
 from cifar10 import cifar10_distributed_train
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_train
 from cifar10 import pipelines
 from cifar10.errors import UserError
 from cifar10.run import initial_values
-from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from tests import clusters
 from tests import short_runs
@@ -543,21 +541,3 @@ def test_a_worker_with_other_images_is_refused(tmp_path):
     assert clusters.wait([other]) == [1]
     expected = 'found images of 40 x 40 x 3; the model was trained on 32 x 32'
     assert expected in clusters.output(other)
-
-
-def test_one_update_is_variables_averages_and_step():
-  # What a SyncReplicasOptimizer applies.
-  with tf.Graph().as_default():
-    v = tf.get_variable('v', initializer=[1.0])
-    global_step = tf.train.get_or_create_global_step()
-    settings = cifar10.with_constants(Settings(learning_rate=0.5))
-    optimizer = cifar10.optimizer(global_step, settings)
-    update = optimizer.apply_gradients([(tf.constant([1.0]), v)], global_step)
-    (average,) = [a for a in tf.global_variables() if 'Moving' in a.op.name]
-    with tf.Session() as session:
-      session.run(tf.global_variables_initializer())
-      session.run(update)
-      values = session.run([v, average, global_step])
-  # The decay at step 1 is (1 + 1) / (10 + 1).
-  assert values[0] == [0.5] and values[2] == 1
-  assert values[1] == pytest.approx([2 / 11 * 1 + 9 / 11 * 0.5])

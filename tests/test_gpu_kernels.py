@@ -268,9 +268,9 @@ def test_towers_without_a_gpu_of_their_own_share_the_first(make):
   settings = cifar10.with_constants(make('tutorial', 'float32', num_gpus=3))
   with tf.Graph().as_default() as graph:
     global_step = tf.train.get_or_create_global_step()
-    state = run_state.begin(datasets.prepare(settings), 6)
-    opt = cifar10.optimizer(global_step, settings, state)
-    cifar10_multi_gpu_train.build_step(settings, global_step, opt)
+    data = datasets.prepare(settings)
+    run = trainer.Run(settings, data, run_state.begin(data, 6))
+    cifar10_multi_gpu_train.build_step(run, global_step)
     towers = range(settings.num_gpus)
     initialize = tf.global_variables_initializer()
     losses, feeds = [], {}

@@ -45,8 +45,8 @@ def each(columns, scope, build):
   its column, `column_0` and so on.
   """
   columns = list(columns)
-  if len(columns) == 1 or scope is None:
-    return [build(column) for column in columns]
+  if len(columns) == 1:
+    return [build(columns[0])]
   results = []
   with tf.name_scope(scope) as scope:
     for i, column in enumerate(columns):

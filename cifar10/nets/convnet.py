@@ -73,10 +73,9 @@ def _convolution(inputs, name, techniques, bias):
 
 def _fully_connected(parts, name, units, techniques):
   """A layer each of whose units sees all columns; with dropout."""
-  rows = columns.each(columns.exchanged(parts), None,
-                      lambda x: layers.flatten(x)[0])
-  shape = [rows[0].shape.as_list()[1], units]
-  outputs = _layer(rows, name, shape, techniques, 0.1, stddev=0.04, wd=0.004)
+  inputs = columns.exchanged(parts)
+  shape = [inputs[0].shape[1:].num_elements(), units]
+  outputs = _layer(inputs, name, shape, techniques, 0.1, stddev=0.04, wd=0.004)
   return _dropout(outputs, 'dropout', techniques)
 
 
@@ -85,7 +84,12 @@ def _layer(inputs, name, shape, techniques, bias, **of_weights):
 
   `shape` is that of the weights of all columns.
   """
-  linear = techniques.conv2d if len(shape) == 4 else techniques.matmul
+
+  def linear(x, weights):
+    if len(shape) == 4:
+      return techniques.conv2d(x, weights)
+    return techniques.matmul(layers.flatten(x)[0], weights)
+
   with tf.variable_scope(name) as scope:
     weights = layers.variable_with_weight_decay('weights', shape, **of_weights)
     if len(inputs) == 1:
@@ -130,8 +134,7 @@ def _softmax_linear(x, techniques):
     biases = layers.variable_on_cpu('biases', [num_classes],
                                     tf.constant_initializer(0.0),
                                     dtype=tf.float32)
-    rows = tf.cast(rows, weights.dtype)
-    product = tf.cast(tf.matmul(rows, weights), tf.float32)
+    product = tf.cast(layers.matmul(rows, weights), tf.float32)
     logits = tf.add(techniques.logits(product), biases, name=scope.name)
     layers.activation_summary(logits)
   return logits

@@ -179,6 +179,11 @@ def conv2d(images, kernel, strides=(1, 1, 1, 1), padding='SAME'):
   return tf.nn.conv2d(images, kernel, list(strides), padding=padding)
 
 
+def matmul(x, weights):
+  """As tf.matmul, in the type of the weights."""
+  return tf.matmul(tf.cast(x, weights.dtype), weights)
+
+
 def activation_summary(x):
   """Adds a histogram and the fraction of zeros of a layer, in its scope.
 

@@ -41,7 +41,7 @@ class Techniques:
   def matmul(self, x, weights):
     """The product of a fully connected layer, [batch, units]."""
     tf.add_to_collection(graph_keys.LAYER_INPUTS, x)
-    return tf.matmul(tf.cast(x, weights.dtype), self.folded(weights))
+    return layers.matmul(x, self.folded(weights))
 
   def bias_add(self, x, biases):
     """Adds biases to the linear part of a layer, [batch, ..., channels].

@@ -30,6 +30,7 @@ from cifar10 import cifar10
 from cifar10 import cifar10_multi_gpu_train
 from cifar10.data import datasets
 from cifar10.nets import layers
+from cifar10.run import trainer
 from cifar10.settings import Settings
 from cifar10.store import run_state
 from cifar10.util import arguments
@@ -72,7 +73,8 @@ def measure_normalization(table, rounds):
     x, dy = (tf.get_variable(name, [128, 12, 12, 64],
                              initializer=tf.random_normal_initializer(),
                              trainable=False) for name in ('x', 'dy'))
-    y = layers.local_response_norm(x, 4, 0.001 / 9, 'norm1', portable)
+    with layers.formed(is_portable=portable):
+      y = layers.lrn(x, 4, 1.0, 0.001 / 9, 0.75, 'norm1')
     return [y.op, tf.gradients(y, x, dy)[0].op]
 
   forms = {
@@ -95,7 +97,8 @@ def measure_convolution(table, rounds):
                      for name, shape in (('x', [128, 12, 12, 64]),
                                          ('kernel', [5, 5, 64, 64]),
                                          ('dy', [128, 12, 12, 64])))
-    y = layers.conv2d(x, kernel, algorithm)
+    with layers.formed(conv=algorithm):
+      y = layers.conv2d(x, kernel)
     gradients = tf.gradients(y, [x, kernel], dy) if with_gradients else []
     return [tensor.op for tensor in [y] + gradients]
 
@@ -167,9 +170,8 @@ def measure_towers(table, data, settings, rounds):
     state = run_state.begin(data, of_towers.examples_per_machine)
     with tf.device('/cpu:0'):
       global_step = tf.train.get_or_create_global_step()
-      opt = cifar10.optimizer(global_step, of_towers, state)
       train_op, _, prefetch = cifar10_multi_gpu_train.build_step(
-          of_towers, global_step, opt)
+          trainer.Run(of_towers, data, state), global_step)
     tf.add_to_collection(turns.HOOKS, prefetch)
     return train_op
 

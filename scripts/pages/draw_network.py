@@ -13,7 +13,7 @@ from typing import NamedTuple, Tuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cifar10 import cifar10
-from cifar10.nets.techniques import Techniques
+from cifar10.nets import layers as nets_layers
 import numpy as np
 import svg
 import tensorflow.compat.v1 as tf
@@ -38,7 +38,8 @@ def layers():
     size = cifar10.IMAGE_SIZE
     images = tf.placeholder(tf.float32, [None, size, size, 3], 'images')
     # The operations of TensorFlow, whatever is faster on this machine.
-    cifar10.inference(images, Techniques(portable=True))
+    with nets_layers.formed(is_portable=True):
+      cifar10.inference(images)
     variables = {}
     for variable in tf.trainable_variables():
       layer, name = variable.op.name.split('/')

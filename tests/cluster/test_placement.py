@@ -1,6 +1,7 @@
 """What is placed where in a cluster, and the bytes that travel."""
 
 import collections
+import types
 
 import pytest
 import tensorflow.compat.v1 as tf
@@ -10,6 +11,7 @@ from cifar10 import networks
 from cifar10 import pipelines
 from cifar10.cluster import cluster_spec
 from cifar10.cluster import placement
+from cifar10.data import datasets
 from cifar10.optim import model_parallelism
 from cifar10.settings import Settings
 
@@ -46,7 +48,7 @@ def test_a_worker_keeps_the_records_that_it_has_loaded():
   config = Settings(dataset='sample', input='preloaded')
   task = cluster_spec.Task('worker', 1, ('p:1',), ('b:1', 'c:1'))
   with tf.device(placement.device_function(task, config)):
-    pipelines.distorted_inputs(config)
+    pipelines.distorted_inputs(config, datasets.prepare(config))
   (records,) = tf.local_variables()
   for op in tf.get_default_graph().get_operations():
     assert op.device.lower().startswith('/job:worker/task:1'), op.name
@@ -194,12 +196,13 @@ def test_a_step_reads_all_variables_and_sends_all_gradients(dtype, size):
   config = Settings(partition_ps=True)
   with tf.device(placement.device_function(task, config)):
     global_step = tf.train.get_or_create_global_step()
-    optimizer = cifar10.optimizer(global_step, cifar10.with_constants(config))
     logits = cifar10.inference(tf.zeros([2, 24, 24, 3]))
     total_loss = cifar10.loss(logits, [1, 2])
-    gradients = placement.sent_as(optimizer.compute_gradients(total_loss),
-                                  dtype)
-    train_op = optimizer.apply_gradients(gradients, global_step)
+    worker = types.SimpleNamespace(
+        is_chief=False, averages_statistics=True,
+        apply=lambda apply, gradients, step: apply(
+            placement.sent_as(gradients, dtype)))
+    train_op = cifar10.train(total_loss, global_step, config, worker=worker)
   received, sent, exchanged = placement.bytes_of_step(train_op)
   assert exchanged == 0
   assert received == 4 * PARAMETERS + 8  # The step, for the learning rate.

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10 import cifar10
 from cifar10 import cifar10_export
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
 from cifar10 import networks
 from cifar10.errors import UserError
-from cifar10.nets import hidden_layers
-from cifar10.nets.techniques import Techniques
+from cifar10.nets import convnet
 from cifar10.settings import Settings
 from tests import processes
 from tests import reference
@@ -77,7 +75,7 @@ def test_the_layers_have_their_sizes_and_begin_like_local4(sizes):
 @pytest.mark.parametrize('sizes', SIZES)
 def test_logits_and_gradients_are_those_of_the_formula(graph, sizes):
   logits = built(sizes)
-  names = [*hidden_layers.by_name(sizes), 'softmax_linear']
+  names = [*convnet.hidden_layers(sizes), 'softmax_linear']
   variables = {v.op.name: v for v in tf.trainable_variables()}
   pairs = [[variables[name + kind]
             for kind in ('/weights', '/biases')]
@@ -98,19 +96,6 @@ def test_logits_and_gradients_are_those_of_the_formula(graph, sizes):
   for found, expected in zip(found_grads, expected_grads):
     np.testing.assert_allclose(found, expected, rtol=1e-2,
                                atol=1e-4 * np.abs(expected).max())
-
-
-def test_with_the_tutorials_sizes_the_operations_are_the_tutorials():
-  kinds = []
-  for build in (cifar10.inference, hidden_layers.inference):
-    with tf.Graph().as_default() as each:
-      build(random_images(2), Techniques(num_classes=10))
-      # Rows, too, are reshaped to rows.
-      kinds.append({(o.name, o.type)
-                    for o in each.get_operations()
-                    if 'local4/Reshape' not in o.name and
-                    'softmax_linear/Reshape' not in o.name})
-  assert kinds[0] == kinds[1]
 
 
 def test_all_of_them_have_dropout_and_batch_normalization(graph):

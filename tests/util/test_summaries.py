@@ -59,9 +59,9 @@ def table_of(value):
 def test_images_come_with_the_names_of_their_classes(training, batch_size,
                                                      shown):
   config = Settings(dataset='sample', batch_size=batch_size)
-  short_runs.prepared(config)
+  data = short_runs.prepared(config)
   if training:
-    _, labels = cifar10.distorted_inputs(config)
+    _, labels = cifar10.distorted_inputs(config, data)
   else:
     _, labels = cifar10.inputs(eval_data=True, settings=config)
   fetches = [labels, tf.summary.merge_all()]
