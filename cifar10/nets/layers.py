@@ -29,7 +29,7 @@ class Form(NamedTuple):
   is_training: bool = False
 
 
-_FORM = contextvars.ContextVar('form', default=Form())
+_FORM = contextvars.ContextVar('form', default=Form())  # noqa: B039  A tuple.
 form = _FORM.get
 
 

@@ -53,7 +53,7 @@ class _ByKind(tf.train.Optimizer):
   def apply_gradients(self, grads_and_vars, global_step=None, name=None):
     updates = []
     for part, optimizer in self._by_kind.items():
-      pairs = [pair for pair in grads_and_vars if _kind(pair[1].op.name) == part]
+      pairs = [(g, v) for g, v in grads_and_vars if _kind(v.op.name) == part]
       decay = self._decays[part]
       if decay:
         pairs = [(grad + decay * w.read_value(), w) for grad, w in pairs]
