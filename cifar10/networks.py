@@ -17,8 +17,9 @@ from cifar10.settings import FIELDS
 from cifar10.util import graph_keys
 
 # What the tutorial's network has no place for; dropout in training only.
-_CHANGES = ('top_layers', 'hidden_layers', 'columns', 'activation',
+_CHANGES = ('network', 'top_layers', 'hidden_layers', 'columns', 'activation',
             'normalization', 'normalize_logits')
+_CONVNETS = ('tutorial', 'full'), ('tutorial', 'local')
 _DROPOUTS = ('input_dropout', 'conv_dropout', 'dropout')
 
 
@@ -60,18 +61,20 @@ def inference(images, settings, is_training=False, portable=False,
 
 def _is_varied(settings, is_training):
   """True if a setting changes the layers of `cifar10.inference`."""
-  names = ('network',) + _CHANGES
-  if is_training:
-    names += _DROPOUTS
-  return (any(getattr(settings, name) != FIELDS[name].default
-              for name in names) or
+  names = _CHANGES + _DROPOUTS if is_training else _CHANGES
+  return (any(
+      getattr(settings, name) != FIELDS[name].default for name in names) or
           is_training and settings.model_parallelism == 'filters')
 
 
 def varied_network(settings, is_training=True):
   """The function of images and Techniques that builds any network."""
-  if settings.network == 'airbench':
+  names = settings.network, settings.top_layers
+  if names == ('airbench', 'full'):
     return airbench.inference
+  if names not in _CONVNETS:
+    raise ValueError(f'network and top_layers are {names}; expected one of '
+                     f"{[*_CONVNETS, ('airbench', 'full')]}")
   count = settings.columns
   if is_training and settings.model_parallelism == 'filters':
     count = len(settings.devices)

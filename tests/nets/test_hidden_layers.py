@@ -1,21 +1,15 @@
 """--hidden_layers: the network with other fully connected layers."""
 
-import dataclasses
 
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10 import cifar10_export
-from cifar10 import cifar10_multi_gpu_train
-from cifar10 import cifar10_train
 from cifar10 import networks
 from cifar10.errors import UserError
 from cifar10.nets import convnet
 from cifar10.settings import Settings
-from tests import processes
 from tests import reference
-from tests import short_runs
 
 SIZES = {'': [], '384': [384], '20,30,8': [20, 30, 8]}
 
@@ -123,29 +117,3 @@ def test_other_texts_are_refused(sizes):
   with pytest.raises(UserError, match='expected the size of each') as info:
     built(sizes)
   assert str(info.value).startswith(f'--hidden_layers={sizes}: ')
-
-
-@pytest.mark.parametrize(
-    'sizes', ['', pytest.param('20,16,8', marks=pytest.mark.slow)])
-def test_a_run_is_resumed_evaluated_and_exported(tmp_path, capsys, sizes):
-  config = short_runs.small_config(tmp_path, hidden_layers=sizes, seed=1)
-  cifar10_train.train(config)
-  capsys.readouterr()
-  cifar10_multi_gpu_train.train(
-      dataclasses.replace(config, max_steps=6, num_gpus=2))
-  assert short_runs.steps(capsys.readouterr().out) == [4, 5]
-  status, out, err = short_runs.run('cifar10_eval', '--run_once',
-                                    '--checkpoint_dir=' + config.train_dir,
-                                    '--eval_dir=' + config.eval_dir)
-  assert (status, processes.without_model(err)) == (0, '')
-  ((_, _, _, step),) = short_runs.PRECISION_LINE.findall(out)
-  assert step == '6'
-  config = dataclasses.replace(config, batch_size=4, export_dir='',
-                               frozen_graph=str(tmp_path / 'm.pb'))
-  cifar10_export.export(config)
-  _, expected = short_runs.evaluated(config)
-  found = short_runs.frozen_probabilities(config, 4)
-  np.testing.assert_allclose(found, expected, atol=1e-5)
-  other = dataclasses.replace(config, max_steps=9, hidden_layers='384,192')
-  with pytest.raises(UserError, match=f'=384,192: .* with {sizes}. G'):
-    cifar10_train.train(other)

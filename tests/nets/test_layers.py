@@ -178,25 +178,6 @@ def test_the_variable_scope_sets_the_type_of_values_but_not_of_variables(dtype):
   assert np.abs(value).max() <= 2 * 0.05  # Truncated at two deviations.
 
 
-def test_no_weight_decay_by_default():
-  layers.variable_with_weight_decay('weights', [3], stddev=0.05)
-  assert tf.get_collection('losses') == []
-
-
-def test_the_default_type_is_float32():
-  assert layers.variable_on_cpu('x', [1], None).dtype == tf.float32
-
-
-def test_rows_of_images():
-  images = tf.placeholder(tf.float32, [None, 3, 4, 5])
-  rows, dim = layers.flatten(images)
-  assert (rows.shape.as_list(), dim) == ([None, 60], 60)
-  x = np.arange(120, dtype=np.float32).reshape(2, 3, 4, 5)
-  with tf.Session() as session:
-    found = session.run(rows, {images: x})
-  np.testing.assert_array_equal(found, x.reshape(2, 60))
-
-
 def test_a_layer_that_is_reused_adds_no_summaries():
   for reuse in (False, True):
     with tf.variable_scope('layer', reuse=reuse):
