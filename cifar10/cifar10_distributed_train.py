@@ -23,7 +23,7 @@ if not __package__:  # The package is one folder up.
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import flags
 from cifar10.cluster import cluster_spec
-from cifar10.cluster import liveness
+from cifar10.cluster import ending
 from cifar10.cluster import membership
 from cifar10.cluster import placement
 from cifar10.cluster import shared_state
@@ -36,7 +36,6 @@ from cifar10.run import banner
 from cifar10.run import initial_values
 from cifar10.run import train_dir
 from cifar10.run import trainer
-from cifar10.run.watchdog import Watchdog
 from cifar10.store import run_state
 import tensorflow.compat.v1 as tf
 
@@ -95,7 +94,7 @@ def train(settings):
     server = stack.enter_context(membership.joined(task, settings))
     for agreement in membership.agree(
         server, lambda: train_dir.prepare(settings, data, examples_per_step)):
-      with liveness.ending_announced(server, agreement):
+      with ending.announced(server, agreement):
         if task.index in lenders:
           membership.lend(server, agreement)
           continue
@@ -112,8 +111,7 @@ def take_steps(run, server, task, agreement):
   trained_on = run_state.trained_on(state, settings)
   datasets.check_fits(run.data, dataclasses.replace(settings, **trained_on))
   place = placement.device_function(task, settings)
-  observer = liveness.Observer(server)
-  with tf.Graph().as_default(), tf.device(place), observer:
+  with tf.Graph().as_default(), tf.device(place):
     seed = state.seed_of_start(settings.seed, agreement.chief_start - 1,
                                agreement.steps_before)
     tf.set_random_seed(task.own_seed(seed))
@@ -126,33 +124,12 @@ def take_steps(run, server, task, agreement):
         (received, sent))
     if exchanged:
       print('Each step sends %.2f MB from worker to worker.' % exchanged)
-    role = WorkerRole(server, progress, observer)
-    with _others_watched(task, agreement, observer):
-      with run.session(train_op, loss, hooks, role) as mon_sess:
-        while not mon_sess.should_stop():
-          mon_sess.run(train_op)
+    role = WorkerRole(server, agreement, progress)
+    with run.session(train_op, loss, hooks, role) as mon_sess:
+      while not mon_sess.should_stop():
+        mon_sess.run(train_op)
     if role.has_taken_last_step and not task.is_chief:
-      liveness.wait_until_saved(task, agreement, observer)
-
-
-@contextlib.contextmanager
-def _others_watched(task, agreement, observer):
-  """Ends a worker when another one is gone whose part it needs.
-
-  That is the chief, which may also have ended with an error; for the chief,
-  those that lend their devices.
-  """
-  settings = agreement.settings
-  with Watchdog() as watchdog:
-    for index in task.lenders(settings):
-      watchdog.watch(
-          liveness.answer_check(task.workers[index:index + 1], 'worker',
-                                settings))
-    if not task.is_chief:
-      watchdog.watch(liveness.chief_check(task, settings))
-      watchdog.watch(
-          lambda: liveness.problem_of_chief(task, agreement, observer.ending))
-    yield
+      ending.wait(server, agreement)
 
 
 def main():

@@ -14,14 +14,14 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import settings as settings_lib
 from cifar10.cluster import cluster_spec
-from cifar10.cluster import liveness
+from cifar10.cluster import ending
 from cifar10.cluster import shared_state
 from cifar10.cluster.servers import Server
 from cifar10.errors import UserError
-from cifar10.run import signals as signals_lib
-from cifar10.run.watchdog import Watchdog
 from cifar10.store import config
 from cifar10.store import run_state
+from cifar10.util import reachability
+from cifar10.util import signals as signals_lib
 
 _POLL_SECS = 0.5
 
@@ -72,7 +72,7 @@ def _serve_until_left(session, task, settings, signals):
         others.discard(number)
     if not others:
       return
-    is_alone = all(liveness.unreachable(task.workers[i]) for i in others)
+    is_alone = all(reachability.unreachable(task.workers[i]) for i in others)
     if not is_alone or answered is None:
       answered = now
     if signals:
@@ -101,24 +101,22 @@ def joined(task, settings):
   """
   server = Server(task, settings)
   timeout_secs = settings.connect_timeout_secs
-  liveness.reach(task.ps, 'parameter server', timeout_secs)
-  with Watchdog() as watchdog:
-    watchdog.watch(liveness.answer_check(task.ps, 'parameter server', settings))
-    if cluster_spec.steps_wait_for_all(settings):
-      liveness.reach(task.workers, 'worker', timeout_secs)
-    hosts = _wait_for_notice(server, 'cluster', task.ps[0])
-    if hosts != task.hosts:
-      raise UserError(
-          f'the cluster is {task.hosts} here, but {hosts} at parameter server '
-          f'{task.ps[0]}')
-    if task.is_chief:
-      _check_run(server)
-    _tell_servers(server, ~task.index)
-    try:
-      yield server
-    finally:
-      with contextlib.suppress(UserError):
-        _tell_servers(server, task.index)
+  reachability.reach(task.ps, 'parameter server', timeout_secs)
+  if cluster_spec.steps_wait_for_all(settings):
+    reachability.reach(task.workers, 'worker', timeout_secs)
+  hosts = _wait_for_notice(server, 'cluster', task.ps[0])
+  if hosts != task.hosts:
+    raise UserError(
+        f'the cluster is {task.hosts} here, but {hosts} at parameter server '
+        f'{task.ps[0]}')
+  if task.is_chief:
+    _check_run(server)
+  _tell_servers(server, ~task.index)
+  try:
+    yield server
+  finally:
+    with contextlib.suppress(UserError):
+      _tell_servers(server, task.index)
 
 
 def _check_run(server):
@@ -291,12 +289,12 @@ def lend(server, agreement):
   """
   task, signals = server.task, signals_lib.noted_until_exit()
   print(f'Computing a part of the model of the chief, {task.workers[0]}.')
-  check = liveness.chief_check(task, agreement.settings)
-  with liveness.Observer(server) as observer:
-    while not liveness.has_saved(task, agreement, observer, check):
-      if signals:
-        _end_chief(server)
-      time.sleep(_POLL_SECS)
+
+  def end_chief_on_signal():
+    if signals:
+      _end_chief(server)
+
+  ending.wait(server, agreement, end_chief_on_signal)
   signals_lib.print_first(signals)
 
 

@@ -6,9 +6,9 @@ import socket
 import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
-from cifar10.run import watchdog
 from cifar10.util import console
 from cifar10.util import session_settings
+from cifar10.util import time_limits
 
 
 class Server:
@@ -63,8 +63,8 @@ class Server:
       # no limit for that, and signals have to wait: so it is in a thread.
       late = UserError(f'{problem} within {timeout_secs} s '
                        '(--connect_timeout_secs)')
-      if watchdog.within(timeout_secs, lambda: session.run(first),
-                         late) is late:
+      if time_limits.within(timeout_secs, lambda: session.run(first),
+                            late) is late:
         raise late  # To close the session would hang, too.
       with session:
         yield session

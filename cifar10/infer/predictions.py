@@ -172,7 +172,7 @@ class Validator:
 
   Attributes:
     total: number of images.
-    count: number of batches that it has validated so far.
+    logits: function that computes the logits of a batch of records.
     names: names of the variables to validate, as in checkpoints, a list.
     close: ends its session.
   """
@@ -181,7 +181,7 @@ class Validator:
     """Builds the model of images of `data`, uint8 [n, record_bytes]."""
     self._model = Predictor(data, Network(settings))
     self._batches = parts(records)
-    self.total, self.count = len(records), 0
+    self.total, self.logits = len(records), self._model.logits
     self.names, self.close = list(self._model.averages), self._model.close
 
   def correct(self, values):
@@ -190,8 +190,7 @@ class Validator:
     correct = 0
     for batch in self._batches:
       labels = ranking.labels_of(batch, self._model.layout)
-      correct += ranking.count_right(self._model.logits(batch), labels)
-      self.count += 1
+      correct += ranking.count_right(self.logits(batch), labels)
     return correct
 
 

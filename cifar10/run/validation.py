@@ -87,10 +87,14 @@ class ValidationHook(tf.train.SessionRunHook):
     if step // self._every <= self._validated_step // self._every:
       return
     self._validated_step = step
-    total = self._validator.total
     correct = self._validator.correct(session.run(self._variables))
+    with self._saving.surrounding():  # The state is saved there, too.
+      self._note(session, step, correct)
+
+  def _note(self, session, step, correct):
+    """Notes, saves and prints how many images are labeled right at `step`."""
+    total = self._validator.total
     precision = correct / total
-    self._saving.check_place()  # The state is saved there, too.
     validations = self._run_state.validations + ((step, precision),)
     state = dataclasses.replace(self._run_state, validations=validations)
     self._run_state = state

@@ -47,9 +47,9 @@ def test_tasks_find_the_progress_of_each_other_by_its_name(ps, task):
     ])
   with session_of_own(ps) as worker, worker.graph.as_default():
     progress = shared_state.progress(task, last_step=0)
-    steps, staleness, validated, last_step = worker.run(list(progress))
+    steps, staleness, last_step = worker.run(list(progress))
     assert steps.tolist() == [0, 0, 5] and staleness.tolist() == [0, 4, 0]
-    assert (validated, last_step) == (0, 77)
+    assert last_step == 77
     assert {v.device for v in progress} == {'/job:ps/task:0/device:CPU:0'}
 
 
@@ -61,7 +61,7 @@ def test_the_progress_is_initialized_once_all_of_it_is(ps, task):
     for variable in progress:
       session.run(variable.initializer)
       found.append(session.run(is_initialized))
-  assert found == [False, False, False, False, True]
+  assert found == [False, False, False, True]
 
 
 def test_no_checkpoint_holds_what_is_shared():
@@ -73,7 +73,7 @@ def test_no_checkpoint_holds_what_is_shared():
     assert graph.get_all_collection_keys() == []
     # Nor would another container's reset or restore reach it.
     kept = [o for o in graph.get_operations() if 'container' in o.node_def.attr]
-    assert len(kept) == 6
+    assert len(kept) == 5
     assert {o.get_attr('container') for o in kept} == {b'shared'}
 
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from cifar10.cluster import liveness
+from cifar10.util import reachability
 from tests import clusters
 from tests import processes
 from tests import short_runs
@@ -17,7 +17,7 @@ from tests import short_runs
 PROGRAM = """
 import os, signal, sys, time
 import cifar10
-from cifar10.run import signals
+from cifar10.util import signals
 import tensorflow.compat.v1 as tf
 
 for turn in range(int(sys.argv[2])):
@@ -104,7 +104,7 @@ def test_what_nohup_and_a_script_have_ignored_is_ignored(tmp_path):
 BURST = """
 import os, signal, time
 import cifar10
-from cifar10.run import signals
+from cifar10.util import signals
 
 with signals.noted() as noted:
   os.kill(os.getpid(), signal.SIGINT)
@@ -139,7 +139,7 @@ def tell_itself():
 
 atexit.register(tell_itself)  # After what is registered later.
 import cifar10
-from cifar10.run import signals
+from cifar10.util import signals
 
 noted = signals.noted_until_exit()
 assert signals.noted_until_exit() is noted == []
@@ -218,7 +218,7 @@ def test_a_worker_that_waits_ends_as_process_1(start_as_process_1):
       short_runs.script('cifar10_distributed_train'), '--ps_hosts=' + ps,
       '--worker_hosts=' + worker, '--job_name=worker', '--dataset=sample',
       '--train_dir=run')
-  while liveness.unreachable(worker):
+  while reachability.unreachable(worker):
     assert process.poll() is None
     time.sleep(0.1)
   os.kill(pid, signal.SIGTERM)

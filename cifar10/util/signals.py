@@ -12,7 +12,8 @@ import signal
 import threading
 import time
 
-from cifar10.run import watchdog
+from cifar10.errors import Stopped
+from cifar10.util import time_limits
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -28,8 +29,8 @@ def noted(afterwards=None):
   Python runs signal handlers in the main thread, and only once a call of native
   code returns; a step that hangs never does. So the handlers here do nothing.
   `signal.set_wakeup_fd` has the number written to a pipe as soon as the signal
-  comes, and a thread reads it there, for a watchdog to see. After the body the
-  signals have the handler `afterwards`; None: that from before.
+  comes, and a thread reads it there, for other threads to see. After the body
+  the signals have the handler `afterwards`; None: that from before.
   """
   signals, times = [], []
   # Python lets only the main thread set handlers.
@@ -43,7 +44,7 @@ def noted(afterwards=None):
   thread.start()
   wakeup = signal.set_wakeup_fd(writer)
   handlers = {
-      number: signal.signal(number, lambda n, frame: None)
+      number: signal.signal(number, _do_nothing)
       for number in _ENDING
       # nohup has SIGHUP ignored, and a script SIGINT in what `&` starts.
       if signal.getsignal(number) != signal.SIG_IGN
@@ -73,6 +74,36 @@ def noted_until_exit():
   return context.__enter__()
 
 
+@contextlib.contextmanager
+def raised(signals):
+  """Has the first signal raise Stopped in the body, where nothing is to save.
+
+  `signals` is the list that `noted` yields, around this body.
+  """
+  replaced = [n for n in _ENDING if signal.getsignal(n) is _do_nothing]
+
+  def restore():
+    for number in replaced:
+      signal.signal(number, _do_nothing)
+
+  def stop(number, frame):
+    restore()  # Others, the same signal, must not disturb what cleans up.
+    raise Stopped(stopped_by([number]))
+
+  for number in replaced:
+    signal.signal(number, stop)
+  try:
+    if signals:
+      raise Stopped(stopped_by(signals))
+    yield
+  finally:
+    restore()
+
+
+def _do_nothing(number, frame):
+  """A handler; `noted` has another thread see the signal."""
+
+
 def _note(reader, signals, times):
   """Notes the first signal from a pipe, and its time; ends at the second."""
   for (number,) in iter(lambda: os.read(reader, 1), b''):
@@ -82,7 +113,7 @@ def _note(reader, signals, times):
       times.append(time.monotonic())
       signals.append(number)
     elif time.monotonic() - times[0] > _SAME_SECS:
-      watchdog.end_process(
+      time_limits.end_process(
           f'ended by a second signal, {signal.Signals(number).name}; what came '
           'after the newest checkpoint is not saved', 128 + number)
 
