@@ -29,16 +29,16 @@ from cifar10.util import paths
 from cifar10.util import session_settings
 
 # The groups of settings that every trainer takes.
-TRAINER_GROUPS = (
-    *('data', 'download', 'recipe', 'input', 'pipeline', 'augmentation',
-      'model'),
-    *('initialization', 'regularization', 'optimization', 'optimizer'),
-    *('schedule', 'transfer', 'validation', 'run', 'metrics', 'session'))
+TRAINER_GROUPS = ('data', 'download', 'recipe', 'input', 'pipeline',
+                  'augmentation', 'model', 'initialization', 'regularization',
+                  'optimization', 'optimizer', 'schedule', 'transfer',
+                  'validation', 'running', 'metrics', 'session')
 
 # Those of pretraining, on one device and without labels.
-PRETRAINER_GROUPS = (*(
-    g for g in TRAINER_GROUPS if g not in ('recipe', 'transfer', 'validation')),
-                     'pretraining')
+PRETRAINER_GROUPS = ('data', 'download', 'input', 'pipeline', 'augmentation',
+                     'model', 'initialization', 'regularization',
+                     'optimization', 'optimizer', 'schedule', 'running',
+                     'metrics', 'session', 'pretraining')
 
 # The groups of flags by program, to hint at if another program is given one.
 _GROUPS_OF = {
@@ -267,7 +267,7 @@ def _run_guarded(work, names, argv, takes_arguments=False, has_model=False):
     if settings.json:
       console.open_streams(answers=True)
     with contextlib.redirect_stdout(sys.stderr if answers else sys.stdout):
-      session_settings.warn_of_slow_precision(settings.precision,
+      session_settings.warn_of_slow_precision(settings.compute_type,
                                               settings.eval_device == 'gpu')
     work(settings, *([argv[1:]] if takes_arguments else []))
 
