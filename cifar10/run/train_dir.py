@@ -82,33 +82,24 @@ def prepare(settings, data, examples_per_step):
   directory = settings.train_dir
   check_images(settings, data)
   initial_values.check_source(settings)
-  _check_names(directory)
-  best = os.path.join(directory, BEST)
-  if data.held_out and best not in _folders(directory):
-    raise UserError(
-        f'{best}: holds a run of its own; the best checkpoint of {directory} '
-        'is kept there. Move it, or give another --train_dir')
-  state = run_state.begin(data, examples_per_step)
+  _check_best(directory, data)
+  new = run_state.begin(data, examples_per_step)
   if settings.overwrite:
-    return state
+    return new
   _remove_unfinished(directory)
   saved = run_state.load(directory)
   checkpoint_files.name_newest(directory, saved and saved.stopped_at)
   checkpoint = checkpoints.latest(directory)
   if checkpoint is None:
-    return state
-  step = checkpoints.step(checkpoint)
-  changed = _changes(settings)
+    return new
+  step, changed = checkpoints.step(checkpoint), _changes(settings)
+  state = dataclasses.replace(new, starts=())
   if saved is not None:
-    # A run that has stopped early resumes with another --early_stopping, or if
-    # it has done so before.
-    is_changed = any(name == 'early_stopping' for name, *_ in changed)
-    is_over = saved.stopped_at == step and not is_changed
-    state = dataclasses.replace(
-        state, stretches=run_state.resumed_at(step, saved.stretches,
-                                              examples_per_step),
-        validations=tuple(v for v in saved.validations if v[0] <= step),
-        stopped_at=saved.stopped_at if is_over else None)
+    state = saved.resumed(step, new)
+  # A run that has stopped early resumes with another --early_stopping, or if it
+  # has done so before.
+  if state.stopped_at != step or any(c[0] == 'early_stopping' for c in changed):
+    state = dataclasses.replace(state, stopped_at=None)
   last_step = state.last_step(settings)
   if step >= last_step:
     ends = 'ends' if state.stopped_at is None else 'was stopped early'
@@ -124,8 +115,7 @@ def prepare(settings, data, examples_per_step):
     elif now:
       print(f'--{name} has no effect: the run resumes from its own checkpoint.')
   start = run_state.Start(step, time.time(), changed)
-  starts = saved.starts if saved is not None else ()
-  return dataclasses.replace(state, starts=starts + (start,))
+  return dataclasses.replace(state, starts=(*state.starts, start))
 
 
 def check_images(settings, data):
@@ -218,19 +208,14 @@ def remove_run(directory):
       os.rmdir(best)
 
 
-def _check_names(directory):
-  """Raises UserError if a folder has the name of a file of a trainer."""
-  for folder in _folders(directory):
-    names = [name for _, name in checkpoints.files_in(folder)]
-    paths = [os.path.join(folder, name) for name in names]
-    paths += files.matching(folder, *_RUN_FILES)
-    paths.append(checkpoints.name_file(folder))
-    for path in paths:
-      if os.path.isdir(path) and not os.path.islink(path):
-        problem = 'is a folder; expected none of that name, or a file'
-        raise UserError(f'{path}: {problem}')
+def _check_best(directory, data):
+  """Raises UserError if the best checkpoint cannot be kept in its folder."""
   best = os.path.join(directory, BEST)
   is_link = os.path.islink(best)  # Checkpoints behind it would be replaced.
   if is_link or os.path.exists(best) and not os.path.isdir(best):
     problem = 'is a link' if is_link else 'is not a folder'
     raise UserError(f'{best}: {problem}; expected none, or a folder')
+  if data.held_out and best not in _folders(directory):
+    raise UserError(
+        f'{best}: holds a run of its own; the best checkpoint of {directory} '
+        'is kept there. Move it, or give another --train_dir')

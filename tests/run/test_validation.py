@@ -339,15 +339,6 @@ def test_whenever_it_is_killed_the_best_one_has_its_precision(
   assert validation.best_so_far(best) == (steps[1], 0.6)
 
 
-def test_the_best_one_of_an_earlier_version_has_its_precision(
-    tmp_path, validated):
-  best = os.path.join(copied(validated, tmp_path).train_dir, 'best')
-  state = run_state.load(best)
-  assert [precision for _, precision in state.kept] == [0.5]
-  dataclasses.replace(state, kept=()).save(best)
-  assert validation.best_so_far(best) == (4, 0.5)
-
-
 def contents(folder):
   return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
@@ -560,11 +551,6 @@ def test_the_precision_is_that_of_the_averaged_variables(
   validator.close()
   assert validator.count == 8
   assert '(%d / 50, step 4)' % correct in line
-  # The best one of an older version is restored, too.
-  short_runs.make_older(os.path.join(config.train_dir, 'best'))
-  train(dataclasses.replace(config, max_steps=20, early_stopping=1), [0])
-  line = 'Restored the best checkpoint, of step 4.'
-  assert line in capsys.readouterr().out
 
 
 def test_a_run_that_is_too_short_to_be_validated_says_so(tmp_path, capsys):
