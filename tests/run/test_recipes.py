@@ -29,10 +29,6 @@ def program(tmp_path, name, *flags):
                        cwd=short_runs.ROOT)
 
 
-def test_the_tutorials_is_the_defaults():
-  assert recipes.settings('tutorial') == {}
-
-
 @pytest.mark.parametrize('name',
                          settings_lib.FIELDS['recipe'].metadata['choices'])
 def test_each_is_consistent(name):
@@ -48,42 +44,19 @@ def test_each_is_consistent(name):
 RATES = {'learning_rate', 'bias_rate', 'softmax_rate'}
 
 
-@pytest.mark.parametrize('recipe, given, left_out',
-                         [('fast', {
-                             'optimizer': 'adam'
-                         }, RATES | {'momentum', 'muon_decay'}),
-                          ('fast', {
-                              'optimizer': 'nesterov',
-                              'bias_rate': 2.0
-                          }, RATES | {'muon_decay'}),
-                          ('fast', {
-                              'optimizer': 'muon',
-                              'epochs': 1
-                          }, set()),
-                          ('fast', {
-                              'schedule': 'constant'
-                          }, {'warmup'}),
-                          ('fast', {
-                              'augment': 'crop',
-                              'input': 'queues'
-                          }, {'max_shift'}),
-                          ('better', {
-                              'network': 'airbench'
-                          }, RATES | {'dropout'}),
-                          ('fast', {
-                              'network': 'tutorial'
-                          }, RATES),
-                          ('better', {
-                              'hidden_layers': ''
-                          }, {'dropout'}),
-                          ('better', {
-                              'optimizer': 'adam',
-                              'learning_rate': 0.1
-                          }, RATES),
-                          ('tutorial', {
-                              'optimizer': 'adam',
-                              'learning_rate': 0.1
-                          }, set())])
+@pytest.mark.parametrize('recipe, given, left_out', [
+    ('fast', {'optimizer': 'adam'}, RATES | {'momentum', 'muon_decay'}),
+    ('fast', {'optimizer': 'nesterov', 'bias_rate': 2.0},
+     RATES | {'muon_decay'}),
+    ('fast', {'optimizer': 'muon', 'epochs': 1}, set()),
+    ('fast', {'schedule': 'constant'}, {'warmup'}),
+    ('fast', {'augment': 'crop', 'input': 'queues'}, {'max_shift'}),
+    ('fast', {'network': 'tutorial'}, RATES),
+    ('better', {'network': 'airbench'}, RATES | {'dropout'}),
+    ('better', {'hidden_layers': ''}, {'dropout'}),
+    ('better', {'optimizer': 'adam', 'learning_rate': 0.1}, RATES),
+    ('tutorial', {'optimizer': 'adam', 'learning_rate': 0.1}, set()),
+])  # yapf: disable
 def test_given_settings_take_precedence(recipe, given, left_out):
   values = dict(vars(Settings()), recipe=recipe)
   found = recipes.applied(dict(values, **given), given)
@@ -94,13 +67,6 @@ def test_given_settings_take_precedence(recipe, given, left_out):
       expected = values[name]
     assert value == given.get(name, expected), name
   combinations.check(Settings(**found))
-
-
-def test_what_goes_with_no_recipe_is_refused(tmp_path):
-  status, _, err = train(tmp_path, '--recipe=fast', '--input=queues')
-  assert status == 1
-  assert 'which needs --input=preloaded (with --recipe=fast)\n' in err
-  assert not (tmp_path / 'run').exists()
 
 
 def test_the_fast_one_trains_on_towers_resumes_on_one_device_and_is_used(
@@ -157,12 +123,15 @@ def test_the_fast_one_trains_on_towers_resumes_on_one_device_and_is_used(
                                                   abs=1e-4)
 
 
-def test_images_that_are_too_small_for_one_are_refused(tmp_path):
+def test_what_goes_with_no_recipe_is_refused(tmp_path):
   folder = synthetic_records.make_three_classes(tmp_path, size=28)
-  status, _, err = train(tmp_path, '--recipe=fast', '--dataset=cifar10',
-                         '--data_dir=' + folder)
-  assert status == 1
-  assert '--image_size=32: ' in err and err.endswith('(with --recipe=fast)\n')
+  for flags, problem in ((['--input=queues'], 'which needs --input=preloaded'),
+                         (['--dataset=cifar10',
+                           '--data_dir=' + folder], '--image_size=32: ')):
+    status, _, err = train(tmp_path, '--recipe=fast', *flags)
+    assert status == 1
+    assert problem in err and err.endswith('(with --recipe=fast)\n')
+    assert not (tmp_path / 'run').exists()
 
 
 def test_the_better_one_trains_the_tutorials_network(tmp_path):

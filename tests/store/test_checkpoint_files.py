@@ -90,10 +90,8 @@ def test_a_trainer_that_is_killed_after_a_person_has_chosen(tmp_path, make):
   make(10, 30)
   (tmp_path / 'checkpoint').write_text(state_of(10))
   checkpoint_files.name_newest(str(tmp_path))
-  assert (tmp_path / 'checkpoint').read_text() == state_of(10, 30, 10)
   make(20)
   checkpoint_files.name_newest(str(tmp_path))
-  assert named(tmp_path) == 20
   assert (tmp_path / 'checkpoint').read_text() == state_of(20, 10, 30, 20)
 
 
@@ -119,29 +117,25 @@ def test_a_damaged_one_is_passed_over(tmp_path, make):
   assert named(tmp_path) == 20
 
 
-def test_where_all_are_damaged_nothing_is_named(tmp_path, make):
-  make(10, 20, damaged=[10, 20])
+ERROR = 'FOLDER/checkpoint: names no existing checkpoint'
+
+
+@pytest.mark.parametrize('steps, state, problem', [
+    ([10, 20], None, f'{ERROR}, and FOLDER/model.ckpt-20 is damaged; expected '
+     'a line model_checkpoint_path: "model.ckpt-20". --overwrite starts from '
+     'scratch'),
+    ([], state_of(10), f'{ERROR}. --overwrite starts from scratch'),
+    ([], '', f'{ERROR}. --overwrite starts from scratch'),
+])  # yapf: disable
+def test_without_a_whole_one_nothing_is_named(tmp_path, make, steps, state,
+                                              problem):
+  make(*steps, damaged=steps)
+  if state is not None:
+    (tmp_path / 'checkpoint').write_text(state)
   with pytest.raises(UserError) as info:
     checkpoint_files.name_newest(str(tmp_path))
-  assert str(info.value) == (
-      '%s/checkpoint: names no existing checkpoint, and %s/model.ckpt-20 is '
-      'damaged; expected a line model_checkpoint_path: "model.ckpt-20". '
-      '--overwrite starts from scratch' % (tmp_path, tmp_path))
+  assert str(info.value) == problem.replace('FOLDER', str(tmp_path))
   assert named(tmp_path) is None
-
-
-def test_a_name_without_any_checkpoint_is_an_error(tmp_path, make):
-  make(10)
-  set_named(tmp_path, 10)
-  checkpoint_files.remove(str(tmp_path / 'model.ckpt-10'))
-  for content in (None, b''):
-    if content is not None:
-      (tmp_path / 'checkpoint').write_bytes(content)
-    with pytest.raises(UserError) as info:
-      checkpoint_files.name_newest(str(tmp_path))
-    assert str(info.value) == (
-        f'{tmp_path}/checkpoint: names no existing checkpoint. --overwrite '
-        'starts from scratch')
 
 
 def test_steps_that_a_stopped_run_has_gone_back_from_are_not_named(
@@ -287,12 +281,8 @@ def test_all_checkpoints_go_and_other_files_stay(tmp_path, make):
   checkpoint_files.remove_all(str(tmp_path))  # Nor does it need a name.
 
 
-def test_a_checkpoint_is_on_disk_before_it_is_named(tmp_path, make, whole,
+def test_a_checkpoint_is_on_disk_before_it_is_named(tmp_path, whole,
                                                     monkeypatch):
-  make(10)
-  set_named(tmp_path, 10)
-  for suffix, content in whole.items():
-    (tmp_path / ('model.ckpt.tmp7' + suffix)).write_bytes(content)
   calls, fsync, replace = [], os.fsync, os.replace
 
   def noted_fsync(number):
@@ -304,14 +294,13 @@ def test_a_checkpoint_is_on_disk_before_it_is_named(tmp_path, make, whole,
     calls.append(('name', os.path.basename(after)))
     replace(before, after)
 
+  source = unfinished(tmp_path, whole)
   monkeypatch.setattr(os, 'fsync', noted_fsync)
   monkeypatch.setattr(os, 'replace', noted_replace)
-  checkpoint_files.put(str(tmp_path / 'model.ckpt.tmp7'), 20)
+  checkpoint_files.put(source, 20)
   assert named(tmp_path) == 20
-  data, index = SUFFIXES
-  assert calls[:5] == [('sync', 'model.ckpt.tmp7' + data),
-                       ('sync', 'model.ckpt.tmp7' + index),
-                       ('name', 'model.ckpt-20' + data),
-                       ('name', 'model.ckpt-20' + index),
-                       ('sync', tmp_path.name)]
+  kinds = [kind for kind, _ in calls]
+  assert kinds[:6] == ['sync'] * 3 + ['name'] * 3
+  assert calls[2][1].endswith('.index') and calls[5][1].endswith('.index')
+  assert calls[6] == ('sync', tmp_path.name)
   assert calls[-1] == ('name', 'checkpoint')
