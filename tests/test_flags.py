@@ -127,30 +127,6 @@ def test_mistakes_are_named_and_nothing_is_done(tmp_path, program, flags,
   assert os.listdir(str(tmp_path)) == []
 
 
-def test_switches_are_booleans(tmp_path):
-  status, _, err = call([
-      'cifar10/cifar10_eval.py', '--run_once=true', '--dataset=sample',
-      '--checkpoint_dir=%s' % tmp_path
-  ])
-  assert status == 1
-  assert err.startswith('cifar10_eval: error: %s: holds no check' % tmp_path)
-
-
-def test_errors_of_the_data_are_one_line(tmp_path):
-  folder = tmp_path / 'cifar-10-batches-bin'
-  folder.mkdir()
-  status, out, err = call([
-      'cifar10/cifar10_train.py',
-      '--data_dir=%s' % tmp_path,
-      '--train_dir=%s' % (tmp_path / 'train')
-  ])
-  assert (status, out) == (1, '')
-  assert err.startswith('cifar10_train: error: %s' % folder)
-  assert 'data_batch_1.bin: no such file' in err
-  assert err.count('\n') == 1
-  assert not (tmp_path / 'train').exists()
-
-
 @pytest.mark.parametrize(
     'error, status, line',
     [(UserError('x: bad'), 1, 'program: error: x: bad\n'),
