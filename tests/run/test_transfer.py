@@ -74,17 +74,6 @@ def test_all_variables_are_taken_over_and_the_frozen_ones_stay(
     short_runs.evaluated(config)
 
 
-@pytest.mark.slow
-def test_ftrl_begins_with_the_variables_of_another_run(tmp_path, source):
-  first, last = first_values(tmp_path, init_from=source, optimizer='ftrl',
-                             learning_rate=1e-6, ftrl_l1=0.1, ftrl_l2=0.1)
-  there = short_runs.values(source)
-  for name in ('conv1/weights', 'local3/weights', 'softmax_linear/weights'):
-    np.testing.assert_array_equal(first[name], there[name + AVERAGE])
-    assert (last[name] != first[name]).any()
-    np.testing.assert_allclose(last[name], first[name], atol=1e-4)
-
-
 @pytest.mark.parametrize('sizes, taken, behind', [
     ('384', ['local3'], 'Left behind: local4.'),
     ('384,192,8', ['local3', 'local4'], ''),
@@ -159,29 +148,6 @@ def test_frozen_layers_take_part_in_no_gradient():
       }
   assert 'MaxPoolGrad' in counts['']
   assert not any('Pool' in o or 'Conv' in o for o in counts['conv[12]'])
-
-
-@pytest.mark.slow
-def test_zeros_are_held(tmp_path):
-  config = short_runs.trained(tmp_path, max_steps=6, hold_zeros=True,
-                              optimizer='sgd', clip_norm=10.0)
-  path = checkpoints.latest(config.train_dir)
-  values = short_runs.values(path)
-  masks = {}
-  for name in list(values):
-    if name.endswith('weights'):
-      mask = np.random.RandomState(0).uniform(size=values[name].shape) < 0.3
-      masks[name] = mask
-      values[name] = values[name] * mask
-  checkpoints.write(config.train_dir, values)
-  cifar10_train.train(config)
-  after = short_runs.values(checkpoints.latest(config.train_dir))
-  for name, mask in masks.items():
-    assert not after[name][~mask].any()
-    # A step may end at zero by chance.
-    assert (after[name][mask] != 0).mean() > 0.999
-  # Biases begin at zero, and are trained.
-  assert (after['conv1/biases'] != 0).any()
 
 
 @pytest.mark.slow

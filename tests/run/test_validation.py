@@ -363,10 +363,9 @@ def test_a_resumed_run_has_each_step_in_its_curves_once(tmp_path, validated):
   forget_steps(config.train_dir, 6)
   train(config, [35])
   files, _ = events.read_folder(config.train_dir)
-  rates, precisions = (dict(point[:2]
-                            for point in events.curve(files, tag))
-                       for tag in ('learning_rate',
-                                   'Precision @ 1, held-out images'))
+  rates, precisions = ({
+      point.step: point.value for point in events.curve(files, tag)
+  } for tag in ('learning_rate', 'Precision @ 1, held-out images'))
   assert [*rates] == [0, 2, 3, 4, 5]
   assert precisions == pytest.approx({2: 0.4, 4: 0.2, 6: 0.35})
 

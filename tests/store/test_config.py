@@ -61,15 +61,11 @@ def test_defaults_are_the_tutorials():
 
 
 def test_the_tutorials_constants_are_in_its_own_files():
-  assert cifar10_input.IMAGE_SIZE == cifar10.IMAGE_SIZE == 24
   assert cifar10_input.crop_size(records.Layout()) == 24
+  assert cifar10_input.IMAGE_SIZE == cifar10.IMAGE_SIZE == 24
   assert cifar10_input.NUM_CLASSES == cifar10.NUM_CLASSES == 10
   assert cifar10.NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN == 50000
   assert cifar10.NUM_EXAMPLES_PER_EPOCH_FOR_EVAL == 10000
-  assert cifar10.MOVING_AVERAGE_DECAY == 0.9999
-  assert cifar10.NUM_EPOCHS_PER_DECAY == 350.0
-  assert cifar10.LEARNING_RATE_DECAY_FACTOR == 0.1
-  assert cifar10.INITIAL_LEARNING_RATE == 0.1
   assert cifar10.TOWER_NAME == 'tower'
 
 
