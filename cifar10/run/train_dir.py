@@ -43,9 +43,7 @@ IN_USE = 'another trainer uses this directory'
 def held(directory):
   """Makes the training directory if it is missing, and keeps others out of it.
 
-  The system releases the lock when the process ends, however it ends. Raises
-  OSError if the directory cannot be made or written to, UserError if another
-  trainer uses it.
+  Raises UserError if another trainer uses it.
   """
 
   def refuse(lock):
@@ -69,15 +67,12 @@ def is_of_trainer(directory):
 
 
 def prepare(settings, data, examples_per_step):
-  """Prepares the training directory for a run that starts or is resumed.
+  """The RunState to train with; None if the run is at its end.
 
   The caller holds the directory, see `held`. With --overwrite the old run is
   left in place: the session of the new one deletes it, see `remove_run`.
-  `examples_per_step` counts the training examples of a step on all machines.
-
-  Returns the run_state.RunState to train with; None if the run is at its end.
-  Raises UserError if the directory cannot be used, or holds a run on another
-  data set.
+  `examples_per_step` counts those of all machines. Raises UserError if the
+  directory cannot be used, or holds a run of another model or data set.
   """
   directory = settings.train_dir
   check_images(settings, data)
