@@ -90,11 +90,12 @@ def prepare(settings, data, examples_per_step):
   step, changed = checkpoints.step(checkpoint), _changes(settings)
   state = dataclasses.replace(new, starts=())
   if saved is not None:
-    state = saved.resumed(step, new)
-  # A run that has stopped early resumes with another --early_stopping, or if it
-  # has done so before.
-  if state.stopped_at != step or any(c[0] == 'early_stopping' for c in changed):
-    state = dataclasses.replace(state, stopped_at=None)
+    # A run that has stopped early resumes with another --early_stopping, or if
+    # it has done so before.
+    is_changed = any(name == 'early_stopping' for name, *_ in changed)
+    is_over = saved.stopped_at == step and not is_changed
+    state = dataclasses.replace(saved.resumed(step, new),
+                                stopped_at=step if is_over else None)
   last_step = state.last_step(settings)
   if step >= last_step:
     ends = 'ends' if state.stopped_at is None else 'was stopped early'
@@ -103,14 +104,19 @@ def prepare(settings, data, examples_per_step):
     return None
   _check_fixed(settings, data, changed, saved)
   print(f'Resuming from {checkpoint}.')
+  _report(changed)
+  start = run_state.Start(step, time.time(), changed)
+  return dataclasses.replace(state, starts=(*state.starts, start))
+
+
+def _report(changed):
+  """Prints the settings that have changed, from `_changes`."""
   for name, before, now in changed:
     if name not in _OF_INITIAL_VALUES:
       change = printable(f'{before} -> {now}')
       print(f'Changed from here on: --{name}, {change}.')
     elif now:
       print(f'--{name} has no effect: the run resumes from its own checkpoint.')
-  start = run_state.Start(step, time.time(), changed)
-  return dataclasses.replace(state, starts=(*state.starts, start))
 
 
 def check_images(settings, data):

@@ -119,8 +119,7 @@ class RunState:
       kept += ((step, new.examples_per_step),)
     validations = tuple(pair for pair in self.validations if pair[0] <= step)
     return dataclasses.replace(new, stretches=kept, starts=self.starts,
-                               validations=validations,
-                               stopped_at=self.stopped_at)
+                               validations=validations)
 
   def save(self, directory):
     """Writes the state into `directory`, whole or not at all."""
