@@ -109,7 +109,7 @@ def test_what_goes_with_no_recipe_is_refused(tmp_path):
     status, _, err = train(tmp_path, '--recipe=fast', *flags)
     assert status == 1
     assert problem in err and err.endswith('(with --recipe=fast)\n')
-    assert not (tmp_path / 'run').exists()
+    assert not (tmp_path / 'run' / 'config.json').exists()
 
 
 def test_the_better_one_trains_the_tutorials_network(tmp_path):
