@@ -42,8 +42,8 @@ import tensorflow.compat.v1 as tf
 
 FLAGS = tf.app.flags.FLAGS
 
-GROUPS = (*('data', 'download', 'input', 'model', 'checkpoint', 'ensemble'),
-          *('inference', 'evaluation', 'answers', 'metrics', 'session'))
+GROUPS = ('data', 'download', 'input', 'model', 'checkpoint', 'ensemble',
+          'inference', 'evaluation', 'answers', 'metrics', 'session')
 
 # The regularizer is part of the loss that is shown.
 _SETTINGS_OF_LOSS = ('regularizer', 'l1_scale', 'l2_scale')

@@ -172,25 +172,6 @@ def copy_without_averages(source, target):
     tf.train.Saver(variables).save(session, prefix, checkpoints.step(path))
 
 
-def make_older(directory):
-  """Makes the newest checkpoint one of an older version of the trainers.
-
-  It has no moving averages of the statistics of batch normalization.
-
-  Returns:
-    The values of the newer one, and those of the older one.
-  """
-  newer = values(checkpoints.latest(directory))
-  older = {
-      name: value
-      for name, value in newer.items()
-      if '/moving_' not in name or not name.endswith(checkpoints.AVERAGE)
-  }
-  assert len(newer) == len(older) + 8
-  checkpoints.write(directory, older)
-  return newer, older
-
-
 def script(program):
   """The path of a program's script."""
   return os.path.join(ROOT, 'cifar10', program + '.py')

@@ -297,8 +297,8 @@ def test_a_process_without_pictures_says_what_it_expects():
 
 
 @pytest.mark.parametrize('flags, problem', [
-    (['--top_layers=local'], '--top_layers=local is for the layers of'),
-    (['--network=tutorial', '--columns=2'], 'leave out --normalization=batch'),
+    (['--top_layers=local'], 'does not go with --top_layers=local'),
+    (['--network=tutorial', '--columns=2'], 'with --normalization=batch'),
 ])
 def test_a_process_refuses_flags_that_do_not_go_with_the_network(
     flags, problem):

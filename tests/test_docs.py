@@ -290,10 +290,3 @@ def test_all_modules_are_on_the_page_of_the_architecture():
         module = os.path.relpath(os.path.join(path, name), package)
         room, _, in_room = module.partition(os.sep)
         assert '`%s`' % (in_room or room) in page, module
-
-
-def test_all_flags_are_on_the_page_of_flags():
-  flags = set(settings_lib.flag_names(*settings_lib.GROUP_OF.values()))
-  named = set(re.findall(r'--(\w+)', read('docs/flags.md')))
-  named |= {name[2:] for name in named if name.startswith('no')}
-  assert flags <= named, flags - named

@@ -27,14 +27,10 @@ def best_so_far(folder):
   checkpoint, state = checkpoints.latest(folder), run_state_lib.load(folder)
   if checkpoint is None or state is None:
     return None
-  best_step = checkpoints.step(checkpoint)
-  kept = dict(state.kept).get(checkpoints.digest(checkpoint))
-  if kept is not None:
-    return best_step, kept
-  # Of an earlier version. In a cluster, others may have taken steps while it
-  # was saved.
-  precisions = [p for step, p in state.validations if step <= best_step]
-  return (best_step, precisions[-1]) if precisions else None
+  precision = dict(state.kept).get(checkpoints.digest(checkpoint))
+  if precision is None:
+    return None
+  return checkpoints.step(checkpoint), precision
 
 
 class ValidationHook(tf.train.SessionRunHook):
