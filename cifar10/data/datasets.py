@@ -21,8 +21,8 @@ from cifar10.util import paths
 CLASSES = tuple(
     'airplane automobile bird cat deer dog frog horse ship truck'.split())
 
-# Classes of each label of CIFAR-100, in the order of their bytes in a record.
-_CIFAR100_CLASSES = {'coarse': 20, 'fine': 100}
+# The labels of CIFAR-100, in the order of their bytes in a record.
+_CIFAR100_LABELS = ('coarse', 'fine')
 
 _CIFAR10_SOURCE = sources.SOURCES['cifar10']
 SAMPLE_FOLDER = os.path.abspath(os.path.join(__file__, '..', 'sample'))
@@ -104,10 +104,20 @@ def describe(settings):
   Raises UserError if the files that describe the data set are missing or
   damaged, or if its classes or the size of its images are not the model's.
   """
-  data, names = _DESCRIBE[_kind(settings)](settings), settings.classes
-  is_cifar10 = _kind(settings) == 'cifar10' and len(data.classes) != len(names)
-  if is_cifar10 and names and names == unnamed(len(names)):
-    data = data._replace(classes=names)
+  kind, names = _kind(settings), settings.classes
+  if kind == 'sample':
+    data = in_folder(SAMPLE_FOLDER, _CIFAR10_SOURCE.train[:1])
+  elif kind == 'own':
+    data = load(settings.data_dir)
+  elif kind == 'cifar10':
+    data = _with_its_names(cifar10_below(settings.data_dir))
+    has_other_names = len(data.classes) != len(names)
+    if has_other_names and names and names == unnamed(len(names)):
+      data = data._replace(classes=names)
+  elif kind == 'svhn':
+    data = load(_fetched_folder(settings))
+  else:
+    data = _cifar100(_fetched_folder(settings), settings.cifar100_labels)
   check_fits(data, settings)
   return data
 
@@ -230,16 +240,6 @@ def _kind(settings):
   return 'own' if is_own else settings.dataset
 
 
-# Functions that describe a data set, by its name.
-_DESCRIBE = {
-    'cifar10': lambda s: _with_its_names(cifar10_below(s.data_dir)),
-    'cifar100': lambda s: _cifar100(_fetched_folder(s), s.cifar100_labels),
-    'own': lambda s: load(s.data_dir),
-    'sample': lambda s: in_folder(SAMPLE_FOLDER, _CIFAR10_SOURCE.train[:1]),
-    'svhn': lambda s: load(_fetched_folder(s))
-}
-
-
 def _fetched_folder(settings):
   """The folder of a data set whose files name its classes, if there is one."""
   folder = sources.SOURCES[settings.dataset].folder_in(settings.data_dir)
@@ -253,12 +253,9 @@ def _fetched_folder(settings):
 
 def _cifar100(folder, kind):
   """CIFAR-100: a coarse label byte, a fine label byte, then the planes."""
-  path = os.path.join(folder, kind + '_label_names.txt')
-  classes, expected = _names(path), _CIFAR100_CLASSES[kind]
-  if len(classes) != expected:
-    raise UserError(f'{path}: found {len(classes)} names; expected {expected}')
+  classes = _names(os.path.join(folder, kind + '_label_names.txt'))
   source = sources.SOURCES['cifar100']
-  label_at = (list(_CIFAR100_CLASSES).index(kind),)
+  label_at = (_CIFAR100_LABELS.index(kind),)
   return in_folder(folder, source.train, source.test)._replace(
       classes=classes, layout=records.Layout(label_bytes=2, label_at=label_at))
 

@@ -18,19 +18,6 @@ def umask():
   return mask
 
 
-def fail(*args):
-  raise OSError('broken')
-
-
-def test_a_file_is_written_and_replaced(tmp_path):
-  path = tmp_path / 'x'
-  files.write_atomically(str(path), b'old')
-  assert path.read_bytes() == b'old'
-  files.write_atomically(str(path), b'')
-  assert path.read_bytes() == b''
-  assert os.listdir(str(tmp_path)) == ['x']
-
-
 @pytest.mark.parametrize('mode', [0o600, 0o664, 0o400])
 def test_a_file_keeps_its_mode_and_a_link_its_target(tmp_path, mode):
   folder, path = tmp_path / 'folder', tmp_path / 'x'
@@ -57,29 +44,21 @@ def test_a_link_of_another_user_is_not_followed(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize('exists', [True, False])
 @pytest.mark.parametrize('function', ['fsync', 'replace'])
-def test_a_failure_changes_nothing(tmp_path, monkeypatch, exists, function):
+@pytest.mark.parametrize('error', [OSError, KeyboardInterrupt])
+def test_a_failure_changes_nothing(tmp_path, monkeypatch, exists, function,
+                                   error):
+
+  def fail(*args):
+    raise error('broken')
+
   path = tmp_path / 'x'
   if exists:
     path.write_bytes(b'old')
   monkeypatch.setattr(files.os, function, fail)
-  with pytest.raises(OSError, match='broken'):
+  with pytest.raises(error, match='broken'):
     files.write_atomically(str(path), b'new')
   assert os.listdir(str(tmp_path)) == ['x'] * exists
   assert not exists or path.read_bytes() == b'old'
-
-
-def test_an_interrupt_changes_nothing(tmp_path, monkeypatch):
-
-  def interrupt(*args):
-    raise KeyboardInterrupt
-
-  path = tmp_path / 'x'
-  path.write_bytes(b'old')
-  monkeypatch.setattr(files.os, 'fsync', interrupt)
-  with pytest.raises(KeyboardInterrupt):
-    files.write_atomically(str(path), b'new')
-  assert os.listdir(str(tmp_path)) == ['x']
-  assert path.read_bytes() == b'old'
 
 
 @pytest.mark.parametrize('exists', [True, False])
@@ -98,7 +77,7 @@ def test_a_failure_in_a_folder_changes_nothing(tmp_path):
   path = tmp_path / 'x'
   with pytest.raises(OSError, match='broken'):
     with files.new_folder(str(path)):
-      fail()
+      raise OSError('broken')
   assert os.listdir(str(tmp_path)) == []
   path.mkdir()
   (path / 'file').write_text('old')
@@ -146,23 +125,6 @@ def test_a_full_disk_changes_nothing(tmp_path):
   assert path.read_bytes() == b'old'
 
 
-def test_a_reader_sees_the_old_or_the_new_content(tmp_path, monkeypatch):
-  path = tmp_path / 'x'
-  path.write_bytes(b'old')
-  replace = os.replace
-  seen = []
-
-  def look_and_replace(source, target):
-    with open(source, 'rb') as written:
-      seen.append((path.read_bytes(), written.read()))
-    replace(source, target)
-
-  monkeypatch.setattr(files.os, 'replace', look_and_replace)
-  files.write_atomically(str(path), b'new')
-  assert seen == [(b'old', b'new')]
-  assert path.read_bytes() == b'new'
-
-
 def test_a_missing_folder_is_not_made(tmp_path):
   path = str(tmp_path / 'none' / 'x')
   with pytest.raises(FileNotFoundError) as info:
@@ -206,7 +168,7 @@ def test_what_is_not_an_own_file_is_refused(tmp_path, make, problem):
   with pytest.raises(UserError) as info:
     files.open_own(str(path))
   assert str(info.value).startswith('%s: %s' % (path, problem))
-  assert str(info.value).endswith(', which is written to')
+  assert str(info.value).endswith('; expected a file of your own')
   assert other.read_text() == 'precious'
   assert sorted(os.listdir(str(tmp_path))) == ['other', 'x']
 
@@ -219,8 +181,7 @@ def test_a_file_of_another_user_is_refused(tmp_path):
   with pytest.raises(UserError) as info:
     files.open_own(str(path))
   assert str(info.value) == (
-      '%s: belongs to another user; expected a file of your own, which is '
-      'written to' % path)
+      f'{path}: belongs to another user; expected a file of your own')
 
 
 def test_a_file_is_own_where_the_server_sets_the_owners(tmp_path, monkeypatch):
@@ -246,11 +207,6 @@ def test_a_link_counts_by_its_own_owner(tmp_path, monkeypatch):
   monkeypatch.setattr(files.os, 'geteuid', lambda: 1000)
   assert not files.is_of_another(str(tmp_path / 'own_link'))  # Of root.
   assert files.is_of_another(str(tmp_path / 'theirs_link'))
-
-
-def test_a_folder_is_no_own_file(tmp_path):
-  with pytest.raises(IsADirectoryError, match=str(tmp_path)):
-    files.open_own(str(tmp_path))
 
 
 def test_an_error_without_a_file_gets_its_name():
@@ -293,62 +249,29 @@ def test_only_a_regular_file_is_read(tmp_path):
                                  name)
 
 
-@pytest.mark.parametrize('kind', ['link', 'file', 'pipe'])
-def test_what_lies_where_a_folder_is_filled_is_named(tmp_path, kind):
-  other, temporary = tmp_path / 'other', tmp_path / 'x.unpacking'
-  other.mkdir()
-  (other / 'precious').write_text('')
-  if kind == 'link':
-    temporary.symlink_to(other)
-  elif kind == 'file':
-    temporary.write_text('')
-  else:
-    os.mkfifo(str(temporary))
-  with pytest.raises(UserError) as info:
-    with files.new_folder(str(tmp_path / 'x'), str(temporary)):
-      pass
-  assert str(
-      info.value) == ('%s: is in the way of a temporary folder; remove it' %
-                      temporary)
-  assert os.listdir(str(other)) == ['precious']
-  assert sorted(os.listdir(str(tmp_path))) == ['other', 'x.unpacking']
-
-
-def test_json_is_an_object_or_absent(tmp_path):
-  path = tmp_path / 'x.json'
-  assert files.read_json(str(path)) is None
-  path.write_text('{"a": [1, null]}')
-  assert files.read_json(str(path)) == {'a': [1, None]}
-
-
 @pytest.mark.parametrize(
     'content, reason',
     [(b'', 'not JSON: '), (b'{"a": 1', 'not JSON: '),
      (b'{"a": "\xff"}', 'not JSON: '), (b'[1]', 'expected a JSON object'),
-     (b'null', 'expected a JSON object'),
-     (b'{"a": ["x\\u0000"]}', "not JSON: 'x\\x00' holds a NUL"),
-     (b'{"a\\u0000": 1}', "not JSON: 'a\\x00' holds a NUL"),
+     (b'{"a": ["x\\u0000"]}', 'not JSON: a string holds a NUL'),
+     (b'{"a\\u0000": 1}', 'not JSON: a string holds a NUL'),
      (b'{"a": {"b": "\\udcff"}}', 'not JSON: '),
      (b'{"\\ud800": 1}', 'not JSON: '),
      (b'{"a": ' + b'[' * 100000 + b']' * 100000 + b'}', 'too many levels of '),
-     (b'[' * 100000, 'too many levels of brackets'),
-     (b'{"a": ' * 100000, 'too many levels of brackets')], ids=[
-         'empty', 'truncated', 'not UTF-8', 'list', 'null', 'NUL',
-         'NUL in a key', 'lone surrogate', 'lone surrogate in a key', 'levels',
-         'open levels', 'levels of objects'
-     ])
+     (b'[' * 100000, 'too many levels of brackets'),], ids=range(10))
 def test_other_content_is_an_error_of_one_line(tmp_path, content, reason):
   path = tmp_path / 'x.json'
   path.write_bytes(content)
   with pytest.raises(UserError) as info:
     files.read_json(str(path))
   message = str(info.value)
-  assert message.startswith('%s: %s' % (path, reason)) and '\n' not in message
+  assert message.startswith(f'{path}: {reason}') and '\n' not in message
 
 
 def test_json_that_is_written_is_read_and_keeps_its_order(tmp_path):
   path = tmp_path / 'x.json'
-  value = {'b': [1, 2], 'a': {'text': '\u00e9"'}}
+  assert files.read_json(str(path)) is None
+  value = {'b': [1, 2], 'a': {'text': '\u00e9"', 'c': '\U0001f600'}}
   files.write_json(str(path), value)
   assert files.read_json(str(path)) == value
   assert path.read_text().startswith('{\n  "b": [\n')
@@ -367,15 +290,3 @@ def test_a_line_of_json_is_appended_whole_or_not_at_all(tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)
   assert info.value.filename == str(path)
   assert path.read_text() == '{"step": 1}\n'
-
-
-def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, monkeypatch):
-
-  def refuse(path, mode=0):
-    raise OSError(errno.EACCES, 'Permission denied', path)
-
-  monkeypatch.setattr(os, 'mkdir', refuse)
-  with pytest.raises(OSError) as info:
-    with files.new_folder(str(tmp_path / 'new')):
-      pass
-  assert str(info.value) == ("[Errno 13] Permission denied: '%s'" % tmp_path)
