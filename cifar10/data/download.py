@@ -1,12 +1,10 @@
 """Fetches and unpacks files; leaves no incomplete ones behind."""
 
 import contextlib
-import errno
 import http.client
 import os
 import shutil
 import socket
-import ssl
 import tarfile
 import time
 from typing import NamedTuple, Optional
@@ -25,11 +23,9 @@ _ATTEMPTS = 5  # In a row without progress.
 _TIMEOUT_SECS = 30
 _CHUNK_BYTES = 1 << 18
 
-# Reasons that another attempt would meet again; a str is one of urllib itself.
-_PERMANENT = (str, ValueError, http.client.InvalidURL,
-              ssl.SSLCertVerificationError, FileNotFoundError,
-              NotADirectoryError, IsADirectoryError, PermissionError)
-_NO_ROUTE = (errno.ENETUNREACH, errno.EHOSTUNREACH)
+# Reasons for another attempt, even before the first byte.
+_TEMPORARY = (ConnectionResetError, http.client.BadStatusLine,
+              http.client.IncompleteRead, socket.timeout)
 
 
 class Remote(NamedTuple):
@@ -164,12 +160,8 @@ def _is_permanent(reason, has_received):
   if isinstance(reason, urllib.error.HTTPError):
     # 408 and 429: the server is slow or busy.
     return reason.code < 500 and reason.code not in (408, 429)
-  if isinstance(reason, _PERMANENT):
-    return True
-  no_network = isinstance(reason, (socket.gaierror, ConnectionRefusedError))
-  no_network |= getattr(reason, 'errno', None) in _NO_ROUTE
   # If it worked a moment ago for this process, the failure is temporary.
-  return no_network and not has_received
+  return not has_received and not isinstance(reason, _TEMPORARY)
 
 
 def _fetch_rest(remote, output):
@@ -192,7 +184,7 @@ def _fetch_rest(remote, output):
     output.seek(have)
     _receive(response, remote, output, total)
   if total is not None and _size(output) < total:
-    raise ConnectionError(
+    raise ConnectionResetError(
         f'the connection ended after {_size(output)} of {total} bytes')
 
 

@@ -126,13 +126,6 @@ def test_a_warning_names_a_public_data_set_that_is_not_complete(
     assert capsys.readouterr().out == expected
 
 
-def test_a_data_set_of_unknown_size_gets_no_warning(tmp_path, capsys):
-  short_runs.prepared(Settings(dataset='sample'))
-  data_dir = synthetic_records.make_three_classes(tmp_path)
-  short_runs.prepared(Settings(data_dir=data_dir))
-  assert capsys.readouterr().out == ''
-
-
 # Labels of the training and of the test images, number of test images that are
 # also training images, and the warnings.
 @pytest.mark.parametrize('train, test, copies, expected', [
@@ -315,19 +308,6 @@ def test_the_size_of_public_images_is_known(tmp_path):
   assert datasets.known_shape(public, ('a', 'b')) == ()
   own = synthetic_records.make_images_of_size(tmp_path / 'own', 40)
   assert datasets.known_shape(own, datasets.CLASSES) == ()
-
-
-def test_more_than_256_classes_have_two_bytes(tmp_path):
-  classes = ['class %d' % i for i in range(1000)]
-  config = synthetic_records.make_own_dataset(tmp_path, classes=classes)
-  data = short_runs.prepared(config)
-  assert data.layout == Layout(8, 8, 1, 2, (0, 1))
-  records = np.fromfile(data.train_files[0], np.uint8).reshape(-1, 66)
-  assert records[1, :2].tolist() == [3, 231]  # 999
-  records[1, 0] = 4
-  (tmp_path / 'test.bin').write_bytes(records.tobytes())
-  with pytest.raises(UserError, match='record 1 has label 1255; .* 0 to 999'):
-    short_runs.prepared(config)
 
 
 def test_files_that_do_not_match_their_description_are_named(tmp_path):

@@ -1,8 +1,10 @@
 """Fetching and unpacking, from a real server that injects faults."""
 
 import contextlib
+import gzip
 import hashlib
 import http.server
+import io
 import os
 import resource
 import shutil
@@ -10,9 +12,11 @@ import signal
 import socket
 import ssl
 import subprocess
+import tarfile
 import threading
 import time
 
+import numpy as np
 import pytest
 from six.moves import urllib
 
@@ -21,9 +25,30 @@ from cifar10.data.download import unpack
 from cifar10.errors import UserError
 from tests import processes
 from tests import short_runs
-from tests.data.archives import ARCHIVE
-from tests.data.archives import CONTENT
-from tests.data.archives import REQUIRED
+
+REQUIRED = ('a.bin', 'b.bin')
+# Larger than a chunk of the reader, and incompressible.
+CONTENT = {
+    'folder/a.bin': np.random.RandomState(0).bytes(900000),
+    'folder/b.bin': np.random.RandomState(1).bytes(300000)
+}
+
+
+def make_archive(members):
+  """The bytes of a .tar.gz of {name: bytes, or a TarInfo to add}."""
+  stream = io.BytesIO()
+  with tarfile.open(fileobj=stream, mode='w:gz') as tar:
+    for name, content in members.items():
+      if isinstance(content, tarfile.TarInfo):
+        tar.addfile(content)
+      else:
+        info = tarfile.TarInfo(name)
+        info.size = len(content)
+        tar.addfile(info, io.BytesIO(content))
+  return stream.getvalue()
+
+
+ARCHIVE = make_archive(CONTENT)
 
 LIMIT = 2 * len(ARCHIVE)
 TOTAL = len(ARCHIVE)
@@ -440,6 +465,75 @@ def test_a_damaged_archive_leaves_no_folder(tmp_path, data):
   message = error_of(data, f'file://{source}', digest)
   assert 'archive.tar.gz: cannot be unpacked' in message
   assert names(data) == ['archive.tar.gz']
+
+
+def unpacked(path):
+  """Unpacks an archive beside itself; returns the folder."""
+  folder = path.parent / 'unpacked'
+  folder.mkdir()
+  unpack(str(path), 'folder', str(folder), REQUIRED, ('c.txt',))
+  return folder
+
+
+def link(name, target, kind):
+  info = tarfile.TarInfo(name)
+  info.type = kind
+  info.linkname = target
+  return info
+
+
+@pytest.mark.parametrize(
+    'members',
+    [{
+        'folder/a.bin': b'a'
+    },
+     dict(CONTENT, **{
+         'folder/b.bin': link('folder/b.bin', 'a.bin', tarfile.SYMTYPE)
+     }), {
+         'folder/a.bin': b'a',
+         'folder/b.bin': link('folder/b.bin', '/etc/passwd', tarfile.LNKTYPE)
+     }, {
+         'other/a.bin': b'a',
+         'other/b.bin': b'b'
+     }, {}], ids=['missing', 'symlink', 'hard link', 'other folder', 'nothing'])
+def test_files_that_are_not_there_are_named(tmp_path, members):
+  path = tmp_path / 'archive.tar.gz'
+  path.write_bytes(make_archive(members))
+  with pytest.raises(UserError) as info:
+    unpacked(path)
+  message = str(info.value)
+  assert message.startswith('%s: holds no file folder/' % path)
+
+
+def test_members_outside_the_folder_are_not_written(tmp_path):
+  members = dict(CONTENT)
+  members['../evil'] = b'x'
+  members['folder/../../evil'] = b'x'
+  members[str(tmp_path / 'evil')] = b'x'
+  # If followed, this link would lead out of the folder.
+  members['folder'] = link('folder', str(tmp_path), tarfile.SYMTYPE)
+  members['folder/sub/a.bin'] = b'x'
+  members['folder/more.bin'] = b'x'
+  path = tmp_path / 'archive.tar.gz'
+  path.write_bytes(make_archive(members))
+  folder = unpacked(path)
+  assert sorted(os.listdir(str(tmp_path))) == ['archive.tar.gz', 'unpacked']
+  assert {
+      'folder/' + file.name: file.read_bytes() for file in folder.iterdir()
+  } == CONTENT
+
+
+@pytest.mark.parametrize(
+    'content', [
+        ARCHIVE[:700000], ARCHIVE[:10] + b'?' * 1000, b'no archive',
+        gzip.compress(b'no tar'), b''
+    ], ids=['truncated', 'overwritten', 'no gzip', 'no tar', 'empty'])
+def test_a_damaged_archive_is_named(tmp_path, content):
+  path = tmp_path / 'archive.tar.gz'
+  path.write_bytes(content)
+  with pytest.raises(UserError) as info:
+    unpacked(path)
+  assert str(info.value).startswith('%s: cannot be unpacked: ' % path)
 
 
 # Fetches an archive to sys.argv[1] from the address sys.argv[2].

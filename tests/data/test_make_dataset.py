@@ -1,12 +1,8 @@
 """Data sets of the user's own pictures, from pictures to predictions."""
 
-import errno
 import json
 import os
-import pty
-import signal
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -204,34 +200,20 @@ def test_broken_pictures_and_other_files_are_named(tmp_path, make, error_of,
 
 def test_errors_are_one_line(tmp_path, error_of):
   folder, out = tmp_path / 'in', tmp_path / 'out'
-  assert error_of(folder,
-                  out) == '%s: no such folder; expected %s' % (folder, EXPECTED)
+  missing = f'{folder}: no such folder; expected {EXPECTED}'
+  assert error_of(folder, out) == missing
   folder.mkdir()
-  assert error_of(
-      folder, out) == ('%s: class folders: found 0, expected two or more: %s' %
-                       (folder, EXPECTED))
+  assert error_of(folder, out) == (
+      f'{folder}: class folders: found 0, expected two or more: {EXPECTED}')
   picture_folders.write_noise(folder, {'a': 2})
-  assert 'class folders: found 1, expected two' in error_of(folder, out)
   (folder / 'b').mkdir()
-  line = '%s: no pictures found of class b' % folder
-  assert error_of(folder, out) == line
+  assert error_of(folder, out) == f'{folder}: no pictures found of class b'
   picture_folders.write_noise(folder, {'b': 1})
   assert 'pictures of class b: found 1 to train on' in error_of(folder, out)
   out.mkdir()
   assert error_of(
-      folder, out) == ('--out=%s: already exists; expected a new folder' % out)
+      folder, out) == (f'--out={out}: already exists; expected a new folder')
   assert os.listdir(str(out)) == []
-  (folder / 'a.txt').write_text('')
-  line = error_of(folder / 'a.txt', tmp_path / 'new')
-  assert line.startswith('%s: no such folder; ' % (folder / 'a.txt'))
-
-
-@pytest.mark.parametrize('count, fraction, expected',
-                         [(0, 0.2, 0), (1, 0.9, 0), (2, 0, 1), (2, 0.99, 1),
-                          (10, 0.2, 2), (12, 0.2, 2), (13, 0.2, 3),
-                          (25, 0.5, 13)])
-def test_a_fraction_of_each_class_is_held_out(count, fraction, expected):
-  assert make_dataset.num_test_pictures(count, fraction) == expected
 
 
 def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
@@ -263,73 +245,6 @@ def test_odd_names_stay_on_one_line(tmp_path, capsys, make):
   last = out.splitlines()[-2:]
   assert last[0].startswith('%s/out\\nput: 2 classes, ' % tmp_path)
   assert last[1].startswith('To train: ') and '\x1b' not in out + err
-
-
-def test_a_bar_on_a_terminal(tmp_path):
-  picture_folders.write_noise(tmp_path / 'in', {'a': 10, 'b': 10})
-  broken = tmp_path / 'in' / 'a' / 'x.png'
-  broken.write_text('')
-  terminal, other = pty.openpty()
-  process = processes.start(
-      [picture_folders.SCRIPT, str(tmp_path / 'in')] +
-      ['--out=%s' % (tmp_path / 'out')], stdout=other, stderr=other)
-  os.close(other)
-  shown = b''
-  while True:
-    try:
-      part = os.read(terminal, 4096)
-    except OSError as error:  # The end of the file, on Linux.
-      assert error.errno == errno.EIO
-      break
-    if not part:
-      break
-    shown += part
-  os.close(terminal)
-  assert process.wait() == 0
-  lines = shown.decode().replace('\r\n', '\n').split('\n')
-  bar = '\rPictures 100 % [#########################] 21'
-  assert lines[1].endswith(bar)
-  assert lines[0].count('\rPictures ') + lines[1].count('\rPictures ') == 21
-  # The error has its own line.
-  assert ' \r%s: not a picture; expected' % broken in lines[0]
-
-
-# Makes a data set; blocks at the first picture.
-MAKE_SLOWLY = """
-import signal
-import time
-
-from cifar10.data import make_dataset
-
-# As in a terminal, even if the tests run in the background of a shell.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-make_dataset.pictures.read = lambda path: time.sleep(600)
-make_dataset.main()
-"""
-
-
-@pytest.mark.parametrize('number, status', [(signal.SIGINT, 130),
-                                            (signal.SIGTERM, 143),
-                                            (signal.SIGHUP, 129)],
-                         ids=['SIGINT', 'SIGTERM', 'SIGHUP'])
-def test_a_signal_leaves_nothing_behind(tmp_path, number, status):
-  picture_folders.write_noise(tmp_path / 'in', {'a': 2, 'b': 2})
-  script = tmp_path / 'make_slowly.py'
-  script.write_text(MAKE_SLOWLY)
-  process = processes.start(
-      [str(script),
-       str(tmp_path / 'in'),
-       '--out=%s' % (tmp_path / 'out')], cwd=short_runs.ROOT,
-      stderr=processes.PIPE)
-  deadline = time.monotonic() + 120
-  while not list(tmp_path.glob('out.tmp*/test.bin*')):
-    assert time.monotonic() < deadline and process.poll() is None
-    time.sleep(0.02)
-  process.send_signal(number)
-  err = process.communicate(timeout=60)[1]
-  line = 'make_slowly: error: interrupted\n'
-  assert (process.returncode, err) == (status, line if status == 130 else '')
-  assert sorted(os.listdir(str(tmp_path))) == ['in', 'make_slowly.py']
 
 
 def train(out, tmp_path, capsys, **settings):

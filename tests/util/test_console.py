@@ -152,15 +152,17 @@ sys.exit(console.guarded(work))
 """
 
 
-@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_leaves_no_temporary_folder(tmp_path, number):
+@pytest.mark.parametrize('number, status', [(signal.SIGTERM, 143),
+                                            (signal.SIGHUP, 129),
+                                            (signal.SIGINT, 130)])
+def test_a_signal_leaves_no_temporary_folder(tmp_path, number, status):
   program = tmp_path / 'program.py'
   program.write_text(FILLS_A_FOLDER)
   process = processes.start([str(program), str(tmp_path / 'out')],
                             stdout=processes.PIPE)
   assert process.stdout.readline() == 'filling\n'
   process.send_signal(number)
-  assert process.wait(timeout=60) == 128 + number
+  assert process.wait(timeout=60) == status
   assert os.listdir(str(tmp_path)) == ['program.py']
 
 

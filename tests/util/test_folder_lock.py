@@ -58,17 +58,6 @@ def test_the_lock_is_there_while_it_is_held(tmp_path):
   assert os.listdir(str(folder)) == []
 
 
-def test_after_a_failure_new_empty_folders_are_removed(tmp_path):
-  for name in ('', 'x'):
-    with pytest.raises(KeyboardInterrupt):
-      with folder_lock.only_process(str(tmp_path / 'new' / 'er')):
-        if name:
-          (tmp_path / 'new' / name).write_text('kept')
-        raise KeyboardInterrupt
-    assert os.listdir(str(tmp_path)) == ['new'] * bool(name)
-  assert os.listdir(str(tmp_path / 'new')) == ['x']
-
-
 def test_a_path_that_cannot_be_made_leaves_nothing(tmp_path):
   with pytest.raises(OSError, match='too long'):
     with folder_lock.only_process(str(tmp_path / 'new' / ('x' * 300))):

@@ -54,6 +54,7 @@ print(num_threads() - before)
 """
 
 
+@pytest.mark.slow
 def test_the_first_session_sets_the_number_of_threads(tmp_path):
   script = tmp_path / 'count_threads.py'
   script.write_text(COUNT_THREADS)
