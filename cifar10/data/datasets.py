@@ -21,8 +21,8 @@ from cifar10.util import paths
 CLASSES = tuple(
     'airplane automobile bird cat deer dog frog horse ship truck'.split())
 
-# The labels of CIFAR-100, in the order of their bytes in a record.
-_CIFAR100_LABELS = ('coarse', 'fine')
+# Classes of each label of CIFAR-100, in the order of their bytes in a record.
+_CIFAR100_CLASSES = {'coarse': 20, 'fine': 100}
 
 _CIFAR10_SOURCE = sources.SOURCES['cifar10']
 SAMPLE_FOLDER = os.path.abspath(os.path.join(__file__, '..', 'sample'))
@@ -188,20 +188,18 @@ def _refuse_pictures(folder):
 
   They are meant as the data set, but CIFAR-10 would be fetched into `folder`.
   """
+
+  def holds_pictures(path):
+    kinds = map(mimetypes.guess_type, files.matching(path, '*', '*/*'))
+    return any((kind or '').startswith('image/') for kind, _ in kinds)
+
   inside = files.matching(folder, '*/')
-  if inside[1:] and all(map(_holds_pictures, inside)):
+  if inside[1:] and all(map(holds_pictures, inside)):
     name = shlex.quote(folder)
     raise UserError(
         f'--data_dir={folder}: found folders of pictures; expected a data set. '
         f'To make one: {commands.command("cifar10_make_dataset")} {name} '
         '--out=/tmp/my_data')
-
-
-def _holds_pictures(folder):
-  """True if there is a picture in a folder or in its subfolders."""
-  kinds = (mimetypes.guess_type(path)[0] or ''
-           for path in files.matching(folder, '*', '*/*'))
-  return any(kind.startswith('image/') for kind in kinds)
 
 
 def to_train_on(settings):
@@ -253,9 +251,16 @@ def _fetched_folder(settings):
 
 def _cifar100(folder, kind):
   """CIFAR-100: a coarse label byte, a fine label byte, then the planes."""
-  classes = _names(os.path.join(folder, kind + '_label_names.txt'))
+  path = os.path.join(folder, kind + '_label_names.txt')
+  expected = _CIFAR100_CLASSES[kind]
+  if not os.path.exists(path):
+    raise UserError(f'{path}: no such file; expected {expected} names of '
+                    'classes there, one a line')
+  classes = _names(path)
+  if len(classes) != expected:
+    raise UserError(f'{path}: found {len(classes)} names; expected {expected}')
   source = sources.SOURCES['cifar100']
-  label_at = (_CIFAR100_LABELS.index(kind),)
+  label_at = (list(_CIFAR100_CLASSES).index(kind),)
   return in_folder(folder, source.train, source.test)._replace(
       classes=classes, layout=records.Layout(label_bytes=2, label_at=label_at))
 

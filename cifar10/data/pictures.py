@@ -92,11 +92,11 @@ def report_others(folder, found):
   """
 
   def is_used(path):
-    return os.path.isdir(path) and any(
-        name.startswith(os.path.join(path, '')) for name in found)
+    inside = os.path.join(path, '')
+    return os.path.isdir(path) and any(p.startswith(inside) for p in found)
 
-  others = sorted(path for path in set(_visible_files(folder)).difference(found)
-                  if not is_used(path))
+  others = set(_visible_files(folder)).difference(found)
+  others = sorted(path for path in others if not is_used(path))
   if others:
     named = others[:_NUM_NAMED] + (['...'] if others[_NUM_NAMED:] else [])
     line = (f'{len(others)} other file{"s" if others[1:] else ""} in '
@@ -106,17 +106,13 @@ def report_others(folder, found):
 
 def _visible_files(folder):
   """Yields the paths of files and linked folders that are not hidden."""
-
-  def fail(error):
-    raise error
-
-  for path, folders, names in os.walk(folder, onerror=fail):
-    folders[:] = [name for name in folders if not name.startswith('.')]
-    # It does not enter these, and so they are skipped like other files.
-    links = [n for n in folders if os.path.islink(os.path.join(path, n))]
-    for name in names + links:
-      if not name.startswith('.'):
-        yield os.path.join(path, name)
+  for entry in os.scandir(folder):
+    if entry.name.startswith('.'):
+      continue
+    if entry.is_dir(follow_symlinks=False):
+      yield from _visible_files(entry.path)
+    else:
+      yield entry.path
 
 
 def read(name):

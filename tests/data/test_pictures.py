@@ -36,33 +36,27 @@ def read(path, size=8, channels=3):
   return pictures.fit(pictures.read(path), size, channels)
 
 
-@pytest.mark.parametrize('kind', ['png', 'bmp'])
-def test_a_picture_of_the_right_size_is_not_changed(tmp_path, kind):
-  pixels = noise(8, 8)
-  path = save(tmp_path / ('x.' + kind), pixels)
-  np.testing.assert_array_equal(read(path), pixels)
+@pytest.mark.parametrize(
+    'error, kinds',
+    [(0, ['png', 'bmp', 'tif', 'tga', 'ppm', 'pcx', 'ico', 'sgi']),
+     (3, ['jpg', 'gif', 'webp', 'avif', 'jp2']),])
+def test_each_format_is_read(tmp_path, error, kinds):
+  pixels = np.full([16, 16, 3], (200, 100, 50), np.uint8)
+  if error == 0:
+    pixels = noise(16, 16)
+  # Some versions of Pillow do not know all of them.
+  for kind in set(kinds) & {k[1:] for k in Image.registered_extensions()}:
+    path = save(tmp_path / ('x.' + kind), pixels, quality=95)
+    found = read(path, 16).astype(int)
+    assert np.abs(found - pixels).max() <= error, kind
+    assert path in pictures.in_folder(str(tmp_path))
+
+
+def test_gray_is_repeated_for_colors(tmp_path):
   gray = noise(8, 8, 1)
-  path = save(tmp_path / ('y.' + kind), gray)
+  path = save(tmp_path / 'y.png', gray)
   np.testing.assert_array_equal(read(path, channels=1), gray)
   np.testing.assert_array_equal(read(path), gray.repeat(3, axis=2))
-
-
-@pytest.mark.parametrize('kind', ['jpg', 'gif', 'webp', 'avif', 'jp2'])
-def test_other_formats_are_close_to_the_original(tmp_path, kind):
-  if '.' + kind not in Image.registered_extensions():
-    pytest.skip('this Pillow does not read .' + kind)
-  pixels = np.full([8, 8, 3], (200, 100, 50), np.uint8)
-  path = save(tmp_path / ('x.' + kind), pixels, quality=95)
-  assert np.abs(read(path).astype(int) - pixels).max() <= 3
-  assert pictures.in_folder(str(tmp_path)) == [path]
-
-
-@pytest.mark.parametrize('kind', ['tif', 'tga', 'ppm', 'pcx', 'ico', 'sgi'])
-def test_lossless_formats_are_read_exactly(tmp_path, kind):
-  pixels = noise(16, 16)
-  path = save(tmp_path / ('x.' + kind), pixels)
-  np.testing.assert_array_equal(read(path, 16), pixels)
-  assert pictures.in_folder(str(tmp_path)) == [path]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Atomic writes of files and folders, checksums, and JSON files."""
 
 import errno
-import hashlib
 import os
 import resource
 import stat
@@ -88,89 +87,12 @@ def test_a_failure_in_a_folder_changes_nothing(tmp_path):
   assert (path / 'file').read_text() == 'old'
 
 
-@pytest.mark.parametrize('kept', [False, True])
-def test_a_failure_leaves_no_folder_around_it(tmp_path, kept):
-  path = tmp_path / 'a' / 'b' / 'c'
-  if kept:
-    path.parent.mkdir(parents=True)
-  with pytest.raises(ValueError):
-    with files.folders_around(str(path) + '/'):
-      assert path.parent.is_dir() and not path.exists()
-      raise ValueError
-  assert os.listdir(str(tmp_path)) == ['a'] * kept
-  assert path.parent.exists() == kept
-
-
-def test_what_a_killed_process_has_left_in_a_folder_is_deleted(tmp_path):
-  temporary = tmp_path / 'x.unpacking'
-  temporary.mkdir()
-  (temporary / 'old').write_text('')
-  path = str(tmp_path / 'x')
-  with files.new_folder(path, str(temporary)) as folder:
-    assert folder == str(temporary) and os.listdir(folder) == []
-  assert os.listdir(str(tmp_path)) == ['x'] and os.listdir(path) == []
-
-
-def test_a_full_disk_changes_nothing(tmp_path):
-  path = tmp_path / 'x'
-  path.write_bytes(b'old')
-  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-  resource.setrlimit(resource.RLIMIT_FSIZE, (10000, limits[1]))
-  try:
-    with pytest.raises(OSError):
-      files.write_atomically(str(path), b'new' * 10000)
-  finally:
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-  assert os.listdir(str(tmp_path)) == ['x']
-  assert path.read_bytes() == b'old'
-
-
 def test_a_missing_folder_is_not_made(tmp_path):
   path = str(tmp_path / 'none' / 'x')
   with pytest.raises(FileNotFoundError) as info:
     files.write_atomically(path, b'new')
   assert info.value.filename == path  # Not a temporary name.
   assert os.listdir(str(tmp_path)) == []
-
-
-def test_the_checksum_of_a_file(tmp_path):
-  path = tmp_path / 'x'
-  for content in (b'', b'x' * ((1 << 18) + 1)):  # More than is read at once.
-    path.write_bytes(content)
-    assert files.sha256(str(path)) == hashlib.sha256(content).hexdigest()
-
-
-@pytest.mark.parametrize('kind', ['missing', 'there'])
-def test_an_own_file_is_opened_as_it_is(tmp_path, kind):
-  path = tmp_path / 'x'
-  if kind == 'there':
-    path.write_bytes(b'old')
-  with files.open_own(str(path)) as file:
-    assert file.read() == (b'old' if kind == 'there' else b'')
-    file.seek(0)
-    file.write(b'new!')
-    assert path.read_bytes() == b'new!'  # Not in a buffer.
-  assert stat.S_IMODE(path.stat().st_mode) & ~0o644 == 0
-
-
-@pytest.mark.parametrize(
-    'make, problem',
-    [(lambda path, other: path.symlink_to(other), 'is a link'),
-     (lambda path, other: path.symlink_to('none'), 'is a link'),
-     (lambda path, other: os.link(str(other), str(path)), 'has another name '),
-     (lambda path, other: os.mkfifo(str(path)), 'is not a regular file; '),
-     (lambda path, other: path.symlink_to('/dev/null'), 'is a link')],
-    ids=['link', 'dangling link', 'hard link', 'pipe', 'device'])
-def test_what_is_not_an_own_file_is_refused(tmp_path, make, problem):
-  other, path = tmp_path / 'other', tmp_path / 'x'
-  other.write_text('precious')
-  make(path, other)
-  with pytest.raises(UserError) as info:
-    files.open_own(str(path))
-  assert str(info.value).startswith('%s: %s' % (path, problem))
-  assert str(info.value).endswith('; expected a file of your own')
-  assert other.read_text() == 'precious'
-  assert sorted(os.listdir(str(tmp_path))) == ['other', 'x']
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='needs root')
@@ -210,27 +132,16 @@ def test_a_link_counts_by_its_own_owner(tmp_path, monkeypatch):
 
 
 def test_an_error_without_a_file_gets_its_name():
-  with pytest.raises(OSError) as info:
-    with files.naming('a/b'):
-      os.write(-1, b'')
-  assert (info.value.errno, info.value.filename) == (errno.EBADF, 'a/b')
-  assert 'a/b' in str(info.value)
   # The subclass follows from the number.
-  with pytest.raises(BrokenPipeError, match='a/b'):
+  with pytest.raises(BrokenPipeError) as info:
     with files.naming('a/b'):
       raise OSError(errno.EPIPE, 'pipe')
-
-
-@pytest.mark.parametrize(
-    'error',
-    [OSError(errno.ENOENT, 'no', 'other'),
-     OSError('text'),
-     ValueError()])
-def test_other_errors_are_as_before(error):
-  with pytest.raises(type(error)) as info:
-    with files.naming('a/b'):
-      raise error
-  assert info.value is error
+  assert info.value.filename == 'a/b'
+  for error in (OSError(errno.ENOENT, 'no', 'other'), OSError('text')):
+    with pytest.raises(OSError) as info:
+      with files.naming('a/b'):
+        raise error
+    assert info.value is error
 
 
 def test_only_a_regular_file_is_read(tmp_path):

@@ -91,17 +91,6 @@ def test_who_waits_gets_a_lock_that_others_see(tmp_path, hold):
   assert not (folder / '.fetch.lock').exists()
 
 
-def test_a_lock_of_a_killed_process_is_used(tmp_path, hold):
-  process = hold(tmp_path)
-  assert process.stdout.readline() == 'held\n'
-  process.kill()
-  process.wait(60)
-  assert (tmp_path / '.fetch.lock').exists()
-  with folder_lock.only_process(str(tmp_path)):
-    pass
-  assert not (tmp_path / '.fetch.lock').exists()
-
-
 def test_the_lock_of_a_folder_copied_by_hard_links_is_made_anew(tmp_path, hold):
   original, copy = tmp_path / 'original', tmp_path / 'copy'
   copy.mkdir()

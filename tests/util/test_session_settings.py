@@ -107,3 +107,14 @@ def test_a_slow_precision_prints_a_warning(tmp_path, monkeypatch, capsys,
   assert capsys.readouterr().out == ''
   session_settings.warn_of_slow_precision(precision, use_gpu=False)
   assert capsys.readouterr().out == warning
+
+
+@pytest.mark.parametrize('known, expected', [
+    ('*', {'no_proxy': '*'}),
+    ('x', {'http_proxy': 'http://p', 'no_proxy': 'localhost,ps,x',
+           'no_grpc_proxy': 'localhost,ps,x'})])  # yapf: disable
+def test_servers_are_reached_without_a_proxy(monkeypatch, known, expected):
+  environment = {'http_proxy': 'http://p', 'no_proxy': known}
+  monkeypatch.setattr(session_settings.os, 'environ', environment)
+  session_settings.bypass_proxies('ps:2222')
+  assert environment == expected
