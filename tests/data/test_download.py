@@ -10,8 +10,6 @@ import resource
 import shutil
 import signal
 import socket
-import ssl
-import subprocess
 import tarfile
 import threading
 import time
@@ -338,43 +336,6 @@ def test_a_file_address(tmp_path, data):
   fetch(data, f'file://{source}')
   assert_complete(data)
   assert source.read_bytes() == ARCHIVE
-
-
-@pytest.fixture
-def tls(tmp_path):
-  """Paths of a key and of a certificate for this machine."""
-  openssl = shutil.which('openssl')
-  if not openssl:
-    pytest.skip('needs openssl')
-  key, certificate = (str(tmp_path / name) for name in ('key', 'certificate'))
-  command = 'req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost'
-  command += f' -addext subjectAltName=IP:127.0.0.1 -keyout {key}'
-  subprocess.run([openssl, *command.split(), '-out', certificate], check=True,
-                 stderr=subprocess.DEVNULL)
-  return key, certificate
-
-
-def test_a_broken_tls_record_is_retried_but_not_an_unknown_certificate(
-    data, serve, waits, tls, monkeypatch):
-
-  def broken(handler):
-    handler.answer(200, ARCHIVE[:600000], Content_Length=TOTAL)
-    # Not encrypted, so the client cannot read it.
-    os.write(handler.connection.fileno(), b'?' * 100)
-
-  key, certificate = tls
-  server = serve([broken])
-  context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-  context.load_cert_chain(certificate, key)
-  server.socket = context.wrap_socket(server.socket, server_side=True)
-  url = server.url.replace('http:', 'https:')
-  message = error_of(data, url)
-  assert 'CERTIFICATE_VERIFY_FAILED' in message and waits == []
-  monkeypatch.setenv('SSL_CERT_FILE', certificate)
-  urllib.request.install_opener(None)  # It may remember the certificates.
-  fetch(data, url)
-  assert_complete(data)
-  assert waits == [1] and server.asked[0] == 0 and server.asked[1] > 500000
 
 
 @contextlib.contextmanager
