@@ -98,21 +98,6 @@ def test_crops_are_exact_and_mirrored_at_the_edges(monkeypatch, name, size,
                                   expected[:, ::-1] if is_flipped else expected)
 
 
-def test_crops_are_exact_beyond_31_bits():
-  layout = records.layout_for(10000, 3, 'ab')
-  content = np.zeros([8, layout.record_bytes], np.uint8)  # 2.4 GB, not in use.
-  red, green, blue = 1 + 10000 * 10000 * np.arange(3) + 9999 * 10000 + 9998
-  content[7, [red, green, blue, blue + 1]] = [1, 2, 3, 4]
-  batch = tf.placeholder(tf.uint8, content.shape)
-  corner = [tf.fill([8], 9998), tf.fill([8], 9998)]
-  found = run(records.crop(batch, layout, 2, corner, tf.zeros([8], tf.int32)),
-              {batch: content})
-  assert not found[:7].any()
-  black = [0, 0, 0]
-  np.testing.assert_array_equal(found[7],
-                                [[black, black], [[1, 2, 3], [0, 0, 4]]])
-
-
 @pytest.mark.parametrize('num_classes', [10, 256, 257, 1000])
 @pytest.mark.parametrize('channels', [1, 3])
 def test_an_image_is_encoded_as_its_record(num_classes, channels):
