@@ -334,28 +334,20 @@ def test_errors_are_one_line(trained, tmp_path, flag, value, problem):
   assert os.listdir(str(tmp_path)) == []
 
 
-@pytest.fixture(scope='module')
-def own_run(tmp_path_factory):
-  """A run on the user's own pictures: 3 classes of gray 8 x 8 images."""
-  folder = tmp_path_factory.mktemp('own')
-  (folder / 'data').mkdir()
-  data = synthetic_records.make_own_dataset(folder / 'data')
+def test_the_data_set_is_that_of_the_run(tmp_path):
+  (tmp_path / 'data').mkdir()
+  data = synthetic_records.make_own_dataset(tmp_path / 'data')
   cifar10_train.train(
-      short_runs.small_config(folder, dataset='cifar10', data_dir=data.data_dir,
-                              batch_size=2, max_steps=2))
+      short_runs.small_config(tmp_path, dataset='cifar10', batch_size=2,
+                              data_dir=data.data_dir, max_steps=2))
   # The export needs the dataset.json, but no records.
   for name in ('train.bin', 'test.bin'):
-    os.remove(str(folder / 'data' / name))
-  return folder
-
-
-def test_the_data_set_is_that_of_the_run(own_run, tmp_path):
+    os.remove(str(tmp_path / 'data' / name))
   # Not by short_runs.run, which names a data set.
   status, out, err = processes.run([
       short_runs.script('cifar10_export'), '--checkpoint=train/model.ckpt-2',
-      '--export_dir=',
-      '--frozen_graph=%s' % (tmp_path / 'x')
-  ], cwd=str(own_run))
+      '--export_dir=', '--frozen_graph=x'
+  ], cwd=str(tmp_path))
   assert (status, err) == (0, '')
   assert out.startswith('Step 2, from train/model.ckpt-2. 3 classes: a, b, c.')
   graph_def = read_frozen(tmp_path / 'x')

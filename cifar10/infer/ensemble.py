@@ -19,10 +19,10 @@ from cifar10.store import checkpoints
 _SHARED = ('classes', 'layout', 'flip')  # Of all networks' data sets.
 
 
-def loaded(settings):
-  """The ensemble that the settings name: a context manager.
+def load(settings):
+  """The ensemble that the settings name, in its graph or its processes.
 
-  It yields a predictions.Predictor, or ensemble_processes.Processes. Raises
+  Returns a predictions.Predictor, or ensemble_processes.Processes. Raises
   UserError if a network cannot be loaded, is an export, or has other classes or
   images than the first.
   """
@@ -37,10 +37,9 @@ def loaded(settings):
           f'{networks[0].settings.checkpoint_dir}; expected networks of one '
           'data set')
     networks.append(predictions.Network(member, checkpoint))
-  form = ensemble_processes.Processes
   if settings.ensemble == 'graph':
-    form = predictions.Predictor
-  return contextlib.closing(form(data, *networks))
+    return predictions.Predictor(data, *networks)
+  return ensemble_processes.Processes(data, *networks)
 
 
 def newest(networks):
@@ -68,14 +67,14 @@ def evaluate(settings, output):
         '@ 1 only; leave it out')
   newest(settings.networks)  # Raises before anything is fetched.
   paths = datasets.prepare(settings).files(settings.eval_data)
-  with loaded(settings) as networks:
+  with contextlib.closing(load(settings)) as networks:
     records = records_lib.load(paths, networks.layout)
     right, by_network = count_right(networks, records, settings.batch_size)
   precision.report_ensemble(right, len(records), by_network, settings, output)
 
 
 def count_right(networks, records, batch_size):
-  """Counts the images that an ensemble from `loaded` labels right.
+  """Counts the images that an ensemble from `load` labels right.
 
   Returns the number, and for each network its folder, its number, and that of
   the images that it has labeled.

@@ -59,10 +59,6 @@ def config_of(folders, form, **settings):
                              ensemble=form)
 
 
-def loaded(folders, form):
-  return ensemble.loaded(config_of(folders, form))
-
-
 def unlike(folders, form):
   """The Config of an ensemble of networks of settings that differ."""
   config = config_of(folders, form)
@@ -112,7 +108,7 @@ def check_mean(networks, folders, expected):
 
 
 def test_the_answer_is_the_mean_of_all_networks(folders, expected):
-  with ensemble.loaded(unlike(folders, 'graph')) as networks:
+  with contextlib.closing(ensemble.load(unlike(folders, 'graph'))) as networks:
     check_mean(networks, folders, expected)
 
 
@@ -124,7 +120,8 @@ def test_processes_may_be_lost_and_the_rest_still_answers(
     folders, expected, capfd, monkeypatch):
   records, _ = expected
   threads = set(threading.enumerate())
-  with ensemble.loaded(unlike(folders, 'processes')) as networks:
+  with contextlib.closing(ensemble.load(unlike(folders,
+                                               'processes'))) as networks:
     first, second, third = processes_of(networks)
     before = check_mean(networks, folders, expected)
     assert capfd.readouterr().err.count('Model: ') == 3
@@ -221,9 +218,10 @@ import sys
 if __name__ == '__main__':
   sys.path.insert(0, sys.argv[1])
   from tests.infer import test_ensemble
-  with test_ensemble.loaded(sys.argv[2:], 'processes') as networks:
-    print([p.pid for p in test_ensemble.processes_of(networks)], flush=True)
-    sys.stdin.read()
+  config = test_ensemble.config_of(sys.argv[2:], 'processes')
+  networks = test_ensemble.ensemble.load(config)
+  print([p.pid for p in test_ensemble.processes_of(networks)], flush=True)
+  sys.stdin.read()
 """
 
 
@@ -261,7 +259,7 @@ def test_what_cannot_be_an_ensemble_is_named(folders, tmp_path, monkeypatch):
     cifar10_eval.evaluate(dataclasses.replace(config, top_k=3))
   second = Settings(checkpoint_dir=str(other), data_dir=str(other))
   with pytest.raises(UserError, match='has other classes or images than'):
-    ensemble.loaded(dataclasses.replace(config, networks=(first, second)))
+    ensemble.load(dataclasses.replace(config, networks=(first, second)))
 
 
 @pytest.mark.parametrize('form', FORMS)
@@ -269,7 +267,7 @@ def test_a_network_of_another_model_is_an_error(folders, form, capfd):
   config = config_of(folders, form)
   wrong = dataclasses.replace(config.networks[1], top_layers='local')
   with pytest.raises(UserError) as info:
-    ensemble.loaded(
+    ensemble.load(
         dataclasses.replace(config, networks=(config.networks[0], wrong)))
   text = str(info.value) + capfd.readouterr().err
   assert 'model.ckpt-7' in text and 'Traceback' not in text

@@ -1,5 +1,6 @@
 """Ranks of labels: ties, and outputs that are not numbers."""
 
+import contextlib
 import dataclasses
 
 import numpy as np
@@ -88,7 +89,7 @@ def test_a_dead_network_is_right_about_class_0_in_every_program(
   at_3 = (found.labels < 3).mean()
   assert 'precision @ 3 = %.3f' % at_3 in out
   both = dataclasses.replace(config, networks=(config, config))
-  with ensemble.loaded(both) as networks:
+  with contextlib.closing(ensemble.load(both)) as networks:
     records = short_runs.prepared(config).test_records()
     right, by_network = ensemble.count_right(networks, records, 500)
   assert right == by_network[0][1] == int(correct)
