@@ -35,8 +35,8 @@ import tensorflow.compat.v1 as tf
 
 FLAGS = tf.app.flags.FLAGS
 
-GROUPS = (*('data', 'download', 'input', 'model', 'checkpoint', 'ensemble'),
-          *('inference', 'evaluation', 'answers', 'metrics', 'session'))
+GROUPS = ('data download input model checkpoint ensemble inference evaluation '
+          'answers metrics session').split()
 
 
 class EvalGraph(NamedTuple):
@@ -84,8 +84,9 @@ def eval_once(graph, checkpoint, settings):
   if total != graph.num_images:
     raise UserError(f'--eval_data={settings.eval_data}: read {total} images; '
                     f'expected {graph.num_images}')
-  return precision.Result(true_count, in_top_k, total, loss / total, saver
-                          is graph.restorations.averaged), summary
+  averaged = saver is graph.restorations.averaged
+  return precision.Result(true_count, in_top_k, total, loss / total,
+                          averaged), summary
 
 
 def evaluate(settings=None):
@@ -128,15 +129,14 @@ def build(data, settings):
   # `inference()` of cifar10.py, unless the settings choose another network.
   with tf.variable_scope('', regularizer=variable_scope.regularizer(settings)):
     model = inference_graph.build(images, data, settings)
-  loss = cifar10.loss(model.logits, labels)
   top_1_op = ranking.in_top_k(model.logits, labels, 1)
   top_k_op = ranking.in_top_k(model.logits, labels, settings.top_k or 1)
   summaries.histogram('softmax/activations', model.probabilities)
   num_images = data.count(data.files(settings.eval_data))
   num_iter = (math.ceil(settings.num_examples / settings.batch_size) or
               num_images // settings.batch_size + 1)
-  return EvalGraph(top_1_op, top_k_op, loss, tf.summary.merge_all(),
-                   model.restorations, num_iter,
+  return EvalGraph(top_1_op, top_k_op, cifar10.loss(model.logits, labels),
+                   tf.summary.merge_all(), model.restorations, num_iter,
                    min(num_images, num_iter * settings.batch_size))
 
 

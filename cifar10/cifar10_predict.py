@@ -29,8 +29,8 @@ from cifar10.infer import ensemble
 from cifar10.infer import predictions
 import numpy as np
 
-GROUPS = (*('data', 'input', 'model', 'checkpoint', 'ensemble'),
-          *('inference', 'answers', 'prediction', 'session'))
+GROUPS = ('data input model checkpoint ensemble inference answers prediction '
+          'session').split()
 
 _TOP_K = 3  # How many classes to print, unless --top_k says otherwise.
 
