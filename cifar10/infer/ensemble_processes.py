@@ -16,7 +16,7 @@ from cifar10.infer import predictions
 from cifar10.util import console
 from cifar10.util import session_settings
 
-# A network that takes longer for a batch, or to start, counts as lost.
+# A network that takes longer for a batch counts as lost.
 _ANSWER_SECS = 120
 
 _PIPE_ENDS = EOFError, ConnectionError  # The other process is gone.
@@ -62,15 +62,15 @@ class Processes:
     finally:
       signal.signal(signal.SIGINT, handler)
 
-  def _gather(self, work):
+  def _gather(self, work, secs=None):
     """Calls `work` for all pipes at once: the results by network, a dict.
 
-    Networks that end, or take too long, are lost: they leave `_processes`.
+    Networks that end, or take longer than `secs`, leave `_processes`.
     """
     pending = {
         i: self._threads.submit(work, self._pipes[i]) for i in self._processes
     }
-    futures.wait(pending.values(), _ANSWER_SECS)
+    futures.wait(pending.values(), secs)
     found = {}
     for i, result in pending.items():
       try:
@@ -90,7 +90,7 @@ class Processes:
       return pipe.recv()
 
     before = set(self._processes)
-    found = self._gather(ask)
+    found = self._gather(ask, _ANSWER_SECS)
     for network in sorted(before - set(found)):
       print(
           f'WARNING: {self.folders[network]}: this network is lost; '
