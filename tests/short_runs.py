@@ -129,7 +129,7 @@ def evaluated(config, step=None):
         tf.train.Scaffold(saver=getattr(graph.restorations, kind)),
         checkpoint_filename_with_path=checkpoint)
     with tf.train.MonitoredSession(creator) as session:
-      correct, logits = session.run([graph.correct, logits])
+      correct, logits = session.run([graph.top_1_op, logits])
   odds = np.exp(logits - logits.max(axis=1, keepdims=True))
   return correct, odds / odds.sum(axis=1, keepdims=True)
 

@@ -62,12 +62,6 @@ def held(directory):
     yield
 
 
-def is_of_trainer(directory):
-  """True if a trainer writes to a directory, or has written to it."""
-  names = (run_state.CONFIG_FILE, folder_lock.NAME)
-  return any(os.path.exists(os.path.join(directory, name)) for name in names)
-
-
 def prepare(settings, data, examples_per_step):
   """The RunState to train with; None if the run is at its end.
 
