@@ -9,6 +9,7 @@ import pytest
 from cifar10.errors import UserError
 from tests import forked_variants
 from tests import short_runs
+from tests import synthetic_records
 
 tuning = short_runs.module_at(
     os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'tuning.py'))
@@ -18,8 +19,8 @@ EXPERIMENTS = {
     'steps': 2,
     'points': 1,
     'seeds': [1, 2],
-    'validation_examples': 100,
-    'flags': ['--dataset=sample', '--batch_size=4', '--log_frequency=1'],
+    'validation_examples': 20,
+    'flags': [],
     'variants': {
         'Adam': {
             'flags': ['--optimizer=adam'],
@@ -32,11 +33,11 @@ EXPERIMENTS = {
 result = short_runs.result_of_variant
 
 
-def tried(precisions):
+def tried(precisions, experiments=EXPERIMENTS):
   """Results of the candidates; a precision of None stands for an error."""
   return [
       dict(c, **({'error': 'nan'} if p is None else {'validation': p}))
-      for c, p in zip(tuning.candidates(EXPERIMENTS), precisions)
+      for c, p in zip(tuning.candidates(experiments), precisions)
   ]  # yapf: disable
 
 
@@ -101,16 +102,18 @@ def test_rows_have_what_was_tried_and_the_difference_before():
 def test_it_goes_on_where_it_was_stopped(tmp_path, monkeypatch, capsys):
   forked_variants.fork(monkeypatch)
   path, out = tmp_path / 'experiments.json', tmp_path / 'out.json'
-  path.write_text(json.dumps(EXPERIMENTS))
+  data_dir = synthetic_records.make_three_classes(tmp_path, 8, 1)
+  flags = [f'--data_dir={data_dir}', '--batch_size=4', '--log_frequency=1']
+  experiments = dict(EXPERIMENTS, flags=flags)
+  path.write_text(json.dumps(experiments))
   args = argparse.Namespace(experiments=str(path), out=str(out), jobs=1,
                             runs=str(tmp_path / 'runs'), before='',
                             time_rounds=0)
-  default = result('default', 1, [(0, 0.1), (2, 0.9), (4, 0.9)],
-                   EXPERIMENTS['flags'], 4)
+  default = result('default', 1, [(0, 0.1), (2, 0.9), (4, 0.9)], flags, 4)
   there = {
-      'tuning': tried([0.9]),
+      'tuning': tried([0.9], experiments),
       'results': [default, dict(default, seed=2)],
-      'times': [{'flags': EXPERIMENTS['flags'], 'ratio': 2.5}]
+      'times': [{'flags': flags, 'ratio': 2.5}]
   }  # yapf: disable
   out.write_text(json.dumps(there))
   tuning.tune_all(args)

@@ -119,6 +119,7 @@ def repeat(args):
   check(args.out, about)
   found, save = compare.kept(args.out, 'results')
   found.update(about)
+  save()
   runner = variants.Runner()
 
   def done(result):
