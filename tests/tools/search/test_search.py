@@ -77,7 +77,7 @@ def wait(condition):
 @pytest.mark.slow
 def test_a_search_that_is_killed_or_interrupted_goes_on(tmp_path, start,
                                                         capsys):
-  flags = FLAGS + ['--max_steps=600', '--validation_steps=20']
+  flags = FLAGS + ['--max_steps=240', '--validation_steps=20']
   rates, folder = {'learning_rate': [0.01]}, tmp_path / 'out' / 'trial_000'
   first = start(flags, rates, 1)
   wait(lambda: steps_in(folder) or first.poll() is not None)
@@ -85,7 +85,7 @@ def test_a_search_that_is_killed_or_interrupted_goes_on(tmp_path, start,
   first.communicate()
   wait(lambda: not processes.running(tmp_path))  # The trainer saves and ends.
   before = steps_in(folder)
-  assert 0 < len(before) < 30
+  assert 0 < len(before) < 12
   second = start(flags, rates, 1)
   wait(lambda: len(steps_in(folder)) > len(before))
   # Two searches do not share a folder.
@@ -113,12 +113,12 @@ def test_a_search_that_is_killed_or_interrupted_goes_on(tmp_path, start,
   ]
   assert steps_in(folder)[:len(before)] == before
   state = run_state.load(str(folder))
-  assert len(state.starts) == 3 and state.validations[-1][0] == 600
+  assert len(state.starts) == 3 and state.validations[-1][0] == 240
   # The table, and the best of it.
   best = max(precision for _, precision in state.validations)
-  assert f'| trial_000 | {best:.4f} | 600 | 0.01 |' in out
+  assert f'| trial_000 | {best:.4f} | 240 | 0.01 |' in out
   again = re.search(r'The best is trial_000\. .* To train it again: (.*)', out)
-  for flag in ('--max_steps=600', '--learning_rate=0.01',
+  for flag in ('--max_steps=240', '--learning_rate=0.01',
                f'--train_dir={tmp_path}/out/again_trial_000'):
     assert flag in again.group(1)
   (trial,) = json.loads(
