@@ -238,7 +238,7 @@ def test_a_full_disk_under_the_file_is_one_line(tmp_path, monkeypatch):
     raise optuna.exceptions.StorageInternalError('in the commit') from cause
 
   in_memory(tmp_path, monkeypatch)
-  for name in ('tell', 'get_trials', 'set_user_attr'):
+  for name in ('set_user_attr', 'tell', 'get_trials'):
     with monkeypatch.context() as context:
       context.setattr(optuna.Study, name, fail)
       with pytest.raises(UserError) as info:
