@@ -36,7 +36,7 @@ import tensorflow.compat.v1 as tf
 FLAGS = tf.app.flags.FLAGS
 
 GROUPS = ('data', 'download', 'input', 'model', 'checkpoint', 'ensemble',
-          'answers metrics session').split()
+          'inference', 'evaluation', 'answers', 'metrics', 'session')
 
 
 class EvalGraph(NamedTuple):

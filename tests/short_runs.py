@@ -99,6 +99,24 @@ def noted_forms(monkeypatch):
   return forms
 
 
+def result_of_variant(name, seed, shares, flags, steps):
+  """What compare.py notes of a run; its precision is at pairs (step, share)."""
+  points = [{
+      'step': step,
+      'averaged': 1000 * share,
+      'plain': 900 * share
+  } for step, share in shares]
+  return {
+      'name': name,
+      'seed': seed,
+      'flags': flags,
+      'steps': steps,
+      'points': points,
+      'total': 1000,
+      'loss': 2.0
+  }
+
+
 def learning_rate(global_step, config, state):
   """The learning rate of the trainers, a tensor."""
   loss = tf.square(tf.get_variable('learnt', []), 'loss')
