@@ -17,7 +17,8 @@ from cifar10.data import svhn
 from tests import processes
 from tests import short_runs
 from tests import synthetic_records
-from tests import test_korean_pages
+from tests.pages import KOREAN
+from tests.pages import read
 
 ROOT = short_runs.ROOT
 PAGES = sorted(
@@ -28,10 +29,6 @@ PAGES = sorted(
     if name.endswith('.md'))
 # Its programs are the cells of one notebook.
 NOTEBOOK = os.path.join('docs', 'platforms.md')
-# Their programs are those of the English pages.
-KOREAN = test_korean_pages.PAGES
-
-read = test_korean_pages.read
 # The tutorial quotes the original's files, and the scopes of a tower.
 QUOTED = [
     'cifar10/%s.py' % name
