@@ -35,12 +35,12 @@ QUOTED = [
     for name in ('cifar10_input', 'cifar10', 'cifar10_train',
                  'cifar10_multi_gpu_train', 'cifar10_eval', 'optim/towers')
 ]
-# Flags of other programs, of absl, one that stands for any, one misspelled.
+# Flags of other programs, of absl, of test.sh, one for any, one misspelled.
 FOREIGN = {
-    'cpus', 'distribution', 'time', 'nodes', 'ntasks', 'requeue', 'signal',
-    'batch_sise', 'help', 'version', 'logdir', 'logdir_spec', 'use_fp16',
-    'num_examples', 'name', 'noname', 'port', 'rest_api_port', 'model_name',
-    'model_base_path'
+    'all', 'cpus', 'distribution', 'time', 'nodes', 'ntasks', 'requeue',
+    'signal', 'batch_sise', 'help', 'version', 'logdir', 'logdir_spec',
+    'use_fp16', 'num_examples', 'name', 'noname', 'port', 'rest_api_port',
+    'model_name', 'model_base_path'
 }
 
 

@@ -181,7 +181,7 @@ def test_fetch_data_fetches_and_checks(tmp_path):
   folder = synthetic_records.make_folder(tmp_path / 'mirror', per_file=3)
   archive = tmp_path / 'mirror.tar.gz'
   arguments = [
-      os.path.join(ROOT, 'scripts', 'fetch_data.py'),
+      os.path.join(ROOT, 'cifar10', 'data', 'fetch_data.py'),
       '--data_dir=%s' % (tmp_path / 'data'),
       '--data_url=file://%s' % archive,
       '--data_sha256=' + synthetic_records.make_archive(archive, folder)

@@ -76,19 +76,19 @@ def run(program, *arguments, **environment):
                        env=dict(os.environ, **environment))
 
 
-@pytest.mark.parametrize(
-    'program, arguments, flag',
-    [('cifar10/cifar10_train.py', ['--train_dir=%s'], '--train_dir'),
-     ('cifar10/cifar10_train.py', ['--init_from=%s'], '--init_from'),
-     ('cifar10/cifar10_pretrain.py', ['--train_dir=%s'], '--train_dir'),
-     ('cifar10/cifar10_eval.py', ['--checkpoint_dir=%s'], '--checkpoint_dir'),
-     ('cifar10/cifar10_predict.py', [
-         'x.png', '--checkpoint_dir=pretrained:fast', '--checkpoint_dir=%s'
-     ], '--checkpoint_dir'),
-     ('cifar10/cifar10_export.py', ['--checkpoint=%s'], '--checkpoint'),
-     ('scripts/report.py', ['%s'], 'train_dir'),
-     ('scripts/search.py', ['space.json', '--out=%s'], '--out'),
-     ('scripts/sparsify.py', ['%s', '--keep=1', '--out=x'], 'CHECKPOINT')])
+@pytest.mark.parametrize('program, arguments, flag', [
+    ('cifar10/cifar10_train.py', ['--train_dir=%s'], '--train_dir'),
+    ('cifar10/cifar10_train.py', ['--init_from=%s'], '--init_from'),
+    ('cifar10/cifar10_pretrain.py', ['--train_dir=%s'], '--train_dir'),
+    ('cifar10/cifar10_eval.py', ['--checkpoint_dir=%s'], '--checkpoint_dir'),
+    ('cifar10/cifar10_predict.py', [
+        'x.png', '--checkpoint_dir=pretrained:fast', '--checkpoint_dir=%s'
+    ], '--checkpoint_dir'),
+    ('cifar10/cifar10_export.py', ['--checkpoint=%s'], '--checkpoint'),
+    ('cifar10/tools/report/report.py', ['%s'], 'train_dir'),
+    ('cifar10/tools/search/search.py', ['space.json', '--out=%s'], '--out'),
+    ('cifar10/tools/sparsify.py', ['%s', '--keep=1', '--out=x'], 'CHECKPOINT')
+])
 def test_every_program_refuses_a_pattern(tmp_path, program, arguments, flag):
   (tmp_path / 'exp1').mkdir()
   path = str(tmp_path / 'exp[1]')
@@ -107,10 +107,10 @@ def test_every_program_refuses_a_pattern(tmp_path, program, arguments, flag):
      ('cifar10/cifar10_eval.py', ['--eval_dir=%s']),
      ('cifar10/cifar10_export.py', ['--tflite=%s']),
      ('cifar10/cifar10_predict.py', ['x.png', '--grid=%s']),
-     ('scripts/fetch_data.py', ['--data_dir=%s']),
-     ('scripts/make_dataset.py', ['x', '--out=%s']),
-     ('scripts/local_cluster.py', ['--log_dir=%s']),
-     ('scripts/report.py', ['x', '--eval_dir=%s'])])
+     ('cifar10/data/fetch_data.py', ['--data_dir=%s']),
+     ('cifar10/data/make_dataset.py', ['x', '--out=%s']),
+     ('cifar10/cluster/local_cluster.py', ['--log_dir=%s']),
+     ('cifar10/tools/report/report.py', ['x', '--eval_dir=%s'])])
 @pytest.mark.parametrize('name', [LATIN, 'gs://bucket/a'])
 def test_every_program_refuses_what_it_cannot_write(tmp_path, program,
                                                     arguments, name):
@@ -130,10 +130,10 @@ def test_every_program_refuses_what_it_cannot_write(tmp_path, program,
      ('cifar10/cifar10_train.py', ['--data_dir='], '--data_dir'),
      ('cifar10/cifar10_eval.py', ['--eval_dir='], '--eval_dir'),
      ('cifar10/cifar10_export.py', ['--checkpoint_dir='], '--checkpoint_dir'),
-     ('scripts/import_weights.py', ['x', '--out='], '--out'),
-     ('scripts/make_dataset.py', ['x', '--out='], '--out'),
-     ('scripts/local_cluster.py', ['--log_dir='], '--log_dir'),
-     ('scripts/report.py', [''], 'train_dir')])
+     ('cifar10/tools/import_weights.py', ['x', '--out='], '--out'),
+     ('cifar10/data/make_dataset.py', ['x', '--out='], '--out'),
+     ('cifar10/cluster/local_cluster.py', ['--log_dir='], '--log_dir'),
+     ('cifar10/tools/report/report.py', [''], 'train_dir')])
 def test_an_empty_path_is_refused(program, arguments, flag):
   status, _, err = run(program, *arguments)
   assert status == 1 and err.count('error: ') == 1
