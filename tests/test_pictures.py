@@ -21,7 +21,6 @@ chart, svg = pictures.module('chart'), pictures.module('svg')
 @pytest.mark.parametrize('script, path',
                          [('draw_activations', 'activations.svg'),
                           ('draw_gradients', 'vanishing_gradients.svg'),
-                          ('draw_network', 'tutorial/network.svg'),
                           ('draw_schedules', 'schedules.svg')])
 def test_a_picture_is_the_one_that_is_drawn(script, path):
   assert pictures.is_current(str(pictures.module(script).draw()), path)
@@ -76,15 +75,12 @@ def test_a_script_writes_its_picture(tmp_path, monkeypatch):
   def draw():
     picture = svg.Picture(100)
     picture.text(10, 20, 'a < b')
-    picture.area(0, 0, 640, 100, 'behind')
     return picture
 
   monkeypatch.setattr(sys, 'argv', ['draw', str(tmp_path / 'out.svg')])
   svg.main('Draws.', draw)
   content = (tmp_path / 'out.svg').read_text()
-  assert sorted(pictures.texts(content)) == ['a < b', 'behind']
-  # The area is behind what was drawn before it.
-  assert content.index('gray-area" x=') < content.index('a &lt; b')
+  assert pictures.texts(content) == ['a < b']
 
 
 def test_values_have_their_places():
