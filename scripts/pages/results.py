@@ -258,23 +258,25 @@ def frameworks():
 
 def onednn():
   found = rates('onednn')
-  first, *between, ours = ('classical', 'classical, oneDNN', 'float32',
-                           'float32, oneDNN')
-  first, ours = found[first], found[ours]
-  return [[median(first), *times_as_fast(ours, first)], *([
-      median(found[form]), *times_as_fast(found[form], first),
-      *times_as_fast(ours, found[form])
-  ] for form in between), [median(ours), *times_as_fast(ours, first)]]
+  first, ours = found['classical'], found['float32, oneDNN']
+  ends = times_as_fast(ours, first)
+  between = [[
+      median(values), *times_as_fast(values, first),
+      *times_as_fast(ours, values)
+  ] for values in (found['classical, oneDNN'], found['float32'])]
+  return [[median(first), *ends], *between, [median(ours), *ends]]
 
 
 def inputs():
-  found = {}
-  for row in raw('inputs')['rows']:
-    is_first = row['form'] == 'queues'
-    found.setdefault(row['form'], []).extend(
-        row[key] for key in ('median', 'ratio', 'lowest',
-                             'highest')[:1 if is_first else None])
-  return found
+  keys = 'median', 'ratio', 'lowest', 'highest'
+  return {
+      form: [
+          row[key]
+          for row in raw('inputs')['rows']
+          if row['form'] == form
+          for key in (keys[:1] if form == 'queues' else keys)
+      ] for form in ('queues', 'preloaded', 'tf_data')
+  }
 
 
 def gradients():
