@@ -88,6 +88,7 @@ def test_techniques_are_differences_with_the_best_at_the_top():
   assert {'-67.7', '-9.9', 'diverges'} <= set(texts(axes))
 
 
+@pytest.mark.slow
 def test_a_picture_is_small_and_wide_enough(tmp_path):
   out = str(tmp_path / 'out.png')
   for name in ('benchmark', 'techniques', 'search'):
@@ -106,6 +107,7 @@ def test_other_files_are_named(names, message):
     plot.draw([os.path.join(RESULTS, name + '.json') for name in names], 'out')
 
 
+@pytest.mark.slow
 def test_a_row_for_each_distortion():
   figure = draw_augmentations.draw()
   (axes,) = figure.axes
@@ -133,6 +135,7 @@ def test_percentiles_are_those_of_the_values_but_for_the_buckets():
                              rtol=0.1, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_pictures_of_a_run_are_drawn_and_drawn_again(tmp_path):
   config = short_runs.trained(tmp_path)
   out, again = tmp_path / 'pictures', tmp_path / 'again'
