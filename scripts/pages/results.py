@@ -200,49 +200,48 @@ better, fast, best = (
 
 
 def models():
-  of_fast, tutorial = (
-      evaluated(raw(name)['results'][0]) for name in ('fast', 'tutorial'))
-  alone, with_tta = zip(of_fast, tutorial)
+  ends = (evaluated(raw(name)['results'][0]) for name in ('fast', 'tutorial'))
+  alone, with_tta = zip(*ends)
   counts = [number for each in alone for number in (each, 100 * each, 10000)]
   return [[], [], [], counts, with_tta, [], [], [], [], []]
 
 
+def _in_both_types(what):
+  """The ratios of a row of benchmark.py, in float32 and in bfloat16."""
+  return ratios('benchmark', what, 'float32') + ratios('benchmark', what,
+                                                       'bfloat16')
+
+
+def _on_both_versions(what, form):
+  """The ratios of a row of benchmark.py, on TensorFlow 2.21 and on 1.15.5."""
+  return ratios('benchmark', what, form) + ratios('benchmark_1.15.5', what,
+                                                  form)
+
+
 def speed_of_readme():
-  new, old = 'benchmark', 'benchmark_1.15.5'
   return [
-      sum((ratios(new, what, form)
-           for form in forms), []) + ratios(old, what, forms[0])
-      for what, *forms in (('training, batch 128', 'float32', 'bfloat16'),
-                           ('evaluation of 10000', 'float32',
-                            'bfloat16'), ('input', 'ours'))
-  ]
+      _in_both_types(what) + ratios('benchmark_1.15.5', what, 'float32')
+      for what in ('training, batch 128', 'evaluation of 10000')
+  ] + [_on_both_versions('input', 'ours')]
 
 
 def speed():
-  new, old = 'benchmark', 'benchmark_1.15.5'
   training, evaluation, of_input = speed_of_readme()
-  step, batch, start, memory = (ratios(new, what, 'float32') +
-                                ratios(new, what, 'bfloat16')
-                                for what in ('step, batch 128',
-                                             'first batch of the session',
-                                             'first step of the process',
-                                             'peak memory, 300 steps'))
-  parts = [
-      ratios(new, *row) + ratios(old, *row)
-      for row in (('LRN forward and backward', 'ours'),
-                  ('conv2 forward', 'winograd'), ('conv2 forward, backward',
-                                                  'winograd'))
+  return [
+      training,
+      _in_both_types('step, batch 128'), evaluation,
+      _in_both_types('first batch of the session'),
+      _in_both_types('first step of the process'),
+      _in_both_types('peak memory, 300 steps'), of_input,
+      _on_both_versions('LRN forward and backward', 'ours'),
+      _on_both_versions('conv2 forward', 'winograd'),
+      _on_both_versions('conv2 forward, backward', 'winograd')
   ]
-  return [training, step, evaluation, batch, start, memory, of_input, *parts]
 
 
 def parts_of_speed():
-  return [
-      ratios('benchmark', *row)[:1]
-      for row in (('input', 'ours'), ('LRN forward and backward', 'ours'),
-                  ('conv2 forward, backward',
-                   'winograd'), ('training, batch 128', 'float32'))
-  ]
+  rows = speed()
+  return [rows[number][:1] for number in (6, 7, 9, 0)]
 
 
 def frameworks():
@@ -413,26 +412,27 @@ def clusters():
   for result in raw('exercise_10')['results']:
     limit = 'secs' if 'secs' in result else 'steps'
     found.setdefault((result['way'], limit), []).append(result)
-  rows = []
-  for way in ('synchronous', 'asynchronous', 'filters', 'columns'):
-    rows.append([])
-    for limit in ('steps', 'secs'):
-      ends = [result['evaluation'] for result in found[way, limit]]
-      rows[-1] += [mean(e['step'] for e in ends)] * (limit == 'secs')
-      rows[-1].append(
-          median(rate for r in found[way, limit] for rate in r['rates']))
-      rows[-1] += [100 * e['precision @ 1'] for e in ends]
-  return rows
+
+  def ends(way, limit):
+    results = found[way, limit]
+    return [
+        mean(r['evaluation']['step'] for r in results),
+        median(rate for r in results for rate in r['rates']),
+        *(100 * r['evaluation']['precision @ 1'] for r in results)
+    ]
+
+  return [
+      ends(way, 'steps')[1:] + ends(way, 'secs')
+      for way in ('synchronous', 'asynchronous', 'filters', 'columns')
+  ]
 
 
-def larger_clusters():
-  sync, _ = predict_scaling.tables(step_secs=0.096, update_secs=0.012)
-  return printed(sync)
+def larger_clusters(number=0):
+  tables = list(predict_scaling.tables(step_secs=0.096, update_secs=0.012))
+  return printed(tables[number])
 
 
-def larger_async_clusters():
-  _, nosync = predict_scaling.tables(step_secs=0.096, update_secs=0.012)
-  return printed(nosync)
+larger_async_clusters = functools.partial(larger_clusters, 1)
 
 
 def search():
@@ -441,21 +441,18 @@ def search():
                     key=lambda trial: -trial['precision'])
   rows = [[100 * trial['precision'], *list(trial['params'].values())[:-1]]
           for trial in complete[:5]]
-  others = [100 * trial['precision'] for trial in complete[5:]]
-  given_up = [
-      100 * trial['validations'][-1][1]
-      for trial in trials
-      if trial['precision'] is None
-  ]
-  return [*rows, *([min(found), max(found)] for found in (others, given_up))]
+  others = [trial['precision'] for trial in complete[5:]]
+  given_up = [t['validations'][-1][1] for t in trials if t['precision'] is None]
+  ends = [percents([min(each), max(each)], 1) for each in (others, given_up)]
+  return rows + ends
 
 
 def search_on_a_cluster():
   found = raw('exercise_8_9')
   right = found['right of 10,000 test images']
-  best_ones = sorted(found['trials'], key=lambda t: -t['precision'])[:3]
+  trials = sorted(found['trials'], key=lambda trial: -trial['precision'])
   return [[100 * trial['precision'], right[trial['folder']] / 100]
-          for trial in best_ones] + [[right['ensemble of the three'] / 100]]
+          for trial in trials[:3]] + [[right['ensemble of the three'] / 100]]
 
 
 def faults():
@@ -466,11 +463,10 @@ def faults():
       for fault in csv.DictReader(file):
         for key in (fault['fault'].partition('.')[0], ''):
           found.setdefault(key, ([], []))[column].append(fault)
-  rows = {}
-  for key, columns in found.items():
-    rows[key] = []
-    for each in columns:
-      seconds = [float(fault['seconds']) for fault in each]
-      failed = [fault for fault in each if fault['problem']]
-      rows[key] += [len(each), len(failed), mean(seconds), max(seconds)]
-  return rows
+
+  def counted(of_class):
+    seconds = [float(fault['seconds']) for fault in of_class]
+    failed = sum(bool(fault['problem']) for fault in of_class)
+    return [len(of_class), failed, mean(seconds), max(seconds)]
+
+  return {key: counted(new) + counted(old) for key, (new, old) in found.items()}
