@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks the format, the style, the directions of imports, the tables of results
-# and the picture of the architecture.
+# Checks the format, the style, the directions of imports and the picture of the
+# architecture.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/venv.sh
@@ -8,8 +8,8 @@ cd "$(dirname "$0")/.."
 make_venv .venv "$(find_python)" lint
 .venv/bin/yapf --diff --parallel --recursive cifar10 scripts tests setup.py
 .venv/bin/ruff check .
-.venv/bin/lint-imports --no-cache
 .venv/bin/python scripts/pages/tables.py --check
+.venv/bin/lint-imports --no-cache
 drawn=$(mktemp)
 trap 'rm "$drawn"' EXIT
 .venv/bin/python scripts/pages/draw_architecture.py "$drawn"
