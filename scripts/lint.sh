@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.."
 make_venv .venv "$(find_python)" lint
 .venv/bin/yapf --diff --parallel --recursive cifar10 scripts tests setup.py
 .venv/bin/ruff check .
+.venv/bin/python scripts/pages/tables.py --check
 .venv/bin/lint-imports --no-cache
 made=$(mktemp)
 trap 'rm "$made"' EXIT

@@ -1,6 +1,6 @@
 """Runs a whole cluster on this machine, to learn and to test.
 
-    python scripts/local_cluster.py --num_ps=1 --num_workers=2 --max_steps=500
+    cifar10_local_cluster --num_ps=1 --num_workers=2 --max_steps=500
 
 Flags that are not listed here go to every task. Each task has a log in
 --log_dir, and its lines are shown here too, after the name of the task. When a

@@ -1,6 +1,6 @@
 """Makes a checkpoint of weights that another framework has saved.
 
-    python scripts/import_weights.py weights.npz --out=/tmp/imported
+    cifar10_import_weights weights.npz --out=/tmp/imported
 
 The file holds a NumPy array for each variable, as numpy.savez writes it. The
 names are those of PyTorch's state_dict, `conv1.weight`, `conv1.bias` and so on

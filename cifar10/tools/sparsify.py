@@ -1,6 +1,6 @@
 """Makes a trained model sparse: sets small weights to zero.
 
-    python scripts/sparsify.py /tmp/cifar10_train --keep=0.1 --out=/tmp/sparse
+    cifar10_sparsify /tmp/cifar10_train --keep=0.1 --out=/tmp/sparse
 
 --keep is the share of each layer's weights to keep, the largest ones;
 --threshold keeps all weights above a number. Writes a checkpoint that can be

@@ -58,7 +58,7 @@ def take_batches(source, count, data_dir):
         session.run(batch)
       seconds = time.perf_counter() - begun
   rate = count * settings.examples_per_machine / seconds
-  peak = starts.memory('VmHWM')
+  peak = starts.peak_memory()
   print(json.dumps({'first_batch': first_batch, 'rate': rate, 'peak': peak}))
 
 

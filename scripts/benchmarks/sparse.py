@@ -25,7 +25,7 @@ import compare
 import comparison
 import numpy as np
 
-_SPARSIFY = str(Path(__file__).resolve().parents[1] / 'sparsify.py')
+_SPARSIFY = 'tools/sparsify.py'
 
 
 def run(runner, variant, folder):

@@ -17,7 +17,8 @@ from tests.faults import servers
 
 pytestmark = pytest.mark.slow
 
-LAUNCHER = os.path.join(short_runs.ROOT, 'scripts', 'local_cluster.py')
+LAUNCHER = os.path.join(short_runs.ROOT, 'cifar10', 'cluster',
+                        'local_cluster.py')
 
 
 def start(tmp_path, *flags, launcher=LAUNCHER):

@@ -1,6 +1,7 @@
 """The folder of one fault, and the processes that run in it."""
 
 import contextlib
+import glob
 import os
 import pathlib
 import re
@@ -50,10 +51,10 @@ class Kind(NamedTuple):
 
 def script(program):
   """The path of a program's script."""
-  path = short_runs.script(program)
-  if os.path.exists(path):
-    return path
-  return os.path.join(short_runs.ROOT, 'scripts', program + '.py')
+  (path,) = glob.glob(
+      os.path.join(short_runs.ROOT, 'cifar10', '**', program + '.py'),
+      recursive=True)
+  return path
 
 
 class Run:
@@ -198,7 +199,7 @@ class Sandbox:
     """Starts a program; returns its Run.
 
     Args:
-      program: name of a script in cifar10/ or scripts/, without `.py`.
+      program: name of a module of cifar10/, without `.py`.
       *flags: its arguments.
       wrapper: a script that runs the program, and its arguments.
       **options: as Process takes them; stdout and stderr are files by default.

@@ -92,7 +92,7 @@ def test_the_fast_one_trains_on_towers_resumes_on_one_device_and_is_used(
   assert (status, processes.without_model(err)) == (0, '')
   assert short_runs.PRECISION_LINE.search(out)
   status, _, err = processes.run([
-      'scripts/report.py',
+      'cifar10/tools/report/report.py',
       str(tmp_path / 'run'),
       '--out=%s' % (tmp_path / 'report.html')
   ], cwd=short_runs.ROOT)

@@ -18,7 +18,7 @@ from cifar10.tools import import_weights
 from tests import processes
 from tests import short_runs
 
-SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'import_weights.py')
+SCRIPT = os.path.join(short_runs.ROOT, 'cifar10', 'tools', 'import_weights.py')
 
 SHAPES = {
     'conv1': [64, 3, 5, 5],

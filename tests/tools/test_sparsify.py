@@ -20,7 +20,7 @@ from tests import processes
 from tests import short_runs
 from tests import synthetic_records
 
-SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'sparsify.py')
+SCRIPT = os.path.join(short_runs.ROOT, 'cifar10', 'tools', 'sparsify.py')
 
 
 def layer(size, seed):

@@ -80,14 +80,14 @@ PROBLEMS = {
      ('cifar10/cifar10_predict.py', ['x.png'], '--grid', '/' + LATIN),
      ('cifar10/cifar10_export.py', [], '--checkpoint', '/exp[1]'),
      ('cifar10/cifar10_export.py', [], '--tflite', 'gs://a'),
-     ('scripts/search.py', ['space.json'], '--out', '/exp[1]'),
-     ('scripts/sparsify.py', ['--keep=1', '--out=x'], 'CHECKPOINT', '/exp[1]'),
-     ('scripts/import_weights.py', ['x'], '--out', ''),
-     ('scripts/fetch_data.py', [], '--data_dir', '/' + LATIN),
-     ('scripts/make_dataset.py', ['x'], '--out', 'gs://a'),
-     ('scripts/local_cluster.py', [], '--log_dir', ''),
-     ('scripts/report.py', [], 'train_dir', '/exp[1]'),
-     ('scripts/report.py', ['x'], '--eval_dir', '/' + LATIN),])
+     ('cifar10/tools/search/search.py', ['space.json'], '--out', '/exp[1]'),
+     ('cifar10/tools/sparsify.py', ['--keep=1', '--out=x'], 'CHECKPOINT', '/exp[1]'),
+     ('cifar10/tools/import_weights.py', ['x'], '--out', ''),
+     ('cifar10/data/fetch_data.py', [], '--data_dir', '/' + LATIN),
+     ('cifar10/data/make_dataset.py', ['x'], '--out', 'gs://a'),
+     ('cifar10/cluster/local_cluster.py', [], '--log_dir', ''),
+     ('cifar10/tools/report/report.py', [], 'train_dir', '/exp[1]'),
+     ('cifar10/tools/report/report.py', ['x'], '--eval_dir', '/' + LATIN),])
 def test_every_program_checks_its_paths(tmp_path, program, arguments, flag,
                                         name):
   (tmp_path / 'exp1').mkdir()

@@ -1,6 +1,6 @@
 """Reports on a training run: writes one HTML page that loads nothing else.
 
-    python scripts/report.py /tmp/cifar10_train --out=report.html
+    cifar10_report /tmp/cifar10_train --out=report.html
 
 The page shows curves from the event files of the trainer and the evaluator. It
 also evaluates the newest checkpoint on all test images, and shows the confusion

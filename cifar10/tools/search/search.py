@@ -1,7 +1,7 @@
 """Searches for good settings: trains many networks, and names the best.
 
     pip install '.[search]'
-    python scripts/search.py space.json --trials=20 --jobs=2 --out=/tmp/search
+    cifar10_search space.json --trials=20 --jobs=2 --out=/tmp/search
 
 The space is a JSON object:
 

@@ -36,7 +36,8 @@ pytest.importorskip('matplotlib')
 
 HELD_OUT = 'Precision @ 1, held-out images'
 CHANGED = (('max_steps', 20, 40),)
-SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'report.py')
+SCRIPT = os.path.join(short_runs.ROOT, 'cifar10', 'tools', 'report',
+                      'report.py')
 
 
 @pytest.fixture(scope='module')

@@ -35,7 +35,8 @@ def start(tmp_path):
 
   def start_one(flags, space, count, *more):
     path = write_space(tmp_path, flags, space)
-    script = os.path.join(short_runs.ROOT, 'scripts', 'search.py')
+    script = os.path.join(short_runs.ROOT, 'cifar10', 'tools', 'search',
+                          'search.py')
     started.append(
         processes.start([
             script, path,
