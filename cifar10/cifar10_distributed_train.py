@@ -65,7 +65,7 @@ def build_step(run, task, agreement, progress):
         opt,
         # Built by all workers, so that each variable has its place.
         keeps_averages=task.is_chief)
-  return train_op, loss, [prefetch] + opt.hooks()
+  return train_op, loss, [prefetch] + opt.hooks
 
 
 def train(settings):
