@@ -50,58 +50,46 @@ def test_a_task_comes_from_the_flags(monkeypatch):
 PARTS = {'model_parallelism': 'filters'}
 
 
-@pytest.mark.parametrize('problem, changes', [
-    ('--task_index is 2; expected 0 to 1, the number of a task in --worker_h', {
-        'task_index': 2
-    }), ('--task_index is -1', {
-        'task_index': -1
-    }), ("--job_name is ''; expected ps or worker", {
-        'job_name': ''
-    }), ('--ps_hosts names no host', {
-        'ps_hosts': ''
-    }), ('--worker_hosts names no host', {
-        'worker_hosts': ''
-    }), ("--ps_hosts: 'a'; expected host:port", {
-        'ps_hosts': 'a'
-    }), ("--ps_hosts: 'a:x'; expected host:port", {
-        'ps_hosts': 'a:x'
-    }), ("--ps_hosts: 'a..b:1'; expected host:port", {
-        'ps_hosts': 'a..b:1'
-    }), ("--ps_hosts: 'a:99999'; expected host:port", {
-        'ps_hosts': 'a:99999'
-    }), ('b:2222 is the address of two tasks', {
-        'ps_hosts': 'b:2222'
-    }),
-    ('--nosync: with --model_parallelism=filters and --num_gpus=1 only',
-     dict(sync=False, **PARTS)),
-    ('--backup_workers is 1; expected less than 1',
-     dict(backup_workers=1, **PARTS)),
-    ('--backup_workers is 2; expected less than 2', {
-        'backup_workers': 2
-    }),
-    ('no cluster given; expected --ps_hosts and --worker_hosts', {
-        'ps_hosts': '',
-        'worker_hosts': ''
-    }), ('--slurm_ps=1: not together with --ps_hosts', {
-        'slurm_ps': 1
-    }),
-])
-def test_wrong_flags_are_named(problem, changes):
-  check_refused(problem, task_from_flags, **changes)
+@pytest.mark.parametrize(
+    'problem, name, value',
+    [('--task_index is 2; expected 0 to 1, the number of a task in --worker_h',
+      'task_index', 2), ('--task_index is -1', 'task_index', -1),
+     ("--job_name is ''; expected ps or worker", 'job_name', ''),
+     ('--ps_hosts names no host', 'ps_hosts', ''),
+     ('--worker_hosts names no host', 'worker_hosts', ''),
+     ("--ps_hosts: 'a'; expected host:port", 'ps_hosts', 'a'),
+     ("--ps_hosts: 'a:x'; expected host:port", 'ps_hosts', 'a:x'),
+     ("--ps_hosts: 'a..b:1'; expected host:port", 'ps_hosts', 'a..b:1'),
+     ("--ps_hosts: 'a:99999'; expected host:port", 'ps_hosts', 'a:99999'),
+     ('b:2222 is the address of two tasks', 'ps_hosts', 'b:2222'),
+     ('--backup_workers is 2; expected less than 2', 'backup_workers', 2),
+     ('--slurm_ps=1: not together with --ps_hosts', 'slurm_ps', 1)])
+def test_wrong_flags_are_named(problem, name, value):
+  check_refused(problem, task_from_flags, **{name: value})
 
 
-@pytest.mark.parametrize('trained, lenders, settings',
-                         [(3, [], {}), (2, [], {
-                             'backup_workers': 1
-                         }), (1, [], {
-                             'sync': False
-                         }), (1, [1, 2], PARTS),
-                          (3, [], dict(num_gpus=2, **PARTS)),])
-def test_batches_of_a_step_are_those_of_the_workers_that_do_not_lend_devices(
-    trained, lenders, settings):
+def test_flags_that_do_not_fit_are_named():
+  check_refused('no cluster given; expected --ps_hosts and --worker_hosts',
+                task_from_flags, ps_hosts='', worker_hosts='')
+  check_refused('--backup_workers is 1; expected less than 1', task_from_flags,
+                backup_workers=1, **PARTS)
+  check_refused(
+      '--nosync: with --model_parallelism=filters and --num_gpus=1 only',
+      task_from_flags, sync=False, **PARTS)
+
+
+def test_batches_of_a_step_are_those_of_workers_that_do_not_lend_devices():
   task = Task('worker', 0, ('a:1',), ('b:1', 'c:1', 'd:1'))
-  assert task.workers_per_step(Settings(**settings)) == trained
-  assert list(task.lenders(Settings(**settings))) == lenders
+
+  def found(**changes):
+    settings = Settings(**changes)
+    return task.workers_per_step(settings), list(task.lenders(settings))
+
+  assert found() == (3, [])
+  assert found(backup_workers=1) == (2, [])
+  assert found(sync=False) == (1, [])
+  assert found(**PARTS) == (1, [1, 2])
+  assert found(num_gpus=2, **PARTS) == (3, [])
 
 
 @pytest.fixture
@@ -149,26 +137,17 @@ def test_the_first_tasks_of_slurm_are_parameter_servers(slurm, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    'problem, changes',
-    [("SLURM_NTASKS is ''; expected a number", {
-        'SLURM_NTASKS': ''
-    }), ("SLURM_NTASKS_PER_NODE is '0'", {
-        'SLURM_NTASKS_PER_NODE': '0'
-    }), ('the step of Slurm has 4 tasks; expected more', {
-        'num_ps': 4
-    }),
-     ('the variables of Slurm do not describe this task', {
-         'SLURM_PROCID': '9'
-     }),
-     ('the variables of Slurm do not describe this task', {
-         'SLURM_PROCID': ''
-     }),
-     ('this task runs on n07, but TensorFlow takes it for th', {
-         'SLURMD_NODENAME': 'n07'
-     }),])
-def test_a_step_of_slurm_that_does_not_fit_is_named(slurm, problem, changes):
-  flag = '--slurm_ps=%d: ' % changes.get('num_ps', 1)
-  check_refused(flag + problem, slurm, 1, **changes)
+    'name, value, problem',
+    [('SLURM_NTASKS', '', "SLURM_NTASKS is ''; expected a number"),
+     ('SLURM_NTASKS_PER_NODE', '0', "SLURM_NTASKS_PER_NODE is '0'"),
+     ('SLURM_NTASKS', '1', 'the step of Slurm has 1 tasks; expected more'),
+     ('SLURM_PROCID', '9', 'the variables of Slurm do not describe this task'),
+     ('SLURM_PROCID', '', 'the variables of Slurm do not describe this task'),
+     ('SLURMD_NODENAME', 'n07',
+      'this task runs on n07, but TensorFlow takes it for')])
+def test_a_step_of_slurm_that_does_not_fit_is_named(slurm, name, value,
+                                                    problem):
+  check_refused('--slurm_ps=1: ' + problem, slurm, 1, **{name: value})
 
 
 @pytest.fixture(name='of_pod')
@@ -201,10 +180,7 @@ def test_chief_and_master_of_tf_config_are_the_first_workers(
 
 @pytest.mark.parametrize('text', [
     'nonsense', '', '[]', '{"cluster": {}}', '{"cluster": [], "task": {}}',
-    tf_config(worker={
-        '0': 'b:1',
-        '2': 'c:1'
-    }),
+    tf_config(worker=dict(zip('02', ['b:1', 'c:1']))),
     tf_config(worker='b:1'),
     tf_config(worker=[1, 2]),
     tf_config(worker=None),

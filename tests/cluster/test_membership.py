@@ -183,11 +183,11 @@ def announce_cluster(tasks, hosts):
     shared_state.Notice('cluster').write(session, hosts)
 
 
-def numbers_left(tasks):
-  """What workers have told the parameter server, by its queue."""
+def messages(tasks):
+  """What workers have told the parameter server, as pairs (number, joins)."""
   with tasks.workers[0].side_session() as session:
-    queue = shared_state.left(0)
-    return session.run(queue.dequeue_up_to(queue.size())).tolist()
+    queue = shared_state.messages(0)
+    return list(zip(*session.run(queue.dequeue_up_to(queue.size()))))
 
 
 @pytest.fixture(name='join')
@@ -206,12 +206,12 @@ def test_servers_hear_that_a_worker_joins_and_leaves_also_by_an_error(
     tasks, join):
   announce_cluster(tasks, tasks.hosts)
   with join(1):
-    assert numbers_left(tasks) == [~1]
-  assert numbers_left(tasks) == [1]
+    assert messages(tasks) == [(1, True)]
+  assert messages(tasks) == [(1, False)]
   with pytest.raises(KeyError):
     with join(0):
       raise KeyError
-  assert numbers_left(tasks) == [~0, 0]
+  assert messages(tasks) == [(0, True), (0, False)]
 
 
 def test_a_worker_of_another_cluster_does_not_join(tasks, join):
@@ -223,8 +223,7 @@ def test_a_worker_of_another_cluster_does_not_join(tasks, join):
   assert str(
       info.value) == ('the cluster is %s here, but %s at parameter server %s' %
                       (here, there, tasks.ps.task.ps[0]))
-  with tasks.workers[0].side_session() as session:
-    assert session.run(shared_state.left(0).size()) == 0
+  assert messages(tasks) == []
 
 
 OTHER_RUN = dataclasses.replace(STATE, starts=(run_state.Start(0, 3.5),))
@@ -247,10 +246,10 @@ def test_a_chief_joins_only_to_continue_the_run_of_the_servers(
     if problem:
       stack.enter_context(pytest.raises(UserError, match=problem))
     with join(index, overwrite=overwrite, train_dir=str(tmp_path)):
-      assert numbers_left(tasks) == [~index]
-      tell(tasks, 7)
+      pass
   # Nor do the servers hear of it.
-  assert numbers_left(tasks) == ([] if problem else [7, index])
+  told = [(index, True), (index, False)]
+  assert messages(tasks) == ([] if problem else told)
 
 
 def test_before_its_first_step_a_run_gives_way_to_another(
@@ -312,16 +311,21 @@ def serve(tasks, addresses=None, signals=(), **settings):
     membership._serve_until_left(session, task, Settings(**settings), signals)
 
 
-def tell(tasks, *numbers):
-  """Adds numbers of workers to the queue, as those that leave or join."""
+def tell(tasks, *numbers, joins=False):
+  """Lets workers tell the server that they leave or join."""
   with tasks.workers[0].side_session() as session:
-    session.run(shared_state.left(0).enqueue_many([list(numbers)]))
+    queue = shared_state.messages(0)
+    session.run(queue.enqueue_many([list(numbers), [joins] * len(numbers)]))
 
 
 def test_a_server_serves_until_all_workers_have_left(tasks, clock):
   tell(tasks, 0)
   # Worker 0 starts again, and leaves later than worker 1; it answers.
-  clock.alarms = {2.0: lambda: tell(tasks, ~0, 1), 12.0: lambda: tell(tasks, 0)}
+  clock.alarms = {
+      1.0: lambda: tell(tasks, 0, joins=True),
+      2.0: lambda: tell(tasks, 1),
+      12.0: lambda: tell(tasks, 0)
+  }
   serve(tasks, connect_timeout_secs=5)
   assert clock.now == 12.0
 
@@ -334,7 +338,8 @@ LOST = '; what the chief, worker 0, has not saved is lost'
 def test_workers_that_no_longer_answer_are_named(tasks, clock, leavers, others,
                                                  lost):
   silent = clusters.free_addresses(2)
-  tell(tasks, *leavers)
+  if leavers:
+    tell(tasks, *leavers)
   with pytest.raises(UserError) as info:
     serve(tasks, silent, connect_timeout_secs=30)
   names = ', '.join('worker %d (%s)' % (i, silent[i]) for i in others)
