@@ -44,8 +44,7 @@ import tensorflow.compat.v1 as tf
 def build_step(run, task, agreement, progress):
   """Builds a step of one worker, within its device function.
 
-  Its towers are those of the multi-GPU trainer. Takes a trainer.Run, a
-  cluster_spec.Task, a membership.Agreement and a shared_state.Progress.
+  Its towers are those of the multi-GPU trainer.
 
   Returns:
     train_op: operation that takes a step, and meanwhile copies the next batch
@@ -63,7 +62,7 @@ def build_step(run, task, agreement, progress):
         settings,
         global_step,
         opt,
-        # Built by all workers, so that each variable has its place.
+        # All workers build the averages, so each variable has its place.
         keeps_averages=task.is_chief)
   return train_op, loss, [prefetch] + opt.hooks
 
@@ -75,15 +74,11 @@ def train(settings):
   unusable, or training diverges.
   """
   task = cluster_spec.task_from_settings(settings)
-  for name in ('early_stopping', 'cache_frozen'):
-    if getattr(settings, name):
-      raise UserError(
-          f'--{name}={getattr(settings, name):d}: works on one machine only; '
-          'leave it out')
-  if settings.master:
-    raise UserError(
-        f'--master={settings.master}: a task of a cluster has a server of its '
-        'own; leave it out')
+  for name in ('early_stopping', 'cache_frozen', 'master'):
+    value = getattr(settings, name)
+    if value:
+      raise UserError(f'--{name}={value}: works outside of clusters only; '
+                      'leave it out')
   lenders = task.lenders(settings)
   settings = model_parallelism.with_devices(
       settings, task.worker_devices if settings.num_gpus == 1 else ())
@@ -122,16 +117,11 @@ def take_steps(run, server, task, agreement):
   with tf.Graph().as_default(), tf.device(place), observer:
     seed = state.seed_of_start(settings.seed, agreement.chief_start - 1,
                                agreement.steps_before)
-    tf.set_random_seed(task.own_seed(seed))
+    # With equal seeds all workers would take the same images.
+    tf.set_random_seed(None if seed is None else seed + task.index)
     progress = shared_state.progress(task, run.last_step)
     train_op, loss, hooks = build_step(run, task, agreement, progress)
-    received, sent, exchanged = (
-        n / 1e6 for n in placement.bytes_of_step(train_op))
-    print(
-        'Each step receives %.2f MB from parameter servers and sends %.2f MB.' %
-        (received, sent))
-    if exchanged:
-      print('Each step sends %.2f MB from worker to worker.' % exchanged)
+    _print_bytes(train_op)
     role = WorkerRole(server, progress, observer)
     with _others_watched(task, agreement, observer):
       with run.session(train_op, loss, hooks, role) as mon_sess:
@@ -139,6 +129,15 @@ def take_steps(run, server, task, agreement):
           mon_sess.run(train_op)
     if role.has_taken_last_step and not task.is_chief:
       liveness.wait_until_saved(task, agreement, observer)
+
+
+def _print_bytes(train_op):
+  received, sent, exchanged = (
+      f'{n / 1e6:.2f} MB' for n in placement.bytes_of_step(train_op))
+  print(f'Each step receives {received} from parameter servers and sends '
+        f'{sent}.')
+  if exchanged != '0.00 MB':
+    print(f'Each step sends {exchanged} from worker to worker.')
 
 
 @contextlib.contextmanager

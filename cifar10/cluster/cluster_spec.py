@@ -73,10 +73,6 @@ class Task(NamedTuple):
       return 1
     return self.trainers(settings) - settings.backup_workers
 
-  def own_seed(self, seed):
-    """The seed of this task; with equal ones, all take the same images."""
-    return None if seed is None else seed + self.index
-
 
 def steps_wait_for_all(settings):
   """True if each step takes the gradients of all workers."""
