@@ -114,6 +114,8 @@ def _parse(argv):
   # A switch with a value, such as --noprogress=1, is a plain ValueError.
   except (flags.Error, ValueError) as error:
     message = str(error).replace('flag --', '--', 1)
+    message = re.sub(r'\S+ is not (an? \w+ in the range)', r'expected \1',
+                     message)
     # Python's words for text that is no number.
     message = re.sub(r'invalid literal for int\(\).*', 'expected an integer',
                      message)

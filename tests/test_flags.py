@@ -125,7 +125,8 @@ def test_every_setting_is_a_flag_but_these():
       'fast: is the name of a model that comes with the package; expected a '),
      ('eval', ['--norun_once=3'], '--norun_once=3 does not take an argument'),
      ('train', ['--optimizer=adam', '--adam_beta2=1'], '--adam_beta2=1'),
-     ('train', ['--optimizer=adam', '--epsilon=0'], '--epsilon=0'),
+     ('train', ['--optimizer=adam', '--epsilon=0'
+               ], '--epsilon=0: expected a number in the range [1e-16,'),
      ('train', ['--tta'], 'no flag --tta; cifar10_eval has it'),
      ('train', ['--dataset=mnist'], '--dataset=mnist'),
      ('eval', ['--run_once', 'False'], "unexpected argument 'False'"),

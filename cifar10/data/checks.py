@@ -25,9 +25,12 @@ def check_files(data, source):
     parts = []
     for path in paths:
       if source and not os.path.exists(path):
-        raise UserError(
-            f'{path}: no such file. Remove its folder, and the data is fetched '
-            'again')
+        folder, name = os.path.split(os.path.abspath(path))
+        if os.path.basename(folder) == source.folder:
+          todo = 'Remove its folder, and the data is fetched again'
+        else:  # A person's own.
+          todo = f'Expected all files of {source.folder} there'
+        raise UserError(f'{path}: no such file. {todo}')
       parts.append(records.check_file(path, data.layout, len(data.classes)))
     labels.append(np.concatenate(parts))
     if count not in (None, len(labels[-1])):

@@ -254,7 +254,11 @@ def _fetched_folder(settings):
 def _cifar100(folder, kind):
   """CIFAR-100: a coarse label byte, a fine label byte, then the planes."""
   path = os.path.join(folder, kind + '_label_names.txt')
-  classes, expected = _names(path), _CIFAR100_CLASSES[kind]
+  expected = _CIFAR100_CLASSES[kind]
+  if not os.path.exists(path):
+    raise UserError(f'{path}: no such file; expected {expected} names of '
+                    'classes there, one a line')
+  classes = _names(path)
   if len(classes) != expected:
     raise UserError(f'{path}: found {len(classes)} names; expected {expected}')
   source = sources.SOURCES['cifar100']

@@ -43,9 +43,9 @@ IN_USE = 'another trainer uses this directory'
 def held(directory):
   """Makes the training directory if it is missing, and keeps others out of it.
 
-  The system releases the lock when the process ends, however it ends. Raises
-  OSError if the directory cannot be made or written to, UserError if another
-  trainer uses it.
+  After an error, new folders that are empty are removed. The system releases
+  the lock when the process ends, however it ends. Raises OSError if the
+  directory cannot be made or written to, UserError if another trainer uses it.
   """
 
   def refuse(lock):
@@ -55,7 +55,7 @@ def held(directory):
         'first, or give another --train_dir')
 
   path = os.path.join(directory, folder_lock.NAME)
-  with folder_lock.held(path, refuse) as lock:
+  with files.folders_around(path), folder_lock.held(path, refuse) as lock:
     with files.naming(path):
       lock.truncate()
       lock.write(f'process {os.getpid()} on {socket.gethostname()}'.encode())

@@ -47,6 +47,10 @@ def bypass_proxies(*addresses):
   before the first session with a server.
   """
   known = os.environ.get('no_proxy', os.environ.get('NO_PROXY', ''))
+  if known.strip() == '*':  # All hosts: unknown to TensorFlow, and only alone.
+    for name in ('grpc_proxy', 'https_proxy', 'http_proxy'):
+      os.environ.pop(name, None)
+    return
   hosts = {address.rpartition(':')[0].strip('[]') for address in addresses}
   # Newer versions look for the second name first, older ones only for the
   # first.

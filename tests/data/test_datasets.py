@@ -119,15 +119,19 @@ def test_every_file_is_checked(tmp_path, name):
     short_runs.prepared(Settings(data_dir=str(tmp_path)))
 
 
-def test_a_missing_file_is_named(tmp_path):
+@pytest.mark.parametrize(
+    'own, advice', [(False, 'Remove its folder, and the data is fetched again'),
+                    (True, 'Expected all files of cifar-10-batches-bin there')])
+def test_a_missing_file_is_named(tmp_path, own, advice):
   folder = synthetic_records.make_folder(tmp_path)
+  if own:  # A folder of any name may hold the files.
+    folder = folder.rename(tmp_path / 'mine')
   path = folder / 'data_batch_2.bin'
   path.unlink()
   with pytest.raises(UserError) as info:
-    short_runs.prepared(Settings(data_dir=str(tmp_path), data_url='nowhere'))
-  assert str(info.value) == (
-      '%s: no such file. Remove its folder, and the data is fetched again' %
-      path)
+    short_runs.prepared(
+        Settings(data_dir=str(folder if own else tmp_path), data_url='nowhere'))
+  assert str(info.value) == f'{path}: no such file. {advice}'
 
 
 def make_sparse(path, count, layout=Layout()):
@@ -495,6 +499,8 @@ def test_cifar100_is_checked(tmp_path):
   with pytest.raises(UserError, match='names.txt: found 3 names; expected 20'):
     short_runs.prepared(coarse)
   names.unlink()
+  with pytest.raises(UserError, match='names.txt: no such file; expected 20 '):
+    short_runs.prepared(coarse)
   os.mkfifo(str(names))
   with pytest.raises(UserError, match='names.txt: is not a regular file'):
     short_runs.prepared(coarse)

@@ -122,3 +122,14 @@ def test_an_unknown_processor_has_no_bfloat16(tmp_path, monkeypatch, capsys):
   monkeypatch.setattr(processor, '_CPU_INFO', str(tmp_path / 'none'))
   session_settings.warn_of_slow_precision('bfloat16')
   assert capsys.readouterr().out.startswith('WARNING: --precision=bfloat16 ')
+
+
+@pytest.mark.parametrize('known, expected', [
+    ('*', {'no_proxy': '*'}),
+    ('x', {'http_proxy': 'http://p', 'no_proxy': 'localhost,ps,x',
+           'no_grpc_proxy': 'localhost,ps,x'})])  # yapf: disable
+def test_servers_are_reached_without_a_proxy(monkeypatch, known, expected):
+  environment = {'http_proxy': 'http://p', 'no_proxy': known}
+  monkeypatch.setattr(session_settings.os, 'environ', environment)
+  session_settings.bypass_proxies('ps:2222')
+  assert environment == expected
