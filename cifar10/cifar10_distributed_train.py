@@ -68,11 +68,7 @@ def build_step(run, task, agreement, progress):
 
 
 def train(settings):
-  """Runs one task of the cluster to its end.
-
-  Raises UserError if the cluster, the data or the training directory is
-  unusable, or training diverges.
-  """
+  """Runs one task of the cluster to its end; UserError as `trainer.train`."""
   task = cluster_spec.task_from_settings(settings)
   for name in ('early_stopping', 'cache_frozen', 'master'):
     value = getattr(settings, name)
@@ -88,14 +84,13 @@ def train(settings):
   if task.is_chief:  # Before anything is fetched.
     initial_values.check_source(settings)
   settings, data = trainer.prepared(settings)
-  examples_per_step = settings.examples_per_machine * task.workers_per_step(
-      settings)
+  of_step = settings.examples_per_machine * task.workers_per_step(settings)
   with contextlib.ExitStack() as stack:
     if task.is_chief:
       stack.enter_context(train_dir.held(settings.train_dir))
     server = stack.enter_context(membership.joined(task, settings))
     for agreement in membership.agree(
-        server, lambda: train_dir.prepare(settings, data, examples_per_step)):
+        server, lambda: train_dir.prepare(settings, data, of_step)):
       with liveness.ending_announced(server, agreement):
         if task.index in lenders:
           membership.lend(server, agreement)
@@ -148,15 +143,17 @@ def _others_watched(task, agreement, observer):
   those that lend their devices.
   """
   settings = agreement.settings
+  checks = [
+      liveness.answer_check([task.workers[index]], 'worker', settings)
+      for index in task.lenders(settings)
+  ]
+  if not task.is_chief:
+    checks.append(liveness.chief_check(task, settings))
+    checks.append(
+        lambda: liveness.problem_of_chief(task, agreement, observer.ending))
   with Watchdog() as watchdog:
-    for index in task.lenders(settings):
-      watchdog.watch(
-          liveness.answer_check(task.workers[index:index + 1], 'worker',
-                                settings))
-    if not task.is_chief:
-      watchdog.watch(liveness.chief_check(task, settings))
-      watchdog.watch(
-          lambda: liveness.problem_of_chief(task, agreement, observer.ending))
+    for check in checks:
+      watchdog.watch(check)
     yield
 
 

@@ -32,9 +32,9 @@ _GRACE_SECS = 10
 def serve(task, settings):
   """Serves the variables of a parameter server until the workers have left.
 
-  After SIGINT (Ctrl-C) or SIGTERM the workers still have some seconds to leave,
-  so that a signal to a whole cluster loses nothing. Raises UserError if the
-  port is taken, or no worker can be reached.
+  After a signal the workers still have some seconds to leave, so that one to a
+  whole cluster loses nothing. Raises UserError if the port is taken, or no
+  worker can be reached.
   """
   server = Server(task, settings)
   signals = signals_lib.noted_until_exit()
@@ -271,12 +271,9 @@ def _steps_before(server):
 def lend(server, agreement):
   """Lends the device of this worker to the model of the chief, until it ends.
 
-  With --model_parallelism and one GPU a worker, the chief takes all steps; the
-  servers of the other workers compute the parts of its model that are there. A
-  signal to this worker ends the chief, too.
-
-  Takes a servers.Server and a membership.Agreement. Raises UserError if the
-  chief ends with an error, or gives no answer.
+  Its server computes the parts of the chief's model that are there. A signal to
+  this worker ends the chief, too. Raises UserError if the chief ends with an
+  error, or gives no answer.
   """
   task, signals = server.task, signals_lib.noted_until_exit()
   print(f'Computing a part of the model of the chief, {task.workers[0]}.')
@@ -284,13 +281,9 @@ def lend(server, agreement):
   with liveness.Observer(server) as observer:
     while not liveness.has_saved(task, agreement, observer, check):
       if signals:
-        _end_chief(server)
+        # It saves after the step that it takes now.
+        with server.side_session() as session:
+          last_step = shared_state.progress(task, 0).last_step
+          session.run(tf.assign(last_step, 0))
       time.sleep(_POLL_SECS)
   signals_lib.print_first(signals)
-
-
-def _end_chief(server):
-  """Lets the chief end, and save, after the step that it takes now."""
-  with server.side_session() as session:
-    last_step = shared_state.progress(server.task, 0).last_step
-    session.run(tf.assign(last_step, 0))
