@@ -43,8 +43,7 @@ import tensorflow.compat.v1 as tf
 def build_step(run, task, agreement, progress):
   """Builds a step of one worker, within its device function.
 
-  Its towers are those of the multi-GPU trainer. Takes a trainer.Run, a
-  cluster_spec.Task, a membership.Agreement and a shared_state.Progress.
+  Its towers are those of the multi-GPU trainer.
 
   Returns:
     train_op: operation that takes a step, and meanwhile copies the next batch
@@ -58,25 +57,17 @@ def build_step(run, task, agreement, progress):
   with tf.variable_scope('', partitioner=partitioner):
     train_op, loss, prefetch = cifar10_multi_gpu_train.build_step(
         run, global_step, worker)
-  return train_op, loss, [prefetch] + worker.hooks()
+  return train_op, loss, [prefetch] + worker.hooks
 
 
 def train(settings):
-  """Runs one task of the cluster to its end.
-
-  Raises UserError if the cluster, the data or the training directory is
-  unusable, or training diverges.
-  """
+  """Runs one task of the cluster to its end; UserError as `trainer.train`."""
   task = cluster_spec.task_from_settings(settings)
-  for name in ('early_stopping', 'cache_frozen'):
-    if getattr(settings, name):
-      raise UserError(
-          f'--{name}={getattr(settings, name):d}: works on one machine only; '
-          'leave it out')
-  if settings.master:
-    raise UserError(
-        f'--master={settings.master}: a task of a cluster has a server of its '
-        'own; leave it out')
+  for name in ('early_stopping', 'cache_frozen', 'master'):
+    value = getattr(settings, name)
+    if value:
+      raise UserError(f'--{name}={value}: works outside of clusters only; '
+                      'leave it out')
   lenders = task.lenders(settings)
   settings = model_parallelism.with_devices(
       settings, task.worker_devices if settings.num_gpus == 1 else ())
@@ -86,14 +77,13 @@ def train(settings):
   if task.is_chief:  # Before anything is fetched.
     initial_values.check_source(settings)
   settings, data = trainer.prepared(settings)
-  examples_per_step = settings.examples_per_machine * task.workers_per_step(
-      settings)
+  of_step = settings.examples_per_machine * task.workers_per_step(settings)
   with contextlib.ExitStack() as stack:
     if task.is_chief:
       stack.enter_context(train_dir.held(settings.train_dir))
     server = stack.enter_context(membership.joined(task, settings))
     for agreement in membership.agree(
-        server, lambda: train_dir.prepare(settings, data, examples_per_step)):
+        server, lambda: train_dir.prepare(settings, data, of_step)):
       with ending.announced(server, agreement):
         if task.index in lenders:
           membership.lend(server, agreement)
@@ -114,22 +104,26 @@ def take_steps(run, server, task, agreement):
   with tf.Graph().as_default(), tf.device(place):
     seed = state.seed_of_start(settings.seed, agreement.chief_start - 1,
                                agreement.steps_before)
-    tf.set_random_seed(task.own_seed(seed))
+    # With equal seeds all workers would take the same images.
+    tf.set_random_seed(None if seed is None else seed + task.index)
     progress = shared_state.progress(task, run.last_step)
     train_op, loss, hooks = build_step(run, task, agreement, progress)
-    received, sent, exchanged = (
-        n / 1e6 for n in placement.bytes_of_step(train_op))
-    print(
-        'Each step receives %.2f MB from parameter servers and sends %.2f MB.' %
-        (received, sent))
-    if exchanged:
-      print('Each step sends %.2f MB from worker to worker.' % exchanged)
+    _print_bytes(train_op)
     role = WorkerRole(server, agreement, progress)
     with run.session(train_op, loss, hooks, role) as mon_sess:
       while not mon_sess.should_stop():
         mon_sess.run(train_op)
     if role.has_taken_last_step and not task.is_chief:
       ending.wait(server, agreement)
+
+
+def _print_bytes(train_op):
+  received, sent, exchanged = (
+      f'{n / 1e6:.2f} MB' for n in placement.bytes_of_step(train_op))
+  print(f'Each step receives {received} from parameter servers and sends '
+        f'{sent}.')
+  if exchanged != '0.00 MB':
+    print(f'Each step sends {exchanged} from worker to worker.')
 
 
 def main():

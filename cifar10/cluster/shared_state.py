@@ -80,11 +80,11 @@ class Notice:
     return json.loads(session.run(self._text).decode('utf-8'))
 
 
-def left(ps_index):
-  """The queue on a parameter server where workers say that they leave or join.
+def messages(ps_index):
+  """The queue on a parameter server where workers say that they join or leave.
 
-  A tf.FIFOQueue of int32 scalars. A worker that leaves adds its number, one
-  that joins the complement, `~number`.
+  A tf.FIFOQueue of pairs: the worker's number, int32, and true if it joins.
   """
   with _in_container(ps_index):
-    return tf.FIFOQueue(-1, [tf.int32], shapes=[[]], shared_name='left')
+    return tf.FIFOQueue(-1, [tf.int32, tf.bool], shapes=[[], []],
+                        shared_name='messages')

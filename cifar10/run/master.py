@@ -39,11 +39,15 @@ def placed(settings):
   # Not the path of the directory, whose characters a container may not have.
   directory = os.path.abspath(settings.train_dir).encode('utf-8')
   name = hashlib.sha1(directory).hexdigest()
+
+  def empty(target, config):
+    tf.Session.reset(target, [name], config)
+
   task = _answer(target, _task_of)
-  _answer(target, _empty, name)
+  _answer(target, empty)
   with tf.device(task), tf.container(name):
     yield
-  _answer(target, _empty, name)
+  _answer(target, empty)
 
 
 class LimitedCreator(tf.train.SessionCreator):
@@ -77,23 +81,18 @@ def _task_of(target, config):
     return session.list_devices()[0].name.partition('/device:')[0]
 
 
-def _empty(target, config, container):
-  tf.Session.reset(target, [container], config)
-
-
-def _answer(target, ask, *args):
-  """Returns `ask(target, config, *args)`; UserError if there is no answer."""
+def _answer(target, ask):
+  """Returns `ask(target, config)`; UserError if there is no answer."""
   late = UserError(f'--master={target}: no answer within {_ANSWER_SECS} s')
   # TensorFlow 2 lets no other thread run while it waits; TensorFlow 1 does not
   # heed the limit while another task of the cluster is missing.
   config = tf.ConfigProto(operation_timeout_in_ms=1000 * _ANSWER_SECS)
-  try:
-    answer = time_limits.within(_ANSWER_SECS + 1,
-                                lambda: ask(target, config, *args), late)
-  except tf.errors.DeadlineExceededError:
-    answer = late
-  except tf.errors.OpError as error:
-    raise UserError(f'--master={target}: {console.summary(error)}') from error
+  with console.naming(f'--master={target}'):
+    try:
+      answer = time_limits.within(_ANSWER_SECS + 1,
+                                  lambda: ask(target, config), late)
+    except tf.errors.DeadlineExceededError:
+      answer = late
   if answer is late:
     raise late
   return answer
