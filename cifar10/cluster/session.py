@@ -5,10 +5,10 @@ import tensorflow.compat.v1 as tf
 from cifar10.cluster import cluster_spec
 from cifar10.cluster import ending
 from cifar10.errors import UserError
-from cifar10.run import session as session_lib
+from cifar10.run.role import Role
 
 
-class WorkerRole(session_lib.Role):
+class WorkerRole(Role):
   """A worker's part in its training session."""
 
   def __init__(self, server, agreement, progress):

@@ -63,8 +63,7 @@ def protect(run, role, creator, hooks, validator=None):
     with _saving_session(creator, all_hooks, watchdog, stall,
                          diagnosis) as session:
       yield session
-  if signals:
-    print(signals_lib.stopped_by(signals))
+  signals_lib.print_first(signals)
 
 
 @contextlib.contextmanager

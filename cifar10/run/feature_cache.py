@@ -8,11 +8,24 @@ import hashlib
 import os
 
 import numpy as np
+import tensorflow.compat.v1 as tf
 
 from cifar10.data import feature_records
 from cifar10.data import records as records_lib
 from cifar10.errors import UserError
 from cifar10.util import files
+
+
+class FillingCreator(tf.train.SessionCreator):
+  """Makes a session, then the file that its input reads, before it reads."""
+
+  def __init__(self, creator, frozen, images):
+    self._creator, self._frozen, self._images = creator, frozen, images
+
+  def create_session(self):
+    session = self._creator.create_session()
+    fill(self._frozen, self._images, session)
+    return session
 
 
 def fill(frozen, images, session):

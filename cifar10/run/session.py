@@ -11,50 +11,15 @@ from cifar10.run import banner
 from cifar10.run import feature_cache
 from cifar10.run import hooks as hooks_lib
 from cifar10.run import initial_values
-from cifar10.run import master
 from cifar10.run import progress
 from cifar10.run import train_dir
+from cifar10.run.role import Role
 from cifar10.run.validation import ValidationHook
 from cifar10.store import checkpoints
 from cifar10.store import config
 from cifar10.store import saving as saving_lib
 from cifar10.util import graph_keys
-from cifar10.util import session_settings
 from cifar10.util import summaries
-
-
-class Role:
-  """The part of a task in a training session; a lone trainer does it all."""
-
-  saves = True  # Checkpoints, summaries and settings.
-  server = None  # The servers.Server of a task of a cluster.
-
-  def __init__(self, settings):
-    self.settings = settings
-
-  def creator(self, saver, init):
-    """The tf.train.SessionCreator, which initializes or restores.
-
-    `init`, a function of a session or None, ends the initialization of a run.
-    """
-    init_fn = init and (lambda scaffold, session: init(session))
-    creator = tf.train.ChiefSessionCreator(
-        tf.train.Scaffold(saver=saver, init_fn=init_fn),
-        master=self.settings.master, checkpoint_dir=self.settings.train_dir,
-        config=session_settings.config_proto(
-            self.settings, on_server=bool(self.settings.master)))
-    if not self.settings.master:
-      return creator
-    return master.LimitedCreator(creator, self.settings)
-
-  def last_step_hook(self, step, last_step):
-    """The hook that ends the session at `last_step`."""
-    del step
-    return tf.train.StopAtStepHook(last_step=last_step)
-
-  def end_early(self, run_context):
-    """Ends the session after the step that has just been taken."""
-    run_context.request_stop()
 
 
 @contextlib.contextmanager
@@ -101,7 +66,7 @@ def training_session(run, train_op, loss, hooks=(), role=None):
     all_hooks += [role.last_step_hook(step, run.last_step), *hooks]
     creator = role.creator(saver, init)
     for frozen in tf.get_collection(graph_keys.FROZEN_LAYERS):  # One, if any.
-      creator = _FillingCreator(creator, frozen, run.data)
+      creator = feature_cache.FillingCreator(creator, frozen, run.data)
     with guard.protect(run, role, creator, all_hooks, validator) as session:
       yield session
   if role.saves:
@@ -125,18 +90,6 @@ def _begin_saving(run, validator, stack):
   run.state.save(settings.train_dir)
   config.save(settings, settings.train_dir)
   return stack.enter_context(summaries.EventFile(settings.train_dir))
-
-
-class _FillingCreator(tf.train.SessionCreator):
-  """Makes a session, then the file that its input reads, before it reads."""
-
-  def __init__(self, creator, frozen, images):
-    self._creator, self._frozen, self._images = creator, frozen, images
-
-  def create_session(self):
-    session = self._creator.create_session()
-    feature_cache.fill(self._frozen, self._images, session)
-    return session
 
 
 def step_after(train_op):

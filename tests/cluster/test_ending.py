@@ -28,8 +28,8 @@ def _tasks():
 
 def wait(tasks, notice, meanwhile=None):
   """Waits, as a worker that the second start of a chief has joined."""
-  _, worker = tasks
-  tf.Session.reset(tasks[0].target, ['shared'])
+  ps, worker = tasks
+  tf.Session.reset(ps.target, ['shared'], ps.config_proto())
   write(worker, notice)
   ending.wait(worker, agreement(worker), meanwhile)
 

@@ -65,12 +65,16 @@ def test_steps_of_all_and_validations_of_the_chief_are_progress_of_all(cluster):
 
 
 def test_the_error_of_the_chief_ends_the_others(cluster):
-  (chief, _, _), graph = cluster.peers(0), tf.Graph()
-  with graph.as_default():
-    other, session, _ = cluster.peers(1)
-    notice = ending.notice()
+  with tf.Graph().as_default():
+    chief, _, _ = cluster.peers(0)
+  with tf.Graph().as_default():
+    other, _, _ = cluster.peers(1)
     for start, problem in ((1, 'disk full'), (2, None), (2, 'disk full')):
-      notice.write(session, {'chief_start': start, 'problem': problem})
+      with cluster.servers[1].side_session() as session:
+        ending.notice().write(session, {
+            'chief_start': start,
+            'problem': problem
+        })
       found = other.checks()[0]()
       assert (found is not None) == (start == 2 and problem is not None)
     assert chief.checks()[0]() is None

@@ -14,6 +14,7 @@ from cifar10.errors import DivergedError
 from cifar10.errors import UserError
 from cifar10.run import session as session_lib
 from cifar10.run import trainer
+from cifar10.run.role import Role
 from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from cifar10.store import run_state
@@ -118,7 +119,7 @@ def test_after_a_signal_a_run_ends_with_the_step_and_saves_it(
 
 def test_one_that_does_not_save_writes_nothing(tmp_path, data, capsys):
   model = Model(tmp_path, data, [1, 1, 1], max_steps=3)
-  model.role = session_lib.Role(model.settings)
+  model.role = Role(model.settings)
   model.role.saves = False
   model.train()
   assert len(model.taken) == 3

@@ -62,16 +62,13 @@ def _silent(monkeypatch):
 
 
 def test_a_task_may_be_silent_for_a_while_and_is_named_then(silent):
-  now = 0.0
   (gone,) = clusters.free_addresses(1)
   settings = Settings(connect_timeout_secs=60)
   for address, problem in ((silent, 'no answer within 0.2 s'),
                            (gone, 'Connection refused')):
-    now = 0.0
+    times = iter([0.0, 60.0, 60.1])
     check = reachability.answer_check([address], 'parameter server', settings,
-                                      clock=lambda: now)
-    now = 60.0
+                                      clock=times.__next__)
     assert check() is None
-    now = 60.1
     assert check() == ('parameter server %s has been out of reach for 60 s '
                        '(--connect_timeout_secs): %s' % (address, problem))
