@@ -125,7 +125,8 @@ def test_every_file_is_checked(tmp_path, name):
 def test_a_missing_file_is_named(tmp_path, own, advice):
   folder = synthetic_records.make_folder(tmp_path)
   if own:  # A folder of any name may hold the files.
-    folder = folder.rename(tmp_path / 'mine')
+    folder.rename(tmp_path / 'mine')
+    folder = tmp_path / 'mine'
   path = folder / 'data_batch_2.bin'
   path.unlink()
   with pytest.raises(UserError) as info:
