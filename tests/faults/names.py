@@ -38,12 +38,6 @@ class _Place:
     self.path = os.path.join(self._work, self.name)
     sandbox.note('name: %r', self.name)
     self._before = invariants.Unchanged(self._work)
-    paths = [os.path.join(self._work, name) for name in os.listdir(self._work)]
-    self._others = {
-        os.path.basename(path): invariants.Unchanged(path)
-        for path in paths
-        if os.path.realpath(path) != os.path.realpath(self.path)
-    }
 
   def _drawn(self, random):
     """Draws a name, and makes what it needs."""
@@ -83,15 +77,10 @@ class _Place:
   def check_others(self):
     """Checks that only what bears the name has come or changed."""
     invariants.no_process(self._sandbox)
-    for unchanged in self._others.values():
-      unchanged.check()
     real = os.path.relpath(os.path.realpath(self.path), self._work)
     # `name/../other` may make either.
     parts = self.path[len(self._work) + 1:].strip('/').split('/')
-    for name in os.listdir(self._work):
-      expect(name in {*self._others,
-                      real.split(os.sep)[0], *parts},
-             '%r was made in place of %r', name, self.name)
+    self._before.check(but={real.split(os.sep)[0], *parts})
 
   def works_or_is_refused(self, *command):
     """True if a command that takes the name works.

@@ -16,9 +16,6 @@ from tests import short_runs
 _POLL_SECS = 0.01
 _SHOWN_CHARACTERS = 3000  # Of the end of each output, for a person to read.
 
-_LINE = r'\S+ \S+: step .*\n'
-_STEP_LINES = re.compile('(%s)(?:%s)+(%s)' % (_LINE, _LINE, _LINE))
-
 # Whether this process may mount file systems and have files hang.
 _CAPABILITIES = re.search(r'CapEff:\s*(\w+)',
                           pathlib.Path('/proc/self/status').read_text())
@@ -105,8 +102,8 @@ class Run:
         'status: %s' % self.status
     ]
     for stream in ('out', 'err'):
-      shown = _STEP_LINES.sub(r'\1...\n\2', getattr(self, stream))
-      parts.append('std%s: %s' % (stream, shown[-_SHOWN_CHARACTERS:]))
+      shown = getattr(self, stream)[-_SHOWN_CHARACTERS:]
+      parts.append('std%s: %s' % (stream, shown))
     return '\n'.join(parts)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_export
@@ -17,6 +18,7 @@ from tests.faults import values
 from tests.faults.invariants import expect
 
 _RUN_SECS = 90  # For a few steps of any network, and any evaluation.
+_MEMORY_BYTES = 16 << 30  # Of addresses; a program with more is out of hand.
 _STEPS = 3
 _MANY_STEPS = 1000  # More than anybody waits for.
 _TRIES = 20
@@ -102,11 +104,9 @@ def _train(sandbox, random, program, resumed_from=0):
       'dataset': 'sample',
       'batch_size': '8',
       'log_frequency': '1',
-      'max_steps': str(resumed_from + _STEPS),
-      **{
-          name: value.text for name, value in drawn.items()
-      }
+      'max_steps': str(resumed_from + _STEPS)
   }
+  given.update({name: value.text for name, value in drawn.items()})
   everything = invariants.Unchanged(directory, ignored=['.lock'])
   mine = invariants.Unchanged(notes)
   run = _start(sandbox, program, given)
@@ -160,7 +160,9 @@ def _drawn(sandbox, random, program):
 def _start(sandbox, program, given, arguments=()):
   """Starts a program with flags, a dict of texts; returns its Run."""
   flags = ['--%s=%s' % flag for flag in given.items()]
-  return sandbox.start(program, *flags, *arguments)
+  run = sandbox.start(program, *flags, *arguments)
+  resource.prlimit(run.process.pid, resource.RLIMIT_AS, (_MEMORY_BYTES,) * 2)
+  return run
 
 
 def _either_way(run, given, drawn, sandbox):
