@@ -132,9 +132,7 @@ def prepared(config):
 def evaluated(config, step=None):
   """What the evaluator finds for its first batch: right or not, and softmax.
 
-  Args:
-    config: Config.
-    step: which checkpoint to evaluate; None for the newest.
+  `step` says which checkpoint it evaluates; None: the newest.
   """
   checkpoint = checkpoints.latest(config.checkpoint_dir)
   if step is not None:
@@ -154,11 +152,7 @@ def evaluated(config, step=None):
 
 def values(checkpoint):
   """All variables of a checkpoint, arrays by their names."""
-  reader = tf.train.load_checkpoint(checkpoint)
-  return {
-      name: reader.get_tensor(name)
-      for name in reader.get_variable_to_shape_map()
-  }
+  return checkpoints.read(checkpoint)
 
 
 def frozen_probabilities(config, count):
@@ -177,17 +171,13 @@ def frozen_probabilities(config, count):
 
 def copy_without_averages(source, target):
   """Copies the newest checkpoint of a directory, the plain variables only."""
-  path = checkpoints.latest(str(source))
-  with tf.Graph().as_default(), tf.Session() as session:
-    variables = {
-        name: tf.Variable(tf.train.load_variable(path, name), name=name)
-        for name, _ in tf.train.list_variables(path)
-        if 'ExponentialMovingAverage' not in name
-    }
-    session.run(tf.global_variables_initializer())
-    target.mkdir(parents=True)
-    prefix = checkpoints.prefix(str(target))
-    tf.train.Saver(variables).save(session, prefix, checkpoints.step(path))
+  plain = {
+      name: value
+      for name, value in values(checkpoints.latest(str(source))).items()
+      if not name.endswith(checkpoints.AVERAGE)
+  }
+  target.mkdir(parents=True)
+  checkpoints.write(str(target), plain)
 
 
 def script(program):
