@@ -34,13 +34,6 @@ VARIABLES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    tf.set_random_seed(1)
-    yield default_graph
-
-
 def initialized_session():
   session = tf.Session()
   session.run(tf.global_variables_initializer())

@@ -243,10 +243,10 @@ def test_a_process_without_pictures_says_what_it_expects():
       'picture on standard input\n')
 
 
-@pytest.mark.parametrize('flags, problem', [
-    (['--top_layers=local'], 'does not go with --top_layers=local'),
-    (['--network=tutorial', '--columns=2'], 'with --normalization=batch'),
-])
+@pytest.mark.parametrize(
+    'flags, problem',
+    [(['--top_layers=local'], 'does not go with --top_layers=local'),
+     (['--network=tutorial', '--columns=2'], 'with --normalization=batch'),])
 def test_a_process_refuses_flags_that_do_not_go_with_the_network(
     flags, problem):
   status, out, err = call(['--checkpoint_dir=pretrained:fast', *flags, 'a.png'])

@@ -60,7 +60,8 @@ def mean_loss(tower_losses):
   name, takes the place of those of the towers.
   """
   means = [
-      mean([losses[name] for losses in tower_losses], name)
+      mean([losses[name]
+            for losses in tower_losses], name)
       for name in tower_losses[0]
   ]
   tf.get_collection_ref('losses')[:] = means[:-1]

@@ -89,8 +89,8 @@ def _answer(target, ask):
   config = tf.ConfigProto(operation_timeout_in_ms=1000 * _ANSWER_SECS)
   with console.naming(f'--master={target}'):
     try:
-      answer = time_limits.within(_ANSWER_SECS + 1,
-                                  lambda: ask(target, config), late)
+      answer = time_limits.within(_ANSWER_SECS + 1, lambda: ask(target, config),
+                                  late)
     except tf.errors.DeadlineExceededError:
       answer = late
   if answer is late:

@@ -1,7 +1,6 @@
 """What is placed where in a cluster, and the bytes that travel."""
 
 import collections
-import types
 
 import pytest
 import tensorflow.compat.v1 as tf
@@ -19,12 +18,6 @@ from cifar10.settings import Settings
 
 PARAMETERS = 1068298
 LOCAL3 = 2304 * 384
-
-
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as graph:
-    yield graph
 
 
 def places(config, ps=2):

@@ -21,13 +21,6 @@ LAYOUTS = {
 each_layout = pytest.mark.parametrize('name', sorted(LAYOUTS))
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    tf.set_random_seed(1)
-    yield default_graph
-
-
 def run(tensors, feed=None):
   with tf.Session() as session:
     return session.run(tensors, feed)

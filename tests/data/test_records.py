@@ -22,12 +22,6 @@ LAYOUTS = {
 each_layout = pytest.mark.parametrize('name', sorted(LAYOUTS))
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    yield default_graph
-
-
 def run(tensor, feed=None):
   with tf.Session() as session:
     return session.run(tensor, feed)

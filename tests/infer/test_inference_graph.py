@@ -12,14 +12,6 @@ from cifar10.settings import Settings
 
 PRODUCTS = ('Conv2D', 'MatMul', 'BatchMatMul', 'BatchMatMulV2')
 
-
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    tf.set_random_seed(1)
-    yield default_graph
-
-
 DATA = datasets.in_folder('nowhere')
 
 

@@ -29,12 +29,6 @@ def build(top_layers='full'):
   return restore.restorations()
 
 
-@pytest.fixture
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    yield default_graph
-
-
 @pytest.fixture(scope='module')
 def saved(tmp_path_factory):
   """A checkpoint and its values."""

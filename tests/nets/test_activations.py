@@ -40,13 +40,6 @@ FORMULAS = {
 X = np.linspace(-4, 4, 80).reshape(10, 8) + 0.01
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    tf.set_random_seed(1)
-    yield default_graph
-
-
 def run(tensors):
   with tf.Session() as session:
     session.run(tf.global_variables_initializer())

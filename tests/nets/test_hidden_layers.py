@@ -1,6 +1,5 @@
 """--hidden_layers: the network with other fully connected layers."""
 
-
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
@@ -12,13 +11,6 @@ from cifar10.settings import Settings
 from tests import reference
 
 SIZES = {'': [], '384': [384], '20,30,8': [20, 30, 8]}
-
-
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as graph:
-    tf.set_random_seed(1)
-    yield graph
 
 
 def random_images(count):

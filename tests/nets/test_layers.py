@@ -11,12 +11,6 @@ from tests import reference
 ALPHA = 0.001 / 9.0
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as graph:
-    yield graph
-
-
 def values_and_gradients(normalize, x, dy):
   """The outputs of `normalize` for `x`, and its gradients for `dy`."""
   x = tf.constant(x)

@@ -1,6 +1,5 @@
 """Locally connected layers: their arithmetic, and the model with them."""
 
-
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
@@ -24,13 +23,6 @@ VARIABLES = {
     'softmax_linear/weights': [1152, 10],
     'softmax_linear/biases': [10]
 }
-
-
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as graph:
-    tf.set_random_seed(1)
-    yield graph
 
 
 def random_pair(height, width, rows, columns, dtype=np.float64):

@@ -15,12 +15,6 @@ IMAGES = np.random.RandomState(1).randint(-3, 4, [4, 7, 6, 5])
 BIASES = np.array([-1, 0, 1, 0, 2])
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    yield default_graph
-
-
 def pooled(x):
   return tf.nn.max_pool(x, [1, 3, 3, 1], [1, 2, 2, 1], padding='SAME')
 

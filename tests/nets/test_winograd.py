@@ -11,12 +11,6 @@ from cifar10.nets import winograd
 from tests import reference
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as graph:
-    yield graph
-
-
 @pytest.mark.parametrize(
     'm, r',
     [(m, r) for r in range(1, 11) for m in range(max(1, 3 - r), 12 - r)])

@@ -14,12 +14,6 @@ RATE = 0.1
 STEPS = 4
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    yield default_graph
-
-
 def gradient(w):
   """Of the function that is minimized, sum (w - 1) ** 4 / 4."""
   return (w - 1)**3

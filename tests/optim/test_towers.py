@@ -8,12 +8,6 @@ from cifar10.optim import towers
 from cifar10.settings import Settings
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    yield default_graph
-
-
 def test_towers_share_variables_and_have_their_own_scope_and_device():
   made = []
   for i in range(2):

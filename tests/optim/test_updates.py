@@ -11,12 +11,6 @@ from cifar10.store import run_state
 from tests import short_runs
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    yield default_graph
-
-
 def rates(steps, stretches=((0, 128),), examples_per_epoch=50000):
   global_step = tf.train.get_or_create_global_step()
   state = run_state.RunState((), examples_per_epoch, stretches)

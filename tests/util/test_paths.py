@@ -81,7 +81,8 @@ PROBLEMS = {
      ('cifar10/cifar10_export.py', [], '--checkpoint', '/exp[1]'),
      ('cifar10/cifar10_export.py', [], '--tflite', 'gs://a'),
      ('cifar10/tools/search/search.py', ['space.json'], '--out', '/exp[1]'),
-     ('cifar10/tools/sparsify.py', ['--keep=1', '--out=x'], 'CHECKPOINT', '/exp[1]'),
+     ('cifar10/tools/sparsify.py', ['--keep=1', '--out=x'
+                                   ], 'CHECKPOINT', '/exp[1]'),
      ('cifar10/tools/import_weights.py', ['x'], '--out', ''),
      ('cifar10/data/fetch_data.py', [], '--data_dir', '/' + LATIN),
      ('cifar10/data/make_dataset.py', ['x'], '--out', 'gs://a'),

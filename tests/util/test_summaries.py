@@ -15,12 +15,6 @@ from cifar10.util import summaries
 from tests import short_runs
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as graph:
-    yield graph
-
-
 def values_of(summary):
   """The values of a serialized summary: a dict by tag."""
   return {v.tag: v for v in tf.Summary.FromString(summary).value}
