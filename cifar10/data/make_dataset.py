@@ -69,6 +69,9 @@ def find(folder):
     raise UserError(
         f'{folder}: class folders: found {len(classes)}, expected two or more: '
         f'{_EXPECTED}')
+  for name in classes:
+    if not paths.is_text(name):
+      raise UserError(f'{folder}: the class name {name!r} is not valid UTF-8')
   found = []
   for part, path in parts.items():
     for label, name in enumerate(classes):
@@ -146,6 +149,12 @@ def make(args):
   if os.path.lexists(args.out):
     raise UserError(f'--out={args.out}: already exists; expected a new folder')
   classes, found = find(args.folder)
+  # Outside, it begins with `..`; hidden folders are no classes.
+  inside = os.path.relpath(*map(os.path.realpath, (args.out, args.folder)))
+  if not inside.startswith('.'):
+    raise UserError(
+        f'--out={args.out}: is in {args.folder}, whose folders hold '
+        'the pictures; expected a folder elsewhere')
   pictures.report_others(args.folder, [path for path, _, _ in found])
   with files.new_folder(args.out) as temporary:
     counts, broken = write(temporary, classes, found, args)

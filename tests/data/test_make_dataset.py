@@ -215,6 +215,19 @@ def test_errors_are_one_line(tmp_path, error_of):
   assert os.listdir(str(out)) == []
 
 
+def test_a_name_that_is_no_text_and_a_place_among_the_pictures_are_refused(
+    tmp_path, error_of):
+  folder = tmp_path / 'in'
+  picture_folders.write_noise(folder, {'a': 2, 'b': 2})
+  inside = folder / 'new'
+  assert error_of(folder,
+                  inside).startswith('--out=%s: is in %s, ' % (inside, folder))
+  os.mkdir(os.fsencode(str(folder)) + b'/\xff')
+  line = error_of(folder, tmp_path / 'out')
+  assert line.endswith(" '\\udcff' is not valid UTF-8")
+  assert os.listdir(str(tmp_path)) == ['in']
+
+
 def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
   # Names of classes that make dataset.json larger than train.bin, which holds
   # four records of 193 bytes.
