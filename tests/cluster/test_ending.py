@@ -58,10 +58,15 @@ def test_a_chief_that_is_gone_is_named(tasks, notice):
     wait(tasks, notice)
 
 
-@pytest.mark.parametrize('error', [None, OSError(28, 'disk full')])
-def test_a_chief_that_ends_while_others_wait_is_noticed(tasks, error):
+@pytest.fixture(scope='module', name='chief')
+def _chief(tasks):
   _, worker = tasks
-  chief = servers.Server(worker.task._replace(index=0), worker.settings)
+  return servers.Server(worker.task._replace(index=0), worker.settings)
+
+
+@pytest.mark.parametrize('error', [None, OSError(28, 'disk full')])
+def test_a_chief_that_ends_while_others_wait_is_noticed(tasks, chief, error):
+  _, worker = tasks
 
   def end():
     with contextlib.suppress(OSError):
