@@ -3,7 +3,6 @@
 import contextlib
 
 import pytest
-import tensorflow.compat.v1 as tf
 
 from cifar10.cluster import cluster_spec
 from cifar10.cluster import ending
@@ -28,9 +27,8 @@ def _tasks():
 
 def wait(tasks, notice, meanwhile=None):
   """Waits, as a worker that the second start of a chief has joined."""
-  ps, worker = tasks
-  tf.Session.reset(ps.target, ['shared'], ps.config_proto())
-  write(worker, notice)
+  _, worker = tasks
+  write(worker, notice or {'chief_start': 0, 'problem': None})
   ending.wait(worker, agreement(worker), meanwhile)
 
 
@@ -40,9 +38,8 @@ def agreement(server):
 
 
 def write(server, notice):
-  if notice is not None:
-    with server.side_session() as session:
-      ending.notice().write(session, notice)
+  with server.side_session() as session:
+    ending.notice().write(session, notice)
 
 
 @pytest.mark.parametrize('start', [2, 3])  # Started again since.
@@ -61,10 +58,15 @@ def test_a_chief_that_is_gone_is_named(tasks, notice):
     wait(tasks, notice)
 
 
-@pytest.mark.parametrize('error', [None, OSError(28, 'disk full')])
-def test_a_chief_that_ends_while_others_wait_is_noticed(tasks, error):
+@pytest.fixture(scope='module', name='chief')
+def _chief(tasks):
   _, worker = tasks
-  chief = servers.Server(worker.task._replace(index=0), worker.settings)
+  return servers.Server(worker.task._replace(index=0), worker.settings)
+
+
+@pytest.mark.parametrize('error', [None, OSError(28, 'disk full')])
+def test_a_chief_that_ends_while_others_wait_is_noticed(tasks, chief, error):
+  _, worker = tasks
 
   def end():
     with contextlib.suppress(OSError):
