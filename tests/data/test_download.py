@@ -35,7 +35,9 @@ CONTENT = {
 def make_archive(members):
   """The bytes of a .tar.gz of {name: bytes, or a TarInfo to add}."""
   stream = io.BytesIO()
-  with tarfile.open(fileobj=stream, mode='w:gz') as tar:
+  # Without the time, so that all processes of a run make the same one.
+  with gzip.GzipFile(fileobj=stream, mode='wb', mtime=0) as packed, \
+      tarfile.open(fileobj=packed, mode='w') as tar:
     for name, content in members.items():
       if isinstance(content, tarfile.TarInfo):
         tar.addfile(content)
