@@ -32,11 +32,10 @@ data/test_archive data/test_dataset_json data/test_download data/test_fetch_data
 data/test_make_dataset data/test_pictures data/test_resampling
 data/test_sources data/test_svhn
 faults/* guard/* infer/test_contact_sheet
-run/test_combinations run/test_diagnosis run/test_progress run/test_recipes
-run/test_signals run/test_watchdog
+run/test_combinations run/test_progress run/test_recipes
 tools/report/* tools/search/* tools/test_variants
 util/test_commands util/test_console util/test_files util/test_folder_lock
-util/test_optional_packages util/test_paths
+util/test_optional_packages util/test_paths util/test_signals
 """
 if tf.__version__ < '2':
   collect_ignore_glob = [name + '.py' for name in _OF_ONE_VERSION.split()]
