@@ -354,13 +354,14 @@ def train(total_loss, global_step, settings=None, state=None, grads=None,
             graph_keys.FROZEN)
         return tf.group(*averages.of_variables(variable_averages, averaged))
 
-  # The gradients of several workers may be applied together.
-  update = apply(grads) if worker is None else worker.apply(
-      apply, grads, global_step)
-  if worker is not None and not worker.is_chief:
-    return update
-  normalization_updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
-  return tf.group(update, loss_averages_op, *normalization_updates)
+  with tf.name_scope('train/'):
+    # The gradients of several workers may be applied together.
+    update = apply(grads) if worker is None else worker.apply(
+        apply, grads, global_step)
+    if worker is not None and not worker.is_chief:
+      return update
+    normalization_updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+    return tf.group(update, loss_averages_op, *normalization_updates)
 
 
 def _add_loss_summaries(losses):

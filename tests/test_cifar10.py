@@ -423,8 +423,8 @@ def test_without_a_run_training_ends_at_max_steps():
   global_step = tf.train.get_or_create_global_step()
   settings = Settings(schedule='one_cycle', warmup=0.5, learning_rate=0.5,
                       max_steps=100)
-  train(cifar10.loss(cifar10.inference(random_images(2)), [1, 2]), global_step,
-        settings)
+  cifar10.train(cifar10.loss(cifar10.inference(random_images(2)), [1, 2]),
+                global_step, settings)
   (rate,) = tf.get_collection(graph_keys.LEARNING_RATE)
   with initialized_session() as session:
     global_step.load(79, session)
