@@ -55,21 +55,16 @@ def test_variables_are_restored_from_either(graph, tmp_path, capsys, averages,
     np.testing.assert_array_equal(value, values[name + suffix])
 
 
-@pytest.mark.parametrize('is_old', [False, True])
 @pytest.mark.parametrize('averages', [False, True])
-def test_statistics_go_with_the_variables_or_their_averages(
-    graph, tmp_path, averages, is_old):
+def test_statistics_go_with_the_variables_or_their_averages(tmp_path, averages):
   networks.inference(tf.zeros([1, 24, 24, 3]), Settings(normalization='batch'))
-  statistics = {v.op.name for v in tf.model_variables()}
-  assert len(statistics) == 8
+  assert len(tf.model_variables()) == 8
   rng = np.random.RandomState(0)
   values = {'global_step': np.int64(3)}
   for variable in tf.global_variables():
     for suffix in ('', random_models.AVERAGE):
       value = rng.normal(size=variable.shape.as_list()).astype(np.float32)
-      # Older checkpoints lack the averages of statistics.
-      if not (is_old and suffix and variable.op.name in statistics):
-        values[variable.op.name + suffix] = value
+      values[variable.op.name + suffix] = value
   checkpoints.write(str(tmp_path), values)
   checkpoint = checkpoints.latest(str(tmp_path))
   saver = restore.restorations().fitting(checkpoint, averages)
@@ -77,8 +72,7 @@ def test_statistics_go_with_the_variables_or_their_averages(
     saver.restore(session, checkpoint)
     found = session.run({v.op.name: v for v in tf.global_variables()})
   for name, value in found.items():
-    is_average = averages and not (is_old and name in statistics)
-    suffix = random_models.AVERAGE if is_average else ''
+    suffix = random_models.AVERAGE if averages else ''
     np.testing.assert_array_equal(value, values[name + suffix])
 
 
