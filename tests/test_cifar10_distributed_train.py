@@ -54,7 +54,8 @@ def check_computes_as_one_trainer(monkeypatch, tmp_path, single, **of_workers):
   images = np.random.RandomState(0).randn(32, 24, 24, 3).astype(np.float32)
   labels = np.arange(32, dtype=np.int32) % 10
 
-  def part(config):
+  def part(config, data):
+    del data
     begin = config.task_index * config.batch_size
     rows = slice(begin, begin + config.examples_per_machine)
     return tf.constant(images[rows]), tf.constant(labels[rows])

@@ -141,8 +141,9 @@ def bias_add(value, bias):
   in 16 bits it would stall.
   """
   if value.shape.rank == 4 and bias.shape.rank == 1:
-    # Its gradient is that of pooling.py.
-    return tf.nn.bias_add(value, tf.cast(bias, value.dtype))
+    forms = {} if form().is_portable else pooling.GRADIENTS
+    with tf.get_default_graph().gradient_override_map(forms):
+      return tf.nn.bias_add(value, tf.cast(bias, value.dtype))
   return tf.cast(wide(value) + wide(bias), value.dtype)
 
 

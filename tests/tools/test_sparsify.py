@@ -84,19 +84,6 @@ def trained(tmp_path_factory):
   return folder
 
 
-def test_the_precision_of_an_older_checkpoint_is_by_its_statistics(trained):
-  config = short_runs.small_config(trained, **SETTINGS)
-  values = checkpoints.read(checkpoints.latest(config.train_dir))
-  older, same = dict(values), dict(values)
-  for name in values:
-    if name.endswith(('/moving_mean', '/moving_variance')):
-      del older[name + checkpoints.AVERAGE]
-      same[name + checkpoints.AVERAGE] = values[name]
-  assert len(older) < len(values)
-  found, expected = sparsify.precisions([older, same], config)
-  assert found == expected
-
-
 def test_without_images_there_is_no_precision_and_damaged_ones_are_named(
     trained, tmp_path):
   config = short_runs.small_config(trained, dataset='cifar10',
