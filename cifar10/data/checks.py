@@ -25,7 +25,7 @@ def check_files(data, source):
     parts = []
     for path in paths:
       if source and not os.path.exists(path):
-        folder, name = os.path.split(os.path.abspath(path))
+        folder = os.path.dirname(os.path.abspath(path))
         if os.path.basename(folder) == source.folder:
           todo = 'Remove its folder, and the data is fetched again'
         else:  # A person's own.

@@ -67,7 +67,7 @@ def freeze(data, checkpoint, settings):
 
 
 def _probabilities(session):
-  """What the graph of a session computes for an image of noise."""
+  """The probabilities in the graph of a session for an image of noise."""
   images = session.graph.get_tensor_by_name('images:0')
   return session.run('probabilities:0', {images: _noise(images.shape[1:])})
 

@@ -179,7 +179,7 @@ def naming(beginning):
 
 
 def columns():
-  """How many characters of a live line the terminal shows."""
+  """The number of characters of a live line that fit the terminal."""
   found = 80
   with contextlib.suppress(OSError):  # The terminal is gone.
     # Some terminals do not know their size, and report 0.
