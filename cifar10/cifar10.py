@@ -10,7 +10,6 @@ Training". Without settings each function is the tutorial's.
 """
 
 import dataclasses
-import functools
 import os
 import sys
 
@@ -23,16 +22,10 @@ if not __package__:  # A program in this folder says `import cifar10`.
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_input
-from cifar10 import flag_values
 from cifar10 import settings as settings_lib
 from cifar10.data import datasets
 from cifar10.data import sources
 from cifar10.nets import layers
-from cifar10.nets.layers import activation_summary as _activation_summary
-from cifar10.nets.layers import variable_on_cpu as _variable_on_cpu
-from cifar10.nets.layers import (variable_with_weight_decay as
-                                 _variable_with_weight_decay,)
-from cifar10.nets.techniques import Techniques
 from cifar10.optim import averages
 from cifar10.optim import optimizers
 from cifar10.optim import schedules
@@ -40,6 +33,7 @@ from cifar10.settings import Settings
 from cifar10.util import graph_keys
 from cifar10.util import paths
 from cifar10.util import summaries
+from cifar10.util import tutorial_flags
 
 FLAGS = tf.flags.FLAGS
 
@@ -60,6 +54,10 @@ INITIAL_LEARNING_RATE = 0.1
 # and a number: tower_0, tower_1, ...
 TOWER_NAME = 'tower'
 
+_activation_summary = layers.activation_summary
+_variable_on_cpu = layers.variable_on_cpu
+_variable_with_weight_decay = layers.variable_with_weight_decay
+
 DATA_URL = sources.SOURCES['cifar10'].official[0].url
 
 
@@ -69,7 +67,7 @@ def settings_of_flags(*names):
   Besides `names`, batch_size, data_dir and use_fp16 count. Raises UserError if
   the default of a folder belongs to another user.
   """
-  values = flag_values('batch_size', 'data_dir', 'use_fp16', *names)
+  values = tutorial_flags.values('batch_size', 'data_dir', 'use_fp16', *names)
   paths.refuse_defaults(values, values.get('given', ()))
   if values.pop('use_fp16', False):
     values['precision'] = 'float16'
@@ -106,8 +104,12 @@ def maybe_download_and_extract(settings=None):
   return datasets.prepare(settings)
 
 
-def distorted_inputs(settings=None):
+def distorted_inputs(settings=None, data=None):
   """Batches of distorted training images, for one step of all towers.
+
+  Args:
+    settings: settings.Settings, with the datasets.DataSet `data`; None: those
+      of the flags.
 
   Returns:
     images: float32, or float16 with --use_fp16: [batch, IMAGE_SIZE, IMAGE_SIZE,
@@ -116,7 +118,6 @@ def distorted_inputs(settings=None):
     labels: int32, [batch].
   """
   if settings is not None:
-    data = datasets.to_train_on(settings)
     return cifar10_input.distorted_inputs(settings.data_dir,
                                           settings.examples_per_machine, data,
                                           settings)
@@ -146,96 +147,84 @@ def inputs(eval_data, settings=None):
   return tf.cast(images, settings.precision), labels
 
 
-def inference(images, techniques=None):
+@layers.network
+def inference(images, num_classes=None):
   """Builds the CIFAR-10 model.
-
-  Variables and logits are float32. Layers compute in the type of the variable
-  scope, see `layers.compute_in`.
 
   Args:
     images: float, [batch, height, width, depth]; only batch may be unknown.
-    techniques: techniques.Techniques of the layers; None: the tutorial's.
+    num_classes: None: NUM_CLASSES.
 
   Returns:
-    float32 logits, [batch, NUM_CLASSES].
+    float32 logits, [batch, num_classes].
 
   Raises:
     ValueError: `images` is not of rank 4, or its size is unknown.
   """
-  if techniques is None:
-    images = tf.convert_to_tensor(images)
-    with layers.compute_in(images.dtype):
-      return inference(images, Techniques())
-  layers.check_images(images)
-  images = techniques.dropout(images, 'input_dropout')
+  num_classes = num_classes or NUM_CLASSES
 
   # conv1
   with tf.variable_scope('conv1') as scope:
     kernel = _variable_with_weight_decay(
         'weights', [5, 5, images.shape.as_list()[3], 64], stddev=5e-2, wd=None)
-    conv = techniques.conv2d(images, kernel)
+    conv = layers.conv2d(images, kernel, [1, 1, 1, 1], padding='SAME')
     biases = _variable_on_cpu('biases', [64], tf.constant_initializer(0.0))
-    pre_activation = techniques.bias_add(conv, biases)
-    conv1 = techniques.activation(pre_activation, name=scope.name)
+    pre_activation = layers.bias_add(conv, biases)
+    conv1 = tf.nn.relu(pre_activation, name=scope.name)
     _activation_summary(conv1)  # [batch, 24, 24, 64]
 
   # pool1
   pool1 = tf.nn.max_pool(conv1, [1, 3, 3, 1], [1, 2, 2, 1], padding='SAME',
                          name='pool1')  # [batch, 12, 12, 64]
-  # norm1, with bias 1.0 and beta 0.75
-  norm1 = techniques.lrn(pool1, 4, alpha=0.001 / 9.0, name='norm1')
-  norm1 = techniques.dropout(norm1, 'conv_dropout')
+  # norm1
+  norm1 = layers.lrn(pool1, 4, bias=1.0, alpha=0.001 / 9.0, beta=0.75,
+                     name='norm1')
 
   # conv2
   with tf.variable_scope('conv2') as scope:
     kernel = _variable_with_weight_decay('weights', [5, 5, 64, 64], stddev=5e-2,
                                          wd=None)
-    conv = techniques.conv2d(norm1, kernel)
+    conv = layers.conv2d(norm1, kernel, [1, 1, 1, 1], padding='SAME')
     biases = _variable_on_cpu('biases', [64], tf.constant_initializer(0.1))
-    pre_activation = techniques.bias_add(conv, biases)
-    conv2 = techniques.activation(pre_activation, name=scope.name)
+    pre_activation = layers.bias_add(conv, biases)
+    conv2 = tf.nn.relu(pre_activation, name=scope.name)
     _activation_summary(conv2)  # [batch, 12, 12, 64]
 
   # norm2
-  norm2 = techniques.lrn(conv2, 4, alpha=0.001 / 9.0, name='norm2')
+  norm2 = layers.lrn(conv2, 4, bias=1.0, alpha=0.001 / 9.0, beta=0.75,
+                     name='norm2')
   # pool2
   pool2 = tf.nn.max_pool(norm2, [1, 3, 3, 1], [1, 2, 2, 1], padding='SAME',
                          name='pool2')  # [batch, 6, 6, 64]
-  pool2 = techniques.dropout(pool2, 'conv_dropout')
 
   # local3
   with tf.variable_scope('local3') as scope:
     # Each image becomes a row: one matrix product then serves the whole batch.
-    reshape, dim = layers.flatten(pool2)
+    dim = pool2.shape[1:].num_elements()
+    reshape = tf.reshape(pool2, [-1, dim])
     weights = _variable_with_weight_decay('weights', [dim, 384], stddev=0.04,
                                           wd=0.004)
-    product = techniques.matmul(reshape, weights)
+    product = layers.matmul(reshape, weights)
     biases = _variable_on_cpu('biases', [384], tf.constant_initializer(0.1))
-    local3 = techniques.bias_add(product, biases)
-    local3 = techniques.activation(local3, name=scope.name)
+    local3 = tf.nn.relu(layers.bias_add(product, biases), name=scope.name)
     _activation_summary(local3)  # [batch, 384]
-  local3 = techniques.dropout(local3, 'dropout')
 
   # local4
   with tf.variable_scope('local4') as scope:
     weights = _variable_with_weight_decay('weights', [384, 192], stddev=0.04,
                                           wd=0.004)
-    product = techniques.matmul(local3, weights)
+    product = layers.matmul(local3, weights)
     biases = _variable_on_cpu('biases', [192], tf.constant_initializer(0.1))
-    local4 = techniques.bias_add(product, biases)
-    local4 = techniques.activation(local4, name=scope.name)
+    local4 = tf.nn.relu(layers.bias_add(product, biases), name=scope.name)
     _activation_summary(local4)  # [batch, 192]
-  local4 = techniques.dropout(local4, 'dropout')
 
   # softmax_linear: the softmax itself is part of the loss, which takes logits.
-  num_classes = techniques.num_classes or NUM_CLASSES
   with tf.variable_scope('softmax_linear') as scope:
     weights = _variable_with_weight_decay('weights', [192, num_classes],
                                           stddev=1 / 192.0, wd=None)
     biases = _variable_on_cpu('biases', [num_classes],
                               tf.constant_initializer(0.0), dtype=tf.float32)
-    product = tf.cast(tf.matmul(local4, weights), tf.float32)
-    product = techniques.logits(product)
+    product = tf.cast(layers.matmul(local4, weights), tf.float32)
     softmax_linear = tf.add(product, biases, name=scope.name)
     _activation_summary(softmax_linear)  # [batch, num_classes]
 
@@ -286,7 +275,8 @@ def penalized(data_loss, scope=None):
   return tf.add_n(tf.get_collection('losses', scope), name='total_loss')
 
 
-def train(total_loss, global_step, settings=None, state=None):
+def train(total_loss, global_step, settings=None, state=None, grads=None,
+          worker=None):
   """Builds the operation that takes one training step.
 
   It updates the variables, their moving averages and `global_step`.
@@ -297,100 +287,84 @@ def train(total_loss, global_step, settings=None, state=None):
     settings: settings.Settings; None: the tutorial's.
     state: run_state.RunState with the examples that the run has seen; None:
       none, and NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN in an epoch.
+    grads: list of pairs (gradient, variable), the means of several towers;
+      None: the gradients of `total_loss`.
+    worker: cluster.optimizer.Worker of a cluster; None: no other one trains
+      the same variables.
   """
   settings = with_constants(settings or settings_of_flags())
-  opt = optimizer(global_step, settings, state)
-  with tf.name_scope('train/'):
-    grads = opt.compute_gradients(total_loss)
-  losses = tf.get_collection('losses') + [total_loss]
-  return update(opt, grads, losses, global_step, settings)
-
-
-def optimizer(global_step, settings, state=None):
-  """The optimizer, with its learning rate; arguments as those of `train`.
-
-  By default gradient descent at 0.1, x 0.1 every 350 epochs, in steps. Its
-  `apply_gradients` also counts the step and updates the moving averages.
-  """
-  if state is None:
-    steps_per_epoch = (NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN /
-                       settings.examples_per_machine)
-    pace = schedules.Pace(steps_per_epoch, 0, settings.max_steps)
-  else:
+  if state is not None:
     pace = state.pace(settings)
-  with tf.name_scope('train/'):  # The slash reenters the scope each time.
-    steps = global_step + pace.offset
+  else:
+    num_batches_per_epoch = (NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN /
+                             settings.examples_per_machine)
+    pace = schedules.Pace(num_batches_per_epoch, 0, settings.max_steps)
+
+  with tf.name_scope('train/'):
+    # The learning rate falls by the number of examples seen.
     if settings.schedule == 'exponential':
       lr = tf.train.exponential_decay(
-          settings.learning_rate, steps,
+          settings.learning_rate, global_step + pace.offset,
           pace.decay_steps(settings.num_epochs_per_decay),
           settings.learning_rate_decay_factor, staircase=settings.staircase)
     else:
-      lr = schedules.create(steps, pace, settings)
+      lr = schedules.create(global_step + pace.offset, pace, settings)
     summaries.scalar('learning_rate', lr)
     tf.add_to_collection(graph_keys.LEARNING_RATE, lr)
-  if optimizers.is_plain(settings):
-    opt = tf.train.GradientDescentOptimizer(lr)
-  else:
-    opt = optimizers.create(settings, lr)
-  return optimizers.Update(opt, functools.partial(_apply, settings=settings))
 
+    # Compute the gradients.
+    if optimizers.is_plain(settings):
+      opt = tf.train.GradientDescentOptimizer(lr)
+    else:
+      opt = optimizers.create(settings, lr)
+    if grads is None:
+      grads = opt.compute_gradients(total_loss)
+    grads = [(grad, var) for grad, var in grads if grad is not None]
 
-def update(opt, grads, losses, global_step, settings, keeps_averages=True):
-  """Builds the training step from its gradients, with their summaries.
-
-  Args:
-    opt: from `optimizer`, or an optimizer around one.
-    grads: list of pairs (gradient, variable); a variable whose gradient is None
-      stays as it is.
-    losses: list of float32 scalars, for `add_loss_summaries`.
-    global_step, settings: as those of `train`.
-    keeps_averages: True if this step updates the averages of the losses and of
-      batch normalization; the chief of a cluster does it for all workers.
-  """
-  grads = [(grad, var) for grad, var in grads if grad is not None]
-  with tf.name_scope('train/'):
-    loss_averages_op = add_loss_summaries(losses)
+    # Average and summarize the losses, and add histograms.
+    losses = tf.get_collection('losses') + [total_loss]
+    loss_averages_op = _add_loss_summaries(losses)
     for grad, var in grads:
       summaries.histogram(var.op.name + '/values', var.read_value())
       summaries.histogram(var.op.name + '/gradients', grad)
     statistics_averages = averages.of_statistics(global_step,
                                                  settings.moving_average_decay)
-    before = list(losses)
-    # Asynchronous workers each update the averages of variables, so these too.
-    if keeps_averages or not settings.sync:
-      before += statistics_averages
     # The losses of a step are those before its update.
+    before = list(losses)
+    if worker is None or worker.averages_statistics:
+      before += statistics_averages
     with tf.control_dependencies(before):
       grads = [(tf.identity(grad), var) for grad, var in grads]
-    # Calls `_apply`, which updates the variables, their averages and the step.
-    apply_gradient_op = opt.apply_gradients(grads, global_step)
-    if not keeps_averages:
-      return apply_gradient_op
-    normalization_updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
-    return tf.group(apply_gradient_op, loss_averages_op, *normalization_updates)
 
+  def apply(grads):
+    """Applies gradients; then counts the step and averages the variables."""
+    with tf.name_scope('train/'):
+      grads = optimizers.constrained(grads, settings)
+      apply_gradient_op = opt.apply_gradients(grads)
+      with tf.control_dependencies([apply_gradient_op]):
+        limits = optimizers.limit_norms(settings.max_norm)
+      with tf.control_dependencies([apply_gradient_op, *limits]):
+        # The step is the value of the assignment: TensorFlow's graph optimizer
+        # may move a separate read before it.
+        step = tf.assign_add(global_step, 1)
+        variable_averages = tf.train.ExponentialMovingAverage(
+            settings.moving_average_decay, num_updates=step)
+        # Frozen variables too: evaluation knows of no freezing.
+        averaged = tf.trainable_variables() + tf.get_collection(
+            graph_keys.FROZEN)
+        return tf.group(*averages.of_variables(variable_averages, averaged))
 
-def _apply(opt, grads, global_step, settings):
-  """Applies gradients; then counts the step, and averages the variables."""
   with tf.name_scope('train/'):
-    if settings.hold_zeros:
-      grads = optimizers.without_zeros(grads)
-    updates = [opt.apply_gradients(optimizers.clipped(grads, settings))]
-    with tf.control_dependencies(updates):
-      updates += optimizers.limit_norms(settings.max_norm)
-    with tf.control_dependencies(updates):
-      # The step is the value of the assignment: TensorFlow's graph optimizer
-      # may move a separate read before it.
-      step = tf.assign_add(global_step, 1)
-      variable_averages = tf.train.ExponentialMovingAverage(
-          settings.moving_average_decay, num_updates=step)
-      # Frozen variables are averaged too: evaluation knows of no freezing.
-      averaged = tf.trainable_variables() + tf.get_collection(graph_keys.FROZEN)
-      return tf.group(*averages.of_variables(variable_averages, averaged))
+    # The gradients of several workers may be applied together.
+    update = apply(grads) if worker is None else worker.apply(
+        apply, grads, global_step)
+    if worker is not None and not worker.is_chief:
+      return update
+    normalization_updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+    return tf.group(update, loss_averages_op, *normalization_updates)
 
 
-def add_loss_summaries(losses):
+def _add_loss_summaries(losses):
   """Adds summaries of losses and of their moving averages.
 
   The names of the losses' operations are those of the summaries and, with

@@ -15,19 +15,19 @@ import dataclasses
 import os
 import sys
 
-if not __package__:  # Run by its path: the package is one folder up.
-  sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+if not __package__:  # The package is one folder up.
+  package = os.path.dirname(os.path.abspath(__file__))
+  sys.path.insert(0, os.path.dirname(package))
 
 # The package first: it hides the start-up messages of TensorFlow.
-from cifar10 import cifar10
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import flags
 from cifar10.cluster import cluster_spec
-from cifar10.cluster import liveness
+from cifar10.cluster import ending
 from cifar10.cluster import membership
 from cifar10.cluster import placement
 from cifar10.cluster import shared_state
-from cifar10.cluster.optimizer import WorkerOptimizer
+from cifar10.cluster.optimizer import Worker
 from cifar10.cluster.session import WorkerRole
 from cifar10.data import datasets
 from cifar10.errors import UserError
@@ -36,7 +36,6 @@ from cifar10.run import banner
 from cifar10.run import initial_values
 from cifar10.run import train_dir
 from cifar10.run import trainer
-from cifar10.run.watchdog import Watchdog
 from cifar10.store import run_state
 import tensorflow.compat.v1 as tf
 
@@ -44,8 +43,7 @@ import tensorflow.compat.v1 as tf
 def build_step(run, task, agreement, progress):
   """Builds a step of one worker, within its device function.
 
-  Its towers are those of the multi-GPU trainer. Takes a trainer.Run, a
-  cluster_spec.Task, a membership.Agreement and a shared_state.Progress.
+  Its towers are those of the multi-GPU trainer.
 
   Returns:
     train_op: operation that takes a step, and meanwhile copies the next batch
@@ -53,37 +51,23 @@ def build_step(run, task, agreement, progress):
     loss: float32 scalar, the mean of this worker's towers.
     hooks: list of tf.train.SessionRunHook that the graph needs.
   """
-  settings = run.settings
   global_step = tf.train.get_or_create_global_step()
-  opt = WorkerOptimizer(cifar10.optimizer(global_step, settings, run.state),
-                        task, settings, progress, agreement.chief_start)
-  partitioner = placement.partitioner(task, settings)
+  worker = Worker(task, run.settings, progress, agreement.chief_start)
+  partitioner = placement.partitioner(task, run.settings)
   with tf.variable_scope('', partitioner=partitioner):
     train_op, loss, prefetch = cifar10_multi_gpu_train.build_step(
-        settings,
-        global_step,
-        opt,
-        # Built by all workers, so that each variable has its place.
-        keeps_averages=task.is_chief)
-  return train_op, loss, [prefetch] + opt.hooks()
+        run, global_step, worker)
+  return train_op, loss, [prefetch] + worker.hooks
 
 
 def train(settings):
-  """Runs one task of the cluster to its end.
-
-  Raises UserError if the cluster, the data or the training directory is
-  unusable, or training diverges.
-  """
+  """Runs one task of the cluster to its end; UserError as `trainer.train`."""
   task = cluster_spec.task_from_settings(settings)
-  for name in ('early_stopping', 'cache_frozen'):
-    if getattr(settings, name):
-      raise UserError(
-          f'--{name}={getattr(settings, name):d}: works on one machine only; '
-          'leave it out')
-  if settings.master:
-    raise UserError(
-        f'--master={settings.master}: a task of a cluster has a server of its '
-        'own; leave it out')
+  for name in ('early_stopping', 'cache_frozen', 'master'):
+    value = getattr(settings, name)
+    if value:
+      raise UserError(f'--{name}={value}: works outside of clusters only; '
+                      'leave it out')
   lenders = task.lenders(settings)
   settings = model_parallelism.with_devices(
       settings, task.worker_devices if settings.num_gpus == 1 else ())
@@ -93,15 +77,14 @@ def train(settings):
   if task.is_chief:  # Before anything is fetched.
     initial_values.check_source(settings)
   settings, data = trainer.prepared(settings)
-  examples_per_step = settings.examples_per_machine * task.workers_per_step(
-      settings)
+  of_step = settings.examples_per_machine * task.workers_per_step(settings)
   with contextlib.ExitStack() as stack:
     if task.is_chief:
       stack.enter_context(train_dir.held(settings.train_dir))
     server = stack.enter_context(membership.joined(task, settings))
     for agreement in membership.agree(
-        server, lambda: train_dir.prepare(settings, data, examples_per_step)):
-      with liveness.ending_announced(server, agreement):
+        server, lambda: train_dir.prepare(settings, data, of_step)):
+      with ending.announced(server, agreement):
         if task.index in lenders:
           membership.lend(server, agreement)
           continue
@@ -118,47 +101,29 @@ def take_steps(run, server, task, agreement):
   trained_on = run_state.trained_on(state, settings)
   datasets.check_fits(run.data, dataclasses.replace(settings, **trained_on))
   place = placement.device_function(task, settings)
-  observer = liveness.Observer(server)
-  with tf.Graph().as_default(), tf.device(place), observer:
+  with tf.Graph().as_default(), tf.device(place):
     seed = state.seed_of_start(settings.seed, agreement.chief_start - 1,
                                agreement.steps_before)
-    tf.set_random_seed(task.own_seed(seed))
+    # With equal seeds all workers would take the same images.
+    tf.set_random_seed(None if seed is None else seed + task.index)
     progress = shared_state.progress(task, run.last_step)
     train_op, loss, hooks = build_step(run, task, agreement, progress)
-    received, sent, exchanged = (
-        n / 1e6 for n in placement.bytes_of_step(train_op))
-    print(
-        'Each step receives %.2f MB from parameter servers and sends %.2f MB.' %
-        (received, sent))
-    if exchanged:
-      print('Each step sends %.2f MB from worker to worker.' % exchanged)
-    role = WorkerRole(server, progress, observer)
-    with _others_watched(task, agreement, observer):
-      with run.session(train_op, loss, hooks, role) as mon_sess:
-        while not mon_sess.should_stop():
-          mon_sess.run(train_op)
+    _print_bytes(train_op)
+    role = WorkerRole(server, agreement, progress)
+    with run.session(train_op, loss, hooks, role) as mon_sess:
+      while not mon_sess.should_stop():
+        mon_sess.run(train_op)
     if role.has_taken_last_step and not task.is_chief:
-      liveness.wait_until_saved(task, agreement, observer)
+      ending.wait(server, agreement)
 
 
-@contextlib.contextmanager
-def _others_watched(task, agreement, observer):
-  """Ends a worker when another one is gone whose part it needs.
-
-  That is the chief, which may also have ended with an error; for the chief,
-  those that lend their devices.
-  """
-  settings = agreement.settings
-  with Watchdog() as watchdog:
-    for index in task.lenders(settings):
-      watchdog.watch(
-          liveness.answer_check(task.workers[index:index + 1], 'worker',
-                                settings))
-    if not task.is_chief:
-      watchdog.watch(liveness.chief_check(task, settings))
-      watchdog.watch(
-          lambda: liveness.problem_of_chief(task, agreement, observer.ending))
-    yield
+def _print_bytes(train_op):
+  received, sent, exchanged = (
+      f'{n / 1e6:.2f} MB' for n in placement.bytes_of_step(train_op))
+  print(f'Each step receives {received} from parameter servers and sends '
+        f'{sent}.')
+  if exchanged != '0.00 MB':
+    print(f'Each step sends {exchanged} from worker to worker.')
 
 
 def main():

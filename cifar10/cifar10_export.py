@@ -95,26 +95,18 @@ def export(settings):
 
 def _check_targets(settings):
   """Raises UserError unless there are targets, all of them new and apart."""
-  taken = {}
-  for flag in _REPORTS:
-    path = getattr(settings, flag)
-    if not path:
-      continue
-    if flag == 'export_dir':
+  targets = {name: getattr(settings, name) for name in _REPORTS}
+  targets = {name: path for name, path in targets.items() if path}
+  for name, path in targets.items():
+    if name == 'export_dir':
       paths.refuse_taken(path, '--export_dir')
     elif os.path.lexists(path):
-      raise UserError(f'--{flag}={path}: already exists; expected a new file')
-    elif path.endswith('/'):
-      raise UserError(f'--{flag}={path}: ends with /; expected a new file')
-    place = os.path.abspath(path)
-    for other, other_place in taken.items():
-      if os.path.commonpath([place, other_place]) in (place, other_place):
-        raise UserError(
-            f'--{flag}={path}: is the same as --{other}={other_place}, or one '
-            'is inside the other')
-    taken[flag] = place
-  if not taken:
+      raise UserError(f'--{name}={path}: already exists; expected a new file')
+  if not targets:
     raise UserError('--export_dir is empty; expected a folder to write to')
+  if len(set(map(os.path.abspath, targets.values()))) < len(targets):
+    flags_given = ' '.join(f'--{name}={path}' for name, path in targets.items())
+    raise UserError(f'{flags_given}: two are the same; expected different ones')
 
 
 def main():

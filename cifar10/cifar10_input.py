@@ -22,7 +22,6 @@ if not __package__:  # A program in this folder says `import cifar10_input`.
 
 import tensorflow.compat.v1 as tf
 
-from cifar10 import flag_values
 from cifar10.data import datasets
 from cifar10.data import distortions
 from cifar10.data import records as records_lib
@@ -31,6 +30,7 @@ from cifar10.data import sources
 from cifar10.errors import UserError
 from cifar10.settings import Settings
 from cifar10.util import summaries
+from cifar10.util import tutorial_flags
 
 # Images of CIFAR-10 are cropped to this height and width, in pixels; those of
 # other data sets in the same proportion, see `crop_size`.
@@ -151,7 +151,7 @@ def _folder_and_size(data_dir, batch_size):
   if batch_size is None:
     data_dir, batch_size = None, data_dir
   if data_dir is None:
-    settings = Settings(**flag_values('data_dir'))
+    settings = Settings(**tutorial_flags.values('data_dir'))
     datasets.check_owner(settings)
     data_dir = sources.SOURCES['cifar10'].folder_in(settings.data_dir)
   return data_dir, batch_size
@@ -203,8 +203,24 @@ def distorted_inputs(data_dir=None, batch_size=None, data=None,
     records = shuffled_records(data, batch_size).dequeue()
     size = crop_size(data.layout, settings.image_size)
     with known_labels(records, data) as labels:
-      # Random crop, flip, brightness and contrast; then standardization.
-      images = distortions.distort(records, data, settings, size)
+      if distortions.are_changed(settings):
+        images = distortions.distort(records, data, settings, size)
+      else:
+        count, flips = tf.shape(records)[:1], 2 if data.flip else 1
+        # Cut a square out of each image at random, and flip half of them.
+        corner = [
+            tf.random_uniform(count, 0, side - size + 1, dtype=tf.int32)
+            for side in (data.layout.height, data.layout.width)
+        ]
+        flip = tf.random_uniform(count, 0, flips, dtype=tf.int32)
+        images = records_lib.crop(records, data.layout, size, corner, flip)
+        # Change brightness and contrast, of each image in its own way.
+        per_image = tf.concat([count, [1, 1, 1]], 0)
+        brightness = tf.random_uniform(per_image, -63, 63)
+        contrast = tf.random_uniform(per_image, 0.2, 1.8)
+        images = distortions.adjusted(images, brightness, contrast)
+        # Subtract the mean, and divide by the deviation of the pixels.
+        images = tf.image.per_image_standardization(images)
     images.set_shape([batch_size, size, size, data.layout.depth])
     # Preprocessing threads: each crops, flips and distorts a batch at a time.
     is_seeded = settings.seed is not None

@@ -13,9 +13,8 @@ import os
 import sys
 
 if not __package__:  # The package is one folder up.
-  folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-  # Run by its path, in place of this folder; imported, before the others.
-  sys.path[:__name__ == '__main__'] = [folder]
+  package = os.path.dirname(os.path.abspath(__file__))
+  sys.path.insert(0, os.path.dirname(package))
 
 # The package first: it hides the start-up messages of TensorFlow.
 from cifar10 import cifar10
@@ -70,12 +69,12 @@ def average_gradients(tower_grads):
   return average_grads
 
 
-def build_step(settings, global_step, opt, **optional):
+def build_step(run, global_step, worker=None):
   """Builds a step of all towers of a machine.
 
   Args:
-    settings: settings.Settings.
-    global_step, opt, **optional: as those of `cifar10.update`.
+    run: trainer.Run.
+    global_step, worker: as those of `cifar10.train`.
 
   Returns:
     train_op: operation that takes a step with all towers, and meanwhile copies
@@ -83,7 +82,8 @@ def build_step(settings, global_step, opt, **optional):
     loss: float32 scalar, the mean of the towers' total losses.
     prefetch: hooks.PrefetchHook, which copies the first batch.
   """
-  images, labels = pipelines.distorted_inputs(settings)
+  settings = run.settings
+  images, labels = pipelines.distorted_inputs(settings, run.data)
   batches = towers.split(images, labels, settings.num_towers)
   stages, tower_losses, tower_grads = [], [], []
   with techniques.training_scope(settings):
@@ -95,15 +95,14 @@ def build_step(settings, global_step, opt, **optional):
         stages.append(stage)
         loss = tower_loss(scope, images, labels, settings)
         tower_losses.append(towers.named_losses(scope, loss))
-        tower_grads.append(opt.compute_gradients(loss))
+        tower_grads.append(towers.gradients(loss))
 
   grads = average_gradients(tower_grads)
-  losses = towers.mean_losses(tower_losses)
-  apply_gradient_op = cifar10.update(opt, grads, list(losses.values()),
-                                     global_step, settings, **optional)
+  loss = towers.mean_loss(tower_losses)
+  train_op = cifar10.train(loss, global_step, settings, run.state, grads,
+                           worker)
   stage_all = tf.group(*stages)
-  train_op = tf.group(apply_gradient_op, stage_all)
-  return train_op, losses['total_loss'], hooks.PrefetchHook(stage_all)
+  return tf.group(train_op, stage_all), loss, hooks.PrefetchHook(stage_all)
 
 
 def train(settings=None):
@@ -119,8 +118,7 @@ def take_steps(run):
   towers.print_devices(settings)
   with tf.device('/cpu:0'):
     global_step = tf.train.get_or_create_global_step()
-    opt = cifar10.optimizer(global_step, settings, run.state)
-    train_op, loss, prefetch = build_step(settings, global_step, opt)
+    train_op, loss, prefetch = build_step(run, global_step)
 
     with run.session(train_op, loss, [prefetch]) as mon_sess:
       while not mon_sess.should_stop():

@@ -29,8 +29,8 @@ from cifar10.infer import ensemble
 from cifar10.infer import predictions
 import numpy as np
 
-GROUPS = (*('data', 'input', 'model', 'checkpoint', 'ensemble'),
-          *('inference', 'answers', 'prediction', 'session'))
+GROUPS = ('data', 'input', 'model', 'checkpoint', 'ensemble', 'inference',
+          'answers', 'prediction', 'session')
 
 _TOP_K = 3  # How many classes to print, unless --top_k says otherwise.
 
@@ -47,9 +47,10 @@ def predict(settings, names):
   paths, labeled = pictures.find(names), []
   if settings.grid:
     contact_sheet.check(settings.grid, len(paths))
-  with contextlib.ExitStack() as stack:
-    with contextlib.redirect_stdout(sys.stderr):  # Answers go to stdout.
-      predictor = stack.enter_context(_model(settings))
+  with contextlib.redirect_stdout(sys.stderr):  # Answers go to stdout.
+    load = ensemble.load if settings.networks else predictions.load
+    predictor = load(settings)
+  with contextlib.closing(predictor):
     for batch in predictions.batches(paths, settings.batch_size):
       labeled += _label(batch, predictor, settings)
   if settings.grid:
@@ -57,13 +58,6 @@ def predict(settings, names):
   num_damaged = len(paths) - len(labeled)
   if num_damaged:
     raise UserError(f'{num_damaged} of {len(paths)} pictures could not be read')
-
-
-def _model(settings):
-  """The predictor of one model or of an ensemble, a context manager."""
-  if settings.networks:
-    return ensemble.loaded(settings)
-  return contextlib.closing(predictions.load(settings))
 
 
 def _label(paths, predictor, settings):

@@ -18,8 +18,9 @@ import os
 import shlex
 import sys
 
-if not __package__:  # Run by its path: the package is one folder up.
-  sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+if not __package__:  # The package is one folder up.
+  package = os.path.dirname(os.path.abspath(__file__))
+  sys.path.insert(0, os.path.dirname(package))
 
 # The package first: it hides the start-up messages of TensorFlow.
 from cifar10 import cifar10
@@ -28,6 +29,7 @@ from cifar10 import pipelines
 from cifar10 import networks
 from cifar10.data import distortions
 from cifar10.errors import UserError
+from cifar10.nets import layers
 from cifar10.nets import pretraining
 from cifar10.nets.techniques import Techniques
 from cifar10.nets.techniques import training_scope
@@ -160,10 +162,11 @@ def _take_steps(run, layer=None, on_top=()):
   with tf.device('/cpu:0'):
     global_step = tf.train.get_or_create_global_step()
   if settings.task == 'distorted_pairs':
-    images, labels = pipelines.distorted_pairs(settings)
+    images, labels = pipelines.distorted_pairs(settings, run.data)
   else:
-    images, labels = pipelines.distorted_inputs(settings)
-  with training_scope(settings):
+    images, labels = pipelines.distorted_inputs(settings, run.data)
+  with training_scope(settings), layers.formed(conv=settings.conv,
+                                               is_training=True):
     if layer:
       loss = _layer_loss(images, layer, settings)
     elif settings.task in pretraining.PAIRS:
@@ -178,8 +181,8 @@ def _take_steps(run, layer=None, on_top=()):
 
 def _layer_loss(images, name, settings):
   """The loss of the layer `name` on the outputs of the layers below it."""
-  networks.inference(images, settings)
-  layer = pretraining.TiedLayer(name, settings.conv)
+  networks.inference(images, settings, varied=True)
+  layer = pretraining.TiedLayer(name)
   if settings.task == 'rbm':
     loss = pretraining.rbm_loss(layer, settings.activation)
   else:

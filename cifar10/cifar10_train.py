@@ -10,9 +10,8 @@ import os
 import sys
 
 if not __package__:  # The package is one folder up.
-  folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-  # Run by its path, in place of this folder; imported, before the others.
-  sys.path[:__name__ == '__main__'] = [folder]
+  package = os.path.dirname(os.path.abspath(__file__))
+  sys.path.insert(0, os.path.dirname(package))
 
 # The package first: it hides the start-up messages of TensorFlow.
 from cifar10 import cifar10
@@ -40,7 +39,7 @@ def take_steps(run):
     global_step = tf.train.get_or_create_global_step()
 
   # Images and labels, from cifar10_input.py unless --input says otherwise.
-  images, labels = pipelines.distorted_inputs(settings)
+  images, labels = pipelines.distorted_inputs(settings, run.data)
 
   # The logits of cifar10.inference, unless --network says otherwise.
   with techniques.training_scope(settings):

@@ -27,18 +27,19 @@ from cifar10.util import console
 from cifar10.util import files
 from cifar10.util import paths
 from cifar10.util import session_settings
+from cifar10.util import tutorial_flags
 
 # The groups of settings that every trainer takes.
-TRAINER_GROUPS = (
-    *('data', 'download', 'recipe', 'input', 'pipeline', 'augmentation',
-      'model'),
-    *('initialization', 'regularization', 'optimization', 'optimizer'),
-    *('schedule', 'transfer', 'validation', 'run', 'metrics', 'session'))
+TRAINER_GROUPS = ('data', 'download', 'recipe', 'input', 'pipeline',
+                  'augmentation', 'model', 'initialization', 'regularization',
+                  'optimization', 'optimizer', 'schedule', 'transfer',
+                  'validation', 'running', 'metrics', 'session')
 
 # Those of pretraining, on one device and without labels.
-PRETRAINER_GROUPS = (*(
-    g for g in TRAINER_GROUPS if g not in ('recipe', 'transfer', 'validation')),
-                     'pretraining')
+PRETRAINER_GROUPS = ('data', 'download', 'input', 'pipeline', 'augmentation',
+                     'model', 'initialization', 'regularization',
+                     'optimization', 'optimizer', 'schedule', 'running',
+                     'metrics', 'session', 'pretraining')
 
 # The groups of flags by program, to hint at if another program is given one.
 _GROUPS_OF = {
@@ -126,7 +127,7 @@ def _parse(argv):
 
 def _define_flags(names, defaults):
   """Defines flags, with the defaults of the program for some."""
-  for name in cifar10.TUTORIAL_FLAGS:  # Those of old programs.
+  for name in tutorial_flags.DEFAULTS:  # Those of old programs.
     delattr(flags.FLAGS, name)
   constants = vars(tutorial)
   for name in names:
@@ -163,9 +164,12 @@ def _settings(names, has_model):
     values = recipes.applied(values, given)
   folders = values.pop('checkpoint_dir', [])
   folders = folders if isinstance(folders, list) else [folders]
-  if 'checkpoint_dir' not in given:
-    asked = values.get('checkpoint', '')
-    folders = [_default_model(folder, asked, has_model) for folder in folders]
+  asked = values.get('checkpoint', '')
+  if 'checkpoint_dir' not in given and not asked and has_model:
+    folders = [_default_model(folder) for folder in folders]
+  elif 'checkpoint_dir' not in given and (not asked or asked.isdecimal()):
+    for folder in folders:
+      paths.refuse_of_another(folder, '--checkpoint_dir')
   folders = [_checked_path('checkpoint_dir', folder) for folder in folders]
   for name in settings_lib.with_policy('is_path').keys() & values.keys():
     if values[name] or name not in settings_lib.with_policy('may_be_empty'):
@@ -186,29 +190,22 @@ def _checked_path(name, text):
     if name == 'train_dir':
       raise UserError(f'{flag}={text}: is the name of a model that comes with '
                       f'the package; expected a folder, such as ./{text}')
-    paths.check(zoo.directory(text, flag), flag, holds_checkpoints)
+    zoo.directory(text, flag)
     return text
   is_export = name == 'checkpoint_dir' and predictions.is_export(text)
   return paths.check(text, flag, holds_checkpoints and not is_export)
 
 
-def _default_model(folder, checkpoint, has_model):
-  """The default of --checkpoint_dir, or the model of the package instead.
+def _default_model(folder):
+  """The default of --checkpoint_dir, or else the model of the package.
 
-  The latter if a program has it (`has_model`), --checkpoint asks for nothing,
-  and there is no run that may be read. Raises UserError if the default belongs
-  to another user and --checkpoint needs it.
+  The latter if no run is there, or if it cannot be read or is another user's.
   """
-  if not has_model or checkpoint:
-    if not checkpoint or checkpoint.isdecimal():
-      paths.refuse_of_another(folder, '--checkpoint_dir')
-    return folder
-  is_there = os.path.isdir(folder)
   if files.is_of_another(folder):
     problem = f'{folder} belongs to another user'
-  elif is_there and not os.access(folder, os.R_OK | os.X_OK):
+  elif os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK):
     problem = f'{folder} cannot be read'
-  elif not is_there or not os.listdir(folder):
+  elif not os.path.isdir(folder) or not os.listdir(folder):
     problem = f'No run in {folder}'
   else:
     return folder
@@ -229,12 +226,11 @@ def _with_settings_of_run(settings, folder):
     if found != named:
       raise UserError(f'--checkpoint={wanted}: is not in --checkpoint_dir='
                       f'{folder}; leave one of them out')
-  model = zoo.directory(wanted, '--checkpoint')
-  if model != wanted:
-    model = checkpoints.find(model)
+  if wanted.startswith(zoo.PREFIX):
+    wanted = checkpoints.find(zoo.directory(wanted, '--checkpoint'))
   folder = zoo.directory(folder, '--checkpoint_dir')
   settings = dataclasses.replace(settings, checkpoint_dir=folder,
-                                 checkpoint=model)
+                                 checkpoint=wanted)
   saved = config.load(settings.run_dir)
   if saved is None:
     return settings
@@ -269,7 +265,7 @@ def _run_guarded(work, names, argv, takes_arguments=False, has_model=False):
     if settings.json:
       console.open_streams(answers=True)
     with contextlib.redirect_stdout(sys.stderr if answers else sys.stdout):
-      session_settings.warn_of_slow_precision(settings.precision,
+      session_settings.warn_of_slow_precision(settings.compute_type,
                                               settings.eval_device == 'gpu')
     work(settings, *([argv[1:]] if takes_arguments else []))
 

@@ -1,6 +1,6 @@
 """The network that the settings choose.
 
-Each network is a function with the signature of `cifar10.inference`.
+The tutorial's, `cifar10.inference`, unless a setting departs from it.
 """
 
 import functools
@@ -9,29 +9,31 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
 from cifar10.nets import airbench
-from cifar10.nets import columns
-from cifar10.nets import hidden_layers
-from cifar10.nets import local_layers
+from cifar10.nets import convnet
+from cifar10.nets import layers
 from cifar10.nets import variable_scope
 from cifar10.nets.techniques import Techniques
 from cifar10.settings import FIELDS
 from cifar10.util import graph_keys
 
-_BY_NAMES = {  # By `network` and `top_layers`.
-    ('tutorial', 'full'): cifar10.inference,
-    ('tutorial', 'local'): local_layers.inference,
-    ('airbench', 'full'): airbench.inference
-}
+# What the tutorial's network has no place for; dropout in training only.
+_CHANGES = ('network', 'top_layers', 'hidden_layers', 'columns', 'activation',
+            'normalization', 'normalize_logits')
+_CONVNETS = ('tutorial', 'full'), ('tutorial', 'local')
+_DROPOUTS = ('input_dropout', 'conv_dropout', 'dropout')
 
 
-def inference(images, settings, is_training=False, portable=False):
+def inference(images, settings, is_training=False, portable=False,
+              varied=False):
   """Builds the network of the settings.
 
   Args:
     images: float, [batch, height, width, depth]; in training with
       --cache_frozen the outputs of `frozen_layers.FrozenLayers`.
     settings: settings.Settings with the classes of the data set.
-    is_training, portable: as those of Techniques.
+    is_training: for training, with dropout.
+    portable: of TensorFlow's own operations only.
+    varied: by convnet.py, also where `cifar10.inference` builds the same.
 
   Returns:
     float32 logits, [batch, num_classes].
@@ -42,31 +44,38 @@ def inference(images, settings, is_training=False, portable=False):
     ValueError: `images` is not of rank 4, or its size or a setting is unknown.
   """
   frozen = tf.get_collection(graph_keys.FROZEN_LAYERS)
-  if frozen:
-    logits = frozen[0].inference(images)
-  else:
-    num_classes = len(settings.classes) or cifar10.NUM_CLASSES
-    build = network(settings, is_training)
-    logits = build(images,
-                   Techniques(settings, is_training, portable, num_classes))
+  num_classes = len(settings.classes) or cifar10.NUM_CLASSES
+  with layers.formed(conv=settings.conv, is_portable=portable,
+                     is_training=is_training):
+    if frozen:
+      logits = frozen[0].inference(images)
+    elif varied or _is_varied(settings, is_training):
+      build = varied_network(settings, is_training)
+      logits = build(images, Techniques(settings, is_training, num_classes))
+    else:
+      logits = cifar10.inference(images, num_classes)
   if is_training:
     variable_scope.check_freezing(settings.freeze)
   return logits
 
 
-def network(settings, is_training=True):
-  """The function that builds the network of the settings."""
+def _is_varied(settings, is_training):
+  """True if a setting changes the layers of `cifar10.inference`."""
+  names = _CHANGES + _DROPOUTS if is_training else _CHANGES
+  return (any(
+      getattr(settings, name) != FIELDS[name].default for name in names) or
+          is_training and settings.model_parallelism == 'filters')
+
+
+def varied_network(settings, is_training=True):
+  """The function of images and Techniques that builds any network."""
   names = settings.network, settings.top_layers
-  if names not in _BY_NAMES:
-    raise ValueError(
-        f'network and top_layers are {names}; expected one of {list(_BY_NAMES)}'
-    )
+  if names == ('airbench', 'full'):
+    return airbench.inference
+  if names not in _CONVNETS:
+    raise ValueError(f'network and top_layers are {names}; expected one of '
+                     f"{[*_CONVNETS, ('airbench', 'full')]}")
   count = settings.columns
   if is_training and settings.model_parallelism == 'filters':
     count = len(settings.devices)
-  if count > 1:
-    return functools.partial(columns.inference, count=count)
-  tutorials = FIELDS['hidden_layers'].default
-  if names == ('tutorial', 'full') and settings.hidden_layers != tutorials:
-    return hidden_layers.inference
-  return _BY_NAMES[names]
+  return functools.partial(convnet.inference, count=count)

@@ -9,15 +9,14 @@ from cifar10 import cifar10
 from cifar10 import cifar10_input
 from cifar10 import networks
 from cifar10.data import batches
-from cifar10.data import datasets
 from cifar10.data import distortions
 from cifar10.data import feature_records
 from cifar10.nets import frozen_layers
 from cifar10.util import summaries
 
 
-def distorted_inputs(settings):
-  """Batches of training images for one step of all towers of a machine.
+def distorted_inputs(settings, data):
+  """Batches of a DataSet for one step of all towers of a machine.
 
   Returns:
     images: float32, [examples_per_machine, size, size, depth]; with
@@ -25,10 +24,10 @@ def distorted_inputs(settings):
     labels: int32, [examples_per_machine].
   """
   if settings.cache_frozen:
-    return _features(settings)
+    return _features(settings, data)
   if settings.input == 'queues':
-    return cifar10.distorted_inputs(settings)
-  return loaded_inputs(datasets.to_train_on(settings), settings)
+    return cifar10.distorted_inputs(settings, data)
+  return loaded_inputs(data, settings)
 
 
 def loaded_inputs(data, settings):
@@ -61,14 +60,13 @@ def loaded_inputs(data, settings):
   return images, labels
 
 
-def distorted_pairs(settings):
+def distorted_pairs(settings, data):
   """Batches of training images, each in two distortions; from the queues.
 
   Returns:
     images: float32, [2 * batch_size, size, size, depth].
     numbers: int32, [2 * batch_size], the same for both distortions of an image.
   """
-  data = datasets.to_train_on(settings)
   batch_size, layout = settings.batch_size, data.layout
   size = cifar10_input.crop_size(layout, settings.image_size)
   with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
@@ -81,11 +79,10 @@ def distorted_pairs(settings):
                                        _num_threads(settings))
 
 
-def _features(settings):
+def _features(settings, data):
   """Batches of the outputs of frozen layers, shuffled."""
-  data = datasets.to_train_on(settings)
   size = cifar10_input.crop_size(data.layout, settings.image_size)
-  build = networks.network(settings)
+  build = networks.varied_network(settings)
   features_of = frozen_layers.FrozenLayers(data, settings, size, build).data
   batch_size = settings.examples_per_machine
   # Errors of the input are known by the name of this scope.

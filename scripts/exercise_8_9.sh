@@ -25,7 +25,7 @@ fi
 # Exercise 8: each task trains one network at a time.
 masters=grpc://${HOSTS//,/,grpc:\/\/}
 mkdir -p "$out"
-"$python" "$root/scripts/search.py" "$space" --out="$out" --masters="$masters" \
+"$python" -m cifar10.tools.search.search "$space" --out="$out" --masters="$masters" \
   --jobs="$(tr , '\n' <<<"$masters" | wc -l)" "$@" | tee "$out/table.md"
 
 # Exercise 9: the best three, the first of the table, in one graph, each on a

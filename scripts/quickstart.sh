@@ -12,7 +12,7 @@ make_venv .venv "$(find_python)"
 echo "Using $(versions .venv)."
 
 dataset=cifar10 status=0
-.venv/bin/python scripts/fetch_data.py || status=$?
+.venv/bin/cifar10_fetch_data || status=$?
 if [ $status -ge 128 ]; then  # Ctrl-C.
   exit $status
 fi

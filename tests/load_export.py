@@ -66,11 +66,7 @@ def frozen(path):
 
 
 def tflite(path):
-  """Loads a TensorFlow Lite file.
-
-  If the file does not declare its batch size as variable, as those of
-  TensorFlow 1, it feeds one image at a time.
-  """
+  """Loads a TensorFlow Lite file; those of TensorFlow 1 take single images."""
   interpreter = tf.lite.Interpreter(path)
   interpreter.allocate_tensors()
   (given,) = interpreter.get_input_details()

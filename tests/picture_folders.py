@@ -8,7 +8,7 @@ from PIL import Image
 from tests import processes
 from tests import short_runs
 
-SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'make_dataset.py')
+SCRIPT = os.path.join(short_runs.ROOT, 'cifar10', 'data', 'make_dataset.py')
 
 # Runs a script that cannot write a file larger than so many bytes.
 _WITH_LIMIT = """

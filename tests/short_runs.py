@@ -91,17 +91,36 @@ def noted_forms(monkeypatch):
   """A list of the forms in which convolutions are built from now on."""
   forms, conv2d = [], layers.conv2d
 
-  def noted(x, kernel, form):
-    forms.append(form)
-    return conv2d(x, kernel, form)
+  def noted(*args, **optional):
+    forms.append(layers.form().conv)
+    return conv2d(*args, **optional)
 
   monkeypatch.setattr(layers, 'conv2d', noted)
   return forms
 
 
+def result_of_variant(name, seed, shares, flags, steps):
+  """What compare.py notes of a run; its precision is at pairs (step, share)."""
+  points = [{
+      'step': step,
+      'averaged': 1000 * share,
+      'plain': 900 * share
+  } for step, share in shares]
+  return {
+      'name': name,
+      'seed': seed,
+      'flags': flags,
+      'steps': steps,
+      'points': points,
+      'total': 1000,
+      'loss': 2.0
+  }
+
+
 def learning_rate(global_step, config, state):
   """The learning rate of the trainers, a tensor."""
-  cifar10.optimizer(global_step, cifar10.with_constants(config), state)
+  loss = tf.square(tf.get_variable('learnt', []), 'loss')
+  cifar10.train(loss, global_step, config, state)
   return tf.get_collection(graph_keys.LEARNING_RATE)[-1]
 
 
@@ -113,9 +132,7 @@ def prepared(config):
 def evaluated(config, step=None):
   """What the evaluator finds for its first batch: right or not, and softmax.
 
-  Args:
-    config: Config.
-    step: which checkpoint to evaluate; None for the newest.
+  `step` says which checkpoint it evaluates; None: the newest.
   """
   checkpoint = checkpoints.latest(config.checkpoint_dir)
   if step is not None:
@@ -128,18 +145,14 @@ def evaluated(config, step=None):
         tf.train.Scaffold(saver=getattr(graph.restorations, kind)),
         checkpoint_filename_with_path=checkpoint)
     with tf.train.MonitoredSession(creator) as session:
-      correct, logits = session.run([graph.correct, logits])
+      correct, logits = session.run([graph.top_1_op, logits])
   odds = np.exp(logits - logits.max(axis=1, keepdims=True))
   return correct, odds / odds.sum(axis=1, keepdims=True)
 
 
 def values(checkpoint):
   """All variables of a checkpoint, arrays by their names."""
-  reader = tf.train.load_checkpoint(checkpoint)
-  return {
-      name: reader.get_tensor(name)
-      for name in reader.get_variable_to_shape_map()
-  }
+  return checkpoints.read(checkpoint)
 
 
 def frozen_probabilities(config, count):
@@ -158,36 +171,13 @@ def frozen_probabilities(config, count):
 
 def copy_without_averages(source, target):
   """Copies the newest checkpoint of a directory, the plain variables only."""
-  path = checkpoints.latest(str(source))
-  with tf.Graph().as_default(), tf.Session() as session:
-    variables = {
-        name: tf.Variable(tf.train.load_variable(path, name), name=name)
-        for name, _ in tf.train.list_variables(path)
-        if 'ExponentialMovingAverage' not in name
-    }
-    session.run(tf.global_variables_initializer())
-    target.mkdir(parents=True)
-    prefix = checkpoints.prefix(str(target))
-    tf.train.Saver(variables).save(session, prefix, checkpoints.step(path))
-
-
-def make_older(directory):
-  """Makes the newest checkpoint one of an older version of the trainers.
-
-  It has no moving averages of the statistics of batch normalization.
-
-  Returns:
-    The values of the newer one, and those of the older one.
-  """
-  newer = values(checkpoints.latest(directory))
-  older = {
+  plain = {
       name: value
-      for name, value in newer.items()
-      if '/moving_' not in name or not name.endswith(checkpoints.AVERAGE)
+      for name, value in values(checkpoints.latest(str(source))).items()
+      if not name.endswith(checkpoints.AVERAGE)
   }
-  assert len(newer) == len(older) + 8
-  checkpoints.write(directory, older)
-  return newer, older
+  target.mkdir(parents=True)
+  checkpoints.write(str(target), plain)
 
 
 def script(program):

@@ -34,13 +34,6 @@ VARIABLES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    tf.set_random_seed(1)
-    yield default_graph
-
-
 def initialized_session():
   session = tf.Session()
   session.run(tf.global_variables_initializer())
@@ -89,16 +82,16 @@ def test_operations_are_named_and_ordered_as_in_the_tutorial(graph):
   assert pool.outputs[0].shape.as_list() == [2, 6, 6, 64]
 
 
-def test_the_normalization_has_the_tutorials_numbers(monkeypatch):
-  calls = []
-
-  def noted(x, depth_radius, alpha, name, *_):
-    calls.append((depth_radius, alpha, name))
-    return x
-
-  monkeypatch.setattr(layers, 'local_response_norm', noted)
-  cifar10.inference(random_images(2))
-  assert calls == [(4, 0.001 / 9, 'norm1'), (4, 0.001 / 9, 'norm2')]
+def test_the_normalization_has_the_tutorials_numbers(graph):
+  with layers.formed(is_portable=True):
+    cifar10.inference(random_images(2))
+  for name in ('norm1', 'norm2'):
+    norm = graph.get_operation_by_name(name)
+    assert norm.type == 'LRN'
+    assert norm.get_attr('depth_radius') == 4
+    assert norm.get_attr('bias') == 1
+    assert norm.get_attr('alpha') == pytest.approx(0.001 / 9)
+    assert norm.get_attr('beta') == 0.75
 
 
 def test_initial_values_are_the_tutorials():
@@ -219,7 +212,7 @@ def test_multiply_adds_are_the_tutorials(graph):
 
 def test_inputs_are_of_the_configs_size_and_repeatable_with_a_seed():
   config = Settings(dataset='sample', batch_size=6, num_gpus=3, seed=0)
-  images, labels = cifar10.distorted_inputs(config)
+  images, labels = cifar10.distorted_inputs(config, short_runs.prepared(config))
   assert images.shape.as_list() == [18, 24, 24, 3]
   assert labels.shape.as_list() == [18]
   # One after the other, so that their order is no accident.
@@ -430,7 +423,8 @@ def test_without_a_run_training_ends_at_max_steps():
   global_step = tf.train.get_or_create_global_step()
   settings = Settings(schedule='one_cycle', warmup=0.5, learning_rate=0.5,
                       max_steps=100)
-  cifar10.optimizer(global_step, cifar10.with_constants(settings))
+  cifar10.train(cifar10.loss(cifar10.inference(random_images(2)), [1, 2]),
+                global_step, settings)
   (rate,) = tf.get_collection(graph_keys.LEARNING_RATE)
   with initialized_session() as session:
     global_step.load(79, session)
@@ -460,7 +454,7 @@ def test_training_summaries():
 def test_the_graph_is_in_boxes(graph, precision, top_layers):
   config = Settings(dataset='sample')
   global_step = tf.train.get_or_create_global_step()
-  images, labels = cifar10.distorted_inputs(config)
+  images, labels = cifar10.distorted_inputs(config, short_runs.prepared(config))
   with layers.compute_in(precision):
     logits = networks.inference(images, Settings(top_layers=top_layers))
   train_op = train(cifar10.loss(logits, labels), global_step)

@@ -7,20 +7,17 @@ import json
 import os
 import shutil
 import signal
-import threading
 
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10 import cifar10
 from cifar10 import cifar10_distributed_train
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_train
 from cifar10 import pipelines
 from cifar10.errors import UserError
 from cifar10.run import initial_values
-from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from tests import clusters
 from tests import short_runs
@@ -47,101 +44,64 @@ def staleness(train_dir):
   ]
 
 
-def test_two_workers_compute_what_one_trainer_computes(tmp_path, monkeypatch):
-  techniques = {
-      'optimizer': 'nesterov',
-      'regularizer': 'l1_l2',
-      'max_norm': 0.5,
-      'clip_norm_each': 0.5,
-      'activation': 'prelu',
-      'schedule': 'power',
-      'normalization': 'none',
-      'conv': 'direct',  # Winograd's rounds halves of a batch otherwise.
-      'seed': 1
-  }
+def check_computes_as_one_trainer(monkeypatch, tmp_path, single, **of_workers):
+  """Compares steps 2 and 3 of one trainer with those of two workers.
+
+  `single` are the Settings of the trainer, up to its step 1; `of_workers` those
+  that workers have in place of its. All train on the same images, worker 1 on
+  those that follow worker 0's. Returns the folder of the cluster's run.
+  """
   images = np.random.RandomState(0).randn(32, 24, 24, 3).astype(np.float32)
   labels = np.arange(32, dtype=np.int32) % 10
 
-  def part(config):
-    # The half of its task, or all for the single trainer.
-    begin = 16 * config.task_index
+  def part(config, data):
+    del data
+    begin = config.task_index * config.batch_size
     rows = slice(begin, begin + config.examples_per_machine)
     return tf.constant(images[rows]), tf.constant(labels[rows])
 
   monkeypatch.setattr(pipelines, 'distorted_inputs', part)
-  single = short_runs.small_config(tmp_path / 'single', batch_size=32,
-                                   max_steps=1, **techniques)
   cifar10_train.train(single)
-  # Both go on from its step 1.
+  train_dir = str(tmp_path / 'cluster')
+  shutil.copytree(single.train_dir, train_dir)
+  single = dataclasses.replace(single, max_steps=3)
+  cifar10_train.train(single)
   ps, *workers = clusters.free_addresses(3)
-  config = {
-      'max_steps': 3,
-      'ps_hosts': ps,
-      'worker_hosts': ','.join(workers),
-      'batch_size': 16,
-      'summary_steps': 1,
-      **techniques
-  }
-  (tmp_path / 'cluster').mkdir()
-  for file in (tmp_path / 'single' / 'train').iterdir():
-    target = tmp_path / 'cluster' / 'train' / file.name
-    target.parent.mkdir(exist_ok=True)
-    target.write_bytes(file.read_bytes())
   tasks = [
-      short_runs.small_config(tmp_path / 'cluster', job_name=job,
-                              task_index=index, **config)
+      dataclasses.replace(single, train_dir=train_dir, ps_hosts=ps,
+                          worker_hosts=','.join(workers), job_name=job,
+                          task_index=index, summary_steps=1, **of_workers)
       for job, index in (('ps', 0), ('worker', 0), ('worker', 1))
   ]
-  threads = [
-      threading.Thread(target=cifar10_distributed_train.train, args=(task,))
-      for task in tasks
-  ]
-  for thread in threads:
-    thread.start()
-  for thread in threads:
-    thread.join()
-  cifar10_train.train(
-      short_runs.small_config(tmp_path / 'single', batch_size=32, max_steps=3,
-                              **techniques))
-  expected = saved(single.train_dir)
-  found = saved(tasks[1].train_dir)
+  with futures.ThreadPoolExecutor() as pool:
+    list(pool.map(cifar10_distributed_train.train, tasks))
+  expected, found = saved(single.train_dir), saved(train_dir)
   assert found.keys() == expected.keys()
   assert found['global_step'] == expected['global_step'] == 3
-  assert staleness(tasks[1].train_dir) == [0, 0]
   for name, value in expected.items():
     # The averaged losses of a cluster are those of the chief's own batches.
     if not name.endswith('/avg'):
       np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-6,
                                  err_msg=name)
+  return train_dir
+
+
+def test_two_workers_compute_what_one_trainer_computes(tmp_path, monkeypatch):
+  single = short_runs.small_config(
+      tmp_path, max_steps=1, batch_size=32, seed=1, optimizer='nesterov',
+      regularizer='l1_l2', max_norm=0.5, clip_norm_each=0.5, activation='prelu',
+      schedule='power', normalization='none',
+      conv='direct')  # Winograd's rounds halves of a batch otherwise.
+  train_dir = check_computes_as_one_trainer(monkeypatch, tmp_path, single,
+                                            batch_size=16)
+  assert staleness(train_dir) == [0, 0]
 
 
 def test_two_workers_with_half_a_model_each_compute_what_one_computes(
     tmp_path, monkeypatch):
-  images = np.random.RandomState(1).randn(16, 24, 24, 3).astype(np.float32)
-  labels = np.arange(16, dtype=np.int32) % 10
-  monkeypatch.setattr(pipelines, 'distorted_inputs', lambda config:
-                      (tf.constant(images), tf.constant(labels)))
-  settings = {'conv': 'direct', 'seed': 1}
-  single = short_runs.small_config(tmp_path / 'single', max_steps=1, **settings)
-  cifar10_train.train(single)
-  shutil.copytree(single.train_dir, str(tmp_path / 'cluster' / 'train'))
-  cifar10_train.train(dataclasses.replace(single, max_steps=3))
-  ps, *workers = clusters.free_addresses(3)
-  tasks = [
-      short_runs.small_config(tmp_path / 'cluster', max_steps=3, ps_hosts=ps,
-                              worker_hosts=','.join(workers), job_name=job,
-                              task_index=index, model_parallelism='filters',
-                              **settings)
-      for job, index in (('ps', 0), ('worker', 0), ('worker', 1))
-  ]
-  with futures.ThreadPoolExecutor() as pool:
-    list(pool.map(cifar10_distributed_train.train, tasks))
-  expected, found = saved(single.train_dir), saved(tasks[0].train_dir)
-  assert found.keys() == expected.keys()
-  assert found['global_step'] == 3
-  for name, value in expected.items():
-    np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-6,
-                               err_msg=name)
+  single = short_runs.small_config(tmp_path, max_steps=1, conv='direct', seed=1)
+  check_computes_as_one_trainer(monkeypatch, tmp_path, single,
+                                model_parallelism='filters')
 
 
 def test_half_a_model_is_on_each_worker_until_a_signal_or_a_kill(tmp_path):
@@ -242,35 +202,31 @@ def test_an_async_cluster_trains_saves_and_ends(tmp_path, capsys):
   assert short_runs.steps(capsys.readouterr().out) == [last, last + 1]
 
 
-@pytest.mark.parametrize('name', ['early_stopping', 'cache_frozen'])
-def test_what_is_for_one_machine_is_refused(tmp_path, name):
+@pytest.mark.parametrize('name, value', [('early_stopping', 2),
+                                         ('cache_frozen', True),
+                                         ('master', 'grpc://a:1')])
+def test_what_is_for_one_machine_is_refused(tmp_path, name, value):
   config = short_runs.small_config(tmp_path, ps_hosts='localhost:1',
                                    worker_hosts='localhost:2',
-                                   job_name='worker', **{name: 2})
-  problem = '--%s=2: works on one machine only' % name
+                                   job_name='worker', **{name: value})
+  problem = '^--%s=%s: works outside of clusters only; leave it' % (name, value)
   with pytest.raises(UserError, match=problem):
     cifar10_distributed_train.train(config)
 
 
-def test_a_task_of_a_cluster_is_no_client_of_another_server(tmp_path):
-  config = short_runs.small_config(tmp_path, ps_hosts='localhost:1',
-                                   worker_hosts='localhost:2',
-                                   job_name='worker', master='grpc://a:1')
-  with pytest.raises(UserError, match='--master=grpc://a:1: .*; leave it out'):
-    cifar10_distributed_train.train(config)
-
-
-def test_a_server_that_dies_is_named_and_the_cluster_resumes_until_a_signal(
+def test_a_frozen_server_is_named_and_the_cluster_resumes_until_a_signal(
     tmp_path,):
   flags = ('--connect_timeout_secs=5', '--save_steps=5')
   with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
     servers, workers = cluster.start_all()
     clusters.wait_for_step(workers[0], 12)
-    servers[0].kill()
+    servers[0].send_signal(signal.SIGSTOP)
     assert clusters.wait(workers, timeout=300) == [1, 1]
+    servers[0].kill()
+    servers[0].wait()
     for worker in workers:
-      assert 'parameter server %s has been' % cluster.ps[0] in clusters.output(
-          worker)
+      assert 'parameter server %s has been out of reach for 5 s' % (
+          cluster.ps[0]) in clusters.output(worker)
     at = int(saved(cluster.train_dir)['global_step'])
     assert at >= 10
     servers, workers = cluster.start_all()
@@ -468,96 +424,37 @@ def test_async_workers_do_not_end_well_without_the_chief(tmp_path):
     assert message in clusters.output(workers[1])
 
 
-def test_a_frozen_parameter_server_is_named(tmp_path):
-  with clusters.Cluster(tmp_path, 1, 2, '--connect_timeout_secs=4') as cluster:
-    servers, workers = cluster.start_all()
-    clusters.wait_for_step(workers[0], 3)
-    servers[0].send_signal(signal.SIGSTOP)
-    assert clusters.wait(workers) == [1, 1]
-    for worker in workers:
-      assert 'parameter server %s has been out of reach for 4 s' % (
-          cluster.ps[0]) in clusters.output(worker)
-
-
-def test_the_error_of_the_chief_reaches_the_workers(tmp_path):
-  flags = ('--save_steps=5', '--connect_timeout_secs=30')
+def test_workers_that_differ_are_named_and_hear_of_the_error_of_the_chief(
+    tmp_path,):
+  for name, size in (('a', 32), ('b', 40)):
+    synthetic_records.make_images_of_size(tmp_path / name, size)
+  flags = ['--dataset=cifar10', '--connect_timeout_secs=30', '--save_steps=5']
   with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
-    servers, workers = cluster.start_all()
-    clusters.wait_for_step(workers[0], 2)
+    data, other_data = ('--data_dir=%s' % (tmp_path / name) for name in 'ab')
+    server = cluster.start('ps', 0)
+    chief = cluster.start('worker', 0, data)
+    hosts = '--worker_hosts=' + ','.join(cluster.workers + ['127.0.0.1:9'])
+    for flags, problem in (([
+        data, '--batch_size=7'
+    ], '--batch_size is 7 here, but 4 in the chief'), ([
+        data, hosts, '--nosync'
+    ], 'the cluster is --ps_hosts='), ([
+        other_data
+    ], 'found images of 40 x 40 x 3; the model was trained on 32 x 32')):
+      different = cluster.start('worker', 1, *flags)
+      assert clusters.wait([different]) == [1]
+      assert problem in clusters.output(different)
+    worker = cluster.start('worker', 1, data)
+    clusters.wait_for_step(chief, 2)
     # Nothing can be saved: the directory is a file.
     os.rename(cluster.train_dir, cluster.train_dir + '.away')
     with open(cluster.train_dir, 'w'):
       pass
-    assert clusters.wait(workers) == [1, 1]
-    end_server(servers[0])
+    assert clusters.wait([chief, worker]) == [1, 1]
+    end_server(server)
     problem = '%s: a checkpoint cannot be written' % cluster.train_dir
-    assert problem in clusters.output(workers[0])
+    assert problem in clusters.output(chief)
     told = 'the chief (%s) has ended with an error: ' % cluster.workers[0]
-    assert told in clusters.output(workers[1])
-    for worker in workers:
-      assert 'Traceback' not in clusters.output(worker)
-
-
-def test_what_is_absent_at_the_start_is_named(tmp_path):
-  flags = ('--connect_timeout_secs=3',)
-  for name in ('a', 'b'):
-    (tmp_path / name).mkdir()
-  with clusters.Cluster(tmp_path / 'a', 1, 2, *flags) as without_ps, \
-      clusters.Cluster(tmp_path / 'b', 1, 2, *flags) as without_workers:
-    worker = without_ps.start('worker', 0)
-    server = without_workers.start('ps', 0)
-    assert clusters.wait([worker, server]) == [1, 1]
-    message = 'parameter server %s cannot be reached within 3 s'
-    assert message % without_ps.ps[0] in clusters.output(worker)
-    message = 'worker 0 (%s), worker 1 (%s): no answer for 3 s'
-    assert message % tuple(without_workers.workers) in clusters.output(server)
-
-
-def test_clusters_and_flags_that_differ_are_named(tmp_path):
-  with clusters.Cluster(tmp_path, 1, 2, '--connect_timeout_secs=20') as cluster:
-    cluster.start('ps', 0)
-    cluster.start('worker', 0)
-    different = cluster.start('worker', 1, '--batch_size=7')
-    assert clusters.wait([different]) == [1]
-    expected = '--batch_size is 7 here, but 4 in the chief'
-    assert expected in clusters.output(different)
-    different = cluster.start('worker', 1, '--moving_average_decay=0.5')
-    assert clusters.wait([different]) == [1]
-    expected = '--moving_average_decay is 0.5 here, but 0.9999 in the chief'
-    assert expected in clusters.output(different)
-    hosts = ','.join(cluster.workers + ['127.0.0.1:9'])
-    other = cluster.start('worker', 1, '--worker_hosts=' + hosts, '--nosync')
-    assert clusters.wait([other]) == [1]
-    assert 'the cluster is --ps_hosts=' in clusters.output(other)
-    assert ',127.0.0.1:9 here, but ' in clusters.output(other)
-
-
-def test_a_worker_with_other_images_is_refused(tmp_path):
-  for name, size in (('a', 32), ('b', 40)):
-    synthetic_records.make_images_of_size(tmp_path / name, size)
-  flags = ['--dataset=cifar10', '--connect_timeout_secs=20']
-  with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
-    cluster.start('ps', 0)
-    cluster.start('worker', 0, '--data_dir=%s' % (tmp_path / 'a'))
-    other = cluster.start('worker', 1, '--data_dir=%s' % (tmp_path / 'b'))
-    assert clusters.wait([other]) == [1]
-    expected = 'found images of 40 x 40 x 3; the model was trained on 32 x 32'
-    assert expected in clusters.output(other)
-
-
-def test_one_update_is_variables_averages_and_step():
-  # What a SyncReplicasOptimizer applies.
-  with tf.Graph().as_default():
-    v = tf.get_variable('v', initializer=[1.0])
-    global_step = tf.train.get_or_create_global_step()
-    settings = cifar10.with_constants(Settings(learning_rate=0.5))
-    optimizer = cifar10.optimizer(global_step, settings)
-    update = optimizer.apply_gradients([(tf.constant([1.0]), v)], global_step)
-    (average,) = [a for a in tf.global_variables() if 'Moving' in a.op.name]
-    with tf.Session() as session:
-      session.run(tf.global_variables_initializer())
-      session.run(update)
-      values = session.run([v, average, global_step])
-  # The decay at step 1 is (1 + 1) / (10 + 1).
-  assert values[0] == [0.5] and values[2] == 1
-  assert values[1] == pytest.approx([2 / 11 * 1 + 9 / 11 * 0.5])
+    assert told in clusters.output(worker)
+    for task in (chief, worker):
+      assert 'Traceback' not in clusters.output(task)

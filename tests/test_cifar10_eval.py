@@ -18,15 +18,11 @@ import tensorflow.compat.v1 as tf
 from cifar10 import cifar10
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_train
-from cifar10.data import datasets
 from cifar10.data import distortions
-from cifar10.data import records as records_lib
 from cifar10.data.records import Layout
 from cifar10.errors import UserError
-from cifar10.infer import predictions
 from cifar10.store import checkpoint_files
 from cifar10.store import checkpoints
-from cifar10.store import config as config_lib
 from tests import processes
 from tests import short_runs
 from tests import synthetic_records
@@ -36,9 +32,9 @@ from tests import synthetic_records
 def trained(tmp_path_factory):
   """A directory with a run of 30 steps on the sample, saved every 10."""
   folder = tmp_path_factory.mktemp('trained')
-  config = short_runs.small_config(folder, batch_size=32, max_steps=30,
-                                   save_steps=10, log_frequency=100)
-  cifar10_train.train(config)
+  cifar10_train.train(
+      short_runs.small_config(folder, batch_size=32, max_steps=30,
+                              save_steps=10, log_frequency=100))
   return folder
 
 
@@ -54,8 +50,7 @@ def printed(out):
 
 def evaluate(folder, capsys, **changes):
   """Evaluates; returns what is printed, in numbers and as it is."""
-  settings = {'batch_size': 100, 'run_once': True}
-  settings.update(changes)
+  settings = dict({'batch_size': 100, 'run_once': True}, **changes)
   capsys.readouterr()
   cifar10_eval.evaluate(short_runs.small_config(folder, **settings))
   out = capsys.readouterr().out
@@ -67,7 +62,7 @@ class Evaluation(NamedTuple):
 
   lines: Any  # As `printed` returns them.
   out: Any  # What is printed.
-  events: Any  # The path of the event file.
+  summaries: Any  # The values of its summaries, by tag, with their steps.
   metrics: Any  # The line of JSON, a dict.
 
 
@@ -89,8 +84,13 @@ def _evaluations(trained, tmp_path_factory):
           short_runs.small_config(trained, batch_size=100, eval_dir=str(folder),
                                   metrics=str(metrics), **changes))
     (events,) = folder.glob('events.*')
-    found[name] = Evaluation(printed(out.getvalue()), out.getvalue(),
-                             str(events), json.loads(metrics.read_text()))
+    values = {
+        value.tag: (event.step, value)
+        for event in tf.train.summary_iterator(str(events))
+        for value in event.summary.value
+    }
+    found[name] = Evaluation(printed(out.getvalue()), out.getvalue(), values,
+                             json.loads(metrics.read_text()))
   return found
 
 
@@ -127,86 +127,26 @@ def test_each_image_counts_once_for_any_batch_size(trained, evaluations,
       assert found == expected, batch_size
     name = '' if eval_data == 'test' else eval_data
     assert evaluations[name].lines == expected  # In batches of 100.
+  plain = oracle_count(trained, data.test_files, averaged=False)
+  assert evaluations['plain'].lines[0][1] == plain
+  # The counts may be the same by chance.
+  assert evaluations[''].metrics['loss'] != evaluations['plain'].metrics['loss']
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize('precision, limit', [('bfloat16', 25),
                                               ('float16', 10)])
-def test_a_checkpoint_evaluates_at_any_precision(trained, evaluations, capsys,
-                                                 precision, limit):
+def test_any_precision_evaluates_at_any_other(trained, evaluations, tmp_path,
+                                              capsys, precision, limit):
   ((_, count, total, step),), _ = evaluate(trained, capsys, precision=precision)
   assert (total, step) == (500, 30)
   # Rounding turns an answer only where two classes are close to one another.
   assert abs(count - evaluations[''].metrics['correct']) < limit
-
-
-@pytest.mark.slow
-def test_a_run_of_any_precision_evaluates_at_float32(tmp_path, capsys):
-  for step, precision in enumerate(('bfloat16', 'float16'), 1):
-    config = short_runs.small_config(tmp_path, batch_size=4, max_steps=step,
-                                     precision=precision)
-    cifar10_train.train(config)
-    assert config_lib.load(config.train_dir).precision == precision
-  ((_, count, total, step),), _ = evaluate(tmp_path, capsys,
-                                           precision='float32')
-  assert (total, step) == (500, 2)
+  config = short_runs.small_config(tmp_path, batch_size=4, max_steps=1,
+                                   precision=precision)
+  cifar10_train.train(config)
+  ((_, count, _, _),), _ = evaluate(tmp_path, capsys, precision='float32')
   assert count == oracle_count(tmp_path, short_runs.prepared(config).test_files)
-
-
-@pytest.mark.slow
-def test_moving_averages_are_used_unless_told(trained, evaluations):
-  data = short_runs.prepared(short_runs.small_config(trained))
-  for name, averaged in (('', True), ('plain', False)):
-    expected = oracle_count(trained, data.test_files, averaged=averaged)
-    assert evaluations[name].lines[0][1] == expected
-  # The counts may be the same by chance.
-  assert evaluations[''].metrics['loss'] != evaluations['plain'].metrics['loss']
-
-
-def test_one_missing_average_is_named(trained, tmp_path, capsys, monkeypatch):
-  shutil.copytree(str(trained / 'train'), str(tmp_path / 'train'))
-  shapes = checkpoints.shapes
-  missing = 'conv2/biases/ExponentialMovingAverage'
-
-  def all_but_one(path):
-    return {k: v for k, v in shapes(path).items() if k != missing}
-
-  monkeypatch.setattr(checkpoints, 'shapes', all_but_one)
-  with pytest.raises(UserError, match='holds no variable ' + missing):
-    evaluate(tmp_path, capsys)
-
-
-def test_a_moved_directory_evaluates_to_the_same(trained, evaluations, tmp_path,
-                                                 capsys):
-  shutil.copytree(str(trained / 'train'), str(tmp_path / 'away'))
-  os.rename(str(tmp_path / 'away'), str(tmp_path / 'train'))
-  found, _ = evaluate(tmp_path, capsys)
-  assert found == evaluations[''].lines
-
-
-def test_a_process_prints_the_tutorials_line_and_nothing_else(trained):
-  status, out, err = short_runs.run('cifar10_eval',
-                                    '--checkpoint_dir=%s' % (trained / 'train'),
-                                    '--eval_dir=%s' % (trained / 'eval'))
-  # Without --run_once: step 30 is the last of the run, so it ends by itself.
-  assert (status, processes.without_model(err)) == (0, '')
-  (line,) = out.splitlines()
-  assert short_runs.PRECISION_LINE.match(line)
-  assert line.endswith('/ 500, step 30) on test images, moving averages')
-
-
-def test_summaries_hold_precision_loss_and_images(evaluations):
-  values = {}
-  for event in tf.train.summary_iterator(evaluations[''].events):
-    for value in event.summary.value:
-      values[value.tag] = (event.step, value)
-  step, precision = values['Precision @ 1']
-  assert step == 30
-  correct = evaluations[''].lines[0][1]
-  assert precision.simple_value == pytest.approx(correct / 500)
-  assert 3 < values['loss'][1].simple_value < 5
-  assert values['images/image/0'][1].image.height == 24
-  assert 'softmax/activations' in values
 
 
 def test_the_loss_depends_neither_on_the_batch_size_nor_on_the_form(
@@ -220,19 +160,85 @@ def test_the_loss_depends_neither_on_the_batch_size_nor_on_the_form(
       result, _ = cifar10_eval.eval_once(graph, checkpoint, config)
     expected = evaluations[''].metrics['loss']
     assert result.loss == pytest.approx(expected, rel=1e-5), form
-    assert result.total == 500
   assert forms == 2 * ['auto'] + 2 * ['direct'] + 2 * ['winograd']
 
 
-def test_no_checkpoint_is_an_error_if_run_once(tmp_path, capsys):
-  with pytest.raises(UserError, match='holds no checkpoint'):
-    evaluate(tmp_path, capsys)
+def test_a_process_prints_the_tutorials_line_and_nothing_else(trained):
+  status, out, err = short_runs.run('cifar10_eval',
+                                    '--checkpoint_dir=%s' % (trained / 'train'),
+                                    '--eval_dir=%s' % (trained / 'eval'))
+  # Without --run_once: step 30 is the last of the run, so it ends by itself.
+  assert (status, processes.without_model(err)) == (0, '')
+  (line,) = out.splitlines()
+  assert short_runs.PRECISION_LINE.match(line)
+  assert line.endswith('/ 500, step 30) on test images, moving averages')
 
 
-def keep_time(monkeypatch, clock):
-  """Has the evaluator read a Clock."""
+def test_summaries_and_lines_tell_evaluations_apart(evaluations):
+  averaged = 'test images, moving averages'
+  plain = ', variables without averages'
+  copies = ', mirrored and shifted copies'
+  conditions = [averaged, 'training images, moving averages']
+  conditions += ['test images' + plain, averaged + copies]
+  endings = '', ', training images', plain, copies
+  for found, condition, ending in zip(evaluations.values(), conditions,
+                                      endings):
+    assert found.out.endswith(f', step 30) on {condition}\n')
+    (tag,) = [tag for tag in found.summaries if tag.startswith('Precision')]
+    assert tag == 'Precision @ 1' + ending
+    step, value = found.summaries[tag]
+    assert step == 30
+    assert value.simple_value == pytest.approx(found.metrics['precision @ 1'])
+  assert 3 < found.summaries['loss'][1].simple_value < 5
+  assert found.summaries['images/image/0'][1].image.height == 24
+  assert 'softmax/activations' in found.summaries
+
+
+def test_precision_at_k(trained, tmp_path, capsys):
+  shares = []
+  for top_k in (2, 99):
+    metrics = tmp_path / ('%d.jsonl' % top_k)
+    found, out = evaluate(trained, capsys, top_k=top_k, metrics=str(metrics))
+    values = json.loads(metrics.read_text())
+    share = values['precision @ %d' % top_k]
+    assert ', precision @ %d = %.3f on test images' % (top_k, share) in out
+    assert values['precision @ 1'] == found[0][1] / 500
+    shares.append(share)
+  assert found[0][1] / 500 < shares[0] < shares[1] == 1
+
+
+def test_an_evaluation_as_json_is_alone_on_standard_output(
+    trained, tmp_path, capsys):
+  before = threading.active_count()
+  short_runs.copy_without_averages(trained / 'train', tmp_path / 'train')
+  cifar10_eval.evaluate(short_runs.small_config(tmp_path, json=True))
+  out, err = capsys.readouterr()
+  err = processes.without_model(err)
+  assert err.startswith('WARNING: ') and err.count('\n') == 1
+  values = json.loads(out)
+  assert abs(values.pop('time') - time.time()) < 60
+  correct, loss = values.pop('correct'), values.pop('loss')
+  assert 3 < loss < 5
+  assert values == {
+      'step': 30,
+      'precision @ 1': correct / 500,
+      'total': 500,
+      'eval_data': 'test',
+      'moving_averages': False,
+      'tta': False
+  }
+  deadline = time.time() + 10
+  while threading.active_count() > before:
+    assert time.time() < deadline
+    time.sleep(0.05)
+
+
+def keep_time(monkeypatch, works):
+  """Has the evaluator read a Clock, which is returned."""
+  clock = Clock(works)
   for module in (ITERATOR_MODULE, cifar10_eval):
     monkeypatch.setattr(module, 'time', clock)
+  return clock
 
 
 class Clock:
@@ -269,39 +275,43 @@ def train_to(step, trained, tmp_path):
 @pytest.mark.slow
 def test_checkpoints_are_followed_each_once_to_the_last(trained, tmp_path,
                                                         capsys, monkeypatch):
-  clock = Clock({
-      3: lambda: train_to(10, trained, tmp_path),
-      8: lambda: train_to(20, trained, tmp_path),
-      12: lambda: train_to(30, trained, tmp_path)
-  })
-  keep_time(monkeypatch, clock)
+  clock = keep_time(
+      monkeypatch, {
+          3: lambda: train_to(10, trained, tmp_path),
+          8: lambda: train_to(20, trained, tmp_path),
+          12: lambda: train_to(30, trained, tmp_path)
+      })
   found, out = evaluate(tmp_path, capsys, run_once=False,
                         eval_interval_secs=300)
   assert [step for _, _, _, step in found] == [10, 20, 30]
   assert out.count('No checkpoint in ') == 1
+  assert out.count('Waiting for later checkpoints in ') == 1
   # Looks often for the first one, and waits behind each evaluation.
   assert clock.naps[:5] == [1, 1, 1, 300, 1]
   assert clock.naps.count(300) == 2
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize('run_once', [False, True])
 def test_a_checkpoint_deleted_on_the_way_is_passed_over(trained, tmp_path,
-                                                        capsys, monkeypatch):
+                                                        capsys, monkeypatch,
+                                                        run_once):
   train_to(10, trained, tmp_path)
   eval_once = cifar10_eval.eval_once
-  calls = []
 
   def beaten_by_the_trainer(graph, checkpoint, config):
-    calls.append(checkpoint)
-    if len(calls) == 1:
+    if checkpoint.endswith('-10'):
       train_to(30, trained, tmp_path)
       for path in glob.glob(checkpoint + '.*'):
         os.remove(path)
     return eval_once(graph, checkpoint, config)
 
   monkeypatch.setattr(cifar10_eval, 'eval_once', beaten_by_the_trainer)
-  clock = Clock({})
-  keep_time(monkeypatch, clock)
+  clock = keep_time(monkeypatch, {})
+  if run_once:
+    with pytest.raises(UserError, match='model.ckpt-10: was deleted meanwhile'):
+      evaluate(tmp_path, capsys)
+    return
   found, out = evaluate(tmp_path, capsys, run_once=False)
   assert [step for _, _, _, step in found] == [30]
   assert 'model.ckpt-10 was deleted; looking for the next.' in out
@@ -311,8 +321,7 @@ def test_a_checkpoint_deleted_on_the_way_is_passed_over(trained, tmp_path,
 def test_a_checkpoint_without_averages_or_a_run_is_evaluated_with_a_warning(
     trained, evaluations, tmp_path, capsys, monkeypatch):
   short_runs.copy_without_averages(trained / 'train', tmp_path / 'train')
-  clock = Clock({})
-  keep_time(monkeypatch, clock)
+  keep_time(monkeypatch, {})
   found, out = evaluate(tmp_path, capsys, run_once=False)
   assert 'WARNING' in out and 'no moving averages' in out
   assert found == evaluations['plain'].lines
@@ -327,77 +336,39 @@ def test_a_trainer_that_begins_there_is_waited_for(trained, tmp_path, capsys,
   short_runs.copy_without_averages(trained / 'train', tmp_path / 'train')
   (tmp_path / 'train' / '.lock').write_text('process 1 on here')
 
-  def finish():
+  def finish():  # A shorter run.
     shutil.rmtree(str(tmp_path / 'train'))
     short_runs.trained(tmp_path)
 
-  keep_time(monkeypatch, Clock({2: finish}))
+  keep_time(monkeypatch, {2: finish})
   found, out = evaluate(tmp_path, capsys, run_once=False)
   assert [step for _, _, _, step in found] == [30, 4]
   assert 'not waiting' not in out
 
 
-def test_a_shorter_run_that_takes_its_place_is_evaluated(
-    trained, tmp_path, capsys, monkeypatch):
-  train_to(20, trained, tmp_path)
-
-  def begin_anew():
-    cifar10_train.train(
-        short_runs.small_config(tmp_path, max_steps=4, overwrite=True))
-
-  keep_time(monkeypatch, Clock({1: begin_anew}))
-  found, _ = evaluate(tmp_path, capsys, run_once=False)
-  assert [step for _, _, _, step in found] == [20, 4]
-
-
-def test_a_run_of_another_loss_that_begins_there_is_told(
-    tmp_path, capsys, monkeypatch):
-
-  def begin():
-    cifar10_train.train(
-        short_runs.small_config(tmp_path, max_steps=2, regularizer='l2',
-                                dropout=0.5))
-
-  keep_time(monkeypatch, Clock({1: begin}))
-  found, out = evaluate(tmp_path, capsys, run_once=False)
-  assert [step for _, _, _, step in found] == [2]
-  warning = ('WARNING: the loss is that of --regularizer=tutorial, with which '
-             'the evaluator started; the run has l2.\n')
-  assert out.count('WARNING') == out.count(warning) == 1
-
-
 @pytest.mark.parametrize('is_given', [False, True])
-def test_a_run_of_another_model_that_begins_there_is_an_error(
+def test_a_run_of_other_settings_that_begins_there_is_told(
     tmp_path, capsys, monkeypatch, is_given):
 
   def begin():
     cifar10_train.train(
-        short_runs.small_config(tmp_path, max_steps=2, activation='elu'))
+        short_runs.small_config(tmp_path, max_steps=2, regularizer='l2',
+                                activation='elu'))
 
-  keep_time(monkeypatch, Clock({1: begin}))
+  keep_time(monkeypatch, {1: begin})
+  warning = ('WARNING: the loss is that of --regularizer=tutorial, with which '
+             'the evaluator started; the run has l2.\n')
   if is_given:
-    found, _ = evaluate(tmp_path, capsys, run_once=False, given={'activation'})
+    found, out = evaluate(tmp_path, capsys, run_once=False,
+                          given={'activation'})
     assert [step for _, _, _, step in found] == [2]
+    assert out.count('WARNING') == out.count(warning) == 1
     return
   with pytest.raises(UserError) as info:
     evaluate(tmp_path, capsys, run_once=False)
   assert str(info.value) == (
       f'{tmp_path}/train: a run with --activation=elu has begun since the '
       'evaluator started with relu; start it again')
-
-
-def test_damage_is_named(trained, tmp_path, capsys):
-  shutil.copytree(str(trained / 'train'), str(tmp_path / 'train'))
-  index = tmp_path / 'train' / 'model.ckpt-30.index'
-  index.write_bytes(index.read_bytes()[:20])
-  with pytest.raises(UserError, match='model.ckpt-30: cannot be read'):
-    evaluate(tmp_path, capsys)
-
-
-def test_an_incomplete_reading_is_an_error(trained, capsys, monkeypatch):
-  monkeypatch.setattr(datasets.DataSet, 'count', lambda self, files: 501)
-  with pytest.raises(UserError, match='read 500 images; expected 501'):
-    evaluate(trained, capsys)
 
 
 def test_test_files_that_are_emptied_meanwhile_are_an_error(
@@ -413,91 +384,6 @@ def test_test_files_that_are_emptied_meanwhile_are_an_error(
   with pytest.raises(UserError, match='read 0 images; expected 20'):
     evaluate(trained, capsys, dataset='cifar10',
              data_dir=str(tmp_path / 'data'))
-
-
-def test_evaluation_leaves_no_thread_and_no_noise(trained, capfd):
-  before = threading.active_count()
-  config = short_runs.small_config(trained)
-  cifar10_eval.evaluate(config)
-  deadline = time.time() + 10
-  while threading.active_count() > before and time.time() < deadline:
-    time.sleep(0.05)
-  assert threading.active_count() == before
-  assert processes.without_model(capfd.readouterr().err) == ''
-
-
-def test_evaluations_are_told_apart(evaluations):
-  tags = {}
-  for evaluation in evaluations.values():
-    tags[evaluation.out.split(' on ')[1].strip()] = [
-        value.tag
-        for event in tf.train.summary_iterator(evaluation.events)
-        for value in event.summary.value
-        if value.tag.startswith('Precision')
-    ]
-  assert tags == {
-      'test images, moving averages': ['Precision @ 1'],
-      'training images, moving averages': ['Precision @ 1, training images'],
-      'test images, variables without averages': [
-          'Precision @ 1, variables without averages'
-      ],
-      'test images, moving averages, mirrored and shifted copies': [
-          'Precision @ 1, mirrored and shifted copies'
-      ]
-  }
-
-
-def test_precision_at_k(trained, tmp_path, capsys):
-  shares = []
-  for top_k in (2, 10, 99):
-    metrics = tmp_path / ('%d.jsonl' % top_k)
-    found, out = evaluate(trained, capsys, top_k=top_k, metrics=str(metrics))
-    (values,) = map(json.loads, metrics.read_text().splitlines())
-    share = values['precision @ %d' % top_k]
-    assert ', precision @ %d = %.3f on test images' % (top_k, share) in out
-    assert values['precision @ 1'] == found[0][1] / 500
-    shares.append(share)
-  assert found[0][1] / 500 < shares[0] < shares[1] == shares[2] == 1
-
-
-@pytest.mark.slow
-def test_copies_of_images_are_counted_as_the_oracle_counts_them(
-    trained, evaluations):
-  config = short_runs.small_config(trained, tta=True)
-  data = short_runs.prepared(config)
-  records = records_lib.load(data.test_files, data.layout)
-  network = predictions.Network(config, checkpoints.latest(config.train_dir))
-  with contextlib.closing(predictions.Predictor(data, network)) as predictor:
-    answers = predictor.probabilities(records).argmax(axis=1)
-  ((_, correct, _, _),) = evaluations['tta'].lines
-  assert correct == (answers == records[:, 0]).sum()
-
-
-def test_json_is_alone_on_standard_output(trained, tmp_path, capsys):
-  short_runs.copy_without_averages(trained / 'train', tmp_path / 'train')
-  cifar10_eval.evaluate(short_runs.small_config(tmp_path, json=True))
-  out, err = capsys.readouterr()
-  assert json.loads(out)['moving_averages'] is False
-  err = processes.without_model(err)
-  assert err.startswith('WARNING: ') and err.count('\n') == 1
-
-
-def test_an_evaluation_as_json(trained, tmp_path, capsys):
-  config = short_runs.small_config(trained, json=True, eval_dir=str(tmp_path))
-  capsys.readouterr()
-  cifar10_eval.evaluate(config)
-  values = json.loads(capsys.readouterr().out)
-  assert abs(values.pop('time') - time.time()) < 60
-  correct, loss = values.pop('correct'), values.pop('loss')
-  assert 3 < loss < 5
-  assert values == {
-      'step': 30,
-      'precision @ 1': correct / 500,
-      'total': 500,
-      'eval_data': 'test',
-      'moving_averages': True,
-      'tta': False
-  }
 
 
 def test_without_a_checkpoint_nothing_is_written(tmp_path):

@@ -13,7 +13,6 @@ from cifar10 import cifar10_export
 from cifar10 import cifar10_train
 from cifar10.data import datasets
 from cifar10.errors import UserError
-from cifar10.infer import export
 from cifar10.settings import Settings
 from tests import load_export
 from tests import picture_folders
@@ -22,6 +21,8 @@ from tests import short_runs
 from tests import synthetic_records
 
 COUNT = 100  # Images to compare on.
+
+FLAGS = ('export_dir', 'tflite', 'frozen_graph')
 
 # Functions of load_export.py, and the flags of what they load.
 FORMATS = {'loader': 'export_dir', 'tflite': 'tflite', 'frozen': 'frozen_graph'}
@@ -216,26 +217,26 @@ def answers(graph_def, given, output='probabilities'):
 @pytest.mark.slow
 def test_a_checkpoint_is_chosen_by_step_or_path(trained, newest, images,
                                                 tmp_path):
-  # By default it is the newest, as the formats above show.
+  # By default it is the newest, with averages, as the formats above show.
   path = str(trained / 'train' / 'model.ckpt-0.index')
-  wanted = {'10': 10, path: 0}
-  by_step = {step: expected(trained, step) for step in wanted.values()}
-  by_step[20] = newest
-  for i, (checkpoint, step) in enumerate(wanted.items()):
-    graph_def = export_frozen(trained, tmp_path / str(i), checkpoint=checkpoint)
+  wanted = {
+      'step': ({
+          'checkpoint': '10'
+      }, expected(trained, 10)),
+      'path': ({
+          'checkpoint': path
+      }, expected(trained, 0)),
+      'plain': ({
+          'use_moving_averages': False
+      }, expected(trained, averaged=False))
+  }
+  for name, (changes, _) in wanted.items():
+    graph_def = export_frozen(trained, tmp_path / name, **changes)
     found = answers(graph_def, {'images': images})
-    for other, probabilities in by_step.items():
+    assert not np.allclose(found, newest, rtol=1e-4)
+    for other, (_, probabilities) in wanted.items():
       close = np.allclose(found, probabilities, rtol=1e-4)
-      assert close == (other == step), (checkpoint, other)
-
-
-def test_the_variables_without_averages(trained, newest, images, tmp_path):
-  graph_def = export_frozen(trained, tmp_path / 'plain',
-                            use_moving_averages=False)
-  found = answers(graph_def, {'images': images})
-  plain = expected(trained, averaged=False)
-  np.testing.assert_allclose(found, plain, rtol=1e-4)
-  assert not np.allclose(found, newest, rtol=1e-4)
+      assert close == (other == name), (name, other)
 
 
 def test_it_has_the_settings_of_the_run(images, tmp_path):
@@ -261,9 +262,8 @@ def test_it_has_the_settings_of_the_run(images, tmp_path):
     assert not np.allclose(other, right, rtol=1e-2), name
 
 
-@pytest.mark.parametrize('flag', ['export_dir', 'tflite', 'frozen_graph'])
 @pytest.mark.parametrize('kind', ['folder', 'file', 'link'])
-def test_nothing_is_overwritten(trained, tmp_path, flag, kind):
+def test_nothing_is_overwritten(trained, tmp_path, kind):
   existing = tmp_path / 'existing'
   if kind == 'folder':
     existing.mkdir()
@@ -272,54 +272,29 @@ def test_nothing_is_overwritten(trained, tmp_path, flag, kind):
     existing.write_text('precious')
   else:
     existing.symlink_to(tmp_path / 'nowhere')
-  targets = {
-      name: str(tmp_path / name)
-      for name in ('export_dir', 'tflite', 'frozen_graph')
-  }
-  targets[flag] = str(existing)
-  with pytest.raises(UserError) as info:
-    export_frozen(trained, targets['frozen_graph'], **targets)
-  message = '--%s=%s: already exists; expected a new ' % (flag, existing)
-  assert str(info.value).startswith(message)
-  assert '\n' not in str(info.value)
-  assert os.listdir(str(tmp_path)) == ['existing']
+  for flag in FLAGS:
+    targets = {name: str(tmp_path / name) for name in FLAGS}
+    targets[flag] = str(existing)
+    with pytest.raises(UserError) as info:
+      export_frozen(trained, targets['frozen_graph'], **targets)
+    message = '--%s=%s: already exists; expected a new ' % (flag, existing)
+    assert str(info.value).startswith(message)
+    assert os.listdir(str(tmp_path)) == ['existing']
   if kind != 'link':
     file = existing / 'x' if kind == 'folder' else existing
     assert file.read_text() == 'precious'
 
 
 def test_there_is_a_target_and_no_two_are_the_same(trained, tmp_path):
-  same = str(tmp_path / 'x')
-  with pytest.raises(UserError, match='--frozen_graph=.* same as --tflite='):
-    export_frozen(trained, same, tflite=str(tmp_path / 'y' / '..' / 'x'))
-  with pytest.raises(UserError, match='--frozen_graph=.* one is inside '):
-    export_frozen(trained, same, export_dir=str(tmp_path / 'x' / 'y'))
-  with pytest.raises(UserError, match='/: ends with /; expected a new file'):
-    export_frozen(trained, same + '/')
+  same, other = str(tmp_path / 'x'), str(tmp_path / 'y' / '..' / 'x')
+  with pytest.raises(UserError, match='--tflite=.* --frozen_graph=.* the same'):
+    export_frozen(trained, same, tflite=other)
   with pytest.raises(UserError, match='--export_dir is empty'):
     export_frozen(trained, '')
   assert os.listdir(str(tmp_path)) == []
 
 
-@pytest.mark.parametrize('failing', ['tflite', 'write_saved_model'])
-def test_a_failure_leaves_nothing_behind(trained, tmp_path, monkeypatch,
-                                         failing):
-  write = export.write_saved_model
-
-  def fail(frozen, target, settings):
-    if failing == 'write_saved_model':
-      write(frozen, target, settings)
-    raise OSError('the disk is full')
-
-  monkeypatch.setattr(export, failing, fail)
-  with pytest.raises(OSError, match='the disk is full'):
-    export_frozen(trained, tmp_path / 'frozen',
-                  export_dir=str(tmp_path / 'model'),
-                  tflite=str(tmp_path / 'tflite'))
-  assert os.listdir(str(tmp_path)) == []
-
-
-@pytest.mark.parametrize('flag', ['export_dir', 'tflite', 'frozen_graph'])
+@pytest.mark.parametrize('flag', FLAGS)
 def test_a_full_disk_is_told_with_the_name_of_the_file(trained, tmp_path, flag):
   target = tmp_path / 'target'
   flags = {'export_dir': '', flag: str(target)}
@@ -344,51 +319,35 @@ def test_hints_quote_odd_paths(trained, tmp_path, capsys):
   assert len(lines) == 6
 
 
-def test_a_checkpoint_of_another_run_is_refused(trained, tmp_path):
-  flags = [
-      '--checkpoint_dir=%s' % tmp_path,
-      '--export_dir=%s' % (tmp_path / 'x')
-  ]
-  path = '--checkpoint=%s' % (trained / 'train' / 'model.ckpt-30')
-  status, _, err = short_runs.run('cifar10_export', path, *flags)
-  assert status == 1
-  assert err.startswith('cifar10_export: error: %s: is not in --check' % path)
-  assert err.count('\n') == 1
+@pytest.mark.parametrize(
+    'flag, value, problem',
+    [('--checkpoint', 'model.ckpt-30', ': is not in --checkpoint_dir='),
+     ('--export_dir', 'train', ': already exists; expected a new '),])
+def test_errors_are_one_line(trained, tmp_path, flag, value, problem):
+  flag = '%s=%s' % (flag, trained / value)
+  folder = tmp_path if value == 'model.ckpt-30' else trained / 'train'
+  status, out, err = short_runs.run('cifar10_export',
+                                    '--export_dir=%s' % (tmp_path / 'x'), flag,
+                                    '--checkpoint_dir=%s' % folder)
+  assert (status, out, err.count('\n')) == (1, '', 1)
+  assert err.startswith('cifar10_export: error: %s%s' % (flag, problem))
   assert os.listdir(str(tmp_path)) == []
 
 
-def test_errors_are_one_line(trained, tmp_path):
-  (tmp_path / 'x').write_text('')
-  status, out, err = short_runs.run('cifar10_export',
-                                    '--checkpoint_dir=%s' % (trained / 'train'),
-                                    '--export_dir=%s' % tmp_path)
-  assert (status, out) == (1, '')
-  assert err.startswith('cifar10_export: error: --export_dir=%s' % tmp_path)
-  assert err.count('\n') == 1
-
-
-@pytest.fixture(scope='module')
-def own_run(tmp_path_factory):
-  """A run on the user's own pictures: 3 classes of gray 8 x 8 images."""
-  folder = tmp_path_factory.mktemp('own')
-  (folder / 'data').mkdir()
-  data = synthetic_records.make_own_dataset(folder / 'data')
+def test_the_data_set_is_that_of_the_run(tmp_path):
+  (tmp_path / 'data').mkdir()
+  data = synthetic_records.make_own_dataset(tmp_path / 'data')
   cifar10_train.train(
-      short_runs.small_config(folder, dataset='cifar10', data_dir=data.data_dir,
-                              batch_size=2, max_steps=2))
+      short_runs.small_config(tmp_path, dataset='cifar10', batch_size=2,
+                              data_dir=data.data_dir, max_steps=2))
   # The export needs the dataset.json, but no records.
   for name in ('train.bin', 'test.bin'):
-    os.remove(str(folder / 'data' / name))
-  return folder
-
-
-def test_the_data_set_is_that_of_the_run(own_run, tmp_path):
+    os.remove(str(tmp_path / 'data' / name))
   # Not by short_runs.run, which names a data set.
   status, out, err = processes.run([
       short_runs.script('cifar10_export'), '--checkpoint=train/model.ckpt-2',
-      '--export_dir=',
-      '--frozen_graph=%s' % (tmp_path / 'x')
-  ], cwd=str(own_run))
+      '--export_dir=', '--frozen_graph=x'
+  ], cwd=str(tmp_path))
   assert (status, err) == (0, '')
   assert out.startswith('Step 2, from train/model.ckpt-2. 3 classes: a, b, c.')
   graph_def = read_frozen(tmp_path / 'x')
@@ -402,18 +361,3 @@ def test_the_data_set_is_that_of_the_run(own_run, tmp_path):
   assert classes == [b'a', b'b', b'c']
   label = answers(graph_def, {'images': [image]}, 'label')
   assert label == [classes[found.argmax()]]
-
-
-def test_the_model_of_another_data_set_is_refused(own_run, tmp_path):
-  with pytest.raises(UserError, match=r'has shape .*; this model expects'):
-    export_frozen(own_run, tmp_path / 'x', dataset='sample')
-  assert os.listdir(str(tmp_path)) == []
-
-
-@pytest.mark.parametrize('name', ['.', '../x'])
-def test_the_current_folder_is_not_replaced(tmp_path, monkeypatch, name):
-  (tmp_path / 'x').mkdir()
-  monkeypatch.chdir(tmp_path / 'x')
-  problem = '^--export_dir=%s: is the current folder; expected another' % name
-  with pytest.raises(UserError, match=problem):
-    cifar10_export.export(short_runs.small_config(tmp_path, export_dir=name))

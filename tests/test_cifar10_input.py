@@ -32,13 +32,6 @@ OTHER_LAYOUT = Layout(height=48, width=40, depth=1, label_bytes=2,
                       label_at=(1,))
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    tf.set_random_seed(1)
-    yield default_graph
-
-
 def write(folder, *files):
   """Writes arrays of records to files; returns their names."""
   names = []

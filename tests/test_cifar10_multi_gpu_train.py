@@ -8,6 +8,7 @@ from cifar10 import cifar10
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
 from cifar10.optim import towers
+from cifar10.run import trainer
 from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from cifar10.store import run_state
@@ -20,10 +21,10 @@ def build(config):
   config = cifar10.with_constants(config)
   with tf.device('/cpu:0'):
     global_step = tf.train.get_or_create_global_step()
-    state = run_state.begin(short_runs.prepared(config),
-                            config.examples_per_machine)
-    opt = cifar10.optimizer(global_step, config, state)
-    return cifar10_multi_gpu_train.build_step(config, global_step, opt)
+    data = short_runs.prepared(config)
+    state = run_state.begin(data, config.examples_per_machine)
+    return cifar10_multi_gpu_train.build_step(trainer.Run(config, data, state),
+                                              global_step)
 
 
 def session_without_gpus(prefetch):

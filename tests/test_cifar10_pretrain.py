@@ -104,10 +104,10 @@ def test_an_auxiliary_task_trains_all_layers(pretrained, task):
 
 @pytest.mark.parametrize('augment', ['', 'flip'])
 def test_a_pair_is_one_image_in_two_distortions(tmp_path, augment):
-  settings, _ = trainer.prepared(
+  settings, data = trainer.prepared(
       config_for(tmp_path, 'distorted_pairs', augment=augment, seed=1))
   with tf.Graph().as_default():
-    batch = pipelines.distorted_pairs(settings)
+    batch = pipelines.distorted_pairs(settings, data)
     with tf.train.MonitoredSession() as session:
       images, numbers = session.run(batch)
   assert list(numbers) == list(range(16)) * 2

@@ -277,23 +277,6 @@ def test_resumed_averages_and_rate_go_on(tmp_path):
                              average * 6 / 15 + value * 9 / 15, atol=1e-7)
 
 
-@pytest.mark.slow
-def test_a_run_of_an_older_version_goes_on_from_its_statistics(tmp_path):
-  config = short_runs.small_config(tmp_path, normalization='batch',
-                                   batch_norm_decay=0.5, max_steps=2)
-  cifar10_train.train(config)
-  newer, older = short_runs.make_older(config.train_dir)
-  cifar10_train.train(dataclasses.replace(config, max_steps=3))
-  found = short_runs.values(checkpoints.latest(config.train_dir))
-  assert set(found) == set(newer)
-  for name in set(newer) - set(older):
-    statistic = name[:-len(checkpoints.AVERAGE)]
-    of_batch = 2 * found[statistic] - older[statistic]
-    # The decay of step 3.
-    expected = older[statistic] * 4 / 13 + of_batch * 9 / 13
-    np.testing.assert_allclose(found[name], expected, rtol=1e-4, atol=1e-6)
-
-
 def test_overwrite_starts_afresh_and_spares_other_files(tmp_path):
   config = short_runs.trained(tmp_path, overwrite=True, max_steps=2)
   (tmp_path / 'train' / 'notes.txt').write_text('mine')
@@ -350,19 +333,11 @@ def test_a_run_that_goes_back_keeps_what_it_saves(every_other, tmp_path,
   assert checkpoints.written(checkpoints.latest(config.train_dir)) > before
 
 
-@pytest.mark.parametrize(
-    'name', ['checkpoint', 'run_state.json', 'model.ckpt-5.index', 'best/'])
-def test_overwrite_deletes_nothing_if_a_name_is_taken(tmp_path, name):
+def test_overwrite_deletes_nothing_if_a_name_is_taken(tmp_path):
   config = short_runs.trained(tmp_path, overwrite=True)
-  path = tmp_path / 'train' / name
-  if path.is_file():
-    path.unlink()
-  if name == 'best/':
-    path.write_text('mine')
-  else:
-    path.mkdir()
+  (tmp_path / 'train' / 'best').write_text('mine')
   before = set(os.listdir(config.train_dir))
-  with pytest.raises(UserError, match='/%s: is ' % path.name):
+  with pytest.raises(UserError, match='/best: is not a folder'):
     cifar10_train.train(config)
   assert set(os.listdir(config.train_dir)) == before
 

@@ -1,43 +1,25 @@
 """Comparisons of variants: their tables, and that they go on."""
 
+import argparse
 import json
 import os
 
 import pytest
-import tensorflow.compat.v1 as tf
 
+from cifar10.errors import UserError
+from tests import forked_variants
 from tests import processes
 from tests import short_runs
-
-pytestmark = pytest.mark.slow
+from tests import synthetic_records
 
 FOLDER = os.path.join(short_runs.ROOT, 'scripts', 'benchmarks')
-SCRIPT = os.path.join(FOLDER, 'compare.py')
+compare = short_runs.module_at(os.path.join(FOLDER, 'compare.py'))
+comparison = short_runs.module_at(os.path.join(FOLDER, 'comparison.py'))
+
+NONE = {'steps': 5, 'seeds': [1], 'variants': {}}
 
 
-@pytest.fixture(scope='module')
-def comparison():
-  return short_runs.module_at(os.path.join(FOLDER, 'comparison.py'))
-
-
-def result(name, seed, points, flags=(), steps=10):
-  """A result whose precision goes through pairs of step and share."""
-  return {
-      'name': name,
-      'seed': seed,
-      'flags': list(flags),
-      'steps': steps,
-      'points': [{
-          'step': step,
-          'averaged': 1000 * share,
-          'plain': 900 * share
-      } for step, share in points],
-      'total': 1000,
-      'loss': 2.0
-  }
-
-
-def test_variants_are_compared_at_equal_steps_and_equal_time(comparison):
+def test_variants_are_compared_at_equal_steps_and_equal_time():
   experiments = {
       'steps': 10,
       'seeds': [1, 2],
@@ -48,14 +30,15 @@ def test_variants_are_compared_at_equal_steps_and_equal_time(comparison):
           'bad': ['--b']
       }
   }
+  result = short_runs.result_of_variant
   results = [
-      result('default', 1, [(0, 0.1), (10, 0.5), (20, 0.7)], steps=20),
-      result('default', 2, [(0, 0.1), (10, 0.4), (20, 0.6)], steps=20),
-      result('slow', 1, [(0, 0.1), (10, 0.6)], ['--a']),
-      result('slow', 2, [(0, 0.1), (10, 0.6)], ['--a']),
+      result('default', 1, [(0, 0.1), (10, 0.5), (20, 0.7)], [], 20),
+      result('default', 2, [(0, 0.1), (10, 0.4), (20, 0.6)], [], 20),
+      result('slow', 1, [(0, 0.1), (10, 0.6)], ['--a'], 10),
+      result('slow', 2, [(0, 0.1), (10, 0.6)], ['--a'], 10),
       # Of other flags and of other steps: another experiment's.
-      result('slow', 3, [(0, 0.1), (10, 0.9)], ['--c']),
-      result('slow', 3, [(0, 0.1), (50, 0.9)], ['--a'], steps=50),
+      result('slow', 3, [(0, 0.1), (10, 0.9)], ['--c'], 10),
+      result('slow', 3, [(0, 0.1), (50, 0.9)], ['--a'], 50),
       {
           'name': 'bad',
           'seed': 1,
@@ -64,13 +47,8 @@ def test_variants_are_compared_at_equal_steps_and_equal_time(comparison):
           'error': 'nan'
       }
   ]
-  times = [{
-      'flags': ['--a'],
-      'ratio': ratio
-  } for ratio in (1.4, 1.5, 9.0)] + [{
-      'flags': ['--c'],
-      'ratio': 7.0
-  }]
+  times = [{'flags': ['--a'], 'ratio': ratio} for ratio in (1.4, 1.5, 9.0)]
+  times.append({'flags': ['--c'], 'ratio': 7.0})
   default, slow, bad = comparison.compared(experiments, results, times)
   assert default['averaged'] == pytest.approx(0.45)
   assert 'time' not in default and 'at_time' not in default
@@ -79,6 +57,7 @@ def test_variants_are_compared_at_equal_steps_and_equal_time(comparison):
   assert slow['plain'] == pytest.approx(0.54)
   assert slow['time'] == pytest.approx(1.5)
   assert slow['at_steps'] == pytest.approx(0.15)
+  assert slow['spread'] == pytest.approx((0.1, 0.2))
   # In that time the default has taken 15 steps.
   assert slow['at_time'] == pytest.approx(0.05)
   assert bad['errors'] == ['nan']
@@ -91,68 +70,77 @@ def test_variants_are_compared_at_equal_steps_and_equal_time(comparison):
   assert lines[4].startswith('| bad | `--b` | 1 | nan |')
 
 
-@pytest.mark.skipif(tf.__version__ < '2',
-                    reason='the programs that it runs are tested on both')
-def test_it_goes_on_where_it_was_stopped(tmp_path):
-  experiments = {
-      'steps': 4,
-      'seeds': [1],
-      'points': 2,
-      'flags': ['--dataset=sample', '--batch_size=8', '--log_frequency=1'],
-      'variants': {
-          'adam': ['--optimizer=adam'],
-          'bad': ['--learning_rate=1e30']
-      }
-  }
-  path, out = tmp_path / 'experiments.json', tmp_path / 'out.json'
-  path.write_text(json.dumps(experiments))
-  command = [SCRIPT, str(path), '--out=%s' % out]
-  command.append('--runs=%s' % (tmp_path / 'runs'))
-  default = experiments['flags']
-  adam = default + ['--optimizer=adam']
+def test_variants_are_timed_in_turns_with_the_default(monkeypatch):
+  asked, speeds = [], {'--a': [40.0, 80.0, 50.0], '--b': [None] * 3}
+  experiments = dict(NONE, flags=['--all'], variants={
+      'default': [],
+      'a': ['--a'],
+      'b': ['--b']
+  })
+
+  def speed(flags):
+    asked.append(flags[-1])
+    return speeds[flags[-1]].pop(0) if flags[1:] else 100.0
+
+  monkeypatch.setattr(compare, '_speed', speed)
+  times = [{'flags': ['--all'], 'ratio': 0.5}]  # Of an earlier start.
+  compare.time_all(experiments, times, 3, lambda: None)
+  # What fails has no time, and is tried again each time.
+  assert asked == ['--all', '--a', '--b'] + 2 * ['--all', '--all', '--a', '--b']
+  of_a = [time['ratio'] for time in times if time['flags'] == ['--all', '--a']]
+  assert of_a == [2.5, 1.25, 2.0]
+  assert [time['ratio'] for time in times if time['flags'] == ['--all']
+         ] == [0.5, 1.0, 1.0]
+
+
+@pytest.mark.slow
+def test_it_goes_on_where_it_was_stopped(tmp_path, monkeypatch, capsys):
+  forked_variants.fork(monkeypatch)
+  path, out = tmp_path / 'experiments.json', tmp_path / 'a' / 'b' / 'out.json'
+  data_dir = synthetic_records.make_three_classes(tmp_path, 8, 1)
+  flags = [f'--data_dir={data_dir}', '--batch_size=4', '--log_frequency=1']
+  variants = {'adam': ['--optimizer=adam'], 'bad': ['--learning_rate=1e30']}
+  path.write_text(
+      json.dumps(dict(NONE, steps=2, points=1, flags=flags, variants=variants)))
+  args = argparse.Namespace(experiments=str(path), out=str(out), jobs=1,
+                            runs=str(tmp_path / 'runs'), time_rounds=1)
+
+  def run():
+    compare.compare(args)
+    return (json.loads(out.read_text()), *capsys.readouterr())
+
+  # Times alone, into a new folder, are not drawn.
+  with monkeypatch.context() as context:
+    context.setattr(compare, '_speed', len)
+    found, table, _ = run()
+  assert len(found['times']) == 3 and table.count('\n| ') == 3
+  assert os.listdir(str(out.parent)) == ['out.json']
   # What is there is not run again, and what is not is.
-  points = [(step, 0.1) for step in range(0, 5, 2)]
-  there = result('adam', 1, points, adam, steps=4)
-  out.write_text(json.dumps({'results': [there]}))
-  status, table, err = processes.run(command)
-  assert status == 0, err
-  assert table.count('\n| ') == 3 and 'loss is ' in table
+  there = short_runs.result_of_variant('adam', 1, [(0, 0.1), (2, 0.1)],
+                                       flags + variants['adam'], 2)
+  out.write_text(json.dumps(dict(found, results=[there])))
+  args.time_rounds = 0
+  found, table, err = run()
+  assert table.count('\n| ') == 3 and 'loss is ' in table and ' 0.75 |' in table
   assert 'default, seed 1: ' in err and 'bad, seed 1: ' in err
   assert 'adam, seed 1' not in err
-  results = json.loads(out.read_text())['results']
-  found = {r['name']: r for r in results}
-  assert len(results) == 3 and found['adam'] == there
-  assert 'loss is ' in found['bad']['error']
+  results = {r['name']: r for r in found['results']}
+  assert len(found['results']) == 3 and results['adam'] == there
+  assert 'loss is ' in results['bad']['error']
   # The default takes twice as many steps.
-  steps = [point['step'] for point in found['default']['points']]
-  assert steps == list(range(0, 9, 2))
-  assert (tmp_path / 'out.png').stat().st_size > 1000
-  status, again, err = processes.run(command)
-  assert (status, again, err) == (0, table, '')
-  # Times are beside the results.
-  times = [{'flags': default, 'ratio': 2.5}]
-  out.write_text(json.dumps({'results': results, 'times': times}))
-  status, table, err = processes.run(command + ['--time_rounds=1'])
-  assert status == 0, err
-  written = json.loads(out.read_text())
-  assert written['results'] == results
-  assert written['times'][:1] == times
-  assert [time['flags'] for time in written['times']] == [default, adam]
-  assert 0 < written['times'][1]['ratio'] < 100
-  assert ' 2.50 |' in table
+  steps = [point['step'] for point in results['default']['points']]
+  assert steps == [0, 2, 4]
+  assert (out.parent / 'out.png').stat().st_size > 1000
+  assert run() == (found, table, '')
+  monkeypatch.setattr(compare, '_TIMED_STEPS', 12)
+  assert compare._speed(flags) > 0
 
 
 @pytest.mark.parametrize('script, arguments', [('compare.py', ['e.json']),
                                                ('repeat.py', [])])
 def test_where_results_cannot_be_is_named_before_a_run(tmp_path, script,
                                                        arguments):
-  (tmp_path / 'e.json').write_text(
-      json.dumps({
-          'steps': 5,
-          'seeds': [1],
-          'flags': ['--dataset=sample'],
-          'variants': {}
-      }))
+  (tmp_path / 'e.json').write_text(json.dumps(NONE))
   out = tmp_path / 'e.json' / 'out.json'  # In a file.
   status, _, err = processes.run(
       [os.path.join(FOLDER, script), *arguments,
@@ -162,51 +150,12 @@ def test_where_results_cannot_be_is_named_before_a_run(tmp_path, script,
   assert os.listdir(str(tmp_path)) == ['e.json']
 
 
-@pytest.mark.parametrize('script', ['compare.py', 'sparse.py'])
-def test_only_a_run_that_diverges_is_a_result(tmp_path, script):
-  path, out = tmp_path / 'e.json', tmp_path / 'out.json'
-  flags = ['--dataset=sample', '--optimizer=best']
-  path.write_text(
-      json.dumps({
-          'steps': 5,
-          'seeds': [1],
-          'flags': flags,
-          'variants': {}
-      }))
-  command = [os.path.join(FOLDER, script), str(path), '--out=%s' % out]
-  command.append('--runs=%s' % (tmp_path / 'runs'))
-  status, _, err = processes.run(command)
-  assert status == 1
-  assert 'default: ' in err and '--optimizer' in err and err.count('\n') == 1
-  assert json.loads(out.read_text())['results'] == []
-
-
-def test_results_go_into_a_new_folder_and_times_alone_are_not_drawn(tmp_path):
-  path, out = tmp_path / 'experiments.json', tmp_path / 'a' / 'b' / 'out.json'
-  path.write_text(
-      json.dumps({
-          'steps': 5,
-          'seeds': [1],
-          'flags': ['--dataset=sample', '--batch_size=8'],
-          'variants': {}
-      }))
-  status, table, err = processes.run(
-      [SCRIPT, str(path),
-       '--out=%s' % out, '--time_rounds=1'])
-  assert (status, err) == (0, '')
-  assert table.count('\n| ') == 1
-  assert os.listdir(str(out.parent)) == ['out.json']
-
-
-@pytest.mark.parametrize(
-    'text, problem',
-    [('{"steps": 5}', "KeyError('seeds'); expected steps, a multiple of 5"),
-     ('{"steps": 7, "seeds": [1], "variants": {}}', 'steps=7'),
-     ('{"steps": 5, "seeds": [1], "points": 2, "variants": {}}', 'points=2')])
-def test_other_files_are_named(tmp_path, text, problem):
+@pytest.mark.parametrize('content, problem', [
+    ({'steps': 5}, "KeyError.'variants'.*; expected steps, a multiple of 5"),
+    (dict(NONE, steps=7), 'steps=7'), (dict(NONE, points=2), 'points=2')
+])  # yapf: disable
+def test_other_files_are_named(tmp_path, content, problem):
   path = tmp_path / 'experiments.json'
-  path.write_text(text)
-  status, _, err = processes.run([SCRIPT, str(path), '--out=/nowhere/x.json'])
-  assert status == 1
-  assert 'experiments.json: ' in err and problem in err
-  assert err.count('\n') == 1
+  path.write_text(json.dumps(content))
+  with pytest.raises(UserError, match=f'experiments.json: .*{problem}'):
+    compare.load_experiments(str(path))

@@ -17,7 +17,8 @@ from cifar10.data import svhn
 from tests import processes
 from tests import short_runs
 from tests import synthetic_records
-from tests import test_korean_pages
+from tests.pages import KOREAN
+from tests.pages import read
 
 ROOT = short_runs.ROOT
 PAGES = sorted(
@@ -28,22 +29,18 @@ PAGES = sorted(
     if name.endswith('.md'))
 # Its programs are the cells of one notebook.
 NOTEBOOK = os.path.join('docs', 'platforms.md')
-# Their programs are those of the English pages.
-KOREAN = test_korean_pages.PAGES
-
-read = test_korean_pages.read
 # The tutorial quotes the original's files, and the scopes of a tower.
 QUOTED = [
     'cifar10/%s.py' % name
     for name in ('cifar10_input', 'cifar10', 'cifar10_train',
                  'cifar10_multi_gpu_train', 'cifar10_eval', 'optim/towers')
 ]
-# Flags of other programs, of absl, one that stands for any, one misspelled.
+# Flags of other programs, of absl, of test.sh, one for any, one misspelled.
 FOREIGN = {
-    'cpus', 'distribution', 'time', 'nodes', 'ntasks', 'requeue', 'signal',
-    'batch_sise', 'help', 'version', 'logdir', 'logdir_spec', 'use_fp16',
-    'num_examples', 'name', 'noname', 'port', 'rest_api_port', 'model_name',
-    'model_base_path'
+    'all', 'cpus', 'distribution', 'time', 'nodes', 'ntasks', 'requeue',
+    'signal', 'batch_sise', 'help', 'version', 'logdir', 'logdir_spec',
+    'use_fp16', 'num_examples', 'name', 'noname', 'port', 'rest_api_port',
+    'model_name', 'model_base_path'
 }
 
 
@@ -290,10 +287,3 @@ def test_all_modules_are_on_the_page_of_the_architecture():
         module = os.path.relpath(os.path.join(path, name), package)
         room, _, in_room = module.partition(os.sep)
         assert '`%s`' % (in_room or room) in page, module
-
-
-def test_all_flags_are_on_the_page_of_flags():
-  flags = set(settings_lib.flag_names(*settings_lib.GROUP_OF.values()))
-  named = set(re.findall(r'--(\w+)', read('docs/flags.md')))
-  named |= {name[2:] for name in named if name.startswith('no')}
-  assert flags <= named, flags - named

@@ -18,6 +18,7 @@ from cifar10 import cifar10_eval
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_pretrain
 from cifar10 import cifar10_train
+from cifar10 import guard
 from cifar10.cluster import cluster_spec
 from cifar10.cluster import membership
 from cifar10.cluster import placement
@@ -26,7 +27,6 @@ from cifar10.data import datasets
 from cifar10.infer import export
 from cifar10.infer import predictions
 from cifar10.run import recipes
-from cifar10.run import session
 from cifar10.run import trainer
 from cifar10.settings import Settings
 from cifar10.store import run_state
@@ -103,14 +103,14 @@ def two_gpus(monkeypatch):
   """A machine with two GPUs, on which a trainer stops before its session."""
 
   @contextlib.contextmanager
-  def watched(creator, hooks, *args):
+  def protect(run, role, creator, hooks, *args):
     for hook in hooks:
       hook.begin()
     raise Built(tf.get_default_graph().get_operations())
     yield  # For contextmanager.
 
   monkeypatch.setattr(session_settings, 'has_gpu', lambda: True)
-  monkeypatch.setattr(session, '_watched_session', watched)
+  monkeypatch.setattr(guard, 'protect', protect)
 
 
 def built_by(train, *args):
@@ -268,9 +268,9 @@ def test_towers_without_a_gpu_of_their_own_share_the_first(make):
   settings = cifar10.with_constants(make('tutorial', 'float32', num_gpus=3))
   with tf.Graph().as_default() as graph:
     global_step = tf.train.get_or_create_global_step()
-    state = run_state.begin(datasets.prepare(settings), 6)
-    opt = cifar10.optimizer(global_step, settings, state)
-    cifar10_multi_gpu_train.build_step(settings, global_step, opt)
+    data = datasets.prepare(settings)
+    run = trainer.Run(settings, data, run_state.begin(data, 6))
+    cifar10_multi_gpu_train.build_step(run, global_step)
     towers = range(settings.num_gpus)
     initialize = tf.global_variables_initializer()
     losses, feeds = [], {}

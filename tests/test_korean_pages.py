@@ -5,24 +5,10 @@ import re
 
 import pytest
 
-from tests import short_runs
+from tests.pages import KOREAN
+from tests.pages import read
 
-PAGES = {
-    'README.ko.md': 'README.md',
-    'docs/ko/distributed.md': 'docs/distributed.md',
-    'docs/ko/questions.md': 'docs/questions.md',
-    'docs/ko/techniques.md': 'docs/techniques.md',
-    'docs/ko/tensorflow1.md': 'docs/tensorflow1.md',
-    'docs/ko/transfer.md': 'docs/transfer.md',
-    'docs/ko/tutorial.md': 'docs/tutorial.md'
-}
-
-KOREAN = re.compile('[\uac00-\ud7a3]')
-
-
-def read(page):
-  with open(os.path.join(short_runs.ROOT, page), encoding='utf-8') as text:
-    return text.read()
+HANGUL = re.compile('[\uac00-\ud7a3]')
 
 
 def without_code(text):
@@ -57,13 +43,13 @@ def targets(page):
     if not link or '://' in link:
       return link
     path = os.path.normpath(os.path.join(os.path.dirname(page), link))
-    return PAGES.get(path, path)
+    return KOREAN.get(path, path)
 
   links = re.findall(r'\]\(([^)#]*)[^)]*\)', without_code(read(page)))
   return sorted(map(target, links))
 
 
-@pytest.mark.parametrize('korean, english', PAGES.items())
+@pytest.mark.parametrize('korean, english', KOREAN.items())
 def test_a_page_in_korean_has_the_same_parts(korean, english):
   assert code(read(korean)) == code(read(english))
   assert headings(read(korean)) == headings(read(english))
@@ -71,7 +57,7 @@ def test_a_page_in_korean_has_the_same_parts(korean, english):
   assert targets(korean) == targets(english)
 
 
-@pytest.mark.parametrize('korean', PAGES)
+@pytest.mark.parametrize('korean', KOREAN)
 def test_links_to_pages_in_english_say_so(korean):
   link = re.compile(r'\[([^\]]+)\]\(([^)#:]+\.md)[^)]*\)(.{4}|)')
   for paragraph in re.split('\n\n+|\n- ', without_code(read(korean))):
@@ -79,23 +65,23 @@ def test_links_to_pages_in_english_say_so(korean):
       continue
     for text, page, mark in link.findall(paragraph):
       path = os.path.normpath(os.path.join(os.path.dirname(korean), page))
-      if path not in PAGES and text != 'English':
-        assert path not in PAGES.values(), (text, page)
+      if path not in KOREAN and text != 'English':
+        assert path not in KOREAN.values(), (text, page)
         assert mark == '(영어)', (text, page)
 
 
-@pytest.mark.parametrize('korean', PAGES)
+@pytest.mark.parametrize('korean', KOREAN)
 def test_no_paragraph_is_left_in_english(korean):
   for paragraph in re.split('\n\n+', without_code(read(korean))):
     words = re.sub(r'`[^`]*`|\]\([^)]*\)|<[^>]*>', '', paragraph)
     if len(re.findall('[a-z]{3,}', words)) > 8:
-      assert KOREAN.search(words), paragraph
+      assert HANGUL.search(words), paragraph
 
 
-@pytest.mark.parametrize('korean', PAGES)
+@pytest.mark.parametrize('korean', KOREAN)
 def test_numbers_of_the_prose_are_those_of_the_english(korean):
 
   def numbers(page):
     return sorted(re.findall(r'\d[\d,.]*\d|\d', without_code(read(page))))
 
-  assert numbers(korean) == numbers(PAGES[korean])
+  assert numbers(korean) == numbers(KOREAN[korean])

@@ -127,15 +127,6 @@ def test_the_model_of_another_user_is_not_loaded(run, private, mode, user):
   assert model.startswith('Model: ') and '/zoo/fast/model.ckpt-' in model
 
 
-def test_a_folder_of_root_that_cannot_be_read_is_none(run, private):
-  (private / 'cifar10_train').mkdir()
-  (private / 'cifar10_train').chmod(0)
-  status, _, err = run(private, 'cifar10_export', '--export_dir=/tmp/out')
-  if os.access(str(private / 'cifar10_train'), os.R_OK):
-    assert status == 0
-  assert (private / 'out' / 'saved_model.pb').exists(), err
-
-
 @pytest.mark.parametrize('name, flag, command', [
     ('train', 'train_dir', ['cifar10_train', '--dataset=sample']),
     ('train', 'train_dir',

@@ -59,7 +59,7 @@ def test_a_packed_run_is_one_of_no_machine(pack_model, tmp_path):
     np.testing.assert_array_equal(found[name], value)
   packed = config_lib.load(folder)
   assert packed.activation == 'elu'
-  assert packed.of_groups('run') == Settings().of_groups('run')
+  assert packed.of_groups('running') == Settings().of_groups('running')
   assert str(tmp_path) not in str(packed)
   assert run_state.load(folder).classes == run_state.load(source).classes
   answers = [

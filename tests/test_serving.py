@@ -1,22 +1,19 @@
-"""Exports behind TensorFlow Serving: the requests of the page, and answers.
+"""Exports behind TensorFlow Serving: the REST requests of the page, answers.
 
-If the server is not installed, a stand-in takes its place. It reads a request
-as the documentation of Serving's REST interface says
+A stand-in takes the place of the server. It reads a request as the
+documentation of Serving's REST interface says
 (https://www.tensorflow.org/tfx/serving/api_rest), and runs the signature that
 the request names with TensorFlow's own loader.
 """
 
 import base64
-from concurrent import futures
 import contextlib
 from http import server as http_server
 import json
 import os
 import re
 import shutil
-import subprocess
 import threading
-import time
 import urllib.request
 
 import numpy as np
@@ -24,7 +21,6 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import zoo
-from cifar10.cluster import local_cluster
 from tests import picture_folders
 from tests import processes
 from tests import short_runs
@@ -32,7 +28,6 @@ from tests import synthetic_records
 
 pytestmark = pytest.mark.slow
 
-SERVER = shutil.which('tensorflow_model_server')
 PAGE = os.path.join(short_runs.ROOT, 'docs', 'predict_export_report.md')
 MODELS = [zoo.PREFIX + name for name in ('fast', 'tutorial')]
 
@@ -42,22 +37,6 @@ def programs():
   with open(PAGE, encoding='utf-8') as page:
     section = page.read().split('\n## Serve\n')[1].split('\n## ')[0]
   return re.findall('^```python\n(.*?)^```', section, re.M | re.S)
-
-
-@pytest.fixture(scope='module')
-def bases(tmp_path_factory):
-  """Folders of two models, each exported as one version."""
-  found = []
-  for i, model in enumerate(MODELS):
-    folder = tmp_path_factory.mktemp('models') / 'cifar10'
-    status, _, err = processes.run([
-        short_runs.script('cifar10_export'), '--checkpoint_dir=' + model,
-        '--export_dir=%s' % (folder / str(i + 7))
-    ])
-    assert status == 0, err
-    assert os.listdir(str(folder)) == [str(i + 7)]
-    found.append(str(folder))
-  return found
 
 
 @pytest.fixture(scope='module')
@@ -102,8 +81,6 @@ class Model:
     given = from_json(request[form])
     if form == 'instances':  # By row: an object for each instance.
       given = {key: [row[key] for row in given] for key in given[0]}
-    else:
-      assert form == 'inputs'
     outputs = self.run(request.get('signature_name'), given)
     lists = {
         key: value.astype(str if value.dtype == object else None).tolist()
@@ -111,11 +88,8 @@ class Model:
     }
     if form == 'inputs':
       return {'outputs': lists}
-    return {
-        'predictions': [
-            dict(zip(lists, values)) for values in zip(*lists.values())
-        ]
-    }
+    rows = [dict(zip(lists, values)) for values in zip(*lists.values())]
+    return {'predictions': rows}
 
 
 def from_json(value):
@@ -131,7 +105,7 @@ def from_json(value):
 
 @contextlib.contextmanager
 def stand_in(model):
-  """Yields the ports, of gRPC and of REST, at which a Model answers."""
+  """Yields the port at which a Model answers."""
 
   class Handler(http_server.BaseHTTPRequestHandler):
 
@@ -149,73 +123,25 @@ def stand_in(model):
 
   with http_server.HTTPServer(('127.0.0.1', 0), Handler) as server:
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    with grpc_stand_in(model) as port:
-      yield port, server.server_port
+    yield server.server_port
     server.shutdown()
 
 
-@contextlib.contextmanager
-def grpc_stand_in(model):
-  """Yields the port of the gRPC interface; None without its package."""
-  try:
-    from tensorflow_serving.apis import predict_pb2
-    from tensorflow_serving.apis import prediction_service_pb2_grpc as service
-  except ImportError:
-    yield None
-    return
-  import grpc
-
-  class Servicer(service.PredictionServiceServicer):
-
-    def Predict(self, request, context):  # noqa: N802
-      assert request.model_spec.name == 'cifar10'
-      columns = {k: tf.make_ndarray(v) for k, v in request.inputs.items()}
-      answer = predict_pb2.PredictResponse()
-      outputs = model.run(request.model_spec.signature_name, columns)
-      for key, value in outputs.items():
-        answer.outputs[key].CopyFrom(tf.make_tensor_proto(value))
-      return answer
-
-  server = grpc.server(futures.ThreadPoolExecutor(1))
-  service.add_PredictionServiceServicer_to_server(Servicer(), server)
-  port = server.add_insecure_port('127.0.0.1:0')
-  server.start()
-  yield port
-  server.stop(0)
-
-
-@contextlib.contextmanager
-def tensorflow_serving(base):
-  """Yields the ports of TensorFlow's model server."""
-  ports = local_cluster.free_ports(2)
-  process = subprocess.Popen([
-      SERVER,
-      '--port=%d' % ports[0],
-      '--rest_api_port=%d' % ports[1], '--model_name=cifar10',
-      '--model_base_path=' + base
-  ])
-  url = 'http://127.0.0.1:%d/v1/models/cifar10' % ports[1]
-  try:
-    for _ in range(120):
-      with contextlib.suppress(OSError):
-        if b'AVAILABLE' in urllib.request.urlopen(url).read():
-          break
-      time.sleep(1)
-    yield ports
-  finally:
-    process.terminate()
-    process.wait()
-
-
 @pytest.fixture(scope='module')
-def ports(bases):
-  """Pairs of ports, of gRPC and of REST, at which the models are served."""
+def ports(tmp_path_factory):
+  """The ports at which two models are served, exported as one version each."""
   with contextlib.ExitStack() as stack:
-    yield [
-        stack.enter_context(
-            tensorflow_serving(base) if SERVER else stand_in(Model(base)))
-        for base in bases
-    ]
+    found = []
+    for i, model in enumerate(MODELS):
+      folder = tmp_path_factory.mktemp('models') / 'cifar10'
+      status, _, err = processes.run([
+          short_runs.script('cifar10_export'), '--checkpoint_dir=' + model,
+          '--export_dir=%s' % (folder / str(i + 7))
+      ])
+      assert status == 0, err
+      assert os.listdir(str(folder)) == [str(i + 7)]
+      found.append(stack.enter_context(stand_in(Model(str(folder)))))
+    yield found
 
 
 def predicted(picture, *models):
@@ -225,6 +151,12 @@ def predicted(picture, *models):
       ['--checkpoint_dir=' + model for model in models])
   assert status == 0, err
   return json.loads(out)
+
+
+@pytest.fixture(scope='module')
+def expected(picture):
+  """What cifar10_predict says of the picture with the first model."""
+  return predicted(picture, MODELS[0])
 
 
 def run_program(program, tmp_path, picture, replaced):
@@ -241,32 +173,29 @@ def run_program(program, tmp_path, picture, replaced):
   return out
 
 
-def ask(port, request):
-  """The answer to a request, a JSON object, by REST."""
-  with urllib.request.urlopen(
-      'http://127.0.0.1:%d/v1/models/cifar10:predict' % port,
-      json.dumps(request).encode(), timeout=60) as answer:
-    return json.loads(answer.read().decode())
-
-
-def test_a_picture_by_rest(ports, picture, tmp_path):
-  out = run_program(programs()[0], tmp_path, picture, {'8501': ports[0][1]})
+def test_a_picture(ports, picture, expected, tmp_path):
+  out = run_program(programs()[0], tmp_path, picture, {'8501': ports[0]})
   label, probability = out.split()
-  expected = predicted(picture, MODELS[0])
   assert label == expected['class']
   assert float(probability) == pytest.approx(
       max(expected['probabilities'].values()), abs=1e-4)
 
 
-def test_images_by_rest_in_rows_and_in_columns(ports, picture):
-  expected = predicted(picture, MODELS[0])
+def test_images_in_rows_and_in_columns(ports, picture, expected):
+
+  def ask(request):
+    with urllib.request.urlopen(
+        'http://127.0.0.1:%d/v1/models/cifar10:predict' % ports[0],
+        json.dumps(request).encode(), timeout=60) as answer:
+      return json.loads(answer.read().decode())
+
   with open(picture, 'rb') as file:
     content = file.read()
   with tf.Graph().as_default(), tf.Session() as session:
     image = session.run(tf.io.decode_png(content)).tolist()
-  request = {'instances': [{'images': image}, {'images': image}]}
-  rows = ask(ports[0][1], request)['predictions']
-  columns = ask(ports[0][1], {'inputs': {'images': [image]}})['outputs']
+  rows = ask({'instances': [{'images': image}, {'images': image}]})
+  columns = ask({'inputs': {'images': [image]}})['outputs']
+  rows = rows['predictions']
   assert len(rows) == 2
   probabilities = list(expected['probabilities'].values())
   for row in [*rows, {key: value for key, (value,) in columns.items()}]:
@@ -275,25 +204,11 @@ def test_images_by_rest_in_rows_and_in_columns(ports, picture):
     np.testing.assert_allclose(row['probabilities'], probabilities, atol=1e-5)
 
 
-def test_a_picture_by_grpc(ports, picture, tmp_path):
-  pytest.importorskip('tensorflow_serving')
-  out = run_program(programs()[1], tmp_path, picture, {'8500': ports[0][0]})
-  label, probability = out.split()
-  expected = predicted(picture, MODELS[0])
-  assert label == expected['class']
-  assert float(probability) == pytest.approx(
-      max(expected['probabilities'].values()), abs=1e-4)
-
-
-def test_an_ensemble_of_servers_answers_as_one_of_runs(ports, picture,
+def test_an_ensemble_of_servers_answers_as_one_of_runs(ports, picture, expected,
                                                        tmp_path):
-  (_, first), (_, second) = ports
-  out = run_program(programs()[2], tmp_path, picture, {
-      '8501': first,
-      '8502': second
-  })
-  np.testing.assert_allclose(
-      json.loads(out),
-      list(predicted(picture, *MODELS)['probabilities'].values()), atol=1e-5)
-  alone = list(predicted(picture, MODELS[0])['probabilities'].values())
+  ports = dict(zip(('8501', '8502'), ports))
+  out = run_program(programs()[2], tmp_path, picture, ports)
+  both = predicted(picture, *MODELS)['probabilities']
+  np.testing.assert_allclose(json.loads(out), list(both.values()), atol=1e-5)
+  alone = list(expected['probabilities'].values())
   assert np.abs(np.array(json.loads(out)) - alone).max() > 1e-4

@@ -1,18 +1,23 @@
 """The comparison of sparse networks, on a few steps."""
 
+import argparse
 import json
 import os
 
 import pytest
 
-from tests import processes
+from tests import forked_variants
 from tests import short_runs
+from tests import synthetic_records
 
-SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'sparse.py')
+sparse = short_runs.module_at(
+    os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'sparse.py'))
 
 
 @pytest.mark.slow
-def test_a_variant_is_trained_dense_and_sparse(tmp_path):
+def test_a_variant_is_trained_dense_and_sparse(tmp_path, monkeypatch, capsys):
+  forked_variants.fork(monkeypatch)
+  data_dir = synthetic_records.make_three_classes(tmp_path, 8, 1)
   experiments, out = tmp_path / 'experiments.json', tmp_path / 'out.json'
   # What l1 draws to zero, ftrl_l1 keeps there.
   flags = ['--optimizer=ftrl', '--learning_rate=0.5', '--ftrl_l1=1',
@@ -21,13 +26,13 @@ def test_a_variant_is_trained_dense_and_sparse(tmp_path):
       json.dumps({
           'steps': 5,
           'seeds': [1],
-          'flags': ['--dataset=sample', '--batch_size=4', *flags],
+          'flags': [f'--data_dir={data_dir}', '--batch_size=4', *flags],
           'variants': {}
       }))
-  command = [SCRIPT, str(experiments), '--out=%s' % out, '--zeros=0.95',
-             '--runs=%s' % (tmp_path / 'runs')]  # yapf: disable
-  status, table, _ = processes.run(command)
-  assert status == 0
+  args = argparse.Namespace(experiments=str(experiments), out=str(out), jobs=1,
+                            zeros=0.95, runs=str(tmp_path / 'runs'))
+  sparse.compare_all(args)
+  table, _ = capsys.readouterr()
   (result,) = json.loads(out.read_text())['results']
   assert 'error' not in result
   assert 0.05 < result['own_zeros'] < 0.95
@@ -38,5 +43,6 @@ def test_a_variant_is_trained_dense_and_sparse(tmp_path):
   written = out.read_text()
   # Started again, it has nothing to train.
   os.rename(str(tmp_path / 'runs'), str(tmp_path / 'gone'))
-  assert processes.run(command)[:2] == (0, table)
+  sparse.compare_all(args)
+  assert capsys.readouterr() == (table, '')
   assert out.read_text() == written

@@ -1,23 +1,26 @@
 """Techniques compared at their best: what is tried, chosen and run again."""
 
+import argparse
 import json
 import os
 
 import pytest
-import tensorflow.compat.v1 as tf
 
-from tests import processes
+from cifar10.errors import UserError
+from tests import forked_variants
 from tests import short_runs
+from tests import synthetic_records
 
-FOLDER = os.path.join(short_runs.ROOT, 'scripts', 'benchmarks')
-SCRIPT = os.path.join(FOLDER, 'tuning.py')
+tuning = short_runs.module_at(
+    os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'tuning.py'))
 
 EXPERIMENTS = {
-    'tuning_steps': 5,
-    'steps': 10,
+    'tuning_steps': 2,
+    'steps': 2,
+    'points': 1,
     'seeds': [1, 2],
-    'validation_examples': 100,
-    'flags': ['--dataset=sample', '--batch_size=8', '--log_frequency=1'],
+    'validation_examples': 20,
+    'flags': [],
     'variants': {
         'Adam': {
             'flags': ['--optimizer=adam'],
@@ -27,64 +30,33 @@ EXPERIMENTS = {
         }
     }
 }
+result = short_runs.result_of_variant
 
 
-@pytest.fixture(scope='module')
-def tuning():
-  return short_runs.module_at(SCRIPT)
-
-
-def tried(candidates, precisions):
+def tried(precisions, experiments=EXPERIMENTS):
+  """Results of the candidates; a precision of None stands for an error."""
   return [
-      dict(
-          candidate,
-          **({
-              'error': 'nan'
-          } if precision is None else {
-              'validation': precision
-          })) for candidate, precision in zip(candidates, precisions)
-  ]
+      dict(c, **({'error': 'nan'} if p is None else {'validation': p}))
+      for c, p in zip(tuning.candidates(experiments), precisions)
+  ]  # yapf: disable
 
 
 @pytest.mark.parametrize('precisions, best', [([0.3, 0.4], '1e+30'),
                                               ([0.5, 0.4], '0.001'),
                                               ([0.1, None], '0.001'),
                                               ([None, 0.1], '1e+30')])
-def test_the_best_value_is_that_of_the_best_validation(tuning, precisions,
-                                                       best):
-  candidates = tuning.candidates(EXPERIMENTS)
-  found = tuning.tuned(EXPERIMENTS, tried(candidates, precisions))
+def test_the_best_value_is_that_of_the_best_validation(precisions, best):
+  found = tuning.tuned(EXPERIMENTS, tried(precisions))
   assert found == {'Adam': ['--optimizer=adam', '--learning_rate=' + best]}
-
-
-def result(name, seed, shares, flags, steps):
-  return {
-      'name': name,
-      'seed': seed,
-      'flags': flags,
-      'steps': steps,
-      'points': [{
-          'step': step,
-          'averaged': 1000 * share,
-          'plain': 900 * share
-      } for step, share in shares],
-      'total': 1000,
-      'loss': 2.0
-  }
 
 
 @pytest.mark.parametrize('share, again', [(0.605, True), (0.595, True),
                                           (0.615, False), (0.585, False)])
-def test_other_seeds_are_for_what_is_within_a_point(tuning, share, again):
+def test_other_seeds_are_for_what_is_within_a_point(share, again):
+  variants = {'default': [], 'near': ['--a']}
   experiments = {
-      'steps': 10,
-      'seeds': [1, 2, 3],
-      'flags': [],
-      'variants': {
-          'default': [],
-          'near': ['--a']
-      }
-  }
+      'steps': 10, 'seeds': [1, 2, 3], 'flags': [], 'variants': variants
+  }  # yapf: disable
   results = [result('default', 1, [(0, 0.1), (10, 0.6)], [], 20)]
   runs = list(tuning.wanted(experiments, results))
   assert [(run['name'], run['seed']) for run in runs] == [('default', 1),
@@ -96,11 +68,11 @@ def test_other_seeds_are_for_what_is_within_a_point(tuning, share, again):
   assert names.count('near') == (3 if again else 1)
 
 
-def test_rows_have_what_was_tried_and_the_difference_before(tuning):
-  candidates = tuning.candidates(EXPERIMENTS)
-  found = {'tuning': tried(candidates, [0.25, None])}
+def test_rows_have_what_was_tried_and_the_difference_before():
+  found = {'tuning': tried([0.25, None])}
   best = tuning.tuned(EXPERIMENTS, found['tuning'])
-  experiments = dict(EXPERIMENTS, flags=[], variants={'default': [], **best})
+  experiments = dict(EXPERIMENTS, steps=10, flags=[],
+                     variants={'default': [], **best})  # yapf: disable
   found['results'] = [
       result('default', 1, [(0, 0.1), (10, 0.6), (20, 0.7)], [], 20),
       result('Adam', 1, [(0, 0.1), (5, 0.5), (10, 0.7)], best['Adam'], 10)
@@ -127,62 +99,54 @@ def test_rows_have_what_was_tried_and_the_difference_before(tuning):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(tf.__version__ < '2',
-                    reason='the programs that it runs are tested on both')
-def test_it_goes_on_where_it_was_stopped(tuning, tmp_path):
+def test_it_goes_on_where_it_was_stopped(tmp_path, monkeypatch, capsys):
+  forked_variants.fork(monkeypatch)
   path, out = tmp_path / 'experiments.json', tmp_path / 'out.json'
-  path.write_text(json.dumps(EXPERIMENTS))
-  command = [SCRIPT, str(path), '--out=%s' % out]
-  command.append('--runs=%s' % (tmp_path / 'runs'))
-  default = result('default', 1, [(0, 0.1), (10, 0.9), (20, 0.9)],
-                   EXPERIMENTS['flags'], 20)
-  first, _ = tuning.candidates(EXPERIMENTS)
+  data_dir = synthetic_records.make_three_classes(tmp_path, 8, 1)
+  flags = [f'--data_dir={data_dir}', '--batch_size=4', '--log_frequency=1']
+  experiments = dict(EXPERIMENTS, flags=flags)
+  path.write_text(json.dumps(experiments))
+  args = argparse.Namespace(experiments=str(path), out=str(out), jobs=1,
+                            runs=str(tmp_path / 'runs'), before='',
+                            time_rounds=0)
+  default = result('default', 1, [(0, 0.1), (2, 0.9), (4, 0.9)], flags, 4)
   there = {
-      'tuning': tried([first], [0.9]),
-      'results': [default, dict(default, seed=2)]
-  }
+      'tuning': tried([0.9], experiments),
+      'results': [default, dict(default, seed=2)],
+      'times': [{'flags': flags, 'ratio': 2.5}]
+  }  # yapf: disable
   out.write_text(json.dumps(there))
-  status, table, err = processes.run(command)
-  assert status == 0, err
+  tuning.tune_all(args)
+  table, _ = capsys.readouterr()
   written = json.loads(out.read_text())
   # A rate of 1e30 diverges; what was there is not run again.
-  assert written['tuning'][0] == there['tuning'][0]
+  assert written['tuning'][:1] == there['tuning']
   assert 'loss' in written['tuning'][1]['error']
   assert written['results'][:2] == there['results']
   (adam,) = written['results'][2:]
-  assert [point['step'] for point in adam['points']] == [0, 2, 4, 6, 8, 10]
+  assert [point['step'] for point in adam['points']] == [0, 2]
   assert table.count('\n| ') == 2 and '1e+30: diverges' in table
   assert (tmp_path / 'out.png').stat().st_size > 1000
-  status, again, err = processes.run(command)
-  assert (status, again, err) == (0, table, '')
-  status, timed, err = processes.run(command + ['--time_rounds=1'])
-  assert status == 0, err
+  tuning.tune_all(args)
+  assert capsys.readouterr() == (table, '')
+  monkeypatch.setattr(tuning.compare, '_speed', len)
+  args.time_rounds = 1
+  tuning.tune_all(args)
   written = json.loads(out.read_text())
-  assert [time['flags'] for time in written['times']
-         ] == [default['flags'], adam['flags']]
-  assert all(time['ratio'] > 0 for time in written['times'])
-  assert len(written['results']) == 3 and timed.count('\n| ') == 2
+  assert written['times'][:1] == there['times']
+  assert [time['flags'] for time in written['times'][1:]] == [adam['flags']]
+  assert len(written['results']) == 3
 
 
-@pytest.mark.slow
-def test_only_a_run_that_diverges_is_a_result(tmp_path):
-  path, out = tmp_path / 'experiments.json', tmp_path / 'out.json'
-  bad = {'Best': {'flags': ['--optimizer=best'], 'values': {'power': [1]}}}
-  path.write_text(json.dumps(dict(EXPERIMENTS, variants=bad)))
-  status, _, err = processes.run([SCRIPT, str(path), '--out=%s' % out])
-  assert status == 1
-  assert 'Best: ' in err and '--optimizer' in err and err.count('\n') == 1
-  assert json.loads(out.read_text())['tuning'] == []
-
-
-def test_experiments_that_make_no_sense_are_named(tmp_path):
+@pytest.mark.parametrize('content, problem', [
+    (None, 'no such file'),
+    (dict(EXPERIMENTS, variants={'Adam': {'flags': [], 'values': {}}}),
+     'expected tuning_steps'),
+    (dict(EXPERIMENTS, steps=0), 'expected tuning_steps')
+])  # yapf: disable
+def test_experiments_that_make_no_sense_are_named(tmp_path, content, problem):
   path = tmp_path / 'experiments.json'
-  bad = dict(EXPERIMENTS, variants={'Adam': {'flags': [], 'values': {}}})
-  for content, problem in ((None, 'no such file'), (bad, 'expected tuning')):
-    if content:
-      path.write_text(json.dumps(content))
-    status, _, err = processes.run(
-        [SCRIPT, str(path),
-         '--out=%s' % (tmp_path / 'out.json')])
-    assert status == 1
-    assert str(path) in err and problem in err and err.count('\n') == 1
+  if content:
+    path.write_text(json.dumps(content))
+  with pytest.raises(UserError, match=f'^{path}: .*{problem}'):
+    tuning.load_experiments(str(path))

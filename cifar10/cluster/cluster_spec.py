@@ -5,7 +5,6 @@ worker 0 is the chief, which saves. Each task is a process.
 """
 
 import collections
-import json
 import os
 import subprocess
 from typing import NamedTuple, Tuple
@@ -74,14 +73,6 @@ class Task(NamedTuple):
       return 1
     return self.trainers(settings) - settings.backup_workers
 
-  def own_seed(self, seed):
-    """The seed of this task; with equal ones, all take the same images."""
-    return None if seed is None else seed + self.index
-
-
-# For each field of a Task the flag or variable that it comes from, for errors.
-_Source = collections.namedtuple('_Source', Task._fields)
-
 
 def steps_wait_for_all(settings):
   """True if each step takes the gradients of all workers."""
@@ -129,9 +120,8 @@ def _check_addresses(addresses, flag):
   for address in addresses:
     host, _, port = address.rpartition(':')
     try:
-      is_valid = port.isdecimal() and 0 < int(port) < 65536
-      is_valid = is_valid and host.encode('idna')
-    except ValueError:  # The host is 'a..b', or the port has 5,000 digits.
+      is_valid = host.encode('idna') and 0 < int(port) < 65536
+    except ValueError:  # The host may be 'a..b'.
       is_valid = False
     if not is_valid:
       raise UserError(f"{flag}: '{address}'; expected host:port")
@@ -146,32 +136,46 @@ def _check_index(index, flag, addresses, hosts_flag):
 
 
 def _resolved(settings):
-  """The Task, not checked yet, and its _Source."""
+  """The Task, not checked yet, and where each of its fields comes from.
+
+  The latter, for errors, is a Task of the names of flags or variables.
+  """
+  has_hosts = settings.ps_hosts or settings.worker_hosts
+  if settings.slurm_ps and has_hosts:
+    raise UserError(
+        f'--slurm_ps={settings.slurm_ps}: not together with --ps_hosts or '
+        '--worker_hosts')
   if settings.slurm_ps:
-    if settings.ps_hosts or settings.worker_hosts:
-      raise UserError(
-          f'--slurm_ps={settings.slurm_ps}: not together with --ps_hosts or '
-          '--worker_hosts')
     return _from_slurm(settings.slurm_ps)
-  if settings.ps_hosts or settings.worker_hosts:
+  if has_hosts:
     ps, workers = (tuple(filter(None, hosts.split(',')))
                    for hosts in (settings.ps_hosts, settings.worker_hosts))
     task = Task(settings.job_name, settings.task_index, ps, workers)
-    return task, _Source('--job_name', '--task_index', '--ps_hosts',
-                         '--worker_hosts')
+    return task, Task('--job_name', '--task_index', '--ps_hosts',
+                      '--worker_hosts')
   if 'TF_CONFIG' in os.environ:
-    return _from_tf_config()
+    return _from_tf_config(os.environ['TF_CONFIG'])
   raise UserError(
       'no cluster given; expected --ps_hosts and --worker_hosts, --slurm_ps, '
       'or TF_CONFIG')
 
 
-def _from_tf_config():
+def _from_tf_config(text):
   """The task in TF_CONFIG; its chief is worker 0."""
-  hosts, job, index = _read_tf_config()
+  try:
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    hosts = resolver.cluster_spec().as_dict()
+    job, index = str(resolver.task_type), int(resolver.task_id)
+    # A job whose numbers have gaps is a dict by number instead.
+    if not all(isinstance(a, str) for job in hosts.values() for a in job):
+      raise TypeError(hosts)
+  except (AttributeError, KeyError, TypeError, ValueError) as error:
+    raise UserError(
+        f'TF_CONFIG: found {text}; expected {{"cluster": {{"ps": [...], '
+        '"worker": [...]}, "task": {"type": ..., "index": ...}}') from error
   workers = sum((hosts.get(name, []) for name in _WORKER_JOBS), [])
-  source = _Source('TF_CONFIG: task.type', 'TF_CONFIG: task.index',
-                   'TF_CONFIG: cluster.ps', 'TF_CONFIG: cluster.worker')
+  source = Task('TF_CONFIG: task.type', 'TF_CONFIG: task.index',
+                'TF_CONFIG: cluster.ps', 'TF_CONFIG: cluster.worker')
   if hosts.get(job):
     _check_index(index, source.index, hosts[job], f'TF_CONFIG: cluster.{job}')
     if job in _WORKER_JOBS:
@@ -179,33 +183,20 @@ def _from_tf_config():
   return Task(job, index, tuple(hosts.get('ps', ())), tuple(workers)), source
 
 
-def _read_tf_config():
-  """Addresses of each job, a dict of lists; job and number of this task."""
-  try:
-    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-    hosts = resolver.cluster_spec().as_dict()
-    # A job whose numbers have gaps is a dict by number instead.
-    if not all(isinstance(a, str) for job in hosts.values() for a in job):
-      raise TypeError(hosts)
-    # The resolver takes 1.5 for 1.
-    index = int(str(json.loads(os.environ['TF_CONFIG'])['task']['index']))
-    return hosts, str(resolver.task_type), index
-  except (AttributeError, KeyError, RecursionError, TypeError,
-          ValueError) as error:
-    raise UserError(
-        'TF_CONFIG: found %s; expected {"cluster": {"ps": [...], "worker": '
-        '[...]}, "task": {"type": ..., "index": ...}}' %
-        os.environ['TF_CONFIG']) from error
-
-
 def _from_slurm(num_ps):
   """The task of the step of Slurm that this process is."""
   flag = f'--slurm_ps={num_ps}'
-  num_tasks, per_node = _slurm_counts(num_ps, flag)
-  jobs = {'ps': num_ps, 'worker': num_tasks - num_ps}
+  num_tasks = _slurm_number('SLURM_NTASKS', flag)
+  per_node = _slurm_number('SLURM_NTASKS_PER_NODE', flag)
+  if num_ps >= num_tasks:
+    raise UserError(f'{flag}: the step of Slurm has {num_tasks} tasks; '
+                    'expected more tasks than parameter servers')
   try:
     resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(
-        jobs,
+        {
+            'ps': num_ps,
+            'worker': num_tasks - num_ps
+        },
         tasks_per_node=per_node,
         # Slurm itself hands out GPUs (srun --gpus-per-task). The resolver needs
         # some for each task, or it finds no tasks.
@@ -227,27 +218,17 @@ def _from_slurm(num_ps):
     # The resolver of TensorFlow 2 sorts the names of nodes as text.
     raise UserError(
         f'{flag}: this task runs on {node}, but TensorFlow takes it for the '
-        f'one at {address}; expected --distribution=block, and names of nodes '
-        'whose order as text is that of Slurm')
+        f'one at {address}; expected as many tasks on each node, '
+        '--distribution=block, and names of nodes whose order as text is that '
+        'of Slurm')
   task = Task(job, index, tuple(hosts['ps']), tuple(hosts['worker']))
-  return task, _Source(flag, flag, flag, flag)
+  return task, Task(flag, flag, flag, flag)
 
 
-def _slurm_counts(num_ps, flag):
-  """Number of tasks of the step, and on each node."""
-  counts = []
-  for name in ('SLURM_NTASKS', 'SLURM_NTASKS_PER_NODE'):
-    value = os.environ.get(name, '')
-    if not value.isdecimal() or not int(value):
-      raise UserError(
-          f'{flag}: {name} is {value!r}; expected a number, as in a step of '
-          'srun with --ntasks and --ntasks-per-node')
-    counts.append(int(value))
-  num_tasks, per_node = counts
-  step = f'{flag}: the step of Slurm has {num_tasks} tasks'
-  if num_tasks % per_node:
+def _slurm_number(name, flag):
+  value = os.environ.get(name, '')
+  if not value.isdecimal() or not int(value):
     raise UserError(
-        f'{step}, {per_node} on a node; expected as many on each node')
-  if num_ps >= num_tasks:
-    raise UserError(f'{step}; expected more tasks than parameter servers')
-  return num_tasks, per_node
+        f'{flag}: {name} is {value!r}; expected a number, as in a step of '
+        'srun with --ntasks and --ntasks-per-node')
+  return int(value)

@@ -1,6 +1,6 @@
 """Runs a whole cluster on this machine, to learn and to test.
 
-    python scripts/local_cluster.py --num_ps=1 --num_workers=2 --max_steps=500
+    cifar10_local_cluster --num_ps=1 --num_workers=2 --max_steps=500
 
 Flags that are not listed here go to every task. Each task has a log in
 --log_dir, and its lines are shown here too, after the name of the task. When a
@@ -8,13 +8,13 @@ task fails, the others are stopped. No process stays behind.
 """
 
 import contextlib
+import math
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 
 from cifar10.errors import UserError
@@ -46,7 +46,7 @@ def free_ports(count):
 
 
 class _Task:
-  """One process of the cluster, and the thread that shows its log."""
+  """One process of the cluster, and its log."""
 
   def __init__(self, job, index, flags, log_dir):
     self.job, self.name = job, f'{job} {index}'
@@ -63,40 +63,39 @@ class _Task:
                                       stdout=log, stderr=log,
                                       stdin=subprocess.DEVNULL,
                                       start_new_session=True)
-    self.thread = threading.Thread(target=self._show, args=(path,))
-    self.thread.start()
-
-  def _show(self, path):
-    partial = ''  # A line that has not ended yet.
-    with open(path, encoding='utf-8', errors='replace') as log:
-      while True:
-        has_ended = not self.is_running()
-        *lines, partial = (partial + log.read()).split('\n')
-        if has_ended and partial:
-          lines.append(partial)
-        for line in lines:
-          # In a single write: `print` writes the end of a line separately, and
-          # the threads of other tasks may write in between.
-          sys.stdout.write(f'{self.name:<8} | {line}\n')
-        if has_ended:
-          return
-        time.sleep(_POLL_SECS)
+    self._log = open(path, encoding='utf-8', errors='replace')
+    self._partial = ''  # A line that has not ended yet.
 
   def is_running(self):
-    return self.process.poll() is None
+    """True as long as it runs; shows the lines since the last call."""
+    is_running = self.process.poll() is None
+    *lines, self._partial = (self._partial + self._log.read()).split('\n')
+    if self._partial and not is_running:
+      lines, self._partial = lines + [self._partial], ''
+    for line in lines:
+      print(f'{self.name:<8} | {line}')
+    return is_running
+
+
+def _wait(tasks, is_over=lambda: False, secs=math.inf):
+  """Shows what tasks print until all have ended, or `is_over()`, or time is."""
+  deadline = time.monotonic() + secs
+  while True:
+    running = [task for task in tasks if task.is_running()]
+    if not running or is_over() or time.monotonic() > deadline:
+      return
+    time.sleep(_POLL_SECS)
 
 
 def _stop(tasks):
   """Stops all tasks: first the workers, which save; at last by force."""
   for job in ('worker', 'ps'):
     chosen = [task for task in tasks if task.job == job]
-    deadline = time.monotonic() + _STOP_SECS
     for task in chosen:
       task.process.send_signal(signal.SIGTERM)  # Unless it has ended.
-    while time.monotonic() < deadline and any(t.is_running() for t in chosen):
-      time.sleep(_POLL_SECS)
+    _wait(chosen, secs=_STOP_SECS)
     for task in chosen:
-      task.process.send_signal(signal.SIGKILL)
+      task.process.kill()
 
 
 def _run(num_ps, num_workers, log_dir, flags):
@@ -107,33 +106,28 @@ def _run(num_ps, num_workers, log_dir, flags):
       '--ps_hosts=' + ','.join(addresses[:num_ps]),
       '--worker_hosts=' + ','.join(addresses[num_ps:]), *flags
   ]
-  signals = []
+  tasks, signals = [], []
   for signum in (signal.SIGINT, signal.SIGTERM):
     signal.signal(signum, lambda number, frame: signals.append(number))
-  tasks = []
+
+  def failed():
+    return [task for task in tasks if task.process.poll()]
+
   try:
     for job, count in (('ps', num_ps), ('worker', num_workers)):
       for index in range(count):
         tasks.append(_Task(job, index, flags, log_dir))
-  except OSError:
+    _wait(tasks, lambda: signals or failed())
+    first_failed = failed()
+  finally:
     _stop(tasks)
-    raise
-  failed = None
-  while any(task.is_running() for task in tasks):
-    failed = failed or next((t for t in tasks if t.process.poll()), None)
-    if failed or signals:
-      _stop(tasks)
-    time.sleep(_POLL_SECS)
-  for task in tasks:
-    task.thread.join()
+    _wait(tasks)
   if signals:
     return 128 + signals[0]
-  failed = failed or next((t for t in tasks if t.process.returncode), None)
-  if failed is None:
-    return 0
-  status = failed.process.returncode
-  print(f'local_cluster: {failed.name} ended with status {status}')
-  return 1
+  for task in first_failed[:1]:
+    status = task.process.returncode
+    print(f'local_cluster: {task.name} ended with status {status}')
+  return int(bool(first_failed))
 
 
 def main():

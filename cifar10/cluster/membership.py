@@ -14,18 +14,16 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import settings as settings_lib
 from cifar10.cluster import cluster_spec
-from cifar10.cluster import liveness
+from cifar10.cluster import ending
 from cifar10.cluster import shared_state
 from cifar10.cluster.servers import Server
 from cifar10.errors import UserError
-from cifar10.run import signals as signals_lib
-from cifar10.run.watchdog import Watchdog
 from cifar10.store import config
 from cifar10.store import run_state
+from cifar10.util import reachability
+from cifar10.util import signals as signals_lib
 
 _POLL_SECS = 0.5
-
-_IDENTITY = 'identity'  # The Notice that tells runs apart.
 
 # How long a parameter server stays after a signal, so that workers can leave.
 _GRACE_SECS = 10
@@ -34,9 +32,9 @@ _GRACE_SECS = 10
 def serve(task, settings):
   """Serves the variables of a parameter server until the workers have left.
 
-  After SIGINT (Ctrl-C) or SIGTERM the workers still have some seconds to leave,
-  so that a signal to a whole cluster loses nothing. Raises UserError if the
-  port is taken, or no worker can be reached.
+  After a signal the workers still have some seconds to leave, so that one to a
+  whole cluster loses nothing. Raises UserError if the port is taken, or no
+  worker can be reached.
   """
   server = Server(task, settings)
   signals = signals_lib.noted_until_exit()
@@ -57,22 +55,19 @@ def _serve_until_left(session, task, settings, signals):
   Workers that have not left and no longer answer are a UserError, which names
   them, unless the chief has left.
   """
-  left = shared_state.left(task.index)
-  leaver, count = left.dequeue(), left.size()
+  queue = shared_state.messages(task.index)
+  message, count = queue.dequeue(), queue.size()
   others = set(range(len(task.workers)))  # Those that have not left.
   timeout_secs = settings.connect_timeout_secs
   answered = signaled = None  # When a worker answered; when a signal came.
   while True:
     now = time.monotonic()
     while session.run(count):
-      number = int(session.run(leaver))
-      if number < 0:
-        others.add(~number)
-      else:
-        others.discard(number)
+      worker, joins = session.run(message)
+      (others.add if joins else others.discard)(int(worker))
     if not others:
       return
-    is_alone = all(liveness.unreachable(task.workers[i]) for i in others)
+    is_alone = all(reachability.unreachable(task.workers[i]) for i in others)
     if not is_alone or answered is None:
       answered = now
     if signals:
@@ -101,24 +96,22 @@ def joined(task, settings):
   """
   server = Server(task, settings)
   timeout_secs = settings.connect_timeout_secs
-  liveness.reach(task.ps, 'parameter server', timeout_secs)
-  with Watchdog() as watchdog:
-    watchdog.watch(liveness.answer_check(task.ps, 'parameter server', settings))
-    if cluster_spec.steps_wait_for_all(settings):
-      liveness.reach(task.workers, 'worker', timeout_secs)
-    hosts = _wait_for_notice(server, 'cluster', task.ps[0])
-    if hosts != task.hosts:
-      raise UserError(
-          f'the cluster is {task.hosts} here, but {hosts} at parameter server '
-          f'{task.ps[0]}')
-    if task.is_chief:
-      _check_run(server)
-    _tell_servers(server, ~task.index)
-    try:
-      yield server
-    finally:
-      with contextlib.suppress(UserError):
-        _tell_servers(server, task.index)
+  reachability.reach(task.ps, 'parameter server', timeout_secs)
+  if cluster_spec.steps_wait_for_all(settings):
+    reachability.reach(task.workers, 'worker', timeout_secs)
+  hosts = _wait_for_notice(server, 'cluster', task.ps[0])
+  if hosts != task.hosts:
+    raise UserError(
+        f'the cluster is {task.hosts} here, but {hosts} at parameter server '
+        f'{task.ps[0]}')
+  if task.is_chief:
+    _check_run(server)
+  _tell_servers(server, joins=True)
+  try:
+    yield server
+  finally:
+    with contextlib.suppress(UserError):
+      _tell_servers(server, joins=False)
 
 
 def _check_run(server):
@@ -131,13 +124,14 @@ def _check_run(server):
   with server.side_session() as session:
     if not session.run(shared_state.progress(server.task, 0).is_initialized()):
       return
-    held = shared_state.Notice(_IDENTITY).read(session)
+    held = shared_state.Notice('run').read(session)
   if settings.overwrite:
     raise UserError(
         f'--overwrite: the parameter servers ({names}) hold a run that has '
         'begun. Leave out --overwrite to continue it, or end all tasks of the '
         'cluster to start from scratch')
-  if held['begun'] != _begun(run_state.load(settings.train_dir)):
+  begun = _begun(run_state.from_json(held['state']))
+  if begun != _begun(run_state.load(settings.train_dir)):
     raise UserError(
         f'--train_dir={settings.train_dir}: not the run that the parameter '
         f'servers ({names}) hold, which is in {held["train_dir"]}. Continue '
@@ -149,11 +143,12 @@ def _begun(state):
   return state.starts[0].time if state and state.starts else None
 
 
-def _tell_servers(server, number):
-  """Tells the parameter servers that this worker leaves, or joins."""
-  ps = range(len(server.task.ps))
+def _tell_servers(server, joins):
+  """Tells the parameter servers that this worker joins, or leaves."""
+  message = server.task.index, joins
   with server.side_session() as session:
-    session.run([shared_state.left(i).enqueue(number) for i in ps])
+    for index in range(len(server.task.ps)):
+      session.run(shared_state.messages(index).enqueue(message))
 
 
 def _wait_for_notice(server, name, source):
@@ -226,21 +221,15 @@ def _announce(server, state, problem=None):
   settings = server.settings
   with server.side_session() as session:
     notice = shared_state.Notice('run')
-    before = notice.read(session) or {'chief_start': 0}
-    run = {
-        'chief_start': before['chief_start'] + 1,
-        'settings': None,
-        'problem': problem
-    }
+    run = notice.read(session) or {'chief_start': 0}
+    run.update(chief_start=run['chief_start'] + 1, problem=problem,
+               settings=None)
+    # An error leaves the state of the run that the servers hold.
     if state is not None:
-      identity = {
-          'begun': _begun(state),
-          'train_dir': os.path.abspath(settings.train_dir)
-      }
-      shared_state.Notice(_IDENTITY).write(session, identity)
       run.update(settings=_agreed_settings(settings),
                  max_steps=settings.max_steps, epochs=settings.epochs,
-                 state=dataclasses.asdict(state))
+                 state=dataclasses.asdict(state),
+                 train_dir=os.path.abspath(settings.train_dir))
     notice.write(session, run)
   return run['chief_start']
 
@@ -254,16 +243,14 @@ def _agreed_settings(settings):
 def _agreed(server, run):
   """Checks a worker's settings against the chief's; returns its Agreement."""
   chief = f'the chief ({server.task.workers[0]})'
-  agreed = _agreed_settings(server.settings)
-  for name in sorted(agreed.keys() ^ run['settings'].keys()):
-    knower, other = ('this task', chief) if name in agreed else (chief,
-                                                                 'this task')
+  here, there = _agreed_settings(server.settings), run['settings']
+  for name in sorted(here.keys() ^ there.keys()):
+    knower, other = ('this task', chief)[::1 if name in here else -1]
     raise UserError(f'{knower} knows --{name}, {other} does not; expected '
                     'the same version of the program in all tasks')
-  for name, value in agreed.items():
-    chosen = run['settings'][name]
-    if value != chosen:
-      raise UserError(f'--{name} is {value} here, but {chosen} in {chief}')
+  for name, value in here.items():
+    if value != there[name]:
+      raise UserError(f'--{name} is {value} here, but {there[name]} in {chief}')
   settings = dataclasses.replace(server.settings, max_steps=run['max_steps'],
                                  epochs=run['epochs'])
   state = run_state.from_json(run['state'])
@@ -282,26 +269,19 @@ def _steps_before(server):
 def lend(server, agreement):
   """Lends the device of this worker to the model of the chief, until it ends.
 
-  With --model_parallelism and one GPU a worker, the chief takes all steps; the
-  servers of the other workers compute the parts of its model that are there. A
-  signal to this worker ends the chief, too.
-
-  Takes a servers.Server and a membership.Agreement. Raises UserError if the
-  chief ends with an error, or gives no answer.
+  Its server computes the parts of the chief's model that are there. A signal to
+  this worker ends the chief, too. Raises UserError if the chief ends with an
+  error, or gives no answer.
   """
   task, signals = server.task, signals_lib.noted_until_exit()
   print(f'Computing a part of the model of the chief, {task.workers[0]}.')
-  check = liveness.chief_check(task, agreement.settings)
-  with liveness.Observer(server) as observer:
-    while not liveness.has_saved(task, agreement, observer, check):
-      if signals:
-        _end_chief(server)
-      time.sleep(_POLL_SECS)
+
+  def end_chief_on_signal():
+    if signals:
+      # It saves after the step that it takes now.
+      with server.side_session() as session:
+        last_step = shared_state.progress(task, 0).last_step
+        session.run(tf.assign(last_step, 0))
+
+  ending.wait(server, agreement, end_chief_on_signal)
   signals_lib.print_first(signals)
-
-
-def _end_chief(server):
-  """Lets the chief end, and save, after the step that it takes now."""
-  with server.side_session() as session:
-    last_step = shared_state.progress(server.task, 0).last_step
-    session.run(tf.assign(last_step, 0))

@@ -3,11 +3,11 @@
 import contextlib
 import threading
 import time
+import types
 
 import tensorflow.compat.v1 as tf
 
 from cifar10.cluster import placement
-from cifar10.optim import optimizers
 from cifar10.util import summaries
 
 _POLL_SECS = 0.5
@@ -17,66 +17,72 @@ _POLL_SECS = 0.5
 _LAST_STEPS_SECS = 3
 
 
-class WorkerOptimizer(tf.train.Optimizer):
-  """Notes the staleness of gradients, sends them, and has them applied.
+class Worker:
+  """Sends a worker's gradients to the parameter servers, and has them applied.
 
-  With --sync they are applied once those of the other workers have arrived.
+  With --sync, their mean is applied once those of all workers have arrived.
+
+  Attributes:
+    is_chief: True if this worker keeps the averages of the losses, and of batch
+      normalization.
+    averages_statistics: True if it updates the averages that go with those of
+      the variables: without --sync, each worker updates both.
+    hooks: the tf.train.SessionRunHooks that it needs.
   """
 
-  def __init__(self, optimizer, task, settings, progress, chief_start):
-    """Wraps an optimizers.Update; the chief has started `chief_start` times."""
-    super().__init__(use_locking=False, name='WorkerOptimizer')
-    self._task = task
-    self._settings = settings
-    self._progress = progress
-    self._chief_start = chief_start
-    self._optimizer = optimizers.Update(optimizer, _apply_outside)
-    if settings.sync:
-      self._optimizer = tf.train.SyncReplicasOptimizer(
-          self._optimizer,
-          replicas_to_aggregate=task.workers_per_step(settings),
-          total_num_replicas=task.trainers(settings))
+  def __init__(self, task, settings, progress, chief_start):
+    """The chief has started `chief_start` times with these servers."""
+    self.is_chief = task.is_chief
+    self.averages_statistics = task.is_chief or not settings.sync
+    self.hooks = []
+    self._task, self._settings = task, settings
+    self._progress, self._chief_start = progress, chief_start
 
-  def apply_gradients(self, grads_and_vars, global_step=None, name=None):
-    (first, variable), *others = grads_and_vars
-    # The steps of other workers since this one read the variables.
+  def apply(self, apply, gradients, global_step):
+    """Sends pairs (gradient, variable); `apply` builds the update of a step."""
+
+    def update(gradients, *_):
+      # Outside `sync_container`: all starts of the chief share variables.
+      with tf.container(''):
+        return apply(list(gradients))
+
+    task, settings = self._task, self._settings
+    noted, gradients = self._staleness_noted(gradients, global_step)
+    sent = placement.sent_as(gradients, settings.grad_dtype)
+    if not settings.sync:
+      return tf.group(update(sent), noted)
+    sync = tf.train.SyncReplicasOptimizer(
+        types.SimpleNamespace(apply_gradients=update),
+        task.workers_per_step(settings),
+        total_num_replicas=task.trainers(settings))
+    self.hooks.append(
+        SyncHook(sync, task, settings, self._progress.last_step,
+                 self._chief_start))
+    with sync_container(self._chief_start):
+      updated = sync.apply_gradients(sent, global_step)
+    # The optimizer's own hook uses this; if nothing does, it logs an error.
+    tf.group(sync.ready_for_local_init_op)
+    return tf.group(updated, noted)
+
+  def _staleness_noted(self, gradients, global_step):
+    """Counts the steps of other workers since this one read the variables.
+
+    Returns the operation that notes them, with this worker's own step, and the
+    gradients.
+    """
+    (first, variable), *others = gradients
     read_at = global_step.read_value()
     with tf.control_dependencies([first, *(grad for grad, _ in others)]):
       staleness = global_step.read_value() - read_at
-    index = self._task.index
+    steps, stalenesses = self._progress.steps, self._progress.staleness
     noted = tf.group(
-        tf.scatter_add(self._progress.steps, index, 1),
-        tf.scatter_update(self._progress.staleness, index, staleness))
-    mean_staleness = tf.reduce_mean(tf.to_float(self._progress.staleness))
-    summaries.scalar('staleness', mean_staleness)
+        tf.scatter_add(steps, self._task.index, 1),
+        tf.scatter_update(stalenesses, self._task.index, staleness))
+    summaries.scalar('staleness', tf.reduce_mean(tf.to_float(stalenesses)))
     # The last gradient, a small one, is sent only after the staleness has been
     # read; otherwise this worker's own step would count.
     with tf.control_dependencies([staleness]):
-      first = tf.identity(first)
-    sent = placement.sent_as([(first, variable), *others],
-                             self._settings.grad_dtype)
-    with sync_container(self._chief_start):
-      updated = self._optimizer.apply_gradients(sent, global_step)
-    if self._settings.sync:
-      # The optimizer's own hook uses this; if nothing does, it logs an error.
-      tf.group(self._optimizer.ready_for_local_init_op)
-    return tf.group(updated, noted)
-
-  def hooks(self):
-    """The tf.train.SessionRunHooks that this optimizer needs."""
-    if not self._settings.sync:
-      return []
-    has_backups = self._settings.backup_workers > 0
-    return [
-        SyncHook(self._optimizer, self._task, self._progress, self._chief_start,
-                 has_backups)
-    ]
-
-
-def _apply_outside(optimizer, grads, global_step):
-  """Applies gradients outside `sync_container`: all starts share variables."""
-  with tf.container(''):
-    return optimizer.apply_gradients(grads, global_step)
+      return noted, [(tf.identity(first), variable), *others]
 
 
 def sync_container(chief_start):
@@ -96,57 +102,48 @@ class SyncHook(tf.train.SessionRunHook):
   after the last step, so that the chief cannot end. Workers in step with an
   earlier start of the chief are released: their session ends as at the end of
   input.
-
-  With `has_backups` a step need not wait for all workers. Then workers that a
-  signal reaches leave, and may be missing for the last steps.
   """
 
-  def __init__(self, optimizer, task, progress, chief_start, has_backups):
-    self._optimizer = optimizer
-    self._is_chief = task.is_chief
-    self._num_workers = len(task.workers)
-    self._last_step = progress.last_step
-    self._chief_start = chief_start
-    self._has_backups = has_backups
+  def __init__(self, optimizer, task, settings, last_step, chief_start):
+    self._optimizer, self._task = optimizer, task
+    self._last_step, self._chief_start = last_step, chief_start
+    # Then workers that a signal reaches leave, and are missing for last steps.
+    self._has_backups = settings.backup_workers > 0
 
   def begin(self):
-    runner = self._optimizer.get_chief_queue_runner()
-    (self._update,) = runner.enqueue_ops
-    self._global_step = tf.train.get_global_step()
-    self._steps = [self._global_step, self._last_step]
-    if not self._is_chief:
-      self._start = self._optimizer.local_step_init_op
-      return
-    self._start = self._optimizer.chief_init_op
-    earlier = range(1, self._chief_start)
-    self._releases = [self._tokens(start).close() for start in earlier]
-    self._end_here = tf.assign(self._last_step, self._global_step)
-    self._more_tokens = self._optimizer.get_init_tokens_op(self._num_workers)
+    global_step = tf.train.get_global_step()
+    (self._update,) = self._optimizer.get_chief_queue_runner().enqueue_ops
+    self._steps = [global_step, self._last_step]
+    self._start, self._releases = self._optimizer.local_step_init_op, []
+    if self._task.is_chief:
+      self._start = self._optimizer.chief_init_op
+      for start in range(1, self._chief_start):
+        with sync_container(start), tf.device(global_step.device):
+          # The queue of SyncReplicasOptimizer where workers wait for a step.
+          tokens = tf.FIFOQueue(-1, [tf.int64], shapes=[[]],
+                                shared_name='sync_token_q')
+          self._releases.append(tokens.close())
+      self._end_here = tf.assign(self._last_step, global_step).op
+      self._more_tokens = self._optimizer.get_init_tokens_op(
+          len(self._task.workers))
 
   def after_create_session(self, session, coord):
     session.run(self._start)
-    if not self._is_chief:
-      return
-    self._planned_end = session.run(self._last_step)
     for release in self._releases:
       with contextlib.suppress(tf.errors.CancelledError):  # Closed already.
         session.run(release)
-    for target, *args in ((self._update_until_last_step, session, coord),
-                          (self._release_at_last_step, session)):
-      threading.Thread(target=target, args=args, name='sync',
-                       daemon=True).start()
+    if self._task.is_chief:
+      planned_end = session.run(self._last_step)
+      for target, argument in ((self._update_until_last_step, coord),
+                               (self._release_at_last_step, planned_end)):
+        threading.Thread(target=target, args=(session, argument), name='sync',
+                         daemon=True).start()
 
   def end(self, session):
     # The session may end before the thread has seen the last step.
-    if self._is_chief:
+    if self._task.is_chief:
       with contextlib.suppress(tf.errors.OpError):
         session.run(self._more_tokens)
-
-  def _tokens(self, chief_start):
-    """The queue where workers wait for the end of each step."""
-    name = 'sync_token_q'  # Of SyncReplicasOptimizer.
-    with sync_container(chief_start), tf.device(self._global_step.device):
-      return tf.FIFOQueue(-1, [tf.int64], shapes=[[]], shared_name=name)
 
   def _update_until_last_step(self, session, coord):
     try:
@@ -159,7 +156,7 @@ class SyncHook(tf.train.SessionRunHook):
       with contextlib.suppress(type(error)):
         coord.request_stop(error)
 
-  def _release_at_last_step(self, session):
+  def _release_at_last_step(self, session, planned_end):
     """Lets each worker end, once the last step is taken.
 
     Workers ahead of a slow one, a backup, may have taken its token too; and
@@ -168,14 +165,14 @@ class SyncHook(tf.train.SessionRunHook):
     """
     # Until the session has ended.
     with contextlib.suppress(tf.errors.OpError, RuntimeError):
-      seen, since = session.run(self._steps), time.monotonic()
-      while seen[0] < seen[1]:
-        time.sleep(_POLL_SECS)
-        before, seen = seen, session.run(self._steps)
-        if seen != before:
-          since = time.monotonic()
-        # Workers that a signal has reached may be missing for a step.
-        is_ending = self._has_backups and seen[1] < self._planned_end
+      before, since = None, 0
+      step, last_step = session.run(self._steps)
+      while step < last_step:
+        if before != (step, last_step):
+          before, since = (step, last_step), time.monotonic()
+        is_ending = self._has_backups and last_step < planned_end
         if is_ending and time.monotonic() - since > _LAST_STEPS_SECS:
-          session.run(self._end_here.op)
+          session.run(self._end_here)
+        time.sleep(_POLL_SECS)
+        step, last_step = session.run(self._steps)
       session.run(self._more_tokens)

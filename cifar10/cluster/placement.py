@@ -17,19 +17,13 @@ def device_function(task, settings):
   An operation stays where optim/model_parallelism.py has put it.
   """
   worker_device = task.device + '/cpu:0'
-  by_size = settings.ps_strategy == 'by_size'
-  simple = tf.train.replica_device_setter(
+  place = tf.train.replica_device_setter(
       ps_tasks=len(task.ps),
       worker_device=worker_device,
       # None: round robin.
-      ps_strategy=_fewest_bytes(len(task.ps)) if by_size else None)
-
-  def place(op):
-    if op.name.startswith(_INPUT):
-      return worker_device
-    return simple(op)
-
-  return place
+      ps_strategy=_fewest_bytes(len(task.ps))
+      if settings.ps_strategy == 'by_size' else None)
+  return lambda op: (worker_device if op.name.startswith(_INPUT) else place(op))
 
 
 def _fewest_bytes(num_ps):

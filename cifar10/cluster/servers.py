@@ -6,17 +6,16 @@ import socket
 import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
-from cifar10.run import watchdog
 from cifar10.util import console
 from cifar10.util import session_settings
+from cifar10.util import time_limits
 
 
 class Server:
   """The server of a task, started.
 
   Attributes:
-    task: cluster_spec.Task.
-    settings: Settings of the task.
+    task, settings: the cluster_spec.Task and its Settings.
     target: the server, for tf.Session.
   """
 
@@ -57,14 +56,14 @@ class Server:
     proto = self.config_proto()
     proto.operation_timeout_in_ms = 1000 * timeout_secs
     problem = f'{", ".join(self.task.ps)}: no answer'
+    late = UserError(f'{problem} within {timeout_secs} s '
+                     '(--connect_timeout_secs)')
     with console.naming(problem), tf.Graph().as_default():
       first, session = tf.no_op(), tf.Session(self.target, config=proto)
       # The first operation makes the session on all servers. TensorFlow knows
       # no limit for that, and signals have to wait: so it is in a thread.
-      late = UserError(f'{problem} within {timeout_secs} s '
-                       '(--connect_timeout_secs)')
-      if watchdog.within(timeout_secs, lambda: session.run(first),
-                         late) is late:
+      if time_limits.within(timeout_secs, lambda: session.run(first),
+                            late) is late:
         raise late  # To close the session would hang, too.
       with session:
         yield session
@@ -76,20 +75,10 @@ def _check_port(address):
   TensorFlow's server silently shares a port with another one.
   """
   port = int(address.rpartition(':')[2])
-  try:
-    with _probe() as probe:
-      probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+  with socket.socket() as probe:
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
       probe.bind(('', port))
-  except OSError as error:
-    raise UserError(
-        f'{address}: port {port} of this machine: {error.strerror}') from error
-
-
-def _probe():
-  """A socket for every address of this machine, with IPv6 if it has that."""
-  try:
-    probe = socket.socket(socket.AF_INET6)
-    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-    return probe
-  except OSError:
-    return socket.socket(socket.AF_INET)
+    except OSError as error:
+      raise UserError(f'{address}: port {port} of this machine: '
+                      f'{error.strerror}') from error

@@ -1,37 +1,38 @@
 """The session of a worker, which ends together with the other workers'."""
 
-import contextlib
-
 import tensorflow.compat.v1 as tf
 
 from cifar10.cluster import cluster_spec
-from cifar10.cluster import liveness
+from cifar10.cluster import ending
 from cifar10.errors import UserError
-from cifar10.run import session as session_lib
-from cifar10.run import signals as signals_lib
-from cifar10.run import watchdog
+from cifar10.run.role import Role
 
 
-class WorkerRole(session_lib.Role):
+class WorkerRole(Role):
   """A worker's part in its training session."""
 
-  def __init__(self, server, progress, observer):
+  def __init__(self, server, agreement, progress):
+    """Takes a shared_state.Progress, in the default graph, too."""
     super().__init__(server.settings)
-    self.saves = server.task.is_chief
-    self._server = server
-    self._task = server.task
+    self.server, self.saves = server, server.task.is_chief
+    self.waits_for_all = cluster_spec.steps_wait_for_all(server.settings)
+    self.steps = progress.steps
+    self._task, self._agreement = server.task, agreement
     self._progress = progress
-    self._observer = observer
-    self._last_step_hook = None
+    self._ending_of_chief = ending.notice()
+    self._step_hook = None
 
   @property
   def has_taken_last_step(self):
     """True if the session has ended because there are no more steps."""
-    return self._last_step_hook.is_reached
+    return self._step_hook.is_reached
 
-  def signals(self):
-    # After the last step, too, until the others know of its end.
-    return contextlib.nullcontext(signals_lib.noted_until_exit())
+  def problem_of_chief(self, session):
+    """The message about a chief that has ended with an error; or None."""
+    if self._task.is_chief:
+      return None
+    found = self._ending_of_chief.read(session)
+    return ending.problem_of_chief(self._task, self._agreement, found)
 
   def creator(self, saver, init):
     local_init_op = tf.train.Scaffold.default_local_init_op()
@@ -44,46 +45,31 @@ class WorkerRole(session_lib.Role):
     scaffold = tf.train.Scaffold(saver=saver, ready_op=ready_op,
                                  local_init_op=local_init_op)
     is_initialized = self._progress.is_initialized()
-    return _SessionCreator(self._server, scaffold, init, is_initialized)
+    return _SessionCreator(self.server, scaffold, init, is_initialized)
 
-  def ending_hooks(self, step, last_step, signals):
-    self._last_step_hook = _LastStepHook(step, self._progress, signals,
-                                         self._steps_to_go())
-    limit_ms = self._settings.operation_timeout_ms
-    return [self._last_step_hook, TimeLimitHook(limit_ms)]
+  def last_step_hook(self, step, last_step):
+    del last_step  # The chief has put it into the Progress.
+    self._step_hook = _StepHook(step, self._progress, self.settings,
+                                self._steps_to_go())
+    return self._step_hook
 
   def _steps_to_go(self):
-    """Steps that all take after a signal; None: this worker ends alone.
+    """Steps that all take once this worker is to end; None: it ends alone.
 
     Workers in step end after the next one. The chief alone ends all others:
     with backup workers, it leaves time for a step that has begun.
     """
-    if cluster_spec.steps_wait_for_all(self._settings):
+    if self.waits_for_all:
       return 1
     if self._task.is_chief:
-      return 2 if self._settings.sync else 0
+      return 2 if self.settings.sync else 0
     return None
 
-  def progress(self, count, validated):
-    if self._task.is_chief:
-      self._observer.validated = validated  # Its thread tells the others.
-    # In step with all others, this worker may well wait for them.
-    if cluster_spec.steps_wait_for_all(self._settings):
-      return self._observer.steps, self._observer.validated
-    return count, validated
-
-  def waits_for(self):
-    # Each host that is cut off takes some seconds.
-    return watchdog.within(watchdog.LOOK_SECS, self._silent_tasks,
-                           'other tasks of the cluster')
-
-  def _silent_tasks(self):
-    for address in self._task.ps:
-      if liveness.unreachable(address):
-        return f'parameter server {address}'
-    if not self._settings.sync:
-      return super().waits_for()
-    return liveness.missing_workers(self._task, self._observer.steps)
+  def end_early(self, run_context):
+    if self._steps_to_go() is None:
+      run_context.request_stop()
+    else:
+      self._step_hook.end_early()
 
 
 class _SessionCreator(tf.train.SessionCreator):
@@ -153,49 +139,37 @@ class _SessionCreator(tf.train.SessionCreator):
           f'{wait_secs} s (--connect_timeout_secs)') from error
 
 
-class _LastStepHook(tf.train.SessionRunHook):
-  """Ends this worker at the last step, or all of them after a signal."""
+class _StepHook(tf.train.SessionRunHook):
+  """Ends this worker at the last step that all agree on; limits each step."""
 
-  def __init__(self, step, progress, signals, steps_to_go):
-    """Takes the global step after the train_op, and the list of signals.
+  def __init__(self, step, progress, settings, steps_to_go):
+    """Takes the global step after the train_op, and a shared_state.Progress.
 
-    `progress` is a shared_state.Progress; `steps_to_go` is from
-    `WorkerRole._steps_to_go`.
+    `steps_to_go` is from `WorkerRole._steps_to_go`.
     """
     with tf.control_dependencies([step]):
-      self._fetches = [step, progress.last_step.read_value()]
-    self._last_step = progress.last_step
-    self._signals = signals
-    self._steps_to_go = steps_to_go
-    self._announced = False
+      fetches = [step, progress.last_step.read_value()]
+    # Not the operation_timeout_in_ms of the session, which would also limit the
+    # time of saving the last step.
+    limit = tf.RunOptions(timeout_in_ms=settings.operation_timeout_ms)
+    self._run_args = tf.train.SessionRunArgs(fetches, options=limit)
+    self._last_step, self._steps_to_go = progress.last_step, steps_to_go
+    self._is_to_end = self._announced = False
     self.is_reached = False  # True once the last step is taken.
 
+  def end_early(self):
+    """Has all workers end soon after the step that has just been taken."""
+    self._is_to_end = True
+
   def before_run(self, run_context):
-    return tf.train.SessionRunArgs(self._fetches)
+    return self._run_args
 
   def after_run(self, run_context, run_values):
     step, last_step = run_values.results
-    if self._signals and not self._announced:
+    if self._is_to_end and not self._announced:
       self._announced = True
-      if self._steps_to_go is None:
-        run_context.request_stop()
-        return
       last_step = min(last_step, step + self._steps_to_go)
       self._last_step.load(last_step, run_context.session)
     if step >= last_step:
       self.is_reached = True
       run_context.request_stop()
-
-
-class TimeLimitHook(tf.train.SessionRunHook):
-  """Limits the time of each step, in milliseconds; 0: no limit.
-
-  Not the operation_timeout_in_ms of the session, which would also limit the
-  time of saving the last step.
-  """
-
-  def __init__(self, limit_ms):
-    self._options = tf.RunOptions(timeout_in_ms=limit_ms)
-
-  def before_run(self, run_context):
-    return tf.train.SessionRunArgs([], options=self._options)

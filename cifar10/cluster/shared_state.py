@@ -29,7 +29,6 @@ class Progress(NamedTuple):
   # Steps of others between reading the variables and having the gradients, in
   # the worker's last step.
   staleness: Any
-  validated: Any  # Batches that the chief has validated; a scalar.
   last_step: Any  # The global step at which all workers end; a scalar.
 
   @property
@@ -52,7 +51,7 @@ def progress(task, last_step):
   The chief initializes its last step with `last_step`.
   """
   zeros = [0] * len(task.workers)
-  values = Progress(zeros, zeros, 0, last_step)
+  values = Progress(zeros, zeros, last_step)
   with _in_container():
     return Progress(*(_variable(field, tf.constant(value, tf.int64))
                       for field, value in values._asdict().items()))
@@ -81,11 +80,11 @@ class Notice:
     return json.loads(session.run(self._text).decode('utf-8'))
 
 
-def left(ps_index):
-  """The queue on a parameter server where workers say that they leave or join.
+def messages(ps_index):
+  """The queue on a parameter server where workers say that they join or leave.
 
-  A tf.FIFOQueue of int32 scalars. A worker that leaves adds its number, one
-  that joins the complement, `~number`.
+  A tf.FIFOQueue of pairs: the worker's number, int32, and true if it joins.
   """
   with _in_container(ps_index):
-    return tf.FIFOQueue(-1, [tf.int32], shapes=[[]], shared_name='left')
+    return tf.FIFOQueue(-1, [tf.int32, tf.bool], shapes=[[], []],
+                        shared_name='messages')

@@ -10,9 +10,6 @@ from cifar10.data import shuffle_queue
 
 _READ_BYTES = 1 << 18
 
-# The variable that counts the parts of files read by `batches_by_tf_data`.
-PARTS = 'parts_read'
-
 
 def batches_of_preloaded(data, batch_size, alternating):
   """Endless batches of records from one variable, shuffled anew each epoch.
@@ -71,7 +68,13 @@ def batches_by_tf_data(data, epoch_size, batch_size, decode, num_threads):
   counts = tf.constant([kept.get(path, -1) for path in paths], tf.int64)
   files = tf.data.Dataset.from_tensor_slices((tf.constant(paths), counts))
   files = files.shuffle(len(paths))
-  records = files.flat_map(_counting_reader(data.layout.record_bytes))
+
+  @tf.autograph.experimental.do_not_convert
+  def read(path, count):
+    return tf.data.FixedLengthRecordDataset(path, data.layout.record_bytes,
+                                            buffer_size=_READ_BYTES).take(count)
+
+  records = files.flat_map(read)
   records = records.shuffle(epoch_size).repeat()
   records = records.batch(batch_size, drop_remainder=True)
   seed = tf.get_default_graph().seed
@@ -89,28 +92,3 @@ def batches_by_tf_data(data, epoch_size, batch_size, decode, num_threads):
   # With the local variables, at the start of each session.
   tf.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, iterator.initializer)
   return iterator.get_next()
-
-
-def _counting_reader(record_bytes):
-  """Returns a function that reads a file in parts and counts them in `PARTS`.
-
-  It takes a path and the number of records to read, -1 for all; it returns a
-  tf.data.Dataset of strings. The watchdog sees by the count that it reads.
-  """
-  per_part = max(1, _READ_BYTES // record_bytes)
-  # A resource variable: functions of tf.data take no other.
-  parts_read = _local(tf.constant(0, tf.int64), name=PARTS, use_resource=True)
-
-  @tf.autograph.experimental.do_not_convert
-  def counted(values):
-    with tf.control_dependencies([parts_read.assign_add(1).op]):
-      return tf.identity(values)
-
-  @tf.autograph.experimental.do_not_convert
-  def read(path, count):
-    records = tf.data.FixedLengthRecordDataset(
-        path, record_bytes, buffer_size=_READ_BYTES).take(count)
-    parts = records.batch(per_part).map(counted)
-    return parts.flat_map(tf.data.Dataset.from_tensor_slices)
-
-  return read

@@ -44,53 +44,35 @@ def load(path):
 
 
 def _parse(value, folder):
-  classes, flip = value['classes'], value['flip']
-  if not isinstance(classes, list):
-    raise TypeError('classes is not a list')
-  if not isinstance(flip, bool):
-    raise TypeError('flip is neither true nor false')
-  size, channels = (_integer(value[key], key) for key in ('size', 'channels'))
-  train, test = (_paths(value, folder, part) for part in FILES)
-  counts = (value[part].get('count') for part in FILES)
-  counts = tuple(n if n is None else _integer(n, 'count') for n in counts)
-  classes = tuple(str(name) for name in classes)
-  if len(classes) < 2:
-    raise ValueError(f'{len(classes)} classes; expected 2 or more')
-  if len(set(classes)) < len(classes):
-    raise ValueError('two classes have the same name')
-  if not SMALLEST <= size <= LARGEST:
-    raise ValueError(f'size {size}; expected {SMALLEST} to {LARGEST}')
+  classes = value['classes'] if isinstance(value['classes'], list) else ()
+  classes = tuple(map(str, classes))
+  size, channels, flip = value['size'], value['channels'], value['flip']
+  train, test = (_paths(value[part]['files'], folder) for part in FILES)
+  if len(set(classes)) < max(2, len(classes)):
+    raise ValueError('classes; expected a list of two or more different names')
+  if type(size) is not int or not SMALLEST <= size <= LARGEST:
+    raise ValueError(f'size {size!r}; expected {SMALLEST} to {LARGEST}')
   if channels not in CHANNELS:
-    raise ValueError(f'{channels} channels; expected 3 or 1')
-  if not (train and test):
-    raise ValueError('no files; expected at least one in train and in test')
+    raise ValueError(f'{channels!r} channels; expected 3 or 1')
+  if not isinstance(flip, bool):
+    raise ValueError(f'flip {flip!r}; expected true or false')
   return {
       'train_files': train,
       'test_files': test,
       'classes': classes,
       'layout': records.layout_for(size, channels, classes),
       'flip': flip,
-      'counts': counts
+      'counts': tuple(value[part].get('count') for part in FILES)
   }
 
 
-def _integer(value, key):
-  """Returns an int; raises TypeError for values such as 48.9 or true."""
-  if type(value) is not int:
-    raise TypeError(f'{key} is {value!r}; expected an integer')
-  return value
-
-
-def _paths(value, folder, part):
-  """Paths of the files of a part; ValueError unless all differ in `folder`."""
-  names = value[part]['files']
-  if not isinstance(names, list):
-    raise TypeError(f'the files of {part} are not a list')
+def _paths(names, folder):
+  """Paths of the files of a part; ValueError if one is not in `folder`."""
+  if not names or not isinstance(names, list):
+    raise ValueError(f'files {names!r}; expected a list of names')
   for name in names:
-    if name in ('', '.', '..') or os.path.basename(name) != name:
+    if os.path.basename(name) != name:
       raise ValueError(f'file {name!r}; expected a name without a folder')
-  if len(set(names)) < len(names):
-    raise ValueError(f'{part} names a file twice')
   return tuple(os.path.join(folder, name) for name in names)
 
 
@@ -99,12 +81,8 @@ def save(folder, classes, size, channels, flip, counts):
 
   `counts` are the numbers of records in them; the rest is as in the file.
   """
-  value = {
-      'classes': list(classes),
-      'size': size,
-      'channels': channels,
-      'flip': flip
-  }
+  value = {'classes': list(classes), 'size': size}
+  value.update(channels=channels, flip=flip)
   for (part, name), count in zip(FILES.items(), counts):
     value[part] = {'files': [name], 'count': count}
   value['sha256'] = {

@@ -104,10 +104,20 @@ def describe(settings):
   Raises UserError if the files that describe the data set are missing or
   damaged, or if its classes or the size of its images are not the model's.
   """
-  data, names = _DESCRIBE[_kind(settings)](settings), settings.classes
-  is_cifar10 = _kind(settings) == 'cifar10' and len(data.classes) != len(names)
-  if is_cifar10 and names and names == unnamed(len(names)):
-    data = data._replace(classes=names)
+  kind, names = _kind(settings), settings.classes
+  if kind == 'sample':
+    data = in_folder(SAMPLE_FOLDER, _CIFAR10_SOURCE.train[:1])
+  elif kind == 'own':
+    data = load(settings.data_dir)
+  elif kind == 'cifar10':
+    data = _with_its_names(cifar10_below(settings.data_dir))
+    has_other_names = len(data.classes) != len(names)
+    if has_other_names and names and names == unnamed(len(names)):
+      data = data._replace(classes=names)
+  elif kind == 'svhn':
+    data = load(_fetched_folder(settings))
+  else:
+    data = _cifar100(_fetched_folder(settings), settings.cifar100_labels)
   check_fits(data, settings)
   return data
 
@@ -178,25 +188,18 @@ def _refuse_pictures(folder):
 
   They are meant as the data set, but CIFAR-10 would be fetched into `folder`.
   """
+
+  def holds_pictures(path):
+    kinds = map(mimetypes.guess_type, files.matching(path, '*', '*/*'))
+    return any((kind or '').startswith('image/') for kind, _ in kinds)
+
   inside = files.matching(folder, '*/')
-  if inside[1:] and all(map(_holds_pictures, inside)):
+  if inside[1:] and all(map(holds_pictures, inside)):
     name = shlex.quote(folder)
     raise UserError(
         f'--data_dir={folder}: found folders of pictures; expected a data set. '
         f'To make one: {commands.command("cifar10_make_dataset")} {name} '
         '--out=/tmp/my_data')
-
-
-def _holds_pictures(folder):
-  """True if there is a picture in a folder or in its subfolders."""
-  kinds = (mimetypes.guess_type(path)[0] or ''
-           for path in files.matching(folder, '*', '*/*'))
-  return any(kind.startswith('image/') for kind in kinds)
-
-
-def to_train_on(settings):
-  """The DataSet of `prepare`, in a program that has called it before."""
-  return _split(describe(settings), settings)
 
 
 def _split(data, settings):
@@ -228,16 +231,6 @@ def _kind(settings):
   own = os.path.join(settings.data_dir, dataset_json.FILE_NAME)
   is_own = settings.dataset == 'cifar10' and os.path.exists(own)
   return 'own' if is_own else settings.dataset
-
-
-# Functions that describe a data set, by its name.
-_DESCRIBE = {
-    'cifar10': lambda s: _with_its_names(cifar10_below(s.data_dir)),
-    'cifar100': lambda s: _cifar100(_fetched_folder(s), s.cifar100_labels),
-    'own': lambda s: load(s.data_dir),
-    'sample': lambda s: in_folder(SAMPLE_FOLDER, _CIFAR10_SOURCE.train[:1]),
-    'svhn': lambda s: load(_fetched_folder(s))
-}
 
 
 def _fetched_folder(settings):

@@ -64,6 +64,12 @@ def _largest_shift(settings, layout):
   return int(round(layout.height * settings.max_shift))
 
 
+def are_changed(settings):
+  """True if the settings ask for other distortions than the tutorial's."""
+  return (names(settings.augment) != TUTORIAL or
+          settings.standardization != 'image')
+
+
 def distort(records, data, settings, size, flip=None):
   """Decodes records and distorts each image at random, in its own way.
 
@@ -181,6 +187,17 @@ def _between(positions, length):
   return index, tf.minimum(index + 1, length - 1), positions - first
 
 
+def adjusted(images, brightness, contrast):
+  """Adds the brightness; then scales distances from the mean by the contrast.
+
+  Takes and returns float32 [batch, height, width, depth], with brightness and
+  contrast [batch, 1, 1, 1]. In one step, unlike the tutorial: contrast scales
+  the distance of (images + brightness) from (means + brightness).
+  """
+  means = tf.reduce_mean(images, [1, 2], keepdims=True)  # Of each channel.
+  return images * contrast + (means * (1 - contrast) + brightness)
+
+
 def _with_brightness_and_contrast(images, count, augment):
   if not {'brightness', 'contrast'} & set(augment):
     return images
@@ -190,10 +207,7 @@ def _with_brightness_and_contrast(images, count, augment):
     brightness = tf.random_uniform(per_image, -_MAX_BRIGHTNESS, _MAX_BRIGHTNESS)
   if 'contrast' in augment:
     contrast = tf.random_uniform(per_image, _MIN_CONTRAST, _MAX_CONTRAST)
-  means = tf.reduce_mean(images, [1, 2], keepdims=True)  # Of each channel.
-  # Departure from the tutorial: brightness and contrast in one step. Contrast
-  # scales the distance of (images + brightness) from (means + brightness).
-  return images * contrast + (means * (1 - contrast) + brightness)
+  return adjusted(images, brightness, contrast)
 
 
 def _colors(images, count, augment):

@@ -1,13 +1,10 @@
 """Fetches and unpacks files; leaves no incomplete ones behind."""
 
 import contextlib
-import errno
 import http.client
 import os
-import re
 import shutil
 import socket
-import ssl
 import tarfile
 import time
 from typing import NamedTuple, Optional
@@ -16,6 +13,7 @@ import zlib
 from six.moves import urllib
 
 from cifar10.errors import UserError
+from cifar10.errors import first_line
 from cifar10.errors import printable
 from cifar10.util import console
 from cifar10.util import files
@@ -25,9 +23,9 @@ _ATTEMPTS = 5  # In a row without progress.
 _TIMEOUT_SECS = 30
 _CHUNK_BYTES = 1 << 18
 
-# Reasons that another attempt would meet again; a str is one of urllib itself.
-_PERMANENT = (str, ValueError, FileNotFoundError, NotADirectoryError)
-_PERMANENT += (http.client.InvalidURL, ssl.SSLCertVerificationError)
+# Reasons for another attempt, even before the first byte.
+_TEMPORARY = (ConnectionResetError, http.client.BadStatusLine,
+              http.client.IncompleteRead, socket.timeout)
 
 
 class Remote(NamedTuple):
@@ -35,9 +33,9 @@ class Remote(NamedTuple):
 
   url: str  # http, https or file.
   sha256: str  # In hexadecimal.
-  path: str  # Of the local copy.
   size: Optional[int]  # In bytes; None if unknown.
-  limit: int  # The most bytes to accept if the size is unknown.
+  limit: int = 0  # The most bytes to accept if the size is unknown.
+  path: str = ''  # Of the local copy.
 
 
 def fetch_into(folder, remotes, fill):
@@ -58,10 +56,10 @@ def fetch_into(folder, remotes, fill):
     if os.path.lexists(folder):
       raise UserError(f'{folder}: is not a folder; expected none or a folder')
     for remote in remotes:
-      if not os.path.lexists(remote.path):
+      if os.path.lexists(remote.path):
+        _check(remote.path, remote.path, remote)
+      else:
         _fetch_checked(remote)
-      elif not _is_right(remote.path, remote):
-        raise _wrong_checksum(remote.path, remote.path, remote.sha256)
     with files.new_folder(folder, folder + '.unpacking') as temporary:
       fill([remote.path for remote in remotes], temporary)
 
@@ -91,42 +89,39 @@ def unpack(archive, inside, folder, required, optional=()):
       raise UserError(f'{archive}: holds no file {inside}/{name}')
 
 
+def _check(source, path, remote):
+  """Raises UserError unless the file `path` has the checksum of the remote."""
+  found = files.sha256(path)
+  if found != remote.sha256.lower():
+    raise UserError(
+        f'{source}: found SHA-256 {found} ({os.path.getsize(path)} bytes); '
+        f'expected {remote.sha256}. If you trust this file, give its checksum '
+        'with --data_sha256')
+
+
 def _fetch_checked(remote):
   """Fetches a file; it appears when its checksum is verified."""
   partial = f'{remote.path}.{remote.sha256[:8]}.part'
   with files.open_own(partial) as output:
     try:
+      # A part from an earlier process may be damaged: then all is fetched.
       resumed = _size(output) > 0
       _fetch(remote, output)
-      if resumed and not _is_right(partial, remote):
-        # The part from an earlier process may be damaged: fetch all of it.
+      if resumed and files.sha256(partial) != remote.sha256.lower():
         output.truncate(0)
         _fetch(remote, output)
-      if not _is_right(partial, remote):
-        error = _wrong_checksum(remote.url, partial, remote.sha256)
+      try:
+        _check(remote.url, partial, remote)
+      except UserError:
         output.truncate(0)
-        raise error
-      with files.naming(partial):
-        os.fsync(output.fileno())
+        raise
+      os.fsync(output.fileno())
     except BaseException:
       if not _size(output):
         with contextlib.suppress(OSError):
           os.remove(partial)
       raise
   os.replace(partial, remote.path)
-
-
-def _is_right(path, remote):
-  """True if the file has the checksum of the remote one."""
-  return files.sha256(path) == remote.sha256.lower()
-
-
-def _wrong_checksum(source, path, expected):
-  """The UserError for the file `path`, fetched from `source`."""
-  return UserError(
-      f'{source}: found SHA-256 {files.sha256(path)} ({os.path.getsize(path)} '
-      f'bytes); expected {expected}. If you trust this file, give its checksum '
-      'with --data_sha256')
 
 
 def _fetch(remote, output):
@@ -144,10 +139,8 @@ def _fetch(remote, output):
       # A URLError wraps another exception, or holds a string.
       is_wrapper = type(error) is urllib.error.URLError
       reason = error.reason if is_wrapper else error
-      # The first line: urllib explains a loop of redirections in several.
-      text = (str(reason) or repr(reason)).splitlines()[0].rstrip('.')
-      has_received = most > resumed_at
-      if failures == _ATTEMPTS or _is_permanent(error, reason, has_received):
+      text = first_line(reason).rstrip('.')
+      if failures == _ATTEMPTS or _is_permanent(reason, most > resumed_at):
         raise UserError(
             f'cannot fetch {remote.url}: {text}. Without an internet '
             f'connection: put the file at {remote.path}, name a mirror with '
@@ -162,39 +155,28 @@ def _size(file):
   return os.fstat(file.fileno()).st_size
 
 
-def _is_permanent(error, reason, has_received):
+def _is_permanent(reason, has_received):
   """True if another attempt would fail for the same reason."""
-  if isinstance(error, urllib.error.HTTPError):
+  if isinstance(reason, urllib.error.HTTPError):
     # 408 and 429: the server is slow or busy.
-    return error.code < 500 and error.code not in (408, 429)
-  number = getattr(reason, 'errno', None)
-  if isinstance(reason, _PERMANENT) or number == errno.EACCES:
-    return True
-  no_network = isinstance(reason, (socket.gaierror, ConnectionRefusedError))
-  no_network |= number in (errno.ENETUNREACH, errno.EHOSTUNREACH)
+    return reason.code < 500 and reason.code not in (408, 429)
   # If it worked a moment ago for this process, the failure is temporary.
-  return no_network and not has_received
+  return not has_received and not isinstance(reason, _TEMPORARY)
 
 
 def _fetch_rest(remote, output):
   """Requests the missing bytes in one connection and appends them."""
-  have = _size(output)
-  if have and have == remote.size:
-    return
   try:
-    response, have = _open(remote.url, have)
+    response, have = _open(remote.url, _size(output))
   except urllib.error.HTTPError as error:
     # Range not satisfiable: `output` is complete.
-    if error.code == 416 and have:
+    if error.code == 416 and _size(output):
       return
     raise
   with response:
     length = response.headers.get('Content-Length')
     total = have + int(length) if length else remote.size
-    if remote.size is None and total is not None and total > remote.limit:
-      raise UserError(
-          f'{remote.url}: has {total} bytes; expected at most {remote.limit}')
-    if remote.size is not None and total != remote.size:
+    if remote.size not in (None, total):
       raise UserError(
           f'{remote.url}: has {total} bytes; expected {remote.size} (for '
           'another file, give its checksum with --data_sha256)')
@@ -202,7 +184,7 @@ def _fetch_rest(remote, output):
     output.seek(have)
     _receive(response, remote, output, total)
   if total is not None and _size(output) < total:
-    raise ConnectionError(
+    raise ConnectionResetError(
         f'the connection ended after {_size(output)} of {total} bytes')
 
 
@@ -212,19 +194,13 @@ def _open(url, have):
   Returns the response, and the number of bytes before those that it holds:
   `have`, or 0 if the server sends the whole file.
   """
-  request = urllib.request.Request(url)
-  if request.type == 'file':
-    # Opening a pipe may wait forever, and a device may never end.
-    path = urllib.request.url2pathname(request.selector)
-    files.open_regular(path).close()
-  if have:
-    request.add_header('Range', f'bytes={have}-')
+  headers = {'Range': f'bytes={have}-'} if have else {}
+  request = urllib.request.Request(url, headers=headers)
   response = urllib.request.urlopen(request, timeout=_TIMEOUT_SECS)
   if not have or getattr(response, 'status', None) != 206:
     return response, 0
-  found = re.match(r'bytes (\d+)-', response.headers.get('Content-Range', ''))
-  if found and int(found.group(1)) in (0, have):
-    return response, int(found.group(1))
+  if response.headers.get('Content-Range', '').startswith(f'bytes {have}-'):
+    return response, have
   response.close()  # It holds other bytes than those that were asked for.
   return _open(url, 0)
 
@@ -235,20 +211,12 @@ def _receive(response, remote, output, total):
   shown = console.ProgressBar('Fetching ' + os.path.basename(remote.url), total,
                               10**6, '%.1f MB')
   try:
-    while True:
-      try:
-        chunk, error = response.read(_CHUNK_BYTES), None
-      except http.client.IncompleteRead as incomplete:
-        chunk, error = incomplete.partial, incomplete
+    for chunk in iter(lambda: response.read(_CHUNK_BYTES), b''):
       if _size(output) + len(chunk) > limit:
         output.truncate(0)  # Not worth resuming.
         raise UserError(
             f'{remote.url}: sends more than the expected {limit} bytes')
       _write(output, chunk, remote.path)
-      if error:
-        raise error
-      if not chunk:
-        break
       shown.show(_size(output))
   finally:
     shown.end()  # Whatever is printed next begins a line.
@@ -260,6 +228,5 @@ def _write(output, content, path):
     while content:
       content = content[output.write(content):]
   except OSError as error:
-    raise UserError(
-        f'{path}: cannot be written: {error.strerror} ({_size(output)} bytes '
-        'have arrived; the next call continues from there)') from error
+    # A UserError is not retried.
+    raise UserError(f'{path}: cannot be written: {error.strerror}') from error

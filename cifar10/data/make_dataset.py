@@ -102,10 +102,9 @@ def num_test_pictures(count, fraction):
 def write(folder, classes, found, args):
   """Writes the pictures to train.bin and test.bin, in random order.
 
-  Reads one picture at a time. Prints an error for each broken one. `folder` is
-  empty and is to become `args.out`; an OSError names a file that cannot be
-  written by its path there. Returns the numbers of pictures of each class, a
-  dict of int arrays [classes] by part, and the number of broken ones.
+  Reads one picture at a time. Prints an error for each broken one. Returns the
+  numbers of pictures of each class, a dict of int arrays [classes] by part, and
+  the number of broken ones.
   """
   layout = records.layout_for(args.size, args.channels, classes)
   counts = {part: np.zeros(len(classes), int) for part in _FILES}
@@ -113,8 +112,7 @@ def write(folder, classes, found, args):
   shown = console.ProgressBar('Pictures', len(found))
   order = np.random.RandomState(args.seed).permutation(len(found))
   new = [os.path.join(folder, name) for name in _FILES.values()]
-  # A buffered file would fail again on closing, with an error of its own.
-  with open(new[0], 'wb', 0) as train, open(new[1], 'wb', 0) as test:
+  with files.new_file(new[0]) as train, files.new_file(new[1]) as test:
     outputs = {'train': train, 'test': test}
     for done, index in enumerate(order, 1):
       path, label, part = found[index]
@@ -127,20 +125,14 @@ def write(folder, classes, found, args):
       else:
         image = pictures.fit(picture, args.size, args.channels)
         if part is None:
-          # Only now, so that broken pictures do not count. After each picture,
-          # `num_test_pictures` of those so far are test pictures.
+          # Only now, so that broken pictures do not count.
           num_train, num_test = (counts[name][label] for name in _FILES)
           most = num_test_pictures(num_train + num_test + 1, args.test_fraction)
           part = 'test' if num_test < most else 'train'
         counts[part][label] += 1
-        record = records.encode(image, layout, label).tobytes()
-        with files.naming(os.path.join(args.out, _FILES[part])):
-          while record:  # The file may take it in parts.
-            record = record[outputs[part].write(record):]
+        record = records.encode(image, layout, label)
+        outputs[part].write(record.tobytes())
       shown.show(done)
-    for part, output in outputs.items():
-      with files.naming(os.path.join(args.out, _FILES[part])):
-        os.fsync(output.fileno())
   shown.end()
   return counts, broken
 

@@ -7,7 +7,6 @@ it can become a record and pass through the same graph.
 
 import functools
 import io
-import math
 import os
 import sys
 import warnings
@@ -93,11 +92,11 @@ def report_others(folder, found):
   """
 
   def is_used(path):
-    return os.path.isdir(path) and any(
-        name.startswith(os.path.join(path, '')) for name in found)
+    inside = os.path.join(path, '')
+    return os.path.isdir(path) and any(p.startswith(inside) for p in found)
 
-  others = sorted(path for path in set(_visible_files(folder)).difference(found)
-                  if not is_used(path))
+  others = set(_visible_files(folder)).difference(found)
+  others = sorted(path for path in others if not is_used(path))
   if others:
     named = others[:_NUM_NAMED] + (['...'] if others[_NUM_NAMED:] else [])
     line = (f'{len(others)} other file{"s" if others[1:] else ""} in '
@@ -107,17 +106,13 @@ def report_others(folder, found):
 
 def _visible_files(folder):
   """Yields the paths of files and linked folders that are not hidden."""
-
-  def fail(error):
-    raise error
-
-  for path, folders, names in os.walk(folder, onerror=fail):
-    folders[:] = [name for name in folders if not name.startswith('.')]
-    # It does not enter these, and so they are skipped like other files.
-    links = [n for n in folders if os.path.islink(os.path.join(path, n))]
-    for name in names + links:
-      if not name.startswith('.'):
-        yield os.path.join(path, name)
+  for entry in os.scandir(folder):
+    if entry.name.startswith('.'):
+      continue
+    if entry.is_dir(follow_symlinks=False):
+      yield from _visible_files(entry.path)
+    else:
+      yield entry.path
 
 
 def read(name):
@@ -129,7 +124,12 @@ def read(name):
   UserError if the file cannot be read, is damaged or is not a picture.
   """
   try:
-    with _opened(name) as file, warnings.catch_warnings():
+    # Given a path, Pillow would map a TIFF file into memory, with height and
+    # width exchanged if the file says that the picture is turned.
+    is_stdin = name == '-'
+    source = io.BytesIO(sys.stdin.buffer.read()) if is_stdin else open(
+        name, 'rb')
+    with source as file, warnings.catch_warnings():
       warnings.simplefilter('ignore')  # About large sizes and odd metadata.
       formats = sorted(set(_extensions().values()))
       with Image.open(file, formats=formats) as image:
@@ -146,17 +146,6 @@ def read(name):
   except Exception as error:
     problem = getattr(error, 'strerror', None) or error
     raise UserError(f'{name}: cannot be read: {problem}') from error
-
-
-def _opened(name):
-  """Opens a file, or standard input: a binary stream.
-
-  Given a path, Pillow would map a TIFF file into memory, with height and width
-  exchanged if the file says that the picture is turned.
-  """
-  if name == '-':
-    return io.BytesIO(sys.stdin.buffer.read())
-  return open(name, 'rb')
 
 
 def fit(image, size, channels):
@@ -193,73 +182,43 @@ def _flat(image):
 
   It does so in strips: of a large picture, each copy takes much memory.
   """
+  if image.mode[0] in 'FI':
+    image = _eight_bits(image)
   if image.mode in ('L', 'RGB') and 'transparency' not in image.info:
     return image
-  bounds, flat = _bounds(image), None
-  for strip, box in _strips(image):
-    on_white = _on_white(_eight_bits(strip, bounds))
-    mode = 'L' if on_white.mode in ('1', 'L') else 'RGB'
+  (width, height), flat = image.size, None
+  rows = max(1, _STRIP_PIXELS // width)
+  for top in range(0, height, rows):
+    strip = image.crop((0, top, width, min(top + rows, height)))
+    strip = _on_white(strip)
+    mode = 'L' if strip.mode in ('1', 'L') else 'RGB'
     flat = flat or Image.new(mode, image.size)
-    flat.paste(on_white.convert(mode), box)
+    flat.paste(strip.convert(mode), (0, top))
   return flat
 
 
-def _strips(image):
-  """Yields parts of a picture, from top to bottom, and the box of each."""
-  width, height = image.size
-  rows = max(1, _STRIP_PIXELS // width)
-  for top in range(0, height, rows):
-    box = (0, top, width, min(top + rows, height))
-    yield image.crop(box), box
-
-
-def _bounds(image):
-  """The least and greatest finite level, if levels have more than 8 bits.
-
-  They are not numbers if no level is finite.
-  """
-  low, high = math.nan, math.nan
-  if image.mode[0] in 'FI':
-    for strip, _ in _strips(image):
-      levels = np.asarray(strip)
-      finite = levels[np.isfinite(levels)]
-      if finite.size:
-        low = np.fmin(low, finite.min())
-        high = np.fmax(high, finite.max())
-  return float(low), float(high)
-
-
-def _eight_bits(image, bounds):
-  """Scales levels of more than 8 bits, which Pillow would clip at 255.
-
-  `bounds` are those of the whole picture. A transparent level becomes white.
-  """
-  if image.mode[0] not in 'FI':
-    return image
-  levels = np.asarray(image)
-  # A pixel that is not a number becomes black.
-  scaled = np.clip(np.nan_to_num(_scaled(levels, *bounds)), 0, 255)
-  scaled = np.round(scaled).astype(np.uint8)
-  if 'transparency' in image.info:
-    scaled[levels == image.info['transparency']] = 255
-  return Image.fromarray(scaled)
-
-
-def _scaled(levels, low, high):
-  """Scales gray levels, of which `low` and `high` are the bounds, to 0 to 255.
+def _eight_bits(image):
+  """Scales gray levels of more than 8 bits, which Pillow would clip at 255.
 
   White is 65535 for integers and 1 or 255 for floats, if all levels fit. Else
   the lowest becomes 0, the highest 255, as for measurements, whose files do not
-  say which level is white.
+  say which level is white. A transparent level becomes white.
   """
-  is_float = levels.dtype.kind == 'f'
-  if is_float and 0 <= low and high <= 255:
-    return levels * (255 if high <= 1 else 1)
-  if not is_float and 0 <= low and high < 1 << 16:
-    return levels >> 8
-  if low == high:
-    return np.zeros(levels.shape)
-  return (levels.astype(np.float64) - low) * (255 / (high - low))
+  levels = np.asarray(image)
+  finite = levels[np.isfinite(levels)]
+  low, high = (finite.min(), finite.max()) if finite.size else (0, 0)
+  if levels.dtype.kind == 'f' and 0 <= low and high <= 255:
+    scaled = levels * (255 if high <= 1 else 1)
+  elif levels.dtype.kind != 'f' and 0 <= low and high < 1 << 16:
+    scaled = levels >> 8
+  else:
+    low, high = float(low), float(high)
+    scaled = (levels.astype(np.float64) - low) * (255 / max(high - low, 1e-30))
+  # A pixel that is not a number becomes black.
+  scaled = np.round(np.clip(np.nan_to_num(scaled), 0, 255)).astype(np.uint8)
+  if 'transparency' in image.info:
+    scaled[levels == image.info['transparency']] = 255
+  return Image.fromarray(scaled)
 
 
 def _on_white(image):

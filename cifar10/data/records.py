@@ -14,7 +14,6 @@ import tensorflow.compat.v1 as tf
 from cifar10.errors import UserError
 from cifar10.util import files
 
-_BYTES_PER_READ = 1 << 18
 # Up to this many columns, a product with zeros and ones chooses some of them
 # faster than a gather of single pixels.
 _WIDEST_PRODUCT = 256
@@ -113,18 +112,9 @@ def encode(image, layout, label=0):
 
 
 def load(paths, layout):
-  """Reads all records of files: a uint8 array, [n, layout.record_bytes].
-
-  Raises UserError if a file has changed since `check_file`.
-  """
-  parts = []
-  for path in paths:
-    with files.open_regular(path) as source:
-      content = np.fromfile(source, np.uint8)
-    if content.size % layout.record_bytes:
-      raise _no_records(path, f'found {content.size:,} bytes', layout)
-    parts.append(content.reshape(-1, layout.record_bytes))
-  return np.concatenate(parts)
+  """Reads all records of checked files: a uint8 array, [n, record_bytes]."""
+  content = np.concatenate([np.fromfile(path, np.uint8) for path in paths])
+  return content.reshape(-1, layout.record_bytes)
 
 
 def check_file(path, layout, num_classes):
@@ -135,17 +125,21 @@ def check_file(path, layout, num_classes):
 
   Returns the labels, an int32 array [n].
   """
+  expected = f'expected a whole number of {layout.record_bytes:,}-byte records'
+  content = bytearray()
   try:
     with files.open_regular(path) as source:
       size = os.fstat(source.fileno()).st_size
       if size == 0 or size % layout.record_bytes:
         found = f'found {size:,} bytes' if size else 'the file is empty'
-        raise _no_records(path, found, layout)
-      content = _read_labels(source, layout)
+        raise UserError(f'{path}: {found}; {expected}')
+      # Not by a memory map, whose reader the system kills if the file is cut.
+      for start in range(0, size, layout.record_bytes):
+        source.seek(start)
+        content += source.read(layout.label_bytes)
   except FileNotFoundError as error:
-    raise _no_records(path, 'no such file', layout) from error
-  if len(content) * layout.record_bytes != size:
-    raise UserError(f'{path}: changed while it was checked')
+    raise UserError(f'{path}: no such file; {expected}') from error
+  content = np.frombuffer(content, np.uint8).reshape(-1, layout.label_bytes)
   found = layout.labels(content.astype(np.int32))
   wrong = np.flatnonzero(found >= num_classes)
   if wrong.size:
@@ -156,34 +150,7 @@ def check_file(path, layout, num_classes):
 
 def image_hashes(paths, layout):
   """Yields a hash of each image in files; equal images have equal hashes."""
-  per_read = max(1, _BYTES_PER_READ // layout.record_bytes)
   for path in paths:
-    with files.open_regular(path) as source:
-      while True:
-        read = source.read(per_read * layout.record_bytes)
-        if not read:
-          break
-        for start in range(0, len(read), layout.record_bytes):
-          end = start + layout.record_bytes
-          yield hash(read[start + layout.label_bytes:end])
-
-
-def _read_labels(source, layout):
-  """Reads the label bytes of all records: a uint8 array, [n, label_bytes].
-
-  Not by a memory map, whose reader the system kills if the file is truncated.
-  """
-  record = np.dtype([('labels', np.uint8, (layout.label_bytes,)),
-                     ('image', f'V{layout.record_bytes - layout.label_bytes}')])
-  per_read = max(1, _BYTES_PER_READ // layout.record_bytes)
-  parts = []
-  while True:
-    parts.append(np.fromfile(source, record, per_read)['labels'].copy())
-    if len(parts[-1]) < per_read:
-      return np.concatenate(parts)
-
-
-def _no_records(path, found, layout):
-  """The UserError for a file that does not hold whole records."""
-  return UserError(f'{path}: {found}; expected a whole number of '
-                   f'{layout.record_bytes:,}-byte records')
+    with open(path, 'rb') as source:
+      for record in iter(lambda: source.read(layout.record_bytes), b''):
+        yield hash(record[layout.label_bytes:])

@@ -13,20 +13,12 @@ from cifar10.errors import printable
 _MAX_SIZE_RATIO = 10  # Of another file to the official one.
 
 
-class Official(NamedTuple):
-  """A file at its official address."""
-
-  url: str
-  sha256: str  # Of the content, in hexadecimal.
-  size: int  # In bytes.
-
-
 class Source(NamedTuple):
   """A public data set."""
 
   folder: str  # Name of its folder, in --data_dir and in its archive.
   pickles: str  # Name of the folder of its Python version; '' if there is none.
-  official: Tuple[Official, ...]  # The files to fetch.
+  official: Tuple[download.Remote, ...]  # Its files, without paths.
   counts: Tuple[int, int]  # Numbers of its training and of its test records.
   # Names of the files of training and of test records in `folder`.
   train: Tuple[str, ...] = ('train.bin',)
@@ -54,20 +46,20 @@ class Source(NamedTuple):
 # The SHA-256 and sizes agree with those in TensorFlow Datasets 4.9.10, the
 # counts with the descriptions at https://www.cs.toronto.edu/~kriz/cifar.html
 # and http://ufldl.stanford.edu/housenumbers.
-_CIFAR10_ARCHIVE = Official(
+_CIFAR10_ARCHIVE = download.Remote(
     'https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz',
     'c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd',
     170052171)
-_CIFAR100_ARCHIVE = Official(
+_CIFAR100_ARCHIVE = download.Remote(
     'https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz',
     '58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec',
     168513733)
 _SVHN_FILES = (
-    Official(
+    download.Remote(
         'http://ufldl.stanford.edu/housenumbers/train_32x32.mat',
         '435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8',
         182040794),
-    Official(
+    download.Remote(
         'http://ufldl.stanford.edu/housenumbers/test_32x32.mat',
         'cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b',
         64275384))
@@ -120,26 +112,24 @@ def remotes(source, settings):
   Returns a list of download.Remote. Raises UserError if --data_sha256 does not
   hold a checksum for each file.
   """
+  names = [os.path.basename(official.url) for official in source.official]
   digests = [official.sha256 for official in source.official]
   if settings.data_sha256:
     digests = settings.data_sha256.split(',')
-  names = [os.path.basename(official.url) for official in source.official]
   if len(digests) != len(names):
     raise UserError(
         f'--data_sha256: checksums: found {len(digests)}, expected '
         f'{len(names)}, separated by commas, for {", ".join(names)}')
-  for digest in digests:
+  files = []
+  for official, name, digest in zip(source.official, names, digests):
     if not re.fullmatch('[0-9a-fA-F]{64}', digest):
       raise UserError(
           f'--data_sha256: found {digest!r}; expected 64 hexadecimal digits')
-  files = []
-  for official, name, digest in zip(source.official, names, digests):
     url = settings.data_url or official.url
     if settings.data_url and len(names) > 1:
       url = f'{settings.data_url.rstrip("/")}/{name}'
-    path = os.path.join(settings.data_dir, name)
     size = official.size if digest.lower() == official.sha256 else None
     files.append(
-        download.Remote(url, digest, path, size,
-                        limit=_MAX_SIZE_RATIO * official.size))
+        download.Remote(url, digest, size, _MAX_SIZE_RATIO * official.size,
+                        os.path.join(settings.data_dir, name)))
   return files

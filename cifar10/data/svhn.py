@@ -33,32 +33,17 @@ def write_records(source, path):
 
   The file holds X, uint8 [32, 32, 3, n], and y, [n, 1], labels 1 to 10, where
   10 stands for the digit 0. The records, at `path`, have CIFAR-10's binary
-  format. Raises UserError if the file is damaged or holds something else, and
-  OSError if the records cannot be written.
+  format. Raises UserError if the file is damaged, and OSError if the records
+  cannot be written.
   """
-  images, labels = _read(source)
-  layout = records.Layout()
-  with files.new_file(path) as output:
-    for image, label in zip(np.moveaxis(images, 3, 0), labels):
-      output.write(records.encode(image, layout, int(label) % 10).tobytes())
-  return len(labels)
-
-
-def _read(source):
-  """Reads and checks X, uint8 [32, 32, 3, n], and y, [n], of a .mat file."""
   scipy_io = need_scipy()
   try:
     content = scipy_io.loadmat(source, variable_names=('X', 'y'))
+    images, labels = np.moveaxis(content['X'], 3, 0), content['y'].ravel()
   except Exception as error:  # Of many types, for damaged files.
     raise UserError(f'{source}: cannot be read: {error}') from error
-  images, labels = (np.asarray(content.get(name)) for name in 'Xy')
-  labels = labels.ravel()
-  if images.dtype != np.uint8 or images.shape != (32, 32, 3, *labels.shape):
-    raise UserError(
-        f'{source}: found X {images.dtype} {images.shape} and y '
-        f'{labels.shape}; expected X uint8 (32, 32, 3, n) and y (n, 1)')
-  wrong = labels[~np.isin(labels, range(1, 11))]
-  if wrong.size:
-    raise UserError(
-        f'{source}: found label {wrong[0]}; expected labels 1 to 10')
-  return images, labels
+  layout = records.Layout()
+  with files.new_file(path) as output:
+    for image, label in zip(images, labels):
+      output.write(records.encode(image, layout, int(label) % 10).tobytes())
+  return len(labels)

@@ -3,13 +3,12 @@
 Pillow, installed by the extra `.[pictures]`, draws the sheet.
 """
 
-import contextlib
-import functools
 import io
 import math
 import os
 
 from cifar10.errors import UserError
+from cifar10.errors import printable
 from cifar10.util import files
 
 try:
@@ -31,22 +30,24 @@ _FONT_FILES = 'DejaVuSans-Bold.ttf', 'DejaVuSans.ttf'
 _COLORS = 'black', '#555'
 _MAX_PICTURES = 1000
 
-# Formats that hold small pictures only; Pillow would scale the sheet down.
-_ICON_FORMATS = ('ICNS', 'ICO')
-
-# A code point that never has a character: a font draws it as it draws every
-# character that it lacks.
-_NO_CHARACTER = '\U0010ffff'
-
 
 def check(path, count):
   """Checks, before any work, that a sheet of `count` pictures can be made.
 
   The extension of `path` is the format. Raises UserError if Pillow does not
-  write it, `path` exists or its folder does not, or the pictures are too many.
+  write it in color, `path` exists or its folder does not, or the pictures are
+  too many.
   """
   name = f'--grid={path}'
-  _format_of(path)
+  try:
+    _encoded(Image.new('RGB', (1, 1)), path)
+  # Each format of Pillow raises its own types of exceptions.
+  except Exception as error:
+    extension = os.path.splitext(path)[1] or 'missing'
+    raise UserError(
+        f'{name}: the extension is {extension}; expected that of a picture '
+        'format that Pillow writes in color, such as .png, .jpg, .webp or .pdf'
+    ) from error
   if os.path.lexists(path):
     raise UserError(f'{name}: already exists; expected a new file')
   if not os.path.isdir(os.path.dirname(path) or '.'):
@@ -61,20 +62,18 @@ def write(path, entries):
 
   `entries` are pairs of a picture, uint8 [PICTURE, PICTURE, 3], and a list of
   lines to draw below it, the first of which stands out. Raises OSError if the
-  file cannot be written, UserError if the sheet is too large for the format.
+  file cannot be written.
   """
-  if not entries:
-    return
-  sheet, name = _draw(entries), _format_of(path)
-  try:
-    content = _encoded(sheet, name)
-  # Each format of Pillow raises its own types of exceptions.
-  except Exception as error:
-    width, height = sheet.size
-    raise UserError(
-        f'--grid={path}: a sheet of {width} x {height} pixels cannot be '
-        f'written as {name}: {error}') from error
-  files.write_atomically(path, content)
+  if entries:
+    files.write_atomically(path, _encoded(_draw(entries), path))
+
+
+def _encoded(image, path):
+  """The content of a picture file, bytes, in the format of its extension."""
+  extension = os.path.splitext(path)[1].lower()
+  content = io.BytesIO()
+  image.save(content, format=Image.registered_extensions()[extension])
+  return content.getvalue()
 
 
 def _draw(entries):
@@ -95,35 +94,9 @@ def _draw(entries):
     sheet.paste(Image.fromarray(picture), (left, top))
     for number, line in enumerate(lines):
       font, color = styles[min(number, 1)]
-      text = _shorten(_drawable(line, font), font)
       y = top + PICTURE + 3 + number * _LINE_HEIGHT
-      draw.text((left, y), text, color, font)
+      draw.text((left, y), _fitting(line, font), color, font)
   return sheet
-
-
-def _format_of(path):
-  """Pillow's name of a format, by the extension of `path`.
-
-  Raises UserError if Pillow does not write pictures in color in it.
-  """
-  extension = os.path.splitext(path)[1].lower()
-  name = Image.registered_extensions().get(extension)
-  # An exception: it has no color, or needs a library that this Pillow lacks.
-  with contextlib.suppress(Exception):
-    if name in Image.SAVE and name not in _ICON_FORMATS:
-      _encoded(Image.new('RGB', (1, 1)), name)
-      return name
-  raise UserError(
-      f'--grid={path}: the extension is {extension or "missing"}; expected '
-      'that of a picture format that Pillow writes in color, such as .png, '
-      '.jpg, .webp or .pdf')
-
-
-def _encoded(image, name):
-  """The content of a picture file, bytes, in the format that Pillow names."""
-  content = io.BytesIO()
-  image.save(content, format=name)
-  return content.getvalue()
 
 
 def _load_fonts():
@@ -134,36 +107,13 @@ def _load_fonts():
     return [ImageFont.load_default()] * 2
 
 
-def _drawable(line, font):
-  """`line` on one line, with a ? for each character that cannot be drawn.
-
-  Control characters, the surrogates in names that are not UTF-8, and what the
-  font lacks cannot be drawn.
-  """
-  line = ' '.join(line.split())
-  return ''.join(c if c.isprintable() and _has(font, c) else '?' for c in line)
-
-
-@functools.lru_cache(maxsize=1 << 12)
-def _has(font, character):
-  """True if a font of Pillow can draw a printable character."""
+def _fitting(line, font):
+  """`line` as it can be drawn; an ellipsis takes the middle of a long one."""
+  line = printable(' '.join(line.split()))
   if isinstance(font, ImageFont.ImageFont):  # The bitmap font of Pillow 9.
-    return ord(character) < 256
-  if character == ' ':  # A font may draw what it lacks as a space.
-    return True
-  drawn, lacking = (font.getmask(c) for c in (character, _NO_CHARACTER))
-  return (drawn.size, bytes(drawn)) != (lacking.size, bytes(lacking))
-
-
-def _shorten(line, font):
-  """`line` with an ellipsis for its middle, if it is wider than a picture."""
-  width = font.getlength(line)
-  if width <= PICTURE:
-    return line
-  # As many characters as fit if all are equally wide; fewer if they are not.
-  for kept in range(int(len(line) * PICTURE / width), 0, -1):
-    start, end = line[:(kept + 1) // 2], line[len(line) - kept // 2:]
-    shortened = start + '...' + end
-    if font.getlength(shortened) <= PICTURE:
-      return shortened
-  return '...'
+    line = line.encode('latin-1', 'replace').decode('latin-1')
+  kept, text = len(line), line
+  while font.getlength(text) > PICTURE:
+    kept -= 1
+    text = f'{line[:(kept + 1) // 2]}...{line[len(line) - kept // 2:]}'
+  return text

@@ -5,11 +5,12 @@ all but their classes and the size of their images.
 """
 
 import contextlib
-from typing import NamedTuple, Tuple
 
+from cifar10.data import datasets
 from cifar10.data import records as records_lib
 from cifar10.errors import UserError
 from cifar10.infer import ensemble_processes
+from cifar10.infer import precision
 from cifar10.infer import predictions
 from cifar10.infer import ranking
 from cifar10.infer import restore
@@ -18,22 +19,12 @@ from cifar10.store import checkpoints
 _SHARED = ('classes', 'layout', 'flip')  # Of all networks' data sets.
 
 
-class Counts(NamedTuple):
-  """The result of an evaluation."""
+def load(settings):
+  """The ensemble that the settings name, in its graph or its processes.
 
-  correct: int  # Images that the ensemble labels right.
-  total: int  # All images.
-  # For each network, images that it labels right and images that it has
-  # labeled: fewer than all if it was lost.
-  by_network: Tuple[Tuple[int, int], ...]
-
-
-@contextlib.contextmanager
-def loaded(settings):
-  """The ensemble that the settings name, a Predictor or Processes.
-
-  Raises UserError if a network cannot be loaded, is an export, or has other
-  classes or images than the first.
+  Returns a predictions.Predictor, or ensemble_processes.Processes. Raises
+  UserError if a network cannot be loaded, is an export, or has other classes or
+  images than the first.
   """
   found = newest(settings.networks)
   data, networks = None, []
@@ -46,11 +37,9 @@ def loaded(settings):
           f'{networks[0].settings.checkpoint_dir}; expected networks of one '
           'data set')
     networks.append(predictions.Network(member, checkpoint))
-  form = ensemble_processes.Processes
   if settings.ensemble == 'graph':
-    form = predictions.Predictor
-  with contextlib.closing(form(data, *networks)) as predictor:
-    yield predictor
+    return predictions.Predictor(data, *networks)
+  return ensemble_processes.Processes(data, *networks)
 
 
 def newest(networks):
@@ -67,20 +56,36 @@ def newest(networks):
   return [checkpoints.find(folder) for folder in folders]
 
 
-def evaluate(networks, paths, batch_size):
-  """The Counts of an ensemble from `loaded`, for files of records.
+def evaluate(settings, output):
+  """Reports the precision of the ensemble to `output`.
 
-  It labels `batch_size` records at a time. Raises UserError if all networks are
-  lost.
+  Raises UserError if a network cannot be loaded, or all are lost on the way.
   """
-  records = records_lib.load(paths, networks.layout)
-  correct, by_network = 0, [(0, 0)] * len(networks.folders)
+  if settings.top_k:
+    raise UserError(
+        f'--top_k={settings.top_k}: an ensemble is evaluated for precision '
+        '@ 1 only; leave it out')
+  newest(settings.networks)  # Raises before anything is fetched.
+  paths = datasets.prepare(settings).files(settings.eval_data)
+  with contextlib.closing(load(settings)) as networks:
+    records = records_lib.load(paths, networks.layout)
+    right, by_network = count_right(networks, records, settings.batch_size)
+  precision.report_ensemble(right, len(records), by_network, settings, output)
+
+
+def count_right(networks, records, batch_size):
+  """Counts the images that an ensemble from `load` labels right.
+
+  Returns the number, and for each network its folder, its number, and that of
+  the images that it has labeled.
+  """
+  correct, by_network = 0, [(folder, 0, 0) for folder in networks.folders]
   for batch in predictions.batches(records, batch_size):
     labels = ranking.labels_of(batch, networks.layout)
     answers = networks.answers(batch)
     correct += ranking.count_right(answers.mean, labels)
     for i, probabilities in answers.by_network.items():
-      right, labeled = by_network[i]
+      folder, right, labeled = by_network[i]
       right += ranking.count_right(probabilities, labels)
-      by_network[i] = right, labeled + len(batch)
-  return Counts(correct, len(records), tuple(by_network))
+      by_network[i] = folder, right, labeled + len(batch)
+  return correct, by_network

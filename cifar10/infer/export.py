@@ -10,7 +10,6 @@ The graph has these named nodes. Feed either `images` or `pictures`:
     classes        string [classes], the names of all classes
 """
 
-import contextlib
 import io
 import os
 import sys
@@ -159,23 +158,16 @@ def tflite(frozen, data, settings):
   the converter fails, or the file cannot be loaded or computes something else.
   """
   with tf.Graph().as_default() as graph:
-    shape = [None, *data.layout[:3]]
-    outputs = tf.import_graph_def(
-        frozen, {'pixels:0': tf.placeholder(tf.float32, shape, 'images')},
-        [name + ':0' for name in _TFLITE_OUTPUTS], name='model')
-    for name, output in zip(_TFLITE_OUTPUTS, outputs):
-      tf.identity(output, name)
-  # Without the operations that decode pictures; the converter would try to
-  # convert them.
-  numbers_only = tf.graph_util.extract_sub_graph(graph.as_graph_def(),
-                                                 list(_TFLITE_OUTPUTS))
-  with tf.Graph().as_default(), _session(settings) as session:
-    images, *outputs = tf.import_graph_def(
-        numbers_only,
-        return_elements=[name + ':0' for name in ('images',) + _TFLITE_OUTPUTS],
-        name='')
-    converter = tf.lite.TFLiteConverter.from_session(session, [images], outputs)
-    content, found = _converted(converter, settings.tflite)
+    images = tf.placeholder(tf.float32, [None, *data.layout[:3]], 'images')
+    outputs = tf.import_graph_def(frozen, {'pixels:0': images},
+                                  [name + ':0' for name in _TFLITE_OUTPUTS],
+                                  name='model')
+    outputs = [*map(tf.identity, outputs, _TFLITE_OUTPUTS)]
+    # The converter would try to convert operations that decode pictures, too.
+    numbers_only = tf.graph_util.extract_sub_graph(graph.as_graph_def(),
+                                                   list(_TFLITE_OUTPUTS))
+    converter = tf.lite.TFLiteConverter(numbers_only, [images], outputs)
+  content, found = _converted(converter, settings.tflite)
   expected = _probabilities_of(frozen, settings)
   _check(found, expected, f'--tflite={settings.tflite}')
   content = io.BytesIO(content)
@@ -186,7 +178,11 @@ def tflite(frozen, data, settings):
 
 def _converted(converter, path):
   """The content of a .tflite file, and its probabilities as of `_check`."""
-  with _scripts_on_path(), log_suppression.stderr_held_back():
+  # TensorFlow 1 runs a script, installed next to Python, to convert a model.
+  os.environ['PATH'] = os.pathsep.join(
+      [os.environ.get('PATH') or os.defpath,
+       os.path.dirname(sys.executable)])
+  with log_suppression.stderr_held_back():
     try:
       content = converter.convert()
       with warnings.catch_warnings():
@@ -210,21 +206,3 @@ def _converted(converter, path):
   raise UserError(
       f'--tflite={path}: TensorFlow {tf.__version__} cannot convert this '
       f'model: {reason[-1].split(". ")[-1]}') from problem
-
-
-@contextlib.contextmanager
-def _scripts_on_path():
-  """Appends the folder of Python's scripts to PATH, and restores PATH.
-
-  TensorFlow 1 runs a script, installed next to Python, to convert a model.
-  """
-  path = os.environ.get('PATH')
-  scripts = os.path.dirname(sys.executable)
-  os.environ['PATH'] = os.pathsep.join([path or os.defpath, scripts])
-  try:
-    yield
-  finally:
-    if path is None:
-      del os.environ['PATH']
-    else:
-      os.environ['PATH'] = path

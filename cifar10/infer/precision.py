@@ -1,7 +1,9 @@
 """The precision of a model: as a line, as JSON, as a summary."""
 
+import contextlib
 import json
 import math
+import sys
 import time
 from typing import NamedTuple
 
@@ -23,26 +25,21 @@ class Result(NamedTuple):
   loss: float  # Mean of the total loss.
   averaged: bool  # True if the moving averages of the variables were used.
 
-  @property
-  def precision(self):
-    return self.correct / self.total
 
-  @property
-  def precision_at_k(self):
-    return self.in_top_k / self.total
-
-
-def top_k(settings):
-  """Number of most probable classes, k, for `precision @ k`."""
-  return settings.top_k or 1
+@contextlib.contextmanager
+def answers(settings):
+  """Yields standard output; as JSON, results are alone there."""
+  output = sys.stdout
+  with contextlib.redirect_stdout(sys.stderr if settings.json else output):
+    yield output
 
 
-def report(result, step, settings, answers):
-  """Prints the Result of a step to `answers`, and adds it to --metrics."""
+def report(result, step, settings, output):
+  """Prints the Result of a step to `output`, and adds it to --metrics."""
   values = {
       'time': time.time(),
       'step': step,
-      'precision @ 1': result.precision,
+      'precision @ 1': result.correct / result.total,
       'correct': result.correct,
       'total': result.total,
       # JSON has no NaN and no infinity.
@@ -51,41 +48,42 @@ def report(result, step, settings, answers):
       'moving_averages': result.averaged,
       'tta': settings.tta
   }
-  at_k, k = '', top_k(settings)
-  if k > 1:
-    values[f'precision @ {k}'] = result.precision_at_k
-    at_k = f', precision @ {k} = {result.precision_at_k:.3f}'
-  averages = ('moving averages'
-              if result.averaged else 'variables without averages')
   line = _line(console.timestamp(), result.correct, result.total,
                f', step {step}')
-  line += at_k + _conditions(averages, settings)
-  _print(line, values, settings, answers)
+  if settings.top_k and settings.top_k > 1:
+    share = result.in_top_k / result.total
+    values[f'precision @ {settings.top_k}'] = share
+    line += f', precision @ {settings.top_k} = {share:.3f}'
+  model = 'moving averages'
+  if not result.averaged:
+    model = 'variables without averages'
+  _print(line + _conditions(model, settings), values, settings, output)
 
 
-def report_ensemble(counts, folders, settings, answers):
-  """Prints the ensemble.Counts of networks in `folders`, as `report` does."""
+def report_ensemble(correct, total, by_network, settings, output):
+  """Prints the precision of an ensemble, and of its networks, as `report` does.
+
+  `by_network` are tuples of the folder of a network, the images that it labels
+  right and those that it has labeled: fewer than all if it was lost.
+  """
+  names = 'checkpoint_dir', 'correct', 'total'
   values = {
       'time': time.time(),
-      'precision @ 1': counts.correct / counts.total,
-      'correct': counts.correct,
-      'total': counts.total,
+      'precision @ 1': correct / total,
+      'correct': correct,
+      'total': total,
       'eval_data': settings.eval_data,
       'tta': settings.tta,
-      'networks': [{
-          'checkpoint_dir': folder,
-          'correct': correct,
-          'total': labeled
-      } for folder, (correct, labeled) in zip(folders, counts.by_network)]
+      'networks': [dict(zip(names, network)) for network in by_network]
   }
-  model = f'ensemble of {len(folders)} networks'
-  lost = sum(labeled < counts.total for _, labeled in counts.by_network)
+  model = f'ensemble of {len(by_network)} networks'
+  lost = sum(labeled < total for _, _, labeled in by_network)
   if lost:
     model += f', {lost} of them lost on the way'
-  lines = [_line(name, *pair) for name, pair in zip(folders, counts.by_network)]
-  total = _line(console.timestamp(), counts.correct, counts.total)
-  lines.append(total + _conditions(model, settings))
-  _print('\n'.join(lines), values, settings, answers)
+  lines = [_line(*network) for network in by_network]
+  total_line = _line(console.timestamp(), correct, total)
+  lines.append(total_line + _conditions(model, settings))
+  _print('\n'.join(lines), values, settings, output)
 
 
 def _line(name, correct, total, step=''):
@@ -98,20 +96,23 @@ def _conditions(model, settings):
   return f' on {_IMAGES[settings.eval_data]} images, {model}{copies}'
 
 
-def _print(text, values, settings, answers):
+def _print(text, values, settings, output):
   """Prints the text, or `values` with --json; adds `values` to --metrics."""
-  print(json.dumps(values) if settings.json else text, file=answers)
+  print(json.dumps(values) if settings.json else text, file=output)
   if settings.metrics:
     files.append_json_line(settings.metrics, values)
 
 
-def summary(result, settings):
-  """The tf.Summary of a Result, with tags that tell evaluations apart."""
-  values = {1: result.precision, top_k(settings): result.precision_at_k}
-  found = tf.Summary()
-  for k, value in values.items():
+def add_to_summary(content, result, settings):
+  """Adds a Result to the bytes of a tf.Summary; returns the tf.Summary.
+
+  Its tags tell evaluations apart.
+  """
+  summary = tf.Summary.FromString(content)
+  counts = {1: result.correct, settings.top_k or 1: result.in_top_k}
+  for k, count in counts.items():
     tag = summaries.precision_tag(k, settings.eval_data, result.averaged,
                                   settings.tta)
-    found.value.add(tag=tag, simple_value=value)
-  found.value.add(tag='loss', simple_value=result.loss)
-  return found
+    summary.value.add(tag=tag, simple_value=count / result.total)
+  summary.value.add(tag='loss', simple_value=result.loss)
+  return summary

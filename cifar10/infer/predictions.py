@@ -9,7 +9,6 @@ import os
 from typing import Any, NamedTuple, Optional
 import warnings
 
-import numpy as np
 import tensorflow.compat.v1 as tf
 
 from cifar10 import settings as settings_lib
@@ -20,10 +19,6 @@ from cifar10.infer import inference_graph
 from cifar10.infer import ranking
 from cifar10.infer import restore
 from cifar10.store import checkpoints
-from cifar10.util import session_settings
-
-# Errors of reading the signatures of a SavedModel of another program.
-_MISFITS = AttributeError, KeyError, TypeError, ValueError, tf.errors.OpError
 
 # Images, and bytes of their records, to compute at a time. The outputs of the
 # first layers take some 100 times as many bytes.
@@ -48,8 +43,7 @@ class Answers(NamedTuple):
 class Predictor:
   """Networks in a graph and a session of their own, one or an ensemble.
 
-  Prediction, validation, the report and sparsify run models over images with
-  it. `folders` lists the folders of the networks.
+  `folders` lists the folders of the networks.
   """
 
   def __init__(self, data, *networks):
@@ -69,7 +63,7 @@ class Predictor:
               inference_graph.of_records(self._records, data, network.settings))
       self._each = [model.probabilities for model in self._models]
       self._mean = tf.add_n(self._each) / len(networks)
-      self._session = _session(networks[0].settings)
+      self._session = inference_graph.session(networks[0].settings)
     self.close = self._session.close
     for model, (settings, checkpoint) in zip(self._models, networks):
       if checkpoint:
@@ -103,17 +97,9 @@ class Predictor:
   def probabilities(self, records):
     """The mean probabilities of uint8 records, float32 [n, classes].
 
-    The labels in the records are ignored.
+    The labels in the records are ignored; n is above 0.
     """
-    if not len(records):  # TensorFlow's convolutions need at least one.
-      return np.zeros([0, len(self.classes)], np.float32)
     return self._session.run(self._mean, {self._records: records})
-
-
-def _session(settings):
-  """A session of the default graph, on the device of the settings."""
-  use_gpu = settings.eval_device == 'gpu'
-  return tf.Session(config=session_settings.config_proto(settings, use_gpu))
 
 
 class ExportedPredictor:
@@ -123,44 +109,36 @@ class ExportedPredictor:
     """Loads the export in `checkpoint_dir`; raises UserError if it cannot."""
     folder = settings.checkpoint_dir
     restore.announce(folder)
-    with tf.Graph().as_default():
-      self._session = _session(settings)
-      self.close = self._session.close
-      signatures = self._load(folder)
     try:
-      images = signatures['images']
-      self._images = images.inputs['images'].name
-      self._probabilities = images.outputs['probabilities'].name
-      shape = images.inputs['images'].tensor_shape.dim
-      _, size, _, channels = (dimension.size for dimension in shape)
-      if size < 1 or channels not in (1, 3):
-        raise ValueError('not the shape of square images')
-      names = self._session.run(signatures['classes'].outputs['classes'].name)
-      self.classes = tuple(name.decode('utf-8') for name in names)
-      self.layout = records_lib.layout_for(size, channels, self.classes)
-    except _MISFITS as error:
-      raise UserError(
-          f'{folder}: not an export of cifar10_export; expected a SavedModel '
-          'with the signatures images and classes') from error
-
-  def _load(self, folder):
-    """Loads a SavedModel into the default graph; returns its signatures."""
-    try:
-      with warnings.catch_warnings():
-        warnings.simplefilter('ignore')  # The parser warns before it fails.
-        return tf.saved_model.loader.load(self._session,
-                                          [tf.saved_model.SERVING],
-                                          folder).signature_def
+      self._load(folder, settings)
     # A damaged file yields exceptions of many types, from the parser of the
-    # file to the importer of the graph.
+    # file to the importer of the graph; so do signatures of other programs.
     except Exception as error:
-      raise UserError(f'{folder}: the SavedModel there cannot be loaded: '
-                      f'{first_line(error)}') from error
+      raise UserError(
+          f'{folder}: not an export of cifar10_export, with the signatures '
+          f'images and classes, or damaged: {first_line(error)}') from error
+
+  def _load(self, folder, settings):
+    with tf.Graph().as_default(), warnings.catch_warnings():
+      warnings.simplefilter('ignore')  # The parser warns before it fails.
+      self._session = inference_graph.session(settings)
+      signatures = tf.saved_model.loader.load(self._session,
+                                              [tf.saved_model.SERVING],
+                                              folder).signature_def
+    images = signatures['images']
+    self._images = images.inputs['images'].name
+    self._probabilities = images.outputs['probabilities'].name
+    shape = images.inputs['images'].tensor_shape.dim
+    _, size, _, channels = (dimension.size for dimension in shape)
+    if size < 1 or channels not in (1, 3):
+      raise ValueError('not the shape of square images')
+    names = self._session.run(signatures['classes'].outputs['classes'].name)
+    self.classes = tuple(name.decode('utf-8') for name in names)
+    self.layout = records_lib.layout_for(size, channels, self.classes)
+    self.close = self._session.close
 
   def probabilities(self, records):
     """The probabilities of records, as Predictor.probabilities has them."""
-    if not len(records):
-      return np.zeros([0, len(self.classes)], np.float32)
     height, width, depth, label_bytes, _ = self.layout
     planes = records[:, label_bytes:].reshape(-1, depth, height, width)
     images = planes.transpose(0, 2, 3, 1)
@@ -172,7 +150,7 @@ class Validator:
 
   Attributes:
     total: number of images.
-    count: number of batches that it has validated so far.
+    logits: function that computes the logits of a batch of records.
     names: names of the variables to validate, as in checkpoints, a list.
     close: ends its session.
   """
@@ -181,7 +159,7 @@ class Validator:
     """Builds the model of images of `data`, uint8 [n, record_bytes]."""
     self._model = Predictor(data, Network(settings))
     self._batches = parts(records)
-    self.total, self.count = len(records), 0
+    self.total, self.logits = len(records), self._model.logits
     self.names, self.close = list(self._model.averages), self._model.close
 
   def correct(self, values):
@@ -190,8 +168,7 @@ class Validator:
     correct = 0
     for batch in self._batches:
       labels = ranking.labels_of(batch, self._model.layout)
-      correct += ranking.count_right(self._model.logits(batch), labels)
-      self.count += 1
+      correct += ranking.count_right(self.logits(batch), labels)
     return correct
 
 

@@ -11,19 +11,20 @@ _MIN_SLOPE, _MAX_SLOPE = 1 / 8, 1 / 3
 
 
 def activate(x, kind, is_training, name,
-             leaky_relu_slope=Settings.leaky_relu_slope, portable=False):
+             leaky_relu_slope=Settings.leaky_relu_slope):
   """Applies the activation function `kind`, as operation `name`.
 
-  Keeps the type and shape of `x`, [batch, ..., channels]; `portable` is as for
-  `Techniques`. Raises ValueError if `kind` is unknown.
+  Keeps the type and shape of `x`, [batch, ..., channels]. Raises ValueError if
+  `kind` is unknown.
   """
+  portable = layers.form().is_portable
   if kind not in _KINDS:
     known = ', '.join(_KINDS)
     raise ValueError(f'activation is {kind!r}; expected one of {known}')
   if kind == 'rrelu' and is_training:
     return _random_relu(x, name)
   if kind == 'gelu':
-    return _portable_gelu(x, name) if portable else _gelu(x, is_training, name)
+    return _portable_gelu(x, name) if portable else _gelu(x, name)
   if kind == 'selu' and portable:
     return _portable_selu(x, name)
   if kind == 'leaky_relu':
@@ -57,13 +58,13 @@ def _prelu(x, name):
   return tf.add(tf.maximum(x, 0), tf.cast(below, x.dtype), name=name)
 
 
-def _gelu(x, is_training, name):
+def _gelu(x, name):
   """Hendrycks and Gimpel, arXiv 1606.08415; TensorFlow 1 has no operation.
 
   Each pass is one loop where XLA compiles it: a dozen operations that each read
   and write memory take four times as long.
   """
-  is_compiled = layers.compiles(is_training)
+  is_compiled = layers.compiles()
 
   @tf.custom_gradient
   def activated(x):

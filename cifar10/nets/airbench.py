@@ -30,9 +30,9 @@ def group_filters(text):
   return [int(number) for number in text.split(',')]
 
 
+@layers.network
 def inference(images, techniques):
   """As `cifar10.inference`; UserError for images smaller than _MIN_SIZE."""
-  layers.check_images(images)
   height, width = images.shape.as_list()[1:3]
   if min(height, width) < _MIN_SIZE:
     raise UserError(

@@ -1,19 +1,81 @@
 """The layers of the model: variables, convolution, normalization, summaries.
 
-Variables are float32. Convolutions and matrix products are computed in the
-type of the enclosing variable scope, see `compute_in`; Winograd's convolutions
-in at least float32.
+Functions named as in tf.nn take its arguments, and compute the same in the form
+that is fastest here. Variables are float32. Convolutions and matrix products
+are computed in the type of the enclosing variable scope, see `compute_in`;
+Winograd's convolutions in at least float32.
 """
 
 import contextlib
+import contextvars
+import functools
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from cifar10.nets import pooling
 from cifar10.nets import products
 from cifar10.nets import winograd
 from cifar10.util import session_settings
 from cifar10.util import summaries
+
+
+class Form(NamedTuple):
+  """The form in which layers compute, see `formed`."""
+
+  conv: str = 'auto'
+  is_portable: bool = False
+  is_training: bool = False
+
+
+_FORM = contextvars.ContextVar('form', default=Form())  # noqa: B039  A tuple.
+form = _FORM.get
+
+
+@contextlib.contextmanager
+def formed(**values):
+  """A context in which layers have this `Form`.
+
+  Args:
+    conv: 'direct', tf.nn.conv2d; 'winograd', winograd.conv2d; or 'auto',
+      whichever is expected to be fastest of these two and products.conv2d.
+    is_portable: use TensorFlow's own operations only, for a graph that runs
+      elsewhere.
+    is_training: gradients will be computed.
+  """
+  before = _FORM.set(Form(**values))
+  try:
+    yield
+  finally:
+    _FORM.reset(before)
+
+
+def network(build):
+  """Decorates a function of images that builds a network.
+
+  It may be given anything that becomes a tensor; raises ValueError unless that
+  has rank 4, and all sizes but the batch's are known. Images of another type
+  than float32 are computed in that type. Gradients directly below a max pooling
+  are those of pooling.py.
+  """
+
+  @functools.wraps(build)
+  def inference(images, *args, **optional):
+    images = tf.convert_to_tensor(images)
+    shape, dtype = images.shape, images.dtype
+    if shape.rank != 4 or not shape[1:].is_fully_defined():
+      raise ValueError(
+          f'inference: {images.name} has shape {shape}; expected [batch, '
+          'height, width, depth]')
+    scope = contextlib.nullcontext()
+    if dtype not in (tf.float32, tf.get_variable_scope().dtype):
+      scope = compute_in(dtype)
+    forms = {} if form().is_portable else pooling.GRADIENTS
+    with scope, tf.get_default_graph().gradient_override_map(forms):
+      return build(images, *args, **optional)
+
+  return inference
 
 
 def compute_in(dtype):
@@ -72,13 +134,17 @@ def wide(x):
   return tf.cast(x, tf.float32) if x.dtype.size < 4 else x
 
 
-def bias_add(x, biases):
-  """Adds biases, of the shape of the last axes of `x`; returns its type.
+def bias_add(value, bias):
+  """As tf.nn.bias_add; `bias` has the shape of the last axes of `value`.
 
-  In float32, so the gradient of the biases, a sum over the other axes, is too:
+  The gradient of the biases, a sum over the other axes, is computed in float32:
   in 16 bits it would stall.
   """
-  return tf.cast(wide(x) + wide(biases), x.dtype)
+  if value.shape.rank == 4 and bias.shape.rank == 1:
+    forms = {} if form().is_portable else pooling.GRADIENTS
+    with tf.get_default_graph().gradient_override_map(forms):
+      return tf.nn.bias_add(value, tf.cast(bias, value.dtype))
+  return tf.cast(wide(value) + wide(bias), value.dtype)
 
 
 def dropout(x, rate, name):
@@ -92,33 +158,31 @@ def dropout(x, rate, name):
     return tf.cast(dropped, x.dtype)
 
 
-def check_images(images):
-  """Raises ValueError unless rank is 4, and all sizes but the batch's known."""
-  shape = images.shape
-  if shape.rank != 4 or not shape[1:].is_fully_defined():
-    raise ValueError(
-        f'inference: {images.name} has shape {shape}; expected [batch, height, '
-        'width, depth]')
-
-
-def conv2d(x, kernel, form='auto'):
-  """A convolution with stride 1 and padding 'SAME'.
+def conv2d(images, kernel, strides=(1, 1, 1, 1), padding='SAME'):
+  """As tf.nn.conv2d, in the type of the kernel.
 
   Takes images [batch, height, width, channels], of which only the batch size
   may be unknown, and a kernel [rows, columns, channels, filters]. Raises
-  ValueError unless `form` is 'direct', tf.nn.conv2d in the type of the kernel;
-  'winograd', winograd.conv2d; or 'auto', whichever is expected to be fastest of
-  these two and products.conv2d.
+  ValueError if the `Form` names an unknown algorithm.
   """
-  if form not in ('auto', 'direct', 'winograd'):
+  kind = form().conv
+  if kind not in ('auto', 'direct', 'winograd'):
     raise ValueError(
-        f'conv2d: form is {form!r}; expected auto, direct or winograd')
-  if form == 'winograd' or (form == 'auto' and winograd.is_faster(x, kernel)):
-    return winograd.conv2d(x, kernel)
-  x = tf.cast(x, kernel.dtype)
-  if form == 'auto' and products.is_faster(x, kernel):
-    return products.conv2d(x, kernel)
-  return tf.nn.conv2d(x, kernel, [1, 1, 1, 1], padding='SAME')
+        f'conv2d: form is {kind!r}; expected auto, direct or winograd')
+  if form().is_portable or set(strides) != {1} or padding != 'SAME':
+    kind = 'direct'
+  if kind == 'winograd' or (kind == 'auto' and
+                            winograd.is_faster(images, kernel)):
+    return winograd.conv2d(images, kernel)
+  images = tf.cast(images, kernel.dtype)
+  if kind == 'auto' and products.is_faster(images, kernel):
+    return products.conv2d(images, kernel)
+  return tf.nn.conv2d(images, kernel, list(strides), padding=padding)
+
+
+def matmul(x, weights):
+  """As tf.matmul, in the type of the weights."""
+  return tf.matmul(tf.cast(x, weights.dtype), weights)
 
 
 def activation_summary(x):
@@ -143,12 +207,12 @@ def flatten(x):
   return tf.reshape(x, [-1, dim]), dim
 
 
-def compiles(is_training):
+def compiles():
   """True where `one_loop` was measured to be faster: in training on a CPU.
 
   It was not measured with TensorFlow 1.
   """
-  return (is_training and tf.__version__ >= '2' and
+  return (form().is_training and tf.__version__ >= '2' and
           not session_settings.has_gpu())
 
 
@@ -161,33 +225,32 @@ def one_loop(is_compiled):
           if is_compiled else contextlib.nullcontext())
 
 
-def local_response_norm(x, depth_radius, alpha, name, portable=False,
-                        is_training=False):
-  """Divides each activation by a power of a sum over neighboring channels.
+def lrn(x, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, name='lrn'):
+  """As tf.nn.lrn: divides activations by a power of a sum over channels.
 
   Krizhevsky et al., "ImageNet Classification with Deep Convolutional Neural
-  Networks", section 3.3, with bias 1 and beta 0.75:
+  Networks", section 3.3:
 
-      x / (1 + alpha * sum of x ** 2 over the neighboring channels) ** 0.75
+      x / (bias + alpha * sum of x ** 2 over the neighboring channels) ** beta
 
   `x` is [batch, height, width, channels]; `depth_radius` channels on either
   side enter the sum, besides the channel itself. Returns the type of `x`, but
   computes in at least float32; of bfloat16 `x`, the sum is in bfloat16 on
-  processors with instructions for it. If `portable`, uses TensorFlow's own
-  operation on any device.
+  processors with instructions for it.
   """
   with tf.name_scope(name) as scope:
     # On CPUs, TensorFlow's own operation takes three to six times as long.
-    if not portable and not session_settings.has_gpu():
-      return banded_lrn(x, depth_radius, alpha, scope, is_training)
+    if (beta == 0.75 and not form().is_portable and
+        not session_settings.has_gpu()):
+      return banded_lrn(x, depth_radius, bias, alpha, scope)
     if x.dtype.size >= 4:
-      return tf.nn.lrn(x, depth_radius, 1.0, alpha, 0.75, name=scope)
-    y = tf.nn.lrn(tf.cast(x, tf.float32), depth_radius, 1.0, alpha, 0.75)
+      return tf.nn.lrn(x, depth_radius, bias, alpha, beta, name=scope)
+    y = tf.nn.lrn(tf.cast(x, tf.float32), depth_radius, bias, alpha, beta)
     return tf.cast(y, x.dtype, name=scope)
 
 
-def banded_lrn(x, depth_radius, alpha, name, is_training=False):
-  """`local_response_norm` by matrix products; only `channels` must be known."""
+def banded_lrn(x, depth_radius, bias, alpha, name):
+  """`lrn` with beta = 0.75 by matrix products; `channels` must be known."""
   channels = x.shape.as_list()[3]
   index = np.arange(channels)
   # A row vector times this matrix: for each channel, the sum over its window.
@@ -195,8 +258,8 @@ def banded_lrn(x, depth_radius, alpha, name, is_training=False):
   dtype = x.dtype
   is_narrow = dtype.size < 4
   # Where there is nothing to cast, XLA gains too little for its compilation.
-  is_compiled = is_narrow and compiles(is_training)
-  # Rounding the sums matters little: they are small beside the 1 of the scale.
+  is_compiled = is_narrow and compiles()
+  # Rounding the sums matters little: they are small beside the bias.
   is_fast = dtype == tf.bfloat16 and session_settings.cpu_has_bfloat16()
   of_sums = tf.float32 if is_narrow and not is_fast else dtype
 
@@ -209,7 +272,7 @@ def banded_lrn(x, depth_radius, alpha, name, is_training=False):
       squares = tf.cast(tf.square(wide(x)), of_sums)
     sums = windowed_sum(squares, alpha)
     with one_loop(is_compiled):
-      scale = 1 + wide(sums)
+      scale = bias + wide(sums)
       root = tf.rsqrt(scale)
       factor = root * tf.sqrt(root)  # scale ** -0.75; a power would be slow.
       y = wide(x) * factor
@@ -219,7 +282,7 @@ def banded_lrn(x, depth_radius, alpha, name, is_training=False):
       with one_loop(is_compiled):
         outputs, divisor = y, scale
         if is_compiled:  # In a loop, this costs less than reading them.
-          outputs, divisor = wide(x) * factor, 1 + wide(sums)
+          outputs, divisor = wide(x) * factor, bias + wide(sums)
         products = tf.cast(outputs * wide(dy) / divisor, of_sums)
       through_scale = windowed_sum(products, -2 * 0.75 * alpha)
       with one_loop(is_compiled):

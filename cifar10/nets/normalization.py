@@ -30,9 +30,8 @@ class NoNormalization:
     return biases
 
   def with_biases(self, x, biases):
-    """The outputs of a convolution with biases, [channels]."""
-    biases = tf.cast(self.biases(biases), x.dtype)
-    return tf.nn.bias_add(self.outputs(x), biases)
+    """The outputs of a layer with biases, see `layers.bias_add`."""
+    return layers.bias_add(self.outputs(x), self.biases(biases))
 
   def applied(self, x):
     """The outputs of a layer whose weights and biases know nothing of it."""
@@ -57,6 +56,8 @@ class BatchNormalization(NoNormalization):
     return tf.reshape(self._normalized(rows, 0.0), tf.shape(x))
 
   def with_biases(self, x, biases):
+    if x.shape.rank != 4 or biases.shape.rank != 1:
+      return super().with_biases(x, biases)
     return self._normalized(x, tf.cast(biases, tf.float32))
 
   def _normalized(self, images, offset):

@@ -10,7 +10,7 @@ import re
 
 import tensorflow.compat.v1 as tf
 
-from cifar10.nets import hidden_layers
+from cifar10.nets import convnet
 from cifar10.nets import layers
 from cifar10.util import graph_keys
 
@@ -22,7 +22,7 @@ AUXILIARY = ('corrupted', 'max_margin', *PAIRS)
 
 def layer_names(settings):
   """The layers that are pretrained, from the images up."""
-  return ['conv1', 'conv2', *hidden_layers.by_name(settings.hidden_layers)]
+  return ['conv1', 'conv2', *convnet.hidden_layers(settings.hidden_layers)]
 
 
 class TiedLayer:
@@ -35,8 +35,7 @@ class TiedLayer:
       [channels] or [dim].
   """
 
-  def __init__(self, name, conv_form='auto'):
-    self._conv_form = conv_form
+  def __init__(self, name):
     number = int(re.search('[0-9]+$', name).group())  # The first one has 1.
     inputs = tf.get_collection(graph_keys.LAYER_INPUTS)[number - 1]
     with tf.variable_scope(name, reuse=True) as scope:
@@ -57,7 +56,7 @@ class TiedLayer:
   def up(self, x):
     """The units for the inputs `x`, before their activation; float32."""
     if self._is_conv:
-      units = layers.conv2d(x, self._weights, self._conv_form)
+      units = layers.conv2d(x, self._weights)
     else:
       units = tf.matmul(tf.cast(x, self._weights.dtype), self._weights)
     return layers.wide(units) + self._biases
@@ -67,7 +66,7 @@ class TiedLayer:
     if self._is_conv:
       # The filters rotated by 180 degrees, from units to inputs.
       turned = tf.transpose(tf.reverse(self._weights, [0, 1]), [0, 1, 3, 2])
-      inputs = layers.conv2d(units, turned, self._conv_form)
+      inputs = layers.conv2d(units, turned)
     else:
       inputs = tf.matmul(tf.cast(units, self._weights.dtype), self._weights,
                          transpose_b=True)

@@ -1,6 +1,6 @@
-"""Techniques of layers: one object that `cifar10.inference` asks.
+"""Techniques of layers: one object that the networks of settings ask.
 
-By default each layer is the tutorial's. Other networks ask it too.
+By default each layer is that of `cifar10.inference`.
 """
 
 import tensorflow.compat.v1 as tf
@@ -8,44 +8,40 @@ import tensorflow.compat.v1 as tf
 from cifar10.nets import activations
 from cifar10.nets import layers
 from cifar10.nets import normalization
-from cifar10.nets import pooling
 from cifar10.nets import variable_scope
 from cifar10.settings import Settings
 from cifar10.util import graph_keys
 
+# Channels on either side that enter a local response normalization.
+RADIUS = 4
+
 
 class Techniques:
-  """Convolution, normalization, activation and dropout of a network's layers.
+  """Normalization, activation and dropout of a network's layers.
 
   Its methods are called in the variable scope of a layer. Make one for each
   call of `inference`.
 
   Args:
     is_training: dropout drops, and batch normalization follows the batches.
-    portable: use TensorFlow's own operations only, for a graph that runs
-      elsewhere.
-    num_classes: None for the tutorial's.
+    num_classes: units of the last layer.
   """
 
-  def __init__(self, settings=Settings(), is_training=False, portable=False,
-               num_classes=None):
+  def __init__(self, settings=Settings(), is_training=False, num_classes=10):
     self.settings = settings
     self.num_classes = num_classes
     self._is_training = is_training
-    self.portable = portable
     self._normalizations = {}  # By the names of layers.
-    self._gradients = {} if portable else pooling.GRADIENTS
 
   def conv2d(self, x, kernel, scaled=True):
     """A convolution; if `scaled`, batch normalization has a trained scale."""
     tf.add_to_collection(graph_keys.LAYER_INPUTS, x)
-    form = 'direct' if self.portable else self.settings.conv
-    return layers.conv2d(x, self.folded(kernel, scaled), form)
+    return layers.conv2d(x, self.folded(kernel, scaled))
 
   def matmul(self, x, weights):
     """The product of a fully connected layer, [batch, units]."""
     tf.add_to_collection(graph_keys.LAYER_INPUTS, x)
-    return tf.matmul(tf.cast(x, weights.dtype), self.folded(weights))
+    return layers.matmul(x, self.folded(weights))
 
   def bias_add(self, x, biases):
     """Adds biases to the linear part of a layer, [batch, ..., channels].
@@ -54,10 +50,7 @@ class Techniques:
     connected layer, [height, width, channels].
     """
     norm = self._normalizations[tf.get_variable_scope().name]
-    if x.shape.rank == 4 and biases.shape.rank == 1:
-      with tf.get_default_graph().gradient_override_map(self._gradients):
-        return norm.with_biases(x, biases)
-    return layers.bias_add(norm.outputs(x), norm.biases(biases))
+    return norm.with_biases(x, biases)
 
   def logits(self, product):
     """The product of the last layer, float32 [batch, classes], for its biases.
@@ -88,19 +81,18 @@ class Techniques:
       return normalization.BatchNormalization(*variables, decay)
     return normalization.FoldedBatchNormalization(*variables)
 
-  def lrn(self, x, depth_radius, alpha, name):
-    """Local response normalization with bias 1 and beta 0.75, if asked to."""
+  def lrn(self, x, name):
+    """The tutorial's local response normalization, if asked to."""
     if self.settings.normalization != 'lrn':
       return x
-    return layers.local_response_norm(x, depth_radius, alpha, name,
-                                      self.portable, self._is_training)
+    return layers.lrn(x, RADIUS, bias=1.0, alpha=0.001 / 9.0, beta=0.75,
+                      name=name)
 
   def activation(self, x, name):
     """The activation function of `x`, see `activations.activate`."""
-    kind, slope = self.settings.activation, self.settings.leaky_relu_slope
-    with tf.get_default_graph().gradient_override_map(self._gradients):
-      return activations.activate(x, kind, self._is_training, name, slope,
-                                  self.portable)
+    settings = self.settings
+    return activations.activate(x, settings.activation, self._is_training, name,
+                                settings.leaky_relu_slope)
 
   def outputs(self, linear, shape, bias, name, dtype=None):
     """The outputs of a layer, from its linear part; with a summary.

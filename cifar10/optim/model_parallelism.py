@@ -24,18 +24,17 @@ _COLUMN = re.compile(r'/column_(\d+)(/|$)')
 def with_devices(settings, tasks=()):
   """The settings with the devices of one model, if it is to be divided.
 
-  They are the GPUs of this machine, or those of several `tasks` of a cluster,
-  by their device names. A machine without a GPU divides its processor. Raises
-  UserError if their number does not fit.
+  They are the GPUs of this machine, or one of each of `tasks`, device names of
+  a cluster. A machine without a GPU divides its processor. Raises UserError if
+  their number does not fit.
   """
   kind = settings.model_parallelism
   if kind == 'none':
     return settings
-  gpus = [f'{task}/gpu:0' for task in tasks]
-  if not gpus:
-    device = 'gpu' if session_settings.has_gpu() else 'cpu'
-    gpus = [f'/{device}:{i}' for i in range(settings.num_gpus)]
-  count = len(gpus)
+  device = 'gpu' if session_settings.has_gpu() else 'cpu'
+  devices = [f'{task}/gpu:0' for task in tasks
+            ] or [f'/{device}:{i}' for i in range(settings.num_gpus)]
+  count = len(devices)
   flag = f'--model_parallelism={kind}: found {count} GPUs or workers; expected'
   if kind == 'layers' and count != 2:
     raise UserError(f'{flag} 2')
@@ -43,21 +42,19 @@ def with_devices(settings, tasks=()):
     raise UserError(f'{flag} 2 or more, see --num_gpus')
   if kind == 'filters' and settings.columns not in (1, count):
     raise UserError(f'{flag} {settings.columns}, one for each of --columns')
-  return dataclasses.replace(settings, devices=tuple(gpus))
+  return dataclasses.replace(settings, devices=tuple(devices))
 
 
 def placed(settings):
   """A context that puts the parts of a model on the settings' devices."""
-  if not settings.devices:
-    return contextlib.nullcontext()
 
   def place(op):
     if settings.model_parallelism == 'layers':
-      part = 1 if _FULLY_CONNECTED.search(op.name) else 0
+      part = int(bool(_FULLY_CONNECTED.search(op.name)))
     else:
       column = _COLUMN.search(op.name)
       part = int(column.group(1)) if column else 0
     # Variables have a device already.
     return op.device or settings.devices[part]
 
-  return tf.device(place)
+  return tf.device(place) if settings.devices else contextlib.nullcontext()

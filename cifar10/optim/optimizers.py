@@ -18,22 +18,6 @@ LEARNING_RATES = {
 }
 
 
-class Update(tf.train.Optimizer):
-  """Wraps an optimizer; `apply_gradients` builds the whole update of a step.
-
-  `apply(optimizer, [(gradient, variable), ...], global_step)` returns the
-  operation. A tf.train.SyncReplicasOptimizer can run it with the gradients of
-  all workers.
-  """
-
-  def __init__(self, optimizer, apply):
-    super().__init__(use_locking=False, name='Update')
-    self._optimizer, self._apply = optimizer, apply
-
-  def apply_gradients(self, grads_and_vars, global_step=None, name=None):
-    return self._apply(self._optimizer, list(grads_and_vars), global_step)
-
-
 def is_plain(settings):
   """True if plain gradient descent trains all variables alike."""
   return settings.optimizer == 'sgd' and _is_one_rate(settings)
@@ -44,19 +28,17 @@ def _is_one_rate(settings):
 
 
 def create(settings, learning_rate):
-  """A tf.train.Optimizer for the settings.
-
-  If not all variables are trained alike, it has nothing but `apply_gradients`.
-  """
+  """A tf.train.Optimizer for the settings."""
   if _is_one_rate(settings) and settings.optimizer != 'muon':
     return _of_kind(settings.optimizer, settings, learning_rate)
   return _ByKind(settings, learning_rate)
 
 
-class _ByKind:
+class _ByKind(tf.train.Optimizer):
   """Optimizers for hidden weights, the last layer's weights and all else."""
 
   def __init__(self, settings, rate):
+    super().__init__(use_locking=False, name='ByKind')
     kind = settings.optimizer
     # Muon is for the weights of hidden layers.
     others = 'nesterov' if kind == 'muon' else kind
@@ -68,10 +50,10 @@ class _ByKind:
       # Divided by the factor of the rate: both kinds shrink alike.
       self._decays[part] = settings.muon_decay / factor if factor else 0.0
 
-  def apply_gradients(self, gradients):
+  def apply_gradients(self, grads_and_vars, global_step=None, name=None):
     updates = []
     for part, optimizer in self._by_kind.items():
-      pairs = [pair for pair in gradients if _kind(pair[1].op.name) == part]
+      pairs = [(g, v) for g, v in grads_and_vars if _kind(v.op.name) == part]
       decay = self._decays[part]
       if decay:
         pairs = [(grad + decay * w.read_value(), w) for grad, w in pairs]
@@ -170,13 +152,22 @@ def orthogonal(matrix):
   return tf.matmul(x, product) if is_tall else tf.matmul(product, x)
 
 
-def clipped(gradients, settings):
-  """Pairs (gradient, variable) within the limits of the settings.
+def constrained(gradients, settings):
+  """Pairs (gradient, variable), clipped to the limits of the settings.
 
   Pascanu et al., "On the difficulty of training Recurrent Neural Networks",
-  arXiv 1211.5063, section 3.2.
+  arXiv 1211.5063, section 3.2. With --hold_zeros, masks the gradients of zero
+  weights, so they stay zero: Han et al., "Learning both Weights and Connections
+  for Efficient Neural Networks", arXiv 1506.02626.
   """
   values, variables = zip(*gradients)
+  if settings.hold_zeros:
+    weights = {v.op.name for v in _trained_weights()}
+    values = [
+        value * tf.to_float(tf.not_equal(variable, 0))
+        if variable.op.name in weights else value
+        for value, variable in gradients
+    ]
   if settings.clip_value:
     limit = settings.clip_value
     values = [tf.clip_by_value(value, -limit, limit) for value in values]
@@ -185,18 +176,6 @@ def clipped(gradients, settings):
   if settings.clip_norm:
     values, _ = tf.clip_by_global_norm(values, settings.clip_norm)
   return list(zip(values, variables))
-
-
-def without_zeros(gradients):
-  """Masks the gradients of zero weights, so they stay zero.
-
-  Han et al., "Learning both Weights and Connections for Efficient Neural
-  Networks", arXiv 1506.02626. Takes and returns pairs (gradient, variable).
-  """
-  weights = {v.op.name for v in _trained_weights()}
-  return [(gradient * tf.to_float(tf.not_equal(variable, 0)),
-           variable) if variable.op.name in weights else (gradient, variable)
-          for gradient, variable in gradients]
 
 
 def limit_norms(max_norm):

@@ -41,18 +41,31 @@ def staged(tensors, name):
   return stage, waiting
 
 
+def gradients(loss):
+  """The gradients of a tower: a list of pairs (gradient, variable)."""
+  # Those of any optimizer; the one of `cifar10.train` applies their means.
+  return tf.train.GradientDescentOptimizer(0.0).compute_gradients(loss)
+
+
 def named_losses(scope, total_loss):
   """A dict of a tower's losses by their names in its name scope, total last."""
   losses = tf.get_collection('losses', scope) + [total_loss]
   return {loss.op.name[len(scope):]: loss for loss in losses}
 
 
-def mean_losses(tower_losses):
-  """The mean of each of the `named_losses`, in operations of the same names."""
-  return {
-      name: mean([losses[name] for losses in tower_losses], name)
+def mean_loss(tower_losses):
+  """The mean of the towers' total losses; takes their `named_losses`.
+
+  In the collection 'losses', the mean of each of the other losses, under its
+  name, takes the place of those of the towers.
+  """
+  means = [
+      mean([losses[name]
+            for losses in tower_losses], name)
       for name in tower_losses[0]
-  }
+  ]
+  tf.get_collection_ref('losses')[:] = means[:-1]
+  return means[-1]
 
 
 def mean(tensors, name=None):

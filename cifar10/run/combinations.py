@@ -7,38 +7,78 @@ from cifar10 import settings as settings_lib
 from cifar10.data import distortions
 from cifar10.errors import UserError
 from cifar10.nets import airbench
-from cifar10.nets import hidden_layers
+from cifar10.nets import convnet
 from cifar10.optim import schedules
+
+_DIVIDES = "divides the weights and biases of the tutorial's layers only"
+_NOT_DIVIDED = ('network=airbench', 'top_layers=local', 'normalization=batch',
+                'activation=prelu', 'cache_frozen')
+
+# A setting, why it does not go with others, and these: a name stands for any
+# value but the default, name=value,value for one of these.
+_EXCLUDED = (
+    ('network=airbench', 'is made with --normalization=batch',
+     ('normalization=lrn,none',)),
+    ('network=airbench', "has none of the tutorial's layers",
+     ('cache_frozen', 'normalize_logits', 'top_layers')),
+    ('columns', _DIVIDES, _NOT_DIVIDED),
+    ('model_parallelism=filters', _DIVIDES, _NOT_DIVIDED),
+    ('partition_ps', 'leaves no variable in one place',
+     ('network=airbench', 'max_norm', 'validation_examples')),
+    ('cache_frozen', 'reads what it keeps through --input=queues',
+     ('input=preloaded,tf_data',)),
+    ('cache_frozen', 'keeps the outputs of layers, so they may not change',
+     ('input_dropout', 'activation=rrelu')),
+    ('activation=selu', 'keeps the mean and variance of its outputs',
+     ('input_dropout', 'conv_dropout', 'dropout', 'max_norm')),
+    ('optimizer=muon', 'moves all weights of a layer and keeps their norm',
+     ('partition_ps', 'hold_zeros', 'sync', 'max_norm', 'top_layers=local'))
+)  # yapf: disable
 
 
 def check(settings):
-  """Checks the settings of a training run.
-
-  Raises:
-    UserError: they contradict one another, or one has no effect.
-  """
+  """Raises UserError if settings of a run contradict or have no effect."""
   distortions.names(settings.augment)
-  hidden_layers.by_name(settings.hidden_layers)
+  convnet.hidden_layers(settings.hidden_layers)
   airbench.group_filters(settings.group_filters)
   if settings.schedule == 'piecewise':
     schedules.pieces(settings)
-  _check(settings, _without_effect, _of_model, _of_network, _of_columns,
-         _of_reuse, _of_training)
+  for problem in (*_without_effect(settings), *_of_layers(settings),
+                  *_of_training(settings)):
+    raise UserError(problem)
+  check_network(settings)
+  is_meant = (settings.normalization, settings.initializer) == ('none', 'lecun')
+  if settings.activation == 'selu' and not is_meant:
+    print('WARNING: --activation=selu normalizes by itself: it is meant for '
+          '--normalization=none and --initializer=lecun.')
 
 
 def check_network(settings):
-  """Checks the settings that a trained network is built with.
-
-  Raises:
-    UserError: they contradict one another.
+  """Raises UserError if two settings, perhaps of a trained network, contradict.
   """
-  _check(settings, _of_network, _of_columns)
+  for setting, reason, excluded in _EXCLUDED:
+    for other in excluded if _holds(settings, setting) else ():
+      if _holds(settings, other):
+        raise UserError(f'{_flag(settings, setting)} {reason}; it does not go '
+                        f'with {_flag(settings, other)}')
 
 
-def _check(settings, *kinds):
-  for problems in kinds:
-    for problem in problems(settings):
-      raise UserError(problem)
+def _holds(settings, text):
+  """True if settings have what a text of `_EXCLUDED` says."""
+  name, _, values = text.partition('=')
+  value = getattr(settings, name)
+  if values:
+    return value in values.split(',')
+  return value != settings_lib.FIELDS[name].default
+
+
+def _flag(settings, text):
+  """The flag, with its value, that a text of `_EXCLUDED` means."""
+  name = text.partition('=')[0]
+  value = getattr(settings, name)
+  if isinstance(value, bool):
+    return f'--{name}' if value else f'--no{name}'
+  return f'--{name}={value}'
 
 
 @contextlib.contextmanager
@@ -83,7 +123,7 @@ def _without_effect(settings):
       yield f'{problem} with --{owner}={values[owner]}; it needs {suited}'
 
 
-def _of_model(settings):
+def _of_layers(settings):
   """Yields the problems of distortions and of layers, as messages."""
   flag = f'--augment={settings.augment}'
   distorted = distortions.names(settings.augment)
@@ -99,110 +139,27 @@ def _of_model(settings):
     yield (f'--dropout={settings.dropout:g} has no effect without a layer in '
            '--hidden_layers')
   has_dense = settings.hidden_layers and settings.top_layers == 'full'
-  is_tutorial = settings.network == 'tutorial'
   # Layers with pixels have these to take a mean over.
   if (settings.batch_size == 1 and settings.normalization == 'batch' and
-      is_tutorial and (has_dense or settings.normalize_logits)):
+      settings.network == 'tutorial' and
+      (has_dense or settings.normalize_logits)):
     yield ('--batch_size=1: --normalization=batch subtracts the mean of the '
            'batch, which leaves nothing of one image in a fully connected '
            'layer; expected at least 2')
 
 
-def _of_network(settings):
-  """Yields what does not go with another network, as messages."""
-  if settings.network == 'tutorial':
-    return
-  flag = f'--network={settings.network}'
-  if settings.normalization != 'batch':
-    yield (f'{flag} is made with batch normalization; found --normalization='
-           f'{settings.normalization}, expected --normalization=batch')
-  names = 'cache_frozen', 'normalize_logits', 'top_layers'
-  for name, value in settings.values(names).items():
-    if value != settings_lib.FIELDS[name].default:
-      yield (f'--{name}={value} is for the layers of the tutorial, not for '
-             f'{flag}')
-  if settings.partition_ps:
-    yield f'{flag} needs variables in one place; leave out --partition_ps'
-
-
-def _of_columns(settings):
-  """Yields what does not go with layers that are divided, as messages."""
-  flag = f'--columns={settings.columns}'
-  if settings.columns == 1:
-    flag = f'--model_parallelism={settings.model_parallelism}'
-    if settings.model_parallelism != 'filters':
-      return
-  unsuited = {
-      'network=airbench': settings.network == 'airbench',
-      'top_layers=local': settings.top_layers == 'local',
-      'normalization=batch': settings.normalization == 'batch',
-      'activation=prelu': settings.activation == 'prelu',
-      f'cache_frozen={settings.cache_frozen}': settings.cache_frozen
-  }
-  for setting in filter(unsuited.get, unsuited):
-    yield (f"{flag} divides the weights and biases of the tutorial's layers "
-           f'only; leave out --{setting}')
-
-
-def _of_reuse(settings):
-  """Yields the problems of validations, patterns and cached layers."""
-  if not settings.validation_examples:
-    needed = ('needs images to validate on, which cifar10_train holds out with '
-              '--validation_examples=5000')
-    if settings.schedule == 'performance':
-      yield f'--schedule=performance {needed}'
-    if settings.early_stopping:
-      yield f'--early_stopping {needed}'
-  for name, pattern in settings.values(('init_scope', 'freeze')).items():
+def _of_training(settings):
+  """Yields the problems of validations and of patterns, as messages."""
+  for flag, is_set in (('schedule=performance',
+                        settings.schedule == 'performance'),
+                       ('early_stopping', settings.early_stopping)):
+    if is_set and not settings.validation_examples:
+      yield (f'--{flag} needs images to validate on, which cifar10_train holds '
+             'out with --validation_examples=5000')
+  for name in 'init_scope', 'freeze':
+    pattern = getattr(settings, name)
     try:
       re.compile(pattern)
     except re.error as error:
       yield (f'--{name}={pattern}: {error}; expected a regular expression, '
              'such as conv[12]')
-  if settings.cache_frozen:
-    flag = f'--cache_frozen={settings.cache_frozen}'
-    if settings.input != 'queues':
-      yield (f'{flag} reads what it keeps through queues; found '
-             f'--input={settings.input}, expected --input=queues')
-    if not settings.freeze:
-      yield (
-          f'{flag} has no effect without --freeze; --freeze=conv freezes the '
-          'convolutional layers')
-    drawn = {
-        f'--input_dropout={settings.input_dropout:g}': settings.input_dropout,
-        '--activation=rrelu': settings.activation == 'rrelu'
-    }
-    for other in filter(drawn.get, drawn):
-      yield (f'{flag} keeps the outputs of layers, and {other} changes them in '
-             'each step; leave one of the two out')
-
-
-def _of_training(settings):
-  """Yields the problems of SELU, partitioned variables and optimizers."""
-  if settings.activation == 'selu':
-    names = ('input_dropout', 'conv_dropout', 'dropout', 'max_norm')
-    for name, value in settings.values(names).items():
-      if value:
-        yield (
-            '--activation=selu keeps the mean and variance of its outputs, and '
-            f'--{name}={value:g} would change them; leave one of the two out')
-    if settings.normalization != 'none' or settings.initializer != 'lecun':
-      print('WARNING: --activation=selu normalizes by itself: it is meant for '
-            '--normalization=none and --initializer=lecun.')
-  if settings.partition_ps:
-    names = ('max_norm', 'validation_examples')
-    for name, value in settings.values(names).items():
-      if value:
-        yield (f'--{name}={value:g} needs variables in one place; leave out '
-               '--partition_ps')
-  if settings.optimizer == 'muon':
-    unsuited = {
-        'partition_ps': settings.partition_ps,
-        'hold_zeros': settings.hold_zeros,
-        'nosync': not settings.sync,
-        'max_norm': settings.max_norm,
-        'top_layers=local': settings.top_layers == 'local'
-    }
-    for setting in filter(unsuited.get, unsuited):
-      yield ('--optimizer=muon moves all weights of a layer together and keeps '
-             f'their norm; leave out --{setting}')

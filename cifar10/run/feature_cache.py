@@ -8,22 +8,32 @@ import hashlib
 import os
 
 import numpy as np
+import tensorflow.compat.v1 as tf
 
 from cifar10.data import feature_records
 from cifar10.data import records as records_lib
-from cifar10.errors import Stopped
 from cifar10.errors import UserError
-from cifar10.run import signals as signals_lib
 from cifar10.util import files
 
 
-def fill(frozen, images, session, signals):
+class FillingCreator(tf.train.SessionCreator):
+  """Makes a session, then the file that its input reads, before it reads."""
+
+  def __init__(self, creator, frozen, images):
+    self._creator, self._frozen, self._images = creator, frozen, images
+
+  def create_session(self):
+    session = self._creator.create_session()
+    fill(self._frozen, self._images, session)
+    return session
+
+
+def fill(frozen, images, session):
   """Computes the features, unless they are there from an earlier start.
 
   `frozen` is the frozen_layers.FrozenLayers, `images` the datasets.DataSet to
-  train on; `session` holds the variables; `signals` is from `signals.noted`.
-  Raises OSError if the features cannot be written, Stopped if a signal comes;
-  nothing is left of them in either case.
+  train on; `session` holds the variables. Raises OSError if the features cannot
+  be written; after that and any other error nothing is left of them.
   """
   data, settings = frozen.data, frozen.settings
   records = images.records_to_train_on()
@@ -42,8 +52,6 @@ def fill(frozen, images, session, signals):
         f'outputs take {num_bytes / 1e6:.0f} MB in {path}.')
   with files.new_file(path) as output:
     for start in range(0, frozen.num_examples, settings.batch_size):
-      if signals:
-        raise Stopped(signals_lib.stopped_by(signals))
       end = min(start + settings.batch_size, frozen.num_examples)
       # All images, once for each version.
       batch = records[np.arange(start, end) % len(records)]

@@ -1,4 +1,4 @@
-"""Hooks of a training session: console lines, summaries, checks, ends.
+"""Hooks of a training session: console lines, summaries, checks.
 
 They take `step`, a tensor with the global step after the train_op of the same
 session call (see `session.step_after`), and `loss`, a scalar tensor. A hook
@@ -84,13 +84,11 @@ class MetricsHook(LoggerHook):
 
 
 class DivergenceHook(tf.train.SessionRunHook):
-  """Counts the steps of this process; DivergedError if a loss is not finite.
+  """Raises DivergedError if a loss is not finite.
 
   Not tf.train.NanTensorHook: that lets infinity through, and its error names
   neither the step nor the learning rate.
   """
-
-  count = 0
 
   def __init__(self, step, loss, settings):
     self._fetches = [step, loss]
@@ -109,7 +107,6 @@ class DivergenceHook(tf.train.SessionRunHook):
     if not math.isfinite(loss):
       raise DivergedError(
           f'loss is {loss} at step {step - 1} with {self._rates}')
-    self.count += 1
 
 
 class SummaryHook(tf.train.SessionRunHook):
@@ -143,17 +140,6 @@ class SummaryHook(tf.train.SessionRunHook):
     self._next = step
 
 
-class SignalHook(tf.train.SessionRunHook):
-  """Ends training after the current step once a signal is in a list."""
-
-  def __init__(self, signals):
-    self._signals = signals
-
-  def after_run(self, run_context, run_values):
-    if self._signals:
-      run_context.request_stop()
-
-
 class PrefetchHook(tf.train.SessionRunHook):
   """Copies the first batch to the devices, before the first step takes it."""
 
@@ -165,7 +151,6 @@ class PrefetchHook(tf.train.SessionRunHook):
     self._is_new = True
 
   def before_run(self, run_context):
-    # Not sooner: from here on a watchdog looks whether it ends.
     if self._is_new:
       self._is_new = False
       run_context.session.run(self._prefetch)

@@ -72,23 +72,24 @@ def _transfer(settings):
     return []
   source = _source(settings)
   there = checkpoints.read(source)
-  shapes = {name: list(value.shape) for name, value in there.items()}
   model = tf.trainable_variables() + tf.model_variables()
   expected = checkpoints.expected_shapes(model)
   names = _names_there(expected, settings)
-  misfits = _misfits(names, expected, shapes)
-  _report(source, settings, names, misfits)
-  if not settings.init_scope:
-    _report_left_behind(shapes, names.values())
   values = {
-      name: there[checkpoints.averaged(names[name], there)]
-      for name in names
-      if name not in misfits
+      here: there.get(checkpoints.averaged(name, there))
+      for here, name in names.items()
   }
+  misfits = _misfits(names, expected, values)
+  taken = {n: value for n, value in values.items() if n not in misfits}
+  _report(settings, source, taken, misfits)
+  if not settings.init_scope:
+    left = _layers_with_weights(there) - _layers_with_weights(names.values())
+    if left:
+      print(printable(f'Left behind: {", ".join(sorted(left))}.'))
   # An average begins with the value of its variable.
-  values.update({n + checkpoints.AVERAGE: values[n] for n in list(values)})
+  taken.update({n + checkpoints.AVERAGE: taken[n] for n in list(taken)})
   named = [(v, checkpoints.name_of(v)) for v in tf.global_variables()]
-  return [(v, values[name]) for v, name in named if name in values]
+  return [(v, taken[name]) for v, name in named if name in taken]
 
 
 def _names_there(expected, settings):
@@ -97,47 +98,40 @@ def _names_there(expected, settings):
   Raises UserError if there are none, or if --init_map is malformed or names
   none.
   """
-  pairs = []
+  flag = f'--init_map={settings.init_map}'
+  names = {n: n for n in expected if re.match(settings.init_scope, n)}
+  if not names:
+    raise UserError(
+        f'--init_scope={settings.init_scope}: names no variable; expected the '
+        f'beginning of some of {", ".join(sorted(expected))}')
   for pair in filter(None, settings.init_map.split(',')):
     here, _, there = pair.partition(':')
     if not (here and there):
-      raise UserError(
-          f'--init_map={settings.init_map}: found {pair!r}; expected names '
-          'here and names there, such as conv1:layer1,conv2:layer2')
-    if not any(f'{name}/'.startswith(f'{here}/') for name in expected):
+      raise UserError(f'{flag}: found {pair!r}; expected names here and names '
+                      'there, such as conv1:layer1,conv2:layer2')
+    mapped = [name for name in expected if f'{name}/'.startswith(f'{here}/')]
+    if not mapped:
       layers = sorted({name.partition('/')[0] for name in expected})
-      raise UserError(
-          f'--init_map={settings.init_map}: the model has no {here}; it has '
-          f'{", ".join(layers)}')
-    pairs.append((here, there))
-
-  def there(name):
-    for prefix, other in pairs:
-      if f'{name}/'.startswith(f'{prefix}/'):
-        return other + name[len(prefix):]
-    return name
-
-  names = {n: there(n) for n in expected if re.match(settings.init_scope, n)}
-  if not names:
-    wanted = 'expected the beginning of some of ' + ', '.join(sorted(expected))
-    flag = f'--init_scope={settings.init_scope}'
-    raise UserError(f'{flag}: names no variable; {wanted}')
+      raise UserError(f'{flag}: the model has no {here}; it has '
+                      f'{", ".join(layers)}')
+    for name in mapped:
+      if names.get(name) == name:  # Not of a pair before.
+        names[name] = there + name[len(here):]
   return names
 
 
-def _misfits(names, expected, shapes):
+def _misfits(names, expected, values):
   """The reasons why variables do not fit, by name.
 
-  `names` are those there by those here, `expected` the shapes here, `shapes`
-  those there. A layer whose weights do not fit is new as a whole.
+  `names` are those there by those here, `expected` the shapes here, `values`
+  the arrays there or None. A layer whose weights do not fit is new as a whole.
   """
   misfits = {}
-  for name, there in sorted(names.items()):
-    found = shapes.get(checkpoints.averaged(there, shapes))
-    if found is None:
-      misfits[name] = f'no {there} there'
-    elif found != expected[name]:
-      misfits[name] = f'{found} there, {expected[name]} here'
+  for name, value in sorted(values.items()):
+    if value is None:
+      misfits[name] = f'no {names[name]} there'
+    elif list(value.shape) != expected[name]:
+      misfits[name] = f'{list(value.shape)} there, {expected[name]} here'
   for weights in [name for name in misfits if name.endswith('/weights')]:
     for name in names:
       if name.startswith(weights[:-len('weights')]):
@@ -145,37 +139,29 @@ def _misfits(names, expected, shapes):
   return misfits
 
 
-def _report(source, settings, names, misfits):
-  """Prints which layers are initialized, as `of_run` says.
+def _report(settings, source, taken, misfits):
+  """Prints which layers begin with values of another run, and which do not.
 
-  `misfits` is from `_misfits`.
+  `misfits` is from `_misfits`. Raises UserError if none begins so, or one that
+  --init_scope names does not.
   """
   for name, misfit in misfits.items():
     if settings.init_scope:
       raise UserError(f'--init_from={source}: {name}: {misfit}')
-  if len(misfits) == len(names):
+  if not taken:
     raise UserError(
         f'--init_from={source}: none of its variables fits; expected a run '
         'with the same --network')
-  layers = sorted({n.split('/')[0] for n in names if n not in misfits})
+  layers = sorted({name.split('/')[0] for name in taken})
   print(f'Initialized {", ".join(layers)} from {source}.')
   for name, misfit in misfits.items():
     print(f'Not taken over: {name} ({misfit}).')
 
 
-def _report_left_behind(there, taken):
-  """Prints which layers a checkpoint has and this model has not.
-
-  Takes the names in the checkpoint, and those there of this model's variables.
-  """
-  layers, here = ({
-      name.split('/')[0]
-      for name in names
-      if name.replace(checkpoints.AVERAGE, '').endswith('/weights')
-  }
-                  for names in (there, taken))
-  if layers - here:
-    print(printable(f'Left behind: {", ".join(sorted(layers - here))}.'))
+def _layers_with_weights(names):
+  """The layers of a checkpoint that have weights, from its names."""
+  names = [name.replace(checkpoints.AVERAGE, '') for name in names]
+  return {n.split('/')[0] for n in names if n.endswith('/weights')}
 
 
 def _whitening(data, settings):

@@ -9,14 +9,13 @@ the same time: emptying a container ends all sessions on the server.
 import contextlib
 import hashlib
 import os
-import time
 
 import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
-from cifar10.run import watchdog
 from cifar10.util import console
 from cifar10.util import session_settings
+from cifar10.util import time_limits
 
 _ANSWER_SECS = 30
 
@@ -40,15 +39,19 @@ def placed(settings):
   # Not the path of the directory, whose characters a container may not have.
   directory = os.path.abspath(settings.train_dir).encode('utf-8')
   name = hashlib.sha1(directory).hexdigest()
+
+  def empty(target, config):
+    tf.Session.reset(target, [name], config)
+
   task = _answer(target, _task_of)
-  _answer(target, _empty, name)
+  _answer(target, empty)
   with tf.device(task), tf.container(name):
     yield
-  _answer(target, _empty, name)
+  _answer(target, empty)
 
 
-class SessionCreator(tf.train.SessionCreator):
-  """Makes the sessions of a run on --master; `check` limits the first one.
+class LimitedCreator(tf.train.SessionCreator):
+  """Makes sessions as another creator does; UserError if one takes too long.
 
   TensorFlow tries without end to reach a server that is gone, and waits without
   end for one that is stopped.
@@ -56,20 +59,19 @@ class SessionCreator(tf.train.SessionCreator):
 
   def __init__(self, creator, settings):
     self._creator, self._settings = creator, settings
-    self._begun, self._is_made = time.monotonic(), False
 
   def create_session(self):
-    session = self._creator.create_session()
-    self._is_made = True
-    return session
+    graph, limit = tf.get_default_graph(), self._settings.stall_secs
 
-  def check(self):
-    """For a Watchdog: a message if the first session takes too long."""
-    limit = self._settings.stall_secs
-    if self._is_made or time.monotonic() - self._begun <= limit:
-      return None
-    return (f'--master={self._settings.master}: no session within {limit} s '
-            '(--stall_secs)')
+    def create():
+      with graph.as_default():
+        return self._creator.create_session()
+
+    session = time_limits.within(limit, create, None)
+    if session is None:
+      raise UserError(f'--master={self._settings.master}: no session within '
+                      f'{limit} s (--stall_secs)')
+    return session
 
 
 def _task_of(target, config):
@@ -79,23 +81,18 @@ def _task_of(target, config):
     return session.list_devices()[0].name.partition('/device:')[0]
 
 
-def _empty(target, config, container):
-  tf.Session.reset(target, [container], config)
-
-
-def _answer(target, ask, *args):
-  """Returns `ask(target, config, *args)`; UserError if there is no answer."""
+def _answer(target, ask):
+  """Returns `ask(target, config)`; UserError if there is no answer."""
   late = UserError(f'--master={target}: no answer within {_ANSWER_SECS} s')
   # TensorFlow 2 lets no other thread run while it waits; TensorFlow 1 does not
   # heed the limit while another task of the cluster is missing.
   config = tf.ConfigProto(operation_timeout_in_ms=1000 * _ANSWER_SECS)
-  try:
-    answer = watchdog.within(_ANSWER_SECS + 1,
-                             lambda: ask(target, config, *args), late)
-  except tf.errors.DeadlineExceededError:
-    answer = late
-  except tf.errors.OpError as error:
-    raise UserError(f'--master={target}: {console.summary(error)}') from error
+  with console.naming(f'--master={target}'):
+    try:
+      answer = time_limits.within(_ANSWER_SECS + 1, lambda: ask(target, config),
+                                  late)
+    except tf.errors.DeadlineExceededError:
+      answer = late
   if answer is late:
     raise late
   return answer

@@ -62,53 +62,36 @@ def held(directory):
     yield
 
 
-def is_of_trainer(directory):
-  """True if a trainer writes to a directory, or has written to it."""
-  names = (run_state.CONFIG_FILE, folder_lock.NAME)
-  return any(os.path.exists(os.path.join(directory, name)) for name in names)
-
-
 def prepare(settings, data, examples_per_step):
-  """Prepares the training directory for a run that starts or is resumed.
+  """The RunState to train with; None if the run is at its end.
 
   The caller holds the directory, see `held`. With --overwrite the old run is
   left in place: the session of the new one deletes it, see `remove_run`.
-  `examples_per_step` counts the training examples of a step on all machines.
-
-  Returns the run_state.RunState to train with; None if the run is at its end.
-  Raises UserError if the directory cannot be used, or holds a run on another
-  data set.
+  `examples_per_step` counts those of all machines. Raises UserError if the
+  directory cannot be used, or holds a run of another model or data set.
   """
   directory = settings.train_dir
   check_images(settings, data)
   initial_values.check_source(settings)
-  _check_names(directory)
-  best = os.path.join(directory, BEST)
-  if data.held_out and best not in _folders(directory):
-    raise UserError(
-        f'{best}: holds a run of its own; the best checkpoint of {directory} '
-        'is kept there. Move it, or give another --train_dir')
-  state = run_state.begin(data, examples_per_step)
+  _check_best(directory, data)
+  new = run_state.begin(data, examples_per_step)
   if settings.overwrite:
-    return state
+    return new
   _remove_unfinished(directory)
   saved = run_state.load(directory)
   checkpoint_files.name_newest(directory, saved and saved.stopped_at)
   checkpoint = checkpoints.latest(directory)
   if checkpoint is None:
-    return state
-  step = checkpoints.step(checkpoint)
-  changed = _changes(settings)
+    return new
+  step, changed = checkpoints.step(checkpoint), _changes(settings)
+  state = dataclasses.replace(new, starts=())
   if saved is not None:
     # A run that has stopped early resumes with another --early_stopping, or if
     # it has done so before.
     is_changed = any(name == 'early_stopping' for name, *_ in changed)
     is_over = saved.stopped_at == step and not is_changed
-    state = dataclasses.replace(
-        state, stretches=run_state.resumed_at(step, saved.stretches,
-                                              examples_per_step),
-        validations=tuple(v for v in saved.validations if v[0] <= step),
-        stopped_at=saved.stopped_at if is_over else None)
+    state = dataclasses.replace(saved.resumed(step, new),
+                                stopped_at=step if is_over else None)
   last_step = state.last_step(settings)
   if step >= last_step:
     ends = 'ends' if state.stopped_at is None else 'was stopped early'
@@ -117,15 +100,19 @@ def prepare(settings, data, examples_per_step):
     return None
   _check_fixed(settings, data, changed, saved)
   print(f'Resuming from {checkpoint}.')
+  _report(changed)
+  start = run_state.Start(step, time.time(), changed)
+  return dataclasses.replace(state, starts=(*state.starts, start))
+
+
+def _report(changed):
+  """Prints the settings that have changed, from `_changes`."""
   for name, before, now in changed:
     if name not in _OF_INITIAL_VALUES:
       change = printable(f'{before} -> {now}')
       print(f'Changed from here on: --{name}, {change}.')
     elif now:
       print(f'--{name} has no effect: the run resumes from its own checkpoint.')
-  start = run_state.Start(step, time.time(), changed)
-  starts = saved.starts if saved is not None else ()
-  return dataclasses.replace(state, starts=starts + (start,))
 
 
 def check_images(settings, data):
@@ -218,19 +205,14 @@ def remove_run(directory):
       os.rmdir(best)
 
 
-def _check_names(directory):
-  """Raises UserError if a folder has the name of a file of a trainer."""
-  for folder in _folders(directory):
-    names = [name for _, name in checkpoints.files_in(folder)]
-    paths = [os.path.join(folder, name) for name in names]
-    paths += files.matching(folder, *_RUN_FILES)
-    paths.append(checkpoints.name_file(folder))
-    for path in paths:
-      if os.path.isdir(path) and not os.path.islink(path):
-        problem = 'is a folder; expected none of that name, or a file'
-        raise UserError(f'{path}: {problem}')
+def _check_best(directory, data):
+  """Raises UserError if the best checkpoint cannot be kept in its folder."""
   best = os.path.join(directory, BEST)
   is_link = os.path.islink(best)  # Checkpoints behind it would be replaced.
   if is_link or os.path.exists(best) and not os.path.isdir(best):
     problem = 'is a link' if is_link else 'is not a folder'
     raise UserError(f'{best}: {problem}; expected none, or a folder')
+  if data.held_out and best not in _folders(directory):
+    raise UserError(
+        f'{best}: holds a run of its own; the best checkpoint of {directory} '
+        'is kept there. Move it, or give another --train_dir')

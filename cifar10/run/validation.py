@@ -27,14 +27,10 @@ def best_so_far(folder):
   checkpoint, state = checkpoints.latest(folder), run_state_lib.load(folder)
   if checkpoint is None or state is None:
     return None
-  best_step = checkpoints.step(checkpoint)
-  kept = dict(state.kept).get(checkpoints.digest(checkpoint))
-  if kept is not None:
-    return best_step, kept
-  # Of an earlier version. In a cluster, others may have taken steps while it
-  # was saved.
-  precisions = [p for step, p in state.validations if step <= best_step]
-  return (best_step, precisions[-1]) if precisions else None
+  precision = dict(state.kept).get(checkpoints.digest(checkpoint))
+  if precision is None:
+    return None
+  return checkpoints.step(checkpoint), precision
 
 
 class ValidationHook(tf.train.SessionRunHook):
@@ -87,10 +83,14 @@ class ValidationHook(tf.train.SessionRunHook):
     if step // self._every <= self._validated_step // self._every:
       return
     self._validated_step = step
-    total = self._validator.total
     correct = self._validator.correct(session.run(self._variables))
+    with self._saving.surrounding():  # The state is saved there, too.
+      self._note(session, step, correct)
+
+  def _note(self, session, step, correct):
+    """Notes, saves and prints how many images are labeled right at `step`."""
+    total = self._validator.total
     precision = correct / total
-    self._saving.check_place()  # The state is saved there, too.
     validations = self._run_state.validations + ((step, precision),)
     state = dataclasses.replace(self._run_state, validations=validations)
     self._run_state = state

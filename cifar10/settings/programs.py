@@ -27,7 +27,7 @@ class Towers(Group):
   devices: Tuple[str, ...] = ()
 
 
-class Run(Group, agreed=False, searched=False):
+class Running(Group, agreed=False, searched=False):
   """The training directory, and a run's files and console lines.
 
   train_dir: Where checkpoints and summaries are written.

@@ -327,7 +327,7 @@ class Transfer(Group):
   init_scope: str = setting('', agreed=False, needs='init_from')
   init_map: str = setting('', agreed=False, needs='init_from')
   freeze: str = ''
-  cache_frozen: int = count(0, most=10000, agreed=False)
+  cache_frozen: int = count(0, most=10000, agreed=False, needs='freeze')
   hold_zeros: bool = False
 
 

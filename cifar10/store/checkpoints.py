@@ -20,10 +20,6 @@ PREFIX = 'model.ckpt'  # The names of checkpoints begin with it.
 # The end of the name of a moving average, after that of its variable.
 AVERAGE = '/ExponentialMovingAverage'
 
-# The averages of batch normalization's statistics. Older checkpoints have none.
-_AVERAGED_STATISTICS = re.compile(
-    f'/batch_normalization/moving_(mean|variance){AVERAGE}$')
-
 # The variable that counts steps; and the name of one made without a name.
 _STEP, _NAMELESS = 'global_step', 'Variable'
 
@@ -164,15 +160,10 @@ def averaged(name, names):
 def held_as(name, names):
   """The name of a variable in a checkpoint, whose names are `names`.
 
-  In older checkpoints, the statistics of batch normalization have no moving
-  averages: there they stand for these. Programs of the tutorial's time may
-  count steps in a variable without a name.
+  Programs of the tutorial's time may count steps in a variable without a name.
   """
-  if name not in names and _AVERAGED_STATISTICS.search(name):
-    return name[:-len(AVERAGE)]
-  if name == _STEP and name not in names and _NAMELESS in names:
-    return _NAMELESS
-  return name
+  is_nameless = name == _STEP and _STEP not in names and _NAMELESS in names
+  return _NAMELESS if is_nameless else name
 
 
 def may_lack(name):

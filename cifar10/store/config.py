@@ -44,19 +44,17 @@ def load(directory):
   values = files.read_json(path)
   if values is None:
     return None
-  return Settings(
-      **{
-          name: checked(_at_most(values[name], field), field, path)
-          for name, field in settings_lib.FIELDS.items()
-          if name in values and name not in ('classes', 'image_shape')
-      })
-
-
-def _at_most(value, field):
-  """A number within the upper bound of a field, which older versions lacked."""
-  most = field.metadata.get('most')
-  is_number = type(value) in (int, float) and is_finite(value)
-  return min(value, most) if is_number and most is not None else value
+  # Those of the data are in the state of the run; version 1.0 has them here.
+  names = values.keys(
+  ) & settings_lib.FIELDS.keys() - {'classes', 'image_shape'}
+  for name in sorted(names):
+    field = settings_lib.FIELDS[name]
+    most = field.metadata.get('most')
+    is_number = type(values[name]) in (int, float) and is_finite(values[name])
+    if most is not None and is_number:  # Older versions had no upper limits.
+      values[name] = min(values[name], most)
+    checked(values[name], field, path)
+  return Settings(**{name: values[name] for name in names})
 
 
 def is_last(directory, step):

@@ -108,6 +108,19 @@ class RunState:
     steps = -(-examples // self.examples_per_step) - self.step_offset
     return min(settings.max_steps, steps)
 
+  def resumed(self, step, new):
+    """The state of this run when it resumes from the checkpoint of a step.
+
+    That is not always its last one. `new` is the RunState that a run has which
+    begins now; from there on, steps take its number of examples.
+    """
+    kept = tuple(stretch for stretch in self.stretches if stretch[0] < step)
+    if not kept or kept[-1][1] != new.examples_per_step:
+      kept += ((step, new.examples_per_step),)
+    validations = tuple(pair for pair in self.validations if pair[0] <= step)
+    return dataclasses.replace(new, stretches=kept, starts=self.starts,
+                               validations=validations)
+
   def save(self, directory):
     """Writes the state into `directory`, whole or not at all."""
     path = os.path.join(directory, STATE_FILE)
@@ -132,18 +145,6 @@ def trained_on(state, settings):
   return {'classes': state.classes, 'image_shape': shape}
 
 
-def resumed_at(step, stretches, examples_per_step):
-  """The stretches of a run that is resumed.
-
-  `step` is the global step of the checkpoint, not always the last one of the
-  run; `stretches` are those so far; steps take `examples_per_step` from there.
-  """
-  kept = tuple(stretch for stretch in stretches if stretch[0] < step)
-  if kept and kept[-1][1] == examples_per_step:
-    return kept
-  return kept + ((step, examples_per_step),)
-
-
 def load(directory):
   """The RunState saved in `directory`, or None if there is none.
 
@@ -166,22 +167,6 @@ def load(directory):
         'stretches, as a trainer writes them') from error
 
 
-def _count(value, least=0):
-  """A whole number from JSON that an int64 can hold; raises as `from_json`."""
-  number = int(value)
-  if not least <= number <= MOST_STEPS:
-    raise ValueError(f'{value}; expected {least} to {MOST_STEPS}')
-  return number
-
-
-def _seconds(value):
-  """A time from JSON, in seconds since 1970; raises as `from_json`."""
-  seconds = float(value)
-  if not 0 <= seconds <= LATEST:
-    raise ValueError(f'time {value}; expected 0 to {LATEST:g}')
-  return seconds
-
-
 def from_json(values):
   """The RunState from the dict that JSON holds, also that of version 1.0.
 
@@ -195,16 +180,24 @@ def from_json(values):
     raise ValueError(f'stretches from step {stretches[0][0]}; expected 0')
   stopped_at = values.get('stopped_at')
   return RunState(
-      tuple(str(name) for name in values.get('classes', ())),
-      _count(values['examples_per_epoch'], 1),
-      tuple((_count(start), _count(size, 1)) for start, size in stretches),
+      tuple(map(str, values.get('classes', ()))),
+      _number(values['examples_per_epoch'], 1),
+      tuple((_number(start), _number(size, 1)) for start, size in stretches),
       tuple(
           Start(
-              _count(start['step']), _seconds(start['time']),
+              _number(start['step']), _number(start['time'], most=LATEST),
               tuple((str(name), old, new)
                     for name, old, new in start['changed']))
           for start in values.get('starts', ())),
-      tuple((_count(at), float(p)) for at, p in values.get('validations', ())),
-      None if stopped_at is None else _count(stopped_at),
-      tuple(int(size) for size in values.get('image_shape', ())),
+      tuple((_number(at), float(p)) for at, p in values.get('validations', ())),
+      None if stopped_at is None else _number(stopped_at),
+      tuple(map(int, values.get('image_shape', ()))),
       tuple((str(digest), float(p)) for digest, p in values.get('kept', ())))
+
+
+def _number(value, least=0, most=MOST_STEPS):
+  """A number from JSON, an int unless `most` is a float."""
+  number = type(most)(value)
+  if not least <= number <= most:
+    raise ValueError(f'{value}; expected {least} to {most:g}')
+  return number

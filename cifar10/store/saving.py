@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import threading
 import time
 
 import tensorflow.compat.v1 as tf
@@ -13,7 +12,6 @@ from cifar10.errors import UserError
 from cifar10.store import checkpoint_files
 from cifar10.store import checkpoints
 from cifar10.util import console
-from cifar10.util import folder_lock
 
 
 class CheckpointHook(tf.train.SessionRunHook):
@@ -25,14 +23,14 @@ class CheckpointHook(tf.train.SessionRunHook):
   never saves a variable that is not finite.
   """
 
+  # A context in which all is saved; who protects a run puts its own here.
+  surrounding = contextlib.nullcontext
+
   def __init__(self, step, saver, settings):
     """`step` is a tensor, the global step after the train_op."""
     self._step, self.saver, self._settings = step, saver, settings
     self._saved_step = self._saved_time = None
     self._kept = []  # Paths of checkpoints; the first is deleted first.
-    # The main thread and a watchdog may save.
-    self._lock = threading.Lock()
-    self._place = folder_lock.identities(settings.train_dir)
     self._global_step = tf.train.get_global_step()
     floats = [v for v in tf.global_variables() if v.dtype.is_floating]
     with tf.name_scope('checkpoint'):
@@ -40,7 +38,6 @@ class CheckpointHook(tf.train.SessionRunHook):
       self._are_finite = tf.reduce_all(finite)
 
   def after_create_session(self, session, coord):
-    self._session = session
     if self._saved_step is not None:
       return  # The session was lost and is made anew.
     directory = self._settings.train_dir
@@ -66,36 +63,13 @@ class CheckpointHook(tf.train.SessionRunHook):
     # At multiples, so that a resumed run saves the steps of one in one piece.
     is_due = every and step // every > self._saved_step // every
     if is_due or (secs and seconds >= secs):
-      with self._lock:
-        self._save(run_context.session, step)
+      self._save(run_context.session, step)
 
   def end(self, session):
-    with self._lock:
+    with self.surrounding():
       step = session.run(self._global_step)
       if step != self._saved_step:
         self._save(session, step)
-
-  def save_now(self):
-    """Saves the last whole step, also while the session runs another one.
-
-    Returns a sentence that says which step is saved where.
-    """
-    self.end(self._session)
-    return checkpoints.saved_in(self._settings.train_dir)
-
-  def check_place(self):
-    """Raises SaveError if the directory is no longer that of this trainer.
-
-    It was moved or deleted, and may hold the run of another trainer now. That
-    only the lock was deleted by hand does no harm.
-    """
-    directory = self._settings.train_dir
-    (folder, lock), mine = folder_lock.identities(directory), self._place
-    is_mine = lock == mine[1] if lock else folder in (None, mine[0])
-    if not is_mine:
-      raise SaveError(
-          f'{directory}: is no longer the folder in which this trainer began, '
-          'or another trainer uses it now; nothing more is saved there')
 
   def check_finite(self, session, step):
     """Raises DivergedError, which names `step`, if a variable is not finite."""
@@ -103,15 +77,15 @@ class CheckpointHook(tf.train.SessionRunHook):
       raise DivergedError(f'a variable is not finite at step {step}')
 
   def _save(self, session, step):
-    self.check_place()
-    self.check_finite(session, step)
     directory = self._settings.train_dir
-    self._saved_step = save_checkpoint(self.saver, session, directory)
-    self._saved_time = time.monotonic()
-    path = checkpoints.at_step(directory, self._saved_step)
-    self._kept = [kept for kept in self._kept if kept != path] + [path]
-    while len(self._kept) > self._settings.max_to_keep > 0:
-      checkpoint_files.remove(self._kept.pop(0))
+    with self.surrounding():
+      self.check_finite(session, step)
+      self._saved_step = save_checkpoint(self.saver, session, directory)
+      self._saved_time = time.monotonic()
+      path = checkpoints.at_step(directory, self._saved_step)
+      self._kept = [kept for kept in self._kept if kept != path] + [path]
+      while len(self._kept) > self._settings.max_to_keep > 0:
+        checkpoint_files.remove(self._kept.pop(0))
 
 
 class Saver(tf.train.Saver):

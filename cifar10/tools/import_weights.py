@@ -1,6 +1,6 @@
 """Makes a checkpoint of weights that another framework has saved.
 
-    python scripts/import_weights.py weights.npz --out=/tmp/imported
+    cifar10_import_weights weights.npz --out=/tmp/imported
 
 The file holds a NumPy array for each variable, as numpy.savez writes it. The
 names are those of PyTorch's state_dict, `conv1.weight`, `conv1.bias` and so on
@@ -11,6 +11,7 @@ the checkpoint holds is for --init_from, evaluation, prediction and export; with
 --init_scope.
 """
 
+import contextlib
 import re
 import shlex
 
@@ -21,7 +22,7 @@ from cifar10.store import checkpoints
 from cifar10.util import arguments
 from cifar10.util import files
 
-# Of the weights, in the order of TensorFlow; None may be any number.
+# Of the weights; None may be any number.
 _SHAPES = {
     'conv1': (5, 5, None, 64),
     'conv2': (5, 5, 64, 64),
@@ -29,6 +30,8 @@ _SHAPES = {
     'local4': (384, 192),
     'softmax_linear': (192, None)
 }
+# Where the axes of a variable are in PyTorch, which has the outputs first.
+_AXES = {4: (2, 3, 1, 0), 2: (1, 0), 1: (0,)}
 _CHANNELS = 64  # Of the images that local3 takes.
 
 
@@ -42,62 +45,52 @@ def variables(arrays, renamed, layers=tuple(_SHAPES)):
   """
   found, left = {}, set(arrays)
   for layer in layers:
-    shape = _SHAPES[layer]
-    there = renamed.get(layer, layer)
+    there, shape = renamed.get(layer, layer), _SHAPES[layer]
     for kind, other in (('weights', '.weight'), ('biases', '.bias')):
-      ours, theirs = f'{there}/{kind}', there + other
-      source = ours if ours in arrays else theirs
-      if source not in arrays:
-        raise UserError(f'found no {ours} and no {theirs}; the arrays are '
-                        f'{", ".join(sorted(arrays))}')
-      left.discard(source)
-      value = np.asarray(arrays[source])
-      if value.dtype.kind not in 'fiu':
-        raise UserError(f'{source}: holds {value.dtype}; expected numbers')
-      if kind == 'weights':
-        value = _in_our_order(value, source, layer, is_ours=source == ours)
-        expected = [n or m for n, m in zip(shape, value.shape)]
-      else:
-        expected = expected[-1:]
-      if list(value.shape) != expected:
-        raise UserError(
-            f'{source}: is {list(value.shape)} in the order of TensorFlow; '
-            f'expected {expected}')
-      with np.errstate(over='ignore'):
-        value = value.astype(np.float32)
-      if not np.isfinite(value).all():
-        raise UserError(f'{source}: holds a number that is not finite as '
-                        'float32')
+      name, theirs = f'{there}/{kind}', there + other
+      axes = range(len(shape))
+      if name not in arrays:
+        if theirs not in arrays:
+          raise UserError(f'found no {name} and no {theirs}; the arrays are '
+                          f'{", ".join(sorted(arrays))}')
+        name, axes = theirs, _AXES[len(shape)]
+      left.discard(name)
+      value = _numbers(arrays[name], name)
+      if value.ndim == len(shape):
+        value = value.transpose(axes)
+        if layer == 'local3' and name == there + '.weight':
+          value = _channels_last(value, name)
+      if value.ndim != len(shape) or any(
+          m not in (n, None) for n, m in zip(value.shape, shape)):
+        raise UserError(f'{name}: is {list(value.shape)} in the order of '
+                        f'TensorFlow; expected {list(shape)}')
       found[f'{layer}/{kind}'] = value
+      shape = value.shape[-1:]  # Of the biases.
   if left and len(layers) == len(_SHAPES):
     raise UserError(f'{", ".join(sorted(left))}: not a variable of the model; '
                     '--map=conv1:NAME renames layers')
   return found
 
 
-def _in_our_order(value, name, layer, is_ours):
-  """Weights with their axes as TensorFlow has them.
+def _numbers(array, name):
+  """An array as float32; raises UserError unless it holds finite numbers."""
+  if array.dtype.kind not in 'fiu' or not (np.abs(array) <= np.finfo(
+      np.float32).max).all():
+    raise UserError(f'{name}: expected numbers that are finite as float32; '
+                    f'found others, of type {array.dtype}')
+  return array.astype(np.float32)
 
-  PyTorch has the outputs first, [filters, channels, rows, columns] and
-  [units, inputs], and flattens an image channel by channel.
-  """
-  shape, axes = list(value.shape), len(_SHAPES[layer])
-  if value.ndim != axes:
-    raise UserError(f'{name}: has shape {shape}; expected {axes} axes')
-  if is_ours:
-    return value
-  if axes == 4:
-    return value.transpose(2, 3, 1, 0)
-  if layer != 'local3':
-    return value.transpose()
-  units, inputs = shape
-  size = int(round((inputs / _CHANNELS)**0.5))
+
+def _channels_last(value, name):
+  """Orders the inputs of local3, [inputs, units], by pixels, not channels."""
+  inputs, units = value.shape
+  size = round((inputs / _CHANNELS)**0.5)
   if size * size * _CHANNELS != inputs:
     raise UserError(
-        f'{name}: has shape {shape}; expected {_CHANNELS} inputs for each '
-        f'position of a square, such as [384, {6 * 6 * _CHANNELS}]')
-  images = value.reshape(units, _CHANNELS, size, size)
-  return images.transpose(2, 3, 1, 0).reshape(inputs, units)
+        f'{name}: has shape {[units, inputs]}; expected {_CHANNELS} inputs for '
+        f'each position of a square, such as [384, {6 * 6 * _CHANNELS}]')
+  images = value.reshape(_CHANNELS, size, size, units)
+  return images.transpose(1, 2, 0, 3).reshape(inputs, units)
 
 
 def import_weights(args):
@@ -106,26 +99,14 @@ def import_weights(args):
   Raises UserError if the file or an array in it is unusable.
   """
   out = checkpoints.check_out(args.out)
-  renamed = {}
-  for pair in filter(None, args.map.split(',')):
-    here, _, there = pair.partition(':')
-    if here not in _SHAPES or not there:
-      raise UserError(
-          f'--map={args.map}: found {pair!r}; expected names here and names '
-          'there, such as conv1:features.0')
-    renamed[here] = there
-  layers = _chosen(args.layers)
-  try:
-    with files.open_regular(args.weights) as file, np.load(file) as content:
-      arrays = dict(content.items())
-  except (OSError, UserError):
-    raise
-  # A damaged file makes NumPy raise many kinds; its texts advise to load any
-  # file unsafely.
-  except Exception as error:
+  renamed = dict(pair.partition(':')[::2] for pair in args.map.split(',')
+                 if pair)  # yapf: disable
+  if not all(renamed.values()) or set(renamed) - set(_SHAPES):
     raise UserError(
-        f'{args.weights}: is not a file of numpy.savez, or is damaged; '
-        'expected an .npz file of arrays of numbers') from error
+        f'--map={args.map}: expected names here and names there, such as '
+        'conv1:features.0')
+  layers = _chosen(args.layers)
+  arrays = _read(args.weights)
   try:
     values = variables(arrays, renamed, layers)
   except UserError as error:
@@ -142,15 +123,27 @@ def import_weights(args):
 
 def _chosen(pattern):
   """The layers whose variables --init_scope=`pattern` takes over."""
-  try:
+  found = []
+  with contextlib.suppress(re.error):
     found = [layer for layer in _SHAPES if re.match(pattern, layer + '/')]
-  except re.error as error:
-    raise UserError(f'--layers={pattern}: {error}; expected a regular '
-                    'expression, such as conv[12]') from error
   if not found:
-    raise UserError(f'--layers={pattern}: names no layer; expected the '
-                    f'beginning of some of {", ".join(_SHAPES)}')
+    raise UserError(f'--layers={pattern}: expected a regular expression for '
+                    f'the beginning of some of {", ".join(_SHAPES)}')
   return found
+
+
+def _read(path):
+  """The arrays in a file, by name; UserError if it is another kind of file."""
+  try:
+    with files.open_regular(path) as file, np.load(file) as content:
+      return dict(content.items())
+  except (OSError, UserError):
+    raise
+  # A damaged file makes NumPy raise many kinds; its texts advise to load any
+  # file unsafely.
+  except Exception as error:
+    raise UserError(f'{path}: is not a file of numpy.savez, or is damaged; '
+                    'expected an .npz file of arrays of numbers') from error
 
 
 def main():

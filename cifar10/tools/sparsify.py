@@ -1,6 +1,6 @@
 """Makes a trained model sparse: sets small weights to zero.
 
-    python scripts/sparsify.py /tmp/cifar10_train --keep=0.1 --out=/tmp/sparse
+    cifar10_sparsify /tmp/cifar10_train --keep=0.1 --out=/tmp/sparse
 
 --keep is the share of each layer's weights to keep, the largest ones;
 --threshold keeps all weights above a number. Writes a checkpoint that can be
@@ -87,11 +87,10 @@ def _compressed_bytes(values):
 
 
 def precisions(models, settings):
-  """Precision @ 1 of each model on the test images, a list.
+  """Precision @ 1 on the test images of models, dicts of their variables.
 
-  Each model is a dict of all variables of a checkpoint. A precision is a float,
-  None if there are no images. Raises UserError if the data set cannot be
-  described, or a file of images is damaged.
+  A list of floats, of None if there are no images. Raises UserError if the data
+  set cannot be described, or a file of images is damaged.
   """
   data = restore.describe(settings)
   if not all(os.path.exists(path) for path in data.test_files):

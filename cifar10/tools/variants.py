@@ -1,14 +1,15 @@
 """Runs of variants, for searches and comparisons: one program, other flags."""
 
+from concurrent import futures
 import contextlib
 import os
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 
 import cifar10
+from cifar10.errors import DivergedError
 from cifar10.errors import UserError
 from cifar10.util import processes
 
@@ -29,23 +30,27 @@ class Runner:
 
   Attributes:
     lock: guards what the threads share.
-    stopping: threading.Event; once it is set, nothing more is started.
+    stopping: threading.Event; while it is set, nothing is started.
   """
 
   def __init__(self):
     self.lock, self.stopping = threading.Lock(), threading.Event()
-    self._error = None
 
   def run_missing(self, variants, results, work, save, jobs=1):
     """Runs each variant, a dict, that has no result yet, `jobs` at a time.
 
     Its result is a dict of the variant and of what `work(variant)` returns. It
-    is appended to the list `results`; then `save(result)` is called.
+    is appended to the list `results`; then `save(result)` is called. Raises
+    UserError for an 'error' in it that is no divergence: it may be gone the
+    next time.
     """
 
     def run(variant, thread):
       del thread
       result = dict(variant, **work(variant))
+      error = result.get('error', DivergedError.MARK)
+      if DivergedError.MARK not in error:
+        raise UserError(f'{variant["name"]}: {error}')
       if not self.stopping.is_set():  # Else it may have been cut short.
         with self.lock:
           results.append(result)
@@ -61,35 +66,25 @@ class Runner:
     of a thread.
     """
     items = iter(items)
-    threads = [
-        threading.Thread(target=self._work_off, args=(work, items, index))
-        for index in range(jobs)
-    ]
-    for thread in threads:
-      thread.start()
-    try:
-      # Not join(): Python 3.11 takes a thread for dead whose join() is
-      # interrupted by Ctrl-C, and would not wait for it below.
-      while any(thread.is_alive() for thread in threads):
-        time.sleep(POLL_SECS)
-    finally:
-      self.stopping.set()
-      for thread in threads:
-        thread.join()
-    if self._error:
-      raise self._error
+    self.stopping.clear()
+    with futures.ThreadPoolExecutor(jobs) as pool:
+      try:
+        threads = [
+            pool.submit(self._work_off, work, items, number)
+            for number in range(jobs)
+        ]
+        for thread in futures.as_completed(threads):
+          thread.result()
+      finally:
+        self.stopping.set()
 
   def _work_off(self, work, items, thread):
-    try:
-      while not self.stopping.is_set():
-        with self.lock:
-          item = next(items, None)
-        if item is None:
-          return
-        work(item, thread)
-    except Exception as error:  # For the main thread.
-      self._error = self._error or error
-      self.stopping.set()
+    while not self.stopping.is_set():
+      with self.lock:
+        item = next(items, None)
+      if item is None:
+        return
+      work(item, thread)
 
   def run(self, command, watch=lambda: False, **popen):
     """Runs a program to its end, or until it is given up or all is stopped.

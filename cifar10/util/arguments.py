@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import math
 import sys
 
 from cifar10.util import console
@@ -41,16 +42,15 @@ class Parser(argparse.ArgumentParser):
     """Parses the command line, calls `work(args)`, and exits.
 
     The status is that of `console.guarded`, or 2 for a number beyond its
-    limits. SIGTERM and SIGHUP end `work` as an error does. `limits` are pairs
-    of the least and the largest value of an argument, or None for no largest.
+    `limits`: a pair of the least and the largest value, or None for no largest.
+    SIGTERM and SIGHUP end `work` as an error does.
     """
     console.open_streams()
     console.exit_on_signals()
     args = self.parse_args()
     for name, (least, most) in limits.items():
       value = getattr(args, name)
-      if value is not None and most is None and value < least:
-        self.error(f'--{name}={value}: expected at least {least}')
-      if None not in (value, most) and not least <= value <= most:
-        self.error(f'--{name}={value}: expected {least} to {most}')
+      if value is not None and not least <= value <= (most or math.inf):
+        expected = f'{least} to {most}' if most else f'at least {least}'
+        self.error(f'--{name}={value}: expected {expected}')
     sys.exit(console.guarded(lambda: work(args)))

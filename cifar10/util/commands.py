@@ -13,22 +13,18 @@ _ROOT = os.path.dirname(_PACKAGE)
 def command(name):
   """The command that runs a program of this project, quoted for a shell.
 
-  A script after `python` if this process runs one, else the installed command
-  `name`, such as 'cifar10_train'.
+  A script after `python` if this process runs one and `name` is one at the top
+  of the package, else the installed command, such as 'cifar10_train'.
   """
   directory, script = os.path.split(sys.argv[0])
   if not script.endswith('.py'):
     return shlex.quote(os.path.join(directory, name))
-  folder, file = 'cifar10', name + '.py'
-  if not os.path.exists(os.path.join(_PACKAGE, file)):
-    folder, file = 'scripts', file[len('cifar10_'):]  # Not at the top.
-  here = os.path.basename(os.path.abspath(directory))
-  if here == folder:
-    path = os.path.join(directory, file)
-  elif here in ('cifar10', 'scripts'):
-    path = os.path.normpath(os.path.join(directory, '..', folder, file))
-  else:
-    path = os.path.join(_ROOT, folder, file)
+  path = os.path.join(_PACKAGE, name + '.py')
+  if not os.path.exists(path):  # Not at the top.
+    installed = os.path.join(os.path.dirname(sys.executable), name)
+    return shlex.quote(installed) if os.path.exists(installed) else name
+  if os.path.basename(os.path.abspath(directory)) == 'cifar10':
+    path = os.path.join(directory, name + '.py')
   return 'python ' + shlex.quote(path)
 
 

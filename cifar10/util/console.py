@@ -196,7 +196,7 @@ class ProgressBar:
 
     Args:
       task: name of the task; each line begins with it.
-      total: amount of work; None if unknown.
+      total: amount of work; without one, nothing is shown.
       unit: amount of work in one unit of the display.
       amount: format of the number of units done; each line ends with it.
     """
@@ -210,17 +210,16 @@ class ProgressBar:
 
   def show(self, done):
     """Updates the display if it changes; `done` is the work done so far."""
-    text = ''
-    if self._total:
-      now = 100 * done // self._total
-      now -= 0 if self._live else now % 10
-      text = '%3d %% [%-25s]' % (now, '#' * (now // 4))
-    else:
-      now = done // (self._unit if self._live else 16 * self._unit)
-    if now == self._shown:
+    if not self._total:
       return
-    self._shown = now
-    self._line = f'{self._task} {text} {self._amount % (done / self._unit)}'
+    percent = 100 * done // self._total
+    percent -= 0 if self._live else percent % 10
+    if percent == self._shown:
+      return
+    self._shown = percent
+    amount = self._amount % (done / self._unit)
+    bar = '#' * (percent // 4)
+    self._line = f'{self._task} {percent:3d} % [{bar:25s}] {amount}'
     if self._live:
       self._line = self._line[:columns()]
     start, end = ('\r', '') if self._live else ('', '\n')

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import functools
 import glob
 import hashlib
 import json
@@ -28,8 +27,8 @@ def new_file(path):
   """Yields a binary file to write, which appears at `path` when the body ends.
 
   An existing file is replaced by one of the same mode; if `path` is a link of
-  this user's own, that is the file that it leads to. After an error of the
-  body, or an OSError of writing, `path` is as before.
+  this user's own, that is the file that it leads to. After an error, `path` is
+  as before.
   """
   target = path
   if os.path.islink(path) and os.lstat(path).st_uid == os.geteuid():
@@ -39,13 +38,9 @@ def new_file(path):
     os.remove(temporary)  # Of a killed process that had the same number.
   try:
     with naming(path, temporary):
-      exists = os.path.exists(target)
-      mode = stat.S_IMODE(os.stat(target).st_mode) if exists else 0o666
-      opener = functools.partial(os.open, mode=mode)
-      with open(temporary, 'xb', opener=opener) as output:  # Follows no link.
-        if exists:
-          with contextlib.suppress(OSError):  # Some file systems have no modes.
-            os.chmod(temporary, mode)  # Whatever the umask.
+      with open(temporary, 'xb') as output:  # Follows no link.
+        with contextlib.suppress(OSError):  # A new file, or one without modes.
+          os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
         yield output
         output.flush()
         os.fsync(output.fileno())
@@ -97,7 +92,7 @@ def open_own(path, may_be_linked=False):
     if error.errno != errno.ELOOP:
       raise
     raise UserError(
-        f'{path}: is a link; expected a file, which is written to') from error
+        f'{path}: is a link; expected a file of your own') from error
   status = os.fstat(number)
   problem = None
   if not stat.S_ISREG(status.st_mode):
@@ -108,8 +103,7 @@ def open_own(path, may_be_linked=False):
     problem = 'has another name besides this one'
   if problem:
     os.close(number)
-    raise UserError(
-        f'{path}: {problem}; expected a file of your own, which is written to')
+    raise UserError(f'{path}: {problem}; expected a file of your own')
   return os.fdopen(number, 'r+b', buffering=0)
 
 
@@ -176,26 +170,16 @@ def folders_around(path):
 def new_folder(path, temporary=None):
   """Makes a folder that appears as `path` when it is complete.
 
-  Yields `temporary`, an empty folder to fill. It is renamed to `path` after the
-  body, and deleted if the body raises. Folders around `path` are made.
-
-  Args:
-    path: path of the folder, which does not exist or is empty (else OSError).
-    temporary: path on the same file system, by default beside `path`; deleted
-      first if a killed process has left it, UserError if that fails.
+  Yields `temporary`, an empty folder to fill, by default beside `path`. It is
+  renamed to `path` after the body, and deleted if the body raises. Folders
+  around `path` are made. Raises OSError if `path` exists and is not empty.
   """
   # Without a trailing slash, which would put it inside `path`.
   temporary = temporary or f'{path.rstrip(os.sep)}.tmp{os.getpid()}'
-  if os.path.isdir(temporary):  # rmtree waits for the writer of a pipe.
+  if os.path.isdir(temporary):  # Of a killed process.
     shutil.rmtree(temporary, ignore_errors=True)
   with folders_around(path):
-    try:
-      with naming(os.path.dirname(temporary) or os.curdir, temporary):
-        os.mkdir(temporary)
-    except FileExistsError as error:
-      raise UserError(
-          f'{temporary}: is in the way of a temporary folder; remove it'
-      ) from error
+    os.mkdir(temporary)
     try:
       yield temporary
       with naming(path, temporary):
@@ -253,12 +237,16 @@ def append_json_line(path, value):
 def read_json(path):
   """Reads a dict from a file of JSON; None if there is no such file.
 
-  Raises UserError if the file does not hold a JSON object.
+  Raises UserError if the file does not hold a JSON object, or a string in it
+  cannot name a file.
   """
   try:
     with open_regular(path) as source:
       value = json.loads(source.read().decode('utf-8'))
-    _check_strings(value)
+    text = json.dumps(value, ensure_ascii=False)
+    text.encode('utf-8')  # Without lone surrogates.
+    if '\\u0000' in text:
+      raise ValueError('a string holds a NUL')
   except FileNotFoundError:
     return None
   except ValueError as error:
@@ -276,19 +264,3 @@ def need_json(path):
   if value is None:
     raise UserError(f'{path}: no such file')
   return value
-
-
-def _check_strings(value):
-  """Raises ValueError if a string in a value from JSON cannot name a file.
-
-  Such a string holds a NUL or a lone surrogate.
-  """
-  if isinstance(value, str):
-    value.encode('utf-8')
-    if '\0' in value:
-      raise ValueError(f'{value!r} holds a NUL')
-  elif isinstance(value, dict):
-    _check_strings(list(value) + list(value.values()))
-  elif isinstance(value, list):
-    for item in value:
-      _check_strings(item)

@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import itertools
 import os
 
 from cifar10.errors import UserError
@@ -24,21 +25,16 @@ def only_process(folder):
     print('Another process is fetching the data; waiting for it.')
     fcntl.flock(lock, fcntl.LOCK_EX)
 
-  def make_folder():
-    try:
-      folders.enter_context(files.folders_around(path))
-    except (FileExistsError, NotADirectoryError) as error:
-      raise UserError(
-          f'{error.filename}: is not a folder; expected a folder for the data'
-      ) from error
-
+  if os.path.exists(folder) and not os.path.isdir(folder):
+    raise UserError(
+        f'{folder}: is not a folder; expected a folder for the data')
   path = os.path.join(folder, _FETCH_NAME)
-  with contextlib.ExitStack() as folders, held(path, wait, make_folder):
+  with files.folders_around(path), held(path, wait):
     yield
 
 
 @contextlib.contextmanager
-def held(path, when_busy, make_folder=None):
+def held(path, when_busy):
   """Holds a lock: the file `path`, which exists while a process holds it.
 
   The system releases the lock if the process is killed; then the file stays,
@@ -46,13 +42,11 @@ def held(path, when_busy, make_folder=None):
   Raises UserError if `path` is not such a file.
 
   Args:
-    path: path of the file.
+    path: path of the file; its folder is made if it is missing.
     when_busy: function of the open file, called while another process holds the
       lock; waits for the lock, or raises an error.
-    make_folder: function without arguments that makes the folder of the file if
-      it is missing; by default as os.makedirs does.
   """
-  with _locked(path, when_busy, make_folder) as lock:
+  with _locked(path, when_busy) as lock:
     try:
       yield lock
     finally:
@@ -82,22 +76,17 @@ def _identity(path):
   return found.st_dev, found.st_ino
 
 
-def _locked(path, when_busy, make_folder):
-  attempts = 0
-  while True:
-    if make_folder:
-      make_folder()
-    else:
-      os.makedirs(os.path.dirname(path), exist_ok=True)
+def _locked(path, when_busy):
+  for attempt in itertools.count(1):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     try:
       lock = files.open_own(path, may_be_linked=True)
     except FileNotFoundError:
       # Another process has failed and removed the folder; or, again and again,
       # nothing can be made in it.
-      attempts += 1
-      if attempts == _ATTEMPTS:
-        raise
-      continue
+      if attempt < _ATTEMPTS:
+        continue
+      raise
     try:
       with files.naming(path):
         try:

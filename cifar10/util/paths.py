@@ -11,16 +11,11 @@ from cifar10.util import files
 # TensorFlow looks for the files of a checkpoint, and deletes them, by patterns.
 _PATTERN = re.compile(r'[\[*?\\]')
 
-# Linux takes 4,096 bytes with the zero at the end. The names that programs
-# append to a path have up to some 100.
-_MAX_BYTES = 4096 - 256
-
 _REMOTE = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*://')
-_UP_TO_LAST_PARENT = re.compile(r'(.*/)?\.\.(?=/|\Z)', re.DOTALL)
 
 
 def check(path, flag, holds_checkpoints=False):
-  """Returns a path; raises UserError if the system or TensorFlow cannot use it.
+  """Returns a path; raises UserError if TensorFlow cannot use it.
 
   Keeps one of several slashes at its end: TensorFlow 1 finds no checkpoint
   behind two. The error names the flag or argument. With `holds_checkpoints`
@@ -33,26 +28,11 @@ def check(path, flag, holds_checkpoints=False):
     raise UserError(
         f'{name}: is an address; expected a path of a file system, in which '
         'remote storage may be mounted')
-  content = os.fsencode(path)
-  try:
-    text = content.decode('utf-8')
-  except UnicodeDecodeError as error:
+  # TensorFlow encodes paths in UTF-8, whatever the locale.
+  if not is_text(path) or os.fsencode(path) != path.encode('utf-8'):
     raise UserError(
-        f'{name}: is not UTF-8; expected a path that is, for TensorFlow'
-    ) from error
-  if text != path:  # TensorFlow, which encodes in UTF-8, would use other bytes.
-    raise UserError(
-        f'{name.replace(path, text)}: is read in another encoding than UTF-8; '
-        'set PYTHONUTF8=1 or a locale such as LC_ALL=C.UTF-8')
-  if len(content) > _MAX_BYTES:
-    raise UserError(f'{name}: a path of {len(content)} bytes; expected at most '
-                    f'{_MAX_BYTES}')
-  # The system goes back by a `..` only from a folder that exists.
-  above = _UP_TO_LAST_PARENT.match(path)
-  if above and not os.path.isdir(above.group()):
-    raise UserError(
-        f'{name}: there is no folder {above.group()}; expected a path through '
-        'folders that exist')
+        f'{name}: is not UTF-8; expected a path that is, for TensorFlow, and a '
+        'locale such as LC_ALL=C.UTF-8')
   found = holds_checkpoints and _PATTERN.search(path)
   if found:
     raise UserError(

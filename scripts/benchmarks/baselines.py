@@ -18,19 +18,18 @@ import tensorflow.compat.v1 as tf
 CLASSICAL = 'classical'
 # TensorFlow 1 has bfloat16 on no processor.
 FORMS = (CLASSICAL, 'float32') + ('bfloat16',) * (tf.__version__ >= '2')
-LOCAL = 'local'  # In float32, with locally connected layers.
 
 RECORD_BYTES = 1 + 3 * 32 * 32
 _SIZE = cifar10_input.IMAGE_SIZE
 
 
 def inference(images, form):
-  """Builds the model: CLASSICAL, LOCAL, or in the precision of that name."""
-  precision = 'float32' if form in (CLASSICAL, LOCAL) else form
+  """Builds the model: CLASSICAL, or in the precision of that name."""
+  precision = 'float32' if form == CLASSICAL else form
   with layers.compute_in(precision):
     return networks.inference(
         images,
-        Settings(top_layers='local' if form == LOCAL else 'full'),
+        Settings(),
         portable=form == CLASSICAL  # tf.nn.conv2d and tf.nn.lrn.
     )
 

@@ -14,7 +14,6 @@ rounds, with the smallest and the largest. Prints a table and writes
 `.[bench]`.
 """
 
-import dataclasses
 import importlib.util
 import json
 import os
@@ -26,12 +25,9 @@ import time
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from cifar10 import cifar10
-from cifar10 import cifar10_multi_gpu_train
 from cifar10.data import datasets
 from cifar10.nets import layers
 from cifar10.settings import Settings
-from cifar10.store import run_state
 from cifar10.util import arguments
 from cifar10.util import files
 from cifar10.util import optional_packages
@@ -42,7 +38,6 @@ import starts
 import tensorflow.compat.v1 as tf
 import turns
 
-BATCH_SIZES = (32, 64, 128, 256, 512, 1024)
 # Forms of other frameworks, with the first arguments of their programs.
 KERAS_FORMS = {'Keras': ['float32'], 'Keras bfloat16': ['mixed_bfloat16']}
 PYTORCH_FORMS = {
@@ -72,7 +67,8 @@ def measure_normalization(table, rounds):
     x, dy = (tf.get_variable(name, [128, 12, 12, 64],
                              initializer=tf.random_normal_initializer(),
                              trainable=False) for name in ('x', 'dy'))
-    y = layers.local_response_norm(x, 4, 0.001 / 9, 'norm1', portable)
+    with layers.formed(is_portable=portable):
+      y = layers.lrn(x, 4, 1.0, 0.001 / 9, 0.75, 'norm1')
     return [y.op, tf.gradients(y, x, dy)[0].op]
 
   forms = {
@@ -95,7 +91,8 @@ def measure_convolution(table, rounds):
                      for name, shape in (('x', [128, 12, 12, 64]),
                                          ('kernel', [5, 5, 64, 64]),
                                          ('dy', [128, 12, 12, 64])))
-    y = layers.conv2d(x, kernel, algorithm)
+    with layers.formed(conv=algorithm):
+      y = layers.conv2d(x, kernel)
     gradients = tf.gradients(y, [x, kernel], dy) if with_gradients else []
     return [tensor.op for tensor in [y] + gradients]
 
@@ -135,17 +132,12 @@ def measure_training(table, data, rounds, steps):
   table.add('training, batch 128', 'examples/s', rates)
 
 
-def measure_batch_sizes(table, data, rounds):
+def measure_step(table, data, rounds):
   """Measures training steps on batches that cost nothing."""
-  for size in BATCH_SIZES:
-    names = baselines.FORMS
-    names += ('float16',) * (size == 32)  # Slow on CPUs, so at one size only.
-    names += (baselines.LOCAL,) * (size == 128)
-    forms = training(data, names,
-                     lambda form, size=size: baselines.fixed_batch(size))
-    steps = max(2, 3000 // size)
-    rates = turns.rates(forms, size, rounds, steps=steps, warm_up=1)
-    table.add(f'step, batch {size}', 'examples/s', rates)
+  forms = training(data, baselines.FORMS,
+                   lambda form: baselines.fixed_batch(128))
+  rates = turns.rates(forms, 128, rounds, steps=23, warm_up=1)
+  table.add('step, batch 128', 'examples/s', rates)
 
 
 def others(script, forms, data):
@@ -156,35 +148,6 @@ def others(script, forms, data):
           [sys.executable, script, *first,
            *data.train_files]) for form, first in forms.items()
   }
-
-
-def measure_towers(table, data, settings, rounds):
-  """Measures the multi-GPU trainer's step against the single-device one."""
-
-  def towers(num_gpus):
-    of_towers = cifar10.with_constants(
-        dataclasses.replace(settings, num_gpus=num_gpus))
-    state = run_state.begin(data, of_towers.examples_per_machine)
-    with tf.device('/cpu:0'):
-      global_step = tf.train.get_or_create_global_step()
-      opt = cifar10.optimizer(global_step, of_towers, state)
-      train_op, _, prefetch = cifar10_multi_gpu_train.build_step(
-          of_towers, global_step, opt)
-    tf.add_to_collection(turns.HOOKS, prefetch)
-    return train_op
-
-  def one_device():
-    images, labels = baselines.distorted_inputs('float32', data, 128)
-    return baselines.train(images, labels, 'float32', data)
-
-  for num_gpus in (1, 2, 4):
-    forms = {
-        'one device': turns.stepping(one_device),
-        'towers': turns.stepping(towers, num_gpus)
-    }
-    rates = turns.rates(forms, 128, rounds, steps=20, warm_up=10)
-    rates['towers'] *= num_gpus
-    table.add(f'{num_gpus} tower(s)', 'examples/s', rates, 'one device')
 
 
 def measure_evaluation(table, data, rounds):
@@ -235,8 +198,8 @@ def measure(args):
   optional_packages.need('matplotlib', 'report',
                          'the chart is drawn with matplotlib')
   session_settings.start_threads(Settings())
-  settings = Settings(dataset=args.dataset, data_dir=args.data_dir)
-  data = datasets.prepare(settings)
+  data = datasets.prepare(Settings(dataset=args.dataset,
+                                   data_dir=args.data_dir))
   about, rounds = machine(), args.rounds
   print(json.dumps(about))
   table = turns.Table()
@@ -248,8 +211,7 @@ def measure(args):
   if args.quick:
     starts.measure(table, args, 1, steps=30)
   else:
-    measure_batch_sizes(table, data, rounds)
-    measure_towers(table, data, settings, rounds)
+    measure_step(table, data, rounds)
     starts.measure(table, args, rounds, steps=300)
   result = {'machine': about, 'rounds': rounds, 'rows': table.rows}
   os.makedirs(args.out, exist_ok=True)
@@ -262,7 +224,7 @@ def main():
   """Reads the flags and measures."""
   parser = arguments.Parser(__doc__)
   parser.add_argument('--quick', action='store_true',
-                      help='leave out batch sizes, towers and long runs')
+                      help='leave out the step alone and long runs')
   parser.add_argument('--rounds', default=5, help='turns of each form')
   parser.add_argument('--out', default='.', help='folder to write to')
   parser.add_argument('--dataset', choices=('cifar10', 'sample'),

@@ -33,7 +33,6 @@ import tempfile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from cifar10.errors import DivergedError
 from cifar10.errors import UserError
 from cifar10.tools import variants
 from cifar10.tools.report import charts
@@ -49,32 +48,21 @@ _PER_DEFAULT = 4  # Variants that are timed after each turn of the default.
 
 
 def load_experiments(path):
-  """Reads the file of experiments.
+  """Reads the file of experiments, a dict with all that may be left out.
 
-  Returns a dict with 'steps', 'seeds', 'flags', 'points' and 'variants', a dict
-  of lists of flags. Raises UserError if the file is missing or something else.
+  Raises UserError if the file is missing or something else.
   """
-  found = files.need_json(path)
+  found = {'flags': [], 'points': POINTS, **files.need_json(path)}
   try:
-    steps, seeds = int(found['steps']), [int(seed) for seed in found['seeds']]
-    named = {comparison.DEFAULT: []}
-    for name, flags in found['variants'].items():
-      named[name] = list(map(str, flags))
-    points = int(found.get('points', POINTS))
-    if points < 1 or steps < points or steps % points or not seeds:
+    found['variants'] = {comparison.DEFAULT: [], **found['variants']}
+    steps, points, seeds = found['steps'], found['points'], found['seeds']
+    if not seeds or steps < points or steps % points:
       raise ValueError(f'steps={steps}, points={points}, seeds={seeds}')
-  except (AttributeError, KeyError, TypeError, ValueError) as error:
+  except (KeyError, TypeError, ValueError) as error:
     raise UserError(
         f'{path}: {error!r}; expected steps, a multiple of {POINTS} or of '
         'points, seeds and variants') from error
-  flags = list(found.get('flags', ()))
-  return {
-      'steps': steps,
-      'seeds': seeds,
-      'flags': flags,
-      'points': points,
-      'variants': named
-  }
+  return found
 
 
 def run_name(variant):
@@ -84,27 +72,23 @@ def run_name(variant):
   return f'{variant["name"]}-{variant["seed"]}-{kind}'
 
 
-def run(runner, variant, experiments, folder, threads):
+def run(runner, variant, experiments, args):
   """Trains a `comparison.variant` with a seed, and evaluates it.
 
-  Args:
-    runner: variants.Runner.
-    experiments: from `load_experiments`.
-    folder: where runs are kept.
-    threads: flags of its threads, from `of_threads`.
+  The run is kept in `args.runs`, and is one of `args.jobs` at a time.
 
   Returns:
     A dict for JSON: 'points' and 'total' of precision_curve.py, and 'loss'; or
     'error'.
   """
-  directory = os.path.join(folder, run_name(variant))
+  directory = os.path.join(args.runs, run_name(variant))
   metrics = os.path.join(directory, 'metrics.jsonl')
   end = experiments['steps']
   os.makedirs(directory, exist_ok=True)
   found = trained(runner, directory, end // experiments['points'],
                   f'--seed={variant["seed"]}',
                   f'--max_steps={variant["steps"]}', f'--metrics={metrics}',
-                  *threads, *variant['flags'])
+                  *of_threads(args.jobs), *variant['flags'])
   if 'error' in found:
     return found
   loss = statistics.mean(
@@ -139,48 +123,6 @@ def rows(metrics):
     return []
   with open(metrics) as lines:
     return [json.loads(line) for line in lines if line.endswith('\n')]
-
-
-def run_all(experiments, results, folder, jobs, save):
-  """Runs what has no result yet, `jobs` at a time, and keeps it in `folder`.
-
-  Adds new results to the list of `results`, and calls `save()` after each.
-  """
-  threads = of_threads(jobs)
-
-  def done(result):
-    save()
-    found = result.get('error') or comparison.percent(
-        comparison.precision_at(result, experiments['steps']))
-    name, seed = result['name'], result['seed']
-    print(f'{name}, seed {seed}: {found}', file=sys.stderr)
-
-  wanted = [
-      comparison.variant(name, experiments, seed=seed)
-      for seed in experiments['seeds']
-      for name in experiments['variants']
-  ]
-  run_missing(wanted, results,
-              lambda runner, v: run(runner, v, experiments, folder, threads),
-              done, jobs)
-
-
-def run_missing(wanted, results, work, done, jobs):
-  """Calls `work(runner, variant)` for variants that have no result yet.
-
-  See variants.Runner.run_missing. Raises UserError for an error that is no
-  divergence: it may be gone the next time.
-  """
-  runner = variants.Runner()
-
-  def result_of(variant):
-    result = work(runner, variant)
-    error = result.get('error', DivergedError.MARK)
-    if DivergedError.MARK not in error:
-      raise UserError(f'{variant["name"]}: {error}')
-    return result
-
-  runner.run_missing(wanted, results, result_of, done, jobs)
 
 
 def time_all(experiments, times, rounds, save):
@@ -229,8 +171,7 @@ def kept(path, *names):
 
   Saves it now: a run takes long, so find out first whether that works.
   """
-  found = {name: [] for name in names}
-  found.update(files.read_json(path) or {})
+  found = {**{name: [] for name in names}, **(files.read_json(path) or {})}
 
   def save(*_):
     files.write_json(path, found)
@@ -242,17 +183,28 @@ def kept(path, *names):
 
 def compare(args):
   """Runs what is missing, prints the table, and draws the chart."""
-  experiments = load_experiments(args.experiments)
+  experiments, runner = load_experiments(args.experiments), variants.Runner()
   found, save = kept(args.out, 'results', 'times')
-  results, times = found['results'], found['times']
-  try:
-    if args.time_rounds:
-      time_all(experiments, times, args.time_rounds, save)
-    else:
-      run_all(experiments, results, args.runs, args.jobs, save)
-  except KeyboardInterrupt:
-    sys.exit('compare: stopped; started again, it continues from here')
-  compared = comparison.compared(experiments, results, times)
+
+  def done(result):
+    save()
+    precision = 'points' in result and comparison.percent(
+        comparison.precision_at(result, experiments['steps']))
+    print(f'{result["name"]}, seed {result["seed"]}:', precision or
+          result['error'], file=sys.stderr)
+
+  if args.time_rounds:
+    time_all(experiments, found['times'], args.time_rounds, save)
+  else:
+    wanted = [
+        comparison.variant(name, experiments, seed=seed)
+        for seed in experiments['seeds']
+        for name in experiments['variants']
+    ]
+    runner.run_missing(wanted, found['results'],
+                       lambda v: run(runner, v, experiments, args), done,
+                       args.jobs)
+  compared = comparison.compared(experiments, found['results'], found['times'])
   print(comparison.table(compared))
   if any(row['runs'] for row in compared):
     chart = os.path.splitext(args.out)[0] + '.png'

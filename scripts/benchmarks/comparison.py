@@ -63,46 +63,56 @@ def compared(experiments, results, times):
     least and the most of the first one; 'time', of a step, as a multiple of the
     default's, if it was measured.
   """
-  by_name, errors = {}, {}
-  for name in experiments['variants']:
-    own = variants.results_of(variant(name, experiments), results)
-    by_name[name] = [result for result in own if 'error' not in result]
-    errors[name] = [result['error'] for result in own if 'error' in result]
-  defaults = {result['seed']: result for result in by_name[DEFAULT]}
-  rows, end = [], experiments['steps']
-  for name, found in by_name.items():
-    flags = {'flags': variant(name, experiments)['flags']}
-    ratios = [time['ratio'] for time in variants.results_of(flags, times)]
-    if not (found or errors[name] or ratios):
-      continue
-    row = {
-        'name': name,
-        'flags': experiments['variants'][name],
-        'runs': len(found),
-        'errors': errors[name]
-    }
-    rows.append(row)
-    precisions = [precision_at(result, end) for result in found]
-    if found:
-      row.update(
-          averaged=statistics.mean(precisions), lowest=min(precisions),
-          highest=max(precisions),
-          plain=statistics.mean(precision_at(r, end, 'plain') for r in found),
-          loss=statistics.mean(r['loss'] for r in found))
-    steps = {'at_steps': (end, end), 'at_half': (end / 2, end / 2)}
-    if ratios:
-      row['time'] = statistics.median(ratios)
-      steps['at_time'] = end, end * row['time']
-    pairs = [(r, defaults[r['seed']]) for r in found if r['seed'] in defaults]
-    if pairs:
-      for column, (own, its) in steps.items():
-        differences = [
-            precision_at(r, own) - precision_at(d, its) for r, d in pairs
-        ]
-        row[column] = statistics.mean(differences)
-        if column == 'at_steps':
-          row['spread'] = min(differences), max(differences)
+  rows, defaults, end = [], {}, experiments['steps']
+  for name, flags in experiments['variants'].items():
+    wanted = variant(name, experiments)
+    own = variants.results_of(wanted, results)
+    found = [result for result in own if 'error' not in result]
+    if name == DEFAULT:
+      defaults = {result['seed']: result for result in found}
+    timed = variants.results_of({'flags': wanted['flags']}, times)
+    if own or timed:
+      errors = [result['error'] for result in own if 'error' in result]
+      row = {'name': name, 'flags': flags, 'runs': len(found), 'errors': errors}
+      if timed:
+        row['time'] = statistics.median(time['ratio'] for time in timed)
+      row.update(_means(found, end))
+      row.update(_differences(found, defaults, end, row.get('time')))
+      rows.append(row)
   return rows
+
+
+def _means(found, end):
+  """The columns of a row that need no run of the default."""
+  if not found:
+    return {}
+  precisions = [precision_at(result, end) for result in found]
+  plain = [precision_at(result, end, 'plain') for result in found]
+  return {
+      'averaged': statistics.mean(precisions),
+      'plain': statistics.mean(plain),
+      'lowest': min(precisions),
+      'highest': max(precisions),
+      'loss': statistics.mean(result['loss'] for result in found)
+  }
+
+
+def _differences(found, defaults, end, time):
+  """The columns of a row that compare it with `defaults`, results by seed."""
+  columns = {}
+  steps = {'at_steps': (end, end), 'at_half': (end / 2, end / 2)}
+  if time:
+    steps['at_time'] = end, end * time
+  for column, (own, its) in steps.items():
+    differences = [
+        precision_at(result, own) - precision_at(defaults[result['seed']], its)
+        for result in found
+        if result['seed'] in defaults
+    ]
+    if differences:
+      columns[column] = statistics.mean(differences)
+      columns.setdefault('spread', (min(differences), max(differences)))
+  return columns
 
 
 def percent(share):

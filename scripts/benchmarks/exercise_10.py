@@ -30,7 +30,6 @@ WAYS = {
     'filters': ['--model_parallelism=filters'],
     'columns': ['--model_parallelism=filters', '--columns=2'],
 }
-_CLUSTER = str(Path(__file__).resolve().parents[1] / 'local_cluster.py')
 _MOST_STEPS = 1000000
 
 
@@ -49,10 +48,11 @@ def run(runner, variant, data_dir):
       return rows and time.time() - rows[0]['time'] > variant.get('secs', 1e9)
 
     status = runner.run(
-        variants.command(_CLUSTER, '--num_workers=2', f'--data_dir={data_dir}',
-                         f'--train_dir={train_dir}', f'--log_dir={folder}',
-                         f'--metrics={metrics}', f'--max_steps={steps}',
-                         *WAYS[variant['way']]), is_over, stdout=sys.stderr)
+        variants.command('cluster/local_cluster.py', '--num_workers=2',
+                         f'--data_dir={data_dir}', f'--train_dir={train_dir}',
+                         f'--log_dir={folder}', f'--metrics={metrics}',
+                         f'--max_steps={steps}', *WAYS[variant['way']]),
+        is_over, stdout=sys.stderr)
     if status:
       raise UserError(f'{variant}: ended with status {status}')
     rows = compare.rows(metrics)

@@ -48,7 +48,7 @@ def measure_variant(settings, data, steps):
   """
   with tf.Graph().as_default():
     tf.set_random_seed(settings.seed)
-    batch = cifar10.distorted_inputs(settings)
+    batch = cifar10.distorted_inputs(settings, data)
     with techniques.training_scope(settings):
       train_op = _train(*batch, settings, data)
     fixed = [tf.placeholder(t.dtype, t.shape) for t in batch]

@@ -44,9 +44,9 @@ def take_batches(source, count, data_dir):
   """Takes `count` batches of one of SOURCES; prints MEASUREMENTS as JSON."""
   settings = Settings(data_dir=data_dir, input=source)
   session_settings.start_threads(Settings())
-  datasets.prepare(settings)
+  data = datasets.prepare(settings)
   with tf.Graph().as_default():
-    batch = [tensor.op for tensor in pipelines.distorted_inputs(settings)]
+    batch = [tensor.op for tensor in pipelines.distorted_inputs(settings, data)]
     begun = time.perf_counter()
     with tf.train.MonitoredSession() as session:
       session.run(batch)
@@ -58,7 +58,7 @@ def take_batches(source, count, data_dir):
         session.run(batch)
       seconds = time.perf_counter() - begun
   rate = count * settings.examples_per_machine / seconds
-  peak = starts.memory('VmHWM')
+  peak = starts.peak_memory()
   print(json.dumps({'first_batch': first_batch, 'rate': rate, 'peak': peak}))
 
 

@@ -15,6 +15,7 @@ Linux, root, and the programs `ip` and `tc`.
 import contextlib
 import datetime
 import glob
+import itertools
 import os
 from pathlib import Path
 import re
@@ -34,47 +35,34 @@ import tensorflow.compat.v1 as tf
 
 HOSTS = {'ps0': '10.77.0.1', 'w0': '10.77.0.2', 'w1': '10.77.0.3'}
 PREFIX = 'cifar10-'  # Of the names of network namespaces.
-SWITCH = PREFIX + 'switch'
+SWITCH = 'switch'
 POLL_SECS = 0.1
 STEP = re.compile(r'^(\S+ \S+): step (\d+), ', re.MULTILINE)
 
 
-def sh(command):
-  """Runs a command, words divided by spaces."""
-  subprocess.run(command.split(), check=True)
-
-
-def inside(namespace, command):
-  """Prefixes a command so that it runs in a network namespace."""
-  return f'ip netns exec {namespace} {command}'
+def inside(host, command):
+  """Runs a command, words divided by spaces, in a network namespace."""
+  subprocess.run(f'ip netns exec {PREFIX}{host} {command}'.split(), check=True)
 
 
 @contextlib.contextmanager
 def network():
   """Sets up the switch and the hosts, and removes them at the end."""
-  namespaces = [SWITCH] + [PREFIX + host for host in HOSTS]
   with contextlib.ExitStack() as stack:
-    for namespace in namespaces:
-      sh('ip netns add ' + namespace)
-      stack.callback(sh, 'ip netns del ' + namespace)
-      sh(inside(namespace, 'ip link set lo up'))
-    sh(inside(SWITCH, 'ip link add bridge type bridge'))
-    sh(inside(SWITCH, 'ip link set bridge up'))
+    for host in (SWITCH, *HOSTS):
+      subprocess.run(['ip', 'netns', 'add', PREFIX + host], check=True)
+      stack.callback(subprocess.run, ['ip', 'netns', 'del', PREFIX + host],
+                     check=True)
+      inside(host, 'ip link set lo up')
+    inside(SWITCH, 'ip link add bridge type bridge')
+    inside(SWITCH, 'ip link set bridge up')
     for host, address in HOSTS.items():
-      namespace = PREFIX + host
-      peer = f'netns {namespace} name eth0'
-      sh(inside(SWITCH, f'ip link add {host} type veth peer {peer}'))
-      sh(inside(SWITCH, f'ip link set {host} master bridge up'))
-      sh(inside(namespace, f'ip addr add {address}/24 dev eth0'))
-      sh(inside(namespace, 'ip link set eth0 up'))
+      peer = f'netns {PREFIX}{host} name eth0'
+      inside(SWITCH, f'ip link add {host} type veth peer {peer}')
+      inside(SWITCH, f'ip link set {host} master bridge up')
+      inside(host, f'ip addr add {address}/24 dev eth0')
+      inside(host, 'ip link set eth0 up')
     yield
-
-
-def limit(mbit):
-  """Limits the link of the second worker to `mbit` Mbit/s each way."""
-  rate = f'root tbf rate {mbit:g}mbit burst 128kb latency 200ms'
-  sh(inside(PREFIX + 'w1', 'tc qdisc add dev eth0 ' + rate))
-  sh(inside(SWITCH, 'tc qdisc add dev w1 ' + rate))
 
 
 @contextlib.contextmanager
@@ -100,9 +88,9 @@ def cluster(directory, flags):
       path = os.path.join(directory, host + '.log')
       with open(path, 'wb') as log:
         process = subprocess.Popen(
-            inside(PREFIX + host, '').split() + command + task + flags,
+            ['ip', 'netns', 'exec', PREFIX + host, *command, *task, *flags],
             stdout=log, stderr=log)
-      process.log = path
+      process.log = Path(path)
       stack.callback(process.wait)
       stack.callback(process.kill)
       processes[host] = process
@@ -112,26 +100,19 @@ def cluster(directory, flags):
 def steps(process):
   """The lines of steps that a task has printed: pairs (step, datetime)."""
   return [(int(step), datetime.datetime.fromisoformat(when))
-          for when, step in STEP.findall(text_of(process))]
-
-
-def text_of(process):
-  """The log of a task so far."""
-  with open(process.log, encoding='utf-8') as log:
-    return log.read()
+          for when, step in STEP.findall(process.log.read_text())]
 
 
 def finish(processes):
   """Waits until all tasks have ended; exits with a failed task's log."""
-  running = dict(processes)
-  while running:
-    for host, process in list(running.items()):
-      if process.poll() is None:
-        continue
-      del running[host]
-      if process.returncode:
-        status, text = process.returncode, text_of(process)
-        sys.exit(f'{host} ended with status {status}:\n{text}')
+  while True:
+    statuses = {host: process.poll() for host, process in processes.items()}
+    for host, status in statuses.items():
+      if status:
+        sys.exit(f'{host} ended with status {status}:\n'
+                 f'{processes[host].log.read_text()}')
+    if None not in statuses.values():
+      return
     time.sleep(POLL_SECS)
 
 
@@ -149,9 +130,9 @@ def cut(args, flags):
           sys.exit('The cluster ended before the link was cut.')
         time.sleep(POLL_SECS)
       print(f'Cutting the link of worker 1 for {args.secs} s.', flush=True)
-      sh(inside(SWITCH, 'ip link set w1 down'))
+      inside(SWITCH, 'ip link set w1 down')
       time.sleep(args.secs)
-      sh(inside(SWITCH, 'ip link set w1 up'))
+      inside(SWITCH, 'ip link set w1 up')
       finish(tasks)
       lost = [host for host in ('w0', 'w1') if not check(host, tasks, args)]
       last = checkpoints.step(checkpoints.latest(directory))
@@ -173,22 +154,23 @@ def check(host, tasks, args):
 def slow(args, flags):
   """Trains with and without the limit, in each mode and type of gradients."""
   print('link of worker 1  mode   gradients  examples/s  staleness  messages')
-  for mbit in (None, args.mbit):
-    for mode in ('--sync', '--nosync'):
-      for dtype in ('float32', 'bfloat16'):
-        more = [mode, f'--grad_dtype={dtype}', '--log_frequency=1']
-        more += [f'--max_steps={args.steps}']
-        with network(), tempfile.TemporaryDirectory() as directory:
-          if mbit:
-            limit(mbit)
-          with cluster(directory, more + flags) as tasks:
-            finish(tasks)
-            rate = examples_per_second(tasks['w0'], mode, args.batch_size)
-            received, sent = traffic(tasks['w0'])
-          print(
-              '%-17s %-6s %-10s %10.0f %10.2f  %s MB in, %s MB out' %
-              ('%g Mbit/s' % mbit if mbit else 'as it is', mode[2:], dtype,
-               rate, staleness(directory), received, sent), flush=True)
+  for mbit, mode, dtype in itertools.product(
+      (None, args.mbit), ('--sync', '--nosync'), ('float32', 'bfloat16')):
+    more = [mode, f'--grad_dtype={dtype}', '--log_frequency=1']
+    more += [f'--max_steps={args.steps}']
+    with network(), tempfile.TemporaryDirectory() as directory:
+      if mbit:  # Each way.
+        rate = f'root tbf rate {mbit:g}mbit burst 128kb latency 200ms'
+        inside('w1', 'tc qdisc add dev eth0 ' + rate)
+        inside(SWITCH, 'tc qdisc add dev w1 ' + rate)
+      with cluster(directory, more + flags) as tasks:
+        finish(tasks)
+        rate = examples_per_second(tasks['w0'], mode, args.batch_size)
+        received, sent = traffic(tasks['w0'])
+      print(
+          '%-17s %-6s %-10s %10.0f %10.2f  %s MB in, %s MB out' %
+          ('%g Mbit/s' % mbit if mbit else 'as it is', mode[2:], dtype, rate,
+           staleness(directory), received, sent), flush=True)
 
 
 def examples_per_second(process, mode, batch_size):
@@ -205,7 +187,7 @@ def examples_per_second(process, mode, batch_size):
 def traffic(process):
   """The megabytes of a step, as the task printed them: (received, sent)."""
   pattern = r'receives ([\d.]+) MB .* sends ([\d.]+) MB'
-  return re.search(pattern, text_of(process)).groups()
+  return re.search(pattern, process.log.read_text()).groups()
 
 
 def staleness(directory):

@@ -75,7 +75,7 @@ def pack(settings, state, values, folder):
     folder: the directory to make.
   """
   # Paths and hosts are those of the machine that trained it.
-  elsewhere = Settings().of_groups('run', 'cluster', 'transfer')
+  elsewhere = Settings().of_groups('running', 'cluster', 'transfer')
   elsewhere['data_dir'] = settings_lib.FIELDS['data_dir'].default
   with files.new_folder(folder) as made:
     config.save(dataclasses.replace(settings, **elsewhere), made)

@@ -37,19 +37,12 @@ def evaluate(directory, every, batch_size):
   Raises:
     UserError: there is no such run, or its data or a checkpoint is unusable.
   """
-  run = config.load(directory)
-  if run is None:
-    raise UserError(
-        f'{directory}: holds no {run_state.CONFIG_FILE}; expected the '
-        '--train_dir of a run')
-  found = checkpoints.by_step(directory)
-  if not found:
-    raise UserError(f'{directory}: holds no checkpoint')
+  run, found = config.load(directory), checkpoints.by_step(directory)
   chosen = {step: path for step, path in found.items() if step % every == 0}
-  if not chosen:
+  if run is None or not chosen:
     raise UserError(
-        f'{directory}: holds no checkpoint at a multiple of --every={every} '
-        f'steps; found those of steps {min(found)} to {max(found)}')
+        f'{directory}: expected the --train_dir of a run, with checkpoints at '
+        f'multiples of --every={every} steps')
   settings = dataclasses.replace(
       run, batch_size=batch_size, precision='float32',
       **run_state.trained_on(run_state.load(directory), run))
@@ -77,13 +70,6 @@ def evaluate(directory, every, batch_size):
   }
 
 
-def write(args):
-  """Evaluates, and writes --out."""
-  session_settings.start_threads(Settings())
-  curve = evaluate(args.train_dir, args.every, args.batch_size)
-  files.write_json(args.out, curve)
-
-
 def main():
   """Reads the flags, evaluates and writes."""
   parser = arguments.Parser(__doc__)
@@ -92,6 +78,12 @@ def main():
   parser.add_argument('--every', default=1000,
                       help='steps between the checkpoints to evaluate')
   parser.add_argument('--batch_size', default=500, help='images in a batch')
+
+  def write(args):
+    session_settings.start_threads(Settings())
+    curve = evaluate(args.train_dir, args.every, args.batch_size)
+    files.write_json(args.out, curve)
+
   parser.run(write, every=(1, None), batch_size=(1, None))
 
 

@@ -14,67 +14,59 @@ import sys
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from cifar10.tools import variants
 from cifar10.util import arguments
 
 _WORKERS = [8, 16, 32, 64, 128, 256, 1024]
+_BATCH_SIZE, _BYTES = 128, 4.273e6  # Of a worker; each way in a step.
+# Gbit/s of each link, and parameter servers.
+_COLUMNS = [(10, 1), (10, 16), (100, 1), (100, 16)]
 
 
-def synchronous(workers, num_ps, link, args):
+def synchronous(workers, num_ps, link, step_secs, update_secs):
   """Examples per second with --sync; `link` is in bytes per second."""
   # All workers read at once, and then send at once.
-  way = max(args.bytes / link, workers * args.bytes / (num_ps * link))
-  updates = workers * args.update_secs / num_ps
-  return workers * args.batch_size / (args.step_secs + 2 * way + updates)
+  way = max(_BYTES / link, workers * _BYTES / (num_ps * link))
+  updates = workers * update_secs / num_ps
+  return workers * _BATCH_SIZE / (step_secs + 2 * way + updates)
 
 
-def asynchronous(workers, num_ps, link, args):
+def asynchronous(workers, num_ps, link, step_secs, update_secs):
   """Examples per second with --nosync; `link` is in bytes per second."""
-  alone = args.step_secs + 2 * args.bytes / link + args.update_secs / num_ps
+  alone = step_secs + 2 * _BYTES / link + update_secs / num_ps
   steps = min(
       workers / alone,  # The limit is the workers,
-      num_ps * link / args.bytes,  # the links of the parameter servers,
-      num_ps / args.update_secs  # or their updates.
+      num_ps * link / _BYTES,  # the links of the parameter servers,
+      num_ps / update_secs  # or their updates.
   )
-  return args.batch_size * steps
+  return _BATCH_SIZE * steps
+
+
+def tables(step_secs, update_secs):
+  """The tables of both, in Markdown."""
+  for name, predicted in (('sync', synchronous), ('async', asynchronous)):
+    heads = [f'{gbit} Gbit/s, {num_ps} ps' for gbit, num_ps in _COLUMNS]
+    rows = [[
+        str(workers), *('{:,.0f}'.format(
+            predicted(workers, num_ps, gbit * 1e9 / 8, step_secs, update_secs))
+                        for gbit, num_ps in _COLUMNS)
+    ]
+            for workers in _WORKERS]
+    yield variants.table([f'{name}, workers', *heads], rows, right=range(1, 5))
 
 
 def main():
   """Reads the flags and predicts."""
   parser = arguments.Parser(__doc__)
-  add = parser.add_argument
   positive = arguments.number(float, 1e-9, 1e12)
-  count = arguments.number(int, 1, 10**9)
-  add('--step_secs', type=positive, required=True,
-      help='seconds to compute a batch')
-  add(
+  parser.add_argument('--step_secs', type=positive, required=True,
+                      help='seconds to compute a batch')
+  parser.add_argument(
       '--update_secs', type=positive, required=True,
       help='seconds in which one parameter server applies all gradients of a '
       'worker')
-  add('--bytes', type=positive, default=4.273e6,
-      help='bytes each way in a step')
-  add('--batch_size', type=count, default=128, help='of a worker')
-  add('--gbits', type=positive, nargs='+', default=[10, 100],
-      help='Gbit/s of each link')
-  add('--num_ps', type=count, nargs='+', default=[1, 16],
-      help='numbers of parameter servers')
-  add('--workers', type=count, nargs='+', default=_WORKERS,
-      help='numbers of workers')
-  parser.run(predict)
-
-
-def predict(args):
-  """Prints the tables."""
-  columns = [(gbit, ps) for gbit in args.gbits for ps in args.num_ps]
-  for name, predicted in (('sync', synchronous), ('async', asynchronous)):
-    heads = ['%g Gbit/s, %d ps' % column for column in columns]
-    print('| %s, workers | %s |' % (name, ' | '.join(heads)))
-    print('|---|' + '---:|' * len(columns))
-    for workers in args.workers:
-      rates = (predicted(workers, num_ps, gbit * 1e9 / 8, args)
-               for gbit, num_ps in columns)
-      cells = ' | '.join('{:,.0f}'.format(rate) for rate in rates)
-      print('| %d | %s |' % (workers, cells))
-    print()
+  parser.run(
+      lambda args: print(*tables(args.step_secs, args.update_secs), sep='\n\n'))
 
 
 if __name__ == '__main__':

@@ -30,6 +30,7 @@ from cifar10.util import files
 import benchmark
 import compare
 
+RECIPES = FIELDS['recipe'].metadata['choices']
 _STEPS_OF_TUTORIAL = 100000
 _IMAGES = 12000  # Of a turn.
 _FIRST = 2  # Steps that are not counted: TensorFlow prepares its operations.
@@ -82,7 +83,7 @@ def table(seconds):
 
 def measure(args):
   """Measures, writes the results after each turn, and prints the table."""
-  seconds = {recipe: [] for recipe in FIELDS['recipe'].metadata['choices']}
+  seconds = {recipe: [] for recipe in RECIPES}
   about = {'machine': benchmark.machine(), 'seconds of a step': seconds}
   for _ in range(args.rounds):
     for recipe, values in seconds.items():

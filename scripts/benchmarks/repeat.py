@@ -32,18 +32,9 @@ import compare
 
 
 def run(runner, args, seed, folder):
-  """Trains with a seed, and evaluates the last checkpoint.
+  """Trains with a seed, or resumes it in `folder`, and evaluates the end.
 
-  A run that is in `folder` already resumes.
-
-  Args:
-    runner: variants.Runner.
-    args: with the name of the `recipe` and further `flags`.
-    seed: int.
-    folder: where the run is kept.
-
-  Returns:
-    A dict for JSON: minutes of each part, and the evaluations.
+  Returns a dict for JSON: minutes of each part, and the evaluations.
   """
   directory = os.path.join(folder, f'{args.recipe}-{seed}')
   metrics, starts = directory + '.jsonl', directory + '.starts.jsonl'
@@ -91,11 +82,11 @@ def show(result):
 
 def summarize(results):
   """Prints mean and standard deviation over all runs."""
-  for name, values in (('precision @ 1', [percent(r, 0) for r in results
-                                         ]), ('precision @ 1 with --tta',
-                                              [percent(r, 1) for r in results]),
-                       ('minutes of training',
-                        [r['minutes of training'] for r in results])):
+  for name, values in (
+      ('precision @ 1', [percent(r, 0) for r in results]),
+      ('precision @ 1 with --tta', [percent(r, 1) for r in results]),
+      ('minutes of training', [r['minutes of training'] for r in results])
+  ):  # yapf: disable
     mean, low, high = statistics.mean(values), min(values), max(values)
     deviation = statistics.stdev(values) if len(values) > 1 else 0.0
     print(f'{name}: mean {mean:.2f}, standard deviation {deviation:.2f}, '
@@ -107,12 +98,11 @@ def percent(result, index):
   return 100 * result['evaluations'][index]['precision @ 1']
 
 
-def held(path, about):
-  """Reads a JSON file; raises UserError if its runs are of other settings."""
-  content = dict({'flags': []}, **(files.read_json(path) or about))
-  if not about.items() <= content.items():
+def check(path, about):
+  """Raises UserError if the runs in a JSON file are of other settings."""
+  held = {'flags': [], **(files.read_json(path) or about)}
+  if not about.items() <= held.items():
     raise UserError(f'{path}: holds runs of other settings')
-  return content
 
 
 def repeat(args):
@@ -126,27 +116,28 @@ def repeat(args):
       'settings': recipes.settings(args.recipe),
       'flags': args.flags
   }
-  content = dict({'results': []}, **held(args.out, about))
-  # A run takes long, so find out first whether its numbers can be written.
-  with files.folders_around(args.out):
-    files.write_json(args.out, content)
+  check(args.out, about)
+  found, save = compare.kept(args.out, 'results')
+  found.update(about)
+  save()
   runner = variants.Runner()
 
   def done(result):
-    files.write_json(args.out, content)
+    save()
     show(result)
 
   with tempfile.TemporaryDirectory() as temporary:
     folder = args.runs or temporary
     os.makedirs(folder, exist_ok=True)
     of_runs = os.path.join(folder, 'settings.json')
-    files.write_json(of_runs, held(of_runs, about))
+    check(of_runs, about)
+    files.write_json(of_runs, about)
     runner.run_missing(
         [{
             'seed': seed
-        } for seed in args.seeds], content['results'],
+        } for seed in args.seeds], found['results'],
         lambda variant: run(runner, args, variant['seed'], folder), done)
-  summarize(content['results'])
+  summarize(found['results'])
 
 
 def _seeds(text):

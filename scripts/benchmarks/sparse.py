@@ -25,17 +25,11 @@ import compare
 import comparison
 import numpy as np
 
-_SPARSIFY = str(Path(__file__).resolve().parents[1] / 'sparsify.py')
+_SPARSIFY = 'tools/sparsify.py'
 
 
 def run(runner, variant, folder):
-  """Trains a variant, as it is and with zeros.
-
-  Args:
-    runner: variants.Runner.
-    variant: a dict of 'name', 'flags', 'steps', 'seed' and 'zeros', the share
-      of the weights to set to zero.
-    folder: where runs are kept.
+  """Trains a variant in `folder`, as it is and with zeros.
 
   Returns:
     A dict for JSON: 'own_zeros', the share of the weights that training itself
@@ -43,27 +37,24 @@ def run(runner, variant, folder):
     that was cut; 'zeros_at_end', of the averages; 'points' and 'dense_points'
     of precision_curve.py, and their 'total'; or 'error'.
   """
-  steps = variant['steps']
-  cut, dense = steps * 4 // 5, os.path.join(folder, compare.run_name(variant))
-  sparse = dense + '-sparse'
-  every, flags = steps // 5, [
+  steps, dense = variant['steps'], os.path.join(folder,
+                                                compare.run_name(variant))
+  flags = [
       f'--max_steps={steps}', f'--seed={variant["seed"]}', *variant['flags']
   ]
-  of_dense = compare.trained(runner, dense, every, *flags)
+  of_dense = compare.trained(runner, dense, steps // 5, *flags)
   if 'error' in of_dense:
     return of_dense
-  source = checkpoints.at_step(dense, cut)
+  source, sparse = checkpoints.at_step(dense, steps * 4 // 5), dense + '-sparse'
   values = checkpoints.read(source)
   weights = sparsify.weights_of(values).values()
   sizes = np.sort(np.concatenate([np.abs(w).ravel() for w in weights]))
   threshold = float(sizes[max(0, math.ceil(variant['zeros'] * len(sizes)) - 1)])
   if not os.path.exists(sparse):
-    error = runner.error(
+    runner.answer(
         variants.command(_SPARSIFY, source, f'--out={sparse}',
                          f'--threshold={threshold!r}'))
-    if error:
-      return {'error': error}
-  found = compare.trained(runner, sparse, every, *flags, '--hold_zeros')
+  found = compare.trained(runner, sparse, steps // 5, *flags, '--hold_zeros')
   if 'error' in found:
     return found
   plain = {n: v for n, v in values.items() if checkpoints.AVERAGE not in n}
@@ -97,9 +88,9 @@ def _cells(result):
 
 def compare_all(args):
   """Runs what is missing, and prints the table."""
-  experiments = compare.load_experiments(args.experiments)
+  experiments, runner = (compare.load_experiments(args.experiments),
+                         variants.Runner())
   found, save = compare.kept(args.out, 'results')
-  results = found['results']
   wanted = [{
       'name': name,
       'flags': experiments['flags'] + flags,
@@ -115,17 +106,18 @@ def compare_all(args):
     print(*_cells(result), file=sys.stderr)
 
   os.makedirs(args.runs, exist_ok=True)
-  try:
-    compare.run_missing(wanted, results,
-                        lambda runner, variant: run(runner, variant, args.runs),
-                        done, args.jobs)
-  except KeyboardInterrupt:
-    sys.exit('sparse: stopped; started again, it continues from here')
+  runner.run_missing(wanted, found['results'],
+                     lambda variant: run(runner, variant, args.runs), done,
+                     args.jobs)
   heads = [
       'variant', 'flags', 'zeros by training', 'zeros', 'dense',
       'after the cut', 'sparse', 'difference'
   ]
-  rows = [_cells(r) for v in wanted for r in variants.results_of(v, results)]
+  rows = [
+      _cells(result)
+      for variant in wanted
+      for result in variants.results_of(variant, found['results'])
+  ]
   print(variants.table(heads, rows, right=range(2, len(heads))))
 
 

@@ -8,7 +8,7 @@ is one such process.
 
 import json
 from pathlib import Path
-import re
+import resource
 import subprocess
 import sys
 import time
@@ -21,8 +21,6 @@ from cifar10.settings import Settings
 from cifar10.util import session_settings
 import baselines
 import tensorflow.compat.v1 as tf
-
-EARLY_STEP = 100  # Step after which memory should not grow.
 
 
 def measure(table, args, rounds, steps):
@@ -39,8 +37,6 @@ def measure(table, args, rounds, steps):
       'first_step': ('first step of the process', 's'),
       'peak': (f'peak memory, {steps} steps', 'MB')
   }
-  if steps > EARLY_STEP:
-    names['growth'] = (f'memory, from step {EARLY_STEP} on', 'x')
   values = {name: {} for name in names}
   for _ in range(rounds):
     for form in baselines.FORMS:
@@ -54,10 +50,9 @@ def measure(table, args, rounds, steps):
     table.add(what, unit, values[name])
 
 
-def memory(field):
-  """Memory of this process in MB, a field of Linux's /proc/self/status."""
-  with open('/proc/self/status') as status:
-    return int(re.search(field + r':\s*(\d+) kB', status.read()).group(1)) / 1e3
+def peak_memory():
+  """The most memory that this process has taken, in MB."""
+  return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
 def train(form, steps, data):
@@ -71,14 +66,14 @@ def train(form, steps, data):
       first_batch = time.perf_counter() - started
       session.run(train_op)
       first_step = time.time() - BEGUN
-      for step in range(steps):
+      for _ in range(steps):
         session.run(train_op)
-        if step == min(EARLY_STEP, steps) - 1:
-          early = memory('VmRSS')
-      growth = memory('VmRSS') / early
-  result = {'first_batch': first_batch, 'first_step': first_step}
-  result.update(peak=memory('VmHWM'), growth=growth)
-  print(json.dumps(result))
+  print(
+      json.dumps({
+          'first_batch': first_batch,
+          'first_step': first_step,
+          'peak': peak_memory()
+      }))
 
 
 def main():

@@ -44,22 +44,21 @@ _NEAR = 0.01  # A difference in precision that other seeds are to settle.
 
 def load_experiments(path):
   """Reads the file of experiments; raises UserError if it makes no sense."""
-  found = files.need_json(path)
+  found = {'flags': [], 'points': compare.POINTS, **files.need_json(path)}
   try:
     for variant in found['variants'].values():
       ((_, values),) = variant['values'].items()
       if not isinstance(variant['flags'], list) or not values:
         raise ValueError(variant)
     numbers = 'tuning_steps', 'validation_examples', 'steps'
-    if not found['seeds'] or min(int(found[name]) for name in numbers) < 1:
+    if not found['seeds'] or min(found[name] for name in numbers) < 1:
       raise ValueError(found['seeds'])
   except (AttributeError, KeyError, TypeError, ValueError) as error:
     raise UserError(
         f'{path}: {error!r}; expected tuning_steps, validation_examples, '
         'steps, seeds, and variants with flags and the values of one flag'
     ) from error
-  return dict(found, flags=list(found.get('flags', ())),
-              points=found.get('points', compare.POINTS))
+  return found
 
 
 def candidates(experiments):
@@ -77,14 +76,15 @@ def candidates(experiments):
           for value in values]
 
 
-def tune(runner, candidate, threads):
+def tune(runner, candidate, jobs):
   """Trains a candidate: 'validation', its precision at the end, or 'error'."""
   with tempfile.TemporaryDirectory() as folder:
     steps = candidate['steps']
     error = runner.error(
         variants.command('cifar10_train.py', f'--train_dir={folder}',
                          f'--max_steps={steps}', f'--validation_steps={steps}',
-                         *threads, *candidate['tuning'], *candidate['flags']))
+                         *compare.of_threads(jobs), *candidate['tuning'],
+                         *candidate['flags']))
     if error:
       return {'error': error}
     return {'validation': run_state.load(folder).validations[-1][1]}
@@ -127,23 +127,20 @@ def run_all(experiments, found, args, save):
 
   `found` has the lists 'tuning' and 'results'; calls `save()` after each run.
   """
-  threads = compare.of_threads(args.jobs)
+  runner = variants.Runner()
 
   def done(result):
     save()
     shown = result.get('error') or result.get('validation')
     print(result['name'], *result['flags'], shown or '', file=sys.stderr)
 
-  compare.run_missing(
-      candidates(experiments), found['tuning'],
-      lambda runner, candidate: tune(runner, candidate, threads), done,
-      args.jobs)
+  runner.run_missing(candidates(experiments), found['tuning'],
+                     lambda c: tune(runner, c, args.jobs), done, args.jobs)
   best = comparison_of(experiments, found)
   for _ in range(2):  # The first seed tells whose others are wanted.
-    compare.run_missing(
-        list(wanted(best, found['results'])), found['results'],
-        lambda runner, v: compare.run(runner, v, best, args.runs, threads),
-        done, args.jobs)
+    runner.run_missing(list(wanted(best, found['results'])), found['results'],
+                       lambda v: compare.run(runner, v, best, args), done,
+                       args.jobs)
 
 
 def compared(experiments, found, before):
@@ -205,14 +202,11 @@ def tune_all(args):
   """Runs what is missing, prints the table, and draws the chart."""
   experiments = load_experiments(args.experiments)
   found, save = compare.kept(args.out, 'tuning', 'results', 'times')
-  try:
-    if args.time_rounds:
-      compare.time_all(comparison_of(experiments, found), found['times'],
-                       args.time_rounds, save)
-    else:
-      run_all(experiments, found, args, save)
-  except KeyboardInterrupt:
-    sys.exit('tuning: stopped; started again, it continues from here')
+  if args.time_rounds:
+    compare.time_all(comparison_of(experiments, found), found['times'],
+                     args.time_rounds, save)
+  else:
+    run_all(experiments, found, args, save)
   before = files.read_json(args.before) or {'results': []}
   rows = compared(comparison_of(experiments, found), found, before)
   print(table(rows))

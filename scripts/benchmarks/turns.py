@@ -10,8 +10,6 @@ import baselines
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-HOOKS = 'hooks'  # The collection of the hooks of a session.
-
 
 def ratios(values, others, unit):
   """Ratios of `values` to `others` of the same rounds, above 1 if better.
@@ -62,15 +60,14 @@ def stepping(build, *args):
   """Builds a graph and starts a session; yields a function that runs a step.
 
   `build(*args)` builds in the default graph and returns the operations of a
-  step. It may put hooks for the session into the collection HOOKS.
+  step.
   """
   with tf.Graph().as_default():
     with contextlib.redirect_stdout(None):
       fetches = build(*args)
     proto = session_settings.config_proto(Settings())
     creator = tf.train.ChiefSessionCreator(config=proto)
-    hooks = tf.get_collection(HOOKS)
-    with tf.train.MonitoredSession(creator, hooks) as session:
+    with tf.train.MonitoredSession(creator) as session:
       yield lambda: session.run(fetches)
 
 

@@ -56,14 +56,14 @@ class Axes:
 
   def curve(self, points, kind, dashed=False, width=2.4):
     """A line through points, pairs of numbers."""
-    self.picture.line(self._path(points), kind, width, dashed)
+    self.picture.line(self.path(points), kind, width, dashed)
 
   def band(self, low, high, kind):
     """Fills the area between two curves, lists of points."""
-    path = self._path([*low, *reversed(high)])
+    path = self.path([*low, *reversed(high)])
     self.picture.add(f'<path class="{kind}" opacity="0.5" d="{path}z"/>')
 
-  def _path(self, points):
+  def path(self, points):
     """Points as a path, without those that straight lines pass anyway."""
     pixels = _simplified([(self.x(x), self.y(y)) for x, y in points])
     return 'M' + 'L'.join(f'{x:g} {y:g}' for x, y in pixels)

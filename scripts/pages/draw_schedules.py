@@ -55,8 +55,8 @@ def rates(**changes):
   for step in range(0, _STEPS + 1, settings.validation_steps):
     validations.append((step, min(state.epochs(step), _LAST_BETTER)))
   with tf.Graph().as_default(), tf.Session() as session:
-    step = tf.placeholder(tf.int64, [])
-    cifar10.optimizer(step, settings, state)
+    step = tf.train.get_or_create_global_step()
+    cifar10.train(tf.get_variable('loss', []) + 0, step, settings, state)
     (rate,) = tf.get_collection(graph_keys.LEARNING_RATE)
     falls = tf.get_collection(schedules.FALLS)
 
@@ -65,7 +65,8 @@ def rates(**changes):
       count = schedules.count_falls(done, settings.patience)
       for variable in falls:
         variable.load(count, session)
-      return session.run(rate, {step: now})
+      step.load(now, session)
+      return session.run(rate)
 
     return [(state.epochs(now), float(rate_at(now)))
             for now in range(0, _STEPS, _EVERY)]

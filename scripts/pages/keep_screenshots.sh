@@ -92,6 +92,6 @@ shoot "$url#scalars&tagFilter=$tags&_smoothingWeight=0" 1000,900 1.5 \
 stop_board
 
 # The report, down to the end of the confusion matrix.
-"$python" scripts/report.py "$run" --eval_dir="$eval_dir" \
+"$python" -m cifar10.tools.report.report "$run" --eval_dir="$eval_dir" \
   --out="$work/report.html"
 shoot "file://$work/report.html" 900,1400 1.6 0,0,1440,2100 report.png

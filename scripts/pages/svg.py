@@ -76,7 +76,7 @@ class Picture:
 
   def __init__(self, height):
     self.width, self.height = WIDTH, height
-    self._areas, self._elements = [], []
+    self._elements = []
 
   def add(self, element):
     """Adds an element, a str."""
@@ -91,31 +91,20 @@ class Picture:
     self.add(f'<text {attributes}x="{x:g}" y="{y:g}">'
              f'{saxutils.escape(text)}</text>')
 
-  def rect(self, x, y, width, height, kind, radius=4):
-    """A rectangle of a class of the style, such as `blue-area`."""
-    self.add(_rect(x, y, width, height, kind, radius))
-
-  def box(self, x, y, width, height, lines, kind='gray', size=TEXT):
+  def box(self, x, y, width, height, lines, kind='gray'):
     """A box with lines of white text in its middle; the first is a title."""
-    self.rect(x, y, width, height, kind)
-    sizes = [size] + [min(size, NOTE)] * (len(lines) - 1)
+    self.add(f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" '
+             f'height="{height:g}" rx="4"/>')
+    sizes = [TEXT] + [NOTE] * (len(lines) - 1)
     top = y + height / 2 - 0.62 * sum(sizes)
     for line, line_size in zip(lines, sizes):
       top += 1.24 * line_size
       self.text(x + width / 2, round(top - 0.3 * line_size, 1), line, 'on',
                 line_size, 'middle')
 
-  def area(self, x, y, width, height, title, kind='gray', indent=12):
-    """An area behind all else, with its title in the upper left corner."""
-    self._areas.append(_rect(x, y, width, height, f'{kind}-area', 8))
-    self.text(x + indent, y + 25, title, size=NOTE)
-
-  def arrow(self, path, dashed=False, both=False):
-    """An arrow along a path such as `M0 0H8`; `both`: with two heads."""
-    dash = ' dashed' if dashed else ''
-    start = ' marker-start="url(#a)"' if both else ''
-    self.add(f'<path class="arrow{dash}" d="{path}"{start} '
-             'marker-end="url(#a)"/>')
+  def arrow(self, path):
+    """An arrow along a path such as `M0 0H8`."""
+    self.add(f'<path class="arrow" d="{path}" marker-end="url(#a)"/>')
 
   def line(self, path, kind, width=0, dashed=False):
     """A line along a path; `kind` may be faint."""
@@ -131,13 +120,8 @@ class Picture:
         f'font-family="Helvetica, Arial, sans-serif" font-size="{TEXT}">',
         STYLE, _HEAD,
         f'<rect class="page" width="{self.width}" height="{self.height}"/>',
-        *self._areas, *self._elements, '</svg>', ''
+        *self._elements, '</svg>', ''
     ])
-
-
-def _rect(x, y, width, height, kind, radius):
-  return (f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" '
-          f'height="{height:g}" rx="{radius}"/>')
 
 
 def main(doc, draw):

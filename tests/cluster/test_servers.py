@@ -51,16 +51,12 @@ def test_a_server_that_only_begins_to_speak_is_given_up(monkeypatch):
       error.value) == (f'{ps}: no answer within 1 s (--connect_timeout_secs)')
 
 
-def device_filters(*of_task):
-  server = types.SimpleNamespace(task=cluster_spec.Task(*of_task),
-                                 settings=Settings())
-  return list(servers.Server.config_proto(server).device_filters)
-
-
-def test_sessions_know_of_no_other_worker():
-  assert device_filters('worker', 3, ('a:1',),
-                        tuple('bcdef')) == ['/job:ps', '/job:worker/task:3']
-
-
-def test_sessions_of_a_parameter_server_know_of_no_other_task():
-  assert device_filters('ps', 1, ('a:1', 'b:1'), ('c:1',)) == ['/job:ps/task:1']
+@pytest.mark.parametrize('job, index, filters',
+                         [('worker', 3, ['/job:ps', '/job:worker/task:3']),
+                          ('ps', 1, ['/job:ps/task:1'])])
+def test_sessions_know_of_no_other_task_but_parameter_servers(
+    job, index, filters):
+  task = cluster_spec.Task(job, index, ('a:1', 'b:1'), tuple('cdef'))
+  server = types.SimpleNamespace(task=task, settings=Settings())
+  proto = servers.Server.config_proto(server)
+  assert list(proto.device_filters) == filters

@@ -1,12 +1,9 @@
 """A chief joins what parameter servers hold; the time limit of a step."""
 
-import time
-
 import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10.cluster import cluster_spec
-from cifar10.cluster import liveness
 from cifar10.cluster import membership
 from cifar10.cluster import servers
 from cifar10.cluster import session as session_lib
@@ -31,33 +28,12 @@ class Chief:
     with tf.Graph().as_default(), tf.device('/job:ps/task:0'):
       variable = tf.get_variable('x', initializer=1.0)
       progress = shared_state.progress(self.task, 5)
-      role = session_lib.WorkerRole(self.server, progress, None)
+      role = session_lib.WorkerRole(self.server, None, progress)
       new_value = tf.assign(variable, 2.0)
       creator = role.creator(tf.train.Saver(),
                              lambda session: init(session, new_value))
       with creator.create_session() as session:
         return session.run(variable)
-
-
-def test_validations_of_the_chief_are_progress_of_all(tmp_path):
-  ps, *workers = clusters.free_addresses(3)
-  config = Settings(train_dir=str(tmp_path), sync=True)
-  task = cluster_spec.Task('worker', 0, (ps,), tuple(workers))
-  held = servers.Server(task._replace(job='ps'), config)
-  chief, other = (
-      servers.Server(task._replace(index=index), config) for index in (0, 1))
-  with chief.side_session() as session:
-    session.run(shared_state.progress(task, 5).initializer)
-  with tf.Graph().as_default():
-    progress = shared_state.progress(task, 5)
-    with liveness.Observer(chief) as of_chief, liveness.Observer(other) as seen:
-      role = session_lib.WorkerRole(other, progress, seen)
-      session_lib.WorkerRole(chief, progress, of_chief).progress(0, 7)
-      deadline = time.monotonic() + 60
-      while role.progress(0, 0) != ([0, 0], 7):
-        assert time.monotonic() < deadline, role.progress(0, 0)
-        time.sleep(0.1)
-  del held
 
 
 def load(session, new_value):
@@ -84,14 +60,6 @@ def test_what_a_chief_left_that_died_early_is_initialized_again(tmp_path):
   assert chief.start(die) == 2.0  # The next one joins, and initializes nothing.
 
 
-def test_a_step_has_a_time_limit_and_saving_has_none():
-  never = tf.FIFOQueue(1, [tf.int32]).dequeue()
-  with tf.train.MonitoredSession(
-      hooks=[session_lib.TimeLimitHook(200)]) as session:
-    with pytest.raises(tf.errors.DeadlineExceededError):
-      session.run(never)
-
-
 @pytest.fixture(name='ps')
 def _ps():
   """A parameter server in this process: its address and target."""
@@ -116,7 +84,20 @@ def role_of(ps, index, **settings):
   task = cluster_spec.Task('worker', index, (address,), ('a:1', 'b:1', 'c:1'))
   server = Handle(task, Settings(**settings), target)
   progress = shared_state.progress(task, 9)
-  return session_lib.WorkerRole(server, progress, None), progress
+  return session_lib.WorkerRole(server, None, progress), progress
+
+
+class Signals(tf.train.SessionRunHook):
+  """Ends a role as the guard does, once signals have come."""
+
+  have_come = False
+
+  def __init__(self, role):
+    self._role = role
+
+  def after_run(self, run_context, run_values):
+    if self.have_come:
+      self._role.end_early(run_context)
 
 
 ON_ITS_OWN = {'sync': False}
@@ -141,14 +122,13 @@ def test_after_a_signal_the_right_workers_end_at_the_right_step(
     step = tf.train.get_or_create_global_step()
     role, progress = role_of(ps, index, **settings)
     train_op = tf.assign_add(step, 1, use_locking=True)
-    signals = []
-    hooks = role.ending_hooks(train_op, 9, signals)
+    hooks = [Signals(role), role.last_step_hook(train_op, 9)]
     scaffold = tf.train.Scaffold(local_init_op=progress.initializer)
     creator = tf.train.ChiefSessionCreator(scaffold, ps[1])
     with tf.train.MonitoredSession(creator, hooks) as session:
       for _ in range(2):
         session.run(train_op)
-      signals.append(15)
+      hooks[0].have_come = True
       found = 2
       while not session.should_stop():
         found = session.run(train_op)
@@ -164,15 +144,14 @@ def test_a_worker_ends_at_the_last_step_also_after_a_late_signal(ps, settings):
     step = tf.train.get_or_create_global_step()
     role, progress = role_of(ps, 0, **settings)
     train_op = tf.assign_add(step, 3)  # Other workers take steps too.
-    signals = []
-    hooks = role.ending_hooks(train_op, 9, signals)
+    hooks = [Signals(role), role.last_step_hook(train_op, 9)]
     scaffold = tf.train.Scaffold(local_init_op=progress.initializer)
     creator = tf.train.ChiefSessionCreator(scaffold, ps[1])
     with tf.train.MonitoredSession(creator, hooks) as session:
       for at in (3, 6, 9):
         assert not session.should_stop() and not role.has_taken_last_step
         if at == 9:
-          signals.append(15)
+          hooks[0].have_come = True
         assert session.run(train_op) == at
       assert session.should_stop() and role.has_taken_last_step
     with tf.Session(ps[1]) as session:
@@ -215,17 +194,3 @@ def test_a_chief_does_not_go_on_where_a_server_has_lost_the_variables(
       creator.create_session()
   assert str(info.value) == ('parameter server %s was restarted and no longer '
                              'holds the variables' % ps[0])
-
-
-@pytest.mark.parametrize('settings, expected', [(ON_ITS_OWN, (6, 0)),
-                                                (BACKED_UP, (6, 0)),
-                                                (IN_STEP, ([6, 5, 5], 4))])
-def test_in_step_the_progress_of_all_workers_counts(ps, settings, expected):
-
-  class Observer:
-    steps, validated = [6, 5, 5], 4
-
-  with tf.Graph().as_default():
-    role, _ = role_of(ps, 1, **settings)
-    role._observer = Observer()
-    assert role.progress(6, 0) == expected

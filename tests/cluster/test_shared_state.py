@@ -47,9 +47,9 @@ def test_tasks_find_the_progress_of_each_other_by_its_name(ps, task):
     ])
   with session_of_own(ps) as worker, worker.graph.as_default():
     progress = shared_state.progress(task, last_step=0)
-    steps, staleness, validated, last_step = worker.run(list(progress))
+    steps, staleness, last_step = worker.run(list(progress))
     assert steps.tolist() == [0, 0, 5] and staleness.tolist() == [0, 4, 0]
-    assert (validated, last_step) == (0, 77)
+    assert last_step == 77
     assert {v.device for v in progress} == {'/job:ps/task:0/device:CPU:0'}
 
 
@@ -61,7 +61,7 @@ def test_the_progress_is_initialized_once_all_of_it_is(ps, task):
     for variable in progress:
       session.run(variable.initializer)
       found.append(session.run(is_initialized))
-  assert found == [False, False, False, False, True]
+  assert found == [False, False, False, True]
 
 
 def test_no_checkpoint_holds_what_is_shared():
@@ -69,11 +69,11 @@ def test_no_checkpoint_holds_what_is_shared():
     task = cluster_spec.Task('worker', 0, ('a:1',), ('b:1',))
     shared_state.progress(task, last_step=1).is_initialized()
     shared_state.Notice('run')
-    shared_state.left(0)
+    shared_state.messages(0)
     assert graph.get_all_collection_keys() == []
     # Nor would another container's reset or restore reach it.
     kept = [o for o in graph.get_operations() if 'container' in o.node_def.attr]
-    assert len(kept) == 6
+    assert len(kept) == 5
     assert {o.get_attr('container') for o in kept} == {b'shared'}
 
 
@@ -91,12 +91,13 @@ def test_a_notice_is_read_as_it_was_written_last(ps, task):
     assert other.read(worker) is None
 
 
-def test_each_server_hears_of_all_that_leave_in_their_order(ps, task):
+def test_each_server_hears_of_all_that_join_and_leave_in_their_order(ps, task):
+  sent = [(0, True), (2, True), (0, False), (0, True)]
   with session_of_own(ps) as worker, worker.graph.as_default():
-    for number in (0, 2, ~0, 0):
-      worker.run([shared_state.left(i).enqueue(number) for i in range(2)])
+    for message in sent:
+      worker.run([shared_state.messages(i).enqueue(message) for i in range(2)])
   with session_of_own(ps) as server, server.graph.as_default():
     for i in range(2):
-      queue = shared_state.left(i)
+      queue = shared_state.messages(i)
       assert server.run(queue.size()) == 4
-      assert server.run(queue.dequeue_many(4)).tolist() == [0, 2, -1, 0]
+      assert list(zip(*server.run(queue.dequeue_many(4)))) == sent

@@ -21,13 +21,6 @@ LAYOUTS = {
 each_layout = pytest.mark.parametrize('name', sorted(LAYOUTS))
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    tf.set_random_seed(1)
-    yield default_graph
-
-
 def run(tensors, feed=None):
   with tf.Session() as session:
     return session.run(tensors, feed)
@@ -164,14 +157,6 @@ def test_images_are_distributed_as_those_of_the_tutorial(different):
   assert np.abs(ratio - 1).max() < 0.25
 
 
-def test_an_image_of_one_color_becomes_zeros():
-  records = tf.fill([2, 3073], tf.constant(77, tf.uint8))
-  for images in (distortions.central_crop(records, Layout(),
-                                          24), distort(records, Layout(), 24)):
-    # Rounding errors of the mean are multiplied by sqrt(24 * 24 * 3) = 42.
-    np.testing.assert_allclose(run(images), 0, atol=0.1)
-
-
 def test_standardization_has_the_least_divisor_of_tensorflow():
   images = np.random.RandomState(0).uniform(0, 255, (5, 24, 24, 3))
   images[0] = 3  # No variance at all.
@@ -233,14 +218,6 @@ def test_each_alone_changes_each_image_in_its_own_way(name):
   }.get(name, 60)
 
 
-def test_all_of_them_at_once():
-  images = distorted(sample_records(), distortions.NAMES)
-  assert np.isfinite(images).all()
-  assert images.shape == (200, 24, 24, 3)
-  # Standardized, but for the square.
-  assert np.abs(images.mean(axis=(1, 2, 3))).max() < 1
-
-
 @pytest.mark.parametrize(
     'augment, size, settings',
     [
@@ -278,20 +255,6 @@ def test_shifts_are_whole_pixels_up_to_a_share(augment, size, settings,
     assert distances[nearest] < 1e-3
     found.add(nearest)
   assert len(found) > 0.85 * len(expected)
-
-
-def test_colors_turn_about_gray():
-  layout = Layout(8, 8, 3)
-  rng = np.random.RandomState(0)
-  records = rng.randint(0, 256, [50, layout.record_bytes]).astype(np.uint8)
-  gray = records.copy()
-  gray[:, 1:] = np.tile(rng.randint(0, 256, [50, 64]), [1, 3])
-  for augment in (('hue',), ('saturation',), ('hue', 'saturation')):
-    plain = distorted(gray, (), layout, 8)
-    np.testing.assert_allclose(distorted(gray, augment, layout, 8), plain,
-                               atol=1e-3)
-    changed = distorted(records, augment, layout, 8)
-    assert np.abs(changed - distorted(records, (), layout, 8)).max() > 0.1
 
 
 def test_hue_keeps_the_mean_and_the_distance_from_gray():

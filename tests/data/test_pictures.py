@@ -36,33 +36,27 @@ def read(path, size=8, channels=3):
   return pictures.fit(pictures.read(path), size, channels)
 
 
-@pytest.mark.parametrize('kind', ['png', 'bmp'])
-def test_a_picture_of_the_right_size_is_not_changed(tmp_path, kind):
-  pixels = noise(8, 8)
-  path = save(tmp_path / ('x.' + kind), pixels)
-  np.testing.assert_array_equal(read(path), pixels)
+@pytest.mark.parametrize(
+    'error, kinds',
+    [(0, ['png', 'bmp', 'tif', 'tga', 'ppm', 'pcx', 'ico', 'sgi']),
+     (3, ['jpg', 'gif', 'webp', 'avif', 'jp2']),])
+def test_each_format_is_read(tmp_path, error, kinds):
+  pixels = np.full([16, 16, 3], (200, 100, 50), np.uint8)
+  if error == 0:
+    pixels = noise(16, 16)
+  # Some versions of Pillow do not know all of them.
+  for kind in set(kinds) & {k[1:] for k in Image.registered_extensions()}:
+    path = save(tmp_path / ('x.' + kind), pixels, quality=95)
+    found = read(path, 16).astype(int)
+    assert np.abs(found - pixels).max() <= error, kind
+    assert path in pictures.in_folder(str(tmp_path))
+
+
+def test_gray_is_repeated_for_colors(tmp_path):
   gray = noise(8, 8, 1)
-  path = save(tmp_path / ('y.' + kind), gray)
+  path = save(tmp_path / 'y.png', gray)
   np.testing.assert_array_equal(read(path, channels=1), gray)
   np.testing.assert_array_equal(read(path), gray.repeat(3, axis=2))
-
-
-@pytest.mark.parametrize('kind', ['jpg', 'gif', 'webp', 'avif', 'jp2'])
-def test_other_formats_are_close_to_the_original(tmp_path, kind):
-  if '.' + kind not in Image.registered_extensions():
-    pytest.skip('this Pillow does not read .' + kind)
-  pixels = np.full([8, 8, 3], (200, 100, 50), np.uint8)
-  path = save(tmp_path / ('x.' + kind), pixels, quality=95)
-  assert np.abs(read(path).astype(int) - pixels).max() <= 3
-  assert pictures.in_folder(str(tmp_path)) == [path]
-
-
-@pytest.mark.parametrize('kind', ['tif', 'tga', 'ppm', 'pcx', 'ico', 'sgi'])
-def test_lossless_formats_are_read_exactly(tmp_path, kind):
-  pixels = noise(16, 16)
-  path = save(tmp_path / ('x.' + kind), pixels)
-  np.testing.assert_array_equal(read(path, 16), pixels)
-  assert pictures.in_folder(str(tmp_path)) == [path]
 
 
 @pytest.mark.parametrize(
@@ -82,26 +76,12 @@ def test_what_is_no_picture_or_runs_a_program_is_refused(tmp_path, start):
     pictures.read(str(path))
 
 
-def test_only_extensions_of_pictures_count(tmp_path):
-  for kind in ('eps', 'ps', 'mpg', 'h5', 'grib', 'wmf', 'pdf', 'txt', 'svg'):
-    (tmp_path / ('x.' + kind)).write_bytes(b'')
-  assert pictures.in_folder(str(tmp_path)) == []
-
-
 @pytest.mark.parametrize('kind', ['gif', 'png', 'webp', 'tif'])
 def test_the_first_frame_of_an_animation_is_read(tmp_path, kind):
   frames = [Image.fromarray(np.full([8, 8], v, np.uint8)) for v in (9, 200)]
   path = str(tmp_path / ('x.' + kind))
   frames[0].save(path, save_all=True, append_images=frames[1:], lossless=True)
   assert (read(path) == 9).all()
-
-
-def test_the_extension_does_not_matter(tmp_path):
-  pixels = noise(8, 8)
-  save(tmp_path / 'x.png', pixels)
-  (tmp_path / 'x.png').rename(tmp_path / 'photo.jpg')
-  found = read(str(tmp_path / 'photo.jpg'))
-  np.testing.assert_array_equal(found, pixels)
 
 
 def test_transparent_parts_are_put_on_white(tmp_path):
@@ -215,21 +195,13 @@ def test_every_mode_becomes_gray_or_rgb(tmp_path, mode, color, expected):
   assert np.abs(read(path).astype(int) - expected).max() <= 1
 
 
-def test_a_palette_becomes_its_colors(tmp_path):
-  pixels = noise(8, 8)
-  image = Image.fromarray(pixels).quantize(64)
-  image.save(str(tmp_path / 'x.png'))
-  assert np.abs(read(str(tmp_path / 'x.png')).astype(int) - pixels).max() < 9
-
-
-@pytest.mark.parametrize('kind', ['jpg', 'tif', 'webp', 'png'])
+@pytest.mark.parametrize('kind', ['jpg', 'webp', 'png'])
 def test_exif_orientation_is_applied_once(tmp_path, kind):
   pixels = np.zeros([8, 8, 3], np.uint8)
   pixels[:4] = 255
   exif = Image.Exif()
   exif[0x0112] = 6  # Rotate clockwise by 90 degrees.
-  path = save(tmp_path / ('x.' + kind), pixels, exif=exif)
-  found = read(path)
+  found = read(save(tmp_path / ('x.' + kind), pixels, exif=exif))
   assert found[:, :3].max() < 60 and found[:, 5:].min() > 190
 
 
@@ -246,12 +218,9 @@ def test_a_tiff_of_any_mode_is_turned(tmp_path, mode):
   np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
 
 
-@pytest.mark.parametrize('kind, pixels',
-                         [('png', noise(9, 7, 4)), ('png', noise(9, 7, 2)),
-                          ('tif', noise(9, 7, 1).astype(np.float32) * 9 - 5),
-                          ('tif', noise(9, 7, 1).astype(np.int32) << 20),])
-def test_a_picture_is_the_same_in_strips(tmp_path, monkeypatch, kind, pixels):
-  path = save(tmp_path / ('x.' + kind), pixels)
+@pytest.mark.parametrize('channels', [2, 4])
+def test_a_picture_is_the_same_in_strips(tmp_path, monkeypatch, channels):
+  path = save(tmp_path / 'x.png', noise(9, 7, channels))
   whole = np.asarray(pictures.read(path))
   monkeypatch.setattr(pictures, '_STRIP_PIXELS', 15)
   np.testing.assert_array_equal(np.asarray(pictures.read(path)), whole)
@@ -281,18 +250,12 @@ def test_the_central_square_of_a_large_picture_is_averaged(tmp_path, shape):
   assert np.abs(found - 127.5).max() < 12
 
 
-def test_a_small_picture_is_scaled_up(tmp_path):
-  pixels = np.array([[0, 255]] * 2, np.uint8)
-  found = read(save(tmp_path / 'x.png', pixels), channels=1)
-  assert found.shape == (8, 8, 1)
-  assert found[:, 0].max() == 0 and found[:, -1].min() == 255
-
-
 def test_files_and_folders_are_found_in_order(tmp_path):
   for name in ('b/2.PNG', 'b/1.jpeg', 'b/.3.png', '.c/4.png', 'a.gif', 'x.txt'):
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(b'')
+  os.mkfifo(str(tmp_path / 'pipe.png'))
   folder = str(tmp_path)
   assert pictures.find(['-', folder, 'x.txt']) == [
       '-', folder + '/a.gif', folder + '/b/1.jpeg', folder + '/b/2.PNG', 'x.txt'
@@ -339,12 +302,6 @@ def test_a_link_to_a_folder_is_named_as_skipped(tmp_path, capsys):
       f'1 other file in {folder}/ skipped: {folder}/linked.png\n')
 
 
-def test_a_named_pipe_in_a_folder_is_skipped(tmp_path):
-  os.mkfifo(str(tmp_path / 'pipe.png'))
-  save(tmp_path / 'x.png', noise(8, 8))
-  assert pictures.in_folder(str(tmp_path)) == [str(tmp_path / 'x.png')]
-
-
 def test_standard_input_is_read(tmp_path, monkeypatch):
   pixels = noise(8, 8)
   save(tmp_path / 'x.png', pixels)
@@ -353,15 +310,13 @@ def test_standard_input_is_read(tmp_path, monkeypatch):
   np.testing.assert_array_equal(read('-'), pixels)
 
 
-@pytest.mark.parametrize(
-    'content, message',
-    [(b'', 'x.png: not a picture; expected a format that Pillow reads, '),
-     (b'hello', 'x.png: not a picture; expected a format that Pillow reads, '),
-     (b'\x89PNG\r\n\x1a\n' + bytes(50), 'x.png: ')],
-    ids=['empty', 'text', 'header'])
+@pytest.mark.parametrize('content, message',
+                         [(b'', 'not a picture; expected a format that Pill'),
+                          (b'hello', 'not a picture; expected a format'),
+                          (b'\x89PNG\r\n\x1a\n' + bytes(50), '')])
 def test_a_file_that_is_not_a_picture_is_named(tmp_path, content, message):
   (tmp_path / 'x.png').write_bytes(content)
-  with pytest.raises(UserError, match=message):
+  with pytest.raises(UserError, match='x.png: ' + message):
     read(str(tmp_path / 'x.png'))
 
 
@@ -393,11 +348,6 @@ def test_a_large_picture_is_read_silently(tmp_path, monkeypatch, recwarn):
   monkeypatch.setattr(Image, 'MAX_IMAGE_PIXELS', 100)
   with pytest.raises(UserError, match='x.png: cannot be read: .*400 pixels'):
     pictures.read(path)
-
-
-def test_a_missing_file_is_named():
-  with pytest.raises(UserError, match='^/nowhere: .*No such file'):
-    pictures.read('/nowhere')
 
 
 def test_without_pillow_its_extra_is_named(monkeypatch):

@@ -1,14 +1,11 @@
 """SVHN: fetching, checking and converting to records."""
 
-import dataclasses
 import os
-import resource
 import sys
 
 import numpy as np
 import pytest
 
-from cifar10 import cifar10_train
 from cifar10.data import svhn
 from cifar10.data.records import Layout
 from cifar10.errors import UserError
@@ -20,12 +17,12 @@ from tests import synthetic_records
 NAMES = ('train_32x32.mat', 'test_32x32.mat')
 
 
-def save(path, labels, images=None):
+def save(path, labels):
   """Writes a .mat file like SVHN's; returns images, uint8 [n, 32, 32, 3]."""
   scipy_io = pytest.importorskip('scipy.io')
-  if images is None:
-    images = np.random.RandomState(len(labels)).randint(
-        0, 256, (len(labels), 32, 32, 3), np.uint8)
+  images = np.random.RandomState(len(labels)).randint(0, 256,
+                                                      (len(labels), 32, 32, 3),
+                                                      np.uint8)
   content = {
       'X': images.transpose(1, 2, 3, 0),
       'y': np.array(labels, np.uint8)[:, np.newaxis]
@@ -89,47 +86,17 @@ def test_a_wrong_file_is_named_and_nothing_is_converted(tmp_path):
   assert found == [NAMES[0]]
 
 
-@pytest.mark.parametrize(
-    'labels, images, message',
-    [([1, 11], None, 'found label 11; expected labels 1 to 10'),
-     ([0, 1], None, 'found label 0; expected labels 1 to 10'),
-     ([1], np.zeros([2, 32, 32, 3], np.uint8), r'y \(1,\); expected X uint8'),
-     ([1, 1], np.zeros([2, 32, 32, 3], np.float32), 'X float32'),
-     ([1, 1], np.zeros([2, 16, 32, 3], np.uint8), r'\(16, 32, 3, 2\)')],
-    ids=['label 11', 'label 0', 'one label', 'float', 'height'])
-def test_wrong_content_is_an_error(tmp_path, labels, images, message):
+def test_a_damaged_file_is_named(tmp_path):
+  scipy_io = pytest.importorskip('scipy.io')
   source = tmp_path / 'x.mat'
-  save(source, labels, images)
-  with pytest.raises(UserError, match=message) as info:
-    svhn.write_records(str(source), str(tmp_path / 'x.bin'))
-  assert str(info.value).startswith('%s: ' % source)
-  assert '\n' not in str(info.value)
-  assert not (tmp_path / 'x.bin').exists()
-
-
-@pytest.mark.parametrize('content',
-                         [b'', b'no mat', b'MATLAB 5.0' + b'?' * 999],
-                         ids=['empty', 'short', 'long'])
-def test_a_damaged_file_is_named(tmp_path, content):
-  pytest.importorskip('scipy.io')
-  source = tmp_path / 'x.mat'
-  source.write_bytes(content)
-  with pytest.raises(UserError, match='x.mat: cannot be read: ') as info:
-    svhn.write_records(str(source), str(tmp_path / 'x.bin'))
-  assert '\n' not in str(info.value)
-
-
-def test_a_full_disk_names_the_file(tmp_path):
-  save(tmp_path / 'x.mat', np.arange(50) % 10 + 1)
-  path = tmp_path / 'x.bin'
-  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-  resource.setrlimit(resource.RLIMIT_FSIZE, (10000, limits[1]))
-  try:
-    with pytest.raises(OSError, match='File too large') as info:
-      svhn.write_records(str(tmp_path / 'x.mat'), str(path))
-  finally:
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-  assert info.value.filename == str(path)
+  for content in (b'', b'no mat', b'MATLAB 5.0' + b'?' * 999, None):
+    if content is None:
+      scipy_io.savemat(str(source), {'Z': [1]})  # Something else.
+    else:
+      source.write_bytes(content)
+    with pytest.raises(UserError, match='x.mat: cannot be read: ') as info:
+      svhn.write_records(str(source), str(tmp_path / 'x.bin'))
+    assert '\n' not in str(info.value)
 
 
 def test_without_scipy_nothing_is_fetched(tmp_path, monkeypatch):
@@ -141,13 +108,3 @@ def test_without_scipy_nothing_is_fetched(tmp_path, monkeypatch):
   assert str(info.value) == (
       "--dataset=svhn: reading its files needs scipy: pip install '.[svhn]'")
   assert os.listdir(str(tmp_path)) == []
-
-
-def test_a_trainer_fetches_it(tmp_path, capsys):
-  config, _ = mirror(tmp_path / 'mirror')
-  cifar10_train.train(
-      dataclasses.replace(config, train_dir=str(tmp_path / 'train'),
-                          batch_size=4, max_steps=1))
-  out = capsys.readouterr().out
-  assert short_runs.steps(out) == [0]
-  assert ' --dataset=svhn --data_dir=%s\n' % config.data_dir in out

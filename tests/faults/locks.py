@@ -4,7 +4,6 @@ import socket
 
 from tests.faults import invariants
 from tests.faults import runs
-from tests.faults.sandbox import Kind
 
 
 def second_is_refused(sandbox, random):
@@ -51,16 +50,4 @@ def at_the_same_time(sandbox, random):
   plan.check_resumes(saved)
 
 
-def killed_lock_is_free(sandbox, random):
-  """The lock of a trainer that was killed is free at once."""
-  plan = runs.Plan(sandbox, random)
-  run = plan.start()
-  runs.wait_for_save(run, plan, random.randrange(5))
-  run.process.kill()
-  run.wait(5, 'SIGKILL')
-  plan.check_resumes(plan.check_after())
-
-
-KINDS = (Kind('lock', second_is_refused,
-              3), Kind('lock', at_the_same_time,
-                       2), Kind('lock', killed_lock_is_free, 1))
+KINDS = {second_is_refused: 3, at_the_same_time: 2}

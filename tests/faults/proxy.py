@@ -1,8 +1,16 @@
-"""A link between tasks that can be cut, frozen and mended, without root."""
+"""A link between tasks that can be cut, frozen and mended, without root.
+
+All tasks of a cluster are given the same addresses, of which one is that of a
+Proxy here. The task behind it listens at another port than its flags say:
+
+    python proxy.py PORT cifar10_distributed_train.py FLAGS
+"""
 
 import contextlib
+import runpy
 import socket
 import struct
+import sys
 import threading
 
 _CHUNK = 1 << 16
@@ -12,10 +20,7 @@ _POLL_SECS = 0.05
 
 
 class Proxy:
-  """Passes on what is sent to a port of this machine to another one.
-
-  See moved_server.py for the other end.
-  """
+  """Passes on what is sent to a port of this machine to another one."""
 
   def __init__(self, port, target):
     self._port, self._target = port, target
@@ -101,3 +106,23 @@ class Proxy:
           break
         target.sendall(chunk)
       target.shutdown(socket.SHUT_WR)
+
+
+def _move(port):
+  """Has tf.train.Server listen at `port`, whatever the cluster says."""
+  import tensorflow.compat.v1 as tf
+  original = tf.train.Server
+
+  def server(cluster, job_name, task_index, **options):
+    jobs = cluster.as_dict()
+    jobs[job_name][task_index] = '127.0.0.1:%d' % port
+    return original(tf.train.ClusterSpec(jobs), job_name=job_name,
+                    task_index=task_index, **options)
+
+  tf.train.Server = server
+
+
+if __name__ == '__main__':
+  _move(int(sys.argv[1]))
+  sys.argv = sys.argv[2:]
+  runpy.run_path(sys.argv[0], run_name='__main__')

@@ -14,54 +14,176 @@ import numpy as np
 
 from cifar10.run import validation
 from tests.faults import invariants
-from tests.faults import random_runs
 from tests.faults import runs
 from tests.faults.invariants import expect
-from tests.faults.sandbox import Kind
 
+_RUN_SECS = 90
+_FALL = 0.5  # What --schedule=performance multiplies the rate by.
 _VALIDATION = re.compile(
     r'validation precision @ 1 = \S+ \((\d+) / (\d+), step (\d+)\)')
+
+_TECHNIQUES = ('', '--normalization=batch',
+               '--network=airbench --normalization=batch --image_size=32',
+               '--normalization=none --activation=selu --initializer=lecun',
+               '--dropout=0.5 --conv_dropout=0.2',
+               '--label_smoothing=0.1 --regularizer=l1_l2',
+               '--precision=bfloat16',
+               '--clip_norm=1 --moving_average_decay=0.5', '--freeze=conv')
+_NOT_WITH_MUON = ('--max_norm=2', '--top_layers=local')
+_CACHED = '--freeze=conv --cache_frozen=1'  # Only with queues.
+_OPTIMIZERS = ('sgd', 'momentum --momentum=0.8', 'nesterov', 'adagrad',
+               'rmsprop', 'adam --bias_rate=2', 'ftrl', 'muon')
+_SCHEDULES = ('exponential --num_epochs_per_decay=0.02 '
+              '--learning_rate_decay_factor=0.5',
+              'exponential --num_epochs_per_decay=0.05 --nostaircase',
+              'constant', 'power --power=0.5 --num_epochs_per_decay=0.02',
+              'one_cycle --warmup=0.4',
+              'piecewise --boundaries=0.02,0.06 --rates=0.001,0.0005,0.0001')
+_PERFORMANCE = ('performance --patience=1 --learning_rate_decay_factor=%g' %
+                _FALL)
+_INPUTS = ('queues', 'queues', 'preloaded', 'tf_data')
+
+
+class _Plan:
+  """A random run, in one start or several.
+
+  Attributes:
+    last_step: its --max_steps.
+    every: its --validation_steps; 0: it does not validate.
+    limit: its --early_stopping.
+    starts: for each start its run.
+  """
+
+  def __init__(self, sandbox, random):
+    self._sandbox = sandbox
+    self.last_step = random.randint(10, 16)
+    self.every = random.choice((0, 2, 3))
+    self.limit = random.choice((0, 0, 1, 3)) if self.every else 0
+    self.starts = []
+    program = random.choice(('cifar10_train',) * 3 +
+                            ('cifar10_multi_gpu_train --num_gpus=2',))
+    pipeline, optimizer = random.choice(_INPUTS), random.choice(_OPTIMIZERS)
+    techniques = _TECHNIQUES + _NOT_WITH_MUON * (optimizer != 'muon')
+    techniques += (_CACHED,) * (pipeline == 'queues')
+    schedule = random.choice(_SCHEDULES + (_PERFORMANCE,) *
+                             (3 if self.every else 0))
+    self.falls = schedule == _PERFORMANCE
+    drawn = [
+        program,
+        random.choice(techniques), '--optimizer=' + optimizer,
+        '--schedule=' + schedule, '--input=' + pipeline,
+        random.choice(('', '--seed=7'))
+    ]
+    if 'piecewise' not in schedule:
+      drawn.append('--learning_rate=' + random.choice(('0.001', '0')))
+    self._command = ' '.join(drawn).split() + [
+        '--dataset=sample', '--batch_size=8', '--log_frequency=1',
+        '--max_steps=%d' % self.last_step,
+        '--save_steps=%d' % random.choice((1, 2, 3, 5))
+    ]
+    if self.every:
+      self._command += [
+          '--validation_examples=100',
+          '--validation_steps=%d' % self.every
+      ]
+
+  def start(self, directory):
+    """Starts the trainer in a folder; returns its Run."""
+    flags = ['--early_stopping=%d' % self.limit] if self.limit else []
+    self.starts.append(self._start(directory, len(self.starts), *flags))
+    return self.starts[-1]
+
+  def _start(self, directory, metrics, *flags):
+    return self._sandbox.start(
+        *self._command, *flags, '--train_dir=' + self._sandbox.path(directory),
+        '--metrics=' + self._sandbox.path('%s.json' % metrics))
+
+  def lines(self, metrics):
+    """The lines of the metrics of a start, or of `reference`."""
+    return _lines_of(self._sandbox.path('%s.json' % metrics))
+
+  def reference(self):
+    """The lines of a run that nothing interrupts, by step."""
+    run = self._start('reference', 'reference')
+    invariants.ended_clean(run, _RUN_SECS)
+    lines = self.lines('reference')
+    shutil.rmtree(self._sandbox.path('reference'))
+    expect([line['step'] for line in lines] == list(range(self.last_step)),
+           '%s: not a line for each step: %s', run.name, lines)
+    return lines
+
+
+def _lines_of(path):
+  """The objects in a file of metrics; a killed trainer may have cut one."""
+  if not os.path.exists(path):
+    return []
+  with open(path, encoding='utf-8') as file:
+    return [json.loads(text) for text in file.read().split('\n')[:-1]]
+
+
+def _copy(source, target, random):
+  """Copies a run as `cp -r` does: all times are new, in any order."""
+  shutil.copytree(source, target)
+  paths = [
+      os.path.join(folder, name)
+      for folder, _, names in os.walk(target)
+      for name in sorted(names)
+  ]
+  random.shuffle(paths)
+  step = random.choice((0, 0.01))
+  for number, path in enumerate(paths):
+    os.utime(path, (time.time() + step * number,) * 2)
 
 
 def anywhere(sandbox, random):
   """Interrupted, perhaps copied, resumed: all is as without it."""
-  plan = random_runs.Plan(sandbox, random)
-  reference, directory = plan.reference(), 'train'
+  plan = _Plan(sandbox, random)
+  reference, path = plan.reference(), sandbox.path('train')
   floors = [-1]
   for number in range(random.choice((1, 1, 2, 3))):
-    run = plan.start(directory)
-    _interrupt(plan, run, sandbox.path(directory), random)
+    run = plan.start(path)
+    _interrupt(sandbox, plan, run, path, random)
     invariants.no_process(sandbox)
-    path = sandbox.path(directory)
     invariants.checkpoints_load(os.path.join(path, 'best'))
-    newest = invariants.checkpoints_load(path)
-    directory, is_copy = _moved(sandbox, random, directory, number)
-    floors.append(newest)
-    if is_copy:
-      shutil.rmtree(path)
-  run = plan.start(directory)
-  invariants.ended_clean(run, random_runs.RUN_SECS)
+    floors.append(invariants.checkpoints_load(path))
+    if random.random() < 0.5:
+      old, path = path, sandbox.path('train%d' % number)
+      sandbox.note('copied to %s', path)
+      _copy(old, path, random)
+      shutil.rmtree(old)
+  invariants.ended_clean(plan.start(path), _RUN_SECS)
   invariants.no_process(sandbox)
-  path = sandbox.path(directory)
   invariants.no_leftovers(path)
-  _check_end(plan, path)
+  if plan.every:
+    _check_validations(plan, path)
+  else:
+    step = invariants.checkpoints_load(path)
+    expect(
+        invariants.named(path) == step == plan.last_step,
+        'step %d is the last one saved', step)
   _check_steps(plan, floors, reference, path)
-  _check_copy_is_at_its_end(plan, random, directory)
+  # A copy is at its end too, and stays as it is.
+  copy = sandbox.path('copy')
+  _copy(path, copy, random)
+  before = invariants.Unchanged(copy, ignored=['.lock'])
+  run = plan.start(copy)
+  invariants.ended_clean(run, _RUN_SECS)
+  expect('nothing to do' in run.out, '%s: finds something to do', run.name)
+  before.check()
 
 
-def _interrupt(plan, run, directory, random):
+def _interrupt(sandbox, plan, run, directory, random):
   """Kills or stops a trainer after some step, or while it saves."""
   step, delay = random.randrange(12), random.uniform(0, 0.1)
   part = random.choice(('', '', '.data-', '.index', 'checkpoint', '.json'))
-  folder = random.choice(('', 'best'))
+  folder = os.path.join(directory, random.choice(('', 'best')))
   number = random.choice((9, 9, 9, 15, 2))
-  plan.sandbox.note('signal %d %.3f s after step %d and a new %r in %r', number,
-                    delay, step, part, folder)
-  run.wait_for_step(step, random_runs.RUN_SECS)
-  if part:
-    delay = min(delay, 0.005)
-    if os.path.isdir(os.path.join(directory, folder)):
-      runs.glimpse(os.path.join(directory, folder), part, seconds=1)
+  sandbox.note('signal %d %.3f s after step %d and a new %r in %s', number,
+               delay, step, part, folder)
+  run.wait_for_step(step, _RUN_SECS)
+  if part and os.path.isdir(folder):
+    delay /= 20
+    runs.glimpse(folder, part, seconds=1)
   time.sleep(delay)
   run.send(number)
   status = run.wait(invariants.STOP_SECS, 'the signal')
@@ -75,35 +197,17 @@ def _interrupt(plan, run, directory, random):
   invariants.no_traceback(run)
 
 
-def _moved(sandbox, random, directory, number):
-  """Perhaps moves or copies a run; returns its folder, and if it is a copy."""
-  how = random.choice(('stays', 'stays', 'moved', 'copied', 'copied'))
-  if how == 'stays':
-    return directory, False
-  new = 'train%d' % number
-  sandbox.note('%s to %s', how, new)
-  if how == 'moved':
-    os.rename(sandbox.path(directory), sandbox.path(new))
-    return new, False
-  random_runs.copy(sandbox.path(directory), sandbox.path(new), random)
-  return new, True
-
-
 def _state(directory):
   with open(os.path.join(directory, 'run_state.json')) as file:
     return json.load(file)
 
 
-def _check_end(plan, path):
-  """Checks the end of a run, its validations and its best checkpoint."""
-  step = invariants.checkpoints_load(path)
-  if not plan.every:
-    expect(step == plan.last_step, 'step %d is the last one saved', step)
-    expect(invariants.named(path) == step, 'another step is named')
-    return
+def _check_validations(plan, path):
+  """Checks the validations of a run, its end and its best checkpoint."""
   state, best = _state(path), os.path.join(path, 'best')
-  validated = [at for at, _ in state['validations']]
+  invariants.checkpoints_load(path)
   invariants.checkpoints_load(best)
+  validated = [at for at, _ in state['validations']]
   best_step = invariants.named(best)
   after_best = sum(at > best_step for at in validated)
   has_stopped = bool(plan.limit) and after_best >= plan.limit
@@ -121,24 +225,22 @@ def _check_end(plan, path):
   expect(
       invariants.named(path) == end, 'step %s is named; expected %d',
       invariants.named(path), end)
-  _check_best(plan, best, best_step)
-
-
-def _check_best(plan, best, step):
-  """Checks that no validation of any start has found a better precision."""
+  # No validation of any start has found a better precision.
   _, precision = validation.best_so_far(best)
-  found = [(int(correct) / int(total), int(at))
-           for run in plan.starts
-           for correct, total, at in _VALIDATION.findall(run.out)]
-  expect(not found or precision >= max(found)[0],
+  found = [
+      int(correct) / int(total)
+      for run in plan.starts
+      for correct, total, _ in _VALIDATION.findall(run.out)
+  ]
+  expect(precision >= max(found, default=0),
          'the best checkpoint, of step %d, has a precision of %s; found: %s',
-         step, precision, found)
+         best_step, precision, found)
 
 
 def _check_steps(plan, floors, reference, path):
   """Checks the steps, epochs and learning rates of all starts."""
   starts = [plan.lines(number) for number in range(len(plan.starts))]
-  firsts = [lines[0]['step'] if lines else None for lines in starts]
+  firsts = [lines[0]['step'] if lines else plan.last_step for lines in starts]
   for number, (lines, floor) in enumerate(zip(starts, floors)):
     steps = [line['step'] for line in lines]
     expect(not steps or steps == list(range(steps[0], steps[-1] + 1)),
@@ -146,78 +248,50 @@ def _check_steps(plan, floors, reference, path):
     expect(not steps or steps[0] >= max(floor, 0),
            'start %d begins at step %s; %d was saved', number, steps[:1], floor)
     # What a later start has done again is not in the run's state.
-    later = [first for first in firsts[number + 1:] if first is not None]
-    for line in lines:
-      if line['step'] < min(later, default=plan.last_step):
-        _check_line(plan, line, reference, path)
+    later = min(firsts[number + 1:], default=plan.last_step)
+    for line in lines[:max(0, later - firsts[number])]:
+      expected = dict(reference[line['step']])
+      if plan.falls:
+        falls = _falls(_state(path)['validations'], line['step'])
+        expected['learning_rate'] = reference[0]['learning_rate'] * _FALL**falls
+      for name in ('learning_rate', 'epoch'):
+        expect(np.isclose(line[name], expected[name], rtol=1e-5,
+                          atol=0), 'step %d has the %s %s; expected %s',
+               line['step'], name, line[name], expected[name])
 
 
-def _check_line(plan, line, reference, path):
-  """Checks epoch and learning rate of a step."""
-  step = line['step']
-  rate = reference[step]['learning_rate']
-  if plan.falls:
-    rate = reference[0]['learning_rate'] * random_runs.FALL**_falls(
-        [p for at, p in _state(path)['validations'] if at <= step])
-  expect(np.isclose(line['learning_rate'], rate, rtol=1e-5,
-                    atol=0), 'step %d has a learning rate of %s; expected %s',
-         step, line['learning_rate'], rate)
-  expect(np.isclose(line['epoch'], reference[step]['epoch']),
-         'step %d is of epoch %s; expected %s', step, line['epoch'],
-         reference[step]['epoch'])
-
-
-def _falls(precisions):
-  """How often a rate falls that waits for one validation."""
+def _falls(validations, step):
+  """How often a rate has fallen by a step that waits for one validation."""
   best, falls = -1, 0
-  for precision in precisions:
-    falls += precision <= best
+  for at, precision in validations:
+    falls += at <= step and precision <= best
     best = max(best, precision)
   return falls
 
 
-def _check_copy_is_at_its_end(plan, random, directory):
-  """Checks that a copy of the run is at its end too, and stays as it is."""
-  path = plan.sandbox.path('copy')
-  random_runs.copy(plan.sandbox.path(directory), path, random)
-  before = invariants.Unchanged(path, ignored=['.lock'])
-  run = plan.start('copy')
-  invariants.ended_clean(run, random_runs.RUN_SECS)
-  expect('nothing to do' in run.out, '%s: finds something to do', run.name)
-  before.check()
-
-
 def with_other_batches(sandbox, random):
   """A seeded run that is resumed sees other batches, and is repeatable."""
-  first = random.randint(4, 8)
-  flags = [
-      '--dataset=sample',
-      '--batch_size=%d' % random.choice((4, 8)),
-      '--log_frequency=1',
-      '--seed=%d' % random.randrange(1000),
-      '--input=' + random.choice(random_runs.INPUTS),
+  first, pipeline = random.randint(4, 8), random.choice(_INPUTS)
+  program = random.choice(('cifar10_train',) * 2 +
+                          ('cifar10_multi_gpu_train --num_gpus=2',))
+  flags = random.choice(('', '--normalization=none', '--augment=flip'))
+  command = (program + ' ' + flags).split() + [
+      '--dataset=sample', '--batch_size=8', '--log_frequency=1', '--seed=5',
+      '--input=' + pipeline,
       # The loss tells which batch it is.
-      '--learning_rate=0',
-      '--regularizer=none',
-      '--optimizer=' + random.choice(
-          ('sgd', 'momentum', 'nesterov', 'adagrad', 'adam')),
-      *random.choice(([], ['--normalization=none'], ['--normalization=batch'])),
-      *random.choice(([], ['--augment='], ['--augment=flip']))
-  ]
-  program = random.choice(('cifar10_train',) * 2 + ('cifar10_multi_gpu_train',))
-  if program == 'cifar10_multi_gpu_train':
-    flags.append('--num_gpus=2')
+      '--learning_rate=0', '--regularizer=none',
+      '--optimizer=' + random.choice(('sgd', 'momentum', 'adam'))
+  ]  # yapf: disable
 
   def losses(directory, last_step):
     metrics = sandbox.path('%s.%d' % (directory, last_step))
-    run = sandbox.start(program, *flags,
-                        '--train_dir=' + sandbox.path(directory),
+    run = sandbox.start(*command, '--train_dir=' + sandbox.path(directory),
                         '--max_steps=%d' % last_step, '--metrics=' + metrics)
-    invariants.ended_clean(run, random_runs.RUN_SECS)
-    return [line['loss'] for line in random_runs.lines_of(metrics)]
+    invariants.ended_clean(run, _RUN_SECS)
+    return [line['loss'] for line in _lines_of(metrics)]
 
   found = [losses('train', first)]
-  random_runs.copy(sandbox.path('train'), sandbox.path('again'), random)
+  _copy(sandbox.path('train'), sandbox.path('again'), random)
   found.append(losses('train', 2 * first))
   again = losses('again', 2 * first)
   expect(np.allclose(found[1], again, rtol=1e-5),
@@ -231,11 +305,11 @@ def with_other_batches(sandbox, random):
 
 
 def share(first, second, length=3):
-  """Whether two lists of numbers have a few in a row in common."""
+  """True if two lists of numbers have a few in a row in common."""
   return any(
       np.allclose(first[i:i + length], second[j:j + length], rtol=1e-6)
       for i in range(len(first) - length + 1)
       for j in range(len(second) - length + 1))
 
 
-KINDS = (Kind('resume', anywhere, 7), Kind('resume', with_other_batches, 3))
+KINDS = {anywhere: 7, with_other_batches: 3}

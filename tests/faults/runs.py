@@ -6,7 +6,7 @@ import time
 
 from tests import synthetic_records
 from tests.faults import invariants
-from tests.faults.sandbox import BrokenPromiseError
+from tests.faults.invariants import expect
 
 _MORE_STEPS = 5  # Which a run takes once the fault is gone.
 
@@ -20,33 +20,25 @@ class Plan:
 
   Attributes:
     train_dir: where it trains, a path.
+    data: its data folder, a small one, or None.
     flags: its flags, but for --max_steps.
-    program: which trainer.
   """
 
   def __init__(self, sandbox, random, program=None, data=False, save=None):
-    """Draws the flags.
-
-    Args:
-      sandbox: sandbox.Sandbox.
-      random: random.Random.
-      program: which trainer; None: any.
-      data: whether it has a data folder of its own, a small one.
-      save: --save_steps; None: any.
-    """
+    """Draws the flags; None: any trainer, any --save_steps."""
     if save is None:
       # With few images, saves take most of the time until they are read again.
       save = random.choice((5, 20) if data else (1, 2, 3, 7))
     self.sandbox = sandbox
     self.train_dir = sandbox.path('train')
-    self.program = program or random.choice(('cifar10_train',) * 3 +
-                                            ('cifar10_multi_gpu_train',))
+    self._program = program or random.choice(('cifar10_train',) * 3 +
+                                             ('cifar10_multi_gpu_train',))
     self.flags = [
         '--train_dir=' + self.train_dir,
         '--batch_size=%d' % random.choice((4, 8)), '--log_frequency=1',
         '--save_steps=%d' % save
     ]
-    if self.program == 'cifar10_multi_gpu_train':
+    if self._program == 'cifar10_multi_gpu_train':
       self.flags.append('--num_gpus=2')
     self.data = None
     if data:
@@ -56,67 +48,62 @@ class Plan:
       self.flags += ['--data_dir=%s' % folder, '--data_url=nowhere']
     else:
       self.flags.append('--dataset=sample')
-    self.foreign = invariants.Unchanged(*_write_foreign(self.train_dir, random))
+    foreign = [pathlib.Path(self.train_dir, name) for name in _FOREIGN]
+    for path in foreign:
+      path.parent.mkdir(parents=True, exist_ok=True)
+      path.write_text('mine')
+    self._foreign = invariants.Unchanged(*foreign)
 
   def start(self, *flags, **options):
     """Starts the trainer; returns its Run."""
-    return self.sandbox.start(self.program, *self.flags, *flags, **options)
+    return self.sandbox.start(self._program, *self.flags, *flags, **options)
 
   def check_after(self):
     """Checks what must hold once the trainer has ended, however it did.
 
-    Returns:
-      The newest step that is saved; -1 if none is.
+    Returns the newest step that is saved; -1 if none is.
     """
     invariants.no_process(self.sandbox)
-    self.foreign.check()
+    self._foreign.check()
     return invariants.checkpoints_load(self.train_dir)
 
-  def check_resumes(self, saved, *flags):
-    """Checks that the run goes on from where it was saved, to its end.
+  def check_resumes(self, saved):
+    """Checks that the run, the fault gone, goes on and reaches its end.
 
-    Args:
-      saved: the newest step that is saved; -1 if none is.
-      *flags: more flags.
+    It must go on from the step that was saved, or from a later one; -1: none.
     """
-    invariants.trains_to(self.sandbox, self.flags + list(flags),
-                         max(saved, 0) + _MORE_STEPS, saved, self.program)
-    invariants.no_process(self.sandbox)
-    self.foreign.check()
-
-
-def _write_foreign(directory, random):
-  """Writes files that are none of a trainer's; returns their paths."""
-  paths = [pathlib.Path(directory, name) for name in _FOREIGN]
-  for path in paths:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(bytes(random.randrange(256) for _ in range(100)))
-  return paths
+    last = max(saved, 0) + _MORE_STEPS
+    run = self.start('--max_steps=%d' % last)
+    invariants.ended_clean(run, 2 * invariants.START_SECS)
+    steps = run.steps
+    if 'nothing to do' in run.out:
+      expect(invariants.saved(self.train_dir) >= last, '%s: early', run.name)
+    else:
+      expect(
+          steps and steps[0] >= saved and steps == list(range(steps[0], last)),
+          '%s: took the steps %s; step %d was saved before', run.name, steps,
+          saved)
+      expect(
+          invariants.named(self.train_dir) == last,
+          '%s: step %s is named; expected %d', run.name,
+          invariants.named(self.train_dir), last)
+    self.check_after()
+    invariants.no_leftovers(self.train_dir)
 
 
 def wait_for_save(run, plan, step=0):
-  """Waits for a step and for a checkpoint; returns the step that is named.
-
-  Raises:
-    BrokenPromiseError: the trainer has ended before.
-  """
+  """Waits for a step and for a checkpoint; returns the step that is named."""
   found = run.wait_for_step(step) and run.wait_until(
       lambda: invariants.named(plan.train_dir) is not None, 'checkpoint')
-  if not found:
-    raise BrokenPromiseError('%s has ended early, status %s' %
-                             (run.name, run.status))
+  expect(found, '%s has ended early, status %s', run.name, run.status)
   return invariants.named(plan.train_dir)
 
 
 def glimpse(directory, part, seconds):
-  """Waits until a new file's name holds `part`; whether it was seen.
-
-  Many files have their name for some milliseconds only.
-  """
+  """Waits until a new file's name holds `part`, perhaps for milliseconds."""
   before = set(os.listdir(directory))
   deadline = time.monotonic() + seconds
   while time.monotonic() < deadline:
     if any(part in name for name in set(os.listdir(directory)) - before):
-      return True
+      return
     time.sleep(0.0005)
-  return False

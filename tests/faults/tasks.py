@@ -6,10 +6,9 @@ import time
 from cifar10.cluster import local_cluster
 from tests import clusters
 from tests.faults import invariants
-from tests.faults import moved_server
+from tests.faults import proxy
 from tests.faults import runs
 from tests.faults.invariants import expect
-from tests.faults.proxy import Proxy
 
 # How long a cluster may take, beyond its own limits, to end.
 _GRACE_SECS = 25
@@ -20,8 +19,7 @@ _MORE_STEPS = 10  # That show that a run goes on.
 # And to take the rest of its steps, on a busy machine.
 _TRAINING_SECS = 60
 
-MODES = ('sync', 'async', 'backup')
-_MODE_FLAGS = {
+_FLAGS_OF_MODE = {
     'sync': [],
     'async': ['--nosync'],
     'backup': ['--backup_workers=1']
@@ -29,86 +27,86 @@ _MODE_FLAGS = {
 
 
 class Tasks:
-  """A cluster: its size, its flags, and its processes.
+  """A cluster: its size, its flags, and its processes; a context manager.
 
   Attributes:
-    mode: one of MODES.
+    waits: True if its workers wait for one another.
     ps, workers: addresses.
     servers, trainers: sandbox.Run of each task, the latest start of it.
-    train_dir: where the chief saves.
     last: the --max_steps; None if the run has no end in sight.
     limit: seconds within which each task ends once one of them is gone.
+    link: the proxy.Proxy before the first parameter server, or None.
   """
 
-  def __init__(self, sandbox, random, *, modes=MODES, most=3, linked=False,
-               data=False, ends=False, timeout=6, stall=5):
+  def __init__(self, sandbox, random, linked=False, data=False, patient=False):
     """Draws a cluster.
 
     Args:
       sandbox: sandbox.Sandbox.
       random: random.Random.
-      modes: of which modes.
-      most: the most workers.
       linked: whether the first parameter server is reached over a Proxy.
       data: whether the workers have a data folder of their own.
-      ends: whether it ends at a --max_steps, if workers wait for one another.
-        Otherwise one may come late and find a run that has ended.
-      timeout: --connect_timeout_secs.
-      stall: --stall_secs.
+      patient: whether it waits long for tasks, which are expected back, and
+        ends at a --max_steps, if workers wait for one another. Otherwise one
+        may come late and find a run that has ended.
     """
-    self.sandbox = sandbox
-    self.mode = random.choice(modes)
+    self._sandbox = sandbox
+    mode = random.choice(sorted(_FLAGS_OF_MODE))
+    self.waits = mode == 'sync'
     num_ps = random.choice((1, 1, 2))
-    num_workers = random.randint(2 if self.mode == 'backup' else 1, most)
-    sandbox.note('%s, %d ps, %d workers', self.mode, num_ps, num_workers)
+    num_workers = random.randint(2 if mode == 'backup' else 1, 3)
+    sandbox.note('%s, %d ps, %d workers', mode, num_ps, num_workers)
     addresses = clusters.free_addresses(num_ps + num_workers)
     self.ps, self.workers = addresses[:num_ps], addresses[num_ps:]
-    self.link = None
-    self._linked = linked
+    self.link, self._linked = None, linked
+    timeout, stall = (30, 30) if patient else (6, 5)
     self.limit = timeout + stall + _GRACE_SECS
+    self.last = _LAST_STEP if patient and self.waits else None
     # The plan of a trainer on its own, which the run is resumed with.
     self.plan = runs.Plan(sandbox, random, 'cifar10_train', data,
                           save=random.choice((3, 10)))
     self.train_dir = self.plan.train_dir
-    self._flags = self.plan.flags + [
+    self._flags = self.plan.flags + _FLAGS_OF_MODE[mode] + [
         '--ps_hosts=' + ','.join(self.ps),
         '--worker_hosts=' + ','.join(self.workers),
         '--connect_timeout_secs=%d' % timeout,
-        '--stall_secs=%d' % stall
+        '--stall_secs=%d' % stall,
+        '--max_steps=%d' % (self.last or _NO_LAST_STEP)
     ]
-    self._flags += _MODE_FLAGS[self.mode]
-    self.last = _LAST_STEP if ends and self.mode == 'sync' else None
-    self._flags.append('--max_steps=%d' % (self.last or _NO_LAST_STEP))
     self.servers = [None] * num_ps
     self.trainers = [None] * num_workers
 
   def start(self, job, index, wrapper=()):
     """Starts a task; returns its Run."""
-    run = self.sandbox.start('cifar10_distributed_train', '--job_name=' + job,
-                             '--task_index=%d' % index, *self._flags,
-                             wrapper=wrapper)
+    run = self._sandbox.start('cifar10_distributed_train', '--job_name=' + job,
+                              '--task_index=%d' % index, *self._flags,
+                              wrapper=wrapper)
     run.name = '%s %d' % (job, index)
     (self.servers if job == 'ps' else self.trainers)[index] = run
     return run
 
+  def wait_for_step(self, step):
+    """Waits for a step of each worker, and for a checkpoint; returns its step.
+    """
+    for run in self.trainers:
+      expect(run.wait_for_step(step, _START_SECS), '%s: no step %d', run.name,
+             step)
+    return runs.wait_for_save(self.chief, self.plan)
+
   def start_all(self):
     """Starts every task."""
-    for index in range(len(self.ps)):
+    for index, address in enumerate(self.ps):
+      wrapper = ()
       if self._linked and index == 0:
-        self._start_behind_proxy('ps', index)
-      else:
-        self.start('ps', index)
+        (moved,) = local_cluster.free_ports(1)
+        wrapper = [proxy.__file__, moved]
+      run = self.start('ps', index, wrapper)
+      if wrapper:
+        run.wait_until(lambda run=run: 'Serving' in run.out, 'server',
+                       _START_SECS)
+        self.link = proxy.Proxy(int(address.rpartition(':')[2]), moved)
     for index in range(len(self.workers)):
       self.start('worker', index)
-
-  def _start_behind_proxy(self, job, index):
-    """Starts a server that the others reach over `link`."""
-    port = int(self.ps[index].rpartition(':')[2])
-    (moved,) = local_cluster.free_ports(1)
-    wrapper = [moved_server.__file__, moved]
-    run = self.start(job, index, wrapper)
-    run.wait_until(lambda: 'Serving' in run.out, 'server', _START_SECS)
-    self.link = Proxy(port, moved)
 
   def __enter__(self):
     return self
@@ -125,39 +123,22 @@ class Tasks:
   def chief(self):
     return self.trainers[0]
 
-  def pick(self, random, roles):
-    """Draws a task of some roles: (role, Run, address).
+  def pick(self, random, *roles):
+    """Draws a task: (role, Run, address).
 
-    Args:
-      random: random.Random.
-      roles: some of `ps`, `chief` and `worker`, any worker but the chief.
+    `roles` are some of `ps`, `chief` and `worker`, any worker but the chief.
     """
-    choices = []
-    if 'ps' in roles:
-      choices += [('ps',) + pair for pair in zip(self.servers, self.ps)]
-    found = list(zip(self.trainers, self.workers))
-    if 'chief' in roles:
-      choices += [('chief',) + found[0]] * 2
-    if 'worker' in roles:
-      choices += [('worker',) + pair for pair in found[1:]]
-    drawn = random.choice(choices)
-    self.sandbox.note('the %s at %s', drawn[0], drawn[2])
-    return drawn
-
-  def wait_for_step(self, step):
-    """Waits for a step of each worker, and for a checkpoint."""
-    for run in self.trainers:
-      reached = run.wait_for_step(step, _START_SECS)
-      expect(reached, '%s: no step %d', run.name, step)
-    self.chief.wait_until(lambda: invariants.named(self.train_dir) is not None,
-                          'checkpoint')
+    found = [('ps', *pair) for pair in zip(self.servers, self.ps)]
+    found += [('worker' if index else 'chief', *pair)
+              for index, pair in enumerate(zip(self.trainers, self.workers))]
+    role, run, address = random.choice([f for f in found if f[0] in roles])
+    self._sandbox.note('picked: %s', run.name)
+    return role, run, address
 
   def expect_to_go_on(self, since, but=()):
     """Checks that the run goes on, to its end or till it is told to end.
 
-    Args:
-      since: since when, in words.
-      but: the tasks that are gone.
+    `but` are the tasks that are gone.
     """
     if self.last is None:
       self._end_after_more_steps()
@@ -173,16 +154,13 @@ class Tasks:
   def expect_clean(self, since, but=(), last=None):
     """Checks that tasks end with status 0, and that the last step is saved.
 
-    Args:
-      since: since when, in words.
-      but: the tasks that are gone.
-      last: the step that is saved; None: the last one that was taken.
+    `last` is the step that is saved; None: the last one that was taken.
     """
     for run in self._ended(since, but):
       invariants.ended_clean(run, 0)
       _check_order(run)
-    taken = [step + 1 for run in self.trainers for step in run.steps]
-    self._expect_saved(last or max(taken))
+    self._expect_saved(
+        last or max(step + 1 for run in self.trainers for step in run.steps))
 
   def _expect_saved(self, last):
     saved = invariants.saved(self.train_dir)
@@ -190,19 +168,15 @@ class Tasks:
 
   def _ended(self, since, but=()):
     """Waits for the end of all tasks, but for some; returns them."""
-    seconds = self.limit + (_TRAINING_SECS if self.last else 0)
-    deadline = time.monotonic() + seconds
     ended = [run for run in self.tasks if run not in but]
-    for run in ended:
-      run.wait(max(0, deadline - time.monotonic()), since)
+    _wait(ended, self.limit + (_TRAINING_SECS if self.last else 0), since)
     return ended
 
-  def expect_errors(self, runs, since, names):
-    """Checks that tasks end with an error that names."""
-    deadline = time.monotonic() + self.limit
-    for run in runs:
-      left = max(0, deadline - time.monotonic())
-      invariants.ended_with_error(run, left, since, names=names)
+  def expect_errors(self, tasks, since, *names):
+    """Checks that tasks end with an error that names one of some things."""
+    _wait(tasks, self.limit, since)
+    for run in tasks:
+      invariants.ended_with_error(run, 0, names=names)
 
   def expect_either_way(self, since, but=(), goes_on=True):
     """Checks that tasks end with an error or go on, and lose no step silently.
@@ -216,21 +190,26 @@ class Tasks:
       self._end_after_more_steps()
     ended = self._ended(since, but)
     for run in ended:
-      invariants.ended_either_way(run, 0)
-      if run.status == 0:
+      if invariants.ended_either_way(run, 0) == 0:
         _check_order(run)
     if all(run.status == 0 for run in ended) and not but:
       self._expect_saved(self.last or self.chief.steps[-1] + 1)
 
-  def check_resumes(self, floor):
-    """Checks that the run is resumed, by a trainer on its own.
+  def check_resumes(self, floor=-1):
+    """Checks that a trainer on its own resumes the run.
 
-    Args:
-      floor: a step that was saved; -1: none.
+    `floor` is a step that was saved; -1: none.
     """
     saved = self.plan.check_after()
     expect(saved >= floor, 'step %d was saved; now %d', floor, saved)
     self.plan.check_resumes(max(saved, invariants.saved(self.train_dir)))
+
+
+def _wait(tasks, seconds, since):
+  """Waits for the end of tasks, within a time for all of them."""
+  deadline = time.monotonic() + seconds
+  for run in tasks:
+    run.wait(max(0, deadline - time.monotonic()), since)
 
 
 def _check_order(run):

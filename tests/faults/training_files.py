@@ -6,23 +6,20 @@ import shutil
 from tests import synthetic_records
 from tests.faults import invariants
 from tests.faults import runs
-from tests.faults.sandbox import Kind
 
 _STALL_SECS = 4
 _RECORD_BYTES = 3073
 
 
 def _truncate(path, random):
-  with open(path, 'r+b') as file:
-    file.truncate(0)
+  os.truncate(path, 0)
 
 
 def _cut(path, random):
   """Cuts it within a record."""
-  size = os.path.getsize(path)
-  records = random.randrange(size // _RECORD_BYTES)
-  with open(path, 'r+b') as file:
-    file.truncate(records * _RECORD_BYTES + random.randrange(1, _RECORD_BYTES))
+  records = random.randrange(os.path.getsize(path) // _RECORD_BYTES)
+  os.truncate(path,
+              records * _RECORD_BYTES + random.randrange(1, _RECORD_BYTES))
 
 
 def _label(path, random):
@@ -53,17 +50,9 @@ def _make_folder(path, random):
 _CHANGES = (_truncate, _cut, _label, _replace, _remove, _make_folder)
 
 
-def one_is_spoiled(sandbox, random):
-  """One line names the file, and the last whole step is saved."""
-  _spoil(sandbox, random, 1)
-
-
-def all_are_spoiled(sandbox, random):
-  """One line names one of the files."""
-  _spoil(sandbox, random, 5)
-
-
-def _spoil(sandbox, random, count):
+def spoiled(sandbox, random):
+  """One line names the file, or one of all, and the last step is saved."""
+  count = random.choice((1, 1, 1, 5))
   plan = runs.Plan(sandbox, random, data=True)
   run = plan.start('--stall_secs=%d' % _STALL_SECS)
   runs.wait_for_save(run, plan, random.randrange(8))
@@ -80,15 +69,9 @@ def _spoil(sandbox, random, count):
 
 
 def spoil(plan, random, count):
-  """Spoils files of training images.
+  """Spoils some of the five files of training images of a runs.Plan.
 
-  Args:
-    plan: runs.Plan with a data folder of its own.
-    random: random.Random.
-    count: how many of the five files.
-
-  Returns:
-    A function that puts all files back, and the paths of those spoiled.
+  Returns a function that puts all back, and the paths of those spoiled.
   """
   kept = plan.sandbox.path('kept')
   shutil.copytree(str(plan.data), kept)
@@ -106,4 +89,4 @@ def spoil(plan, random, count):
   return restore, paths
 
 
-KINDS = (Kind('data', one_is_spoiled, 6), Kind('data', all_are_spoiled, 2))
+KINDS = {spoiled: 1}

@@ -7,11 +7,12 @@ from cifar10 import settings as settings_lib
 from cifar10.store import config as config_lib
 
 # Greater values than any machine can do, where no bound is lower.
-_HUGE = (1 << 31, 1 << 32, 1 << 63, 10**20, 10**30)
-_NOT_NUMBERS = ('', 'x1', '1,5', '0x', '--1', 'nan', 'inf', '-inf', '1e999')
+_HUGE = (1 << 31, 1 << 63, 10**30)
+_NOT_NUMBERS = ('', 'x1', '1,5', '0x', '--1', 'nan', 'inf', '1e999')
 
-# The largest values that a small machine does in seconds. More are drawn only
-# if they are beyond the bound of the flag, or beyond any machine.
+# The largest values that a small machine does in seconds, where they are less
+# than the smallest and 1,000. More are drawn only beyond the bound of the flag,
+# or beyond any machine.
 _LARGEST = {
     'batch_size': 32,
     'cache_frozen': 2,
@@ -32,8 +33,8 @@ _SMALLEST = {'stall_secs': 60}
 
 # Texts that are no choices.
 _TEXTS = {
-    'augment': ('', 'flip', 'flip,shift', 'crop,flip', 'alternating_flip,shift',
-                'flip,flip', 'nonsense', ','),
+    'augment': ('', 'flip', 'crop,flip', 'alternating_flip,shift', 'flip,flip',
+                'nonsense', ','),
     'boundaries': ('', '1', '0.001,0.002', '2,1', '1,x', '1e20', '-1', 'nan'),
     'rates': ('', '0.1', '0.1,0.01', '0.1,0.05,0.01', '-1,0', 'x', '0.1,inf'),
     'group_filters': ('8,8,8', '8', '0,8,8', 'x'),
@@ -52,90 +53,63 @@ _TEXTS = {
 
 
 class Value(NamedTuple):
-  """A value of a flag.
-
-  Attributes:
-    text: as it is given.
-    value: what it means; None if nothing.
-    is_wrong: whether no program may take it.
+  """A value of a flag: its text, what it means, and if no program may take it.
   """
 
   text: str
   value: Any = None
   is_wrong: bool = False
 
-  def flag(self, name):
-    """The flag as an argument."""
-    return '--%s=%s' % (name, self.text)
-
 
 def draw(name, random):
   """A random Value of the flag `name`."""
   field = settings_lib.FIELDS[name]
-  kind = next(t for t in config_lib.types(field) if t is not type(None))
   limits = field.metadata
+  kind = next(t for t in config_lib.types(field) if t is not type(None))
   if random.random() < 0.12 and field.default is not None:
-    return _of(str(field.default), kind, limits)
-  if 'choices' in limits:
-    right = random.random() < 0.85
-    texts = limits['choices'] if right else ('', 'nonsense', 'TUTORIAL', '0')
-    return _of(random.choice(texts), kind, limits)
-  if kind is bool:
-    right = random.random() < 0.85
-    texts = ('true', 'false') if right else ('', 'maybe', '2', '-1')
-    return _of(random.choice(texts), kind, limits)
-  if kind is str:
-    return _of(random.choice(_TEXTS[name]), kind, limits)
-  return _of(_number(name, kind, limits, random), kind, limits)
+    text = str(field.default)
+  elif 'choices' in limits or kind is bool:
+    right = limits.get('choices', ('true', 'false'))
+    wrong = ('', 'nonsense', 'TUTORIAL', '2')
+    text = random.choice(right if random.random() < 0.85 else wrong)
+  elif kind is str:
+    text = random.choice(_TEXTS[name])
+  else:
+    text = _number(name, kind, limits, random)
+  try:
+    value = {
+        'true': True,
+        'false': False
+    }[text.lower()] if kind is bool else kind(text)
+  except (KeyError, ValueError):
+    return Value(text, None, True)
+  is_right = (config_lib.is_finite(value) and
+              value in limits.get('choices', [value]) and
+              limits.get('least', value) <= value <= limits.get('most', value))
+  return Value(text, value, not is_right)
 
 
 def _number(name, kind, limits, random):
   """The text of a number of the flag `name`."""
-  low = limits.get('least', -100)
-  high = limits.get('most', math.inf)
+  low, high = limits.get('least', -100), limits.get('most', math.inf)
   how = random.choice(('right',) * 9 +
                       ('zero', 'negative', 'huge', 'bound', 'nonsense'))
-  if how == 'nonsense':
-    return random.choice(_NOT_NUMBERS)
   if how == 'zero':
     return '0'
   if how == 'negative':
-    return random.choice(('-1', '-0.5' if kind is float else '-7'))
+    return '-0.5' if kind is float else '-7'
   if how == 'huge':
-    huge = [n for n in _HUGE if n > high or high == math.inf or kind is float]
-    return str(random.choice(huge)) if huge else '1e30'
-  if how == 'bound' and high < math.inf:
-    if name in _LARGEST and name != 'max_steps':
-      return str(high + 1)
-    return str(random.choice((high, high + 1)))
+    return str(
+        random.choice([n for n in _HUGE if n > high or high == math.inf] or
+                      ['1e30']))
   if how == 'bound':
-    return str(low)
-  smallest = max(low, _SMALLEST.get(name, low))
+    return str(low if high == math.inf else high + 1)
+  if how == 'nonsense':
+    return random.choice(_NOT_NUMBERS)
+  low = max(low, _SMALLEST.get(name, low))
   if kind is int:
-    return str(random.randint(smallest, _largest(name, smallest, high)))
+    high = min(high, _LARGEST.get(name, low + 1000))
+    return str(random.randint(low, high))
   if high < math.inf:
-    return '%.3g' % random.uniform(smallest, high)
-  return '%.3g' % max(smallest, 10**random.uniform(-4, 1))
-
-
-def _largest(name, smallest, high):
-  return min(high, _LARGEST.get(name, smallest + 1000))
-
-
-def _of(text, kind, limits):
-  """The Value of a text, by type and limits of its field."""
-  try:
-    value = _parsed(text, kind)
-  except (KeyError, ValueError):
-    return Value(text, None, True)
-  in_limits = (config_lib.is_finite(value) and
-               value in limits.get('choices', [value]) and
-               limits.get('least', value) <= value and
-               value <= limits.get('most', value))
-  return Value(text, value, not in_limits)
-
-
-def _parsed(text, kind):
-  if kind is bool:
-    return {'true': True, 'false': False}[text.lower()]
-  return kind(text)
+    return '%.3g' % random.uniform(low, high)
+  return '%.3g' % max(low, 10**random.uniform(-4, 1))

@@ -15,21 +15,10 @@ AVERAGE = '/ExponentialMovingAverage'
 
 def save(folder, data, top_layers='full', averages=True, step=7, seed=3,
          **settings):
-  """Saves a model of random variables, as a trainer does.
+  """Saves a model of random variables for a datasets.DataSet.
 
-  Args:
-    folder: pathlib.Path of the folder to write to.
-    data: datasets.DataSet.
-    top_layers: a setting.
-    averages: whether to save moving averages too. They differ from the
-      variables.
-    step: global step.
-    seed: of the random variables.
-    **settings: others.
-
-  Returns:
-    path: path of the checkpoint.
-    values: dict of name in the checkpoint: array.
+  With `averages`, which differ from the variables, as a trainer does. Returns
+  the path of the checkpoint, and its arrays by their names.
   """
   config = Settings(top_layers=top_layers, classes=data.classes, **settings)
   size = cifar10_input.crop_size(data.layout, config.image_size)
@@ -57,15 +46,8 @@ def save(folder, data, top_layers='full', averages=True, step=7, seed=3,
 def probabilities(records, data, values, suffix='', top_layers='full'):
   """The probabilities of records, by single crops and loaded variables.
 
-  Args:
-    records: uint8 array, [n, record_bytes].
-    data: datasets.DataSet.
-    values: dict of variables, from `save`.
-    suffix: what follows the names of the variables to load.
-    top_layers: a setting.
-
-  Returns:
-    float32 array, [n, classes].
+  `values` are from `save`, `suffix` follows the names of those to load. Returns
+  a float32 array, [n, classes].
   """
   size = cifar10_input.crop_size(data.layout)
   crops = [

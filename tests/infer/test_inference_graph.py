@@ -12,14 +12,6 @@ from cifar10.settings import Settings
 
 PRODUCTS = ('Conv2D', 'MatMul', 'BatchMatMul', 'BatchMatMulV2')
 
-
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    tf.set_random_seed(1)
-    yield default_graph
-
-
 DATA = datasets.in_folder('nowhere')
 
 
@@ -27,10 +19,12 @@ def images(count=3):
   return tf.random_normal([count, 24, 24, 3], seed=2)
 
 
-def test_probabilities_are_the_softmax_of_the_logits():
+@pytest.mark.parametrize('top_layers', ['full', 'local'])
+def test_it_is_the_model_of_the_trainers_and_its_softmax(graph, top_layers):
   model = inference_graph.build(images(),
                                 DATA._replace(classes=tuple('abcdefg')),
-                                Settings())
+                                Settings(top_layers=top_layers))
+  shapes = {v.op.name: v.shape for v in tf.trainable_variables()}
   assert model.logits.op.name == 'softmax_linear/softmax_linear'
   assert model.probabilities.op.name == 'softmax'
   for tensor in (model.logits, model.probabilities):
@@ -41,15 +35,10 @@ def test_probabilities_are_the_softmax_of_the_logits():
   odds = np.exp(logits.astype(np.float64))
   expected = odds / odds.sum(axis=1, keepdims=True)
   np.testing.assert_allclose(found, expected, rtol=1e-5)
-
-
-@pytest.mark.parametrize('top_layers', ['full', 'local'])
-def test_it_is_the_model_of_the_trainers(graph, top_layers):
-  model = inference_graph.build(images(), DATA, Settings(top_layers=top_layers))
-  shapes = {v.op.name: v.shape for v in tf.trainable_variables()}
   with tf.Graph().as_default():
-    networks.inference(tf.zeros([1, 24, 24, 3]),
-                       Settings(top_layers=top_layers))
+    networks.inference(
+        tf.zeros([1, 24, 24, 3]),
+        Settings(top_layers=top_layers, classes=tuple('abcdefg')))
     expected = {v.op.name: v.shape for v in tf.trainable_variables()}
   assert shapes == expected
   assert set(dict(model.restorations.plain.named)) == set(expected)
@@ -91,9 +80,6 @@ def test_a_portable_graph_has_operations_of_tensorflow_only(
 @pytest.mark.parametrize('flip, size', [(True, 24), (False, 2), (True, 1)])
 def test_tta_is_the_mean_of_mirrored_and_shifted_images(flip, size):
   data = datasets.in_folder('nowhere')._replace(flip=flip)
-  views = inference_graph._views(data, Settings(tta=True))
-  assert len(views) == (6 if flip else 3)
-  assert sum(view.weight for view in views) == 1
   pixels = np.random.RandomState(1).randn(3, size, size, 3).astype(np.float32)
   placeholder = tf.placeholder(tf.float32, [None, size, size, 3])
   with tf.variable_scope('model'):
@@ -115,9 +101,3 @@ def test_tta_is_the_mean_of_mirrored_and_shifted_images(flip, size):
     expected = logits(pixels) / 2 + logits(up) / 4 + logits(down) / 4
     found = session.run(seen.logits, {placeholder: pixels})
   np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-
-
-def test_without_tta_an_image_is_seen_as_it_is():
-  data = datasets.in_folder('nowhere')
-  (view,) = inference_graph._views(data, Settings())
-  assert view == (1.0, False, 0)

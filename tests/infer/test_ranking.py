@@ -1,5 +1,6 @@
 """Ranks of labels: ties, and outputs that are not numbers."""
 
+import contextlib
 import dataclasses
 
 import numpy as np
@@ -49,14 +50,6 @@ def test_ties_rank_by_class_and_what_is_not_finite_is_wrong(kind):
   assert 0 < right < 400
 
 
-def test_no_rows_are_no_answers():
-  logits = np.zeros([0, CLASSES], np.float32)
-  labels = np.zeros([0], np.int32)
-  with tf.Session() as session:
-    assert session.run(ranking.in_top_k(logits, labels, 1)).tolist() == []
-  assert ranking.count_right(logits, labels) == 0
-
-
 def dead_network(folder, value=0.0):
   """A network whose weights all have one value: its Config and variables."""
   config = short_runs.small_config(folder, top_k=3)
@@ -96,10 +89,10 @@ def test_a_dead_network_is_right_about_class_0_in_every_program(
   at_3 = (found.labels < 3).mean()
   assert 'precision @ 3 = %.3f' % at_3 in out
   both = dataclasses.replace(config, networks=(config, config))
-  with ensemble.loaded(both) as networks:
-    files = short_runs.prepared(config).test_files
-    counts = ensemble.evaluate(networks, files, 500)
-  assert counts.correct == counts.by_network[0][0] == int(correct)
+  with contextlib.closing(ensemble.load(both)) as networks:
+    records = short_runs.prepared(config).test_records()
+    right, by_network = ensemble.count_right(networks, records, 500)
+  assert right == by_network[0][1] == int(correct)
   assert not exported_classes(config, checkpoint, found.images[:9]).any()
 
 

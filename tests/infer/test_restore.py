@@ -29,84 +29,42 @@ def build(top_layers='full'):
   return restore.restorations()
 
 
-@pytest.fixture
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    yield default_graph
-
-
 @pytest.fixture(scope='module')
 def saved(tmp_path_factory):
   """A checkpoint and its values."""
   return random_models.save(tmp_path_factory.mktemp('saved'), CIFAR10)
 
 
-@pytest.fixture(scope='module')
-def saved_without_averages(tmp_path_factory):
-  folder = tmp_path_factory.mktemp('plain')
-  return random_models.save(folder, CIFAR10, averages=False)
-
-
-def restored(saver, checkpoint):
-  """The values of all trainable variables after restoring: a dict by name."""
-  with tf.Session() as session:
-    saver.restore(session, checkpoint)
-    return session.run({v.op.name: v for v in tf.trainable_variables()})
-
-
-def test_both_ways_restore_all_variables(graph):
-  restorations = build()
-  names = {v.op.name for v in tf.trainable_variables()}
-  assert len(names) == 10 and 'local3/biases' in names
-  assert set(dict(restorations.plain.named)) == names
-  averaged = set(dict(restorations.averaged.named))
-  assert averaged == {name + random_models.AVERAGE for name in names}
-
-
 @pytest.mark.parametrize('averages', [True, False])
-def test_variables_are_restored_from_either(graph, saved, capsys, averages):
-  checkpoint, values = saved
+@pytest.mark.parametrize('are_there', [True, False])
+def test_variables_are_restored_from_either(graph, tmp_path, capsys, averages,
+                                            are_there):
+  checkpoint, values = random_models.save(tmp_path, CIFAR10, averages=are_there)
   saver = build().fitting(checkpoint, averages)
-  suffix = random_models.AVERAGE if averages else ''
-  found = restored(saver, checkpoint)
-  assert len(found) == 10
-  for name, value in found.items():
-    np.testing.assert_array_equal(value, values[name + suffix])
-    other = values[name + ('' if averages else random_models.AVERAGE)]
-    assert not value.any() or not np.array_equal(value, other)
-  assert capsys.readouterr() == ('', '')
-
-
-def test_without_averages_it_warns_and_restores_the_variables(
-    graph, saved_without_averages, capsys):
-  checkpoint, values = saved_without_averages
-  restorations = build()
-  restorations.fitting(checkpoint, False)
-  assert capsys.readouterr() == ('', '')  # No warning if nothing is missing.
-  saver = restorations.fitting(checkpoint, True)
-  assert capsys.readouterr().out == (
+  warning = (
       'WARNING: %s holds no moving averages; using the variables themselves.\n'
       % checkpoint)
-  found = restored(saver, checkpoint)
+  is_missing = averages and not are_there
+  assert capsys.readouterr() == (warning if is_missing else '', '')
+  with tf.Session() as session:
+    saver.restore(session, checkpoint)
+    found = session.run({v.op.name: v for v in tf.trainable_variables()})
+  assert len(found) == 10
+  suffix = random_models.AVERAGE if averages and are_there else ''
   for name, value in found.items():
-    np.testing.assert_array_equal(value, values[name])
+    np.testing.assert_array_equal(value, values[name + suffix])
 
 
-@pytest.mark.parametrize('is_old', [False, True])
 @pytest.mark.parametrize('averages', [False, True])
-def test_statistics_go_with_the_variables_or_their_averages(
-    graph, tmp_path, averages, is_old):
+def test_statistics_go_with_the_variables_or_their_averages(tmp_path, averages):
   networks.inference(tf.zeros([1, 24, 24, 3]), Settings(normalization='batch'))
-  statistics = {v.op.name for v in tf.model_variables()}
-  assert len(statistics) == 8
+  assert len(tf.model_variables()) == 8
   rng = np.random.RandomState(0)
   values = {'global_step': np.int64(3)}
   for variable in tf.global_variables():
     for suffix in ('', random_models.AVERAGE):
       value = rng.normal(size=variable.shape.as_list()).astype(np.float32)
-      # Older checkpoints lack the averages of statistics.
-      if not (is_old and suffix and variable.op.name in statistics):
-        values[variable.op.name + suffix] = value
+      values[variable.op.name + suffix] = value
   checkpoints.write(str(tmp_path), values)
   checkpoint = checkpoints.latest(str(tmp_path))
   saver = restore.restorations().fitting(checkpoint, averages)
@@ -114,8 +72,7 @@ def test_statistics_go_with_the_variables_or_their_averages(
     saver.restore(session, checkpoint)
     found = session.run({v.op.name: v for v in tf.global_variables()})
   for name, value in found.items():
-    is_average = averages and not (is_old and name in statistics)
-    suffix = random_models.AVERAGE if is_average else ''
+    suffix = random_models.AVERAGE if averages else ''
     np.testing.assert_array_equal(value, values[name + suffix])
 
 
@@ -134,43 +91,27 @@ def test_a_checkpoint_of_another_model_is_refused(graph, saved, tmp_path):
 
 
 def test_the_classes_of_cifar10_are_assumed_with_a_warning(tmp_path, capsys):
-  missing = str(tmp_path / 'no')
-  data = restore.describe(Settings(data_dir=missing))
-  assert data.classes == datasets.CLASSES
+  missing, there = str(tmp_path / 'no'), str(tmp_path)
+  assert restore.describe(Settings(data_dir=missing)).classes == CIFAR10.classes
   assert capsys.readouterr() == (
       '', 'WARNING: --data_dir=%s: no such folder; assuming the classes of '
       'CIFAR-10.\n' % missing)
-
-
-def test_no_warning_if_nothing_is_assumed(tmp_path, capsys):
-  missing, there = str(tmp_path / 'no'), str(tmp_path)
   for settings in (Settings(), Settings(data_dir=there),
                    Settings(dataset='sample', data_dir=missing)):
-    assert restore.describe(settings).classes == datasets.CLASSES
-  config = synthetic_records.make_own_dataset(tmp_path)
-  data = restore.describe(config)
+    assert restore.describe(settings).classes == CIFAR10.classes
+  data = restore.describe(synthetic_records.make_own_dataset(tmp_path))
   assert data.classes == ('a', 'b', 'c')
   assert capsys.readouterr() == ('', '')
 
 
-def test_a_data_set_of_other_classes_is_refused(tmp_path):
-  settings = Settings(data_dir=str(tmp_path), classes=('a', 'b', 'c'))
-  expected = (
-      'is CIFAR-10, as there is no dataset.json; found the classes airplane, '
-      r'automobile, bird, ... \(10\); the model was trained on a, b, c')
-  with pytest.raises(UserError, match=expected):
-    restore.describe(settings)
-
-
+@pytest.mark.slow
 def test_no_program_takes_images_of_another_size(tmp_path):
   own = synthetic_records.make_images_of_size(tmp_path / 'own', 40)
   picture = str(tmp_path / 'noise.png')
   picture_folders.save(tmp_path / 'noise.png', picture_folders.noise(40, 40))
   flags = ['--data_dir=' + own.data_dir, '--checkpoint_dir=pretrained:fast']
-  twice = '--checkpoint_dir=pretrained:fast'
   out = '--eval_dir=%s' % (tmp_path / 'out')
-  for program, more in (('eval', ['--run_once', out]), ('eval', [twice, out]),
-                        ('predict', [picture]),
+  for program, more in (('eval', ['--run_once', out]), ('predict', [picture]),
                         ('export', ['--export_dir=%s' % (tmp_path / 'out')])):
     status, _, err = processes.run(
         [short_runs.script('cifar10_' + program), *flags, *more])

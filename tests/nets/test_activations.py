@@ -8,6 +8,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import networks
 from cifar10.nets import activations
+from cifar10.nets import layers
 from cifar10.nets.techniques import Techniques
 from cifar10.settings import FIELDS
 from cifar10.settings import Settings
@@ -37,13 +38,6 @@ FORMULAS = {
 }
 
 X = np.linspace(-4, 4, 80).reshape(10, 8) + 0.01
-
-
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    tf.set_random_seed(1)
-    yield default_graph
 
 
 def run(tensors):
@@ -77,7 +71,8 @@ def test_values_and_gradients_are_the_formulas(name, is_training):
 def test_a_portable_gelu_has_the_same_values(monkeypatch, version):
   monkeypatch.setattr(tf, '__version__', version)
   x = tf.constant(X, tf.float32)
-  y = activations.activate(x, 'gelu', False, 'conv1', portable=True)
+  with layers.formed(is_portable=True):
+    y = activations.activate(x, 'gelu', False, 'conv1')
   np.testing.assert_allclose(run(y),
                              np.vectorize(FORMULAS['gelu'])(X), atol=1e-6)
   assert y.op.name == 'conv1'
@@ -97,7 +92,8 @@ def test_in_training_on_a_cpu_each_pass_of_gelu_is_one_loop(
   monkeypatch.setattr(session_settings, 'has_gpu', lambda: has_gpu)
   with tf.device('/cpu:0'):
     x = tf.placeholder(dtype, [None, 8])
-    y = activations.activate(x, 'gelu', is_training, name='conv1')
+    with layers.formed(is_training=is_training):
+      y = activations.activate(x, 'gelu', is_training, name='conv1')
     slopes = tf.gradients(y, x)[0]
   labels = traced([y, slopes], {x: X})
   assert sum('_XlaRun(' in label for label in labels) == expected

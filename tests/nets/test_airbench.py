@@ -16,13 +16,6 @@ GROUPS = 'group1', 'group2', 'group3'
 AIRBENCH = Settings(network='airbench', normalization='batch')
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    tf.set_random_seed(1)
-    yield default_graph
-
-
 @pytest.mark.parametrize('of_groups', [(64, 256, 256), (8, 16, 12)])
 def test_its_variables_are_the_papers(of_groups):
   settings = dataclasses.replace(AIRBENCH, classes=tuple('abcdefg'),

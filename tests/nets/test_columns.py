@@ -8,7 +8,6 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
 from cifar10 import cifar10_eval
-from cifar10 import cifar10_export
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
 from cifar10 import networks
@@ -16,7 +15,6 @@ from cifar10.errors import UserError
 from cifar10.optim import model_parallelism
 from cifar10.settings import Settings
 from cifar10.store import checkpoints
-from tests import processes
 from tests import reference
 from tests import short_runs
 
@@ -180,28 +178,3 @@ def test_a_run_in_parts_is_that_of_one_device(tmp_path, capsys):
   default = short_runs.trained(tmp_path / 'default')
   expected = checkpoints.shapes(checkpoints.latest(default.train_dir))
   assert checkpoints.shapes(checkpoints.latest(config.train_dir)) == expected
-
-
-@pytest.mark.slow
-def test_columns_are_kept_evaluated_and_exported(tmp_path, capsys):
-  config = short_runs.small_config(tmp_path, max_steps=2, columns=2)
-  cifar10_train.train(config)
-  parts = dataclasses.replace(config, max_steps=4, num_gpus=2,
-                              model_parallelism='filters')
-  cifar10_multi_gpu_train.train(parts)
-  capsys.readouterr()
-  directories = [
-      '--checkpoint_dir=' + config.train_dir, '--eval_dir=' + config.eval_dir
-  ]
-  status, out, err = short_runs.run('cifar10_eval', '--run_once', *directories)
-  assert (status, processes.without_model(err)) == (0, '')
-  assert [step for _, _, _, step in short_runs.PRECISION_LINE.findall(out)
-         ] == ['4']
-  with pytest.raises(UserError, match='^--columns=1: .* was trained with 2'):
-    cifar10_train.train(dataclasses.replace(config, max_steps=9, columns=1))
-  frozen = dataclasses.replace(config, export_dir='',
-                               frozen_graph=str(tmp_path / 'frozen.pb'))
-  cifar10_export.export(frozen)
-  _, expected = short_runs.evaluated(config)
-  found = short_runs.frozen_probabilities(frozen, len(expected))
-  np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)

@@ -17,8 +17,8 @@ def frozen(**settings):
   """The FrozenLayers of the network of some settings."""
   settings = Settings(dataset='sample', cache_frozen=1, **settings)
   with tf.Graph().as_default():
-    return frozen_layers.FrozenLayers(datasets.to_train_on(settings), settings,
-                                      24, networks.network(settings))
+    return frozen_layers.FrozenLayers(datasets.prepare(settings), settings, 24,
+                                      networks.varied_network(settings))
 
 
 @pytest.mark.parametrize(

@@ -1,32 +1,16 @@
 """--hidden_layers: the network with other fully connected layers."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10 import cifar10
-from cifar10 import cifar10_export
-from cifar10 import cifar10_multi_gpu_train
-from cifar10 import cifar10_train
 from cifar10 import networks
 from cifar10.errors import UserError
-from cifar10.nets import hidden_layers
-from cifar10.nets.techniques import Techniques
+from cifar10.nets import convnet
 from cifar10.settings import Settings
-from tests import processes
 from tests import reference
-from tests import short_runs
 
 SIZES = {'': [], '384': [384], '20,30,8': [20, 30, 8]}
-
-
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as graph:
-    tf.set_random_seed(1)
-    yield graph
 
 
 def random_images(count):
@@ -77,7 +61,7 @@ def test_the_layers_have_their_sizes_and_begin_like_local4(sizes):
 @pytest.mark.parametrize('sizes', SIZES)
 def test_logits_and_gradients_are_those_of_the_formula(graph, sizes):
   logits = built(sizes)
-  names = [*hidden_layers.by_name(sizes), 'softmax_linear']
+  names = [*convnet.hidden_layers(sizes), 'softmax_linear']
   variables = {v.op.name: v for v in tf.trainable_variables()}
   pairs = [[variables[name + kind]
             for kind in ('/weights', '/biases')]
@@ -98,19 +82,6 @@ def test_logits_and_gradients_are_those_of_the_formula(graph, sizes):
   for found, expected in zip(found_grads, expected_grads):
     np.testing.assert_allclose(found, expected, rtol=1e-2,
                                atol=1e-4 * np.abs(expected).max())
-
-
-def test_with_the_tutorials_sizes_the_operations_are_the_tutorials():
-  kinds = []
-  for build in (cifar10.inference, hidden_layers.inference):
-    with tf.Graph().as_default() as each:
-      build(random_images(2), Techniques(num_classes=10))
-      # Rows, too, are reshaped to rows.
-      kinds.append({(o.name, o.type)
-                    for o in each.get_operations()
-                    if 'local4/Reshape' not in o.name and
-                    'softmax_linear/Reshape' not in o.name})
-  assert kinds[0] == kinds[1]
 
 
 def test_all_of_them_have_dropout_and_batch_normalization(graph):
@@ -138,29 +109,3 @@ def test_other_texts_are_refused(sizes):
   with pytest.raises(UserError, match='expected the size of each') as info:
     built(sizes)
   assert str(info.value).startswith(f'--hidden_layers={sizes}: ')
-
-
-@pytest.mark.parametrize(
-    'sizes', ['', pytest.param('20,16,8', marks=pytest.mark.slow)])
-def test_a_run_is_resumed_evaluated_and_exported(tmp_path, capsys, sizes):
-  config = short_runs.small_config(tmp_path, hidden_layers=sizes, seed=1)
-  cifar10_train.train(config)
-  capsys.readouterr()
-  cifar10_multi_gpu_train.train(
-      dataclasses.replace(config, max_steps=6, num_gpus=2))
-  assert short_runs.steps(capsys.readouterr().out) == [4, 5]
-  status, out, err = short_runs.run('cifar10_eval', '--run_once',
-                                    '--checkpoint_dir=' + config.train_dir,
-                                    '--eval_dir=' + config.eval_dir)
-  assert (status, processes.without_model(err)) == (0, '')
-  ((_, _, _, step),) = short_runs.PRECISION_LINE.findall(out)
-  assert step == '6'
-  config = dataclasses.replace(config, batch_size=4, export_dir='',
-                               frozen_graph=str(tmp_path / 'm.pb'))
-  cifar10_export.export(config)
-  _, expected = short_runs.evaluated(config)
-  found = short_runs.frozen_probabilities(config, 4)
-  np.testing.assert_allclose(found, expected, atol=1e-5)
-  other = dataclasses.replace(config, max_steps=9, hidden_layers='384,192')
-  with pytest.raises(UserError, match=f'=384,192: .* with {sizes}. G'):
-    cifar10_train.train(other)

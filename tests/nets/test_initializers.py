@@ -36,13 +36,6 @@ SHARE = {
 SHARE_OF = {'xavier': 'mean', 'he': 'in', 'lecun': 'in'}
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    tf.set_random_seed(1)
-    yield default_graph
-
-
 def initial_values(top_layers='full', **settings):
   config = Settings(top_layers=top_layers, **settings)
   with techniques.training_scope(config):

@@ -11,12 +11,6 @@ from tests import reference
 ALPHA = 0.001 / 9.0
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as graph:
-    yield graph
-
-
 def values_and_gradients(normalize, x, dy):
   """The outputs of `normalize` for `x`, and its gradients for `dy`."""
   x = tf.constant(x)
@@ -39,7 +33,7 @@ def random_pair(scale, channels, dtype=np.float32):
 def test_banded_normalization_agrees_with_tensorflow(scale, channels):
   x, dy = random_pair(scale, channels)
   ours, our_gradients = values_and_gradients(
-      lambda x: layers.banded_lrn(x, 4, ALPHA, 'norm'), x, dy)
+      lambda x: layers.banded_lrn(x, 4, 1.0, ALPHA, 'norm'), x, dy)
   theirs, their_gradients = values_and_gradients(
       lambda x: tf.nn.lrn(x, 4, 1.0, ALPHA, 0.75), x, dy)
   np.testing.assert_allclose(ours, theirs, rtol=1e-5)
@@ -53,7 +47,7 @@ def test_banded_normalization_agrees_with_tensorflow(scale, channels):
 def test_banded_normalization_is_exact_in_float64(scale, depth_radius):
   x, dy = random_pair(scale, 16, np.float64)
   ours, gradients = values_and_gradients(
-      lambda x: layers.banded_lrn(x, depth_radius, ALPHA, 'norm'), x, dy)
+      lambda x: layers.banded_lrn(x, depth_radius, 1.0, ALPHA, 'norm'), x, dy)
 
   def expected(x):
     return reference.local_response_norm(x, depth_radius, ALPHA)
@@ -70,7 +64,7 @@ def test_banded_normalization_is_exact_in_float64(scale, depth_radius):
 def test_banded_normalization_takes_any_batch_size():
   x, _ = random_pair(1.0, 64)
   images = tf.placeholder(tf.float32, [None, 5, 7, 64])
-  y = layers.banded_lrn(images, 4, ALPHA, 'norm')
+  y = layers.banded_lrn(images, 4, 1.0, ALPHA, 'norm')
   assert y.shape.as_list() == [None, 5, 7, 64]
   with tf.Session() as session:
     for count in (1, 3):
@@ -84,8 +78,8 @@ def test_banded_normalization_takes_any_batch_size():
 def test_cpus_get_the_banded_normalization_unless_it_must_be_portable(
     graph, monkeypatch, has_gpu, portable):
   monkeypatch.setattr(session_settings, 'has_gpu', lambda: has_gpu)
-  y = layers.local_response_norm(tf.ones([1, 2, 2, 64]), 4, ALPHA, 'norm1',
-                                 portable)
+  with layers.formed(is_portable=portable):
+    y = layers.lrn(tf.ones([1, 2, 2, 64]), 4, 1.0, ALPHA, 0.75, 'norm1')
   assert y.op.name == 'norm1'
   by_tensorflow = has_gpu or portable
   assert y.op.type == ('LRN' if by_tensorflow else 'Reshape')
@@ -113,11 +107,12 @@ def test_half_precision_is_normalized_in_float32_and_rounded(
   monkeypatch.setattr(session_settings, 'cpu_has_bfloat16',
                       lambda: has_bfloat16)
   x, dy = (tf.cast(tf.constant(a), dtype) for a in random_pair(30.0, 64))
-  y = layers.local_response_norm(x, 4, ALPHA, 'norm', portable, is_training)
+  with layers.formed(is_portable=portable, is_training=is_training):
+    y = layers.lrn(x, 4, 1.0, ALPHA, 0.75, 'norm')
   gradients = tf.gradients(y, x, dy)[0]
   assert y.dtype == gradients.dtype == dtype and y.op.name == 'norm'
   wide = tf.cast(x, tf.float64)
-  exact = layers.banded_lrn(wide, 4, ALPHA, 'exact')
+  exact = layers.banded_lrn(wide, 4, 1.0, ALPHA, 'exact')
   exact_gradients = tf.gradients(exact, wide, tf.cast(dy, tf.float64))[0]
   with tf.Session() as session:
     found = session.run(
@@ -145,7 +140,8 @@ def test_loops_of_half_precision_are_compiled_in_training_on_a_cpu(
   monkeypatch.setattr(session_settings, 'has_gpu', lambda: has_gpu)
   with tf.device('/cpu:0'):
     x = tf.cast(tf.placeholder(tf.float32, [None, 2, 2, 64], 'images'), dtype)
-    y = layers.local_response_norm(x, 4, ALPHA, 'norm', is_training=is_training)
+    with layers.formed(is_training=is_training):
+      y = layers.lrn(x, 4, 1.0, ALPHA, 0.75, 'norm')
     slopes = tf.gradients(y, x)[0]
   labels = traced([y, slopes], {'images:0': np.ones([3, 2, 2, 64])})
   assert sum('_XlaRun(' in label for label in labels) == expected
@@ -174,25 +170,6 @@ def test_the_variable_scope_sets_the_type_of_values_but_not_of_variables(dtype):
     value, found = session.run([variables['layer/weights'], loss])
   assert found == pytest.approx(0.004 * (value**2).sum() / 2, rel=1e-5)
   assert np.abs(value).max() <= 2 * 0.05  # Truncated at two deviations.
-
-
-def test_no_weight_decay_by_default():
-  layers.variable_with_weight_decay('weights', [3], stddev=0.05)
-  assert tf.get_collection('losses') == []
-
-
-def test_the_default_type_is_float32():
-  assert layers.variable_on_cpu('x', [1], None).dtype == tf.float32
-
-
-def test_rows_of_images():
-  images = tf.placeholder(tf.float32, [None, 3, 4, 5])
-  rows, dim = layers.flatten(images)
-  assert (rows.shape.as_list(), dim) == ([None, 60], 60)
-  x = np.arange(120, dtype=np.float32).reshape(2, 3, 4, 5)
-  with tf.Session() as session:
-    found = session.run(rows, {images: x})
-  np.testing.assert_array_equal(found, x.reshape(2, 60))
 
 
 def test_a_layer_that_is_reused_adds_no_summaries():

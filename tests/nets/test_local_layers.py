@@ -1,24 +1,15 @@
 """Locally connected layers: their arithmetic, and the model with them."""
 
-import dataclasses
-import os
-
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
-from cifar10 import cifar10_eval
-from cifar10 import cifar10_multi_gpu_train
-from cifar10 import cifar10_train
 from cifar10 import networks
-from cifar10.errors import UserError
 from cifar10.nets import layers
 from cifar10.nets import local_layers
 from cifar10.settings import Settings
-from tests import processes
 from tests import reference
-from tests import short_runs
 
 VARIABLES = {
     'conv1/weights': [5, 5, 3, 64],
@@ -32,13 +23,6 @@ VARIABLES = {
     'softmax_linear/weights': [1152, 10],
     'softmax_linear/biases': [10]
 }
-
-
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as graph:
-    tf.set_random_seed(1)
-    yield graph
 
 
 def random_pair(height, width, rows, columns, dtype=np.float64):
@@ -106,18 +90,6 @@ def test_half_precision_stays_half(dtype, rounding):
   expected = reference.locally_connected(x, weights)
   # TensorFlow 1 rounds before each addition.
   np.testing.assert_allclose(found, expected, atol=60 * rounding)
-
-
-def test_any_batch_size():
-  x, weights = random_pair(6, 6, 3, 3)
-  images = tf.placeholder(tf.float64, [None, 6, 6, 3])
-  y = local_layers.locally_connected(images, tf.constant(weights))
-  assert y.shape.as_list() == [None, 6, 6, 4]
-  expected = reference.locally_connected(x, weights)
-  with tf.Session() as session:
-    for n in (1, 2):
-      found = session.run(y, {images: x[:n]})
-      np.testing.assert_allclose(found, expected[:n], atol=1e-12)
 
 
 LOCAL = Settings(top_layers='local')
@@ -191,44 +163,3 @@ def test_its_products_have_the_precision_of_the_scope(graph, precision):
   assert kernels == [tf.as_dtype(precision)] * 5
   gradients = tf.gradients(logits, tf.trainable_variables())
   assert {gradient.dtype for gradient in gradients} == {tf.float32}
-
-
-@pytest.mark.slow
-def test_a_run_is_resumed_on_two_towers_and_evaluated_without_a_flag(
-    tmp_path, capsys):
-  local = {'top_layers': 'local', 'seed': 1}
-  config = short_runs.small_config(tmp_path, **local)
-  cifar10_train.train(config)
-  capsys.readouterr()
-  cifar10_multi_gpu_train.train(
-      short_runs.small_config(tmp_path, max_steps=6, num_gpus=2, **local))
-  assert short_runs.steps(capsys.readouterr().out) == [4, 5]
-  directories = [
-      '--checkpoint_dir=' + config.train_dir, '--eval_dir=' + config.eval_dir
-  ]
-  status, out, err = short_runs.run('cifar10_eval', '--run_once', *directories)
-  assert (status, processes.without_model(err)) == (0, '')
-  ((_, _, total, step),) = short_runs.PRECISION_LINE.findall(out)
-  assert (total, step) == ('500', '6')
-  # It does not resume with other layers.
-  check_refused(config, 'local', 'full')
-  # The same with a flag, if the run has saved nothing but checkpoints.
-  os.remove(os.path.join(config.train_dir, 'config.json'))
-  flags = ['--run_once', '--top_layers=local'] + directories
-  status, out_by_flag, _ = short_runs.run('cifar10_eval', *flags)
-  assert status == 0
-  assert out_by_flag.split()[2:] == out.split()[2:]
-
-
-def check_refused(config, found, wanted):
-  """Checks that no program takes a run of `found` for one of `wanted`."""
-  other = dataclasses.replace(config, max_steps=9, top_layers=wanted)
-  with pytest.raises(UserError, match='=%s: .* with %s. G' % (wanted, found)):
-    cifar10_train.train(other)
-  message = 'is of --top_layers=%s; this model is of --top_layers=%s$'
-  with pytest.raises(UserError, match=message % (found, wanted)):
-    cifar10_eval.evaluate(other)
-
-
-def test_a_checkpoint_of_other_layers_is_refused(tmp_path):
-  check_refused(short_runs.trained(tmp_path), 'full', 'local')

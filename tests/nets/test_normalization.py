@@ -18,13 +18,6 @@ LOGITS = Settings(normalization='batch', normalize_logits=True)
 EPSILON = 1e-3
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    tf.set_random_seed(1)
-    yield default_graph
-
-
 def named(name):
   """The variables whose names end with `name`."""
   return [v for v in tf.global_variables() if v.op.name.endswith(name)]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
+from cifar10.nets import layers
 from cifar10.nets import pooling
 from cifar10.nets.techniques import Techniques
 from cifar10.settings import Settings
@@ -12,12 +13,6 @@ from cifar10.settings import Settings
 # and sums of them are exact.
 IMAGES = np.random.RandomState(1).randint(-3, 4, [4, 7, 6, 5])
 BIASES = np.array([-1, 0, 1, 0, 2])
-
-
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    yield default_graph
 
 
 def pooled(x):
@@ -37,9 +32,16 @@ def values(build, dtype):
 def layer(x, biases, portable=False, activation='relu'):
   """A convolution that changes nothing, biases and an activation function."""
   config = Settings(activation=activation, leaky_relu_slope=0.25)
-  techniques = Techniques(config, portable=portable)
-  x = techniques.conv2d(x, tf.reshape(tf.eye(5, dtype=x.dtype), [1, 1, 5, 5]))
-  return techniques.activation(techniques.bias_add(x, biases), 'conv1')
+  techniques = Techniques(config)
+  kernel = tf.reshape(tf.eye(5, dtype=x.dtype), [1, 1, 5, 5])
+
+  @layers.network
+  def build(x):
+    x = techniques.conv2d(x, kernel)
+    return techniques.activation(techniques.bias_add(x, biases), 'conv1')
+
+  with layers.formed(is_portable=portable):
+    return build(x)
 
 
 # What follows a layer: the gradients that arrive at it come from one pooling,

@@ -7,24 +7,16 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10 import cifar10
 from cifar10 import networks
 from cifar10.nets import pretraining
 from cifar10.settings import Settings
 from tests import reference
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    tf.set_random_seed(1)
-    yield default_graph
-
-
 def tied_layer(name, batch=3):
   """A layer of the model on random images of 8 x 8 pixels."""
   images = np.random.RandomState(0).normal(size=[batch, 8, 8, 3])
-  cifar10.inference(tf.constant(images, tf.float32))
+  networks.inference(tf.constant(images, tf.float32), Settings(), varied=True)
   return pretraining.TiedLayer(name)
 
 

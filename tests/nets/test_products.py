@@ -73,5 +73,6 @@ def test_auto_takes_it_where_it_was_measured_to_be_faster(monkeypatch, changes):
     kernel = tf.zeros(case['kernel'], case['dtype'])
     images = tf.zeros([4, case['size'], case['size'], case['kernel'][2]],
                       case['dtype'])
-    layers.conv2d(images, kernel, case['form'])
+    with layers.formed(conv=case['form']):
+      layers.conv2d(images, kernel)
   assert bool(taken) == (not changes)

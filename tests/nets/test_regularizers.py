@@ -11,13 +11,6 @@ from cifar10.optim import towers
 from cifar10.settings import Settings
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    tf.set_random_seed(1)
-    yield default_graph
-
-
 def total_loss(config):
   images = tf.random_normal([4, 24, 24, 3], seed=2)
   labels = tf.constant([0, 1, 2, 3])

@@ -24,13 +24,6 @@ from cifar10.store import run_state
 from tests import short_runs
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    tf.set_random_seed(1)
-    yield default_graph
-
-
 def test_dropout_drops_a_share_and_scales_the_rest():
   techniques = Techniques(Settings(dropout=0.2), is_training=True)
   dropped = techniques.dropout(tf.ones([100, 100]), 'dropout')

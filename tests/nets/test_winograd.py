@@ -11,12 +11,6 @@ from cifar10.nets import winograd
 from tests import reference
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as graph:
-    yield graph
-
-
 @pytest.mark.parametrize(
     'm, r',
     [(m, r) for r in range(1, 11) for m in range(max(1, 3 - r), 12 - r)])
@@ -116,7 +110,8 @@ def test_low_precision_rounds_inputs_and_outputs_only(dtype):
 def test_images_of_float32_take_a_kernel_of_low_precision(form):
   x, kernel, _ = random_values(2, (12, 12), (5, 5), 16, 8, np.float32)
   kernel = tf.cast(kernel, 'float16')
-  y = layers.conv2d(tf.constant(x), kernel, form)
+  with layers.formed(conv=form):
+    y = layers.conv2d(tf.constant(x), kernel)
   assert y.dtype == ('float16' if form == 'direct' else 'float32')
   expected = tf.nn.conv2d(x, tf.cast(kernel, tf.float32), 1, 'SAME')
   with tf.Session() as session:
@@ -133,7 +128,8 @@ def test_a_large_kernel_is_refused():
 def convolution(form, shape, kernel, dtype='float32'):
   """The type of the last operation of a convolution in a form."""
   x = tf.placeholder(dtype, shape)
-  return layers.conv2d(x, tf.zeros(kernel, dtype), form).op.type
+  with layers.formed(conv=form):
+    return layers.conv2d(x, tf.zeros(kernel, dtype)).op.type
 
 
 def test_auto_chooses_by_device_type_and_size(monkeypatch):

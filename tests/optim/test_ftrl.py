@@ -35,12 +35,6 @@ class Problem:
     return self.session.run(self.w)
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    yield default_graph
-
-
 def algorithm_1(rate):
   """Yields the weights after each of GRADIENTS."""
   n = np.full_like(START, 0.1)

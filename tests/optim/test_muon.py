@@ -7,12 +7,6 @@ import tensorflow.compat.v1 as tf
 from cifar10.optim import optimizers
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    yield default_graph
-
-
 @pytest.mark.parametrize('shape', [(20, 8), (8, 20), (9, 9)])
 def test_singular_vectors_stay_and_singular_values_come_near_one(shape):
   random = np.random.RandomState(1)

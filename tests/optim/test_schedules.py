@@ -14,12 +14,6 @@ from tests import short_runs
 STATE = run_state.RunState((), 1000, ((0, 10),))
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    yield default_graph
-
-
 def rates(steps, state=STATE, **settings):
   global_step = tf.train.get_or_create_global_step()
   config = Settings(learning_rate=0.5, **settings)

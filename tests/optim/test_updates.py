@@ -11,12 +11,6 @@ from cifar10.store import run_state
 from tests import short_runs
 
 
-@pytest.fixture(autouse=True)
-def graph():
-  with tf.Graph().as_default() as default_graph:
-    yield default_graph
-
-
 def rates(steps, stretches=((0, 128),), examples_per_epoch=50000):
   global_step = tf.train.get_or_create_global_step()
   state = run_state.RunState((), examples_per_epoch, stretches)
@@ -58,36 +52,34 @@ def test_learning_rate_counts_examples_when_the_batch_has_changed():
   np.testing.assert_allclose(found, [0.1, 0.1, 0.01], rtol=1e-5)
 
 
-def optimizer(global_step, **settings):
-  """The optimizer of all trainers, gradient descent at rate 1."""
-  config = cifar10.with_constants(Settings(learning_rate=1.0, **settings))
-  return cifar10.optimizer(global_step, config)
+def update(gradients, loss=None, **settings):
+  """A step of gradient descent at rate 1."""
+  if loss is None:
+    loss = tf.constant(0.0, name='total_loss')
+  return cifar10.train(loss, tf.train.get_or_create_global_step(),
+                       Settings(learning_rate=1.0, **settings), grads=gradients)
 
 
 def test_gradients_are_clipped_to_a_global_norm():
   a = tf.get_variable('a', initializer=[0.0])
   b = tf.get_variable('b', initializer=[0.0])
-  global_step = tf.train.get_or_create_global_step()
   gradients = [(tf.constant([3.0]), a), (tf.constant([4.0]), b)]
-  update = optimizer(global_step,
-                     clip_norm=0.5).apply_gradients(gradients, global_step)
+  train_op = update(gradients, clip_norm=0.5)
   with tf.Session() as session:
     session.run(tf.global_variables_initializer())
-    session.run(update)
+    session.run(train_op)
     np.testing.assert_allclose(session.run([a, b]), [[-0.3], [-0.4]], rtol=1e-5)
 
 
 def test_moving_averages_count_the_step_just_made():
   a = tf.get_variable('a', initializer=[0.0])
-  global_step = tf.train.get_or_create_global_step()
-  update = optimizer(global_step).apply_gradients([(tf.constant([-1.0]), a)],
-                                                  global_step)
+  train_op = update([(tf.constant([-1.0]), a)])
   (average,) = [v for v in tf.global_variables() if 'Moving' in v.op.name]
   expected = 0.0
   with tf.Session() as session:
     session.run(tf.global_variables_initializer())
     for step in range(1, 50):
-      session.run(update)
+      session.run(train_op)
       decay = min(0.9999, (1 + step) / (10 + step))
       expected = decay * expected + (1 - decay) * step
       assert session.run(average)[0] == pytest.approx(expected, rel=1e-5)
@@ -97,11 +89,7 @@ def test_the_averages_of_statistics_are_of_the_batches_and_count_the_step():
   x = tf.placeholder(tf.float32, [None, 2])
   norm = normalization.BatchNormalization(*normalization.variables(2), 0.75)
   loss = tf.reduce_sum(norm.outputs(x), name='total_loss')
-  global_step = tf.train.get_or_create_global_step()
-  config = Settings(moving_average_decay=0.6)
-  opt = optimizer(global_step, moving_average_decay=0.6)
-  gradients = opt.compute_gradients(loss)
-  update = cifar10.update(opt, gradients, [loss], global_step, config)
+  train_op = update(None, loss, moving_average_decay=0.6)
   variables = {v.op.name: v for v in tf.global_variables()}
   names = [
       'batch_normalization/moving_' + name + suffix
@@ -114,7 +102,7 @@ def test_the_averages_of_statistics_are_of_the_batches_and_count_the_step():
     session.run(tf.global_variables_initializer())
     for step in range(1, 30):
       values = np.random.RandomState(step).normal([1, 5], [2, 3], (50, 2))
-      session.run(update, {x: values})
+      session.run(train_op, {x: values})
       of_batch = values.mean(axis=0), values.var(axis=0, ddof=1)
       mean = 0.75 * mean + 0.25 * of_batch[0]
       variance = 0.75 * variance + 0.25 * of_batch[1]
@@ -127,13 +115,14 @@ def test_the_averages_of_statistics_are_of_the_batches_and_count_the_step():
 
 
 def test_loss_averages_decay_by_a_tenth():
-  loss = tf.constant(2.0, name='total_loss')
-  update = cifar10.add_loss_summaries([loss])
-  (average,) = tf.global_variables()
+  a = tf.get_variable('a', initializer=[0.0])
+  train_op = update([(tf.constant([-1.0]), a)],
+                    tf.constant(2.0, name='total_loss'))
+  (average,) = [v for v in tf.global_variables() if 'avg' in v.op.name]
   assert average.op.name == 'total_loss/avg'
   with tf.Session() as session:
     session.run(tf.global_variables_initializer())
-    session.run(update)
+    session.run(train_op)
     assert session.run(average) == pytest.approx(0.2)
-    session.run(update)
+    session.run(train_op)
     assert session.run(average) == pytest.approx(0.38)

@@ -334,7 +334,7 @@ def test_a_damaged_file_ends_a_run_that_saves(tmp_path, source, cached):
 def flags(config):
   """The settings of `config_for` as flags."""
   names = ('train_dir', 'data_dir', 'init_from', 'freeze', 'cache_frozen')
-  values = config.of_groups('run', 'data', 'transfer')
+  values = config.of_groups('running', 'data', 'transfer')
   return ['--%s=%s' % (name, values[name]) for name in names
          ] + ['--batch_size=16']
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import threading
 from unittest import mock
 
@@ -13,7 +12,6 @@ from cifar10.errors import DivergedError
 from cifar10.run import hooks
 from cifar10.settings import Settings
 from cifar10.store import run_state
-from cifar10.util import console
 from cifar10.util import graph_keys
 from tests import short_runs
 
@@ -56,41 +54,31 @@ def lines_of(config, first_step, seconds, monkeypatch, capsys, stride=1):
   return [(int(a), float(b), float(c), float(d)) for a, b, c, d in found]
 
 
+@pytest.mark.parametrize(
+    'settings, first_step, stride, seconds, expected',
+    [
+        # The first line is about one step, those that follow about four.
+        ({
+            'batch_size': 128,
+            'log_frequency': 4
+        }, 0, 1, [4, 1, 1, 1, 1, 2, 2, 2, 2], [(0, 128 / 4, 4), (4, 128, 1),
+                                               (8, 128 / 2, 2)]),
+        # Resumed: from step 7 on, the first line is behind 4 steps, not 10.
+        ({}, 7, 1, [1] * 4 + [2] * 10, [(10, 100, 1), (20, 50, 2)]),
+        # Of four steps this worker takes one: 4, 8, 12 and so on.
+        ({}, 0, 4, [2] * 8, [(3, 200, 0.5), (11, 200, 0.5), (23, 200, 0.5),
+                             (31, 200, 0.5)]),
+        # Towers: 400 images in 2 seconds; a batch of 100 every half second.
+        ({
+            'num_gpus': 4,
+            'log_frequency': 1
+        }, 0, 1, [2], [(0, 200, 0.5)])
+    ])
 def test_the_rate_is_that_of_the_steps_since_the_line_before(
-    monkeypatch, capsys):
-  config = Settings(batch_size=128, log_frequency=4)
-  seconds = [4, 1, 1, 1, 1, 2, 2, 2, 2]
-  found = lines_of(config, 0, seconds, monkeypatch, capsys)
-  # The first line is about one step, those that follow about four.
-  assert found == [(0, 2.5, 32.0, 4.0), (4, 2.5, 128.0, 1.0),
-                   (8, 2.5, 64.0, 2.0)]
-
-
-def test_a_resumed_run_counts_only_its_own_steps(monkeypatch, capsys):
-  config = Settings(batch_size=100, log_frequency=10)
-  # From step 7 on: the first line is behind 4 steps, not 10.
-  seconds = [1, 1, 1, 1] + [2] * 10
-  found = lines_of(config, 7, seconds, monkeypatch, capsys)
-  assert found == [(10, 2.5, 100.0, 1.0), (20, 2.5, 50.0, 2.0)]
-
-
-def test_steps_of_other_workers_count(monkeypatch, capsys):
-  config = Settings(batch_size=100, log_frequency=10)
-  # Of four steps this worker takes one: 4, 8, 12 and so on.
-  found = lines_of(config, 0, [2] * 8, monkeypatch, capsys, stride=4)
-  assert found == [(3, 2.5, 200.0, 0.5), (11, 2.5, 200.0, 0.5),
-                   (23, 2.5, 200.0, 0.5), (31, 2.5, 200.0, 0.5)]
-
-
-def test_towers_share_the_seconds_of_a_step(monkeypatch, capsys):
-  config = Settings(batch_size=100, num_gpus=4, log_frequency=1)
-  found = lines_of(config, 0, [2], monkeypatch, capsys)
-  # 400 images in 2 seconds; a batch of 100 every half second.
-  assert found == [(0, 2.5, 200.0, 0.5)]
-
-
-def test_the_time_is_the_tutorials():
-  assert re.fullmatch(short_runs.TIME, console.timestamp())
+    monkeypatch, capsys, settings, first_step, stride, seconds, expected):
+  settings = Settings(**dict({'batch_size': 100}, **settings))
+  found = lines_of(settings, first_step, seconds, monkeypatch, capsys, stride)
+  assert found == [(step, 2.5, rate, batch) for step, rate, batch in expected]
 
 
 def call(work):

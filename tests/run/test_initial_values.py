@@ -25,6 +25,7 @@ def _source(tmp_path_factory):
     values[name] = np.full([2], i + 1, np.float32)
     values[name + AVERAGE] = np.full([2], i + 1.5, np.float32)
   values['local/w'] = np.full([4], 9, np.float32)  # Has no average.
+  values['left\n\x1b[2J/weights'] = np.float32(0)
   checkpoints.write(folder, values)
   return folder
 
@@ -68,9 +69,12 @@ def test_a_name_is_mapped_by_whole_parts(source, tmp_path, capsys):
                   init_map='conv1:first')
   assert (found['conv1/w'], found['conv10/w']) == ([3.5] * 2, [2.5] * 2)
   assert capsys.readouterr().out == (
-      'Initialized conv1, conv10 from %s/model.ckpt-7.\n' % source)
+      'Initialized conv1, conv10 from %s/model.ckpt-7.\n'
+      'Left behind: left\\n\\x1b[2J.\n' % source)
   found = initial(source, tmp_path, ['here/w'], init_map='here/w:conv1/w,')
   assert found['here/w'] == [1.5] * 2
+  found = initial(source, tmp_path, ['conv1/w', 'first/w'], init_scope='conv')
+  assert set(found) == {'conv1/w', 'conv1/w' + AVERAGE}
 
 
 def test_what_does_not_fit_keeps_its_own_values_unless_it_is_named(
@@ -81,7 +85,8 @@ def test_what_does_not_fit_keeps_its_own_values_unless_it_is_named(
   assert set(found) == {n + a for n in names[::2] for a in ('', AVERAGE)}
   assert capsys.readouterr().out == (
       'Initialized conv1, local from %s/model.ckpt-7.\n'
-      'Not taken over: first/local/w ([2] there, [4] here).\n' % source)
+      'Not taken over: first/local/w ([2] there, [4] here).\n'
+      'Left behind: left\\n\\x1b[2J.\n' % source)
   with pytest.raises(UserError, match=r'7: first/local/w: \[2\] there, \[4\]'):
     initial(source, tmp_path, names, init_map=mapping, init_scope='.')
 

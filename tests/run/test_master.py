@@ -73,11 +73,15 @@ def test_runs_on_one_server_share_nothing_and_leave_nothing(targets):
 
 @pytest.mark.slow
 def test_a_run_on_a_server_is_that_of_a_lone_trainer(targets, tmp_path):
+  # A network of another size trains on the server before, in another type.
+  before = short_runs.small_config(tmp_path, master=targets[1], max_steps=2,
+                                   train_dir=str(tmp_path / 'before'),
+                                   precision='bfloat16', hidden_layers='8')
   lone = short_runs.small_config(tmp_path, seed=1, validation_examples=100,
-                                 validation_steps=2)
+                                 validation_steps=2, optimizer='momentum')
   folder = str(tmp_path / 'on server')
   served = dataclasses.replace(lone, master=targets[1], train_dir=folder)
-  for settings in (lone, served):
+  for settings in (before, lone, served):
     cifar10_train.train(settings)
   expected, found = (short_runs.values(checkpoints.latest(s.train_dir))
                      for s in (lone, served))
@@ -102,27 +106,6 @@ def test_all_that_is_saved_is_in_the_container_of_the_run(targets):
     assert {'weights/Momentum', 'weights/ExponentialMovingAverage'
            } < {v.op.name for v in variables}
     assert b'' not in {v.op.get_attr('container') for v in variables}
-
-
-@pytest.mark.slow
-def test_networks_of_other_sizes_train_one_after_another(targets, tmp_path):
-  for units in ('8', '16'):
-    settings = short_runs.small_config(tmp_path, master=targets[1],
-                                       optimizer='momentum',
-                                       hidden_layers=units)
-    settings = dataclasses.replace(settings, train_dir=str(tmp_path / units))
-    cifar10_train.train(settings)
-    assert checkpoints.step(checkpoints.latest(
-        settings.train_dir)) == settings.max_steps
-
-
-@pytest.mark.slow
-def test_a_run_on_a_server_may_be_in_bfloat16(targets, tmp_path):
-  settings = short_runs.small_config(tmp_path, master=targets[1],
-                                     precision='bfloat16')
-  cifar10_train.train(settings)
-  assert checkpoints.step(checkpoints.latest(
-      settings.train_dir)) == settings.max_steps
 
 
 def test_a_server_that_does_not_answer_is_named(monkeypatch):

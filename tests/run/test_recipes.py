@@ -8,7 +8,6 @@ from cifar10 import settings as settings_lib
 from cifar10.run import combinations
 from cifar10.run import recipes
 from cifar10.settings import Settings
-from tests import picture_folders
 from tests import processes
 from tests import short_runs
 from tests import synthetic_records
@@ -21,16 +20,6 @@ def train(tmp_path, *flags, trainer='train'):
       'cifar10/cifar10_%s.py' % trainer, '--dataset=sample',
       '--train_dir=%s' % (tmp_path / 'run'), '--log_frequency=1', *flags
   ], cwd=short_runs.ROOT)
-
-
-def program(tmp_path, name, *flags):
-  folder = '--checkpoint_dir=%s' % (tmp_path / 'run')
-  return processes.run(['cifar10/cifar10_%s.py' % name, folder, *flags],
-                       cwd=short_runs.ROOT)
-
-
-def test_the_tutorials_is_the_defaults():
-  assert recipes.settings('tutorial') == {}
 
 
 @pytest.mark.parametrize('name',
@@ -48,42 +37,19 @@ def test_each_is_consistent(name):
 RATES = {'learning_rate', 'bias_rate', 'softmax_rate'}
 
 
-@pytest.mark.parametrize('recipe, given, left_out',
-                         [('fast', {
-                             'optimizer': 'adam'
-                         }, RATES | {'momentum', 'muon_decay'}),
-                          ('fast', {
-                              'optimizer': 'nesterov',
-                              'bias_rate': 2.0
-                          }, RATES | {'muon_decay'}),
-                          ('fast', {
-                              'optimizer': 'muon',
-                              'epochs': 1
-                          }, set()),
-                          ('fast', {
-                              'schedule': 'constant'
-                          }, {'warmup'}),
-                          ('fast', {
-                              'augment': 'crop',
-                              'input': 'queues'
-                          }, {'max_shift'}),
-                          ('better', {
-                              'network': 'airbench'
-                          }, RATES | {'dropout'}),
-                          ('fast', {
-                              'network': 'tutorial'
-                          }, RATES),
-                          ('better', {
-                              'hidden_layers': ''
-                          }, {'dropout'}),
-                          ('better', {
-                              'optimizer': 'adam',
-                              'learning_rate': 0.1
-                          }, RATES),
-                          ('tutorial', {
-                              'optimizer': 'adam',
-                              'learning_rate': 0.1
-                          }, set())])
+@pytest.mark.parametrize('recipe, given, left_out', [
+    ('fast', {'optimizer': 'adam'}, RATES | {'momentum', 'muon_decay'}),
+    ('fast', {'optimizer': 'nesterov', 'bias_rate': 2.0},
+     RATES | {'muon_decay'}),
+    ('fast', {'optimizer': 'muon', 'epochs': 1}, set()),
+    ('fast', {'schedule': 'constant'}, {'warmup'}),
+    ('fast', {'augment': 'crop', 'input': 'queues'}, {'max_shift'}),
+    ('fast', {'network': 'tutorial'}, RATES),
+    ('better', {'network': 'airbench'}, RATES | {'dropout'}),
+    ('better', {'hidden_layers': ''}, {'dropout'}),
+    ('better', {'optimizer': 'adam', 'learning_rate': 0.1}, RATES),
+    ('tutorial', {'optimizer': 'adam', 'learning_rate': 0.1}, set()),
+])  # yapf: disable
 def test_given_settings_take_precedence(recipe, given, left_out):
   values = dict(vars(Settings()), recipe=recipe)
   found = recipes.applied(dict(values, **given), given)
@@ -94,13 +60,6 @@ def test_given_settings_take_precedence(recipe, given, left_out):
       expected = values[name]
     assert value == given.get(name, expected), name
   combinations.check(Settings(**found))
-
-
-def test_what_goes_with_no_recipe_is_refused(tmp_path):
-  status, _, err = train(tmp_path, '--recipe=fast', '--input=queues')
-  assert status == 1
-  assert 'which needs --input=preloaded (with --recipe=fast)\n' in err
-  assert not (tmp_path / 'run').exists()
 
 
 def test_the_fast_one_trains_on_towers_resumes_on_one_device_and_is_used(
@@ -126,43 +85,31 @@ def test_the_fast_one_trains_on_towers_resumes_on_one_device_and_is_used(
   assert '--network=tutorial: the run in' in err
   assert '. Give --recipe=fast as before, another --train_dir, or' in err
 
-  status, out, err = program(tmp_path, 'eval', '--run_once', '--tta',
-                             '--eval_dir=%s' % (tmp_path / 'e'))
+  status, out, err = processes.run([
+      'cifar10/cifar10_eval.py', f'--checkpoint_dir={tmp_path / "run"}',
+      '--run_once', '--tta', f'--eval_dir={tmp_path / "e"}'
+  ], cwd=short_runs.ROOT)
   assert (status, processes.without_model(err)) == (0, '')
   assert short_runs.PRECISION_LINE.search(out)
-  exported = tmp_path / 'exported'
-  status, _, err = program(tmp_path, 'export', '--export_dir=%s' % exported,
-                           '--tflite=%s' % (tmp_path / 'model.tflite'),
-                           '--frozen_graph=%s' % (tmp_path / 'model.pb'))
-  assert (status, err) == (0, '')
   status, _, err = processes.run([
-      'scripts/report.py',
+      'cifar10/tools/report/report.py',
       str(tmp_path / 'run'),
       '--out=%s' % (tmp_path / 'report.html')
   ], cwd=short_runs.ROOT)
   assert (status, processes.without_model(err)) == (0, '')
   page = (tmp_path / 'report.html').read_text(encoding='utf-8')
   assert 'No filters: ' in page and 'No predictions' not in page
-  picture = picture_folders.save(tmp_path / 'picture.png',
-                                 picture_folders.noise(32, 32))
-  answers = [
-      program(tmp_path, 'predict', '--json', picture),
-      processes.run([
-          'cifar10/cifar10_predict.py',
-          '--checkpoint_dir=%s' % exported, '--json', picture
-      ], cwd=short_runs.ROOT)
-  ]
-  of_run, of_export = (json.loads(out) for _, out, _ in answers)
-  assert of_run['probabilities'] == pytest.approx(of_export['probabilities'],
-                                                  abs=1e-4)
 
 
-def test_images_that_are_too_small_for_one_are_refused(tmp_path):
+def test_what_goes_with_no_recipe_is_refused(tmp_path):
   folder = synthetic_records.make_three_classes(tmp_path, size=28)
-  status, _, err = train(tmp_path, '--recipe=fast', '--dataset=cifar10',
-                         '--data_dir=' + folder)
-  assert status == 1
-  assert '--image_size=32: ' in err and err.endswith('(with --recipe=fast)\n')
+  for flags, problem in ((['--input=queues'], 'which needs --input=preloaded'),
+                         (['--dataset=cifar10',
+                           '--data_dir=' + folder], '--image_size=32: ')):
+    status, _, err = train(tmp_path, '--recipe=fast', *flags)
+    assert status == 1
+    assert problem in err and err.endswith('(with --recipe=fast)\n')
+    assert not (tmp_path / 'run' / 'config.json').exists()
 
 
 def test_the_better_one_trains_the_tutorials_network(tmp_path):

@@ -1,8 +1,8 @@
 """The session of a run: its steps, its ends, and what is saved then."""
 
-import contextlib
 import os
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from cifar10.errors import DivergedError
 from cifar10.errors import UserError
 from cifar10.run import session as session_lib
 from cifar10.run import trainer
+from cifar10.run.role import Role
 from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from cifar10.store import run_state
@@ -24,6 +25,9 @@ from tests import short_runs
 @pytest.fixture(scope='module', name='data')
 def _data():
   return datasets.prepare(Settings(dataset='sample'))
+
+
+SIGNALED = 7.0  # The loss of a step that a signal reaches.
 
 
 class Model:
@@ -46,7 +50,7 @@ class Model:
     with tf.Graph().as_default():
       step = tf.train.get_or_create_global_step()
       weight = tf.get_variable('w', initializer=0.0)
-      loss = tf.py_func(lambda: np.float32(self.losses.pop(0)), [], tf.float32)
+      loss = tf.py_func(self._next_loss, [], tf.float32)
       loss.set_shape([])
       summaries.scalar('w', weight)
       with tf.control_dependencies([tf.assign_add(weight, 1.0)]):
@@ -57,6 +61,13 @@ class Model:
             raise self._error
           session.run(train_op)
           self.taken.append(1)
+
+  def _next_loss(self):
+    loss = self.losses.pop(0)
+    if loss == SIGNALED:
+      os.kill(os.getpid(), signal.SIGTERM)
+      time.sleep(0.2)  # For a thread to see it.
+    return np.float32(loss)
 
   def saved(self):
     """The weight in each checkpoint, by its step."""
@@ -98,25 +109,17 @@ def test_when_training_diverges_the_newest_checkpoint_stays(
   assert len(model.taken) == 3
 
 
-class Signaled(session_lib.Role):
-  """A trainer that a signal has reached already."""
-
-  def signals(self):
-    return contextlib.nullcontext([signal.SIGTERM])
-
-
 def test_after_a_signal_a_run_ends_with_the_step_and_saves_it(
     tmp_path, data, capsys):
-  model = Model(tmp_path, data, [1] * 9, max_steps=9)
-  model.role = Signaled(model.settings)
+  model = Model(tmp_path, data, [1, SIGNALED, 1, 1], max_steps=4)
   model.train()
-  assert model.saved() == {0: 0.0, 1: 1.0}
-  assert '\nStopped by SIGTERM.\nStep 1 is saved in ' in capsys.readouterr().out
+  assert model.saved() == {0: 0.0, 2: 2.0}
+  assert '\nStopped by SIGTERM.\nStep 2 is saved in ' in capsys.readouterr().out
 
 
 def test_one_that_does_not_save_writes_nothing(tmp_path, data, capsys):
   model = Model(tmp_path, data, [1, 1, 1], max_steps=3)
-  model.role = session_lib.Role(model.settings)
+  model.role = Role(model.settings)
   model.role.saves = False
   model.train()
   assert len(model.taken) == 3

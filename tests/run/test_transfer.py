@@ -1,7 +1,5 @@
 """Runs that begin with the variables of another one, and frozen ones."""
 
-import dataclasses
-import os
 import re
 
 import numpy as np
@@ -15,7 +13,6 @@ from cifar10 import zoo
 from cifar10.errors import UserError
 from cifar10.nets import techniques
 from cifar10.nets import variable_scope
-from cifar10.run import initial_values
 from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from tests import clusters
@@ -77,45 +74,6 @@ def test_all_variables_are_taken_over_and_the_frozen_ones_stay(
     short_runs.evaluated(config)
 
 
-@pytest.mark.slow
-def test_ftrl_begins_with_the_variables_of_another_run(tmp_path, source):
-  first, last = first_values(tmp_path, init_from=source, optimizer='ftrl',
-                             learning_rate=1e-6, ftrl_l1=0.1, ftrl_l2=0.1)
-  there = short_runs.values(source)
-  for name in ('conv1/weights', 'local3/weights', 'softmax_linear/weights'):
-    np.testing.assert_array_equal(first[name], there[name + AVERAGE])
-    assert (last[name] != first[name]).any()
-    np.testing.assert_allclose(last[name], first[name], atol=1e-4)
-
-
-@pytest.mark.slow
-def test_a_resumed_run_keeps_its_own(tmp_path, source, capsys):
-  config = short_runs.trained(tmp_path, max_steps=5, init_from=source)
-  cifar10_train.train(config)
-  assert 'Initialized' not in capsys.readouterr().out
-  cifar10_train.train(
-      dataclasses.replace(config, init_from='/gone/meanwhile', max_steps=6))
-
-
-def test_layers_for_other_classes_begin_anew(tmp_path, source, capsys):
-  data_dir = synthetic_records.make_three_classes(tmp_path)
-  first, _ = first_values(tmp_path, init_from=source, dataset='cifar10',
-                          data_dir=data_dir)
-  there = short_runs.values(source)
-  np.testing.assert_array_equal(first['local4/weights'],
-                                there['local4/weights' + AVERAGE])
-  assert first['softmax_linear/weights'].shape == (192, 3)
-  out = capsys.readouterr().out
-  assert (
-      'Not taken over: softmax_linear/weights ([192, 10] there, [192, 3] here)'
-      in out)
-
-
-def test_a_name_in_a_checkpoint_is_printed_safely(capsys):
-  initial_values._report_left_behind(['a\n\x1b[2J/weights'], [])
-  assert capsys.readouterr().out == 'Left behind: a\\n\\x1b[2J.\n'
-
-
 @pytest.mark.parametrize('sizes, taken, behind', [
     ('384', ['local3'], 'Left behind: local4.'),
     ('384,192,8', ['local3', 'local4'], ''),
@@ -160,74 +118,18 @@ def test_other_classes_and_layers_begin_with_a_model_in_one_command(
     assert line in found.splitlines()
 
 
-@pytest.mark.parametrize(
-    'settings, problem',
-    [({
-        'init_from': '/nowhere'
-    }, '--init_from=/nowhere: there is no such check'),
-     ({
-         'init_scope': 'conv3'
-     }, '--init_scope=conv3: names no variable; expected'),
-     ({
-         'init_map': 'conv1'
-     }, "found 'conv1'; expected names here and names"),
-     ({
-         'init_map': 'conv1:layer1',
-         'init_scope': 'conv1'
-     }, 'conv1/.*: no layer1/.* there'),
-     ({
-         'init_from': zoo.DEFAULT
-     }, 'none of its variables fits; expected a run with the same --network'),
-     ({
-         'freeze': 'conv3'
-     }, '--freeze=conv3: no variable begins like that; the'),
-     ({
-         'freeze': '.'
-     }, '--freeze=.: nothing is left to train')])
+@pytest.mark.parametrize('settings, problem', [
+    ({'init_from': '/nowhere'}, '--init_from=/nowhere: there is no such check'),
+    ({'init_scope': 'conv3'}, '--init_scope=conv3: names no variable; expect'),
+    ({'init_from': zoo.DEFAULT}, 'none of its variables fits; expected a run'),
+    ({'freeze': 'conv3'}, '--freeze=conv3: no variable begins like that; the'),
+    ({'freeze': '.'}, '--freeze=.: nothing is left to train'),
+])  # yapf: disable
 def test_what_is_not_there_is_named(tmp_path, source, settings, problem):
   settings = dict({'init_from': source}, **settings)
   with pytest.raises(UserError, match=problem) as info:
     first_values(tmp_path, **settings)
   assert '\n' not in str(info.value)
-
-
-def test_overwrite_spares_what_a_run_begins_with(tmp_path):
-  config = short_runs.trained(tmp_path, overwrite=True)
-  source = config.train_dir
-  for init_from in (source, checkpoints.latest(source), '/nowhere'):
-    with pytest.raises(UserError, match='--init_from='):
-      cifar10_train.train(dataclasses.replace(config, init_from=init_from))
-  assert checkpoints.step(checkpoints.latest(source)) == 4
-
-
-def test_a_variable_of_another_shape_is_named(tmp_path, source):
-  data_dir = synthetic_records.make_three_classes(tmp_path)
-  with pytest.raises(UserError,
-                     match=r'softmax_linear/biases: \[10\] there, \[3\] here'):
-    first_values(tmp_path, init_from=source, init_scope='softmax',
-                 dataset='cifar10', data_dir=data_dir)
-
-
-def test_names_of_a_scope_are_mapped(tmp_path, source, capsys):
-  there = short_runs.values(source)
-  values = {'global_step': np.int64(7)}
-  for here, other in (('conv1', 'features/0'), ('conv2', 'features/1'),
-                      ('local4', 'local4')):
-    values[other + '/weights'] = there[here + '/weights']
-    values[other + '/biases'] = there[here + '/biases'] + 1
-  path = str(tmp_path / 'other')
-  os.mkdir(path)
-  checkpoints.write(path, values)
-  first, _ = first_values(tmp_path, normalization='lrn', init_from=path,
-                          init_scope='conv[12]',
-                          init_map='conv1:features/0,conv2:features/1')
-  for name in ('conv1', 'conv2'):
-    np.testing.assert_array_equal(first[name + '/weights'],
-                                  there[name + '/weights'])
-    np.testing.assert_array_equal(first[name + '/biases'],
-                                  there[name + '/biases'] + 1)
-  assert (first['local4/weights'] != there['local4/weights']).any()
-  assert 'Initialized conv1, conv2 from' in capsys.readouterr().out
 
 
 def test_frozen_layers_take_part_in_no_gradient():
@@ -246,29 +148,6 @@ def test_frozen_layers_take_part_in_no_gradient():
       }
   assert 'MaxPoolGrad' in counts['']
   assert not any('Pool' in o or 'Conv' in o for o in counts['conv[12]'])
-
-
-@pytest.mark.slow
-def test_zeros_are_held(tmp_path):
-  config = short_runs.trained(tmp_path, max_steps=6, hold_zeros=True,
-                              optimizer='sgd', clip_norm=10.0)
-  path = checkpoints.latest(config.train_dir)
-  values = short_runs.values(path)
-  masks = {}
-  for name in list(values):
-    if name.endswith('weights'):
-      mask = np.random.RandomState(0).uniform(size=values[name].shape) < 0.3
-      masks[name] = mask
-      values[name] = values[name] * mask
-  checkpoints.write(config.train_dir, values)
-  cifar10_train.train(config)
-  after = short_runs.values(checkpoints.latest(config.train_dir))
-  for name, mask in masks.items():
-    assert not after[name][~mask].any()
-    # A step may end at zero by chance.
-    assert (after[name][mask] != 0).mean() > 0.999
-  # Biases begin at zero, and are trained.
-  assert (after['conv1/biases'] != 0).any()
 
 
 @pytest.mark.slow

@@ -8,15 +8,12 @@ import json
 import os
 from pathlib import Path
 import shutil
-import sys
 from unittest import mock
 
 import numpy as np
 import pytest
-import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_eval
-from cifar10 import cifar10_input
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
 from cifar10.data import datasets
@@ -24,6 +21,7 @@ from cifar10.data import records
 from cifar10.errors import DivergedError
 from cifar10.errors import SaveError
 from cifar10.errors import UserError
+from cifar10.infer import following
 from cifar10.infer import predictions
 from cifar10.optim import schedules
 from cifar10.run import train_dir
@@ -47,54 +45,27 @@ def held_out_data(tmp_path, held_out, labelled=0):
                labelled_examples=labelled))
 
 
-@pytest.mark.parametrize('held_out', [0, 7, 20, 33])
-def test_the_last_records_are_held_out_of_shuffled_reading(tmp_path, held_out):
-  data = held_out_data(tmp_path, held_out)
-  all_records = records.load(data.train_files, data.layout)
-  assert data.examples_per_epoch == 100 - held_out
-  np.testing.assert_array_equal(
-      data.held_out_records() if held_out else all_records[:0],
-      all_records[100 - held_out:])
-  assert_trains_on(data, all_records[:100 - held_out])
-
-
-def assert_trains_on(data, expected):
-  """Checks that shuffled reading yields all of `expected` equally often."""
-  with tf.Graph().as_default():
-    tf.set_random_seed(1)
-    batches = cifar10_input.shuffled_records(data, 10).dequeue()
-    with tf.train.MonitoredSession() as session:
-      found = [session.run(batches) for _ in range(50)]
-  counts = {}
-  for record in np.concatenate(found):
-    counts[record.tobytes()] = counts.get(record.tobytes(), 0) + 1
-  assert set(counts) == {record.tobytes() for record in expected}
-  # Reading goes epoch by epoch, so all records come about equally often.
-  assert max(counts.values()) - min(counts.values()) <= 2
-
-
-@pytest.mark.parametrize('held_out, labelled', [(0, 30), (20, 20), (33, 67)])
-def test_the_first_records_are_those_with_labels(tmp_path, held_out, labelled):
+@pytest.mark.parametrize('held_out, labelled', [(0, 0), (7, 0), (33, 0),
+                                                (0, 30), (20, 20), (33, 67)])
+def test_the_last_records_are_held_out_and_the_first_ones_have_labels(
+    tmp_path, held_out, labelled):
   data = held_out_data(tmp_path, held_out, labelled)
   all_records = records.load(data.train_files, data.layout)
-  assert data.examples_per_epoch == labelled
-  np.testing.assert_array_equal(data.records_to_train_on(),
-                                all_records[:labelled])
+  count = labelled or 100 - held_out
+  assert data.examples_per_epoch == count
+  np.testing.assert_array_equal(data.records_to_train_on(), all_records[:count])
   np.testing.assert_array_equal(
       data.held_out_records() if held_out else all_records[:0],
       all_records[100 - held_out:])
-  assert_trains_on(data, all_records[:labelled])
 
 
-def test_more_labels_than_images_are_refused(tmp_path):
-  problem = '--labelled_examples=68: there are 67 images to train on; expected'
+@pytest.mark.parametrize('held_out, labelled, problem', [
+    (33, 68, '--labelled_examples=68: there are 67 images to train on; expect'),
+    (100, 0, '=100: there are 100 training images'),
+])
+def test_more_than_there_are_is_refused(tmp_path, held_out, labelled, problem):
   with pytest.raises(UserError, match=problem):
-    held_out_data(tmp_path, 33, 68)
-
-
-def test_too_many_are_refused(tmp_path):
-  with pytest.raises(UserError, match='=100: there are 100 training images'):
-    held_out_data(tmp_path, 100)
+    held_out_data(tmp_path, held_out, labelled)
 
 
 @pytest.mark.parametrize('precisions, falls',
@@ -111,13 +82,14 @@ class Precisions:
   """A validator that finds the numbers that it is given, one after another."""
 
   total = 100
-  count = 0
+  logits = None
   names = ()
 
-  def __init__(self, numbers):
-    self._numbers = list(numbers)
+  def __init__(self, numbers, before):
+    self._numbers, self._before = list(numbers), before
 
   def correct(self, values):
+    self._before(len(self._numbers))
     return self._numbers.pop(0)
 
   def close(self):
@@ -129,10 +101,14 @@ def settings_of_run(tmp_path, **settings):
   return short_runs.small_config(tmp_path, **dict(values, **settings))
 
 
-def train(config, numbers):
-  """Trains; the validations find `numbers` of 100 images right."""
-  with mock.patch.object(predictions, 'Validator',
-                         lambda records, data, config: Precisions(numbers)):
+def train(config, numbers, before=lambda left: None):
+  """Trains; the validations find `numbers` of 100 images right.
+
+  `before` is called before each of them with the number that are left.
+  """
+  with mock.patch.object(
+      predictions, 'Validator',
+      lambda records, data, config: Precisions(numbers, before)):
     cifar10_train.train(config)
 
 
@@ -165,7 +141,7 @@ def stopped(tmp_path_factory):
 
 
 def copied(folder, tmp_path, **settings):
-  """The Config of a copy of the run in a folder, to go on with."""
+  """The Settings of a copy of the run in a folder, to go on with."""
   shutil.copytree(str(folder / 'train'), str(tmp_path / 'train'))
   return settings_of_run(tmp_path, **settings)
 
@@ -210,35 +186,9 @@ def test_training_stops_with_the_best_checkpoint(tmp_path, stopped, capsys):
 def test_who_follows_ends_if_the_best_was_evaluated_before(
     tmp_path, stopped, monkeypatch, capsys):
   config = copied(stopped[0], tmp_path, run_once=False, eval_interval_secs=0)
-  monkeypatch.setattr(cifar10_eval, '_LOOK_SECS', 1)
-  assert len(list(cifar10_eval.new_checkpoints(config, lambda: True))) == 1
+  monkeypatch.setattr(following, '_LOOK_SECS', 1)
   cifar10_eval.evaluate(config)
   assert capsys.readouterr().out.count('precision @ 1 = 0.') == 1
-
-
-@pytest.mark.slow
-def test_a_copy_of_a_run_that_stopped_early_is_at_its_end(
-    tmp_path, stopped, capsys):
-  config = copied(stopped[0], tmp_path, early_stopping=2, save_steps=1)
-  name = os.path.join(config.train_dir, 'checkpoint')
-  os.utime(name, (1000, 1000))  # The first file that was copied.
-  for lost in (False, True):
-    if lost:
-      os.remove(name)
-    cifar10_train.train(config)
-    line = 'training was stopped early at step 4: nothing to do'
-    assert line in capsys.readouterr().out
-    assert checkpoints.step(checkpoints.latest(config.train_dir)) == 4
-
-
-@pytest.mark.slow
-def test_a_best_one_that_is_gone_is_replaced(tmp_path, stopped):
-  # Stops earlier than before, so the run that had stopped goes on.
-  config = copied(stopped[0], tmp_path, early_stopping=1)
-  shutil.rmtree(os.path.join(config.train_dir, 'best'))
-  train(config, [20, 10])
-  newest = checkpoints.latest(config.train_dir)
-  assert checkpoints.step(newest) == 6
 
 
 @pytest.mark.slow
@@ -246,18 +196,12 @@ def test_a_best_one_that_goes_in_the_meantime_loses_no_step(tmp_path):
   config = settings_of_run(tmp_path, early_stopping=2)
   best = os.path.join(config.train_dir, 'best')
 
-  class Deleting(Precisions):
-    """Validations; the third one finds the best checkpoint deleted."""
+  def delete_at_the_last(left):
+    if left == 1:
+      shutil.rmtree(best)
 
-    def correct(self, values):
-      if len(self._numbers) == 1:
-        shutil.rmtree(best)
-      return super().correct(values)
-
-  with mock.patch.object(predictions, 'Validator',
-                         lambda records, data, config: Deleting([30, 20, 10])):
-    with pytest.raises(UserError) as info:
-      cifar10_train.train(config)
+  with pytest.raises(UserError) as info:
+    train(config, [30, 20, 10], delete_at_the_last)
   newest = checkpoints.latest(config.train_dir)
   assert str(info.value) == (
       f'{best}: the best checkpoint, of step 2, is gone; expected it there '
@@ -339,15 +283,6 @@ def test_whenever_it_is_killed_the_best_one_has_its_precision(
   assert validation.best_so_far(best) == (steps[1], 0.6)
 
 
-def test_the_best_one_of_an_earlier_version_has_its_precision(
-    tmp_path, validated):
-  best = os.path.join(copied(validated, tmp_path).train_dir, 'best')
-  state = run_state.load(best)
-  assert [precision for _, precision in state.kept] == [0.5]
-  dataclasses.replace(state, kept=()).save(best)
-  assert validation.best_so_far(best) == (4, 0.5)
-
-
 def contents(folder):
   return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
@@ -383,16 +318,11 @@ def test_no_trainer_begins_in_the_folder_of_the_best_one(tmp_path):
   config = settings_of_run(tmp_path, max_steps=2)
   best = os.path.join(config.train_dir, 'best')
 
-  class Beside(Precisions):
+  def train_beside(left):
+    with pytest.raises(UserError, match=train_dir.IN_USE):
+      cifar10_train.train(dataclasses.replace(config, train_dir=best))
 
-    def correct(self, values):
-      with pytest.raises(UserError, match=train_dir.IN_USE):
-        cifar10_train.train(dataclasses.replace(config, train_dir=best))
-      return super().correct(values)
-
-  with mock.patch.object(predictions, 'Validator',
-                         lambda records, data, config: Beside([30])):
-    cifar10_train.train(config)
+  train(config, [30], train_beside)
   assert '.lock' not in os.listdir(best)
 
 
@@ -415,69 +345,33 @@ def test_nothing_is_noted_in_the_run_that_has_taken_its_place(
     tmp_path, validated, number):
   config = copied(validated, tmp_path, **RATES)
 
-  class Moving(Precisions):
+  def move(left):
+    os.rename(config.train_dir, config.train_dir + '_moved')
+    os.mkdir(config.train_dir)
 
-    def correct(self, values):
-      os.rename(config.train_dir, config.train_dir + '_moved')
-      os.mkdir(config.train_dir)
-      return super().correct(values)
-
-  with mock.patch.object(sys.modules[__name__], 'Precisions', Moving):
-    with pytest.raises(SaveError, match='is no longer the folder in which'):
-      train(config, [number])
+  with pytest.raises(SaveError, match='is no longer the folder in which'):
+    train(config, [number], move)
   assert os.listdir(config.train_dir) == []
-
-
-def shown_by_tensorboard(directory, tag):
-  """Pairs (event, index of its value) that TensorBoard shows of a tag."""
-  files = [
-      list(tf.train.summary_iterator(str(path)))
-      for path in Path(directory).glob('events.*')
-  ]
-  shown = []
-  for event in sum(sorted(files, key=lambda file: file[0].wall_time), []):
-    if event.session_log.status == tf.SessionLog.START:
-      shown = [pair for pair in shown if pair[0].step < event.step]
-    shown += [(event, index)
-              for index, value in enumerate(event.summary.value)
-              if value.tag == tag]
-  return shown
 
 
 @pytest.mark.slow
 def test_a_resumed_run_has_each_step_in_its_curves_once(tmp_path, validated):
   config = copied(validated, tmp_path, max_steps=6, save_steps=2,
                   summary_steps=1, **RATES)
-  directory, tags = config.train_dir, ('learning_rate',
-                                       'Precision @ 1, held-out images')
-  forget_steps(directory, 4, 6, 7)  # Killed; then again, at step 6.
+  forget_steps(config.train_dir, 4, 6, 7)  # Killed; then again, at step 6.
   train(config, [20, 45])
-  forget_steps(directory, 6)
+  forget_steps(config.train_dir, 6)
   train(config, [35])
-  shown = [[(event.step, event.summary.value[index].simple_value)
-            for event, index in shown_by_tensorboard(directory, tag)]
-           for tag in tags]
-  files, _ = events.read_folder(directory)
-  assert shown == [[(point.step, point.value)
-                    for point in events.curve(files, tag)]
-                   for tag in tags]
-  assert [step for step, _ in shown[0]] == [0, 2, 3, 4, 5]
-  assert shown[1] == [(2, pytest.approx(0.4)), (4, pytest.approx(0.2)),
-                      (6, pytest.approx(0.35))]
-
-
-def test_what_is_held_out_stays_so(tmp_path, validated):
-  config = copied(validated, tmp_path, validation_examples=60, **RATES)
-  with pytest.raises(UserError, match='--validation_examples=60: the run in'):
-    train(config, [])
-
-
-@pytest.mark.slow
-def test_the_learning_rate_falls_by_performance(validated):
-  assert learning_rates(validated) == pytest.approx([0.1] * 6 + [0.05])
+  files, _ = events.read_folder(config.train_dir)
+  rates, precisions = ({
+      point.step: point.value for point in events.curve(files, tag)
+  } for tag in ('learning_rate', 'Precision @ 1, held-out images'))
+  assert [*rates] == [0, 2, 3, 4, 5]
+  assert precisions == pytest.approx({2: 0.4, 4: 0.2, 6: 0.35})
 
 
 def test_a_resumed_run_remembers_its_validations(tmp_path, validated, capsys):
+  assert learning_rates(validated) == pytest.approx([0.1] * 6 + [0.05])
   # What was not saved is validated again, and demotes nothing.
   config = copied(validated, tmp_path, early_stopping=3, save_steps=1,
                   metrics=str(tmp_path / 'metrics'), **RATES)
@@ -558,13 +452,7 @@ def test_the_precision_is_that_of_the_averaged_variables(
   values = short_runs.values(newest)
   correct = validator.correct({name: values[name] for name in validator.names})
   validator.close()
-  assert validator.count == 8
   assert '(%d / 50, step 4)' % correct in line
-  # The best one of an older version is restored, too.
-  short_runs.make_older(os.path.join(config.train_dir, 'best'))
-  train(dataclasses.replace(config, max_steps=20, early_stopping=1), [0])
-  line = 'Restored the best checkpoint, of step 4.'
-  assert line in capsys.readouterr().out
 
 
 def test_a_run_that_is_too_short_to_be_validated_says_so(tmp_path, capsys):
@@ -572,5 +460,3 @@ def test_a_run_that_is_too_short_to_be_validated_says_so(tmp_path, capsys):
   line = ('WARNING: --validation_steps=2: the run ends at step 1, before the '
           'first validation.')
   assert line in capsys.readouterr().out
-  train(settings_of_run(tmp_path, max_steps=2), [50])
-  assert 'WARNING: --validation_steps' not in capsys.readouterr().out

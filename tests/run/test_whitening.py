@@ -60,7 +60,7 @@ def filters_in(directory):
 
 @pytest.fixture(scope='module', name='trained')
 def _trained(tmp_path_factory):
-  """The Config of a run of one step."""
+  """The Settings of a run of one step."""
   folder = tmp_path_factory.mktemp('trained')
   config = short_runs.small_config(folder, **SETTINGS)
   cifar10_train.train(config)
@@ -103,7 +103,7 @@ def test_large_images_are_taken_in_small_batches(trained, monkeypatch):
   assert max(shape[0] for shape in shapes) == 99
 
 
-def test_an_own_start_takes_those_of_the_other_run(trained, tmp_path):
+def test_a_run_from_another_one_takes_its_filters(trained, tmp_path):
   second = str(tmp_path / 'second')
   cifar10_train.train(
       dataclasses.replace(trained, init_from=trained.train_dir,

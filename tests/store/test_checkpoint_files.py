@@ -51,23 +51,6 @@ def named(folder):
   return path and int(path.rpartition('-')[2])
 
 
-@pytest.mark.parametrize('time', [0, 2e9])  # Of the file that names it.
-def test_the_one_that_a_killed_trainer_saved_last_is_named(
-    tmp_path, make, capsys, time):
-  make(10, 20)
-  set_named(tmp_path, 20)
-  make(30)
-  os.utime(str(tmp_path / 'checkpoint'), (time, time))
-  checkpoint_files.name_newest(str(tmp_path))
-  assert named(tmp_path) == 30
-  assert capsys.readouterr().out == (
-      '%s/checkpoint does not name the newest whole checkpoint; continuing '
-      'from %s/model.ckpt-30.\n' % (tmp_path, tmp_path))
-  checkpoint_files.name_newest(str(tmp_path))
-  assert named(tmp_path) == 30
-  assert capsys.readouterr().out == ''
-
-
 def state_of(newest, *listed):
   """The content of a file `checkpoint`; `listed` as the tutorial's saver."""
   lines = ['model_checkpoint_path: "model.ckpt-%d"' % newest]
@@ -90,24 +73,25 @@ def state_of(newest, *listed):
     ('a saver, killed', (10, 20, 30), state_of(20, 10, 20), 30),
     ('a saver that keeps few', (10, 20, 30, 40), state_of(30, 20, 30), 40)
 ])
-@pytest.mark.parametrize('time', [0, 2e9])
-def test_what_is_not_listed_was_saved_later(tmp_path, make, kind, steps, state,
-                                            expected, time):
+def test_what_is_not_listed_was_saved_later(tmp_path, make, capsys, kind, steps,
+                                            state, expected):
   make(*steps)
   (tmp_path / 'checkpoint').write_text(state)
-  os.utime(str(tmp_path / 'checkpoint'), (time, time))
-  checkpoint_files.name_newest(str(tmp_path))
-  assert named(tmp_path) == expected, kind
+  is_kept = named(tmp_path) == expected
+  for message in '' if is_kept else (
+      f'{tmp_path}/checkpoint does not name the newest whole checkpoint; '
+      f'continuing from {tmp_path}/model.ckpt-{expected}.\n'), '':
+    checkpoint_files.name_newest(str(tmp_path))
+    assert named(tmp_path) == expected, kind
+    assert capsys.readouterr().out == message
 
 
 def test_a_trainer_that_is_killed_after_a_person_has_chosen(tmp_path, make):
   make(10, 30)
   (tmp_path / 'checkpoint').write_text(state_of(10))
   checkpoint_files.name_newest(str(tmp_path))
-  assert (tmp_path / 'checkpoint').read_text() == state_of(10, 30, 10)
   make(20)
   checkpoint_files.name_newest(str(tmp_path))
-  assert named(tmp_path) == 20
   assert (tmp_path / 'checkpoint').read_text() == state_of(20, 10, 30, 20)
 
 
@@ -133,29 +117,25 @@ def test_a_damaged_one_is_passed_over(tmp_path, make):
   assert named(tmp_path) == 20
 
 
-def test_where_all_are_damaged_nothing_is_named(tmp_path, make):
-  make(10, 20, damaged=[10, 20])
+ERROR = 'FOLDER/checkpoint: names no existing checkpoint'
+
+
+@pytest.mark.parametrize('steps, state, problem', [
+    ([10, 20], None, f'{ERROR}, and FOLDER/model.ckpt-20 is damaged; expected '
+     'a line model_checkpoint_path: "model.ckpt-20". --overwrite starts from '
+     'scratch'),
+    ([], state_of(10), f'{ERROR}. --overwrite starts from scratch'),
+    ([], '', f'{ERROR}. --overwrite starts from scratch'),
+])  # yapf: disable
+def test_without_a_whole_one_nothing_is_named(tmp_path, make, steps, state,
+                                              problem):
+  make(*steps, damaged=steps)
+  if state is not None:
+    (tmp_path / 'checkpoint').write_text(state)
   with pytest.raises(UserError) as info:
     checkpoint_files.name_newest(str(tmp_path))
-  assert str(info.value) == (
-      '%s/checkpoint: names no existing checkpoint, and %s/model.ckpt-20 is '
-      'damaged; expected a line model_checkpoint_path: "model.ckpt-20". '
-      '--overwrite starts from scratch' % (tmp_path, tmp_path))
+  assert str(info.value) == problem.replace('FOLDER', str(tmp_path))
   assert named(tmp_path) is None
-
-
-def test_a_name_without_any_checkpoint_is_an_error(tmp_path, make):
-  make(10)
-  set_named(tmp_path, 10)
-  checkpoint_files.remove(str(tmp_path / 'model.ckpt-10'))
-  for content in (None, b''):
-    if content is not None:
-      (tmp_path / 'checkpoint').write_bytes(content)
-    with pytest.raises(UserError) as info:
-      checkpoint_files.name_newest(str(tmp_path))
-    assert str(info.value) == (
-        f'{tmp_path}/checkpoint: names no existing checkpoint. --overwrite '
-        'starts from scratch')
 
 
 def test_steps_that_a_stopped_run_has_gone_back_from_are_not_named(
@@ -202,29 +182,6 @@ def test_a_checkpoint_takes_the_place_of_that_of_its_step(
   assert (tmp_path / 'checkpoint').read_text() == state_of(2, 1, 2)
 
 
-@pytest.mark.parametrize('count', range(3))
-def test_a_kill_while_it_is_put_leaves_the_one_before_as_the_newest(
-    tmp_path, make, whole, monkeypatch, count):
-  make(1)
-  set_named(tmp_path, 1)
-  source, renamed = unfinished(tmp_path, whole), []
-  replace = os.replace
-
-  def replace_some(old, new):
-    if len(renamed) == count:
-      raise KeyboardInterrupt
-    renamed.append(new)
-    replace(old, new)
-
-  monkeypatch.setattr(os, 'replace', replace_some)
-  with pytest.raises(KeyboardInterrupt):
-    checkpoint_files.put(source, 2)
-  monkeypatch.undo()
-  assert list(checkpoints.by_step(str(tmp_path))) == [1]
-  checkpoint_files.name_newest(str(tmp_path))
-  assert named(tmp_path) == 1
-
-
 def fail_at(monkeypatch, count):
   """Lets `count` files be renamed or removed, and raises at the next one."""
   done = []
@@ -237,6 +194,21 @@ def fail_at(monkeypatch, count):
       function(*paths)
 
     monkeypatch.setattr(os, name, call)
+
+
+@pytest.mark.parametrize('count', range(3))
+def test_a_kill_while_it_is_put_leaves_the_one_before_as_the_newest(
+    tmp_path, make, whole, monkeypatch, count):
+  make(1)
+  set_named(tmp_path, 1)
+  source = unfinished(tmp_path, whole)
+  fail_at(monkeypatch, count)
+  with pytest.raises(KeyboardInterrupt):
+    checkpoint_files.put(source, 2)
+  monkeypatch.undo()
+  assert list(checkpoints.by_step(str(tmp_path))) == [1]
+  checkpoint_files.name_newest(str(tmp_path))
+  assert named(tmp_path) == 1
 
 
 def test_a_kill_while_one_is_replaced_leaves_a_whole_one(
@@ -264,26 +236,18 @@ def test_a_kill_while_one_is_replaced_leaves_a_whole_one(
   assert is_new == sorted(is_new) and is_new[-1] and not is_new[0]
 
 
+@pytest.mark.parametrize('remove', [
+    lambda folder: checkpoint_files.remove(folder + '/model.ckpt-2'),
+    checkpoint_files.remove_all
+])
 def test_a_kill_while_it_is_removed_leaves_no_checkpoint_without_data(
-    tmp_path, make, monkeypatch):
-  make(1, 2)
-  remove = os.remove
-  for step, run in ((
-      1, lambda: checkpoint_files.remove(str(tmp_path / 'model.ckpt-1'))),
-                    (2, lambda: checkpoint_files.remove_all(str(tmp_path)))):
-    removed = []
-
-    def remove_one(path, removed=removed):
-      if removed:
-        raise KeyboardInterrupt
-      removed.append(path)
-      remove(path)
-
-    monkeypatch.setattr(os, 'remove', remove_one)
-    with pytest.raises(KeyboardInterrupt):
-      run()
-    monkeypatch.undo()
-    assert step not in checkpoints.by_step(str(tmp_path))
+    tmp_path, make, monkeypatch, remove):
+  make(2)
+  fail_at(monkeypatch, 1)
+  with pytest.raises(KeyboardInterrupt):
+    remove(str(tmp_path))
+  monkeypatch.undo()
+  assert not checkpoints.by_step(str(tmp_path))
 
 
 def test_only_what_was_left_unfinished_is_removed(tmp_path):
@@ -317,12 +281,8 @@ def test_all_checkpoints_go_and_other_files_stay(tmp_path, make):
   checkpoint_files.remove_all(str(tmp_path))  # Nor does it need a name.
 
 
-def test_a_checkpoint_is_on_disk_before_it_is_named(tmp_path, make, whole,
+def test_a_checkpoint_is_on_disk_before_it_is_named(tmp_path, whole,
                                                     monkeypatch):
-  make(10)
-  set_named(tmp_path, 10)
-  for suffix, content in whole.items():
-    (tmp_path / ('model.ckpt.tmp7' + suffix)).write_bytes(content)
   calls, fsync, replace = [], os.fsync, os.replace
 
   def noted_fsync(number):
@@ -334,14 +294,13 @@ def test_a_checkpoint_is_on_disk_before_it_is_named(tmp_path, make, whole,
     calls.append(('name', os.path.basename(after)))
     replace(before, after)
 
+  source = unfinished(tmp_path, whole)
   monkeypatch.setattr(os, 'fsync', noted_fsync)
   monkeypatch.setattr(os, 'replace', noted_replace)
-  checkpoint_files.put(str(tmp_path / 'model.ckpt.tmp7'), 20)
+  checkpoint_files.put(source, 20)
   assert named(tmp_path) == 20
-  data, index = SUFFIXES
-  assert calls[:5] == [('sync', 'model.ckpt.tmp7' + data),
-                       ('sync', 'model.ckpt.tmp7' + index),
-                       ('name', 'model.ckpt-20' + data),
-                       ('name', 'model.ckpt-20' + index),
-                       ('sync', tmp_path.name)]
+  kinds = [kind for kind, _ in calls]
+  assert kinds[:6] == ['sync'] * 3 + ['name'] * 3
+  assert calls[2][1].endswith('.index') and calls[5][1].endswith('.index')
+  assert calls[6] == ('sync', tmp_path.name)
   assert calls[-1] == ('name', 'checkpoint')

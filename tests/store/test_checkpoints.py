@@ -17,7 +17,8 @@ def make(folder, steps):
   for step in steps:
     for suffix in ('.index', '.meta', '.data-00000-of-00001'):
       (folder / ('model.ckpt-%d%s' % (step, suffix))).write_bytes(b'')
-  tf.train.update_checkpoint_state(str(folder), 'model.ckpt-%d' % steps[-1])
+  if steps:
+    tf.train.update_checkpoint_state(str(folder), 'model.ckpt-%d' % steps[-1])
 
 
 def test_a_step_a_path_or_the_newest(tmp_path, monkeypatch):
@@ -34,45 +35,37 @@ def test_a_step_a_path_or_the_newest(tmp_path, monkeypatch):
   assert checkpoints.find('', 'model.ckpt-20') == 'model.ckpt-20'
 
 
-@pytest.mark.parametrize('wanted', ['15', 'elsewhere/model.ckpt-20'])
+STEPS = r'; the steps of the checkpoints in .*: '
+
+
+@pytest.mark.parametrize('steps, wanted, problem', [
+    ([0, 20, 10], '15', f'--checkpoint=15: there is no .*-15{STEPS}0, 10, 20$'),
+    ([0, 20, 10], 'x/model.ckpt-20', f'there is no x/.*{STEPS}0, 10, 20$'),
+    (range(0, 9000, 1000), '1',
+     '0, 1000, 2000, 3000, ..., 5000, 6000, 7000, 8000$'),
+    ([], '1', f'{STEPS}none$'),
+    ([], '', '^FOLDER: holds no checkpoint; pass the --train_dir'),
+    ([10], 'FOLDER', 'is a folder; expected .*_dir$'),
+])  # yapf: disable
 def test_what_is_missing_is_told_with_the_steps_that_are_there(
-    tmp_path, wanted):
-  make(tmp_path, [0, 20, 10])
-  with pytest.raises(UserError) as info:
+    tmp_path, steps, wanted, problem):
+  make(tmp_path, steps)
+  wanted, problem = (
+      text.replace('FOLDER', str(tmp_path)) for text in (wanted, problem))
+  with pytest.raises(UserError, match=problem):
     checkpoints.find(str(tmp_path), wanted)
-  message = str(info.value)
-  assert message.startswith('--checkpoint=%s: there is no ' % wanted)
-  assert message.endswith('checkpoints in %s: 0, 10, 20' % tmp_path)
 
 
-def test_a_folder_is_no_checkpoint(tmp_path):
-  make(tmp_path, [10])
-  with pytest.raises(UserError, match='is a folder; expected .*_dir$'):
-    checkpoints.find('/nowhere', str(tmp_path))
-
-
-def test_of_many_steps_a_few_are_told(tmp_path):
-  make(tmp_path, range(0, 9000, 1000))
-  with pytest.raises(UserError) as info:
-    checkpoints.find(str(tmp_path), '1')
-  steps = '0, 1000, 2000, 3000, ..., 5000, 6000, 7000, 8000'
-  assert str(info.value).endswith(': ' + steps)
-
-
-def test_where_there_is_none(tmp_path):
-  expected = '^%s: holds no checkpoint; pass the --train_dir' % tmp_path
-  with pytest.raises(UserError, match=expected):
-    checkpoints.find(str(tmp_path))
-  with pytest.raises(UserError,
-                     match='the steps of the checkpoints in .*: none$'):
-    checkpoints.find(str(tmp_path), '1')
-
-
-def test_where_the_newest_is_not_named(tmp_path):
+@pytest.mark.parametrize(
+    'state', [None, 'model_checkpoint_path: "/gone/run/model.ckpt-20"\n'])
+def test_where_the_newest_is_not_named_or_was_moved(tmp_path, state):
   make(tmp_path, [10, 20])
   os.remove(str(tmp_path / 'checkpoint'))
-  expected = '/checkpoint: names no existing checkpoint; .*: 10, 20$'
-  with pytest.raises(UserError, match=expected):
+  if state:
+    (tmp_path / 'checkpoint').write_text(state)
+  assert checkpoints.latest(str(tmp_path)) is None
+  with pytest.raises(UserError,
+                     match=f'/checkpoint: names no existing .*{STEPS}10, 20$'):
     checkpoints.find(str(tmp_path))
 
 
@@ -112,6 +105,8 @@ def test_what_is_written_is_read(tmp_path):
   for name, value in values.items():
     np.testing.assert_array_equal(found[name], value)
     assert found[name].dtype == value.dtype
+  with pytest.raises(UserError, match='model.ckpt-7: cannot be read'):
+    checkpoints.read(str(tmp_path / 'model.ckpt-7'))
 
 
 def test_a_limit_of_the_size_of_files_is_one_line(tmp_path):
@@ -141,17 +136,3 @@ def test_the_current_folder_is_not_replaced(tmp_path, monkeypatch, name):
   problem = '^--out=%s: is the current folder; expected another one' % name
   with pytest.raises(UserError, match=problem):
     checkpoints.check_out(name)
-
-
-def test_a_missing_one_is_named(tmp_path):
-  with pytest.raises(UserError, match='model.ckpt-7: cannot be read'):
-    checkpoints.read(str(tmp_path / 'model.ckpt-7'))
-
-
-def test_a_run_that_was_moved_has_no_newest_one_by_its_old_path(tmp_path):
-  make(tmp_path, [0, 20])
-  (tmp_path / 'checkpoint'
-  ).write_text('model_checkpoint_path: "/gone/run/model.ckpt-20"\n')
-  assert checkpoints.latest(str(tmp_path)) is None
-  with pytest.raises(UserError, match='0, 20'):
-    checkpoints.find(str(tmp_path))

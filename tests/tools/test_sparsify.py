@@ -13,7 +13,6 @@ import pytest
 from cifar10 import cifar10_train
 from cifar10 import zoo
 from cifar10.errors import UserError
-from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from cifar10.store import run_state
 from cifar10.tools import sparsify
@@ -21,16 +20,23 @@ from tests import processes
 from tests import short_runs
 from tests import synthetic_records
 
-SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'sparsify.py')
+SCRIPT = os.path.join(short_runs.ROOT, 'cifar10', 'tools', 'sparsify.py')
 
 
 def layer(size, seed):
   return np.random.RandomState(seed).normal(size=size).astype(np.float32)
 
 
+def sparsify_run(checkpoint, out, keep):
+  sparsify.sparsify(
+      argparse.Namespace(checkpoint=str(checkpoint), out=str(out), keep=keep,
+                         threshold=None))
+
+
 def test_a_share_of_each_layer_is_kept():
   values = {'a/weights': layer((50, 20), 0), 'b/weights': 9 * layer((7, 9), 1)}
   values['a/biases'] = np.zeros(20, np.float32)
+  values['whitening/weights'] = layer((50, 20), 0)  # Not trained.
   found = sparsify.sparse_values(values, keep=0.1)
   for name, count in (('a/weights', 100), ('b/weights', 6)):
     kept = found[name] != 0
@@ -39,22 +45,11 @@ def test_a_share_of_each_layer_is_kept():
     largest_lost = np.abs(values[name][~kept]).max()
     assert largest_lost <= np.abs(values[name][kept]).min()
   assert sparsify.share_of_zeros(found) == pytest.approx(1 - 106 / 1063)
-  assert found['a/biases'] is values['a/biases']
-
-
-def test_whitening_filters_are_kept():
-  names = ('a/weights', 'whitening/weights')
-  values = {name: layer((50, 20), 0) for name in names}
-  found = sparsify.sparse_values(values, keep=0.1)
-  assert found['whitening/weights'] is values['whitening/weights']
-  assert sparsify.share_of_zeros(found) == 0.9
-
-
-@pytest.mark.parametrize('keep, zeros', [(0.0, 1.0), (1.0, 0.0)])
-def test_all_or_nothing(keep, zeros):
-  values = {'a/weights': layer((50, 20), 0)}
-  found = sparsify.sparse_values(values, keep=keep)
-  assert sparsify.share_of_zeros(found) == zeros
+  for name in ('a/biases', 'whitening/weights'):
+    assert found[name] is values[name]
+  for keep, zeros in ((0.0, 1.0), (1.0, 0.0)):
+    found = sparsify.sparse_values(values, keep=keep)
+    assert sparsify.share_of_zeros(found) == zeros
 
 
 def test_the_average_decides_and_what_moves_weights_goes_with_them():
@@ -89,45 +84,28 @@ def trained(tmp_path_factory):
   return folder
 
 
-def test_the_precision_of_an_older_checkpoint_is_by_its_statistics(trained):
-  config = short_runs.small_config(trained, **SETTINGS)
-  values = checkpoints.read(checkpoints.latest(config.train_dir))
-  older, same = dict(values), dict(values)
-  for name in values:
-    if name.endswith(('/moving_mean', '/moving_variance')):
-      del older[name + checkpoints.AVERAGE]
-      same[name + checkpoints.AVERAGE] = values[name]
-  assert len(older) < len(values)
-  found, expected = sparsify.precisions([older, same], config)
-  assert found == expected
-
-
-def test_a_damaged_file_of_test_images_is_named(trained, tmp_path):
-  folder = synthetic_records.make_folder(tmp_path)
+def test_without_images_there_is_no_precision_and_damaged_ones_are_named(
+    trained, tmp_path):
   config = short_runs.small_config(trained, dataset='cifar10',
                                    data_dir=str(tmp_path), **SETTINGS)
+  assert sparsify.precisions([{}], config) == [None]
   values = checkpoints.read(checkpoints.latest(config.train_dir))
+  folder = synthetic_records.make_folder(tmp_path)
   (folder / 'test_batch.bin').write_bytes(b'')
   with pytest.raises(UserError, match='test_batch.bin: '):
     sparsify.precisions([values], config)
 
 
-def test_after_muon_another_optimizer_is_suggested(tmp_path, capsys):
-  config = short_runs.small_config(tmp_path, optimizer='muon',
-                                   normalization='batch', max_steps=1)
-  cifar10_train.train(config)
-  capsys.readouterr()
+def test_after_muon_another_optimizer_is_suggested(trained, tmp_path, capsys):
+  shutil.copytree(str(trained / 'train'), str(tmp_path / 'train'))
+  path = tmp_path / 'train' / 'config.json'
+  settings = json.loads(path.read_text())
+  path.write_text(json.dumps(dict(settings, optimizer='muon')))
   out = str(tmp_path / 'a b')
-  sparsify.sparsify(
-      argparse.Namespace(checkpoint=config.train_dir, out=out, keep=0.5,
-                         threshold=None))
+  sparsify_run(tmp_path / 'train', out, 0.5)
   assert capsys.readouterr().out.endswith(
       f"To train on: --init_from='{out}' --hold_zeros, and the settings of the "
       'run, with another --optimizer.\n')
-  cifar10_train.train(
-      dataclasses.replace(config, init_from=out, hold_zeros=True,
-                          optimizer='nesterov',
-                          train_dir=str(tmp_path / 'next')))
 
 
 @pytest.mark.slow
@@ -182,16 +160,9 @@ def test_a_run_is_written_whole_or_not_at_all(trained, tmp_path, monkeypatch):
     raise OSError(errno.ENOSPC, 'No space left on device', directory)
 
   monkeypatch.setattr(run_state.RunState, 'save', fail)
-  args = argparse.Namespace(checkpoint=str(trained / 'train'),
-                            out=str(tmp_path / 'out'), keep=0.5, threshold=None)
   with pytest.raises(OSError, match='No space left'):
-    sparsify.sparsify(args)
+    sparsify_run(trained / 'train', tmp_path / 'out', 0.5)
   assert os.listdir(str(tmp_path)) == []
-
-
-def test_without_images_there_is_no_precision(tmp_path):
-  config = Settings(data_dir=str(tmp_path / 'none'))
-  assert sparsify.precisions([{}], config) == [None]
 
 
 @pytest.mark.slow
@@ -204,9 +175,7 @@ def test_a_model_of_the_package_is_averages_only(tmp_path, monkeypatch, capsys):
       json.dumps(dict(settings, dataset='sample')))
   monkeypatch.setattr(zoo, 'FOLDER', str(tmp_path / 'zoo'))
   before = os.listdir(str(folder))
-  sparsify.sparsify(
-      argparse.Namespace(checkpoint='pretrained:tutorial', keep=0.25,
-                         threshold=None, out=str(tmp_path / 'sparse')))
+  sparsify_run('pretrained:tutorial', tmp_path / 'sparse', 0.25)
   header, dense, sparse, last = capsys.readouterr().out.splitlines()
   assert dense.split()[:2] + sparse.split()[:2] == [
       'before', '0.0', 'after', '75.0'
@@ -232,7 +201,5 @@ def test_a_checkpoint_without_weights_is_refused(trained, tmp_path):
   checkpoints.write(str(folder), {'global_step': np.int64(3)})
   for name in ('config.json', 'run_state.json'):
     shutil.copy(str(trained / 'train' / name), str(folder))
-  args = argparse.Namespace(checkpoint=str(folder), out=str(tmp_path / 'out'),
-                            keep=0.5, threshold=None)
   with pytest.raises(UserError, match='ckpt-3: holds no weights of layers'):
-    sparsify.sparsify(args)
+    sparsify_run(folder, tmp_path / 'out', 0.5)

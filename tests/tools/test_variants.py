@@ -1,12 +1,14 @@
 """Runs of variants: threads that share the work, programs that are ended."""
 
 import io
+import os
 import signal
 import sys
 import threading
 
 import pytest
 
+from cifar10.errors import DivergedError
 from cifar10.errors import UserError
 from cifar10.tools import variants
 
@@ -21,30 +23,22 @@ def python(code):
   return [sys.executable, '-S', '-E', '-c', code]
 
 
-def test_each_item_is_worked_off_once_by_one_of_the_threads():
-  runner, done = variants.Runner(), []
+def test_each_item_is_worked_off_once_and_as_many_at_a_time_as_there_are_jobs():
+  runner, done, meeting = variants.Runner(), [], threading.Barrier(3)
 
   def items():
-    for i in range(40):  # Raises ValueError if two threads advance it.
+    for i in range(30):  # Raises ValueError if two threads advance it.
       threading.Event().wait(0.001)
       yield i
 
-  runner.run_all(lambda item, thread: done.append((item, thread)), items(), 4)
-  assert sorted(item for item, _ in done) == list(range(40))
-  assert {thread for _, thread in done} <= set(range(4))
-  assert runner.stopping.is_set() and not runner.lock.locked()
-
-
-def test_as_many_run_at_the_same_time_as_there_are_jobs():
-  meeting = threading.Barrier(3)
-  threads = []
-
   def work(item, thread):
     meeting.wait(20)  # Fails unless three are here.
-    threads.append(thread)
+    done.append((item, thread))
 
-  variants.Runner().run_all(work, range(3), 3)
-  assert sorted(threads) == [0, 1, 2]
+  runner.run_all(work, items(), 3)
+  assert sorted(item for item, _ in done) == list(range(30))
+  assert {thread for _, thread in done} == set(range(3))
+  assert runner.stopping.is_set() and not runner.lock.locked()
 
 
 def test_the_first_error_of_a_thread_is_raised_and_nothing_more_is_started():
@@ -62,32 +56,33 @@ def test_the_first_error_of_a_thread_is_raised_and_nothing_more_is_started():
     runner.run_all(work, iter([0, 1, 2, 3, 4, 5]), 1)
   assert begun == [0, 1, 2]
   del begun[:]
-  runner = variants.Runner()
   with pytest.raises(UserError, match='^broken$'):
     runner.run_all(work, iter([3, 2, 4, 5]), 2)
   assert (sorted(begun), told) == ([2, 3], [True])
 
 
-def test_ctrl_c_ends_the_programs_and_waits_for_their_threads(monkeypatch):
-  runner, statuses, begun = variants.Runner(), [], threading.Event()
+def test_ctrl_c_ends_the_programs_which_may_still_save(tmp_path):
+  runner, statuses = variants.Runner(), []
+  ready, saved = tmp_path / 'ready', tmp_path / 'saved'
+  code = ('import signal, sys, time\n'
+          'def save(number, frame):\n'
+          '  open(%r, "w").close()\n'
+          '  sys.exit(0)\n'
+          'signal.signal(signal.SIGTERM, save)\n'
+          'open(%r, "w").close()\n'
+          'time.sleep(60)' % (str(saved), str(ready)))
 
-  class Interrupted:
-    """The module time, in which Ctrl-C comes while a program runs."""
-
-    @staticmethod
-    def sleep(secs):
-      del secs
-      assert begun.wait(20)
-      raise KeyboardInterrupt
+  def interrupt():
+    if ready.exists():
+      os.kill(os.getpid(), signal.SIGINT)
+      ready.unlink()
 
   def work(item, thread):
-    statuses.append(
-        runner.run(python('import time; time.sleep(60)'), watch=begun.set))
+    statuses.append(runner.run(python(code), watch=interrupt))
 
-  monkeypatch.setattr(variants, 'time', Interrupted)
   with pytest.raises(KeyboardInterrupt):
     runner.run_all(work, [1, 2, 3], 1)
-  assert statuses == [None]
+  assert statuses == [None] and saved.exists()  # It has been waited for.
 
 
 def test_a_program_that_ends_tells_its_status_and_is_looked_at_once_more(
@@ -97,26 +92,9 @@ def test_a_program_that_ends_tells_its_status_and_is_looked_at_once_more(
   code = 'open(%r, "w").close(); raise SystemExit(7)' % str(path)
   status = variants.Runner().run(python(code),
                                  watch=lambda: looks.append(path.exists()))
-  assert status == 7
-  assert looks[-1]
-
-
-def test_a_program_killed_by_a_signal_has_a_negative_status():
+  assert status == 7 and looks[-1]
   code = 'import os; os.kill(os.getpid(), %d)' % signal.SIGKILL
   assert variants.Runner().run(python(code)) == -signal.SIGKILL
-
-
-def test_a_program_that_is_given_up_may_still_save(tmp_path):
-  saved, ready = tmp_path / 'saved', tmp_path / 'ready'
-  code = ('import signal, sys, time\n'
-          'def save(number, frame):\n'
-          '  open(%r, "w").close()\n'
-          '  sys.exit(0)\n'
-          'signal.signal(signal.SIGTERM, save)\n'
-          'open(%r, "w").close()\n'
-          'time.sleep(60)' % (str(saved), str(ready)))
-  assert variants.Runner().run(python(code), watch=ready.exists) is None
-  assert saved.exists()  # It has been waited for.
 
 
 def test_only_variants_without_a_result_are_run_and_each_is_saved():
@@ -133,33 +111,31 @@ def test_only_variants_without_a_result_are_run_and_each_is_saved():
     saved.append(result)
 
   runner = variants.Runner()
-  runner.run_missing(wanted, results, work, save)
-  assert asked == wanted[1:]
-  assert saved == results[1:] == [
-      {'a': 1, 'b': 'y', 'precision': 0.1},
-      {'a': 2, 'b': 'x', 'precision': 0.2},
-      {'a': 2, 'b': 'y', 'precision': 0.2}]  # yapf: disable
-  variants.Runner().run_missing(wanted, results, work, save)
-  assert len(asked) == 3
+  for _ in range(2):
+    runner.run_missing(wanted, results, work, save)
+    assert asked == wanted[1:]
+    assert saved == results[1:] == [
+        {'a': 1, 'b': 'y', 'precision': 0.1},
+        {'a': 2, 'b': 'x', 'precision': 0.2},
+        {'a': 2, 'b': 'y', 'precision': 0.2}]  # yapf: disable
 
 
-def test_a_result_that_may_have_been_cut_short_is_not_kept():
+def test_only_a_run_that_is_whole_or_diverges_has_a_result():
   runner, results = variants.Runner(), []
+  diverged = {'error': str(DivergedError('loss is nan'))}
+  runner.run_missing([{'seed': 1}], results, lambda _: diverged, id)
+  assert results == [{'seed': 1, **diverged}]
+  with pytest.raises(UserError, match='^b: no such flag$'):
+    runner.run_missing([{
+        'name': 'b'
+    }], results, lambda _: {'error': 'no such flag'}, id)
 
   def work(variant):
     runner.stopping.set()  # Another thread has failed meanwhile.
     return {'precision': 0.1}
 
-  runner.run_missing([{'seed': 1}, {'seed': 2}], results, work, results.append)
-  assert not results
-
-
-def test_results_of_a_variant_have_all_its_items():
-  results = [{'seed': 1, 'rate': 0.1, 'n': 3}, {'seed': 1, 'rate': 0.2}]
-  assert variants.results_of({'seed': 1}, results) == results
-  assert variants.results_of({'seed': 1, 'rate': 0.2}, results) == results[1:]
-  assert not variants.results_of({'seed': 1, 'rate': 0.3}, results)
-  assert not variants.results_of({'seed': 1, 'other': 3}, results)
+  runner.run_missing([{'seed': 2}, {'seed': 3}], results, work, id)
+  assert len(results) == 1
 
 
 @pytest.mark.parametrize('text, line', [(b'', ''), (b'\n \n', ''),
@@ -171,15 +147,11 @@ def test_the_last_line_is_that_of_all_the_file(text, line):
   assert variants.last_line(file) == line
 
 
-def test_the_answer_of_a_program_is_its_last_line():
+def test_a_program_answers_with_its_last_line_or_its_last_error_line():
   runner = variants.Runner()
   assert runner.answer(python('print("much"); print("42")')) == '42'
   with pytest.raises(UserError, match='^-S ended with status 3$'):
     runner.answer(python('print("42"); raise SystemExit(3)'))
-
-
-def test_the_error_of_a_program_is_its_last_error_line():
-  runner = variants.Runner()
   failing = 'import sys; sys.stderr.write(%r); sys.exit(1)'
   assert runner.error(python('import sys; sys.stderr.write("warning")')) is None
   assert runner.error(python(failing % 'trace\nbad flag\n')) == 'bad flag'

@@ -1,7 +1,6 @@
 """Atomic writes of files and folders, checksums, and JSON files."""
 
 import errno
-import hashlib
 import os
 import resource
 import stat
@@ -16,19 +15,6 @@ def umask():
   mask = os.umask(0)
   os.umask(mask)
   return mask
-
-
-def fail(*args):
-  raise OSError('broken')
-
-
-def test_a_file_is_written_and_replaced(tmp_path):
-  path = tmp_path / 'x'
-  files.write_atomically(str(path), b'old')
-  assert path.read_bytes() == b'old'
-  files.write_atomically(str(path), b'')
-  assert path.read_bytes() == b''
-  assert os.listdir(str(tmp_path)) == ['x']
 
 
 @pytest.mark.parametrize('mode', [0o600, 0o664, 0o400])
@@ -57,29 +43,21 @@ def test_a_link_of_another_user_is_not_followed(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize('exists', [True, False])
 @pytest.mark.parametrize('function', ['fsync', 'replace'])
-def test_a_failure_changes_nothing(tmp_path, monkeypatch, exists, function):
+@pytest.mark.parametrize('error', [OSError, KeyboardInterrupt])
+def test_a_failure_changes_nothing(tmp_path, monkeypatch, exists, function,
+                                   error):
+
+  def fail(*args):
+    raise error('broken')
+
   path = tmp_path / 'x'
   if exists:
     path.write_bytes(b'old')
   monkeypatch.setattr(files.os, function, fail)
-  with pytest.raises(OSError, match='broken'):
+  with pytest.raises(error, match='broken'):
     files.write_atomically(str(path), b'new')
   assert os.listdir(str(tmp_path)) == ['x'] * exists
   assert not exists or path.read_bytes() == b'old'
-
-
-def test_an_interrupt_changes_nothing(tmp_path, monkeypatch):
-
-  def interrupt(*args):
-    raise KeyboardInterrupt
-
-  path = tmp_path / 'x'
-  path.write_bytes(b'old')
-  monkeypatch.setattr(files.os, 'fsync', interrupt)
-  with pytest.raises(KeyboardInterrupt):
-    files.write_atomically(str(path), b'new')
-  assert os.listdir(str(tmp_path)) == ['x']
-  assert path.read_bytes() == b'old'
 
 
 @pytest.mark.parametrize('exists', [True, False])
@@ -98,7 +76,7 @@ def test_a_failure_in_a_folder_changes_nothing(tmp_path):
   path = tmp_path / 'x'
   with pytest.raises(OSError, match='broken'):
     with files.new_folder(str(path)):
-      fail()
+      raise OSError('broken')
   assert os.listdir(str(tmp_path)) == []
   path.mkdir()
   (path / 'file').write_text('old')
@@ -109,106 +87,12 @@ def test_a_failure_in_a_folder_changes_nothing(tmp_path):
   assert (path / 'file').read_text() == 'old'
 
 
-@pytest.mark.parametrize('kept', [False, True])
-def test_a_failure_leaves_no_folder_around_it(tmp_path, kept):
-  path = tmp_path / 'a' / 'b' / 'c'
-  if kept:
-    path.parent.mkdir(parents=True)
-  with pytest.raises(ValueError):
-    with files.folders_around(str(path) + '/'):
-      assert path.parent.is_dir() and not path.exists()
-      raise ValueError
-  assert os.listdir(str(tmp_path)) == ['a'] * kept
-  assert path.parent.exists() == kept
-
-
-def test_what_a_killed_process_has_left_in_a_folder_is_deleted(tmp_path):
-  temporary = tmp_path / 'x.unpacking'
-  temporary.mkdir()
-  (temporary / 'old').write_text('')
-  path = str(tmp_path / 'x')
-  with files.new_folder(path, str(temporary)) as folder:
-    assert folder == str(temporary) and os.listdir(folder) == []
-  assert os.listdir(str(tmp_path)) == ['x'] and os.listdir(path) == []
-
-
-def test_a_full_disk_changes_nothing(tmp_path):
-  path = tmp_path / 'x'
-  path.write_bytes(b'old')
-  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-  resource.setrlimit(resource.RLIMIT_FSIZE, (10000, limits[1]))
-  try:
-    with pytest.raises(OSError):
-      files.write_atomically(str(path), b'new' * 10000)
-  finally:
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-  assert os.listdir(str(tmp_path)) == ['x']
-  assert path.read_bytes() == b'old'
-
-
-def test_a_reader_sees_the_old_or_the_new_content(tmp_path, monkeypatch):
-  path = tmp_path / 'x'
-  path.write_bytes(b'old')
-  replace = os.replace
-  seen = []
-
-  def look_and_replace(source, target):
-    with open(source, 'rb') as written:
-      seen.append((path.read_bytes(), written.read()))
-    replace(source, target)
-
-  monkeypatch.setattr(files.os, 'replace', look_and_replace)
-  files.write_atomically(str(path), b'new')
-  assert seen == [(b'old', b'new')]
-  assert path.read_bytes() == b'new'
-
-
 def test_a_missing_folder_is_not_made(tmp_path):
   path = str(tmp_path / 'none' / 'x')
   with pytest.raises(FileNotFoundError) as info:
     files.write_atomically(path, b'new')
   assert info.value.filename == path  # Not a temporary name.
   assert os.listdir(str(tmp_path)) == []
-
-
-def test_the_checksum_of_a_file(tmp_path):
-  path = tmp_path / 'x'
-  for content in (b'', b'x' * ((1 << 18) + 1)):  # More than is read at once.
-    path.write_bytes(content)
-    assert files.sha256(str(path)) == hashlib.sha256(content).hexdigest()
-
-
-@pytest.mark.parametrize('kind', ['missing', 'there'])
-def test_an_own_file_is_opened_as_it_is(tmp_path, kind):
-  path = tmp_path / 'x'
-  if kind == 'there':
-    path.write_bytes(b'old')
-  with files.open_own(str(path)) as file:
-    assert file.read() == (b'old' if kind == 'there' else b'')
-    file.seek(0)
-    file.write(b'new!')
-    assert path.read_bytes() == b'new!'  # Not in a buffer.
-  assert stat.S_IMODE(path.stat().st_mode) & ~0o644 == 0
-
-
-@pytest.mark.parametrize(
-    'make, problem',
-    [(lambda path, other: path.symlink_to(other), 'is a link'),
-     (lambda path, other: path.symlink_to('none'), 'is a link'),
-     (lambda path, other: os.link(str(other), str(path)), 'has another name '),
-     (lambda path, other: os.mkfifo(str(path)), 'is not a regular file; '),
-     (lambda path, other: path.symlink_to('/dev/null'), 'is a link')],
-    ids=['link', 'dangling link', 'hard link', 'pipe', 'device'])
-def test_what_is_not_an_own_file_is_refused(tmp_path, make, problem):
-  other, path = tmp_path / 'other', tmp_path / 'x'
-  other.write_text('precious')
-  make(path, other)
-  with pytest.raises(UserError) as info:
-    files.open_own(str(path))
-  assert str(info.value).startswith('%s: %s' % (path, problem))
-  assert str(info.value).endswith(', which is written to')
-  assert other.read_text() == 'precious'
-  assert sorted(os.listdir(str(tmp_path))) == ['other', 'x']
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='needs root')
@@ -219,8 +103,7 @@ def test_a_file_of_another_user_is_refused(tmp_path):
   with pytest.raises(UserError) as info:
     files.open_own(str(path))
   assert str(info.value) == (
-      '%s: belongs to another user; expected a file of your own, which is '
-      'written to' % path)
+      f'{path}: belongs to another user; expected a file of your own')
 
 
 def test_a_file_is_own_where_the_server_sets_the_owners(tmp_path, monkeypatch):
@@ -248,33 +131,17 @@ def test_a_link_counts_by_its_own_owner(tmp_path, monkeypatch):
   assert files.is_of_another(str(tmp_path / 'theirs_link'))
 
 
-def test_a_folder_is_no_own_file(tmp_path):
-  with pytest.raises(IsADirectoryError, match=str(tmp_path)):
-    files.open_own(str(tmp_path))
-
-
 def test_an_error_without_a_file_gets_its_name():
-  with pytest.raises(OSError) as info:
-    with files.naming('a/b'):
-      os.write(-1, b'')
-  assert (info.value.errno, info.value.filename) == (errno.EBADF, 'a/b')
-  assert 'a/b' in str(info.value)
   # The subclass follows from the number.
-  with pytest.raises(BrokenPipeError, match='a/b'):
+  with pytest.raises(BrokenPipeError) as info:
     with files.naming('a/b'):
       raise OSError(errno.EPIPE, 'pipe')
-
-
-@pytest.mark.parametrize(
-    'error',
-    [OSError(errno.ENOENT, 'no', 'other'),
-     OSError('text'),
-     ValueError()])
-def test_other_errors_are_as_before(error):
-  with pytest.raises(type(error)) as info:
-    with files.naming('a/b'):
-      raise error
-  assert info.value is error
+  assert info.value.filename == 'a/b'
+  for error in (OSError(errno.ENOENT, 'no', 'other'), OSError('text')):
+    with pytest.raises(OSError) as info:
+      with files.naming('a/b'):
+        raise error
+    assert info.value is error
 
 
 def test_only_a_regular_file_is_read(tmp_path):
@@ -293,62 +160,29 @@ def test_only_a_regular_file_is_read(tmp_path):
                                  name)
 
 
-@pytest.mark.parametrize('kind', ['link', 'file', 'pipe'])
-def test_what_lies_where_a_folder_is_filled_is_named(tmp_path, kind):
-  other, temporary = tmp_path / 'other', tmp_path / 'x.unpacking'
-  other.mkdir()
-  (other / 'precious').write_text('')
-  if kind == 'link':
-    temporary.symlink_to(other)
-  elif kind == 'file':
-    temporary.write_text('')
-  else:
-    os.mkfifo(str(temporary))
-  with pytest.raises(UserError) as info:
-    with files.new_folder(str(tmp_path / 'x'), str(temporary)):
-      pass
-  assert str(
-      info.value) == ('%s: is in the way of a temporary folder; remove it' %
-                      temporary)
-  assert os.listdir(str(other)) == ['precious']
-  assert sorted(os.listdir(str(tmp_path))) == ['other', 'x.unpacking']
-
-
-def test_json_is_an_object_or_absent(tmp_path):
-  path = tmp_path / 'x.json'
-  assert files.read_json(str(path)) is None
-  path.write_text('{"a": [1, null]}')
-  assert files.read_json(str(path)) == {'a': [1, None]}
-
-
 @pytest.mark.parametrize(
     'content, reason',
     [(b'', 'not JSON: '), (b'{"a": 1', 'not JSON: '),
      (b'{"a": "\xff"}', 'not JSON: '), (b'[1]', 'expected a JSON object'),
-     (b'null', 'expected a JSON object'),
-     (b'{"a": ["x\\u0000"]}', "not JSON: 'x\\x00' holds a NUL"),
-     (b'{"a\\u0000": 1}', "not JSON: 'a\\x00' holds a NUL"),
+     (b'{"a": ["x\\u0000"]}', 'not JSON: a string holds a NUL'),
+     (b'{"a\\u0000": 1}', 'not JSON: a string holds a NUL'),
      (b'{"a": {"b": "\\udcff"}}', 'not JSON: '),
      (b'{"\\ud800": 1}', 'not JSON: '),
      (b'{"a": ' + b'[' * 100000 + b']' * 100000 + b'}', 'too many levels of '),
-     (b'[' * 100000, 'too many levels of brackets'),
-     (b'{"a": ' * 100000, 'too many levels of brackets')], ids=[
-         'empty', 'truncated', 'not UTF-8', 'list', 'null', 'NUL',
-         'NUL in a key', 'lone surrogate', 'lone surrogate in a key', 'levels',
-         'open levels', 'levels of objects'
-     ])
+     (b'[' * 100000, 'too many levels of brackets'),], ids=range(10))
 def test_other_content_is_an_error_of_one_line(tmp_path, content, reason):
   path = tmp_path / 'x.json'
   path.write_bytes(content)
   with pytest.raises(UserError) as info:
     files.read_json(str(path))
   message = str(info.value)
-  assert message.startswith('%s: %s' % (path, reason)) and '\n' not in message
+  assert message.startswith(f'{path}: {reason}') and '\n' not in message
 
 
 def test_json_that_is_written_is_read_and_keeps_its_order(tmp_path):
   path = tmp_path / 'x.json'
-  value = {'b': [1, 2], 'a': {'text': '\u00e9"'}}
+  assert files.read_json(str(path)) is None
+  value = {'b': [1, 2], 'a': {'text': '\u00e9"', 'c': '\U0001f600'}}
   files.write_json(str(path), value)
   assert files.read_json(str(path)) == value
   assert path.read_text().startswith('{\n  "b": [\n')
@@ -367,15 +201,3 @@ def test_a_line_of_json_is_appended_whole_or_not_at_all(tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)
   assert info.value.filename == str(path)
   assert path.read_text() == '{"step": 1}\n'
-
-
-def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, monkeypatch):
-
-  def refuse(path, mode=0):
-    raise OSError(errno.EACCES, 'Permission denied', path)
-
-  monkeypatch.setattr(os, 'mkdir', refuse)
-  with pytest.raises(OSError) as info:
-    with files.new_folder(str(tmp_path / 'new')):
-      pass
-  assert str(info.value) == ("[Errno 13] Permission denied: '%s'" % tmp_path)

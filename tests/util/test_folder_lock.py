@@ -58,28 +58,17 @@ def test_the_lock_is_there_while_it_is_held(tmp_path):
   assert os.listdir(str(folder)) == []
 
 
-def test_after_a_failure_new_empty_folders_are_removed(tmp_path):
-  for name in ('', 'x'):
-    with pytest.raises(KeyboardInterrupt):
-      with folder_lock.only_process(str(tmp_path / 'new' / 'er')):
-        if name:
-          (tmp_path / 'new' / name).write_text('kept')
-        raise KeyboardInterrupt
-    assert os.listdir(str(tmp_path)) == ['new'] * bool(name)
-  assert os.listdir(str(tmp_path / 'new')) == ['x']
-
-
 def test_a_path_that_cannot_be_made_leaves_nothing(tmp_path):
   with pytest.raises(OSError, match='too long'):
     with folder_lock.only_process(str(tmp_path / 'new' / ('x' * 300))):
       pass
   (tmp_path / 'file').write_text('')
-  for folder in ('file', 'file/x'):
-    with pytest.raises(UserError) as info:
-      with folder_lock.only_process(str(tmp_path / folder)):
-        pass
-    message = ': is not a folder; expected a folder for the data'
-    assert str(info.value) == str(tmp_path / folder) + message
+  with pytest.raises(UserError, match='/file: is not a folder; expected a f'):
+    with folder_lock.only_process(str(tmp_path / 'file')):
+      pass
+  with pytest.raises(NotADirectoryError, match='/file/x'):
+    with folder_lock.only_process(str(tmp_path / 'file' / 'x')):
+      pass
   assert os.listdir(str(tmp_path)) == ['file']
 
 
@@ -102,17 +91,6 @@ def test_who_waits_gets_a_lock_that_others_see(tmp_path, hold):
   assert not (folder / '.fetch.lock').exists()
 
 
-def test_a_lock_of_a_killed_process_is_used(tmp_path, hold):
-  process = hold(tmp_path)
-  assert process.stdout.readline() == 'held\n'
-  process.kill()
-  process.wait(60)
-  assert (tmp_path / '.fetch.lock').exists()
-  with folder_lock.only_process(str(tmp_path)):
-    pass
-  assert not (tmp_path / '.fetch.lock').exists()
-
-
 def test_the_lock_of_a_folder_copied_by_hard_links_is_made_anew(tmp_path, hold):
   original, copy = tmp_path / 'original', tmp_path / 'copy'
   copy.mkdir()
@@ -124,7 +102,7 @@ def test_the_lock_of_a_folder_copied_by_hard_links_is_made_anew(tmp_path, hold):
     raise UserError('busy')
 
   with pytest.raises(UserError, match='busy'):  # It may be held by this name.
-    with folder_lock.held(str(copy / '.fetch.lock'), refuse, lambda: None):
+    with folder_lock.held(str(copy / '.fetch.lock'), refuse):
       pass
   process.kill()
   process.wait(60)

@@ -34,10 +34,10 @@ def test_an_unknown_processor_has_no_features(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(tf.__version__ < '2', reason='TensorFlow 1 has no oneDNN')
 @pytest.mark.skipif('avx2' not in processor.features(), reason='needs AVX2')
-@pytest.mark.parametrize('given, is_on', [({}, True), ({SETTING: '0'}, False)])
-def test_importing_the_package_turns_onednn_on(given, is_on, monkeypatch):
+@pytest.mark.slow
+def test_importing_the_package_turns_onednn_on(monkeypatch):
   monkeypatch.delenv(SETTING, raising=False)
-  env = dict(os.environ, TF_CPP_MIN_LOG_LEVEL='0', **given)
+  env = dict(os.environ, TF_CPP_MIN_LOG_LEVEL='0')
   result = subprocess.run([sys.executable, '-c', 'import cifar10'], env=env,
                           check=True, stderr=subprocess.PIPE)
-  assert (b'oneDNN custom operations are on' in result.stderr) == is_on
+  assert b'oneDNN custom operations are on' in result.stderr

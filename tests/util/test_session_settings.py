@@ -9,15 +9,6 @@ from tests import processes
 from tests import short_runs
 
 
-def test_by_default_gpu_memory_grows_and_placement_is_soft():
-  proto = session_settings.config_proto(Settings())
-  assert proto.allow_soft_placement
-  assert proto.gpu_options.allow_growth
-  assert proto.gpu_options.per_process_gpu_memory_fraction == 0
-  assert not proto.log_device_placement
-  assert 'GPU' not in proto.device_count
-
-
 def test_settings_reach_the_session():
   settings = Settings(gpu_memory_fraction=0.3, log_device_placement=True,
                       intra_op_threads=3, inter_op_threads=5)
@@ -63,6 +54,7 @@ print(num_threads() - before)
 """
 
 
+@pytest.mark.slow
 def test_the_first_session_sets_the_number_of_threads(tmp_path):
   script = tmp_path / 'count_threads.py'
   script.write_text(COUNT_THREADS)
@@ -115,13 +107,6 @@ def test_a_slow_precision_prints_a_warning(tmp_path, monkeypatch, capsys,
   assert capsys.readouterr().out == ''
   session_settings.warn_of_slow_precision(precision, use_gpu=False)
   assert capsys.readouterr().out == warning
-
-
-def test_an_unknown_processor_has_no_bfloat16(tmp_path, monkeypatch, capsys):
-  cpu_with('avx512_bf16', tmp_path, monkeypatch)
-  monkeypatch.setattr(processor, '_CPU_INFO', str(tmp_path / 'none'))
-  session_settings.warn_of_slow_precision('bfloat16')
-  assert capsys.readouterr().out.startswith('WARNING: --precision=bfloat16 ')
 
 
 @pytest.mark.parametrize('known, expected', [

@@ -71,11 +71,10 @@ def draw(run):
   charts = (('Loss', losses, log), (*_precision_chart(run.precisions), {}),
             ('Learning rate', rates, log), ('Images per second', speeds, base))
   points = itertools.chain(learning_rate, raw_total, run.starts,
-                           *run.precisions.values())
-  found = [point.step for point in points]
-  if run.predictions is not None:
-    found.append(run.predictions.step)
-  steps = min(found, default=0), max(found, default=0)
+                           *run.precisions.values(),
+                           [run.predictions] * (run.predictions is not None))
+  found = [point.step for point in points] or [0]
+  steps = min(found), max(found)
   return [(title, line_chart(title, curves, steps, **options))
           for title, curves, options in charts
           if curves and curves[0][1]]
@@ -88,8 +87,8 @@ def _precision_chart(precisions):
   if len(precisions) == 1:
     (title,) = precisions  # The tag.
   curves = []
-  colors = itertools.cycle(CURVE_COLORS)
-  for (tag, points), color in zip(precisions.items(), colors):
+  for (tag, points), color in zip(precisions.items(),
+                                  itertools.cycle(CURVE_COLORS)):
     # The precision of an untrained model, at step 0, would squeeze the others.
     shown = [point for point in points if point.step] or points
     percents = [point._replace(value=100 * point.value) for point in shown]
@@ -105,14 +104,13 @@ def precision_labels(tags):
   """
   labels = {}
   for tag in tags:
-    top_k, *others = tag[len('Precision '):].split(', ')
-    label = ', '.join(others) or 'test images'
+    top_k, _, others = tag[len('Precision '):].partition(', ')
+    label = others or 'test images'
     labels[tag] = label if _are_top_1(tags) else f'{top_k}, {label}'
   return labels
 
 
 def _are_top_1(tags):
-  """True if all tags are of a precision @ 1."""
   return all(tag.split(', ')[0] == DEFAULT_PRECISION for tag in tags)
 
 

@@ -1,6 +1,6 @@
 """Reports on a training run: writes one HTML page that loads nothing else.
 
-    python scripts/report.py /tmp/cifar10_train --out=report.html
+    cifar10_report /tmp/cifar10_train --out=report.html
 
 The page shows curves from the event files of the trainer and the evaluator. It
 also evaluates the newest checkpoint on all test images, and shows the confusion
@@ -37,12 +37,12 @@ def gather(train_dir, eval_dir, data_dir=None):
   config.json or run_state.json is damaged, or a folder is a file.
   """
   train_dir = paths.check(train_dir, 'train_dir', holds_checkpoints=True)
-  for name, path in (('--eval_dir', eval_dir), ('--data_dir', data_dir)):
+  for name, path in (('train_dir', train_dir), ('--eval_dir', eval_dir),
+                     ('--data_dir', data_dir)):
     if path:
       paths.check(path, name)
-  for name, path in (('train_dir', train_dir), ('--eval_dir', eval_dir)):
-    if path and os.path.exists(path) and not os.path.isdir(path):
-      raise UserError(f'{name}: {path} is not a folder')
+      if os.path.exists(path) and not os.path.isdir(path):
+        raise UserError(f'{name}: {path} is not a folder')
   settings, state = config.load(train_dir), run_state.load(train_dir)
   found, left_out = events.read_folder(train_dir)
   checkpoint = checkpoints.latest(train_dir)
@@ -57,12 +57,18 @@ def gather(train_dir, eval_dir, data_dir=None):
         f'No event files in {train_dir}: no loss, learning rate, throughput.')
   starts = state.starts if state else ()
   precisions = _precisions(eval_dir, starts, found, left_out)
-  known = settings or Settings()
-  known = dataclasses.replace(known, precision='float32', train_dir=train_dir,
-                              data_dir=data_dir or known.data_dir,
-                              given=frozenset(['data_dir'] if data_dir else []),
-                              **run_state.trained_on(state, known))
-  filters, predictions = _from_checkpoint(checkpoint, known, left_out)
+  filters = predictions = None
+  if checkpoint is None:
+    left_out.append(
+        f'No checkpoint in {train_dir}: no predictions, no filters.')
+  else:
+    known = settings or Settings()
+    known = dataclasses.replace(known, precision='float32', train_dir=train_dir,
+                                data_dir=data_dir or known.data_dir,
+                                given=frozenset(['data_dir'] * bool(data_dir)),
+                                **run_state.trained_on(state, known))
+    filters = _filters(checkpoint, left_out)
+    predictions = _predictions(checkpoint, known, left_out)
   saved = events.checkpoint_times(train_dir, starts)
   return page.Run(
       name=os.path.basename(os.path.abspath(train_dir)), settings=settings,
@@ -93,31 +99,26 @@ def _precisions(eval_dir, starts, files, left_out):
   return events.precisions(evaluations + files, since)
 
 
-def _from_checkpoint(checkpoint, settings, left_out):
-  """The filters of a checkpoint, and its predictions for the test images.
+def _filters(checkpoint, left_out):
+  """The weights of conv1, averaged if the checkpoint has averages.
 
-  The filters are the weights of conv1, averaged if the checkpoint has averages:
-  float32 [height, width, depth, filters]. Either is None if it cannot be had,
-  and a line on the reason is added to `left_out`. `checkpoint` may be None.
+  float32 [height, width, depth, filters]; or None, and a line in `left_out`.
   """
-  filters = predictions = None
-  if checkpoint is None:
-    left_out.append(
-        f'No checkpoint in {settings.train_dir}: no predictions, no '
-        'filters.')
-    return filters, predictions
   try:
     shapes = checkpoints.shapes(checkpoint)
     name = checkpoints.averaged('conv1/weights', shapes)
     checkpoints.check_fits(checkpoint, {name: shapes.get(name)})
-    filters = tf.train.load_variable(checkpoint, name)
+    return tf.train.load_variable(checkpoint, name)
   except UserError as error:
     left_out.append(f'No filters: {error}')
+
+
+def _predictions(checkpoint, settings, left_out):
+  """The TestPredictions of a checkpoint; or None, and a line in `left_out`."""
   try:
-    predictions = confusion.predict_test_images(checkpoint, settings)
+    return confusion.predict_test_images(checkpoint, settings)
   except (UserError, OSError) as error:
     left_out.append(f'No predictions for the test images: {error}')
-  return filters, predictions
 
 
 def check_out(path):

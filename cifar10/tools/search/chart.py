@@ -16,21 +16,22 @@ def draw(trials):
   Returns the figure. Trials that were given up are pale, at their last
   precision.
   """
-  shown = [(trial['params'], _precision(trial), trial['precision'] is not None)
-           for trial in trials
-           if _precision(trial) is not None]
-  best = max((precision for _, precision, is_whole in shown if is_whole),
-             default=None)
+  shown = []
+  for trial in trials:
+    whole, validations = trial['precision'], trial['validations']
+    if whole is not None or validations:
+      shown.append((trial['params'], whole, whole or validations[-1][1]))
+  best = max((whole or 0 for _, whole, _ in shown), default=None)
   names = list(trials[0]['params']) if trials else []
   rows = -(-len(names) // 2) or 1
   figure = charts.new_figure(2.2 * rows + 0.6, 'search')
   for number, name in enumerate(names, 1):
     axes = figure.add_subplot(rows, 2, number)
     place = _scale(axes, [params[name] for params, _, _ in shown])
-    for params, precision, is_whole in shown:
-      color = 'tab:red' if is_whole and precision == best else 'tab:blue'
-      axes.plot(place(params[name]), 100 * precision, 'o', color=color,
-                alpha=1 if is_whole else 0.3)
+    for params, whole, last in shown:
+      color = 'tab:red' if whole == best else 'tab:blue'
+      axes.plot(place(params[name]), 100 * last, 'o', color=color,
+                alpha=0.3 if whole is None else 1)
     axes.tick_params(axis='x', labelsize='small')
     axes.set_xlabel(name)
     axes.grid(alpha=0.3)
@@ -38,13 +39,6 @@ def draw(trials):
       axes.set_ylabel('validation precision, %')
   figure.tight_layout()
   return figure
-
-
-def _precision(trial):
-  """The precision of a trial, or the last one before it was given up."""
-  if trial['precision'] is not None or not trial['validations']:
-    return trial['precision']
-  return trial['validations'][-1][1]
 
 
 def _scale(axes, values):

@@ -1,7 +1,7 @@
 """Searches for good settings: trains many networks, and names the best.
 
     pip install '.[search]'
-    python scripts/search.py space.json --trials=20 --jobs=2 --out=/tmp/search
+    cifar10_search space.json --trials=20 --jobs=2 --out=/tmp/search
 
 The space is a JSON object:
 
@@ -51,41 +51,25 @@ def _is_complete(trial):
   return trial.state.name == 'COMPLETE'  # Trained to its end.
 
 
-def best(trials):
-  """The complete trial with the highest precision, or None.
-
-  Optuna keeps the last precision of a trial that was given up as its value.
-  """
-  complete = filter(_is_complete, trials)
-  return max(complete, key=lambda trial: trial.value, default=None)
+def _rank(trial):
+  """The best first; then the trials given up, by their last precision."""
+  return not _is_complete(trial), -(trial.value or 0)
 
 
 def table(trials, space):
   """A table of optuna.trial.FrozenTrials in Markdown, the best trial first."""
   rows = []
   for trial in sorted(trials, key=_rank):
+    end = 'diverged' if 'error' in trial.user_attrs else 'given up'
     values = [trial.params[name] for name in space.distributions]
     rows.append([
         trials_lib.folder_of(trial),
-        _precision(trial),
+        f'{trial.value:.4f}' if _is_complete(trial) else end,
         str(trial.last_step or 0),
         *(f'{v:.4g}' if isinstance(v, float) else str(v) for v in values)
     ])
   heads = ['trial', 'precision', 'steps', *space.distributions]
   return variants.table(heads, rows, right=(1, 2))
-
-
-def _rank(trial):
-  """The best first; then the trials given up, by their last precision."""
-  if _is_complete(trial):
-    return False, -trial.value
-  return True, -trial.intermediate_values.get(trial.last_step, 0)
-
-
-def _precision(trial):
-  if _is_complete(trial):
-    return f'{trial.value:.4f}'
-  return 'diverged' if 'error' in trial.user_attrs else 'given up'
 
 
 def write(trials, space, out):
@@ -114,7 +98,7 @@ def search(args):
         f'--jobs={args.jobs}: each trial needs a server of its own; '
         f'--masters names {len(masters)}')
   args.out = paths.check(args.out, '--out', holds_checkpoints=True)
-  optuna = space_lib.optuna()
+  space_lib.optuna()
   optional_packages.need('matplotlib', 'search',
                          'the chart is drawn with matplotlib')
   space = space_lib.load(args.space)
@@ -123,40 +107,35 @@ def search(args):
     raise UserError(f'{args.out}: another search uses this folder')
 
   with folder_lock.held(os.path.join(args.out, folder_lock.NAME), refuse):
-    try:
-      trials = _run_trials(optuna, space, args, masters)
-    except optuna.exceptions.StorageInternalError as error:
-      raise UserError(f'{_database(args.out)}: {_reason(error)}') from error
-    finished = trials.finished()
+    finished = _run_trials(space, args, masters)
     write(finished, space, args.out)
   print(table(finished, space))
-  winner = best(finished)
-  if winner:
-    folder = trials_lib.folder_of(winner)
-    again = os.path.join(args.out, f'again_{folder}')
+  winner = min(finished, key=_rank, default=None)
+  if winner and _is_complete(winner):
+    name = trials_lib.folder_of(winner)
     flags = [
-        *space.flags, *space_lib.as_flags(winner.params), f'--train_dir={again}'
+        *space.flags, *space_lib.as_flags(winner.params),
+        '--train_dir=' + os.path.join(args.out, f'again_{name}')
     ]
     command = [commands.command('cifar10_train'), *map(shlex.quote, flags)]
-    print(
-        f'The best is {folder}. Its best checkpoint is in '
-        f'{os.path.join(args.out, folder, train_dir.BEST)}. To train it again: '
-        f'{" ".join(command)}')
+    print(f'The best is {name}. Its best checkpoint is in '
+          f'{os.path.join(args.out, name, train_dir.BEST)}. To train it again: '
+          f'{" ".join(command)}')
 
 
-def _run_trials(optuna, space, args, masters):
-  """Runs the trials that are left; returns the Trials."""
-  study = _study(optuna, space, args)
-  trials = trials_lib.Trials(study, space, args.out, args.gpus, masters)
-  done = len(trials.finished())
-  if 0 < done < args.trials:
-    print(f'{done} of {args.trials} trials are finished; continuing.')
-  trials.run(args.trials, args.jobs)
-  return trials
-
-
-def _database(out):
-  return os.path.join(out, 'search.db')
+def _run_trials(space, args, masters):
+  """Runs the trials that are left; returns all that are finished."""
+  optuna, database = space_lib.optuna(), os.path.join(args.out, 'search.db')
+  study = _study(space, args, database)
+  try:
+    trials = trials_lib.Trials(study, space, args.out, args.gpus, masters)
+    done = len(trials.finished())
+    if 0 < done < args.trials:
+      print(f'{done} of {args.trials} trials are finished; continuing.')
+    trials.run(args.trials, args.jobs)
+    return trials.finished()
+  except optuna.exceptions.StorageInternalError as error:
+    raise UserError(f'{database}: {_reason(error)}') from error
 
 
 def _reason(error):
@@ -167,19 +146,20 @@ def _reason(error):
   return first_line(error.__cause__ or error)
 
 
-def _study(optuna, space, args):
-  """The optuna.Study in --out, new or old.
+def _study(space, args, path):
+  """The optuna.Study in the file `path`, new or old.
 
-  Raises UserError if its file cannot be used or is of another space, or if
+  Raises UserError if the file cannot be used or is of another space, or if
   there are trials without it.
   """
-  path = _database(args.out)
-  left = fnmatch.filter(os.listdir(args.out), trials_lib.FOLDERS)
+  optuna = space_lib.optuna()
+  left = fnmatch.filter(os.listdir(args.out), 'trial_*')
   if left and not os.path.exists(path):
     raise UserError(
         f'{args.out}: holds trials, such as {min(left)}, but no search.db that '
         'knows their settings; give another --out')
   optuna.logging.set_verbosity(optuna.logging.WARNING)
+  about = {'flags': list(space.flags), 'space': space.values}
   # In an address, some characters of a path would have another meaning.
   connect = functools.partial(sqlite3.connect, path, check_same_thread=False)
   try:
@@ -188,19 +168,20 @@ def _study(optuna, space, args):
     study = optuna.create_study(storage=storage, study_name='search',
                                 load_if_exists=True, direction='maximize',
                                 pruner=optuna.pruners.MedianPruner())
-    trials = study.get_trials(deepcopy=False)
+    if args.seed is not None:
+      # A search that continues does not draw the same values again.
+      seed = args.seed + len(study.get_trials(deepcopy=False))
+      study.sampler = optuna.samplers.TPESampler(seed=seed)
+    known = study.user_attrs.get(_SPACE)
+    if known is None:
+      study.set_user_attr(_SPACE, about)
   # Of the database, and of Optuna if the file is of a later version.
   except Exception as error:
     raise UserError(f'{path}: {_reason(error)}') from error
-  if args.seed is not None:
-    # A search that continues does not draw the same values again.
-    study.sampler = optuna.samplers.TPESampler(seed=args.seed + len(trials))
-  about = {'flags': list(space.flags), 'space': space.values}
-  if study.user_attrs.get(_SPACE, about) != about:
+  if known not in (None, about):
     raise UserError(
         f'{args.space}: has changed since the search in {args.out} was begun; '
         'give another --out')
-  study.set_user_attr(_SPACE, about)
   return study
 
 

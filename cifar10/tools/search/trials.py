@@ -13,7 +13,6 @@ from cifar10.store import run_state
 from cifar10.tools import variants
 from cifar10.tools.search import space as space_lib
 
-FOLDERS = 'trial_*'  # Of trials, in the folder of a search.
 _FOLDER = 'folder'  # The attribute of a trial that names its folder.
 _LOCK_SECS = 60  # How long a trainer may hold its folder after a killed search.
 
@@ -64,44 +63,46 @@ class Trials:
       yield trial
 
   def _train(self, trial, thread):
-    """Trains to the end, or until the trial is pruned or the search stops.
-
-    Raises UserError if something is wrong with the flags or the machine.
-    """
+    """Trains to the end, or until the trial is pruned or the search stops."""
     folder = os.path.join(self._out, folder_of(trial))
     deadline = time.monotonic() + _LOCK_SECS
     reported, stopping = set(), self._runner.stopping
     while True:
       status, last = self._run(trial, folder, thread, reported)
-      is_locked = status == 1 and train_dir.IN_USE in last
-      if (not is_locked or time.monotonic() > deadline or
-          stopping.wait(variants.POLL_SECS)):
+      if (status != 1 or train_dir.IN_USE not in last or
+          time.monotonic() > deadline or stopping.wait(variants.POLL_SECS)):
         break
-    if stopping.is_set():
-      return  # It continues with the next search.
-    precisions = [precision for _, precision in _validations(folder)]
-    has_diverged = status and DivergedError.MARK in last
     with self._runner.lock:
-      if has_diverged:  # A result, not a mistake.
-        trial.set_user_attr('error', last)
-      if status is None or has_diverged:
-        self._study.tell(trial, state=self._states.PRUNED)
-        print(f'{folder_of(trial)}:',
-              'diverged' if has_diverged else 'given up')
-      elif status < 0 or (not status and not _is_over(folder)):
-        # The next search resumes it.
-        raise UserError(f'{folder}: the trainer was ended from outside')
-      elif status:
-        if not is_locked:  # Else the next search resumes it.
-          self._study.tell(trial, state=self._states.FAIL)
-        raise UserError(f'{folder}: {last or f"status {status}"}')
-      elif not precisions:
+      if not stopping.is_set():  # Else the next search resumes it.
+        self._end(trial, folder, status, last)
+
+  def _end(self, trial, folder, status, last):
+    """Tells Optuna and prints how a trainer has ended.
+
+    Raises UserError if something is wrong with the flags or the machine. The
+    next search resumes a trial that is not told to have failed.
+    """
+    precisions = [precision for _, precision in _validations(folder)]
+    if status is None:
+      self._study.tell(trial, state=self._states.PRUNED)
+      print(f'{folder_of(trial)}: given up')
+    elif status and DivergedError.MARK in last:  # A result, not a mistake.
+      trial.set_user_attr('error', last)
+      self._study.tell(trial, state=self._states.PRUNED)
+      print(f'{folder_of(trial)}: diverged')
+    elif status < 0 or (not status and not _is_over(folder)):
+      raise UserError(f'{folder}: the trainer was ended from outside')
+    elif status:
+      if train_dir.IN_USE not in last:
         self._study.tell(trial, state=self._states.FAIL)
-        raise UserError(f'{folder}: ended without a validation; expected a '
-                        '--validation_steps of at most the steps of the run')
-      else:
-        self._study.tell(trial, max(precisions))
-        print(f'{folder_of(trial)}: precision {max(precisions):.4f}')
+      raise UserError(f'{folder}: {last or f"status {status}"}')
+    elif not precisions:
+      self._study.tell(trial, state=self._states.FAIL)
+      raise UserError(f'{folder}: ended without a validation; expected a '
+                      '--validation_steps of at most the steps of the run')
+    else:
+      self._study.tell(trial, max(precisions))
+      print(f'{folder_of(trial)}: precision {max(precisions):.4f}')
 
   def _run(self, trial, folder, thread, reported):
     """Runs the trainer: its status, None if pruned, and its log's last line."""

@@ -114,26 +114,20 @@ def test_a_tag_that_no_title_can_show_is_no_precision(tmp_path, tag):
   assert events.precisions(files, since=0) == {}
 
 
-def test_what_is_no_event_file_is_passed_over(tmp_path):
+def test_what_cannot_be_read_is_passed_over(tmp_path):
   path = str(tmp_path / 'events.out.tfevents.')
   os.mkdir(path + '1.folder')
   os.mkfifo(path + '2.pipe')  # Opened, it would wait for a writer.
   os.symlink('/nowhere', path + '3.link')
   write_events(path + '4.good', [(7, 50.0, 0.5)])
+  os.symlink('/proc/self/mem', path + '5')  # An input/output error, for root.
   files, left_out = events.read_folder(str(tmp_path))
   assert [file.path for file in files] == [path + '4.good']
   assert left_out == [
-      '%s is not a file: passed over.' % (path + name)
-      for name in ('1.folder', '2.pipe', '3.link')
+      *('%s is not a file: passed over.' % (path + name)
+        for name in ('1.folder', '2.pipe', '3.link')),
+      '%s cannot be read.' % (path + '5')
   ]
-
-
-@pytest.mark.skipif(not os.path.exists('/proc/self/mem'), reason='Linux only')
-def test_an_unreadable_file_is_passed_over(tmp_path):
-  path = tmp_path / 'events.out.tfevents.1.host'
-  path.symlink_to('/proc/self/mem')  # An input/output error, for root too.
-  assert events.read_folder(str(tmp_path)) == ([],
-                                               ['%s cannot be read.' % path])
 
 
 def test_evaluations_of_another_run_are_left_out(tmp_path):
@@ -170,44 +164,25 @@ def test_kinds_of_evaluations_are_kept_apart(tmp_path):
   assert list(found) == [tags[i] for i in (0, 2, 1, 3, 4)]
 
 
-def event_file(begin, end):
-  return events.EventFile('events', begin, end, {})
-
-
-def starts_at(*times):
-  return tuple(Start(100 * i, time) for i, time in enumerate(times))
-
-
-def test_a_start_lasts_to_its_last_event_or_checkpoint():
-  files = [event_file(103.0, 150.0), event_file(1003.0, 1090.0)]
-  begins = starts_at(100.0, 1000.0)
-  assert events.durations(begins, files, []) == [50.0, 90.0]
-  # A checkpoint before or after the last event.
-  saved = [105.0, 160.0, 1080.0]
-  assert events.durations(begins, files, saved) == [60.0, 90.0]
-
-
-def test_starts_without_events_last_to_their_last_checkpoint():
-  begins = starts_at(100.0, 500.0, 1000.0)
-  files = [event_file(1003.0, 1090.0)]
-  saved = [130.0, 170.0]
-  assert events.durations(begins, files, saved) == [70.0, None, 90.0]
-  assert events.durations(begins, [], []) == [None] * 3
-
-
-def test_starts_of_earlier_versions_are_known_from_their_events():
-  files = [event_file(10.0, 25.0), event_file(103.0, 150.0)]
-  assert events.durations((), files, []) == [15.0, 47.0]
-  assert events.durations(starts_at(100.0), files, []) == [15.0, 50.0]
-  assert events.durations((), [], []) == []
-
-
-def test_clocks_may_differ_by_less_than_a_second():
-  files = [event_file(99.75, 150.0)]
-  assert events.durations(starts_at(100.0), files, []) == [50.0]
-  # Nothing lasts less than no time.
-  files = [event_file(99.75, 99.75)]
-  assert events.durations(starts_at(100.0), files, []) == [0.0]
+@pytest.mark.parametrize('starts, files, saved, expected', [
+    # A start lasts to its last event or checkpoint.
+    ([100, 1000], [(103, 150), (1003, 1090)], [], [50, 90]),
+    ([100, 1000], [(103, 150), (1003, 1090)], [105, 160, 1080], [60, 90]),
+    # Without events, to its last checkpoint.
+    ([100, 500, 1000], [(1003, 1090)], [130, 170], [70, None, 90]),
+    ([100, 500, 1000], [], [], [None] * 3),
+    # Starts that are not noted are known from their events.
+    ([], [(10, 25), (103, 150)], [], [15, 47]),
+    ([100], [(10, 25), (103, 150)], [], [15, 50]),
+    ([], [], [], []),
+    # Clocks may differ by less than a second. Nothing lasts less than no time.
+    ([100], [(99.75, 150)], [], [50]),
+    ([100], [(99.75, 99.75)], [], [0])
+])  # yapf: disable
+def test_how_long_each_start_lasts(starts, files, saved, expected):
+  begins = tuple(Start(100 * i, time) for i, time in enumerate(starts))
+  files = [events.EventFile('events', *times, {}) for times in files]
+  assert events.durations(begins, files, saved) == expected
 
 
 def test_times_of_checkpoints_count_unless_they_are_those_of_a_copy(tmp_path):
@@ -215,7 +190,7 @@ def test_times_of_checkpoints_count_unless_they_are_those_of_a_copy(tmp_path):
                      ('model.ckpt-90.index', 190), ('model.ckpt-90.meta', 195)):
     (tmp_path / name).write_bytes(b'')
     os.utime(str(tmp_path / name), (time, time))
-  begins = starts_at(100.0, 500.0)
+  begins = Start(0, 100.0), Start(100, 500.0)
   found = events.checkpoint_times(str(tmp_path), begins)
   assert sorted(found) == [110, 190]
   assert events.checkpoint_times(str(tmp_path), ()) == []

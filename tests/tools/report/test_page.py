@@ -91,11 +91,11 @@ def test_starts_are_listed_with_their_changes():
 
 
 def test_a_single_start_is_listed_only_if_it_changed_something():
-  start = Start(0, 1e9)
-  assert page_of(starts=(start,), durations=[1.0]).tables == []
-  start = Start(300, 1e9, (('batch_size', 16, 32),))
-  (table,) = page_of(starts=(start,), durations=[1.0]).tables
-  assert table[1][3] == '--batch_size 16 -> 32'
+  for changes, rows in (((), 0), ((('batch_size', 16, 32),), 2)):
+    starts = (Start(300, 1e9, changes),)
+    tables = page_of(starts=starts, durations=[1.0]).tables
+    assert sum(map(len, tables)) == rows
+  assert tables[0][1][3] == '--batch_size 16 -> 32'
 
 
 def flags_of(**settings):
@@ -133,11 +133,7 @@ def test_no_mistakes_are_none():
   assert found.tables[0][1:] == [['cat', '1', '0'], ['dog', '0', '2']]
 
 
-def test_an_empty_run_has_a_page():
-  found = page_of()
-  assert (found.facts, found.charts, found.tables) == ({}, [], [])
-
-
-def test_the_name_of_a_run_is_escaped():
+def test_an_empty_run_has_a_page_with_its_name_escaped():
   found = page_of(name='R&D <b> {{ 7 * 7 }}')
+  assert (found.facts, found.charts, found.tables) == ({}, [], [])
   assert found.title == 'Run report: R&D <b> {{ 7 * 7 }}'

@@ -50,64 +50,28 @@ def test_lists_are_choices_and_limits_are_ranges(tmp_path):
   }
 
 
-@pytest.mark.parametrize(
-    'flags, space, problem',
-    [(FLAGS[:1], RATES, 'without --validation_examples, there are no images'),
-     (FLAGS[1:], RATES, 'without --max_steps, a trial has no end'),
-     ([FLAGS[0], '--validation_examples=0'
-      ], RATES, 'without --validation_examples, there are no images'),
-     (FLAGS + ['--max_steps=0'], RATES, 'without --max_steps, a trial has no'),
-     (FLAGS, {}, 'expected "flags", a list of flags of all trials, and "spac'),
-     (FLAGS, {
-         'learning_rat': [1]
-     }, 'cifar10_train has no flag --learning_rat'),
-     (FLAGS + ['--eval_data=test'], RATES, 'has no flag --eval_data'),
-     (FLAGS, {
-         'nostaircase': [True]
-     }, 'cifar10_train has no flag --nostaircase'),
-     (FLAGS, {
-         'max_steps': [1, 2]
-     }, '--max_steps is the same for all trials'),
-     (FLAGS, {
-         'validation_steps': [1]
-     }, '--validation_steps is the same for'),
-     (FLAGS, {
-         'train_dir': ['a']
-     }, '--train_dir is the same for all trials'),
-     (FLAGS, {
-         'dropout': {
-             'low': 0.5
-         }
-     }, '"dropout": \'high\'; expected a list'),
-     (FLAGS, {
-         'dropout': {
-             'low': 0.5,
-             'high': 0
-         }
-     }, '"dropout": .*a list of v'),
-     (FLAGS, {
-         'dropout': {
-             'low': 0,
-             'high': 1
-         }
-     }, 'dropout is 1; expected a val'),
-     (FLAGS, {
-         'optimizer': ['sgd', 'adm']
-     }, 'optimizer is "adm"; expected one'),
-     (FLAGS + ['--overwrite'], RATES, 'a search sets --overwrite itself'),
-     (FLAGS + ['--train_dir=a'], RATES, 'a search sets --train_dir itself'),
-     (FLAGS, {
-         'dropout': 3
-     }, '"dropout": .*expected a list'),
-     (FLAGS, {
-         'learning_rate': [None, 0.1]
-     }, '"learning_rate": found null; '),
-     (FLAGS, {
-         'staircase': {
-             'low': 0,
-             'high': 1
-         }
-     }, 'but its values are not nu')])
+@pytest.mark.parametrize('flags, space, problem', [
+    (FLAGS[:1], RATES, 'without --validation_examples, there are no images'),
+    (FLAGS + ['--validation_examples=0'], RATES, 'without --validation_exampl'),
+    (FLAGS[1:], RATES, 'without --max_steps, a trial has no end'),
+    (FLAGS + ['--max_steps=0'], RATES, 'without --max_steps, a trial has no'),
+    (FLAGS, {}, 'expected "flags", a list of flags of all trials, and "spac'),
+    (FLAGS, {'learning_rat': [1]}, 'cifar10_train has no flag --learning_rat'),
+    (FLAGS + ['--eval_data=test'], RATES, 'has no flag --eval_data'),
+    (FLAGS, {'nostaircase': [True]}, 'cifar10_train has no flag --nostaircase'),
+    (FLAGS, {'max_steps': [1, 2]}, '--max_steps is the same for all trials'),
+    (FLAGS, {'validation_steps': [1]}, '--validation_steps is the same for'),
+    (FLAGS, {'train_dir': ['a']}, '--train_dir is the same for all trials'),
+    (FLAGS + ['--overwrite'], RATES, 'a search sets --overwrite itself'),
+    (FLAGS + ['--train_dir=a'], RATES, 'a search sets --train_dir itself'),
+    (FLAGS, {'dropout': 3}, '"dropout": .*expected a list'),
+    (FLAGS, {'dropout': {'low': 0.5}}, '"dropout": \'high\'; expected a list'),
+    (FLAGS, {'dropout': {'low': 0.5, 'high': 0}}, '"dropout": .*a list of v'),
+    (FLAGS, {'dropout': {'low': 0, 'high': 1}}, 'dropout is 1; expected a val'),
+    (FLAGS, {'optimizer': ['sgd', 'adm']}, 'optimizer is "adm"; expected one'),
+    (FLAGS, {'learning_rate': [None, 0.1]}, '"learning_rate": found null; '),
+    (FLAGS, {'staircase': {'low': 0, 'high': 1}}, 'its values are not numbers')
+])  # yapf: disable
 def test_what_makes_no_sense_is_refused(tmp_path, flags, space, problem):
   with pytest.raises(UserError, match=problem) as info:
     load(tmp_path, flags, space)

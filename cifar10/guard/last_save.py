@@ -1,0 +1,80 @@
+"""The last save: of a run that an error ends, and only in its own folder."""
+
+import contextlib
+import threading
+
+import tensorflow.compat.v1 as tf
+
+from cifar10.errors import SaveError
+from cifar10.store import checkpoints
+from cifar10.store import saving
+from cifar10.util import folder_lock
+from cifar10.util import time_limits
+
+_SAVE_SECS = 20  # Limit of the last save.
+
+
+class LastSave(tf.train.SessionRunHook):
+  """Saves the last whole step, also while the session runs another one.
+
+  Has all saves of a run, of the main thread and of a watchdog, come one by one,
+  and only while the folder is still that of this trainer.
+  """
+
+  def __init__(self, hook, folder):
+    """Takes the saving.CheckpointHook of the run in `folder`."""
+    self.folder, self._hook, self._session = folder, hook, None
+    self._place, self._lock = folder_lock.identities(folder), threading.RLock()
+    hook.surrounding = self._checked_one_by_one
+
+  def after_create_session(self, session, coord):
+    self._session = session
+
+  def __call__(self):
+    """Returns a sentence that says which step is saved where."""
+    self._hook.end(self._session)
+    return checkpoints.saved_in(self.folder)
+
+  @contextlib.contextmanager
+  def _checked_one_by_one(self):
+    with self._lock:
+      self._check_place()
+      yield
+
+  def _check_place(self):
+    """Raises SaveError if the folder is no longer that of this trainer.
+
+    It was moved or deleted, and may hold the run of another trainer now. That
+    only the lock was deleted by hand does no harm.
+    """
+    (folder, lock), mine = folder_lock.identities(self.folder), self._place
+    is_mine = lock == mine[1] if lock else folder in (None, mine[0])
+    if not is_mine:
+      raise SaveError(
+          f'{self.folder}: is no longer the folder in which this trainer '
+          'began, or another trainer uses it now; nothing more is saved there')
+
+
+def of(hooks, folder):
+  """The LastSave of the CheckpointHook among `hooks`; None without one."""
+  for hook in hooks:
+    if isinstance(hook, saving.CheckpointHook):
+      return LastSave(hook, folder)
+  return None
+
+
+def and_saved(message, save, limit_secs=_SAVE_SECS):
+  """Saves the last whole step when an error ends a run, whatever happens.
+
+  `save` is a LastSave, or None if this task does not save. Returns the message
+  of the error, and a sentence on the last step saved, or on why it is not
+  saved; None if there is no error.
+  """
+  if message is None or save is None:
+    return message
+  unsaved = 'The last steps are not saved: %s'
+  late = unsaved % ('saving takes longer than %d s' % limit_secs)
+  try:
+    return f'{message}. {time_limits.within(limit_secs, save, late)}'
+  except Exception as error:  # Whatever it is, the process has to end.
+    return f'{message}. {unsaved % error}'

@@ -1,0 +1,57 @@
+"""The flags of the tutorial's five programs, for old programs.
+
+Programs of this project have settings in their place.
+"""
+
+import sys
+
+from absl import flags as absl_flags
+
+from cifar10.settings import FIELDS
+
+DEFAULTS = {
+    name: FIELDS[name].default for name in (
+        'batch_size data_dir train_dir max_steps log_device_placement '
+        'log_frequency eval_dir eval_data checkpoint_dir eval_interval_secs '
+        'run_once num_gpus').split()
+}
+DEFAULTS.update(use_fp16=False, num_examples=10000)
+
+
+def define():
+  """Defines the tutorial's flags, unless the program has; it may do so later.
+
+  In a notebook there are no flags to parse: the arguments are the kernel's.
+  """
+  define_by_type = {
+      bool: absl_flags.DEFINE_boolean,
+      int: absl_flags.DEFINE_integer,
+      str: absl_flags.DEFINE_string
+  }
+  for name, default in DEFAULTS.items():
+    if name not in absl_flags.FLAGS:
+      define_by_type[type(default)](name, default, "The tutorial's.",
+                                    module_name='cifar10', allow_override=True)
+  program = sys.argv[0] if sys.argv else ''  # None if embedded in another one.
+  if any(name in program for name in ('ipykernel', 'colab_kernel')):
+    absl_flags.FLAGS.mark_as_parsed()
+
+
+def values(*names):
+  """The values of some of the tutorial's flags, a dict by their names.
+
+  With `given`, the names of those that are not the defaults. Empty in a program
+  of this project, which has settings in their place.
+  """
+  defined = absl_flags.FLAGS
+  if 'use_fp16' not in defined:
+    return {}
+  if not defined.is_parsed():  # The program has no tf.app.run.
+    # These flags alone: to the others, the program may give another meaning.
+    own = absl_flags.FlagValues()
+    for name in names:
+      own[name] = defined[name]
+    own(sys.argv, known_only=True)
+  given = [name for name in names if not defined[name].using_default_value]
+  found = {name: defined[name].value for name in names}
+  return dict(found, given=frozenset(given))

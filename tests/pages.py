@@ -1,0 +1,21 @@
+"""The pages of the project, and which of them are in Korean, too."""
+
+import os
+
+from tests import short_runs
+
+# Each page in Korean, and the one in English.
+KOREAN = {
+    'README.ko.md': 'README.md',
+    'docs/ko/distributed.md': 'docs/distributed.md',
+    'docs/ko/questions.md': 'docs/questions.md',
+    'docs/ko/techniques.md': 'docs/techniques.md',
+    'docs/ko/tensorflow1.md': 'docs/tensorflow1.md',
+    'docs/ko/transfer.md': 'docs/transfer.md',
+    'docs/ko/tutorial.md': 'docs/tutorial.md'
+}
+
+
+def read(page):
+  with open(os.path.join(short_runs.ROOT, page), encoding='utf-8') as text:
+    return text.read()
