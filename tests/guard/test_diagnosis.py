@@ -118,7 +118,7 @@ cifar10_train.main()
 """
 
 
-@pytest.mark.parametrize('start, seconds', [(0, 0.008), (500, 1000)])
+@pytest.mark.parametrize('start, seconds', [(0, 0.015), (500, 1000)])
 def test_a_buffer_that_fills_is_no_stall(tmp_path, start, seconds):
   script = tmp_path / 'slow.py'
   # 1,000 records take longer than --stall_secs.
@@ -126,7 +126,8 @@ def test_a_buffer_that_fills_is_no_stall(tmp_path, start, seconds):
   status, out, err = short_runs.processes.run([
       str(script), '--dataset=sample',
       '--train_dir=%s' % (tmp_path / 'train'), '--input=tf_data',
-      '--batch_size=8', '--max_steps=2', '--log_frequency=1', '--stall_secs=4'
+      '--batch_size=8', '--max_steps=2', '--log_frequency=1',
+      '--stall_secs=%d' % STALL_SECS
   ], cwd=short_runs.ROOT)
   steps = short_runs.steps(out)
   if seconds < 1:
@@ -134,5 +135,5 @@ def test_a_buffer_that_fills_is_no_stall(tmp_path, start, seconds):
     assert steps == [0, 1]
   else:
     assert status == 1
-    assert 'no step for 4 s (--stall_secs), waiting for training images' in err
+    assert 'no step for 10 s (--stall_secs), waiting for training images' in err
     assert steps == [] and 'Step 0 is saved' in err

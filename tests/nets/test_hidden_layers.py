@@ -10,7 +10,7 @@ from cifar10.nets import convnet
 from cifar10.settings import Settings
 from tests import reference
 
-SIZES = {'': [], '384': [384], '20,30,8': [20, 30, 8]}
+SIZES = {'': [], '384': [384], '20,300,80': [20, 300, 80]}
 
 
 def random_images(count):
