@@ -22,10 +22,9 @@ processes.heed_signals()
 # pages, pictures, scripts, flags, files, downloads, faults. A module that is
 # named on the command line runs in any case.
 _OF_ONE_VERSION = """
-test_bounds test_charts test_compare test_exercise_10 test_exercise_8_9
-test_flags test_korean_pages test_make_sample test_other_users test_pack_model
-test_pictures test_quickstart test_recipe_times test_repeat test_reproduce
-test_results test_sparse test_tuning
+pages/test_e* pages/test_k* pages/test_p* pages/test_r*
+programs/test_bounds programs/test_flags programs/test_other_users
+scripts/*
 cluster/test_liveness cluster/test_local_cluster cluster/test_membership
 cluster/test_s*
 data/test_archive data/test_dataset_json data/test_download data/test_fetch_data

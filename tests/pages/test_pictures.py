@@ -12,7 +12,7 @@ from cifar10 import cifar10_input
 from cifar10.data import shuffle_queue
 from cifar10.settings import FIELDS
 from cifar10.settings import Settings
-from tests import pictures
+from tests.pages import pictures
 
 chart, svg = pictures.module('chart'), pictures.module('svg')
 

@@ -11,9 +11,9 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.data import distortions
 from cifar10.errors import UserError
-from tests import pictures
 from tests import processes
 from tests import short_runs
+from tests.pages import pictures
 
 BENCHMARKS = os.path.join(short_runs.ROOT, 'scripts', 'benchmarks')
 RESULTS = os.path.join(short_runs.ROOT, 'docs', 'results')

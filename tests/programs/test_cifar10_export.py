@@ -91,12 +91,10 @@ def load_elsewhere(exported, images, folder):
   ]
   environment = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
   # An interpreter of its own: one from tests.processes has loaded this project.
-  process = subprocess.run([
-      sys.executable,
-      os.path.join(os.path.dirname(__file__), 'load_export.py')
-  ] + [str(folder)] + models, check=False, cwd=str(folder), env=environment,
-                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                           universal_newlines=True, timeout=300)
+  process = subprocess.run(
+      [sys.executable, load_export.__file__] + [str(folder)] + models,
+      check=False, cwd=str(folder), env=environment, stdout=subprocess.PIPE,
+      stderr=subprocess.STDOUT, universal_newlines=True, timeout=300)
   assert process.returncode == 0, process.stdout
   return {
       file_format: dict(np.load(str(folder / (file_format + '.npz'))))

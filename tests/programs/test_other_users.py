@@ -39,7 +39,7 @@ import sys
 
 sys.path[0] = sys.argv.pop(1)
 
-from tests import test_other_users
+from tests.programs import test_other_users
 
 test_other_users.enter(*sys.argv[1:3])
 sys.argv[:] = sys.argv[3:]

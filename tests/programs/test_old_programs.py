@@ -23,7 +23,7 @@ from tests import synthetic_records
 
 pytestmark = pytest.mark.slow
 
-PROGRAMS = os.path.join(short_runs.ROOT, 'tests', 'old_programs')
+PROGRAMS = os.path.join(short_runs.ROOT, 'tests', 'programs', 'old_programs')
 TRAINERS = {
     'monitored_train': (),
     'session_train': (),

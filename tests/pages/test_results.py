@@ -9,7 +9,7 @@ from statistics import median
 
 import pytest
 
-from tests import pictures
+from tests.pages import pictures
 from tests.pages import read
 
 results = pictures.module('results')
