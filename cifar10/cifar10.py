@@ -22,16 +22,15 @@ if not __package__:  # A program in this folder says `import cifar10`.
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_input
-from cifar10 import settings as settings_lib
 from cifar10.data import datasets
 from cifar10.data import sources
 from cifar10.nets import layers
+from cifar10.nets import variable_scope
 from cifar10.optim import averages
 from cifar10.optim import optimizers
 from cifar10.optim import schedules
 from cifar10.settings import Settings
 from cifar10.util import graph_keys
-from cifar10.util import paths
 from cifar10.util import summaries
 from cifar10.util import tutorial_flags
 
@@ -62,33 +61,18 @@ DATA_URL = sources.SOURCES['cifar10'].official[0].url
 
 
 def settings_of_flags(*names):
-  """The Settings of an old program: the defaults, with those flags of it.
-
-  Besides `names`, batch_size, data_dir and use_fp16 count. Raises UserError if
-  the default of a folder belongs to another user.
-  """
-  values = tutorial_flags.values('batch_size', 'data_dir', 'use_fp16', *names)
-  paths.refuse_defaults(values, values.get('given', ()))
-  if values.pop('use_fp16', False):
-    values['precision'] = 'float16'
+  """The Settings of an old program: NUM_CLASSES, and its flags by `names`."""
+  values = tutorial_flags.chosen('batch_size', 'data_dir', 'use_fp16', *names)
   return Settings(classes=datasets.unnamed(NUM_CLASSES), **values)
 
 
 def with_constants(settings):
   """Fills settings that are None, or unknown, with the constants above."""
-  unset = {
-      name: globals()[constant]
-      for name, constant in settings_lib.with_policy('constant').items()
-      if getattr(settings, name) is None
-  }
-  if settings.learning_rate is None:
-    unset['learning_rate'] = optimizers.LEARNING_RATES.get(
-        settings.optimizer, INITIAL_LEARNING_RATE)
-  if settings.momentum is None:
-    unset['momentum'] = 0.0 if settings.optimizer == 'rmsprop' else 0.9
+  values = settings.constants(globals())
+  values.update(optimizers.defaults(settings, INITIAL_LEARNING_RATE))
   if settings.dataset == 'cifar10' and not settings.classes:
-    unset['classes'] = datasets.unnamed(NUM_CLASSES)
-  return dataclasses.replace(settings, **unset)
+    values['classes'] = datasets.unnamed(NUM_CLASSES)
+  return dataclasses.replace(settings, **values)
 
 
 def maybe_download_and_extract(settings=None):
@@ -97,34 +81,28 @@ def maybe_download_and_extract(settings=None):
   Raises:
     UserError: it cannot be fetched, or a file is missing or damaged.
   """
-  settings = settings or settings_of_flags()
-  is_edited = DATA_URL != sources.SOURCES['cifar10'].official[0].url
-  if is_edited and settings.dataset == 'cifar10' and not settings.data_url:
-    settings = dataclasses.replace(settings, data_url=DATA_URL)
-  return datasets.prepare(settings)
+  return datasets.prepare(settings or settings_of_flags(), DATA_URL)
 
 
 def distorted_inputs(settings=None, data=None):
   """Batches of distorted training images, for one step of all towers.
 
   Args:
-    settings: settings.Settings, with the datasets.DataSet `data`; None: those
-      of the flags.
+    settings: settings.Settings; None: those of the flags.
+    data: the datasets.DataSet of the settings.
 
   Returns:
     images: float32, or float16 with --use_fp16: [batch, IMAGE_SIZE, IMAGE_SIZE,
-      3]; a batch has --batch_size images for each of --num_gpus. Other data
-      sets and --image_size have other sizes.
+      3]; other data sets and --image_size have other sizes.
     labels: int32, [batch].
   """
   if settings is not None:
-    return cifar10_input.distorted_inputs(settings.data_dir,
-                                          settings.examples_per_machine, data,
+    size = settings.examples_per_machine
+    return cifar10_input.distorted_inputs(settings.data_dir, size, data,
                                           settings)
   settings = settings_of_flags()
-  images, labels = cifar10_input.distorted_inputs(
-      batch_size=settings.batch_size)
-  return tf.cast(images, settings.precision), labels
+  images, labels = cifar10_input.distorted_inputs(settings.batch_size)
+  return tf.cast(images, settings.compute_type), labels
 
 
 def inputs(eval_data, settings=None):
@@ -142,9 +120,8 @@ def inputs(eval_data, settings=None):
     return cifar10_input.inputs(eval_data, settings.data_dir,
                                 settings.batch_size, data, settings)
   settings = settings_of_flags()
-  images, labels = cifar10_input.inputs(eval_data,
-                                        batch_size=settings.batch_size)
-  return tf.cast(images, settings.precision), labels
+  images, labels = cifar10_input.inputs(eval_data, settings.batch_size)
+  return tf.cast(images, settings.compute_type), labels
 
 
 @layers.network
@@ -239,66 +216,44 @@ def loss(logits, labels, scope=None, label_smoothing=0.0):
     labels: integers, [batch].
     scope: name scope of one tower, 'tower_0/', whose losses are added up; None:
       those of the whole graph.
-    label_smoothing: share of the probability that is spread over all classes:
-      Szegedy et al., arXiv 1512.00567, section 7.
+    label_smoothing: share of the probability that is spread over all classes.
 
   Returns:
     float32 scalar. Its terms are in the collection 'losses'.
   """
   with tf.name_scope('loss'):
-    labels = tf.convert_to_tensor(labels)
-    if labels.dtype != tf.int32:
-      labels = tf.cast(labels, tf.int64)
+    labels = tf.cast(labels, tf.int64)
     if label_smoothing:
-      num_classes = logits.shape.as_list()[1]
-      spread = label_smoothing / num_classes
-      cross_entropy = tf.nn.softmax_cross_entropy_with_logits_v2(
-          tf.one_hot(labels, num_classes, 1 - label_smoothing + spread, spread),
-          logits, name='cross_entropy_per_example')
+      cross_entropy = layers.smoothed_cross_entropy(labels, logits,
+                                                    label_smoothing)
     else:
       cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(
           labels=labels, logits=logits, name='cross_entropy_per_example')
     cross_entropy_mean = tf.reduce_mean(cross_entropy,
                                         name='cross_entropy_mean')
   # Outside the scope `loss`: checkpoints name the averages after these two.
-  return penalized(tf.identity(cross_entropy_mean, 'cross_entropy'), scope)
-
-
-def penalized(data_loss, scope=None):
-  """Adds the penalties on the weights, such as weight decay, to a mean loss."""
-  tf.add_to_collection('losses', data_loss)
-  # From --regularizer; on the variables that all towers share.
-  penalties = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
-  if penalties:
-    penalty = tf.add_n(penalties, name='regularization_loss')
-    tf.add_to_collection('losses', penalty)
+  tf.add_to_collection('losses', tf.identity(cross_entropy_mean,
+                                             'cross_entropy'))
+  variable_scope.add_penalties()
   return tf.add_n(tf.get_collection('losses', scope), name='total_loss')
 
 
-def train(total_loss, global_step, settings=None, state=None, grads=None,
+def train(total_loss, global_step, settings=None, pace=None, grads=None,
           worker=None):
-  """Builds the operation that takes one training step.
-
-  It updates the variables, their moving averages and `global_step`.
+  """Builds a training step: it updates variables, averages and the global step.
 
   Args:
     total_loss: float32 scalar, from `loss`.
     global_step: integer variable that counts the steps.
     settings: settings.Settings; None: the tutorial's.
-    state: run_state.RunState with the examples that the run has seen; None:
-      none, and NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN in an epoch.
-    grads: list of pairs (gradient, variable), the means of several towers;
-      None: the gradients of `total_loss`.
-    worker: cluster.optimizer.Worker of a cluster; None: no other one trains
-      the same variables.
+    pace: schedules.Pace of the run; None: that of a new one on CIFAR-10.
+    grads: list of pairs (gradient, variable); None: those of `total_loss`.
+    worker: cluster.optimizer.Worker of a cluster; None: no other one trains.
   """
   settings = with_constants(settings or settings_of_flags())
-  if state is not None:
-    pace = state.pace(settings)
-  else:
-    num_batches_per_epoch = (NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN /
-                             settings.examples_per_machine)
-    pace = schedules.Pace(num_batches_per_epoch, 0, settings.max_steps)
+  pace = pace or schedules.Pace(
+      NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN / settings.examples_per_machine, 0,
+      settings.max_steps)
 
   with tf.name_scope('train/'):
     # The learning rate falls by the number of examples seen.
@@ -312,64 +267,44 @@ def train(total_loss, global_step, settings=None, state=None, grads=None,
     summaries.scalar('learning_rate', lr)
     tf.add_to_collection(graph_keys.LEARNING_RATE, lr)
 
-    # Compute the gradients.
-    if optimizers.is_plain(settings):
-      opt = tf.train.GradientDescentOptimizer(lr)
-    else:
+    opt = tf.train.GradientDescentOptimizer(lr)
+    if not optimizers.is_plain(settings):
       opt = optimizers.create(settings, lr)
-    if grads is None:
-      grads = opt.compute_gradients(total_loss)
+    grads = grads or opt.compute_gradients(total_loss)
     grads = [(grad, var) for grad, var in grads if grad is not None]
 
-    # Average and summarize the losses, and add histograms.
     losses = tf.get_collection('losses') + [total_loss]
     loss_averages_op = _add_loss_summaries(losses)
     for grad, var in grads:
       summaries.histogram(var.op.name + '/values', var.read_value())
       summaries.histogram(var.op.name + '/gradients', grad)
-    statistics_averages = averages.of_statistics(global_step,
-                                                 settings.moving_average_decay)
     # The losses of a step are those before its update.
-    before = list(losses)
-    if worker is None or worker.averages_statistics:
-      before += statistics_averages
+    before = losses + averages.of_statistics(global_step, settings, worker)
     with tf.control_dependencies(before):
       grads = [(tf.identity(grad), var) for grad, var in grads]
 
-  def apply(grads):
-    """Applies gradients; then counts the step and averages the variables."""
-    with tf.name_scope('train/'):
-      grads = optimizers.constrained(grads, settings)
-      apply_gradient_op = opt.apply_gradients(grads)
-      with tf.control_dependencies([apply_gradient_op]):
-        limits = optimizers.limit_norms(settings.max_norm)
-      with tf.control_dependencies([apply_gradient_op, *limits]):
-        # The step is the value of the assignment: TensorFlow's graph optimizer
-        # may move a separate read before it.
-        step = tf.assign_add(global_step, 1)
-        variable_averages = tf.train.ExponentialMovingAverage(
-            settings.moving_average_decay, num_updates=step)
-        # Frozen variables too: evaluation knows of no freezing.
-        averaged = tf.trainable_variables() + tf.get_collection(
-            graph_keys.FROZEN)
-        return tf.group(*averages.of_variables(variable_averages, averaged))
+    def apply(grads):
+      """Applies gradients; then counts the step and averages the variables."""
+      with tf.name_scope('train/'):
+        apply_gradient_op = optimizers.apply(opt, grads, settings)
+        with tf.control_dependencies(apply_gradient_op):
+          # TensorFlow may move a separate read before the assignment.
+          step = tf.assign_add(global_step, 1)
+          variable_averages = tf.train.ExponentialMovingAverage(
+              settings.moving_average_decay, num_updates=step)
+          return tf.group(*averages.of_variables(variable_averages))
 
-  with tf.name_scope('train/'):
-    # The gradients of several workers may be applied together.
-    update = apply(grads) if worker is None else worker.apply(
-        apply, grads, global_step)
-    if worker is not None and not worker.is_chief:
-      return update
-    normalization_updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
-    return tf.group(update, loss_averages_op, *normalization_updates)
+    also = [loss_averages_op, *tf.get_collection(tf.GraphKeys.UPDATE_OPS)]
+    if worker is not None:  # It may apply the gradients of several together.
+      return worker.apply(apply, grads, global_step, also)
+    return tf.group(apply(grads), *also)
 
 
 def _add_loss_summaries(losses):
   """Adds summaries of losses and of their moving averages.
 
-  The names of the losses' operations are those of the summaries and, with
-  `/avg`, of the averages in checkpoints. Returns the operation that updates
-  the averages.
+  Both have the names of the losses' operations, in checkpoints with `/avg`.
+  Returns the operation that updates the averages.
   """
   loss_averages = tf.train.ExponentialMovingAverage(0.9, name='avg')
   with tf.device('/cpu:0'):

@@ -151,7 +151,7 @@ def _folder_and_size(data_dir, batch_size):
   if batch_size is None:
     data_dir, batch_size = None, data_dir
   if data_dir is None:
-    settings = Settings(**tutorial_flags.values('data_dir'))
+    settings = Settings(**tutorial_flags.chosen('data_dir'))
     datasets.check_owner(settings)
     data_dir = sources.SOURCES['cifar10'].folder_in(settings.data_dir)
   return data_dir, batch_size
@@ -177,12 +177,11 @@ def distorted_inputs(data_dir=None, batch_size=None, data=None,
   """Endless batches of distorted training images, shuffled anew each epoch.
 
   Args:
-    data_dir: folder of CIFAR-10's files; it may be left out, see
-      `_folder_and_size`.
+    data_dir: folder of CIFAR-10's files; it may be left out.
     batch_size: images in a batch.
     data: datasets.DataSet to read in its place.
-    settings: the distortions; by default the tutorial's. With a seed, a single
-      thread prepares the batches, so that they are the same in each run.
+    settings: the distortions. With a seed, a single thread prepares the
+      batches, so that they are the same in each run.
 
   Returns:
     images: float32, [batch_size, size, size, depth], each of mean 0 and
@@ -310,8 +309,7 @@ def inputs(eval_data, data_dir=None, batch_size=None, data=None,
   Args:
     eval_data: True or 'test' for the test images, False or 'train_eval' for the
       training images.
-    data_dir: folder of CIFAR-10's files; it may be left out, see
-      `_folder_and_size`.
+    data_dir: folder of CIFAR-10's files; it may be left out.
     batch_size: images in a batch.
     data: datasets.DataSet to read in its place, each image once: the last batch
       may be smaller, and tf.errors.OutOfRangeError follows it. None: CIFAR-10,

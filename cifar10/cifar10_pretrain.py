@@ -31,6 +31,7 @@ from cifar10.data import distortions
 from cifar10.errors import UserError
 from cifar10.nets import layers
 from cifar10.nets import pretraining
+from cifar10.nets import variable_scope
 from cifar10.nets.techniques import Techniques
 from cifar10.nets.techniques import training_scope
 from cifar10.run import train_dir
@@ -173,7 +174,7 @@ def _take_steps(run, layer=None, on_top=()):
       loss = _pairs_loss(images, labels, settings)
     else:
       loss = _corruption_loss(images, settings)
-  train_op = cifar10.train(loss, global_step, settings, run.state)
+  train_op = cifar10.train(loss, global_step, settings, run.pace)
   with run.session(train_op, loss) as mon_sess:
     while not mon_sess.should_stop():
       mon_sess.run(train_op)
@@ -207,7 +208,7 @@ def _pairs_loss(images, labels, settings):
       images, dataclasses.replace(settings, classes=('',) * _PAIR_OUTPUTS),
       is_training=True)
   loss = pretraining.contrastive_loss(outputs, labels)
-  return cifar10.penalized(tf.identity(loss, name='contrastive'))
+  return _penalized(tf.identity(loss, name='contrastive'))
 
 
 def _corruption_loss(images, settings):
@@ -220,10 +221,17 @@ def _corruption_loss(images, settings):
                               is_training=True)
   if by_margin:
     margin = pretraining.margin_loss(*tf.split(logits, 2))
-    return cifar10.penalized(tf.identity(margin, name='margin'))
+    return _penalized(tf.identity(margin, name='margin'))
   are_real = tf.ones([settings.examples_per_machine], tf.int32)
   labels = tf.concat([are_real, tf.zeros_like(are_real)], 0)
   return cifar10.loss(logits, labels)
+
+
+def _penalized(loss):
+  """The sum of a loss and the penalties on the weights."""
+  tf.add_to_collection('losses', loss)
+  variable_scope.add_penalties()
+  return tf.add_n(tf.get_collection('losses'), name='total_loss')
 
 
 def main():

@@ -47,7 +47,7 @@ def take_steps(run):
 
   # The loss, and the operation that takes a step to make it smaller.
   loss = cifar10.loss(logits, labels, label_smoothing=settings.label_smoothing)
-  train_op = cifar10.train(loss, global_step, settings, run.state)
+  train_op = cifar10.train(loss, global_step, settings, run.pace)
 
   # Hooks of the session print and save: run/hooks.py, store/saving.py.
   with run.session(train_op, loss) as mon_sess:

@@ -124,6 +124,8 @@ def become(request, files):
 
 def run_program(arguments):
   """Runs what follows `python` on a command line."""
+  folders = os.environ.get('PYTHONPATH', '').split(os.pathsep)
+  sys.path[1:1] = [folder for folder in folders if folder]
   if arguments[0] == '-m':
     sys.path[0] = os.getcwd()
     sys.argv = arguments[1:]

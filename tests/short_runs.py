@@ -120,7 +120,7 @@ def result_of_variant(name, seed, shares, flags, steps):
 def learning_rate(global_step, config, state):
   """The learning rate of the trainers, a tensor."""
   loss = tf.square(tf.get_variable('learnt', []), 'loss')
-  cifar10.train(loss, global_step, config, state)
+  cifar10.train(loss, global_step, config, state.pace(config))
   return tf.get_collection(graph_keys.LEARNING_RATE)[-1]
 
 

@@ -38,8 +38,11 @@ class Worker:
     self._task, self._settings = task, settings
     self._progress, self._chief_start = progress, chief_start
 
-  def apply(self, apply, gradients, global_step):
-    """Sends pairs (gradient, variable); `apply` builds the update of a step."""
+  def apply(self, apply, gradients, global_step, also):
+    """Sends pairs (gradient, variable); `apply` builds the update of a step.
+
+    The chief also runs the operations `also` in each step.
+    """
 
     def update(gradients, *_):
       # Outside `sync_container`: all starts of the chief share variables.
@@ -48,9 +51,10 @@ class Worker:
 
     task, settings = self._task, self._settings
     noted, gradients = self._staleness_noted(gradients, global_step)
+    also = [noted, *(also if self.is_chief else ())]
     sent = placement.sent_as(gradients, settings.grad_dtype)
     if not settings.sync:
-      return tf.group(update(sent), noted)
+      return tf.group(update(sent), *also)
     sync = tf.train.SyncReplicasOptimizer(
         types.SimpleNamespace(apply_gradients=update),
         task.workers_per_step(settings),
@@ -62,7 +66,7 @@ class Worker:
       updated = sync.apply_gradients(sent, global_step)
     # The optimizer's own hook uses this; if nothing does, it logs an error.
     tf.group(sync.ready_for_local_init_op)
-    return tf.group(updated, noted)
+    return tf.group(updated, *also)
 
   def _staleness_noted(self, gradients, global_step):
     """Counts the steps of other workers since this one read the variables.

@@ -4,6 +4,7 @@ The tutorial's section "Input". All data sets are stored in CIFAR-10's binary
 format (see records.py); a file dataset.json may describe them.
 """
 
+import dataclasses
 import mimetypes
 import os
 import shlex
@@ -25,6 +26,7 @@ CLASSES = tuple(
 _CIFAR100_CLASSES = {'coarse': 20, 'fine': 100}
 
 _CIFAR10_SOURCE = sources.SOURCES['cifar10']
+_OFFICIAL_URL = _CIFAR10_SOURCE.official[0].url
 SAMPLE_FOLDER = os.path.abspath(os.path.join(__file__, '..', 'sample'))
 
 
@@ -159,9 +161,10 @@ def known_shape(settings, classes):
   return () if may_be_own or _kind(settings) == 'own' else records.Layout()[:3]
 
 
-def prepare(settings):
+def prepare(settings, url=_OFFICIAL_URL):
   """Fetches the data set that the settings name if it is missing; checks it.
 
+  CIFAR-10 comes from `url`, unless --data_url names another place.
   Returns a DataSet with the parts that the settings hold out. Raises UserError
   as `describe`, and if the data set cannot be fetched, a file is missing or
   damaged, or there are fewer records than the settings ask for.
@@ -170,6 +173,8 @@ def prepare(settings):
   source = sources.SOURCES.get(kind)
   if kind == 'cifar10':
     describe(settings)  # Fetch nothing that does not fit the model.
+    if url != _OFFICIAL_URL and not settings.data_url:
+      settings = dataclasses.replace(settings, data_url=url)
   if source and not os.path.isdir(source.folder_in(settings.data_dir)):
     if kind == 'cifar10':
       _refuse_pictures(settings.data_dir)

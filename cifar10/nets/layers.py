@@ -207,6 +207,19 @@ def flatten(x):
   return tf.reshape(x, [-1, dim]), dim
 
 
+def smoothed_cross_entropy(labels, logits, label_smoothing):
+  """The cross entropy with labels of which a share is spread over all classes.
+
+  Szegedy et al., "Rethinking the Inception Architecture", arXiv 1512.00567,
+  section 7. Takes integers [batch]; returns float32 [batch].
+  """
+  num_classes = logits.shape.as_list()[1]
+  spread = label_smoothing / num_classes
+  return tf.nn.softmax_cross_entropy_with_logits_v2(
+      tf.one_hot(labels, num_classes, 1 - label_smoothing + spread, spread),
+      logits, name='cross_entropy_per_example')
+
+
 def compiles():
   """True where `one_loop` was measured to be faster: in training on a CPU.
 

@@ -64,6 +64,15 @@ def regularizer(settings):
   }[settings.regularizer]
 
 
+def add_penalties():
+  """Adds the sum of the penalties of --regularizer to the losses."""
+  # They are on the variables, which all towers share.
+  penalties = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
+  if penalties:
+    penalty = tf.add_n(penalties, name='regularization_loss')
+    tf.add_to_collection('losses', penalty)
+
+
 def freezing_getter(pattern):
   """A custom getter that freezes variables; None if `pattern` is empty.
 

@@ -8,11 +8,14 @@ import tensorflow.compat.v1 as tf
 from cifar10.util import graph_keys
 
 
-def of_variables(averages, variables):
+def of_variables(averages, variables=None):
   """Updates a tf.train.ExponentialMovingAverage of variables.
 
-  Returns a list of operations, one for each device.
+  By default those that are trained, and the frozen ones: evaluation knows of no
+  freezing. Returns a list of operations, one for each device.
   """
+  if variables is None:
+    variables = tf.trainable_variables() + tf.get_collection(graph_keys.FROZEN)
   by_device = {}
   for variable in variables:
     by_device.setdefault(variable.device, []).append(variable)
@@ -23,17 +26,19 @@ def of_variables(averages, variables):
   return updates
 
 
-def of_statistics(global_step, decay):
+def of_statistics(global_step, settings, worker=None):
   """Keeps the statistics that go with the moving averages of the variables.
 
   They are averages of the means and variances of batches, with the same decay.
   Averages of the moving means and variances would lag behind those.
 
-  Returns a list of operations, to run before `global_step` counts the step.
+  Returns a list of operations, to run before `global_step` counts the step;
+  empty if other workers of the cluster run them.
   """
   statistics = tf.get_collection(graph_keys.STATISTICS)
   if not statistics:
     return []
+  decay = settings.moving_average_decay
   averages = tf.train.ExponentialMovingAverage(decay)
   of_variables(averages, statistics)  # Only for the variables.
   step = tf.to_float(global_step.read_value() + 1)
@@ -49,4 +54,4 @@ def of_statistics(global_step, decay):
     with tf.colocate_with(average):
       change = (average - values[variable.op.name]) * (1 - decay)
       updates.append(tf.assign_sub(average, change))
-  return updates
+  return updates if worker is None or worker.averages_statistics else []

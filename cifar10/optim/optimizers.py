@@ -18,6 +18,16 @@ LEARNING_RATES = {
 }
 
 
+def defaults(settings, sgd_rate):
+  """The rate and momentum that an optimizer has unless they are set, a dict."""
+  found = {}
+  if settings.learning_rate is None:
+    found['learning_rate'] = LEARNING_RATES.get(settings.optimizer, sgd_rate)
+  if settings.momentum is None:
+    found['momentum'] = 0.0 if settings.optimizer == 'rmsprop' else 0.9
+  return found
+
+
 def is_plain(settings):
   """True if plain gradient descent trains all variables alike."""
   return settings.optimizer == 'sgd' and _is_one_rate(settings)
@@ -152,6 +162,16 @@ def orthogonal(matrix):
   return tf.matmul(x, product) if is_tall else tf.matmul(product, x)
 
 
+def apply(optimizer, gradients, settings):
+  """Applies pairs (gradient, variable) within the limits of the settings.
+
+  Returns a list of operations.
+  """
+  applied = optimizer.apply_gradients(constrained(gradients, settings))
+  with tf.control_dependencies([applied]):
+    return [applied, *_limit_norms(settings.max_norm)]
+
+
 def constrained(gradients, settings):
   """Pairs (gradient, variable), clipped to the limits of the settings.
 
@@ -178,7 +198,7 @@ def constrained(gradients, settings):
   return list(zip(values, variables))
 
 
-def limit_norms(max_norm):
+def _limit_norms(max_norm):
   """Operations that limit the norm of the weights of each unit; 0: none.
 
   Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from

@@ -29,6 +29,11 @@ class Run(NamedTuple):
     """The global step at which training ends."""
     return self.state.last_step(self.settings)
 
+  @property
+  def pace(self):
+    """The schedules.Pace from the start on."""
+    return self.state.pace(self.settings)
+
   def session(self, train_op, loss, hooks=(), role=None):
     """The session that takes the steps, see `session.training_session`."""
     return session.training_session(self, train_op, loss, hooks, role)

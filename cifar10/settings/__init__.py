@@ -46,6 +46,14 @@ class Settings(*GROUPS):
     value = getattr(self, name)
     return bool(name in self.given and value) or value != FIELDS[name].default
 
+  def constants(self, values):
+    """The settings that are None, from a dict by the tutorial's constants."""
+    return {
+        name: values[constant]
+        for name, constant in with_policy('constant').items()
+        if getattr(self, name) is None
+    }
+
   @property
   def compute_type(self):
     """The type of convolutions and matrix products, by the flag --precision."""

@@ -8,6 +8,7 @@ import sys
 from absl import flags as absl_flags
 
 from cifar10.settings import FIELDS
+from cifar10.util import paths
 
 DEFAULTS = {
     name: FIELDS[name].default for name in (
@@ -37,11 +38,12 @@ def define():
     absl_flags.FLAGS.mark_as_parsed()
 
 
-def values(*names):
-  """The values of some of the tutorial's flags, a dict by their names.
+def chosen(*names):
+  """The settings that some of the tutorial's flags choose, a dict.
 
   With `given`, the names of those that are not the defaults. Empty in a program
-  of this project, which has settings in their place.
+  of this project, which has settings in their place. Raises UserError if the
+  default of a folder belongs to another user.
   """
   defined = absl_flags.FLAGS
   if 'use_fp16' not in defined:
@@ -54,4 +56,7 @@ def values(*names):
     own(sys.argv, known_only=True)
   given = [name for name in names if not defined[name].using_default_value]
   found = {name: defined[name].value for name in names}
+  paths.refuse_defaults(found, given)
+  if found.pop('use_fp16', False):
+    found['precision'] = 'float16'
   return dict(found, given=frozenset(given))

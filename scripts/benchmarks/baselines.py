@@ -45,8 +45,9 @@ def train(images, labels, form, data):
   """
   total_loss = cifar10.loss(inference(images, form), labels)
   batch_size = images.shape.as_list()[0]
+  pace = run_state.begin(data, batch_size).pace(Settings())
   return cifar10.train(total_loss, tf.train.get_or_create_global_step(),
-                       Settings(), run_state.begin(data, batch_size))
+                       Settings(), pace)
 
 
 def distorted_inputs(form, data, batch_size):

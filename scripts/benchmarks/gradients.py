@@ -75,7 +75,7 @@ def _train(images, labels, settings, data):
   loss = cifar10.loss(logits, labels)
   state = run_state.begin(data, settings.examples_per_machine)
   step = tf.train.get_or_create_global_step()
-  return cifar10.train(loss, step, settings, state)
+  return cifar10.train(loss, step, settings, state.pace(settings))
 
 
 def _gradients(images, labels, settings):

@@ -56,7 +56,8 @@ def rates(**changes):
     validations.append((step, min(state.epochs(step), _LAST_BETTER)))
   with tf.Graph().as_default(), tf.Session() as session:
     step = tf.train.get_or_create_global_step()
-    cifar10.train(tf.get_variable('loss', []) + 0, step, settings, state)
+    cifar10.train(tf.get_variable('loss', []) + 0, step, settings,
+                  state.pace(settings))
     (rate,) = tf.get_collection(graph_keys.LEARNING_RATE)
     falls = tf.get_collection(schedules.FALLS)
 

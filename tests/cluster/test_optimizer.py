@@ -159,7 +159,7 @@ def built_update(ps, index, gradients, **settings):
   worker = optimizer_lib.Worker(task, Settings(**settings), progress, 3)
   update = worker.apply(
       lambda pairs: optimizer.apply_gradients(pairs, global_step),
-      list(zip(gradients, variables)), global_step)
+      list(zip(gradients, variables)), global_step, [])
   return progress, variables, update
 
 

@@ -20,7 +20,6 @@ from cifar10.run import combinations
 from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from cifar10.store import config as config_lib
-from cifar10.store import run_state
 from tests import short_runs
 
 
@@ -184,8 +183,7 @@ def test_the_norms_of_weights_are_limited_after_the_step():
   config = Settings(max_norm=0.5, learning_rate=0.0)
   images = tf.random_normal([4, 24, 24, 3])
   loss = cifar10.loss(cifar10.inference(images), tf.constant([0, 1, 2, 3]))
-  step = cifar10.train(loss, tf.train.get_or_create_global_step(), config,
-                       run_state.RunState(('a', 'b'), 50000, ((0, 128),)))
+  step = cifar10.train(loss, tf.train.get_or_create_global_step(), config)
   weights = tf.get_collection(tf.GraphKeys.WEIGHTS)
   assert len(weights) == 5
   with tf.Session() as session:

@@ -63,7 +63,7 @@ def test_steps_are_taken_at_both_bounds(name, value):
                                                   wd=0.1)
     loss = cifar10.loss(tf.matmul([[1.0, 2.0, 3.0, 4.0]], weights), [0],
                         label_smoothing=config.label_smoothing)
-    train_op = cifar10.train(loss, step, config, state)
+    train_op = cifar10.train(loss, step, config, state.pace(config))
     session.run(tf.global_variables_initializer())
     session.run(train_op)
     # A loss that is not finite has an error of its own.

@@ -44,7 +44,7 @@ def train(total_loss, global_step, **settings):
   """The train_op, of the tutorial's data set and batches."""
   state = run_state.RunState(('a', 'b'), 50000, ((0, 128),))
   config = Settings(**settings)
-  return cifar10.train(total_loss, global_step, config, state)
+  return cifar10.train(total_loss, global_step, config, state.pace(config))
 
 
 def random_images(count):
