@@ -36,10 +36,9 @@ TRAINER_GROUPS = ('data', 'download', 'recipe', 'input', 'pipeline',
                   'validation', 'running', 'metrics', 'session')
 
 # Those of pretraining, on one device and without labels.
-PRETRAINER_GROUPS = ('data', 'download', 'input', 'pipeline', 'augmentation',
-                     'model', 'initialization', 'regularization',
-                     'optimization', 'optimizer', 'schedule', 'running',
-                     'metrics', 'session', 'pretraining')
+PRETRAINER_GROUPS = (*(group for group in TRAINER_GROUPS
+                       if group not in ('recipe', 'transfer', 'validation')),
+                     'pretraining')
 
 # The groups of flags by program, to hint at if another program is given one.
 _GROUPS_OF = {
@@ -57,13 +56,6 @@ _GONE = {
     'use_fp16': '--precision=float16 took its place',
     'nouse_fp16': '--precision=float32, the default, took its place',
     'num_examples': 'cifar10_eval takes each image once'
-}
-
-_DEFINE_BY_TYPE = {
-    bool: flags.DEFINE_boolean,
-    int: flags.DEFINE_integer,
-    float: flags.DEFINE_float,
-    str: flags.DEFINE_string
 }
 
 
@@ -133,7 +125,7 @@ def _define_flags(names, defaults):
   for name in names:
     field = settings_lib.FIELDS[name]
     about = field.metadata
-    define, limits = _DEFINE_BY_TYPE[config.types(field)[0]], {}
+    define, limits = tutorial_flags.DEFINE[config.types(field)[0]], {}
     if 'choices' in about:
       define, limits = flags.DEFINE_enum, {'enum_values': about['choices']}
     elif 'least' in about:
@@ -236,7 +228,7 @@ def _with_settings_of_run(settings, folder):
     return settings
   # The regularizer is part of the loss that an evaluation shows.
   of_run = saved.of_groups('data', 'model', 'regularization')
-  of_run.update(run_state.trained_on(run_state.load(settings.run_dir), saved))
+  of_run.update(run_state.trained_on(run_state.load(settings.run_dir)))
   return dataclasses.replace(
       settings, **{n: of_run[n] for n in of_run if n not in settings.given})
 
@@ -265,7 +257,7 @@ def _run_guarded(work, names, argv, takes_arguments=False, has_model=False):
     if settings.json:
       console.open_streams(answers=True)
     with contextlib.redirect_stdout(sys.stderr if answers else sys.stdout):
-      session_settings.warn_of_slow_precision(settings.compute_type,
+      session_settings.warn_of_slow_precision(settings.precision,
                                               settings.eval_device == 'gpu')
     work(settings, *([argv[1:]] if takes_arguments else []))
 
