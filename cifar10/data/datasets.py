@@ -63,10 +63,11 @@ class DataSet(NamedTuple):
       return list(self.train_files), {}
     left, files, kept = self.examples_per_epoch, [], {}
     for path in self.train_files:
+      if left <= 0:
+        break
+      files.append(path)
       count = self.count([path])
-      if left > 0:
-        files.append(path)
-      if 0 < left < count:
+      if left < count:
         kept[path] = left
       left -= count
     return files, kept
@@ -271,10 +272,7 @@ def _names(path):
 
 
 def load(folder):
-  """The DataSet that the dataset.json of a folder describes; checks no records.
-
-  Raises UserError if the file is missing or damaged.
-  """
+  """The DataSet of the dataset.json in a folder; UserError if it is damaged."""
   path = os.path.join(folder, dataset_json.FILE_NAME)
   name = os.path.basename(os.path.abspath(folder))
   return DataSet(name=name, **dataset_json.load(path))

@@ -45,10 +45,7 @@ def names(text):
 
 
 def check(settings, layout):
-  """Raises UserError if --augment does not suit images of a Layout.
-
-  Saturation and hue need colors, a shift at least half a pixel.
-  """
+  """Raises UserError if --augment does not suit images of a Layout."""
   text, found = settings.augment, names(settings.augment)
   if layout.depth != 3 and set(_COLORS) & set(found):
     raise UserError(
@@ -73,23 +70,27 @@ def are_changed(settings):
 def distort(records, data, settings, size, flip=None):
   """Decodes records and distorts each image at random, in its own way.
 
-  The tutorial's distortions: a random crop of size x size pixels, a left-right
-  flip with probability 1/2, a change of brightness by up to 63 of 255, a
-  contrast factor of 0.2 to 1.8. Without the crop, takes the middle. At the end
-  each image is `standardized`.
-
   Args:
     records: uint8 tensor, [batch, record_bytes].
     data: their datasets.DataSet, which says if they may be flipped.
     settings: settings.Settings with the distortions, some of NAMES.
-    size: height and width of the crops, in pixels.
+    size: height and width of the crops, in pixels; not at random, the middle.
     flip: int32 tensor, [batch], 1 for the images to flip; None: at random.
 
-  Returns float32 [batch, size, size, depth]; cutout sets a square to 0.
+  Returns float32 [batch, size, size, depth], `standardized`; cutout sets a
+  square to 0.
   """
   augment, count = names(settings.augment), tf.shape(records)[:1]
   images = _cropped(records, count, data, settings, size, flip)
-  images = _with_brightness_and_contrast(images, count, augment)
+  if {'brightness', 'contrast'} & set(augment):
+    per_image = tf.concat([count, [1, 1, 1]], 0)  # [batch, 1, 1, 1]
+    brightness, contrast = 0.0, 1.0
+    if 'brightness' in augment:
+      brightness = tf.random_uniform(per_image, -_MAX_BRIGHTNESS,
+                                     _MAX_BRIGHTNESS)
+    if 'contrast' in augment:
+      contrast = tf.random_uniform(per_image, _MIN_CONTRAST, _MAX_CONTRAST)
+    images = adjusted(images, brightness, contrast)
   images = _colors(images, count, augment)
   images = standardized(images, settings.standardization)
   return images * _cutout_mask(count, size) if 'cutout' in augment else images
@@ -198,18 +199,6 @@ def adjusted(images, brightness, contrast):
   return images * contrast + (means * (1 - contrast) + brightness)
 
 
-def _with_brightness_and_contrast(images, count, augment):
-  if not {'brightness', 'contrast'} & set(augment):
-    return images
-  per_image = tf.concat([count, [1, 1, 1]], 0)  # [batch, 1, 1, 1]
-  brightness, contrast = 0.0, 1.0
-  if 'brightness' in augment:
-    brightness = tf.random_uniform(per_image, -_MAX_BRIGHTNESS, _MAX_BRIGHTNESS)
-  if 'contrast' in augment:
-    contrast = tf.random_uniform(per_image, _MIN_CONTRAST, _MAX_CONTRAST)
-  return adjusted(images, brightness, contrast)
-
-
 def _colors(images, count, augment):
   """Changes the saturation and hue of each image.
 
@@ -273,10 +262,9 @@ def standardized(images, kind):
 
 
 def central_crop(records, layout, size, standardization='image'):
-  """Decodes records and cuts out the middle of each image, `standardized`.
+  """The middles of the images in records, `standardized`.
 
-  Takes uint8 [batch, layout.record_bytes]; returns float32 [batch, size, size,
-  depth].
+  Takes uint8 [n, layout.record_bytes]; returns float32 [n, size, size, depth].
   """
   zeros = tf.zeros_like(records[:, 0], tf.int32)
   corner = [zeros + (side - size) // 2 for side in layout[:2]]

@@ -7,7 +7,7 @@ queues take both.
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-# The outputs of frozen layers in a training directory; what they are of.
+# The outputs of frozen layers in a training directory, and their description.
 FILE_NAME = 'frozen_layers.bin'
 DESCRIPTION_NAME = 'frozen_layers.json'
 
@@ -32,11 +32,8 @@ def shape(layout):
 def encode(features, images, layout):
   """The records, uint8 [n, layout.record_bytes], of features.
 
-  Args:
-    features: float32 array, [n, height, width, channels] or [n, channels].
-    images: uint8 array, [n, record bytes]; records of the images that they were
-      computed from.
-    layout: records.Layout, from `layout_for`.
+  Takes a float32 array, [n, height, width, channels] or [n, channels], the
+  records of their images, uint8 [n, record bytes], and the features' Layout.
   """
   numbers = np.ascontiguousarray(features, np.float32).view(np.uint8)
   labels = images[:, :layout.label_bytes]

@@ -121,9 +121,7 @@ def check_file(path, layout, num_classes):
   """Raises UserError unless a file holds whole records with possible labels.
 
   TensorFlow's reader skips an incomplete record silently, and waits forever if
-  there is no complete one. So programs check the files first.
-
-  Returns the labels, an int32 array [n].
+  there is no complete one. Returns the labels, an int32 array [n].
   """
   expected = f'expected a whole number of {layout.record_bytes:,}-byte records'
   content = bytearray()

@@ -90,20 +90,16 @@ def fetch(source, settings):
     required = source.train + source.test + source.required
     download.unpack(archives[0], source.folder, to, required, source.optional)
 
-  _explain_pickles(source, settings.data_dir)
-  folder, fill = source.folder_in(settings.data_dir), source.convert or unpack
-  download.fetch_into(folder, remotes(source, settings), fill)
-
-
-def _explain_pickles(source, data_dir):
-  """Says why a data set is fetched although its Python version is there."""
-  is_named = os.path.basename(os.path.abspath(data_dir)) == source.pickles
-  inside = os.path.join(data_dir, source.pickles)
-  if source.pickles and (is_named or os.path.isdir(inside)):
+  data_dir = settings.data_dir
+  is_python = os.path.basename(os.path.abspath(data_dir)) == source.pickles
+  is_python |= os.path.isdir(os.path.join(data_dir, source.pickles))
+  if source.pickles and is_python:
     print(
         printable(f'--data_dir={data_dir}: found the Python version, '
                   f'{source.pickles}; the programs read the binary version, '
                   f'{source.folder}.'))
+  folder, fill = source.folder_in(data_dir), source.convert or unpack
+  download.fetch_into(folder, remotes(source, settings), fill)
 
 
 def remotes(source, settings):
