@@ -60,9 +60,8 @@ class RunState:
   def step_offset(self):
     """The lead of the examples seen over the global step, in steps.
 
-    The learning rate falls with the examples seen, and a checkpoint holds only
-    the global step. Adding this to it counts all examples in steps of the
-    present size, also if earlier steps had another one.
+    The learning rate falls with the examples seen. The global step plus this
+    counts them in steps of the present size.
     """
     pairs = zip(self.stretches, self.stretches[1:])
     seen = sum((end - start) * size for (start, size), (end, _) in pairs)

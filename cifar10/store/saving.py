@@ -17,10 +17,10 @@ from cifar10.util import console
 class CheckpointHook(tf.train.SessionRunHook):
   """Saves by time, by steps, before the first step of a run and at the end.
 
-  Not tf.train.CheckpointSaverHook with a CheckpointSaverListener: that saves
-  either by time or by steps, writes again over the checkpoint that it has just
-  restored, and names the step from before or after the update. This one also
-  never saves a variable that is not finite.
+  Not tf.train.CheckpointSaverHook: that saves either by time or by steps,
+  writes again over the checkpoint that it has just restored, and names the step
+  from before or after the update. This one never saves a variable that is not
+  finite, either.
   """
 
   # A context in which all is saved; who protects a run puts its own here.
@@ -121,10 +121,10 @@ class Saver(tf.train.Saver):
 def save_checkpoint(saver, session, directory, note=None):
   """Saves the variables of a session, and names them as the newest checkpoint.
 
-  The checkpoint is called by the step that it holds: in a cluster, others may
-  take steps while it is written. `note` is called with its temporary path,
-  before it has that name. Returns the global step. Raises SaveError if it
-  cannot be written; then what was begun is removed.
+  It is named by the step that it holds: in a cluster, others take steps while
+  it is written. `note` is called with its temporary path, before it has that
+  name. Returns the global step. Raises SaveError if it cannot be written; then
+  what was begun is removed.
   """
   unfinished = f'{checkpoints.prefix(directory)}.tmp{os.getpid()}'
   try:
