@@ -63,10 +63,9 @@ def run(work, groups, description, takes_arguments=False, has_model=False,
         **defaults):
   """Runs a program: reads the flags, calls `work(settings)`, and exits.
 
-  The status is that of `console.guarded`: a mistake of the user or a fault of
-  the machine is reported in one line, without a traceback. A program with
-  `--checkpoint_dir` takes the data set and the model from the run there, if it
-  has saved its settings, except what is given as flags.
+  The status is that of `console.guarded`. A program with `--checkpoint_dir`
+  takes the data set and the model from the run there, if it has saved its
+  settings, except what is given as flags.
 
   Args:
     work: function of the Settings, and of the arguments if it takes some.
@@ -189,10 +188,7 @@ def _checked_path(name, text):
 
 
 def _default_model(folder):
-  """The default of --checkpoint_dir, or else the model of the package.
-
-  The latter if no run is there, or if it cannot be read or is another user's.
-  """
+  """The default of --checkpoint_dir, or the package's model without a run."""
   if files.is_of_another(folder):
     problem = f'{folder} belongs to another user'
   elif os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK):
@@ -208,10 +204,7 @@ def _default_model(folder):
 
 
 def _with_settings_of_run(settings, folder):
-  """Settings with the data and the model of the run in a --checkpoint_dir.
-
-  Flags that are given take precedence.
-  """
+  """Settings, if not given, of the data and the model of a --checkpoint_dir."""
   wanted = settings.checkpoint
   if wanted and not wanted.isdecimal() and 'checkpoint_dir' in settings.given:
     found, named = map(os.path.realpath, (os.path.dirname(wanted), folder))

@@ -70,10 +70,9 @@ class _Printable(io.TextIOWrapper):
 def open_streams(answers=False):
   """Opens standard output and error anew, so that a run outlives them.
 
-  A line is written when it is printed, into a file or pipe too. Escape
-  sequences of the terminal, and bytes that are not text, appear as `printable`
-  shows them. Lines that cannot be written are lost; with `answers` on standard
-  output, that is an error.
+  A line is written when it is printed, into a file or pipe too. Lines that
+  cannot be written are lost; with `answers` on standard output, that is an
+  error.
   """
   sys.stdout = _opened(sys.stdout, 1, _Strict if answers else _Lossy)
   sys.stderr = _opened(sys.stderr, 2, _Lossy)
@@ -132,13 +131,14 @@ def guarded(work):
   """
   try:
     work()
-  except BrokenPipeError:
-    _discard_output()
-    return _SIGPIPE_STATUS
   except (UserError, OSError) as error:
-    if getattr(error, 'filename', None) == _STDOUT:
-      _discard_output()
-    return fail(str(error) or type(error).__name__)
+    is_gone = isinstance(error, BrokenPipeError)
+    if is_gone or getattr(error, 'filename', None) == _STDOUT:
+      with contextlib.suppress(
+          OSError):  # Python would still write at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return _SIGPIPE_STATUS if is_gone else fail(
+        str(error) or type(error).__name__)
   except SystemExit as end:
     return end.code
   except Stopped as stopped:
@@ -151,12 +151,6 @@ def guarded(work):
     fail('interrupted')
     return _SIGINT_STATUS
   return 0
-
-
-def _discard_output():
-  """Discards what Python would still write to standard output at its exit."""
-  with contextlib.suppress(OSError):
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def summary(error):
@@ -200,12 +194,8 @@ class ProgressBar:
       unit: amount of work in one unit of the display.
       amount: format of the number of units done; each line ends with it.
     """
-    self._task = task
-    self._total = total
-    self._unit = unit
-    self._amount = amount
-    self._shown = None
-    self._line = ''
+    self._task, self._total, self._unit = task, total, unit
+    self._amount, self._shown, self._line = amount, None, ''
     self._live = sys.stdout.isatty()
 
   def show(self, done):

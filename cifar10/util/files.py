@@ -26,9 +26,8 @@ def write_atomically(path, content):
 def new_file(path):
   """Yields a binary file to write, which appears at `path` when the body ends.
 
-  An existing file is replaced by one of the same mode; if `path` is a link of
-  this user's own, that is the file that it leads to. After an error, `path` is
-  as before.
+  An existing file is replaced by one of the same mode; behind a link of this
+  user's own, the link's target. After an error, `path` is as before.
   """
   target = path
   if os.path.islink(path) and os.lstat(path).st_uid == os.geteuid():
@@ -52,10 +51,7 @@ def new_file(path):
 
 
 def sync(path):
-  """Returns when the content of a file, or the names in a folder, are on disk.
-
-  Otherwise a machine that loses its power may have kept only later changes.
-  """
+  """Returns when a file's content, or the names in a folder, are on disk."""
   number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
   try:
     os.fsync(number)
@@ -65,10 +61,7 @@ def sync(path):
 
 @contextlib.contextmanager
 def naming(path, temporary=None):
-  """Names `path` in an OSError of the body that names no file, or `temporary`.
-
-  The error of a write says only that the disk is full.
-  """
+  """Names `path` in an OSError of the body that names none, or `temporary`."""
   try:
     yield
   except OSError as error:
@@ -80,10 +73,9 @@ def naming(path, temporary=None):
 def open_own(path, may_be_linked=False):
   """Opens a file of this user to read and write; makes it if it is missing.
 
-  For files in folders that other users may write to. Follows no link, and
-  changes no content. Returns a binary, unbuffered file. Raises UserError if the
-  path is a link, not a regular file, not this user's own or, unless
-  `may_be_linked`, has hard links.
+  For files in folders that other users may write to. Returns a binary,
+  unbuffered file. Raises UserError if the path is a link, not a regular file,
+  not this user's own or, unless `may_be_linked`, has hard links.
   """
   flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
   try:
@@ -170,9 +162,9 @@ def folders_around(path):
 def new_folder(path, temporary=None):
   """Makes a folder that appears as `path` when it is complete.
 
-  Yields `temporary`, an empty folder to fill, by default beside `path`. It is
-  renamed to `path` after the body, and deleted if the body raises. Folders
-  around `path` are made. Raises OSError if `path` exists and is not empty.
+  Yields `temporary`, an empty folder to fill, by default beside `path`, and
+  deletes it if the body raises. Folders around `path` are made. Raises OSError
+  if `path` exists and is not empty.
   """
   # Without a trailing slash, which would put it inside `path`.
   temporary = temporary or f'{path.rstrip(os.sep)}.tmp{os.getpid()}'
@@ -222,10 +214,7 @@ def open_to_append(path):
 
 
 def append_json_line(path, value):
-  """Appends a dict as a line of JSON to a file, which is made if missing.
-
-  In a single write. After an OSError, as of a full disk, the file is as before.
-  """
+  """Appends a dict as a line of JSON to a file, whole or not at all."""
   line = (json.dumps(value) + '\n').encode('utf-8')
   with naming(path), open_to_append(path) as output:
     written = output.write(line)

@@ -42,10 +42,9 @@ def check(path, flag, holds_checkpoints=False):
 
 
 def refuse_defaults(values, given):
-  """As `refuse_of_another`, for all of `values` but those that are `given`.
+  """As `refuse_of_another`, for all of a dict of settings but the `given`.
 
-  `values` is a dict by names of settings. What reads the data checks its
-  folder: not all programs do.
+  What reads the data checks its folder: not all programs do.
   """
   for name in settings_lib.with_policy('is_path').keys() & values.keys():
     if name not in given and name != 'data_dir':
@@ -53,10 +52,7 @@ def refuse_defaults(values, given):
 
 
 def refuse_of_another(folder, flag):
-  """Raises UserError if the default of a flag is another user's folder.
-
-  One that a person names may be anybody's.
-  """
+  """Raises UserError if the default of a flag is another user's folder."""
   if files.is_of_another(folder):
     raise UserError(
         f'{folder}: belongs to another user; expected a folder of your own. '

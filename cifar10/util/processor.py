@@ -17,9 +17,8 @@ def features():
 def use_onednn():
   """Makes TensorFlow 2 compute with oneDNN on processors with AVX2.
 
-  By default TensorFlow does so only on processors with instructions for neural
-  networks, such as AVX512_VNNI. TF_ENABLE_ONEDNN_OPTS=0 in the environment
-  turns it off. Call this before TensorFlow is imported.
+  Its default is processors with AVX512_VNNI or the like. The environment's
+  TF_ENABLE_ONEDNN_OPTS=0 turns it off. Call this before TensorFlow is imported.
   """
   if 'avx2' in features():
     os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')

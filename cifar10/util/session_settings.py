@@ -42,9 +42,8 @@ def config_proto(settings, use_gpu=True, on_server=False):
 def bypass_proxies(*addresses):
   """Has TensorFlow reach servers at `host:port`, and this machine, directly.
 
-  Otherwise it asks the HTTP proxy that the environment names for each
-  connection, and waits without end if the proxy is gone or refuses. Call it
-  before the first session with a server.
+  A proxy that the environment names may be gone, or refuse: TensorFlow would
+  wait without end. Call it before the first session with a server.
   """
   known = os.environ.get('no_proxy', os.environ.get('NO_PROXY', ''))
   if known.strip() == '*':  # All hosts: unknown to TensorFlow, and only alone.
@@ -63,8 +62,7 @@ def start_threads(settings):
   """Starts TensorFlow's thread pools; call it before any other session.
 
   The first session of a process sets the numbers of threads of all sessions.
-  With TensorFlow 2.20 it also prints lines at every log level; this function
-  discards them.
+  With TensorFlow 2.20 it prints lines at every log level, which are discarded.
   """
   proto = config_proto(settings, use_gpu=False)
   proto.log_device_placement = False
@@ -74,10 +72,7 @@ def start_threads(settings):
 
 
 def warn_of_slow_precision(precision, use_gpu=True):
-  """Prints a warning if a precision is slower than float32 on this machine.
-
-  With `use_gpu` the program runs on a GPU if there is one.
-  """
+  """Warns of a type slower than float32 on this machine, on its GPU if any."""
   is_fast = (precision == 'float32' or (use_gpu and has_gpu()) or
              (precision == 'bfloat16' and cpu_has_bfloat16()))
   if not is_fast:

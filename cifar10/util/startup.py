@@ -35,14 +35,9 @@ def _import_tensorflow():
   tf.config.experimental.list_physical_devices('GPU')
 
 
-def _default_handler():
-  """A handler of signals that ends the process.
-
-  Linux ignores signals without one for process 1, as of a container.
-  """
-  if os.getpid() != 1:
-    return signal.SIG_DFL
-  return lambda number, frame: sys.exit(128 + number)
+def _exit(number, frame):
+  """A handler of signals: Linux ignores those without one for process 1."""
+  sys.exit(128 + number)
 
 
 def _is_main():
@@ -51,11 +46,11 @@ def _is_main():
 
 
 def _end_by_signals():
-  """Lets SIGTERM and SIGHUP end process 1, too, at any time."""
+  """Lets SIGTERM and SIGHUP end process 1, too, as of a container."""
   if os.getpid() == 1 and _is_main():
     for number in (signal.SIGTERM, signal.SIGHUP):
       if signal.getsignal(number) == signal.SIG_DFL:
-        signal.signal(number, _default_handler())
+        signal.signal(number, _exit)
 
 
 @contextlib.contextmanager
@@ -65,7 +60,7 @@ def _interrupted_silently():
   if handler is not signal.default_int_handler or not _is_main():
     yield
     return
-  signal.signal(signal.SIGINT, _default_handler())
+  signal.signal(signal.SIGINT, _exit if os.getpid() == 1 else signal.SIG_DFL)
   try:
     yield
   finally:
