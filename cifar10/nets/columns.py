@@ -25,8 +25,7 @@ def check(count, flag, filters, sizes):
   """Raises UserError unless layers can be divided into `count` columns.
 
   Takes the number of filters of a convolution, and a dict of the other layers'
-  units by their names. No column may be narrower than the reach of a
-  normalization.
+  units by their names.
   """
   if filters % count or filters // count < RADIUS:
     raise UserError(
@@ -39,10 +38,9 @@ def check(count, flag, filters, sizes):
 
 
 def each(columns, scope, build):
-  """Builds something of each column; returns the list.
+  """Builds something of each column, in name scopes `column_0` and so on.
 
-  The device of an operation follows from its name scope: in `scope`, that of
-  its column, `column_0` and so on.
+  Their devices follow from these. Returns the list.
   """
   columns = list(columns)
   if len(columns) == 1:

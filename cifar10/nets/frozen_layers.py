@@ -41,7 +41,8 @@ class FrozenLayers:
     self.outputs = self.variables = None
     self.num_examples = settings.cache_frozen * data.examples_per_epoch
     self._build, self._num_classes = build, len(data.classes)
-    end = self._end([None, size, size, data.layout.depth])
+    shape = [None, size, size, data.layout.depth]
+    end = self._end(shape)
     self.name, self._count = end.name, end.count
     self.records = tf.placeholder(tf.uint8, [None, data.layout.record_bytes])
     seed_of_start = tf.get_default_graph().seed
@@ -49,15 +50,13 @@ class FrozenLayers:
     tf.set_random_seed(settings.seed)
     with tf.device('/cpu:0'):
       self._images = distortions.distort(self.records, data, settings, size)
-      self._images.set_shape([None, size, size, data.layout.depth])
+      self._images.set_shape(shape)
     tf.set_random_seed(seed_of_start)
     path = os.path.join(settings.train_dir, feature_records.FILE_NAME)
-    self.data = data._replace(
-        train_files=(path,),
-        layout=feature_records.layout_for(end.shape, data.layout),
-        counts=(self.num_examples, None),  # The file is made later.
-        held_out=0,
-        labelled=0)
+    layout = feature_records.layout_for(end.shape, data.layout)
+    counts = self.num_examples, None  # The file is made later.
+    self.data = data._replace(train_files=(path,), layout=layout, counts=counts,
+                              held_out=0, labelled=0)
     tf.add_to_collection(graph_keys.FROZEN_LAYERS, self)
 
   def _end(self, shape):
@@ -97,10 +96,8 @@ class FrozenLayers:
 class _End(techniques.Techniques):
   """Techniques that find the last layer with the same outputs in each step.
 
-  Attributes:
-    count: number of layers up to this one.
-    name: of the operation that computes its outputs.
-    shape: of its outputs for an image.
+  Its attributes are the `count` of layers up to this one, the `name` of its
+  operation, and the `shape` of its outputs for an image.
   """
 
   def __init__(self, settings, num_classes):
@@ -119,10 +116,7 @@ class _End(techniques.Techniques):
 
 
 class _Upper(techniques.Techniques):
-  """Techniques of a network that continues with `substitute(outputs)`.
-
-  It does so after `count` layers, before their dropout.
-  """
+  """Techniques that go on with `substitute(outputs)` after `count` layers."""
 
   def __init__(self, settings, num_classes, count, substitute):
     super().__init__(settings, is_training=True, num_classes=num_classes)

@@ -47,8 +47,8 @@ class BatchNormalization(NoNormalization):
   """
 
   def __init__(self, scale, mean, variance, decay):
-    self._scale, self._mean, self._variance = scale, mean, variance
-    self._decay = decay
+    self._scale, self._decay = scale, decay
+    self._mean, self._variance = mean, variance
 
   def outputs(self, x):
     # TensorFlow's operation takes images.

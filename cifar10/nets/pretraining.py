@@ -76,8 +76,7 @@ class TiedLayer:
 def autoencoder_loss(layer, activate, corrupt):
   """The reconstruction error of a TiedLayer, a float32 scalar tensor.
 
-  Half the squared distance between inputs and their reconstruction: the mean
-  over positions and batch of its sum over channels. If `corrupt` drops some of
+  Half the squared distance, summed over channels. If `corrupt` drops some of
   the inputs, it is a denoising autoencoder: Vincent et al., "Extracting and
   Composing Robust Features with Denoising Autoencoders", 2008.
   """
@@ -146,10 +145,9 @@ def contrastive_loss(outputs, labels):
   """Draws outputs of the same label together, and pushes others apart.
 
   Hadsell, Chopra and LeCun, "Dimensionality Reduction by Learning an Invariant
-  Mapping", 2006, with a margin of 1. Over all pairs of a batch, at distances d,
-  it is the mean of d ** 2 for the same label, plus the mean of
-  max(0, 1 - d) ** 2 for different ones. So both count equally, although with
-  many classes few pairs have the same label.
+  Mapping", 2006, with a margin of 1: over all pairs of a batch, at distances d,
+  the mean of d ** 2 for the same label, plus the mean of max(0, 1 - d) ** 2 for
+  different ones. Both count equally, although few pairs have the same label.
 
   Takes float32 [batch, dim] and int32 [batch]; returns a float32 scalar.
   """

@@ -54,14 +54,9 @@ def matrices(m, r):
 
   where outputs[i] is the sum of weights[j] * data[i + j] over j, for m outputs
   and r weights. Returns `output` [m, n], `kernel` [n, r] and `inputs` [n, n],
-  lists of rows of fractions, where n = m + r - 1. Raises ValueError if `m` or
-  `r` is below 1, or n is not 2 to _MAX_POINTS.
+  lists of rows of fractions, where n = m + r - 1, from 2 to _MAX_POINTS.
   """
   n = m + r - 1
-  if m < 1 or r < 1 or not 2 <= n <= _MAX_POINTS:
-    raise ValueError(
-        f'winograd: {m} outputs and {r} weights; expected 1 or more of each '
-        f'and 3 to {_MAX_POINTS + 1} together')
   finite = [Fraction(p) for p in _FINITE_POINTS[n + n % 2].split()[:n - 1]]
   output = [[p**i for p in finite] + [Fraction(i == m - 1)] for i in range(m)]
   kernel, inputs = [], []

@@ -28,10 +28,9 @@ def split(images, labels, num_gpus):
 def staged(tensors, name):
   """Keeps a batch waiting in the memory of the current device.
 
-  So the step that needs the batch does not wait for its copy from the memory
-  of the CPU to that of a GPU. `name` is different for each tower. Returns an
-  operation that copies the next batch, tensors of known shapes, to the device,
-  and the list of tensors of the batch there, which block until there is one.
+  So a step does not wait for its copy. `name` is different for each tower.
+  Returns an operation that copies the next batch, tensors of known shapes, to
+  the device, and the list of its tensors there, which block until there is one.
   """
   stage = tf.raw_ops.Stage(values=list(tensors), shared_name=name)
   waiting = tf.raw_ops.Unstage(dtypes=[tensor.dtype for tensor in tensors],
