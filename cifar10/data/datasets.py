@@ -86,10 +86,7 @@ class DataSet(NamedTuple):
     return records.load(paths, self.layout)[-self.held_out:]
 
   def test_records(self):
-    """The records to test on, uint8 array [n, layout.record_bytes].
-
-    Raises UserError if a file is missing or damaged.
-    """
+    """The records to test on, uint8; UserError if a file is damaged."""
     for path in self.test_files:
       records.check_file(path, self.layout, len(self.classes))
     return records.load(self.test_files, self.layout)
@@ -130,11 +127,7 @@ def unnamed(count):
 
 
 def check_fits(data, settings):
-  """Raises UserError if a DataSet does not suit a model.
-
-  `classes` and `image_shape` of the settings are the model's, or empty if they
-  are unknown.
-  """
+  """Raises UserError if a DataSet does not suit the model of the settings."""
   compared = (('the classes', ', ', data.classes, settings.classes),
               ('images of', ' x ', data.layout[:3], settings.image_shape))
   for what, separator, found, trained in compared:
@@ -153,8 +146,7 @@ def prepare(settings):
   """Fetches the data set that the settings name if it is missing; checks it.
 
   Returns a DataSet with the parts that the settings hold out. Raises UserError
-  as `describe`, and if the data set cannot be fetched, a file is missing or
-  damaged, or there are fewer records than the settings ask for.
+  if it cannot be fetched, is damaged, does not suit the model, or is too small.
   """
   kind = _kind(settings)
   source = sources.SOURCES.get(kind)

@@ -200,11 +200,7 @@ def adjusted(images, brightness, contrast):
 
 
 def _colors(images, count, augment):
-  """Changes the saturation and hue of each image.
-
-  Both are linear: a matrix for each image, which leaves gray as it is. Hue
-  turns colors about the gray axis.
-  """
+  """Changes the saturation and hue of each image, by a matrix of its own."""
   if not set(_COLORS) & set(augment):
     return images
   size = images.shape.as_list()[2]
@@ -231,8 +227,7 @@ def _hue_rotations(angle):
 def _cutout_mask(count, size):
   """0 in a square of half the side, 1 around it: [batch, size, size, 1].
 
-  The middle of the square is anywhere in the image: DeVries and Taylor, arXiv
-  1708.04552, section 3.2.
+  Its middle is anywhere: DeVries and Taylor, arXiv 1708.04552, section 3.2.
   """
 
   def inside():
@@ -262,10 +257,7 @@ def standardized(images, kind):
 
 
 def central_crop(records, layout, size, standardization='image'):
-  """The middles of the images in records, `standardized`.
-
-  Takes uint8 [n, layout.record_bytes]; returns float32 [n, size, size, depth].
-  """
+  """The middles of images in uint8 records, float32 [n, size, size, depth]."""
   zeros = tf.zeros_like(records[:, 0], tf.int32)
   corner = [zeros + (side - size) // 2 for side in layout[:2]]
   images = records_lib.crop(records, layout, size, corner, flip=zeros)

@@ -1,7 +1,6 @@
 """Records of features: a label, as in CIFAR-10's format, and float32 numbers.
 
-The output of a layer for an image, stored like an image: the same readers and
-queues take both.
+The same readers and queues take them and images.
 """
 
 import numpy as np
@@ -15,11 +14,7 @@ _BYTES = 4  # Of a float32.
 
 
 def layout_for(shape, layout):
-  """The Layout of features, with the label bytes of a Layout of images.
-
-  `shape` is the height, width and channels of the features, or their number;
-  each channel takes a depth of four bytes.
-  """
+  """The Layout of features of a `shape`, with the label bytes of images."""
   height, width, channels = [1] * (3 - len(shape)) + shape
   return layout._replace(height=height, width=width, depth=_BYTES * channels)
 

@@ -90,10 +90,7 @@ def _folders_in(folder):
 
 
 def _part(counts, label, fraction):
-  """The part of the next picture of a class; `counts` are as of `write`.
-
-  About the fraction is for testing, at least one; but the first is not.
-  """
+  """The part of a class's next picture; about the fraction is to test on."""
   num_train, num_test = (counts[name][label] for name in _FILES)
   count = num_train + num_test + 1
   wanted = min(count - 1, max(1, int(count * fraction + 0.5)))

@@ -83,11 +83,7 @@ def in_folder(folder):
 
 
 def report_others(folder, found):
-  """Prints the number of files in a folder that are skipped, if any are.
-
-  Counts neither hidden files nor the paths in `found`, nor linked folders that
-  hold some of these.
-  """
+  """Prints how many files in a folder are neither hidden nor in `found`."""
 
   def is_used(path):
     inside = os.path.join(path, '')
@@ -147,13 +143,10 @@ def read(name):
 
 
 def fit(image, size, channels):
-  """Scales the largest central square of a picture to size x size pixels.
+  """Scales the largest central square of a PIL.Image.Image, with antialiasing.
 
-  The filter has antialiasing: each pixel of the result is a weighted mean of
-  all pixels that it covers. A picture of the right size is not changed.
-
-  Takes a PIL.Image.Image, as of `read`, and 3 channels for red, green and blue,
-  or 1 for gray. Returns a uint8 array, [size, size, channels].
+  Takes 3 channels for red, green and blue, or 1 for gray. Returns a uint8
+  array, [size, size, channels].
   """
   mode = 'L' if channels == 1 else 'RGB'
   if mode == 'L':

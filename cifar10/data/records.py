@@ -103,10 +103,7 @@ def _mirrored(index, length):
 
 
 def encode(image, layout, label=0):
-  """The uint8 record of an image, a uint8 array [height, width, depth].
-
-  The label, an int, takes up all label bytes, as in a Layout of `layout_for`.
-  """
+  """The uint8 record of an image, [height, width, depth], and of its label."""
   label = np.frombuffer(label.to_bytes(layout.label_bytes, 'big'), np.uint8)
   return np.concatenate([label, image.transpose(2, 0, 1).ravel()])
 

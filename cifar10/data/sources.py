@@ -79,10 +79,7 @@ SOURCES = {
 
 
 def fetch(source, settings):
-  """Fetches a data set and puts its folder into --data_dir.
-
-  Raises UserError if it cannot be fetched, unpacked or converted.
-  """
+  """Fetches a data set into --data_dir; raises UserError if it cannot."""
   if source.need is not None:
     source.need()  # Before fetching what could not be converted.
 

@@ -28,9 +28,8 @@ def convert(sources, folder):
 def write_records(source, path):
   """Converts a .mat file of cropped digits to records; returns their number.
 
-  The file holds X, uint8 [32, 32, 3, n], and y, [n, 1], labels 1 to 10, where
-  10 stands for the digit 0. Raises UserError if the file is damaged, and
-  OSError if the records, at `path`, cannot be written.
+  It holds X, uint8 [32, 32, 3, n], and y, [n, 1], labels 1 to 10, where 10
+  stands for the digit 0. Raises UserError if it is damaged.
   """
   scipy_io = need_scipy()
   try:

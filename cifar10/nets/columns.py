@@ -24,8 +24,7 @@ from cifar10.nets.techniques import RADIUS
 def check(count, flag, filters, sizes):
   """Raises UserError unless layers can be divided into `count` columns.
 
-  Takes the number of filters of a convolution, and a dict of the other layers'
-  units by their names.
+  Takes the filters of a convolution, and the units of other layers by name.
   """
   if filters % count or filters // count < RADIUS:
     raise UserError(

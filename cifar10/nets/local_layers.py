@@ -10,11 +10,7 @@ from cifar10.nets import layers
 
 
 def layer(x, filters, name, techniques):
-  """A layer with its own 3 x 3 filters and biases at each position.
-
-  Initialization and weight decay are those of the tutorial's local3 and local4,
-  which agree with cuda-convnet.
-  """
+  """A locally connected layer, initialized like the tutorial's local3."""
   _, height, width, channels = x.shape.as_list()
   with tf.variable_scope(name) as scope:
     shape = [height, width, 3, 3, channels, filters]

@@ -42,8 +42,7 @@ class BatchNormalization(NoNormalization):
   """Normalizes the outputs of a layer over a batch, in training.
 
   The moving averages, with `decay`, follow the first of several towers: their
-  updates are in the collection UPDATE_OPS, the mean and variance of the batch,
-  float32, in BATCH_STATISTICS.
+  updates are in UPDATE_OPS, the float32 statistics in BATCH_STATISTICS.
   """
 
   def __init__(self, scale, mean, variance, decay):

@@ -11,11 +11,7 @@ from cifar10.util import session_settings
 
 @tf.custom_gradient
 def conv2d(x, kernel):
-  """As tf.nn.conv2d with stride 1 and padding 'SAME'.
-
-  Takes images [batch, height, width, channels], of which only the batch size
-  may be unknown, and a kernel [rows, columns, channels, filters], of one type.
-  """
+  """As tf.nn.conv2d with stride 1 and padding 'SAME'; arguments of one type."""
   rows, columns, channels, filters = kernel.shape.as_list()
   height, width = x.shape.as_list()[1:3]
 

@@ -92,11 +92,7 @@ def _axis(size, r):
 
 
 def conv2d(x, kernel):
-  """As `layers.conv2d`, computed in at least float32.
-
-  Returns the type of `x`. Raises ValueError if the kernel has more than 10 rows
-  or columns.
-  """
+  """As `layers.conv2d`, in at least float32; ValueError for large kernels."""
   _, height, width, channels = x.shape.as_list()
   rows, columns, _, filters = kernel.shape.as_list()
   down, across = _axis(height, rows), _axis(width, columns)
@@ -155,9 +151,8 @@ def is_faster(x, kernel):
 def _to_points(images, down, across):
   """Applies a matrix along the height and another along the width.
 
-  Takes images [batch, height, width, channels], `down` [points down, tiles,
-  height] and `across` [points across, tiles, width]. Returns [points across,
-  tiles, points down, tiles * batch, channels].
+  Takes images [batch, height, width, channels], and matrices [points, tiles,
+  pixels]; returns [points across, tiles, points down, tiles * batch, channels].
   """
   _, height, width, channels = images.shape.as_list()
   # Batch and channels last: each product is of a small matrix and a wide one.

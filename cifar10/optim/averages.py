@@ -9,10 +9,7 @@ from cifar10.util import graph_keys
 
 
 def of_variables(averages, variables):
-  """Updates a tf.train.ExponentialMovingAverage of variables.
-
-  Returns a list of operations, one for each device.
-  """
+  """Operations that update a tf.train.ExponentialMovingAverage, by device."""
   by_device = {}
   for variable in variables:
     by_device.setdefault(variable.device, []).append(variable)
@@ -24,12 +21,10 @@ def of_variables(averages, variables):
 
 
 def of_statistics(global_step, decay):
-  """Keeps the statistics that go with the moving averages of the variables.
+  """Operations that average the statistics of batches like the variables.
 
-  They are averages of the means and variances of batches, with the same decay.
-  Averages of the moving means and variances would lag behind those.
-
-  Returns a list of operations, to run before `global_step` counts the step.
+  Averages of the moving means and variances would lag behind. The list is to
+  run before `global_step` counts the step.
   """
   statistics = tf.get_collection(graph_keys.STATISTICS)
   if not statistics:

@@ -25,8 +25,7 @@ def with_devices(settings, tasks=()):
   """The settings with the devices of one model, if it is to be divided.
 
   They are the GPUs of this machine, or one of each of `tasks`, device names of
-  a cluster. A machine without a GPU divides its processor. Raises UserError if
-  their number does not fit.
+  a cluster. Raises UserError if their number does not fit.
   """
   kind = settings.model_parallelism
   if kind == 'none':

@@ -179,10 +179,10 @@ def constrained(gradients, settings):
 
 
 def limit_norms(max_norm):
-  """Operations that limit the norm of the weights of each unit; 0: none.
+  """Operations that limit the norm of each unit's weights; 0: none.
 
   Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from
-  Overfitting", 2014, section 5.1. Returns a list.
+  Overfitting", 2014, section 5.1.
   """
   limits = []
   for var in _trained_weights() if max_norm else ():

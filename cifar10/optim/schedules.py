@@ -37,8 +37,7 @@ class Pace(NamedTuple):
 def create(steps, pace, settings):
   """The learning rate of a schedule, a float32 scalar tensor.
 
-  `steps` is the global step plus `pace.offset`. Raises UserError if
-  --boundaries and --rates do not fit.
+  `steps` is the global step plus `pace.offset`.
   """
   rate, fall = settings.learning_rate, settings.learning_rate_decay_factor
   decay_steps = pace.decay_steps(settings.num_epochs_per_decay)
@@ -71,10 +70,7 @@ def _falls():
 
 
 def _one_cycle(steps, pace, settings):
-  """Linear up to the rate in `warmup`, a share of the run; linear down to 0.
-
-  Smith and Topin, "Super-Convergence", arXiv 1708.07120.
-  """
+  """Linear up, then down to 0: Smith and Topin, arXiv 1708.07120."""
   end, warmup = float(pace.last_step + pace.offset), settings.warmup
   done = (tf.to_float(steps) + 0.5) / end  # In the middle of the step.
   rising, falling = done / warmup, (1 - done) / (1 - warmup)
@@ -99,10 +95,7 @@ def count_falls(validations, patience):
 
 
 def pieces(settings):
-  """The lists of floats in --boundaries, epochs, and in --rates, one more.
-
-  Raises UserError if they are not numbers in ascending order, or do not fit.
-  """
+  """The floats in --boundaries and --rates; UserError if they do not fit."""
   try:
     boundaries, rates = ([float(part)
                           for part in text.split(',')]

@@ -55,8 +55,7 @@ def named_losses(scope, total_loss):
 def mean_loss(tower_losses):
   """The mean of the towers' total losses; takes their `named_losses`.
 
-  In the collection 'losses', the mean of each of the other losses, under its
-  name, takes the place of those of the towers.
+  The means of the other losses take the place of theirs in 'losses'.
   """
   means = [
       mean([losses[name]

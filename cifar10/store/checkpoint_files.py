@@ -76,10 +76,7 @@ def _unnamed(directory, named, found):
 
 
 def set_newest(path):
-  """Names the checkpoint `path` as the newest one of its folder.
-
-  Lists it, too, and all others: the run may have gone back from later ones.
-  """
+  """Names a checkpoint as the newest of its folder; lists it and the others."""
   directory, base = os.path.split(path)
   others = map(os.path.basename, checkpoints.by_step(directory).values())
   # As tf.train.Saver writes it, with relative paths; the newest one at the end.

@@ -122,10 +122,9 @@ def find(directory, wanted=''):
 
 
 def meant_by(path, flag):
-  """The checkpoint at `path`, or the newest one if that is a run's directory.
+  """The checkpoint that has a file `path`, or the newest one of a run there.
 
-  `path` may be that of one of its files. Raises UserError, which names `flag`,
-  if there is none.
+  Raises UserError, which names `flag`, if there is none.
   """
   found = latest(path) if os.path.isdir(path) else FILE_SUFFIX.sub('', path)
   if found is None:
@@ -154,10 +153,7 @@ def averaged(name, names):
 
 
 def held_as(name, names):
-  """The name of a variable in a checkpoint, whose names are `names`.
-
-  Programs of the tutorial's time may count steps in a variable without a name.
-  """
+  """A variable's name in a checkpoint; old programs gave the step no name."""
   is_nameless = name == _STEP and _STEP not in names and _NAMELESS in names
   return _NAMELESS if is_nameless else name
 
@@ -270,11 +266,7 @@ def read(path):
 
 
 def check_out(directory):
-  """Returns a path from --out, with which TensorFlow finds checkpoints there.
-
-  Raises UserError if it is anything but a new or empty folder, or if TensorFlow
-  would not find checkpoints there.
-  """
+  """Returns --out, a path; UserError unless checkpoints can be made there."""
   directory = paths.check(directory, '--out', holds_checkpoints=True)
   paths.refuse_taken(directory, '--out')
   return directory

@@ -36,9 +36,8 @@ def save(settings, directory):
 def load(directory):
   """The Settings saved in `directory`, or None if there are none.
 
-  Names that this version does not know are ignored, and missing ones get their
-  defaults, so that runs outlive versions. Raises UserError if the file holds no
-  JSON object, or a value of another type.
+  Ignores unknown names, so that runs outlive versions. Raises UserError if the
+  file holds no JSON object, or a value of another type.
   """
   path = os.path.join(directory, run_state.CONFIG_FILE)
   values = files.read_json(path)
@@ -64,10 +63,7 @@ def is_last(directory, step):
 
 
 def checked(value, field, path):
-  """`value` from JSON, checked against the type and the limits of the field.
-
-  Raises UserError, which names the file `path`, if it does not fit.
-  """
+  """Returns `value` from JSON; UserError names `path` if it does not fit."""
   if not _fits(value, field):
     raise UserError(f'{path}: {field.name} is {json.dumps(value)}; expected ' +
                     _expected(field))

@@ -58,11 +58,7 @@ class RunState:
 
   @property
   def step_offset(self):
-    """The lead of the examples seen over the global step, in steps.
-
-    The learning rate falls with the examples seen. The global step plus this
-    counts them in steps of the present size.
-    """
+    """The examples seen, in steps of the present size, less the global step."""
     pairs = zip(self.stretches, self.stretches[1:])
     seen = sum((end - start) * size for (start, size), (end, _) in pairs)
     start, size = self.stretches[-1]
@@ -76,10 +72,8 @@ class RunState:
   def seed_of_start(self, seed, *more):
     """The graph-level seed of the present start of a trainer.
 
-    A run that is resumed with the same --seed continues with other images and
-    other random numbers than it began with, the same ones each time. The
-    integers `more` tell starts at the same step apart. Without --seed it is
-    None: no other run has these numbers.
+    A resumed run continues with other random numbers, the same ones each time.
+    `more` tells starts at one step apart. Without --seed it is None.
     """
     apart = (self.starts[-1].step, *more)
     if seed is None or not any(apart):
@@ -107,8 +101,7 @@ class RunState:
   def resumed(self, step, new):
     """The state of this run when it resumes from the checkpoint of a step.
 
-    That is not always its last one. `new` is the RunState that a run has which
-    begins now; from there on, steps take its number of examples.
+    From there on, steps take the examples of `new`, a RunState at step 0.
     """
     kept = tuple(stretch for stretch in self.stretches if stretch[0] < step)
     if not kept or kept[-1][1] != new.examples_per_step:
@@ -131,18 +124,12 @@ def begin(data, examples_per_step):
 
 
 def trained_on(state):
-  """The settings `classes` and `image_shape` of a run, a dict.
-
-  Of a run without a state, None, they are empty tuples.
-  """
+  """The settings `classes` and `image_shape` of a run; empty if unknown."""
   return {name: getattr(state, name, ()) for name in ('classes', 'image_shape')}
 
 
 def load(directory):
-  """The RunState saved in `directory`, or None if there is none.
-
-  Raises UserError if the file is damaged.
-  """
+  """The RunState saved in `directory`, or None; UserError if it is damaged."""
   path = os.path.join(directory, STATE_FILE)
   values = files.read_json(path)
   try:

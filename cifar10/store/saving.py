@@ -89,10 +89,9 @@ class CheckpointHook(tf.train.SessionRunHook):
 
 
 class Saver(tf.train.Saver):
-  """A saver that also restores older checkpoints.
+  """A saver that also restores older checkpoints, see `checkpoints.held_as`.
 
-  These lack averages, see `checkpoints.held_as` and `checkpoints.may_lack`, or
-  count steps in a float. `named` are pairs (name in checkpoints, variable).
+  Its attribute `named` has pairs (name in checkpoints, variable).
   """
 
   def __init__(self, variables):

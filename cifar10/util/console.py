@@ -88,10 +88,7 @@ def _opened(stream, number, kind):
 
 
 def exit_on_signals():
-  """Makes SIGTERM and SIGHUP end the program as an error does.
-
-  So it deletes its temporary files. Signals ignored, as by nohup, stay so.
-  """
+  """Makes SIGTERM and SIGHUP, unless ignored, end the program like an error."""
   for number in (signal.SIGTERM, signal.SIGHUP):
     if signal.getsignal(number) != signal.SIG_IGN:
       signal.signal(number, lambda number, frame: sys.exit(128 + number))
@@ -112,8 +109,7 @@ def fail(message):
 def leave(status):
   """Ends the process, with all output written.
 
-  Not by `sys.exit`: Python ends a daemon thread that returns from TensorFlow
-  while the interpreter is taken down, and C++ aborts the process for it.
+  By `sys.exit`, a daemon thread that returns from TensorFlow would abort it.
   """
   atexit._run_exitfuncs()  # There is no public name for it.
   for stream in (sys.stdout, sys.stderr):
@@ -154,10 +150,7 @@ def guarded(work):
 
 
 def summary(error):
-  """The message of a tf.errors.OpError in one line.
-
-  TensorFlow 2 begins with the fact of an error and the name of the node.
-  """
+  """A tf.errors.OpError in one line, without the name of the node."""
   lines = error.message.splitlines() or [type(error).__name__]
   nodes = [i for i, line in enumerate(lines) if line.startswith('Node:')]
   return lines[nodes[-1] + 1] if nodes and lines[nodes[-1] + 1:] else lines[0]

@@ -14,10 +14,7 @@ from cifar10.errors import UserError
 
 
 def write_atomically(path, content):
-  """Writes bytes to a file so that a reader never sees a part of them.
-
-  An existing file is replaced; after an OSError it is as before.
-  """
+  """Writes bytes to a file so that a reader never sees a part of them."""
   with new_file(path) as output:
     output.write(content)
 
@@ -100,10 +97,7 @@ def open_own(path, may_be_linked=False):
 
 
 def is_of_another(path):
-  """True if a folder, or a link in its place, is of another user but root.
-
-  In /tmp anybody may have made it, with a model, or links, of theirs.
-  """
+  """True if a folder, or a link in its place, is of another user but root."""
   try:
     status = os.lstat(path)
   except OSError:
@@ -115,8 +109,7 @@ def is_of_another(path):
 def _is_own(status, folder):
   """True if the os.stat of a file, or folder, in `folder` is of this user's.
 
-  Some servers set the owners of all files, as NFS for root: there a file that
-  is made in `folder` tells how this user's look.
+  A server may set the owners of all files, also of one that is made here.
   """
   if status.st_uid == os.geteuid():
     return True
@@ -128,10 +121,7 @@ def _is_own(status, folder):
 
 
 def open_regular(path):
-  """Opens a binary file to read; UserError if it is not a regular file.
-
-  Opening a pipe may wait forever, and reading a device may never end.
-  """
+  """Opens a binary file to read; UserError for a pipe or a device."""
   number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
   if not stat.S_ISREG(os.fstat(number).st_mode):
     os.close(number)
@@ -203,10 +193,7 @@ def write_json(path, value):
 
 
 def open_to_append(path):
-  """Opens a binary, unbuffered file to append to; makes it if it is missing.
-
-  A pipe that nobody reads is an OSError: `open` would wait for a reader.
-  """
+  """Opens a file, made if missing, to append; OSError for an unread pipe."""
   flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
   number = os.open(path, flags | os.O_NONBLOCK, 0o666)
   os.set_blocking(number, True)
@@ -226,8 +213,7 @@ def append_json_line(path, value):
 def read_json(path):
   """Reads a dict from a file of JSON; None if there is no such file.
 
-  Raises UserError if the file does not hold a JSON object, or a string in it
-  cannot name a file.
+  Raises UserError for other content, or a string that cannot name a file.
   """
   try:
     with open_regular(path) as source:

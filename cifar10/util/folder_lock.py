@@ -15,10 +15,9 @@ _ATTEMPTS = 100
 
 @contextlib.contextmanager
 def only_process(folder):
-  """Makes a folder and holds the lock in it; waits while another process does.
+  """Makes a folder and locks it, or waits; removes new ones after an error.
 
-  If the body raises, new folders that are empty are removed. Raises UserError
-  if `folder` is something else.
+  Raises UserError if `folder` is something else.
   """
 
   def wait(lock):

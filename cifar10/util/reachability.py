@@ -57,10 +57,9 @@ def reach(addresses, job, timeout_secs):
 
 
 def answer_check(addresses, name, settings, clock=time.monotonic):
-  """Returns a function to call again and again while tasks should answer.
+  """A function that, called repeatedly, tells of a task that is out of reach.
 
-  It returns None, or a message about a task at `host:port` that has given no
-  answer for too long, which it calls by `name`.
+  It returns None, or a message about a task at `host:port`, called `name`.
   """
   timeout_secs = settings.connect_timeout_secs
   answered = dict.fromkeys(addresses, clock())

@@ -59,10 +59,9 @@ def bypass_proxies(*addresses):
 
 
 def start_threads(settings):
-  """Starts TensorFlow's thread pools; call it before any other session.
+  """Starts TensorFlow's threads; the first session of a process sets how many.
 
-  The first session of a process sets the numbers of threads of all sessions.
-  With TensorFlow 2.20 it prints lines at every log level, which are discarded.
+  With TensorFlow 2.20 it prints lines at every log level: they are discarded.
   """
   proto = config_proto(settings, use_gpu=False)
   proto.log_device_placement = False
@@ -81,10 +80,7 @@ def warn_of_slow_precision(precision, use_gpu=True):
 
 
 def cpu_has_bfloat16():
-  """True if the processor has bfloat16 instructions and TensorFlow uses them.
-
-  TensorFlow 1 uses them on no processor.
-  """
+  """True if TensorFlow uses bfloat16 instructions of this processor."""
   return cpu_has_amx() or _uses('avx512_bf16')
 
 

@@ -63,10 +63,7 @@ def noted(afterwards=None):
 
 @functools.lru_cache(maxsize=None)
 def noted_until_exit():
-  """The list that `noted` yields, for the rest of the process.
-
-  For a task of a cluster, which others wait for until it has told its end.
-  """
+  """The list of `noted`, until the end of a task that others wait for."""
   context = noted(afterwards=signal.SIG_IGN)
   atexit.register(context.__exit__, None, None, None)
   return context.__enter__()

@@ -49,8 +49,7 @@ def histogram(tag, x):
 def images_and_labels(images, labels, classes):
   """Adds the first images of a batch, and a table of their class names.
 
-  Takes float32 images, [batch, height, width, depth], int32 labels, [batch],
-  and the names of the classes in the order of their labels.
+  Takes float32 [batch, height, width, depth], int32 [batch], and names.
   """
   before = [s.op.type for s in tf.get_collection(tf.GraphKeys.SUMMARIES)]
   count = before.count('ImageSummary')  # An old program may have two inputs.
@@ -111,10 +110,7 @@ class EventFile(contextlib.AbstractContextManager):
     self._write(tf.Event(graph_def=definition.SerializeToString()))
 
   def add_start(self, step):
-    """Notes that a session starts at a global step.
-
-    TensorBoard drops what earlier sessions have written of it and later ones.
-    """
+    """Notes the start of a session: TensorBoard drops later steps before it."""
     log = tf.SessionLog(status=tf.SessionLog.START)
     self._write(tf.Event(session_log=log, step=step))
 
