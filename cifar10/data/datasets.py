@@ -108,7 +108,10 @@ def describe(settings):
   elif kind == 'own':
     data = load(settings.data_dir)
   elif kind == 'cifar10':
-    data = _with_its_names(cifar10_below(settings.data_dir))
+    data = cifar10_below(settings.data_dir)
+    path = os.path.join(os.path.dirname(data.test_files[0]), 'batches.meta.txt')
+    if os.path.exists(path):
+      data = data._replace(classes=_names(path))
     has_other_names = len(data.classes) != len(names)
     if has_other_names and names and names == unnamed(len(names)):
       data = data._replace(classes=names)
@@ -242,12 +245,6 @@ def _cifar100(folder, kind):
       classes=classes, layout=records.Layout(label_bytes=2, label_at=label_at))
 
 
-def _with_its_names(data):
-  """A DataSet in CIFAR-10's files, with the classes that a file there names."""
-  path = os.path.join(os.path.dirname(data.test_files[0]), 'batches.meta.txt')
-  return data._replace(classes=_names(path)) if os.path.exists(path) else data
-
-
 def _names(path):
   """The names of the classes in a file, one a line; UserError if unusable."""
   with files.open_regular(path) as file:
@@ -265,9 +262,8 @@ def _names(path):
 
 def load(folder):
   """The DataSet of the dataset.json in a folder; UserError if it is damaged."""
-  path = os.path.join(folder, dataset_json.FILE_NAME)
-  name = os.path.basename(os.path.abspath(folder))
-  return DataSet(name=name, **dataset_json.load(path))
+  return DataSet(name=os.path.basename(os.path.abspath(folder)),
+                 **dataset_json.load(os.path.join(folder, 'dataset.json')))
 
 
 def in_folder(folder, train_names=_CIFAR10_SOURCE.train,

@@ -42,7 +42,14 @@ class FrozenLayers:
     self.num_examples = settings.cache_frozen * data.examples_per_epoch
     self._build, self._num_classes = build, len(data.classes)
     shape = [None, size, size, data.layout.depth]
-    end = self._end(shape)
+    with tf.Graph().as_default(), techniques.training_scope(settings):
+      end = _End(settings, self._num_classes)
+      build(tf.placeholder(tf.float32, shape), end)
+      if not end.count:
+        raise UserError(
+            f'--cache_frozen={settings.cache_frozen}: '
+            f'{tf.trainable_variables()[0].op.name} is not frozen; expected '
+            '--freeze=conv1, or more')
     self.name, self._count = end.name, end.count
     self.records = tf.placeholder(tf.uint8, [None, data.layout.record_bytes])
     seed_of_start = tf.get_default_graph().seed
@@ -58,18 +65,6 @@ class FrozenLayers:
     self.data = data._replace(train_files=(path,), layout=layout, counts=counts,
                               held_out=0, labelled=0)
     tf.add_to_collection(graph_keys.FROZEN_LAYERS, self)
-
-  def _end(self, shape):
-    """Builds the network, for images of a `shape`, to find their `_End`."""
-    with tf.Graph().as_default(), techniques.training_scope(self.settings):
-      end = _End(self.settings, self._num_classes)
-      self._build(tf.placeholder(tf.float32, shape), end)
-      if not end.count:
-        raise UserError(
-            f'--cache_frozen={self.settings.cache_frozen}: '
-            f'{tf.trainable_variables()[0].op.name} is not frozen; expected '
-            '--freeze=conv1, or more')
-    return end
 
   def inference(self, features):
     """Builds the network, whose upper layers take features; returns the logits.

@@ -64,21 +64,22 @@ def is_last(directory, step):
 
 def checked(value, field, path):
   """Returns `value` from JSON; UserError names `path` if it does not fit."""
-  if not _fits(value, field):
-    raise UserError(f'{path}: {field.name} is {json.dumps(value)}; expected ' +
-                    _expected(field))
-  return value
-
-
-def _fits(value, field):
-  if value is None and field.default is None:
-    return True
-  expected, limits = types(field)[0], field.metadata
+  kind, limits = types(field)[0], field.metadata
   # A whole number is a float too; true and false are not numbers.
-  has_type = type(value) in ((int, float) if expected is float else (expected,))
-  return (has_type and is_finite(value) and
+  has_type = type(value) in ((int, float) if kind is float else (kind,))
+  fits = (has_type and is_finite(value) and
           value in limits.get('choices', [value]) and
           limits.get('least', value) <= value <= limits.get('most', value))
+  if fits or value is None and field.default is None:
+    return value
+  default = getattr(cifar10.with_constants(Settings()), field.name)
+  expected = f'a value like {json.dumps(default)}'
+  if 'choices' in limits:
+    expected = 'one of ' + ', '.join(limits['choices'])
+  elif 'least' in limits:
+    expected += f', {limits["least"]} or more, {limits["most"]} or less'
+  raise UserError(
+      f'{path}: {field.name} is {json.dumps(value)}; expected {expected}')
 
 
 def types(field):
@@ -89,15 +90,3 @@ def types(field):
 def is_finite(value):
   """True if a value is anything but an infinite float or NaN."""
   return not isinstance(value, float) or math.isfinite(value)
-
-
-def _expected(field):
-  """The values that a field may have, in words."""
-  limits = field.metadata
-  if 'choices' in limits:
-    return 'one of ' + ', '.join(limits['choices'])
-  default = getattr(cifar10.with_constants(Settings()), field.name)
-  words = f'a value like {json.dumps(default)}'
-  if 'least' in limits:
-    words += f', {limits["least"]} or more, {limits["most"]} or less'
-  return words

@@ -16,7 +16,10 @@ from cifar10.util import processor
 
 def begin():
   """Prepares signals and standard streams; imports TensorFlow."""
-  _end_by_signals()
+  # Linux ignores signals without a handler for process 1, as of a container.
+  for number in (signal.SIGTERM, signal.SIGHUP) if os.getpid() == 1 else ():
+    if _is_main() and signal.getsignal(number) == signal.SIG_DFL:
+      signal.signal(number, _exit)
   log_suppression.open_missing_streams()
   processor.use_onednn()
   with _interrupted_silently(), log_suppression.stderr_held_back():
@@ -36,21 +39,12 @@ def _import_tensorflow():
 
 
 def _exit(number, frame):
-  """A handler of signals: Linux ignores those without one for process 1."""
   sys.exit(128 + number)
 
 
 def _is_main():
   """True in the main thread, which alone may set handlers of signals."""
   return threading.current_thread() is threading.main_thread()
-
-
-def _end_by_signals():
-  """Lets SIGTERM and SIGHUP end process 1, too, as of a container."""
-  if os.getpid() == 1 and _is_main():
-    for number in (signal.SIGTERM, signal.SIGHUP):
-      if signal.getsignal(number) == signal.SIG_DFL:
-        signal.signal(number, _exit)
 
 
 @contextlib.contextmanager
