@@ -262,8 +262,9 @@ def _names(path):
 
 def load(folder):
   """The DataSet of the dataset.json in a folder; UserError if it is damaged."""
-  return DataSet(name=os.path.basename(os.path.abspath(folder)),
-                 **dataset_json.load(os.path.join(folder, 'dataset.json')))
+  return DataSet(
+      name=os.path.basename(os.path.abspath(folder)),
+      **dataset_json.load(os.path.join(folder, dataset_json.FILE_NAME)))
 
 
 def in_folder(folder, train_names=_CIFAR10_SOURCE.train,
