@@ -33,10 +33,6 @@ class NoNormalization:
     """The outputs of a layer with biases, see `layers.bias_add`."""
     return layers.bias_add(self.outputs(x), self.biases(biases))
 
-  def applied(self, x):
-    """The outputs of a layer whose weights and biases know nothing of it."""
-    return self.biases(self.outputs(self.weights(x)))
-
 
 class BatchNormalization(NoNormalization):
   """Normalizes the outputs of a layer over a batch, in training.

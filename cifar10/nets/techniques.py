@@ -53,7 +53,8 @@ class Techniques:
     """The last layer's product, [batch, classes], normalized if asked to."""
     if not self.settings.normalize_logits:
       return product
-    return self._batch_normalization(product).applied(product)
+    norm = self._batch_normalization(product)
+    return norm.biases(norm.outputs(norm.weights(product)))
 
   def folded(self, weights, scaled=True):
     """Makes the layer's normalization; returns the weights to compute with."""
