@@ -63,9 +63,8 @@ def loaded_inputs(data, settings):
 def distorted_pairs(settings, data):
   """Batches of training images, each in two distortions; from the queues.
 
-  Returns:
-    images: float32, [2 * batch_size, size, size, depth].
-    numbers: int32, [2 * batch_size], the same for both distortions of an image.
+  Returns float32 [2 * batch_size, size, size, depth], and int32 [2 *
+  batch_size], the same number for both distortions of an image.
   """
   batch_size, layout = settings.batch_size, data.layout
   size = cifar10_input.crop_size(layout, settings.image_size)

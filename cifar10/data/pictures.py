@@ -1,8 +1,7 @@
 """The user's own pictures: finding, reading and scaling them.
 
-Pillow, an optional package, reads the files, in all of its formats except those
-below. `fit` scales a picture of any size to the images of a data set, so that
-it can become a record and pass through the same graph.
+Pillow, an optional package, reads the files. `fit` scales a picture of any size
+to the images of a data set, so that it can become a record.
 """
 
 import functools

@@ -24,17 +24,15 @@ class FrozenLayers:
 
   They are the layers from the images up that --freeze freezes whole, as far as
   no dropout comes between them. It takes the datasets.DataSet to train on, the
-  size of crops, in pixels, and a function that builds the network, such as
-  `cifar10.inference`; and joins the collection FROZEN_LAYERS. Raises UserError
-  if the first layer is not frozen.
+  size of crops, and a function that builds the network; and joins the
+  collection FROZEN_LAYERS. Raises UserError if the first layer is not frozen.
 
   Attributes:
     name: of their outputs, such as pool2.
     records: placeholder of records of images, uint8 [n, record_bytes].
-    outputs: float32 tensor, their features; None before `inference`.
-    variables: list of the variables of the layers; likewise.
-    data: datasets.DataSet whose training file holds `num_examples` features,
-      as feature_records.
+    outputs, variables: their features, float32, and their variables; None
+      before `inference`.
+    data: DataSet whose training file holds `num_examples` feature_records.
   """
 
   def __init__(self, data, settings, size, build):

@@ -28,11 +28,8 @@ def layer_names(settings):
 class TiedLayer:
   """A layer of the model in the default graph, and its decoder.
 
-  Attributes:
-    inputs: float tensor, [batch, height, width, channels] for a convolutional
-      layer, else [batch, dim].
-    visible_biases: biases of the inputs, zero at first: float32 tensor,
-      [channels] or [dim].
+  Its `inputs` are [batch, height, width, channels] or [batch, dim], their
+  float32 `visible_biases` [channels] or [dim].
   """
 
   def __init__(self, name):
@@ -90,8 +87,7 @@ def rbm_loss(layer, activation):
   Hinton, "Training Products of Experts by Minimizing Contrastive Divergence",
   2002. Inputs are Gaussian with variance 1. Units are binary with 'sigmoid';
   with 'relu' they are rectified and noisy: Nair and Hinton, "Rectified Linear
-  Units Improve Restricted Boltzmann Machines", 2010. The value is that of
-  `autoencoder_loss`, of the inputs as sampled units reconstruct them.
+  Units Improve Restricted Boltzmann Machines", 2010.
   """
   units = _UNITS[activation]
   means, samples = units(layer.up(layer.inputs))

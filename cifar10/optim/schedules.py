@@ -16,18 +16,11 @@ FALLS = 'learning_rate_falls'
 
 
 class Pace(NamedTuple):
-  """Steps in relation to the examples of a run.
+  """Steps in relation to the examples of a run."""
 
-  Attributes:
-    steps_per_epoch: a float; a decay after so many epochs comes with N towers
-      after 1/N of the steps.
-    offset: how far the examples seen are ahead of the global step, in steps.
-    last_step: the global step at which training ends.
-  """
-
-  steps_per_epoch: float
-  offset: int
-  last_step: int
+  steps_per_epoch: float  # With N towers, 1/N of those with one.
+  offset: int  # The examples seen, in such steps, less the global step.
+  last_step: int  # The global step at which training ends.
 
   def decay_steps(self, epochs):
     """Whole steps in some epochs, as a float: an int32 may be too small."""

@@ -179,13 +179,9 @@ class ProgressBar:
   """A live bar on a terminal; in a file or pipe, a line for every 10 %."""
 
   def __init__(self, task, total, unit=1, amount='%d'):
-    """Prints nothing yet.
+    """Begins lines with `task`; they end with the units done, by `amount`.
 
-    Args:
-      task: name of the task; each line begins with it.
-      total: amount of work; without one, nothing is shown.
-      unit: amount of work in one unit of the display.
-      amount: format of the number of units done; each line ends with it.
+    `total` is the amount of work, without which nothing is shown.
     """
     self._task, self._total, self._unit = task, total, unit
     self._amount, self._shown, self._line = amount, None, ''

@@ -23,19 +23,15 @@ def begin():
   log_suppression.open_missing_streams()
   processor.use_onednn()
   with _interrupted_silently(), log_suppression.stderr_held_back():
-    _import_tensorflow()
+    import tensorflow.compat.v1 as tf
 
-
-def _import_tensorflow():
-  import tensorflow.compat.v1 as tf
-
-  tf.get_logger().addFilter(log_suppression.is_shown)
-  # Not disable_eager_execution(): alone it leaves resource variables on in
-  # TensorFlow 2 and off in TensorFlow 1.
-  tf.disable_v2_behavior()
-  # The first search for GPUs logs an error if there is no driver. It claims no
-  # memory on the GPUs that it finds.
-  tf.config.experimental.list_physical_devices('GPU')
+    tf.get_logger().addFilter(log_suppression.is_shown)
+    # Not disable_eager_execution(): alone it leaves resource variables on in
+    # TensorFlow 2 and off in TensorFlow 1.
+    tf.disable_v2_behavior()
+    # The first search for GPUs logs an error if there is no driver. It claims
+    # no memory on the GPUs that it finds.
+    tf.config.experimental.list_physical_devices('GPU')
 
 
 def _exit(number, frame):

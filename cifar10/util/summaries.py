@@ -1,7 +1,6 @@
 """Summaries, which TensorBoard displays, and the file that holds them.
 
-Unlike tf.summary, these functions do not prefix tags with the name scope, so
-that a summary operation can be in the scope of the graph that it belongs to.
+Unlike tf.summary, these functions do not prefix tags with the name scope.
 """
 
 import contextlib
