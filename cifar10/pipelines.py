@@ -1,7 +1,4 @@
-"""The input that the settings choose: the tutorial's queues or another one.
-
-With --cache_frozen, it reads features of the images in their place.
-"""
+"""The input that the settings choose: the tutorial's queues or another one."""
 
 import tensorflow.compat.v1 as tf
 

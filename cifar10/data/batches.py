@@ -1,7 +1,4 @@
-"""Two ways from records on disk to batches, besides the queues.
-
-TensorFlow's guides call them "preloaded data" and "tf.data".
-"""
+"""Two ways to batches besides the queues: preloaded data, and tf.data."""
 
 import tensorflow.compat.v1 as tf
 

@@ -1,7 +1,4 @@
-"""Turns batches of raw records into images, distorted or centrally cropped.
-
-The tutorial's section "Model Inputs". Functions of tensors, without queues.
-"""
+"""Turns batches of raw records into images, distorted or centrally cropped."""
 
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -143,8 +140,7 @@ def resample(images, size, corner, angle, zoom):
   Args:
     images: float32 tensor, [n, height, width, depth].
     size: height and width of the squares, in pixels.
-    corner: two float32 tensors, [n]; first row and column of each square, if it
-      were neither turned nor scaled.
+    corner: float32 first rows and columns, [n], if nothing were turned.
     angle: float32 tensor, [n], in radians, clockwise.
     zoom: float32 tensor, [n]; 2 shows a quarter of the square, twice as large.
 
@@ -192,8 +188,7 @@ def adjusted(images, brightness, contrast):
   """Adds the brightness; then scales distances from the mean by the contrast.
 
   Takes and returns float32 [batch, height, width, depth], with brightness and
-  contrast [batch, 1, 1, 1]. In one step, unlike the tutorial: contrast scales
-  the distance of (images + brightness) from (means + brightness).
+  contrast [batch, 1, 1, 1]. In one step, unlike the tutorial.
   """
   means = tf.reduce_mean(images, [1, 2], keepdims=True)  # Of each channel.
   return images * contrast + (means * (1 - contrast) + brightness)

@@ -33,8 +33,7 @@ from cifar10.util import paths
 
 _FILES = dataset_json.FILES
 
-# Usual names of parts of a data set: folders of these names alone, with folders
-# in them, are no classes.
+# Folders of these names alone, with folders in them, are no classes.
 _PART_NAMES = frozenset(
     'train training val valid validation dev test testing'.split())
 

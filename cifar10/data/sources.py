@@ -100,10 +100,9 @@ def fetch(source, settings):
 
 
 def remotes(source, settings):
-  """The files to fetch, from the official addresses or from a mirror.
+  """The files to fetch, officially or from a mirror: a list of Remote.
 
-  Returns a list of download.Remote. Raises UserError if --data_sha256 does not
-  hold a checksum for each file.
+  Raises UserError if --data_sha256 does not hold a checksum for each.
   """
   names = [os.path.basename(official.url) for official in source.official]
   digests = [official.sha256 for official in source.official]

@@ -1,7 +1,4 @@
-"""Techniques of layers: one object that the networks of settings ask.
-
-By default each layer is that of `cifar10.inference`.
-"""
+"""Techniques of layers: one object that the networks of settings ask."""
 
 import tensorflow.compat.v1 as tf
 

@@ -8,8 +8,7 @@ m x m pixels takes n x n instead of (m r) x (m r): with 6 x 6 pixels and 5 x 5
 weights, 100 instead of 900.
 
 There are three steps of matrix products: the values of images and kernel at the
-points, their products over the channels, and the pixels from these. The share
-of the first and the last step falls as the number of channels grows.
+points, their products over the channels, and the pixels from these.
 
 The price is rounding: in float32, the standard deviation of the error is up to
 2.5e-5 of that of the outputs with 10 points, 5e-6 with 8, and 3e-7 in a direct
@@ -36,9 +35,8 @@ _FINITE_POINTS = {
 }
 _MAX_POINTS = max(_FINITE_POINTS)
 
-# The algorithm along one axis of images, as float64 arrays: `kernel` [points,
-# weights]; `inputs`, from pixels to points, and `outputs`, from points to
-# pixels, [points, tiles, size].
+# The algorithm along one axis of images, as float64 arrays: [points, weights],
+# and from pixels to points and back, both [points, tiles, size].
 _Axis = collections.namedtuple('_Axis', 'kernel inputs outputs')
 
 

@@ -1,7 +1,6 @@
 """Model parallelism: the parts of one model on several devices.
 
-`layers` divides the model between two layers, `filters` divides each layer. The
-device of an operation, forward or backward, follows from its name.
+The device of an operation, forward or backward, follows from its name.
 """
 
 import contextlib

@@ -104,9 +104,9 @@ class MuonOptimizer(tf.train.Optimizer):
   2024, https://kellerjordan.github.io/posts/muon/
 
   The weights of a layer are a matrix: a row for each unit or filter. A step is
-  the momentum with all its singular values near 1, so each direction of the
-  matrix moves equally far. Before it, the weights are scaled to a norm of 1 for
-  each unit, on average: it fits layers whose outputs are normalized.
+  the momentum with all its singular values near 1. Before it, the weights are
+  scaled to a norm of 1 for each unit, on average: it fits layers whose outputs
+  are normalized.
   """
 
   def __init__(self, learning_rate, momentum):
@@ -134,8 +134,7 @@ def orthogonal(matrix):
   """A matrix with the same singular vectors, and singular values near 1.
 
   By iterations of the paper's polynomial, as many as in its CIFAR-10 record.
-  Each multiplies `x` by a polynomial of its product with itself, a matrix of
-  the shorter side. The polynomials commute, so `x` itself is multiplied once.
+  The factors commute, so `x` itself is multiplied once.
   """
   rows, columns = matrix.shape.as_list()
   x = matrix / (tf.norm(matrix) + 1e-7)

@@ -1,7 +1,4 @@
-"""The files of checkpoints: put in place, named as the newest, deleted.
-
-Only the one process that holds a training directory calls these functions.
-"""
+"""Files of checkpoints in a held directory: put in place, named, deleted."""
 
 import contextlib
 import os

@@ -1,7 +1,4 @@
-"""The settings of a run in `config.json`, flat, beside its checkpoints.
-
-State that changes during a run is in run_state.py.
-"""
+"""The settings of a run in `config.json`, flat, beside its checkpoints."""
 
 import json
 import math

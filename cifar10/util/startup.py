@@ -1,8 +1,4 @@
-"""What happens when the package is imported, before anything else.
-
-TensorFlow is imported once, in graph mode, with oneDNN; its start-up messages
-stay off the terminal.
-"""
+"""Imports TensorFlow in graph mode, with oneDNN and without its messages."""
 
 import contextlib
 import os

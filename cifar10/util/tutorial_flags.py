@@ -1,7 +1,4 @@
-"""The flags of the tutorial's five programs, for old programs.
-
-Programs of this project have settings in their place.
-"""
+"""The flags of the tutorial's five programs, for old programs."""
 
 import sys
 
