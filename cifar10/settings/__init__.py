@@ -46,6 +46,11 @@ class Settings(*GROUPS):
     return bool(name in self.given and value) or value != FIELDS[name].default
 
   @property
+  def compute_type(self):
+    """The type of convolutions and matrix products, by the flag --precision."""
+    return self.precision
+
+  @property
   def num_towers(self):
     """Copies of the model on a machine: one for each GPU, or one for all."""
     return self.num_gpus if self.model_parallelism == 'none' else 1
