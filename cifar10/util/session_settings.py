@@ -71,7 +71,10 @@ def start_threads(settings):
 
 
 def warn_of_slow_precision(precision, use_gpu=True):
-  """Warns of a type slower than float32 on this machine, on its GPU if any."""
+  """Prints a warning if a precision is slower than float32 on this machine.
+
+  With `use_gpu` the program runs on a GPU if there is one.
+  """
   is_fast = (precision == 'float32' or (use_gpu and has_gpu()) or
              (precision == 'bfloat16' and cpu_has_bfloat16()))
   if not is_fast:
