@@ -1,4 +1,7 @@
-"""Turns batches of raw records into images, distorted or centrally cropped."""
+"""Turns batches of raw records into images, distorted or centrally cropped.
+
+The tutorial's section "Model Inputs".
+"""
 
 import numpy as np
 import tensorflow.compat.v1 as tf

@@ -45,10 +45,9 @@ _EXPECTED = (
 def find(folder):
   """Finds the classes and pictures in a folder.
 
-  Returns the sorted names of the classes, and a sorted list of tuples: the path
-  of a picture, the number of its class, and its part, 'train' or 'test', or
-  None if it is not assigned yet. Raises OSError if a folder cannot be read, and
-  UserError if its pictures are not those of a data set.
+  Returns the sorted names of the classes, and a sorted list of tuples: path,
+  number of the class, and part, 'train', 'test' or None. Raises UserError if
+  its pictures are not those of a data set.
   """
   if not os.path.isdir(folder):
     raise UserError(f'{folder}: no such folder; expected {_EXPECTED}')

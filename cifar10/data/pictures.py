@@ -50,8 +50,7 @@ def _extensions():
 def find(names):
   """Replaces each folder in a list of paths by its pictures, see `in_folder`.
 
-  The name `-`, for standard input, stays. Reports the other files of a folder.
-  Raises UserError if there are no pictures.
+  `-`, for standard input, stays. Raises UserError if there are no pictures.
   """
   found = []
   for name in names:

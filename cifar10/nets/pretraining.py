@@ -71,11 +71,11 @@ class TiedLayer:
 
 
 def autoencoder_loss(layer, activate, corrupt):
-  """The reconstruction error of a TiedLayer, a float32 scalar tensor.
+  """Half the squared distance of a TiedLayer's inputs and reconstruction.
 
-  Half the squared distance, summed over channels. If `corrupt` drops some of
-  the inputs, it is a denoising autoencoder: Vincent et al., "Extracting and
-  Composing Robust Features with Denoising Autoencoders", 2008.
+  If `corrupt` drops some of the inputs, it is a denoising autoencoder: Vincent
+  et al., "Extracting and Composing Robust Features with Denoising
+  Autoencoders", 2008.
   """
   units = activate(layer.up(corrupt(layer.inputs)))
   return _half_squared_distance(layer.down(units), layer.inputs)

@@ -36,9 +36,8 @@ def conv2d(x, kernel):
 def is_faster(x, kernel):
   """True if `conv2d` is expected to be faster than tf.nn.conv2d.
 
-  The limits come from measurements of the gradient with TensorFlow 2.21, on two
-  cores with AMX, of 3 x 3 weights, 24 to 384 channels and filters and 3 x 3 to
-  31 x 31 pixels.
+  Measured with TensorFlow 2.21 on two cores with AMX, 3 x 3 weights, 24 to 384
+  channels and filters and 3 x 3 to 31 x 31 pixels.
   """
   return (kernel.dtype == tf.bfloat16 and session_settings.cpu_has_amx() and
           not session_settings.has_gpu() and

@@ -128,9 +128,8 @@ def conv2d(x, kernel):
 def is_faster(x, kernel):
   """True if `conv2d` is expected to be faster than tf.nn.conv2d.
 
-  The limits come from measurements of both passes together, with TensorFlow
-  2.21 on two cores with AVX-512, of 3 to 256 channels, 3 x 3 to 48 x 48 pixels
-  and batches of 1 to 128; in bfloat16, on a processor with AVX512_BF16.
+  Measured with both passes, TensorFlow 2.21 on two cores with AVX-512, 3 to 256
+  channels, 3 x 3 to 48 x 48 pixels and batches of 1 to 128.
   """
   if session_settings.has_gpu():
     return False

@@ -154,10 +154,8 @@ def orthogonal(matrix):
 def constrained(gradients, settings):
   """Pairs (gradient, variable), clipped to the limits of the settings.
 
-  Pascanu et al., "On the difficulty of training Recurrent Neural Networks",
-  arXiv 1211.5063, section 3.2. With --hold_zeros, masks the gradients of zero
-  weights, so they stay zero: Han et al., "Learning both Weights and Connections
-  for Efficient Neural Networks", arXiv 1506.02626.
+  Pascanu et al., arXiv 1211.5063, section 3.2. With --hold_zeros, masks the
+  gradients of zero weights: Han et al., arXiv 1506.02626.
   """
   values, variables = zip(*gradients)
   if settings.hold_zeros:

@@ -1,7 +1,6 @@
-"""Towers: copies of the model, one for each GPU of a machine.
+"""Towers: copies of the model, one for each GPU, with variables in common.
 
-The tutorial's section "Training a Model Using Multiple GPU Cards". Towers share
-their variables, and each takes its own part of every batch.
+The tutorial's section "Training a Model Using Multiple GPU Cards".
 """
 
 import contextlib

@@ -122,10 +122,7 @@ def _copy(source, target):
 
 
 def remove(path):
-  """Deletes the checkpoint `path`.
-
-  Not tf.train.remove_checkpoint, which takes some characters for patterns.
-  """
+  """Deletes the checkpoint `path`; its name may hold characters of patterns."""
   directory, base = os.path.split(path)
   names = [
       name for _, name in checkpoints.files_in(directory)

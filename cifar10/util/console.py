@@ -70,9 +70,8 @@ class _Printable(io.TextIOWrapper):
 def open_streams(answers=False):
   """Opens standard output and error anew, so that a run outlives them.
 
-  A line is written when it is printed, into a file or pipe too. Lines that
-  cannot be written are lost; with `answers` on standard output, that is an
-  error.
+  Lines are written at once. Those that cannot be are lost; with `answers` on
+  standard output, that is an error.
   """
   sys.stdout = _opened(sys.stdout, 1, _Strict if answers else _Lossy)
   sys.stderr = _opened(sys.stderr, 2, _Lossy)
@@ -121,9 +120,8 @@ def leave(status):
 def guarded(work):
   """Calls `work()`; reports what is not the program's fault in one line.
 
-  Returns the exit status: 0 when `work` returns or raises Stopped, 1 after an
-  error, 130 after Ctrl-C, 141 when the reader of the answers has gone, or that
-  of `sys.exit`, which handlers of signals call.
+  Returns the exit status: 0 also for Stopped, 1 for an error, 130 for Ctrl-C,
+  141 if the reader of the answers has gone, or that of `sys.exit`.
   """
   try:
     work()

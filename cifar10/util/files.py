@@ -152,9 +152,8 @@ def folders_around(path):
 def new_folder(path, temporary=None):
   """Makes a folder that appears as `path` when it is complete.
 
-  Yields `temporary`, an empty folder to fill, by default beside `path`, and
-  deletes it if the body raises. Folders around `path` are made. Raises OSError
-  if `path` exists and is not empty.
+  Yields `temporary`, by default beside `path`, to fill; deletes it if the body
+  raises. Raises OSError if `path` exists and is not empty.
   """
   # Without a trailing slash, which would put it inside `path`.
   temporary = temporary or f'{path.rstrip(os.sep)}.tmp{os.getpid()}'

@@ -15,9 +15,9 @@ _ATTEMPTS = 100
 
 @contextlib.contextmanager
 def only_process(folder):
-  """Makes a folder and locks it, or waits; removes new ones after an error.
+  """Makes a folder and locks it; waits while another process holds the lock.
 
-  Raises UserError if `folder` is something else.
+  Removes new folders after an error; UserError if it is something else.
   """
 
   def wait(lock):

@@ -17,8 +17,7 @@ _HTTP2_BEGINNING = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + bytes(3) + _SETTINGS
 def unreachable(address):
   """The reason why the server at `host:port` gives no answer; None if it does.
 
-  An open port is not enough: a process that is stopped still has it. The
-  server speaks HTTP/2, and answers the beginning of a connection.
+  An open port is not enough: a process that is stopped still has it.
   """
   host, _, port = address.rpartition(':')
   try:

@@ -71,10 +71,7 @@ def noted_until_exit():
 
 @contextlib.contextmanager
 def raised(signals):
-  """Has the first signal raise Stopped in the body, where nothing is to save.
-
-  `signals` is the list that `noted` yields, around this body.
-  """
+  """Has the first signal raise Stopped in the body; `signals` is of `noted`."""
   replaced = [n for n in _ENDING if signal.getsignal(n) is _do_nothing]
 
   def restore():

@@ -109,7 +109,7 @@ class EventFile(contextlib.AbstractContextManager):
     self._write(tf.Event(graph_def=definition.SerializeToString()))
 
   def add_start(self, step):
-    """Notes the start of a session: TensorBoard drops later steps before it."""
+    """Notes a session's start: TensorBoard drops older events from there on."""
     log = tf.SessionLog(status=tf.SessionLog.START)
     self._write(tf.Event(session_log=log, step=step))
 

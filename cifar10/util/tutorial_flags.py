@@ -24,10 +24,7 @@ DEFINE = {
 
 
 def define():
-  """Defines the tutorial's flags, unless the program has; it may do so later.
-
-  In a notebook there are no flags to parse: the arguments are the kernel's.
-  """
+  """Defines the tutorial's flags, unless the program has, or will do so."""
   for name, default in DEFAULTS.items():
     if name not in absl_flags.FLAGS:
       DEFINE[type(default)](name, default, "The tutorial's.",
