@@ -92,5 +92,4 @@ def _features(settings, data):
 
 
 def _num_threads(settings):
-  is_seeded = settings.seed is not None
-  return 1 if is_seeded else cifar10_input.NUM_PREPROCESS_THREADS
+  return cifar10_input.NUM_PREPROCESS_THREADS if settings.seed is None else 1

@@ -26,8 +26,8 @@ _MAX_HUE = np.radians(36)
 # The tutorial's distortions, and all of them.
 TUTORIAL = ('crop', 'flip', 'brightness', 'contrast')
 _COLORS = ('saturation', 'hue')
-NAMES = (*TUTORIAL, 'shift', 'rotate', 'resize', *_COLORS)
-NAMES += ('cutout', 'alternating_flip')
+NAMES = (*TUTORIAL, 'shift', 'rotate', 'resize', *_COLORS, 'cutout',
+         'alternating_flip')
 
 # Shares of the colors in the brightness of a pixel: ITU-R BT.601.
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
@@ -63,8 +63,8 @@ def _largest_shift(settings, layout):
 
 def are_changed(settings):
   """True if the settings ask for other distortions than the tutorial's."""
-  return (names(settings.augment) != TUTORIAL or
-          settings.standardization != 'image')
+  kinds = names(settings.augment), settings.standardization
+  return kinds != (TUTORIAL, 'image')
 
 
 def distort(records, data, settings, size, flip=None):

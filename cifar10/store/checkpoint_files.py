@@ -137,7 +137,7 @@ def remove_all(directory):
   """Deletes all checkpoints in `directory`, and the file that names one."""
   if os.path.lexists(checkpoints.name_file(directory)):
     os.remove(checkpoints.name_file(directory))
-  for step, _ in checkpoints.files_in(directory):
+  for step in {step for step, _ in checkpoints.files_in(directory)}:
     remove(checkpoints.at_step(directory, step))
 
 
