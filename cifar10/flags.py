@@ -36,10 +36,9 @@ TRAINER_GROUPS = ('data', 'download', 'recipe', 'input', 'pipeline',
                   'validation', 'running', 'metrics', 'session')
 
 # Those of pretraining, on one device and without labels.
-PRETRAINER_GROUPS = ('data', 'download', 'input', 'pipeline', 'augmentation',
-                     'model', 'initialization', 'regularization',
-                     'optimization', 'optimizer', 'schedule', 'running',
-                     'metrics', 'session', 'pretraining')
+PRETRAINER_GROUPS = (*(group for group in TRAINER_GROUPS
+                       if group not in ('recipe', 'transfer', 'validation')),
+                     'pretraining')
 
 # The groups of flags by program, to hint at if another program is given one.
 _GROUPS_OF = {
@@ -59,22 +58,14 @@ _GONE = {
     'num_examples': 'cifar10_eval takes each image once'
 }
 
-_DEFINE_BY_TYPE = {
-    bool: flags.DEFINE_boolean,
-    int: flags.DEFINE_integer,
-    float: flags.DEFINE_float,
-    str: flags.DEFINE_string
-}
-
 
 def run(work, groups, description, takes_arguments=False, has_model=False,
         **defaults):
   """Runs a program: reads the flags, calls `work(settings)`, and exits.
 
-  The status is that of `console.guarded`: a mistake of the user or a fault of
-  the machine is reported in one line, without a traceback. A program with
-  `--checkpoint_dir` takes the data set and the model from the run there, if it
-  has saved its settings, except what is given as flags.
+  The status is that of `console.guarded`. A program with `--checkpoint_dir`
+  takes the data set and the model from the run there, if it has saved its
+  settings, except what is given as flags.
 
   Args:
     work: function of the Settings, and of the arguments if it takes some.
@@ -133,7 +124,7 @@ def _define_flags(names, defaults):
   for name in names:
     field = settings_lib.FIELDS[name]
     about = field.metadata
-    define, limits = _DEFINE_BY_TYPE[config.types(field)[0]], {}
+    define, limits = tutorial_flags.DEFINE[config.types(field)[0]], {}
     if 'choices' in about:
       define, limits = flags.DEFINE_enum, {'enum_values': about['choices']}
     elif 'least' in about:
@@ -197,10 +188,7 @@ def _checked_path(name, text):
 
 
 def _default_model(folder):
-  """The default of --checkpoint_dir, or else the model of the package.
-
-  The latter if no run is there, or if it cannot be read or is another user's.
-  """
+  """The default of --checkpoint_dir, or the package's model without a run."""
   if files.is_of_another(folder):
     problem = f'{folder} belongs to another user'
   elif os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK):
@@ -216,10 +204,7 @@ def _default_model(folder):
 
 
 def _with_settings_of_run(settings, folder):
-  """Settings with the data and the model of the run in a --checkpoint_dir.
-
-  Flags that are given take precedence.
-  """
+  """Settings, if not given, of the data and the model of a --checkpoint_dir."""
   wanted = settings.checkpoint
   if wanted and not wanted.isdecimal() and 'checkpoint_dir' in settings.given:
     found, named = map(os.path.realpath, (os.path.dirname(wanted), folder))
@@ -236,7 +221,7 @@ def _with_settings_of_run(settings, folder):
     return settings
   # The regularizer is part of the loss that an evaluation shows.
   of_run = saved.of_groups('data', 'model', 'regularization')
-  of_run.update(run_state.trained_on(run_state.load(settings.run_dir), saved))
+  of_run.update(run_state.trained_on(run_state.load(settings.run_dir)))
   return dataclasses.replace(
       settings, **{n: of_run[n] for n in of_run if n not in settings.given})
 

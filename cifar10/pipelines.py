@@ -1,7 +1,4 @@
-"""The input that the settings choose: the tutorial's queues or another one.
-
-With --cache_frozen, it reads features of the images in their place.
-"""
+"""The input that the settings choose: the tutorial's queues or another one."""
 
 import tensorflow.compat.v1 as tf
 
@@ -63,9 +60,8 @@ def loaded_inputs(data, settings):
 def distorted_pairs(settings, data):
   """Batches of training images, each in two distortions; from the queues.
 
-  Returns:
-    images: float32, [2 * batch_size, size, size, depth].
-    numbers: int32, [2 * batch_size], the same for both distortions of an image.
+  Returns float32 [2 * batch_size, size, size, depth], and int32 [2 *
+  batch_size], the same number for both distortions of an image.
   """
   batch_size, layout = settings.batch_size, data.layout
   size = cifar10_input.crop_size(layout, settings.image_size)
@@ -96,5 +92,4 @@ def _features(settings, data):
 
 
 def _num_threads(settings):
-  is_seeded = settings.seed is not None
-  return 1 if is_seeded else cifar10_input.NUM_PREPROCESS_THREADS
+  return cifar10_input.NUM_PREPROCESS_THREADS if settings.seed is None else 1

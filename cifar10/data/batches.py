@@ -1,7 +1,4 @@
-"""Two ways from records on disk to batches, besides the queues.
-
-TensorFlow's guides call them "preloaded data" and "tf.data".
-"""
+"""Two ways to batches besides the queues: preloaded data, and tf.data."""
 
 import tensorflow.compat.v1 as tf
 
@@ -14,8 +11,8 @@ _READ_BYTES = 1 << 18
 def batches_of_preloaded(data, batch_size, alternating):
   """Endless batches of records from one variable, shuffled anew each epoch.
 
-  Returns the records, uint8 [batch_size, layout.record_bytes], and which images
-  to flip, int32 [batch_size] of 0 and 1; None if not `alternating`.
+  Returns uint8 [batch_size, layout.record_bytes], and int32 [batch_size], 1 for
+  the images to flip, else 0; None if not `alternating`.
   """
   paths, kept = data.files_to_train_on()
   parts = [
@@ -60,9 +57,8 @@ def _local(initial_value, **options):
 def batches_by_tf_data(data, epoch_size, batch_size, decode, num_threads):
   """The next of endless batches of decoded records, by tf.data.
 
-  Shuffles `epoch_size` records together, and decodes `num_threads` batches at
-  the same time. Returns the tuple of tensors of `decode`, a function of uint8
-  records, [batch_size, layout.record_bytes].
+  Shuffles `epoch_size` records together. Returns the tuple of tensors of
+  `decode`, a function of uint8 records, [batch_size, layout.record_bytes].
   """
   paths, kept = data.files_to_train_on()
   counts = tf.constant([kept.get(path, -1) for path in paths], tf.int64)

@@ -16,9 +16,8 @@ _UNBALANCED = 5
 def check_files(data, source):
   """Raises UserError if a file is missing, damaged, or not as described.
 
-  Returns the labels of the training and of the test records, int arrays. Only
-  warns if a public data set, with a `source`, has fewer or more records
-  than it should: a file cut between two records shows no other damage.
+  Returns the labels of the training and of the test records, int arrays. Warns
+  if a data set with a `source` has another number of records.
   """
   labels = []
   for paths, count in zip((data.train_files, data.test_files), data.counts):

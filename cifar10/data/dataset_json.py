@@ -29,11 +29,7 @@ CHANNELS = (3, 1)
 
 
 def load(path):
-  """Reads a dataset.json and checks it; checks no records.
-
-  Returns a dict of the fields of a datasets.DataSet, except its name. Raises
-  UserError if the file is missing or damaged.
-  """
+  """Reads the fields of a DataSet, except its name; UserError if damaged."""
   value = files.need_json(path)
   try:
     return _parse(value, os.path.dirname(path))
@@ -77,10 +73,7 @@ def _paths(names, folder):
 
 
 def save(folder, classes, size, channels, flip, counts):
-  """Writes the dataset.json of a folder that holds train.bin and test.bin.
-
-  `counts` are the numbers of records in them; the rest is as in the file.
-  """
+  """Writes a dataset.json for train.bin and test.bin, of `counts` records."""
   value = {'classes': list(classes), 'size': size}
   value.update(channels=channels, flip=flip)
   for (part, name), count in zip(FILES.items(), counts):

@@ -65,10 +65,11 @@ class DataSet(NamedTuple):
       return list(self.train_files), {}
     left, files, kept = self.examples_per_epoch, [], {}
     for path in self.train_files:
+      if left <= 0:
+        break
+      files.append(path)
       count = self.count([path])
-      if left > 0:
-        files.append(path)
-      if 0 < left < count:
+      if left < count:
         kept[path] = left
       left -= count
     return files, kept
@@ -87,10 +88,7 @@ class DataSet(NamedTuple):
     return records.load(paths, self.layout)[-self.held_out:]
 
   def test_records(self):
-    """The records to test on, uint8 array [n, layout.record_bytes].
-
-    Raises UserError if a file is missing or damaged.
-    """
+    """The records to test on, uint8; UserError if a file is damaged."""
     for path in self.test_files:
       records.check_file(path, self.layout, len(self.classes))
     return records.load(self.test_files, self.layout)
@@ -112,7 +110,10 @@ def describe(settings):
   elif kind == 'own':
     data = load(settings.data_dir)
   elif kind == 'cifar10':
-    data = _with_its_names(cifar10_below(settings.data_dir))
+    data = cifar10_below(settings.data_dir)
+    path = os.path.join(os.path.dirname(data.test_files[0]), 'batches.meta.txt')
+    if os.path.exists(path):
+      data = data._replace(classes=_names(path))
     has_other_names = len(data.classes) != len(names)
     if has_other_names and names and names == unnamed(len(names)):
       data = data._replace(classes=names)
@@ -131,11 +132,7 @@ def unnamed(count):
 
 
 def check_fits(data, settings):
-  """Raises UserError if a DataSet does not suit a model.
-
-  `classes` and `image_shape` of the settings are the model's, or empty if they
-  are unknown.
-  """
+  """Raises UserError if a DataSet does not suit the model of the settings."""
   compared = (('the classes', ', ', data.classes, settings.classes),
               ('images of', ' x ', data.layout[:3], settings.image_shape))
   for what, separator, found, trained in compared:
@@ -150,24 +147,12 @@ def check_fits(data, settings):
         f'was trained on {checks.few(trained, separator)}')
 
 
-def known_shape(settings, classes):
-  """Height, width and depth of the images of a run that did not save them.
-
-  `classes` are those of the run. Returns an empty tuple if its data set may not
-  be public.
-  """
-  may_be_own = settings.dataset == 'cifar10' and (
-      classes != CLASSES or not os.path.isdir(settings.data_dir))
-  return () if may_be_own or _kind(settings) == 'own' else records.Layout()[:3]
-
-
 def prepare(settings, url=_OFFICIAL_URL):
   """Fetches the data set that the settings name if it is missing; checks it.
 
   CIFAR-10 comes from `url`, unless --data_url names another place.
   Returns a DataSet with the parts that the settings hold out. Raises UserError
-  as `describe`, and if the data set cannot be fetched, a file is missing or
-  damaged, or there are fewer records than the settings ask for.
+  if it cannot be fetched, is damaged, does not suit the model, or is too small.
   """
   kind = _kind(settings)
   source = sources.SOURCES.get(kind)
@@ -265,12 +250,6 @@ def _cifar100(folder, kind):
       classes=classes, layout=records.Layout(label_bytes=2, label_at=label_at))
 
 
-def _with_its_names(data):
-  """A DataSet in CIFAR-10's files, with the classes that a file there names."""
-  path = os.path.join(os.path.dirname(data.test_files[0]), 'batches.meta.txt')
-  return data._replace(classes=_names(path)) if os.path.exists(path) else data
-
-
 def _names(path):
   """The names of the classes in a file, one a line; UserError if unusable."""
   with files.open_regular(path) as file:
@@ -287,13 +266,10 @@ def _names(path):
 
 
 def load(folder):
-  """The DataSet that the dataset.json of a folder describes; checks no records.
-
-  Raises UserError if the file is missing or damaged.
-  """
-  path = os.path.join(folder, dataset_json.FILE_NAME)
-  name = os.path.basename(os.path.abspath(folder))
-  return DataSet(name=name, **dataset_json.load(path))
+  """The DataSet of the dataset.json in a folder; UserError if it is damaged."""
+  return DataSet(
+      name=os.path.basename(os.path.abspath(folder)),
+      **dataset_json.load(os.path.join(folder, dataset_json.FILE_NAME)))
 
 
 def in_folder(folder, train_names=_CIFAR10_SOURCE.train,

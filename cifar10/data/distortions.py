@@ -1,6 +1,6 @@
 """Turns batches of raw records into images, distorted or centrally cropped.
 
-The tutorial's section "Model Inputs". Functions of tensors, without queues.
+The tutorial's section "Model Inputs".
 """
 
 import numpy as np
@@ -26,8 +26,8 @@ _MAX_HUE = np.radians(36)
 # The tutorial's distortions, and all of them.
 TUTORIAL = ('crop', 'flip', 'brightness', 'contrast')
 _COLORS = ('saturation', 'hue')
-NAMES = (*TUTORIAL, 'shift', 'rotate', 'resize', *_COLORS)
-NAMES += ('cutout', 'alternating_flip')
+NAMES = (*TUTORIAL, 'shift', 'rotate', 'resize', *_COLORS, 'cutout',
+         'alternating_flip')
 
 # Shares of the colors in the brightness of a pixel: ITU-R BT.601.
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
@@ -45,10 +45,7 @@ def names(text):
 
 
 def check(settings, layout):
-  """Raises UserError if --augment does not suit images of a Layout.
-
-  Saturation and hue need colors, a shift at least half a pixel.
-  """
+  """Raises UserError if --augment does not suit images of a Layout."""
   text, found = settings.augment, names(settings.augment)
   if layout.depth != 3 and set(_COLORS) & set(found):
     raise UserError(
@@ -66,30 +63,34 @@ def _largest_shift(settings, layout):
 
 def are_changed(settings):
   """True if the settings ask for other distortions than the tutorial's."""
-  return (names(settings.augment) != TUTORIAL or
-          settings.standardization != 'image')
+  kinds = names(settings.augment), settings.standardization
+  return kinds != (TUTORIAL, 'image')
 
 
 def distort(records, data, settings, size, flip=None):
   """Decodes records and distorts each image at random, in its own way.
 
-  The tutorial's distortions: a random crop of size x size pixels, a left-right
-  flip with probability 1/2, a change of brightness by up to 63 of 255, a
-  contrast factor of 0.2 to 1.8. Without the crop, takes the middle. At the end
-  each image is `standardized`.
-
   Args:
     records: uint8 tensor, [batch, record_bytes].
     data: their datasets.DataSet, which says if they may be flipped.
     settings: settings.Settings with the distortions, some of NAMES.
-    size: height and width of the crops, in pixels.
+    size: height and width of the crops, in pixels; not at random, the middle.
     flip: int32 tensor, [batch], 1 for the images to flip; None: at random.
 
-  Returns float32 [batch, size, size, depth]; cutout sets a square to 0.
+  Returns float32 [batch, size, size, depth], `standardized`; cutout sets a
+  square to 0.
   """
   augment, count = names(settings.augment), tf.shape(records)[:1]
   images = _cropped(records, count, data, settings, size, flip)
-  images = _with_brightness_and_contrast(images, count, augment)
+  if {'brightness', 'contrast'} & set(augment):
+    per_image = tf.concat([count, [1, 1, 1]], 0)  # [batch, 1, 1, 1]
+    brightness, contrast = 0.0, 1.0
+    if 'brightness' in augment:
+      brightness = tf.random_uniform(per_image, -_MAX_BRIGHTNESS,
+                                     _MAX_BRIGHTNESS)
+    if 'contrast' in augment:
+      contrast = tf.random_uniform(per_image, _MIN_CONTRAST, _MAX_CONTRAST)
+    images = adjusted(images, brightness, contrast)
   images = _colors(images, count, augment)
   images = standardized(images, settings.standardization)
   return images * _cutout_mask(count, size) if 'cutout' in augment else images
@@ -142,8 +143,7 @@ def resample(images, size, corner, angle, zoom):
   Args:
     images: float32 tensor, [n, height, width, depth].
     size: height and width of the squares, in pixels.
-    corner: two float32 tensors, [n]; first row and column of each square, if it
-      were neither turned nor scaled.
+    corner: float32 first rows and columns, [n], if nothing were turned.
     angle: float32 tensor, [n], in radians, clockwise.
     zoom: float32 tensor, [n]; 2 shows a quarter of the square, twice as large.
 
@@ -191,31 +191,14 @@ def adjusted(images, brightness, contrast):
   """Adds the brightness; then scales distances from the mean by the contrast.
 
   Takes and returns float32 [batch, height, width, depth], with brightness and
-  contrast [batch, 1, 1, 1]. In one step, unlike the tutorial: contrast scales
-  the distance of (images + brightness) from (means + brightness).
+  contrast [batch, 1, 1, 1]. In one step, unlike the tutorial.
   """
   means = tf.reduce_mean(images, [1, 2], keepdims=True)  # Of each channel.
   return images * contrast + (means * (1 - contrast) + brightness)
 
 
-def _with_brightness_and_contrast(images, count, augment):
-  if not {'brightness', 'contrast'} & set(augment):
-    return images
-  per_image = tf.concat([count, [1, 1, 1]], 0)  # [batch, 1, 1, 1]
-  brightness, contrast = 0.0, 1.0
-  if 'brightness' in augment:
-    brightness = tf.random_uniform(per_image, -_MAX_BRIGHTNESS, _MAX_BRIGHTNESS)
-  if 'contrast' in augment:
-    contrast = tf.random_uniform(per_image, _MIN_CONTRAST, _MAX_CONTRAST)
-  return adjusted(images, brightness, contrast)
-
-
 def _colors(images, count, augment):
-  """Changes the saturation and hue of each image.
-
-  Both are linear: a matrix for each image, which leaves gray as it is. Hue
-  turns colors about the gray axis.
-  """
+  """Changes the saturation and hue of each image, by a matrix of its own."""
   if not set(_COLORS) & set(augment):
     return images
   size = images.shape.as_list()[2]
@@ -242,8 +225,7 @@ def _hue_rotations(angle):
 def _cutout_mask(count, size):
   """0 in a square of half the side, 1 around it: [batch, size, size, 1].
 
-  The middle of the square is anywhere in the image: DeVries and Taylor, arXiv
-  1708.04552, section 3.2.
+  Its middle is anywhere: DeVries and Taylor, arXiv 1708.04552, section 3.2.
   """
 
   def inside():
@@ -273,11 +255,7 @@ def standardized(images, kind):
 
 
 def central_crop(records, layout, size, standardization='image'):
-  """Decodes records and cuts out the middle of each image, `standardized`.
-
-  Takes uint8 [batch, layout.record_bytes]; returns float32 [batch, size, size,
-  depth].
-  """
+  """The middles of images in uint8 records, float32 [n, size, size, depth]."""
   zeros = tf.zeros_like(records[:, 0], tf.int32)
   corner = [zeros + (side - size) // 2 for side in layout[:2]]
   images = records_lib.crop(records, layout, size, corner, flip=zeros)

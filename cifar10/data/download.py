@@ -39,16 +39,13 @@ class Remote(NamedTuple):
 
 
 def fetch_into(folder, remotes, fill):
-  """Fetches files and makes a folder from their contents.
+  """Fetches files that are missing, and makes a folder from their contents.
 
-  Does not fetch files that exist. Resumes an interrupted fetch, even one of an
-  earlier process. If several processes call this, one works and the others wait
-  for it. A failure leaves only files that are complete or worth resuming.
-
-  `fill` is a function (paths of the fetched files, path of an empty folder)
-  that writes the contents of `folder`, which appears when it is complete.
-  Raises UserError if a file cannot be fetched or has the wrong checksum, and
-  OSError if one cannot be written.
+  One process works, others wait for it. A failure leaves only files that are
+  complete or worth resuming. `fill` is a function (paths of the files, path of
+  an empty folder) that writes the contents of `folder`, which appears when it
+  is complete. Raises UserError if a file cannot be fetched or has the wrong
+  checksum, and OSError if one cannot be written.
   """
   with folder_lock.only_process(os.path.dirname(folder) or os.curdir):
     if os.path.isdir(folder):
@@ -67,9 +64,8 @@ def fetch_into(folder, remotes, fill):
 def unpack(archive, inside, folder, required, optional=()):
   """Unpacks files of the folder `inside` of a .tar.gz into another folder.
 
-  `required` and `optional` are tuples of their names. Safe for untrusted
-  archives: writes only regular files with exactly these names, to paths made
-  from these names; ignores links and all other members. Raises UserError if the
+  `required` and `optional` are tuples of their names. Ignores all other
+  members, and links, so untrusted archives are safe. Raises UserError if the
   archive is damaged or lacks a required file.
   """
   wanted = {f'{inside}/{name}': name for name in required + optional}
@@ -104,17 +100,7 @@ def _fetch_checked(remote):
   partial = f'{remote.path}.{remote.sha256[:8]}.part'
   with files.open_own(partial) as output:
     try:
-      # A part from an earlier process may be damaged: then all is fetched.
-      resumed = _size(output) > 0
-      _fetch(remote, output)
-      if resumed and files.sha256(partial) != remote.sha256.lower():
-        output.truncate(0)
-        _fetch(remote, output)
-      try:
-        _check(remote.url, partial, remote)
-      except UserError:
-        output.truncate(0)
-        raise
+      _fetch_whole(remote, partial, output)
       os.fsync(output.fileno())
     except BaseException:
       if not _size(output):
@@ -122,6 +108,19 @@ def _fetch_checked(remote):
           os.remove(partial)
       raise
   os.replace(partial, remote.path)
+
+
+def _fetch_whole(remote, partial, output):
+  """Fetches a file to `output`, open at the path `partial`; verifies it."""
+  is_resumed = _size(output) > 0
+  _fetch(remote, output)
+  try:
+    _check(remote.url, partial, remote)
+  except UserError:
+    output.truncate(0)
+    if not is_resumed:
+      raise
+    _fetch_whole(remote, partial, output)  # The part was damaged.
 
 
 def _fetch(remote, output):
@@ -166,14 +165,24 @@ def _is_permanent(reason, has_received):
 
 def _fetch_rest(remote, output):
   """Requests the missing bytes in one connection and appends them."""
+  have = _size(output)
+  headers = {'Range': f'bytes={have}-'} if have else {}
+  request = urllib.request.Request(remote.url, headers=headers)
   try:
-    response, have = _open(remote.url, _size(output))
+    response = urllib.request.urlopen(request, timeout=_TIMEOUT_SECS)
   except urllib.error.HTTPError as error:
     # Range not satisfiable: `output` is complete.
-    if error.code == 416 and _size(output):
+    if error.code == 416 and have:
       return
     raise
   with response:
+    if not have or getattr(response, 'status', None) != 206:
+      have = 0  # It sends the whole file.
+    elif not response.headers.get('Content-Range',
+                                  '').startswith(f'bytes {have}-'):
+      output.truncate(0)  # It sends other bytes than asked for.
+      _fetch_rest(remote, output)
+      return
     length = response.headers.get('Content-Length')
     total = have + int(length) if length else remote.size
     if remote.size not in (None, total):
@@ -188,23 +197,6 @@ def _fetch_rest(remote, output):
         f'the connection ended after {_size(output)} of {total} bytes')
 
 
-def _open(url, have):
-  """Opens a connection and requests all bytes after the first `have`.
-
-  Returns the response, and the number of bytes before those that it holds:
-  `have`, or 0 if the server sends the whole file.
-  """
-  headers = {'Range': f'bytes={have}-'} if have else {}
-  request = urllib.request.Request(url, headers=headers)
-  response = urllib.request.urlopen(request, timeout=_TIMEOUT_SECS)
-  if not have or getattr(response, 'status', None) != 206:
-    return response, 0
-  if response.headers.get('Content-Range', '').startswith(f'bytes {have}-'):
-    return response, have
-  response.close()  # It holds other bytes than those that were asked for.
-  return _open(url, 0)
-
-
 def _receive(response, remote, output, total):
   """Appends a response to an unbuffered file, and shows the progress."""
   limit = remote.limit if remote.size is None else remote.size
@@ -216,17 +208,13 @@ def _receive(response, remote, output, total):
         output.truncate(0)  # Not worth resuming.
         raise UserError(
             f'{remote.url}: sends more than the expected {limit} bytes')
-      _write(output, chunk, remote.path)
+      rest = chunk
+      try:
+        while rest:
+          rest = rest[output.write(rest):]
+      except OSError as error:  # A UserError is not retried.
+        raise UserError(f'{remote.path}: cannot be written: '
+                        f'{error.strerror}') from error
       shown.show(_size(output))
   finally:
     shown.end()  # Whatever is printed next begins a line.
-
-
-def _write(output, content, path):
-  """Writes all bytes for the file `path` to an unbuffered file."""
-  try:
-    while content:
-      content = content[output.write(content):]
-  except OSError as error:
-    # A UserError is not retried.
-    raise UserError(f'{path}: cannot be written: {error.strerror}') from error

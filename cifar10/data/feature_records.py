@@ -1,13 +1,12 @@
 """Records of features: a label, as in CIFAR-10's format, and float32 numbers.
 
-The output of a layer for an image, stored like an image: the same readers and
-queues take both.
+The same readers and queues take them and images.
 """
 
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-# The outputs of frozen layers in a training directory; what they are of.
+# The outputs of frozen layers in a training directory, and their description.
 FILE_NAME = 'frozen_layers.bin'
 DESCRIPTION_NAME = 'frozen_layers.json'
 
@@ -15,11 +14,7 @@ _BYTES = 4  # Of a float32.
 
 
 def layout_for(shape, layout):
-  """The Layout of features, with the label bytes of a Layout of images.
-
-  `shape` is the height, width and channels of the features, or their number;
-  each channel takes a depth of four bytes.
-  """
+  """The Layout of features of a `shape`, with the label bytes of images."""
   height, width, channels = [1] * (3 - len(shape)) + shape
   return layout._replace(height=height, width=width, depth=_BYTES * channels)
 
@@ -32,11 +27,8 @@ def shape(layout):
 def encode(features, images, layout):
   """The records, uint8 [n, layout.record_bytes], of features.
 
-  Args:
-    features: float32 array, [n, height, width, channels] or [n, channels].
-    images: uint8 array, [n, record bytes]; records of the images that they were
-      computed from.
-    layout: records.Layout, from `layout_for`.
+  Takes a float32 array, [n, height, width, channels] or [n, channels], the
+  records of their images, uint8 [n, record bytes], and the features' Layout.
   """
   numbers = np.ascontiguousarray(features, np.float32).view(np.uint8)
   labels = images[:, :layout.label_bytes]

@@ -33,8 +33,7 @@ from cifar10.util import paths
 
 _FILES = dataset_json.FILES
 
-# Usual names of parts of a data set: folders of these names alone, with folders
-# in them, are no classes.
+# Folders of these names alone, with folders in them, are no classes.
 _PART_NAMES = frozenset(
     'train training val valid validation dev test testing'.split())
 
@@ -46,11 +45,9 @@ _EXPECTED = (
 def find(folder):
   """Finds the classes and pictures in a folder.
 
-  Returns the sorted names of the classes, and a list of tuples, sorted by part,
-  class and name: the path of a picture, the number of its class, and its part,
-  'train' or 'test', or None if it is not assigned yet. Raises OSError if a
-  folder cannot be read. Raises UserError if `folder` does not exist, it has
-  fewer than two classes, or a class has no pictures.
+  Returns the sorted names of the classes, and a sorted list of tuples: path,
+  number of the class, and part, 'train', 'test' or None. Raises UserError if
+  its pictures are not those of a data set.
   """
   if not os.path.isdir(folder):
     raise UserError(f'{folder}: no such folder; expected {_EXPECTED}')
@@ -90,21 +87,19 @@ def _folders_in(folder):
       if not name.startswith('.') and os.path.isdir(os.path.join(folder, name)))
 
 
-def num_test_pictures(count, fraction):
-  """Number of test pictures among `count` of a class, about a fraction of them.
-
-  At least one is left for training, and if possible one for testing.
-  """
-  most = max(0, count - 1)
-  return min(most, max(1, int(count * fraction + 0.5)))
+def _part(counts, label, fraction):
+  """The part of a class's next picture; about the fraction is to test on."""
+  num_train, num_test = (counts[name][label] for name in _FILES)
+  count = num_train + num_test + 1
+  wanted = min(count - 1, max(1, int(count * fraction + 0.5)))
+  return 'test' if num_test < wanted else 'train'
 
 
 def write(folder, classes, found, args):
   """Writes the pictures to train.bin and test.bin, in random order.
 
-  Reads one picture at a time. Prints an error for each broken one. Returns the
-  numbers of pictures of each class, a dict of int arrays [classes] by part, and
-  the number of broken ones.
+  Prints an error for each broken one. Returns the numbers of pictures of each
+  class, a dict of int arrays [classes] by part, and the number of broken ones.
   """
   layout = records.layout_for(args.size, args.channels, classes)
   counts = {part: np.zeros(len(classes), int) for part in _FILES}
@@ -124,11 +119,8 @@ def write(folder, classes, found, args):
         print(error, file=sys.stderr)
       else:
         image = pictures.fit(picture, args.size, args.channels)
-        if part is None:
-          # Only now, so that broken pictures do not count.
-          num_train, num_test = (counts[name][label] for name in _FILES)
-          most = num_test_pictures(num_train + num_test + 1, args.test_fraction)
-          part = 'test' if num_test < most else 'train'
+        # Only now, so that broken pictures do not count.
+        part = part or _part(counts, label, args.test_fraction)
         counts[part][label] += 1
         record = records.encode(image, layout, label)
         outputs[part].write(record.tobytes())
@@ -138,12 +130,7 @@ def write(folder, classes, found, args):
 
 
 def make(args):
-  """Makes a data set by the flags; after an error, writes nothing.
-
-  Raises OSError if a folder cannot be read or written, and UserError if the
-  folder does not hold the pictures of a data set, `args.out` exists, or Pillow
-  is not installed.
-  """
+  """Makes a data set by the flags; after an error, writes nothing."""
   pictures.need_pillow()
   paths.check(args.out, '--out')
   if os.path.lexists(args.out):

@@ -1,8 +1,7 @@
 """The user's own pictures: finding, reading and scaling them.
 
-Pillow, an optional package, reads the files, in all of its formats except those
-below. `fit` scales a picture of any size to the images of a data set, so that
-it can become a record and pass through the same graph.
+Pillow, an optional package, reads the files. `fit` scales a picture of any size
+to the images of a data set, so that it can become a record.
 """
 
 import functools
@@ -51,9 +50,7 @@ def _extensions():
 def find(names):
   """Replaces each folder in a list of paths by its pictures, see `in_folder`.
 
-  The name `-`, for standard input, stays. Reports the other files of a folder.
-  Raises OSError if a folder cannot be read, and UserError if there are no
-  pictures.
+  `-`, for standard input, stays. Raises UserError if there are no pictures.
   """
   found = []
   for name in names:
@@ -75,8 +72,7 @@ def in_folder(folder):
   """The paths of all pictures in a folder and its subfolders, sorted.
 
   A picture is a file with the extension of a format that is read. Skips hidden
-  files and folders, and what is no file, such as a named pipe. Raises OSError
-  if a folder cannot be read.
+  files and folders. Raises OSError if a folder cannot be read.
   """
   return sorted(path for path in _visible_files(folder)
                 if os.path.splitext(path)[1].lower() in _extensions() and
@@ -85,11 +81,7 @@ def in_folder(folder):
 
 
 def report_others(folder, found):
-  """Prints the number of files in a folder that are skipped, if any are.
-
-  Counts neither hidden files nor the paths in `found`, nor linked folders that
-  hold some of these.
-  """
+  """Prints how many files in a folder are neither hidden nor in `found`."""
 
   def is_used(path):
     inside = os.path.join(path, '')
@@ -149,13 +141,10 @@ def read(name):
 
 
 def fit(image, size, channels):
-  """Scales the largest central square of a picture to size x size pixels.
+  """Scales the largest central square of a PIL.Image.Image, with antialiasing.
 
-  The filter has antialiasing: each pixel of the result is a weighted mean of
-  all pixels that it covers. A picture of the right size is not changed.
-
-  Takes a PIL.Image.Image, as of `read`, and 3 channels for red, green and blue,
-  or 1 for gray. Returns a uint8 array, [size, size, channels].
+  Takes 3 channels for red, green and blue, or 1 for gray. Returns a uint8
+  array, [size, size, channels].
   """
   mode = 'L' if channels == 1 else 'RGB'
   if mode == 'L':
@@ -178,10 +167,7 @@ def _scale_transparent_color(image):
 
 
 def _flat(image):
-  """Converts a picture to mode L or RGB, on white.
-
-  It does so in strips: of a large picture, each copy takes much memory.
-  """
+  """Converts a picture to mode L or RGB, on white; in strips, for memory."""
   if image.mode[0] in 'FI':
     image = _eight_bits(image)
   if image.mode in ('L', 'RGB') and 'transparency' not in image.info:
@@ -190,7 +176,10 @@ def _flat(image):
   rows = max(1, _STRIP_PIXELS // width)
   for top in range(0, height, rows):
     strip = image.crop((0, top, width, min(top + rows, height)))
-    strip = _on_white(strip)
+    has_alpha = strip.mode in ('LA', 'PA', 'RGBA', 'RGBa')
+    if has_alpha or 'transparency' in strip.info:
+      white = Image.new('RGBA', strip.size, 'white')
+      strip = Image.alpha_composite(white, strip.convert('RGBA'))
     mode = 'L' if strip.mode in ('1', 'L') else 'RGB'
     flat = flat or Image.new(mode, image.size)
     flat.paste(strip.convert(mode), (0, top))
@@ -219,12 +208,3 @@ def _eight_bits(image):
   if 'transparency' in image.info:
     scaled[levels == image.info['transparency']] = 255
   return Image.fromarray(scaled)
-
-
-def _on_white(image):
-  """Composites a picture with transparency onto white."""
-  modes = ('LA', 'PA', 'RGBA', 'RGBa')
-  if image.mode not in modes and 'transparency' not in image.info:
-    return image
-  white = Image.new('RGBA', image.size, 'white')
-  return Image.alpha_composite(white, image.convert('RGBA'))

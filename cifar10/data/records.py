@@ -103,10 +103,7 @@ def _mirrored(index, length):
 
 
 def encode(image, layout, label=0):
-  """The uint8 record of an image, a uint8 array [height, width, depth].
-
-  The label, an int, takes up all label bytes, as in a Layout of `layout_for`.
-  """
+  """The uint8 record of an image, [height, width, depth], and of its label."""
   label = np.frombuffer(label.to_bytes(layout.label_bytes, 'big'), np.uint8)
   return np.concatenate([label, image.transpose(2, 0, 1).ravel()])
 
@@ -121,9 +118,7 @@ def check_file(path, layout, num_classes):
   """Raises UserError unless a file holds whole records with possible labels.
 
   TensorFlow's reader skips an incomplete record silently, and waits forever if
-  there is no complete one. So programs check the files first.
-
-  Returns the labels, an int32 array [n].
+  there is no complete one. Returns the labels, an int32 array [n].
   """
   expected = f'expected a whole number of {layout.record_bytes:,}-byte records'
   content = bytearray()

@@ -45,7 +45,6 @@ def batches(read, element, epoch_size, batch_size):
       that have been read and that are left; returns the next ones, any number.
     element: type and shape of an element.
     epoch_size: number of elements that are shuffled together.
-    batch_size: number of elements in a batch.
 
   Returns a tf.FIFOQueue with elements of [batch_size, ...].
   """

@@ -79,10 +79,7 @@ SOURCES = {
 
 
 def fetch(source, settings):
-  """Fetches a data set and puts its folder into --data_dir.
-
-  Raises UserError if it cannot be fetched, unpacked or converted.
-  """
+  """Fetches a data set into --data_dir; raises UserError if it cannot."""
   if source.need is not None:
     source.need()  # Before fetching what could not be converted.
 
@@ -90,27 +87,22 @@ def fetch(source, settings):
     required = source.train + source.test + source.required
     download.unpack(archives[0], source.folder, to, required, source.optional)
 
-  _explain_pickles(source, settings.data_dir)
-  folder, fill = source.folder_in(settings.data_dir), source.convert or unpack
-  download.fetch_into(folder, remotes(source, settings), fill)
-
-
-def _explain_pickles(source, data_dir):
-  """Says why a data set is fetched although its Python version is there."""
-  is_named = os.path.basename(os.path.abspath(data_dir)) == source.pickles
-  inside = os.path.join(data_dir, source.pickles)
-  if source.pickles and (is_named or os.path.isdir(inside)):
+  data_dir = settings.data_dir
+  is_python = os.path.basename(os.path.abspath(data_dir)) == source.pickles
+  is_python |= os.path.isdir(os.path.join(data_dir, source.pickles))
+  if source.pickles and is_python:
     print(
         printable(f'--data_dir={data_dir}: found the Python version, '
                   f'{source.pickles}; the programs read the binary version, '
                   f'{source.folder}.'))
+  folder, fill = source.folder_in(data_dir), source.convert or unpack
+  download.fetch_into(folder, remotes(source, settings), fill)
 
 
 def remotes(source, settings):
-  """The files to fetch, from the official addresses or from a mirror.
+  """The files to fetch, officially or from a mirror: a list of Remote.
 
-  Returns a list of download.Remote. Raises UserError if --data_sha256 does not
-  hold a checksum for each file.
+  Raises UserError if --data_sha256 does not hold a checksum for each.
   """
   names = [os.path.basename(official.url) for official in source.official]
   digests = [official.sha256 for official in source.official]

@@ -18,10 +18,7 @@ def need_scipy():
 
 
 def convert(sources, folder):
-  """Makes a data set of train_32x32.mat and test_32x32.mat in `folder`.
-
-  `sources` are their paths. Raises what `write_records` does.
-  """
+  """Makes a data set of train_32x32.mat and test_32x32.mat, the `sources`."""
   paths = (os.path.join(folder, name) for name in dataset_json.FILES.values())
   counts = list(map(write_records, sources, paths))
   # A mirrored digit is not a digit.
@@ -31,10 +28,8 @@ def convert(sources, folder):
 def write_records(source, path):
   """Converts a .mat file of cropped digits to records; returns their number.
 
-  The file holds X, uint8 [32, 32, 3, n], and y, [n, 1], labels 1 to 10, where
-  10 stands for the digit 0. The records, at `path`, have CIFAR-10's binary
-  format. Raises UserError if the file is damaged, and OSError if the records
-  cannot be written.
+  It holds X, uint8 [32, 32, 3, n], and y, [n, 1], labels 1 to 10, where 10
+  stands for the digit 0. Raises UserError if it is damaged.
   """
   scipy_io = need_scipy()
   try:

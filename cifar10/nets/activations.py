@@ -59,11 +59,8 @@ def _prelu(x, name):
 
 
 def _gelu(x, name):
-  """Hendrycks and Gimpel, arXiv 1606.08415; TensorFlow 1 has no operation.
-
-  Each pass is one loop where XLA compiles it: a dozen operations that each read
-  and write memory take four times as long.
-  """
+  """Hendrycks and Gimpel, arXiv 1606.08415; TensorFlow 1 has no operation."""
+  # A dozen operations that each read and write memory take four times as long.
   is_compiled = layers.compiles()
 
   @tf.custom_gradient
@@ -92,9 +89,8 @@ def _share_below(x):
 def _portable_gelu(x, name):
   """GELU with TensorFlow's own gradient, for TensorFlow Lite as well.
 
-  TensorFlow Lite has no erf in TensorFlow 1. There, a formula of Abramowitz and
-  Stegun, "Handbook of Mathematical Functions", 1964, 7.1.26, gives it within
-  1.5e-7, about the precision of float32.
+  That has no erf in TensorFlow 1. There, Abramowitz and Stegun, "Handbook of
+  Mathematical Functions", 1964, 7.1.26, gives it within 1.5e-7.
   """
   if tf.__version__ >= '2':
     return tf.multiply(0.5 * x, 1 + tf.erf(x * 0.5**0.5), name=name)

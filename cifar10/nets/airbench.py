@@ -4,8 +4,7 @@ Jordan, "94% on CIFAR-10 in 3.29 Seconds on a Single GPU", arXiv 2404.00498,
 section 2: 2 x 2 whitening, three groups of two convolutions with batch
 normalization without scale, and a linear layer. The initial values of the last
 layer and of the whitening's biases are those of the author's later record,
-https://github.com/KellerJordan/cifar10-airbench. The activation function is a
-setting, as in other networks.
+https://github.com/KellerJordan/cifar10-airbench.
 """
 
 import re

@@ -1,17 +1,14 @@
 """Layers whose units are divided into columns, for convnet.py.
 
-A column has its share of the filters of conv1 and conv2 and of the units of
-local3, local4 and so on, and may be computed on a device of its own, see
-optim/model_parallelism.py. Variables are whole, and have the tutorial's names.
+A column has its share of the filters and units of each layer, and may be on a
+device of its own, see optim/model_parallelism.py. Variables are whole. Columns
+are a list of tensors; a single one is the whole layer.
 
 - --model_parallelism=filters: each column sees the outputs of all. That is the
   tutorial's network, computed in another order.
 - --columns: Krizhevsky et al., "ImageNet Classification with Deep Convolutional
   Neural Networks", section 3.5: conv2 and the normalizations see their own
   column only, as in a grouped convolution; local3 and local4 see all columns.
-  The filters of conv2 have fewer inputs, in its variable too.
-
-Columns are a list of tensors; a single one is the whole layer.
 """
 
 import tensorflow.compat.v1 as tf
@@ -24,9 +21,7 @@ from cifar10.nets.techniques import RADIUS
 def check(count, flag, filters, sizes):
   """Raises UserError unless layers can be divided into `count` columns.
 
-  Takes the number of filters of a convolution, and a dict of the other layers'
-  units by their names. No column may be narrower than the reach of a
-  normalization.
+  Takes the filters of a convolution, and the units of other layers by name.
   """
   if filters % count or filters // count < RADIUS:
     raise UserError(
@@ -39,10 +34,9 @@ def check(count, flag, filters, sizes):
 
 
 def each(columns, scope, build):
-  """Builds something of each column; returns the list.
+  """Builds something of each column, in name scopes `column_0` and so on.
 
-  The device of an operation follows from its name scope: in `scope`, that of
-  its column, `column_0` and so on.
+  Their devices follow from these. Returns the list.
   """
   columns = list(columns)
   if len(columns) == 1:

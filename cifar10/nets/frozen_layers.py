@@ -6,6 +6,7 @@ features in --train_dir. Steps read them and compute the other layers.
 """
 
 import contextlib
+import itertools
 import os
 
 import tensorflow.compat.v1 as tf
@@ -23,17 +24,15 @@ class FrozenLayers:
 
   They are the layers from the images up that --freeze freezes whole, as far as
   no dropout comes between them. It takes the datasets.DataSet to train on, the
-  size of crops, in pixels, and a function that builds the network, such as
-  `cifar10.inference`; and joins the collection FROZEN_LAYERS. Raises UserError
-  if the first layer is not frozen.
+  size of crops, and a function that builds the network; and joins the
+  collection FROZEN_LAYERS. Raises UserError if the first layer is not frozen.
 
   Attributes:
     name: of their outputs, such as pool2.
     records: placeholder of records of images, uint8 [n, record_bytes].
-    outputs: float32 tensor, their features; None before `inference`.
-    variables: list of the variables of the layers; likewise.
-    data: datasets.DataSet whose training file holds `num_examples` features,
-      as feature_records.
+    outputs, variables: their features, float32, and their variables; None
+      before `inference`.
+    data: DataSet whose training file holds `num_examples` feature_records.
   """
 
   def __init__(self, data, settings, size, build):
@@ -41,36 +40,44 @@ class FrozenLayers:
     self.outputs = self.variables = None
     self.num_examples = settings.cache_frozen * data.examples_per_epoch
     self._build, self._num_classes = build, len(data.classes)
-    end = self._end([None, size, size, data.layout.depth])
-    self.name, self._count = end.name, end.count
+    shape = [None, size, size, data.layout.depth]
+    self._count, self._changes = -1, False
+    with tf.Graph().as_default(), techniques.training_scope(settings):
+      self._build_with(self._find_end, tf.placeholder(tf.float32, shape))
+      if not self._count:
+        raise UserError(
+            f'--cache_frozen={settings.cache_frozen}: '
+            f'{tf.trainable_variables()[0].op.name} is not frozen; expected '
+            '--freeze=conv1, or more')
     self.records = tf.placeholder(tf.uint8, [None, data.layout.record_bytes])
     seed_of_start = tf.get_default_graph().seed
     # The distortions are the same ones whenever they are computed.
     tf.set_random_seed(settings.seed)
     with tf.device('/cpu:0'):
       self._images = distortions.distort(self.records, data, settings, size)
-      self._images.set_shape([None, size, size, data.layout.depth])
+      self._images.set_shape(shape)
     tf.set_random_seed(seed_of_start)
     path = os.path.join(settings.train_dir, feature_records.FILE_NAME)
-    self.data = data._replace(
-        train_files=(path,),
-        layout=feature_records.layout_for(end.shape, data.layout),
-        counts=(self.num_examples, None),  # The file is made later.
-        held_out=0,
-        labelled=0)
+    layout = feature_records.layout_for(self._shape, data.layout)
+    counts = self.num_examples, None  # The file is made later.
+    self.data = data._replace(train_files=(path,), layout=layout, counts=counts,
+                              held_out=0, labelled=0)
     tf.add_to_collection(graph_keys.FROZEN_LAYERS, self)
 
-  def _end(self, shape):
-    """Builds the network, for images of a `shape`, to find their `_End`."""
-    with tf.Graph().as_default(), techniques.training_scope(self.settings):
-      end = _End(self.settings, self._num_classes)
-      self._build(tf.placeholder(tf.float32, shape), end)
-      if not end.count:
-        raise UserError(
-            f'--cache_frozen={self.settings.cache_frozen}: '
-            f'{tf.trainable_variables()[0].op.name} is not frozen; expected '
-            '--freeze=conv1, or more')
-    return end
+  def _build_with(self, function, images):
+    """The logits for images, with `function` as of `_Tapped`."""
+    return self._build(images,
+                       _Tapped(self.settings, self._num_classes, function))
+
+  def _find_end(self, x, kind):
+    """Notes the last layer whose outputs `x` are the same in each step."""
+    self._changes |= bool(tf.trainable_variables())
+    if not self._changes:
+      self._count += 1
+      self.name = x.op.name.split('/')[0]
+      self._shape = x.shape.as_list()[1:]
+    self._changes |= getattr(self.settings, kind) > 0
+    return x
 
   def inference(self, features):
     """Builds the network, whose upper layers take features; returns the logits.
@@ -78,11 +85,13 @@ class FrozenLayers:
     The frozen layers are built on the images that are fed, without summaries.
     `features` is float32 [batch, height, width, channels].
     """
-    before = set(tf.global_variables())
+    before, calls = set(tf.global_variables()), itertools.count()
     with contextlib.ExitStack() as below:
       below.enter_context(summaries.dropped())
 
-      def substitute(outputs):
+      def substitute(outputs, kind):
+        if next(calls) != self._count:
+          return outputs
         below.close()
         if self.outputs is None:  # In the first tower.
           self.outputs = tf.cast(outputs, tf.float32)
@@ -90,46 +99,15 @@ class FrozenLayers:
         shape = [-1, *outputs.shape.as_list()[1:]]
         return tf.cast(tf.reshape(features, shape), outputs.dtype)
 
-      upper = _Upper(self.settings, self._num_classes, self._count, substitute)
-      return self._build(self._images, upper)
+      return self._build_with(substitute, self._images)
 
 
-class _End(techniques.Techniques):
-  """Techniques that find the last layer with the same outputs in each step.
+class _Tapped(techniques.Techniques):
+  """Techniques in which a function changes the outputs of layers."""
 
-  Attributes:
-    count: number of layers up to this one.
-    name: of the operation that computes its outputs.
-    shape: of its outputs for an image.
-  """
-
-  def __init__(self, settings, num_classes):
+  def __init__(self, settings, num_classes, function):
     super().__init__(settings, is_training=True, num_classes=num_classes)
-    self.count, self.name, self.shape = -1, '', None
-    self._changes = False
+    self._function = function
 
   def dropout(self, x, kind):
-    self._changes |= bool(tf.trainable_variables())
-    if not self._changes:
-      self.count += 1
-      self.name = x.op.name.split('/')[0]
-      self.shape = x.shape.as_list()[1:]
-    self._changes |= getattr(self.settings, kind) > 0
-    return x
-
-
-class _Upper(techniques.Techniques):
-  """Techniques of a network that continues with `substitute(outputs)`.
-
-  It does so after `count` layers, before their dropout.
-  """
-
-  def __init__(self, settings, num_classes, count, substitute):
-    super().__init__(settings, is_training=True, num_classes=num_classes)
-    self._count, self._substitute = count, substitute
-
-  def dropout(self, x, kind):
-    if self._count == 0:
-      x = self._substitute(x)
-    self._count -= 1
-    return super().dropout(x, kind)
+    return super().dropout(self._function(x, kind), kind)

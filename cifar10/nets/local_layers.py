@@ -10,11 +10,7 @@ from cifar10.nets import layers
 
 
 def layer(x, filters, name, techniques):
-  """A layer with its own 3 x 3 filters and biases at each position.
-
-  Initialization and weight decay are those of the tutorial's local3 and local4,
-  which agree with cuda-convnet.
-  """
+  """A locally connected layer, initialized like the tutorial's local3."""
   _, height, width, channels = x.shape.as_list()
   with tf.variable_scope(name) as scope:
     shape = [height, width, 3, 3, channels, filters]
@@ -33,10 +29,9 @@ def layer(x, filters, name, techniques):
 def locally_connected(x, weights):
   """Applies the filters of each position to the window around it.
 
-  Pads images, [batch, height, width, channels], with zeros, as tf.nn.conv2d
-  does with 'SAME'. The weights, [height, width, rows, columns, channels,
-  filters], are for each position the filters that tf.nn.conv2d would take for
-  all; `rows` and `columns` are odd. Returns [batch, height, width, filters].
+  Takes images, [batch, height, width, channels], which it pads with zeros, and
+  weights, [height, width, rows, columns, channels, filters], an odd number of
+  rows and columns. Returns [batch, height, width, filters].
   """
   height, width, rows, columns, _, filters = weights.shape.as_list()
   # Positions first, for one matrix product per position.

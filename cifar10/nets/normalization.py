@@ -33,22 +33,17 @@ class NoNormalization:
     """The outputs of a layer with biases, see `layers.bias_add`."""
     return layers.bias_add(self.outputs(x), self.biases(biases))
 
-  def applied(self, x):
-    """The outputs of a layer whose weights and biases know nothing of it."""
-    return self.biases(self.outputs(self.weights(x)))
-
 
 class BatchNormalization(NoNormalization):
   """Normalizes the outputs of a layer over a batch, in training.
 
   The moving averages, with `decay`, follow the first of several towers: their
-  updates are in the collection UPDATE_OPS, the mean and variance of the batch,
-  float32, in BATCH_STATISTICS.
+  updates are in UPDATE_OPS, the float32 statistics in BATCH_STATISTICS.
   """
 
   def __init__(self, scale, mean, variance, decay):
-    self._scale, self._mean, self._variance = scale, mean, variance
-    self._decay = decay
+    self._scale, self._decay = scale, decay
+    self._mean, self._variance = mean, variance
 
   def outputs(self, x):
     # TensorFlow's operation takes images.

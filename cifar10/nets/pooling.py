@@ -2,9 +2,8 @@
 
 The gradient of a max pooling is zero except at the maximum of each window. So a
 ReLU directly below it only has to mask the gradients of the maxima, and the
-gradient of the biases is their sum for each channel. With a stride of 2 this is
-a quarter of the work. The results are the same, except that the sums round
-differently.
+gradient of the biases is their sum: with a stride of 2 a quarter of the work.
+The results are the same, except that the sums round differently.
 """
 
 import tensorflow.compat.v1 as tf

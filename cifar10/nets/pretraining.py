@@ -28,11 +28,8 @@ def layer_names(settings):
 class TiedLayer:
   """A layer of the model in the default graph, and its decoder.
 
-  Attributes:
-    inputs: float tensor, [batch, height, width, channels] for a convolutional
-      layer, else [batch, dim].
-    visible_biases: biases of the inputs, zero at first: float32 tensor,
-      [channels] or [dim].
+  Its `inputs` are [batch, height, width, channels] or [batch, dim], their
+  float32 `visible_biases` [channels] or [dim].
   """
 
   def __init__(self, name):
@@ -74,12 +71,11 @@ class TiedLayer:
 
 
 def autoencoder_loss(layer, activate, corrupt):
-  """The reconstruction error of a TiedLayer, a float32 scalar tensor.
+  """Half the squared distance of a TiedLayer's inputs and reconstruction.
 
-  Half the squared distance between inputs and their reconstruction: the mean
-  over positions and batch of its sum over channels. If `corrupt` drops some of
-  the inputs, it is a denoising autoencoder: Vincent et al., "Extracting and
-  Composing Robust Features with Denoising Autoencoders", 2008.
+  If `corrupt` drops some of the inputs, it is a denoising autoencoder: Vincent
+  et al., "Extracting and Composing Robust Features with Denoising
+  Autoencoders", 2008.
   """
   units = activate(layer.up(corrupt(layer.inputs)))
   return _half_squared_distance(layer.down(units), layer.inputs)
@@ -91,8 +87,7 @@ def rbm_loss(layer, activation):
   Hinton, "Training Products of Experts by Minimizing Contrastive Divergence",
   2002. Inputs are Gaussian with variance 1. Units are binary with 'sigmoid';
   with 'relu' they are rectified and noisy: Nair and Hinton, "Rectified Linear
-  Units Improve Restricted Boltzmann Machines", 2010. The value is that of
-  `autoencoder_loss`, of the inputs as sampled units reconstruct them.
+  Units Improve Restricted Boltzmann Machines", 2010.
   """
   units = _UNITS[activation]
   means, samples = units(layer.up(layer.inputs))
@@ -146,10 +141,9 @@ def contrastive_loss(outputs, labels):
   """Draws outputs of the same label together, and pushes others apart.
 
   Hadsell, Chopra and LeCun, "Dimensionality Reduction by Learning an Invariant
-  Mapping", 2006, with a margin of 1. Over all pairs of a batch, at distances d,
-  it is the mean of d ** 2 for the same label, plus the mean of
-  max(0, 1 - d) ** 2 for different ones. So both count equally, although with
-  many classes few pairs have the same label.
+  Mapping", 2006, with a margin of 1: over all pairs of a batch, at distances d,
+  the mean of d ** 2 for the same label, plus the mean of max(0, 1 - d) ** 2 for
+  different ones. Both count equally, although few pairs have the same label.
 
   Takes float32 [batch, dim] and int32 [batch]; returns a float32 scalar.
   """

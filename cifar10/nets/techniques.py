@@ -1,7 +1,4 @@
-"""Techniques of layers: one object that the networks of settings ask.
-
-By default each layer is that of `cifar10.inference`.
-"""
+"""Techniques of layers: one object that the networks of settings ask."""
 
 import tensorflow.compat.v1 as tf
 
@@ -20,11 +17,8 @@ class Techniques:
   """Normalization, activation and dropout of a network's layers.
 
   Its methods are called in the variable scope of a layer. Make one for each
-  call of `inference`.
-
-  Args:
-    is_training: dropout drops, and batch normalization follows the batches.
-    num_classes: units of the last layer.
+  call of `inference`. In training, dropout drops, and batch normalization
+  follows the batches.
   """
 
   def __init__(self, settings=Settings(), is_training=False, num_classes=10):
@@ -53,13 +47,11 @@ class Techniques:
     return norm.with_biases(x, biases)
 
   def logits(self, product):
-    """The product of the last layer, float32 [batch, classes], for its biases.
-
-    If asked to, it is normalized.
-    """
+    """The last layer's product, [batch, classes], normalized if asked to."""
     if not self.settings.normalize_logits:
       return product
-    return self._batch_normalization(product).applied(product)
+    norm = self._batch_normalization(product)
+    return norm.biases(norm.outputs(norm.weights(product)))
 
   def folded(self, weights, scaled=True):
     """Makes the layer's normalization; returns the weights to compute with."""
@@ -109,11 +101,9 @@ class Techniques:
   def dropout(self, x, kind):
     """Drops the share of `x` in the setting `kind`; scales the rest up.
 
-    Networks call it for the images, then for the outputs of each layer but the
-    last; see frozen_layers.py.
-
     Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from
-    Overfitting", 2014.
+    Overfitting", 2014. Networks call it for the images, then for the outputs of
+    each layer but the last; see frozen_layers.py.
     """
     rate = getattr(self.settings, kind) if self._is_training else 0.0
     return layers.dropout(x, rate, kind) if rate else x

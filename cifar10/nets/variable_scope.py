@@ -76,8 +76,8 @@ def add_penalties():
 def freezing_getter(pattern):
   """A custom getter that freezes variables; None if `pattern` is empty.
 
-  Variables whose names begin with the regular expression `pattern` are not
-  trained, and join the collections FROZEN and MODEL_VARIABLES.
+  Names begin with the regular expression `pattern`. The variables join the
+  collections FROZEN and MODEL_VARIABLES.
   """
   if not pattern:
     return None

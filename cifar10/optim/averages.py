@@ -9,10 +9,10 @@ from cifar10.util import graph_keys
 
 
 def of_variables(averages, variables=None):
-  """Updates a tf.train.ExponentialMovingAverage of variables.
+  """Operations that update a tf.train.ExponentialMovingAverage, by device.
 
-  By default those that are trained, and the frozen ones: evaluation knows of no
-  freezing. Returns a list of operations, one for each device.
+  By default of the trained variables, and the frozen ones: evaluation knows of
+  no freezing.
   """
   if variables is None:
     variables = tf.trainable_variables() + tf.get_collection(graph_keys.FROZEN)
@@ -27,13 +27,10 @@ def of_variables(averages, variables=None):
 
 
 def of_statistics(global_step, settings, worker=None):
-  """Keeps the statistics that go with the moving averages of the variables.
+  """Operations that average the statistics of batches like the variables.
 
-  They are averages of the means and variances of batches, with the same decay.
-  Averages of the moving means and variances would lag behind those.
-
-  Returns a list of operations, to run before `global_step` counts the step;
-  empty if other workers of the cluster run them.
+  Averages of the moving means and variances would lag behind. The list is to
+  run before `global_step` counts the step; it is empty if other workers do so.
   """
   statistics = tf.get_collection(graph_keys.STATISTICS)
   if not statistics:

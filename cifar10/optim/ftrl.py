@@ -19,10 +19,8 @@ class FtrlOptimizer(tf.train.Optimizer):
 
   TensorFlow's z begins at 0, and with it the weights, whatever they were. Here
   z is computed from the weight and the current rate, unless the weight is 0;
-  only then the slot counts. So the initial weights, those of --init_from too,
-  are the solution before the first step, for any l1 and l2, and remain it when
-  a schedule changes the rate. With a constant rate that is algorithm 1, begun
-  at z = -(q w + l1 sign(w)).
+  only then the slot counts. So the initial weights are the solution before the
+  first step, for any l1 and l2, and remain it when a schedule changes the rate.
   """
 
   def __init__(self, learning_rate, l1, l2):

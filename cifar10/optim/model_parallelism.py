@@ -1,7 +1,6 @@
 """Model parallelism: the parts of one model on several devices.
 
-`layers` divides the model between two layers, `filters` divides each layer. The
-device of an operation, forward or backward, follows from its name.
+The device of an operation, forward or backward, follows from its name.
 """
 
 import contextlib
@@ -25,8 +24,7 @@ def with_devices(settings, tasks=()):
   """The settings with the devices of one model, if it is to be divided.
 
   They are the GPUs of this machine, or one of each of `tasks`, device names of
-  a cluster. A machine without a GPU divides its processor. Raises UserError if
-  their number does not fit.
+  a cluster. Raises UserError if their number does not fit.
   """
   kind = settings.model_parallelism
   if kind == 'none':

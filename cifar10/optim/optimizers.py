@@ -114,9 +114,9 @@ class MuonOptimizer(tf.train.Optimizer):
   2024, https://kellerjordan.github.io/posts/muon/
 
   The weights of a layer are a matrix: a row for each unit or filter. A step is
-  the momentum with all its singular values near 1, so each direction of the
-  matrix moves equally far. Before it, the weights are scaled to a norm of 1 for
-  each unit, on average: it fits layers whose outputs are normalized.
+  the momentum with all its singular values near 1. Before it, the weights are
+  scaled to a norm of 1 for each unit, on average: it fits layers whose outputs
+  are normalized.
   """
 
   def __init__(self, learning_rate, momentum):
@@ -144,8 +144,7 @@ def orthogonal(matrix):
   """A matrix with the same singular vectors, and singular values near 1.
 
   By iterations of the paper's polynomial, as many as in its CIFAR-10 record.
-  Each multiplies `x` by a polynomial of its product with itself, a matrix of
-  the shorter side. The polynomials commute, so `x` itself is multiplied once.
+  The factors commute, so `x` itself is multiplied once.
   """
   rows, columns = matrix.shape.as_list()
   x = matrix / (tf.norm(matrix) + 1e-7)
@@ -175,10 +174,8 @@ def apply(optimizer, gradients, settings):
 def constrained(gradients, settings):
   """Pairs (gradient, variable), clipped to the limits of the settings.
 
-  Pascanu et al., "On the difficulty of training Recurrent Neural Networks",
-  arXiv 1211.5063, section 3.2. With --hold_zeros, masks the gradients of zero
-  weights, so they stay zero: Han et al., "Learning both Weights and Connections
-  for Efficient Neural Networks", arXiv 1506.02626.
+  Pascanu et al., arXiv 1211.5063, section 3.2. With --hold_zeros, masks the
+  gradients of zero weights: Han et al., arXiv 1506.02626.
   """
   values, variables = zip(*gradients)
   if settings.hold_zeros:
@@ -199,10 +196,10 @@ def constrained(gradients, settings):
 
 
 def _limit_norms(max_norm):
-  """Operations that limit the norm of the weights of each unit; 0: none.
+  """Operations that limit the norm of each unit's weights; 0: none.
 
   Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from
-  Overfitting", 2014, section 5.1. Returns a list.
+  Overfitting", 2014, section 5.1.
   """
   limits = []
   for var in _trained_weights() if max_norm else ():

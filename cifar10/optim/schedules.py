@@ -16,18 +16,11 @@ FALLS = 'learning_rate_falls'
 
 
 class Pace(NamedTuple):
-  """Steps in relation to the examples of a run.
+  """Steps in relation to the examples of a run."""
 
-  Attributes:
-    steps_per_epoch: a float; a decay after so many epochs comes with N towers
-      after 1/N of the steps.
-    offset: how far the examples seen are ahead of the global step, in steps.
-    last_step: the global step at which training ends.
-  """
-
-  steps_per_epoch: float
-  offset: int
-  last_step: int
+  steps_per_epoch: float  # With N towers, 1/N of those with one.
+  offset: int  # The examples seen, in such steps, less the global step.
+  last_step: int  # The global step at which training ends.
 
   def decay_steps(self, epochs):
     """Whole steps in some epochs, as a float: an int32 may be too small."""
@@ -37,8 +30,7 @@ class Pace(NamedTuple):
 def create(steps, pace, settings):
   """The learning rate of a schedule, a float32 scalar tensor.
 
-  `steps` is the global step plus `pace.offset`. Raises UserError if
-  --boundaries and --rates do not fit.
+  `steps` is the global step plus `pace.offset`.
   """
   rate, fall = settings.learning_rate, settings.learning_rate_decay_factor
   decay_steps = pace.decay_steps(settings.num_epochs_per_decay)
@@ -71,10 +63,7 @@ def _falls():
 
 
 def _one_cycle(steps, pace, settings):
-  """Linear up to the rate in `warmup`, a share of the run; linear down to 0.
-
-  Smith and Topin, "Super-Convergence", arXiv 1708.07120.
-  """
+  """Linear up, then down to 0: Smith and Topin, arXiv 1708.07120."""
   end, warmup = float(pace.last_step + pace.offset), settings.warmup
   done = (tf.to_float(steps) + 0.5) / end  # In the middle of the step.
   rising, falling = done / warmup, (1 - done) / (1 - warmup)
@@ -99,10 +88,7 @@ def count_falls(validations, patience):
 
 
 def pieces(settings):
-  """The lists of floats in --boundaries, epochs, and in --rates, one more.
-
-  Raises UserError if they are not numbers in ascending order, or do not fit.
-  """
+  """The floats in --boundaries and --rates; UserError if they do not fit."""
   try:
     boundaries, rates = ([float(part)
                           for part in text.split(',')]

@@ -1,7 +1,6 @@
-"""Towers: copies of the model, one for each GPU of a machine.
+"""Towers: copies of the model, one for each GPU, with variables in common.
 
-The tutorial's section "Training a Model Using Multiple GPU Cards". Towers share
-their variables, and each takes its own part of every batch.
+The tutorial's section "Training a Model Using Multiple GPU Cards".
 """
 
 import contextlib
@@ -28,10 +27,9 @@ def split(images, labels, num_gpus):
 def staged(tensors, name):
   """Keeps a batch waiting in the memory of the current device.
 
-  So the step that needs the batch does not wait for its copy from the memory
-  of the CPU to that of a GPU. `name` is different for each tower. Returns an
-  operation that copies the next batch, tensors of known shapes, to the device,
-  and the list of tensors of the batch there, which block until there is one.
+  So a step does not wait for its copy. `name` is different for each tower.
+  Returns an operation that copies the next batch, tensors of known shapes, to
+  the device, and the list of its tensors there, which block until there is one.
   """
   stage = tf.raw_ops.Stage(values=list(tensors), shared_name=name)
   waiting = tf.raw_ops.Unstage(dtypes=[tensor.dtype for tensor in tensors],
@@ -56,8 +54,7 @@ def named_losses(scope, total_loss):
 def mean_loss(tower_losses):
   """The mean of the towers' total losses; takes their `named_losses`.
 
-  In the collection 'losses', the mean of each of the other losses, under its
-  name, takes the place of those of the towers.
+  The means of the other losses take the place of theirs in 'losses'.
   """
   means = [
       mean([losses[name]

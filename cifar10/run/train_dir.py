@@ -152,10 +152,7 @@ def _check_fixed(settings, data, changed, saved):
           'with --overwrite')
   if saved is None:
     return
-  # The data may lie elsewhere now.
-  data_dir = earlier.get('data_dir', settings.data_dir)
-  moved = dataclasses.replace(settings, data_dir=data_dir)
-  trained = run_state.trained_on(saved, moved)
+  trained = run_state.trained_on(saved)
   datasets.check_fits(data, dataclasses.replace(settings, **trained))
   found, before = data.examples_per_epoch, saved.examples_per_epoch
   if found != before:

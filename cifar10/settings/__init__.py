@@ -1,9 +1,8 @@
 """The settings of all programs: one flat, frozen dataclass.
 
-Its fields come in groups; a program names the groups that it takes, and their
-fields are its flags. A field carries its default, help, limits and policies,
-see field.py: every list of settings is made from these. The defaults are the
-tutorial's. Everything may import this package; it imports nothing of cifar10.
+Its fields come in groups; a program names the groups that are its flags. A
+field carries its default, help, limits and policies, see field.py. The defaults
+are the tutorial's. Everything may import this package; it imports nothing.
 """
 
 import dataclasses

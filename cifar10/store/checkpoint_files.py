@@ -1,7 +1,4 @@
-"""The files of checkpoints: put in place, named as the newest, deleted.
-
-Only the one process that holds a training directory calls these functions.
-"""
+"""Files of checkpoints in a held directory: put in place, named, deleted."""
 
 import contextlib
 import os
@@ -18,10 +15,9 @@ def name_newest(directory, stopped_at=None):
   """Names the newest whole checkpoint in the file `checkpoint`.
 
   A trainer that is killed at the end of a save leaves a checkpoint without a
-  name; without any name the next one would start at step 0 and overwrite it.
-  The file lists the others that were there when it was written, see
-  `set_newest`; a later one that is not listed was saved afterwards. A name
-  that a person wrote, which does not fit the list, is kept.
+  name. The file lists the others that were there when it was written; a later
+  one that is not listed was saved afterwards. A name that a person wrote, which
+  does not fit the list, is kept.
 
   `stopped_at` is the step to which the run has gone back, by stopping early, or
   None: it does not go on from later checkpoints. Raises UserError if the file
@@ -77,10 +73,7 @@ def _unnamed(directory, named, found):
 
 
 def set_newest(path):
-  """Names the checkpoint `path` as the newest one of its folder.
-
-  Lists it, too, and all others: the run may have gone back from later ones.
-  """
+  """Names a checkpoint as the newest of its folder; lists it and the others."""
   directory, base = os.path.split(path)
   others = map(os.path.basename, checkpoints.by_step(directory).values())
   # As tf.train.Saver writes it, with relative paths; the newest one at the end.
@@ -129,29 +122,23 @@ def _copy(source, target):
 
 
 def remove(path):
-  """Deletes the checkpoint `path`.
-
-  Not tf.train.remove_checkpoint, which takes some characters for patterns.
-  """
-  _remove_files(*os.path.split(path))
+  """Deletes the checkpoint `path`; its name may hold characters of patterns."""
+  directory, base = os.path.split(path)
+  names = [
+      name for _, name in checkpoints.files_in(directory)
+      if checkpoints.FILE_SUFFIX.sub('', name) == base
+  ]
+  # The index first: what is left without it cannot be taken for a checkpoint.
+  for name in sorted(names, key=lambda name: not name.endswith('.index')):
+    os.remove(os.path.join(directory, name))
 
 
 def remove_all(directory):
   """Deletes all checkpoints in `directory`, and the file that names one."""
   if os.path.lexists(checkpoints.name_file(directory)):
     os.remove(checkpoints.name_file(directory))
-  _remove_files(directory)
-
-
-def _remove_files(directory, base=None):
-  """Deletes the files of one checkpoint, or of all."""
-  names = [
-      name for _, name in checkpoints.files_in(directory)
-      if base in (None, checkpoints.FILE_SUFFIX.sub('', name))
-  ]
-  # The index first: what is left without it cannot be taken for a checkpoint.
-  for name in sorted(names, key=lambda name: not name.endswith('.index')):
-    os.remove(os.path.join(directory, name))
+  for step in {step for step, _ in checkpoints.files_in(directory)}:
+    remove(checkpoints.at_step(directory, step))
 
 
 def remove_unfinished(directory):

@@ -76,11 +76,8 @@ def written(path):
 
 
 def digest(path):
-  """A digest of the values in the checkpoint `path`, wherever it is.
-
-  That of its index, which holds a checksum of each variable.
-  """
-  return files.sha256(path + '.index')
+  """A digest of the values in the checkpoint `path`, wherever it is."""
+  return files.sha256(path + '.index')  # It holds checksums of all variables.
 
 
 def latest(directory):
@@ -125,10 +122,9 @@ def find(directory, wanted=''):
 
 
 def meant_by(path, flag):
-  """The checkpoint at `path`, or the newest one if that is a run's directory.
+  """The checkpoint that has a file `path`, or the newest one of a run there.
 
-  `path` may be that of one of its files. Raises UserError, which names `flag`,
-  if there is none.
+  Raises UserError, which names `flag`, if there is none.
   """
   found = latest(path) if os.path.isdir(path) else FILE_SUFFIX.sub('', path)
   if found is None:
@@ -147,9 +143,8 @@ def _exists(path):
 def saved_in(directory):
   """A sentence that says which step is saved last, and where."""
   last = latest(directory)
-  if last is None:
-    return f'No step is saved in {directory}'
-  return f'Step {step(last)} is saved in {last}'
+  return (f'Step {step(last)} is saved in {last}'
+          if last else f'No step is saved in {directory}')
 
 
 def averaged(name, names):
@@ -158,10 +153,7 @@ def averaged(name, names):
 
 
 def held_as(name, names):
-  """The name of a variable in a checkpoint, whose names are `names`.
-
-  Programs of the tutorial's time may count steps in a variable without a name.
-  """
+  """A variable's name in a checkpoint; old programs gave the step no name."""
   is_nameless = name == _STEP and _STEP not in names and _NAMELESS in names
   return _NAMELESS if is_nameless else name
 
@@ -230,16 +222,16 @@ def load(variable, value, session):
 def check_fits(path, expected_shapes, hint=''):
   """Checks that a checkpoint holds variables, undamaged and of their shapes.
 
-  `expected_shapes` are lists, by names in the checkpoint. Averages of losses
-  may be missing. Raises UserError, which names the first variable that does not
-  fit, with `hint` if it is not there, or what is damaged.
+  `expected_shapes` are lists, by names in the checkpoint. Raises UserError,
+  which names the first variable that does not fit, with `hint` if it is not
+  there, or what is damaged.
   """
   found = shapes(path)
   for variable, expected in sorted(expected_shapes.items()):
     name = held_as(variable, found)
+    if name not in found and may_lack(name):
+      continue
     if name not in found:
-      if may_lack(name):
-        continue
       raise UserError(f'{path}: holds no variable {name}{hint}')
     shape = found[name]
     if name.startswith('local3/biases') and len(shape) != len(expected):
@@ -274,12 +266,7 @@ def read(path):
 
 
 def check_out(directory):
-  """Returns a path from --out, with which TensorFlow finds checkpoints there.
-
-  A folder that is made elsewhere takes its place, see `files.new_folder`.
-  Raises UserError if it is anything but a new or empty folder, or if TensorFlow
-  would not find checkpoints there.
-  """
+  """Returns --out, a path; UserError unless checkpoints can be made there."""
   directory = paths.check(directory, '--out', holds_checkpoints=True)
   paths.refuse_taken(directory, '--out')
   return directory

@@ -1,7 +1,4 @@
-"""The settings of a run in `config.json`, flat, beside its checkpoints.
-
-State that changes during a run is in run_state.py.
-"""
+"""The settings of a run in `config.json`, flat, beside its checkpoints."""
 
 import json
 import math
@@ -36,25 +33,18 @@ def save(settings, directory):
 def load(directory):
   """The Settings saved in `directory`, or None if there are none.
 
-  Names that this version does not know are ignored, and missing ones get their
-  defaults, so that runs outlive versions. Raises UserError if the file holds no
-  JSON object, or a value of another type.
+  Ignores unknown names, so that runs outlive versions. Raises UserError if the
+  file holds no JSON object, or a value of another type.
   """
   path = os.path.join(directory, run_state.CONFIG_FILE)
   values = files.read_json(path)
   if values is None:
     return None
-  # Those of the data are in the state of the run; version 1.0 has them here.
-  names = values.keys(
-  ) & settings_lib.FIELDS.keys() - {'classes', 'image_shape'}
-  for name in sorted(names):
-    field = settings_lib.FIELDS[name]
-    most = field.metadata.get('most')
-    is_number = type(values[name]) in (int, float) and is_finite(values[name])
-    if most is not None and is_number:  # Older versions had no upper limits.
-      values[name] = min(values[name], most)
-    checked(values[name], field, path)
-  return Settings(**{name: values[name] for name in names})
+  names = sorted(values.keys() & settings_lib.with_policy('saved').keys())
+  return Settings(**{
+      name: checked(values[name], settings_lib.FIELDS[name], path)
+      for name in names
+  })
 
 
 def is_last(directory, step):
@@ -70,25 +60,23 @@ def is_last(directory, step):
 
 
 def checked(value, field, path):
-  """`value` from JSON, checked against the type and the limits of the field.
-
-  Raises UserError, which names the file `path`, if it does not fit.
-  """
-  if not _fits(value, field):
-    raise UserError(f'{path}: {field.name} is {json.dumps(value)}; expected ' +
-                    _expected(field))
-  return value
-
-
-def _fits(value, field):
-  if value is None and field.default is None:
-    return True
-  expected, limits = types(field)[0], field.metadata
+  """Returns `value` from JSON; UserError names `path` if it does not fit."""
+  kind, limits = types(field)[0], field.metadata
   # A whole number is a float too; true and false are not numbers.
-  has_type = type(value) in ((int, float) if expected is float else (expected,))
-  return (has_type and is_finite(value) and
+  has_type = type(value) in ((int, float) if kind is float else (kind,))
+  fits = (has_type and is_finite(value) and
           value in limits.get('choices', [value]) and
           limits.get('least', value) <= value <= limits.get('most', value))
+  if fits or value is None and field.default is None:
+    return value
+  default = getattr(cifar10.with_constants(Settings()), field.name)
+  expected = f'a value like {json.dumps(default)}'
+  if 'choices' in limits:
+    expected = 'one of ' + ', '.join(limits['choices'])
+  elif 'least' in limits:
+    expected += f', {limits["least"]} or more, {limits["most"]} or less'
+  raise UserError(
+      f'{path}: {field.name} is {json.dumps(value)}; expected {expected}')
 
 
 def types(field):
@@ -99,15 +87,3 @@ def types(field):
 def is_finite(value):
   """True if a value is anything but an infinite float or NaN."""
   return not isinstance(value, float) or math.isfinite(value)
-
-
-def _expected(field):
-  """The values that a field may have, in words."""
-  limits = field.metadata
-  if 'choices' in limits:
-    return 'one of ' + ', '.join(limits['choices'])
-  default = getattr(cifar10.with_constants(Settings()), field.name)
-  words = f'a value like {json.dumps(default)}'
-  if 'least' in limits:
-    words += f', {limits["least"]} or more, {limits["most"]} or less'
-  return words

@@ -10,7 +10,6 @@ import os
 import time
 from typing import Any, Optional, Tuple
 
-from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.optim import schedules
 from cifar10.settings.field import MOST_STEPS
@@ -42,16 +41,14 @@ class RunState:
   # run is resumed with another number of examples a step, because the batch
   # size or the number of towers or workers has changed.
   stretches: Tuple[Tuple[int, int], ...]
-  # Of each trainer, in order; earlier versions kept none.
-  starts: Tuple[Start, ...] = ()
+  starts: Tuple[Start, ...] = ()  # Of each trainer, in order.
   # Pairs (step, precision @ 1 on the images held out), in order.
   validations: Tuple[Tuple[int, float], ...] = ()
   # Step of the best checkpoint, if training has been stopped early with it.
   stopped_at: Optional[int] = None
-  # Height, width and depth of the images; earlier versions kept none.
-  image_shape: Tuple[int, ...] = ()
+  image_shape: Tuple[int, ...] = ()  # Height, width and depth.
   # Beside the best checkpoint: pairs (digest, precision @ 1) of it and of the
-  # one that was to replace it. Earlier versions kept none.
+  # one that was to replace it.
   kept: Tuple[Tuple[str, float], ...] = ()
 
   @property
@@ -61,12 +58,7 @@ class RunState:
 
   @property
   def step_offset(self):
-    """The lead of the examples seen over the global step, in steps.
-
-    The learning rate falls with the examples seen, and a checkpoint holds only
-    the global step. Adding this to it counts all examples in steps of the
-    present size, also if earlier steps had another one.
-    """
+    """The examples seen, in steps of the present size, less the global step."""
     pairs = zip(self.stretches, self.stretches[1:])
     seen = sum((end - start) * size for (start, size), (end, _) in pairs)
     start, size = self.stretches[-1]
@@ -80,10 +72,8 @@ class RunState:
   def seed_of_start(self, seed, *more):
     """The graph-level seed of the present start of a trainer.
 
-    A run that is resumed with the same --seed continues with other images and
-    other random numbers than it began with, the same ones each time. The
-    integers `more` tell starts at the same step apart. Without --seed it is
-    None: no other run has these numbers.
+    A resumed run continues with other random numbers, the same ones each time.
+    `more` tells starts at one step apart. Without --seed it is None.
     """
     apart = (self.starts[-1].step, *more)
     if seed is None or not any(apart):
@@ -111,8 +101,7 @@ class RunState:
   def resumed(self, step, new):
     """The state of this run when it resumes from the checkpoint of a step.
 
-    That is not always its last one. `new` is the RunState that a run has which
-    begins now; from there on, steps take its number of examples.
+    From there on, steps take the examples of `new`, a RunState at step 0.
     """
     kept = tuple(stretch for stretch in self.stretches if stretch[0] < step)
     if not kept or kept[-1][1] != new.examples_per_step:
@@ -134,33 +123,17 @@ def begin(data, examples_per_step):
                   image_shape=data.layout[:3])
 
 
-def trained_on(state, settings):
-  """The settings `classes` and `image_shape` of a run, a dict.
-
-  `state`, of that run, may be None. Empty tuples stand for what is not known.
-  """
-  if state is None:
-    return {'classes': (), 'image_shape': ()}
-  shape = state.image_shape or datasets.known_shape(settings, state.classes)
-  return {'classes': state.classes, 'image_shape': shape}
+def trained_on(state):
+  """The settings `classes` and `image_shape` of a run; empty if unknown."""
+  return {name: getattr(state, name, ()) for name in ('classes', 'image_shape')}
 
 
 def load(directory):
-  """The RunState saved in `directory`, or None if there is none.
-
-  Raises UserError if the file is damaged.
-  """
-  # Version 1.0 keeps all of it in config.json, also when it resumes a run of
-  # this version.
-  path = os.path.join(directory, CONFIG_FILE)
+  """The RunState saved in `directory`, or None; UserError if it is damaged."""
+  path = os.path.join(directory, STATE_FILE)
   values = files.read_json(path)
-  if values is None or 'examples_per_epoch' not in values:
-    path = os.path.join(directory, STATE_FILE)
-    values = files.read_json(path)
-  if values is None:
-    return None
   try:
-    return from_json(values)
+    return None if values is None else from_json(values)
   except (LookupError, TypeError, ValueError, OverflowError) as error:
     raise UserError(
         f'{path}: {error!r}; expected classes, examples_per_epoch and '
@@ -168,14 +141,11 @@ def load(directory):
 
 
 def from_json(values):
-  """The RunState from the dict that JSON holds, also that of version 1.0.
+  """The RunState from the dict that JSON holds.
 
   Raises LookupError, TypeError, ValueError or OverflowError if it is damaged.
   """
   stretches = values['stretches']
-  if not stretches:  # In version 1.0, before a run is resumed.
-    machines = values.get('machines_per_step', 1)
-    stretches = [(0, values['batch_size'] * values['num_gpus'] * machines)]
   if stretches[0][0]:
     raise ValueError(f'stretches from step {stretches[0][0]}; expected 0')
   stopped_at = values.get('stopped_at')

@@ -17,10 +17,10 @@ from cifar10.util import console
 class CheckpointHook(tf.train.SessionRunHook):
   """Saves by time, by steps, before the first step of a run and at the end.
 
-  Not tf.train.CheckpointSaverHook with a CheckpointSaverListener: that saves
-  either by time or by steps, writes again over the checkpoint that it has just
-  restored, and names the step from before or after the update. This one also
-  never saves a variable that is not finite.
+  Not tf.train.CheckpointSaverHook: that saves either by time or by steps,
+  writes again over the checkpoint that it has just restored, and names the step
+  from before or after the update. This one never saves a variable that is not
+  finite, either.
   """
 
   # A context in which all is saved; who protects a run puts its own here.
@@ -89,10 +89,9 @@ class CheckpointHook(tf.train.SessionRunHook):
 
 
 class Saver(tf.train.Saver):
-  """A saver that also restores older checkpoints.
+  """A saver that also restores older checkpoints, see `checkpoints.held_as`.
 
-  These lack averages, see `checkpoints.held_as` and `checkpoints.may_lack`, or
-  count steps in a float. `named` are pairs (name in checkpoints, variable).
+  Its attribute `named` has pairs (name in checkpoints, variable).
   """
 
   def __init__(self, variables):
@@ -121,10 +120,10 @@ class Saver(tf.train.Saver):
 def save_checkpoint(saver, session, directory, note=None):
   """Saves the variables of a session, and names them as the newest checkpoint.
 
-  The checkpoint is called by the step that it holds: in a cluster, others may
-  take steps while it is written. `note` is called with its temporary path,
-  before it has that name. Returns the global step. Raises SaveError if it
-  cannot be written; then what was begun is removed.
+  It is named by the step that it holds: in a cluster, others take steps while
+  it is written. `note` is called with its temporary path, before it has that
+  name. Returns the global step. Raises SaveError if it cannot be written; then
+  what was begun is removed.
   """
   unfinished = f'{checkpoints.prefix(directory)}.tmp{os.getpid()}'
   try:

@@ -22,7 +22,10 @@ def number(kind, least, most):
 
 
 class Parser(argparse.ArgumentParser):
-  """A parser that prints its description as it is, and defaults after helps."""
+  """A parser that prints its description as it is, and defaults after helps.
+
+  A default that is a number gives the type of its argument.
+  """
 
   def __init__(self, description, **optional):
     super().__init__(description=description,
@@ -30,7 +33,6 @@ class Parser(argparse.ArgumentParser):
                      **optional)
 
   def add_argument(self, *names, **about):
-    """Adds an argument; a default that is a number gives its type."""
     default = about.get('default')
     if isinstance(default, (int, float)):
       about.setdefault('type', type(default))

@@ -14,7 +14,7 @@ def command(name):
   """The command that runs a program of this project, quoted for a shell.
 
   A script after `python` if this process runs one and `name` is one at the top
-  of the package, else the installed command, such as 'cifar10_train'.
+  of the package, else the installed command.
   """
   directory, script = os.path.split(sys.argv[0])
   if not script.endswith('.py'):

@@ -70,10 +70,8 @@ class _Printable(io.TextIOWrapper):
 def open_streams(answers=False):
   """Opens standard output and error anew, so that a run outlives them.
 
-  A line is written when it is printed, into a file or pipe too. Escape
-  sequences of the terminal, and bytes that are not text, appear as `printable`
-  shows them. Lines that cannot be written are lost; with `answers` on standard
-  output, that is an error.
+  Lines are written at once. Those that cannot be are lost; with `answers` on
+  standard output, that is an error.
   """
   sys.stdout = _opened(sys.stdout, 1, _Strict if answers else _Lossy)
   sys.stderr = _opened(sys.stderr, 2, _Lossy)
@@ -89,10 +87,7 @@ def _opened(stream, number, kind):
 
 
 def exit_on_signals():
-  """Makes SIGTERM and SIGHUP end the program as an error does.
-
-  So it deletes its temporary files. Signals ignored, as by nohup, stay so.
-  """
+  """Makes SIGTERM and SIGHUP, unless ignored, end the program like an error."""
   for number in (signal.SIGTERM, signal.SIGHUP):
     if signal.getsignal(number) != signal.SIG_IGN:
       signal.signal(number, lambda number, frame: sys.exit(128 + number))
@@ -113,8 +108,7 @@ def fail(message):
 def leave(status):
   """Ends the process, with all output written.
 
-  Not by `sys.exit`: Python ends a daemon thread that returns from TensorFlow
-  while the interpreter is taken down, and C++ aborts the process for it.
+  By `sys.exit`, a daemon thread that returns from TensorFlow would abort it.
   """
   atexit._run_exitfuncs()  # There is no public name for it.
   for stream in (sys.stdout, sys.stderr):
@@ -126,19 +120,19 @@ def leave(status):
 def guarded(work):
   """Calls `work()`; reports what is not the program's fault in one line.
 
-  Returns the exit status: 0 when `work` returns or raises Stopped, 1 after an
-  error, 130 after Ctrl-C, 141 when the reader of the answers has gone, or that
-  of `sys.exit`, which handlers of signals call.
+  Returns the exit status: 0 also for Stopped, 1 for an error, 130 for Ctrl-C,
+  141 if the reader of the answers has gone, or that of `sys.exit`.
   """
   try:
     work()
-  except BrokenPipeError:
-    _discard_output()
-    return _SIGPIPE_STATUS
   except (UserError, OSError) as error:
-    if getattr(error, 'filename', None) == _STDOUT:
-      _discard_output()
-    return fail(str(error) or type(error).__name__)
+    is_gone = isinstance(error, BrokenPipeError)
+    if is_gone or getattr(error, 'filename', None) == _STDOUT:
+      with contextlib.suppress(
+          OSError):  # Python would still write at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return _SIGPIPE_STATUS if is_gone else fail(
+        str(error) or type(error).__name__)
   except SystemExit as end:
     return end.code
   except Stopped as stopped:
@@ -153,17 +147,8 @@ def guarded(work):
   return 0
 
 
-def _discard_output():
-  """Discards what Python would still write to standard output at its exit."""
-  with contextlib.suppress(OSError):
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-
-
 def summary(error):
-  """The message of a tf.errors.OpError in one line.
-
-  TensorFlow 2 begins with the fact of an error and the name of the node.
-  """
+  """A tf.errors.OpError in one line, without the name of the node."""
   lines = error.message.splitlines() or [type(error).__name__]
   nodes = [i for i, line in enumerate(lines) if line.startswith('Node:')]
   return lines[nodes[-1] + 1] if nodes and lines[nodes[-1] + 1:] else lines[0]
@@ -192,20 +177,12 @@ class ProgressBar:
   """A live bar on a terminal; in a file or pipe, a line for every 10 %."""
 
   def __init__(self, task, total, unit=1, amount='%d'):
-    """Prints nothing yet.
+    """Begins lines with `task`; they end with the units done, by `amount`.
 
-    Args:
-      task: name of the task; each line begins with it.
-      total: amount of work; without one, nothing is shown.
-      unit: amount of work in one unit of the display.
-      amount: format of the number of units done; each line ends with it.
+    `total` is the amount of work, without which nothing is shown.
     """
-    self._task = task
-    self._total = total
-    self._unit = unit
-    self._amount = amount
-    self._shown = None
-    self._line = ''
+    self._task, self._total, self._unit = task, total, unit
+    self._amount, self._shown, self._line = amount, None, ''
     self._live = sys.stdout.isatty()
 
   def show(self, done):

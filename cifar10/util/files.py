@@ -14,10 +14,7 @@ from cifar10.errors import UserError
 
 
 def write_atomically(path, content):
-  """Writes bytes to a file so that a reader never sees a part of them.
-
-  An existing file is replaced; after an OSError it is as before.
-  """
+  """Writes bytes to a file so that a reader never sees a part of them."""
   with new_file(path) as output:
     output.write(content)
 
@@ -26,9 +23,8 @@ def write_atomically(path, content):
 def new_file(path):
   """Yields a binary file to write, which appears at `path` when the body ends.
 
-  An existing file is replaced by one of the same mode; if `path` is a link of
-  this user's own, that is the file that it leads to. After an error, `path` is
-  as before.
+  An existing file is replaced by one of the same mode; behind a link of this
+  user's own, the link's target. After an error, `path` is as before.
   """
   target = path
   if os.path.islink(path) and os.lstat(path).st_uid == os.geteuid():
@@ -52,10 +48,7 @@ def new_file(path):
 
 
 def sync(path):
-  """Returns when the content of a file, or the names in a folder, are on disk.
-
-  Otherwise a machine that loses its power may have kept only later changes.
-  """
+  """Returns when a file's content, or the names in a folder, are on disk."""
   number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
   try:
     os.fsync(number)
@@ -65,10 +58,7 @@ def sync(path):
 
 @contextlib.contextmanager
 def naming(path, temporary=None):
-  """Names `path` in an OSError of the body that names no file, or `temporary`.
-
-  The error of a write says only that the disk is full.
-  """
+  """Names `path` in an OSError of the body that names none, or `temporary`."""
   try:
     yield
   except OSError as error:
@@ -80,10 +70,9 @@ def naming(path, temporary=None):
 def open_own(path, may_be_linked=False):
   """Opens a file of this user to read and write; makes it if it is missing.
 
-  For files in folders that other users may write to. Follows no link, and
-  changes no content. Returns a binary, unbuffered file. Raises UserError if the
-  path is a link, not a regular file, not this user's own or, unless
-  `may_be_linked`, has hard links.
+  For files in folders that other users may write to. Returns a binary,
+  unbuffered file. Raises UserError if the path is a link, not a regular file,
+  not this user's own or, unless `may_be_linked`, has hard links.
   """
   flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
   try:
@@ -108,10 +97,7 @@ def open_own(path, may_be_linked=False):
 
 
 def is_of_another(path):
-  """True if a folder, or a link in its place, is of another user but root.
-
-  In /tmp anybody may have made it, with a model, or links, of theirs.
-  """
+  """True if a folder, or a link in its place, is of another user but root."""
   try:
     status = os.lstat(path)
   except OSError:
@@ -123,8 +109,7 @@ def is_of_another(path):
 def _is_own(status, folder):
   """True if the os.stat of a file, or folder, in `folder` is of this user's.
 
-  Some servers set the owners of all files, as NFS for root: there a file that
-  is made in `folder` tells how this user's look.
+  A server may set the owners of all files, also of one that is made here.
   """
   if status.st_uid == os.geteuid():
     return True
@@ -136,10 +121,7 @@ def _is_own(status, folder):
 
 
 def open_regular(path):
-  """Opens a binary file to read; UserError if it is not a regular file.
-
-  Opening a pipe may wait forever, and reading a device may never end.
-  """
+  """Opens a binary file to read; UserError for a pipe or a device."""
   number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
   if not stat.S_ISREG(os.fstat(number).st_mode):
     os.close(number)
@@ -170,9 +152,8 @@ def folders_around(path):
 def new_folder(path, temporary=None):
   """Makes a folder that appears as `path` when it is complete.
 
-  Yields `temporary`, an empty folder to fill, by default beside `path`. It is
-  renamed to `path` after the body, and deleted if the body raises. Folders
-  around `path` are made. Raises OSError if `path` exists and is not empty.
+  Yields `temporary`, by default beside `path`, to fill; deletes it if the body
+  raises. Raises OSError if `path` exists and is not empty.
   """
   # Without a trailing slash, which would put it inside `path`.
   temporary = temporary or f'{path.rstrip(os.sep)}.tmp{os.getpid()}'
@@ -211,10 +192,7 @@ def write_json(path, value):
 
 
 def open_to_append(path):
-  """Opens a binary, unbuffered file to append to; makes it if it is missing.
-
-  A pipe that nobody reads is an OSError: `open` would wait for a reader.
-  """
+  """Opens a file, made if missing, to append; OSError for an unread pipe."""
   flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
   number = os.open(path, flags | os.O_NONBLOCK, 0o666)
   os.set_blocking(number, True)
@@ -222,10 +200,7 @@ def open_to_append(path):
 
 
 def append_json_line(path, value):
-  """Appends a dict as a line of JSON to a file, which is made if missing.
-
-  In a single write. After an OSError, as of a full disk, the file is as before.
-  """
+  """Appends a dict as a line of JSON to a file, whole or not at all."""
   line = (json.dumps(value) + '\n').encode('utf-8')
   with naming(path), open_to_append(path) as output:
     written = output.write(line)
@@ -237,8 +212,7 @@ def append_json_line(path, value):
 def read_json(path):
   """Reads a dict from a file of JSON; None if there is no such file.
 
-  Raises UserError if the file does not hold a JSON object, or a string in it
-  cannot name a file.
+  Raises UserError for other content, or a string that cannot name a file.
   """
   try:
     with open_regular(path) as source:

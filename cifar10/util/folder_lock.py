@@ -15,10 +15,9 @@ _ATTEMPTS = 100
 
 @contextlib.contextmanager
 def only_process(folder):
-  """Makes a folder and holds the lock in it; waits while another process does.
+  """Makes a folder and locks it; waits while another process holds the lock.
 
-  If the body raises, the folders that were made here and are empty are removed.
-  Raises UserError if `folder` is something else.
+  Removes new folders after an error; UserError if it is something else.
   """
 
   def wait(lock):
@@ -37,14 +36,10 @@ def only_process(folder):
 def held(path, when_busy):
   """Holds a lock: the file `path`, which exists while a process holds it.
 
-  The system releases the lock if the process is killed; then the file stays,
-  and does no harm. Yields the open binary file, for notes about this process.
-  Raises UserError if `path` is not such a file.
-
-  Args:
-    path: path of the file; its folder is made if it is missing.
-    when_busy: function of the open file, called while another process holds the
-      lock; waits for the lock, or raises an error.
+  The file of a killed process does no harm. Makes the folder if it is missing,
+  and yields the open binary file, for notes about this process. `when_busy` is
+  a function of that file, called while another process holds the lock; it waits
+  for the lock, or raises an error. Raises UserError for any other `path`.
   """
   with _locked(path, when_busy) as lock:
     try:
@@ -63,17 +58,14 @@ def identities(folder):
   Each is None if it is not there. That of a lock which is held cannot become
   that of another one, as that of a deleted folder can.
   """
-  # With the dot it is not there, either, if a file has its name.
-  names = os.curdir, NAME
-  return tuple(_identity(os.path.join(folder, name)) for name in names)
-
-
-def _identity(path):
-  try:
-    found = os.stat(path)
-  except OSError:
-    return None
-  return found.st_dev, found.st_ino
+  found = []
+  for name in os.curdir, NAME:  # With the dot, a file is not a folder.
+    try:
+      status = os.stat(os.path.join(folder, name))
+      found.append((status.st_dev, status.st_ino))
+    except OSError:
+      found.append(None)
+  return tuple(found)
 
 
 def _locked(path, when_busy):

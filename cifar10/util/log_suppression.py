@@ -16,19 +16,15 @@ _LEVEL = os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 
 
 def is_shown(record):
-  """True if a logging.LogRecord of TensorFlow's Python code is to be shown.
-
-  The level counts as in native code, from 0, INFO, to 3, FATAL.
-  """
+  """True if a logging.LogRecord of TensorFlow reaches the level _LEVEL."""
   level = int(_LEVEL) if _LEVEL.isdecimal() else 0
   return record.levelno >= logging.INFO + 10 * level
 
 
 def open_missing_streams():
-  """Opens /dev/null in the place of standard streams that are closed.
+  """Opens /dev/null for standard streams that are closed.
 
-  Otherwise the next file opened, such as a checkpoint, would get the number of
-  one, and the output of native code.
+  Otherwise the next file, such as a checkpoint, would get the output of one.
   """
   for number in range(3):
     try:
@@ -41,8 +37,7 @@ def open_missing_streams():
 def stderr_held_back():
   """Discards what native code writes to stderr; prints it if the body raises.
 
-  For lines of TensorFlow 2 that ignore the log level. The file descriptor is
-  redirected, for all threads.
+  For lines of TensorFlow 2 that ignore the log level; for all threads.
   """
   held, features = None, processor.features()
   # Without AVX, TensorFlow ends the process with a line that says so.

@@ -7,11 +7,7 @@ from cifar10.util import commands
 
 
 def need(package, extra, reason):
-  """Returns the module `package`, which an extra of this project installs.
-
-  Raises UserError if it is not installed, with `reason`, which says what needs
-  it, and the command that installs the extra.
-  """
+  """Returns a module, or raises UserError with how to install the extra."""
   try:
     return importlib.import_module(package)
   except ImportError as error:

@@ -42,21 +42,14 @@ def check(path, flag, holds_checkpoints=False):
 
 
 def refuse_defaults(values, given):
-  """As `refuse_of_another`, for all of `values` but those that are `given`.
-
-  `values` is a dict by names of settings. What reads the data checks its
-  folder: not all programs do.
-  """
+  """As `refuse_of_another`, for settings that are not `given`."""
   for name in settings_lib.with_policy('is_path').keys() & values.keys():
     if name not in given and name != 'data_dir':
       refuse_of_another(values[name], '--' + name)
 
 
 def refuse_of_another(folder, flag):
-  """Raises UserError if the default of a flag is another user's folder.
-
-  One that a person names may be anybody's.
-  """
+  """Raises UserError if the default of a flag is another user's folder."""
   if files.is_of_another(folder):
     raise UserError(
         f'{folder}: belongs to another user; expected a folder of your own. '
@@ -64,11 +57,7 @@ def refuse_of_another(folder, flag):
 
 
 def refuse_taken(folder, flag):
-  """Raises UserError unless a new folder can take the place of a path.
-
-  In place of the current folder, it would leave the person's shell in a deleted
-  one.
-  """
+  """Raises UserError unless a path is free for a new folder."""
   if os.path.isdir(folder) and os.path.samefile(folder, os.curdir):
     raise UserError(f'{flag}={folder}: is the current folder; expected another '
                     'one, new or empty')

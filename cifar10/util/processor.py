@@ -15,11 +15,9 @@ def features():
 
 
 def use_onednn():
-  """Makes TensorFlow 2 compute with oneDNN on processors with AVX2.
+  """Makes TensorFlow 2 compute with oneDNN on all processors with AVX2.
 
-  By default TensorFlow does so only on processors with instructions for neural
-  networks, such as AVX512_VNNI. TF_ENABLE_ONEDNN_OPTS=0 in the environment
-  turns it off. Call this before TensorFlow is imported.
+  Call this first. TF_ENABLE_ONEDNN_OPTS=0 in the environment turns it off.
   """
   if 'avx2' in features():
     os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')

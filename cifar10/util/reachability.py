@@ -17,8 +17,7 @@ _HTTP2_BEGINNING = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + bytes(3) + _SETTINGS
 def unreachable(address):
   """The reason why the server at `host:port` gives no answer; None if it does.
 
-  An open port is not enough: a process that is stopped still has it. The
-  server speaks HTTP/2, and answers the beginning of a connection.
+  An open port is not enough: a process that is stopped still has it.
   """
   host, _, port = address.rpartition(':')
   try:
@@ -57,10 +56,9 @@ def reach(addresses, job, timeout_secs):
 
 
 def answer_check(addresses, name, settings, clock=time.monotonic):
-  """Returns a function to call again and again while tasks should answer.
+  """A function that, called repeatedly, tells of a task that is out of reach.
 
-  It returns None, or a message about a task at `host:port` that has given no
-  answer for too long, which it calls by `name`.
+  It returns None, or a message about a task at `host:port`, called `name`.
   """
   timeout_secs = settings.connect_timeout_secs
   answered = dict.fromkeys(addresses, clock())

@@ -42,9 +42,8 @@ def config_proto(settings, use_gpu=True, on_server=False):
 def bypass_proxies(*addresses):
   """Has TensorFlow reach servers at `host:port`, and this machine, directly.
 
-  Otherwise it asks the HTTP proxy that the environment names for each
-  connection, and waits without end if the proxy is gone or refuses. Call it
-  before the first session with a server.
+  A proxy that the environment names may be gone, or refuse: TensorFlow would
+  wait without end. Call it before the first session with a server.
   """
   known = os.environ.get('no_proxy', os.environ.get('NO_PROXY', ''))
   if known.strip() == '*':  # All hosts: unknown to TensorFlow, and only alone.
@@ -60,11 +59,9 @@ def bypass_proxies(*addresses):
 
 
 def start_threads(settings):
-  """Starts TensorFlow's thread pools; call it before any other session.
+  """Starts TensorFlow's threads; the first session of a process sets how many.
 
-  The first session of a process sets the numbers of threads of all sessions.
-  With TensorFlow 2.20 it also prints lines at every log level; this function
-  discards them.
+  With TensorFlow 2.20 it prints lines at every log level: they are discarded.
   """
   proto = config_proto(settings, use_gpu=False)
   proto.log_device_placement = False
@@ -86,10 +83,7 @@ def warn_of_slow_precision(precision, use_gpu=True):
 
 
 def cpu_has_bfloat16():
-  """True if the processor has bfloat16 instructions and TensorFlow uses them.
-
-  TensorFlow 1 uses them on no processor.
-  """
+  """True if TensorFlow uses bfloat16 instructions of this processor."""
   return cpu_has_amx() or _uses('avx512_bf16')
 
 

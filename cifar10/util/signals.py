@@ -26,11 +26,10 @@ _SAME_SECS = 1
 def noted(afterwards=None):
   """Yields a list; the number of the first signal is added to it.
 
-  Python runs signal handlers in the main thread, and only once a call of native
-  code returns; a step that hangs never does. So the handlers here do nothing.
-  `signal.set_wakeup_fd` has the number written to a pipe as soon as the signal
-  comes, and a thread reads it there, for other threads to see. After the body
-  the signals have the handler `afterwards`; None: that from before.
+  Python runs signal handlers only once a call of native code returns; a step
+  that hangs never does. So the handlers here do nothing: a thread reads the
+  numbers from the pipe of `signal.set_wakeup_fd`. After the body the signals
+  have the handler `afterwards`; None: that from before.
   """
   signals, times = [], []
   # Python lets only the main thread set handlers.
@@ -64,11 +63,7 @@ def noted(afterwards=None):
 
 @functools.lru_cache(maxsize=None)
 def noted_until_exit():
-  """The list that `noted` yields, for the rest of the process.
-
-  For a task of a cluster: others wait until it has told them its end, and a
-  signal that comes meanwhile must not kill it.
-  """
+  """The list of `noted`, until the end of a task that others wait for."""
   context = noted(afterwards=signal.SIG_IGN)
   atexit.register(context.__exit__, None, None, None)
   return context.__enter__()
@@ -76,10 +71,7 @@ def noted_until_exit():
 
 @contextlib.contextmanager
 def raised(signals):
-  """Has the first signal raise Stopped in the body, where nothing is to save.
-
-  `signals` is the list that `noted` yields, around this body.
-  """
+  """Has the first signal raise Stopped in the body; `signals` is of `noted`."""
   replaced = [n for n in _ENDING if signal.getsignal(n) is _do_nothing]
 
   def restore():

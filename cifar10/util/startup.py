@@ -1,8 +1,4 @@
-"""What happens when the package is imported, before anything else.
-
-TensorFlow is imported once, in graph mode, with oneDNN; its start-up messages
-stay off the terminal.
-"""
+"""Imports TensorFlow in graph mode, with oneDNN and without its messages."""
 
 import contextlib
 import os
@@ -16,46 +12,31 @@ from cifar10.util import processor
 
 def begin():
   """Prepares signals and standard streams; imports TensorFlow."""
-  _end_by_signals()
+  # Linux ignores signals without a handler for process 1, as of a container.
+  for number in (signal.SIGTERM, signal.SIGHUP) if os.getpid() == 1 else ():
+    if _is_main() and signal.getsignal(number) == signal.SIG_DFL:
+      signal.signal(number, _exit)
   log_suppression.open_missing_streams()
   processor.use_onednn()
   with _interrupted_silently(), log_suppression.stderr_held_back():
-    _import_tensorflow()
+    import tensorflow.compat.v1 as tf
+
+    tf.get_logger().addFilter(log_suppression.is_shown)
+    # Not disable_eager_execution(): alone it leaves resource variables on in
+    # TensorFlow 2 and off in TensorFlow 1.
+    tf.disable_v2_behavior()
+    # The first search for GPUs logs an error if there is no driver. It claims
+    # no memory on the GPUs that it finds.
+    tf.config.experimental.list_physical_devices('GPU')
 
 
-def _import_tensorflow():
-  import tensorflow.compat.v1 as tf
-
-  tf.get_logger().addFilter(log_suppression.is_shown)
-  # Not disable_eager_execution(): alone it leaves resource variables on in
-  # TensorFlow 2 and off in TensorFlow 1.
-  tf.disable_v2_behavior()
-  # The first search for GPUs logs an error if there is no driver. It claims no
-  # memory on the GPUs that it finds.
-  tf.config.experimental.list_physical_devices('GPU')
-
-
-def _default_handler():
-  """A handler of signals that ends the process.
-
-  Linux ignores signals without one for process 1, as of a container.
-  """
-  if os.getpid() != 1:
-    return signal.SIG_DFL
-  return lambda number, frame: sys.exit(128 + number)
+def _exit(number, frame):
+  sys.exit(128 + number)
 
 
 def _is_main():
   """True in the main thread, which alone may set handlers of signals."""
   return threading.current_thread() is threading.main_thread()
-
-
-def _end_by_signals():
-  """Lets SIGTERM and SIGHUP end process 1, too, at any time."""
-  if os.getpid() == 1 and _is_main():
-    for number in (signal.SIGTERM, signal.SIGHUP):
-      if signal.getsignal(number) == signal.SIG_DFL:
-        signal.signal(number, _default_handler())
 
 
 @contextlib.contextmanager
@@ -65,7 +46,7 @@ def _interrupted_silently():
   if handler is not signal.default_int_handler or not _is_main():
     yield
     return
-  signal.signal(signal.SIGINT, _default_handler())
+  signal.signal(signal.SIGINT, _exit if os.getpid() == 1 else signal.SIG_DFL)
   try:
     yield
   finally:

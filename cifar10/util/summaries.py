@@ -1,7 +1,6 @@
 """Summaries, which TensorBoard displays, and the file that holds them.
 
-Unlike tf.summary, these functions do not prefix tags with the name scope, so
-that a summary operation can be in the scope of the graph that it belongs to.
+Unlike tf.summary, these functions do not prefix tags with the name scope.
 """
 
 import contextlib
@@ -21,13 +20,8 @@ def precision_tag(top_k=1, eval_data='test', averaged=True, tta=False):
   """The tag of a precision that the evaluator finds.
 
   The tutorial's tag, 'Precision @ 1', stands for the test images and the moving
-  averages; the tags of other evaluations say how they differ.
-
-  Args:
-    top_k: the right class is among this many most probable ones.
-    eval_data: 'test', 'train_eval' (training images) or 'validation'.
-    averaged: the model uses the moving averages of its variables.
-    tta: it sees mirrored and shifted copies of each image.
+  averages; the tags of other evaluations say how they differ. `eval_data` is
+  'test', 'train_eval' or 'validation', the images held out.
   """
   kinds = {'train_eval': 'training', 'validation': 'held-out'}
   tag = f'Precision @ {top_k}'
@@ -44,11 +38,9 @@ def scalar(tag, x):
 
 
 def histogram(tag, x):
-  """Adds a histogram in which values that are not finite count as zero.
-
-  TensorFlow's own raises an error at the first NaN, before the check of the
-  loss can report that training diverged.
-  """
+  """Adds a histogram in which values that are not finite count as zero."""
+  # At the first NaN, TensorFlow's own raises an error, before the check of the
+  # loss can report that training diverged.
   x = tf.where(tf.is_finite(x), x, tf.zeros_like(x))
   _add(tf.raw_ops.HistogramSummary(tag=tag, values=x))
 
@@ -56,13 +48,9 @@ def histogram(tag, x):
 def images_and_labels(images, labels, classes):
   """Adds the first images of a batch, and a table of their class names.
 
-  Takes float32 images, [batch, height, width, depth], int32 labels, [batch],
-  and the names of the classes in the order of their labels.
+  Takes float32 [batch, height, width, depth], int32 [batch], and names.
   """
-  before = [
-      summary.op.type
-      for summary in tf.get_collection_ref(tf.GraphKeys.SUMMARIES)
-  ]
+  before = [s.op.type for s in tf.get_collection(tf.GraphKeys.SUMMARIES)]
   count = before.count('ImageSummary')  # An old program may have two inputs.
   tag, of_labels = (
       f'{n}_{count}' if count else n for n in ('images', 'labels'))
@@ -96,9 +84,8 @@ _numbers = itertools.count()  # Of the event files of this process.
 class EventFile(contextlib.AbstractContextManager):
   """A file of events that is written to at once; a context manager.
 
-  Not tf.summary.FileWriter: its thread writes later, and when the disk is full
-  it logs lines of its own and loses events without an error. Here every method
-  raises UserError if the file cannot be written.
+  Not tf.summary.FileWriter: its thread writes later, and loses events without
+  an error when the disk is full. Here every method raises UserError then.
   """
 
   def __init__(self, directory):
@@ -122,10 +109,7 @@ class EventFile(contextlib.AbstractContextManager):
     self._write(tf.Event(graph_def=definition.SerializeToString()))
 
   def add_start(self, step):
-    """Notes that a session starts at a global step.
-
-    TensorBoard drops what earlier sessions have written of it and later ones.
-    """
+    """Notes a session's start: TensorBoard drops older events from there on."""
     log = tf.SessionLog(status=tf.SessionLog.START)
     self._write(tf.Event(session_log=log, step=step))
 

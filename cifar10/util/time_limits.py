@@ -11,10 +11,7 @@ _SAY_SECS = 1  # Limit of showing the last line on a terminal.
 
 
 def within(seconds, work, otherwise):
-  """Returns or raises as `work()` does; `otherwise` if it takes too long.
-
-  The call continues in a thread, which does not keep the process from ending.
-  """
+  """Returns or raises as `work()` does; `otherwise` if it takes too long."""
   future = concurrent.futures.Future()
 
   def run():

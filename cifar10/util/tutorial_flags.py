@@ -1,7 +1,4 @@
-"""The flags of the tutorial's five programs, for old programs.
-
-Programs of this project have settings in their place.
-"""
+"""The flags of the tutorial's five programs, for old programs."""
 
 import sys
 
@@ -18,21 +15,21 @@ DEFAULTS = {
 }
 DEFAULTS.update(use_fp16=False, num_examples=10000)
 
+# The functions that define a flag, by the type of its values.
+DEFINE = {
+    bool: absl_flags.DEFINE_boolean,
+    int: absl_flags.DEFINE_integer,
+    float: absl_flags.DEFINE_float,
+    str: absl_flags.DEFINE_string
+}
+
 
 def define():
-  """Defines the tutorial's flags, unless the program has; it may do so later.
-
-  In a notebook there are no flags to parse: the arguments are the kernel's.
-  """
-  define_by_type = {
-      bool: absl_flags.DEFINE_boolean,
-      int: absl_flags.DEFINE_integer,
-      str: absl_flags.DEFINE_string
-  }
+  """Defines the tutorial's flags, unless the program has, or will do so."""
   for name, default in DEFAULTS.items():
     if name not in absl_flags.FLAGS:
-      define_by_type[type(default)](name, default, "The tutorial's.",
-                                    module_name='cifar10', allow_override=True)
+      DEFINE[type(default)](name, default, "The tutorial's.",
+                            module_name='cifar10', allow_override=True)
   program = sys.argv[0] if sys.argv else ''  # None if embedded in another one.
   if any(name in program for name in ('ipykernel', 'colab_kernel')):
     absl_flags.FLAGS.mark_as_parsed()

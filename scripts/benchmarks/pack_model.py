@@ -79,8 +79,7 @@ def pack(settings, state, values, folder):
   elsewhere['data_dir'] = settings_lib.FIELDS['data_dir'].default
   with files.new_folder(folder) as made:
     config.save(dataclasses.replace(settings, **elsewhere), made)
-    known = run_state.trained_on(state, settings)
-    dataclasses.replace(state, starts=(), **known).save(made)
+    dataclasses.replace(state, starts=()).save(made)
     checkpoints.write(made, values)
 
 

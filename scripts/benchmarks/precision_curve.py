@@ -45,7 +45,7 @@ def evaluate(directory, every, batch_size):
         f'multiples of --every={every} steps')
   settings = dataclasses.replace(
       run, batch_size=batch_size, precision='float32',
-      **run_state.trained_on(run_state.load(directory), run))
+      **run_state.trained_on(run_state.load(directory)))
   data = datasets.prepare(settings)
   begun = checkpoints.written(found[min(found)])
   points = []

@@ -66,7 +66,7 @@ def gather(train_dir, eval_dir, data_dir=None):
     known = dataclasses.replace(known, precision='float32', train_dir=train_dir,
                                 data_dir=data_dir or known.data_dir,
                                 given=frozenset(['data_dir'] * bool(data_dir)),
-                                **run_state.trained_on(state, known))
+                                **run_state.trained_on(state))
     filters = _filters(checkpoint, left_out)
     predictions = _predictions(checkpoint, known, left_out)
   saved = events.checkpoint_times(train_dir, starts)
