@@ -49,7 +49,7 @@ def freeze(data, checkpoint, settings):
   """Builds the model and turns the variables of a checkpoint into constants.
 
   Returns a tf.GraphDef with the nodes above. It computes in float32, even if
-  the run was trained in another precision. Raises UserError if the checkpoint
+  the run was trained in another type. Raises UserError if the checkpoint
   cannot be read or belongs to another model.
   """
   with tf.Graph().as_default() as graph, _session(settings) as session:

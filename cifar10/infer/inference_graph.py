@@ -52,7 +52,7 @@ def build(images, data, settings, portable=False):
   views, shares = _views(images, settings, data.flip)
   if len(views) > 1:
     images = tf.concat(views, 0)
-  with layers.compute_in(settings.precision):
+  with layers.compute_in(settings.compute_type):
     logits = networks.inference(images, settings, portable=portable)
   if len(views) > 1:
     by_view = tf.reshape(logits, [len(views), -1, len(data.classes)])

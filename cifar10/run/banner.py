@@ -32,8 +32,9 @@ def lines(data, settings):
       f'{data.count(data.test_files):,} to test on, {len(data.classes)} '
       f'classes, {layout.height} x {layout.width} pixels, from '
       f'{os.path.dirname(data.train_files[0])}.',
-      f'Model: {trained + frozen:,} parameters,{of_them} {settings.precision}, '
-      f'on the {device}.', f'Settings: {changed or "all default"}.'
+      f'Model: {trained + frozen:,} parameters,{of_them} '
+      f'{settings.compute_type}, on the {device}.',
+      f'Settings: {changed or "all default"}.'
   ]
 
 

@@ -87,11 +87,11 @@ def applied(values, given):
 def settings(name):
   """The settings of a recipe that are not the defaults, a dict by their names.
 
-  `name` is 'tutorial', 'better', 'fast' or 'best'. The precision is bfloat16
-  if the processor has instructions for it.
+  `name` is 'tutorial', 'better', 'fast' or 'best'. They compute in bfloat16 if
+  the processor has instructions for it.
   """
   if name == 'tutorial':
     return {}
-  precision = 'bfloat16' if session_settings.cpu_has_bfloat16() else 'float32'
-  recipes = {'better': _BETTER, 'fast': _FAST, 'best': _BEST}
-  return dict(recipes[name], precision=precision)
+  has_bfloat16 = session_settings.cpu_has_bfloat16()
+  recipe = {'better': _BETTER, 'fast': _FAST, 'best': _BEST}[name]
+  return dict(recipe, precision='bfloat16' if has_bfloat16 else 'float32')
