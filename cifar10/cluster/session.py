@@ -54,14 +54,10 @@ class WorkerRole(Role):
     return self._step_hook
 
   def _steps_to_go(self):
-    """Steps that all take once this worker is to end; None: it ends alone.
-
-    Workers in step end after the next one. The chief alone ends all others:
-    with backup workers, it leaves time for a step that has begun.
-    """
+    """Steps that all take once this worker is to end; None: it ends alone."""
     if self.waits_for_all:
       return 1
-    if self._task.is_chief:
+    if self._task.is_chief:  # With backup workers, a step may have begun.
       return 2 if self.settings.sync else 0
     return None
 
@@ -75,12 +71,11 @@ class WorkerRole(Role):
 class _SessionCreator(tf.train.SessionCreator):
   """Creates a worker's session.
 
-  The chief initializes the variables, from the newest checkpoint if there is
-  one, unless the parameter servers still hold them from before its restart.
-  The other workers wait for that. The variables of a chief that died meanwhile
-  are initialized again: it may not have come to `init`. A server that has lost
-  the variables of this session is an error: to continue from the checkpoint
-  would lose steps without a word.
+  The chief initializes or restores the variables, unless the parameter servers
+  still hold them from before its restart; the other workers wait for that. If a
+  chief died meanwhile, they are initialized again: it may not have come to
+  `init`. A server that has lost the variables of this session is an error: to
+  continue from the checkpoint would lose steps without a word.
   """
 
   def __init__(self, server, scaffold, init, is_initialized):
@@ -90,10 +85,8 @@ class _SessionCreator(tf.train.SessionCreator):
     task = server.task
     for index in task.lenders(server.settings):
       self._proto.device_filters.append(task.worker_devices[index])
-    self._scaffold = scaffold
-    self._init = init
-    self._is_initialized = is_initialized
-    self._has_created = False
+    self._scaffold, self._init = scaffold, init
+    self._is_initialized, self._has_created = is_initialized, False
 
   def create_session(self):
     server, scaffold = self._server, self._scaffold.finalize()
@@ -118,8 +111,7 @@ class _SessionCreator(tf.train.SessionCreator):
   def _join(self, manager):
     """A session with the variables that the parameter servers hold.
 
-    None in the chief if they hold none. Other workers wait; UserError if that
-    takes too long.
+    If they hold none: None in the chief; other workers wait for some.
     """
     server, task = self._server, self._server.task
     wait_secs = server.settings.connect_timeout_secs
@@ -143,10 +135,6 @@ class _StepHook(tf.train.SessionRunHook):
   """Ends this worker at the last step that all agree on; limits each step."""
 
   def __init__(self, step, progress, settings, steps_to_go):
-    """Takes the global step after the train_op, and a shared_state.Progress.
-
-    `steps_to_go` is from `WorkerRole._steps_to_go`.
-    """
     with tf.control_dependencies([step]):
       fetches = [step, progress.last_step.read_value()]
     # Not the operation_timeout_in_ms of the session, which would also limit the
