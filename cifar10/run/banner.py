@@ -14,11 +14,7 @@ from cifar10.util import session_settings
 
 
 def lines(data, settings):
-  """Describes the run whose graph is the default graph, in three lines.
-
-  They name the data set, a datasets.DataSet; the model and where it runs; and
-  the settings that are not the defaults.
-  """
+  """Describes the run of the default graph: data, model and settings."""
   layout, defaults = data.layout, config.saved(Settings())
   trained = _size(tf.trainable_variables())
   frozen = _size(tf.get_collection(graph_keys.FROZEN))

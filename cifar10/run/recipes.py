@@ -65,9 +65,9 @@ del _BEST['max_shift']  # 4 pixels, the default.
 def applied(values, given):
   """Adds the settings of their recipe to `values`, a dict by names.
 
-  The settings of the recipe that have no effect together with those `given`, a
-  collection of names, are left out; so are its rates if they are for another
-  optimizer or network.
+  Settings of the recipe that have no effect together with those `given`, a
+  collection of names, are left out; so are rates for another optimizer or
+  network.
   """
   recipe = settings(values['recipe'])
   wanted = {name: recipe[name] for name in recipe if name not in given}
