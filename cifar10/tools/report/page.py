@@ -95,20 +95,11 @@ def _starts(run):
   """Pairs (start, seconds); none for a single start that changed nothing."""
   if len(run.starts) < 2 and not any(start.changed for start in run.starts):
     return []
-  return list(zip(run.starts, run.durations[-len(run.starts):]))
+  return list(zip(run.starts, run.durations))
 
 
 def _prediction_parts(predictions):
-  """The parts of the page on the predictions for test images, by name.
-
-  classes: tuples (class, number of images, precision, recall).
-  mistakes: tuples (true class, predicted class, images, share of the class).
-  images: tuples (image number, URI, true class, predicted class, probability)
-    of the most confident mistakes.
-  matrix: rows (true class, cells) of the confusion matrix; the cells are tuples
-    (number of images, share of the true class, 'right' or 'wrong').
-  matrix_image: in place of `matrix` the URI of an image, a pixel for each cell.
-  """
+  """The parts of the page on the predictions for test images, by name."""
   matrix, classes = predictions.confusion_matrix, predictions.classes
   totals = matrix.sum(axis=1)
   shares = matrix / np.maximum(1, totals)[:, np.newaxis]
@@ -118,12 +109,14 @@ def _prediction_parts(predictions):
       'classes': list(zip(classes, totals, precision, recall)),
       'mistakes': [(classes[label], classes[wrong], count, shares[label, wrong])
                    for label, wrong, count in mistakes],
+      # Number, URI, true and predicted class, and its probability.
       'images': [(i, charts.png_uri(predictions.images[i]),
                   classes[predictions.labels[i]],
                   classes[predictions.predicted[i]], predictions.confidences[i])
                  for i in predictions.most_confident_mistakes(_MAX_IMAGES)]
   }
   if len(classes) <= _MAX_TABLE_CLASSES:
+    # Rows (class, cells); a cell: images, share of the class, right or wrong.
     kinds = np.where(np.eye(len(matrix), dtype=bool), 'right', 'wrong')
     parts['matrix'] = [(name, list(zip(*cells)))
                        for name, *cells in zip(classes, matrix, shares, kinds)]

@@ -173,7 +173,6 @@ def test_kinds_of_evaluations_are_kept_apart(tmp_path):
     ([100, 500, 1000], [], [], [None] * 3),
     # Starts that are not noted are known from their events.
     ([], [(10, 25), (103, 150)], [], [15, 47]),
-    ([100], [(10, 25), (103, 150)], [], [15, 50]),
     ([], [], [], []),
     # Clocks may differ by less than a second. Nothing lasts less than no time.
     ([100], [(99.75, 150)], [], [50]),
