@@ -7,7 +7,6 @@ import types
 
 import tensorflow.compat.v1 as tf
 
-from cifar10.cluster import placement
 from cifar10.util import summaries
 
 _POLL_SECS = 0.5
@@ -44,7 +43,11 @@ class Worker:
 
     task, settings = self._task, self._settings
     noted, gradients = self._staleness_noted(gradients, global_step)
-    sent = placement.sent_as(gradients, settings.grad_dtype)
+    sent = []
+    for gradient, variable in gradients:
+      cast = tf.cast(gradient, settings.grad_dtype)
+      with tf.device(variable.device):  # There, it is float32 again.
+        sent.append((tf.cast(cast, tf.float32), variable))
     if not settings.sync:
       return tf.group(update(sent), noted)
     sync = tf.train.SyncReplicasOptimizer(

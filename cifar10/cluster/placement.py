@@ -42,19 +42,6 @@ def _fewest_bytes(num_ps):
   return choose
 
 
-def sent_as(gradients, dtype):
-  """Sends pairs (float32 gradient, variable) to the servers in `dtype`, a name.
-
-  Returns the list of pairs, with gradients that are float32 again.
-  """
-  sent = []
-  for gradient, variable in gradients:
-    cast = tf.cast(gradient, dtype)
-    with tf.device(variable.device):
-      sent.append((tf.cast(cast, tf.float32), variable))
-  return sent
-
-
 def bytes_of_step(train_op):
   """The bytes of one step, three numbers.
 

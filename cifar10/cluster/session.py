@@ -8,8 +8,12 @@ from cifar10.errors import UserError
 from cifar10.run.role import Role
 
 
-class WorkerRole(Role):
-  """A worker's part in its training session."""
+class WorkerRole(tf.train.SessionRunHook, Role):
+  """A worker's part in its training session.
+
+  As a hook, it ends the session at the last step that all agree on, and limits
+  the time of each step.
+  """
 
   def __init__(self, server, agreement, progress):
     """Takes a shared_state.Progress, in the default graph, too."""
@@ -20,12 +24,9 @@ class WorkerRole(Role):
     self._task, self._agreement = server.task, agreement
     self._progress = progress
     self._ending_of_chief = ending.notice()
-    self._step_hook = None
-
-  @property
-  def has_taken_last_step(self):
-    """True if the session has ended because there are no more steps."""
-    return self._step_hook.is_reached
+    self._is_to_end = self._announced = False
+    # True if the session has ended because there are no more steps.
+    self.has_taken_last_step = False
 
   def problem_of_chief(self, session):
     """The message about a chief that has ended with an error; or None."""
@@ -49,9 +50,31 @@ class WorkerRole(Role):
 
   def last_step_hook(self, step, last_step):
     del last_step  # The chief has put it into the Progress.
-    self._step_hook = _StepHook(step, self._progress, self.settings,
-                                self._steps_to_go())
-    return self._step_hook
+    with tf.control_dependencies([step]):
+      fetches = [step, self._progress.last_step.read_value()]
+    # Not the operation_timeout_in_ms of the session, which would also limit the
+    # time of saving the last step.
+    limit = tf.RunOptions(timeout_in_ms=self.settings.operation_timeout_ms)
+    self._run_args = tf.train.SessionRunArgs(fetches, options=limit)
+    return self
+
+  def before_run(self, run_context):
+    return self._run_args
+
+  def after_run(self, run_context, run_values):
+    step, last_step = run_values.results
+    if self._is_to_end and not self._announced:
+      self._announced = True
+      last_step = min(last_step, step + self._steps_to_go())
+      self._progress.last_step.load(last_step, run_context.session)
+    if step >= last_step:
+      self.has_taken_last_step = True
+      run_context.request_stop()
+
+  def end_early(self, run_context):
+    if self._steps_to_go() is None:
+      run_context.request_stop()
+    self._is_to_end = self._steps_to_go() is not None
 
   def _steps_to_go(self):
     """Steps that all take once this worker is to end; None: it ends alone."""
@@ -60,12 +83,6 @@ class WorkerRole(Role):
     if self._task.is_chief:  # With backup workers, a step may have begun.
       return 2 if self.settings.sync else 0
     return None
-
-  def end_early(self, run_context):
-    if self._steps_to_go() is None:
-      run_context.request_stop()
-    else:
-      self._step_hook.end_early()
 
 
 class _SessionCreator(tf.train.SessionCreator):
@@ -129,35 +146,3 @@ class _SessionCreator(tf.train.SessionCreator):
       raise UserError(
           f'the chief ({task.workers[0]}) has initialized nothing within '
           f'{wait_secs} s (--connect_timeout_secs)') from error
-
-
-class _StepHook(tf.train.SessionRunHook):
-  """Ends this worker at the last step that all agree on; limits each step."""
-
-  def __init__(self, step, progress, settings, steps_to_go):
-    with tf.control_dependencies([step]):
-      fetches = [step, progress.last_step.read_value()]
-    # Not the operation_timeout_in_ms of the session, which would also limit the
-    # time of saving the last step.
-    limit = tf.RunOptions(timeout_in_ms=settings.operation_timeout_ms)
-    self._run_args = tf.train.SessionRunArgs(fetches, options=limit)
-    self._last_step, self._steps_to_go = progress.last_step, steps_to_go
-    self._is_to_end = self._announced = False
-    self.is_reached = False  # True once the last step is taken.
-
-  def end_early(self):
-    """Has all workers end soon after the step that has just been taken."""
-    self._is_to_end = True
-
-  def before_run(self, run_context):
-    return self._run_args
-
-  def after_run(self, run_context, run_values):
-    step, last_step = run_values.results
-    if self._is_to_end and not self._announced:
-      self._announced = True
-      last_step = min(last_step, step + self._steps_to_go)
-      self._last_step.load(last_step, run_context.session)
-    if step >= last_step:
-      self.is_reached = True
-      run_context.request_stop()

@@ -27,21 +27,14 @@ _STOP_GRACE_SECS = 5  # Limit of stopping the threads of a session.
 
 @contextlib.contextmanager
 def protect(run, role, creator, hooks, validator=None):
-  """A tf.train.MonitoredSession(creator, hooks), protected.
+  """A tf.train.MonitoredSession(creator, hooks) of a trainer.Run, protected.
 
   The session ends after the current step when SIGINT (Ctrl-C), SIGTERM or
   SIGHUP comes. The last whole step is also saved when the input fails, a file
-  cannot be written or a step does not end.
-
-  Args:
-    run: trainer.Run.
-    role: session.Role; in a cluster, it has a `server`.
-    creator, hooks: tf.train.SessionCreator, and list of the hooks of the run.
-    validator: predictions.Validator, or None; its batches are progress.
-
-  Raises:
-    UserError: the input fails, or a file cannot be written.
-    Stopped: a signal came before frozen layers were computed.
+  cannot be written or a step does not end. The batches of `validator`, a
+  predictions.Validator or None, are progress too. Raises UserError if the input
+  fails or a file cannot be written, Stopped if a signal comes before frozen
+  layers are computed.
   """
   with contextlib.ExitStack() as stack:
     if role.server:  # After the last step, too, until the others know of it.

@@ -66,15 +66,14 @@ def of(hooks, folder):
 def and_saved(message, save, limit_secs=_SAVE_SECS):
   """Saves the last whole step when an error ends a run, whatever happens.
 
-  `save` is a LastSave, or None if this task does not save. Returns the message
-  of the error, and a sentence on the last step saved, or on why it is not
-  saved; None if there is no error.
+  `save` is a LastSave, or None if this task does not save. Returns the message,
+  or None, with a sentence on the last step saved, or on why it is not saved.
   """
   if message is None or save is None:
     return message
-  unsaved = 'The last steps are not saved: %s'
-  late = unsaved % ('saving takes longer than %d s' % limit_secs)
+  late = f'saving takes longer than {limit_secs:.0f} s'
   try:
-    return f'{message}. {time_limits.within(limit_secs, save, late)}'
+    saved = time_limits.within(limit_secs, save, None)
   except Exception as error:  # Whatever it is, the process has to end.
-    return f'{message}. {unsaved % error}'
+    saved, late = None, error
+  return f'{message}. {saved or f"The last steps are not saved: {late}"}'

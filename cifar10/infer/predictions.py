@@ -140,28 +140,21 @@ class ExportedPredictor:
     return self._session.run(self._probabilities, {self._images: images})
 
 
-class Validator:
-  """The model of a run with averaged variables, and labeled images for it.
-
-  `names` are those of the variables to validate, as in checkpoints; `logits`
-  computes the logits of a batch of records; `total` counts the images.
-  """
+class Validator(Predictor):
+  """The model of a run with averaged variables, and `total` images for it."""
 
   def __init__(self, records, data, settings):
-    """Builds the model of images of `data`, uint8 [n, record_bytes]."""
-    self._model = Predictor(data, Network(settings))
+    """Takes labeled images of `data`, uint8 [n, record_bytes]."""
+    super().__init__(data, Network(settings))
     self._batches, self.total = parts(records), len(records)
-    self.logits, self.close = self._model.logits, self._model.close
-    self.names = list(self._model.averages)
 
   def correct(self, values):
-    """Number of images labeled right, with `values` as of Predictor.load."""
-    self._model.load(values)
-    correct = 0
-    for batch in self._batches:
-      labels = ranking.labels_of(batch, self._model.layout)
-      correct += ranking.count_right(self.logits(batch), labels)
-    return correct
+    """Number of images labeled right, with `values` as of `load`."""
+    self.load(values)
+    return sum(
+        ranking.count_right(self.logits(batch),
+                            ranking.labels_of(batch, self.layout))
+        for batch in self._batches)
 
 
 def batches(items, size):

@@ -57,7 +57,7 @@ class ValidationHook(tf.train.SessionRunHook):
     self._folder = os.path.join(self._settings.train_dir, train_dir.BEST)
     self._best = best_so_far(self._folder)
     by_name = {v.op.name: v for v in tf.global_variables()}
-    self._variables = {name: by_name[name] for name in self._validator.names}
+    self._variables = {name: by_name[name] for name in validator.averages}
     self._falls = tf.get_collection(schedules.FALLS)
     self._global_step = tf.train.get_global_step()
 
