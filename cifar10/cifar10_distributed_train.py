@@ -28,7 +28,7 @@ from cifar10.cluster import membership
 from cifar10.cluster import placement
 from cifar10.cluster import shared_state
 from cifar10.cluster.optimizer import Worker
-from cifar10.cluster.session import WorkerRole
+from cifar10.cluster.worker_role import WorkerRole
 from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.optim import model_parallelism

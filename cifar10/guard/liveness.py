@@ -17,7 +17,7 @@ class Peers(tf.train.SessionRunHook):
   """
 
   def __init__(self, role):
-    """Takes the cluster.session.WorkerRole of this task."""
+    """Takes the cluster.worker_role.WorkerRole of this task."""
     self._role, self._task = role, role.server.task
     self._session = self._steps = None
     self._validated = 0

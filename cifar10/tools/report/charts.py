@@ -50,7 +50,7 @@ _FEW_POINTS = 50  # A curve with fewer points has markers.
 
 
 def draw(run):
-  """Draws the loss, precision, learning rate and throughput of a page.Run.
+  """Draws the loss, precision, learning rate and throughput of a page.Content.
 
   Returns pairs (title, str of SVG) of the charts whose first curve has points.
   All have the same axis of steps.

@@ -31,10 +31,9 @@ class Point(NamedTuple):
   value: float
 
 
-class EventFile(NamedTuple):
+class EventLog(NamedTuple):
   """The content of one event file, which one session of a program wrote."""
 
-  path: str
   start_time: float  # Unix time of the first event.
   end_time: float  # Of the last one.
   scalars: Dict[str, List[Point]]  # By tag; only finite values.
@@ -45,7 +44,7 @@ class EventFile(NamedTuple):
 def read_folder(directory):
   """Reads the event files in a folder, which may be missing.
 
-  Returns a list of EventFiles, the oldest first, without empty ones; and a line
+  Returns a list of EventLogs, the oldest first, without empty ones; and a line
   for each file that is not shown in full. Steps that a trainer has lost, as the
   start of its next session tells, are left out.
   """
@@ -67,7 +66,7 @@ def _drop(scalars, first_step):
 
 
 def _read(path):
-  """The EventFile up to the first damage, and a line on the rest; or Nones."""
+  """The EventLog up to the first damage, and a line on the rest; or Nones."""
   if not os.path.isfile(path):  # Reading a pipe would block.
     return None, '%s is not a file: passed over.' % path
   times, starts, scalars, problem = [], [], {}, None
@@ -90,8 +89,7 @@ def _read(path):
     problem = '%s cannot be read.'
   if not times:
     return None, problem and problem % path
-  file = EventFile(path, times[0], times[-1], scalars,
-                   min(starts, default=None))
+  file = EventLog(times[0], times[-1], scalars, min(starts, default=None))
   return file, problem and problem % path
 
 

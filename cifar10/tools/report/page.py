@@ -2,7 +2,7 @@
 
 This module prepares numbers and images; page.html, a Jinja2 template, holds the
 sections and their text, and page.css the style. The page leaves out sections
-that have no data, and lists the reasons in `Run.left_out`.
+that have no data, and lists the reasons in `Content.left_out`.
 """
 
 import datetime
@@ -31,12 +31,12 @@ _MAX_MISTAKES = 15
 _MAX_IMAGES = 24
 
 
-class Run(NamedTuple):
+class Content(NamedTuple):
   """The content of a page; None where a run has no such thing."""
 
   name: str  # In the title.
   settings: Optional[Settings]  # Those saved with the run.
-  files: List[events.EventFile]  # Of the trainer, the oldest first.
+  files: List[events.EventLog]  # Of the trainer, the oldest first.
   starts: Tuple[run_state.Start, ...]  # In order.
   durations: List[Optional[float]]  # Seconds, see events.durations.
   throughput: List[events.Point]  # Images per second.
@@ -67,7 +67,7 @@ _FILTERS = {
 
 
 def render(run):
-  """Renders a Run; returns a str of HTML that is also well-formed XML."""
+  """Renders a Content; returns a str of HTML that is also well-formed XML."""
   import jinja2
 
   environment = jinja2.Environment(loader=jinja2.FileSystemLoader(_FOLDER),

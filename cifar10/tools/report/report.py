@@ -30,7 +30,7 @@ from cifar10.util import session_settings
 
 
 def gather(train_dir, eval_dir, data_dir=None):
-  """Reads the files of a run, and evaluates its newest checkpoint: a page.Run.
+  """The page.Content of a run; evaluates its newest checkpoint.
 
   `eval_dir` may be None, or not exist; without `data_dir` it is that of the
   run. Raises UserError if there are neither event files nor a checkpoint, a
@@ -70,7 +70,7 @@ def gather(train_dir, eval_dir, data_dir=None):
     filters = _filters(checkpoint, left_out)
     predictions = _predictions(checkpoint, known, left_out)
   saved = events.checkpoint_times(train_dir, starts)
-  return page.Run(
+  return page.Content(
       name=os.path.basename(os.path.abspath(train_dir)), settings=settings,
       files=found, starts=starts,
       durations=events.durations(starts, found, saved),

@@ -1,4 +1,4 @@
-"""The session of a worker, which ends together with the other workers'."""
+"""The part of a worker in its session, which ends with the other workers'."""
 
 import tensorflow.compat.v1 as tf
 
