@@ -15,7 +15,6 @@ from cifar10.errors import UserError
 from cifar10.errors import printable
 from cifar10.run import combinations
 from cifar10.run import initial_values
-from cifar10.settings import Settings
 from cifar10.store import checkpoint_files
 from cifar10.store import checkpoints
 from cifar10.store import config
@@ -127,7 +126,7 @@ def _changes(settings):
   path = os.path.join(settings.train_dir, run_state.CONFIG_FILE)
   before = files.read_json(path) or {}
   if before:  # An older run has the defaults of settings newer than it.
-    defaults = Settings().values(settings_lib.with_policy('fixed'))
+    defaults = settings_lib.Settings().values(settings_lib.with_policy('fixed'))
     before = dict(defaults, **before)
   reported = settings_lib.with_policy('reported')
   return tuple((name, before[name], now)

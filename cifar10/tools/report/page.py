@@ -15,7 +15,6 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from cifar10 import settings as settings_lib
-from cifar10.settings import Settings
 from cifar10.store import config
 from cifar10.store import run_state
 from cifar10.tools.report import charts
@@ -35,7 +34,7 @@ class Content(NamedTuple):
   """The content of a page; None where a run has no such thing."""
 
   name: str  # In the title.
-  settings: Optional[Settings]  # Those saved with the run.
+  settings: Optional[settings_lib.Settings]  # Those saved with the run.
   files: List[events.EventLog]  # Of the trainer, the oldest first.
   starts: Tuple[run_state.Start, ...]  # In order.
   durations: List[Optional[float]]  # Seconds, see events.durations.
@@ -142,7 +141,7 @@ def _settings(settings):
 
   Those of towers and clusters are left out if the run had none.
   """
-  default = Settings()
+  default = settings_lib.Settings()
   groups = set(settings_lib.GROUP_OF.values())
   for group in ('towers', 'cluster'):
     if settings.of_groups(group) == default.of_groups(group):

@@ -68,7 +68,10 @@ def gather(train_dir, eval_dir, data_dir=None):
                                 **given, given=frozenset(given),
                                 **run_state.trained_on(state, known))
     filters = _filters(checkpoint, left_out)
-    predictions = _predictions(checkpoint, known, left_out)
+    try:
+      predictions = confusion.predict_test_images(checkpoint, known)
+    except (UserError, OSError) as error:
+      left_out.append(f'No predictions for the test images: {error}')
   saved = events.checkpoint_times(train_dir, starts)
   return page.Content(
       name=os.path.basename(os.path.abspath(train_dir)), settings=settings,
@@ -108,14 +111,6 @@ def _filters(checkpoint, left_out):
     return tf.train.load_variable(checkpoint, name)
   except UserError as error:
     left_out.append(f'No filters: {error}')
-
-
-def _predictions(checkpoint, settings, left_out):
-  """The TestPredictions of a checkpoint; or None, and a line in `left_out`."""
-  try:
-    return confusion.predict_test_images(checkpoint, settings)
-  except (UserError, OSError) as error:
-    left_out.append(f'No predictions for the test images: {error}')
 
 
 def check_out(path):
