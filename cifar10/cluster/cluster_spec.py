@@ -130,8 +130,7 @@ def _check_index(index, flag, addresses, hosts_flag):
 
 
 def _resolved(settings):
-  """The Task, not checked yet, and a Task of the flags or variables it is from.
-  """
+  """The Task, not checked yet, and the names of its sources as another one."""
   has_hosts = settings.ps_hosts or settings.worker_hosts
   if settings.slurm_ps:
     if has_hosts:
@@ -143,8 +142,8 @@ def _resolved(settings):
     ps, workers = (tuple(filter(None, hosts.split(',')))
                    for hosts in (settings.ps_hosts, settings.worker_hosts))
     task = Task(settings.job_name, settings.task_index, ps, workers)
-    return task, Task(*(f'--{n}' for n in ('job_name', 'task_index', 'ps_hosts',
-                                           'worker_hosts')))
+    return task, Task('--job_name', '--task_index', '--ps_hosts',
+                      '--worker_hosts')
   if 'TF_CONFIG' in os.environ:
     return _from_tf_config(os.environ['TF_CONFIG'])
   raise UserError(
@@ -166,8 +165,8 @@ def _from_tf_config(text):
         f'TF_CONFIG: found {text}; expected {{"cluster": {{"ps": [...], '
         '"worker": [...]}, "task": {"type": ..., "index": ...}}') from error
   workers = sum((hosts.get(name, []) for name in _WORKER_JOBS), [])
-  source = Task(*(f'TF_CONFIG: {n}' for n in ('task.type', 'task.index',
-                                              'cluster.ps', 'cluster.worker')))
+  source = Task('TF_CONFIG: task.type', 'TF_CONFIG: task.index',
+                'TF_CONFIG: cluster.ps', 'TF_CONFIG: cluster.worker')
   if hosts.get(job):
     _check_index(index, source.index, hosts[job], f'TF_CONFIG: cluster.{job}')
     if job in _WORKER_JOBS:

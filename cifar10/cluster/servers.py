@@ -21,10 +21,8 @@ class Server:
     session_settings.bypass_proxies(*task.ps, *task.workers)
     # A parameter server would take memory of the workers' GPUs.
     proto = session_settings.config_proto(settings, task.job == 'worker')
-    self._server = tf.train.Server({
-        'ps': task.ps,
-        'worker': task.workers
-    }, task.job, task.index, config=proto)
+    spec = {'ps': task.ps, 'worker': task.workers}
+    self._server = tf.train.Server(spec, task.job, task.index, config=proto)
     self.target = self._server.target
 
   def config_proto(self):

@@ -19,6 +19,7 @@ from cifar10.guard.stall import StallCheck
 from cifar10.guard.stall import Work
 from cifar10.guard.watchdog import Watchdog
 from cifar10.store import checkpoints
+from cifar10.store.saving import CheckpointHook
 from cifar10.util import graph_keys
 from cifar10.util import signals as signals_lib
 
@@ -45,7 +46,10 @@ def protect(run, role, creator, hooks, validator=None):
     diagnosis = InputDiagnosis(run)
     peers = Peers(role) if role.server else None
     work = Work(role, signals, diagnosis, validator, peers)
-    save = last_save.of(hooks, run.settings.train_dir)
+    save = None  # Unless this task saves.
+    for hook in hooks:
+      if isinstance(hook, CheckpointHook):
+        save = last_save.LastSave(hook, run.settings.train_dir)
     stall = StallCheck(work, save, signals, run.settings.stall_secs)
     for check in peers.checks() if peers else ():
       watchdog.watch(check)

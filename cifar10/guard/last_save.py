@@ -7,7 +7,6 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.errors import SaveError
 from cifar10.store import checkpoints
-from cifar10.store import saving
 from cifar10.util import folder_lock
 from cifar10.util import time_limits
 
@@ -53,14 +52,6 @@ class LastSave(tf.train.SessionRunHook):
       raise SaveError(
           f'{self.folder}: is no longer the folder in which this trainer '
           'began, or another trainer uses it now; nothing more is saved there')
-
-
-def of(hooks, folder):
-  """The LastSave of the CheckpointHook among `hooks`; None without one."""
-  for hook in hooks:
-    if isinstance(hook, saving.CheckpointHook):
-      return LastSave(hook, folder)
-  return None
 
 
 def and_saved(message, save, limit_secs=_SAVE_SECS):

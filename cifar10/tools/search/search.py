@@ -144,8 +144,7 @@ def _failure(database, error):
 
 
 def _study(space, args, path):
-  """The optuna.Study in the file `path`, new or old; UserError if it cannot be.
-  """
+  """The optuna.Study in the file `path`, new or old; UserError if unusable."""
   optuna = space_lib.optuna()
   left = fnmatch.filter(os.listdir(args.out), 'trial_*')
   if left and not os.path.exists(path):
