@@ -28,7 +28,7 @@ from cifar10.cluster import membership
 from cifar10.cluster import placement
 from cifar10.cluster import shared_state
 from cifar10.cluster.optimizer import Worker
-from cifar10.cluster.session import WorkerRole
+from cifar10.cluster.worker_role import WorkerRole
 from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.optim import model_parallelism
@@ -41,19 +41,16 @@ import tensorflow.compat.v1 as tf
 
 
 def build_step(run, task, agreement, progress):
-  """Builds a step of one worker, within its device function.
+  """Builds a step of one worker, with the towers of the multi-GPU trainer.
 
-  Its towers are those of the multi-GPU trainer.
-
-  Returns:
-    train_op: operation that takes a step, and meanwhile copies the next batch
-      to the worker's devices.
-    loss: float32 scalar, the mean of this worker's towers.
-    hooks: list of tf.train.SessionRunHook that the graph needs.
+  Returns the operation that takes a step, and meanwhile copies the next batch
+  to the worker's devices; the mean loss of its towers, a float32 scalar; and a
+  list of the hooks that the graph needs.
   """
-  global_step = tf.train.get_or_create_global_step()
+  global_step, partitioner = tf.train.get_or_create_global_step(), None
   worker = Worker(task, run.settings, progress, agreement.chief_start)
-  partitioner = placement.partitioner(task, run.settings)
+  if run.settings.partition_ps:  # Splits large variables.
+    partitioner = tf.min_max_variable_partitioner(len(task.ps))
   with tf.variable_scope('', partitioner=partitioner):
     train_op, loss, prefetch = cifar10_multi_gpu_train.build_step(
         run, global_step, worker)

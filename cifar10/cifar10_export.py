@@ -61,7 +61,7 @@ def export(settings):
 
   Raises UserError, before anything is written, if there is no such checkpoint,
   it is of another model, or a target exists already; also if the SavedModel
-  cannot be written. Raises OSError if another file cannot be written.
+  cannot be written.
   """
   _check_targets(settings)
   checkpoint = checkpoints.find(settings.run_dir, settings.checkpoint)
@@ -95,8 +95,7 @@ def export(settings):
 
 def _check_targets(settings):
   """Raises UserError unless there are targets, all of them new and apart."""
-  targets = {name: getattr(settings, name) for name in _REPORTS}
-  targets = {name: path for name, path in targets.items() if path}
+  targets = {n: path for n, path in settings.values(_REPORTS).items() if path}
   for name, path in targets.items():
     if name == 'export_dir':
       paths.refuse_taken(path, '--export_dir')

@@ -39,9 +39,8 @@ def predict(settings, names):
   """Labels pictures and prints their classes.
 
   `names` are files, folders, and `-` for standard input. Raises UserError if
-  there is no picture or no model, the model does not fit the settings or
-  computes no finite probabilities, the sheet cannot be written, or, after all
-  others are labeled, some pictures are damaged.
+  there is no picture or model, they are unusable, the sheet cannot be written,
+  or, after all others are labeled, some pictures are damaged.
   """
   pictures.need_pillow()
   paths, labeled = pictures.find(names), []
@@ -74,9 +73,7 @@ def _label(paths, predictor, settings):
       print(error, file=sys.stderr)
       continue
     # Only a small copy is kept: photographs are large, and may be many.
-    small = None
-    if settings.grid:
-      small = pictures.fit(picture, contact_sheet.PICTURE, 3)
+    small = settings.grid and pictures.fit(picture, contact_sheet.PICTURE, 3)
     read.append((path, small))
     image = pictures.fit(picture, layout.height, layout.depth)
     batch.append(records.encode(image, layout))

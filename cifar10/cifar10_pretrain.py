@@ -62,9 +62,8 @@ _PAIR_OUTPUTS = 64
 def train(settings):
   """Pretrains until the last step of the last layer, or until a signal.
 
-  Raises:
-    UserError: the data or a training directory is unusable, settings do not go
-      together, or training diverges.
+  Raises UserError if the data or a training directory is unusable, settings do
+  not go together, or training diverges.
   """
   _check(settings)
   given = settings
@@ -72,49 +71,45 @@ def train(settings):
   train_dir.check_images(settings, data)  # Before runs are deleted.
   folder = os.path.join(settings.train_dir, settings.task)
   if settings.task in pretraining.AUXILIARY:
-    source = folder
-    is_done = _is_trained(dataclasses.replace(settings, train_dir=folder), data,
-                          _take_steps)
+    run = dataclasses.replace(settings, train_dir=folder)
+    is_done = _is_trained(run, data, _take_steps)
   else:
-    source, is_done = _train_layers(settings, data, folder)
+    run, is_done = _train_layers(settings, data, folder)
   if is_done:
-    print('To start training from it: %s --train_dir=%s --init_from=%s '
-          "--init_scope='conv|local'%s" %
-          (commands.command('cifar10_train'),
-           shlex.quote(os.path.join(settings.train_dir, 'train')),
-           shlex.quote(source), commands.changed_flags(given, 'data', 'model')))
+    command = commands.command('cifar10_train')
+    new = shlex.quote(os.path.join(settings.train_dir, 'train'))
+    print(f'To start training from it: {command} --train_dir={new} '
+          f'--init_from={shlex.quote(run.train_dir)} '
+          "--init_scope='conv|local'" +
+          commands.changed_flags(given, 'data', 'model'))
 
 
 def _train_layers(settings, data, folder):
-  """Trains one layer after another, each on top of those before.
+  """Trains one layer after another, each in a folder, on top of those before.
 
-  Each has a folder of its own in `folder`. Returns that of the last one, and
-  True if it is at its last step.
+  Returns the Settings of the last one, and True if it is at its last step.
   """
-  runs, layers = [], pretraining.layer_names(settings)
-  for layer in layers:
-    run = dataclasses.replace(
-        settings,
-        train_dir=os.path.join(folder, layer),
-        init_from=runs[-1].train_dir if runs else '',
-        freeze='(?!%s/)' % layer,  # All others.
-        overwrite=False)
-    if settings.metrics:
-      run = dataclasses.replace(run, metrics=settings.metrics + '.' + layer)
-    runs.append(run)
+  runs, below, names = [], '', pretraining.layer_names(settings)
+  for name in names:
+    metrics = settings.metrics and f'{settings.metrics}.{name}'
+    others, own = f'(?!{name}/)', os.path.join(folder, name)
+    runs.append(
+        dataclasses.replace(settings, train_dir=own, init_from=below,
+                            freeze=others, metrics=metrics, overwrite=False))
+    below = own
   if settings.overwrite:
     with contextlib.ExitStack() as stack:
       for run in runs:
         stack.enter_context(train_dir.held(run.train_dir))
       for run in runs:
         train_dir.remove_run(run.train_dir)
-  for number, (layer, run) in enumerate(zip(layers, runs), 1):
-    print('Pretraining %s.' % layer)
-    take_steps = functools.partial(_take_steps, layer=layer,
+  for number, (name, run) in enumerate(zip(names, runs), 1):
+    print(f'Pretraining {name}.')
+    take_steps = functools.partial(_take_steps, layer=name,
                                    on_top=runs[number:])
     if not _is_trained(run, data, take_steps):
-      return run.train_dir, False
-  return run.train_dir, True
+      return run, False
+  return run, True
 
 
 def _is_trained(settings, data, take_steps):
@@ -125,11 +120,7 @@ def _is_trained(settings, data, take_steps):
 
 
 def _check(settings):
-  """Checks that the task suits the model, and that settings have an effect.
-
-  Raises:
-    UserError: they do not.
-  """
+  """Raises UserError unless the task suits the model, and settings count."""
   task = settings.task
   if task in pretraining.AUXILIARY and settings.batch_size == 1:
     raise UserError(
@@ -150,8 +141,8 @@ def _check(settings):
 def _take_steps(run, layer=None, on_top=()):
   """Builds the graph of a trainer.Run, and runs it step by step.
 
-  Trains one layer, or all if it is None. Raises a UserError if a layer above
-  it, one of the Settings `on_top`, is trained already.
+  Trains one layer, or all. Raises UserError if one of the Settings `on_top`, of
+  a layer above it, is trained already.
   """
   settings = run.settings
   for above in on_top:
@@ -162,12 +153,12 @@ def _take_steps(run, layer=None, on_top=()):
           '--train_dir, or --overwrite to train all layers anew')
   with tf.device('/cpu:0'):
     global_step = tf.train.get_or_create_global_step()
+  take_images = pipelines.distorted_inputs
   if settings.task == 'distorted_pairs':
-    images, labels = pipelines.distorted_pairs(settings, run.data)
-  else:
-    images, labels = pipelines.distorted_inputs(settings, run.data)
-  with training_scope(settings), layers.formed(conv=settings.conv,
-                                               is_training=True):
+    take_images = pipelines.distorted_pairs
+  images, labels = take_images(settings, run.data)
+  form = layers.formed(conv=settings.conv, is_training=True)
+  with training_scope(settings), form:
     if layer:
       loss = _layer_loss(images, layer, settings)
     elif settings.task in pretraining.PAIRS:

@@ -250,8 +250,8 @@ def _run_guarded(work, names, argv, takes_arguments=False, has_model=False):
     if settings.json:
       console.open_streams(answers=True)
     with contextlib.redirect_stdout(sys.stderr if answers else sys.stdout):
-      session_settings.warn_of_slow_precision(settings.compute_type,
-                                              settings.eval_device == 'gpu')
+      session_settings.warn_of_slow_type(settings.compute_type,
+                                         settings.eval_device == 'gpu')
     work(settings, *([argv[1:]] if takes_arguments else []))
 
   return console.guarded(configured_work)

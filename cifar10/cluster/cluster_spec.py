@@ -55,13 +55,10 @@ class Task(NamedTuple):
     return [f'/job:worker/task:{i}' for i in range(len(self.workers))]
 
   def lenders(self, settings):
-    """The numbers of workers that only lend their devices to the chief.
-
-    With --model_parallelism and one GPU a worker, all but the chief.
-    """
-    has_parts = settings.model_parallelism != 'none'
-    lend = has_parts and settings.num_gpus == 1
-    return range(1, len(self.workers)) if lend else range(0)
+    """The numbers of workers that only lend their devices to the chief."""
+    if settings.model_parallelism == 'none' or settings.num_gpus > 1:
+      return range(0)
+    return range(1, len(self.workers))
 
   def trainers(self, settings):
     """The number of workers that take steps."""
@@ -80,10 +77,7 @@ def steps_wait_for_all(settings):
 
 
 def task_from_settings(settings):
-  """The Task that this process is.
-
-  Raises UserError that names the wrong flag or variable of the environment.
-  """
+  """The Task of this process; a UserError names a wrong flag or variable."""
   task, source = _resolved(settings)
   for name, found, where in (('job_name', task.job, source.job),
                              ('task_index', task.index, source.index)):
@@ -136,16 +130,13 @@ def _check_index(index, flag, addresses, hosts_flag):
 
 
 def _resolved(settings):
-  """The Task, not checked yet, and where each of its fields comes from.
-
-  The latter, for errors, is a Task of the names of flags or variables.
-  """
+  """The Task, not checked yet, and the names of its sources as another one."""
   has_hosts = settings.ps_hosts or settings.worker_hosts
-  if settings.slurm_ps and has_hosts:
-    raise UserError(
-        f'--slurm_ps={settings.slurm_ps}: not together with --ps_hosts or '
-        '--worker_hosts')
   if settings.slurm_ps:
+    if has_hosts:
+      raise UserError(
+          f'--slurm_ps={settings.slurm_ps}: not together with --ps_hosts or '
+          '--worker_hosts')
     return _from_slurm(settings.slurm_ps)
   if has_hosts:
     ps, workers = (tuple(filter(None, hosts.split(',')))
@@ -191,18 +182,13 @@ def _from_slurm(num_ps):
   if num_ps >= num_tasks:
     raise UserError(f'{flag}: the step of Slurm has {num_tasks} tasks; '
                     'expected more tasks than parameter servers')
+  jobs = {'ps': num_ps, 'worker': num_tasks - num_ps}
+  # Slurm itself hands out GPUs (srun --gpus-per-task). The resolver needs some
+  # for each task, or it finds no tasks.
+  gpus = {'gpus_per_node': per_node, 'gpus_per_task': 1, 'auto_set_gpu': False}
   try:
     resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(
-        {
-            'ps': num_ps,
-            'worker': num_tasks - num_ps
-        },
-        tasks_per_node=per_node,
-        # Slurm itself hands out GPUs (srun --gpus-per-task). The resolver needs
-        # some for each task, or it finds no tasks.
-        gpus_per_node=per_node,
-        gpus_per_task=1,
-        auto_set_gpu=False)
+        jobs, tasks_per_node=per_node, **gpus)
     hosts = resolver.cluster_spec().as_dict()
     job, index = resolver.get_task_info()
     address = hosts[job][index]

@@ -17,10 +17,7 @@ _POLL_SECS = 0.5
 
 
 def notice():
-  """The shared_state.Notice of the chief's end, in the default graph.
-
-  A dict of `chief_start` and `problem`: a str, or None.
-  """
+  """The Notice of the chief's end: a dict of `chief_start` and `problem`."""
   return shared_state.Notice('ending')
 
 
@@ -59,16 +56,12 @@ def _has_ended(agreement, ending):
 def wait(server, agreement, meanwhile=None):
   """Waits until the chief has taken its last step and saved it.
 
-  Calls `meanwhile`, a function or None, from time to time. Raises UserError if
-  the chief has ended with an error, or it or a parameter server does not
-  answer.
+  Calls `meanwhile` from time to time. Raises UserError if the chief has ended
+  with an error, or it or a parameter server does not answer.
   """
   task, settings = server.task, agreement.settings
-  checks = [
-      reachability.answer_check(addresses, name, settings)
-      for addresses, name in ((task.workers[:1], 'the chief'),
-                              (task.ps, 'parameter server'))
-  ]
+  checks = (reachability.answer_check(task.workers[:1], 'the chief', settings),
+            reachability.answer_check(task.ps, 'parameter server', settings))
   with server.side_session() as session:
     end = notice()
     while True:

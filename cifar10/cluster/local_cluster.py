@@ -78,7 +78,7 @@ class _Task:
 
 
 def _wait(tasks, is_over=lambda: False, secs=math.inf):
-  """Shows what tasks print until all have ended, or `is_over()`, or time is."""
+  """Shows what tasks print until all have ended, `is_over()`, or time is up."""
   deadline = time.monotonic() + secs
   while True:
     running = [task for task in tasks if task.is_running()]
@@ -111,7 +111,7 @@ def _run(num_ps, num_workers, log_dir, flags):
     signal.signal(signum, lambda number, frame: signals.append(number))
 
   def failed():
-    return [task for task in tasks if task.process.poll()]
+    return next((task for task in tasks if task.process.poll()), None)
 
   try:
     for job, count in (('ps', num_ps), ('worker', num_workers)):
@@ -124,10 +124,11 @@ def _run(num_ps, num_workers, log_dir, flags):
     _wait(tasks)
   if signals:
     return 128 + signals[0]
-  for task in first_failed[:1]:
-    status = task.process.returncode
-    print(f'local_cluster: {task.name} ended with status {status}')
-  return int(bool(first_failed))
+  if first_failed is None:
+    return 0
+  status = first_failed.process.returncode
+  print(f'local_cluster: {first_failed.name} ended with status {status}')
+  return 1
 
 
 def main():
@@ -140,9 +141,8 @@ def main():
   parser.add_argument('--log_dir',
                       help=f'folder of the logs (default {_LOG_DIR})')
   args, flags = parser.parse_known_args()
-  own = [flag for flag in flags if _OWN_FLAG.match(flag)]
-  if own:
-    parser.error(f'{own[0]}: each task gets its own; leave it out')
+  for flag in filter(_OWN_FLAG.match, flags):
+    parser.error(f'{flag}: each task gets its own; leave it out')
   console.open_streams()
   try:
     if args.log_dir is None:

@@ -25,6 +25,8 @@ from cifar10.util import signals as signals_lib
 
 _POLL_SECS = 0.5
 
+_ENDS = 'max_steps', 'epochs'  # Settings that a worker takes from the chief.
+
 # How long a parameter server stays after a signal, so that workers can leave.
 _GRACE_SECS = 10
 
@@ -32,9 +34,8 @@ _GRACE_SECS = 10
 def serve(task, settings):
   """Serves the variables of a parameter server until the workers have left.
 
-  After a signal the workers still have some seconds to leave, so that one to a
-  whole cluster loses nothing. Raises UserError if the port is taken, or no
-  worker can be reached.
+  After a signal, workers still have some seconds to leave. Raises UserError if
+  the port is taken, or no worker can be reached.
   """
   server = Server(task, settings)
   signals = signals_lib.noted_until_exit()
@@ -52,8 +53,7 @@ def serve(task, settings):
 def _serve_until_left(session, task, settings, signals):
   """Returns when all workers have left, or some seconds after a signal.
 
-  Workers that have not left and no longer answer are a UserError, which names
-  them, unless the chief has left.
+  Raises UserError if some no longer answer, and the chief has not left.
   """
   queue = shared_state.messages(task.index)
   message, count = queue.dequeue(), queue.size()
@@ -78,21 +78,22 @@ def _serve_until_left(session, task, settings, signals):
     if 0 not in others and now - answered >= min(_GRACE_SECS, timeout_secs):
       return
     if now - answered > timeout_secs:
-      lost = '; what the chief, worker 0, has not saved is lost'
-      raise UserError(
+      problem = (
           f'{task.names(sorted(others))}: no answer for {timeout_secs} s '
-          '(--connect_timeout_secs)' +
-          (lost if len(others) < len(task.workers) else ''))
+          '(--connect_timeout_secs)')
+      if len(others) < len(task.workers):
+        problem += '; what the chief, worker 0, has not saved is lost'
+      raise UserError(problem)
     time.sleep(_POLL_SECS)
 
 
 @contextlib.contextmanager
 def joined(task, settings):
-  """Joins the cluster as a worker, and leaves it at the end.
+  """Joins the cluster as a worker, yields the Server, and leaves at the end.
 
-  Yields the Server. Raises UserError if the port is taken, a host cannot be
-  reached, the tasks were started with different clusters, or the run of a chief
-  is not the one that the parameter servers hold.
+  Raises UserError if the port is taken, a host cannot be reached, the cluster
+  is another one there, or the parameter servers hold another run than the
+  chief's.
   """
   server = Server(task, settings)
   timeout_secs = settings.connect_timeout_secs
@@ -117,8 +118,7 @@ def joined(task, settings):
 def _check_run(server):
   """Checks that a chief continues the run that the parameter servers hold.
 
-  A chief that has died may be started again. Call this before it joins: if it
-  joined and left, the servers would stop.
+  Call this before the chief joins: if it joined and left, they would stop.
   """
   settings, names = server.settings, ', '.join(server.task.ps)
   with server.side_session() as session:
@@ -178,11 +178,9 @@ class Agreement(NamedTuple):
 def agree(server, begin):
   """Yields an Agreement for each run that the chief announces.
 
-  With --sync a restarted chief announces another one. Yields nothing if there
-  is nothing left to do. Raises UserError if a flag differs from the chief's.
-
-  `begin`, without arguments, prepares the run in the chief; it returns the
-  run_state.RunState, or None if there is nothing left to do.
+  With --sync a restarted chief announces another one. `begin()` prepares the
+  run in the chief: its RunState, or None if there is nothing left to do. Raises
+  UserError if a flag differs from the chief's.
   """
   settings = server.settings
   if server.task.is_chief:
@@ -214,10 +212,7 @@ def agree(server, begin):
 
 
 def _announce(server, state, problem=None):
-  """Tells the workers the run of the chief; returns the number of its start.
-
-  `problem` is the text of an error that has ended the chief.
-  """
+  """Tells the workers the chief's run, or error; returns its start's number."""
   settings = server.settings
   with server.side_session() as session:
     notice = shared_state.Notice('run')
@@ -227,9 +222,9 @@ def _announce(server, state, problem=None):
     # An error leaves the state of the run that the servers hold.
     if state is not None:
       run.update(settings=_agreed_settings(settings),
-                 max_steps=settings.max_steps, epochs=settings.epochs,
                  state=dataclasses.asdict(state),
-                 train_dir=os.path.abspath(settings.train_dir))
+                 train_dir=os.path.abspath(settings.train_dir),
+                 **settings.values(_ENDS))
     notice.write(session, run)
   return run['chief_start']
 
@@ -251,8 +246,8 @@ def _agreed(server, run):
   for name, value in here.items():
     if value != there[name]:
       raise UserError(f'--{name} is {value} here, but {there[name]} in {chief}')
-  settings = dataclasses.replace(server.settings, max_steps=run['max_steps'],
-                                 epochs=run['epochs'])
+  ends = {name: run[name] for name in _ENDS}
+  settings = dataclasses.replace(server.settings, **ends)
   state = run_state.from_json(run['state'])
   return Agreement(settings, state, run['chief_start'], _steps_before(server))
 
@@ -269,16 +264,14 @@ def _steps_before(server):
 def lend(server, agreement):
   """Lends the device of this worker to the model of the chief, until it ends.
 
-  Its server computes the parts of the chief's model that are there. A signal to
-  this worker ends the chief, too. Raises UserError if the chief ends with an
-  error, or gives no answer.
+  A signal to this worker ends the chief, too. Raises UserError if the chief
+  ends with an error, or gives no answer.
   """
   task, signals = server.task, signals_lib.noted_until_exit()
   print(f'Computing a part of the model of the chief, {task.workers[0]}.')
 
   def end_chief_on_signal():
-    if signals:
-      # It saves after the step that it takes now.
+    if signals:  # The chief saves after the step that it takes now.
       with server.side_session() as session:
         last_step = shared_state.progress(task, 0).last_step
         session.run(tf.assign(last_step, 0))

@@ -7,7 +7,6 @@ import types
 
 import tensorflow.compat.v1 as tf
 
-from cifar10.cluster import placement
 from cifar10.util import summaries
 
 _POLL_SECS = 0.5
@@ -21,18 +20,14 @@ class Worker:
   """Sends a worker's gradients to the parameter servers, and has them applied.
 
   With --sync, their mean is applied once those of all workers have arrived.
-
-  Attributes:
-    is_chief: True if this worker keeps the averages of the losses, and of batch
-      normalization.
-    averages_statistics: True if it updates the averages that go with those of
-      the variables: without --sync, each worker updates both.
-    hooks: the tf.train.SessionRunHooks that it needs.
+  `hooks` are those that it needs in its session.
   """
 
   def __init__(self, task, settings, progress, chief_start):
     """The chief has started `chief_start` times with these servers."""
+    # The chief keeps the averages of the losses, and of batch normalization.
     self.is_chief = task.is_chief
+    # Averages of statistics go with those of the variables.
     self.averages_statistics = task.is_chief or not settings.sync
     self.hooks = []
     self._task, self._settings = task, settings
@@ -52,7 +47,11 @@ class Worker:
     task, settings = self._task, self._settings
     noted, gradients = self._staleness_noted(gradients, global_step)
     also = [noted, *(also if self.is_chief else ())]
-    sent = placement.sent_as(gradients, settings.grad_dtype)
+    sent = []
+    for gradient, variable in gradients:
+      cast = tf.cast(gradient, settings.grad_dtype)
+      with tf.device(variable.device):  # There, it is float32 again.
+        sent.append((tf.cast(cast, tf.float32), variable))
     if not settings.sync:
       return tf.group(update(sent), *also)
     sync = tf.train.SyncReplicasOptimizer(
@@ -71,7 +70,7 @@ class Worker:
   def _staleness_noted(self, gradients, global_step):
     """Counts the steps of other workers since this one read the variables.
 
-    Returns the operation that notes them, with this worker's own step, and the
+    Returns the operation that notes them and this worker's own step, and the
     gradients.
     """
     (first, variable), *others = gradients
@@ -102,10 +101,9 @@ def sync_container(chief_start):
 class SyncHook(tf.train.SessionRunHook):
   """Runs the updates of a tf.train.SyncReplicasOptimizer in the chief.
 
-  In place of the optimizer's own hook, whose thread waits for gradients even
-  after the last step, so that the chief cannot end. Workers in step with an
-  earlier start of the chief are released: their session ends as at the end of
-  input.
+  The thread of the optimizer's own hook waits for gradients even after the last
+  step, so that the chief cannot end. Here, workers in step with an earlier
+  start of the chief are released, too, as at the end of input.
   """
 
   def __init__(self, optimizer, task, settings, last_step, chief_start):

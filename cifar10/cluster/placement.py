@@ -17,12 +17,12 @@ def device_function(task, settings):
   An operation stays where optim/model_parallelism.py has put it.
   """
   worker_device = task.device + '/cpu:0'
-  place = tf.train.replica_device_setter(
-      ps_tasks=len(task.ps),
-      worker_device=worker_device,
-      # None: round robin.
-      ps_strategy=_fewest_bytes(len(task.ps))
-      if settings.ps_strategy == 'by_size' else None)
+  strategy = None  # Round robin.
+  if settings.ps_strategy == 'by_size':
+    strategy = _fewest_bytes(len(task.ps))
+  place = tf.train.replica_device_setter(len(task.ps),
+                                         worker_device=worker_device,
+                                         ps_strategy=strategy)
   return lambda op: (worker_device if op.name.startswith(_INPUT) else place(op))
 
 
@@ -42,32 +42,12 @@ def _fewest_bytes(num_ps):
   return choose
 
 
-def partitioner(task, settings):
-  """The partitioner of large variables; None if they are not to be split."""
-  if not settings.partition_ps:
-    return None
-  return tf.min_max_variable_partitioner(len(task.ps))
-
-
-def sent_as(gradients, dtype):
-  """Sends pairs (float32 gradient, variable) to the servers in `dtype`, a name.
-
-  Returns the list of pairs, with gradients that are float32 again.
-  """
-  sent = []
-  for gradient, variable in gradients:
-    cast = tf.cast(gradient, dtype)
-    with tf.device(variable.device):
-      sent.append((tf.cast(cast, tf.float32), variable))
-  return sent
-
-
 def bytes_of_step(train_op):
-  """The bytes that a worker receives from parameter servers, and sends there.
+  """The bytes of one step, three numbers.
 
-  Two numbers, for one step, and a third one: the bytes between workers that
-  have parts of one model. None counts the overhead of the runtime, nor tensors
-  of unknown size.
+  Those that a worker receives from parameter servers and sends there, and those
+  between workers that have parts of one model; without the runtime's overhead
+  and tensors of unknown size.
   """
   # Sizes of tensors between two jobs, by their names and receivers.
   sizes = {('ps', 'worker'): {}, ('worker', 'ps'): {}, ('worker', 'worker'): {}}

@@ -12,26 +12,17 @@ from cifar10.util import time_limits
 
 
 class Server:
-  """The server of a task, started.
-
-  Attributes:
-    task, settings: the cluster_spec.Task and its Settings.
-    target: the server, for tf.Session.
-  """
+  """The server of a cluster_spec.Task; its `target` is for tf.Session."""
 
   def __init__(self, task, settings):
     """Starts the server; UserError if the port is taken."""
     _check_port(task.address)
     self.task, self.settings = task, settings
     session_settings.bypass_proxies(*task.ps, *task.workers)
-    spec = {'ps': list(task.ps), 'worker': list(task.workers)}
-    self._server = tf.train.Server(
-        tf.train.ClusterSpec(spec),
-        job_name=task.job,
-        task_index=task.index,
-        # A parameter server would take memory of the workers' GPUs.
-        config=session_settings.config_proto(settings,
-                                             use_gpu=task.job == 'worker'))
+    # A parameter server would take memory of the workers' GPUs.
+    proto = session_settings.config_proto(settings, task.job == 'worker')
+    spec = {'ps': task.ps, 'worker': task.workers}
+    self._server = tf.train.Server(spec, task.job, task.index, config=proto)
     self.target = self._server.target
 
   def config_proto(self):

@@ -81,9 +81,9 @@ class Notice:
 
 
 def messages(ps_index):
-  """The queue on a parameter server where workers say that they join or leave.
+  """The tf.FIFOQueue on a parameter server where workers join and leave.
 
-  A tf.FIFOQueue of pairs: the worker's number, int32, and true if it joins.
+  It holds pairs: the worker's number, int32, and true if it joins.
   """
   with _in_container(ps_index):
     return tf.FIFOQueue(-1, [tf.int32, tf.bool], shapes=[[], []],

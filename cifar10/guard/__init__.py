@@ -19,6 +19,7 @@ from cifar10.guard.stall import StallCheck
 from cifar10.guard.stall import Work
 from cifar10.guard.watchdog import Watchdog
 from cifar10.store import checkpoints
+from cifar10.store.saving import CheckpointHook
 from cifar10.util import graph_keys
 from cifar10.util import signals as signals_lib
 
@@ -27,21 +28,14 @@ _STOP_GRACE_SECS = 5  # Limit of stopping the threads of a session.
 
 @contextlib.contextmanager
 def protect(run, role, creator, hooks, validator=None):
-  """A tf.train.MonitoredSession(creator, hooks), protected.
+  """A tf.train.MonitoredSession(creator, hooks) of a trainer.Run, protected.
 
   The session ends after the current step when SIGINT (Ctrl-C), SIGTERM or
   SIGHUP comes. The last whole step is also saved when the input fails, a file
-  cannot be written or a step does not end.
-
-  Args:
-    run: trainer.Run.
-    role: session.Role; in a cluster, it has a `server`.
-    creator, hooks: tf.train.SessionCreator, and list of the hooks of the run.
-    validator: predictions.Validator, or None; its batches are progress.
-
-  Raises:
-    UserError: the input fails, or a file cannot be written.
-    Stopped: a signal came before frozen layers were computed.
+  cannot be written or a step does not end. The batches of `validator`, a
+  predictions.Validator or None, are progress too. Raises UserError if the input
+  fails or a file cannot be written, Stopped if a signal comes before frozen
+  layers are computed.
   """
   with contextlib.ExitStack() as stack:
     if role.server:  # After the last step, too, until the others know of it.
@@ -52,7 +46,10 @@ def protect(run, role, creator, hooks, validator=None):
     diagnosis = InputDiagnosis(run)
     peers = Peers(role) if role.server else None
     work = Work(role, signals, diagnosis, validator, peers)
-    save = last_save.of(hooks, run.settings.train_dir)
+    save = None  # Unless this task saves.
+    for hook in hooks:
+      if isinstance(hook, CheckpointHook):
+        save = last_save.LastSave(hook, run.settings.train_dir)
     stall = StallCheck(work, save, signals, run.settings.stall_secs)
     for check in peers.checks() if peers else ():
       watchdog.watch(check)

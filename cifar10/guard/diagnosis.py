@@ -1,6 +1,5 @@
 """Diagnosis of training that fails or stalls: the state of its input."""
 
-import contextlib
 import os
 import time
 
@@ -26,8 +25,8 @@ LOOK_SECS = 5  # Limit of a look for the cause.
 class InputDiagnosis(tf.train.SessionRunHook):
   """Looks at the input of a session that fails, or whose step does not end.
 
-  A look at files may take forever where a network is gone, and one at the
-  session where parameter servers do not answer: each has a time limit.
+  A look at files or at the session may take forever where a network or a
+  parameter server is gone: each has a time limit.
   """
 
   def __init__(self, run):
@@ -104,10 +103,3 @@ class InputDiagnosis(tf.train.SessionRunHook):
       except (UserError, OSError) as error:
         return str(error)
     return None
-
-
-def bytes_read():
-  """Bytes that this process has read so far; 0 if the system does not tell."""
-  with contextlib.suppress(OSError), open('/proc/self/io') as counters:
-    return int(counters.readline().split()[1])  # rchar: of all read calls.
-  return 0

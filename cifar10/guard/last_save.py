@@ -7,7 +7,6 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.errors import SaveError
 from cifar10.store import checkpoints
-from cifar10.store import saving
 from cifar10.util import folder_lock
 from cifar10.util import time_limits
 
@@ -55,26 +54,17 @@ class LastSave(tf.train.SessionRunHook):
           'began, or another trainer uses it now; nothing more is saved there')
 
 
-def of(hooks, folder):
-  """The LastSave of the CheckpointHook among `hooks`; None without one."""
-  for hook in hooks:
-    if isinstance(hook, saving.CheckpointHook):
-      return LastSave(hook, folder)
-  return None
-
-
 def and_saved(message, save, limit_secs=_SAVE_SECS):
   """Saves the last whole step when an error ends a run, whatever happens.
 
-  `save` is a LastSave, or None if this task does not save. Returns the message
-  of the error, and a sentence on the last step saved, or on why it is not
-  saved; None if there is no error.
+  `save` is a LastSave, or None if this task does not save. Returns the message,
+  or None, with a sentence on the last step saved, or on why it is not saved.
   """
   if message is None or save is None:
     return message
-  unsaved = 'The last steps are not saved: %s'
-  late = unsaved % ('saving takes longer than %d s' % limit_secs)
+  late = f'saving takes longer than {limit_secs:.0f} s'
   try:
-    return f'{message}. {time_limits.within(limit_secs, save, late)}'
+    saved = time_limits.within(limit_secs, save, None)
   except Exception as error:  # Whatever it is, the process has to end.
-    return f'{message}. {unsaved % error}'
+    saved, late = None, error
+  return f'{message}. {saved or f"The last steps are not saved: {late}"}'

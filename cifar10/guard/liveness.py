@@ -12,12 +12,12 @@ from cifar10.util import time_limits
 class Peers(tf.train.SessionRunHook):
   """What the other tasks do, read from the parameter servers.
 
-  Workers that wait for all others see the steps of each, and the batches that
-  the chief has validated, which it writes there.
+  These hold the steps of each worker and, for workers that wait for all others,
+  the batches that the chief has validated.
   """
 
   def __init__(self, role):
-    """Takes the cluster.session.WorkerRole of this task."""
+    """Takes the cluster.worker_role.WorkerRole of this task."""
     self._role, self._task = role, role.server.task
     self._session = self._steps = None
     self._validated = 0
@@ -34,12 +34,10 @@ class Peers(tf.train.SessionRunHook):
     needed = [(task.ps, 'parameter server')]
     if not task.is_chief:
       needed.append((task.workers[:1], 'the chief'))
-    needed += [(task.workers[i:i + 1], 'worker') for i in task.lenders(settings)
-              ]
-    return [self._look] + [
-        reachability.answer_check(addresses, name, settings)
-        for addresses, name in needed
-    ]
+    lenders = [task.workers[i] for i in task.lenders(settings)]
+    needed += [([address], 'worker') for address in lenders]
+    check = reachability.answer_check
+    return [self._look, *(check(*tasks, settings) for tasks in needed)]
 
   def _look(self):
     """Exchanges progress; returns the message of a chief that has failed."""

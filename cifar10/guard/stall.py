@@ -1,10 +1,10 @@
 """Steps that do not end: noticed, explained and ended after a last save."""
 
+import contextlib
 import time
 
 import tensorflow.compat.v1 as tf
 
-from cifar10.guard import diagnosis as diagnosis_lib
 from cifar10.guard import last_save
 
 _MOST_SECS = 5  # A longer time between two looks: this process was stopped.
@@ -22,9 +22,7 @@ _OWN_BYTES = 10000  # More than the watchdog itself reads from look to look.
 class Work(tf.train.SessionRunHook):
   """Counts the steps of this process; ends it after a step if a signal came.
 
-  Attributes:
-    count: steps that this process has taken.
-    validated: batches that it has validated.
+  `count` are its steps, `validated` the batches that it has validated.
   """
 
   def __init__(self, role, signals, diagnosis, validator=None, peers=None):
@@ -32,21 +30,18 @@ class Work(tf.train.SessionRunHook):
     self._role, self._signals, self._peers = role, signals, peers
     self._diagnosis, self.count, self.validated = diagnosis, 0, 0
     if validator is not None:
-      validator.logits = self._counted(validator.logits)
+      validate = validator.logits
+
+      def counted(batch):
+        self.validated += 1
+        return validate(batch)
+
+      validator.logits = counted
 
   def after_run(self, run_context, run_values):
     self.count += 1
     if self._signals:
       self._role.end_early(run_context)
-
-  def _counted(self, validate):
-    """Counts the calls of a function."""
-
-    def count_too(batch):
-      self.validated += 1
-      return validate(batch)
-
-    return count_too
 
   def progress(self):
     """A value that changes as long as all is well."""
@@ -56,7 +51,9 @@ class Work(tf.train.SessionRunHook):
 
   def bytes_read(self):
     """Bytes that this process has read; while that grows, a step may wait."""
-    return diagnosis_lib.bytes_read()
+    with contextlib.suppress(OSError), open('/proc/self/io') as counters:
+      return int(counters.readline().split()[1])  # rchar: of all read calls.
+    return 0  # The system does not tell.
 
   def waits_for(self):
     """Names the cause of a step that does not end."""
@@ -87,9 +84,10 @@ class StallCheck:
     self._waited += min(now - self._looked, _MOST_SECS)
     self._looked = now
     if self._is_ending:
-      message = 'saving the last step takes longer than %d s (--stall_secs)'
-      is_late = self._waited > self._stall_secs
-      return message % self._stall_secs if is_late else None
+      if self._waited <= self._stall_secs:
+        return None
+      return (f'saving the last step takes longer than {self._stall_secs} s '
+              '(--stall_secs)')
     found = self._work.progress()
     if found != self._last:
       if self._last is not None:

@@ -24,8 +24,7 @@ class Watchdog(contextlib.AbstractContextManager):
   def watch(self, check):
     """Starts to call a check; one that hangs does not delay the others.
 
-    `check()` returns None as long as all is well, else a message; then the
-    process ends with that message and status 1.
+    Once `check()` returns a message instead of None, the process ends with it.
     """
 
     def watch():

@@ -32,11 +32,9 @@ _MAX_PICTURES = 1000
 
 
 def check(path, count):
-  """Checks, before any work, that a sheet of `count` pictures can be made.
+  """Raises UserError unless a sheet of `count` pictures can be made as `path`.
 
-  The extension of `path` is the format. Raises UserError if Pillow does not
-  write it in color, `path` exists or its folder does not, or the pictures are
-  too many.
+  The extension of `path` is the format.
   """
   name = f'--grid={path}'
   try:
@@ -61,8 +59,7 @@ def write(path, entries):
   """Writes the whole file or nothing; does nothing if there are no entries.
 
   `entries` are pairs of a picture, uint8 [PICTURE, PICTURE, 3], and a list of
-  lines to draw below it, the first of which stands out. Raises OSError if the
-  file cannot be written.
+  lines to draw below it, the first of which stands out.
   """
   if entries:
     files.write_atomically(path, _encoded(_draw(entries), path))
@@ -82,15 +79,14 @@ def _draw(entries):
   columns = min(math.ceil(math.sqrt(1.5 * count)), count)  # A wide sheet.
   rows = math.ceil(count / columns)
   num_lines = max(len(lines) for _, lines in entries)
-  cell_width = PICTURE + _GAP
-  cell_height = PICTURE + _LINE_HEIGHT * num_lines + 3 * _GAP // 2
-  size = columns * cell_width + _GAP, rows * cell_height + _GAP
+  width = PICTURE + _GAP  # Of a picture with its lines.
+  height = PICTURE + _LINE_HEIGHT * num_lines + 3 * _GAP // 2
+  size = columns * width + _GAP, rows * height + _GAP
   sheet = Image.new('RGB', size, 'white')
   draw = ImageDraw.Draw(sheet)
   styles = list(zip(_load_fonts(), _COLORS))
   for index, (picture, lines) in enumerate(entries):
-    left = _GAP + index % columns * cell_width
-    top = _GAP + index // columns * cell_height
+    left, top = _GAP + index % columns * width, _GAP + index // columns * height
     sheet.paste(Image.fromarray(picture), (left, top))
     for number, line in enumerate(lines):
       font, color = styles[min(number, 1)]

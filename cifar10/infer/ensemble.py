@@ -26,28 +26,23 @@ def load(settings):
   UserError if a network cannot be loaded, is an export, or has other classes or
   images than the first.
   """
-  found = newest(settings.networks)
-  data, networks = None, []
-  for member, checkpoint in zip(settings.networks, found):
+  networks = [*map(predictions.Network, settings.networks, newest(settings))]
+  first, *others = settings.networks
+  data = restore.describe(first)
+  for member in others:
     other = restore.describe(member)
-    data = data or other
     if any(getattr(other, name) != getattr(data, name) for name in _SHARED):
       raise UserError(
           f'{member.checkpoint_dir}: has other classes or images than '
-          f'{networks[0].settings.checkpoint_dir}; expected networks of one '
-          'data set')
-    networks.append(predictions.Network(member, checkpoint))
+          f'{first.checkpoint_dir}; expected networks of one data set')
   if settings.ensemble == 'graph':
     return predictions.Predictor(data, *networks)
   return ensemble_processes.Processes(data, *networks)
 
 
-def newest(networks):
-  """The newest checkpoint of each network: a list, for a list of Settings.
-
-  Raises UserError if one is an export, or holds no checkpoint.
-  """
-  folders = [member.checkpoint_dir for member in networks]
+def newest(settings):
+  """The newest checkpoint of each network; UserError if one has none."""
+  folders = [member.checkpoint_dir for member in settings.networks]
   for folder in folders:
     if predictions.is_export(folder):
       raise UserError(
@@ -65,7 +60,7 @@ def evaluate(settings, output):
     raise UserError(
         f'--top_k={settings.top_k}: an ensemble is evaluated for precision '
         '@ 1 only; leave it out')
-  newest(settings.networks)  # Raises before anything is fetched.
+  newest(settings)  # Raises before anything is fetched.
   paths = datasets.prepare(settings).files(settings.eval_data)
   with contextlib.closing(load(settings)) as networks:
     records = records_lib.load(paths, networks.layout)
@@ -76,8 +71,8 @@ def evaluate(settings, output):
 def count_right(networks, records, batch_size):
   """Counts the images that an ensemble from `load` labels right.
 
-  Returns the number, and for each network its folder, its number, and that of
-  the images that it has labeled.
+  Returns the number, and by network its folder, its own number, and that of the
+  images that it has labeled.
   """
   correct, by_network = 0, [(folder, 0, 0) for folder in networks.folders]
   for batch in predictions.batches(records, batch_size):

@@ -26,11 +26,7 @@ class Processes:
   """Networks in processes; has the attributes of predictions.Predictor."""
 
   def __init__(self, data, *networks):
-    """Starts the processes and waits until all have loaded their networks.
-
-    Takes the arguments of Predictor. Raises UserError if a network cannot be
-    loaded.
-    """
+    """Starts the processes, and waits until all have loaded their networks."""
     self.classes, self.layout = data.classes, data.layout
     self.folders = [network.settings.checkpoint_dir for network in networks]
     self._processes, self._pipes = {}, {}  # By the numbers of the networks.
@@ -67,11 +63,9 @@ class Processes:
 
     Networks that end, or take longer than `secs`, leave `_processes`.
     """
-    pending = {
-        i: self._threads.submit(work, self._pipes[i]) for i in self._processes
-    }
+    submit, found = self._threads.submit, {}
+    pending = {i: submit(work, self._pipes[i]) for i in self._processes}
     futures.wait(pending.values(), secs)
-    found = {}
     for i, result in pending.items():
       try:
         found[i] = result.result(timeout=0)
@@ -80,21 +74,19 @@ class Processes:
     return found
 
   def answers(self, records):
-    """The Answers to uint8 records [n, record_bytes], n above 0.
-
-    Only networks that are left answer. Raises UserError if all are lost.
-    """
+    """The Answers of the networks that are left; UserError if all are lost."""
 
     def ask(pipe):
       pipe.send(records)
       return pipe.recv()
 
-    before = set(self._processes)
+    before = list(self._processes)
     found = self._gather(ask, _ANSWER_SECS)
-    for network in sorted(before - set(found)):
-      print(
-          f'WARNING: {self.folders[network]}: this network is lost; '
-          f'{len(found)} of {len(self.folders)} are left.', file=sys.stderr)
+    left = f'{len(found)} of {len(self.folders)} are left'
+    for i in before:
+      if i not in found:
+        print(f'WARNING: {self.folders[i]}: this network is lost; {left}.',
+              file=sys.stderr)
     if not found:
       raise UserError(f'all {len(self.folders)} networks are lost')
     return predictions.Answers(np.mean([*found.values()], axis=0), found)

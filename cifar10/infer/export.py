@@ -48,9 +48,8 @@ _TFLITE_LABELS = 'labels.txt'
 def freeze(data, checkpoint, settings):
   """Builds the model and turns the variables of a checkpoint into constants.
 
-  Returns a tf.GraphDef with the nodes above. It computes in float32, even if
-  the run was trained in another precision. Raises UserError if the checkpoint
-  cannot be read or belongs to another model.
+  Returns a tf.GraphDef with the nodes above, which computes in float32. Raises
+  UserError if the checkpoint cannot be read or belongs to another model.
   """
   with tf.Graph().as_default() as graph, _session(settings) as session:
     model = _build(data, settings)
@@ -120,9 +119,9 @@ def _build(data, settings):
 def write_saved_model(frozen, path, settings):
   """Writes a SavedModel with the tag `serve`.
 
-  Takes a graph from `freeze` and a folder that does not exist or is empty.
-  Raises tf.errors.OpError if a file cannot be written, UserError if what was
-  written computes something else.
+  Takes a graph from `freeze` and a new or empty folder. Raises
+  tf.errors.OpError if a file cannot be written, UserError if what was written
+  computes something else.
   """
   with tf.Graph().as_default() as graph, _session(settings) as session:
     tf.import_graph_def(frozen, name='')
@@ -131,18 +130,15 @@ def write_saved_model(frozen, path, settings):
       tensors = (graph.get_tensor_by_name(name + ':0') for name in names)
       return dict(zip(names, map(tf.saved_model.build_tensor_info, tensors)))
 
+    signatures = {
+        key: tf.saved_model.build_signature_def(
+            infos(inputs), infos(outputs), tf.saved_model.PREDICT_METHOD_NAME)
+        for key, (inputs, outputs) in _SIGNATURES.items()
+    }
     builder = tf.saved_model.Builder(path)
-    builder.add_meta_graph_and_variables(
-        session,
-        [tf.saved_model.SERVING],
-        {
-            key: tf.saved_model.build_signature_def(
-                infos(inputs), infos(outputs),
-                tf.saved_model.PREDICT_METHOD_NAME)
-            for key, (inputs, outputs) in _SIGNATURES.items()
-        },
-        strip_default_attrs=True  # Older versions of TensorFlow 2 load it.
-    )
+    # Older versions of TensorFlow 2 load it without default attributes.
+    builder.add_meta_graph_and_variables(session, [tf.saved_model.SERVING],
+                                         signatures, strip_default_attrs=True)
     builder.save()
   with tf.Graph().as_default(), _session(settings) as session:
     tf.saved_model.loader.load(session, [tf.saved_model.SERVING], path)
@@ -153,9 +149,9 @@ def write_saved_model(frozen, path, settings):
 def tflite(frozen, data, settings):
   """Converts a graph from `freeze` to the content of a .tflite file, bytes.
 
-  Its input `images` is float32, because the converter of TensorFlow 1 cannot
-  cast uint8. Its outputs are `class` and `probabilities`. Raises UserError if
-  the converter fails, or the file cannot be loaded or computes something else.
+  Its input `images` is float32: the converter of TensorFlow 1 cannot cast
+  uint8. Raises UserError if the converter fails, or the file cannot be loaded
+  or computes something else.
   """
   with tf.Graph().as_default() as graph:
     images = tf.placeholder(tf.float32, [None, *data.layout[:3]], 'images')
@@ -170,10 +166,10 @@ def tflite(frozen, data, settings):
   content, found = _converted(converter, settings.tflite)
   expected = _probabilities_of(frozen, settings)
   _check(found, expected, f'--tflite={settings.tflite}')
-  content = io.BytesIO(content)
-  with zipfile.ZipFile(content, 'a') as archive:
+  with_labels = io.BytesIO(content)
+  with zipfile.ZipFile(with_labels, 'a') as archive:
     archive.writestr(_TFLITE_LABELS, '\n'.join(data.classes) + '\n')
-  return content.getvalue()
+  return with_labels.getvalue()
 
 
 def _converted(converter, path):

@@ -35,8 +35,7 @@ class Follower:
     """Yields the newest checkpoint whenever there is a new one.
 
     Ends when no further one will come. Raises UserError if the file that names
-    the newest checkpoint is damaged, or the run fits neither `data` nor the
-    model of the settings.
+    it is damaged, or the run does not fit `data` and the settings.
     """
     if checkpoints.latest(self._directory) is None:
       print(f'No checkpoint in {self._directory} yet; waiting for one. Ctrl-C '

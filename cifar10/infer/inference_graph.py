@@ -42,9 +42,8 @@ def of_records(records, data, settings):
 def build(images, data, settings, portable=False):
   """The InferenceGraph of images of `data`, in the default graph.
 
-  Takes float32 images, [batch, size, size, depth], cropped and standardized. A
-  portable graph, which runs elsewhere, is in float32, without --tta, and of
-  TensorFlow's own operations only.
+  Takes float32 images, [batch, size, size, depth], standardized. A portable
+  graph is in float32, without --tta, and of TensorFlow's own operations only.
   """
   changes = {'precision': 'float32', 'tta': False} if portable else {}
   settings = dataclasses.replace(settings, classes=data.classes, **changes)
@@ -52,7 +51,7 @@ def build(images, data, settings, portable=False):
   views, shares = _views(images, settings, data.flip)
   if len(views) > 1:
     images = tf.concat(views, 0)
-  with layers.compute_in(settings.precision):
+  with layers.compute_in(settings.compute_type):
     logits = networks.inference(images, settings, portable=portable)
   if len(views) > 1:
     by_view = tf.reshape(logits, [len(views), -1, len(data.classes)])

@@ -24,17 +24,20 @@ def decode(pictures, layout):
   """Decodes pictures of any size and scales them to the Layout of a data set.
 
   Takes a string tensor, [n], the contents of PNG, JPEG, BMP or GIF files.
-  Returns a uint8 tensor, [n, layout.height, layout.width, layout.depth], which
-  raises tf.errors.InvalidArgumentError if a picture cannot be decoded.
+  Returns uint8, [n, layout.height, layout.width, layout.depth], which raises
+  tf.errors.InvalidArgumentError if a picture cannot be decoded.
   """
 
+  def of_jpeg(picture):
+    # As Pillow decodes it. TensorFlow's default is faster, less accurate.
+    return tf.image.decode_jpeg(picture, dct_method='INTEGER_ACCURATE')
+
+  def of_others(picture):
+    return tf.image.decode_image(_checked(picture), expand_animations=False)
+
   def image(picture):
-    decoded = tf.cond(
-        tf.image.is_jpeg(picture),
-        # As Pillow decodes it. TensorFlow's default is faster, less accurate.
-        lambda: tf.image.decode_jpeg(picture, dct_method='INTEGER_ACCURATE'),
-        lambda: tf.image.decode_image(_checked(picture), expand_animations=False
-                                     ))
+    decoded = tf.cond(tf.image.is_jpeg(picture), lambda: of_jpeg(picture),
+                      lambda: of_others(picture))
     decoded.set_shape([None, None, None])
     colors = _in_colors(decoded)
     if layout.depth == 1:

@@ -1,8 +1,8 @@
 """Predictions: the probabilities that trained models compute for records.
 
 A model is one run or an ensemble of runs, restored from checkpoints, or an
-export of `cifar10_export`. All predictors have `classes`, the names of the
-classes, `layout`, the records.Layout, `probabilities` and `close`.
+export of `cifar10_export`. All predictors have `classes`, `layout`, the
+records.Layout, `probabilities` and `close`.
 """
 
 import os
@@ -41,10 +41,7 @@ class Answers(NamedTuple):
 
 
 class Predictor:
-  """Networks in a graph and a session of their own, one or an ensemble.
-
-  `folders` lists the folders of the networks.
-  """
+  """Networks in a graph and a session of their own, one or an ensemble."""
 
   def __init__(self, data, *networks):
     """Builds Networks of one data set, each on a device, and restores them.
@@ -106,7 +103,7 @@ class ExportedPredictor:
   """A SavedModel of `cifar10_export` in a session of its own."""
 
   def __init__(self, settings):
-    """Loads the export in `checkpoint_dir`; raises UserError if it cannot."""
+    """Loads the export in `checkpoint_dir`; UserError if it is none."""
     folder = settings.checkpoint_dir
     restore.announce(folder)
     try:
@@ -139,37 +136,25 @@ class ExportedPredictor:
 
   def probabilities(self, records):
     """The probabilities of records, as Predictor.probabilities has them."""
-    height, width, depth, label_bytes, _ = self.layout
-    planes = records[:, label_bytes:].reshape(-1, depth, height, width)
-    images = planes.transpose(0, 2, 3, 1)
+    images = images_of(records, self.layout)
     return self._session.run(self._probabilities, {self._images: images})
 
 
-class Validator:
-  """The model of a run with averaged variables, and labeled images for it.
-
-  Attributes:
-    total: number of images.
-    logits: function that computes the logits of a batch of records.
-    names: names of the variables to validate, as in checkpoints, a list.
-    close: ends its session.
-  """
+class Validator(Predictor):
+  """The model of a run with averaged variables, and `total` images for it."""
 
   def __init__(self, records, data, settings):
-    """Builds the model of images of `data`, uint8 [n, record_bytes]."""
-    self._model = Predictor(data, Network(settings))
-    self._batches = parts(records)
-    self.total, self.logits = len(records), self._model.logits
-    self.names, self.close = list(self._model.averages), self._model.close
+    """Takes labeled images of `data`, uint8 [n, record_bytes]."""
+    super().__init__(data, Network(settings))
+    self._batches, self.total = parts(records), len(records)
 
   def correct(self, values):
-    """Number of images labeled right, with `values` as of Predictor.load."""
-    self._model.load(values)
-    correct = 0
-    for batch in self._batches:
-      labels = ranking.labels_of(batch, self._model.layout)
-      correct += ranking.count_right(self.logits(batch), labels)
-    return correct
+    """Number of images labeled right, with `values` as of `load`."""
+    self.load(values)
+    return sum(
+        ranking.count_right(self.logits(batch),
+                            ranking.labels_of(batch, self.layout))
+        for batch in self._batches)
 
 
 def batches(items, size):
@@ -182,6 +167,13 @@ def parts(records, most=_MAX_IMAGES):
   return batches(records, max(1, min(most, _MAX_BYTES // records.shape[1])))
 
 
+def images_of(records, layout):
+  """The images of records: uint8 [n, height, width, depth]."""
+  planes = records[:, layout.label_bytes:].reshape(-1, layout.depth,
+                                                   layout.height, layout.width)
+  return planes.transpose(0, 2, 3, 1)
+
+
 def is_export(folder):
   """True if a folder holds a SavedModel."""
   return os.path.isfile(os.path.join(folder, 'saved_model.pb'))
@@ -190,8 +182,8 @@ def is_export(folder):
 def load(settings):
   """The predictor of the model in `checkpoint_dir`: an export, or else a run.
 
-  An export computes as it was exported. Raises UserError if there is no model,
-  it cannot be read, or a flag was given that an export cannot follow.
+  Raises UserError if there is no model, it cannot be read, or a flag was given
+  that an export, which computes as it was exported, cannot follow.
   """
   folder = settings.checkpoint_dir
   if not is_export(folder):

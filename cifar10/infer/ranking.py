@@ -12,9 +12,8 @@ def in_top_k(logits, labels, k):
   """True for labels among the k classes with the largest logits: bool, [batch].
 
   Takes float32 logits, [batch, classes], and int32 labels, [batch]; k may be
-  larger than the number of classes. Equal logits rank in the order of their
-  classes, so that k = 1 is argmax. A label that is not a class is never right,
-  nor is any label of a row that holds an infinity or NaN.
+  larger than the number of classes. With k = 1 it is argmax. A label that is
+  not a class is never right, nor is one of a row that holds infinity or NaN.
   """
   labels = labels[:, tf.newaxis]
   classes = tf.range(tf.shape(logits)[1])

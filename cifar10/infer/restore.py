@@ -22,11 +22,9 @@ class Restorations(NamedTuple):
   plain: saving.Saver  # From the variables themselves.
 
   def fitting(self, checkpoint, use_moving_averages):
-    """Chooses the Saver for a checkpoint, and checks that it fits.
+    """The Saver for a checkpoint; warns if it lacks averages that are wanted.
 
-    Prints a warning if the moving averages are to be used and the checkpoint
-    holds none. Raises UserError if the checkpoint cannot be read or belongs to
-    another model.
+    Raises UserError if it cannot be read or belongs to another model.
     """
     chosen, names = self.plain, checkpoints.shapes(checkpoint)
     if use_moving_averages:
@@ -50,11 +48,8 @@ def restorations():
   prefix = scope + '/' if scope else ''
 
   def saver_of(variables):
-    return saving.Saver({
-        name[len(prefix):]: variable
-        for name, variable in variables.items()
-        if name.startswith(prefix)
-    })
+    inside = {n: v for n, v in variables.items() if n.startswith(prefix)}
+    return saving.Saver({n[len(prefix):]: v for n, v in inside.items()})
 
   trained = tf.trainable_variables()
   with tf.name_scope(None):  # It would be part of the names of averages.
@@ -81,7 +76,6 @@ def describe(settings):
   data, folder = datasets.describe(settings), settings.data_dir
   is_guessed = settings.dataset == 'cifar10' and not os.path.isdir(folder)
   if is_guessed and folder != FIELDS['data_dir'].default:
-    print(
-        f'WARNING: --data_dir={folder}: no such folder; assuming the classes '
-        'of CIFAR-10.', file=sys.stderr)
+    problem = f'WARNING: --data_dir={folder}: no such folder'
+    print(f'{problem}; assuming the classes of CIFAR-10.', file=sys.stderr)
   return data

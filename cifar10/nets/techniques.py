@@ -112,7 +112,7 @@ class Techniques:
 def training_scope(settings):
   """The variable scope of a model in training, with its defaults."""
   return tf.variable_scope(
-      '', dtype=tf.as_dtype(settings.precision),
+      '', dtype=tf.as_dtype(settings.compute_type),
       initializer=variable_scope.initializer(settings),
       regularizer=variable_scope.regularizer(settings),
       custom_getter=variable_scope.freezing_getter(settings.freeze))

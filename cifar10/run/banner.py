@@ -14,11 +14,7 @@ from cifar10.util import session_settings
 
 
 def lines(data, settings):
-  """Describes the run whose graph is the default graph, in three lines.
-
-  They name the data set, a datasets.DataSet; the model and where it runs; and
-  the settings that are not the defaults.
-  """
+  """Describes the run of the default graph: data, model and settings."""
   layout, defaults = data.layout, config.saved(Settings())
   trained = _size(tf.trainable_variables())
   frozen = _size(tf.get_collection(graph_keys.FROZEN))
@@ -32,8 +28,9 @@ def lines(data, settings):
       f'{data.count(data.test_files):,} to test on, {len(data.classes)} '
       f'classes, {layout.height} x {layout.width} pixels, from '
       f'{os.path.dirname(data.train_files[0])}.',
-      f'Model: {trained + frozen:,} parameters,{of_them} {settings.precision}, '
-      f'on the {device}.', f'Settings: {changed or "all default"}.'
+      f'Model: {trained + frozen:,} parameters,{of_them} '
+      f'{settings.compute_type}, on the {device}.',
+      f'Settings: {changed or "all default"}.'
   ]
 
 

@@ -54,8 +54,7 @@ def check(settings):
 
 
 def check_network(settings):
-  """Raises UserError if two settings, perhaps of a trained network, contradict.
-  """
+  """Raises UserError if settings, perhaps of a trained network, contradict."""
   for setting, reason, excluded in _EXCLUDED:
     for other in excluded if _holds(settings, setting) else ():
       if _holds(settings, other):
@@ -93,10 +92,7 @@ def naming_recipe(settings):
 
 
 def has_effect(needs, values):
-  """True if a setting has an effect together with `values`, a dict by names.
-
-  `needs` is its policy of that name, see settings/field.py.
-  """
+  """True if a setting of the policy `needs` has an effect with `values`."""
   if needs is None:
     return True
   owner, choices = needs
@@ -127,11 +123,12 @@ def _of_layers(settings):
   """Yields the problems of distortions and of layers, as messages."""
   flag = f'--augment={settings.augment}'
   distorted = distortions.names(settings.augment)
-  if 'alternating_flip' in distorted and 'flip' in distorted:
-    yield f'{flag}: flip and alternating_flip; leave out one of them'
-  if 'alternating_flip' in distorted and settings.input != 'preloaded':
-    yield (f'{flag}: alternating_flip remembers each image, which needs '
-           '--input=preloaded')
+  if 'alternating_flip' in distorted:
+    if 'flip' in distorted:
+      yield f'{flag}: flip and alternating_flip; leave out one of them'
+    if settings.input != 'preloaded':
+      yield (f'{flag}: alternating_flip remembers each image, which needs '
+             '--input=preloaded')
   if settings.top_layers == 'local' and settings.is_set('hidden_layers'):
     yield (f'--hidden_layers={settings.hidden_layers} has no effect with '
            '--top_layers=local; it needs full')
@@ -150,10 +147,8 @@ def _of_layers(settings):
 
 def _of_training(settings):
   """Yields the problems of validations and of patterns, as messages."""
-  for flag, is_set in (('schedule=performance',
-                        settings.schedule == 'performance'),
-                       ('early_stopping', settings.early_stopping)):
-    if is_set and not settings.validation_examples:
+  for flag in 'schedule=performance', 'early_stopping':
+    if _holds(settings, flag) and not settings.validation_examples:
       yield (f'--{flag} needs images to validate on, which cifar10_train holds '
              'out with --validation_examples=5000')
   for name in 'init_scope', 'freeze':

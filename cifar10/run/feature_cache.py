@@ -4,6 +4,7 @@ It is kept in --train_dir, with a description of what it was computed from, and
 filled before the first step; see nets/frozen_layers.py.
 """
 
+import contextlib
 import hashlib
 import os
 
@@ -32,8 +33,8 @@ def fill(frozen, images, session):
   """Computes the features, unless they are there from an earlier start.
 
   `frozen` is the frozen_layers.FrozenLayers, `images` the datasets.DataSet to
-  train on; `session` holds the variables. Raises OSError if the features cannot
-  be written; after that and any other error nothing is left of them.
+  train on; `session` holds the variables. After an error nothing is left of the
+  features.
   """
   data, settings = frozen.data, frozen.settings
   records = images.records_to_train_on()
@@ -44,8 +45,7 @@ def fill(frozen, images, session):
   if _are_kept(data, text, description, num_bytes):
     print(f'The outputs of the frozen layers are in {path}.')
     return
-  # First, so that a description never stands beside other outputs, and there is
-  # room for the new ones.
+  # First: a description never stands beside other outputs, and there is room.
   _remove(text, path)
   print(f'Computing the frozen layers up to {frozen.name} for '
         f'{settings.cache_frozen} versions of {len(records):,} images; the '
@@ -68,13 +68,11 @@ def fill(frozen, images, session):
 def _are_kept(data, text, description, num_bytes):
   """True if the outputs that a dict describes are there, undamaged."""
   (path,) = data.train_files
-  try:
-    if files.read_json(text) != description:
-      return False
-    records_lib.check_file(path, data.layout, len(data.classes))
-  except (OSError, UserError):
-    return False
-  return os.path.getsize(path) == num_bytes
+  with contextlib.suppress(OSError, UserError):
+    if files.read_json(text) == description:
+      records_lib.check_file(path, data.layout, len(data.classes))
+      return os.path.getsize(path) == num_bytes
+  return False
 
 
 def _remove(*paths):

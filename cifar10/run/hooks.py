@@ -1,9 +1,8 @@
 """Hooks of a training session: console lines, summaries, checks.
 
-They take `step`, a tensor with the global step after the train_op of the same
-session call (see `session.step_after`), and `loss`, a scalar tensor. A hook
-that fetched the global step itself would get it from before or after the
-update, depending on timing.
+They take `step`, the global step after the train_op of the same session call
+(see `session.step_after`), and `loss`, scalar tensors. A hook that fetched the
+global step itself would get it from before or after the update, by chance.
 """
 
 import math

@@ -6,6 +6,7 @@ layer of --network=airbench has fixed filters that whiten: its outputs have a
 variance of 1 and no correlation, see Jordan, arXiv 2404.00498, section 3.1.
 """
 
+import itertools
 import os
 import re
 
@@ -29,10 +30,10 @@ _EPSILON = 5e-4  # Limits the gain of directions in which patches hardly differ.
 def of_run(run):
   """A function of a session that loads a new run's values; None on resume.
 
-  `run` is a trainer.Run, whose graph is the default graph. Prints which layers
-  get values of another run, which do not, and which of its layers are left
-  behind. Raises UserError if --init_from names no checkpoint, no variable there
-  fits, or one that --init_scope names does not.
+  The graph of the trainer.Run is the default graph. Prints which layers get
+  values of another run, which do not, and which of its layers are left behind.
+  Raises UserError if --init_from names no checkpoint, no variable there fits,
+  or one that --init_scope names does not.
   """
   settings = run.settings
   if not settings.overwrite and checkpoints.latest(settings.train_dir):
@@ -80,7 +81,7 @@ def _transfer(settings):
       for here, name in names.items()
   }
   misfits = _misfits(names, expected, values)
-  taken = {n: value for n, value in values.items() if n not in misfits}
+  taken = {n: values[n] for n in values if n not in misfits}
   _report(settings, source, taken, misfits)
   if not settings.init_scope:
     left = _layers_with_weights(there) - _layers_with_weights(names.values())
@@ -93,11 +94,7 @@ def _transfer(settings):
 
 
 def _names_there(expected, settings):
-  """Names in a checkpoint of the variables in --init_scope, by names here.
-
-  Raises UserError if there are none, or if --init_map is malformed or names
-  none.
-  """
+  """Names in a checkpoint of the variables in --init_scope, by names here."""
   flag = f'--init_map={settings.init_map}'
   names = {n: n for n in expected if re.match(settings.init_scope, n)}
   if not names:
@@ -142,8 +139,7 @@ def _misfits(names, expected, values):
 def _report(settings, source, taken, misfits):
   """Prints which layers begin with values of another run, and which do not.
 
-  `misfits` is from `_misfits`. Raises UserError if none begins so, or one that
-  --init_scope names does not.
+  Raises UserError if none does, or one that --init_scope names does not.
   """
   for name, misfit in misfits.items():
     if settings.init_scope:
@@ -198,11 +194,9 @@ def whitening_filters(batches, size):
   moments, count = 0.0, 0
   for images in batches:
     _, height, width, depth = images.shape
-    patches = [
-        images[:, y:height - size + 1 + y, x:width - size + 1 + x]
-        for y in range(size)
-        for x in range(size)
-    ]
+    rows, columns = height - size + 1, width - size + 1
+    places = itertools.product(range(size), repeat=2)
+    patches = [images[:, y:y + rows, x:x + columns] for y, x in places]
     patches = np.stack(patches, axis=3).reshape([-1, size * size * depth])
     moments, count = moments + patches.T @ patches, count + len(patches)
   variances, vectors = np.linalg.eigh(moments / count)

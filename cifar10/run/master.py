@@ -25,9 +25,8 @@ def placed(settings):
   """Places operations on the server --master, in the container of the run.
 
   The container is emptied after a run that ends well, and before any other: a
-  queue that a killed one left behind may be full or closed. Without --master,
-  operations stay in this process. Raises UserError if the server does not
-  answer.
+  queue that a killed one left behind may be full or closed. Raises UserError if
+  the server does not answer. Without --master, this does nothing.
   """
   target = settings.master
   if not target:
@@ -53,8 +52,7 @@ def placed(settings):
 class LimitedCreator(tf.train.SessionCreator):
   """Makes sessions as another creator does; UserError if one takes too long.
 
-  TensorFlow tries without end to reach a server that is gone, and waits without
-  end for one that is stopped.
+  TensorFlow waits without end for a server that is gone or stopped.
   """
 
   def __init__(self, creator, settings):

@@ -14,8 +14,7 @@ _LONGEST_SECS = 999999999 * 24 * 60 * 60  # That datetime can express.
 def reporter(step, loss, settings, run_state, stack):
   """The hook that reports the steps; arguments are those of hooks.py.
 
-  With --progress, and on a terminal, it shows a live line, which `stack`, a
-  contextlib.ExitStack, ends.
+  With --progress, on a terminal, it shows a live line, until `stack` ends.
   """
   if not (settings.progress and sys.stdout.isatty()):
     return hooks.LoggerHook(step, loss, settings, run_state)
@@ -24,10 +23,10 @@ def reporter(step, loss, settings, run_state, stack):
 
 
 class LiveLine:
-  """A line on standard output, a terminal, that is written over.
+  """A line on a terminal that is written over, within a context.
 
-  A context manager. Meanwhile, what Python writes to standard output or error
-  comes below the line, and the next line below that.
+  What Python writes to standard output or error comes below the line, and the
+  next line below that.
   """
 
   def __init__(self):

@@ -65,9 +65,9 @@ del _BEST['max_shift']  # 4 pixels, the default.
 def applied(values, given):
   """Adds the settings of their recipe to `values`, a dict by names.
 
-  The settings of the recipe that have no effect together with those `given`, a
-  collection of names, are left out; so are its rates if they are for another
-  optimizer or network.
+  Settings of the recipe that have no effect together with those `given`, a
+  collection of names, are left out; so are rates for another optimizer or
+  network.
   """
   recipe = settings(values['recipe'])
   wanted = {name: recipe[name] for name in recipe if name not in given}
@@ -87,11 +87,11 @@ def applied(values, given):
 def settings(name):
   """The settings of a recipe that are not the defaults, a dict by their names.
 
-  `name` is 'tutorial', 'better', 'fast' or 'best'. The precision is bfloat16
-  if the processor has instructions for it.
+  `name` is 'tutorial', 'better', 'fast' or 'best'. They compute in bfloat16 if
+  the processor has instructions for it.
   """
   if name == 'tutorial':
     return {}
-  precision = 'bfloat16' if session_settings.cpu_has_bfloat16() else 'float32'
-  recipes = {'better': _BETTER, 'fast': _FAST, 'best': _BEST}
-  return dict(recipes[name], precision=precision)
+  has_bfloat16 = session_settings.cpu_has_bfloat16()
+  recipe = {'better': _BETTER, 'fast': _FAST, 'best': _BEST}[name]
+  return dict(recipe, precision='bfloat16' if has_bfloat16 else 'float32')

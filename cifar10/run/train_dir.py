@@ -15,7 +15,6 @@ from cifar10.errors import UserError
 from cifar10.errors import printable
 from cifar10.run import combinations
 from cifar10.run import initial_values
-from cifar10.settings import Settings
 from cifar10.store import checkpoint_files
 from cifar10.store import checkpoints
 from cifar10.store import config
@@ -44,8 +43,8 @@ def held(directory):
   """Makes the training directory if it is missing, and keeps others out of it.
 
   After an error, new folders that are empty are removed. The system releases
-  the lock when the process ends, however it ends. Raises OSError if the
-  directory cannot be made or written to, UserError if another trainer uses it.
+  the lock however the process ends. Raises OSError if the directory cannot be
+  written to, UserError if another trainer uses it.
   """
 
   def refuse(lock):
@@ -66,9 +65,9 @@ def prepare(settings, data, examples_per_step):
   """The RunState to train with; None if the run is at its end.
 
   The caller holds the directory, see `held`. With --overwrite the old run is
-  left in place: the session of the new one deletes it, see `remove_run`.
-  `examples_per_step` counts those of all machines. Raises UserError if the
-  directory cannot be used, or holds a run of another model or data set.
+  left in place: the session of the new one deletes it. `examples_per_step`
+  counts those of all machines. Raises UserError if the directory cannot be
+  used, or holds a run of another model or data set.
   """
   directory = settings.train_dir
   check_images(settings, data)
@@ -127,7 +126,7 @@ def _changes(settings):
   path = os.path.join(settings.train_dir, run_state.CONFIG_FILE)
   before = files.read_json(path) or {}
   if before:  # An older run has the defaults of settings newer than it.
-    defaults = Settings().values(settings_lib.with_policy('fixed'))
+    defaults = settings_lib.Settings().values(settings_lib.with_policy('fixed'))
     before = dict(defaults, **before)
   reported = settings_lib.with_policy('reported')
   return tuple((name, before[name], now)
@@ -136,10 +135,7 @@ def _changes(settings):
 
 
 def _check_fixed(settings, data, changed, saved):
-  """Raises UserError if a run would go on with another data set or model.
-
-  `changed` is from `_changes`; `saved`, the RunState of the run, may be None.
-  """
+  """Raises UserError if a run would go on with another data set or model."""
   earlier = {name: before for name, before, _ in changed}
   for name, before, now in changed:
     if name in settings_lib.with_policy('fixed'):
@@ -164,8 +160,7 @@ def _folders(directory):
   """The training directory, and its folder of the best checkpoint.
 
   Without that if it is a link, behind which others would have this user delete
-  files; or if another run is there: then it has starts that are not of this
-  one, as one that goes on from the best checkpoint has, too.
+  files; or if another run is there, which has starts of its own.
   """
   best = os.path.join(directory, BEST)
   if os.path.islink(best):
@@ -184,8 +179,7 @@ def _remove_unfinished(directory):
   """Deletes what a trainer that was killed has left unfinished."""
   for folder in _folders(directory):
     checkpoint_files.remove_unfinished(folder)
-    for path in files.matching(folder,
-                               *(name + '.tmp*' for name in _ATOMIC_FILES)):
+    for path in files.matching(folder, *(f'{n}.tmp*' for n in _ATOMIC_FILES)):
       os.remove(path)
 
 

@@ -42,8 +42,8 @@ class Run(NamedTuple):
 def prepared(settings):
   """Fetches and checks the data of a trainer.
 
-  Returns the settings, with the tutorial's constants and the classes and size
-  of the images, and the datasets.DataSet. Raises UserError if it is unusable.
+  Returns the settings, with the tutorial's constants and what the data say, and
+  the datasets.DataSet. Raises UserError if it is unusable.
   """
   settings = cifar10.with_constants(settings)
   data = cifar10.maybe_download_and_extract(settings)
@@ -54,7 +54,7 @@ def prepared(settings):
 def train(settings, take_steps):
   """Trains until the last step, or until a signal.
 
-  `take_steps` is a function of a Run. It builds the default graph, and takes
+  `take_steps` is a function of a Run, which builds the default graph and takes
   steps in `Run.session` until that should stop. Raises UserError if the data or
   the training directory is unusable, or training diverges.
   """

@@ -37,11 +37,10 @@ class ValidationHook(tf.train.SessionRunHook):
   """Validates every `validation_steps` steps, and acts on the result."""
 
   def __init__(self, step, validator, writer, run, saving):
-    """Takes an infer.predictions.Validator, which it closes at the end.
+    """Takes a predictions.Validator, an EventFile and the trainer.Run.
 
-    `step` is as for other hooks, see hooks.py; `writer` a summaries.EventFile;
-    `run` a trainer.Run; `saving` its CheckpointHook, which must come after this
-    one, so that a step is validated before it is saved.
+    `step` is as for other hooks, see hooks.py; `saving` is the CheckpointHook,
+    which must come after this one: a step is validated before it is saved.
     """
     self._step, self._validator, self._writer = step, validator, writer
     self._settings, self._run_state = run.settings, run.state
@@ -58,7 +57,7 @@ class ValidationHook(tf.train.SessionRunHook):
     self._folder = os.path.join(self._settings.train_dir, train_dir.BEST)
     self._best = best_so_far(self._folder)
     by_name = {v.op.name: v for v in tf.global_variables()}
-    self._variables = {name: by_name[name] for name in self._validator.names}
+    self._variables = {name: by_name[name] for name in validator.averages}
     self._falls = tf.get_collection(schedules.FALLS)
     self._global_step = tf.train.get_global_step()
 
@@ -137,8 +136,7 @@ class ValidationHook(tf.train.SessionRunHook):
     `replacing` is a pair (path, precision) of one that is to take its place: if
     this process is killed, the one that is there has its own precision.
     """
-    pairs = replacing
-    path = checkpoints.latest(self._folder)
+    path, pairs = checkpoints.latest(self._folder), replacing
     if self._best is not None and path is not None:
       pairs = ((path, self._best[1]), *replacing)
     kept = tuple((checkpoints.digest(path), p) for path, p in pairs)

@@ -40,8 +40,7 @@ def variables(arrays, renamed, layers=tuple(_SHAPES)):
 
   Takes arrays by their names there, and names of layers there by those here;
   returns float32 arrays by their names in a checkpoint. Raises UserError if one
-  of `layers` is missing or has another shape, or, of all layers, an array is
-  one too many.
+  of `layers` misfits or, of all layers, an array is one too many.
   """
   found, left = {}, set(arrays)
   for layer in layers:
@@ -133,7 +132,7 @@ def _chosen(pattern):
 
 
 def _read(path):
-  """The arrays in a file, by name; UserError if it is another kind of file."""
+  """The arrays in a file, by name."""
   try:
     with files.open_regular(path) as file, np.load(file) as content:
       return dict(content.items())

@@ -39,10 +39,9 @@ _SUFFIXES = ('', checkpoints.AVERAGE, '/Momentum', '/RMSProp_1', '/Adam',
 def sparse_values(values, *, threshold=None, keep=None):
   """Sets small weights to zero, with their averages and slots.
 
-  Args:
-    values: dict of arrays by name, all variables of a checkpoint.
-    threshold: absolute value up to which a weight becomes zero; or None.
-    keep: share of the weights of each layer to keep; or None.
+  `values` are arrays by name, all variables of a checkpoint. A weight becomes
+  zero up to the absolute value `threshold`; or a share of each layer to `keep`
+  does not.
   """
   sparse = dict(values)
   for name, weights in weights_of(values).items():
@@ -60,11 +59,8 @@ def sparse_values(values, *, threshold=None, keep=None):
 def _layers(values, *ends):
   """Variables of layers: arrays by name, the averages where there are any."""
   names = {name.replace(checkpoints.AVERAGE, '') for name in values}
-  return {
-      name: values[checkpoints.averaged(name, values)]
-      for name in sorted(names)
-      if name.endswith(ends)
-  }
+  names = sorted(name for name in names if name.endswith(ends))
+  return {name: values[checkpoints.averaged(name, values)] for name in names}
 
 
 def weights_of(values):
@@ -89,8 +85,7 @@ def _compressed_bytes(values):
 def precisions(models, settings):
   """Precision @ 1 on the test images of models, dicts of their variables.
 
-  A list of floats, of None if there are no images. Raises UserError if the data
-  set cannot be described, or a file of images is damaged.
+  A list of floats, or of None if there are no images.
   """
   data = restore.describe(settings)
   if not all(os.path.exists(path) for path in data.test_files):

@@ -26,23 +26,19 @@ class Runner:
   """Runs programs from several threads, until all is done or one fails.
 
   Ctrl-C, or the first error in a thread, tells the programs that are running to
-  end; trainers save.
-
-  Attributes:
-    lock: guards what the threads share.
-    stopping: threading.Event; while it is set, nothing is started.
+  end; trainers save. `lock` guards what the threads share.
   """
 
   def __init__(self):
-    self.lock, self.stopping = threading.Lock(), threading.Event()
+    self.lock = threading.Lock()
+    self.stopping = threading.Event()  # While it is set, nothing is started.
 
   def run_missing(self, variants, results, work, save, jobs=1):
     """Runs each variant, a dict, that has no result yet, `jobs` at a time.
 
     Its result is a dict of the variant and of what `work(variant)` returns. It
-    is appended to the list `results`; then `save(result)` is called. Raises
-    UserError for an 'error' in it that is no divergence: it may be gone the
-    next time.
+    is appended to `results`; then `save(result)` is called. An 'error' in it
+    that is no divergence is a UserError: it may be gone the next time.
     """
 
     def run(variant, thread):
@@ -68,11 +64,10 @@ class Runner:
     items = iter(items)
     self.stopping.clear()
     with futures.ThreadPoolExecutor(jobs) as pool:
+      threads = [
+          pool.submit(self._work_off, work, items, i) for i in range(jobs)
+      ]
       try:
-        threads = [
-            pool.submit(self._work_off, work, items, number)
-            for number in range(jobs)
-        ]
         for thread in futures.as_completed(threads):
           thread.result()
       finally:
@@ -93,11 +88,10 @@ class Runner:
     True. `popen` are arguments of subprocess.Popen. Returns the status, or None
     if the program was told to end.
     """
-    process = subprocess.Popen(
-        processes.ending_with_parent(command),
-        stdin=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C is for this process, which ends it.
-        **popen)
+    # In a session of its own: Ctrl-C is for this process, which ends it.
+    process = subprocess.Popen(processes.ending_with_parent(command),
+                               stdin=subprocess.DEVNULL, start_new_session=True,
+                               **popen)
     try:
       while process.poll() is None and not self.stopping.is_set():
         if watch():

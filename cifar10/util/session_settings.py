@@ -1,4 +1,4 @@
-"""Settings of sessions: devices, memory, threads, precision."""
+"""Settings of sessions: devices, memory, threads, types."""
 
 import os
 
@@ -28,7 +28,7 @@ def config_proto(settings, use_gpu=True, on_server=False):
                          device_count=devices,
                          intra_op_parallelism_threads=settings.intra_op_threads,
                          inter_op_parallelism_threads=settings.inter_op_threads)
-  if on_server and settings.precision == 'bfloat16':
+  if on_server and settings.compute_type == 'bfloat16':
     # Servers refuse the operation into which Grappler joins a convolution in
     # bfloat16 and its biases.
     rewriting = proto.graph_options.rewrite_options
@@ -70,16 +70,16 @@ def start_threads(settings):
       session.run(tf.constant(0))
 
 
-def warn_of_slow_precision(precision, use_gpu=True):
-  """Prints a warning if a precision is slower than float32 on this machine.
+def warn_of_slow_type(compute_type, use_gpu=True):
+  """Prints a warning if a type is slower than float32 on this machine.
 
   With `use_gpu` the program runs on a GPU if there is one.
   """
-  is_fast = (precision == 'float32' or (use_gpu and has_gpu()) or
-             (precision == 'bfloat16' and cpu_has_bfloat16()))
+  is_fast = (compute_type == 'float32' or (use_gpu and has_gpu()) or
+             (compute_type == 'bfloat16' and cpu_has_bfloat16()))
   if not is_fast:
-    print(f'WARNING: --precision={precision} is slower than float32 on this '
-          'processor, which has no instructions for it.')
+    print(f'WARNING: --precision={compute_type} is slower than float32 on '
+          'this processor, which has no instructions for it.')
 
 
 def cpu_has_bfloat16():

@@ -66,7 +66,8 @@ def test_large_variables_are_split_over_all_servers():
   task = cluster_spec.Task('worker', 0, hosts, ('d:1',))
   config = Settings(partition_ps=True)
   with tf.device(placement.device_function(task, config)):
-    with tf.variable_scope('', partitioner=placement.partitioner(task, config)):
+    partitioner = tf.min_max_variable_partitioner(len(task.ps))
+    with tf.variable_scope('', partitioner=partitioner):
       cifar10.inference(tf.zeros([2, 24, 24, 3]))
   parts = [v for v in tf.trainable_variables() if 'local3/weights' in v.op.name]
   assert [part.shape.as_list() for part in parts] == [[768, 384]] * 3

@@ -24,7 +24,7 @@ def saved_once(folder):
       session.run(step.initializer)
       hook = saving.CheckpointHook(step, tf.train.Saver(),
                                    Settings(train_dir=str(folder)))
-      save = last_save.of([hook], str(folder))
+      save = last_save.LastSave(hook, str(folder))
       for each in (save, hook):
         each.after_create_session(session, None)
       session.run(tf.assign_add(step, 1))

@@ -11,7 +11,7 @@ from cifar10.cluster import ending
 from cifar10.cluster import membership
 from cifar10.cluster import servers
 from cifar10.cluster import shared_state
-from cifar10.cluster.session import WorkerRole
+from cifar10.cluster.worker_role import WorkerRole
 from cifar10.guard import liveness
 from cifar10.settings import Settings
 from tests import clusters

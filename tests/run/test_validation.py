@@ -83,7 +83,7 @@ class Precisions:
 
   total = 100
   logits = None
-  names = ()
+  averages = ()
 
   def __init__(self, numbers, before):
     self._numbers, self._before = list(numbers), before
@@ -450,7 +450,8 @@ def test_the_precision_is_that_of_the_averaged_variables(
   monkeypatch.setattr(predictions, '_MAX_BYTES', 7 * 3073)
   validator = predictions.Validator(data.held_out_records(), data, config)
   values = short_runs.values(newest)
-  correct = validator.correct({name: values[name] for name in validator.names})
+  correct = validator.correct(
+      {name: values[name] for name in validator.averages})
   validator.close()
   assert '(%d / 50, step 4)' % correct in line
 

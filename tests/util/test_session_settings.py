@@ -85,11 +85,11 @@ def test_bfloat16_is_fast_if_the_processor_has_instructions_for_it(
     tmp_path, monkeypatch, capsys, features):
   cpu_with(features, tmp_path, monkeypatch)
   monkeypatch.setattr(session_settings.tf, '__version__', '2.21.0')
-  session_settings.warn_of_slow_precision('bfloat16')
-  session_settings.warn_of_slow_precision('float32')
+  session_settings.warn_of_slow_type('bfloat16')
+  session_settings.warn_of_slow_type('float32')
   assert capsys.readouterr().out == ''
   monkeypatch.setattr(session_settings.tf, '__version__', '1.15.5')
-  session_settings.warn_of_slow_precision('bfloat16')
+  session_settings.warn_of_slow_type('bfloat16')
   assert '--precision=bfloat16' in capsys.readouterr().out
 
 
@@ -97,15 +97,15 @@ def test_bfloat16_is_fast_if_the_processor_has_instructions_for_it(
 def test_a_slow_precision_prints_a_warning(tmp_path, monkeypatch, capsys,
                                            precision):
   cpu_with('avx512f', tmp_path, monkeypatch)
-  session_settings.warn_of_slow_precision(precision)
+  session_settings.warn_of_slow_type(precision)
   warning = capsys.readouterr().out
   assert warning == (
       'WARNING: --precision=%s is slower than float32 on this processor, which '
       'has no instructions for it.\n' % precision)
   monkeypatch.setattr(session_settings, 'has_gpu', lambda: True)
-  session_settings.warn_of_slow_precision(precision)
+  session_settings.warn_of_slow_type(precision)
   assert capsys.readouterr().out == ''
-  session_settings.warn_of_slow_precision(precision, use_gpu=False)
+  session_settings.warn_of_slow_type(precision, use_gpu=False)
   assert capsys.readouterr().out == warning
 
 

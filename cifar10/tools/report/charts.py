@@ -50,7 +50,7 @@ _FEW_POINTS = 50  # A curve with fewer points has markers.
 
 
 def draw(run):
-  """Draws the loss, precision, learning rate and throughput of a page.Run.
+  """Draws the loss, precision, learning rate and throughput of a page.Content.
 
   Returns pairs (title, str of SVG) of the charts whose first curve has points.
   All have the same axis of steps.
@@ -99,8 +99,7 @@ def _precision_chart(precisions):
 def precision_labels(tags):
   """Labels that tell kinds of evaluations apart: a dict by their tags.
 
-  For example 'training images' or, unless all are precisions @ 1, '@ 5,
-  training images'.
+  Such as 'training images' or, if not all are of k = 1, '@ 5, training images'.
   """
   labels = {}
   for tag in tags:
@@ -119,9 +118,9 @@ def line_chart(title, curves, steps, log=False, bottom=None):
 
   Args:
     title: the quantity and its unit.
-    curves: list of (label, points, color): str; list of events.Points; and one
-      of CURVE_COLORS or 'faint'. The first curve has points.
-    steps: pair, the first and the last step of the axis; no point is outside.
+    curves: list of (label, events.Points, one of CURVE_COLORS or 'faint'). The
+      first curve has points.
+    steps: the first and the last step of the axis; no point is outside.
     log: use a logarithmic scale if all values are positive.
     bottom: lower end of the scale of values; None: chosen by the values.
   """
@@ -133,19 +132,15 @@ def line_chart(title, curves, steps, log=False, bottom=None):
     figure.subplots_adjust(**_MARGINS)
     axes = figure.add_subplot()
     for number, (label, points, color) in enumerate(curves):
-      faint = color == 'faint'
-      axes.plot(
-          [point.step for point in points],
-          [point.value for point in points],
-          color=_COLORS['main' if faint else color],
-          linestyle=_DASHES[number // len(CURVE_COLORS) % len(_DASHES)],
-          linewidth=0.6 if faint else 1.4,
-          alpha=0.4 if faint else 1,
-          marker='o',
-          markersize=2.5,
-          markevery=1 if len(points) < _FEW_POINTS else [-1],
-          clip_on=False,  # The last marker is on the edge.
-          label=label)
+      faint = {'color': _COLORS['main'], 'linewidth': 0.6, 'alpha': 0.4}
+      bold = {'color': _COLORS.get(color), 'linewidth': 1.4}
+      axes.plot([point.step for point in points],
+                [point.value for point in points],
+                **(faint if color == 'faint' else bold),
+                linestyle=_DASHES[number // len(CURVE_COLORS) % len(_DASHES)],
+                marker='o', markersize=2.5,
+                markevery=1 if len(points) < _FEW_POINTS else [-1],
+                clip_on=False, label=label)  # The last marker is on the edge.
     _set_scales(axes, steps, curves, log)
     axes.set_ylim(bottom=bottom)
     axes.set_xlabel('step')
@@ -194,8 +189,8 @@ def _svg(figure):
 def smooth(points):
   """Smooths a curve: cuts it into equal parts and takes their medians.
 
-  Returns at most 100 events.Points, each at the middle step of its part, but
-  the last one at the last step.
+  Returns at most 100 events.Points, each at the middle step of its part, the
+  last one at the last step.
   """
   size = -(-len(points) // _MAX_SMOOTH_POINTS) or 1
   smoothed = []

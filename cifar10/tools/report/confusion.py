@@ -60,10 +60,8 @@ def predict_test_images(checkpoint, settings):
     raise UserError(
         f'{checkpoint}: computes no finite probabilities for {odd.sum()} of '
         f'{len(odd)} images')
-  planes = records[:, layout.label_bytes:].reshape(-1, layout.depth,
-                                                   layout.height, layout.width)
   return TestPredictions(step=step, classes=data.classes,
-                         images=planes.transpose(0, 2, 3, 1),
+                         images=predictions.images_of(records, layout),
                          labels=ranking.labels_of(records, layout),
                          predicted=probabilities.argmax(axis=1),
                          confidences=probabilities.max(axis=1))
@@ -72,8 +70,7 @@ def predict_test_images(checkpoint, settings):
 def precision_and_recall(matrix):
   """Precision and recall of each class, a pair of float arrays, [classes].
 
-  The correct predictions of a class as a fraction of all its predictions, and
-  of all its images; NaN if there are none.
+  NaN if there are no predictions, or no images, of a class.
   """
   correct = np.diag(matrix)
   with np.errstate(invalid='ignore'):

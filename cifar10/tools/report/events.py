@@ -31,29 +31,27 @@ class Point(NamedTuple):
   value: float
 
 
-class EventFile(NamedTuple):
+class EventLog(NamedTuple):
   """The content of one event file, which one session of a program wrote."""
 
-  path: str
   start_time: float  # Unix time of the first event.
   end_time: float  # Of the last one.
   scalars: Dict[str, List[Point]]  # By tag; only finite values.
-  # The first step of its sessions; None if it notes none, as of an evaluator
-  # or an earlier version.
+  # The first step of its sessions; None if it notes none, as of an evaluator.
   first_step: Optional[int] = None
 
 
 def read_folder(directory):
   """Reads the event files in a folder, which may be missing.
 
-  Returns a list of EventFiles, the oldest first, without empty ones; and a list
-  with a line for each file that is not shown in full. Steps that a trainer has
-  lost, as the start of its next session tells, are left out.
+  Returns a list of EventLogs, the oldest first, without empty ones; and a line
+  for each file that is not shown in full. Steps that a trainer has lost, as the
+  start of its next session tells, are left out.
   """
   paths = files_lib.matching(directory, 'events.out.tfevents.*')
   read = [_read(path) for path in sorted(paths)]
-  files = sorted([file for file, _ in read if file],
-                 key=lambda file: file.start_time)
+  files = [file for file, _ in read if file]
+  files.sort(key=lambda file: file.start_time)
   of_trainer = [file for file in files if file.first_step is not None]
   for number, file in enumerate(of_trainer):
     for earlier in of_trainer[:number]:
@@ -68,11 +66,7 @@ def _drop(scalars, first_step):
 
 
 def _read(path):
-  """Reads an event file up to the first damage.
-
-  Returns an EventFile or, without events, None; and a line on what is not shown
-  or None.
-  """
+  """The EventLog up to the first damage, and a line on the rest; or Nones."""
   if not os.path.isfile(path):  # Reading a pipe would block.
     return None, '%s is not a file: passed over.' % path
   times, starts, scalars, problem = [], [], {}, None
@@ -95,8 +89,7 @@ def _read(path):
     problem = '%s cannot be read.'
   if not times:
     return None, problem and problem % path
-  file = EventFile(path, times[0], times[-1], scalars,
-                   min(starts, default=None))
+  file = EventLog(times[0], times[-1], scalars, min(starts, default=None))
   return file, problem and problem % path
 
 
@@ -108,12 +101,11 @@ def curve(files, tag):
 def throughput(files, stretches):
   """Points of images per second between each summary and the one before it.
 
-  The time between a stop and a restart does not count. `stretches` are pairs
-  (first step, examples per step), from a RunState.
+  The time between a stop and a restart does not count. `stretches` are those of
+  a RunState.
   """
-  return _join(
-      _rates(file.scalars.get('learning_rate', []), stretches)
-      for file in files)
+  of_files = (file.scalars.get('learning_rate', []) for file in files)
+  return _join(_rates(points, stretches) for points in of_files)
 
 
 def precisions(files, since):
@@ -163,12 +155,10 @@ def durations(starts, files, saved):
   """The seconds that each start of a run trained; None if nothing tells.
 
   A start lasts until its last event or checkpoint; `saved` are the Unix times
-  of checkpoints. Starts of earlier versions, which are not among `starts`, are
-  known from their event files and come first.
+  of checkpoints. Without `starts`, as of the published code, event files tell.
   """
-  first = starts[0].time - _CLOCK_SECS if starts else math.inf
-  begins = [file.start_time for file in files if file.start_time < first]
-  begins += [start.time for start in starts]
+  begins = ([start.time for start in starts] or
+            [file.start_time for file in files])
   ends = [(file.start_time, file.end_time) for file in files]
   ends += zip(saved, saved)
   found = []

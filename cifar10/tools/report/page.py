@@ -2,7 +2,7 @@
 
 This module prepares numbers and images; page.html, a Jinja2 template, holds the
 sections and their text, and page.css the style. The page leaves out sections
-that have no data, and lists the reasons in `Run.left_out`.
+that have no data, and lists the reasons in `Content.left_out`.
 """
 
 import datetime
@@ -15,7 +15,6 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from cifar10 import settings as settings_lib
-from cifar10.settings import Settings
 from cifar10.store import config
 from cifar10.store import run_state
 from cifar10.tools.report import charts
@@ -31,12 +30,12 @@ _MAX_MISTAKES = 15
 _MAX_IMAGES = 24
 
 
-class Run(NamedTuple):
+class Content(NamedTuple):
   """The content of a page; None where a run has no such thing."""
 
   name: str  # In the title.
-  settings: Optional[Settings]  # Those saved with the run.
-  files: List[events.EventFile]  # Of the trainer, the oldest first.
+  settings: Optional[settings_lib.Settings]  # Those saved with the run.
+  files: List[events.EventLog]  # Of the trainer, the oldest first.
   starts: Tuple[run_state.Start, ...]  # In order.
   durations: List[Optional[float]]  # Seconds, see events.durations.
   throughput: List[events.Point]  # Images per second.
@@ -67,7 +66,7 @@ _FILTERS = {
 
 
 def render(run):
-  """Renders a Run; returns a str of HTML that is also well-formed XML."""
+  """Renders a Content; returns a str of HTML that is also well-formed XML."""
   import jinja2
 
   environment = jinja2.Environment(loader=jinja2.FileSystemLoader(_FOLDER),
@@ -95,20 +94,11 @@ def _starts(run):
   """Pairs (start, seconds); none for a single start that changed nothing."""
   if len(run.starts) < 2 and not any(start.changed for start in run.starts):
     return []
-  return list(zip(run.starts, run.durations[-len(run.starts):]))
+  return list(zip(run.starts, run.durations))
 
 
 def _prediction_parts(predictions):
-  """The parts of the page on the predictions for test images, by name.
-
-  classes: tuples (class, number of images, precision, recall).
-  mistakes: tuples (true class, predicted class, images, share of the class).
-  images: tuples (image number, URI, true class, predicted class, probability)
-    of the most confident mistakes.
-  matrix: rows (true class, cells) of the confusion matrix; the cells are tuples
-    (number of images, share of the true class, 'right' or 'wrong').
-  matrix_image: in place of `matrix` the URI of an image, a pixel for each cell.
-  """
+  """The parts of the page on the predictions for test images, by name."""
   matrix, classes = predictions.confusion_matrix, predictions.classes
   totals = matrix.sum(axis=1)
   shares = matrix / np.maximum(1, totals)[:, np.newaxis]
@@ -118,12 +108,14 @@ def _prediction_parts(predictions):
       'classes': list(zip(classes, totals, precision, recall)),
       'mistakes': [(classes[label], classes[wrong], count, shares[label, wrong])
                    for label, wrong, count in mistakes],
+      # Number, URI, true and predicted class, and its probability.
       'images': [(i, charts.png_uri(predictions.images[i]),
                   classes[predictions.labels[i]],
                   classes[predictions.predicted[i]], predictions.confidences[i])
                  for i in predictions.most_confident_mistakes(_MAX_IMAGES)]
   }
   if len(classes) <= _MAX_TABLE_CLASSES:
+    # Rows (class, cells); a cell: images, share of the class, right or wrong.
     kinds = np.where(np.eye(len(matrix), dtype=bool), 'right', 'wrong')
     parts['matrix'] = [(name, list(zip(*cells)))
                        for name, *cells in zip(classes, matrix, shares, kinds)]
@@ -149,7 +141,7 @@ def _settings(settings):
 
   Those of towers and clusters are left out if the run had none.
   """
-  default = Settings()
+  default = settings_lib.Settings()
   groups = set(settings_lib.GROUP_OF.values())
   for group in ('towers', 'cluster'):
     if settings.of_groups(group) == default.of_groups(group):

@@ -30,11 +30,11 @@ from cifar10.util import session_settings
 
 
 def gather(train_dir, eval_dir, data_dir=None):
-  """Reads the files of a run, and evaluates its newest checkpoint: a page.Run.
+  """The page.Content of a run; evaluates its newest checkpoint.
 
-  `eval_dir` may be None, or need not exist; without `data_dir` it is that of
-  the run. Raises UserError if there are neither event files nor a checkpoint,
-  config.json or run_state.json is damaged, or a folder is a file.
+  `eval_dir` may be None, or not exist; without `data_dir` it is that of the
+  run. Raises UserError if there are neither event files nor a checkpoint, a
+  JSON file is damaged, or a folder is a file.
   """
   train_dir = paths.check(train_dir, 'train_dir', holds_checkpoints=True)
   for name, path in (('train_dir', train_dir), ('--eval_dir', eval_dir),
@@ -63,14 +63,17 @@ def gather(train_dir, eval_dir, data_dir=None):
         f'No checkpoint in {train_dir}: no predictions, no filters.')
   else:
     known = settings or Settings()
+    given = {'data_dir': data_dir} if data_dir else {}
     known = dataclasses.replace(known, precision='float32', train_dir=train_dir,
-                                data_dir=data_dir or known.data_dir,
-                                given=frozenset(['data_dir'] * bool(data_dir)),
+                                **given, given=frozenset(given),
                                 **run_state.trained_on(state))
     filters = _filters(checkpoint, left_out)
-    predictions = _predictions(checkpoint, known, left_out)
+    try:
+      predictions = confusion.predict_test_images(checkpoint, known)
+    except (UserError, OSError) as error:
+      left_out.append(f'No predictions for the test images: {error}')
   saved = events.checkpoint_times(train_dir, starts)
-  return page.Run(
+  return page.Content(
       name=os.path.basename(os.path.abspath(train_dir)), settings=settings,
       files=found, starts=starts,
       durations=events.durations(starts, found, saved),
@@ -80,10 +83,7 @@ def gather(train_dir, eval_dir, data_dir=None):
 
 
 def _precisions(eval_dir, starts, files, left_out):
-  """The precisions of a run, as `events.precisions` returns them.
-
-  `files` are the trainer's; lines on what is missing are added to `left_out`.
-  """
+  """The `events.precisions`; adds lines on what is missing to `left_out`."""
   evaluations = []
   if eval_dir is not None:
     evaluations, problems = events.read_folder(eval_dir)
@@ -100,7 +100,7 @@ def _precisions(eval_dir, starts, files, left_out):
 
 
 def _filters(checkpoint, left_out):
-  """The weights of conv1, averaged if the checkpoint has averages.
+  """The weights of conv1, averages if there are some.
 
   float32 [height, width, depth, filters]; or None, and a line in `left_out`.
   """
@@ -113,20 +113,8 @@ def _filters(checkpoint, left_out):
     left_out.append(f'No filters: {error}')
 
 
-def _predictions(checkpoint, settings, left_out):
-  """The TestPredictions of a checkpoint; or None, and a line in `left_out`."""
-  try:
-    return confusion.predict_test_images(checkpoint, settings)
-  except (UserError, OSError) as error:
-    left_out.append(f'No predictions for the test images: {error}')
-
-
 def check_out(path):
-  """Checks that `path` is a new file or an older report.
-
-  Raises UserError if it is something else or its folder does not exist, and
-  OSError if it cannot be read.
-  """
+  """Raises UserError unless `path` can be a new file, or is an older report."""
   paths.check(path, '--out')
   if not os.path.isdir(os.path.dirname(path) or '.'):
     raise UserError(f'--out={path}: there is no such folder')
@@ -140,7 +128,7 @@ def write(args):
   """Writes the page that the flags ask for.
 
   Raises UserError if a package or the run is missing, or `args.out` cannot be
-  overwritten; OSError if a file cannot be read or written.
+  overwritten.
   """
   for package, name in (('jinja2', 'Jinja2'), ('matplotlib', 'matplotlib')):
     optional_packages.need(package, 'report', f'a report needs {name}')

@@ -9,12 +9,8 @@ _WIDE = 5  # A scale is logarithmic if its numbers span this factor.
 def draw(trials):
   """Draws the precision of all trials over the values of each setting.
 
-  Args:
-    trials: list of dicts as in `trials.json`: 'params'; 'precision', None if
-      the trial was given up; 'validations', pairs of step and precision.
-
-  Returns the figure. Trials that were given up are pale, at their last
-  precision.
+  `trials` are dicts as in `trials.json`. Returns the figure. Trials that were
+  given up are pale, at their last precision.
   """
   shown = []
   for trial in trials:

@@ -89,8 +89,7 @@ def search(args):
   """Runs the trials, prints their table and writes it into `args.out`.
 
   Raises UserError if a package is missing, the space makes no sense, --out
-  cannot hold runs, there are more jobs than servers, or a trainer fails;
-  OSError if --out cannot be written.
+  cannot hold runs, there are more jobs than servers, or a trainer fails.
   """
   masters = [master for master in args.masters.split(',') if master]
   if masters and args.jobs > len(masters):
@@ -135,23 +134,17 @@ def _run_trials(space, args, masters):
     trials.run(args.trials, args.jobs)
     return trials.finished()
   except optuna.exceptions.StorageInternalError as error:
-    raise UserError(f'{database}: {_reason(error)}') from error
+    raise _failure(database, error) from error
 
 
-def _reason(error):
-  """The first line of why the database failed, such as a full disk.
-
-  Optuna's error has it as its cause, with lines about SQL behind it.
-  """
-  return first_line(error.__cause__ or error)
+def _failure(database, error):
+  """The UserError of a database, such as one on a full disk."""
+  # Optuna's error has it as its cause, with lines about SQL behind it.
+  return UserError(f'{database}: {first_line(error.__cause__ or error)}')
 
 
 def _study(space, args, path):
-  """The optuna.Study in the file `path`, new or old.
-
-  Raises UserError if the file cannot be used or is of another space, or if
-  there are trials without it.
-  """
+  """The optuna.Study in the file `path`, new or old; UserError if unusable."""
   optuna = space_lib.optuna()
   left = fnmatch.filter(os.listdir(args.out), 'trial_*')
   if left and not os.path.exists(path):
@@ -177,7 +170,7 @@ def _study(space, args, path):
       study.set_user_attr(_SPACE, about)
   # Of the database, and of Optuna if the file is of a later version.
   except Exception as error:
-    raise UserError(f'{path}: {_reason(error)}') from error
+    raise _failure(path, error) from error
   if known not in (None, about):
     raise UserError(
         f'{args.space}: has changed since the search in {args.out} was begun; '

@@ -23,17 +23,15 @@ class Trials:
   def __init__(self, study, space, out, gpus=0, masters=()):
     """Takes over what an earlier search has left unfinished.
 
-    Each trial has a folder in `out`, and sees one of the `gpus`; 0: all trials
-    see all devices. It runs on one of the servers `masters`, if there are any.
+    Each trial has a folder in `out`, sees one of the `gpus`, or all devices if
+    that is 0, and runs on one of the servers `masters`, if there are any.
     """
     self._study, self._space = study, space
     self._out, self._gpus, self._masters = out, gpus, masters
     self._states = space_lib.optuna().trial.TrialState
     self._runner = variants.Runner()
-    waiting = {
-        trial.user_attrs.get(_FOLDER)
-        for trial in study.get_trials(states=[self._states.WAITING])
-    }
+    waiting = study.get_trials(states=[self._states.WAITING])
+    waiting = {trial.user_attrs.get(_FOLDER) for trial in waiting}
     for trial in study.get_trials(states=[self._states.RUNNING]):
       folder = folder_of(trial)
       if folder not in waiting:
@@ -48,10 +46,7 @@ class Trials:
         states=[self._states.COMPLETE, self._states.PRUNED])
 
   def run(self, count, jobs):
-    """Runs trials, `jobs` at a time, until `count` are finished in all.
-
-    Raises UserError if a trainer cannot be run.
-    """
+    """Runs trials, `jobs` at a time, until `count` are finished in all."""
     self._runner.run_all(self._train, self._asked(count), jobs)
 
   def _asked(self, count):
@@ -79,8 +74,7 @@ class Trials:
   def _end(self, trial, folder, status, last):
     """Tells Optuna and prints how a trainer has ended.
 
-    Raises UserError if something is wrong with the flags or the machine. The
-    next search resumes a trial that is not told to have failed.
+    The next search resumes a trial that is not told to have failed.
     """
     precisions = [precision for _, precision in _validations(folder)]
     if status is None:

@@ -4,8 +4,8 @@ from cifar10.tools.report import page
 
 
 def make_run(**changes):
-  """A page.Run that has nothing but `changes`."""
-  nothing = page.Run(name='run', settings=None, files=[], starts=(),
-                     durations=[], throughput=[], precisions={},
-                     predictions=None, filters=None, left_out=[])
+  """A page.Content that has nothing but `changes`."""
+  nothing = page.Content(name='run', settings=None, files=[], starts=(),
+                         durations=[], throughput=[], precisions={},
+                         predictions=None, filters=None, left_out=[])
   return nothing._replace(**changes)

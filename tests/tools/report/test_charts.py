@@ -117,10 +117,9 @@ def scalars(*steps):
 
 
 def test_all_charts_have_the_steps_of_the_run(drawn_charts):
-  run = make_run(
-      files=[events.EventFile('events', 50.0, 350.0, scalars(100, 200, 300))],
-      precisions={TEST: points(150, 390)}, throughput=points(200, 300),
-      starts=(Start(20, 40.0),))
+  run = make_run(files=[events.EventLog(50.0, 350.0, scalars(100, 200, 300))],
+                 precisions={TEST: points(150, 390)},
+                 throughput=points(200, 300), starts=(Start(20, 40.0),))
   assert len(charts.draw(run)) == 4
   assert {steps for _, steps in drawn_charts.values()} == {(20, 390)}
   # Without an evaluation, and starts, the curves themselves tell.

@@ -83,11 +83,6 @@ def test_starts_are_listed_with_their_changes():
                        ]]
   assert [len(date) for date in dates] == [len('2001-09-09 01:46')] * 2
   assert dates[0][:6] == '2001-0' and dates[0] < dates[1]
-  assert 'earlier versions' not in found.text
-  # One more, of an earlier version: the durations are those of the last ones.
-  found = page_of(starts=begins, durations=[7.0, None, 30.0])
-  assert [row[2] for row in found.tables[0][1:]] == ['–', '0:00:30']
-  assert 'Starts by earlier versions are not listed.' in found.text
 
 
 def test_a_single_start_is_listed_only_if_it_changed_something():

@@ -1,4 +1,4 @@
-"""The session of a worker, which ends together with the other workers'."""
+"""The part of a worker in its session, which ends with the other workers'."""
 
 import tensorflow.compat.v1 as tf
 
@@ -8,8 +8,12 @@ from cifar10.errors import UserError
 from cifar10.run.role import Role
 
 
-class WorkerRole(Role):
-  """A worker's part in its training session."""
+class WorkerRole(tf.train.SessionRunHook, Role):
+  """A worker's part in its training session.
+
+  As a hook, it ends the session at the last step that all agree on, and limits
+  the time of each step.
+  """
 
   def __init__(self, server, agreement, progress):
     """Takes a shared_state.Progress, in the default graph, too."""
@@ -20,12 +24,9 @@ class WorkerRole(Role):
     self._task, self._agreement = server.task, agreement
     self._progress = progress
     self._ending_of_chief = ending.notice()
-    self._step_hook = None
-
-  @property
-  def has_taken_last_step(self):
-    """True if the session has ended because there are no more steps."""
-    return self._step_hook.is_reached
+    self._is_to_end = self._announced = False
+    # True if the session has ended because there are no more steps.
+    self.has_taken_last_step = False
 
   def problem_of_chief(self, session):
     """The message about a chief that has ended with an error; or None."""
@@ -49,38 +50,49 @@ class WorkerRole(Role):
 
   def last_step_hook(self, step, last_step):
     del last_step  # The chief has put it into the Progress.
-    self._step_hook = _StepHook(step, self._progress, self.settings,
-                                self._steps_to_go())
-    return self._step_hook
+    with tf.control_dependencies([step]):
+      fetches = [step, self._progress.last_step.read_value()]
+    # Not the operation_timeout_in_ms of the session, which would also limit the
+    # time of saving the last step.
+    limit = tf.RunOptions(timeout_in_ms=self.settings.operation_timeout_ms)
+    self._run_args = tf.train.SessionRunArgs(fetches, options=limit)
+    return self
 
-  def _steps_to_go(self):
-    """Steps that all take once this worker is to end; None: it ends alone.
+  def before_run(self, run_context):
+    return self._run_args
 
-    Workers in step end after the next one. The chief alone ends all others:
-    with backup workers, it leaves time for a step that has begun.
-    """
-    if self.waits_for_all:
-      return 1
-    if self._task.is_chief:
-      return 2 if self.settings.sync else 0
-    return None
+  def after_run(self, run_context, run_values):
+    step, last_step = run_values.results
+    if self._is_to_end and not self._announced:
+      self._announced = True
+      last_step = min(last_step, step + self._steps_to_go())
+      self._progress.last_step.load(last_step, run_context.session)
+    if step >= last_step:
+      self.has_taken_last_step = True
+      run_context.request_stop()
 
   def end_early(self, run_context):
     if self._steps_to_go() is None:
       run_context.request_stop()
-    else:
-      self._step_hook.end_early()
+    self._is_to_end = self._steps_to_go() is not None
+
+  def _steps_to_go(self):
+    """Steps that all take once this worker is to end; None: it ends alone."""
+    if self.waits_for_all:
+      return 1
+    if self._task.is_chief:  # With backup workers, a step may have begun.
+      return 2 if self.settings.sync else 0
+    return None
 
 
 class _SessionCreator(tf.train.SessionCreator):
   """Creates a worker's session.
 
-  The chief initializes the variables, from the newest checkpoint if there is
-  one, unless the parameter servers still hold them from before its restart.
-  The other workers wait for that. The variables of a chief that died meanwhile
-  are initialized again: it may not have come to `init`. A server that has lost
-  the variables of this session is an error: to continue from the checkpoint
-  would lose steps without a word.
+  The chief initializes or restores the variables, unless the parameter servers
+  still hold them from before its restart; the other workers wait for that. If a
+  chief died meanwhile, they are initialized again: it may not have come to
+  `init`. A server that has lost the variables of this session is an error: to
+  continue from the checkpoint would lose steps without a word.
   """
 
   def __init__(self, server, scaffold, init, is_initialized):
@@ -90,10 +102,8 @@ class _SessionCreator(tf.train.SessionCreator):
     task = server.task
     for index in task.lenders(server.settings):
       self._proto.device_filters.append(task.worker_devices[index])
-    self._scaffold = scaffold
-    self._init = init
-    self._is_initialized = is_initialized
-    self._has_created = False
+    self._scaffold, self._init = scaffold, init
+    self._is_initialized, self._has_created = is_initialized, False
 
   def create_session(self):
     server, scaffold = self._server, self._scaffold.finalize()
@@ -118,8 +128,7 @@ class _SessionCreator(tf.train.SessionCreator):
   def _join(self, manager):
     """A session with the variables that the parameter servers hold.
 
-    None in the chief if they hold none. Other workers wait; UserError if that
-    takes too long.
+    If they hold none: None in the chief; other workers wait for some.
     """
     server, task = self._server, self._server.task
     wait_secs = server.settings.connect_timeout_secs
@@ -137,39 +146,3 @@ class _SessionCreator(tf.train.SessionCreator):
       raise UserError(
           f'the chief ({task.workers[0]}) has initialized nothing within '
           f'{wait_secs} s (--connect_timeout_secs)') from error
-
-
-class _StepHook(tf.train.SessionRunHook):
-  """Ends this worker at the last step that all agree on; limits each step."""
-
-  def __init__(self, step, progress, settings, steps_to_go):
-    """Takes the global step after the train_op, and a shared_state.Progress.
-
-    `steps_to_go` is from `WorkerRole._steps_to_go`.
-    """
-    with tf.control_dependencies([step]):
-      fetches = [step, progress.last_step.read_value()]
-    # Not the operation_timeout_in_ms of the session, which would also limit the
-    # time of saving the last step.
-    limit = tf.RunOptions(timeout_in_ms=settings.operation_timeout_ms)
-    self._run_args = tf.train.SessionRunArgs(fetches, options=limit)
-    self._last_step, self._steps_to_go = progress.last_step, steps_to_go
-    self._is_to_end = self._announced = False
-    self.is_reached = False  # True once the last step is taken.
-
-  def end_early(self):
-    """Has all workers end soon after the step that has just been taken."""
-    self._is_to_end = True
-
-  def before_run(self, run_context):
-    return self._run_args
-
-  def after_run(self, run_context, run_values):
-    step, last_step = run_values.results
-    if self._is_to_end and not self._announced:
-      self._announced = True
-      last_step = min(last_step, step + self._steps_to_go)
-      self._last_step.load(last_step, run_context.session)
-    if step >= last_step:
-      self.is_reached = True
-      run_context.request_stop()

@@ -6,8 +6,8 @@ import tensorflow.compat.v1 as tf
 from cifar10.cluster import cluster_spec
 from cifar10.cluster import membership
 from cifar10.cluster import servers
-from cifar10.cluster import session as session_lib
 from cifar10.cluster import shared_state
+from cifar10.cluster import worker_role
 from cifar10.errors import UserError
 from cifar10.settings import Settings
 from tests import clusters
@@ -28,7 +28,7 @@ class Chief:
     with tf.Graph().as_default(), tf.device('/job:ps/task:0'):
       variable = tf.get_variable('x', initializer=1.0)
       progress = shared_state.progress(self.task, 5)
-      role = session_lib.WorkerRole(self.server, None, progress)
+      role = worker_role.WorkerRole(self.server, None, progress)
       new_value = tf.assign(variable, 2.0)
       creator = role.creator(tf.train.Saver(),
                              lambda session: init(session, new_value))
@@ -84,7 +84,7 @@ def role_of(ps, index, **settings):
   task = cluster_spec.Task('worker', index, (address,), ('a:1', 'b:1', 'c:1'))
   server = Handle(task, Settings(**settings), target)
   progress = shared_state.progress(task, 9)
-  return session_lib.WorkerRole(server, None, progress), progress
+  return worker_role.WorkerRole(server, None, progress), progress
 
 
 class Signals(tf.train.SessionRunHook):
