@@ -7,7 +7,6 @@ import pytest
 from cifar10.data import sources
 from cifar10.errors import UserError
 from cifar10.settings import Settings
-from tests import synthetic_records
 
 
 def remotes(**settings):
@@ -74,28 +73,3 @@ def test_the_mirror_of_two_files_is_their_folder():
     with pytest.raises(UserError) as info:
       remotes(data_sha256=sha256, **settings)
     assert str(info.value) == '--data_sha256: ' + message
-
-
-def test_an_archive_is_fetched_and_unpacked(tmp_path):
-  inside = tmp_path / 'cifar-100-binary'
-  inside.mkdir()
-  names = ('train.bin', 'test.bin', 'fine_label_names.txt',
-           'coarse_label_names.txt')
-  for name in names:
-    (inside / name).write_text(name)
-
-  def fetch(data_dir):
-    sha256 = synthetic_records.make_archive(tmp_path / 'a.tar.gz', inside)
-    settings = Settings(data_dir=str(data_dir), data_sha256=sha256,
-                        data_url=f'file://{tmp_path}/a.tar.gz')
-    sources.fetch(sources.SOURCES['cifar100'], settings)
-
-  fetch(tmp_path / 'data')
-  made = tmp_path / 'data' / 'cifar-100-binary'
-  found = {path.name: path.read_text() for path in made.iterdir()}
-  assert found == {name: name for name in names}
-  for name in names:  # Each of them is needed.
-    (inside / name).rename(tmp_path / name)
-    with pytest.raises(UserError, match='no file cifar-100-binary/' + name):
-      fetch(tmp_path / 'without' / name)
-    (tmp_path / name).rename(inside / name)

@@ -6,7 +6,6 @@ import time
 
 from tests.faults import disk
 from tests.faults import invariants
-from tests.faults import training_files
 from tests.faults.invariants import expect
 from tests.faults.sandbox import IS_ADMIN
 from tests.faults.tasks import Tasks
@@ -170,15 +169,6 @@ def chief_cannot_save(sandbox, random):
     tasks.check_resumes()
 
 
-def training_files_spoiled(sandbox, random):
-  """The files of training images are spoiled: all workers end, and say why."""
-  with _trained(sandbox, random, data=True) as (tasks, _):
-    restore, paths = training_files.spoil(tasks.plan, random, count=5)
-    tasks.expect_errors(tasks.trainers, 'the damage', *paths, *tasks.workers)
-    tasks.expect_either_way('the damage')
-    restore()
-
-
 KINDS = {
     lost: 8,
     lost_at_the_start: 2,
@@ -189,8 +179,7 @@ KINDS = {
     all_signalled: 3,
     link_cut: 2,
     link_mended: 3,
-    link_reset: 2,
-    training_files_spoiled: 1
+    link_reset: 2
 }
 if IS_ADMIN:
   KINDS[chief_cannot_save] = 2
