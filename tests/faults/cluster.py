@@ -128,7 +128,7 @@ def all_signalled(sandbox, random):
 def link_cut(sandbox, random):
   """The link to a parameter server is cut for good: the workers name it."""
   with _trained(sandbox, random, linked=True) as (tasks, _):
-    tasks.link.freeze()
+    tasks.link.flows.clear()
     tasks.expect_errors(tasks.trainers, 'the cut', tasks.ps[0])
     tasks.expect_either_way('the cut')
 
@@ -139,9 +139,9 @@ def link_mended(sandbox, random):
     for _ in range(random.choice((1, 1, 2))):
       seconds = random.uniform(0.1, 5)
       sandbox.note('cut for %.1f s', seconds)
-      tasks.link.freeze()
+      tasks.link.flows.clear()
       time.sleep(seconds)
-      tasks.link.thaw()
+      tasks.link.flows.set()
       time.sleep(random.uniform(0, 0.5))
     tasks.expect_to_go_on('the link is mended')
 

@@ -116,11 +116,6 @@ def of_a_run(sandbox, random):
       '--batch_size=8', '--log_frequency=1',
       '--max_to_keep=%d' % random.choice((0, 1, 2))
   ]
-  if random.random() < 0.3:
-    flags += [
-        '--validation_examples=100', '--validation_steps=2',
-        '--early_stopping=9'
-    ]
   if not place.works_or_is_refused(*flags, '--max_steps=4'):
     return
   expect(place.saved() == 4, 'step 4 is not saved')
@@ -135,10 +130,6 @@ def of_a_run(sandbox, random):
   expect('precision @ 1' in run.out, '%s: no precision', run.name)
   place.works(*random.choice(_users(sandbox, place.name)))
   before.check()
-  if random.random() < 0.3:
-    run = place.works(*flags, '--max_steps=2', '--overwrite')
-    expect(run.steps == [0, 1], '%s: takes the steps %s', run.name, run.steps)
-    expect(invariants.whole(place.path)[-1] == 2, 'older steps are left')
 
 
 def _users(sandbox, name):
