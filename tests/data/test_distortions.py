@@ -218,18 +218,14 @@ def test_each_alone_changes_each_image_in_its_own_way(name):
   }.get(name, 60)
 
 
-@pytest.mark.parametrize(
-    'augment, size, settings',
-    [
-        (('shift',), 24, {}),
-        # By way of positions between the pixels.
-        (('shift', 'rotate'), 24, {}),
-        # Beyond the edges.
-        (('shift',), 32, {}),
-        (('shift',), 32, {
-            'max_shift': 0.0625
-        })
-    ])
+@pytest.mark.parametrize('augment, size, settings', [
+    (('shift',), 24, {}),
+    # By way of positions between the pixels.
+    (('shift', 'rotate'), 24, {}),
+    # Beyond the edges.
+    (('shift',), 32, {}),
+    (('shift',), 32, {'max_shift': 0.0625})
+])  # yapf: disable
 def test_shifts_are_whole_pixels_up_to_a_share(augment, size, settings,
                                                monkeypatch):
   monkeypatch.setattr(distortions, '_MAX_ANGLE', 0.0)

@@ -128,15 +128,9 @@ def test_the_same_seed_yields_the_same_bytes(tmp_path, make):
 def test_a_split_by_the_user_is_kept(tmp_path, make, error_of):
   folder, out = tmp_path / 'in', tmp_path / 'out'
   made = {
-      part: picture_folders.write_noise(folder / part, counts)
-      for part, counts in (('train', {
-          'a': 3,
-          'b': 4
-      }), ('test', {
-          'a': 1,
-          'b': 5
-      }))
-  }
+      'train': picture_folders.write_noise(folder / 'train', {'a': 3, 'b': 4}),
+      'test': picture_folders.write_noise(folder / 'test', {'a': 1, 'b': 5})
+  }  # yapf: disable
   make(folder, out, '--size=8', '--noflip')
   data, found = contents(out)
   assert not data.flip

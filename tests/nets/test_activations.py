@@ -46,11 +46,6 @@ def run(tensors):
     return session.run(tensors)
 
 
-def test_all_are_tried():
-  field = FIELDS['activation']
-  assert set(field.metadata['choices']) == set(FORMULAS)
-
-
 @pytest.mark.parametrize(
     'name, is_training', [(name, False) for name in sorted(FORMULAS)] + [
         (name, True) for name in sorted(FORMULAS) if name != 'rrelu'
@@ -148,7 +143,7 @@ def test_unknown_ones_are_refused_with_those_that_are_known():
     networks.inference(tf.zeros([1, 24, 24, 3]), Settings(activation='swish'))
 
 
-@pytest.mark.parametrize('name', sorted(FORMULAS))
+@pytest.mark.parametrize('name', FIELDS['activation'].metadata['choices'])
 def test_every_hidden_layer_has_it(name, graph):
   settings = Settings(activation=name)
   images = tf.random_normal([2, 24, 24, 3])

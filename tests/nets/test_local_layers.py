@@ -67,15 +67,6 @@ def test_gradients_are_exact(shape):
       assert (gradient * direction).sum() == pytest.approx(slope, rel=1e-9)
 
 
-def test_equal_filters_everywhere_are_a_convolution():
-  x, weights = random_pair(6, 6, 3, 3)
-  weights[:] = weights[0, 0]
-  ours = local_layers.locally_connected(tf.constant(x), tf.constant(weights))
-  theirs = tf.nn.conv2d(x, weights[0, 0], [1, 1, 1, 1], padding='SAME')
-  with tf.Session() as session:
-    np.testing.assert_allclose(*session.run([ours, theirs]), atol=1e-12)
-
-
 @pytest.mark.parametrize('dtype, rounding', [('bfloat16', 2.0**-8),
                                              ('float16', 2.0**-11)])
 def test_half_precision_stays_half(dtype, rounding):

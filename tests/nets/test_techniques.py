@@ -228,31 +228,14 @@ OTHERS = {
 
 # More settings of the runs that have these values.
 MORE = {
-    'leaky_relu': {
-        'conv_dropout': 0.2
-    },
-    'elu': {
-        'input_dropout': 0.1
-    },
-    'gelu': {
-        'normalize_logits': True
-    },
-    'tanh': {
-        'clip_value': 0.1
-    },
-    'sigmoid': {
-        'clip_norm_each': 0.1
-    },
-    'muon': {
-        'bias_rate': 2.0,
-        'softmax_rate': 0.5,
-        'label_smoothing': 0.2
-    },
-    'piecewise': {
-        'boundaries': '1',
-        'rates': '0.1,0.01'
-    }
-}
+    'leaky_relu': {'conv_dropout': 0.2},
+    'elu': {'input_dropout': 0.1},
+    'gelu': {'normalize_logits': True},
+    'tanh': {'clip_value': 0.1},
+    'sigmoid': {'clip_norm_each': 0.1},
+    'muon': {'bias_rate': 2.0, 'softmax_rate': 0.5, 'label_smoothing': 0.2},
+    'piecewise': {'boundaries': '1', 'rates': '0.1,0.01'}
+}  # yapf: disable
 
 # The runs: the place of each setting's value in FACTORS and OTHERS. For a new
 # value, append it to OTHERS and change a digit; the test below tells whether a

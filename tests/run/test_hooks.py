@@ -54,26 +54,18 @@ def lines_of(config, first_step, seconds, monkeypatch, capsys, stride=1):
   return [(int(a), float(b), float(c), float(d)) for a, b, c, d in found]
 
 
-@pytest.mark.parametrize(
-    'settings, first_step, stride, seconds, expected',
-    [
-        # The first line is about one step, those that follow about four.
-        ({
-            'batch_size': 128,
-            'log_frequency': 4
-        }, 0, 1, [4, 1, 1, 1, 1, 2, 2, 2, 2], [(0, 128 / 4, 4), (4, 128, 1),
-                                               (8, 128 / 2, 2)]),
-        # Resumed: from step 7 on, the first line is behind 4 steps, not 10.
-        ({}, 7, 1, [1] * 4 + [2] * 10, [(10, 100, 1), (20, 50, 2)]),
-        # Of four steps this worker takes one: 4, 8, 12 and so on.
-        ({}, 0, 4, [2] * 8, [(3, 200, 0.5), (11, 200, 0.5), (23, 200, 0.5),
-                             (31, 200, 0.5)]),
-        # Towers: 400 images in 2 seconds; a batch of 100 every half second.
-        ({
-            'num_gpus': 4,
-            'log_frequency': 1
-        }, 0, 1, [2], [(0, 200, 0.5)])
-    ])
+@pytest.mark.parametrize('settings, first_step, stride, seconds, expected', [
+    # The first line is about one step, those that follow about four.
+    ({'batch_size': 128, 'log_frequency': 4}, 0, 1, [4, 1, 1, 1, 1, 2, 2, 2, 2],
+     [(0, 128 / 4, 4), (4, 128, 1), (8, 128 / 2, 2)]),
+    # Resumed: from step 7 on, the first line is behind 4 steps, not 10.
+    ({}, 7, 1, [1] * 4 + [2] * 10, [(10, 100, 1), (20, 50, 2)]),
+    # Of four steps this worker takes one: 4, 8, 12 and so on.
+    ({}, 0, 4, [2] * 8,
+     [(3, 200, 0.5), (11, 200, 0.5), (23, 200, 0.5), (31, 200, 0.5)]),
+    # Towers: 400 images in 2 seconds; a batch of 100 every half second.
+    ({'num_gpus': 4, 'log_frequency': 1}, 0, 1, [2], [(0, 200, 0.5)]),
+])  # yapf: disable
 def test_the_rate_is_that_of_the_steps_since_the_line_before(
     monkeypatch, capsys, settings, first_step, stride, seconds, expected):
   settings = Settings(**dict({'batch_size': 100}, **settings))

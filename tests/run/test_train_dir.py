@@ -17,6 +17,7 @@ from tests import short_runs
 from tests import synthetic_records
 
 
+@pytest.mark.slow
 def test_a_second_trainer_is_refused(tmp_path):
   first = short_runs.start('cifar10_train', f'--train_dir={tmp_path / "train"}',
                            '--batch_size=8', '--log_frequency=1')
@@ -141,10 +142,9 @@ def test_a_run_keeps_its_model_and_its_data_set(tmp_path):
   data = {'dataset': 'cifar10', 'data_dir': str(tmp_path / 'data')}
   before = path.read_text()
   # The shapes of all variables would be the same.
-  for other, problem in (({
-      'image_size': 22
-  }, '=22: .* trained with 0'), (data,
-                                 '--dataset=cifar10: the run in .*sample')):
+  for other, problem in (
+      ({'image_size': 22}, '=22: .* trained with 0'),
+      (data, '--dataset=cifar10: the run in .*sample')):  # yapf: disable
     with pytest.raises(UserError, match=problem):
       cifar10_train.train(dataclasses.replace(config, **other))
     assert path.read_text() == before

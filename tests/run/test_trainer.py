@@ -8,7 +8,6 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
 from cifar10.errors import UserError
-from cifar10.run import train_dir
 from cifar10.run import trainer
 from cifar10.settings import Settings
 from cifar10.store import checkpoints
@@ -64,26 +63,6 @@ def test_settings_are_prepared_with_constants_classes_and_shape(
   assert settings.learning_rate == 0.25 and len(settings.classes) == 3
 
 
-def test_a_run_holds_its_directory_and_begins_in_a_graph_of_its_own(
-    tmp_path, capsys):
-  settings = short_runs.small_config(tmp_path, seed=5)
-  outer = tf.get_default_graph()
-
-  def take_steps(run):
-    assert tf.get_default_graph() is not outer
-    assert run.settings.train_dir == settings.train_dir
-    with pytest.raises(UserError, match=train_dir.IN_USE):
-      with train_dir.held(settings.train_dir):
-        pass
-    raise KeyError('ends')
-
-  with pytest.raises(KeyError):
-    trainer.train(settings, take_steps)
-  with train_dir.held(settings.train_dir):
-    pass
-  assert 'To evaluate' not in capsys.readouterr().out
-
-
 def test_a_resumed_run_has_other_random_numbers_and_its_history(
     tmp_path, capsys):
   settings = short_runs.small_config(tmp_path, seed=5, max_steps=8)
@@ -99,13 +78,6 @@ def test_a_resumed_run_has_other_random_numbers_and_its_history(
   out = capsys.readouterr().out
   assert 'Resuming from %s/model.ckpt-3.\n' % settings.train_dir in out
   assert 'Changed from here on: --batch_size, 16 -> 32.\n' in out
-
-
-def test_a_run_at_its_end_takes_no_steps(tmp_path, capsys):
-  settings = short_runs.small_config(tmp_path, max_steps=3)
-  assert len(starts(settings, step=3)) == 1
-  assert starts(settings) == []
-  assert 'is at step 3 already' in capsys.readouterr().out
 
 
 def test_a_missing_source_is_named_before_anything_is_fetched(

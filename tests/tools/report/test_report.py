@@ -34,6 +34,8 @@ from tests.tools.report.parsed_page import pixels
 pytest.importorskip('jinja2')
 pytest.importorskip('matplotlib')
 
+pytestmark = pytest.mark.slow
+
 HELD_OUT = 'Precision @ 1, held-out images'
 CHANGED = (('max_steps', 20, 40),)
 SCRIPT = os.path.join(short_runs.ROOT, 'cifar10', 'tools', 'report',
@@ -90,7 +92,6 @@ def oracle(trained):
       return content, session.run(probabilities)
 
 
-@pytest.mark.slow
 def test_the_page_of_a_run(trained, tmp_path):
   run = report.gather(str(trained / 'train'), str(trained / 'eval'))
   assert list(run.precisions) == ['Precision @ 1', HELD_OUT]
@@ -196,51 +197,6 @@ def test_without_events_the_checkpoint_is_reported(copied):
   assert run.left_out[1].startswith('No evaluations of this run in /nowhere ')
   assert all(line in found.text for line in run.left_out)
   assert found.charts == [] and len(found.tables) == 5
-
-
-def test_starts_and_damaged_event_files_of_a_run(copied, tmp_path):
-  """run_state.json has two starts; the events of the second one are lost."""
-  first, second = sorted(copied.glob('events*'))
-  begin = int(first.name.split('.')[3])
-  set_starts(copied, (0, begin - 10.0, ()), (20, begin + 1000.0, CHANGED))
-  os.utime(str(copied / 'config.json'), (begin + 1001, begin + 1001))
-  for path in copied.glob('model.ckpt-*.index'):
-    os.utime(str(path), (begin + 590, begin + 590))
-  last = copied / 'model.ckpt-40.index'
-  os.utime(str(last), (begin + 1033, begin + 1033))
-  second.unlink()
-  (copied / 'events.out.tfevents.1').mkdir()
-  eval_dir = tmp_path / 'eval'
-  eval_dir.mkdir()
-  (eval_dir / 'events.out.tfevents.2').write_bytes(b'damaged' * 9)
-  run, found = page_of(copied, eval_dir)
-  assert run.durations == [600.0, 33.0]
-  assert found.facts['Training time'] == ('0:10:33', 'starts: 2')
-  starts = found.tables[-2]
-  assert [row[2] for row in starts[1:]] == ['0:10:00', '0:00:33']
-  assert run.left_out[:2] == [
-      '%s is not a file: passed over.' % (copied / 'events.out.tfevents.1'),
-      '%s is damaged or cut off: only the events before are shown.' %
-      (eval_dir / 'events.out.tfevents.2')
-  ]
-  # Those on images held out are in the file of the first start.
-  assert list(run.precisions) == [HELD_OUT]
-  assert [point.step for point in run.precisions[HELD_OUT]] == [20]
-  assert run.left_out[2:] == [
-      'No evaluations of this run in %s (--eval_dir): no precision curve.' %
-      eval_dir
-  ]
-  assert all(line in found.text for line in run.left_out)
-
-
-def test_evaluations_before_the_first_start_are_of_another_run(trained, copied):
-  for path in copied.glob('events*'):
-    path.unlink()
-  files, _ = events.read_folder(str(trained / 'eval'))
-  between = (files[0].end_time + files[1].end_time) / 2
-  set_starts(copied, (0, between, ()))
-  run = report.gather(str(copied), str(trained / 'eval'))
-  assert [p.step for p in run.precisions['Precision @ 1']] == [40]
 
 
 def test_a_file_in_place_of_a_folder_is_one_line(copied):
