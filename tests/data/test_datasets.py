@@ -282,32 +282,6 @@ def test_a_model_is_not_used_with_other_classes(tmp_path, monkeypatch):
   datasets.check_fits(data, dataclasses.replace(config, classes=()))
 
 
-def test_a_model_is_not_used_with_images_of_another_size(tmp_path):
-  config = synthetic_records.make_images_of_size(tmp_path / 'own', 40)
-  for shape in ((40, 40, 3), ()):  # If it is not known, any will do.
-    same = dataclasses.replace(config, classes=datasets.CLASSES,
-                               image_shape=shape)
-    assert short_runs.prepared(same).layout[:3] == (40, 40, 3)
-  other = dataclasses.replace(config, classes=datasets.CLASSES,
-                              image_shape=(32, 32, 3))
-  with pytest.raises(UserError) as info:
-    short_runs.prepared(other)
-  assert str(info.value) == (
-      '--dataset=cifar10 --data_dir=%s: found images of 40 x 40 x 3; the model '
-      'was trained on 32 x 32 x 3' % config.data_dir)
-
-
-def test_the_size_of_public_images_is_known(tmp_path):
-  public = Settings(data_dir=str(tmp_path))
-  for dataset in ('cifar10', 'cifar100', 'svhn', 'sample'):
-    settings = dataclasses.replace(public, dataset=dataset)
-    assert datasets.known_shape(settings, datasets.CLASSES) == (32, 32, 3)
-  # Its folder may be gone.
-  assert datasets.known_shape(public, ('a', 'b')) == ()
-  own = synthetic_records.make_images_of_size(tmp_path / 'own', 40)
-  assert datasets.known_shape(own, datasets.CLASSES) == ()
-
-
 def test_files_that_do_not_match_their_description_are_named(tmp_path):
   train, test = ({'files': [n + '.bin'], 'count': 2} for n in ('train', 'test'))
   config = synthetic_records.make_own_dataset(tmp_path, train=train, test=test)

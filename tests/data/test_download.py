@@ -260,6 +260,13 @@ def redirects(to):
   return lambda handler: handler.answer(302, Location=to)
 
 
+def endless(handler):
+  handler.answer(200)
+  with contextlib.suppress(OSError):
+    while True:
+      handler.wfile.write(b'?' * (1 << 16))
+
+
 def has_length(length, **headers):
   return lambda handler: handler.answer(200, ARCHIVE, Content_Length=length, **
                                         headers)
@@ -276,6 +283,8 @@ def has_length(length, **headers):
     ([has_length('many')], None, "for int() with base 10: 'many'", 1),
     ([has_length(TOTAL, X='x' * 70000)], None, 'got more than 65536 bytes', 1),
     ([has_length(9)], None, f'found SHA-256 {sha256(ARCHIVE[:9])} (9 byt', 1),
+    ([endless], None, f': sends more than the expected {LIMIT} bytes', 1),
+    ([endless], TOTAL, f': sends more than the expected {TOTAL} bytes', 1),
     ([], 170052171, f': has {TOTAL} bytes; expected 170052171 (for', 1),
     ([cut_without_length] * 9, TOTAL, f'ended after 5000 of {TOTAL} byt', 5),
 ])  # yapf: disable
@@ -288,22 +297,6 @@ def test_a_fetch_fails(data, serve, capsys, faults, size, message, count):
   assert printed.count('; retrying in ') == (0 if 'loop' in found else count -
                                              1)
   assert '\x1b' not in printed
-
-
-@pytest.mark.parametrize('size', [TOTAL, None], ids=['known', 'unknown'])
-def test_an_answer_without_an_end_is_cut_off(data, serve, size):
-
-  def endless(handler):
-    handler.answer(200)
-    with contextlib.suppress(OSError):
-      while True:
-        handler.wfile.write(b'?' * (1 << 16))
-
-  url = serve([endless]).url
-  assert error_of(
-      data, url, SHA256,
-      size) == (f'{url}: sends more than the expected {size or LIMIT} bytes')
-  assert names(data) == []
 
 
 def test_a_network_that_fails_for_a_moment(data, serve, waits, monkeypatch):
@@ -474,23 +467,13 @@ def test_members_outside_the_folder_are_not_written(tmp_path, data):
 # Fetches an archive to sys.argv[1] from the address sys.argv[2].
 PROGRAM = """
 import os
-import shutil
 import sys
-import time
 
 from cifar10.data import download
 
 sys.stdout.reconfigure(line_buffering=True)
 archive = os.path.join(sys.argv[1], 'archive.tar.gz')
 remote = download.Remote(sys.argv[2], '{sha256}', None, 10**9, archive)
-copy = shutil.copyfileobj
-
-def copy_slowly(source, target):
-  if {blocks} and 'b.bin' in target.name:
-    time.sleep(600)
-  copy(source, target)
-
-shutil.copyfileobj = copy_slowly
 download.fetch_into(
   os.path.join(sys.argv[1], 'folder'), [remote],
   lambda paths, to: download.unpack(archive, 'folder', to, {required}))
@@ -499,13 +482,12 @@ download.fetch_into(
 
 @pytest.fixture
 def start(tmp_path, data):
-  """Starts processes that fetch ARCHIVE; they may block in the last file."""
+  """Starts processes that fetch ARCHIVE."""
   started = []
 
-  def begin(url, blocks=False):
+  def begin(url):
     script = tmp_path / f'fetch_{len(started)}.py'
-    script.write_text(
-        PROGRAM.format(blocks=blocks, sha256=SHA256, required=REQUIRED))
+    script.write_text(PROGRAM.format(sha256=SHA256, required=REQUIRED))
     process = processes.start([str(script), str(data), url],
                               cwd=short_runs.ROOT, stdout=processes.PIPE,
                               stderr=processes.PIPE)
@@ -538,17 +520,6 @@ def test_killed_while_fetching(data, serve, start):
   fetch(data, again.url)
   assert_complete(data)
   assert again.asked == [kept] and again.sent == TOTAL - kept
-
-
-def test_killed_while_unpacking(data, serve, start):
-  process = start(serve().url, blocks=True)
-  folder = data / 'folder.unpacking'
-  wait_for(lambda: list(folder.glob('b.bin*')), process)
-  process.send_signal(signal.SIGKILL)
-  process.communicate()
-  assert 'folder' not in names(data)
-  fetch(data, NOWHERE)
-  assert_complete(data)
 
 
 def test_two_processes_fetch_once(data, serve, start):

@@ -238,21 +238,6 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
     assert sorted(os.listdir(str(tmp_path))) == ['in', 'with_limit.py']
 
 
-def test_odd_names_stay_on_one_line(tmp_path, capsys, make):
-  folder = tmp_path / 'in'
-  picture_folders.write_noise(folder, {'a\nb': 3, 'c': 3})
-  (folder / 'c' / '9\x1b[2J.png').write_text('')
-  (folder / 'c' / 'x\nfake: 1.txt').write_text('')
-  make(folder, tmp_path / 'out\nput', '--size=8')
-  out, err = capsys.readouterr()
-  skipped, broken = err.splitlines()
-  assert skipped.endswith('skipped: %s/c/x\\nfake: 1.txt' % folder)
-  assert broken.startswith('%s/c/9\\x1b[2J.png: not a picture' % folder)
-  last = out.splitlines()[-2:]
-  assert last[0].startswith('%s/out\\nput: 2 classes, ' % tmp_path)
-  assert last[1].startswith('To train: ') and '\x1b' not in out + err
-
-
 @pytest.mark.slow
 def test_from_pictures_to_predictions(tmp_path, make, capsys):
   for name, images in picture_folders.shapes(40, 64).items():

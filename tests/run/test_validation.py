@@ -18,8 +18,6 @@ from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
 from cifar10.data import datasets
 from cifar10.data import records
-from cifar10.errors import DivergedError
-from cifar10.errors import SaveError
 from cifar10.errors import UserError
 from cifar10.infer import following
 from cifar10.infer import predictions
@@ -192,24 +190,6 @@ def test_who_follows_ends_if_the_best_was_evaluated_before(
 
 
 @pytest.mark.slow
-def test_a_best_one_that_goes_in_the_meantime_loses_no_step(tmp_path):
-  config = settings_of_run(tmp_path, early_stopping=2)
-  best = os.path.join(config.train_dir, 'best')
-
-  def delete_at_the_last(left):
-    if left == 1:
-      shutil.rmtree(best)
-
-  with pytest.raises(UserError) as info:
-    train(config, [30, 20, 10], delete_at_the_last)
-  newest = checkpoints.latest(config.train_dir)
-  assert str(info.value) == (
-      f'{best}: the best checkpoint, of step 2, is gone; expected it there '
-      f'until training ends. Step 6 is saved in {newest}')
-  assert run_state.load(config.train_dir).stopped_at is None
-
-
-@pytest.mark.slow
 def test_the_best_one_is_kept_when_steps_are_lost(tmp_path, validated):
   config = copied(validated, tmp_path, early_stopping=2, **RATES)
   directory = config.train_dir
@@ -324,34 +304,6 @@ def test_no_trainer_begins_in_the_folder_of_the_best_one(tmp_path):
 
   train(config, [30], train_beside)
   assert '.lock' not in os.listdir(best)
-
-
-@pytest.mark.slow
-def test_the_best_one_is_finite(tmp_path, validated):
-  config = copied(validated, tmp_path, **RATES)
-  directory = config.train_dir
-  values = short_runs.values(checkpoints.latest(directory))
-  # It has no part in the loss.
-  values['cross_entropy/avg'] = np.float32('inf')
-  checkpoints.write(directory, values)
-  with pytest.raises(DivergedError, match='not finite at step 8'):
-    train(config, [60])
-  best = os.path.join(directory, 'best')
-  assert list(checkpoints.by_step(best)) == [4]
-
-
-@pytest.mark.parametrize('number', [60, 20])
-def test_nothing_is_noted_in_the_run_that_has_taken_its_place(
-    tmp_path, validated, number):
-  config = copied(validated, tmp_path, **RATES)
-
-  def move(left):
-    os.rename(config.train_dir, config.train_dir + '_moved')
-    os.mkdir(config.train_dir)
-
-  with pytest.raises(SaveError, match='is no longer the folder in which'):
-    train(config, [number], move)
-  assert os.listdir(config.train_dir) == []
 
 
 @pytest.mark.slow

@@ -4,12 +4,9 @@ import json
 
 import pytest
 
-from cifar10.data import datasets
 from cifar10.errors import UserError
-from cifar10.settings import Settings
 from cifar10.store import run_state
 from cifar10.store.run_state import RunState
-from tests import synthetic_records
 
 
 def state(*stretches):
@@ -60,19 +57,6 @@ def test_a_run_of_version_1_has_its_state_in_config_json(
   # Version 1 may resume a run of this version.
   state((0, 128)).save(str(tmp_path))
   assert run_state.load(str(tmp_path)) == (expected or state((0, 128)))
-
-
-def test_the_size_of_the_images_is_kept_and_known_of_earlier_runs(tmp_path):
-  sample = Settings(dataset='sample')
-  run_state.begin(datasets.describe(sample), 16).save(str(tmp_path))
-  found = run_state.trained_on(run_state.load(str(tmp_path)), sample)
-  assert found == {'classes': datasets.CLASSES, 'image_shape': (32, 32, 3)}
-  own = synthetic_records.make_own_dataset(tmp_path)
-  for settings, shape in ((Settings(dataset='svhn'), (32, 32, 3)), (own, ())):
-    found = run_state.trained_on(state((0, 128)), settings)
-    assert found == {'classes': ('a', 'b'), 'image_shape': shape}
-  nothing = {'classes': (), 'image_shape': ()}
-  assert run_state.trained_on(None, Settings()) == nothing
 
 
 @pytest.mark.parametrize('name, value', [

@@ -15,7 +15,6 @@ from cifar10.store import run_state
 from cifar10.tools.search import search as search_lib
 from cifar10.tools.search import space as space_lib
 from cifar10.tools.search import trials as trials_lib
-from tests import forked_variants
 from tests import processes
 from tests import short_runs
 
@@ -131,25 +130,6 @@ def test_a_search_that_is_killed_or_interrupted_goes_on(tmp_path, start,
   found = capsys.readouterr().out
   assert 'continuing' not in found
   assert found.splitlines()[:3] == out.splitlines()[-4:-1]
-
-
-def test_a_trial_that_diverges_is_a_result_and_a_mistake_ends_the_search(
-    tmp_path, monkeypatch):
-  forked_variants.fork(monkeypatch)
-  study = optuna.create_study(direction='maximize')
-
-  def run(rate, count, *more):
-    choices = {'learning_rate': optuna.distributions.CategoricalDistribution(
-        [rate])}  # yapf: disable
-    space = space_lib.Space((*FLAGS, *more), choices, {})
-    trials_lib.Trials(study, space, str(tmp_path)).run(count, 1)
-
-  run(1e30, 1)
-  with pytest.raises(UserError, match='trial_001: .*error: --l2_scale=0.1 has'):
-    run(1e30, 3, '--l2_scale=0.1')
-  diverged, failed = study.get_trials()
-  assert (diverged.state.name, failed.state.name) == ('PRUNED', 'FAIL')
-  assert 'expected a finite number' in diverged.user_attrs['error']
 
 
 def test_what_was_given_up_is_not_the_best(tmp_path):
