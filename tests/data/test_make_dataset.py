@@ -222,22 +222,6 @@ def test_a_name_that_is_no_text_and_a_place_among_the_pictures_are_refused(
   assert os.listdir(str(tmp_path)) == ['in']
 
 
-def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
-  # Names of classes that make dataset.json larger than train.bin, which holds
-  # four records of 193 bytes.
-  counts = {200 * 'a': 3, 200 * 'b': 3}
-  picture_folders.write_noise(tmp_path / 'in', counts)
-  out = tmp_path / 'out'
-  command = [picture_folders.SCRIPT, str(tmp_path / 'in'), '--size=8']
-  for limit, name in ((500, 'train.bin'), (800, 'dataset.json')):
-    status, _, err = picture_folders.run_on_full_disk(
-        tmp_path, limit, command + ['--out=%s' % out])
-    assert status == 1
-    assert err.startswith('make_dataset: error: [Errno 27] File too large: ')
-    assert err.endswith(name + "'\n") and err.count('\n') == 1
-    assert sorted(os.listdir(str(tmp_path))) == ['in', 'with_limit.py']
-
-
 @pytest.mark.slow
 def test_from_pictures_to_predictions(tmp_path, make, capsys):
   for name, images in picture_folders.shapes(40, 64).items():

@@ -1,10 +1,7 @@
 """The charts of a run, which curves they have, and images as text."""
 
-import base64
-import io
 import re
 
-import numpy as np
 import pytest
 
 from cifar10.tools.report import charts
@@ -40,20 +37,6 @@ def test_a_curve_is_smoothed_by_medians():
   assert charts.smooth(points) == middles
   assert charts.smooth(points[:100]) == points[:100]
   assert charts.smooth([]) == []
-
-
-@pytest.mark.parametrize('depth', [1, 3, 4])
-def test_an_image_keeps_its_pixels(depth):
-  from matplotlib.image import imread
-
-  image = np.random.RandomState(1).randint(0, 256, (5, 7, depth), np.uint8)
-  kind, content = charts.png_uri(image).split(',')
-  assert kind == 'data:image/png;base64'
-  found = np.round(255 * imread(io.BytesIO(base64.b64decode(content))))
-  colors = np.broadcast_to(image[..., :3], (5, 7, 3))
-  np.testing.assert_array_equal(found[..., :3], colors)
-  opacity = image[..., 3] if depth == 4 else 255
-  assert (found[..., 3] == opacity).all()
 
 
 def points(*steps):
