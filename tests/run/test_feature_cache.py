@@ -99,12 +99,11 @@ def losses(config, train):
     return [json.loads(line)['loss'] for line in lines]
 
 
-@pytest.mark.parametrize('freeze, name, shape, num_gpus',
-                         [('conv1', 'norm1', [12, 12, 64], 1),
-                          ('conv', 'pool2', [6, 6, 64], 1),
-                          ('conv', 'pool2', [6, 6, 64], 2),
-                          ('conv|local3', 'local3/local3', [384], 2),
-                          ('conv|local', 'local4/local4', [192], 1),])
+@pytest.mark.parametrize('freeze, name, shape, num_gpus', [
+    ('conv1', 'norm1', [12, 12, 64], 1),
+    ('conv', 'pool2', [6, 6, 64], 2),
+    ('conv|local', 'local4/local4', [192], 1),
+])  # yapf: disable
 def test_a_run_learns_from_what_the_layers_give(tmp_path, source, capsys,
                                                 freeze, name, shape, num_gpus):
   # A run that keeps nothing, in batches of all images.

@@ -127,13 +127,3 @@ def test_a_pipe_that_nobody_reads_is_an_error(tmp_path):
   os.close(reader)
   error = call(lambda: hook._report(2, 2.5, 0.1))
   assert isinstance(error, OSError) and error.filename == str(pipe)
-
-
-def test_lines_are_appended_to_a_file_that_is_there(tmp_path):
-  path = tmp_path / 'metrics'
-  path.write_text('{}\n')
-  hook = metrics_hook(path)
-  for step in (1, 2):
-    hook._report(step, 2.5, 0.1)
-  found = [json.loads(line) for line in path.read_text().splitlines()]
-  assert [line.get('step') for line in found] == [None, 0, 1]

@@ -41,23 +41,6 @@ def test_a_second_trainer_is_refused(tmp_path):
   assert not (directory / '.lock').exists()
 
 
-@pytest.mark.parametrize('make', [os.symlink, os.link])
-def test_a_lock_that_leads_elsewhere_is_not_written_to(tmp_path, make):
-  victim = tmp_path / 'victim'
-  victim.write_text('precious')
-  lock = tmp_path / 'train' / '.lock'
-  lock.parent.mkdir()
-  make(str(victim), str(lock))
-  if make is os.symlink:
-    with pytest.raises(UserError, match=r'\.lock: is a link'):
-      cifar10_train.train(short_runs.small_config(tmp_path))
-  else:  # As in a run that was copied by hard links.
-    with train_dir.held(str(lock.parent)):
-      assert lock.read_text().startswith('process %d on ' % os.getpid())
-    assert not lock.exists()
-  assert victim.read_text() == 'precious'
-
-
 def test_what_killed_trainers_have_left_is_cleared(tmp_path):
   config = short_runs.trained(tmp_path)
   directory = tmp_path / 'train'

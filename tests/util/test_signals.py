@@ -183,23 +183,6 @@ def _start_as_process_1(tmp_path):
     process.communicate()
 
 
-IN_A_THREAD = """
-import threading
-
-thread = threading.Thread(target=lambda: print(__import__('cifar10')))
-thread.start()
-thread.join()
-"""
-
-
-@pytest.mark.slow
-def test_process_1_may_import_the_package_in_a_thread(start_as_process_1,
-                                                      tmp_path):
-  (tmp_path / 'in_a_thread.py').write_text(IN_A_THREAD)
-  process, _ = start_as_process_1('in_a_thread.py')
-  assert process.communicate(timeout=60)[0].startswith(b"<module 'cifar10'")
-
-
 # What each task waits for at its start, and how it ends.
 @pytest.mark.slow
 @pytest.mark.parametrize('program, line, status, out', [

@@ -210,25 +210,6 @@ def test_trials_without_their_search_are_refused(tmp_path, monkeypatch):
   assert not tried
 
 
-def test_a_full_disk_under_the_file_is_one_line(tmp_path, monkeypatch):
-
-  def fail(self, *args, **kwargs):
-    # As SQLAlchemy says it.
-    cause = RuntimeError('(sqlite3.OperationalError) database or disk is full\n'
-                         '[SQL: INSERT INTO trials]\n(Background on this)')
-    raise optuna.exceptions.StorageInternalError('in the commit') from cause
-
-  in_memory(tmp_path, monkeypatch)
-  for name in ('set_user_attr', 'tell', 'get_trials'):
-    with monkeypatch.context() as context:
-      context.setattr(optuna.Study, name, fail)
-      with pytest.raises(UserError) as info:
-        search_lib.search(arguments(tmp_path, RANGE, 2))
-    assert str(info.value) == (
-        '%s/out/search.db: (sqlite3.OperationalError) database or disk is full'
-        % tmp_path)
-
-
 def test_a_damaged_file_is_named(tmp_path):
   (tmp_path / 'out').mkdir()
   (tmp_path / 'out' / 'search.db').write_bytes(b'nothing' * 1000)
