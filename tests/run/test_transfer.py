@@ -72,6 +72,7 @@ def test_all_variables_are_taken_over_and_the_frozen_ones_stay(
     short_runs.evaluated(config)
 
 
+@pytest.mark.slow
 def test_other_classes_and_layers_begin_with_a_model_in_one_command(
     tmp_path, capsys):
   data_dir = synthetic_records.make_three_classes(tmp_path)
@@ -93,6 +94,7 @@ def test_other_classes_and_layers_begin_with_a_model_in_one_command(
     assert line in found.splitlines()
 
 
+@pytest.mark.slow
 def test_something_must_be_left_to_train(tmp_path, source):
   with pytest.raises(UserError, match='--freeze=.: nothing is left to train'):
     first_values(tmp_path, init_from=source, freeze='.')

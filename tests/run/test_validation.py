@@ -181,6 +181,7 @@ def test_training_stops_with_the_best_checkpoint(tmp_path, stopped, capsys):
   assert run_state.load(directory).stopped_at is None
 
 
+@pytest.mark.slow
 def test_who_follows_ends_if_the_best_was_evaluated_before(
     tmp_path, stopped, monkeypatch, capsys):
   config = copied(stopped[0], tmp_path, run_once=False, eval_interval_secs=0)
@@ -294,6 +295,7 @@ def test_another_run_in_its_folder_is_left_alone(tmp_path, validated, how,
     assert os.listdir(config.train_dir) == ['best']
 
 
+@pytest.mark.slow
 def test_no_trainer_begins_in_the_folder_of_the_best_one(tmp_path):
   config = settings_of_run(tmp_path, max_steps=2)
   best = os.path.join(config.train_dir, 'best')
@@ -322,6 +324,7 @@ def test_a_resumed_run_has_each_step_in_its_curves_once(tmp_path, validated):
   assert precisions == pytest.approx({2: 0.4, 4: 0.2, 6: 0.35})
 
 
+@pytest.mark.slow
 def test_a_resumed_run_remembers_its_validations(tmp_path, validated, capsys):
   assert learning_rates(validated) == pytest.approx([0.1] * 6 + [0.05])
   # What was not saved is validated again, and demotes nothing.
@@ -407,6 +410,7 @@ def test_the_precision_is_that_of_the_averaged_variables(
   assert '(%d / 50, step 4)' % correct in line
 
 
+@pytest.mark.slow
 def test_a_run_that_is_too_short_to_be_validated_says_so(tmp_path, capsys):
   train(settings_of_run(tmp_path, max_steps=1), [])
   line = ('WARNING: --validation_steps=2: the run ends at step 1, before the '

@@ -82,6 +82,7 @@ def trained(tmp_path_factory):
   return folder
 
 
+@pytest.mark.slow
 def test_without_images_there_is_no_precision_and_damaged_ones_are_named(
     trained, tmp_path):
   config = short_runs.small_config(trained, dataset='cifar10',
@@ -94,6 +95,7 @@ def test_without_images_there_is_no_precision_and_damaged_ones_are_named(
     sparsify.precisions([values], config)
 
 
+@pytest.mark.slow
 def test_after_muon_another_optimizer_is_suggested(trained, tmp_path, capsys):
   shutil.copytree(str(trained / 'train'), str(tmp_path / 'train'))
   path = tmp_path / 'train' / 'config.json'
@@ -137,6 +139,7 @@ def test_a_sparse_checkpoint_evaluates_and_trains_on(trained, tmp_path):
     np.testing.assert_array_equal(values[name] == 0, zero)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     'flags, problem',
     [(['/nowhere', '--keep=0.5'], '=/nowhere: there is no such checkpoint'),
