@@ -1,6 +1,5 @@
 """The public data sets: mirrors and checksums of their files."""
 
-
 import pytest
 
 from cifar10.data import sources
