@@ -63,19 +63,17 @@ def files_of(*names):
 
 
 @pytest.mark.parametrize('key, values, message', [
-    ('classes', [None, 'ab', ['a'], ['a', 'b', 'a']
-                ], 'classes; expected a list'),
-    ('size', [None, 48.9, 8.0, '8', True,
-              float('inf'), 1, 10001, 10**400], 'size .*; expected 2 to 10000'),
+    ('classes', [None, 'ab', ['a'], ['a', 'b', 'a']], 'classes; expected a '),
+    ('size', [None, 48.9, 8.0, '8', True, float('inf'), 1, 10001, 10**400],
+     'size .*; expected 2 to 10000'),
     ('channels', [None, 4, '3'], 'channels; expected 3 or 1'),
     ('flip', [None, 'false', 1], 'flip .*; expected true or false'),
     ('train', [None, [], {}], "TypeError|KeyError..files'"),
-    ('test', [files_of(), {
-        'files': 'test.bin'
-    }], 'files .*; expected a list'), ('test', [files_of(7)], 'TypeError'),
-    ('test', [files_of('x', name) for name in ('../x', '/etc/passwd', 'a/b')
-             ], 'expected a name without a folder'),
-])
+    ('test', [files_of(), {'files': 'x'}], 'files .*; expected a list'),
+    ('test', [files_of(7)], 'TypeError'),
+    ('test', [files_of('x', n) for n in ('../x', '/etc/passwd', 'a/b')],
+     'expected a name without a folder'),
+])  # yapf: disable
 def test_a_wrong_description_is_named(tmp_path, key, values, message):
   for value in values:
     path = write(tmp_path, **{key: value})

@@ -128,15 +128,9 @@ def test_the_same_seed_yields_the_same_bytes(tmp_path, make):
 def test_a_split_by_the_user_is_kept(tmp_path, make, error_of):
   folder, out = tmp_path / 'in', tmp_path / 'out'
   made = {
-      part: picture_folders.write_noise(folder / part, counts)
-      for part, counts in (('train', {
-          'a': 3,
-          'b': 4
-      }), ('test', {
-          'a': 1,
-          'b': 5
-      }))
-  }
+      'train': picture_folders.write_noise(folder / 'train', {'a': 3, 'b': 4}),
+      'test': picture_folders.write_noise(folder / 'test', {'a': 1, 'b': 5})
+  }  # yapf: disable
   make(folder, out, '--size=8', '--noflip')
   data, found = contents(out)
   assert not data.flip
@@ -226,37 +220,6 @@ def test_a_name_that_is_no_text_and_a_place_among_the_pictures_are_refused(
   line = error_of(folder, tmp_path / 'out')
   assert line.endswith(" '\\udcff' is not valid UTF-8")
   assert os.listdir(str(tmp_path)) == ['in']
-
-
-def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
-  # Names of classes that make dataset.json larger than train.bin, which holds
-  # four records of 193 bytes.
-  counts = {200 * 'a': 3, 200 * 'b': 3}
-  picture_folders.write_noise(tmp_path / 'in', counts)
-  out = tmp_path / 'out'
-  command = [picture_folders.SCRIPT, str(tmp_path / 'in'), '--size=8']
-  for limit, name in ((500, 'train.bin'), (800, 'dataset.json')):
-    status, _, err = picture_folders.run_on_full_disk(
-        tmp_path, limit, command + ['--out=%s' % out])
-    assert status == 1
-    assert err.startswith('make_dataset: error: [Errno 27] File too large: ')
-    assert err.endswith(name + "'\n") and err.count('\n') == 1
-    assert sorted(os.listdir(str(tmp_path))) == ['in', 'with_limit.py']
-
-
-def test_odd_names_stay_on_one_line(tmp_path, capsys, make):
-  folder = tmp_path / 'in'
-  picture_folders.write_noise(folder, {'a\nb': 3, 'c': 3})
-  (folder / 'c' / '9\x1b[2J.png').write_text('')
-  (folder / 'c' / 'x\nfake: 1.txt').write_text('')
-  make(folder, tmp_path / 'out\nput', '--size=8')
-  out, err = capsys.readouterr()
-  skipped, broken = err.splitlines()
-  assert skipped.endswith('skipped: %s/c/x\\nfake: 1.txt' % folder)
-  assert broken.startswith('%s/c/9\\x1b[2J.png: not a picture' % folder)
-  last = out.splitlines()[-2:]
-  assert last[0].startswith('%s/out\\nput: 2 classes, ' % tmp_path)
-  assert last[1].startswith('To train: ') and '\x1b' not in out + err
 
 
 @pytest.mark.slow

@@ -291,17 +291,6 @@ def test_other_files_of_a_folder_are_counted_on_one_line(tmp_path, capsys):
       '%s/drawing.eps, ...\n' % ((folder,) * 4))
 
 
-def test_a_link_to_a_folder_is_named_as_skipped(tmp_path, capsys):
-  for name in ('in/x.png', 'elsewhere/y.png'):
-    (tmp_path / name).parent.mkdir()
-    (tmp_path / name).write_bytes(b'')
-  folder = tmp_path / 'in'
-  (folder / 'linked.png').symlink_to(tmp_path / 'elsewhere')
-  assert pictures.find([str(folder)]) == [str(folder / 'x.png')]
-  assert capsys.readouterr().err == (
-      f'1 other file in {folder}/ skipped: {folder}/linked.png\n')
-
-
 def test_standard_input_is_read(tmp_path, monkeypatch):
   pixels = noise(8, 8)
   save(tmp_path / 'x.png', pixels)
@@ -348,12 +337,3 @@ def test_a_large_picture_is_read_silently(tmp_path, monkeypatch, recwarn):
   monkeypatch.setattr(Image, 'MAX_IMAGE_PIXELS', 100)
   with pytest.raises(UserError, match='x.png: cannot be read: .*400 pixels'):
     pictures.read(path)
-
-
-def test_without_pillow_its_extra_is_named(monkeypatch):
-  pictures.need_pillow()
-  monkeypatch.setitem(sys.modules, 'PIL', None)
-  with pytest.raises(UserError) as info:
-    pictures.need_pillow()
-  assert str(info.value) == (
-      "reading pictures needs Pillow: pip install '.[pictures]'")

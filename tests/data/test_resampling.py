@@ -65,13 +65,6 @@ def test_squares_are_those_of_single_pixels(depth):
     np.testing.assert_allclose(found[i], expected, atol=0.01)
 
 
-def test_without_turn_and_zoom_it_is_a_crop():
-  images = np.random.RandomState(0).randint(0, 256, [2, 8, 8, 3], np.uint8)
-  found = sample(images, 5, top=[0, 3], left=[2, 1], angle=[0, 0], zoom=[1, 1])
-  np.testing.assert_allclose(found[0], images[0, :5, 2:7], atol=1e-3)
-  np.testing.assert_allclose(found[1], images[1, 3:, 1:6], atol=1e-3)
-
-
 def test_a_positive_angle_turns_the_picture_clockwise():
   image = np.zeros([1, 9, 9, 1], np.uint8)
   image[0, 4, 7] = 255  # To the right of the middle.

@@ -1,47 +1,15 @@
-"""The public data sets: their official addresses, and mirrors."""
-
-import os
+"""The public data sets: mirrors and checksums of their files."""
 
 import pytest
 
 from cifar10.data import sources
 from cifar10.errors import UserError
 from cifar10.settings import Settings
-from tests import synthetic_records
 
 
 def remotes(**settings):
   config = Settings(data_dir='x', **settings)
   return sources.remotes(sources.SOURCES[config.dataset], config)
-
-
-# The numbers are those of the official pages.
-@pytest.mark.parametrize(
-    'dataset, counts, expected',
-    [('cifar10', (50000, 10000), [
-        ('https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz',
-         'c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd',
-         170052171)
-    ]),
-     ('cifar100', (50000, 10000), [
-         ('https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz',
-          '58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec',
-          168513733)
-     ]),
-     ('svhn', (73257, 26032), [
-         ('http://ufldl.stanford.edu/housenumbers/train_32x32.mat',
-          '435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8',
-          182040794),
-         ('http://ufldl.stanford.edu/housenumbers/test_32x32.mat',
-          'cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b',
-          64275384)
-     ]),])
-def test_official_addresses(dataset, counts, expected):
-  found = remotes(dataset=dataset)
-  assert sources.SOURCES[dataset].counts == counts
-  for remote, official in zip(found, expected):
-    assert remote[:3] == official and remote.limit == 10 * remote.size
-    assert remote.path == 'x/' + os.path.basename(remote.url)
 
 
 def test_a_mirror_has_the_official_file_unless_a_checksum_is_given():
@@ -74,28 +42,3 @@ def test_the_mirror_of_two_files_is_their_folder():
     with pytest.raises(UserError) as info:
       remotes(data_sha256=sha256, **settings)
     assert str(info.value) == '--data_sha256: ' + message
-
-
-def test_an_archive_is_fetched_and_unpacked(tmp_path):
-  inside = tmp_path / 'cifar-100-binary'
-  inside.mkdir()
-  names = ('train.bin', 'test.bin', 'fine_label_names.txt',
-           'coarse_label_names.txt')
-  for name in names:
-    (inside / name).write_text(name)
-
-  def fetch(data_dir):
-    sha256 = synthetic_records.make_archive(tmp_path / 'a.tar.gz', inside)
-    settings = Settings(data_dir=str(data_dir), data_sha256=sha256,
-                        data_url=f'file://{tmp_path}/a.tar.gz')
-    sources.fetch(sources.SOURCES['cifar100'], settings)
-
-  fetch(tmp_path / 'data')
-  made = tmp_path / 'data' / 'cifar-100-binary'
-  found = {path.name: path.read_text() for path in made.iterdir()}
-  assert found == {name: name for name in names}
-  for name in names:  # Each of them is needed.
-    (inside / name).rename(tmp_path / name)
-    with pytest.raises(UserError, match='no file cifar-100-binary/' + name):
-      fetch(tmp_path / 'without' / name)
-    (tmp_path / name).rename(inside / name)

@@ -6,7 +6,6 @@ import time
 
 from tests.faults import disk
 from tests.faults import invariants
-from tests.faults import training_files
 from tests.faults.invariants import expect
 from tests.faults.sandbox import IS_ADMIN
 from tests.faults.tasks import Tasks
@@ -129,7 +128,7 @@ def all_signalled(sandbox, random):
 def link_cut(sandbox, random):
   """The link to a parameter server is cut for good: the workers name it."""
   with _trained(sandbox, random, linked=True) as (tasks, _):
-    tasks.link.freeze()
+    tasks.link.flows.clear()
     tasks.expect_errors(tasks.trainers, 'the cut', tasks.ps[0])
     tasks.expect_either_way('the cut')
 
@@ -140,9 +139,9 @@ def link_mended(sandbox, random):
     for _ in range(random.choice((1, 1, 2))):
       seconds = random.uniform(0.1, 5)
       sandbox.note('cut for %.1f s', seconds)
-      tasks.link.freeze()
+      tasks.link.flows.clear()
       time.sleep(seconds)
-      tasks.link.thaw()
+      tasks.link.flows.set()
       time.sleep(random.uniform(0, 0.5))
     tasks.expect_to_go_on('the link is mended')
 
@@ -170,15 +169,6 @@ def chief_cannot_save(sandbox, random):
     tasks.check_resumes()
 
 
-def training_files_spoiled(sandbox, random):
-  """The files of training images are spoiled: all workers end, and say why."""
-  with _trained(sandbox, random, data=True) as (tasks, _):
-    restore, paths = training_files.spoil(tasks.plan, random, count=5)
-    tasks.expect_errors(tasks.trainers, 'the damage', *paths, *tasks.workers)
-    tasks.expect_either_way('the damage')
-    restore()
-
-
 KINDS = {
     lost: 8,
     lost_at_the_start: 2,
@@ -189,8 +179,7 @@ KINDS = {
     all_signalled: 3,
     link_cut: 2,
     link_mended: 3,
-    link_reset: 2,
-    training_files_spoiled: 1
+    link_reset: 2
 }
 if IS_ADMIN:
   KINDS[chief_cannot_save] = 2

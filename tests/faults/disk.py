@@ -3,14 +3,9 @@
 Only root may mount them.
 """
 
-import contextlib
-import glob
-import os
-
 from tests.faults import invariants
 from tests.faults import runs
 from tests.faults import trained
-from tests.faults.invariants import expect
 from tests.faults.sandbox import IS_ADMIN
 
 PLENTY = 'size=400m'
@@ -27,33 +22,6 @@ def trainer(sandbox, random):
   saved = plan.check_after()
   sandbox.remount('train', PLENTY)
   plan.check_resumes(saved)
-
-
-def trainer_resumes(sandbox, random):
-  """A run that is resumed on a full disk: its checkpoints stay as they are."""
-  sandbox.mount('train', 60)
-  plan = runs.Plan(sandbox, random, save=random.choice((1, 2, 5)))
-  run = plan.start('--max_steps=%d' % random.randrange(1, 3))
-  invariants.ended_clean(run, 2 * invariants.START_SECS)
-  saved = plan.check_after()
-  before = invariants.Unchanged(
-      *glob.glob(os.path.join(plan.train_dir, 'model.ckpt-*')))
-  left = random.choice((0, random.randrange(4096), random.randrange(8 << 20)))
-  sandbox.note('%d bytes left', left)
-  filler = os.path.join(plan.train_dir, 'filler')
-  with open(filler, 'wb', buffering=0) as file:
-    with contextlib.suppress(OSError):
-      while True:
-        file.write(bytes(1 << 16))
-    file.truncate(max(0, file.tell() - left))
-  run = plan.start('--max_steps=%d' % _STEPS)
-  invariants.ended_with_error(run, 2 * invariants.START_SECS,
-                              names=plan.train_dir)
-  before.check()
-  expect(plan.check_after() >= saved, 'step %d was saved', saved)
-  os.remove(filler)
-  sandbox.remount('train', PLENTY)
-  plan.check_resumes(plan.check_after())
 
 
 def trainer_may_only_read(sandbox, random):
@@ -98,6 +66,6 @@ def other(sandbox, random):
   invariants.no_leftovers(out)
 
 
-KINDS = {trainer: 4, trainer_resumes: 3, trainer_may_only_read: 1, other: 4}
+KINDS = {trainer: 5, trainer_may_only_read: 1, other: 4}
 if not IS_ADMIN:
   KINDS = {}

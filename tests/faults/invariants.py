@@ -81,21 +81,6 @@ def no_traceback(run):
   expect('Traceback' not in run.out + run.err, '%s: a traceback', run.name)
 
 
-def whole(directory):
-  """The steps of the checkpoints in a folder that have all their files."""
-  names = set(os.listdir(directory)) if os.path.isdir(directory) else ()
-  found = [
-      re.fullmatch(r'(.*-(\d+))\.data-00000-of-(\d{5})', name) for name in names
-  ]
-  return sorted(
-      int(m.group(2))
-      for m in found
-      if m and names.issuperset([m.group(1) + '.index'] + [
-          '%s.data-%05d-of-%s' % (m.group(1), shard, m.group(3))
-          for shard in range(int(m.group(3)))
-      ]))
-
-
 def named(directory):
   """The step that the file `checkpoint` names; None if there is none."""
   path = checkpoints.latest(directory)
@@ -109,21 +94,21 @@ def saved(directory):
 
 
 def checkpoints_load(directory, spoiled=()):
-  """Checks each whole checkpoint, and that those named exist.
+  """Checks each checkpoint, and that those named exist.
 
   `spoiled` are steps whose checkpoints the fault itself has damaged. Returns
-  the newest step that a whole checkpoint is of; -1 if there is none.
+  the newest step that a checkpoint is of; -1 if there is none.
   """
-  steps = whole(directory)
-  for step in steps:
+  found = checkpoints.by_step(directory)
+  for step, path in found.items():
     if step not in spoiled:
-      _check_loads('%s-%d' % (checkpoints.prefix(directory), step), step)
+      _check_loads(path, step)
   if os.path.exists(os.path.join(directory, 'checkpoint')):
     state = tf.train.get_checkpoint_state(directory)
     expect(state, '%s/checkpoint is damaged', directory)
     path = state.model_checkpoint_path
     expect(tf.train.checkpoint_exists(path), '%s is named and not there', path)
-  return steps[-1] if steps else -1
+  return max(found, default=-1)
 
 
 def _check_loads(path, step):

@@ -1,6 +1,5 @@
-"""Trainers that are killed at random moments, once or again and again."""
+"""Trainers that are killed at random moments."""
 
-import os
 import time
 
 from tests.faults import invariants
@@ -30,35 +29,6 @@ def in_a_save(sandbox, random):
     runs.glimpse(plan.train_dir, part, seconds=1)
   time.sleep(delay)
   plan.check_resumes(_kill(plan, run))
-
-
-def again_and_again(sandbox, random):
-  """SIGKILL of one start after the other; steps are never lost."""
-  plan = runs.Plan(sandbox, random)
-  for _ in range(3):
-    run = plan.start()
-    delay = random.uniform(1.5, 3.5)
-    sandbox.note('SIGKILL after %.3f s', delay)
-    time.sleep(delay)
-    saved = _kill(plan, run)
-  plan.check_resumes(saved)
-
-
-def with_leftovers(sandbox, random):
-  """Files that a killed trainer leaves behind are cleared at the next start."""
-  plan = runs.Plan(sandbox, random)
-  run = plan.start()
-  runs.wait_for_save(run, plan, random.randrange(8))
-  saved = _kill(plan, run)
-  for name in ('model.ckpt-%d.data-00000-of-00001.tempstate%d' %
-               (saved + 1, 10**15),
-               'model.ckpt-%d.index.tempstate%d' % (saved + 1, 10**14),
-               'checkpoint.tmp%032x' % random.getrandbits(128),
-               'config.json.tmp%d' % random.randrange(2, 99999),
-               'run_state.json.tmp%d' % random.randrange(2, 99999)):
-    with open(os.path.join(plan.train_dir, name), 'wb') as leftover:
-      leftover.write(b'x' * random.choice((0, 10, 10000)))
-  plan.check_resumes(saved)
 
 
 def beside_an_evaluator(sandbox, random):
@@ -101,10 +71,4 @@ def _kill(plan, run):
   return saved
 
 
-KINDS = {
-    at_any_time: 8,
-    in_a_save: 14,
-    again_and_again: 2,
-    with_leftovers: 2,
-    beside_an_evaluator: 2
-}
+KINDS = {at_any_time: 8, in_a_save: 14, beside_an_evaluator: 2}

@@ -41,7 +41,7 @@ class _Place:
 
   def _drawn(self, random):
     """Draws a name, and makes what it needs."""
-    how = random.choice(('plain',) * 8 + ('link', 'slashes', 'deep', 'longest'))
+    how = random.choice(('plain',) * 8 + ('link', 'slashes', 'longest'))
     # Not a folder of this system to TensorFlow, or one of its root.
     name = random.choice(_NAMES + ('file://%s/exp' % self._work,))
     if how == 'link':
@@ -51,9 +51,7 @@ class _Place:
       name = random.choice(('link', 'link[1]*'))
       os.symlink(target, os.path.join(self._work, name))
     elif how == 'slashes':
-      name += random.choice(('/', '//', '/.', '/sub//', '/../exp2/'))
-    elif how == 'deep':
-      name = '/'.join([name, *'abcdefgh', 'exp[1]'])
+      name += random.choice(('/', '//', '/.', '/sub//', '/a/b/c', '/../exp2/'))
     elif how == 'longest':
       length = random.choice((_LONGEST_PATH, 3000, random.randint(3900, 4300)))
       path = self._work
@@ -100,8 +98,7 @@ class _Place:
   def works(self, *command):
     """Checks that a command works; returns its Run."""
     run = self._sandbox.start(*command)
-    status = run.wait(_RUN_SECS)
-    invariants.no_traceback(run)
+    status = invariants.ended_either_way(run, _RUN_SECS)
     expect(status == 0, '%s: status %s; expected 0', run.name, status)
     self.check_others()
     return run
@@ -116,11 +113,6 @@ def of_a_run(sandbox, random):
       '--batch_size=8', '--log_frequency=1',
       '--max_to_keep=%d' % random.choice((0, 1, 2))
   ]
-  if random.random() < 0.3:
-    flags += [
-        '--validation_examples=100', '--validation_steps=2',
-        '--early_stopping=9'
-    ]
   if not place.works_or_is_refused(*flags, '--max_steps=4'):
     return
   expect(place.saved() == 4, 'step 4 is not saved')
@@ -135,10 +127,6 @@ def of_a_run(sandbox, random):
   expect('precision @ 1' in run.out, '%s: no precision', run.name)
   place.works(*random.choice(_users(sandbox, place.name)))
   before.check()
-  if random.random() < 0.3:
-    run = place.works(*flags, '--max_steps=2', '--overwrite')
-    expect(run.steps == [0, 1], '%s: takes the steps %s', run.name, run.steps)
-    expect(invariants.whole(place.path)[-1] == 2, 'older steps are left')
 
 
 def _users(sandbox, name):

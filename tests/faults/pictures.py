@@ -77,19 +77,6 @@ def predicted(sandbox, random):
   before.check()
 
 
-def made_into_records(sandbox, random):
-  """Broken pictures are named and skipped, and the others make a data set."""
-  trained.copy(sandbox, 'pictures')
-  _write(sandbox.path('pictures/cat'), random)
-  before = invariants.Unchanged(sandbox.path('pictures'))
-  run = sandbox.start('make_dataset', sandbox.path('pictures'),
-                      '--out=' + sandbox.path('out'))
-  expect(run.wait(invariants.START_SECS) == 0, '%s: %s', run.name, run.status)
-  expect(not _check_lines(run)[1], '%s: lines %r', run.name, run.err)
-  before.check()
-  invariants.no_leftovers(sandbox.path('out'))
-
-
 def _check_lines(run):
   """Checks the error lines: at most one about each picture, all printable.
 
@@ -105,4 +92,4 @@ def _check_lines(run):
   return len(numbers), [x for x, found in zip(lines, about) if not found]
 
 
-KINDS = {predicted: 10, made_into_records: 4}
+KINDS = {predicted: 1}

@@ -269,47 +269,4 @@ def _falls(validations, step):
   return falls
 
 
-def with_other_batches(sandbox, random):
-  """A seeded run that is resumed sees other batches, and is repeatable."""
-  first, pipeline = random.randint(4, 8), random.choice(_INPUTS)
-  program = random.choice(('cifar10_train',) * 2 +
-                          ('cifar10_multi_gpu_train --num_gpus=2',))
-  flags = random.choice(('', '--normalization=none', '--augment=flip'))
-  command = (program + ' ' + flags).split() + [
-      '--dataset=sample', '--batch_size=8', '--log_frequency=1', '--seed=5',
-      '--input=' + pipeline,
-      # The loss tells which batch it is.
-      '--learning_rate=0', '--regularizer=none',
-      '--optimizer=' + random.choice(('sgd', 'momentum', 'adam'))
-  ]  # yapf: disable
-
-  def losses(directory, last_step):
-    metrics = sandbox.path('%s.%d' % (directory, last_step))
-    run = sandbox.start(*command, '--train_dir=' + sandbox.path(directory),
-                        '--max_steps=%d' % last_step, '--metrics=' + metrics)
-    invariants.ended_clean(run, _RUN_SECS)
-    return [line['loss'] for line in _lines_of(metrics)]
-
-  found = [losses('train', first)]
-  _copy(sandbox.path('train'), sandbox.path('again'), random)
-  found.append(losses('train', 2 * first))
-  again = losses('again', 2 * first)
-  expect(np.allclose(found[1], again, rtol=1e-5),
-         'two starts from step %d have the losses %s and %s', first, found[1],
-         again)
-  found.append(losses('train', 3 * first))
-  for number, later in enumerate(found):
-    for earlier in found[:number]:
-      expect(not share(earlier, later),
-             'batches are repeated: losses %s, then %s', earlier, later)
-
-
-def share(first, second, length=3):
-  """True if two lists of numbers have a few in a row in common."""
-  return any(
-      np.allclose(first[i:i + length], second[j:j + length], rtol=1e-6)
-      for i in range(len(first) - length + 1)
-      for j in range(len(second) - length + 1))
-
-
-KINDS = {anywhere: 7, with_other_batches: 3}
+KINDS = {anywhere: 1}

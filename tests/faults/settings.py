@@ -23,17 +23,17 @@ _STEPS = 3
 _MANY_STEPS = 1000  # More than anybody waits for.
 _TRIES = 20
 
-# Flags that another class of faults is about, or that print lines of their own.
+# Flags that another class of faults is about, that print lines of their own or
+# have a program wait for more.
 _NOT_DRAWN = ('data_dir', 'data_sha256', 'data_url', 'dataset', 'train_dir',
               'eval_dir', 'export_dir', 'checkpoint_dir',
-              'log_device_placement')
+              'log_device_placement', 'run_once')
 # They say how many steps there are, as --max_steps does.
 _OTHER_ENDS = {'epochs', 'early_stopping', 'labelled_examples', 'recipe'}
 
 _TRAINERS = {
     'cifar10_train': flags_lib.TRAINER_GROUPS,
-    'cifar10_multi_gpu_train': flags_lib.TRAINER_GROUPS + ('towers',),
-    'cifar10_pretrain': flags_lib.PRETRAINER_GROUPS
+    'cifar10_multi_gpu_train': flags_lib.TRAINER_GROUPS + ('towers',)
 }
 _READERS = {
     'cifar10_eval': cifar10_eval.GROUPS,
@@ -54,11 +54,6 @@ def of_a_run_that_is_resumed(sandbox, random):
   _train(sandbox, random, 'cifar10_train', trained.MAX_STEPS)
 
 
-def of_pretraining(sandbox, random):
-  """The same, of a trainer that has a folder for each layer."""
-  _train(sandbox, random, 'cifar10_pretrain')
-
-
 def of_a_reader(sandbox, random):
   """Evaluation, prediction and export: an answer, or one line."""
   program = random.choice(sorted(_READERS))
@@ -76,14 +71,7 @@ def of_a_reader(sandbox, random):
   given.update({name: value.text for name, value in drawn.items()})
   before = invariants.Unchanged(sandbox.path('train'), sandbox.path('pictures'))
   run = _start(sandbox, program, given, arguments)
-  if given.get('run_once', 'true') == 'true':
-    _either_way(run, given, drawn, sandbox)
-  else:  # Left alone, it waits for the next checkpoint of a run.
-    run.wait_until(lambda: 'precision @' in run.out, 'precision', _RUN_SECS)
-    run.send(15)
-    expect(
-        run.wait(invariants.STOP_SECS, 'SIGTERM') in (0, 1, 143, -15),
-        '%s: status %s', run.name, run.status)
+  _either_way(run, given, drawn, sandbox)
   if run.status == 0:
     expect(run.out, '%s: no answer', run.name)
   invariants.no_process(sandbox)
@@ -117,22 +105,27 @@ def _train(sandbox, random, program, resumed_from=0):
   invariants.no_process(sandbox)
   invariants.no_leftovers(directory)
   mine.check()
-  folders = [
-      folder for folder, _, names in os.walk(directory)
-      if 'checkpoint' in names and os.path.basename(folder) != 'best'
-  ]
-  for folder in folders:
-    invariants.checkpoints_load(folder)
+  invariants.checkpoints_load(directory)
   if run.status != 0:
     if DivergedError.MARK not in run.err:
       everything.check()
     return
-  expect(folders, '%s: no checkpoint in %s', run.name, directory)
+  found = invariants.named(directory)
+  expect(found is not None, '%s: no checkpoint in %s', run.name, directory)
   if 'nothing to do' in run.out:
     everything.check()
-  elif program != 'cifar10_pretrain':
+  else:
     _check_run(run, directory, given, drawn)
-  _check_second_start(sandbox, program, given, folders)
+  # The same flags find nothing to do.
+  if int(given['max_steps']) > _MANY_STEPS:
+    given['max_steps'] = str(found)
+  given.pop('overwrite', None)
+  run = _start(sandbox, program, given)
+  invariants.ended_clean(run, _RUN_SECS)
+  expect('nothing to do' in run.out, '%s: finds something to do', run.name)
+  expect(
+      invariants.named(directory) == found, '%s: from step %s to %s', run.name,
+      found, invariants.named(directory))
   mine.check()
 
 
@@ -150,7 +143,7 @@ def _drawn(sandbox, random, program):
     ]
     chosen = {first, random.choice(near), random.choice(names)}
     drawn = {name: values.draw(name, random) for name in sorted(chosen)}
-    if all(not value.is_wrong and has_effect(name, drawn, program)
+    if all(not value.is_wrong and has_effect(name, drawn)
            for name, value in drawn.items()):
       break
   sandbox.note('%s', drawn)
@@ -177,16 +170,13 @@ def _either_way(run, given, drawn, sandbox):
     expect(not value.is_wrong, '%s: takes --%s=%s', run.name, name, value.text)
     # What is given as off says nothing.
     expect(
-        run.program in _READERS or not value.value or
-        has_effect(name, drawn, run.program),
+        run.program in _READERS or not value.value or has_effect(name, drawn),
         '%s: takes --%s=%s, which has no effect', run.name, name, value.text)
 
 
-def has_effect(name, drawn, program='cifar10_train'):
+def has_effect(name, drawn):
   """True if the settings know a flag as one that has an effect."""
   settings = {n: field.default for n, field in settings_lib.FIELDS.items()}
-  if program == 'cifar10_pretrain':
-    settings['optimizer'] = 'adam'  # Its default.
   settings.update({
       n: value.value for n, value in drawn.items() if not value.is_wrong
   })
@@ -212,22 +202,4 @@ def _check_run(run, directory, given, drawn):
            last)
 
 
-def _check_second_start(sandbox, program, given, folders):
-  """Checks that the same flags find nothing to do."""
-  before = {folder: invariants.named(folder) for folder in folders}
-  flags = {name: text for name, text in given.items() if name != 'overwrite'}
-  if int(flags['max_steps']) > _MANY_STEPS:
-    flags['max_steps'] = str(before[folders[0]])
-  run = _start(sandbox, program, flags)
-  invariants.ended_clean(run, _RUN_SECS)
-  expect('nothing to do' in run.out, '%s: finds something to do', run.name)
-  after = {folder: invariants.named(folder) for folder in folders}
-  expect(before == after, '%s: from %s to %s', run.name, before, after)
-
-
-KINDS = {
-    of_a_new_run: 12,
-    of_a_run_that_is_resumed: 4,
-    of_pretraining: 2,
-    of_a_reader: 6
-}
+KINDS = {of_a_new_run: 12, of_a_run_that_is_resumed: 4, of_a_reader: 6}

@@ -38,14 +38,13 @@ class Tasks:
     link: the proxy.Proxy before the first parameter server, or None.
   """
 
-  def __init__(self, sandbox, random, linked=False, data=False, patient=False):
+  def __init__(self, sandbox, random, linked=False, patient=False):
     """Draws a cluster.
 
     Args:
       sandbox: sandbox.Sandbox.
       random: random.Random.
       linked: whether the first parameter server is reached over a Proxy.
-      data: whether the workers have a data folder of their own.
       patient: whether it waits long for tasks, which are expected back, and
         ends at a --max_steps, if workers wait for one another. Otherwise one
         may come late and find a run that has ended.
@@ -63,8 +62,8 @@ class Tasks:
     self.limit = timeout + stall + _GRACE_SECS
     self.last = _LAST_STEP if patient and self.waits else None
     # The plan of a trainer on its own, which the run is resumed with.
-    self.plan = runs.Plan(sandbox, random, 'cifar10_train', data,
-                          save=random.choice((3, 10)))
+    self.plan = runs.Plan(sandbox, random, 'cifar10_train', save=random.choice(
+        (3, 10)))
     self.train_dir = self.plan.train_dir
     self._flags = self.plan.flags + _FLAGS_OF_MODE[mode] + [
         '--ps_hosts=' + ','.join(self.ps),

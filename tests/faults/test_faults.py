@@ -11,12 +11,11 @@ import sys
 
 import numpy as np
 import pytest
-import tensorflow.compat.v1 as tf
 
+from cifar10.store import checkpoints
 from tests import processes
 from tests.faults import campaign
 from tests.faults import damage
-from tests.faults import downloads
 from tests.faults import invariants
 from tests.faults import kills
 from tests.faults import names
@@ -29,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize('run, seed', [
-    (damage.of_a_run, 1), (damage.of_a_data_set, 2), (downloads.one_answer, 3),
+    (damage.of_a_run, 1), (damage.of_a_data_set, 2),
     (kills.in_a_save, 1), (names.of_an_output, 2), (pictures.predicted, 1),
     (settings.of_a_new_run, 1), (settings.of_a_reader, 0)])  # yapf: disable
 def test_a_few_faults(run, seed):
@@ -65,13 +64,8 @@ def test_what_fails_is_counted_and_repeated(monkeypatch, tmp_path, capsys):
 
 def save_checkpoint(directory, step, value=1.0):
   """Saves a checkpoint of a dozen variables."""
-  with tf.Graph().as_default(), tf.Session() as session:
-    tf.Variable(np.int64(step), name='global_step')
-    for number in range(12):
-      tf.Variable(value, name='v%d' % number)
-    session.run(tf.global_variables_initializer())
-    saver = tf.train.Saver(save_relative_paths=True)
-    saver.save(session, str(directory / 'model.ckpt'), global_step=step)
+  values = {'v%d' % number: np.float32(value) for number in range(12)}
+  checkpoints.write(str(directory), dict(values, global_step=np.int64(step)))
 
 
 def test_checkpoints_are_checked(tmp_path):

@@ -38,16 +38,6 @@ def font(request, monkeypatch):
   return contact_sheet._load_fonts()[1]
 
 
-def drawn(path, *lines):
-  """The text below a single picture: uint8 [height, width, 3]."""
-  color = (200, 0, 0)  # Text is gray.
-  contact_sheet.write(str(path), [(plain(color), lines)])
-  pixels = decoded(path)
-  assert SIDE < pixels.shape[1] < 1.5 * SIDE
-  rows, _ = np.nonzero((pixels == color).all(axis=-1))
-  return pixels[rows.max() + 1:]
-
-
 def test_pictures_lie_in_rows_with_their_lines_below(tmp_path, font):
   path = str(tmp_path / 'sheet.png')
   contact_sheet.check(path, 5)
@@ -80,15 +70,6 @@ def test_pictures_lie_in_rows_with_their_lines_below(tmp_path, font):
   assert inked == 5 * SIDE * SIDE + texts
 
 
-def test_the_first_line_stands_out(tmp_path, font):
-  text = drawn(tmp_path / 'sheet.png', 'truck', 'truck')
-  rows = np.flatnonzero((text < 255).any(axis=(1, 2)))
-  start = rows[np.flatnonzero(np.diff(rows) > 1)[0] + 1]  # Of the second.
-  first, second = (255.0 - part for part in np.split(text, [start]))
-  assert first.sum() > 1.2 * second.sum()
-  assert first.max() > 1.2 * second.max()
-
-
 def test_long_lines_keep_their_start_and_end(font):
   for line in ('', 'cat.jpg', 'i' * 20):
     assert contact_sheet._fitting(line, font) == line
@@ -112,15 +93,8 @@ def test_what_is_not_printable_is_escaped(font, line, expected):
   assert contact_sheet._fitting(line, font) == expected
 
 
-def test_names_may_be_of_other_letters(tmp_path, font, recwarn):
-  text = drawn(tmp_path / 'sheet.png', '\u732b' * 3, '\u0416\u2026', 'Fr\xf6')
-  assert (text < 255).any(axis=(1, 2)).sum() > 3 * 5  # Each line shows.
-  assert list(recwarn) == []
-
-
 @pytest.mark.parametrize('name', ['x.PNG', 'x.jpg', 'x.webp', 'x.bmp', 'x.tif'])
 def test_the_format_is_that_of_the_extension(tmp_path, name):
-  text = drawn(tmp_path / 'x.png', 'a line')
   color = (200, 0, 0)
   path = str(tmp_path / ('y' + name))
   contact_sheet.check(path, 1)
@@ -129,7 +103,6 @@ def test_the_format_is_that_of_the_extension(tmp_path, name):
     extension = os.path.splitext(name)[1].lower()
     assert Image.registered_extensions()[extension] == found.format
   pixels = decoded(path).astype(int)
-  assert pixels.shape[1] == text.shape[1]
   middle = pixels[SIDE // 2:, SIDE // 2:][:20, :20]
   assert np.abs(middle - color).max() < 6
 

@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -211,33 +210,6 @@ def test_the_program_prints_each_network_and_the_ensemble(
     assert [n['checkpoint_dir'] for n in values['networks']] == two
     # The same as evaluated one by one.
     assert [n['correct'] for n in values['networks']] == correct
-
-
-KILLED = """
-import sys
-if __name__ == '__main__':
-  sys.path.insert(0, sys.argv[1])
-  from tests.infer import test_ensemble
-  config = test_ensemble.config_of(sys.argv[2:], 'processes')
-  networks = test_ensemble.ensemble.load(config)
-  print([p.pid for p in test_ensemble.processes_of(networks)], flush=True)
-  sys.stdin.read()
-"""
-
-
-def test_a_process_ends_when_its_parent_is_killed(folders, tmp_path):
-  script = tmp_path / 'killed.py'
-  script.write_text(KILLED)
-  command = [str(script), short_runs.ROOT, *list(folders)[:1]]
-  parent = processes.start(command, stdin=processes.PIPE, stdout=processes.PIPE)
-  (pid,) = json.loads(parent.stdout.readline())
-  parent.kill()
-  parent.wait()
-  deadline = time.time() + 30
-  while os.path.exists('/proc/%d' % pid):
-    assert time.time() < deadline
-    time.sleep(0.1)
-  parent.communicate()
 
 
 def test_what_cannot_be_an_ensemble_is_named(folders, tmp_path, monkeypatch):

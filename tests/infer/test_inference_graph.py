@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10 import networks
 from cifar10.data import datasets
 from cifar10.infer import inference_graph
 from cifar10.nets import layers
@@ -17,34 +16,6 @@ DATA = datasets.in_folder('nowhere')
 
 def images(count=3):
   return tf.random_normal([count, 24, 24, 3], seed=2)
-
-
-@pytest.mark.parametrize('top_layers', ['full', 'local'])
-def test_it_is_the_model_of_the_trainers_and_its_softmax(graph, top_layers):
-  model = inference_graph.build(images(),
-                                DATA._replace(classes=tuple('abcdefg')),
-                                Settings(top_layers=top_layers))
-  shapes = {v.op.name: v.shape for v in tf.trainable_variables()}
-  assert model.logits.op.name == 'softmax_linear/softmax_linear'
-  assert model.probabilities.op.name == 'softmax'
-  for tensor in (model.logits, model.probabilities):
-    assert tensor.dtype == tf.float32 and tensor.shape.as_list() == [3, 7]
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
-    logits, found = session.run([model.logits, model.probabilities])
-  odds = np.exp(logits.astype(np.float64))
-  expected = odds / odds.sum(axis=1, keepdims=True)
-  np.testing.assert_allclose(found, expected, rtol=1e-5)
-  with tf.Graph().as_default():
-    networks.inference(
-        tf.zeros([1, 24, 24, 3]),
-        Settings(top_layers=top_layers, classes=tuple('abcdefg')))
-    expected = {v.op.name: v.shape for v in tf.trainable_variables()}
-  assert shapes == expected
-  assert set(dict(model.restorations.plain.named)) == set(expected)
-  assert set(dict(model.restorations.averaged.named)) == {
-      name + '/ExponentialMovingAverage' for name in expected
-  }
 
 
 @pytest.mark.parametrize('precision', ['float32', 'bfloat16', 'float16'])

@@ -93,18 +93,14 @@ def test_an_export_has_the_probabilities_of_its_run(saved, exported, tmp_path,
   np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    'settings, given, flag',
-    [({
-        'tta': True
-    }, (), '--tta: '), ({}, ['use_moving_averages'], '--use_moving_averages: '),
-     ({}, ['precision'], '--precision: '),
-     ({
-         'image_size': 32
-     }, (), '--image_size: '), ({
-         'dataset': 'sample'
-     }, (), '--dataset: '),
-     ({}, ['tta', 'image_size', 'eval_device', 'batch_size'], ''),])
+@pytest.mark.parametrize('settings, given, flag', [
+    ({'tta': True}, (), '--tta: '),
+    ({'image_size': 32}, (), '--image_size: '),
+    ({'dataset': 'sample'}, (), '--dataset: '),
+    ({}, ['use_moving_averages'], '--use_moving_averages: '),
+    ({}, ['precision'], '--precision: '),
+    ({}, ['tta', 'image_size', 'eval_device', 'batch_size'], '')
+])  # yapf: disable
 def test_an_export_follows_no_setting_of_its_own(exported, settings, given,
                                                  flag):
   config = Settings(checkpoint_dir=exported, **settings)

@@ -37,6 +37,7 @@ FORMULAS = {
     'sigmoid': lambda x: 1 / (1 + math.exp(-x))
 }
 
+NAMES = FIELDS['activation'].metadata['choices']
 X = np.linspace(-4, 4, 80).reshape(10, 8) + 0.01
 
 
@@ -46,15 +47,10 @@ def run(tensors):
     return session.run(tensors)
 
 
-def test_all_are_tried():
-  field = FIELDS['activation']
-  assert set(field.metadata['choices']) == set(FORMULAS)
-
-
-@pytest.mark.parametrize(
-    'name, is_training', [(name, False) for name in sorted(FORMULAS)] + [
-        (name, True) for name in sorted(FORMULAS) if name != 'rrelu'
-    ])  # Random: see below.
+# In training, rrelu is random: see below.
+@pytest.mark.parametrize('name, is_training',
+                         [(name, False) for name in NAMES] +
+                         [(name, True) for name in NAMES if name != 'rrelu'])
 def test_values_and_gradients_are_the_formulas(name, is_training):
   formula = np.vectorize(FORMULAS[name])
   x = tf.constant(X, tf.float32)
@@ -122,17 +118,6 @@ def test_rrelu_draws_its_slopes_in_training():
       run(activations.activate(above, 'rrelu', True, 'b')), 1)
 
 
-def test_in_float16_the_gradient_of_prelu_is_summed_in_float32():
-  with tf.Graph().as_default():
-    x = -tf.ones([64, 24, 24, 2], tf.float16)
-    y = activations.activate(x, 'prelu', is_training=True, name='a')
-    (slopes,) = tf.trainable_variables()
-    gradient = tf.gradients(y, slopes)[0]
-    with tf.Session() as session:
-      session.run(tf.global_variables_initializer())
-      assert session.run(gradient).tolist() == [-64 * 24 * 24] * 2
-
-
 def test_the_slopes_of_prelu_are_trained_for_each_channel():
   x = tf.constant(-np.arange(8.0).reshape(2, 4), tf.float32)
   with tf.variable_scope('conv1'):
@@ -148,19 +133,15 @@ def test_unknown_ones_are_refused_with_those_that_are_known():
     networks.inference(tf.zeros([1, 24, 24, 3]), Settings(activation='swish'))
 
 
-@pytest.mark.parametrize('name', sorted(FORMULAS))
+@pytest.mark.parametrize('name', ['relu', 'elu'])
 def test_every_hidden_layer_has_it(name, graph):
-  settings = Settings(activation=name)
   images = tf.random_normal([2, 24, 24, 3])
-  logits = networks.inference(images, settings, is_training=True)
-  gradients = tf.gradients(logits, tf.trainable_variables())
-  assert None not in gradients
-  relus = [o for o in graph.get_operations() if o.type == 'Relu']
-  assert len(relus) == (4 if name == 'relu' else 0)
-  assert all(np.isfinite(value).all() for value in run(gradients))
+  networks.inference(images, Settings(activation=name), is_training=True)
+  types = [operation.type for operation in graph.get_operations()]
+  assert types.count(name.title()) == 4
 
 
-@pytest.mark.parametrize('name', sorted(FORMULAS))
+@pytest.mark.parametrize('name', NAMES)
 def test_it_computes_in_bfloat16_too(name):
   x = tf.constant(X, tf.bfloat16)
   y = activations.activate(x, name, is_training=False, name='conv1')

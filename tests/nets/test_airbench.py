@@ -134,19 +134,6 @@ def test_biases_of_the_whitening_and_the_last_layer_start_as_in_the_record():
   assert 0.98 * 3**0.5 < np.abs(last).max() <= 3**0.5
 
 
-def test_the_gradient_of_the_whitenings_biases_is_a_sum_in_float32(graph):
-  with tf.variable_scope('', dtype=tf.bfloat16):
-    networks.inference(tf.zeros([256, 32, 32, 3]), AIRBENCH, is_training=True)
-  (biases,) = [
-      v for v in tf.trainable_variables() if v.op.name == 'whitening/biases'
-  ]
-  outputs = graph.get_tensor_by_name('whitening/BiasAdd:0')
-  with tf.Session() as session:
-    session.run(biases.initializer)
-    found = session.run(tf.gradients(outputs, biases)[0])
-  np.testing.assert_array_equal(found, 256 * 31 * 31)
-
-
 def test_at_first_convolutions_pass_on_their_channels():
   values = initial_values()
   first = values['group1/conv1/weights']

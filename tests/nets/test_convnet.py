@@ -52,21 +52,11 @@ def test_at_the_defaults_they_are_equal_to_the_bit(precision):
     assert name.endswith(('/avg', 'averages')) or (value != before[name]).any()
 
 
-@pytest.mark.parametrize('changes', [{
-    'activation': 'elu'
-}, {
-    'normalization': 'none'
-}, {
-    'hidden_layers': '384'
-}, {
-    'columns': 2
-}, {
-    'top_layers': 'local'
-}, {
-    'dropout': 0.5
-}, {
-    'network': 'airbench'
-}], ids=str)
+@pytest.mark.parametrize('changes', [
+    {'activation': 'elu'}, {'normalization': 'none'}, {'hidden_layers': '384'},
+    {'columns': 2}, {'top_layers': 'local'}, {'dropout': 0.5},
+    {'network': 'airbench'}
+], ids=str)  # yapf: disable
 def test_the_literal_one_is_taken_unless_a_setting_departs(
     monkeypatch, changes):
   taken = []

@@ -21,40 +21,29 @@ def frozen(**settings):
                                       networks.varied_network(settings))
 
 
-@pytest.mark.parametrize(
-    'freeze, settings, name, shape',
-    [
-        ('conv1', {}, 'norm1', (12, 12, 64)),
-        ('conv1', BATCH, 'pool1', (12, 12, 64)),
-        ('conv[12]', {}, 'pool2', (6, 6, 64)),
-        ('conv|local3', {}, 'local3', (1, 1, 384)),
-        ('conv|local', {}, 'local4', (1, 1, 192)),
-        ('conv|local3', {
-            'top_layers': 'local'
-        }, 'local3', (6, 6, 64)),
-        ('conv|local', {
-            'top_layers': 'local'
-        }, 'local4', (6, 6, 32)),
-        # Layers above one that is trained.
-        ('conv1|local', {}, 'norm1', (12, 12, 64)),
-        ('conv|local3/w|local4', {}, 'pool2', (6, 6, 64)),
-        # Batch normalization that is trained, or slopes.
-        ('conv1|conv2/[wb]', BATCH, 'pool2', (6, 6, 64)),
-        ('conv1|conv2/(weights|biases)', BATCH, 'pool1', (12, 12, 64)),
-        ('conv1|conv2/[wb]', {
-            'activation': 'prelu'
-        }, 'norm1', (12, 12, 64)),
-        # Dropout in between.
-        ('conv|local', {
-            'conv_dropout': 0.1
-        }, 'norm1', (12, 12, 64)),
-        ('conv|local', {
-            'dropout': 0.1
-        }, 'local3', (1, 1, 384)),
-        ('conv', {
-            'dropout': 0.1
-        }, 'pool2', (6, 6, 64))
-    ])
+LOCAL = {'top_layers': 'local'}
+
+
+@pytest.mark.parametrize('freeze, settings, name, shape', [
+    ('conv1', {}, 'norm1', (12, 12, 64)),
+    ('conv1', BATCH, 'pool1', (12, 12, 64)),
+    ('conv[12]', {}, 'pool2', (6, 6, 64)),
+    ('conv|local3', {}, 'local3', (1, 1, 384)),
+    ('conv|local', {}, 'local4', (1, 1, 192)),
+    ('conv|local3', LOCAL, 'local3', (6, 6, 64)),
+    ('conv|local', LOCAL, 'local4', (6, 6, 32)),
+    # Layers above one that is trained.
+    ('conv1|local', {}, 'norm1', (12, 12, 64)),
+    ('conv|local3/w|local4', {}, 'pool2', (6, 6, 64)),
+    # Batch normalization that is trained, or slopes.
+    ('conv1|conv2/[wb]', BATCH, 'pool2', (6, 6, 64)),
+    ('conv1|conv2/(weights|biases)', BATCH, 'pool1', (12, 12, 64)),
+    ('conv1|conv2/[wb]', {'activation': 'prelu'}, 'norm1', (12, 12, 64)),
+    # Dropout in between.
+    ('conv|local', {'conv_dropout': 0.1}, 'norm1', (12, 12, 64)),
+    ('conv|local', {'dropout': 0.1}, 'local3', (1, 1, 384)),
+    ('conv', {'dropout': 0.1}, 'pool2', (6, 6, 64))
+])  # yapf: disable
 def test_they_end_where_outputs_are_not_the_same_in_each_step(
     freeze, settings, name, shape):
   layers = frozen(freeze=freeze, **settings)

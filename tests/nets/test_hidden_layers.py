@@ -84,24 +84,6 @@ def test_logits_and_gradients_are_those_of_the_formula(graph, sizes):
                                atol=1e-4 * np.abs(expected).max())
 
 
-def test_all_of_them_have_dropout_and_batch_normalization(graph):
-  settings = Settings(hidden_layers='8,7,6', dropout=0.5, normalization='batch')
-  networks.inference(random_images(2), settings, is_training=True)
-  names = 'local3', 'local4', 'local5'
-  dropped = {
-      tensor.op.name for operation in graph.get_operations()
-      if operation.type == 'Mul' for tensor in operation.inputs
-      if 'dropout' in operation.name and 'dropout' not in tensor.op.name
-  }
-  assert dropped == {f'{name}/{name}' for name in names}
-  normalized = {
-      v.op.name.split('/')[0]
-      for v in tf.global_variables()
-      if 'batch_normalization' in v.op.name
-  }
-  assert normalized == {'conv1', 'conv2', *names}
-
-
 @pytest.mark.parametrize(
     'sizes',
     ['0', 'x', '8,', ',8', '8,0', '-8', '8, 8', '8.5', '1e2', '100000'])

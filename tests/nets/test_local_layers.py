@@ -67,31 +67,6 @@ def test_gradients_are_exact(shape):
       assert (gradient * direction).sum() == pytest.approx(slope, rel=1e-9)
 
 
-def test_equal_filters_everywhere_are_a_convolution():
-  x, weights = random_pair(6, 6, 3, 3)
-  weights[:] = weights[0, 0]
-  ours = local_layers.locally_connected(tf.constant(x), tf.constant(weights))
-  theirs = tf.nn.conv2d(x, weights[0, 0], [1, 1, 1, 1], padding='SAME')
-  with tf.Session() as session:
-    np.testing.assert_allclose(*session.run([ours, theirs]), atol=1e-12)
-
-
-@pytest.mark.parametrize('dtype, rounding', [('bfloat16', 2.0**-8),
-                                             ('float16', 2.0**-11)])
-def test_half_precision_stays_half(dtype, rounding):
-  x, weights = (
-      tf.cast(value, dtype) for value in random_pair(6, 6, 3, 3, np.float32))
-  y = local_layers.locally_connected(x, weights)
-  gradients = tf.gradients(tf.reduce_sum(y), [x, weights])
-  assert {t.dtype.name for t in [y] + gradients} == {dtype}
-  with tf.Session() as session:
-    fetches = [tf.cast(t, tf.float32) for t in (x, weights, y)]
-    x, weights, found = session.run(fetches)
-  expected = reference.locally_connected(x, weights)
-  # TensorFlow 1 rounds before each addition.
-  np.testing.assert_allclose(found, expected, atol=60 * rounding)
-
-
 LOCAL = Settings(top_layers='local')
 
 

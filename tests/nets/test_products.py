@@ -41,25 +41,11 @@ def test_it_computes_what_tensorflows_does(size):
 SHAPES = {'size': 7, 'kernel': [3, 3, 128, 128], 'dtype': 'bfloat16'}
 
 
-@pytest.mark.parametrize('changes', [{}, {
-    'size': 15
-}, {
-    'kernel': [3, 3, 64, 128]
-}, {
-    'kernel': [3, 3, 128, 64]
-}, {
-    'kernel': [5, 5, 128, 128]
-}, {
-    'dtype': 'float32'
-}, {
-    'form': 'direct'
-}, {
-    'has_gpu': True
-}, {
-    'features': {'avx512_bf16'}
-}, {
-    'version': '1.15.5'
-}], ids=str)
+@pytest.mark.parametrize('changes', [
+    {}, {'size': 15}, {'kernel': [3, 3, 64, 128]}, {'kernel': [3, 3, 128, 64]},
+    {'kernel': [5, 5, 128, 128]}, {'dtype': 'float32'}, {'form': 'direct'},
+    {'has_gpu': True}, {'features': {'avx512_bf16'}}, {'version': '1.15.5'}
+], ids=str)  # yapf: disable
 def test_auto_takes_it_where_it_was_measured_to_be_faster(monkeypatch, changes):
   case = dict(SHAPES, form='auto', has_gpu=False, version='2.21.0',
               features={'avx512_bf16', 'amx_bf16'})

@@ -46,19 +46,6 @@ def test_the_penalty_joins_the_loss(name):
   assert found - of_labels == pytest.approx(expected, rel=1e-4, abs=1e-5)
 
 
-def test_the_gradient_of_l1_is_the_sign():
-  config = Settings(regularizer='l1', l1_scale=0.01)
-  total_loss(config)
-  (penalty,) = [
-      loss for loss in tf.get_collection('losses') if 'regular' in loss.op.name
-  ]
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
-    values, slopes = session.run([weights(), tf.gradients(penalty, weights())])
-  for value, slope in zip(values, slopes):
-    np.testing.assert_allclose(slope, 0.01 * np.sign(value), rtol=1e-6)
-
-
 def test_the_tutorials_decay_is_of_two_layers():
   total_loss(Settings())
   names = {loss.op.name for loss in tf.get_collection('losses')}

@@ -54,26 +54,18 @@ def lines_of(config, first_step, seconds, monkeypatch, capsys, stride=1):
   return [(int(a), float(b), float(c), float(d)) for a, b, c, d in found]
 
 
-@pytest.mark.parametrize(
-    'settings, first_step, stride, seconds, expected',
-    [
-        # The first line is about one step, those that follow about four.
-        ({
-            'batch_size': 128,
-            'log_frequency': 4
-        }, 0, 1, [4, 1, 1, 1, 1, 2, 2, 2, 2], [(0, 128 / 4, 4), (4, 128, 1),
-                                               (8, 128 / 2, 2)]),
-        # Resumed: from step 7 on, the first line is behind 4 steps, not 10.
-        ({}, 7, 1, [1] * 4 + [2] * 10, [(10, 100, 1), (20, 50, 2)]),
-        # Of four steps this worker takes one: 4, 8, 12 and so on.
-        ({}, 0, 4, [2] * 8, [(3, 200, 0.5), (11, 200, 0.5), (23, 200, 0.5),
-                             (31, 200, 0.5)]),
-        # Towers: 400 images in 2 seconds; a batch of 100 every half second.
-        ({
-            'num_gpus': 4,
-            'log_frequency': 1
-        }, 0, 1, [2], [(0, 200, 0.5)])
-    ])
+@pytest.mark.parametrize('settings, first_step, stride, seconds, expected', [
+    # The first line is about one step, those that follow about four.
+    ({'batch_size': 128, 'log_frequency': 4}, 0, 1, [4, 1, 1, 1, 1, 2, 2, 2, 2],
+     [(0, 128 / 4, 4), (4, 128, 1), (8, 128 / 2, 2)]),
+    # Resumed: from step 7 on, the first line is behind 4 steps, not 10.
+    ({}, 7, 1, [1] * 4 + [2] * 10, [(10, 100, 1), (20, 50, 2)]),
+    # Of four steps this worker takes one: 4, 8, 12 and so on.
+    ({}, 0, 4, [2] * 8,
+     [(3, 200, 0.5), (11, 200, 0.5), (23, 200, 0.5), (31, 200, 0.5)]),
+    # Towers: 400 images in 2 seconds; a batch of 100 every half second.
+    ({'num_gpus': 4, 'log_frequency': 1}, 0, 1, [2], [(0, 200, 0.5)]),
+])  # yapf: disable
 def test_the_rate_is_that_of_the_steps_since_the_line_before(
     monkeypatch, capsys, settings, first_step, stride, seconds, expected):
   settings = Settings(**dict({'batch_size': 100}, **settings))
@@ -135,13 +127,3 @@ def test_a_pipe_that_nobody_reads_is_an_error(tmp_path):
   os.close(reader)
   error = call(lambda: hook._report(2, 2.5, 0.1))
   assert isinstance(error, OSError) and error.filename == str(pipe)
-
-
-def test_lines_are_appended_to_a_file_that_is_there(tmp_path):
-  path = tmp_path / 'metrics'
-  path.write_text('{}\n')
-  hook = metrics_hook(path)
-  for step in (1, 2):
-    hook._report(step, 2.5, 0.1)
-  found = [json.loads(line) for line in path.read_text().splitlines()]
-  assert [line.get('step') for line in found] == [None, 0, 1]

@@ -53,17 +53,6 @@ def initial(source, tmp_path, names, **settings):
   }
 
 
-def test_a_variable_and_its_average_begin_with_the_average_of_the_other_run(
-    source, tmp_path):
-  found = initial(source, tmp_path, ['conv1/w', 'local/w'])
-  assert found == {
-      'conv1/w': [1.5] * 2,
-      'conv1/w' + AVERAGE: [1.5] * 2,
-      'local/w': [9] * 4,
-      'local/w' + AVERAGE: [9] * 4
-  }
-
-
 def test_a_name_is_mapped_by_whole_parts(source, tmp_path, capsys):
   found = initial(source, tmp_path, ['conv1/w', 'conv10/w'],
                   init_map='conv1:first')

@@ -130,7 +130,6 @@ def test_an_address_of_another_form_is_an_error(target, problem):
 @pytest.mark.parametrize(
     'after, signal_number, problem',
     [('step 10,', signal.SIGKILL, '(--stall_secs), waiting for {target}. '),
-     ('Model: ', signal.SIGKILL, '--master={target}: no session within 5 s'),
      ('Model: ', signal.SIGSTOP, '--master={target}: no session within 5 s')])
 def test_a_server_that_dies_ends_the_trainer(tmp_path, after, signal_number,
                                              problem):

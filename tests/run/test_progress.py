@@ -81,6 +81,7 @@ def start(terminal, *flags, program='cifar10_train'):
   )
 
 
+@pytest.mark.slow
 def test_a_run_shows_one_line_that_is_written_over(tmp_path):
   terminal = Terminal(200)  # Wide enough for the paths.
   process = start(terminal, '--max_steps=25', '--train_dir=%s' % tmp_path)
@@ -99,6 +100,7 @@ def test_a_run_shows_one_line_that_is_written_over(tmp_path):
   assert steps == [1, 11, 21, 25, 25]
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_line_and_what_does_not_fit_is_cut(tmp_path):
   terminal = Terminal(40)
   process = start(terminal, '--train_dir=%s' % tmp_path, '--log_frequency=3')

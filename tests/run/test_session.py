@@ -1,8 +1,6 @@
 """The session of a run: its steps, its ends, and what is saved then."""
 
 import os
-import signal
-import time
 
 import numpy as np
 import pytest
@@ -25,9 +23,6 @@ from tests import short_runs
 @pytest.fixture(scope='module', name='data')
 def _data():
   return datasets.prepare(Settings(dataset='sample'))
-
-
-SIGNALED = 7.0  # The loss of a step that a signal reaches.
 
 
 class Model:
@@ -63,11 +58,7 @@ class Model:
           self.taken.append(1)
 
   def _next_loss(self):
-    loss = self.losses.pop(0)
-    if loss == SIGNALED:
-      os.kill(os.getpid(), signal.SIGTERM)
-      time.sleep(0.2)  # For a thread to see it.
-    return np.float32(loss)
+    return np.float32(self.losses.pop(0))
 
   def saved(self):
     """The weight in each checkpoint, by its step."""
@@ -75,27 +66,6 @@ class Model:
     for step, path in found.items():
       assert checkpoints.step(path) == step
     return {step: checkpoints.read(path)['w'] for step, path in found.items()}
-
-
-def test_a_run_takes_all_its_steps_and_saves_the_first_and_the_last(
-    tmp_path, data, capsys):
-  model = Model(tmp_path, data, [4, 3, 2.5], max_steps=3)
-  model.train()
-  assert model.saved() == {0: 0.0, 3: 3.0}
-  out = capsys.readouterr().out
-  assert [line[1] for line in short_runs.STEP_LINE.findall(out)
-         ] == ['4.00', '3.00', '2.50']
-  assert short_runs.steps(out) == [0, 1, 2]
-  train_dir = model.settings.train_dir
-  assert out.endswith('\nStep 3 is saved in %s/model.ckpt-3.\n' % train_dir)
-
-
-def test_a_run_is_resumed_where_it_was_saved(tmp_path, data):
-  Model(tmp_path, data, [1, 1], max_steps=2).train()
-  model = Model(tmp_path, data, [1, 1, 1], max_steps=5)
-  model.train()
-  assert len(model.taken) == 3
-  assert model.saved() == {0: 0.0, 2: 2.0, 5: 5.0}
 
 
 @pytest.mark.parametrize('loss', ['nan', 'inf', '-inf'])
@@ -107,14 +77,6 @@ def test_when_training_diverges_the_newest_checkpoint_stays(
     model.train()
   assert model.saved() == {0: 0.0, 2: 2.0}
   assert len(model.taken) == 3
-
-
-def test_after_a_signal_a_run_ends_with_the_step_and_saves_it(
-    tmp_path, data, capsys):
-  model = Model(tmp_path, data, [1, SIGNALED, 1, 1], max_steps=4)
-  model.train()
-  assert model.saved() == {0: 0.0, 2: 2.0}
-  assert '\nStopped by SIGTERM.\nStep 2 is saved in ' in capsys.readouterr().out
 
 
 def test_one_that_does_not_save_writes_nothing(tmp_path, data, capsys):
@@ -155,22 +117,6 @@ def test_an_error_of_the_program_itself_is_raised_as_it_is(
   with pytest.raises(type(error)) as info:
     model.train()
   assert info.value is error
-
-
-def test_a_checkpoint_of_another_graph_leaves_the_run_as_it_was(tmp_path, data):
-  model = Model(tmp_path, data, [1, 1], max_steps=2, batch_size=9)
-  train_dir = model.settings.train_dir
-  os.mkdir(train_dir)
-  checkpoints.write(train_dir, {
-      'w': np.zeros(3, np.float32),
-      'global_step': np.int64(1)
-  })
-  with pytest.raises(UserError, match=r'w has shape \[3\]; this model expects'):
-    model.train()
-  assert not model.taken
-  assert sorted(os.listdir(train_dir)) == [
-      'checkpoint', 'model.ckpt-1.data-00000-of-00001', 'model.ckpt-1.index'
-  ]
 
 
 def test_the_step_after_an_operation_is_that_which_it_has_taken():

@@ -1,43 +1,16 @@
-"""The frame of a trainer: data, directory, lock and graph, without steps."""
+"""What a trainer knows of a run before its first step."""
 
 import dataclasses
 
-import numpy as np
 import pytest
-import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
 from cifar10.errors import UserError
-from cifar10.run import train_dir
 from cifar10.run import trainer
 from cifar10.settings import Settings
-from cifar10.store import checkpoints
-from cifar10.store import config
 from cifar10.store import run_state
 from tests import short_runs
 from tests import synthetic_records
-
-
-def save_step(run, step):
-  """Saves what a run leaves in its directory, at a step."""
-  directory = run.settings.train_dir
-  checkpoints.write(directory, {'global_step': np.int64(step)})
-  config.save(run.settings, directory)
-  run.state.save(directory)
-
-
-def starts(settings, step=None):
-  """Pairs (Run, seed) of a start of a trainer, one or none; it saves a step."""
-  found = []
-
-  def take_steps(run):
-    found.append((run, tf.get_default_graph().seed))
-    assert not tf.get_default_graph().get_operations()
-    if step is not None:
-      save_step(run, step)
-
-  trainer.train(settings, take_steps)
-  return found
 
 
 @pytest.mark.parametrize('batch_size, num_gpus, epochs, max_steps, last_step',
@@ -62,50 +35,6 @@ def test_settings_are_prepared_with_constants_classes_and_shape(
                                          classes=data.classes,
                                          image_shape=(40, 40, 1))
   assert settings.learning_rate == 0.25 and len(settings.classes) == 3
-
-
-def test_a_run_holds_its_directory_and_begins_in_a_graph_of_its_own(
-    tmp_path, capsys):
-  settings = short_runs.small_config(tmp_path, seed=5)
-  outer = tf.get_default_graph()
-
-  def take_steps(run):
-    assert tf.get_default_graph() is not outer
-    assert run.settings.train_dir == settings.train_dir
-    with pytest.raises(UserError, match=train_dir.IN_USE):
-      with train_dir.held(settings.train_dir):
-        pass
-    raise KeyError('ends')
-
-  with pytest.raises(KeyError):
-    trainer.train(settings, take_steps)
-  with train_dir.held(settings.train_dir):
-    pass
-  assert 'To evaluate' not in capsys.readouterr().out
-
-
-def test_a_resumed_run_has_other_random_numbers_and_its_history(
-    tmp_path, capsys):
-  settings = short_runs.small_config(tmp_path, seed=5, max_steps=8)
-  ((first, seed),) = starts(settings, step=3)
-  assert seed == 5 and first.state.stretches == ((0, 16),)
-  out = capsys.readouterr().out
-  assert 'Resuming' not in out
-  assert out.count('\nTensorBoard: ') == out.count('To evaluate: ') == 1
-  ((second, other),) = starts(dataclasses.replace(settings, batch_size=32))
-  assert other == second.state.seed_of_start(5) != 5
-  assert second.state.stretches == ((0, 16), (3, 32))
-  assert [start.step for start in second.state.starts] == [0, 3]
-  out = capsys.readouterr().out
-  assert 'Resuming from %s/model.ckpt-3.\n' % settings.train_dir in out
-  assert 'Changed from here on: --batch_size, 16 -> 32.\n' in out
-
-
-def test_a_run_at_its_end_takes_no_steps(tmp_path, capsys):
-  settings = short_runs.small_config(tmp_path, max_steps=3)
-  assert len(starts(settings, step=3)) == 1
-  assert starts(settings) == []
-  assert 'is at step 3 already' in capsys.readouterr().out
 
 
 def test_a_missing_source_is_named_before_anything_is_fetched(

@@ -1,7 +1,5 @@
 """Runs that begin with the variables of another one, and frozen ones."""
 
-import re
-
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
@@ -74,29 +72,7 @@ def test_all_variables_are_taken_over_and_the_frozen_ones_stay(
     short_runs.evaluated(config)
 
 
-@pytest.mark.parametrize('sizes, taken, behind', [
-    ('384', ['local3'], 'Left behind: local4.'),
-    ('384,192,8', ['local3', 'local4'], ''),
-    pytest.param('256,192', ['softmax_linear'], '', marks=pytest.mark.slow),
-    pytest.param('', [], 'Left behind: local3, local4.', marks=pytest.mark.slow)
-])
-def test_hidden_layers_that_fit_are_taken_over(tmp_path, source, capsys, sizes,
-                                               taken, behind):
-  first, _ = first_values(tmp_path, init_from=source, hidden_layers=sizes)
-  there, taken = short_runs.values(source), ['conv1', 'conv2', *taken]
-  for name in [name for name in first if name + AVERAGE in first]:
-    is_same = np.array_equal(first[name], there.get(name + AVERAGE))
-    # As a whole or not at all, though local4/biases of 256,192 would fit.
-    assert is_same == (name.split('/')[0] in taken), name
-  out = capsys.readouterr().out
-  assert f'Initialized {", ".join(taken)} from' in out
-  assert re.findall('Left behind.*', out) == [behind] * bool(behind)
-  problem = '(softmax_linear/weights is new)'
-  if sizes == '256,192':
-    problem = '(local4/weights is new)'
-  assert f'/biases {problem}' in out
-
-
+@pytest.mark.slow
 def test_other_classes_and_layers_begin_with_a_model_in_one_command(
     tmp_path, capsys):
   data_dir = synthetic_records.make_three_classes(tmp_path)
@@ -118,18 +94,10 @@ def test_other_classes_and_layers_begin_with_a_model_in_one_command(
     assert line in found.splitlines()
 
 
-@pytest.mark.parametrize('settings, problem', [
-    ({'init_from': '/nowhere'}, '--init_from=/nowhere: there is no such check'),
-    ({'init_scope': 'conv3'}, '--init_scope=conv3: names no variable; expect'),
-    ({'init_from': zoo.DEFAULT}, 'none of its variables fits; expected a run'),
-    ({'freeze': 'conv3'}, '--freeze=conv3: no variable begins like that; the'),
-    ({'freeze': '.'}, '--freeze=.: nothing is left to train'),
-])  # yapf: disable
-def test_what_is_not_there_is_named(tmp_path, source, settings, problem):
-  settings = dict({'init_from': source}, **settings)
-  with pytest.raises(UserError, match=problem) as info:
-    first_values(tmp_path, **settings)
-  assert '\n' not in str(info.value)
+@pytest.mark.slow
+def test_something_must_be_left_to_train(tmp_path, source):
+  with pytest.raises(UserError, match='--freeze=.: nothing is left to train'):
+    first_values(tmp_path, init_from=source, freeze='.')
 
 
 def test_frozen_layers_take_part_in_no_gradient():

@@ -18,8 +18,6 @@ from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
 from cifar10.data import datasets
 from cifar10.data import records
-from cifar10.errors import DivergedError
-from cifar10.errors import SaveError
 from cifar10.errors import UserError
 from cifar10.infer import following
 from cifar10.infer import predictions
@@ -183,30 +181,13 @@ def test_training_stops_with_the_best_checkpoint(tmp_path, stopped, capsys):
   assert run_state.load(directory).stopped_at is None
 
 
+@pytest.mark.slow
 def test_who_follows_ends_if_the_best_was_evaluated_before(
     tmp_path, stopped, monkeypatch, capsys):
   config = copied(stopped[0], tmp_path, run_once=False, eval_interval_secs=0)
   monkeypatch.setattr(following, '_LOOK_SECS', 1)
   cifar10_eval.evaluate(config)
   assert capsys.readouterr().out.count('precision @ 1 = 0.') == 1
-
-
-@pytest.mark.slow
-def test_a_best_one_that_goes_in_the_meantime_loses_no_step(tmp_path):
-  config = settings_of_run(tmp_path, early_stopping=2)
-  best = os.path.join(config.train_dir, 'best')
-
-  def delete_at_the_last(left):
-    if left == 1:
-      shutil.rmtree(best)
-
-  with pytest.raises(UserError) as info:
-    train(config, [30, 20, 10], delete_at_the_last)
-  newest = checkpoints.latest(config.train_dir)
-  assert str(info.value) == (
-      f'{best}: the best checkpoint, of step 2, is gone; expected it there '
-      f'until training ends. Step 6 is saved in {newest}')
-  assert run_state.load(config.train_dir).stopped_at is None
 
 
 @pytest.mark.slow
@@ -314,6 +295,7 @@ def test_another_run_in_its_folder_is_left_alone(tmp_path, validated, how,
     assert os.listdir(config.train_dir) == ['best']
 
 
+@pytest.mark.slow
 def test_no_trainer_begins_in_the_folder_of_the_best_one(tmp_path):
   config = settings_of_run(tmp_path, max_steps=2)
   best = os.path.join(config.train_dir, 'best')
@@ -324,34 +306,6 @@ def test_no_trainer_begins_in_the_folder_of_the_best_one(tmp_path):
 
   train(config, [30], train_beside)
   assert '.lock' not in os.listdir(best)
-
-
-@pytest.mark.slow
-def test_the_best_one_is_finite(tmp_path, validated):
-  config = copied(validated, tmp_path, **RATES)
-  directory = config.train_dir
-  values = short_runs.values(checkpoints.latest(directory))
-  # It has no part in the loss.
-  values['cross_entropy/avg'] = np.float32('inf')
-  checkpoints.write(directory, values)
-  with pytest.raises(DivergedError, match='not finite at step 8'):
-    train(config, [60])
-  best = os.path.join(directory, 'best')
-  assert list(checkpoints.by_step(best)) == [4]
-
-
-@pytest.mark.parametrize('number', [60, 20])
-def test_nothing_is_noted_in_the_run_that_has_taken_its_place(
-    tmp_path, validated, number):
-  config = copied(validated, tmp_path, **RATES)
-
-  def move(left):
-    os.rename(config.train_dir, config.train_dir + '_moved')
-    os.mkdir(config.train_dir)
-
-  with pytest.raises(SaveError, match='is no longer the folder in which'):
-    train(config, [number], move)
-  assert os.listdir(config.train_dir) == []
 
 
 @pytest.mark.slow
@@ -370,6 +324,7 @@ def test_a_resumed_run_has_each_step_in_its_curves_once(tmp_path, validated):
   assert precisions == pytest.approx({2: 0.4, 4: 0.2, 6: 0.35})
 
 
+@pytest.mark.slow
 def test_a_resumed_run_remembers_its_validations(tmp_path, validated, capsys):
   assert learning_rates(validated) == pytest.approx([0.1] * 6 + [0.05])
   # What was not saved is validated again, and demotes nothing.
@@ -456,6 +411,7 @@ def test_the_precision_is_that_of_the_averaged_variables(
   assert '(%d / 50, step 4)' % correct in line
 
 
+@pytest.mark.slow
 def test_a_run_that_is_too_short_to_be_validated_says_so(tmp_path, capsys):
   train(settings_of_run(tmp_path, max_steps=1), [])
   line = ('WARNING: --validation_steps=2: the run ends at step 1, before the '

@@ -6,9 +6,7 @@ import os
 import pytest
 
 from cifar10 import cifar10
-from cifar10 import cifar10_input
 from cifar10 import settings as settings_lib
-from cifar10.data import records
 from cifar10.errors import UserError
 from cifar10.settings import Settings
 from cifar10.store import config as config_lib
@@ -36,15 +34,6 @@ def test_defaults_are_the_tutorials():
       'summary_steps': 100
   }
   assert {name: settings[name] for name in expected} == expected
-
-
-def test_the_tutorials_constants_are_in_its_own_files():
-  assert cifar10_input.crop_size(records.Layout()) == 24
-  assert cifar10_input.IMAGE_SIZE == cifar10.IMAGE_SIZE == 24
-  assert cifar10_input.NUM_CLASSES == cifar10.NUM_CLASSES == 10
-  assert cifar10.NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN == 50000
-  assert cifar10.NUM_EXAMPLES_PER_EPOCH_FOR_EVAL == 10000
-  assert cifar10.TOWER_NAME == 'tower'
 
 
 def test_what_describes_the_run_is_saved_and_loaded(tmp_path):

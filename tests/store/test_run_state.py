@@ -4,9 +4,7 @@ import json
 
 import pytest
 
-from cifar10.data import datasets
 from cifar10.errors import UserError
-from cifar10.settings import Settings
 from cifar10.store import run_state
 from cifar10.store.run_state import RunState
 
@@ -40,14 +38,6 @@ def test_a_resumed_run_counts_its_examples(tmp_path, so_far, step,
   assert found.examples_per_step == examples_per_step
   assert step + found.step_offset == seen_in_steps
   assert found.resumed(step, state((0, examples_per_step))) == found
-
-
-def test_the_classes_and_the_size_of_the_images_are_kept(tmp_path):
-  data = datasets.describe(Settings(dataset='sample'))
-  run_state.begin(data, 16).save(str(tmp_path))
-  found = run_state.trained_on(run_state.load(str(tmp_path)))
-  assert found == {'classes': datasets.CLASSES, 'image_shape': (32, 32, 3)}
-  assert run_state.trained_on(None) == {'classes': (), 'image_shape': ()}
 
 
 @pytest.mark.parametrize('name, value', [

@@ -5,7 +5,6 @@ import os
 import tensorflow.compat.v1 as tf
 
 from cifar10.settings import Settings
-from cifar10.store import checkpoint_files
 from cifar10.store import checkpoints
 from cifar10.store import saving
 
@@ -56,15 +55,3 @@ def test_a_checkpoint_is_called_by_the_step_that_it_holds(tmp_path):
   (step,) = checkpoints.by_step(str(tmp_path))
   assert step == 1 == checkpoints.step(checkpoints.latest(str(tmp_path)))
   assert not [name for name in os.listdir(str(tmp_path)) if '.tmp' in name]
-
-
-def test_a_folder_like_a_pattern_is_not_that_of_others(tmp_path):
-  folders = [tmp_path / 'exp[1]', tmp_path / 'exp1']
-  for folder in folders:
-    folder.mkdir()
-    for step in (1, 2):
-      (folder / ('model.ckpt-%d.index' % step)).write_bytes(b'')
-  checkpoint_files.remove(str(folders[0] / 'model.ckpt-1'))
-  assert [sorted(checkpoints.by_step(str(f))) for f in folders] == [[2], [1, 2]]
-  checkpoint_files.remove_all(str(folders[0]))
-  assert [sorted(checkpoints.by_step(str(f))) for f in folders] == [[], [1, 2]]

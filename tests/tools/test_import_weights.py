@@ -16,6 +16,7 @@ from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from cifar10.tools import import_weights
 from tests import processes
+from tests import reference
 from tests import short_runs
 
 SCRIPT = os.path.join(short_runs.ROOT, 'cifar10', 'tools', 'import_weights.py')
@@ -40,41 +41,21 @@ def state_dict():
   return {name: value.astype(np.float32) for name, value in found.items()}
 
 
-def conv(x, weight, bias):
-  """x is [channels, height, width], as in PyTorch; padding 2."""
-  height, width = x.shape[1:]
-  padded = np.pad(x, [[0, 0], [2, 2], [2, 2]])
-  found = np.zeros([weight.shape[0], height, width]) + bias[:, None, None]
-  for row in range(5):
-    for column in range(5):
-      window = padded[:, row:row + height, column:column + width]
-      found += np.einsum('oi,ihw->ohw', weight[:, :, row, column], window)
-  return np.maximum(found, 0)
-
-
-def pool(x):
-  padded = np.pad(x, [[0, 0], [0, 1], [0, 1]], constant_values=-np.inf)
-  size = x.shape[1]
-  windows = [
-      padded[:, row:row + size:2, column:column + size:2]
-      for row in range(3)
-      for column in range(3)
-  ]
-  return np.max(windows, axis=0)
-
-
-def norm(x):
-  squares = np.pad(x**2, [[4, 4], [0, 0], [0, 0]])
-  sums = sum(squares[i:i + len(x)] for i in range(9))
-  return x / (1 + 0.001 / 9 * sums)**0.75
-
-
 def forward(image, weights):
-  """The logits of one image, [channels, height, width]."""
+  """The logits of one image, [height, width, channels]."""
   w = {name: value.astype(np.float64) for name, value in weights.items()}
-  x = norm(pool(conv(image, w['conv1.weight'], w['conv1.bias'])))
-  x = pool(norm(conv(x, w['conv2.weight'], w['conv2.bias'])))
-  x = x.ravel()
+
+  def conv(x, name):
+    kernel = w[name + '.weight'].transpose(2, 3, 1, 0)
+    y, _, _ = reference.conv2d(x, kernel, np.zeros(x.shape[:3] + (64,)))
+    return np.maximum(y + w[name + '.bias'], 0)
+
+  def norm(x):
+    return reference.local_response_norm(x, 4, 0.001 / 9)
+
+  x = norm(reference.max_pool(conv(image[np.newaxis], 'conv1')))
+  x = reference.max_pool(norm(conv(x, 'conv2')))
+  x = x[0].transpose(2, 0, 1).ravel()  # The other framework's order.
   for name in ('local3', 'local4'):
     x = np.maximum(w[name + '.weight'] @ x + w[name + '.bias'], 0)
   return w['softmax_linear.weight'] @ x + w['softmax_linear.bias']
@@ -100,7 +81,7 @@ def test_it_computes_what_the_other_framework_computes(tmp_path):
     logits = cifar10.inference(tf.constant(images, tf.float32))
     tf.train.Saver().restore(session, checkpoint)
     found = session.run(logits)
-  expected = [forward(image.transpose(2, 0, 1), weights) for image in images]
+  expected = [forward(image, weights) for image in images]
   np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
   # Our own names keep their axes.
   values = checkpoints.read(checkpoint)

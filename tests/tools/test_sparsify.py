@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import errno
 import json
 import os
 import shutil
@@ -14,7 +13,6 @@ from cifar10 import cifar10_train
 from cifar10 import zoo
 from cifar10.errors import UserError
 from cifar10.store import checkpoints
-from cifar10.store import run_state
 from cifar10.tools import sparsify
 from tests import processes
 from tests import short_runs
@@ -84,6 +82,7 @@ def trained(tmp_path_factory):
   return folder
 
 
+@pytest.mark.slow
 def test_without_images_there_is_no_precision_and_damaged_ones_are_named(
     trained, tmp_path):
   config = short_runs.small_config(trained, dataset='cifar10',
@@ -96,6 +95,7 @@ def test_without_images_there_is_no_precision_and_damaged_ones_are_named(
     sparsify.precisions([values], config)
 
 
+@pytest.mark.slow
 def test_after_muon_another_optimizer_is_suggested(trained, tmp_path, capsys):
   shutil.copytree(str(trained / 'train'), str(tmp_path / 'train'))
   path = tmp_path / 'train' / 'config.json'
@@ -139,6 +139,7 @@ def test_a_sparse_checkpoint_evaluates_and_trains_on(trained, tmp_path):
     np.testing.assert_array_equal(values[name] == 0, zero)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     'flags, problem',
     [(['/nowhere', '--keep=0.5'], '=/nowhere: there is no such checkpoint'),
@@ -152,17 +153,6 @@ def test_mistakes_are_one_line(trained, tmp_path, flags, problem):
   status, _, err = processes.run([SCRIPT] + out + flags)
   assert status and problem in err.splitlines()[-1]
   assert not (tmp_path / 'out').exists()
-
-
-def test_a_run_is_written_whole_or_not_at_all(trained, tmp_path, monkeypatch):
-
-  def fail(state, directory):
-    raise OSError(errno.ENOSPC, 'No space left on device', directory)
-
-  monkeypatch.setattr(run_state.RunState, 'save', fail)
-  with pytest.raises(OSError, match='No space left'):
-    sparsify_run(trained / 'train', tmp_path / 'out', 0.5)
-  assert os.listdir(str(tmp_path)) == []
 
 
 @pytest.mark.slow
@@ -193,13 +183,3 @@ def test_a_model_of_the_package_is_averages_only(tmp_path, monkeypatch, capsys):
     if name.endswith('/weights' + checkpoints.AVERAGE):
       assert not values[name][value == 0].any()
       assert not values[name[:-len(checkpoints.AVERAGE)]][value == 0].any()
-
-
-def test_a_checkpoint_without_weights_is_refused(trained, tmp_path):
-  folder = tmp_path / 'train'
-  folder.mkdir()
-  checkpoints.write(str(folder), {'global_step': np.int64(3)})
-  for name in ('config.json', 'run_state.json'):
-    shutil.copy(str(trained / 'train' / name), str(folder))
-  with pytest.raises(UserError, match='ckpt-3: holds no weights of layers'):
-    sparsify_run(folder, tmp_path / 'out', 0.5)

@@ -1,7 +1,5 @@
 """Runs of variants: threads that share the work, programs that are ended."""
 
-import io
-import os
 import signal
 import sys
 import threading
@@ -61,30 +59,6 @@ def test_the_first_error_of_a_thread_is_raised_and_nothing_more_is_started():
   assert (sorted(begun), told) == ([2, 3], [True])
 
 
-def test_ctrl_c_ends_the_programs_which_may_still_save(tmp_path):
-  runner, statuses = variants.Runner(), []
-  ready, saved = tmp_path / 'ready', tmp_path / 'saved'
-  code = ('import signal, sys, time\n'
-          'def save(number, frame):\n'
-          '  open(%r, "w").close()\n'
-          '  sys.exit(0)\n'
-          'signal.signal(signal.SIGTERM, save)\n'
-          'open(%r, "w").close()\n'
-          'time.sleep(60)' % (str(saved), str(ready)))
-
-  def interrupt():
-    if ready.exists():
-      os.kill(os.getpid(), signal.SIGINT)
-      ready.unlink()
-
-  def work(item, thread):
-    statuses.append(runner.run(python(code), watch=interrupt))
-
-  with pytest.raises(KeyboardInterrupt):
-    runner.run_all(work, [1, 2, 3], 1)
-  assert statuses == [None] and saved.exists()  # It has been waited for.
-
-
 def test_a_program_that_ends_tells_its_status_and_is_looked_at_once_more(
     tmp_path, monkeypatch):
   monkeypatch.setattr(variants, 'POLL_SECS', 60)
@@ -138,15 +112,6 @@ def test_only_a_run_that_is_whole_or_diverges_has_a_result():
   assert len(results) == 1
 
 
-@pytest.mark.parametrize('text, line', [(b'', ''), (b'\n \n', ''),
-                                        (b'one\ntwo\n\n', 'two'),
-                                        (b'a\n\xff!\n', '\ufffd!')])
-def test_the_last_line_is_that_of_all_the_file(text, line):
-  file = io.BytesIO(text)
-  file.read()
-  assert variants.last_line(file) == line
-
-
 def test_a_program_answers_with_its_last_line_or_its_last_error_line():
   runner = variants.Runner()
   assert runner.answer(python('print("much"); print("42")')) == '42'
@@ -156,8 +121,3 @@ def test_a_program_answers_with_its_last_line_or_its_last_error_line():
   assert runner.error(python('import sys; sys.stderr.write("warning")')) is None
   assert runner.error(python(failing % 'trace\nbad flag\n')) == 'bad flag'
   assert runner.error(python(failing % '')) == 'no message'
-
-
-def test_a_table_is_markdown_with_its_numbers_on_the_right():
-  table = variants.table(['name', 'n'], [['a', '1'], ['b', '22']], right=(1,))
-  assert table == '| name | n |\n|---|---:|\n| a | 1 |\n| b | 22 |'

@@ -121,13 +121,3 @@ def test_another_file_in_its_place_is_not_removed(tmp_path):
     path.unlink()
     path.write_text('of another process')
   assert path.read_text() == 'of another process'
-
-
-def test_a_folder_where_nothing_can_be_made_is_an_error(tmp_path, monkeypatch):
-  folder = tmp_path / 'deleted'
-  folder.mkdir()
-  monkeypatch.chdir(folder)
-  folder.rmdir()
-  with pytest.raises(FileNotFoundError):
-    with folder_lock.only_process('.'):
-      pass

@@ -1,15 +1,11 @@
 """Paths that the programs take, and those that they refuse."""
 
-import json
 import os
 
 import pytest
 
 from cifar10.errors import UserError
-from cifar10.settings import Settings
 from cifar10.store import checkpoints
-from cifar10.store import config as config_lib
-from cifar10.store import run_state
 from cifar10.util import paths
 from tests import processes
 from tests import short_runs
@@ -120,16 +116,6 @@ def test_an_empty_path_means_none_where_there_may_be_none(tmp_path):
 def test_a_folder_of_a_sparse_checkpoint_is_no_pattern(tmp_path):
   with pytest.raises(UserError, match='--out=.*: TensorFlow takes the'):
     checkpoints.check_out(str(tmp_path / 'a*'))
-
-
-def test_a_run_in_a_current_folder_that_is_not_utf_8_is_saved(
-    tmp_path, monkeypatch):
-  folder = tmp_path / LATIN
-  folder.mkdir()
-  monkeypatch.chdir(str(folder))
-  config_lib.save(Settings(data_dir='data'), '.')
-  assert json.loads(
-      (folder / run_state.CONFIG_FILE).read_text())['data_dir'] == ('data')
 
 
 def test_the_evaluations_of_a_run_are_beside_it(tmp_path, monkeypatch):

@@ -11,7 +11,19 @@ from cifar10.errors import UserError
 from cifar10.settings import Settings
 from cifar10.util import reachability
 from tests import clusters
-from tests.faults import servers as webservers
+
+
+@pytest.fixture(name='listener')
+def _listener():
+  """A socket that accepts connections and does not answer."""
+  with socket.socket() as listener:
+    listener.bind(('127.0.0.1', 0))
+    listener.listen(5)
+    yield listener
+
+
+def address_of(listener):
+  return '127.0.0.1:%d' % listener.getsockname()[1]
 
 
 def test_a_server_that_comes_late_is_reached():
@@ -25,11 +37,16 @@ def test_a_server_that_comes_late_is_reached():
   assert reachability.unreachable(address) is None
 
 
-def test_another_program_is_no_server():
-  with webservers.Server(b'') as other:
-    address = '127.0.0.1:%d' % other.server_port
-    assert reachability.unreachable(address) == (
-        'another program than a TensorFlow server answers')
+def test_another_program_is_no_server(listener):
+
+  def answer():
+    connection, _ = listener.accept()
+    with connection:
+      connection.sendall(b'HTTP/1.0 400 Bad Request\r\n\r\n')
+
+  threading.Thread(target=answer, daemon=True).start()
+  assert reachability.unreachable(address_of(listener)) == (
+      'another program than a TensorFlow server answers')
 
 
 def test_a_host_out_of_reach_is_named():
@@ -51,20 +68,12 @@ def test_a_host_that_no_resolver_knows_is_named(monkeypatch):
     reachability.reach(['nosuchhost:1'], 'worker', timeout_secs=0)
 
 
-@pytest.fixture(name='silent')
-def _silent(monkeypatch):
-  """The address of a task that accepts connections and does not answer."""
+def test_a_task_may_be_silent_for_a_while_and_is_named_then(
+    listener, monkeypatch):
   monkeypatch.setattr(reachability, '_ANSWER_SECS', 0.2)
-  with socket.socket() as listener:
-    listener.bind(('127.0.0.1', 0))
-    listener.listen(5)
-    yield '127.0.0.1:%d' % listener.getsockname()[1]
-
-
-def test_a_task_may_be_silent_for_a_while_and_is_named_then(silent):
   (gone,) = clusters.free_addresses(1)
   settings = Settings(connect_timeout_secs=60)
-  for address, problem in ((silent, 'no answer within 0.2 s'),
+  for address, problem in ((address_of(listener), 'no answer within 0.2 s'),
                            (gone, 'Connection refused')):
     times = iter([0.0, 60.0, 60.1])
     check = reachability.answer_check([address], 'parameter server', settings,

@@ -1,13 +1,9 @@
 """The charts of a run, which curves they have, and images as text."""
 
-import base64
-import io
 import re
 
-import numpy as np
 import pytest
 
-from cifar10.store.run_state import Start
 from cifar10.tools.report import charts
 from cifar10.tools.report import events
 from cifar10.util.summaries import precision_tag
@@ -34,43 +30,6 @@ def test_a_chart_uses_the_colors_of_the_style_sheet(log):
   assert ('50' in texts and '1' in texts) == log
 
 
-def test_the_scale_of_zero_is_not_logarithmic():
-  points = [events.Point(i, 0, float(i)) for i in range(5)]
-  curves = [('', points, 'main')]
-  chart = charts.line_chart('Title', curves, (0, 4), log=True)
-  assert chart == charts.line_chart('Title', curves, (0, 4))
-
-
-def axis(chart):
-  """The x coordinates of the ends of the axis of steps."""
-  line = re.search(r'M (\S+) (\S+) \nL (\S+) \2 \n"[^>]*miter', chart)
-  return float(line.group(1)), float(line.group(3))
-
-
-def drawn(chart):
-  """The x coordinates of the points of a curve, and those of its markers."""
-  path = re.search('<path d="([^"]*)"[^>]*stroke: var.--main', chart).group(1)
-  points = re.findall('[ML] ([0-9.]+)', path)
-  found = re.findall('<use [^>]*x="([0-9.]+)"[^>]*fill: var.--main', chart)
-  return [float(x) for x in points], [float(x) for x in found]
-
-
-@pytest.mark.parametrize('count', [9, 1000])
-def test_a_curve_ends_with_a_marker_at_its_last_step(count):
-  points = [events.Point(10 * i, 0, i % 3) for i in range(count)]
-  last = points[-1].step
-  chart = charts.line_chart('Title', [('', points, 'main')], (0, last))
-  line, markers = drawn(chart)
-  # No margins: the curve fills the axis.
-  assert (line[0], line[-1]) == axis(chart)
-  assert 'clip-path' not in re.search('<path[^>]*--main[^>]*>', chart).group()
-  assert markers == (line if count == 9 else line[-1:])
-  # A shorter curve, drawn to the same scale, ends earlier.
-  chart = charts.line_chart('Title', [('', points, 'main')], (0, 2 * last))
-  (left, right), (line, markers) = axis(chart), drawn(chart)
-  assert line[-1] == markers[-1] == pytest.approx((left + right) / 2, abs=0.01)
-
-
 def test_a_curve_is_smoothed_by_medians():
   points = [events.Point(i, 0, float(i % 5)) for i in range(500)]
   middles = [events.Point(5 * i + 2, 0, 2.0) for i in range(100)]
@@ -78,20 +37,6 @@ def test_a_curve_is_smoothed_by_medians():
   assert charts.smooth(points) == middles
   assert charts.smooth(points[:100]) == points[:100]
   assert charts.smooth([]) == []
-
-
-@pytest.mark.parametrize('depth', [1, 3, 4])
-def test_an_image_keeps_its_pixels(depth):
-  from matplotlib.image import imread
-
-  image = np.random.RandomState(1).randint(0, 256, (5, 7, depth), np.uint8)
-  kind, content = charts.png_uri(image).split(',')
-  assert kind == 'data:image/png;base64'
-  found = np.round(255 * imread(io.BytesIO(base64.b64decode(content))))
-  colors = np.broadcast_to(image[..., :3], (5, 7, 3))
-  np.testing.assert_array_equal(found[..., :3], colors)
-  opacity = image[..., 3] if depth == 4 else 255
-  assert (found[..., 3] == opacity).all()
 
 
 def points(*steps):
@@ -109,31 +54,6 @@ def drawn_charts(monkeypatch):
 
   monkeypatch.setattr(charts, 'line_chart', line_chart)
   return calls
-
-
-def scalars(*steps):
-  tags = 'learning_rate', 'losses/total_loss', 'losses/total_loss_raw'
-  return {tag: points(*steps) for tag in tags + ('losses/cross_entropy',)}
-
-
-def test_all_charts_have_the_steps_of_the_run(drawn_charts):
-  run = make_run(files=[events.EventLog(50.0, 350.0, scalars(100, 200, 300))],
-                 precisions={TEST: points(150, 390)},
-                 throughput=points(200, 300), starts=(Start(20, 40.0),))
-  assert len(charts.draw(run)) == 4
-  assert {steps for _, steps in drawn_charts.values()} == {(20, 390)}
-  # Without an evaluation, and starts, the curves themselves tell.
-  charts.draw(run._replace(precisions={}, starts=()))
-  assert drawn_charts['Loss'][1] == (100, 300)
-
-
-def test_no_more_curves_than_differ(drawn_charts):
-  many = points(*range(150))
-  for count, labels in ((100, ['median']), (150,
-                                            ['between summaries', 'median'])):
-    charts.draw(make_run(throughput=many[:count], precisions={TEST: points(1)}))
-    assert list(drawn_charts['Images per second'][0]) == labels
-  assert drawn_charts['Precision @ 1, %'][1] == (1, 1)
 
 
 @pytest.mark.parametrize(

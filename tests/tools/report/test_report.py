@@ -13,8 +13,6 @@ import tensorflow.compat.v1 as tf
 from cifar10 import cifar10
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_train
-from cifar10 import flags as flags_lib
-from cifar10 import settings as settings_lib
 from cifar10 import zoo
 from cifar10.data import datasets
 from cifar10.data import distortions
@@ -33,6 +31,8 @@ from tests.tools.report.parsed_page import pixels
 
 pytest.importorskip('jinja2')
 pytest.importorskip('matplotlib')
+
+pytestmark = pytest.mark.slow
 
 HELD_OUT = 'Precision @ 1, held-out images'
 CHANGED = (('max_steps', 20, 40),)
@@ -90,14 +90,13 @@ def oracle(trained):
       return content, session.run(probabilities)
 
 
-@pytest.mark.slow
-def test_the_page_of_a_run(trained, tmp_path):
+def test_what_is_gathered_of_a_run(trained):
   run = report.gather(str(trained / 'train'), str(trained / 'eval'))
   assert list(run.precisions) == ['Precision @ 1', HELD_OUT]
   for points in run.precisions.values():
     assert [point.step for point in points] == [20, 40]
-  precisions = run.precisions['Precision @ 1']
   # The report and the evaluator agree.
+  precisions = run.precisions['Precision @ 1']
   assert precisions[1].value == pytest.approx(run.predictions.precision)
   assert (run.predictions.step, run.left_out) == (40, [])
   # Every second step, and the last one of each start.
@@ -105,22 +104,24 @@ def test_the_page_of_a_run(trained, tmp_path):
   for tag in ('losses/total_loss', 'losses/cross_entropy', 'learning_rate'):
     points = events.curve(run.files, tag)
     assert [point.step for point in points] == steps
+  # No rate between the last of one start and the first of the next.
+  assert [p.step for p in run.throughput] == [s for s in steps if s % 20]
   averages = 'conv1/weights/ExponentialMovingAverage'
   checkpoint = checkpoints.latest(str(trained / 'train'))
   np.testing.assert_array_equal(run.filters,
                                 tf.train.load_variable(checkpoint, averages))
-  # No rate between the last of one start and the first of the next.
-  assert [p.step for p in run.throughput] == [s for s in steps if s % 20]
 
+
+def test_the_page_of_a_run(trained, tmp_path):
   out = tmp_path / 'page.html'
   flags = ['--out=%s' % out, '--eval_dir=%s' % (trained / 'eval')]
-  printed = '%s is written.\n' % out
-  command = [SCRIPT, str(trained / 'train')] + flags
-  assert processes.run(command) == (0, printed, 'Model: %s\n' % checkpoint)
+  checkpoint = checkpoints.latest(str(trained / 'train'))
+  assert processes.run([SCRIPT, str(trained / 'train'),
+                        *flags]) == (0, '%s is written.\n' % out,
+                                     'Model: %s\n' % checkpoint)
   assert os.listdir(str(tmp_path)) == ['page.html']
-  content = out.read_text(encoding='utf-8')
-  assert content.count('class="right"') == 10
-  found = Page(content)
+  found = Page(out.read_text(encoding='utf-8'))
+  assert found.title == 'Run report: train'
   assert found.charts == [
       'Loss', 'Precision @ 1, %', 'Learning rate', 'Images per second'
   ]
@@ -129,17 +130,18 @@ def test_the_page_of_a_run(trained, tmp_path):
       'Most frequent mistakes', 'Most confident mistakes', 'Filters of conv1',
       'Starts', 'Settings'
   ]
-  assert found.title == 'Run report: train'
+  assert found.facts['Training time'][1] == 'starts: 2'
   matrix, classes, mistakes, starts, settings = found.tables
+  assert [row[3] for row in starts[1:]] == ['', '--max_steps 20 -> 40']
+  assert {row[0]: row[1] for row in settings}['--batch_size'] == '64'
 
   records, probabilities = oracle(trained)
   labels, given = records[:, 0], probabilities.argmax(axis=1)
   counts = np.zeros([10, 10], int)
   np.add.at(counts, (labels, given), 1)
-  assert matrix[0][1:] == list(datasets.CLASSES)
-  assert matrix[1:] == [[name] + [str(count)
-                                  for count in row]
-                        for name, row in zip(datasets.CLASSES, counts)]
+  assert matrix[1:] == [
+      [name, *map(str, row)] for name, row in zip(datasets.CLASSES, counts)
+  ]
   for number, row in enumerate(classes[1:]):
     right, answered = counts[number, number], counts[:, number].sum()
     precision = '%.1f\u00a0%%' % (100 * right / answered) if answered else '–'
@@ -147,15 +149,16 @@ def test_the_page_of_a_run(trained, tmp_path):
     assert row == [datasets.CLASSES[number], '50', precision, recall]
   np.fill_diagonal(counts, 0)
   assert [int(row[2]) for row in mistakes[1:]] == sorted(counts.flat)[:-16:-1]
+  check_mistakes(found, records, given, probabilities.max(axis=1))
 
-  # The images of the most confident mistakes, in that order.
-  surest = probabilities.max(axis=1)
-  wrong = [i for i in range(500) if given[i] != labels[i]]
-  wrong.sort(key=lambda i: -surest[i])
-  images = synthetic_records.images_of(records)
+
+def check_mistakes(found, records, given, surest):
+  """Checks the images of the most confident mistakes, and their order."""
+  labels, images = records[:, 0], synthetic_records.images_of(records)
+  wrong = sorted(np.flatnonzero(given != labels), key=lambda i: -surest[i])
   pictures = [i for i in found.images if i.get('alt')]
-  assert len(pictures) == 24
   shown = [int(i.get('alt').split()[-1]) for i in pictures]
+  assert len(shown) == 24
   np.testing.assert_allclose(surest[shown], surest[wrong[:24]], rtol=1e-4)
   for index, picture, caption in zip(shown, pictures, found.captions):
     np.testing.assert_array_equal(pixels(picture)[..., :3], images[index])
@@ -163,23 +166,6 @@ def test_the_page_of_a_run(trained, tmp_path):
     assert caption.startswith(right + answer + ' ')
   filters = [i for i in found.images if not i.get('alt')]
   assert [pixels(i).shape for i in filters] == [(5, 5, 4)] * 64
-
-  assert [row[0] for row in starts[1:]] == ['0', '20']
-  assert [row[3] for row in starts[1:]] == ['', '--max_steps 20 -> 40']
-  assert found.facts['Training time'][1] == 'starts: 2'
-
-  values = {name: rest for name, *rest in settings[1:]}
-  assert values['--batch_size'] == ['64', '128']
-  assert values['--learning_rate'] == ['0.1', '0.1']
-  assert values['--seed'] == ['1', 'none']
-  # The trainer's flags that make a run; those that differ from the defaults
-  # come first.
-  groups = set(flags_lib.TRAINER_GROUPS) - {'download', 'metrics'}
-  assert sorted(values) == sorted(
-      '--' + n for n in settings_lib.flag_names(*groups))
-  changed = [value != default for value, default in values.values()]
-  assert changed == sorted(changed, reverse=True)
-  assert content.count('<td><b>') == sum(changed) < len(changed)
 
 
 def page_of(train_dir, eval_dir='/nowhere', **changes):
@@ -196,51 +182,6 @@ def test_without_events_the_checkpoint_is_reported(copied):
   assert run.left_out[1].startswith('No evaluations of this run in /nowhere ')
   assert all(line in found.text for line in run.left_out)
   assert found.charts == [] and len(found.tables) == 5
-
-
-def test_starts_and_damaged_event_files_of_a_run(copied, tmp_path):
-  """run_state.json has two starts; the events of the second one are lost."""
-  first, second = sorted(copied.glob('events*'))
-  begin = int(first.name.split('.')[3])
-  set_starts(copied, (0, begin - 10.0, ()), (20, begin + 1000.0, CHANGED))
-  os.utime(str(copied / 'config.json'), (begin + 1001, begin + 1001))
-  for path in copied.glob('model.ckpt-*.index'):
-    os.utime(str(path), (begin + 590, begin + 590))
-  last = copied / 'model.ckpt-40.index'
-  os.utime(str(last), (begin + 1033, begin + 1033))
-  second.unlink()
-  (copied / 'events.out.tfevents.1').mkdir()
-  eval_dir = tmp_path / 'eval'
-  eval_dir.mkdir()
-  (eval_dir / 'events.out.tfevents.2').write_bytes(b'damaged' * 9)
-  run, found = page_of(copied, eval_dir)
-  assert run.durations == [600.0, 33.0]
-  assert found.facts['Training time'] == ('0:10:33', 'starts: 2')
-  starts = found.tables[-2]
-  assert [row[2] for row in starts[1:]] == ['0:10:00', '0:00:33']
-  assert run.left_out[:2] == [
-      '%s is not a file: passed over.' % (copied / 'events.out.tfevents.1'),
-      '%s is damaged or cut off: only the events before are shown.' %
-      (eval_dir / 'events.out.tfevents.2')
-  ]
-  # Those on images held out are in the file of the first start.
-  assert list(run.precisions) == [HELD_OUT]
-  assert [point.step for point in run.precisions[HELD_OUT]] == [20]
-  assert run.left_out[2:] == [
-      'No evaluations of this run in %s (--eval_dir): no precision curve.' %
-      eval_dir
-  ]
-  assert all(line in found.text for line in run.left_out)
-
-
-def test_evaluations_before_the_first_start_are_of_another_run(trained, copied):
-  for path in copied.glob('events*'):
-    path.unlink()
-  files, _ = events.read_folder(str(trained / 'eval'))
-  between = (files[0].end_time + files[1].end_time) / 2
-  set_starts(copied, (0, between, ()))
-  run = report.gather(str(copied), str(trained / 'eval'))
-  assert [p.step for p in run.precisions['Precision @ 1']] == [40]
 
 
 def test_a_file_in_place_of_a_folder_is_one_line(copied):

@@ -1,7 +1,5 @@
 """The chart of a search: precision over the values of each setting."""
 
-import pytest
-
 from cifar10.tools.search import chart
 
 TRIALS = [{
@@ -39,17 +37,3 @@ def test_each_setting_has_axes_with_all_trials():
          ] == ['0.0', '0.5']
   assert [tick.get_text() for tick in augment.get_xticklabels()
          ] == ['crop', 'crop\nflip']
-
-
-def test_a_narrow_range_is_linear():
-  narrow = [
-      dict(trial, params={'momentum': 0.9 + index / 100})
-      for index, trial in enumerate(TRIALS)
-  ]
-  (axes,) = chart.draw(narrow).axes
-  assert axes.get_xscale() == 'linear'
-  assert dots(axes)[1][0] == pytest.approx(0.91)
-
-
-def test_a_search_without_trials_has_an_empty_chart():
-  assert chart.draw([]).axes == []

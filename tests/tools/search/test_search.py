@@ -15,7 +15,6 @@ from cifar10.store import run_state
 from cifar10.tools.search import search as search_lib
 from cifar10.tools.search import space as space_lib
 from cifar10.tools.search import trials as trials_lib
-from tests import forked_variants
 from tests import processes
 from tests import short_runs
 
@@ -133,25 +132,6 @@ def test_a_search_that_is_killed_or_interrupted_goes_on(tmp_path, start,
   assert found.splitlines()[:3] == out.splitlines()[-4:-1]
 
 
-def test_a_trial_that_diverges_is_a_result_and_a_mistake_ends_the_search(
-    tmp_path, monkeypatch):
-  forked_variants.fork(monkeypatch)
-  study = optuna.create_study(direction='maximize')
-
-  def run(rate, count, *more):
-    choices = {'learning_rate': optuna.distributions.CategoricalDistribution(
-        [rate])}  # yapf: disable
-    space = space_lib.Space((*FLAGS, *more), choices, {})
-    trials_lib.Trials(study, space, str(tmp_path)).run(count, 1)
-
-  run(1e30, 1)
-  with pytest.raises(UserError, match='trial_001: .*error: --l2_scale=0.1 has'):
-    run(1e30, 3, '--l2_scale=0.1')
-  diverged, failed = study.get_trials()
-  assert (diverged.state.name, failed.state.name) == ('PRUNED', 'FAIL')
-  assert 'expected a finite number' in diverged.user_attrs['error']
-
-
 def test_what_was_given_up_is_not_the_best(tmp_path):
   study = optuna.create_study(direction='maximize')
   distribution = optuna.distributions.FloatDistribution(0.1, 0.2)
@@ -228,25 +208,6 @@ def test_trials_without_their_search_are_refused(tmp_path, monkeypatch):
   with pytest.raises(UserError, match='out: holds trials, such as trial_000, '):
     search_lib.search(arguments(tmp_path, RANGE, 1))
   assert not tried
-
-
-def test_a_full_disk_under_the_file_is_one_line(tmp_path, monkeypatch):
-
-  def fail(self, *args, **kwargs):
-    # As SQLAlchemy says it.
-    cause = RuntimeError('(sqlite3.OperationalError) database or disk is full\n'
-                         '[SQL: INSERT INTO trials]\n(Background on this)')
-    raise optuna.exceptions.StorageInternalError('in the commit') from cause
-
-  in_memory(tmp_path, monkeypatch)
-  for name in ('set_user_attr', 'tell', 'get_trials'):
-    with monkeypatch.context() as context:
-      context.setattr(optuna.Study, name, fail)
-      with pytest.raises(UserError) as info:
-        search_lib.search(arguments(tmp_path, RANGE, 2))
-    assert str(info.value) == (
-        '%s/out/search.db: (sqlite3.OperationalError) database or disk is full'
-        % tmp_path)
 
 
 def test_a_damaged_file_is_named(tmp_path):

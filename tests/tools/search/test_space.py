@@ -20,25 +20,13 @@ def load(tmp_path, flags, space):
 
 
 def test_lists_are_choices_and_limits_are_ranges(tmp_path):
-  space = load(
-      tmp_path, FLAGS, {
-          'optimizer': ['sgd', 'adam'],
-          'staircase': [True, False],
-          'batch_size': {
-              'low': 32,
-              'high': 96,
-              'step': 32
-          },
-          'learning_rate': {
-              'low': 0.001,
-              'high': 1,
-              'log': True
-          },
-          'clip_norm': {
-              'low': 0,
-              'high': 3
-          }
-      })
+  space = load(tmp_path, FLAGS, {
+      'optimizer': ['sgd', 'adam'],
+      'staircase': [True, False],
+      'batch_size': {'low': 32, 'high': 96, 'step': 32},
+      'learning_rate': {'low': 0.001, 'high': 1, 'log': True},
+      'clip_norm': {'low': 0, 'high': 3}
+  })  # yapf: disable
   assert space.flags == tuple(FLAGS)
   kinds = space_lib.optuna().distributions
   assert space.distributions == {
