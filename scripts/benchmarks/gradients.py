@@ -7,7 +7,7 @@ Trains the tutorial's network with ReLU, with sigmoid, and with sigmoid and
 batch normalization. Before each step it computes, on one batch that stays the
 same, the gradients of the cross entropy, without weight decay, and their norms:
 one for the weights of each layer. Writes a JSON file, which
-`scripts/pages/draw_gradients.py` draws.
+plot.py draws.
 """
 
 from pathlib import Path

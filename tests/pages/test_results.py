@@ -4,16 +4,18 @@ scripts/pages/tables.py writes those of the tables; scripts/lint.sh checks them.
 """
 
 import csv
+import os
 from statistics import mean
 from statistics import median
 
 import pytest
 
-from tests.pages import pictures
+from tests import short_runs
 from tests.pages import read
 
-results = pictures.module('results')
-tables = pictures.module('tables')
+results, tables = (short_runs.module_at(
+    os.path.join(short_runs.ROOT, 'scripts', 'pages', name))
+                   for name in ('results.py', 'tables.py'))
 
 
 def shows(sentence, values):

@@ -13,7 +13,6 @@ from cifar10.data import distortions
 from cifar10.errors import UserError
 from tests import processes
 from tests import short_runs
-from tests.pages import pictures
 
 BENCHMARKS = os.path.join(short_runs.ROOT, 'scripts', 'benchmarks')
 RESULTS = os.path.join(short_runs.ROOT, 'docs', 'results')
@@ -100,7 +99,7 @@ def test_a_picture_is_small_and_wide_enough(tmp_path):
 @pytest.mark.parametrize(
     'names, message',
     [(['missing'], 'missing.json: no such file'),
-     (['gradients'], 'gradients.json: expected results'),
+     (['sparse'], 'sparse.json: expected results'),
      (['fast', 'search'], 'only precisions are drawn together')])
 def test_other_files_are_named(names, message):
   with pytest.raises(UserError, match=message):
@@ -190,5 +189,5 @@ def test_gradients_of_each_layer_are_measured_and_drawn(tmp_path):
       assert len(norms) == 3 and min(norms) > 0
   # Of one batch, and ten classes.
   assert runs[2]['cross_entropy'][0] == pytest.approx(2.3, abs=0.1)
-  picture = pictures.module('draw_gradients').draw(str(out))
-  assert str(picture).count('class="line') == 15
+  figure = plot.draw_gradients({'runs': runs})
+  assert [len(axes.get_lines()) for axes in figure.axes] == [5, 5, 5]
