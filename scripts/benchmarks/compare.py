@@ -47,22 +47,28 @@ _TIMED_STEPS = 100
 _PER_DEFAULT = 4  # Variants that are timed after each turn of the default.
 
 
-def load_experiments(path):
+def load_experiments(path, *others):
   """Reads the file of experiments, a dict with all that may be left out.
 
-  Raises UserError if the file is missing or something else.
+  Raises UserError if it is missing, or lacks something; `others` are needed
+  besides what all experiments have.
   """
   found = {'flags': [], 'points': POINTS, **files.need_json(path)}
-  try:
-    found['variants'] = {comparison.DEFAULT: [], **found['variants']}
-    steps, points, seeds = found['steps'], found['points'], found['seeds']
-    if not seeds or steps < points or steps % points:
-      raise ValueError(f'steps={steps}, points={points}, seeds={seeds}')
-  except (KeyError, TypeError, ValueError) as error:
-    raise UserError(
-        f'{path}: {error!r}; expected steps, a multiple of {POINTS} or of '
-        'points, seeds and variants') from error
+  missing = {'steps', 'seeds', 'variants', *others} - set(found)
+  if missing:
+    raise UserError(f'{path}: expected {", ".join(sorted(missing))}')
+  if found['steps'] % found['points']:
+    raise UserError(f'{path}: steps={found["steps"]}: expected a multiple of '
+                    f'points={found["points"]}')
   return found
+
+
+def with_default(experiments):
+  """Experiments with one more variant, the default."""
+  return dict(experiments, variants={
+      comparison.DEFAULT: [],
+      **experiments['variants']
+  })
 
 
 def run_name(variant):
@@ -183,7 +189,8 @@ def kept(path, *names):
 
 def compare(args):
   """Runs what is missing, prints the table, and draws the chart."""
-  experiments, runner = load_experiments(args.experiments), variants.Runner()
+  experiments = with_default(load_experiments(args.experiments))
+  runner = variants.Runner()
   found, save = kept(args.out, 'results', 'times')
 
   def done(result):
@@ -211,7 +218,7 @@ def compare(args):
     charts.save_png(comparison.draw(compared), chart)
 
 
-def parser_of(doc, runs):
+def parser_of(doc, runs, has_times=True):
   """The parser of a program that compares runs; `runs` is a default."""
   parser = arguments.Parser(doc)
   parser.add_argument('experiments', help='the JSON file of experiments')
@@ -219,17 +226,17 @@ def parser_of(doc, runs):
   parser.add_argument('--runs', default=runs, help='folder of the runs')
   parser.add_argument('--jobs', default=1,
                       help='runs at a time, which share the cores')
+  if has_times:
+    parser.add_argument(
+        '--time_rounds', default=0,
+        help='how many times to measure the step time of each variant, instead '
+        'of training; 0: train')
   return parser
 
 
 def main():
   """Reads the flags, runs, and reports."""
-  parser = parser_of(__doc__, '/tmp/cifar10_compare')
-  parser.add_argument(
-      '--time_rounds', default=0,
-      help='how many times to measure the step time of each variant, instead '
-      'of training; 0: train')
-  parser.run(compare, jobs=(1, None))
+  parser_of(__doc__, '/tmp/cifar10_compare').run(compare, jobs=(1, None))
 
 
 if __name__ == '__main__':

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = ROOT / 'scripts' / 'benchmarks'
 sys.path[:0] = [str(ROOT), str(BENCHMARKS)]
 
+import compare
 import comparison
 import predict_scaling
 import recipe_times
@@ -93,11 +94,10 @@ def compared():
 
 def compared_when_tuned():
   """The rows of the comparison of tuned techniques, by name."""
-  experiments = tuning.load_experiments(
+  experiments = compare.load_experiments(
       str(BENCHMARKS / 'experiments' / 'tuning.json'))
   found = raw('tuning')
-  best = {'default': [], **tuning.tuned(experiments, found['tuning'])}
-  rows = tuning.compared(dict(experiments, variants=best), found,
+  rows = tuning.compared(tuning.comparison_of(experiments, found), found,
                          raw('techniques'))
   return {row['name']: row for row in rows}
 
@@ -116,10 +116,12 @@ def printed(table):
   ][1:]
 
 
-def signed(value):
-  """A difference as text, with its sign."""
-  text = f'{value:+.1f}'
-  return text if float(text) else '0.0'
+def printed_by_flags(rows, table):
+  """As `printed`, by the flags of the rows."""
+  return {
+      ' '.join(row['flags']): numbers
+      for row, numbers in zip(rows, printed(table(rows)))
+  }
 
 
 # The tables.
@@ -140,31 +142,11 @@ def precision():
 
 
 def techniques():
-  found = {}
-  for row in compared().values():
-    key = ' '.join(row['flags'])
-    if row['errors']:
-      found[key] = re.findall(r'step (\d+)', row['errors'][0])
-      continue
-    ends = [row['lowest'], row['highest']] if row['runs'] > 1 else []
-    found[key] = percents([row['averaged'], *ends, row['plain']], 1)
-    found[key].append(row['loss'])
-    if key:
-      found[key] += [row['time']] if 'time' in row else []
-      found[key] += [
-          signed(100 * row[gain])
-          for gain in ('at_steps', 'at_time')
-          if gain in row and ('time' in row or gain == 'at_steps')
-      ]
-  return found
+  return printed_by_flags(compared().values(), comparison.table)
 
 
 def tuned():
-  rows = compared_when_tuned().values()
-  return {
-      ' '.join(row['flags']): numbers
-      for row, numbers in zip(rows, printed(tuning.table(rows)))
-  }
+  return printed_by_flags(compared_when_tuned().values(), tuning.table)
 
 
 def recipes():

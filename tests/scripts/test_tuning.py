@@ -6,7 +6,6 @@ import os
 
 import pytest
 
-from cifar10.errors import UserError
 from tests import forked_variants
 from tests import short_runs
 from tests import synthetic_records
@@ -136,17 +135,3 @@ def test_it_goes_on_where_it_was_stopped(tmp_path, monkeypatch, capsys):
   assert written['times'][:1] == there['times']
   assert [time['flags'] for time in written['times'][1:]] == [adam['flags']]
   assert len(written['results']) == 3
-
-
-@pytest.mark.parametrize('content, problem', [
-    (None, 'no such file'),
-    (dict(EXPERIMENTS, variants={'Adam': {'flags': [], 'values': {}}}),
-     'expected tuning_steps'),
-    (dict(EXPERIMENTS, steps=0), 'expected tuning_steps')
-])  # yapf: disable
-def test_experiments_that_make_no_sense_are_named(tmp_path, content, problem):
-  path = tmp_path / 'experiments.json'
-  if content:
-    path.write_text(json.dumps(content))
-  with pytest.raises(UserError, match=f'^{path}: .*{problem}'):
-    tuning.load_experiments(str(path))
