@@ -22,6 +22,7 @@ import argparse
 import re
 import sys
 
+import raw_numbers as raw
 import results
 
 from cifar10 import cifar10
@@ -62,7 +63,7 @@ def _shown(value, old):
 def filled(row, values, with_first=False):
   """A row of a table with its first numbers replaced by values."""
   start = 0 if with_first else row.index('|', 1)
-  if len(values) > len(results.numbers(row[start:])):
+  if len(values) > len(raw.numbers(row[start:])):
     raise ValueError(f'{row}: expected {len(values)} numbers')
   left = iter(values)
 
@@ -70,7 +71,7 @@ def filled(row, values, with_first=False):
     old = match.group()
     return old if match.group(1) else _shown(next(left, None), old)
 
-  return row[:start] + results.NUMBER.sub(replaced, row[start:])
+  return row[:start] + raw.NUMBER.sub(replaced, row[start:])
 
 
 def filled_rows(name, rows):
@@ -110,9 +111,7 @@ def main():
   parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
   parser.add_argument('--check', action='store_true', help='write nothing')
   check, old, groups = parser.parse_args().check, [], set()
-  for page in [
-      *results.ROOT.glob('*.md'), *(results.ROOT / 'docs').rglob('*.md')
-  ]:
+  for page in [*raw.ROOT.glob('*.md'), *(raw.ROOT / 'docs').rglob('*.md')]:
     text = page.read_text(encoding='utf-8')
     groups |= {
         name for _, kind, name, _ in _TABLE.findall(text) if kind == 'flags'
