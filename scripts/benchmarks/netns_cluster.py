@@ -155,6 +155,8 @@ def slow(args):
         inside(SWITCH, f'tc qdisc add dev w1 {limit}')
       train(folder, args, [f'--{mode}', f'--grad_dtype={dtype}'])
       found = steps('w0', folder)
+      if len(found) < 4:
+        raise UserError(f'worker 0 took {len(found)} steps: raise --steps')
       (first, begin), (last, end) = found[len(found) // 2], found[-1]
       received, sent = re.search(r'receives ([\d.]+) MB .* sends ([\d.]+) MB',
                                  log_of('w0', folder).read_text()).groups()
