@@ -11,11 +11,9 @@ else should run meanwhile.
 """
 
 import operator
-import os
 from pathlib import Path
 import statistics
 import sys
-import tempfile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -52,15 +50,10 @@ def steps(recipe):
 def seconds_of_step(recipe, flags):
   """Trains a recipe for a turn; the median of the seconds of a step."""
   max_steps = _FIRST + _IMAGES // of_recipe(recipe).batch_size
-  with tempfile.TemporaryDirectory() as folder:
-    metrics = os.path.join(folder, 'metrics.jsonl')
-    variants.Runner().answer(
-        variants.command('cifar10_train.py', f'--recipe={recipe}',
-                         f'--max_steps={max_steps}',
-                         f'--train_dir={folder}/train', f'--metrics={metrics}',
-                         '--log_frequency=1', *flags))
-    times = [row['time'] for row in compare.rows(metrics)[_FIRST:]]
-    return statistics.median(map(operator.sub, times[1:], times))
+  found = compare.short_run(f'--recipe={recipe}', f'--max_steps={max_steps}',
+                            '--log_frequency=1', *flags)
+  times = [row['time'] for row in found[_FIRST:]]
+  return statistics.median(map(operator.sub, times[1:], times))
 
 
 def table(seconds):

@@ -74,7 +74,7 @@ def test_variants_are_compared_at_equal_steps_and_equal_time():
 
 
 def test_variants_are_timed_in_turns_with_the_default(monkeypatch):
-  asked, speeds = [], {'--a': [40.0, 80.0, 50.0], '--b': [None] * 3}
+  asked, speeds = [], [40.0, 80.0, 50.0]
   experiments = dict(NONE, flags=['--all'], variants={
       'default': [],
       'a': ['--a'],
@@ -83,7 +83,9 @@ def test_variants_are_timed_in_turns_with_the_default(monkeypatch):
 
   def speed(flags):
     asked.append(flags[-1])
-    return speeds[flags[-1]].pop(0) if flags[1:] else 100.0
+    if flags[-1] == '--b':
+      raise UserError('fails')
+    return speeds.pop(0) if flags[1:] else 100.0
 
   monkeypatch.setattr(compare, '_speed', speed)
   times = [{'flags': ['--all'], 'ratio': 0.5}]  # Of an earlier start.
