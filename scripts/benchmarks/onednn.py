@@ -18,7 +18,6 @@ from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.settings import Settings
 from cifar10.util import arguments
-from cifar10.util import files
 import baselines
 import benchmark
 import compare
@@ -60,11 +59,7 @@ def measure(args):
   }
   rates = turns.rates(forms, _BATCH_SIZE, args.rounds, steps=40, warm_up=20)
   table.add('training, batch 128', 'examples/s', rates)
-  files.write_json(args.out, {
-      'machine': benchmark.machine(),
-      'rounds': args.rounds,
-      'rows': table.rows
-  })
+  table.write(args.out, args.rounds)
 
 
 def main():

@@ -25,8 +25,8 @@ from cifar10.store import run_state
 from cifar10.tools import variants
 from cifar10.util import arguments
 from cifar10.util import files
-import benchmark
 import compare
+import turns
 
 RECIPES = FIELDS['recipe'].metadata['choices']
 _STEPS_OF_TUTORIAL = 100000
@@ -77,7 +77,7 @@ def table(seconds):
 def measure(args):
   """Measures, writes the results after each turn, and prints the table."""
   seconds = {recipe: [] for recipe in RECIPES}
-  about = {'machine': benchmark.machine(), 'seconds of a step': seconds}
+  about = {'machine': turns.machine(), 'seconds of a step': seconds}
   for _ in range(args.rounds):
     for recipe, values in seconds.items():
       values.append(seconds_of_step(recipe, args.flags))

@@ -32,7 +32,7 @@ from cifar10.tools import variants
 from cifar10.util import arguments
 from cifar10.util import files
 from cifar10.util import processes
-import benchmark
+import turns
 
 _HERE = Path(__file__).resolve().parent
 # Of a figure, over all starts; 'own' is the part of 'busy' that it took itself.
@@ -105,7 +105,7 @@ def reproduce(args):
   os.makedirs(places['runs'], exist_ok=True)
   path = os.path.join(args.out, 'record.json')
   records = files.read_json(path) or {}
-  new = {'machine': benchmark.machine(), 'commit': commit(), 'complete': False}
+  new = {'machine': turns.machine(), 'commit': commit(), 'complete': False}
   new.update(dict.fromkeys(_TIMES, 0), starts=0)
   processes.adopt_orphans()
   try:
