@@ -31,7 +31,6 @@ from cifar10.errors import UserError
 from cifar10.tools import variants
 from cifar10.util import arguments
 from cifar10.util import files
-from cifar10.util import processes
 import turns
 
 _HERE = Path(__file__).resolve().parent
@@ -72,7 +71,6 @@ def measure(record, places):
         raise UserError(f'{program} ended with status {status}')
     record['complete'] = True
   finally:
-    processes.wait_for_children()  # Their time is known only once they end.
     now = time.time(), *processor_seconds()
     for name, earlier, later in zip(_TIMES, (begun, *before), now):
       record[name] += later - earlier
@@ -107,7 +105,6 @@ def reproduce(args):
   records = files.read_json(path) or {}
   new = {'machine': turns.machine(), 'commit': commit(), 'complete': False}
   new.update(dict.fromkeys(_TIMES, 0), starts=0)
-  processes.adopt_orphans()
   try:
     for name in args.only or figures:
       record = records.get(name, {})
