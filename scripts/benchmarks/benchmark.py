@@ -200,8 +200,7 @@ def measure(args):
   plot.draw([path], os.path.splitext(path)[0] + '.png')
 
 
-def main():
-  """Reads the flags and measures."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('--quick', action='store_true',
                       help='leave out the step alone and long runs')
@@ -212,7 +211,3 @@ def main():
   parser.add_argument('--data_dir', default=Settings.data_dir,
                       help='the folder of the data set')
   parser.run(measure, rounds=(1, None))
-
-
-if __name__ == '__main__':
-  main()

@@ -238,10 +238,5 @@ def parser_of(doc, runs, has_times=True):
   return parser
 
 
-def main():
-  """Reads the flags, runs, and reports."""
-  parser_of(__doc__, '/tmp/cifar10_compare').run(compare, jobs=(1, None))
-
-
 if __name__ == '__main__':
-  main()
+  parser_of(__doc__, '/tmp/cifar10_compare').run(compare, jobs=(1, None))

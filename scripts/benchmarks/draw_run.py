@@ -179,14 +179,9 @@ def draw(args):
   save('losses', draw_losses(shown))
 
 
-def main():
-  """Reads the flags and draws."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('run', metavar='RUN',
                       help='The folder of a run, or its curves.json.')
   parser.add_argument('out', metavar='OUT', help='The folder for the pictures.')
   parser.run(draw)
-
-
-if __name__ == '__main__':
-  main()

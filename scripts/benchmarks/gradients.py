@@ -99,8 +99,7 @@ def measure(args):
   })
 
 
-def main():
-  """Reads the flags and measures."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('--steps', default=50, help='steps of each run')
   parser.add_argument('--batch_size', default=128, help='images in a batch')
@@ -110,7 +109,3 @@ def main():
                       help='the folder of the data set')
   parser.add_argument('--out', required=True, help='the JSON file to write')
   parser.run(measure, steps=(1, None), batch_size=(1, None))
-
-
-if __name__ == '__main__':
-  main()

@@ -74,8 +74,7 @@ def measure(args):
   table.write(args.out, args.rounds)
 
 
-def main():
-  """Reads the flags and measures."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('--rounds', default=5, help='turns of each')
   parser.add_argument('--steps', default=1000, help='batches')
@@ -88,7 +87,3 @@ def main():
       lambda args: (take_batches(args.source, args.steps, args.data_dir)
                     if args.source else measure(args)), rounds=(1, None),
       steps=(1, None))
-
-
-if __name__ == '__main__':
-  main()

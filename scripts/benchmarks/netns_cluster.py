@@ -171,8 +171,7 @@ def slow(args):
         flush=True)
 
 
-def main():
-  """Reads the flags and runs the clusters."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('what', choices=('cut', 'slow'))
   parser.add_argument('--steps', default=300, help='steps of each run')
@@ -185,7 +184,3 @@ def main():
     parser.error('network namespaces need root')
   parser.run(lambda args: (cut if args.what == 'cut' else slow)(args),
              steps=(10, None))
-
-
-if __name__ == '__main__':
-  main()

@@ -62,8 +62,7 @@ def measure(args):
   table.write(args.out, args.rounds)
 
 
-def main():
-  """Reads the flags and measures."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('--out', default='onednn.json', help='the JSON file')
   parser.add_argument('--rounds', default=5, help='turns of each form')
@@ -72,7 +71,3 @@ def main():
   parser.run(
       lambda args: take_steps(args.steps_of)
       if args.steps_of else measure(args), rounds=(1, None))
-
-
-if __name__ == '__main__':
-  main()

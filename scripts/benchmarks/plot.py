@@ -204,8 +204,7 @@ def draw(paths, out, times=None):
   charts.save_png(figure, out)
 
 
-def main():
-  """Reads the flags and draws."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('results', nargs='+', help='files of JSON')
   parser.add_argument(
@@ -215,7 +214,3 @@ def main():
   parser.run(lambda args: draw(
       args.results, args.out or os.path.splitext(args.results[0])[0] + '.png',
       args.times))
-
-
-if __name__ == '__main__':
-  main()

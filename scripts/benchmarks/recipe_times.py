@@ -85,14 +85,9 @@ def measure(args):
   print(table(seconds))
 
 
-def main():
-  """Reads the flags and measures."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('--rounds', default=3, help='turns of each recipe')
   parser.add_argument('--out', required=True, help='JSON file')
   parser.add_argument('flags', nargs='*', help='flags of cifar10_train')
   parser.run(measure, rounds=(1, None))
-
-
-if __name__ == '__main__':
-  main()

@@ -126,8 +126,7 @@ def seeds(text):
   return [int(part) for part in text.split(',')]
 
 
-def main():
-  """Reads the flags and makes the runs."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('--recipe', default='fast',
                       choices=settings_lib.FIELDS['recipe'].metadata['choices'],
@@ -139,7 +138,3 @@ def main():
                       help='folder where to keep the runs (default: nowhere)')
   parser.add_argument('flags', nargs='*', help='flags of cifar10_train')
   parser.run(repeat)
-
-
-if __name__ == '__main__':
-  main()

@@ -124,8 +124,7 @@ def reproduce(args):
     print(table(records))
 
 
-def main():
-  """Reads the flags and measures."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('figures', help='the JSON file of figures')
   parser.add_argument('--out', required=True, help='folder of raw numbers')
@@ -133,7 +132,3 @@ def main():
       '--only', default='', help='names of figures, separated by commas',
       type=lambda text: [name for name in text.split(',') if name])
   parser.run(reproduce)
-
-
-if __name__ == '__main__':
-  main()

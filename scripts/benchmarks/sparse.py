@@ -118,13 +118,8 @@ def compare_all(args):
   print(variants.table(heads, rows, right=range(2, len(heads))))
 
 
-def main():
-  """Reads the flags, runs, and reports."""
+if __name__ == '__main__':
   parser = compare.parser_of(__doc__, '/tmp/cifar10_sparse', has_times=False)
   parser.add_argument('--zeros', default=0.9,
                       help='share of the weights to set to zero')
   parser.run(compare_all, jobs=(1, None), zeros=(0, 1))
-
-
-if __name__ == '__main__':
-  main()

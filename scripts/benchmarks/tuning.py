@@ -186,13 +186,8 @@ def tune_all(args):
   charts.save_png(figure, chart)
 
 
-def main():
-  """Reads the flags, runs, and reports."""
+if __name__ == '__main__':
   parser = compare.parser_of(__doc__, '/tmp/cifar10_tuning')
   parser.add_argument('--before', default='',
                       help='the JSON file of compare.py to compare with')
   parser.run(tune_all, jobs=(1, None))
-
-
-if __name__ == '__main__':
-  main()
