@@ -18,8 +18,6 @@ import importlib.util
 import json
 import os
 from pathlib import Path
-import platform
-import re
 import sys
 import time
 
@@ -29,7 +27,6 @@ from cifar10.data import datasets
 from cifar10.nets import layers
 from cifar10.settings import Settings
 from cifar10.util import arguments
-from cifar10.util import files
 from cifar10.util import optional_packages
 from cifar10.util import session_settings
 import baselines
@@ -119,6 +116,16 @@ def training(data, forms, batch):
   return {f: turns.stepping(build, f) for f in forms}
 
 
+def others(script, forms, data):
+  """Training steps of forms of another framework, by a program beside this."""
+  script = os.path.join(os.path.dirname(__file__), script)
+  return {
+      form: turns.stepping_process(
+          [sys.executable, script, *first,
+           *data.train_files]) for form, first in forms.items()
+  }
+
+
 def measure_training(table, data, rounds, steps):
   """Measures training steps, with the input."""
   forms = training(data, baselines.FORMS,
@@ -138,16 +145,6 @@ def measure_step(table, data, rounds):
                    lambda form: baselines.fixed_batch(128))
   rates = turns.rates(forms, 128, rounds, steps=23, warm_up=1)
   table.add('step, batch 128', 'examples/s', rates)
-
-
-def others(script, forms, data):
-  """Training steps of forms of another framework, by a program beside this."""
-  script = os.path.join(os.path.dirname(__file__), script)
-  return {
-      form: turns.stepping_process(
-          [sys.executable, script, *first,
-           *data.train_files]) for form, first in forms.items()
-  }
 
 
 def measure_evaluation(table, data, rounds):
@@ -177,22 +174,6 @@ def measure_evaluation(table, data, rounds):
   table.add(f'evaluation of {data.count(data.test_files)}', 's', seconds)
 
 
-def machine():
-  """The machine and the versions that the numbers come from, a dict."""
-  model = platform.processor()
-  if os.path.exists('/proc/cpuinfo'):
-    with open('/proc/cpuinfo') as info:
-      model = re.search(r'model name\s*:\s*(.*)', info.read()).group(1)
-  return {
-      'processor': model,
-      'cores': os.cpu_count(),
-      'gpus': len(tf.config.experimental.list_physical_devices('GPU')),
-      'tensorflow': tf.__version__,
-      'python': platform.python_version(),
-      'date': time.strftime('%Y-%m-%d')
-  }
-
-
 def measure(args):
   """Measures, prints the table, and writes it into --out."""
   optional_packages.need('matplotlib', 'report',
@@ -200,8 +181,8 @@ def measure(args):
   session_settings.start_threads(Settings())
   data = datasets.prepare(Settings(dataset=args.dataset,
                                    data_dir=args.data_dir))
-  about, rounds = machine(), args.rounds
-  print(json.dumps(about))
+  rounds = args.rounds
+  print(json.dumps(turns.machine()))
   table = turns.Table()
   measure_input(table, data, rounds)
   measure_normalization(table, rounds)
@@ -213,15 +194,13 @@ def measure(args):
   else:
     measure_step(table, data, rounds)
     starts.measure(table, args, rounds, steps=300)
-  result = {'machine': about, 'rounds': rounds, 'rows': table.rows}
   os.makedirs(args.out, exist_ok=True)
   path = os.path.join(args.out, 'benchmark.json')
-  files.write_json(path, result)
+  table.write(path, rounds)
   plot.draw([path], os.path.splitext(path)[0] + '.png')
 
 
-def main():
-  """Reads the flags and measures."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('--quick', action='store_true',
                       help='leave out the step alone and long runs')
@@ -232,7 +211,3 @@ def main():
   parser.add_argument('--data_dir', default=Settings.data_dir,
                       help='the folder of the data set')
   parser.run(measure, rounds=(1, None))
-
-
-if __name__ == '__main__':
-  main()

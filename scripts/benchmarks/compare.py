@@ -23,6 +23,7 @@ Prints a table in Markdown, and draws the precisions next to --out.
 variant, in turns with the default. Nothing else should run meanwhile.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -47,22 +48,28 @@ _TIMED_STEPS = 100
 _PER_DEFAULT = 4  # Variants that are timed after each turn of the default.
 
 
-def load_experiments(path):
+def load_experiments(path, *others):
   """Reads the file of experiments, a dict with all that may be left out.
 
-  Raises UserError if the file is missing or something else.
+  Raises UserError if it is missing, or lacks something; `others` are needed
+  besides what all experiments have.
   """
   found = {'flags': [], 'points': POINTS, **files.need_json(path)}
-  try:
-    found['variants'] = {comparison.DEFAULT: [], **found['variants']}
-    steps, points, seeds = found['steps'], found['points'], found['seeds']
-    if not seeds or steps < points or steps % points:
-      raise ValueError(f'steps={steps}, points={points}, seeds={seeds}')
-  except (KeyError, TypeError, ValueError) as error:
-    raise UserError(
-        f'{path}: {error!r}; expected steps, a multiple of {POINTS} or of '
-        'points, seeds and variants') from error
+  missing = {'steps', 'seeds', 'variants', *others} - set(found)
+  if missing:
+    raise UserError(f'{path}: expected {", ".join(sorted(missing))}')
+  if found['steps'] % found['points']:
+    raise UserError(f'{path}: steps={found["steps"]}: expected a multiple of '
+                    f'points={found["points"]}')
   return found
+
+
+def with_default(experiments):
+  """Experiments with one more variant, the default."""
+  return dict(experiments, variants={
+      comparison.DEFAULT: [],
+      **experiments['variants']
+  })
 
 
 def run_name(variant):
@@ -144,26 +151,29 @@ def time_all(experiments, times, rounds, save):
     for index, variant in enumerate(missing):
       if index % _PER_DEFAULT == 0:
         default = _speed(experiments['flags'])
-        if not default:
-          raise UserError(f'{variants.command("cifar10_train.py")[1]}: fails')
-      speed = _speed(variant['flags'])
-      if speed:
-        times.append(dict(variant, ratio=default / speed))
-        save()
+      with contextlib.suppress(UserError):  # What fails has no time.
+        ratio = default / _speed(variant['flags'])
+        times.append(dict(variant, ratio=ratio))
+      save()
 
 
 def _speed(flags):
-  """Examples per second with some flags, the median; None if they fail."""
+  """Examples per second with some flags, the median."""
+  found = short_run(f'--max_steps={_TIMED_STEPS}', *flags, '--log_frequency=10')
+  return statistics.median(row['examples_per_sec'] for row in found[1:])
+
+
+def short_run(*flags):
+  """Trains in a folder of its own; returns the `rows` of its --metrics.
+
+  Raises UserError if that fails.
+  """
   with tempfile.TemporaryDirectory() as folder:
     metrics = os.path.join(folder, 'metrics.jsonl')
-    train_dir = os.path.join(folder, 'train')
-    error = variants.Runner().error(
-        variants.command('cifar10_train.py', f'--max_steps={_TIMED_STEPS}',
-                         f'--train_dir={train_dir}', f'--metrics={metrics}',
-                         *flags, '--log_frequency=10'))
-    if error:
-      return None
-    return statistics.median(r['examples_per_sec'] for r in rows(metrics)[1:])
+    variants.Runner().answer(
+        variants.command('cifar10_train.py', f'--train_dir={folder}/train',
+                         f'--metrics={metrics}', *flags))
+    return rows(metrics)
 
 
 def kept(path, *names):
@@ -183,7 +193,8 @@ def kept(path, *names):
 
 def compare(args):
   """Runs what is missing, prints the table, and draws the chart."""
-  experiments, runner = load_experiments(args.experiments), variants.Runner()
+  experiments = with_default(load_experiments(args.experiments))
+  runner = variants.Runner()
   found, save = kept(args.out, 'results', 'times')
 
   def done(result):
@@ -211,7 +222,7 @@ def compare(args):
     charts.save_png(comparison.draw(compared), chart)
 
 
-def parser_of(doc, runs):
+def parser_of(doc, runs, has_times=True):
   """The parser of a program that compares runs; `runs` is a default."""
   parser = arguments.Parser(doc)
   parser.add_argument('experiments', help='the JSON file of experiments')
@@ -219,18 +230,13 @@ def parser_of(doc, runs):
   parser.add_argument('--runs', default=runs, help='folder of the runs')
   parser.add_argument('--jobs', default=1,
                       help='runs at a time, which share the cores')
+  if has_times:
+    parser.add_argument(
+        '--time_rounds', default=0,
+        help='how many times to measure the step time of each variant, instead '
+        'of training; 0: train')
   return parser
 
 
-def main():
-  """Reads the flags, runs, and reports."""
-  parser = parser_of(__doc__, '/tmp/cifar10_compare')
-  parser.add_argument(
-      '--time_rounds', default=0,
-      help='how many times to measure the step time of each variant, instead '
-      'of training; 0: train')
-  parser.run(compare, jobs=(1, None))
-
-
 if __name__ == '__main__':
-  main()
+  parser_of(__doc__, '/tmp/cifar10_compare').run(compare, jobs=(1, None))

@@ -1,6 +1,7 @@
 """The results of a comparison of variants: rows, a table and a chart."""
 
 import math
+import re
 import statistics
 
 from cifar10.errors import DivergedError
@@ -61,7 +62,7 @@ def compared(experiments, results, times):
     'at_steps', 'at_half', 'at_time', the averaged precision less that of the
     default after equal steps, half as many, and in equal time; 'spread', the
     least and the most of the first one; 'time', of a step, as a multiple of the
-    default's, if it was measured.
+    default's, if it was measured and the variant does not always diverge.
   """
   rows, defaults, end = [], {}, experiments['steps']
   for name, flags in experiments['variants'].items():
@@ -74,7 +75,7 @@ def compared(experiments, results, times):
     if own or timed:
       errors = [result['error'] for result in own if 'error' in result]
       row = {'name': name, 'flags': flags, 'runs': len(found), 'errors': errors}
-      if timed:
+      if timed and name != DEFAULT and (found or not errors):
         row['time'] = statistics.median(time['ratio'] for time in timed)
       row.update(_means(found, end))
       row.update(_differences(found, defaults, end, row.get('time')))
@@ -120,28 +121,53 @@ def percent(share):
   return '%.1f %%' % (100 * share)
 
 
+def points(difference):
+  """A difference in percentage points as text; 0 has no sign."""
+  text = f'{100 * difference:+.1f}'
+  return text if float(text) else '0.0'
+
+
+def flags_of(row):
+  """The cell with the flags of a row."""
+  flags = ' '.join(row['flags'])
+  return f'`{flags}`' if flags else ''
+
+
+def averaged(row):
+  """The cell with the precision of a row and its range, or with its error."""
+  if not row['runs']:
+    (error, *_) = row['errors'] or ['']  # A variant may be timed only.
+    step = re.search(r'step \d+', error)
+    is_known = step and DivergedError.MARK in error
+    return f'diverges at {step.group()}' if is_known else error.split(';')[0]
+  if row['runs'] == 1:
+    return percent(row['averaged'])
+  ends = (100 * row[end] for end in ('lowest', 'highest'))
+  return percent(row['averaged']) + ' (%.1f to %.1f)' % tuple(ends)
+
+
+def gains(row, *columns):
+  """The cells of differences; the default has none from itself."""
+  return [
+      '' if row['name'] == DEFAULT or row.get(column) is None else points(
+          row[column]) for column in columns
+  ]
+
+
 def table(rows):
   """The rows as a table in Markdown, a str."""
-  heads = ['variant', 'flags', 'runs', 'averaged', 'range', 'plain', 'loss']
-  heads += ['time a step', 'at equal steps', 'at equal time']
-  return variants.table(heads, map(_cells, rows), right=range(2, len(heads)))
-
-
-def _cells(row):
-  """The cells of a row, a list of str."""
-  cells = [row['name'], ' '.join(f'`{flag}`' for flag in row['flags'])]
-  cells.append(str(row['runs'] + len(row['errors'])))
-  if row['runs']:
-    cells.append(percent(row['averaged']))
-    cells.append('%.1f to %.1f' % (100 * row['lowest'], 100 * row['highest']))
-    cells += [percent(row['plain']), '%.2f' % row['loss']]
-  else:
-    problem = row['errors'][0].split(';')[0] if row['errors'] else ''
-    cells += [problem, '', '', '']
-  cells.append('%.2f' % row['time'] if 'time' in row else '')
-  for key in ('at_steps', 'at_time'):
-    cells.append('%+.1f' % (100 * row[key]) if key in row else '')
-  return cells
+  heads = ['variant', 'flags', 'averaged', 'plain', 'loss', 'time a step']
+  heads += ['at equal steps', 'at equal time']
+  cells = [[
+      row['name'],
+      flags_of(row),
+      averaged(row),
+      percent(row['plain']) if row['runs'] else '',
+      '%.2f' % row['loss'] if row['runs'] else '',
+      '%.2f' % row['time'] if 'time' in row else '',
+      *gains(row, 'at_steps', 'at_time')
+  ] for row in rows]
+  return variants.table(heads, cells, right=range(2, len(heads)))
 
 
 def draw(rows, other='at_time', labels=('equal steps', 'equal time')):

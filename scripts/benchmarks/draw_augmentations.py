@@ -69,13 +69,8 @@ def draw():
   return figure
 
 
-def main():
-  """Reads the flags and draws."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('out', help='the PNG file to write')
   parser.run(lambda args: charts.save_png(draw(), args.out, has_photos=True,
                                           bbox_inches=None))
-
-
-if __name__ == '__main__':
-  main()

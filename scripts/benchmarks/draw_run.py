@@ -10,6 +10,7 @@ losses, learning rate. Their numbers go into `curves.json` beside them, from
 which all but the images can be drawn again. Needs the extra `.[report]`.
 """
 
+import io
 import os
 from pathlib import Path
 import sys
@@ -21,16 +22,13 @@ from cifar10.tools.report import events
 from cifar10.util import arguments
 from cifar10.util import files
 import numpy as np
+from PIL import Image
 import tensorflow.compat.v1 as tf
 
 _LAYERS = 'conv1', 'conv2', 'local3', 'local4'
 # Those of a normal distribution at 0, 1, 2 and 3 standard deviations.
 _PERCENTILES = np.array([0.13, 2.28, 15.87, 50, 84.13, 97.72, 99.87])
 _BANDS = {'99.7 %': '#fddcbb', '95 %': '#fdbe85', '68 %': '#fd8d3c'}
-
-_SCALARS = ('learning_rate', 'losses/cross_entropy', 'losses/total_loss',
-            'losses/total_loss_raw',
-            *(layer + '/sparsity' for layer in _LAYERS))
 _LOSSES = {  # Label, color and opacity.
     'losses/total_loss_raw': ('total, one batch', 'tab:orange', 0.4),
     'losses/total_loss': ('total, average', 'tab:blue', 1),
@@ -79,19 +77,18 @@ def draw_images(images):
   """Draws the input images of one step with their classes."""
   figure = charts.new_figure(2.5)
   figure.subplots_adjust(left=0, right=1, top=1, bottom=0.1, wspace=0.08)
-  with tf.Graph().as_default(), tf.Session() as session:
-    for index, tag in enumerate(sorted(images), 1):
-      image, name = images[tag]
-      axes = figure.add_subplot(2, -(-len(images) // 2), index)
-      axes.imshow(session.run(tf.image.decode_png(image)),
-                  interpolation='nearest')
-      axes.axis('off')
-      axes.set_title(name, y=-0.3, fontsize=10)
+  for index, (_, (image, name)) in enumerate(sorted(images.items()), 1):
+    axes = figure.add_subplot(2, -(-len(images) // 2), index)
+    axes.imshow(Image.open(io.BytesIO(image)), interpolation='nearest')
+    axes.axis('off')
+    axes.set_title(name, y=-0.3, fontsize=10)
   return figure
 
 
 def draw_activations(shown):
   """Draws each layer's activations, and the zeros of all, over the steps."""
+  legend = {'ncol': 4, 'frameon': False, 'columnspacing': 1,
+            'handlelength': 1.2}  # yapf: disable
   figure = charts.new_figure(6)
   figure.subplots_adjust(hspace=0.5, wspace=0.25, top=0.89, bottom=0.15)
   grid = figure.add_gridspec(3, 2)
@@ -103,25 +100,15 @@ def draw_activations(shown):
                         label=label)
     axes.plot(steps, bands[3], color='black', lw=1, label='median')
     axes.set_title(layer + ', activations', fontsize=10)
-  figure.legend(*axes.get_legend_handles_labels(), loc='upper center', ncol=4,
-                frameon=False, columnspacing=1, handlelength=1.2)
+  figure.legend(*axes.get_legend_handles_labels(), loc='upper center', **legend)
   axes = figure.add_subplot(grid[2, :])
   for layer in _LAYERS:
     axes.plot(*zip(*shown[layer + '/sparsity']), label=layer)
   axes.set_ylim(0, 1)
   axes.set_title('share of zeros', fontsize=10)
   axes.set_xlabel('step')
-  axes.legend(loc='upper center', bbox_to_anchor=(0.5, -0.35), ncol=4,
-              frameon=False, columnspacing=1, handlelength=1.2)
+  axes.legend(loc='upper center', bbox_to_anchor=(0.5, -0.35), **legend)
   return figure
-
-
-def falls(rates):
-  """The steps at which a learning rate, pairs of step and rate, has fallen."""
-  return [
-      step for (_, before), (step, rate) in zip(rates, rates[1:])
-      if rate < before
-  ]
 
 
 def draw_learning_rate(shown):
@@ -142,11 +129,14 @@ def draw_losses(shown):
   figure = charts.new_figure(3.4)
   axes = figure.subplots()
   for tag, (label, color, alpha) in _LOSSES.items():
-    points = np.reshape(shown[tag][1:], [-1, 2])  # Averages begin at 0.
-    axes.plot(*points.T, label=label, color=color, alpha=alpha, lw=1)
-  for index, step in enumerate(falls(shown['learning_rate'])):
-    axes.axvline(step, color='0.4', lw=1, ls='--',
-                 label=None if index else 'the rate falls')
+    # Averages begin at 0.
+    axes.plot(*zip(*shown[tag][1:]), label=label, color=color, alpha=alpha,
+              lw=1)
+  rates, label = shown['learning_rate'], 'the rate falls'
+  for (_, before), (step, rate) in zip(rates, rates[1:]):
+    if rate < before:
+      axes.axvline(step, color='0.4', lw=1, ls='--', label=label)
+      label = None
   axes.set_xlabel('step')
   axes.set_ylabel('loss')
   axes.set_ylim(bottom=0)
@@ -155,14 +145,15 @@ def draw_losses(shown):
   return figure
 
 
-def numbers(histograms, curves):
+def numbers(histograms, folder):
   """The numbers behind the pictures, without the images, for JSON."""
+  curves, _ = events.read_folder(folder)
+  tags = ['learning_rate', *_LOSSES, *(f'{name}/sparsity' for name in _LAYERS)]
   shown = {
       tag: [[point.step, point.value] for point in events.curve(curves, tag)]
-      for tag in _SCALARS
+      for tag in tags
   }
-  for layer in _LAYERS:
-    tag = layer + '/activations'
+  for tag in (layer + '/activations' for layer in _LAYERS):
     shown[tag] = [[step, *np.round(values, 4).tolist()]
                   for step, values in histograms[tag]]
   return shown
@@ -170,32 +161,27 @@ def numbers(histograms, curves):
 
 def draw(args):
   """Draws the pictures of `args.run` into the folder `args.out`."""
-  figures = {}
   os.makedirs(args.out, exist_ok=True)
+
+  def save(name, figure):
+    charts.save_png(figure, os.path.join(args.out, name + '.png'),
+                    has_photos=name == 'inputs')
+
   if os.path.isfile(args.run):
     shown = files.read_json(args.run)
   else:
-    curves, _ = events.read_folder(args.run)
     histograms, images = read(args.run)
-    shown = numbers(histograms, curves)
+    shown = numbers(histograms, args.run)
     files.write_json(os.path.join(args.out, 'curves.json'), shown)
-    figures['inputs'] = draw_images(images)
-  figures.update(activations=draw_activations(shown),
-                 learning_rate=draw_learning_rate(shown),
-                 losses=draw_losses(shown))
-  for name, figure in figures.items():
-    path = os.path.join(args.out, name + '.png')
-    charts.save_png(figure, path, has_photos=name == 'inputs')
+    save('inputs', draw_images(images))
+  save('activations', draw_activations(shown))
+  save('learning_rate', draw_learning_rate(shown))
+  save('losses', draw_losses(shown))
 
 
-def main():
-  """Reads the flags and draws."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('run', metavar='RUN',
                       help='The folder of a run, or its curves.json.')
   parser.add_argument('out', metavar='OUT', help='The folder for the pictures.')
   parser.run(draw)
-
-
-if __name__ == '__main__':
-  main()

@@ -101,8 +101,7 @@ def compare_all(args):
   print(table(found['results']))
 
 
-def main():
-  """Reads the flags and makes the runs."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('--steps', default=400, help='steps of each run')
   parser.add_argument('--secs', default=0,
@@ -112,7 +111,3 @@ def main():
                       help='the folder of CIFAR-10')
   parser.add_argument('--out', required=True, help='JSON file of results')
   parser.run(compare_all, steps=(20, None), secs=(0, None), rounds=(1, None))
-
-
-if __name__ == '__main__':
-  main()

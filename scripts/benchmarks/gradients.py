@@ -7,7 +7,7 @@ Trains the tutorial's network with ReLU, with sigmoid, and with sigmoid and
 batch normalization. Before each step it computes, on one batch that stays the
 same, the gradients of the cross entropy, without weight decay, and their norms:
 one for the weights of each layer. Writes a JSON file, which
-`scripts/pages/draw_gradients.py` draws.
+plot.py draws.
 """
 
 from pathlib import Path
@@ -24,8 +24,9 @@ from cifar10.store import run_state
 from cifar10.util import arguments
 from cifar10.util import files
 from cifar10.util import session_settings
-import benchmark
 import compare
+import numpy as np
+import turns
 import tensorflow.compat.v1 as tf
 
 VARIANTS = {
@@ -48,48 +49,33 @@ def measure_variant(settings, data, steps):
   """
   with tf.Graph().as_default():
     tf.set_random_seed(settings.seed)
-    batch = cifar10.distorted_inputs(settings, data)
+    images, labels = cifar10.distorted_inputs(settings, data)
     with techniques.training_scope(settings):
-      train_op = _train(*batch, settings, data)
-    fixed = [tf.placeholder(t.dtype, t.shape) for t in batch]
+      loss = cifar10.loss(
+          networks.inference(images, settings, is_training=True), labels)
+      train_op = cifar10.train(
+          loss, tf.train.get_or_create_global_step(), settings,
+          run_state.begin(data, settings.examples_per_machine).pace(settings))
+    fixed = [tf.placeholder(t.dtype, t.shape) for t in (images, labels)]
     with techniques.training_scope(settings), tf.variable_scope('', reuse=True):
-      cross_entropy, norms = _gradients(*fixed, settings)
+      logits = networks.inference(fixed[0], settings, is_training=True)
+    cross_entropy = tf.reduce_mean(
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=fixed[1],
+                                                       logits=logits))
+    weights = tf.get_collection(tf.GraphKeys.WEIGHTS)
+    layers = [variable.op.name.split('/')[0] for variable in weights]
+    norms = [tf.norm(g) for g in tf.gradients(cross_entropy, weights)]
     with tf.train.MonitoredSession(
         tf.train.ChiefSessionCreator(
             config=session_settings.config_proto(settings))) as session:
-      feeds = dict(zip(fixed, session.run(batch)))
+      feeds = dict(zip(fixed, session.run([images, labels])))
       found = []
       for step in range(steps + 1):
-        found.append(session.run([cross_entropy, norms], feeds))
+        found.append(session.run([cross_entropy, *norms], feeds))
         if step < steps:
           session.run(train_op)
-  norms = {
-      layer: [float(values[layer]) for _, values in found] for layer in norms
-  }
-  return {'cross_entropy': [float(value) for value, _ in found], 'norms': norms}
-
-
-def _train(images, labels, settings, data):
-  """The operation of a training step."""
-  logits = networks.inference(images, settings, is_training=True)
-  loss = cifar10.loss(logits, labels)
-  state = run_state.begin(data, settings.examples_per_machine)
-  step = tf.train.get_or_create_global_step()
-  return cifar10.train(loss, step, settings, state.pace(settings))
-
-
-def _gradients(images, labels, settings):
-  """The cross entropy of a batch, and the norms of its gradients by layers."""
-  logits = networks.inference(images, settings, is_training=True)
-  cross_entropy = tf.reduce_mean(
-      tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels,
-                                                     logits=logits))
-  weights = tf.get_collection(tf.GraphKeys.WEIGHTS)
-  gradients = tf.gradients(cross_entropy, weights)
-  return cross_entropy, {
-      variable.op.name.split('/')[0]: tf.norm(gradient)
-      for variable, gradient in zip(weights, gradients)
-  }
+  values, *norms = np.array(found, float).T.tolist()
+  return {'cross_entropy': values, 'norms': dict(zip(layers, norms))}
 
 
 def measure(args):
@@ -107,14 +93,13 @@ def measure(args):
         layer: '%.2g' % norms[-1] for layer, norms in found['norms'].items()
     })
   files.write_json(args.out, {
-      'machine': benchmark.machine(),
+      'machine': turns.machine(),
       'batch_size': args.batch_size,
       'runs': runs
   })
 
 
-def main():
-  """Reads the flags and measures."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('--steps', default=50, help='steps of each run')
   parser.add_argument('--batch_size', default=128, help='images in a batch')
@@ -124,7 +109,3 @@ def main():
                       help='the folder of the data set')
   parser.add_argument('--out', required=True, help='the JSON file to write')
   parser.run(measure, steps=(1, None), batch_size=(1, None))
-
-
-if __name__ == '__main__':
-  main()

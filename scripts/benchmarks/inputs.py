@@ -10,6 +10,7 @@ compare the ratios.
 """
 
 import json
+import os
 from pathlib import Path
 import sys
 import time
@@ -21,9 +22,7 @@ from cifar10.data import datasets
 from cifar10.settings import Settings
 from cifar10.tools import variants
 from cifar10.util import arguments
-from cifar10.util import files
 from cifar10.util import session_settings
-import benchmark
 import starts
 import tensorflow.compat.v1 as tf
 import turns
@@ -64,24 +63,18 @@ def take_batches(source, count, data_dir):
 
 def measure(args):
   """Measures all inputs, in turns, and writes --out."""
-  found = {name: {source: [] for source in SOURCES} for name in MEASUREMENTS}
-  for _ in range(args.rounds):
-    for source in SOURCES:
-      line = variants.Runner().answer(
-          variants.command(str(Path(__file__).resolve()),
-                           f'--data_dir={args.data_dir}',
-                           f'--steps={args.steps}', f'--source={source}'))
-      for name, value in json.loads(line).items():
-        found[name][source].append(value)
+  commands = {
+      source: variants.command(os.path.abspath(__file__),
+                               f'--data_dir={args.data_dir}',
+                               f'--steps={args.steps}',
+                               f'--source={source}') for source in SOURCES
+  }
   table = turns.Table()
-  for name, (what, unit) in MEASUREMENTS.items():
-    table.add(what, unit, found[name], SOURCES[0])
-  about = {'machine': benchmark.machine(), 'rounds': args.rounds}
-  files.write_json(args.out, dict(about, rows=table.rows))
+  table.add_programs(commands, args.rounds, MEASUREMENTS, SOURCES[0])
+  table.write(args.out, args.rounds)
 
 
-def main():
-  """Reads the flags and measures."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('--rounds', default=5, help='turns of each')
   parser.add_argument('--steps', default=1000, help='batches')
@@ -94,7 +87,3 @@ def main():
       lambda args: (take_batches(args.source, args.steps, args.data_dir)
                     if args.source else measure(args)), rounds=(1, None),
       steps=(1, None))
-
-
-if __name__ == '__main__':
-  main()

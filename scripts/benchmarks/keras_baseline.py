@@ -38,30 +38,6 @@ def batches(filenames):
                   _BATCH_SIZE, drop_remainder=True).prefetch(2))
 
 
-def normalization():
-  """Local response normalization, a Keras layer."""
-  # tf.nn.lrn takes no bfloat16.
-  return keras.layers.Lambda(lambda x: tf.cast(
-      tf.nn.lrn(tf.cast(x, tf.float32), 4, 1.0, 0.001 / 9, 0.75), x.dtype))
-
-
-def convolution(bias):
-  """A convolution like conv1 and conv2, a Keras layer."""
-  return keras.layers.Conv2D(
-      64, 5, padding='same', activation='relu',
-      kernel_initializer=keras.initializers.TruncatedNormal(stddev=0.05),
-      bias_initializer=keras.initializers.Constant(bias))
-
-
-def dense(units, activation, stddev, bias, decay):
-  """A fully connected layer, a Keras layer."""
-  return keras.layers.Dense(
-      units, activation,
-      kernel_initializer=keras.initializers.TruncatedNormal(stddev=stddev),
-      bias_initializer=keras.initializers.Constant(bias),
-      kernel_regularizer=keras.regularizers.L2(decay))
-
-
 def network(policy):
   """The tutorial's network with its loss and optimizer, a Keras model.
 
@@ -69,6 +45,26 @@ def network(policy):
     policy: a Keras dtype policy.
   """
   keras.mixed_precision.set_global_policy(policy)
+
+  def normalization():
+    # tf.nn.lrn takes no bfloat16.
+    return keras.layers.Lambda(lambda x: tf.cast(
+        tf.nn.lrn(tf.cast(x, tf.float32), 4, 1.0, 0.001 / 9, 0.75), x.dtype))
+
+  def initial(stddev, bias):
+    return {
+        'kernel_initializer': keras.initializers.TruncatedNormal(stddev=stddev),
+        'bias_initializer': keras.initializers.Constant(bias)
+    }
+
+  def convolution(bias):
+    return keras.layers.Conv2D(64, 5, padding='same', activation='relu',
+                               **initial(0.05, bias))
+
+  def dense(units, activation, stddev, bias, decay):
+    return keras.layers.Dense(units, activation, **initial(stddev, bias),
+                              kernel_regularizer=keras.regularizers.L2(decay))
+
   model = keras.Sequential([
       keras.Input([24, 24, 3]),
       convolution(0.0),

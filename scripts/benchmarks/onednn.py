@@ -18,7 +18,6 @@ from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.settings import Settings
 from cifar10.util import arguments
-from cifar10.util import files
 import baselines
 import benchmark
 import compare
@@ -60,15 +59,10 @@ def measure(args):
   }
   rates = turns.rates(forms, _BATCH_SIZE, args.rounds, steps=40, warm_up=20)
   table.add('training, batch 128', 'examples/s', rates)
-  files.write_json(args.out, {
-      'machine': benchmark.machine(),
-      'rounds': args.rounds,
-      'rows': table.rows
-  })
+  table.write(args.out, args.rounds)
 
 
-def main():
-  """Reads the flags and measures."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('--out', default='onednn.json', help='the JSON file')
   parser.add_argument('--rounds', default=5, help='turns of each form')
@@ -77,7 +71,3 @@ def main():
   parser.run(
       lambda args: take_steps(args.steps_of)
       if args.steps_of else measure(args), rounds=(1, None))
-
-
-if __name__ == '__main__':
-  main()

@@ -166,13 +166,8 @@ def pack_model(args):
   print(card(data.classes, labels, probabilities))
 
 
-def main():
-  """Reads the flags, packs the model, prints its card."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('run', help='the --train_dir of a run')
   parser.add_argument('--name', required=True, help='name of the model')
   parser.run(pack_model)
-
-
-if __name__ == '__main__':
-  main()

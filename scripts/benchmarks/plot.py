@@ -4,13 +4,14 @@
     python scripts/benchmarks/plot.py benchmark.json
     python scripts/benchmarks/plot.py techniques.json
     python scripts/benchmarks/plot.py search.json
+    python scripts/benchmarks/plot.py gradients.json
     python scripts/benchmarks/plot.py float32.json tutorial.json better.json \\
         fast.json --times=recipe_times.json --out=precision.png
 
-Takes one file of benchmark.py, of compare.py or of a search, or any number of
-precision_curve.py and of repeat.py, which it draws together: --times replaces
-their minutes by those that recipe_times.py measured on one machine. Needs the
-extra `.[report]`.
+Takes one file of benchmark.py, of compare.py, of gradients.py or of a search,
+or any number of precision_curve.py and of repeat.py, which it draws together:
+--times replaces their minutes by those that recipe_times.py measured on one
+machine. Needs the extra `.[report]`.
 """
 
 import os
@@ -148,10 +149,31 @@ def draw_comparison(result):
                           result['times']))
 
 
+def draw_gradients(result):
+  """Draws the norms of each layer's gradients; returns the figure."""
+  runs = result['runs']
+  figure = charts.new_figure(0.8 + 1.9 * len(runs))
+  figure.subplots_adjust(hspace=0.35)
+  axes_of_all = figure.subplots(len(runs), sharex=True, sharey=True)
+  for axes, run in zip(axes_of_all, runs):
+    for layer, norms in run['norms'].items():
+      axes.plot(norms, label=layer)
+    axes.set_title(run['name'], fontsize=10)
+    axes.set_yscale('log')
+    axes.grid(alpha=0.3)
+  axes.set_xlabel('step')
+  axes_of_all[len(runs) //
+              2].set_ylabel("norm of the gradient of each layer's weights")
+  figure.legend(*axes.get_legend_handles_labels(), loc='upper center', ncol=3,
+                frameon=False)
+  return figure
+
+
 # What to draw a single file with, by a key that it has.
 _SINGLE = {
     'rows': draw_benchmark,
     'times': draw_comparison,
+    'runs': draw_gradients,
     'trials': lambda result: search_chart.draw(result['trials'])
 }
 
@@ -182,8 +204,7 @@ def draw(paths, out, times=None):
   charts.save_png(figure, out)
 
 
-def main():
-  """Reads the flags and draws."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('results', nargs='+', help='files of JSON')
   parser.add_argument(
@@ -193,7 +214,3 @@ def main():
   parser.run(lambda args: draw(
       args.results, args.out or os.path.splitext(args.results[0])[0] + '.png',
       args.times))
-
-
-if __name__ == '__main__':
-  main()

@@ -28,23 +28,22 @@ from cifar10.util import session_settings
 import tensorflow.compat.v1 as tf
 
 
-def evaluate(directory, every, batch_size):
-  """Evaluates each checkpoint at a multiple of `every` steps.
+def evaluate(args):
+  """Evaluates checkpoints, and writes the points of the curve into `args.out`.
 
-  Returns:
-    A dict for JSON: the points of the curve, and the settings behind them.
-
-  Raises:
-    UserError: there is no such run, or its data or a checkpoint is unusable.
+  Raises UserError if there is no such run, or its data or a checkpoint is
+  unusable.
   """
+  session_settings.start_threads(Settings())
+  directory = args.train_dir
   run, found = config.load(directory), checkpoints.by_step(directory)
-  chosen = {step: path for step, path in found.items() if step % every == 0}
+  chosen = {s: path for s, path in found.items() if s % args.every == 0}
   if run is None or not chosen:
     raise UserError(
         f'{directory}: expected the --train_dir of a run, with checkpoints at '
-        f'multiples of --every={every} steps')
+        f'multiples of --every={args.every} steps')
   settings = dataclasses.replace(
-      run, batch_size=batch_size, precision='float32',
+      run, batch_size=args.batch_size, precision='float32',
       **run_state.trained_on(run_state.load(directory)))
   data = datasets.prepare(settings)
   begun = checkpoints.written(found[min(found)])
@@ -61,31 +60,21 @@ def evaluate(directory, every, batch_size):
         point[kind] = result.correct
       points.append(point)
       print(json.dumps(point))
-  return {
-      'precision': run.precision,
-      'batch_size': run.batch_size,
-      'tensorflow': tf.__version__,
-      'total': result.total,
-      'points': points
-  }
+  files.write_json(
+      args.out, {
+          'precision': run.precision,
+          'batch_size': run.batch_size,
+          'tensorflow': tf.__version__,
+          'total': result.total,
+          'points': points
+      })
 
 
-def main():
-  """Reads the flags, evaluates and writes."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('train_dir', help='folder of the run')
   parser.add_argument('--out', required=True, help='the JSON file to write')
   parser.add_argument('--every', default=1000,
                       help='steps between the checkpoints to evaluate')
   parser.add_argument('--batch_size', default=500, help='images in a batch')
-
-  def write(args):
-    session_settings.start_threads(Settings())
-    curve = evaluate(args.train_dir, args.every, args.batch_size)
-    files.write_json(args.out, curve)
-
-  parser.run(write, every=(1, None), batch_size=(1, None))
-
-
-if __name__ == '__main__':
-  main()
+  parser.run(evaluate, every=(1, None), batch_size=(1, None))

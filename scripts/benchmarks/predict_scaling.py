@@ -55,8 +55,7 @@ def tables(step_secs, update_secs):
     yield variants.table([f'{name}, workers', *heads], rows, right=range(1, 5))
 
 
-def main():
-  """Reads the flags and predicts."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   positive = arguments.number(float, 1e-9, 1e12)
   parser.add_argument('--step_secs', type=positive, required=True,
@@ -67,7 +66,3 @@ def main():
       'worker')
   parser.run(
       lambda args: print(*tables(args.step_secs, args.update_secs), sep='\n\n'))
-
-
-if __name__ == '__main__':
-  main()

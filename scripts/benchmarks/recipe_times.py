@@ -11,11 +11,9 @@ else should run meanwhile.
 """
 
 import operator
-import os
 from pathlib import Path
 import statistics
 import sys
-import tempfile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -27,8 +25,8 @@ from cifar10.store import run_state
 from cifar10.tools import variants
 from cifar10.util import arguments
 from cifar10.util import files
-import benchmark
 import compare
+import turns
 
 RECIPES = FIELDS['recipe'].metadata['choices']
 _STEPS_OF_TUTORIAL = 100000
@@ -52,15 +50,10 @@ def steps(recipe):
 def seconds_of_step(recipe, flags):
   """Trains a recipe for a turn; the median of the seconds of a step."""
   max_steps = _FIRST + _IMAGES // of_recipe(recipe).batch_size
-  with tempfile.TemporaryDirectory() as folder:
-    metrics = os.path.join(folder, 'metrics.jsonl')
-    variants.Runner().answer(
-        variants.command('cifar10_train.py', f'--recipe={recipe}',
-                         f'--max_steps={max_steps}',
-                         f'--train_dir={folder}/train', f'--metrics={metrics}',
-                         '--log_frequency=1', *flags))
-    times = [row['time'] for row in compare.rows(metrics)[_FIRST:]]
-    return statistics.median(map(operator.sub, times[1:], times))
+  found = compare.short_run(f'--recipe={recipe}', f'--max_steps={max_steps}',
+                            '--log_frequency=1', *flags)
+  times = [row['time'] for row in found[_FIRST:]]
+  return statistics.median(map(operator.sub, times[1:], times))
 
 
 def table(seconds):
@@ -84,7 +77,7 @@ def table(seconds):
 def measure(args):
   """Measures, writes the results after each turn, and prints the table."""
   seconds = {recipe: [] for recipe in RECIPES}
-  about = {'machine': benchmark.machine(), 'seconds of a step': seconds}
+  about = {'machine': turns.machine(), 'seconds of a step': seconds}
   for _ in range(args.rounds):
     for recipe, values in seconds.items():
       values.append(seconds_of_step(recipe, args.flags))
@@ -92,14 +85,9 @@ def measure(args):
   print(table(seconds))
 
 
-def main():
-  """Reads the flags and measures."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('--rounds', default=3, help='turns of each recipe')
   parser.add_argument('--out', required=True, help='JSON file')
   parser.add_argument('flags', nargs='*', help='flags of cifar10_train')
   parser.run(measure, rounds=(1, None))
-
-
-if __name__ == '__main__':
-  main()

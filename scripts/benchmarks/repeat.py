@@ -11,7 +11,6 @@ each run: started again, it continues where it was stopped; with --runs, a run
 that was stopped resumes too. Nothing else should run meanwhile.
 """
 
-import argparse
 import json
 import os
 from pathlib import Path
@@ -37,13 +36,14 @@ def run(runner, args, seed, folder):
   Returns a dict for JSON: minutes of each part, and the evaluations.
   """
   directory = os.path.join(folder, f'{args.recipe}-{seed}')
-  metrics, starts = directory + '.jsonl', directory + '.starts.jsonl'
-  files.append_json_line(starts, {'time': time.time()})
+  metrics = directory + '.jsonl'
+  # In the file of the trainer's steps, a line without a step is a start.
+  files.append_json_line(metrics, {'time': time.time()})
   runner.answer(
       variants.command('cifar10_train.py', f'--recipe={args.recipe}',
                        f'--seed={seed}', f'--train_dir={directory}',
                        f'--metrics={metrics}', *args.flags))
-  started, times = _times(starts), [*_times(metrics), time.time()]
+  rows = [*compare.rows(metrics), {'time': time.time(), 'step': None}]
   evaluations = []
   for flags in ([], ['--tta']):
     began = time.time()
@@ -53,24 +53,16 @@ def run(runner, args, seed, folder):
                          '--run_once', '--json', *flags))
     minutes = (time.time() - began) / 60
     evaluations.append(dict(json.loads(line), minutes=minutes))
+  first = next(row for row in rows if 'step' in row)
+  # From each start to the last step that followed.
+  seconds = sum(row['time'] - before['time']
+                for before, row in zip(rows, rows[1:])
+                if 'step' in row)
   return {
-      'minutes to first step': (times[0] - started[0]) / 60,
-      'minutes of training': _seconds(started, times) / 60,
+      'minutes to first step': (first['time'] - rows[0]['time']) / 60,
+      'minutes of training': seconds / 60,
       'evaluations': evaluations
   }
-
-
-def _times(path):
-  return [row['time'] for row in compare.rows(path)]
-
-
-def _seconds(started, times):
-  """The seconds that a run took: from each start to the last of its times."""
-  total = 0
-  for begun, following in zip(started, [*started[1:], float('inf')]):
-    own = [t for t in times if begun <= t < following]
-    total += max(own, default=begun) - begun
-  return total
 
 
 def show(result):
@@ -98,25 +90,19 @@ def percent(result, index):
   return 100 * result['evaluations'][index]['precision @ 1']
 
 
-def check(path, about):
-  """Raises UserError if the runs in a JSON file are of other settings."""
-  held = {'flags': [], **(files.read_json(path) or about)}
-  if not about.items() <= held.items():
-    raise UserError(f'{path}: holds runs of other settings')
-
-
 def repeat(args):
   """Makes the runs that are missing.
 
-  Raises UserError if a run fails, or `args.out` or `args.runs` holds runs of
-  other settings.
+  Raises UserError if a run fails, or `args.out` holds runs of other settings.
   """
   about = {
       'recipe': args.recipe,
       'settings': recipes.settings(args.recipe),
       'flags': args.flags
   }
-  check(args.out, about)
+  held = {'flags': [], **(files.read_json(args.out) or about)}
+  if not about.items() <= held.items():
+    raise UserError(f'{args.out}: holds runs of other settings')
   found, save = compare.kept(args.out, 'results')
   found.update(about)
   save()
@@ -129,39 +115,26 @@ def repeat(args):
   with tempfile.TemporaryDirectory() as temporary:
     folder = args.runs or temporary
     os.makedirs(folder, exist_ok=True)
-    of_runs = os.path.join(folder, 'settings.json')
-    check(of_runs, about)
-    files.write_json(of_runs, about)
-    runner.run_missing(
-        [{
-            'seed': seed
-        } for seed in args.seeds], found['results'],
-        lambda variant: run(runner, args, variant['seed'], folder), done)
+    missing = [{'seed': seed} for seed in args.seeds]
+    runner.run_missing(missing, found['results'],
+                       lambda v: run(runner, args, v['seed'], folder), done)
   summarize(found['results'])
 
 
-def _seeds(text):
-  try:
-    return [int(part) for part in text.split(',')]
-  except ValueError as error:
-    raise argparse.ArgumentTypeError(
-        f'found {text}; expected whole numbers separated by commas') from error
+def seeds(text):
+  """The numbers in a text, a list."""
+  return [int(part) for part in text.split(',')]
 
 
-def main():
-  """Reads the flags and makes the runs."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('--recipe', default='fast',
                       choices=settings_lib.FIELDS['recipe'].metadata['choices'],
                       help='the recipe to run again and again')
-  parser.add_argument('--seeds', type=_seeds, default='1,2,3,4,5',
+  parser.add_argument('--seeds', type=seeds, default='1,2,3,4,5',
                       help='numbers separated by commas')
   parser.add_argument('--out', required=True, help='JSON file')
   parser.add_argument('--runs',
                       help='folder where to keep the runs (default: nowhere)')
   parser.add_argument('flags', nargs='*', help='flags of cifar10_train')
   parser.run(repeat)
-
-
-if __name__ == '__main__':
-  main()

@@ -19,10 +19,8 @@ other programs and to other virtual machines. Prints this as a table in
 Markdown.
 """
 
-import contextlib
 import os
 from pathlib import Path
-import resource
 import subprocess
 import sys
 import time
@@ -33,25 +31,11 @@ from cifar10.errors import UserError
 from cifar10.tools import variants
 from cifar10.util import arguments
 from cifar10.util import files
-from cifar10.util import processes
-import benchmark
+import turns
 
 _HERE = Path(__file__).resolve().parent
-
-
-def load_figures(path, only):
-  """The commands of each figure, a dict of lists of str.
-
-  `only` are the names of those wanted; if empty, all are. Raises UserError if
-  the file is missing or something else, or has no figure of such a name.
-  """
-  found = files.need_json(path)
-  if not all(isinstance(commands, list) for commands in found.values()):
-    raise UserError(f'{path}: expected a list of commands for each name')
-  for name in only:
-    if name not in found:
-      raise UserError(f'--only={name}: expected one of {", ".join(found)}')
-  return {name: found[name] for name in only or found}
+# Of a figure, over all starts; 'own' is the part of 'busy' that it took itself.
+_TIMES = 'seconds', 'processors', 'stolen', 'busy', 'own'
 
 
 def commit():
@@ -68,101 +52,79 @@ def processor_seconds():
         int(ticks) / os.sysconf('SC_CLK_TCK')
         for ticks in stat.readline().split()[1:9])
   busy = user + nice + system + irq + soft
-  used = [
-      resource.getrusage(who)
-      for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-  ]
-  ours = sum(usage.ru_utime + usage.ru_stime for usage in used)
+  ours = sum(os.times()[:4])  # With those of children that have ended.
   return busy + idle + wait + stolen, stolen, busy, ours
 
 
-@contextlib.contextmanager
-def start_recorded(record, save):
-  """Appends what happens inside to record['starts'], and saves it."""
-  begun, before = time.time(), processor_seconds()
-  start = {'begun': begun, 'complete': False}
+def measure(record, places):
+  """Runs the commands of a figure; notes in `record` what they took.
+
+  Raises UserError if one of them fails.
+  """
+  begun, before, runner = time.time(), processor_seconds(), variants.Runner()
+  record['starts'] += 1
   try:
-    yield
-    start['complete'] = True
+    for command in record['commands']:
+      program, *flags = (word.format(**places) for word in command.split())
+      status = runner.run(variants.command(str(_HERE / program), *flags))
+      if status != 0:
+        raise UserError(f'{program} ended with status {status}')
+    record['complete'] = True
   finally:
-    processes.wait_for_children()  # Their time is known only once they end.
-    everything, stolen, busy, ours = (
-        after - earlier for after, earlier in zip(processor_seconds(), before))
-    start.update(minutes=(time.time() - begun) / 60, stolen=stolen / everything,
-                 own=ours / everything, others=max(0, busy - ours) / everything)
-    record['starts'].append(start)
-    save()
-
-
-def is_complete(record):
-  """True if a figure was measured to its end."""
-  return any(start['complete'] for start in record['starts'])
-
-
-def measure(commands, places):
-  """Runs the commands of a figure; UserError if one of them fails."""
-  runner = variants.Runner()
-  for command in commands:
-    program, *flags = (word.format(**places) for word in command.split())
-    status = runner.run(variants.command(str(_HERE / program), *flags))
-    if status != 0:
-      raise UserError(f'{program} ended with status {status}')
+    now = time.time(), *processor_seconds()
+    for name, earlier, later in zip(_TIMES, (begun, *before), now):
+      record[name] += later - earlier
 
 
 def table(records):
   """The records as a table in Markdown, a str."""
-
-  def cells(name, record):
-    starts = record['starts']
-    minutes = sum(start['minutes'] for start in starts)
-
-    def percent(kind):
-      share = sum(start[kind] * start['minutes'] for start in starts) / minutes
-      return f'{100 * share:.1f} %'
-
-    state = 'complete' if is_complete(record) else 'stopped'
-    return [
-        name, state, record['commit'],
-        str(len(starts)), f'{minutes:.1f}',
-        percent('others'),
-        percent('stolen')
-    ]
-
+  rows = []
+  for name, record in records.items():
+    others = max(0, record['busy'] - record['own'])
+    rows.append([
+        name, 'complete' if record['complete'] else 'stopped', record['commit'],
+        str(record['starts']), f'{record["seconds"] / 60:.1f}',
+        *(f'{100 * of_these / record["processors"]:.1f} %'
+          for of_these in (others, record['stolen']))
+    ])
   heads = ['figure', 'state', 'commit', 'starts', 'minutes']
   heads += ['other programs', 'other virtual machines']
-  rows = [cells(*item) for item in records.items()]
   return variants.table(heads, rows, right=range(3, len(heads)))
 
 
 def reproduce(args):
   """Measures what is missing, and prints the table."""
-  figures = load_figures(args.figures, args.only)
+  figures = files.need_json(args.figures)
+  for name in args.only:
+    if name not in figures:
+      raise UserError(f'--only={name}: expected one of {", ".join(figures)}')
   places = {'out': args.out, 'runs': os.path.join(args.out, 'runs')}
   places['here'] = str(_HERE)
   os.makedirs(places['runs'], exist_ok=True)
   path = os.path.join(args.out, 'record.json')
   records = files.read_json(path) or {}
-  now = {'machine': benchmark.machine(), 'commit': commit()}
-  processes.adopt_orphans()
+  new = {'machine': turns.machine(), 'commit': commit(), 'complete': False}
+  new.update(dict.fromkeys(_TIMES, 0), starts=0)
   try:
-    for name, commands in figures.items():
+    for name in args.only or figures:
       record = records.get(name, {})
-      if record.get('commands') != commands:
-        record = records[name] = dict(now, commands=commands, starts=[])
-      if is_complete(record):
+      if record.get('commands') != figures[name]:
+        record = records[name] = dict(new, commands=figures[name])
+      if record['complete']:
         continue
-      if record['commit'] != now['commit']:
+      if record['commit'] != new['commit']:
         print(f'WARNING: {name}: begun at commit {record["commit"]}',
               file=sys.stderr)
       print(f'{name} ...', file=sys.stderr)
-      with start_recorded(record, lambda: files.write_json(path, records)):
-        measure(commands, places)
+      try:
+        measure(record, places)
+      finally:
+        files.write_json(path, records)
   finally:
     print(table(records))
 
 
-def main():
-  """Reads the flags and measures."""
+if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('figures', help='the JSON file of figures')
   parser.add_argument('--out', required=True, help='folder of raw numbers')
@@ -170,7 +132,3 @@ def main():
       '--only', default='', help='names of figures, separated by commas',
       type=lambda text: [name for name in text.split(',') if name])
   parser.run(reproduce)
-
-
-if __name__ == '__main__':
-  main()

@@ -71,7 +71,7 @@ def run(runner, variant, folder):
 
 def _cells(result):
   """The cells of the row of a result."""
-  flags = ' '.join(f'`{flag}`' for flag in result['flags'])
+  flags = comparison.flags_of(result)
   if 'error' in result:
     return [result['name'], flags, result['error'], '', '', '', '', '']
   after_cut, at_end = (p['averaged'] / result['total']
@@ -82,24 +82,21 @@ def _cells(result):
   ]
   return [
       result['name'], flags, *map(comparison.percent, shares),
-      '%+.1f' % (100 * (at_end - dense))
+      comparison.points(at_end - dense)
   ]
 
 
 def compare_all(args):
   """Runs what is missing, and prints the table."""
-  experiments, runner = (compare.load_experiments(args.experiments),
-                         variants.Runner())
+  experiments = compare.with_default(compare.load_experiments(args.experiments))
+  runner = variants.Runner()
   found, save = compare.kept(args.out, 'results')
-  wanted = [{
-      'name': name,
-      'flags': experiments['flags'] + flags,
-      'steps': experiments['steps'],
-      'zeros': args.zeros,
-      'seed': seed
-  }
-            for seed in experiments['seeds']
-            for name, flags in experiments['variants'].items()]
+  wanted = [
+      dict(comparison.variant(name, experiments, seed=seed),
+           steps=experiments['steps'], zeros=args.zeros)
+      for seed in experiments['seeds']
+      for name in experiments['variants']
+  ]
 
   def done(result):
     save()
@@ -121,13 +118,8 @@ def compare_all(args):
   print(variants.table(heads, rows, right=range(2, len(heads))))
 
 
-def main():
-  """Reads the flags, runs, and reports."""
-  parser = compare.parser_of(__doc__, '/tmp/cifar10_sparse')
+if __name__ == '__main__':
+  parser = compare.parser_of(__doc__, '/tmp/cifar10_sparse', has_times=False)
   parser.add_argument('--zeros', default=0.9,
                       help='share of the weights to set to zero')
   parser.run(compare_all, jobs=(1, None), zeros=(0, 1))
-
-
-if __name__ == '__main__':
-  main()

@@ -7,9 +7,9 @@ is one such process.
 """
 
 import json
+import os
 from pathlib import Path
 import resource
-import subprocess
 import sys
 import time
 
@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cifar10.data import datasets
 from cifar10.settings import Settings
+from cifar10.tools import variants
 from cifar10.util import session_settings
 import baselines
 import tensorflow.compat.v1 as tf
@@ -32,22 +33,17 @@ def measure(table, args, rounds, steps):
     rounds: processes of each form.
     steps: steps in each process.
   """
-  names = {
+  commands = {
+      form: variants.command(os.path.abspath(__file__), form, str(steps),
+                             args.dataset,
+                             args.data_dir) for form in baselines.FORMS
+  }
+  shown = {
       'first_batch': ('first batch of the session', 's'),
       'first_step': ('first step of the process', 's'),
       'peak': (f'peak memory, {steps} steps', 'MB')
   }
-  values = {name: {} for name in names}
-  for _ in range(rounds):
-    for form in baselines.FORMS:
-      command = [sys.executable, __file__, form, str(steps)]
-      command += [args.dataset, args.data_dir]
-      out = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
-      result = json.loads(out.decode().splitlines()[-1])
-      for name in names:
-        values[name].setdefault(form, []).append(result[name])
-  for name, (what, unit) in names.items():
-    table.add(what, unit, values[name])
+  table.add_programs(commands, rounds, shown, baselines.CLASSICAL)
 
 
 def peak_memory():

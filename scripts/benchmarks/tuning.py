@@ -31,7 +31,6 @@ import tempfile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from cifar10.errors import UserError
 from cifar10.store import run_state
 from cifar10.tools import variants
 from cifar10.tools.report import charts
@@ -40,25 +39,6 @@ import compare
 import comparison
 
 _NEAR = 0.01  # A difference in precision that other seeds are to settle.
-
-
-def load_experiments(path):
-  """Reads the file of experiments; raises UserError if it makes no sense."""
-  found = {'flags': [], 'points': compare.POINTS, **files.need_json(path)}
-  try:
-    for variant in found['variants'].values():
-      ((_, values),) = variant['values'].items()
-      if not isinstance(variant['flags'], list) or not values:
-        raise ValueError(variant)
-    numbers = 'tuning_steps', 'validation_examples', 'steps'
-    if not found['seeds'] or min(found[name] for name in numbers) < 1:
-      raise ValueError(found['seeds'])
-  except (AttributeError, KeyError, TypeError, ValueError) as error:
-    raise UserError(
-        f'{path}: {error!r}; expected tuning_steps, validation_examples, '
-        'steps, seeds, and variants with flags and the values of one flag'
-    ) from error
-  return found
 
 
 def candidates(experiments):
@@ -104,7 +84,7 @@ def tuned(experiments, tuning):
 def comparison_of(experiments, found):
   """The experiments of the comparison, which compare.py takes."""
   best = tuned(experiments, found['tuning'])
-  return dict(experiments, variants={comparison.DEFAULT: [], **best})
+  return compare.with_default(dict(experiments, variants=best))
 
 
 def wanted(experiments, results):
@@ -163,44 +143,35 @@ def compared(experiments, found, before):
   return rows
 
 
+def tried(row):
+  """The cell with the values of a row and their precisions, in order."""
+  found = sorted((float(flag.split('=')[1]), precision or 0)
+                 for flag, precision in row['tried'])
+  return ', '.join(f'{value:g}: ' +
+                   (comparison.percent(precision) if precision else 'diverges')
+                   for value, precision in found)
+
+
 def table(rows):
   """The rows as a table in Markdown, a str."""
   heads = ['variant', 'flags', 'validation precision of each value', 'before']
   heads += ['at half the steps', 'at equal steps', 'at equal time']
   heads += ['averaged', 'loss']
-  return variants.table(heads, map(_cells, rows), right=range(3, len(heads)))
-
-
-def _cells(row):
-  """The cells of a row, a list of str."""
-  tried = sorted((float(flag.split('=')[1]), precision or 0)
-                 for flag, precision in row['tried'])
-  shown = ', '.join(f'{value:g}: ' +
-                    (comparison.percent(precision) if precision else 'diverges')
-                    for value, precision in tried)
-  flags = ' '.join(row['flags'])
-  cells = [row['name'], f'`{flags}`' if flags else '', shown]
-  for column in ('before', 'at_half', 'at_steps', 'at_time'):
-    # The default has no flags, and no difference from itself.
-    cells.append(_points(row.get(column)) if flags else '')
-  if not row['runs']:
-    errors = row['errors'] or ['']  # A variant may be timed only.
-    return [*cells, errors[0].split(';')[0], '']
-  averaged = comparison.percent(row['averaged'])
-  if row['runs'] > 1:
-    ends = (100 * row[end] for end in ('lowest', 'highest'))
-    averaged += ' (%.1f to %.1f)' % tuple(ends)
-  return [*cells, averaged, f'{row["loss"]:.2f}']
-
-
-def _points(difference):
-  """A difference of precisions in percentage points, or an empty str."""
-  return '' if difference is None else f'{100 * difference:+.1f}'
+  cells = [[
+      row['name'],
+      comparison.flags_of(row),
+      tried(row),
+      *comparison.gains(row, 'before', 'at_half', 'at_steps', 'at_time'),
+      comparison.averaged(row),
+      '%.2f' % row['loss'] if row['runs'] else ''
+  ] for row in rows]
+  return variants.table(heads, cells, right=range(3, len(heads)))
 
 
 def tune_all(args):
   """Runs what is missing, prints the table, and draws the chart."""
-  experiments = load_experiments(args.experiments)
+  experiments = compare.load_experiments(args.experiments, 'tuning_steps',
+                                         'validation_examples')
   found, save = compare.kept(args.out, 'tuning', 'results', 'times')
   if args.time_rounds:
     compare.time_all(comparison_of(experiments, found), found['times'],
@@ -215,17 +186,8 @@ def tune_all(args):
   charts.save_png(figure, chart)
 
 
-def main():
-  """Reads the flags, runs, and reports."""
+if __name__ == '__main__':
   parser = compare.parser_of(__doc__, '/tmp/cifar10_tuning')
   parser.add_argument('--before', default='',
                       help='the JSON file of compare.py to compare with')
-  parser.add_argument(
-      '--time_rounds', default=0,
-      help='how many times to measure the step time of each variant, instead '
-      'of training; 0: train')
   parser.run(tune_all, jobs=(1, None))
-
-
-if __name__ == '__main__':
-  main()

@@ -1,14 +1,36 @@
 """Turns of the forms that are compared, and the table of their results."""
 
 import contextlib
+import json
+import os
+import platform
+import re
 import subprocess
 import time
 
 from cifar10.settings import Settings
+from cifar10.tools import variants
+from cifar10.util import files
 from cifar10.util import session_settings
 import baselines
 import numpy as np
 import tensorflow.compat.v1 as tf
+
+
+def machine():
+  """The machine and the versions that the numbers come from, a dict."""
+  model = platform.processor()
+  if os.path.exists('/proc/cpuinfo'):
+    with open('/proc/cpuinfo') as info:
+      model = re.search(r'model name\s*:\s*(.*)', info.read()).group(1)
+  return {
+      'processor': model,
+      'cores': os.cpu_count(),
+      'gpus': len(tf.config.experimental.list_physical_devices('GPU')),
+      'tensorflow': tf.__version__,
+      'python': platform.python_version(),
+      'date': time.strftime('%Y-%m-%d')
+  }
 
 
 def ratios(values, others, unit):
@@ -26,6 +48,24 @@ class Table:
   def __init__(self):
     self.rows = []
     print('%-44s %-14s %9s  ratio (spread)' % ('', 'form', 'median'))
+
+  def add_programs(self, commands, rounds, shown, baseline):
+    """Runs a program for each form, in turns, and adds rows for its answers.
+
+    Args:
+      commands: for each form, the command of a program that prints a dict of
+        numbers as JSON in its last line.
+      rounds: turns of each form.
+      shown: for each of these numbers, what it is and its unit.
+    """
+    found = {name: {form: [] for form in commands} for name in shown}
+    for _ in range(rounds):
+      for form, command in commands.items():
+        answer = json.loads(variants.Runner().answer(command))
+        for name in shown:
+          found[name][form].append(answer[name])
+    for name, (what, unit) in shown.items():
+      self.add(what, unit, found[name], baseline)
 
   def add(self, what, unit, rounds, baseline=baselines.CLASSICAL):
     """Adds a row for each form, with its ratio to the form `baseline`.
@@ -53,6 +93,11 @@ class Table:
           '{what:33} {unit:10} {form:14} {median:9.4g}  '
           '{ratio:.2f} ({lowest:.2f} to {highest:.2f})'.format(**row),
           flush=True)
+
+  def write(self, path, rounds):
+    """Writes the results into a JSON file."""
+    found = {'machine': machine(), 'rounds': rounds, 'rows': self.rows}
+    files.write_json(path, found)
 
 
 @contextlib.contextmanager

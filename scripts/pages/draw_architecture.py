@@ -5,28 +5,22 @@
 The picture comes from the imports themselves, which the package grimp reads
 (pip install '.[lint]'). A part stands above all that it imports, as low as it
 can. An arrow that follows from others is left out; one that passes a row runs
-down the margin.
+down the margin, in a lane of its own. The colors, which all pictures in docs/
+share, are those of the picture that is there.
 """
 
 from importlib import metadata
-import os
+from pathlib import Path
+import re
+import sys
 
 import grimp
-import svg
 
-_PACKAGE = os.path.join(os.path.dirname(__file__), '..', '..', 'cifar10')
+_ROOT = Path(__file__).resolve().parents[2]
 
+# Pixels. At this width, text is as large as that of a page.
+_WIDTH, _LANE_WIDTH = 640, 12
 _BOX_WIDTH, _BOX_HEIGHT, _ROW_HEIGHT = 176, 52, 92
-_KINDS = {'programs': 'orange', 'the ground floor': 'blue'}
-_KIND_OF_ROOMS = 'gray'
-_LANE_WIDTH = 12
-
-
-def part_of(module, programs):
-  """The part of the project that a module belongs to."""
-  if module in programs:
-    return 'programs'
-  return module.split('.')[1]
 
 
 def imports_between_parts():
@@ -35,31 +29,32 @@ def imports_between_parts():
       point.module
       for point in metadata.distribution('cifar10-tutorial').entry_points
   }
+
+  def part_of(module):
+    return 'programs' if module in programs else module.split('.')[1]
+
   graph = grimp.build_graph('cifar10')
   modules, imports = {}, {}
   for module in sorted(graph.modules):
     if graph.find_children(module):  # A package.
       continue
-    part = part_of(module, programs)
+    part = part_of(module)
     modules.setdefault(part, []).append(module)
-    for imported in graph.find_modules_directly_imported_by(module):
-      if imported != 'cifar10':
-        imports.setdefault(part, set()).add(part_of(imported, programs))
-  return modules, {part: imports.get(part, set()) - {part} for part in modules}
+    imports.setdefault(part, set()).update(
+        part_of(imported)
+        for imported in graph.find_modules_directly_imported_by(module)
+        if imported != 'cifar10')
+  return modules, {part: imports[part] - {part} for part in modules}
 
 
 def rows_of(imports):
   """For each part its row, counted from above: just above all it imports."""
-  heights = {}
 
   def height(part):
-    if part not in heights:
-      below = [height(other) for other in imports[part]]
-      heights[part] = 1 + max(below, default=-1)
-    return heights[part]
+    return 1 + max(map(height, imports[part]), default=-1)
 
-  top = max(map(height, imports))
-  return {part: top - heights[part] for part in imports}
+  heights = {part: height(part) for part in imports}
+  return {part: max(heights.values()) - heights[part] for part in imports}
 
 
 def without_implied(imports):
@@ -75,81 +70,75 @@ def without_implied(imports):
           if not any(reaches(other, imported) for other in imports[part])]
 
 
-def is_long(rows, arrow):
-  """True if an arrow, a pair of parts, passes a row between them."""
-  part, imported = arrow
-  return rows[imported] - rows[part] > 1
-
-
-def lanes(rows, arrows):
-  """For each long arrow the number of its lane in the margin, from the right.
-
-  Those in one lane follow one another.
-  """
-  found, free_from = {}, []
-  for arrow in sorted(arrows, key=lambda pair: [rows[part] for part in pair]):
-    if is_long(rows, arrow):
-      start, end = (rows[part] for part in arrow)
-      lane = [row <= start for row in [*free_from, 0]].index(True)
-      free_from[lane:lane + 1] = [end]
-      found[arrow] = lane
-  return found
-
-
-def positions(rows, arrows):
+def positions(rows, arrows, long):
   """For each part the middle of its upper edge."""
   found = {}
 
   def place(part):
     above = [found[other][0] for other, imported in arrows if imported == part]
-    ends_long = any(is_long(rows, a) for a in arrows if a[1] == part)
+    ends_long = any(imported == part for _, imported in long)
     return ends_long, sum(above) / max(1, len(above)), part
 
   for number in range(1 + max(rows.values())):
     parts = [part for part in rows if rows[part] == number]
-    for index, part in enumerate(sorted(parts, key=place)):
-      x = svg.WIDTH * (index + 1) / (len(parts) + 1)
+    for index, part in enumerate(sorted(parts, key=place), 1):
+      x = _WIDTH * index / (len(parts) + 1)
       found[part] = (x, 10 + number * _ROW_HEIGHT)
   return found
 
 
-def path(arrow, where, lane):
-  """The path of an arrow; one with a lane goes from side to side."""
-  (x1, y1), (x2, y2) = (where[part] for part in arrow)
+def arrow(start, end, lane):
+  """An arrow between two boxes; one with a lane goes from side to side."""
+  (x1, y1), (x2, y2) = start, end
   if lane is None:
     # It ends on the side that it comes from, so as to pass other boxes.
     x2 += max(-60, min(60, (x1 - x2) / 3))
-    return 'M%g %gL%g %g' % (x1, y1 + _BOX_HEIGHT, x2, y2)
-  return 'M%g %gH%gV%gH%g' % (
-      x1 + _BOX_WIDTH / 2, y1 + _BOX_HEIGHT / 2, svg.WIDTH - _LANE_WIDTH *
-      (lane + 1), y2 + _BOX_HEIGHT / 2, x2 + _BOX_WIDTH / 2)
+    path = f'M{x1:g} {y1 + _BOX_HEIGHT:g}L{x2:g} {y2:g}'
+  else:
+    x1, x2 = (x + _BOX_WIDTH / 2 for x in (x1, x2))
+    y1, y2 = (y + _BOX_HEIGHT / 2 for y in (y1, y2))
+    x = _WIDTH - _LANE_WIDTH * (lane + 1)
+    path = f'M{x1:g} {y1:g}H{x:g}V{y2:g}H{x2:g}'
+  return f'<path class="arrow" d="{path}" marker-end="url(#a)"/>'
 
 
-def draw_box(picture, part, modules, position):
-  """Draws a part."""
-  x, y = position
-  is_module = os.path.isfile(os.path.join(_PACKAGE, part + '.py'))
-  lines = [part + '.py' if is_module else part]
+def box(part, modules, x, y):
+  """The box of a part, with its name and the number of its modules."""
+  is_module = (_ROOT / 'cifar10' / f'{part}.py').exists()
+  kind = ('orange' if part == 'programs' else
+          'blue' if part.startswith('cifar10') else 'gray')
+  yield (f'<rect class="{kind}" x="{x - _BOX_WIDTH / 2:g}" y="{y:g}" '
+         f'width="{_BOX_WIDTH}" height="{_BOX_HEIGHT}" rx="4"/>')
+  middle = f'class="on" text-anchor="middle" x="{x:g}"'
+  name_y = y + (21.8 if len(modules) > 1 else 31.8)
+  yield f'<text {middle} y="{name_y:g}">{part}{".py" * is_module}</text>'
   if len(modules) > 1:
-    lines.append('%d modules' % len(modules))
-  kind = 'the ground floor' if is_module and part[:5] == 'cifar' else part
-  picture.box(x - _BOX_WIDTH / 2, y, _BOX_WIDTH, _BOX_HEIGHT, lines,
-              _KINDS.get(kind, _KIND_OF_ROOMS))
+    yield (f'<text {middle} font-size="16" y="{y + 42.3:g}">{len(modules)} '
+           'modules</text>')
 
 
-def draw():
-  """Draws the parts and the arrows between them; returns the svg.Picture."""
+def draw(style):
+  """Draws the parts and the arrows between them; returns the SVG."""
   modules, imports = imports_between_parts()
   rows, arrows = rows_of(imports), without_implied(imports)
-  where = positions(rows, arrows)
-  picture = svg.Picture(20 + max(rows.values()) * _ROW_HEIGHT + _BOX_HEIGHT)
-  in_margin = lanes(rows, arrows)
-  for arrow in arrows:
-    picture.arrow(path(arrow, where, in_margin.get(arrow)))
+  long = [(a, b) for a, b in arrows if rows[b] - rows[a] > 1]
+  where = positions(rows, arrows, long)
+  height = 20 + max(rows.values()) * _ROW_HEIGHT + _BOX_HEIGHT
+  elements = [
+      f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" '
+      f'height="{height}" viewBox="0 0 {_WIDTH} {height}" '
+      'font-family="Helvetica, Arial, sans-serif" font-size="18">', style,
+      f'<rect class="page" width="{_WIDTH}" height="{height}"/>'
+  ]
+  for pair in arrows:
+    lane = long.index(pair) if pair in long else None
+    elements.append(arrow(*(where[part] for part in pair), lane))
   for part in modules:
-    draw_box(picture, part, modules[part], where[part])
-  return picture
+    elements += box(part, modules[part], *where[part])
+  return '\n'.join([*elements, '</svg>', ''])
 
 
 if __name__ == '__main__':
-  svg.main(__doc__, draw)
+  there = (_ROOT / 'docs' / 'architecture.svg').read_text(encoding='utf-8')
+  of_all = re.search('<style>.*</defs>', there, re.DOTALL).group()
+  Path(sys.argv[1]).write_text(draw(of_all), encoding='utf-8')

@@ -1,4 +1,4 @@
-"""The numbers of the tables of results, from the raw files in docs/results.
+"""The numbers of the tables of results.
 
 The function NAME returns those of the table that pages call NAME: see
 tables.py.
@@ -6,190 +6,66 @@ tables.py.
 
 import csv
 import functools
-import json
-from pathlib import Path
-import re
 from statistics import mean
 from statistics import median
 from statistics import stdev
-import sys
 
-ROOT = Path(__file__).resolve().parents[2]
-BENCHMARKS = ROOT / 'scripts' / 'benchmarks'
-sys.path[:0] = [str(ROOT), str(BENCHMARKS)]
+import raw_numbers as raw
 
 import comparison
 import predict_scaling
 import recipe_times
 import tuning
 
-NUMBER = re.compile(r'(`[^`]*`|\]\([^)]*\))|(?<![\w.])[+-]?[\d,]*\.?\d+')
-
-
-@functools.lru_cache(maxsize=None)
-def raw(name):
-  """The content of a JSON file of docs/results."""
-  path = ROOT / 'docs' / 'results' / f'{name}.json'
-  return json.loads(path.read_text(encoding='utf-8'))
-
-
-def percents(counts, total=10000):
-  """Shares of `total` in percent, a list."""
-  return [100 * count / total for count in counts]
-
-
-def spread(values):
-  """The mean and the range of several runs; of one run, its value."""
-  return [mean(values), min(values), max(values)] if values[1:] else values
-
-
-def times_as_fast(ours, theirs):
-  """The median and the range of the ratios of all rounds."""
-  found = [x / y for x, y in zip(ours, theirs)]
-  return [median(found), min(found), max(found)]
-
-
-def ratios(name, what, form):
-  """The ratio of a row of benchmark.py, and its range."""
-  (row,) = [
-      row for row in raw(name)['rows']
-      if (row['what'], row['form']) == (what, form)
-  ]
-  return [row[key] for key in ('ratio', 'lowest', 'highest')]
-
-
-def rates(name, what='training, batch 128'):
-  """The values of all rounds of a measurement, a list by form."""
-  return {
-      row['form']: row['values']
-      for row in raw(name)['rows']
-      if row['what'] == what
-  }
-
-
-def evaluated(run):
-  """The precision of a run of repeat.py, and with --tta, in percent."""
-  return percents(e['correct'] for e in run['evaluations'][:2])
-
-
-def runs(name):
-  """The precisions of compare.py by variant and step, a list over the seeds."""
-  found = {}
-  for result in raw(name)['results']:
-    for point in result.get('points', ()):
-      key = result['name'], point['step']
-      found.setdefault(key,
-                       []).append(100 * point['averaged'] / result['total'])
-  return found
-
-
-def compared():
-  """The rows of the comparison of techniques, by name."""
-  found = raw('techniques')
-  rows = comparison.compared(comparison.experiments_of(found['results']),
-                             found['results'], found['times'])
-  return {row['name']: row for row in rows}
-
-
-def compared_when_tuned():
-  """The rows of the comparison of tuned techniques, by name."""
-  experiments = tuning.load_experiments(
-      str(BENCHMARKS / 'experiments' / 'tuning.json'))
-  found = raw('tuning')
-  best = {'default': [], **tuning.tuned(experiments, found['tuning'])}
-  rows = tuning.compared(dict(experiments, variants=best), found,
-                         raw('techniques'))
-  return {row['name']: row for row in rows}
-
-
-def numbers(text):
-  """The numbers in a text, without those in code and links, as text."""
-  return [m.group() for m in NUMBER.finditer(text) if not m.group(1)]
-
-
-def printed(table):
-  """The numbers of a table in Markdown that a program prints, as text."""
-  return [
-      numbers(row.split('|', 2)[2])
-      for row in table.splitlines()
-      if row.startswith('| ')
-  ][1:]
-
-
-def signed(value):
-  """A difference as text, with its sign."""
-  text = f'{value:+.1f}'
-  return text if float(text) else '0.0'
-
-
-# The tables.
-
 
 def precision():
   shown = 5000, 10000, 15000, 20000, 40000, 60000, 80000, 100000
   points = [{
-      p['step']: p for p in raw(name)['points']
+      p['step']: p for p in raw.read(name)['points']
   } for name in ('bfloat16', 'float32')]
   return [[
       value
       for p in points
       for value in (p[step]['minutes'],
-                    *percents([p[step]['averaged'], p[step]['plain']]))
+                    *raw.percents([p[step]['averaged'], p[step]['plain']]))
   ]
           for step in shown]
 
 
 def techniques():
-  found = {}
-  for row in compared().values():
-    key = ' '.join(row['flags'])
-    if row['errors']:
-      found[key] = re.findall(r'step (\d+)', row['errors'][0])
-      continue
-    ends = [row['lowest'], row['highest']] if row['runs'] > 1 else []
-    found[key] = percents([row['averaged'], *ends, row['plain']], 1)
-    found[key].append(row['loss'])
-    if key:
-      found[key] += [row['time']] if 'time' in row else []
-      found[key] += [
-          signed(100 * row[gain])
-          for gain in ('at_steps', 'at_time')
-          if gain in row and ('time' in row or gain == 'at_steps')
-      ]
-  return found
+  return raw.printed_by_flags(raw.compared().values(), comparison.table)
 
 
 def tuned():
-  rows = compared_when_tuned().values()
-  return {
-      ' '.join(row['flags']): numbers
-      for row, numbers in zip(rows, printed(tuning.table(rows)))
-  }
+  return raw.printed_by_flags(raw.compared_when_tuned().values(), tuning.table)
 
 
 def recipes():
-  (tutorial,) = raw('tutorial')['results']
-  ends = {'tutorial': [*evaluated(tutorial), tutorial['minutes of training']]}
+  (tutorial,) = raw.read('tutorial')['results']
+  ends = {
+      'tutorial': [*raw.evaluated(tutorial), tutorial['minutes of training']]
+  }
   for name in ('better', 'fast', 'best'):
-    found = raw(name)['results']
-    ends[name] = [mean(values) for values in zip(*map(evaluated, found))]
+    found = raw.read(name)['results']
+    ends[name] = [mean(values) for values in zip(*map(raw.evaluated, found))]
     if name != 'better':  # Its runs are of another machine.
       ends[name].append(mean(run['minutes of training'] for run in found))
-  return [[*ends[name],
-           recipe_times.steps(name) * median(seconds) / 60]
-          for name, seconds in raw('recipe_times')['seconds of a step'].items()]
+  return [[
+      *ends[name], recipe_times.steps(name) * median(seconds) / 60
+  ] for name, seconds in raw.read('recipe_times')['seconds of a step'].items()]
 
 
 def times_of_recipes():
-  return printed(recipe_times.table(raw('recipe_times')['seconds of a step']))
+  return raw.printed(
+      recipe_times.table(raw.read('recipe_times')['seconds of a step']))
 
 
 def _seeds(name):
   """The runs of a recipe, their mean, and of three or more the deviation."""
   times = 'minutes of training', 'minutes to first step'
-  found = [[*evaluated(run), *(run[time]
-                               for time in times)]
-           for run in raw(name)['results']]
+  found = [[*raw.evaluated(run), *(run[time]
+                                   for time in times)]
+           for run in raw.read(name)['results']]
   columns = list(zip(*found))
   return [*found, [*map(mean, columns)]
          ] + [[*map(stdev, columns)]] * (len(found) > 2)
@@ -200,43 +76,39 @@ better, fast, best = (
 
 
 def models():
-  ends = (evaluated(raw(name)['results'][0]) for name in ('fast', 'tutorial'))
+  ends = (raw.evaluated(raw.read(name)['results'][0])
+          for name in ('fast', 'tutorial'))
   alone, with_tta = zip(*ends)
   counts = [number for each in alone for number in (each, 100 * each, 10000)]
   return [[], [], [], counts, with_tta, [], [], [], [], []]
 
 
-def _in_both_types(what):
-  """The ratios of a row of benchmark.py, in float32 and in bfloat16."""
-  return ratios('benchmark', what, 'float32') + ratios('benchmark', what,
-                                                       'bfloat16')
-
-
-def _on_both_versions(what, form):
-  """The ratios of a row of benchmark.py, on TensorFlow 2.21 and on 1.15.5."""
-  return ratios('benchmark', what, form) + ratios('benchmark_1.15.5', what,
-                                                  form)
+def speed():
+  new, old = 'benchmark', 'benchmark_1.15.5'
+  types = (new, 'float32'), (new, 'bfloat16')
+  columns = {
+      'training, batch 128': (*types, (old, 'float32')),
+      'step, batch 128': types,
+      'evaluation of 10000': (*types, (old, 'float32')),
+      'first batch of the session': types,
+      'first step of the process': types,
+      'peak memory, 300 steps': types,
+      'input': ((new, 'ours'), (old, 'ours')),
+      'LRN forward and backward': ((new, 'ours'), (old, 'ours')),
+      'conv2 forward': ((new, 'winograd'), (old, 'winograd')),
+      'conv2 forward, backward': ((new, 'winograd'), (old, 'winograd'))
+  }
+  return [[
+      number
+      for name, form in of_row
+      for number in raw.ratios(name, what, form)
+  ]
+          for what, of_row in columns.items()]
 
 
 def speed_of_readme():
-  return [
-      _in_both_types(what) + ratios('benchmark_1.15.5', what, 'float32')
-      for what in ('training, batch 128', 'evaluation of 10000')
-  ] + [_on_both_versions('input', 'ours')]
-
-
-def speed():
-  training, evaluation, of_input = speed_of_readme()
-  return [
-      training,
-      _in_both_types('step, batch 128'), evaluation,
-      _in_both_types('first batch of the session'),
-      _in_both_types('first step of the process'),
-      _in_both_types('peak memory, 300 steps'), of_input,
-      _on_both_versions('LRN forward and backward', 'ours'),
-      _on_both_versions('conv2 forward', 'winograd'),
-      _on_both_versions('conv2 forward, backward', 'winograd')
-  ]
+  rows = speed()
+  return [rows[0], rows[2], rows[6]]
 
 
 def parts_of_speed():
@@ -245,23 +117,23 @@ def parts_of_speed():
 
 
 def frameworks():
-  found = rates('benchmark')
+  found = raw.rates('benchmark')
   ours = [found[form] for form in ('float32', 'bfloat16')]
   others = ('Keras', 'Keras bfloat16', 'PyTorch', 'PyTorch compiled',
             'PyTorch bfloat16', 'PyTorch compiled bfloat16')
   return [[median(values)] for values in ours] + [[
-      median(found[form]), *times_as_fast(ours[0], found[form]),
-      *times_as_fast(ours[1], found[form])
+      median(found[form]), *raw.times_as_fast(ours[0], found[form]),
+      *raw.times_as_fast(ours[1], found[form])
   ] for form in others]
 
 
 def onednn():
-  found = rates('onednn')
+  found = raw.rates('onednn')
   first, ours = found['classical'], found['float32, oneDNN']
-  ends = times_as_fast(ours, first)
+  ends = raw.times_as_fast(ours, first)
   between = [[
-      median(values), *times_as_fast(values, first),
-      *times_as_fast(ours, values)
+      median(values), *raw.times_as_fast(values, first),
+      *raw.times_as_fast(ours, values)
   ] for values in (found['classical, oneDNN'], found['float32'])]
   return [[median(first), *ends], *between, [median(ours), *ends]]
 
@@ -271,7 +143,7 @@ def inputs():
   return {
       form: [
           row[key]
-          for row in raw('inputs')['rows']
+          for row in raw.read('inputs')['rows']
           if row['form'] == form
           for key in (keys[:1] if form == 'queues' else keys)
       ] for form in ('queues', 'preloaded', 'tf_data')
@@ -281,16 +153,16 @@ def inputs():
 def gradients():
   return [[norms[0]
            for norms in run['norms'].values()]
-          for run in raw('gradients')['runs']]
+          for run in raw.read('gradients')['runs']]
 
 
 def ensembles():
-  alone, *several = raw('ensembles')
+  alone, *several = raw.read('ensembles')
   rows = [[100 * alone['precision @ 1'], alone['seconds']]]
   for graph, process in zip(several[:3], several[3:]):
     highest = max(each['correct'] for each in graph['networks'])
     rows.append([
-        *percents([graph['correct'], highest]), graph['seconds'],
+        *raw.percents([graph['correct'], highest]), graph['seconds'],
         process['seconds']
     ])
   return rows
@@ -307,30 +179,30 @@ _WAYS = 'default', 'fine-tuned', 'frozen', 'frozen, computed once'
 def transfer():
   rows = []
   for name, end in _TRANSFER.items():
-    found = runs(name)
-    scratch, *others = (spread(found[way, end]) for way in _WAYS)
+    found = raw.runs(name)
+    scratch, *others = (raw.spread(found[way, end]) for way in _WAYS)
     rows.append(scratch + [mean(found['default', 2 * end])] + sum(others, []))
   return rows
 
 
 def transfer_in_short():
   of_time = {}
-  for time in raw('transfer_150')['times']:
+  for time in raw.read('transfer_150')['times']:
     of_time.setdefault(len(time['flags']), []).append(time['ratio'])
   times = [median(of_time[flags]) for flags in sorted(of_time)]
   return [[
-      *(mean(runs(name)[way, end]) for name, end in _TRANSFER.items()), time
+      *(mean(raw.runs(name)[way, end]) for name, end in _TRANSFER.items()), time
   ] for way, time in zip(_WAYS, times)]
 
 
 def transfer_choice():
-  few = runs('hundred_labels')
+  few = raw.runs('hundred_labels')
   rows = [[
       mean(few['distorted_pairs' + name, 500])
       for name in (', convolutions frozen', '')
   ]]
   for name, end in reversed(_TRANSFER.items()):
-    found = (mean(runs(name)[way, end]) for way in _WAYS[1:3])
+    found = (mean(raw.runs(name)[way, end]) for way in _WAYS[1:3])
     rows.append(sorted(found, reverse=True))
   return rows
 
@@ -342,18 +214,20 @@ _TOPS = [
 
 
 def other_layers():
-  return [spread(runs('transfer_pictures')[name, 500]) for name in _TOPS]
+  return [
+      raw.spread(raw.runs('transfer_pictures')[name, 500]) for name in _TOPS
+  ]
 
 
 def other_layers_by_steps():
-  found = runs('transfer_pictures')
+  found = raw.runs('transfer_pictures')
   return [[3 * mean(found[name, step])
            for step in range(100, 501, 100)]
           for name in _TOPS]
 
 
 def few_labels():
-  found = runs('few_labels')
+  found = raw.runs('few_labels')
   return [
       found[name, 200] + found[name, 1000]
       for name in ('default', 'autoencoder', 'rbm', 'corrupted', 'max_margin',
@@ -362,10 +236,10 @@ def few_labels():
 
 
 def hundred_labels():
-  found = runs('hundred_labels')
+  found = raw.runs('hundred_labels')
   return [
-      spread(found[trained, 500]) +
-      spread(found[f'{frozen}, convolutions frozen', 500])
+      raw.spread(found[trained, 500]) +
+      raw.spread(found[f'{frozen}, convolutions frozen', 500])
       for trained, frozen in (('default', 'random'), ('corrupted', 'corrupted'),
                               ('pairs', 'pairs'), ('distorted_pairs',
                                                    'distorted_pairs'))
@@ -375,23 +249,23 @@ def hundred_labels():
 def sparse():
   return [[
       100 * result['own_zeros'],
-      *percents(p['averaged']
-                for p in result['dense_points'][-1:] + result['points'])
+      *raw.percents(p['averaged']
+                    for p in result['dense_points'][-1:] + result['points'])
   ]
-          for result in raw('sparse')['results']]
+          for result in raw.read('sparse')['results']]
 
 
 def sparse_longer():
   steps = range(5000, 10001, 1000)
-  rows = [[runs('techniques')['default', step][0] for step in steps]]
-  for result in raw('sparse_longer').values():
+  rows = [[raw.runs('techniques')['default', step][0] for step in steps]]
+  for result in raw.read('sparse_longer').values():
     rights = {p['step']: p['averaged'] for p in result['points']}
-    rows.append(percents(rights[step] for step in steps))
+    rows.append(raw.percents(rights[step] for step in steps))
   return rows
 
 
 def activations():
-  rows = compared()
+  rows = raw.compared()
 
   def of(*names):
     return [
@@ -409,7 +283,7 @@ def activations():
 
 def clusters():
   found = {}
-  for result in raw('exercise_10')['results']:
+  for result in raw.read('exercise_10')['results']:
     limit = 'secs' if 'secs' in result else 'steps'
     found.setdefault((result['way'], limit), []).append(result)
 
@@ -429,26 +303,28 @@ def clusters():
 
 def larger_clusters(number=0):
   tables = list(predict_scaling.tables(step_secs=0.096, update_secs=0.012))
-  return printed(tables[number])
+  return raw.printed(tables[number])
 
 
 larger_async_clusters = functools.partial(larger_clusters, 1)
 
 
 def search():
-  trials = raw('search')['trials']
+  trials = raw.read('search')['trials']
   complete = sorted((t for t in trials if t['precision'] is not None),
                     key=lambda trial: -trial['precision'])
   rows = [[100 * trial['precision'], *list(trial['params'].values())[:-1]]
           for trial in complete[:5]]
   others = [trial['precision'] for trial in complete[5:]]
   given_up = [t['validations'][-1][1] for t in trials if t['precision'] is None]
-  ends = [percents([min(each), max(each)], 1) for each in (others, given_up)]
+  ends = [
+      raw.percents([min(each), max(each)], 1) for each in (others, given_up)
+  ]
   return rows + ends
 
 
 def search_on_a_cluster():
-  found = raw('exercise_8_9')
+  found = raw.read('exercise_8_9')
   right = found['right of 10,000 test images']
   trials = sorted(found['trials'], key=lambda trial: -trial['precision'])
   return [[100 * trial['precision'], right[trial['folder']] / 100]
@@ -458,7 +334,7 @@ def search_on_a_cluster():
 def faults():
   found = {}
   for column, version in enumerate(('2.21', '1.15.5')):
-    path = ROOT / 'docs' / 'results' / f'faults_{version}.csv'
+    path = raw.ROOT / 'docs' / 'results' / f'faults_{version}.csv'
     with open(path, newline='', encoding='utf-8') as file:
       for fault in csv.DictReader(file):
         for key in (fault['fault'].partition('.')[0], ''):

@@ -4,16 +4,19 @@ scripts/pages/tables.py writes those of the tables; scripts/lint.sh checks them.
 """
 
 import csv
+import os
 from statistics import mean
 from statistics import median
 
 import pytest
 
-from tests.pages import pictures
+from tests import short_runs
 from tests.pages import read
 
-results = pictures.module('results')
-tables = pictures.module('tables')
+results, tables = (short_runs.module_at(
+    os.path.join(short_runs.ROOT, 'scripts', 'pages', name))
+                   for name in ('results.py', 'tables.py'))
+raw = results.raw
 
 
 def shows(sentence, values):
@@ -21,7 +24,7 @@ def shows(sentence, values):
 
   Halves are rounded either way.
   """
-  found = results.numbers(sentence.replace('+', ''))
+  found = raw.numbers(sentence.replace('+', ''))
   return len(found) == len(values) and all(
       abs(float(number.replace(',', '')) - value) <= 0.5001 *
       10**-len(number.partition('.')[2])
@@ -29,15 +32,14 @@ def shows(sentence, values):
 
 
 def speed():
-  ratios, what = results.ratios, 'training, batch 128'
-  rates = results.rates('benchmark')
+  ratios, what = raw.ratios, 'training, batch 128'
+  rates = raw.rates('benchmark')
   yield 'README.md', 'trains 2.08 times', ratios('benchmark', what,
                                                  'float32')[:1]
   yield 'README.md', 'or 2.32 times', ratios('benchmark', what, 'bfloat16')[:1]
   for text, form in [('2.04 (1.84 to 2.32) times', 'Keras'),
                      ('2.87 (2.60 to 3.18) times', 'PyTorch compiled')]:
-    yield 'README.md', text, results.times_as_fast(rates['float32'],
-                                                   rates[form])
+    yield 'README.md', text, raw.times_as_fast(rates['float32'], rates[form])
   yield 'README.md', 'is 2.85 (2.49 to 3.04) times', ratios(
       'onednn', what, 'float32, oneDNN')
   yield 'docs/departures.md', 'The input alone is [6.18 times]', ratios(
@@ -45,16 +47,16 @@ def speed():
   page = 'docs/results/README.md'
   yield page, '1.68 (1.55 to 1.91) times', ratios('benchmark_avx2', what,
                                                   'float32')
-  conv2 = results.rates('benchmark', 'conv2 forward, backward')
+  conv2 = raw.rates('benchmark', 'conv2 forward, backward')
   for text, form in [('at 606 GFLOP/s', 'winograd'),
                      ('at 262 GFLOP/s', 'direct'),
                      ('at 444 GFLOP/s', 'direct bfloat16')]:
     yield page, text, [median(conv2[form])]
-  of_onednn = results.rates('onednn')
+  of_onednn = raw.rates('onednn')
   for page, text in [('docs/departures.md', 'is [1.63 times](results'),
                      ('CHANGELOG.md', 'training is 1.63 times as fast')]:
-    yield page, text, results.times_as_fast(of_onednn['float32, oneDNN'],
-                                            of_onednn['float32'])[:1]
+    yield page, text, raw.times_as_fast(of_onednn['float32, oneDNN'],
+                                        of_onednn['float32'])[:1]
 
 
 def recipes():
@@ -65,20 +67,20 @@ def recipes():
   yield 'README.md', 'after 8.3 minutes', fast[2:3]
   yield 'CHANGELOG.md', '94.15 % with `--tta`, in 8.3 minutes', fast[1:3]
   page, with_tta = 'docs/recipes.md', [
-      results.evaluated(run)[1] for run in results.raw('fast')['results']
+      raw.evaluated(run)[1] for run in raw.read('fast')['results']
   ]
   yield page, '(94.03 to 94.27 %)', [min(with_tta), max(with_tta)]
   yield page, 'reach **95.17 %', best[1:2]
   yield page, 'and reach **89.06 %', better[:1]
   yield page, 'or 90.02 % with', better[1:2]
-  page, points = 'docs/results/README.md', results.raw('bfloat16')['points']
+  page, points = 'docs/results/README.md', raw.read('bfloat16')['points']
   last = points[-1]
   yield page, 'took 101 minutes on the EPYC and reached 86.54 %', [
       last['minutes'], last['averaged'] / 100
   ]
   yield page, 'reached 85.84 %, and 82.62 %', [
       tutorial[0],
-      results.raw('float32')['points'][-1]['plain'] / 100
+      raw.read('float32')['points'][-1]['plain'] / 100
   ]
   yield 'docs/tutorial.md', '86.54 % after 100,000 steps', [
       last['averaged'] / 100, last['step']
@@ -90,7 +92,7 @@ def recipes():
 
 
 def techniques():
-  rows = results.compared()
+  rows = raw.compared()
   by = {name: 100 * row.get('at_steps', 0) for name, row in rows.items()}
   yield 'README.md', 'the effect of 51 variants was measured', [len(rows) - 1]
   page = 'docs/results/techniques.md'
@@ -111,7 +113,7 @@ def techniques():
   yield page, 'cutout 3.4, rotation 2.4, zoom 2.3, shift 1.7', [
       -by[name] for name in ('cutout', 'rotate', 'resize', 'shift')
   ]
-  rows = results.compared_when_tuned()
+  rows = raw.compared_when_tuned()
   by = {name: 100 * row['at_steps'] for name, row in rows.items()}
   yield page, 'Tuned: Nesterov +0.8, FTRL -0.2, AdaGrad -0.5', [
       by[name] for name in ('Nesterov', 'FTRL', 'AdaGrad')
@@ -122,11 +124,11 @@ def techniques():
 def others():
   faults = 0
   for version in ('2.21', '1.15.5'):
-    path = results.ROOT / 'docs' / 'results' / f'faults_{version}.csv'
+    path = raw.ROOT / 'docs' / 'results' / f'faults_{version}.csv'
     with open(str(path), encoding='utf-8') as file:
       faults += sum(not fault['problem'] for fault in csv.DictReader(file))
   yield 'README.md', '1,800 [random', [faults]
-  few = results.runs('hundred_labels')
+  few = raw.runs('hundred_labels')
   yield 'docs/transfer.md', 'gain 7 points', [
       mean(few['distorted_pairs, convolutions frozen', 500]) -
       mean(few['random, convolutions frozen', 500])

@@ -13,7 +13,6 @@ from cifar10.data import distortions
 from cifar10.errors import UserError
 from tests import processes
 from tests import short_runs
-from tests.pages import pictures
 
 BENCHMARKS = os.path.join(short_runs.ROOT, 'scripts', 'benchmarks')
 RESULTS = os.path.join(short_runs.ROOT, 'docs', 'results')
@@ -36,7 +35,7 @@ def texts(axes):
   return [text.get_text().strip() for text in axes.texts]
 
 
-def test_the_bars_are_those_of_the_table():
+def test_charts_show_the_results():
   (axes,) = plot.draw_benchmark(results('benchmark.json')).axes
   assert dict(zip(labels(axes), texts(axes))) == {
       'training, end to end': '2.08',
@@ -52,47 +51,36 @@ def test_the_bars_are_those_of_the_table():
   # What was not measured is left out.
   found = dict(plot.bars(results('benchmark_1.15.5.json')['rows']))
   assert 'training, against Keras' not in found
-
-
-def test_precisions_are_drawn_against_minutes_of_one_machine():
-  found = [results(name + '.json') for name in ('float32', 'tutorial', 'fast')]
-
-  def lines(runs):
-    (axes,) = plot.draw_precision(runs).axes
-    return {line.get_label(): line.get_xydata() for line in axes.get_lines()}
-
-  own = lines(found)
-  assert list(own) == [
-      'tutorial, float32, averaged', 'tutorial, float32, plain',
-      'tutorial: 85.84 %', 'tutorial, --tta: 87.43 %', 'fast: 93.42 %',
-      'fast, --tta: 94.15 %'
-  ]
-  np.testing.assert_allclose(own['tutorial, float32, averaged'][-1],
-                             [115.46, 85.84], atol=0.1)
-  # Seconds of a step in two rounds, of 100,000 steps and of 225.
-  seconds = {'tutorial': [0.1, 0.2], 'fast': [8, 8]}
-  other = lines([plot.timed_again(run, seconds) for run in found])
-  np.testing.assert_allclose(other['tutorial, float32, averaged'][-1],
-                             [100000 * 0.15 / 60, 85.84], atol=0.01)
-  fast = other['fast: 93.42 %']
-  np.testing.assert_allclose(fast[:, 0], [225 * 8 / 60] * 10)
-  np.testing.assert_array_equal(fast[:, 1], own['fast: 93.42 %'][:, 1])
-
-
-def test_techniques_are_differences_with_the_best_at_the_top():
+  # The best at the top; those far below the default are there as text.
   (axes,) = plot.draw_comparison(results('techniques.json')).axes
   names = labels(axes)
   assert names[:2] == ['logits normalized too', 'batch normalization']
   assert 'default' not in names and names[-1] in ('he', 'SELU')
-  # Those far below the default are there as text.
   assert {'-67.7', '-9.9', 'diverges'} <= set(texts(axes))
+
+
+def test_precisions_are_drawn_against_minutes_of_one_machine():
+  found = [results(name + '.json') for name in ('float32', 'tutorial', 'fast')]
+  # Seconds of a step in two rounds, of 100,000 steps and of 225.
+  seconds = {'tutorial': [0.1, 0.2], 'fast': [8, 8]}
+  (axes,) = plot.draw_precision(
+      [plot.timed_again(run, seconds) for run in found]).axes
+  lines = {line.get_label(): line.get_xydata() for line in axes.get_lines()}
+  assert list(lines) == [
+      'tutorial, float32, averaged', 'tutorial, float32, plain',
+      'tutorial: 85.84 %', 'tutorial, --tta: 87.43 %', 'fast: 93.42 %',
+      'fast, --tta: 94.15 %'
+  ]
+  np.testing.assert_allclose(lines['tutorial, float32, averaged'][-1],
+                             [100000 * 0.15 / 60, 85.84], atol=0.01)
+  np.testing.assert_allclose(lines['fast: 93.42 %'][:, 0], [225 * 8 / 60] * 10)
 
 
 @pytest.mark.slow
 def test_a_picture_is_small_and_wide_enough(tmp_path):
   out = str(tmp_path / 'out.png')
-  for name in ('benchmark', 'techniques', 'search'):
-    plot.draw([os.path.join(RESULTS, name + '.json')], out)
+  for names in (['search'], ['float32', 'fast']):
+    plot.draw([os.path.join(RESULTS, name + '.json') for name in names], out)
     assert os.path.getsize(out) < 150000
     assert 900 < image_lib.imread(out).shape[1] < 1200
 
@@ -100,7 +88,7 @@ def test_a_picture_is_small_and_wide_enough(tmp_path):
 @pytest.mark.parametrize(
     'names, message',
     [(['missing'], 'missing.json: no such file'),
-     (['gradients'], 'gradients.json: expected results'),
+     (['sparse'], 'sparse.json: expected results'),
      (['fast', 'search'], 'only precisions are drawn together')])
 def test_other_files_are_named(names, message):
   with pytest.raises(UserError, match=message):
@@ -109,16 +97,14 @@ def test_other_files_are_named(names, message):
 
 @pytest.mark.slow
 def test_a_row_for_each_distortion():
-  figure = draw_augmentations.draw()
-  (axes,) = figure.axes
+  (axes,) = draw_augmentations.draw().axes
   names = labels(axes)
   assert set(names) == {*distortions.NAMES, 'none', "the tutorial's", 'all'
                        } - {'alternating_flip'}
-  sheet = axes.get_images()[0].get_array()
+  rows = np.split(np.asarray(axes.get_images()[0].get_array()), len(names))
   # 24 pixels, and a line between; two of each of four images.
-  assert sheet.shape == (25 * len(names), 25 * 8, 3)
-  rows = np.split(np.asarray(sheet), len(names))
   same, flipped = rows[names.index('none')], rows[names.index('flip')]
+  assert same.shape == (25, 25 * 8, 3)
   first, again = np.split(same[:, :50], 2, axis=1)
   assert (first == again).all() and not (same == flipped).all()
 
@@ -145,27 +131,22 @@ def test_the_pictures_of_a_run_are_drawn_and_drawn_again(tmp_path):
   steps, *percentiles = zip(*shown['local3/activations'])
   assert steps[0] == 0 and len(percentiles) == 7
   drawn = {path.name for path in out.glob('*.png')}
-  assert drawn == {
-      'activations.png', 'inputs.png', 'learning_rate.png', 'losses.png'
-  }
   # All but the images can be drawn from the numbers alone.
   draw_run.draw(
       types.SimpleNamespace(run=str(out / 'curves.json'), out=str(again)))
-  assert {path.name for path in again.glob('*')} == drawn - {'inputs.png'}
+  assert {path.name for path in again.glob('*')} == {
+      'activations.png', 'learning_rate.png', 'losses.png'
+  } == drawn - {'inputs.png'}
   _, images = draw_run.read(config.train_dir)
-  figure = draw_run.draw_images(images)
-  assert [axes.get_title() for axes in figure.axes
-         ] == [images[tag][1] for tag in sorted(images)]
-  data = short_runs.prepared(config)
-  assert {name for _, name in images.values()} <= set(data.classes)
+  assert {name for _, name in images.values()
+         } <= set(short_runs.prepared(config).classes)
 
 
 def test_the_falls_of_the_rate_are_marked():
   shown = results(os.path.join('tutorial', 'curves.json'))
-  # At the steps 2,343 and 4,686, between two events.
-  assert draw_run.falls(shown['learning_rate']) == [2400, 4700]
   (losses,) = draw_run.draw_losses(shown).axes
   marks = [line for line in losses.get_lines() if line.get_linestyle() == '--']
+  # At the steps 2,343 and 4,686, between two events.
   assert [line.get_xdata()[0] for line in marks] == [2400, 4700]
 
 
@@ -190,5 +171,5 @@ def test_gradients_of_each_layer_are_measured_and_drawn(tmp_path):
       assert len(norms) == 3 and min(norms) > 0
   # Of one batch, and ten classes.
   assert runs[2]['cross_entropy'][0] == pytest.approx(2.3, abs=0.1)
-  picture = pictures.module('draw_gradients').draw(str(out))
-  assert str(picture).count('class="line') == 15
+  figure = plot.draw_gradients({'runs': runs})
+  assert [len(axes.get_lines()) for axes in figure.axes] == [5, 5, 5]

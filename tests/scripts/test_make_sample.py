@@ -54,16 +54,14 @@ def test_the_program_writes_both_files_or_an_error(tmp_path):
   status, printed, err = processes.run([SCRIPT, folder, '--out=%s' % out])
   assert (status, err) == (0, '')
   assert printed == ''.join(
-      '%s: %s\n' % (path.name, hashlib.sha256(path.read_bytes()).hexdigest())
-      for path in sorted(out.iterdir()))
-  assert printed.count('\n') == 2
+      '%s: %s\n' % (name, hashlib.sha256((out / name).read_bytes()).hexdigest())
+      for name in ('data_batch_1.bin', 'test_batch.bin'))
   status, printed, err = processes.run([SCRIPT, out, '--out=%s' % tmp_path])
   assert (status, printed) == (1, '')
-  assert err == (
-      'make_sample: error: %s/data_batch_2.bin: no such file; expected a whole '
-      'number of 3,073-byte records\n' % out)
+  assert err.startswith('make_sample: error: %s/data_batch_2.bin: ' % out)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir(REAL), reason='needs ' + REAL)
 def test_the_bundled_sample_is_made_from_cifar10_in_any_order(tmp_path):
   folder = tmp_path / 'permuted'
