@@ -99,8 +99,7 @@ def build_step(run, global_step, worker=None):
 
   grads = average_gradients(tower_grads)
   loss = towers.mean_loss(tower_losses)
-  train_op = cifar10.train(loss, global_step, settings, run.pace, grads,
-                           worker)
+  train_op = cifar10.train(loss, global_step, settings, run.pace, grads, worker)
   stage_all = tf.group(*stages)
   return tf.group(train_op, stage_all), loss, hooks.PrefetchHook(stage_all)
 
