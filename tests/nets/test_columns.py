@@ -56,6 +56,7 @@ def random_biases(values):
   }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('settings', [
     {}, {'conv': 'winograd'}, {'hidden_layers': '16,8,4'}, {'columns': 2}
 ])  # yapf: disable
@@ -99,7 +100,8 @@ def loss_in_numpy(values, columns):
   return entropy.mean() + 0.004 * decay / 2
 
 
-@pytest.mark.parametrize('columns', [2, 4])
+@pytest.mark.parametrize('columns', [
+    2, pytest.param(4, marks=pytest.mark.slow)])  # yapf: disable
 def test_columns_apart_agree_with_numpy(columns):
   values, _ = results(columns=columns)
   shapes = {name: value.shape for name, value in values.items()}

@@ -40,7 +40,9 @@ def built(varied, precision, values=None):
   return operations, found, before, after
 
 
-@pytest.mark.parametrize('precision', ['float32', 'bfloat16', 'float16'])
+@pytest.mark.parametrize('precision', [
+    'float32', *(pytest.param(name, marks=pytest.mark.slow)
+                 for name in ('bfloat16', 'float16'))])  # yapf: disable
 def test_at_the_defaults_they_are_equal_to_the_bit(precision):
   operations, logits, before, after = built(False, precision)
   others, varied, _, varied_after = built(True, precision, before)
