@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,7 +14,6 @@ from cifar10.cluster import local_cluster
 from cifar10.store import checkpoints
 from tests import processes
 from tests import short_runs
-from tests.faults import servers
 
 LAUNCHER = os.path.join(short_runs.ROOT, 'cifar10', 'cluster',
                         'local_cluster.py')
@@ -92,15 +92,19 @@ def test_tasks_are_run_to_their_end_shown_and_logged(tmp_path):
 @pytest.mark.slow
 def test_when_a_task_fails_all_end_and_they_ask_no_proxy_for_each_other(
     tmp_path, monkeypatch):
-  with servers.Server(b'') as proxy:
+  with socket.socket() as proxy:
+    proxy.bind(('127.0.0.1', 0))
+    proxy.listen()
     for name in ('http_proxy', 'https_proxy', 'grpc_proxy'):
-      monkeypatch.setenv(name, proxy.url)
+      monkeypatch.setenv(name, 'http://127.0.0.1:%d' % proxy.getsockname()[1])
     launcher = start(tmp_path)
     wait_for(tmp_path, r'worker 1 \| .* step 2,')
     (worker,) = tasks(tmp_path, '--job_name=worker\0--task_index=1')
     os.kill(worker, signal.SIGKILL)
     assert launcher.wait(timeout=300) == 1
-  assert proxy.asked == []
+    proxy.setblocking(False)
+    with pytest.raises(BlockingIOError):  # Nobody has asked it.
+      proxy.accept()
   out = check_shown(tmp_path, ['ps 0', 'worker 0', 'worker 1'])
   assert 'local_cluster: worker 1 ended with status -9' in out
   assert len(re.findall(r'^ps 0     \| Served\.$', out, re.MULTILINE)) == 1

@@ -261,7 +261,7 @@ def test_a_variable_without_a_gradient_stays_and_is_averaged():
 
 
 def trained(config, form, initial):
-  """All variables after 100 steps on the sample, as one vector.
+  """All variables after 50 steps on the sample, as one vector.
 
   Args:
     config: Settings.
@@ -280,7 +280,7 @@ def trained(config, form, initial):
     variables = tf.trainable_variables()
     with tf.Session() as session:
       session.run([tf.assign(v, i) for v, i in zip(variables, initial)])
-      for i in range(100):
+      for i in range(50):
         chosen = np.arange(i * batch_size, (i + 1) * batch_size) % len(records)
         batch = pixels[chosen, 4:28, 4:28] / 64.0 - 2
         session.run(step, {images: batch, labels: records[chosen, 0]})
@@ -298,7 +298,7 @@ def test_both_forms_of_convolution_train_alike():
     initial = session.run(tf.trainable_variables())
   direct = trained(config, 'direct', initial)
   rounded = []
-  for change in (-4e-7, -2e-7, 2e-7, 4e-7):
+  for change in (-4e-7, 2e-7, 4e-7):
     others = [values * np.float32(1 + change) for values in initial]
     found = trained(config, 'direct', others)
     rounded.append(np.linalg.norm(found - direct))

@@ -237,6 +237,7 @@ def test_a_checkpoint_is_chosen_by_step_or_path(trained, newest, images,
       assert close == (other == name), (name, other)
 
 
+@pytest.mark.slow
 def test_it_has_the_settings_of_the_run(images, tmp_path):
   changes = {
       'activation': 'gelu',

@@ -136,6 +136,7 @@ def test_pairs_are_of_a_batch_or_of_its_distortions(tmp_path, monkeypatch, task,
   assert shapes == [[count, 64], [count]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('task', BY_LAYER + pretraining.AUXILIARY)
 def test_a_run_begins_with_the_result(tmp_path, pretrained, task):
   folder = pretrained(task)
@@ -154,7 +155,8 @@ def test_a_run_begins_with_the_result(tmp_path, pretrained, task):
   assert first['softmax_linear/weights'].shape == (192, 10)
 
 
-@pytest.mark.parametrize('task', BY_LAYER + pretraining.AUXILIARY)
+@pytest.mark.slow
+@pytest.mark.parametrize('task', ['rbm', 'corrupted'])
 def test_what_is_finished_is_not_trained_again(pretrained, task, capsys):
   folder, by_layer = pretrained(task), task in BY_LAYER
   capsys.readouterr()
@@ -245,6 +247,7 @@ def test_other_settings_are_refused(tmp_path, task, settings, problem):
     cifar10_pretrain.train(config_for(tmp_path, task, **settings))
 
 
+@pytest.mark.slow
 def test_layers_stay_what_those_above_were_trained_on(tmp_path, pretrained,
                                                       monkeypatch):
   task = 'autoencoder'

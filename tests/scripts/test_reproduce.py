@@ -15,6 +15,7 @@ def reproduce(*args):
   return processes.run([SCRIPT, *map(str, args)])
 
 
+@pytest.mark.slow
 def test_complete_figures_are_left_out_and_others_start_again(tmp_path):
   figures, out = tmp_path / 'figures.json', tmp_path / 'out'
   drawn = tmp_path / 'curve.json'
