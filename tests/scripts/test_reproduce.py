@@ -3,6 +3,8 @@
 import json
 import os
 
+import pytest
+
 from tests import processes
 from tests import short_runs
 
