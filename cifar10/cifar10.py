@@ -13,7 +13,7 @@ import dataclasses
 import os
 import sys
 
-if not __package__:  # A program in this folder says `import cifar10`.
+if not __package__:  # From this folder, `import cifar10` finds this file.
   sys.modules.pop('cifar10', None)
   folder = os.path.dirname(os.path.abspath(__file__))
   sys.path.insert(0, os.path.dirname(folder))
@@ -34,7 +34,7 @@ from cifar10.util import graph_keys
 from cifar10.util import summaries
 from cifar10.util import tutorial_flags
 
-FLAGS = tf.flags.FLAGS
+FLAGS = tf.flags.FLAGS  # For programs that read or set the tutorial's flags.
 
 # Constants describing the CIFAR-10 data set.
 IMAGE_SIZE = cifar10_input.IMAGE_SIZE
@@ -61,13 +61,16 @@ DATA_URL = sources.SOURCES['cifar10'].official[0].url
 
 
 def settings_of_flags(*names):
-  """The Settings of an old program: NUM_CLASSES, and its flags by `names`."""
+  """The Settings by the tutorial's flags, for a program without Settings."""
   values = tutorial_flags.chosen('batch_size', 'data_dir', 'use_fp16', *names)
   return Settings(classes=datasets.unnamed(NUM_CLASSES), **values)
 
 
 def with_constants(settings):
-  """Fills settings that are None, or unknown, with the constants above."""
+  """Replaces unset settings by the constants above.
+
+  So num_epochs_per_decay is NUM_EPOCHS_PER_DECAY, and so on.
+  """
   values = settings.constants(globals())
   values.update(optimizers.defaults(settings, INITIAL_LEARNING_RATE))
   if settings.dataset == 'cifar10' and not settings.classes:
@@ -231,7 +234,7 @@ def loss(logits, labels, scope=None, label_smoothing=0.0):
           labels=labels, logits=logits, name='cross_entropy_per_example')
     cross_entropy_mean = tf.reduce_mean(cross_entropy,
                                         name='cross_entropy_mean')
-  # Outside the scope `loss`: checkpoints name the averages after these two.
+  # Outside the scope 'loss': checkpoints have cross_entropy/avg.
   tf.add_to_collection('losses', tf.identity(cross_entropy_mean,
                                              'cross_entropy'))
   variable_scope.add_penalties()
@@ -246,9 +249,9 @@ def train(total_loss, global_step, settings=None, pace=None, grads=None,
     total_loss: float32 scalar, from `loss`.
     global_step: integer variable that counts the steps.
     settings: settings.Settings; None: the tutorial's.
-    pace: schedules.Pace of the run; None: that of a new one on CIFAR-10.
+    pace: schedules.Pace of the run; None: that of a new run on CIFAR-10.
     grads: list of pairs (gradient, variable); None: those of `total_loss`.
-    worker: cluster.optimizer.Worker of a cluster; None: no other one trains.
+    worker: cluster.optimizer.Worker of a cluster; None: a single machine.
   """
   settings = with_constants(settings or settings_of_flags())
   pace = pace or schedules.Pace(
@@ -256,7 +259,7 @@ def train(total_loss, global_step, settings=None, pace=None, grads=None,
       settings.max_steps)
 
   with tf.name_scope('train/'):
-    # The learning rate falls by the number of examples seen.
+    # The rate falls with the examples seen, see schedules.Pace.
     if settings.schedule == 'exponential':
       lr = tf.train.exponential_decay(
           settings.learning_rate, global_step + pace.offset,
@@ -295,7 +298,7 @@ def train(total_loss, global_step, settings=None, pace=None, grads=None,
           return tf.group(*averages.of_variables(variable_averages))
 
     also = [loss_averages_op, *tf.get_collection(tf.GraphKeys.UPDATE_OPS)]
-    if worker is not None:  # It may apply the gradients of several together.
+    if worker is not None:  # It may average the gradients of all workers.
       return worker.apply(apply, grads, global_step, also)
     return tf.group(apply(grads), *also)
 

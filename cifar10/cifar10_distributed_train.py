@@ -35,6 +35,7 @@ from cifar10.optim import model_parallelism
 from cifar10.run import banner
 from cifar10.run import initial_values
 from cifar10.run import train_dir
+from cifar10.run import session
 from cifar10.run import trainer
 from cifar10.store import run_state
 import tensorflow.compat.v1 as tf
@@ -107,7 +108,7 @@ def take_steps(run, server, task, agreement):
     train_op, loss, hooks = build_step(run, task, agreement, progress)
     _print_bytes(train_op)
     role = WorkerRole(server, agreement, progress)
-    with run.session(train_op, loss, hooks, role) as mon_sess:
+    with session.training_session(run, train_op, loss, hooks, role) as mon_sess:
       while not mon_sess.should_stop():
         mon_sess.run(train_op)
     if role.has_taken_last_step and not task.is_chief:

@@ -14,9 +14,9 @@ import sys
 import time
 from typing import Any, NamedTuple
 
-if not __package__:  # Started, or imported, by its path.
-  folder = os.path.dirname(os.path.abspath(__file__))
-  sys.path.insert(0, os.path.dirname(folder))  # That of the package.
+if not __package__:  # The package is one folder up.
+  package = os.path.dirname(os.path.abspath(__file__))
+  sys.path.insert(0, os.path.dirname(package))
 
 # The package first: it hides the start-up messages of TensorFlow.
 from cifar10 import cifar10
@@ -47,8 +47,8 @@ class EvalGraph(NamedTuple):
   loss: Any  # float32 scalar, the total loss of the batch.
   summary_op: Any  # string scalar, images and activations of the batch.
   restorations: Any  # restore.Restorations of the variables.
-  num_iter: int  # Whole batches, and a smaller one or the end of the input.
-  num_images: int  # In them, each to be counted once.
+  num_iter: int  # Batches; the last one is smaller, or ends the input.
+  num_images: int  # Images in them, each to be counted once.
 
 
 def eval_once(graph, checkpoint, settings):
@@ -67,7 +67,7 @@ def eval_once(graph, checkpoint, settings):
     sess.run([variable.initializer for variable in tf.local_variables()])
     coord = tf.train.Coordinator()
     threads = tf.train.start_queue_runners(sess, coord)
-    with coord.stop_on_exception():  # The end of the input is no error.
+    with coord.stop_on_exception():  # OutOfRangeError only ends the input.
       while step < graph.num_iter and not coord.should_stop():
         fetches = [graph.top_1_op, graph.top_k_op, graph.loss]
         if step == 0:
@@ -104,21 +104,21 @@ def evaluate(settings=None):
 
 
 def _evaluate(settings, answers):
-  run = following.Follower(settings)
+  follower = following.Follower(settings)
   data = datasets.prepare(settings)
   with tf.Graph().as_default() as default_graph:
     graph = build(data, settings)
     with summaries.EventFile(settings.eval_dir) as summary_writer:
       summary_writer.add_graph(default_graph)
-      for checkpoint in run.new_checkpoints(data):
+      for checkpoint in follower.new_checkpoints(data):
         due = time.monotonic() + settings.eval_interval_secs
-        with run.unless_deleted(checkpoint):
+        with follower.unless_deleted(checkpoint):
           global_step = checkpoints.step(checkpoint)
           result, summary = eval_once(graph, checkpoint, settings)
           summary = precision.add_to_summary(summary, result, settings)
           summary_writer.add_summary(summary, global_step)
           precision.report(result, global_step, settings, answers)
-          if settings.run_once or run.is_last(checkpoint, global_step):
+          if settings.run_once or follower.is_last(checkpoint, global_step):
             break
           time.sleep(max(0, due - time.monotonic()))
 

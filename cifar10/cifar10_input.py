@@ -5,9 +5,9 @@ The tutorial's section "Model Inputs". A record travels
     filename queue -> reader -> shuffle queue -> batches of raw records
         -> preprocessing threads -> queue of ready batches
 
-as raw bytes up to the last stage, which distorts a whole batch at once, each
-image in its own way. All of this runs on the CPU, wherever the model runs, and
-there is one of each queue, however many towers take batches from it.
+as raw bytes up to the preprocessing threads, which distort a whole batch at
+once, each image in its own way. All of this runs on the CPU, wherever the model
+runs, and there is one of each queue, however many towers take batches from it.
 """
 
 import contextlib
@@ -51,7 +51,7 @@ MIN_FRACTION_OF_EXAMPLES_IN_QUEUE = 0.4
 
 # The most bytes of records that are shuffled together; a smaller epoch is
 # shuffled as a whole. (Departure from the tutorial, whose queue of 20,000
-# records never mixes well files that are sorted by class.)
+# records does not mix files that are sorted by class.)
 _MAX_BYTES_IN_QUEUE = 1 << 30
 
 _RECORDS_PER_READ = 1000
@@ -179,7 +179,7 @@ def distorted_inputs(data_dir=None, batch_size=None, data=None,
   Args:
     data_dir: folder of CIFAR-10's files; it may be left out.
     batch_size: images in a batch.
-    data: datasets.DataSet to read in its place.
+    data: datasets.DataSet to read instead.
     settings: the distortions. With a seed, a single thread prepares the
       batches, so that they are the same in each run.
 
@@ -205,20 +205,20 @@ def distorted_inputs(data_dir=None, batch_size=None, data=None,
       if distortions.are_changed(settings):
         images = distortions.distort(records, data, settings, size)
       else:
-        count, flips = tf.shape(records)[:1], 2 if data.flip else 1
-        # Cut a square out of each image at random, and flip half of them.
+        count = tf.shape(records)[:1]
+        flips = 2 if data.flip else 1
+        # As tf.random_crop and tf.image.random_flip_left_right, of a batch.
         corner = [
             tf.random_uniform(count, 0, side - size + 1, dtype=tf.int32)
             for side in (data.layout.height, data.layout.width)
         ]
         flip = tf.random_uniform(count, 0, flips, dtype=tf.int32)
         images = records_lib.crop(records, data.layout, size, corner, flip)
-        # Change brightness and contrast, of each image in its own way.
+        # As tf.image.random_brightness and tf.image.random_contrast.
         per_image = tf.concat([count, [1, 1, 1]], 0)
         brightness = tf.random_uniform(per_image, -63, 63)
         contrast = tf.random_uniform(per_image, 0.2, 1.8)
         images = distortions.adjusted(images, brightness, contrast)
-        # Subtract the mean, and divide by the deviation of the pixels.
         images = tf.image.per_image_standardization(images)
     images.set_shape([batch_size, size, size, data.layout.depth])
     # Preprocessing threads: each crops, flips and distorts a batch at a time.
@@ -241,9 +241,9 @@ def shuffled_records(data, batch_size):
   in_queue = examples_in_queue(data, batch_size)
 
   def read(start, left):
-    del start  # The reader knows.
+    del start  # The reader keeps its place.
     at_most = _records_per_read(data.layout)
-    # No more than an epoch are kept: `left` would make small reads of the rest.
+    # `left` would make small reads of what is left out.
     if not kept or in_queue < data.examples_per_epoch:
       at_most = tf.minimum(at_most, left)
     return read_records(filename_queue, data.layout, at_most, kept)

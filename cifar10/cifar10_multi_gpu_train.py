@@ -25,9 +25,9 @@ from cifar10.nets import techniques
 from cifar10.optim import model_parallelism
 from cifar10.optim import towers
 from cifar10.run import hooks
+from cifar10.run import session
 from cifar10.run import trainer
 from cifar10.settings import Settings
-from six.moves import xrange
 import tensorflow.compat.v1 as tf
 
 FLAGS = tf.app.flags.FLAGS
@@ -43,7 +43,7 @@ def tower_loss(scope, images, labels, settings=Settings()):
     settings: settings.Settings; without it the tutorial's.
   """
   logits = networks.inference(images, settings, is_training=True)
-  # Of this tower only, though all of them share the collection 'losses'.
+  # Only this tower's losses: all towers share the collection 'losses'.
   return cifar10.loss(logits, labels, scope, settings.label_smoothing)
 
 
@@ -74,7 +74,7 @@ def build_step(run, global_step, worker=None):
 
   Args:
     run: trainer.Run.
-    global_step, worker: as those of `cifar10.train`.
+    global_step, worker: as for `cifar10.train`.
 
   Returns:
     train_op: operation that takes a step with all towers, and meanwhile copies
@@ -87,7 +87,7 @@ def build_step(run, global_step, worker=None):
   batches = towers.split(images, labels, settings.num_towers)
   stages, tower_losses, tower_grads = [], [], []
   with techniques.training_scope(settings):
-    for i in xrange(settings.num_towers):
+    for i in range(settings.num_towers):
       with towers.tower(cifar10.TOWER_NAME, i) as scope, \
            model_parallelism.placed(settings):
         # The step takes a batch that waits in the memory of the GPU.
@@ -112,14 +112,15 @@ def train(settings=None):
 
 
 def take_steps(run):
-  """Builds the graph of a trainer.Run, and runs it step by step."""
+  """Builds the graph of a trainer.Run in the default graph, and trains."""
   settings = run.settings
   towers.print_devices(settings)
   with tf.device('/cpu:0'):
     global_step = tf.train.get_or_create_global_step()
     train_op, loss, prefetch = build_step(run, global_step)
 
-    with run.session(train_op, loss, [prefetch]) as mon_sess:
+    # Its hooks print and save: run/hooks.py, store/saving.py.
+    with session.training_session(run, train_op, loss, [prefetch]) as mon_sess:
       while not mon_sess.should_stop():
         mon_sess.run(train_op)
 

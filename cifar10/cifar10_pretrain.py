@@ -35,6 +35,7 @@ from cifar10.nets import variable_scope
 from cifar10.nets.techniques import Techniques
 from cifar10.nets.techniques import training_scope
 from cifar10.run import train_dir
+from cifar10.run import session
 from cifar10.run import trainer
 from cifar10.store import checkpoints
 from cifar10.store import config
@@ -114,7 +115,7 @@ def _train_layers(settings, data, folder):
 
 def _is_trained(settings, data, take_steps):
   """Trains in a folder; returns True if it is at its last step."""
-  trainer.go_on(settings, data, take_steps)
+  trainer.start_or_resume(settings, data, take_steps)
   newest = checkpoints.latest(settings.train_dir)
   return config.is_last(settings.train_dir, checkpoints.step(newest))
 
@@ -166,7 +167,7 @@ def _take_steps(run, layer=None, on_top=()):
     else:
       loss = _corruption_loss(images, settings)
   train_op = cifar10.train(loss, global_step, settings, run.pace)
-  with run.session(train_op, loss) as mon_sess:
+  with session.training_session(run, train_op, loss) as mon_sess:
     while not mon_sess.should_stop():
       mon_sess.run(train_op)
 

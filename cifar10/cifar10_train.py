@@ -19,6 +19,7 @@ from cifar10 import flags
 from cifar10 import pipelines
 from cifar10 import networks
 from cifar10.nets import techniques
+from cifar10.run import session
 from cifar10.run import trainer
 import tensorflow.compat.v1 as tf
 
@@ -33,7 +34,7 @@ def train(settings=None):
 
 
 def take_steps(run):
-  """Builds the graph of a trainer.Run, and runs it step by step."""
+  """Builds the graph of a trainer.Run in the default graph, and trains."""
   settings = run.settings
   with tf.device('/cpu:0'):
     global_step = tf.train.get_or_create_global_step()
@@ -49,8 +50,8 @@ def take_steps(run):
   loss = cifar10.loss(logits, labels, label_smoothing=settings.label_smoothing)
   train_op = cifar10.train(loss, global_step, settings, run.pace)
 
-  # Hooks of the session print and save: run/hooks.py, store/saving.py.
-  with run.session(train_op, loss) as mon_sess:
+  # Its hooks print, write summaries (run/hooks.py) and save (store/saving.py).
+  with session.training_session(run, train_op, loss) as mon_sess:
     while not mon_sess.should_stop():
       mon_sess.run(train_op)
 

@@ -16,9 +16,10 @@ from cifar10.nets.techniques import Techniques
 from cifar10.settings import FIELDS
 from cifar10.util import graph_keys
 
-# What the tutorial's network has no place for; dropout in training only.
+# Settings that cifar10.inference does not handle; dropout only in training.
 _CHANGES = ('network', 'top_layers', 'hidden_layers', 'columns', 'activation',
             'normalization', 'normalize_logits')
+# The network and top layers that convnet.py builds.
 _CONVNETS = ('tutorial', 'full'), ('tutorial', 'local')
 _DROPOUTS = ('input_dropout', 'conv_dropout', 'dropout')
 
@@ -32,8 +33,8 @@ def inference(images, settings, is_training=False, portable=False,
       --cache_frozen the outputs of `frozen_layers.FrozenLayers`.
     settings: settings.Settings with the classes of the data set.
     is_training: for training, with dropout.
-    portable: of TensorFlow's own operations only.
-    varied: by convnet.py, also where `cifar10.inference` builds the same.
+    portable: use TensorFlow's own operations only.
+    varied: build with convnet.py even where `cifar10.inference` is the same.
 
   Returns:
     float32 logits, [batch, num_classes].
@@ -68,7 +69,7 @@ def _is_varied(settings, is_training):
 
 
 def varied_network(settings, is_training=True):
-  """The function of images and Techniques that builds any network."""
+  """The builder that the settings choose, of images and Techniques."""
   names = settings.network, settings.top_layers
   if names == ('airbench', 'full'):
     return airbench.inference

@@ -24,10 +24,10 @@ def distorted_inputs(settings, data):
     return _features(settings, data)
   if settings.input == 'queues':
     return cifar10.distorted_inputs(settings, data)
-  return loaded_inputs(data, settings)
+  return loaded_inputs(settings, data)
 
 
-def loaded_inputs(data, settings):
+def loaded_inputs(settings, data):
   """Batches of a DataSet by --input=preloaded or tf_data."""
   print(f'Loading {data.examples_per_epoch} {data.name} images before starting '
         'to train.')
@@ -58,7 +58,7 @@ def loaded_inputs(data, settings):
 
 
 def distorted_pairs(settings, data):
-  """Batches of training images, each in two distortions; from the queues.
+  """Batches of training images, each distorted twice; from the queues.
 
   Returns float32 [2 * batch_size, size, size, depth], and int32 [2 *
   batch_size], the same number for both distortions of an image.
@@ -79,14 +79,15 @@ def _features(settings, data):
   """Batches of the outputs of frozen layers, shuffled."""
   size = cifar10_input.crop_size(data.layout, settings.image_size)
   build = networks.varied_network(settings)
-  features_of = frozen_layers.FrozenLayers(data, settings, size, build).data
+  feature_data = frozen_layers.FrozenLayers(data, settings, size, build).data
   batch_size = settings.examples_per_machine
-  # Errors of the input are known by the name of this scope.
+  # guard/diagnosis.py and cluster/placement.py know the input by this scope.
   with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
-    records = cifar10_input.shuffled_records(features_of, batch_size).dequeue()
-    with cifar10_input.known_labels(records, features_of) as labels:
-      features = feature_records.features(records, features_of.layout)
-    features.set_shape([batch_size, *feature_records.shape(features_of.layout)])
+    records = cifar10_input.shuffled_records(feature_data, batch_size).dequeue()
+    with cifar10_input.known_labels(records, feature_data) as labels:
+      features = feature_records.features(records, feature_data.layout)
+    features.set_shape(
+        [batch_size, *feature_records.shape(feature_data.layout)])
     return cifar10_input.ready_batches(features, labels, batch_size,
                                        _num_threads(settings))
 

@@ -1,8 +1,8 @@
-"""Protects a run from what may go wrong around it.
+"""Protects a run from signals, failing input, full disks and hanging steps.
 
-`protect` makes a session that heeds signals, saves the last whole step whatever
-ends it, notices a step that does not end, and looks for the cause. Without the
-guard, a tf.train.MonitoredSession of the same creator and hooks trains as well.
+`protect` makes a session that ends on signals, saves the last whole step
+however it ends, and reports why a step hangs. Without it, a
+tf.train.MonitoredSession with the same creator and hooks trains just as well.
 """
 
 import contextlib
@@ -93,13 +93,13 @@ def _saving_session(creator, hooks, watchdog, stall, diagnosis):
     if problem is None:
       raise
     raise UserError(problem) from error
-  # A session takes the end of its input for a good end.
+  # MonitoredSession hides OutOfRangeError, even of an input that failed.
   if problem is not None:
     raise UserError(problem)
 
 
 class _StoppableCreator(tf.train.SessionCreator):
-  """Creates a session; a signal meanwhile ends that, as nothing is to save."""
+  """Creates a session; a signal interrupts it, as there is nothing to save."""
 
   def __init__(self, creator, signals):
     self._creator, self._signals = creator, signals

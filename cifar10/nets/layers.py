@@ -54,10 +54,9 @@ def formed(**values):
 def network(build):
   """Decorates a function of images that builds a network.
 
-  It may be given anything that becomes a tensor; raises ValueError unless that
-  has rank 4, and all sizes but the batch's are known. Images of another type
-  than float32 are computed in that type. Gradients directly below a max pooling
-  are those of pooling.py.
+  It takes anything that converts to a tensor; raises ValueError unless that has
+  rank 4 and all sizes but the batch's are known. It computes in the type of the
+  images if that is not float32. Max pooling has the gradients of pooling.py.
   """
 
   @functools.wraps(build)
@@ -71,8 +70,8 @@ def network(build):
     scope = contextlib.nullcontext()
     if dtype not in (tf.float32, tf.get_variable_scope().dtype):
       scope = compute_in(dtype)
-    forms = {} if form().is_portable else pooling.GRADIENTS
-    with scope, tf.get_default_graph().gradient_override_map(forms):
+    overrides = {} if form().is_portable else pooling.GRADIENTS
+    with scope, tf.get_default_graph().gradient_override_map(overrides):
       return build(images, *args, **optional)
 
   return inference
@@ -111,9 +110,10 @@ def variable_with_weight_decay(name, shape, stddev=None, wd=None,
   """Weights with truncated normal initialization and optional weight decay.
 
   `stddev` is the deviation before truncation, unless there is an `initializer`;
-  `wd` the factor of the L2 loss, which joins the collection 'losses'. An
-  initializer or regularizer of the variable scope takes the place of both. The
-  variable joins the collection WEIGHTS; returns its value, of the scope's type.
+  `wd` the factor of the L2 loss, which joins the collection 'losses'. The
+  scope's initializer replaces `stddev` and `initializer`, its regularizer `wd`.
+  The variable joins the collection WEIGHTS; returns its value, of the type of
+  the scope.
   """
   scope = tf.get_variable_scope()
   initializer = initializer or tf.truncated_normal_initializer(stddev=stddev)
@@ -121,7 +121,7 @@ def variable_with_weight_decay(name, shape, stddev=None, wd=None,
   var = float32_variable(name, shape, initializer, scope.regularizer)
   if not scope.reuse:
     tf.add_to_collection(tf.GraphKeys.WEIGHTS, var)
-  # The L2 loss of the float32 variable, not of a rounded copy.
+  # A tensor, unrounded for the L2 loss; parts of a split variable are joined.
   var = tf.cast(var, tf.float32)
   if wd is not None and scope.regularizer is None:
     weight_decay = tf.multiply(tf.nn.l2_loss(var), wd, name='weight_loss')
@@ -208,7 +208,7 @@ def flatten(x):
 
 
 def smoothed_cross_entropy(labels, logits, label_smoothing):
-  """The cross entropy with labels of which a share is spread over all classes.
+  """Cross entropy with a share of each label spread over all classes.
 
   Szegedy et al., "Rethinking the Inception Architecture", arXiv 1512.00567,
   section 7. Takes integers [batch]; returns float32 [batch].
@@ -230,9 +230,9 @@ def compiles():
 
 
 def one_loop(is_compiled):
-  """A context: if `is_compiled`, XLA makes one loop of its operations.
+  """A context whose operations XLA fuses into one loop, if `is_compiled`.
 
-  Each of them alone would read and write memory.
+  Unfused, each of them reads and writes memory.
   """
   return (tf.xla.experimental.jit_scope()
           if is_compiled else contextlib.nullcontext())
@@ -274,7 +274,7 @@ def banded_lrn(x, depth_radius, bias, alpha, name):
   is_compiled = is_narrow and compiles()
   # Rounding the sums matters little: they are small beside the bias.
   is_fast = dtype == tf.bfloat16 and session_settings.cpu_has_bfloat16()
-  of_sums = tf.float32 if is_narrow and not is_fast else dtype
+  sum_dtype = tf.float32 if is_narrow and not is_fast else dtype
 
   def windowed_sum(rows, factor):
     return tf.matmul(rows, tf.constant(factor * band, rows.dtype))
@@ -282,7 +282,7 @@ def banded_lrn(x, depth_radius, bias, alpha, name):
   @tf.custom_gradient
   def normalize(x):
     with one_loop(is_compiled):
-      squares = tf.cast(tf.square(wide(x)), of_sums)
+      squares = tf.cast(tf.square(wide(x)), sum_dtype)
     sums = windowed_sum(squares, alpha)
     with one_loop(is_compiled):
       scale = bias + wide(sums)
@@ -296,8 +296,8 @@ def banded_lrn(x, depth_radius, bias, alpha, name):
         outputs, divisor = y, scale
         if is_compiled:  # In a loop, this costs less than reading them.
           outputs, divisor = wide(x) * factor, bias + wide(sums)
-        products = tf.cast(outputs * wide(dy) / divisor, of_sums)
-      through_scale = windowed_sum(products, -2 * 0.75 * alpha)
+        weighted = tf.cast(outputs * wide(dy) / divisor, sum_dtype)
+      through_scale = windowed_sum(weighted, -2 * 0.75 * alpha)
       with one_loop(is_compiled):
         dx = factor * wide(dy) + wide(x) * wide(through_scale)
         return tf.cast(dx, dtype)

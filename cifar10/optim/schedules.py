@@ -16,7 +16,7 @@ FALLS = 'learning_rate_falls'
 
 
 class Pace(NamedTuple):
-  """Steps in relation to the examples of a run."""
+  """Converts epochs to steps."""
 
   steps_per_epoch: float  # With N towers, 1/N of those with one.
   offset: int  # The examples seen, in such steps, less the global step.

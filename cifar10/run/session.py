@@ -79,14 +79,14 @@ def _begin_saving(run, validator, stack):
   Returns its event file, which is open until `stack` ends.
   """
   settings = run.settings
-  # Only now: the graph is built, and all that is wrong with the flags is found.
-  if validator is not None:  # From a trainer in the folder of the best one.
+  # Not earlier: the graph is built, and every error in the flags is found.
+  if validator is not None:  # Locks the folder of the best checkpoint.
     best = os.path.join(settings.train_dir, train_dir.BEST)
     stack.enter_context(train_dir.held(best))
   if settings.overwrite:
     train_dir.remove_run(settings.train_dir)
   checkpoints.check_newest(settings.train_dir)
-  # The state first: it notes the changes from the settings that are there.
+  # The state first: it lists changes from the config.json replaced after it.
   run.state.save(settings.train_dir)
   config.save(settings, settings.train_dir)
   return stack.enter_context(summaries.EventFile(settings.train_dir))

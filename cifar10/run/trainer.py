@@ -1,7 +1,7 @@
-"""The frame of every trainer: data, directory, lock, graph and session.
+"""The frame of every trainer: data, directory, lock and graph.
 
-A trainer builds a graph and takes steps, see cifar10_train.py; all else that
-happens in a run hangs on its session.
+A trainer builds a graph and takes steps, see cifar10_train.py; everything else
+is a hook of its session, see session.py.
 """
 
 import dataclasses
@@ -13,7 +13,6 @@ from cifar10 import cifar10
 from cifar10.run import banner
 from cifar10.run import initial_values
 from cifar10.run import master
-from cifar10.run import session
 from cifar10.run import train_dir
 
 
@@ -31,19 +30,15 @@ class Run(NamedTuple):
 
   @property
   def pace(self):
-    """The schedules.Pace from the start on."""
+    """Converts epochs to steps, a schedules.Pace."""
     return self.state.pace(self.settings)
-
-  def session(self, train_op, loss, hooks=(), role=None):
-    """The session that takes the steps, see `session.training_session`."""
-    return session.training_session(self, train_op, loss, hooks, role)
 
 
 def prepared(settings):
   """Fetches and checks the data of a trainer.
 
-  Returns the settings, with the tutorial's constants and what the data say, and
-  the datasets.DataSet. Raises UserError if it is unusable.
+  Returns the settings, completed with constants, classes and the shape of the
+  images, and the datasets.DataSet. Raises UserError if it is unusable.
   """
   settings = cifar10.with_constants(settings)
   data = cifar10.maybe_download_and_extract(settings)
@@ -60,11 +55,11 @@ def train(settings, take_steps):
   """
   initial_values.check_source(settings)  # Before anything is fetched.
   settings, data = prepared(settings)
-  go_on(settings, data, take_steps)
+  start_or_resume(settings, data, take_steps)
   banner.print_next_commands(settings)
 
 
-def go_on(settings, data, take_steps):
+def start_or_resume(settings, data, take_steps):
   """Starts or resumes the run in --train_dir, unless it is at its end.
 
   `settings` and `data` are from `prepared`; `take_steps` is as for `train`.

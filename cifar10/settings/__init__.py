@@ -46,7 +46,7 @@ class Settings(*GROUPS):
     return bool(name in self.given and value) or value != FIELDS[name].default
 
   def constants(self, values):
-    """The settings that are None, from a dict by the tutorial's constants."""
+    """Values for settings that are None, from a dict of constants."""
     return {
         name: values[constant]
         for name, constant in with_policy('constant').items()

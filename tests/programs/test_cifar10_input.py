@@ -51,7 +51,7 @@ def training_inputs(data, batch_size, source='queues', **values):
   settings = Settings(batch_size=batch_size, input=source, **values)
   if source == 'queues':
     return cifar10_input.distorted_inputs('', batch_size, data, settings)
-  return pipelines.loaded_inputs(data, settings)
+  return pipelines.loaded_inputs(settings, data)
 
 
 def eval_inputs(data, batch_size, eval_data=True, **values):

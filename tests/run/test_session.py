@@ -50,7 +50,8 @@ class Model:
       summaries.scalar('w', weight)
       with tf.control_dependencies([tf.assign_add(weight, 1.0)]):
         train_op = tf.assign_add(step, 1).op
-      with self.run.session(train_op, loss, role=self.role) as session:
+      with session_lib.training_session(self.run, train_op, loss,
+                                        role=self.role) as session:
         while not session.should_stop():
           if self._error and not self.losses:
             raise self._error
