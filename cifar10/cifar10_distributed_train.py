@@ -96,7 +96,7 @@ def take_steps(run, server, task, agreement):
   """Builds the graph of a worker, and runs it step by step."""
   settings, state = run.settings, run.state
   # The data of a worker lies on its own machine.
-  trained_on = run_state.trained_on(state)
+  trained_on = run_state.trained_on(state, settings)
   datasets.check_fits(run.data, dataclasses.replace(settings, **trained_on))
   place = placement.device_function(task, settings)
   with tf.Graph().as_default(), tf.device(place):

@@ -4,11 +4,8 @@
     python cifar10_eval.py --run_once       the newest checkpoint only
     python cifar10_eval.py --checkpoint_dir=a --checkpoint_dir=b
                                             an ensemble of two networks, once
-
-Every image counts exactly once, whatever the batch size.
 """
 
-import math
 import os
 import sys
 import time
@@ -84,9 +81,8 @@ def eval_once(graph, checkpoint, settings):
   if total != graph.num_images:
     raise UserError(f'--eval_data={settings.eval_data}: read {total} images; '
                     f'expected {graph.num_images}')
-  averaged = saver is graph.restorations.averaged
-  return precision.Result(true_count, in_top_k, total, loss / total,
-                          averaged), summary
+  return precision.Result(true_count, in_top_k, total, loss / total, saver
+                          is graph.restorations.averaged), summary
 
 
 def evaluate(settings=None):
@@ -112,15 +108,19 @@ def _evaluate(settings, answers):
       summary_writer.add_graph(default_graph)
       for checkpoint in follower.new_checkpoints(data):
         due = time.monotonic() + settings.eval_interval_secs
+        found = None
         with follower.unless_deleted(checkpoint):
           global_step = checkpoints.step(checkpoint)
-          result, summary = eval_once(graph, checkpoint, settings)
-          summary = precision.add_to_summary(summary, result, settings)
-          summary_writer.add_summary(summary, global_step)
-          precision.report(result, global_step, settings, answers)
-          if settings.run_once or follower.is_last(checkpoint, global_step):
-            break
-          time.sleep(max(0, due - time.monotonic()))
+          found = eval_once(graph, checkpoint, settings)
+        if found is None:
+          continue
+        result, summary = found
+        summary = precision.add_to_summary(summary, result, settings)
+        summary_writer.add_summary(summary, global_step)
+        precision.report(result, global_step, settings, answers)
+        if settings.run_once or follower.is_last(checkpoint, global_step):
+          break
+        time.sleep(max(0, due - time.monotonic()))
 
 
 def build(data, settings):
@@ -133,7 +133,7 @@ def build(data, settings):
   top_k_op = ranking.in_top_k(model.logits, labels, settings.top_k or 1)
   summaries.histogram('softmax/activations', model.probabilities)
   num_images = data.count(data.files(settings.eval_data))
-  num_iter = (math.ceil(settings.num_examples / settings.batch_size) or
+  num_iter = (-(-settings.num_examples // settings.batch_size) or
               num_images // settings.batch_size + 1)
   return EvalGraph(top_1_op, top_k_op, cifar10.loss(model.logits, labels),
                    tf.summary.merge_all(), model.restorations, num_iter,

@@ -101,11 +101,15 @@ def _check_targets(settings):
       paths.refuse_taken(path, '--export_dir')
     elif os.path.lexists(path):
       raise UserError(f'--{name}={path}: already exists; expected a new file')
+    elif path.endswith('/'):
+      raise UserError(f'--{name}={path}: ends with /; expected a new file')
   if not targets:
     raise UserError('--export_dir is empty; expected a folder to write to')
-  if len(set(map(os.path.abspath, targets.values()))) < len(targets):
+  places = sorted(os.path.abspath(path) + '/' for path in targets.values())
+  if any(b.startswith(a) for a, b in zip(places, places[1:])):
     flags_given = ' '.join(f'--{name}={path}' for name, path in targets.items())
-    raise UserError(f'{flags_given}: two are the same; expected different ones')
+    raise UserError(f'{flags_given}: two are the same, or one is inside the '
+                    'other; expected different ones')
 
 
 def main():

@@ -221,7 +221,7 @@ def _with_settings_of_run(settings, folder):
     return settings
   # The regularizer is part of the loss that an evaluation shows.
   of_run = saved.of_groups('data', 'model', 'regularization')
-  of_run.update(run_state.trained_on(run_state.load(settings.run_dir)))
+  of_run.update(run_state.trained_on(run_state.load(settings.run_dir), saved))
   return dataclasses.replace(
       settings, **{n: of_run[n] for n in of_run if n not in settings.given})
 

@@ -114,7 +114,8 @@ def _check_addresses(addresses, flag):
   for address in addresses:
     host, _, port = address.rpartition(':')
     try:
-      is_valid = host.encode('idna') and 0 < int(port) < 65536
+      is_valid = (host.encode('idna') and port.isdecimal() and
+                  0 < int(port) < 65536)
     except ValueError:  # The host may be 'a..b'.
       is_valid = False
     if not is_valid:
@@ -160,7 +161,8 @@ def _from_tf_config(text):
     # A job whose numbers have gaps is a dict by number instead.
     if not all(isinstance(a, str) for job in hosts.values() for a in job):
       raise TypeError(hosts)
-  except (AttributeError, KeyError, TypeError, ValueError) as error:
+  except (AttributeError, KeyError, RecursionError, TypeError,
+          ValueError) as error:
     raise UserError(
         f'TF_CONFIG: found {text}; expected {{"cluster": {{"ps": [...], '
         '"worker": [...]}, "task": {"type": ..., "index": ...}}') from error

@@ -1,11 +1,15 @@
 """The part of a worker in its session, which ends with the other workers'."""
 
+import time
+
 import tensorflow.compat.v1 as tf
 
 from cifar10.cluster import cluster_spec
 from cifar10.cluster import ending
 from cifar10.errors import UserError
 from cifar10.run.role import Role
+
+_LOOK_SECS = 2  # Between looks whether a chief that is waited for has failed.
 
 
 class WorkerRole(tf.train.SessionRunHook, Role):
@@ -46,7 +50,7 @@ class WorkerRole(tf.train.SessionRunHook, Role):
     scaffold = tf.train.Scaffold(saver=saver, ready_op=ready_op,
                                  local_init_op=local_init_op)
     is_initialized = self._progress.is_initialized()
-    return _SessionCreator(self.server, scaffold, init, is_initialized)
+    return _SessionCreator(self, scaffold, init, is_initialized)
 
   def last_step_hook(self, step, last_step):
     del last_step  # The chief has put it into the Progress.
@@ -95,8 +99,9 @@ class _SessionCreator(tf.train.SessionCreator):
   continue from the checkpoint would lose steps without a word.
   """
 
-  def __init__(self, server, scaffold, init, is_initialized):
-    self._server = server
+  def __init__(self, role, scaffold, init, is_initialized):
+    self._server, self._problem_of_chief = role.server, role.problem_of_chief
+    server = role.server
     # Of all its sessions, only this one waits for workers that lend devices.
     self._proto = server.config_proto()
     task = server.task
@@ -131,18 +136,25 @@ class _SessionCreator(tf.train.SessionCreator):
     If they hold none: None in the chief; other workers wait for some.
     """
     server, task = self._server, self._server.task
-    wait_secs = server.settings.connect_timeout_secs
     if task.is_chief:
-      wait_secs = 0
       with tf.Session(server.target, config=self._proto) as session:
         if not session.run(self._is_initialized):
           return None
-    try:
-      return manager.wait_for_session(server.target, config=self._proto,
-                                      max_wait_secs=wait_secs)
-    except tf.errors.DeadlineExceededError as error:
-      if task.is_chief:
-        return None
-      raise UserError(
-          f'the chief ({task.workers[0]}) has initialized nothing within '
-          f'{wait_secs} s (--connect_timeout_secs)') from error
+    wait_secs = server.settings.connect_timeout_secs
+    deadline = time.monotonic() + wait_secs
+    while True:
+      try:
+        return manager.wait_for_session(
+            server.target, config=self._proto,
+            max_wait_secs=0 if task.is_chief else _LOOK_SECS)
+      except tf.errors.DeadlineExceededError:
+        if task.is_chief:
+          return None
+      with tf.Session(server.target, config=self._proto) as session:
+        problem = self._problem_of_chief(session)
+      if time.monotonic() > deadline:
+        problem = problem or (
+            f'the chief ({task.workers[0]}) has initialized nothing within '
+            f'{wait_secs} s (--connect_timeout_secs)')
+      if problem:
+        raise UserError(problem)

@@ -48,17 +48,20 @@ def _parse(value, folder):
     raise ValueError('classes; expected a list of two or more different names')
   if type(size) is not int or not SMALLEST <= size <= LARGEST:
     raise ValueError(f'size {size!r}; expected {SMALLEST} to {LARGEST}')
-  if channels not in CHANNELS:
+  if type(channels) is not int or channels not in CHANNELS:
     raise ValueError(f'{channels!r} channels; expected 3 or 1')
   if not isinstance(flip, bool):
     raise ValueError(f'flip {flip!r}; expected true or false')
+  counts = tuple(value[part].get('count') for part in FILES)
+  if any(type(count) not in (int, type(None)) for count in counts):
+    raise ValueError(f'counts {counts!r}; expected whole numbers')
   return {
       'train_files': train,
       'test_files': test,
       'classes': classes,
       'layout': records.layout_for(size, channels, classes),
       'flip': flip,
-      'counts': tuple(value[part].get('count') for part in FILES)
+      'counts': counts
   }
 
 

@@ -147,6 +147,17 @@ def check_fits(data, settings):
         f'was trained on {checks.few(trained, separator)}')
 
 
+def known_shape(settings, classes):
+  """Height, width and depth of the images of a run that did not save them.
+
+  `classes` are those of the run. Returns an empty tuple if its data set may not
+  be public.
+  """
+  may_be_own = settings.dataset == 'cifar10' and (
+      classes != CLASSES or not os.path.isdir(settings.data_dir))
+  return () if may_be_own or _kind(settings) == 'own' else records.Layout()[:3]
+
+
 def prepare(settings, url=_OFFICIAL_URL):
   """Fetches the data set that the settings name if it is missing; checks it.
 

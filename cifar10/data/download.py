@@ -5,6 +5,7 @@ import http.client
 import os
 import shutil
 import socket
+import ssl
 import tarfile
 import time
 from typing import NamedTuple, Optional
@@ -24,8 +25,9 @@ _TIMEOUT_SECS = 30
 _CHUNK_BYTES = 1 << 18
 
 # Reasons for another attempt, even before the first byte.
-_TEMPORARY = (ConnectionResetError, http.client.BadStatusLine,
-              http.client.IncompleteRead, socket.timeout)
+_TEMPORARY = (ConnectionResetError, ConnectionAbortedError, TimeoutError,
+              http.client.BadStatusLine, http.client.IncompleteRead,
+              socket.timeout, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 
 
 class Remote(NamedTuple):

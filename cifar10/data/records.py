@@ -109,9 +109,19 @@ def encode(image, layout, label=0):
 
 
 def load(paths, layout):
-  """Reads all records of checked files: a uint8 array, [n, record_bytes]."""
-  content = np.concatenate([np.fromfile(path, np.uint8) for path in paths])
-  return content.reshape(-1, layout.record_bytes)
+  """Reads all records of files: a uint8 array, [n, record_bytes].
+
+  Raises UserError if a file has been cut since `check_file`.
+  """
+  parts = []
+  for path in paths:
+    with files.open_regular(path) as source:
+      content = np.fromfile(source, np.uint8)
+    if content.size % layout.record_bytes:
+      raise UserError(f'{path}: found {content.size:,} bytes; expected a whole '
+                      f'number of {layout.record_bytes:,}-byte records')
+    parts.append(content.reshape(-1, layout.record_bytes))
+  return np.concatenate(parts)
 
 
 def check_file(path, layout, num_classes):

@@ -62,7 +62,12 @@ def write(path, entries):
   lines to draw below it, the first of which stands out.
   """
   if entries:
-    files.write_atomically(path, _encoded(_draw(entries), path))
+    sheet = _draw(entries)
+    try:
+      content = _encoded(sheet, path)
+    except Exception as error:  # Its size may be too large for the format.
+      raise UserError(f'--grid={path}: cannot be written: {error}') from error
+    files.write_atomically(path, content)
 
 
 def _encoded(image, path):

@@ -34,7 +34,7 @@ class Processes:
     self._threads = futures.ThreadPoolExecutor(len(networks))
     try:
       self._start(data, networks)
-      self._gather(lambda pipe: pipe.recv())
+      self._gather(lambda pipe: pipe.recv(), _ANSWER_SECS)
       for i, folder in enumerate(self.folders):
         if i not in self._processes:
           raise UserError(f'{folder}: this network ended before all had '

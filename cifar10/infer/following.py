@@ -97,7 +97,7 @@ class Follower:
     settings, run = self._settings, config.load(self._directory)
     if run is None:
       return
-    trained = run_state.trained_on(run_state.load(self._directory))
+    trained = run_state.trained_on(run_state.load(self._directory), run)
     datasets.check_fits(data, dataclasses.replace(settings, **trained))
     for name in _SETTINGS_OF_LOSS:
       built, value = getattr(settings, name), getattr(run, name)

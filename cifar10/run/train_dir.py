@@ -72,7 +72,7 @@ def prepare(settings, data, examples_per_step):
   directory = settings.train_dir
   check_images(settings, data)
   initial_values.check_source(settings)
-  _check_best(directory, data)
+  _check_names(directory, data)
   new = run_state.begin(data, examples_per_step)
   if settings.overwrite:
     return new
@@ -148,7 +148,10 @@ def _check_fixed(settings, data, changed, saved):
           'with --overwrite')
   if saved is None:
     return
-  trained = run_state.trained_on(saved)
+  # The data may lie elsewhere now.
+  data_dir = earlier.get('data_dir', settings.data_dir)
+  moved = dataclasses.replace(settings, data_dir=data_dir)
+  trained = run_state.trained_on(saved, moved)
   datasets.check_fits(data, dataclasses.replace(settings, **trained))
   found, before = data.examples_per_epoch, saved.examples_per_epoch
   if found != before:
@@ -196,8 +199,12 @@ def remove_run(directory):
       os.rmdir(best)
 
 
-def _check_best(directory, data):
-  """Raises UserError if the best checkpoint cannot be kept in its folder."""
+def _check_names(directory, data):
+  """Raises UserError if a file, or the best checkpoint, has no place there."""
+  for folder in _folders(directory):
+    for path in files.matching(folder, 'checkpoint', *_RUN_FILES):
+      if os.path.isdir(path) and not os.path.islink(path):
+        raise UserError(f'{path}: is a folder; expected a file, or none')
   best = os.path.join(directory, BEST)
   is_link = os.path.islink(best)  # Checkpoints behind it would be replaced.
   if is_link or os.path.exists(best) and not os.path.isdir(best):

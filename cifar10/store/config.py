@@ -40,11 +40,17 @@ def load(directory):
   values = files.read_json(path)
   if values is None:
     return None
-  names = sorted(values.keys() & settings_lib.with_policy('saved').keys())
-  return Settings(**{
-      name: checked(values[name], settings_lib.FIELDS[name], path)
-      for name in names
-  })
+  # Those of the data are in the state of the run; version 1.0 has them here.
+  names = values.keys(
+  ) & settings_lib.FIELDS.keys() - {'classes', 'image_shape'}
+  for name in sorted(names):
+    field = settings_lib.FIELDS[name]
+    most = field.metadata.get('most')
+    is_number = type(values[name]) in (int, float) and is_finite(values[name])
+    if most is not None and is_number:  # Older versions had no upper limits.
+      values[name] = min(values[name], most)
+    checked(values[name], field, path)
+  return Settings(**{name: values[name] for name in names})
 
 
 def is_last(directory, step):

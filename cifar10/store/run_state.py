@@ -10,6 +10,7 @@ import os
 import time
 from typing import Any, Optional, Tuple
 
+from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.optim import schedules
 from cifar10.settings.field import MOST_STEPS
@@ -41,14 +42,16 @@ class RunState:
   # run is resumed with another number of examples a step, because the batch
   # size or the number of towers or workers has changed.
   stretches: Tuple[Tuple[int, int], ...]
-  starts: Tuple[Start, ...] = ()  # Of each trainer, in order.
+  # Of each trainer, in order; earlier versions kept none.
+  starts: Tuple[Start, ...] = ()
   # Pairs (step, precision @ 1 on the images held out), in order.
   validations: Tuple[Tuple[int, float], ...] = ()
   # Step of the best checkpoint, if training has been stopped early with it.
   stopped_at: Optional[int] = None
-  image_shape: Tuple[int, ...] = ()  # Height, width and depth.
+  # Height, width and depth of the images; earlier versions kept none.
+  image_shape: Tuple[int, ...] = ()
   # Beside the best checkpoint: pairs (digest, precision @ 1) of it and of the
-  # one that was to replace it.
+  # one that was to replace it. Earlier versions kept none.
   kept: Tuple[Tuple[str, float], ...] = ()
 
   @property
@@ -123,17 +126,27 @@ def begin(data, examples_per_step):
                   image_shape=data.layout[:3])
 
 
-def trained_on(state):
+def trained_on(state, settings):
   """The settings `classes` and `image_shape` of a run; empty if unknown."""
-  return {name: getattr(state, name, ()) for name in ('classes', 'image_shape')}
+  if state is None:
+    return {'classes': (), 'image_shape': ()}
+  shape = state.image_shape or datasets.known_shape(settings, state.classes)
+  return {'classes': state.classes, 'image_shape': shape}
 
 
 def load(directory):
   """The RunState saved in `directory`, or None; UserError if it is damaged."""
-  path = os.path.join(directory, STATE_FILE)
+  # Version 1.0 keeps all of it in config.json, also when it resumes a run of
+  # this version.
+  path = os.path.join(directory, CONFIG_FILE)
   values = files.read_json(path)
+  if values is None or 'examples_per_epoch' not in values:
+    path = os.path.join(directory, STATE_FILE)
+    values = files.read_json(path)
+  if values is None:
+    return None
   try:
-    return None if values is None else from_json(values)
+    return from_json(values)
   except (LookupError, TypeError, ValueError, OverflowError) as error:
     raise UserError(
         f'{path}: {error!r}; expected classes, examples_per_epoch and '
@@ -141,11 +154,14 @@ def load(directory):
 
 
 def from_json(values):
-  """The RunState from the dict that JSON holds.
+  """The RunState from the dict that JSON holds, also that of version 1.0.
 
   Raises LookupError, TypeError, ValueError or OverflowError if it is damaged.
   """
   stretches = values['stretches']
+  if not stretches:  # In version 1.0, before a run is resumed.
+    machines = values.get('machines_per_step', 1)
+    stretches = [(0, values['batch_size'] * values['num_gpus'] * machines)]
   if stretches[0][0]:
     raise ValueError(f'stretches from step {stretches[0][0]}; expected 0')
   stopped_at = values.get('stopped_at')

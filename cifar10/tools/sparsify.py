@@ -118,7 +118,8 @@ def sparsify(args):
   if not weights:
     raise UserError(f'{source}: holds no weights of layers')
   sparse = sparse_values(dense, threshold=args.threshold, keep=args.keep)
-  settings = dataclasses.replace(settings, **run_state.trained_on(state))
+  settings = dataclasses.replace(settings,
+                                 **run_state.trained_on(state, settings))
   models = {'before': dense, 'after': sparse}
   found = precisions(models.values(),
                      dataclasses.replace(settings, checkpoint_dir=run_dir))

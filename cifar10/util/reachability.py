@@ -13,6 +13,10 @@ _ANSWER_SECS = 2
 _SETTINGS = b'\4' + bytes(5)
 _HTTP2_BEGINNING = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + bytes(3) + _SETTINGS
 
+# The numbers of hosts as long as they answer. To look for a name reads files,
+# which guard/stall.py would take for the input's.
+_numbers = {}
+
 
 def unreachable(address):
   """The reason why the server at `host:port` gives no answer; None if it does.
@@ -20,9 +24,9 @@ def unreachable(address):
   An open port is not enough: a process that is stopped still has it.
   """
   host, _, port = address.rpartition(':')
+  place = _numbers.pop(address, (host.strip('[]'), int(port)))
   try:
-    with socket.create_connection((host.strip('[]'), int(port)),
-                                  timeout=_ANSWER_SECS) as connection:
+    with socket.create_connection(place, _ANSWER_SECS) as connection:
       connection.sendall(_HTTP2_BEGINNING)
       with connection.makefile('rb') as stream:
         answer = stream.read(3 + len(_SETTINGS))
@@ -30,6 +34,7 @@ def unreachable(address):
         return 'the connection was closed'
       if answer[3:] != _SETTINGS:
         return 'another program than a TensorFlow server answers'
+      _numbers[address] = connection.getpeername()[:2]
   except socket.timeout:
     return f'no answer within {_ANSWER_SECS} s'
   except OSError as error:

@@ -79,7 +79,8 @@ def pack(settings, state, values, folder):
   elsewhere['data_dir'] = settings_lib.FIELDS['data_dir'].default
   with files.new_folder(folder) as made:
     config.save(dataclasses.replace(settings, **elsewhere), made)
-    dataclasses.replace(state, starts=()).save(made)
+    known = run_state.trained_on(state, settings)
+    dataclasses.replace(state, starts=(), **known).save(made)
     checkpoints.write(made, values)
 
 

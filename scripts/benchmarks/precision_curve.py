@@ -44,7 +44,7 @@ def evaluate(args):
         f'multiples of --every={args.every} steps')
   settings = dataclasses.replace(
       run, batch_size=args.batch_size, precision='float32',
-      **run_state.trained_on(run_state.load(directory)))
+      **run_state.trained_on(run_state.load(directory), run))
   data = datasets.prepare(settings)
   begun = checkpoints.written(found[min(found)])
   points = []

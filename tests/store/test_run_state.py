@@ -40,6 +40,25 @@ def test_a_resumed_run_counts_its_examples(tmp_path, so_far, step,
   assert found.resumed(step, state((0, examples_per_step))) == found
 
 
+VERSION_1 = {'classes': ['a', 'b'], 'examples_per_epoch': 50000}
+BATCHES = {'batch_size': 64, 'num_gpus': 2, 'machines_per_step': 3}
+
+
+@pytest.mark.parametrize('values, expected', [
+    ({'batch_size': 4}, None),
+    (dict(VERSION_1, **BATCHES, stretches=[]), state((0, 384))),
+    (dict(VERSION_1, stretches=[[0, 64], [9, 384]]), state((0, 64), (9, 384))),
+])  # yapf: disable
+def test_a_run_of_version_1_has_its_state_in_config_json(
+    tmp_path, values, expected):
+  assert run_state.load(str(tmp_path)) is None
+  (tmp_path / 'config.json').write_text(json.dumps(values))
+  assert run_state.load(str(tmp_path)) == expected
+  # Version 1 may resume a run of this version.
+  state((0, 128)).save(str(tmp_path))
+  assert run_state.load(str(tmp_path)) == (expected or state((0, 128)))
+
+
 @pytest.mark.parametrize('name, value', [
     ('stretches', 3),
     ('stretches', [[1]]),

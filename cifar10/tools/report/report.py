@@ -66,7 +66,7 @@ def gather(train_dir, eval_dir, data_dir=None):
     given = {'data_dir': data_dir} if data_dir else {}
     known = dataclasses.replace(known, precision='float32', train_dir=train_dir,
                                 **given, given=frozenset(given),
-                                **run_state.trained_on(state))
+                                **run_state.trained_on(state, known))
     filters = _filters(checkpoint, left_out)
     try:
       predictions = confusion.predict_test_images(checkpoint, known)
