@@ -66,11 +66,12 @@ def files_of(*names):
     ('classes', [None, 'ab', ['a'], ['a', 'b', 'a']], 'classes; expected a '),
     ('size', [None, 48.9, 8.0, '8', True, float('inf'), 1, 10001, 10**400],
      'size .*; expected 2 to 10000'),
-    ('channels', [None, 4, '3'], 'channels; expected 3 or 1'),
+    ('channels', [None, 4, '3', 3.0, True], 'channels; expected 3 or 1'),
     ('flip', [None, 'false', 1], 'flip .*; expected true or false'),
     ('train', [None, [], {}], "TypeError|KeyError..files'"),
     ('test', [files_of(), {'files': 'x'}], 'files .*; expected a list'),
     ('test', [files_of(7)], 'TypeError'),
+    ('test', [dict(files_of('x'), count=9.0)], 'counts .*; expected whole'),
     ('test', [files_of('x', n) for n in ('../x', '/etc/passwd', 'a/b')],
      'expected a name without a folder'),
 ])  # yapf: disable

@@ -286,8 +286,11 @@ def test_nothing_is_overwritten(trained, tmp_path, kind):
 
 def test_there_is_a_target_and_no_two_are_the_same(trained, tmp_path):
   same, other = str(tmp_path / 'x'), str(tmp_path / 'y' / '..' / 'x')
-  with pytest.raises(UserError, match='--tflite=.* --frozen_graph=.* the same'):
-    export_frozen(trained, same, tflite=other)
+  for other in other, other + '/inside':
+    with pytest.raises(UserError, match='--tflite=.* --frozen_graph=.* inside'):
+      export_frozen(trained, same, tflite=other)
+  with pytest.raises(UserError, match='ends with /'):
+    export_frozen(trained, same + '/')
   with pytest.raises(UserError, match='--export_dir is empty'):
     export_frozen(trained, '')
   assert os.listdir(str(tmp_path)) == []

@@ -114,6 +114,14 @@ def test_what_is_wrong_is_found_before_a_run_is_deleted(tmp_path, settings,
   assert set(os.listdir(config.train_dir)) == before
 
 
+def test_a_folder_with_the_name_of_a_file_is_found_before_that(tmp_path):
+  config = short_runs.trained(tmp_path)
+  (tmp_path / 'train' / 'events.out.tfevents.1').mkdir()
+  with pytest.raises(UserError, match=r'tfevents\.1: is a folder; expected'):
+    cifar10_train.train(dataclasses.replace(config, overwrite=True))
+  assert checkpoints.latest(config.train_dir)
+
+
 def test_a_run_keeps_its_model_and_its_data_set(tmp_path):
   config = short_runs.trained(tmp_path, max_steps=5)
   path = tmp_path / 'train' / 'config.json'
