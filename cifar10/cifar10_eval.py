@@ -118,7 +118,8 @@ def _evaluate(settings, answers):
           summary = precision.add_to_summary(summary, result, settings)
           summary_writer.add_summary(summary, global_step)
           precision.report(result, global_step, settings, answers)
-          if settings.run_once or follower.is_last(checkpoint, global_step):
+          if (settings.run_once or
+              follower.note_evaluated(checkpoint, global_step)):
             break
           time.sleep(max(0, due - time.monotonic()))
 

@@ -1,4 +1,7 @@
-"""Initializer, regularizer and custom getter of a model's variable scope."""
+"""The variable scope of a model in training.
+
+Type, initializer, regularizer and freezing.
+"""
 
 import re
 import types
@@ -22,6 +25,14 @@ _VARIANCE = {
 # TensorFlow's names.
 _FANS = {'in': 'fan_in', 'out': 'fan_out', 'mean': 'fan_avg', 'default': None}
 _DISTRIBUTIONS = {'normal': 'truncated_normal', 'uniform': 'uniform'}
+
+
+def training_scope(settings):
+  """The variable scope of a model in training, with its defaults."""
+  return tf.variable_scope('', dtype=tf.as_dtype(settings.compute_type),
+                           initializer=initializer(settings),
+                           regularizer=regularizer(settings),
+                           custom_getter=freezing_getter(settings.freeze))
 
 
 def initializer(settings):
