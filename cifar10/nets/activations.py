@@ -128,7 +128,7 @@ _FUNCTIONS = {
     'sigmoid': tf.nn.sigmoid
 }
 
-_KINDS = (*_FUNCTIONS, 'leaky_relu', 'gelu')
+_KINDS = ('leaky_relu', 'gelu', *_FUNCTIONS)
 
 # On CPUs, TensorFlow 1 has these for no smaller type than float32.
 _IN_FLOAT32 = ('elu', 'selu', 'tanh', 'sigmoid')

@@ -16,6 +16,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.nets import pooling
 from cifar10.nets import products
+from cifar10.nets import variable_scope
 from cifar10.nets import winograd
 from cifar10.util import session_settings
 from cifar10.util import summaries
@@ -115,15 +116,16 @@ def variable_with_weight_decay(name, shape, stddev=None, wd=None,
   `stddev` is the deviation before truncation, unless there is an `initializer`;
   `wd` the factor of the L2 loss, which joins the collection 'losses'. The
   scope's initializer replaces `stddev` and `initializer`, its regularizer `wd`.
-  The variable joins the collection WEIGHTS; returns its value, of the type of
-  the scope.
+  The variable, or its parts, joins the collection WEIGHTS. Returns its value,
+  of the type of the scope.
   """
   scope = tf.get_variable_scope()
   initializer = initializer or tf.truncated_normal_initializer(stddev=stddev)
   initializer = scope.initializer or initializer
   var = float32_variable(name, shape, initializer, scope.regularizer)
   if not scope.reuse:
-    tf.add_to_collection(tf.GraphKeys.WEIGHTS, var)
+    for part in variable_scope.parts(var):
+      tf.add_to_collection(tf.GraphKeys.WEIGHTS, part)
   # A tensor, unrounded for the L2 loss; parts of a split variable are joined.
   var = tf.cast(var, tf.float32)
   if wd is not None and scope.regularizer is None:

@@ -98,16 +98,19 @@ def freezing_getter(pattern):
     if kwargs.get('trainable') is False or not re.match(pattern, name):
       return getter(name, *args, **kwargs)
     variable = getter(name, *args, **dict(kwargs, trainable=False))
-    # A partitioned variable is a sequence of its parts.
-    parts = [variable] if isinstance(variable, tf.Variable) else list(variable)
     for collection in (graph_keys.FROZEN, tf.GraphKeys.MODEL_VARIABLES):
       known = {v.op.name for v in tf.get_collection(collection)}
-      for part in parts:
+      for part in parts(variable):
         if part.op.name not in known:
           tf.add_to_collection(collection, part)
     return variable
 
   return get
+
+
+def parts(variable):
+  """A list of the parts of a partitioned variable, or of a whole one alone."""
+  return [variable] if isinstance(variable, tf.Variable) else list(variable)
 
 
 def check_freezing(pattern):

@@ -216,8 +216,5 @@ def _limit_norms(max_norm):
 def _trained_weights():
   """Weights of all layers that are not frozen, as parts if they are split."""
   trained = {v.op.name for v in tf.trainable_variables()}
-  return [
-      part for var in tf.get_collection(tf.GraphKeys.WEIGHTS)
-      for part in ([var] if isinstance(var, tf.Variable) else var)
-      if part.op.name in trained
-  ]
+  weights = tf.get_collection(tf.GraphKeys.WEIGHTS)
+  return [part for part in weights if part.op.name in trained]
