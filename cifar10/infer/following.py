@@ -69,7 +69,7 @@ class Follower:
       print(f'{checkpoint} was deleted; looking for the next.')
 
   def note_evaluated(self, checkpoint, step):
-    """Notes that one was evaluated; returns True if no other will follow."""
+    """Notes an evaluated checkpoint; returns True if no other will follow."""
     is_first = self._evaluated is None
     self._evaluated = checkpoint, step
     if self._is_over():
