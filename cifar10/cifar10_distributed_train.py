@@ -74,7 +74,7 @@ def train(settings):
     return
   if task.is_chief:  # Before anything is fetched.
     initial_values.check_source(settings)
-  settings, data = trainer.prepared(settings)
+  settings, data = trainer.prepare_data(settings)
   of_step = settings.examples_per_machine * task.workers_per_step(settings)
   with contextlib.ExitStack() as stack:
     if task.is_chief:

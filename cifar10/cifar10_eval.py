@@ -110,15 +110,15 @@ def _evaluate(settings, answers):
         due = time.monotonic() + settings.eval_interval_secs
         found = None
         with follower.unless_deleted(checkpoint):
-          global_step = checkpoints.step(checkpoint)
+          step = checkpoints.step(checkpoint)
           found = eval_once(graph, checkpoint, settings)
         if found is None:
           continue
         result, summary = found
         summary = precision.add_to_summary(summary, result, settings)
-        summary_writer.add_summary(summary, global_step)
-        precision.report(result, global_step, settings, answers)
-        if settings.run_once or follower.is_last(checkpoint, global_step):
+        summary_writer.add_summary(summary, step)
+        precision.report(result, step, settings, answers)
+        if settings.run_once or follower.note_evaluated(checkpoint, step):
           break
         time.sleep(max(0, due - time.monotonic()))
 

@@ -21,7 +21,7 @@ from cifar10 import cifar10
 from cifar10 import flags
 from cifar10 import pipelines
 from cifar10 import networks
-from cifar10.nets import techniques
+from cifar10.nets import variable_scope
 from cifar10.optim import model_parallelism
 from cifar10.optim import towers
 from cifar10.run import hooks
@@ -86,7 +86,7 @@ def build_step(run, global_step, worker=None):
   images, labels = pipelines.distorted_inputs(settings, run.data)
   batches = towers.split(images, labels, settings.num_towers)
   stages, tower_losses, tower_grads = [], [], []
-  with techniques.training_scope(settings):
+  with variable_scope.training_scope(settings):
     for i in range(settings.num_towers):
       with towers.tower(cifar10.TOWER_NAME, i) as scope, \
            model_parallelism.placed(settings):

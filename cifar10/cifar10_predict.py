@@ -73,7 +73,8 @@ def _label(paths, predictor, settings):
       print(error, file=sys.stderr)
       continue
     # Only a small copy is kept: photographs are large, and may be many.
-    small = settings.grid and pictures.fit(picture, contact_sheet.PICTURE, 3)
+    small = settings.grid and pictures.fit(picture, contact_sheet.PICTURE_SIZE,
+                                           3)
     read.append((path, small))
     image = pictures.fit(picture, layout.height, layout.depth)
     batch.append(records.encode(image, layout))

@@ -33,7 +33,7 @@ from cifar10.nets import layers
 from cifar10.nets import pretraining
 from cifar10.nets import variable_scope
 from cifar10.nets.techniques import Techniques
-from cifar10.nets.techniques import training_scope
+from cifar10.run import combinations
 from cifar10.run import train_dir
 from cifar10.run import session
 from cifar10.run import trainer
@@ -68,8 +68,8 @@ def train(settings):
   """
   _check(settings)
   given = settings
-  settings, data = trainer.prepared(settings)
-  train_dir.check_images(settings, data)  # Before runs are deleted.
+  settings, data = trainer.prepare_data(settings)
+  combinations.check_with_data(settings, data)  # Before runs are deleted.
   folder = os.path.join(settings.train_dir, settings.task)
   if settings.task in pretraining.AUXILIARY:
     run = dataclasses.replace(settings, train_dir=folder)
@@ -159,7 +159,7 @@ def _take_steps(run, layer=None, on_top=()):
     take_images = pipelines.distorted_pairs
   images, labels = take_images(settings, run.data)
   form = layers.formed(conv=settings.conv, is_training=True)
-  with training_scope(settings), form:
+  with variable_scope.training_scope(settings), form:
     if layer:
       loss = _layer_loss(images, layer, settings)
     elif settings.task in pretraining.PAIRS:

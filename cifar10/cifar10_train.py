@@ -18,7 +18,7 @@ from cifar10 import cifar10
 from cifar10 import flags
 from cifar10 import pipelines
 from cifar10 import networks
-from cifar10.nets import techniques
+from cifar10.nets import variable_scope
 from cifar10.run import session
 from cifar10.run import trainer
 import tensorflow.compat.v1 as tf
@@ -43,7 +43,7 @@ def take_steps(run):
   images, labels = pipelines.distorted_inputs(settings, run.data)
 
   # The logits of cifar10.inference, unless --network says otherwise.
-  with techniques.training_scope(settings):
+  with variable_scope.training_scope(settings):
     logits = networks.inference(images, settings, is_training=True)
 
   # The loss, and the operation that takes a step to make it smaller.

@@ -13,7 +13,6 @@ from cifar10.nets import convnet
 from cifar10.nets import layers
 from cifar10.nets import variable_scope
 from cifar10.nets.techniques import Techniques
-from cifar10.settings import FIELDS
 from cifar10.util import graph_keys
 
 # Settings that cifar10.inference does not handle; dropout only in training.
@@ -63,8 +62,7 @@ def inference(images, settings, is_training=False, portable=False,
 def _is_varied(settings, is_training):
   """True if a setting changes the layers of `cifar10.inference`."""
   names = _CHANGES + _DROPOUTS if is_training else _CHANGES
-  return (any(
-      getattr(settings, name) != FIELDS[name].default for name in names) or
+  return (any(map(settings.differs, names)) or
           is_training and settings.model_parallelism == 'filters')
 
 

@@ -9,6 +9,7 @@ from cifar10.data import batches
 from cifar10.data import distortions
 from cifar10.data import feature_records
 from cifar10.nets import frozen_layers
+from cifar10.util import graph_keys
 from cifar10.util import summaries
 
 
@@ -41,7 +42,7 @@ def loaded_inputs(settings, data):
     images.set_shape([batch_size, size, size, layout.depth])
     return images, labels
 
-  with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
+  with tf.device('/cpu:0'), tf.name_scope(graph_keys.INPUT_SCOPE):
     if settings.input == 'tf_data':
       epoch_size = cifar10_input.examples_in_queue(data, batch_size)
       images, labels = batches.batches_by_tf_data(data, epoch_size, batch_size,
@@ -65,7 +66,7 @@ def distorted_pairs(settings, data):
   """
   batch_size, layout = settings.batch_size, data.layout
   size = cifar10_input.crop_size(layout, settings.image_size)
-  with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
+  with tf.device('/cpu:0'), tf.name_scope(graph_keys.INPUT_SCOPE):
     records = cifar10_input.shuffled_records(data, batch_size).dequeue()
     images = distortions.distort(tf.concat([records, records], 0), data,
                                  settings, size)
@@ -81,8 +82,7 @@ def _features(settings, data):
   build = networks.varied_network(settings)
   feature_data = frozen_layers.FrozenLayers(data, settings, size, build).data
   batch_size = settings.examples_per_machine
-  # guard/diagnosis.py and cluster/placement.py know the input by this scope.
-  with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
+  with tf.device('/cpu:0'), tf.name_scope(graph_keys.INPUT_SCOPE):
     records = cifar10_input.shuffled_records(feature_data, batch_size).dequeue()
     with cifar10_input.known_labels(records, feature_data) as labels:
       features = feature_records.features(records, feature_data.layout)

@@ -45,7 +45,7 @@ class Task(NamedTuple):
     ps, workers = ','.join(self.ps), ','.join(self.workers)
     return f'--ps_hosts={ps} --worker_hosts={workers}'
 
-  def names(self, indices):
+  def describe(self, indices):
     """The workers with these numbers, for a message."""
     return ', '.join(f'worker {i} ({self.workers[i]})' for i in indices)
 
@@ -60,7 +60,7 @@ class Task(NamedTuple):
       return range(0)
     return range(1, len(self.workers))
 
-  def trainers(self, settings):
+  def num_trainers(self, settings):
     """The number of workers that take steps."""
     return len(self.workers) - len(self.lenders(settings))
 
@@ -68,7 +68,16 @@ class Task(NamedTuple):
     """The number of workers whose batches make a step."""
     if not settings.sync:
       return 1
-    return self.trainers(settings) - settings.backup_workers
+    return self.num_trainers(settings) - settings.backup_workers
+
+
+class _Sources(NamedTuple):
+  """The flags or variables that the fields of a Task come from."""
+
+  job: str
+  index: str
+  ps: str
+  workers: str
 
 
 def steps_wait_for_all(settings):
@@ -95,11 +104,11 @@ def task_from_settings(settings):
     if count > 1:
       raise UserError(f'{address} is the address of two tasks')
   _check_index(task.index, source.index, *jobs[task.job])
-  trainers = task.trainers(settings)
-  if settings.backup_workers >= trainers:
+  num_trainers = task.num_trainers(settings)
+  if settings.backup_workers >= num_trainers:
     raise UserError(
         f'--backup_workers is {settings.backup_workers}; expected less than '
-        f'{trainers}, the number of workers that take steps')
+        f'{num_trainers}, the number of workers that take steps')
   if task.lenders(settings) and not settings.sync:
     raise UserError(
         f'--nosync: with --model_parallelism={settings.model_parallelism} and '
@@ -131,7 +140,7 @@ def _check_index(index, flag, addresses, hosts_flag):
 
 
 def _resolved(settings):
-  """The Task, not checked yet, and the names of its sources as another one."""
+  """The Task, not checked yet, and its _Sources."""
   has_hosts = settings.ps_hosts or settings.worker_hosts
   if settings.slurm_ps:
     if has_hosts:
@@ -143,8 +152,8 @@ def _resolved(settings):
     ps, workers = (tuple(filter(None, hosts.split(',')))
                    for hosts in (settings.ps_hosts, settings.worker_hosts))
     task = Task(settings.job_name, settings.task_index, ps, workers)
-    return task, Task('--job_name', '--task_index', '--ps_hosts',
-                      '--worker_hosts')
+    return task, _Sources('--job_name', '--task_index', '--ps_hosts',
+                          '--worker_hosts')
   if 'TF_CONFIG' in os.environ:
     return _from_tf_config(os.environ['TF_CONFIG'])
   raise UserError(
@@ -167,8 +176,8 @@ def _from_tf_config(text):
         f'TF_CONFIG: found {text}; expected {{"cluster": {{"ps": [...], '
         '"worker": [...]}, "task": {"type": ..., "index": ...}}') from error
   workers = sum((hosts.get(name, []) for name in _WORKER_JOBS), [])
-  source = Task('TF_CONFIG: task.type', 'TF_CONFIG: task.index',
-                'TF_CONFIG: cluster.ps', 'TF_CONFIG: cluster.worker')
+  source = _Sources('TF_CONFIG: task.type', 'TF_CONFIG: task.index',
+                    'TF_CONFIG: cluster.ps', 'TF_CONFIG: cluster.worker')
   if hosts.get(job):
     _check_index(index, source.index, hosts[job], f'TF_CONFIG: cluster.{job}')
     if job in _WORKER_JOBS:
@@ -210,7 +219,7 @@ def _from_slurm(num_ps):
         '--distribution=block, and names of nodes whose order as text is that '
         'of Slurm')
   task = Task(job, index, tuple(hosts['ps']), tuple(hosts['worker']))
-  return task, Task(flag, flag, flag, flag)
+  return task, _Sources(flag, flag, flag, flag)
 
 
 def _slurm_number(name, flag):

@@ -41,10 +41,14 @@ def announced(server, agreement):
 
 
 def problem_of_chief(task, agreement, ending):
-  """The message of a worker when the chief has ended with an error; or None."""
+  """The message for a worker whose chief has ended with an error; else None."""
   if not _has_ended(agreement, ending) or ending['problem'] is None:
     return None
-  chief, problem = task.workers[0], ending['problem']
+  return failure(task.workers[0], ending['problem'])
+
+
+def failure(chief, problem):
+  """The message about the error of a chief, which is given by its address."""
   return f'the chief ({chief}) has ended with an error: {problem}'
 
 

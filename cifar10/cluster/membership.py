@@ -51,20 +51,25 @@ def serve(task, settings):
 
 
 def _serve_until_left(session, task, settings, signals):
-  """Returns when all workers have left, or some seconds after a signal.
+  """Serves until all workers have left, or some seconds after a signal.
 
-  Raises UserError if some no longer answer, and the chief has not left.
+  Also until the chief has left and the others no longer answer. Raises
+  UserError if no worker that is left answers and the chief has not left.
   """
   queue = shared_state.messages(task.index)
   message, count = queue.dequeue(), queue.size()
   others = set(range(len(task.workers)))  # Those that have not left.
   timeout_secs = settings.connect_timeout_secs
-  answered = signaled = None  # When a worker answered; when a signal came.
+  # Monotonic times: of a worker's last answer, or the start; of a signal.
+  answered = signaled = None
   while True:
     now = time.monotonic()
     while session.run(count):
       worker, joins = session.run(message)
-      (others.add if joins else others.discard)(int(worker))
+      if joins:
+        others.add(int(worker))
+      else:
+        others.discard(int(worker))
     if not others:
       return
     is_alone = all(reachability.unreachable(task.workers[i]) for i in others)
@@ -79,7 +84,7 @@ def _serve_until_left(session, task, settings, signals):
       return
     if now - answered > timeout_secs:
       problem = (
-          f'{task.names(sorted(others))}: no answer for {timeout_secs} s '
+          f'{task.describe(sorted(others))}: no answer for {timeout_secs} s '
           '(--connect_timeout_secs)')
       if len(others) < len(task.workers):
         problem += '; what the chief, worker 0, has not saved is lost'
@@ -171,7 +176,7 @@ class Agreement(NamedTuple):
 
   settings: settings_lib.Settings
   state: run_state.RunState
-  chief_start: int  # How many times a chief has started with these servers.
+  chief_start: int  # The number of this start of the chief, from 1.
   steps_before: int  # Steps that an earlier start of this worker has taken.
 
 
@@ -201,8 +206,7 @@ def agree(server, begin):
       return
     last_joined = run['chief_start']
     if run['problem']:
-      raise UserError(f'the chief ({server.task.workers[0]}) has ended with an '
-                      f'error: {run["problem"]}')
+      raise UserError(ending.failure(server.task.workers[0], run['problem']))
     if run['settings'] is None:
       print('The run of the chief is at its end already: nothing to do.')
       return
@@ -240,7 +244,9 @@ def _agreed(server, run):
   chief = f'the chief ({server.task.workers[0]})'
   here, there = _agreed_settings(server.settings), run['settings']
   for name in sorted(here.keys() ^ there.keys()):
-    knower, other = ('this task', chief)[::1 if name in here else -1]
+    knower, other = 'this task', chief
+    if name in there:
+      knower, other = other, knower
     raise UserError(f'{knower} knows --{name}, {other} does not; expected '
                     'the same version of the program in all tasks')
   for name, value in here.items():

@@ -57,7 +57,7 @@ class Worker:
     sync = tf.train.SyncReplicasOptimizer(
         types.SimpleNamespace(apply_gradients=update),
         task.workers_per_step(settings),
-        total_num_replicas=task.trainers(settings))
+        total_num_replicas=task.num_trainers(settings))
     self.hooks.append(
         SyncHook(sync, task, settings, self._progress.last_step,
                  self._chief_start))

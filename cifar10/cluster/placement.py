@@ -6,9 +6,11 @@ worker reads the variables and sends gradients.
 
 import tensorflow.compat.v1 as tf
 
-# The name scope of the input, also of the variable of --input=preloaded. Each
-# worker keeps it on its own device.
-_INPUT = 'distorted_inputs/'
+from cifar10.util import graph_keys
+
+# The operations of the input, and the variable of --input=preloaded. Each
+# worker keeps them on its own device.
+_INPUT = graph_keys.INPUT_SCOPE + '/'
 
 
 def device_function(task, settings):

@@ -41,7 +41,8 @@ class Server:
   def side_session(self):
     """A session beside the training, in its own graph.
 
-    Raises UserError if the parameter servers do not answer.
+    Raises UserError if the parameter servers do not answer; an OpError of the
+    body becomes a UserError that says so.
     """
     timeout_secs = self.settings.connect_timeout_secs
     proto = self.config_proto()

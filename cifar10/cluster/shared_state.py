@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-_NAME = 'shared'  # Letters only: TensorFlow allows no underscore.
+_NAME = 'shared'  # Also a container, whose name may hold no underscore.
 
 
 @contextlib.contextmanager
@@ -23,7 +23,7 @@ def _in_container(ps_index=0):
 
 
 class Progress(NamedTuple):
-  """Progress of a cluster: int64 variables, two with an element a worker."""
+  """int64 variables; `steps` and `staleness` have one element per worker."""
 
   steps: Any  # Steps that the worker has taken since the chief started.
   # Steps of others between reading the variables and having the gradients, in

@@ -20,7 +20,7 @@ class WorkerRole(tf.train.SessionRunHook, Role):
   """
 
   def __init__(self, server, agreement, progress):
-    """Takes a shared_state.Progress, in the default graph, too."""
+    """`progress` is the shared_state.Progress of the default graph."""
     super().__init__(server.settings)
     self.server, self.saves = server, server.task.is_chief
     self.waits_for_all = cluster_spec.steps_wait_for_all(server.settings)
@@ -40,6 +40,7 @@ class WorkerRole(tf.train.SessionRunHook, Role):
     return ending.problem_of_chief(self._task, self._agreement, found)
 
   def creator(self, saver, init):
+    """The session creator, with `init` as of `role.Role.creator`."""
     local_init_op = tf.train.Scaffold.default_local_init_op()
     if self._task.is_chief:
       local_init_op = tf.group(local_init_op, self._progress.initializer)
@@ -53,6 +54,7 @@ class WorkerRole(tf.train.SessionRunHook, Role):
     return _SessionCreator(self, scaffold, init, is_initialized)
 
   def last_step_hook(self, step, last_step):
+    """Returns this object, which is a hook itself."""
     del last_step  # The chief has put it into the Progress.
     with tf.control_dependencies([step]):
       fetches = [step, self._progress.last_step.read_value()]
@@ -133,7 +135,8 @@ class _SessionCreator(tf.train.SessionCreator):
   def _join(self, manager):
     """A session with the variables that the parameter servers hold.
 
-    If they hold none: None in the chief; other workers wait for some.
+    If they hold none: None in the chief; other workers wait for some. Raises
+    UserError if the chief initializes nothing within --connect_timeout_secs.
     """
     server, task = self._server, self._server.task
     if task.is_chief:

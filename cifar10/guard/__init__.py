@@ -33,9 +33,14 @@ def protect(run, role, creator, hooks, validator=None):
   The session ends after the current step when SIGINT (Ctrl-C), SIGTERM or
   SIGHUP comes. The last whole step is also saved when the input fails, a file
   cannot be written or a step does not end. The batches of `validator`, a
-  predictions.Validator or None, are progress too. Raises UserError if the input
-  fails or a file cannot be written, Stopped if a signal comes before frozen
-  layers are computed.
+  predictions.Validator or None, are progress too.
+
+  Raises:
+    UserError: the input fails, a file cannot be written, a server gives no
+      session, or a hook or the body raises it.
+    DivergedError: the loss or a variable is not finite.
+    SaveError: a checkpoint cannot be written.
+    Stopped: a signal comes before frozen layers are computed.
   """
   with contextlib.ExitStack() as stack:
     if role.server:  # After the last step, too, until the others know of it.
@@ -81,7 +86,7 @@ def _saving_session(creator, hooks, watchdog, stall, diagnosis):
         raise
       except Exception as error:
         watchdog.end()
-        problem = last_save.and_saved(diagnosis.explain(error), save)
+        problem = last_save.with_last_save(diagnosis.explain(error), save)
         raise
   except Exception as error:
     if problem is None and isinstance(error, tf.errors.OpError):

@@ -11,9 +11,10 @@ from cifar10.util import console
 from cifar10.util import graph_keys
 from cifar10.util import time_limits
 
-# Errors of the input hold one of these, see cifar10_input: behind `{{` or, on
+# Errors of the input hold one of these, see cifar10_input: after `{{` or, on
 # TensorFlow 1.15.5, `[[`; the second one if it is in a function of tf.data.
-_IN_INPUT = ('node distorted_inputs/', '[[distorted_inputs/IteratorGetNext]]')
+_IN_INPUT = (f'node {graph_keys.INPUT_SCOPE}/',
+             f'[[{graph_keys.INPUT_SCOPE}/IteratorGetNext]]')
 
 _READ_ERRORS = (tf.errors.DataLossError, tf.errors.NotFoundError,
                 tf.errors.PermissionDeniedError)

@@ -1,4 +1,4 @@
-"""The last save: of a run that an error ends, and only in its own folder."""
+"""The last save of a run that ends with an error, in its own folder only."""
 
 import contextlib
 import threading
@@ -16,8 +16,8 @@ _SAVE_SECS = 20  # Limit of the last save.
 class LastSave(tf.train.SessionRunHook):
   """Saves the last whole step, also while the session runs another one.
 
-  Has all saves of a run, of the main thread and of a watchdog, come one by one,
-  and only while the folder is still that of this trainer.
+  Serializes all saves of a run, from the main thread and from a watchdog, and
+  refuses them once the folder is no longer this trainer's.
   """
 
   def __init__(self, hook, folder):
@@ -30,7 +30,10 @@ class LastSave(tf.train.SessionRunHook):
     self._session = session
 
   def __call__(self):
-    """Returns a sentence that says which step is saved where."""
+    """Saves; returns a sentence that says which step is saved where.
+
+    Raises SaveError if it cannot, DivergedError if a variable is not finite.
+    """
     self._hook.end(self._session)
     return checkpoints.saved_in(self.folder)
 
@@ -54,7 +57,7 @@ class LastSave(tf.train.SessionRunHook):
           'began, or another trainer uses it now; nothing more is saved there')
 
 
-def and_saved(message, save, limit_secs=_SAVE_SECS):
+def with_last_save(message, save, limit_secs=_SAVE_SECS):
   """Saves the last whole step when an error ends a run, whatever happens.
 
   `save` is a LastSave, or None if this task does not save. Returns the message,

@@ -10,7 +10,7 @@ from cifar10.util import time_limits
 
 
 class Peers(tf.train.SessionRunHook):
-  """What the other tasks do, read from the parameter servers.
+  """The progress of the other tasks, read from the parameter servers.
 
   These hold the steps of each worker and, for workers that wait for all others,
   the batches that the chief has validated.
@@ -66,7 +66,7 @@ class Peers(tf.train.SessionRunHook):
     return count, validated
 
   def waits_for(self):
-    """Names the tasks that a step waits for; None if it is none."""
+    """Names tasks that a step waits for; None if it waits for no other task."""
     # Each host that is cut off takes some seconds.
     return time_limits.within(LOOK_SECS, self._missing,
                               'other tasks of the cluster')
@@ -83,4 +83,4 @@ class Peers(tf.train.SessionRunHook):
     ]
     steps = self._steps or ()
     slow = [i for i, n in enumerate(steps) if n < max(steps)]
-    return self._task.names(silent or slow) or 'an unknown task'
+    return self._task.describe(silent or slow) or 'an unknown task'

@@ -7,7 +7,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.guard import last_save
 
-_MOST_SECS = 5  # A longer time between two looks: this process was stopped.
+_MAX_LOOK_SECS = 5  # A longer time between two looks: this process was stopped.
 
 # Limit of a step once a signal has come to end the run, in seconds; or as a
 # multiple of the slowest step so far, if that is more.
@@ -20,15 +20,17 @@ _OWN_BYTES = 10000  # More than the watchdog itself reads from look to look.
 
 
 class Work(tf.train.SessionRunHook):
-  """Counts the steps of this process; ends it after a step if a signal came.
+  """Counts the steps of this process; ends the session after a signal.
 
-  `count` are its steps, `validated` the batches that it has validated.
+  It completes the step under way. `count` are the steps of this process,
+  `validated` the batches that it has validated.
   """
 
   def __init__(self, role, signals, diagnosis, validator=None, peers=None):
     """`peers` are the other tasks of a cluster, a liveness.Peers, or None."""
     self._role, self._signals, self._peers = role, signals, peers
     self._diagnosis, self.count, self.validated = diagnosis, 0, 0
+    # Wraps the validator's method, to count its batches.
     if validator is not None:
       validate = validator.logits
 
@@ -81,7 +83,7 @@ class StallCheck:
   def __call__(self):
     now = self._clock()
     # Not the time when this process was stopped, by Ctrl-Z for instance.
-    self._waited += min(now - self._looked, _MOST_SECS)
+    self._waited += min(now - self._looked, _MAX_LOOK_SECS)
     self._looked = now
     if self._is_ending:
       if self._waited <= self._stall_secs:
@@ -107,11 +109,13 @@ class StallCheck:
     # The first look may come after many steps: none of them is the slowest.
     if not self._work.count:
       limit += _FIRST_SECS
+      if flag:
+        flag = f' (--stall_secs, and {_FIRST_SECS} s for the first step)'
     if self._waited <= limit:
       return None
     message = 'no step for %d s%s, waiting for %s'
     cause = self._work.waits_for()
-    return last_save.and_saved(message % (limit, flag, cause), self.save)
+    return last_save.with_last_save(message % (limit, flag, cause), self.save)
 
   def _is_reading(self):
     """True if the process has read more since the last look."""

@@ -19,7 +19,7 @@ except ImportError:
   pass  # `pictures.need_pillow` says so.
 
 # All sizes are in pixels.
-PICTURE = 128  # Height and width of each picture.
+PICTURE_SIZE = 128  # Height and width of each picture.
 _GAP = 12  # Between pictures, and around them.
 _LINE_HEIGHT = 14
 _FONT_SIZE = 10
@@ -58,8 +58,8 @@ def check(path, count):
 def write(path, entries):
   """Writes the whole file or nothing; does nothing if there are no entries.
 
-  `entries` are pairs of a picture, uint8 [PICTURE, PICTURE, 3], and a list of
-  lines to draw below it, the first of which stands out.
+  `entries` are pairs of a picture, uint8 [PICTURE_SIZE, PICTURE_SIZE, 3], and a
+  list of lines to draw below it, the first of which stands out.
   """
   if entries:
     sheet = _draw(entries)
@@ -84,8 +84,8 @@ def _draw(entries):
   columns = min(math.ceil(math.sqrt(1.5 * count)), count)  # A wide sheet.
   rows = math.ceil(count / columns)
   num_lines = max(len(lines) for _, lines in entries)
-  width = PICTURE + _GAP  # Of a picture with its lines.
-  height = PICTURE + _LINE_HEIGHT * num_lines + 3 * _GAP // 2
+  width = PICTURE_SIZE + _GAP  # Of a picture with its lines.
+  height = PICTURE_SIZE + _LINE_HEIGHT * num_lines + 3 * _GAP // 2
   size = columns * width + _GAP, rows * height + _GAP
   sheet = Image.new('RGB', size, 'white')
   draw = ImageDraw.Draw(sheet)
@@ -95,7 +95,7 @@ def _draw(entries):
     sheet.paste(Image.fromarray(picture), (left, top))
     for number, line in enumerate(lines):
       font, color = styles[min(number, 1)]
-      y = top + PICTURE + 3 + number * _LINE_HEIGHT
+      y = top + PICTURE_SIZE + 3 + number * _LINE_HEIGHT
       draw.text((left, y), _fitting(line, font), color, font)
   return sheet
 
@@ -114,7 +114,7 @@ def _fitting(line, font):
   if isinstance(font, ImageFont.ImageFont):  # The bitmap font of Pillow 9.
     line = line.encode('latin-1', 'replace').decode('latin-1')
   kept, text = len(line), line
-  while font.getlength(text) > PICTURE:
+  while font.getlength(text) > PICTURE_SIZE:
     kept -= 1
     text = f'{line[:(kept + 1) // 2]}...{line[len(line) - kept // 2:]}'
   return text

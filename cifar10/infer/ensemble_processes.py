@@ -23,7 +23,10 @@ _PIPE_ENDS = EOFError, ConnectionError  # The other process is gone.
 
 
 class Processes:
-  """Networks in processes; has the attributes of predictions.Predictor."""
+  """Networks in processes, used as a predictions.Predictor.
+
+  Has its `classes`, `layout`, `folders`, `answers`, `probabilities`, `close`.
+  """
 
   def __init__(self, data, *networks):
     """Starts the processes, and waits until all have loaded their networks."""

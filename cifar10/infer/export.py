@@ -101,8 +101,8 @@ def _build(data, settings):
   pictures = tf.placeholder(tf.string, [None], 'pictures')
   decoded = picture_ops.decode(pictures, data.layout)
   images = tf.placeholder_with_default(decoded, decoded.shape, 'images')
-  # Who loads the model may feed any size: the shape of a placeholder is not
-  # checked when the graph is called as a function.
+  # Callers may feed any size: the shape of a placeholder is not checked when
+  # the graph is called as a function.
   checked = tf.ensure_shape(images, images.shape, 'images_of_right_size')
   pixels = tf.cast(checked, tf.float32, 'pixels')
   size = cifar10_input.crop_size(data.layout, settings.image_size)
@@ -173,7 +173,7 @@ def tflite(frozen, data, settings):
 
 
 def _converted(converter, path):
-  """The content of a .tflite file, and its probabilities as of `_check`."""
+  """The content of a .tflite file; the probabilities it has for `_noise`."""
   # TensorFlow 1 runs a script, installed next to Python, to convert a model.
   os.environ['PATH'] = os.pathsep.join(
       [os.environ.get('PATH') or os.defpath,

@@ -62,14 +62,14 @@ class Follower:
       yield
     # Saver.restore raises ValueError if a trainer has just deleted it.
     except (UserError, ValueError, tf.errors.NotFoundError):
-      if tf.train.checkpoint_exists(checkpoint):
+      if checkpoints.exists(checkpoint):
         raise
       if self._settings.run_once:
         raise UserError(f'{checkpoint}: was deleted meanwhile') from None
       print(f'{checkpoint} was deleted; looking for the next.')
 
-  def is_last(self, checkpoint, step):
-    """True if none will follow a checkpoint, which has been evaluated."""
+  def note_evaluated(self, checkpoint, step):
+    """Notes an evaluated checkpoint; returns True if no other will follow."""
     is_first = self._evaluated is None
     self._evaluated = checkpoint, step
     if self._is_over():
@@ -79,7 +79,7 @@ class Follower:
     return False
 
   def _is_over(self):
-    names = (run_state.CONFIG_FILE, folder_lock.NAME)
+    names = (config.FILE_NAME, folder_lock.NAME)
     if not any(os.path.exists(os.path.join(self._directory, n)) for n in names):
       print(f'{self._directory} holds no config.json, which a trainer writes: '
             'not waiting for another checkpoint.')

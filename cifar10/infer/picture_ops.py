@@ -55,8 +55,8 @@ def _checked(picture):
 
   def of_gif():
     content = tf.cast(tf.decode_raw(picture, tf.uint8), tf.int32)
-    # After the header, flags and the colors: their highest bit says if there
-    # are any, the three lowest how many.
+    # After the header, flags and the colors: the highest bit of the flags says
+    # if there are any colors, the three lowest how many.
     flags = content[10]
     colors = tf.bitwise.left_shift(2, flags % 8) * (flags // 128)
 

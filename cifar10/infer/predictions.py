@@ -103,7 +103,7 @@ class ExportedPredictor:
   """A SavedModel of `cifar10_export` in a session of its own."""
 
   def __init__(self, settings):
-    """Loads the export in `checkpoint_dir`; UserError if it is none."""
+    """Loads the export in `checkpoint_dir`; UserError if it is not one."""
     folder = settings.checkpoint_dir
     restore.announce(folder)
     try:

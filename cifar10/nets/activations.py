@@ -27,6 +27,9 @@ def activate(x, kind, is_training, name,
     return _portable_gelu(x, name) if portable else _gelu(x, name)
   if kind == 'selu' and portable:
     return _portable_selu(x, name)
+  # Maas et al., "Rectifier Nonlinearities Improve Neural Network Acoustic
+  # Models", 2013, with a slope of 0.01. The default, 0.2, is that of Radford et
+  # al., arXiv 1511.06434, and of TensorFlow.
   if kind == 'leaky_relu':
     return tf.nn.leaky_relu(x, leaky_relu_slope, name=name)
   if kind in _IN_FLOAT32 and x.dtype.size < 4:
@@ -61,7 +64,7 @@ def _prelu(x, name):
 def _gelu(x, name):
   """Hendrycks and Gimpel, arXiv 1606.08415; TensorFlow 1 has no operation."""
   # A dozen operations that each read and write memory take four times as long.
-  is_compiled = layers.compiles()
+  is_compiled = layers.one_loop_is_faster()
 
   @tf.custom_gradient
   def activated(x):
@@ -116,10 +119,6 @@ _FUNCTIONS = {
     # Krizhevsky et al., "ImageNet Classification with Deep Convolutional Neural
     # Networks", 2012, section 3.1.
     'relu': tf.nn.relu,
-    # Maas et al., "Rectifier Nonlinearities Improve Neural Network Acoustic
-    # Models", 2013, with a slope of 0.01. The default, 0.2, is that of Radford
-    # et al., arXiv 1511.06434, and of TensorFlow.
-    'leaky_relu': tf.nn.leaky_relu,
     'rrelu': lambda x, name: tf.nn.leaky_relu(x, (_MIN_SLOPE + _MAX_SLOPE) / 2,
                                               name=name),
     'prelu': _prelu,
@@ -129,7 +128,7 @@ _FUNCTIONS = {
     'sigmoid': tf.nn.sigmoid
 }
 
-_KINDS = (*_FUNCTIONS, 'gelu')
+_KINDS = ('leaky_relu', 'gelu', *_FUNCTIONS)
 
 # On CPUs, TensorFlow 1 has these for no smaller type than float32.
 _IN_FLOAT32 = ('elu', 'selu', 'tanh', 'sigmoid')

@@ -67,8 +67,11 @@ def lrn(columns, name, techniques, are_apart):
   def channels(x, begin, size):
     return tf.slice(x, [0, 0, 0, begin], [-1, -1, -1, size])
 
-  def given(i):
-    """Copies of a column for itself and its neighbors, by their numbers."""
+  def shares_of(i):
+    """For column i and its neighbors, by number, what they need of column i.
+
+    Itself, and for a neighbor the RADIUS channels next to it.
+    """
     takers = [j for j in (i - 1, i, i + 1) if 0 <= j < count]
     copies = dict(zip(takers, _copies(columns[i], len(takers))))
     for j in copies.keys() - {i}:
@@ -77,7 +80,7 @@ def lrn(columns, name, techniques, are_apart):
     return copies
 
   with tf.name_scope(name) as scope:
-    pieces = each(range(count), scope, given)
+    pieces = each(range(count), scope, shares_of)
 
     def middle(j):
       x = tf.concat([piece[j] for piece in pieces if j in piece], -1)

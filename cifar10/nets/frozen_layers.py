@@ -15,6 +15,7 @@ from cifar10.data import distortions
 from cifar10.data import feature_records
 from cifar10.errors import UserError
 from cifar10.nets import techniques
+from cifar10.nets import variable_scope
 from cifar10.util import graph_keys
 from cifar10.util import summaries
 
@@ -41,10 +42,12 @@ class FrozenLayers:
     self.num_examples = settings.cache_frozen * data.examples_per_epoch
     self._build, self._num_classes = build, len(data.classes)
     shape = [None, size, size, data.layout.depth]
-    self._count, self._changes = -1, False
-    with tf.Graph().as_default(), techniques.training_scope(settings):
+    # The number of the last outputs, counted from the images, 0, that are the
+    # same in each step; and True once some are not.
+    self._last_fixed, self._varies = -1, False
+    with tf.Graph().as_default(), variable_scope.training_scope(settings):
       self._build_with(self._find_end, tf.placeholder(tf.float32, shape))
-      if not self._count:
+      if not self._last_fixed:
         raise UserError(
             f'--cache_frozen={settings.cache_frozen}: '
             f'{tf.trainable_variables()[0].op.name} is not frozen; expected '
@@ -65,18 +68,18 @@ class FrozenLayers:
     tf.add_to_collection(graph_keys.FROZEN_LAYERS, self)
 
   def _build_with(self, function, images):
-    """The logits for images, with `function` as of `_Tapped`."""
+    """Builds the network for images, with a `_Tapped`; returns its logits."""
     return self._build(images,
                        _Tapped(self.settings, self._num_classes, function))
 
   def _find_end(self, x, kind):
     """Notes the last layer whose outputs `x` are the same in each step."""
-    self._changes |= bool(tf.trainable_variables())
-    if not self._changes:
-      self._count += 1
+    self._varies |= bool(tf.trainable_variables())
+    if not self._varies:
+      self._last_fixed += 1
       self.name = x.op.name.split('/')[0]
       self._shape = x.shape.as_list()[1:]
-    self._changes |= getattr(self.settings, kind) > 0
+    self._varies |= getattr(self.settings, kind) > 0
     return x
 
   def inference(self, features):
@@ -90,7 +93,7 @@ class FrozenLayers:
       below.enter_context(summaries.dropped())
 
       def substitute(outputs, kind):
-        if next(calls) != self._count:
+        if next(calls) != self._last_fixed:
           return outputs
         below.close()
         if self.outputs is None:  # In the first tower.
@@ -103,7 +106,11 @@ class FrozenLayers:
 
 
 class _Tapped(techniques.Techniques):
-  """Techniques in which a function changes the outputs of layers."""
+  """Techniques in which a function replaces what dropout takes.
+
+  It takes the images, then the outputs of each layer but the last, and the name
+  of the setting of their dropout, see `Techniques.dropout`.
+  """
 
   def __init__(self, settings, num_classes, function):
     super().__init__(settings, is_training=True, num_classes=num_classes)

@@ -16,6 +16,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.nets import pooling
 from cifar10.nets import products
+from cifar10.nets import variable_scope
 from cifar10.nets import winograd
 from cifar10.util import session_settings
 from cifar10.util import summaries
@@ -85,15 +86,18 @@ def compute_in(dtype):
 
 
 def float32_variable(name, shape, initializer, regularizer=None, **options):
-  """A tf.Variable in the memory of the CPU, where towers can share it."""
-  regularizer = regularizer or tf.no_regularizer  # Not the scope's.
+  """A float32 tf.Variable on the CPU, where towers share it.
+
+  It takes no regularizer from the scope.
+  """
+  regularizer = regularizer or tf.no_regularizer
   with tf.device('/cpu:0'):
     return tf.get_variable(name, shape, tf.float32, initializer, regularizer,
                            **options)
 
 
 def variable_on_cpu(name, shape, initializer, dtype=None):
-  """A `float32_variable` in the type `dtype`; None for that of the scope."""
+  """The value of a `float32_variable`, cast to `dtype`, or the scope's type."""
   var = float32_variable(name, shape, initializer)
   return tf.cast(var, dtype or tf.get_variable_scope().dtype)
 
@@ -112,15 +116,16 @@ def variable_with_weight_decay(name, shape, stddev=None, wd=None,
   `stddev` is the deviation before truncation, unless there is an `initializer`;
   `wd` the factor of the L2 loss, which joins the collection 'losses'. The
   scope's initializer replaces `stddev` and `initializer`, its regularizer `wd`.
-  The variable joins the collection WEIGHTS; returns its value, of the type of
-  the scope.
+  The variable, or its parts, joins the collection WEIGHTS. Returns its value,
+  of the type of the scope.
   """
   scope = tf.get_variable_scope()
   initializer = initializer or tf.truncated_normal_initializer(stddev=stddev)
   initializer = scope.initializer or initializer
   var = float32_variable(name, shape, initializer, scope.regularizer)
   if not scope.reuse:
-    tf.add_to_collection(tf.GraphKeys.WEIGHTS, var)
+    for part in variable_scope.parts(var):
+      tf.add_to_collection(tf.GraphKeys.WEIGHTS, part)
   # A tensor, unrounded for the L2 loss; parts of a split variable are joined.
   var = tf.cast(var, tf.float32)
   if wd is not None and scope.regularizer is None:
@@ -159,16 +164,17 @@ def dropout(x, rate, name):
 
 
 def conv2d(images, kernel, strides=(1, 1, 1, 1), padding='SAME'):
-  """As tf.nn.conv2d, in the type of the kernel.
+  """As tf.nn.conv2d; returns the kernel's type, or by Winograd the images'.
 
   Takes images [batch, height, width, channels], of which only the batch size
   may be unknown, and a kernel [rows, columns, channels, filters]. Raises
-  ValueError if the `Form` names an unknown algorithm.
+  ValueError if the `Form` names an unknown algorithm, or Winograd's for a
+  kernel that is too large for it.
   """
   kind = form().conv
   if kind not in ('auto', 'direct', 'winograd'):
     raise ValueError(
-        f'conv2d: form is {kind!r}; expected auto, direct or winograd')
+        f'conv2d: conv is {kind!r}; expected auto, direct or winograd')
   if form().is_portable or set(strides) != {1} or padding != 'SAME':
     kind = 'direct'
   if kind == 'winograd' or (kind == 'auto' and
@@ -220,8 +226,8 @@ def smoothed_cross_entropy(labels, logits, label_smoothing):
       logits, name='cross_entropy_per_example')
 
 
-def compiles():
-  """True where `one_loop` was measured to be faster: in training on a CPU.
+def one_loop_is_faster():
+  """True where that was measured: in training on a CPU.
 
   It was not measured with TensorFlow 1.
   """
@@ -263,7 +269,10 @@ def lrn(x, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, name='lrn'):
 
 
 def banded_lrn(x, depth_radius, bias, alpha, name):
-  """`lrn` with beta = 0.75 by matrix products; `channels` must be known."""
+  """`lrn` with beta = 0.75 by matrix products.
+
+  The size of the last axis of `x` must be known.
+  """
   channels = x.shape.as_list()[3]
   index = np.arange(channels)
   # A row vector times this matrix: for each channel, the sum over its window.
@@ -271,7 +280,7 @@ def banded_lrn(x, depth_radius, bias, alpha, name):
   dtype = x.dtype
   is_narrow = dtype.size < 4
   # Where there is nothing to cast, XLA gains too little for its compilation.
-  is_compiled = is_narrow and compiles()
+  is_compiled = is_narrow and one_loop_is_faster()
   # Rounding the sums matters little: they are small beside the bias.
   is_fast = dtype == tf.bfloat16 and session_settings.cpu_has_bfloat16()
   sum_dtype = tf.float32 if is_narrow and not is_fast else dtype

@@ -16,7 +16,7 @@ def layer(x, filters, name, techniques):
     shape = [height, width, 3, 3, channels, filters]
     weights = layers.variable_with_weight_decay('weights', shape, stddev=0.04,
                                                 wd=0.004)
-    product = locally_connected(x, techniques.folded(weights))
+    product = locally_connected(x, techniques.normalized_weights(weights))
     if layers.form().is_portable:
       # TensorFlow 1 converts the sum with biases wrongly without another
       # operation in between.

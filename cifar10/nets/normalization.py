@@ -17,8 +17,11 @@ from cifar10.util import graph_keys
 _EPSILON = 1e-3
 
 
-class NoNormalization:
-  """Leaves a layer's weights, outputs [batch, ..., channels] and biases."""
+class Normalization:
+  """The identity; subclasses change what they normalize.
+
+  That is a layer's weights, outputs [batch, ..., channels] or biases.
+  """
 
   def weights(self, weights):
     return weights
@@ -34,7 +37,7 @@ class NoNormalization:
     return layers.bias_add(self.outputs(x), self.biases(biases))
 
 
-class BatchNormalization(NoNormalization):
+class BatchNormalization(Normalization):
   """Normalizes the outputs of a layer over a batch, in training.
 
   The moving averages, with `decay`, follow the first of several towers: their
@@ -77,7 +80,7 @@ class BatchNormalization(NoNormalization):
     tf.add_to_collection(graph_keys.BATCH_STATISTICS, value)
 
 
-class FoldedBatchNormalization(NoNormalization):
+class FoldedBatchNormalization(Normalization):
   """Normalizes by the moving averages, as part of the weights and biases."""
 
   def __init__(self, scale, mean, variance):

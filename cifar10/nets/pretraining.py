@@ -73,9 +73,10 @@ class TiedLayer:
 def autoencoder_loss(layer, activate, corrupt):
   """Half the squared distance of a TiedLayer's inputs and reconstruction.
 
-  If `corrupt` drops some of the inputs, it is a denoising autoencoder: Vincent
-  et al., "Extracting and Composing Robust Features with Denoising
-  Autoencoders", 2008.
+  Summed over channels, averaged over batch and pixels; a float32 scalar. If
+  `corrupt` drops some of the inputs, it is a denoising autoencoder: Vincent et
+  al., "Extracting and Composing Robust Features with Denoising Autoencoders",
+  2008.
   """
   units = activate(layer.up(corrupt(layer.inputs)))
   return _half_squared_distance(layer.down(units), layer.inputs)
@@ -85,9 +86,10 @@ def rbm_loss(layer, activation):
   """A loss whose gradient is that of contrastive divergence, with one step.
 
   Hinton, "Training Products of Experts by Minimizing Contrastive Divergence",
-  2002. Inputs are Gaussian with variance 1. Units are binary with 'sigmoid';
-  with 'relu' they are rectified and noisy: Nair and Hinton, "Rectified Linear
-  Units Improve Restricted Boltzmann Machines", 2010.
+  2002. Inputs are Gaussian with variance 1. The activation is 'sigmoid', for
+  binary units, or 'relu', for rectified and noisy ones: Nair and Hinton,
+  "Rectified Linear Units Improve Restricted Boltzmann Machines", 2010. Returns
+  a float32 scalar.
   """
   units = _UNITS[activation]
   means, samples = units(layer.up(layer.inputs))

@@ -1,11 +1,10 @@
-"""Techniques of layers: one object that the networks of settings ask."""
+"""Normalization, activation and dropout of layers, as the settings choose."""
 
 import tensorflow.compat.v1 as tf
 
 from cifar10.nets import activations
 from cifar10.nets import layers
 from cifar10.nets import normalization
-from cifar10.nets import variable_scope
 from cifar10.settings import Settings
 from cifar10.util import graph_keys
 
@@ -30,12 +29,12 @@ class Techniques:
   def conv2d(self, x, kernel, scaled=True):
     """A convolution; if `scaled`, batch normalization has a trained scale."""
     tf.add_to_collection(graph_keys.LAYER_INPUTS, x)
-    return layers.conv2d(x, self.folded(kernel, scaled))
+    return layers.conv2d(x, self.normalized_weights(kernel, scaled))
 
   def matmul(self, x, weights):
     """The product of a fully connected layer, [batch, units]."""
     tf.add_to_collection(graph_keys.LAYER_INPUTS, x)
-    return layers.matmul(x, self.folded(weights))
+    return layers.matmul(x, self.normalized_weights(weights))
 
   def bias_add(self, x, biases):
     """Adds biases to the linear part of a layer, [batch, ..., channels].
@@ -51,11 +50,15 @@ class Techniques:
     if not self.settings.normalize_logits:
       return product
     norm = self._batch_normalization(product)
+    # A folded normalization scales and shifts the product itself.
     return norm.biases(norm.outputs(norm.weights(product)))
 
-  def folded(self, weights, scaled=True):
-    """Makes the layer's normalization; returns the weights to compute with."""
-    norm = normalization.NoNormalization()
+  def normalized_weights(self, weights, scaled=True):
+    """Creates the layer's normalization, which `bias_add` looks up.
+
+    Returns the weights to compute with.
+    """
+    norm = normalization.Normalization()
     if self.settings.normalization == 'batch':
       norm = self._batch_normalization(weights, scaled)
     self._normalizations[tf.get_variable_scope().name] = norm
@@ -107,12 +110,3 @@ class Techniques:
     """
     rate = getattr(self.settings, kind) if self._is_training else 0.0
     return layers.dropout(x, rate, kind) if rate else x
-
-
-def training_scope(settings):
-  """The variable scope of a model in training, with its defaults."""
-  return tf.variable_scope(
-      '', dtype=tf.as_dtype(settings.compute_type),
-      initializer=variable_scope.initializer(settings),
-      regularizer=variable_scope.regularizer(settings),
-      custom_getter=variable_scope.freezing_getter(settings.freeze))

@@ -1,4 +1,7 @@
-"""Initializer, regularizer and custom getter of a model's variable scope."""
+"""The variable scope of a model in training.
+
+Type, initializer, regularizer and freezing.
+"""
 
 import re
 import types
@@ -22,6 +25,14 @@ _VARIANCE = {
 # TensorFlow's names.
 _FANS = {'in': 'fan_in', 'out': 'fan_out', 'mean': 'fan_avg', 'default': None}
 _DISTRIBUTIONS = {'normal': 'truncated_normal', 'uniform': 'uniform'}
+
+
+def training_scope(settings):
+  """The variable scope of a model in training, with its defaults."""
+  return tf.variable_scope('', dtype=tf.as_dtype(settings.compute_type),
+                           initializer=initializer(settings),
+                           regularizer=regularizer(settings),
+                           custom_getter=freezing_getter(settings.freeze))
 
 
 def initializer(settings):
@@ -87,16 +98,19 @@ def freezing_getter(pattern):
     if kwargs.get('trainable') is False or not re.match(pattern, name):
       return getter(name, *args, **kwargs)
     variable = getter(name, *args, **dict(kwargs, trainable=False))
-    # A partitioned variable is a sequence of its parts.
-    parts = [variable] if isinstance(variable, tf.Variable) else list(variable)
     for collection in (graph_keys.FROZEN, tf.GraphKeys.MODEL_VARIABLES):
       known = {v.op.name for v in tf.get_collection(collection)}
-      for part in parts:
+      for part in parts(variable):
         if part.op.name not in known:
           tf.add_to_collection(collection, part)
     return variable
 
   return get
+
+
+def parts(variable):
+  """A list of the parts of a partitioned variable, or of a whole one alone."""
+  return [variable] if isinstance(variable, tf.Variable) else list(variable)
 
 
 def check_freezing(pattern):

@@ -90,7 +90,10 @@ def _axis(size, r):
 
 
 def conv2d(x, kernel):
-  """As `layers.conv2d`, in at least float32; ValueError for large kernels."""
+  """As `layers.conv2d`, in at least float32; returns the type of `x`.
+
+  Raises ValueError for kernels of more than 10 rows or columns.
+  """
   _, height, width, channels = x.shape.as_list()
   rows, columns, _, filters = kernel.shape.as_list()
   down, across = _axis(height, rows), _axis(width, columns)

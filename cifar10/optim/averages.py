@@ -37,7 +37,8 @@ def of_statistics(global_step, settings, worker=None):
     return []
   decay = settings.moving_average_decay
   averages = tf.train.ExponentialMovingAverage(decay)
-  of_variables(averages, statistics)  # Only for the variables.
+  # Only to create the variables of the averages.
+  of_variables(averages, statistics)
   step = tf.to_float(global_step.read_value() + 1)
   decay = tf.minimum(decay, (1 + step) / (10 + step))
   # The statistics of frozen layers have no batches; they stay as they are.

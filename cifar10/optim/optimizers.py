@@ -113,10 +113,10 @@ class MuonOptimizer(tf.train.Optimizer):
   Jordan et al., "Muon: An optimizer for hidden layers in neural networks",
   2024, https://kellerjordan.github.io/posts/muon/
 
-  The weights of a layer are a matrix: a row for each unit or filter. A step is
-  the momentum with all its singular values near 1. Before it, the weights are
-  scaled to a norm of 1 for each unit, on average: it fits layers whose outputs
-  are normalized.
+  The weights of a layer are a matrix: a column for each unit or filter. A step
+  is the momentum with all its singular values near 1. Before it, the weights
+  are scaled to a norm of 1 for each unit, on average: it fits layers whose
+  outputs are normalized.
   """
 
   def __init__(self, learning_rate, momentum):
@@ -131,8 +131,8 @@ class MuonOptimizer(tf.train.Optimizer):
     slot = self.get_slot(var, 'momentum')
     momentum = tf.assign(slot, self._momentum * slot.read_value() + grad)
     units = var.shape.as_list()[-1]
-    rows = tf.reshape(grad + self._momentum * momentum, [-1, units])
-    step = tf.reshape(orthogonal(rows), tf.shape(var))
+    matrix = tf.reshape(grad + self._momentum * momentum, [-1, units])
+    step = tf.reshape(orthogonal(matrix), tf.shape(var))
     weights = var.read_value()
     scale = units**0.5 / tf.norm(weights)
     return tf.assign(var, scale * weights - self._rate * step)
@@ -216,8 +216,5 @@ def _limit_norms(max_norm):
 def _trained_weights():
   """Weights of all layers that are not frozen, as parts if they are split."""
   trained = {v.op.name for v in tf.trainable_variables()}
-  return [
-      part for var in tf.get_collection(tf.GraphKeys.WEIGHTS)
-      for part in ([var] if isinstance(var, tf.Variable) else var)
-      if part.op.name in trained
-  ]
+  weights = tf.get_collection(tf.GraphKeys.WEIGHTS)
+  return [part for part in weights if part.op.name in trained]

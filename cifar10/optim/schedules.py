@@ -10,9 +10,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
 from cifar10.settings.field import LARGEST
-
-# The variable that counts the falls of `performance`, and its collection.
-FALLS = 'learning_rate_falls'
+from cifar10.util import graph_keys
 
 
 class Pace(NamedTuple):
@@ -46,7 +44,7 @@ def create(steps, pace, settings):
 
 def _piecewise(steps, pace, settings):
   """Constant rates between boundaries, which are epochs."""
-  boundaries, rates = pieces(settings)
+  boundaries, rates = boundaries_and_rates(settings)
   # The last step before each boundary still has the rate before it.
   last_steps = [
       min(round(epoch * pace.steps_per_epoch) - 1, tf.int64.max)
@@ -57,9 +55,10 @@ def _piecewise(steps, pace, settings):
 
 def _falls():
   """Falls so far, set by a ValidationHook; saved, so all workers see them."""
-  return tf.get_variable(FALLS, [], tf.float32, tf.zeros_initializer(),
+  falls = graph_keys.LEARNING_RATE_FALLS
+  return tf.get_variable(falls, [], tf.float32, tf.zeros_initializer(),
                          trainable=False,
-                         collections=[tf.GraphKeys.GLOBAL_VARIABLES, FALLS])
+                         collections=[tf.GraphKeys.GLOBAL_VARIABLES, falls])
 
 
 def _one_cycle(steps, pace, settings):
@@ -87,7 +86,7 @@ def count_falls(validations, patience):
   return falls
 
 
-def pieces(settings):
+def boundaries_and_rates(settings):
   """The floats in --boundaries and --rates; UserError if they do not fit."""
   try:
     boundaries, rates = ([float(part)

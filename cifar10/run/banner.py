@@ -20,6 +20,7 @@ def lines(data, settings):
   frozen = _size(tf.get_collection(graph_keys.FROZEN))
   of_them = f' {trained:,} of them trained,' if frozen else ''
   device = 'GPU' if session_settings.has_gpu() else 'CPU'
+  # Not Settings.differs: values that are saved are completed with constants.
   changed = ' '.join(f'--{name}={value}'
                      for name, value in sorted(config.saved(settings).items())
                      if value != defaults[name])

@@ -3,6 +3,7 @@
 import contextlib
 import re
 
+from cifar10 import cifar10_input
 from cifar10 import settings as settings_lib
 from cifar10.data import distortions
 from cifar10.errors import UserError
@@ -14,8 +15,9 @@ _DIVIDES = "divides the weights and biases of the tutorial's layers only"
 _NOT_DIVIDED = ('network=airbench', 'top_layers=local', 'normalization=batch',
                 'activation=prelu', 'cache_frozen')
 
-# A setting, why it does not go with others, and these: a name stands for any
-# value but the default, name=value,value for one of these.
+# A setting, why it does not go with others, and these. A name stands for any
+# value but the default, so 'sync' for --nosync; name=value,value for one of
+# these values.
 _EXCLUDED = (
     ('network=airbench', 'is made with --normalization=batch',
      ('normalization=lrn,none',)),
@@ -42,10 +44,12 @@ def check(settings):
   convnet.hidden_layers(settings.hidden_layers)
   airbench.group_filters(settings.group_filters)
   if settings.schedule == 'piecewise':
-    schedules.pieces(settings)
-  for problem in (*_without_effect(settings), *_of_layers(settings),
-                  *_of_training(settings)):
-    raise UserError(problem)
+    schedules.boundaries_and_rates(settings)
+  problems = [
+      *_without_effect(settings), *_of_layers(settings), *_of_training(settings)
+  ]
+  if problems:
+    raise UserError(problems[0])
   check_network(settings)
   is_meant = (settings.normalization, settings.initializer) == ('none', 'lecun')
   if settings.activation == 'selu' and not is_meant:
@@ -65,10 +69,9 @@ def check_network(settings):
 def _holds(settings, text):
   """True if settings have what a text of `_EXCLUDED` says."""
   name, _, values = text.partition('=')
-  value = getattr(settings, name)
   if values:
-    return value in values.split(',')
-  return value != settings_lib.FIELDS[name].default
+    return getattr(settings, name) in values.split(',')
+  return settings.differs(name)
 
 
 def _flag(settings, text):
@@ -78,6 +81,13 @@ def _flag(settings, text):
   if isinstance(value, bool):
     return f'--{name}' if value else f'--no{name}'
   return f'--{name}={value}'
+
+
+def check_with_data(settings, data):
+  """Raises UserError if images cannot be cropped and distorted as meant."""
+  distortions.check(settings, data.layout)
+  with naming_recipe(settings):
+    cifar10_input.crop_size(data.layout, settings.image_size)
 
 
 @contextlib.contextmanager
@@ -109,7 +119,7 @@ def _without_effect(settings):
     if not settings.is_set(name) or has_effect(needs, values):
       continue
     owner, choices = needs
-    problem = f'--{name}={values[name]} has no effect'
+    problem = f'{_flag(settings, name)} has no effect'
     if choices is None:
       yield f'{problem} without --{owner}'
     elif owner not in settings_lib.with_policy('choices'):

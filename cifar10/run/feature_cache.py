@@ -20,28 +20,28 @@ from cifar10.util import files
 class FillingCreator(tf.train.SessionCreator):
   """Makes a session, then the file that its input reads, before it reads."""
 
-  def __init__(self, creator, frozen, images):
-    self._creator, self._frozen, self._images = creator, frozen, images
+  def __init__(self, creator, frozen, train_data):
+    self._creator, self._frozen, self._train_data = creator, frozen, train_data
 
   def create_session(self):
     session = self._creator.create_session()
-    fill(self._frozen, self._images, session)
+    fill(self._frozen, self._train_data, session)
     return session
 
 
-def fill(frozen, images, session):
+def fill(frozen, train_data, session):
   """Computes the features, unless they are there from an earlier start.
 
-  `frozen` is the frozen_layers.FrozenLayers, `images` the datasets.DataSet to
-  train on; `session` holds the variables. After an error nothing is left of the
-  features.
+  `frozen` is the frozen_layers.FrozenLayers, `train_data` the datasets.DataSet
+  of the images; `session` holds the variables. Raises OSError if a file cannot
+  be written. After an error nothing is left of the features.
   """
   data, settings = frozen.data, frozen.settings
-  records = images.records_to_train_on()
+  records = train_data.records_to_train_on()
   (path,) = data.train_files
   text = os.path.join(os.path.dirname(path), feature_records.DESCRIPTION_NAME)
   num_bytes = frozen.num_examples * data.layout.record_bytes
-  description = _describe(frozen, images, records, session)
+  description = _describe(frozen, train_data, records, session)
   if _are_kept(data, text, description, num_bytes):
     print(f'The outputs of the frozen layers are in {path}.')
     return
@@ -81,9 +81,9 @@ def _remove(*paths):
       os.remove(path)
 
 
-def _describe(frozen, images, records, session):
+def _describe(frozen, train_data, records, session):
   """All that the outputs depend on, a dict for JSON."""
-  settings, layout = frozen.settings, images.layout
+  settings, layout = frozen.settings, train_data.layout
   weights = hashlib.sha256()
   for value in session.run(frozen.variables):
     weights.update(np.ascontiguousarray(value))
@@ -93,7 +93,7 @@ def _describe(frozen, images, records, session):
       'images': hashlib.sha256(records).hexdigest(),
       'variables': weights.hexdigest(),
       'layout': [*layout[:-1], *layout.label_at],
-      'flip': images.flip,
+      'flip': train_data.flip,
       **settings.of_groups('augmentation', 'model'),
       **settings.values(('precision', 'seed'))
   }

@@ -25,7 +25,7 @@ class LoggerHook(tf.train.SessionRunHook):
     self._reported_time = None  # When the last line was printed.
 
   def after_create_session(self, session, coord):
-    # Before the next step, and when the last line was printed.
+    # The global step now, and at the last report.
     self._global_step = session.run(tf.train.get_global_step(session.graph))
     self._reported_step = self._global_step
 
@@ -109,7 +109,7 @@ class DivergenceHook(tf.train.SessionRunHook):
 
 
 class SummaryHook(tf.train.SessionRunHook):
-  """Writes all summaries every `summary_steps` steps, and of the last step."""
+  """Writes all summaries every `summary_steps` steps, and at the last step."""
 
   def __init__(self, step, last_step, writer, settings):
     """`writer` is a summaries.EventFile."""

@@ -3,7 +3,8 @@
 With --init_from they are those of another run: Yosinski et al., "How
 transferable are features in deep neural networks?", arXiv 1411.1792. The first
 layer of --network=airbench has fixed filters that whiten: its outputs have a
-variance of 1 and no correlation, see Jordan, arXiv 2404.00498, section 3.1.
+variance of nearly 1 and almost no correlation, see Jordan, arXiv 2404.00498,
+section 3.1.
 """
 
 import itertools
@@ -184,12 +185,13 @@ def _images(data, settings):
 
 
 def whitening_filters(batches, size):
-  """Filters whose outputs have a variance of 1 and no correlation.
+  """Filters whose outputs have a variance of nearly 1, almost uncorrelated.
 
   `batches` yields float32 images, [n, height, width, depth]; `size` is in
   pixels. Returns float32 [size, size, depth, 2 * size * size * depth]: the
-  eigenvectors of the patches' covariance, each over the root of its variance,
-  largest variance first; then their negatives.
+  eigenvectors of the patches' second moments (not centered: standardized pixels
+  have a mean near 0), each over the root of its eigenvalue, largest first; then
+  their negatives.
   """
   moments, count = 0.0, 0
   for images in batches:
@@ -199,7 +201,7 @@ def whitening_filters(batches, size):
     patches = [images[:, y:y + rows, x:x + columns] for y, x in places]
     patches = np.stack(patches, axis=3).reshape([-1, size * size * depth])
     moments, count = moments + patches.T @ patches, count + len(patches)
-  variances, vectors = np.linalg.eigh(moments / count)
-  scaled = (vectors / np.sqrt(variances + _EPSILON))[:, ::-1]
+  eigenvalues, vectors = np.linalg.eigh(moments / count)
+  scaled = (vectors / np.sqrt(eigenvalues + _EPSILON))[:, ::-1]
   both = np.concatenate([scaled, -scaled], 1)
   return both.reshape([size, size, depth, -1]).astype(np.float32)

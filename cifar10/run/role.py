@@ -1,4 +1,4 @@
-"""The part of a task in a training session."""
+"""The role of a process in a training session: how it starts, saves, ends."""
 
 import tensorflow.compat.v1 as tf
 
@@ -7,7 +7,10 @@ from cifar10.util import session_settings
 
 
 class Role:
-  """That of a lone trainer, which does it all."""
+  """The role of a trainer that runs alone.
+
+  It initializes, saves and ends the session.
+  """
 
   saves = True  # Checkpoints, summaries and settings.
   server = None  # The servers.Server of a task of a cluster.
@@ -18,7 +21,9 @@ class Role:
   def creator(self, saver, init):
     """The tf.train.SessionCreator, which initializes or restores.
 
-    `init`, a function of a session or None, ends the initialization of a run.
+    `init` is None, or a function of a session that loads values into variables
+    of a new run, once they are initialized. With --master, the session raises
+    UserError if the server does not answer.
     """
     init_fn = init and (lambda scaffold, session: init(session))
     creator = tf.train.ChiefSessionCreator(

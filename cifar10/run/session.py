@@ -34,8 +34,10 @@ def training_session(run, train_op, loss, hooks=(), role=None):
   `role` is a Role; None: that of a trainer on its own.
 
   Raises:
-    UserError: the newest checkpoint does not fit the graph, or (DivergedError)
-      the loss is not finite; and as `guard.protect` does.
+    UserError: the newest checkpoint or --init_from does not fit the graph, or
+      another trainer uses the folder of the best checkpoint.
+    OSError: a file in --train_dir cannot be written before the first step.
+    DivergedError, SaveError, Stopped, UserError: as `guard.protect` does.
   """
   settings, role = run.settings, role or Role(run.settings)
   init = initial_values.of_run(run) if role.saves else None

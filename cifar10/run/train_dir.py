@@ -6,10 +6,8 @@ import os
 import socket
 import time
 
-from cifar10 import cifar10_input
 from cifar10 import settings as settings_lib
 from cifar10.data import datasets
-from cifar10.data import distortions
 from cifar10.data import feature_records
 from cifar10.errors import UserError
 from cifar10.errors import printable
@@ -23,7 +21,7 @@ from cifar10.util import files
 from cifar10.util import folder_lock
 
 # Files of a trainer that first have a temporary name.
-_ATOMIC_FILES = (run_state.CONFIG_FILE, run_state.STATE_FILE,
+_ATOMIC_FILES = (config.FILE_NAME, run_state.STATE_FILE,
                  feature_records.FILE_NAME, feature_records.DESCRIPTION_NAME)
 
 # What a trainer writes besides checkpoints; --overwrite deletes nothing else.
@@ -70,7 +68,7 @@ def prepare(settings, data, examples_per_step):
   used, or holds a run of another model or data set.
   """
   directory = settings.train_dir
-  check_images(settings, data)
+  combinations.check_with_data(settings, data)
   initial_values.check_source(settings)
   _check_names(directory, data)
   new = run_state.begin(data, examples_per_step)
@@ -85,8 +83,8 @@ def prepare(settings, data, examples_per_step):
   step, changed = checkpoints.step(checkpoint), _changes(settings)
   state = dataclasses.replace(new, starts=())
   if saved is not None:
-    # A run that has stopped early resumes with another --early_stopping, or if
-    # it has done so before.
+    # A run that stopped early is over, unless --early_stopping has changed, or
+    # it has been resumed since and is at another step.
     is_changed = any(name == 'early_stopping' for name, *_ in changed)
     is_over = saved.stopped_at == step and not is_changed
     state = dataclasses.replace(saved.resumed(step, new),
@@ -114,16 +112,9 @@ def _report(changed):
       print(f'--{name} has no effect: the run resumes from its own checkpoint.')
 
 
-def check_images(settings, data):
-  """Raises UserError if the images cannot be cropped and distorted as meant."""
-  distortions.check(settings, data.layout)
-  with combinations.naming_recipe(settings):
-    cifar10_input.crop_size(data.layout, settings.image_size)
-
-
 def _changes(settings):
   """Differences from the saved settings: tuples (name, value before, now)."""
-  path = os.path.join(settings.train_dir, run_state.CONFIG_FILE)
+  path = os.path.join(settings.train_dir, config.FILE_NAME)
   before = files.read_json(path) or {}
   if before:  # An older run has the defaults of settings newer than it.
     defaults = settings_lib.Settings().values(settings_lib.with_policy('fixed'))

@@ -19,7 +19,7 @@ from cifar10.run import train_dir
 class Run(NamedTuple):
   """A training run, or the part of it that one process takes."""
 
-  settings: Any  # settings.Settings, as `prepared` returns them.
+  settings: Any  # settings.Settings, as `prepare_data` returns them.
   data: Any  # datasets.DataSet to train on.
   state: Any  # run_state.RunState at the start.
 
@@ -34,7 +34,7 @@ class Run(NamedTuple):
     return self.state.pace(self.settings)
 
 
-def prepared(settings):
+def prepare_data(settings):
   """Fetches and checks the data of a trainer.
 
   Returns the settings, completed with constants, classes and the shape of the
@@ -54,7 +54,7 @@ def train(settings, take_steps):
   the training directory is unusable, or training diverges.
   """
   initial_values.check_source(settings)  # Before anything is fetched.
-  settings, data = prepared(settings)
+  settings, data = prepare_data(settings)
   start_or_resume(settings, data, take_steps)
   banner.print_next_commands(settings)
 
@@ -62,7 +62,9 @@ def train(settings, take_steps):
 def start_or_resume(settings, data, take_steps):
   """Starts or resumes the run in --train_dir, unless it is at its end.
 
-  `settings` and `data` are from `prepared`; `take_steps` is as for `train`.
+  `settings` and `data` are from `prepare_data`; `take_steps` is as for `train`.
+  Raises UserError if the directory is unusable, or --master gives no answer,
+  OSError if it cannot be written to; and what `take_steps` raises.
   """
   with train_dir.held(settings.train_dir):
     state = train_dir.prepare(settings, data, settings.examples_per_machine)

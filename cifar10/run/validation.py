@@ -19,6 +19,7 @@ from cifar10.store import config
 from cifar10.store import run_state as run_state_lib
 from cifar10.store import saving as saving_lib
 from cifar10.util import console
+from cifar10.util import graph_keys
 from cifar10.util import summaries
 
 
@@ -58,7 +59,7 @@ class ValidationHook(tf.train.SessionRunHook):
     self._best = best_so_far(self._folder)
     by_name = {v.op.name: v for v in tf.global_variables()}
     self._variables = {name: by_name[name] for name in validator.averages}
-    self._falls = tf.get_collection(schedules.FALLS)
+    self._falls = tf.get_collection(graph_keys.LEARNING_RATE_FALLS)
     self._global_step = tf.train.get_global_step()
 
   def after_create_session(self, session, coord):

@@ -2,7 +2,8 @@
 
 Its fields come in groups; a program names the groups that are its flags. A
 field carries its default, help, limits and policies, see field.py. The defaults
-are the tutorial's. Everything may import this package; it imports nothing.
+are the tutorial's. Everything may import this package; it imports nothing else
+of the project.
 """
 
 import dataclasses
@@ -37,13 +38,17 @@ class Settings(*GROUPS):
     """The settings of some groups as a dict, by their names."""
     return self.values(n for n, group in GROUP_OF.items() if group in groups)
 
+  def differs(self, name):
+    """True if the value of a setting is not the default."""
+    return getattr(self, name) != FIELDS[name].default
+
   def is_set(self, name):
     """True if a person gave the flag, or the value is not the default.
 
-    A switch that is off by default, and was given as off, says nothing.
+    A flag does not count that was given as its default and is off, 0 or empty.
     """
-    value = getattr(self, name)
-    return bool(name in self.given and value) or value != FIELDS[name].default
+    is_given = name in self.given and getattr(self, name)
+    return bool(is_given) or self.differs(name)
 
   def constants(self, values):
     """Values for settings that are None, from a dict of constants."""
@@ -77,7 +82,10 @@ class Settings(*GROUPS):
 
 
 def with_policy(policy):
-  """The settings with a policy, 'help' or 'choices': a dict of it by names."""
+  """The settings with a policy, 'help' or 'choices': a dict of it by names.
+
+  Leaves out policies that are false, 0, empty or None.
+  """
   found = {n: field.metadata.get(policy) for n, field in FIELDS.items()}
   return {name: value for name, value in found.items() if value}
 

@@ -84,7 +84,7 @@ def set_newest(path):
                          ''.join(lines).encode('utf-8'))
 
 
-def put(unfinished, step):
+def move_into_place(unfinished, step):
   """Gives a checkpoint the name of its step, and names it as the newest.
 
   `unfinished` is its path, in its folder; a checkpoint of that step is
@@ -148,7 +148,7 @@ def remove_unfinished(directory):
   """
   own, named = checkpoints.PREFIX, checkpoints.latest(directory)
   if named and os.path.basename(named).startswith(own + '.tmp'):
-    put(named, checkpoints.step(named))
+    move_into_place(named, checkpoints.step(named))
   names = os.path.basename(checkpoints.name_file(directory))
   for path in files.matching(directory, own + '.tmp*', own + '-*.tempstate*',
                              own + '-*.tmp*', names + '.tmp*'):

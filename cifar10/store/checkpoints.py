@@ -13,7 +13,6 @@ import tensorflow.compat.v1 as tf
 from cifar10.errors import UserError
 from cifar10.util import console
 from cifar10.util import files
-from cifar10.util import paths
 
 PREFIX = 'model.ckpt'  # The names of checkpoints begin with it.
 
@@ -81,7 +80,7 @@ def digest(path):
 
 
 def latest(directory):
-  """The newest checkpoint in `directory`; None if there is none."""
+  """The path of the checkpoint named the newest in `directory`, or None."""
   try:
     return tf.train.latest_checkpoint(directory)
   # The file `checkpoint`, which names it, is damaged, or, with TensorFlow 1,
@@ -103,7 +102,7 @@ def find(directory, wanted=''):
   elif os.path.isdir(wanted):
     raise UserError(f'--checkpoint={wanted}: is a folder; expected a step or a '
                     'path of a checkpoint, or the folder as --checkpoint_dir')
-  if path and _exists(path):
+  if path and exists(path):
     return path
   steps = [str(step) for step in by_step(directory)]
   if wanted:
@@ -129,12 +128,13 @@ def meant_by(path, flag):
   found = latest(path) if os.path.isdir(path) else FILE_SUFFIX.sub('', path)
   if found is None:
     raise UserError(f'{flag}={path}: holds no checkpoint')
-  if not _exists(found):
+  if not exists(found):
     raise UserError(f'{flag}={path}: there is no such checkpoint')
   return found
 
 
-def _exists(path):
+def exists(path):
+  """True if the checkpoint `path` exists; False also if its folder does not."""
   # TensorFlow 1 raises an error if the folder does not exist.
   folder = os.path.dirname(path) or '.'
   return os.path.isdir(folder) and tf.train.checkpoint_exists(path)
@@ -219,15 +219,15 @@ def load(variable, value, session):
   variable.load(value, session)
 
 
-def check_fits(path, expected_shapes, hint=''):
+def check_fits(path, shapes_by_name, hint=''):
   """Checks that a checkpoint holds variables, undamaged and of their shapes.
 
-  `expected_shapes` are lists, by names in the checkpoint. Raises UserError,
-  which names the first variable that does not fit, with `hint` if it is not
-  there, or what is damaged.
+  The shapes are lists, by names in the checkpoint. Raises UserError, which
+  names the first variable that does not fit, with `hint` if it is not there, or
+  what is damaged.
   """
   found = shapes(path)
-  for variable, expected in sorted(expected_shapes.items()):
+  for variable, expected in sorted(shapes_by_name.items()):
     name = held_as(variable, found)
     if name not in found and may_lack(name):
       continue
@@ -263,13 +263,6 @@ def read(path):
     reader = tf.train.NewCheckpointReader(path)
     names = sorted(reader.get_variable_to_shape_map())
     return {name: reader.get_tensor(name) for name in names}
-
-
-def check_out(directory):
-  """Returns --out, a path; UserError unless checkpoints can be made there."""
-  directory = paths.check(directory, '--out', holds_checkpoints=True)
-  paths.refuse_taken(directory, '--out')
-  return directory
 
 
 def write(directory, values):

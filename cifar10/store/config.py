@@ -12,6 +12,8 @@ from cifar10.store import run_state
 from cifar10.util import files
 from cifar10.util import paths
 
+FILE_NAME = 'config.json'
+
 
 def saved(settings):
   """The settings that describe a training run, a dict by their names."""
@@ -26,7 +28,7 @@ def saved(settings):
 
 def save(settings, directory):
   """Writes `config.json` into `directory`, whole or not at all."""
-  path = os.path.join(directory, run_state.CONFIG_FILE)
+  path = os.path.join(directory, FILE_NAME)
   files.write_json(path, dict(sorted(saved(settings).items())))
 
 
@@ -36,7 +38,7 @@ def load(directory):
   Ignores unknown names, so that runs outlive versions. Raises UserError if the
   file holds no JSON object, or a value of another type.
   """
-  path = os.path.join(directory, run_state.CONFIG_FILE)
+  path = os.path.join(directory, FILE_NAME)
   values = files.read_json(path)
   if values is None:
     return None

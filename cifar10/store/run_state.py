@@ -16,7 +16,6 @@ from cifar10.optim import schedules
 from cifar10.settings.field import MOST_STEPS
 from cifar10.util import files
 
-CONFIG_FILE = 'config.json'
 STATE_FILE = 'run_state.json'
 
 LATEST = 1e11  # Seconds since 1970, in the year 5138.
@@ -50,8 +49,8 @@ class RunState:
   stopped_at: Optional[int] = None
   # Height, width and depth of the images; earlier versions kept none.
   image_shape: Tuple[int, ...] = ()
-  # Beside the best checkpoint: pairs (digest, precision @ 1) of it and of the
-  # one that was to replace it. Earlier versions kept none.
+  # In the folder of the best checkpoint only: pairs (digest, precision @ 1) of
+  # that checkpoint and of the one about to replace it.
   kept: Tuple[Tuple[str, float], ...] = ()
 
   @property
@@ -106,11 +105,11 @@ class RunState:
 
     From there on, steps take the examples of `new`, a RunState at step 0.
     """
-    kept = tuple(stretch for stretch in self.stretches if stretch[0] < step)
-    if not kept or kept[-1][1] != new.examples_per_step:
-      kept += ((step, new.examples_per_step),)
+    stretches = tuple(pair for pair in self.stretches if pair[0] < step)
+    if not stretches or stretches[-1][1] != new.examples_per_step:
+      stretches += ((step, new.examples_per_step),)
     validations = tuple(pair for pair in self.validations if pair[0] <= step)
-    return dataclasses.replace(new, stretches=kept, starts=self.starts,
+    return dataclasses.replace(new, stretches=stretches, starts=self.starts,
                                validations=validations)
 
   def save(self, directory):

@@ -131,7 +131,7 @@ def save_checkpoint(saver, session, directory, note=None):
     step = checkpoints.step(unfinished)
     if note is not None:
       note(unfinished)
-    checkpoint_files.put(unfinished, step)
+    checkpoint_files.move_into_place(unfinished, step)
     return step
   except (tf.errors.OpError, OSError, ValueError, UserError) as error:
     with contextlib.suppress(OSError, UserError):

@@ -21,6 +21,7 @@ from cifar10.errors import UserError
 from cifar10.store import checkpoints
 from cifar10.util import arguments
 from cifar10.util import files
+from cifar10.util import paths
 
 # Of the weights; None may be any number.
 _SHAPES = {
@@ -97,7 +98,7 @@ def import_weights(args):
 
   Raises UserError if the file or an array in it is unusable.
   """
-  out = checkpoints.check_out(args.out)
+  out = paths.check_new_checkpoint_folder(args.out, '--out')
   renamed = dict(pair.partition(':')[::2] for pair in args.map.split(',')
                  if pair)  # yapf: disable
   if not all(renamed.values()) or set(renamed) - set(_SHAPES):

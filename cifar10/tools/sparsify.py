@@ -108,10 +108,9 @@ def sparsify(args):
   run_dir = os.path.dirname(source)
   settings, state = config.load(run_dir), run_state.load(run_dir)
   if settings is None or state is None:
-    raise UserError(
-        f'{run_dir}: holds no {run_state.CONFIG_FILE}; expected the '
-        '--train_dir of a run')
-  out = checkpoints.check_out(args.out)
+    raise UserError(f'{run_dir}: holds no {config.FILE_NAME}; expected the '
+                    '--train_dir of a run')
+  out = paths.check_new_checkpoint_folder(args.out, '--out')
   restore.announce(source)
   dense = checkpoints.read(source)
   weights = weights_of(dense)

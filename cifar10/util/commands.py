@@ -41,4 +41,4 @@ def changed_flags(settings, *groups):
   values = settings.values(settings_lib.flag_names(*groups))
   return ''.join(
       f' --{name}={shlex.quote(str(value))}' for name, value in values.items()
-      if value != settings_lib.FIELDS[name].default)
+      if settings.differs(name))

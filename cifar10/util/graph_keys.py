@@ -1,4 +1,4 @@
-"""Names of collections of a graph, besides those of tf.GraphKeys."""
+"""Names in a graph: of collections that tf.GraphKeys lacks, and of a scope."""
 
 FROZEN = 'frozen'  # Variables of the model that --freeze keeps untrained.
 LAYER_INPUTS = 'layer_inputs'  # Of a network's layers, the lowest first.
@@ -14,3 +14,10 @@ STATISTICS = 'statistics'
 # same order.
 FOLLOWING_STATISTICS = 'following_statistics'
 BATCH_STATISTICS = 'batch_statistics'
+
+# The variable that counts the falls of --schedule=performance, and its name.
+LEARNING_RATE_FALLS = 'learning_rate_falls'
+
+# The name scope of the training input, by which guard/diagnosis.py and
+# cluster/placement.py know it; that of cifar10_input.distorted_inputs.
+INPUT_SCOPE = 'distorted_inputs'

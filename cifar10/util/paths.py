@@ -68,6 +68,13 @@ def refuse_taken(folder, flag):
                     'folder, not a link or a mount')
 
 
+def check_new_checkpoint_folder(path, flag):
+  """Returns a path; raises UserError unless it is free for new checkpoints."""
+  path = check(path, flag, holds_checkpoints=True)
+  refuse_taken(path, flag)
+  return path
+
+
 def of_evaluations(train_dir):
   """The folder for the evaluations of a run: the default, or one beside it."""
   run = train_dir.rstrip('/')

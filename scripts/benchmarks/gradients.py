@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from cifar10 import cifar10
 from cifar10 import networks
 from cifar10.data import datasets
-from cifar10.nets import techniques
+from cifar10.nets import variable_scope
 from cifar10.settings import Settings
 from cifar10.store import run_state
 from cifar10.util import arguments
@@ -50,14 +50,15 @@ def measure_variant(settings, data, steps):
   with tf.Graph().as_default():
     tf.set_random_seed(settings.seed)
     images, labels = cifar10.distorted_inputs(settings, data)
-    with techniques.training_scope(settings):
+    with variable_scope.training_scope(settings):
       loss = cifar10.loss(
           networks.inference(images, settings, is_training=True), labels)
       train_op = cifar10.train(
           loss, tf.train.get_or_create_global_step(), settings,
           run_state.begin(data, settings.examples_per_machine).pace(settings))
     fixed = [tf.placeholder(t.dtype, t.shape) for t in (images, labels)]
-    with techniques.training_scope(settings), tf.variable_scope('', reuse=True):
+    reused = tf.variable_scope('', reuse=True)
+    with variable_scope.training_scope(settings), reused:
       logits = networks.inference(fixed[0], settings, is_training=True)
     cross_entropy = tf.reduce_mean(
         tf.nn.sparse_softmax_cross_entropy_with_logits(labels=fixed[1],

@@ -71,10 +71,10 @@ def test_a_save_that_fails_or_hangs_is_told():
     raise OSError('disk full')
 
   def told(save):
-    return last_save.and_saved('x', save, limit_secs=0.1)
+    return last_save.with_last_save('x', save, limit_secs=0.1)
 
   assert told(fail) == 'x. The last steps are not saved: disk full'
   assert told(threading.Event().wait) == (
       'x. The last steps are not saved: saving takes longer than 0 s')
-  assert last_save.and_saved(None, fail) is None
+  assert last_save.with_last_save(None, fail) is None
   assert told(None) == 'x'

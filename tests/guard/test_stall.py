@@ -66,6 +66,13 @@ def test_steps_before_the_first_look_are_steps():
   assert stall.after(1) == 'no step for 100 s (--stall_secs), waiting for x'
 
 
+def test_the_first_step_has_more_time_and_the_error_says_so():
+  stall = Stall()
+  assert stall.after(120) is None
+  assert stall.after(1) == ('no step for 120 s (--stall_secs, and 20 s for the '
+                            'first step), waiting for x')
+
+
 def test_the_time_when_the_process_is_stopped_does_not_count():
   stall = Stall()
   stall.step(1)

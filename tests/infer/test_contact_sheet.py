@@ -15,7 +15,7 @@ import pytest
 from cifar10.errors import UserError
 from cifar10.infer import contact_sheet
 
-SIDE = contact_sheet.PICTURE
+SIDE = contact_sheet.PICTURE_SIZE
 
 
 def plain(color):

@@ -129,7 +129,7 @@ def test_the_slopes_of_prelu_are_trained_for_each_channel():
 
 
 def test_unknown_ones_are_refused_with_those_that_are_known():
-  with pytest.raises(ValueError, match="'swish'; expected one of relu, leaky"):
+  with pytest.raises(ValueError, match="'swish'; expected one of leaky_relu,"):
     networks.inference(tf.zeros([1, 24, 24, 3]), Settings(activation='swish'))
 
 

@@ -6,7 +6,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
 from cifar10 import networks
-from cifar10.nets import techniques
+from cifar10.nets import variable_scope
 from cifar10.settings import Settings
 
 
@@ -20,7 +20,7 @@ def built(varied, precision, values=None):
   random = np.random.RandomState(1)
   with tf.Graph().as_default() as graph:
     images = tf.constant(random.normal(size=[4, 24, 24, 3]), tf.float32)
-    with techniques.training_scope(settings):
+    with variable_scope.training_scope(settings):
       logits = networks.inference(images, settings, is_training=True,
                                   varied=varied)
     step = tf.train.get_or_create_global_step()

@@ -7,7 +7,6 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import networks
-from cifar10.nets import techniques
 from cifar10.nets import variable_scope
 from cifar10.settings import Settings
 
@@ -38,7 +37,7 @@ SHARE_OF = {'xavier': 'mean', 'he': 'in', 'lecun': 'in'}
 
 def initial_values(top_layers='full', **settings):
   config = Settings(top_layers=top_layers, **settings)
-  with techniques.training_scope(config):
+  with variable_scope.training_scope(config):
     networks.inference(tf.zeros([1, 24, 24, 3]), config)
   variables = {v.op.name: v for v in tf.trainable_variables()}
   with tf.Session() as session:

@@ -8,7 +8,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import networks
 from cifar10.nets import normalization
-from cifar10.nets import techniques
+from cifar10.nets import variable_scope
 from cifar10.optim import towers
 from cifar10.settings import Settings
 from cifar10.util import graph_keys
@@ -198,7 +198,7 @@ def test_of_two_towers_the_first_is_followed():
 
 def test_frozen_logits_keep_their_moving_averages():
   config = dataclasses.replace(LOGITS, freeze='softmax_linear')
-  with techniques.training_scope(config):
+  with variable_scope.training_scope(config):
     networks.inference(tf.zeros([2, 24, 24, 3]), config, is_training=True)
   followed = tf.get_collection(graph_keys.FOLLOWING_STATISTICS)
   assert len(followed) == 8

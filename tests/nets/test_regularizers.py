@@ -6,7 +6,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
 from cifar10 import cifar10_multi_gpu_train
-from cifar10.nets import techniques
+from cifar10.nets import variable_scope
 from cifar10.optim import towers
 from cifar10.settings import Settings
 
@@ -14,7 +14,7 @@ from cifar10.settings import Settings
 def total_loss(config):
   images = tf.random_normal([4, 24, 24, 3], seed=2)
   labels = tf.constant([0, 1, 2, 3])
-  with techniques.training_scope(config):
+  with variable_scope.training_scope(config):
     logits = cifar10.inference(images)
   return cifar10.loss(logits, labels)
 
@@ -55,7 +55,7 @@ def test_the_tutorials_decay_is_of_two_layers():
 def test_each_tower_has_the_whole_penalty():
   config = Settings(regularizer='l2')
   found = []
-  with techniques.training_scope(config):
+  with variable_scope.training_scope(config):
     for i in range(2):
       with towers.tower('tower', i) as scope:
         images = tf.random_normal([4, 24, 24, 3], seed=i)

@@ -14,7 +14,7 @@ from cifar10 import cifar10_train
 from cifar10 import networks
 from cifar10 import settings as settings_lib
 from cifar10.nets import pretraining
-from cifar10.nets import techniques as techniques_lib
+from cifar10.nets import variable_scope
 from cifar10.nets.techniques import Techniques
 from cifar10.run import combinations
 from cifar10.settings import Settings
@@ -83,7 +83,7 @@ def learnt_gradients(name, precision):
                                  precision=precision, batch_size=batch,
                                  freeze=f'(?!{layer}/)' if layer else '')
   rng = np.random.RandomState(1)
-  with tf.Graph().as_default(), techniques_lib.training_scope(settings):
+  with tf.Graph().as_default(), variable_scope.training_scope(settings):
     tf.set_random_seed(1)
     images = tf.constant(rng.normal(size=[batch, size, size, 3]), tf.float32)
     labels = tf.constant(rng.randint(3, size=batch), tf.int32)

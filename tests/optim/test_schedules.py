@@ -103,6 +103,6 @@ def test_another_batch_size_changes_nothing_by_examples(settings):
 def test_boundaries_and_rates_that_do_not_fit_are_shown(boundaries, values):
   config = Settings(schedule='piecewise', boundaries=boundaries, rates=values)
   with pytest.raises(UserError) as info:
-    schedules.pieces(config)
+    schedules.boundaries_and_rates(config)
   line = str(info.value)
   assert 'found --boundaries=%s and --rates=%s;' % (boundaries, values) in line

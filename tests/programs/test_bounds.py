@@ -10,7 +10,7 @@ import tensorflow.compat.v1 as tf
 from cifar10 import cifar10
 from cifar10 import settings as settings_lib
 from cifar10.nets import layers
-from cifar10.nets import techniques
+from cifar10.nets import variable_scope
 from cifar10.run import progress
 from cifar10.settings import Settings
 from cifar10.store import config as config_lib
@@ -58,7 +58,7 @@ def test_steps_are_taken_at_both_bounds(name, value):
   state = run_state.RunState((), 50000, ((0, 128),))
   with tf.Graph().as_default(), tf.Session() as session:
     step = tf.train.get_or_create_global_step()
-    with techniques.training_scope(config), tf.variable_scope('local3'):
+    with variable_scope.training_scope(config), tf.variable_scope('local3'):
       weights = layers.variable_with_weight_decay('weights', [4, 3], stddev=0.1,
                                                   wd=0.1)
     loss = cifar10.loss(tf.matmul([[1.0, 2.0, 3.0, 4.0]], weights), [0],

@@ -12,7 +12,7 @@ from cifar10 import cifar10
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import networks
 from cifar10.nets import layers
-from cifar10.nets import techniques
+from cifar10.nets import variable_scope
 from cifar10.run import session as session_lib
 from cifar10.settings import Settings
 from cifar10.store import run_state
@@ -484,7 +484,7 @@ def test_the_graph_is_in_boxes(graph, precision, top_layers):
 def test_by_default_the_operations_are_those_of_the_tutorial(graph):
   images = tf.placeholder(tf.float32, [4, 24, 24, 3])
   labels = tf.placeholder(tf.int32, [4])
-  with techniques.training_scope(Settings()):
+  with variable_scope.training_scope(Settings()):
     logits = networks.inference(images, Settings(conv='direct'),
                                 is_training=True)
   cifar10.loss(logits, labels)

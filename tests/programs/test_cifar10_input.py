@@ -18,6 +18,7 @@ from cifar10.data import records as records_lib
 from cifar10.data.records import Layout
 from cifar10.errors import UserError
 from cifar10.settings import Settings
+from cifar10.util import graph_keys
 from tests import reference
 from tests import short_runs
 from tests import synthetic_records
@@ -480,8 +481,9 @@ def test_images_of_each_source_have_a_shape(graph, source, values):
 def test_input_is_on_the_cpu_with_one_shuffle_queue(graph):
   data = short_runs.prepared(Settings(dataset='sample'))
   with tf.device('/gpu:0'):
-    training_inputs(data, 4)
+    images, _ = training_inputs(data, 4)
     eval_inputs(data, 4)
+  assert images.op.name.startswith(graph_keys.INPUT_SCOPE + '/')
   queues = 0
   for operation in graph.get_operations():
     if operation.name.startswith(('distorted_inputs/', 'inputs/')):

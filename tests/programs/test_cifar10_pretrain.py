@@ -76,7 +76,7 @@ def test_layers_are_trained_one_after_another(pretrained, task):
     'input_dropout': 0.3
 })])
 def test_a_layer_learns_in_bfloat16_too(tmp_path, task, settings):
-  config, data = trainer.prepared(
+  config, data = trainer.prepare_data(
       config_for(tmp_path, task, precision='bfloat16', freeze='(?!conv2/)',
                  **settings))
   assert cifar10_pretrain._is_trained(
@@ -104,7 +104,7 @@ def test_an_auxiliary_task_trains_all_layers(pretrained, task):
 
 @pytest.mark.parametrize('augment', ['', 'flip'])
 def test_a_pair_is_one_image_in_two_distortions(tmp_path, augment):
-  settings, data = trainer.prepared(
+  settings, data = trainer.prepare_data(
       config_for(tmp_path, 'distorted_pairs', augment=augment, seed=1))
   with tf.Graph().as_default():
     batch = pipelines.distorted_pairs(settings, data)

@@ -75,7 +75,7 @@ def copied(config, tmp_path):
 
 def begin(config):
   """Begins a start of a trainer, up to the graph."""
-  settings, data = trainer.prepared(config)
+  settings, data = trainer.prepare_data(config)
   return train_dir.prepare(settings, data, settings.examples_per_machine)
 
 

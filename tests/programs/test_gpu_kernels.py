@@ -122,7 +122,7 @@ def built_by(train, *args):
 
 def worker_operations(settings):
   """The operations of worker 1 of a cluster."""
-  settings, data = trainer.prepared(settings)
+  settings, data = trainer.prepare_data(settings)
   state = run_state.begin(data, 4)
   task = cluster_spec.Task('worker', 1, ('p:1', 'q:1'), ('b:1', 'c:1'))
   place = placement.device_function(task, settings)
@@ -199,7 +199,7 @@ def test_pretraining(make, task, precision):
 @pytest.mark.parametrize('task', ['autoencoder', 'rbm'])
 @pytest.mark.parametrize('layer', ['conv2', 'local3'])
 def test_pretraining_of_layers(make, task, layer, precision):
-  settings, data = trainer.prepared(make('tutorial', precision, task=task))
+  settings, data = trainer.prepare_data(make('tutorial', precision, task=task))
   take_steps = functools.partial(cifar10_pretrain._take_steps, layer=layer)
   check(built_by(trainer.go_on, settings, data, take_steps))
 

@@ -140,7 +140,7 @@ def test_a_run_keeps_its_model_and_its_data_set(tmp_path):
       cifar10_train.train(dataclasses.replace(config, **other))
     assert path.read_text() == before
     assert not (tmp_path / 'train' / '.lock').exists()
-  settings, data = trainer.prepared(config)
+  settings, data = trainer.prepare_data(config)
   assert train_dir.prepare(settings, data, 16) is not None
 
 
@@ -199,7 +199,7 @@ def test_a_kill_while_a_run_is_deleted_leaves_no_run_of_its_own(
     patched.setattr(os, 'remove', remove_until_killed)
     with pytest.raises(KeyboardInterrupt):
       train_dir.remove_run(config.train_dir)
-  train_dir.prepare(*trainer.prepared(config), 16)
+  train_dir.prepare(*trainer.prepare_data(config), 16)
 
 
 @pytest.mark.parametrize('is_given', [True, False])
@@ -213,7 +213,7 @@ def test_a_run_that_goes_on_is_not_begun_from_another_one(
     path = tmp_path / 'train' / 'config.json'
     values = json.loads(path.read_text())
     path.write_text(json.dumps(dict(values, init_from=other)))
-  settings, data = trainer.prepared(config)
+  settings, data = trainer.prepare_data(config)
   state = train_dir.prepare(settings, data, 16)
   lines = capsys.readouterr().out.splitlines()
   line = '--init_from has no effect: the run resumes from its own checkpoint.'

@@ -30,7 +30,7 @@ def test_settings_are_prepared_with_constants_classes_and_shape(
   monkeypatch.setattr(cifar10, 'INITIAL_LEARNING_RATE', 0.25)
   data_dir = synthetic_records.make_three_classes(tmp_path, 40, 1)
   given = Settings(data_dir=data_dir, batch_size=7)
-  settings, data = trainer.prepared(given)
+  settings, data = trainer.prepare_data(given)
   assert settings == dataclasses.replace(cifar10.with_constants(given),
                                          classes=data.classes,
                                          image_shape=(40, 40, 1))

@@ -9,7 +9,6 @@ from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
 from cifar10 import zoo
 from cifar10.errors import UserError
-from cifar10.nets import techniques
 from cifar10.nets import variable_scope
 from cifar10.settings import Settings
 from cifar10.store import checkpoints
@@ -105,7 +104,7 @@ def test_frozen_layers_take_part_in_no_gradient():
   for freeze in ('', 'conv[12]'):
     with tf.Graph().as_default() as graph:
       config = Settings(freeze=freeze)
-      with techniques.training_scope(config):
+      with variable_scope.training_scope(config):
         logits = cifar10.inference(tf.random_normal([2, 24, 24, 3]))
       loss = cifar10.loss(logits, tf.constant([1, 2]))
       gradients = tf.gradients(loss, tf.trainable_variables())

@@ -170,7 +170,7 @@ def test_a_checkpoint_takes_the_place_of_that_of_its_step(
     tmp_path, make, whole):
   make(1, 2, damaged=[2])
   (tmp_path / 'model.ckpt-2.data-00001-of-00002').write_bytes(b'a part')
-  checkpoint_files.put(unfinished(tmp_path, whole), 2)
+  checkpoint_files.move_into_place(unfinished(tmp_path, whole), 2)
   assert named(tmp_path) == 2
   values = checkpoints.read(str(tmp_path / 'model.ckpt-2'))
   np.testing.assert_array_equal(values['w'], np.arange(4))
@@ -204,7 +204,7 @@ def test_a_kill_while_it_is_put_leaves_the_one_before_as_the_newest(
   source = unfinished(tmp_path, whole)
   fail_at(monkeypatch, count)
   with pytest.raises(KeyboardInterrupt):
-    checkpoint_files.put(source, 2)
+    checkpoint_files.move_into_place(source, 2)
   monkeypatch.undo()
   assert list(checkpoints.by_step(str(tmp_path))) == [1]
   checkpoint_files.name_newest(str(tmp_path))
@@ -224,7 +224,7 @@ def test_a_kill_while_one_is_replaced_leaves_a_whole_one(
       fail_at(monkeypatch, kill)
       with contextlib.suppress(KeyboardInterrupt):
         if is_first:
-          checkpoint_files.put(str(tmp_path / 'model.ckpt.tmp7'), 1)
+          checkpoint_files.move_into_place(str(tmp_path / 'model.ckpt.tmp7'), 1)
         else:
           checkpoint_files.remove_unfinished(directory)
       monkeypatch.undo()
@@ -297,7 +297,7 @@ def test_a_checkpoint_is_on_disk_before_it_is_named(tmp_path, whole,
   source = unfinished(tmp_path, whole)
   monkeypatch.setattr(os, 'fsync', noted_fsync)
   monkeypatch.setattr(os, 'replace', noted_replace)
-  checkpoint_files.put(source, 20)
+  checkpoint_files.move_into_place(source, 20)
   assert named(tmp_path) == 20
   kinds = [kind for kind, _ in calls]
   assert kinds[:6] == ['sync'] * 3 + ['name'] * 3

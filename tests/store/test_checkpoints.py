@@ -10,6 +10,7 @@ import tensorflow.compat.v1 as tf
 from cifar10.errors import UserError
 from cifar10.store import checkpoint_files
 from cifar10.store import checkpoints
+from cifar10.util import paths
 
 
 def make(folder, steps):
@@ -126,13 +127,22 @@ def test_a_limit_of_the_size_of_files_is_one_line(tmp_path):
   assert 'File too large' in message and '\n' not in message
 
 
+def test_no_checkpoint_exists_in_a_folder_that_is_gone(tmp_path):
+  checkpoints.write(str(tmp_path / 'x'), {'global_step': np.int64(3)})
+  path = checkpoints.at_step(str(tmp_path / 'x'), 3)
+  assert checkpoints.exists(path)
+  (tmp_path / 'x').rename(tmp_path / 'y')
+  assert not checkpoints.exists(path)
+
+
 @pytest.mark.parametrize('name', ['.', '../x', 'PATH'])
 def test_the_current_folder_is_not_replaced(tmp_path, monkeypatch, name):
   folder = tmp_path / 'x'
   folder.mkdir()
   name = name.replace('PATH', str(folder))
-  assert checkpoints.check_out(str(folder)) == str(folder)
+  check = paths.check_new_checkpoint_folder
+  assert check(str(folder), '--out') == str(folder)
   monkeypatch.chdir(folder)
   problem = '^--out=%s: is the current folder; expected another one' % name
   with pytest.raises(UserError, match=problem):
-    checkpoints.check_out(name)
+    check(name, '--out')

@@ -5,7 +5,6 @@ import os
 import pytest
 
 from cifar10.errors import UserError
-from cifar10.store import checkpoints
 from cifar10.util import paths
 from tests import processes
 from tests import short_runs
@@ -115,7 +114,7 @@ def test_an_empty_path_means_none_where_there_may_be_none(tmp_path):
 
 def test_a_folder_of_a_sparse_checkpoint_is_no_pattern(tmp_path):
   with pytest.raises(UserError, match='--out=.*: TensorFlow takes the'):
-    checkpoints.check_out(str(tmp_path / 'a*'))
+    paths.check_new_checkpoint_folder(str(tmp_path / 'a*'), '--out')
 
 
 def test_the_evaluations_of_a_run_are_beside_it(tmp_path, monkeypatch):

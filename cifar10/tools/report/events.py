@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError
 import tensorflow.compat.v1 as tf
 
 from cifar10.store import checkpoints
+from cifar10.store import config
 from cifar10.store import run_state
 from cifar10.util import files as files_lib
 
@@ -173,7 +174,7 @@ def checkpoint_times(directory, starts):
 
   Empty if the files have lost their times because they were copied.
   """
-  path = os.path.join(directory, run_state.CONFIG_FILE)
+  path = os.path.join(directory, config.FILE_NAME)
   if (not starts or not os.path.exists(path) or
       abs(os.path.getmtime(path) - starts[-1].time) > _WRITE_SECS):
     return []
