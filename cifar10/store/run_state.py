@@ -137,7 +137,7 @@ def load(directory):
   """The RunState saved in `directory`, or None; UserError if it is damaged."""
   # Version 1.0 keeps all of it in config.json, also when it resumes a run of
   # this version.
-  path = os.path.join(directory, CONFIG_FILE)
+  path = os.path.join(directory, 'config.json')
   values = files.read_json(path)
   if values is None or 'examples_per_epoch' not in values:
     path = os.path.join(directory, STATE_FILE)

@@ -61,7 +61,7 @@ PARTS = {'model_parallelism': 'filters'}
      ("--ps_hosts: 'a:x'; expected host:port", 'ps_hosts', 'a:x'),
      ("--ps_hosts: 'a..b:1'; expected host:port", 'ps_hosts', 'a..b:1'),
      ("--ps_hosts: 'a:99999'; expected host:port", 'ps_hosts', 'a:99999'),
-    ("--ps_hosts: 'a:2_2'; expected host:port", 'ps_hosts', 'a:2_2'),
+     ("--ps_hosts: 'a:2_2'; expected host:port", 'ps_hosts', 'a:2_2'),
      ('b:2222 is the address of two tasks', 'ps_hosts', 'b:2222'),
      ('--backup_workers is 2; expected less than 2', 'backup_workers', 2),
      ('--slurm_ps=1: not together with --ps_hosts', 'slurm_ps', 1)])

@@ -285,8 +285,8 @@ def test_nothing_is_overwritten(trained, tmp_path, kind):
 
 
 def test_there_is_a_target_and_no_two_are_the_same(trained, tmp_path):
-  same, other = str(tmp_path / 'x'), str(tmp_path / 'y' / '..' / 'x')
-  for other in other, other + '/inside':
+  same, again = str(tmp_path / 'x'), str(tmp_path / 'y' / '..' / 'x')
+  for other in again, again + '/inside':
     with pytest.raises(UserError, match='--tflite=.* --frozen_graph=.* inside'):
       export_frozen(trained, same, tflite=other)
   with pytest.raises(UserError, match='ends with /'):

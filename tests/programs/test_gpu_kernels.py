@@ -201,7 +201,7 @@ def test_pretraining(make, task, precision):
 def test_pretraining_of_layers(make, task, layer, precision):
   settings, data = trainer.prepare_data(make('tutorial', precision, task=task))
   take_steps = functools.partial(cifar10_pretrain._take_steps, layer=layer)
-  check(built_by(trainer.go_on, settings, data, take_steps))
+  check(built_by(trainer.start_or_resume, settings, data, take_steps))
 
 
 @by_registry

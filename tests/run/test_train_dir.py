@@ -12,6 +12,7 @@ from cifar10 import cifar10_train
 from cifar10.errors import UserError
 from cifar10.run import train_dir
 from cifar10.run import trainer
+from cifar10.store import checkpoints
 from cifar10.store import run_state
 from tests import short_runs
 from tests import synthetic_records
