@@ -82,8 +82,7 @@ def main(out):
       f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" '
       f'height="{height}" viewBox="0 0 {width} {height}" '
       'font-family="Helvetica, Arial, sans-serif" font-size="18">',
-      style.group(),
-      f'<rect class="page" width="{width}" height="{height}"/>'
+      style.group(), f'<rect class="page" width="{width}" height="{height}"/>'
   ]
   for number, (name, (color, optimizer)) in enumerate(_OPTIMIZERS.items()):
     lines += panel(number, name, color, path_of(optimizer))
