@@ -1,0 +1,93 @@
+#!/usr/bin/env python
+"""Draws the ways of the optimizers down one bowl.
+
+    python scripts/pages/draw_optimizers.py docs/optimizers.svg
+
+The loss, the rates and the start are those of the program in
+docs/layers_and_training.md. The colors are those of the other pictures.
+"""
+
+from pathlib import Path
+import re
+import sys
+
+import tensorflow.compat.v1 as tf
+
+_ROOT = Path(__file__).resolve().parents[2]
+_STEPS = 100
+_START = (10.0, 1.0)
+_CURVATURES = (0.02, 1.0)  # Along the valley, and across it.
+
+# Pixels of a panel, and of a unit along and across; the minimum in the panel.
+_WIDTH, _HEIGHT = 320, 176
+_SCALE = (27.0, 62.0)
+_MINIMUM = (26.0, 114.0)
+
+_OPTIMIZERS = {
+    'gradient descent': ('gray', tf.train.GradientDescentOptimizer(1.5)),
+    'momentum': ('blue', tf.train.MomentumOptimizer(0.15, 0.9)),
+    'Nesterov': ('green',
+                 tf.train.MomentumOptimizer(0.15, 0.9, use_nesterov=True)),
+    'AdaGrad': ('red', tf.train.AdagradOptimizer(0.15)),
+    'RMSProp': ('purple', tf.train.RMSPropOptimizer(0.15)),
+    'Adam': ('orange', tf.train.AdamOptimizer(0.15)),
+}
+
+
+def path_of(optimizer):
+  """The points that an optimizer visits, the start included."""
+  with tf.Graph().as_default(), tf.Session() as session:
+    point = tf.get_variable('point', initializer=_START, use_resource=False)
+    loss = tf.reduce_sum(tf.square(point) * _CURVATURES) / 2
+    step = optimizer.minimize(loss)
+    session.run(tf.global_variables_initializer())
+    path = [session.run(point)]
+    for _ in range(_STEPS):
+      session.run(step)
+      path.append(session.run(point))
+  return path
+
+
+def panel(number, name, color, path):
+  """The lines of SVG of one optimizer."""
+  left, top = number % 2 * _WIDTH, number // 2 * _HEIGHT
+  x, y = left + _MINIMUM[0], top + _MINIMUM[1]
+  yield f'<svg x="{left}" y="{top}" width="{_WIDTH}" height="{_HEIGHT}"'
+  yield f' viewBox="{left} {top} {_WIDTH} {_HEIGHT}">'
+  for loss in (0.05, 0.2, 0.5, 1.0):
+    radii = [
+        scale * (2 * loss / curvature)**0.5
+        for scale, curvature in zip(_SCALE, _CURVATURES)
+    ]
+    yield (f'<ellipse class="faint" cx="{x:g}" cy="{y:g}" '
+           f'rx="{radii[0]:.1f}" ry="{radii[1]:.1f}"/>')
+  yield f'<path class="arrow" d="M{x - 5:g} {y:g}h10M{x:g} {y - 5:g}v10"/>'
+  places = [(x + _SCALE[0] * a, y - _SCALE[1] * b) for a, b in path]
+  line = 'L'.join(f'{a:.1f} {b:.1f}' for a, b in places)
+  yield f'<path class="line {color}-line" d="M{line}"/>'
+  for a, b in places:
+    yield (f'<circle class="line {color}-line" cx="{a:.1f}" cy="{b:.1f}" '
+           'r="1.2"/>')
+  yield '</svg>'
+  yield (f'<text class="{color}-text" x="{left + 12}" y="{top + 22}">'
+         f'{name}</text>')
+
+
+def main(out):
+  """Writes the picture to the file `out`."""
+  style = re.search('<style>.*</style>',
+                    (_ROOT / 'docs' / 'schedules.svg').read_text('utf-8'))
+  width, height = 2 * _WIDTH, 3 * _HEIGHT
+  lines = [
+      f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" '
+      f'height="{height}" viewBox="0 0 {width} {height}" '
+      'font-family="Helvetica, Arial, sans-serif" font-size="18">',
+      style.group(), f'<rect class="page" width="{width}" height="{height}"/>'
+  ]
+  for number, (name, (color, optimizer)) in enumerate(_OPTIMIZERS.items()):
+    lines += panel(number, name, color, path_of(optimizer))
+  Path(out).write_text('\n'.join([*lines, '</svg>', '']), 'utf-8')
+
+
+if __name__ == '__main__':
+  main(*sys.argv[1:])
