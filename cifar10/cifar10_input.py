@@ -193,8 +193,8 @@ def distorted_inputs(data_dir=None, batch_size=None, data=None,
   """
   data_dir, batch_size = _folder_and_size(data_dir, batch_size)
   data = data or _cifar10(data_dir, 'train_eval')
-  # The tutorial's line and number, although the queue holds a whole epoch.
-  # (Departure: no "This will take a few minutes"; it takes about a second.)
+  # The tutorial's number, although the queue holds a whole epoch. (Departure:
+  # no "This will take a few minutes"; it takes about a second.)
   print(
       'Filling queue with %d %s images before starting to train.' %
       (data.examples_per_epoch * MIN_FRACTION_OF_EXAMPLES_IN_QUEUE, data.name))
@@ -317,8 +317,7 @@ def inputs(eval_data, data_dir=None, batch_size=None, data=None,
     settings: the size of the crops and their standardization.
 
   Returns:
-    images: float32, [batch_size, size, size, depth], the middle of each image,
-      standardized; by default to mean 0 and variance 1.
+    images: float32, [batch_size, size, size, depth]: the middle, standardized.
     labels: int32, [batch_size].
 
   Raises:
