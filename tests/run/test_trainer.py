@@ -40,6 +40,6 @@ def test_settings_are_prepared_with_constants_classes_and_shape(
 def test_a_missing_source_is_named_before_anything_is_fetched(
     tmp_path, monkeypatch):
   settings = short_runs.small_config(tmp_path, init_from='/gone')
-  monkeypatch.setattr(trainer, 'prepared', None)
+  monkeypatch.setattr(trainer, 'prepare_data', None)
   with pytest.raises(UserError, match='^--init_from=/gone: there is no such'):
     trainer.train(settings, None)
