@@ -96,6 +96,7 @@ def test_a_missing_description_is_named(tmp_path):
     dataset_json.load(str(tmp_path / 'dataset.json'))
 
 
+@pytest.mark.slow
 def test_the_smallest_images_train(tmp_path, capsys):
   # Nothing would be left of smaller ones after the crop.
   size = dataset_json.SMALLEST

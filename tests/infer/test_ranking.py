@@ -96,6 +96,7 @@ def test_a_dead_network_is_right_about_class_0_in_every_program(
   assert not exported_classes(config, checkpoint, found.images[:9]).any()
 
 
+@pytest.mark.slow
 def test_what_is_not_finite_is_no_answer(tmp_path, capsys):
   config, values = dead_network(tmp_path, np.nan)
   cifar10_eval.evaluate(config)

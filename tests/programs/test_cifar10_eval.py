@@ -151,6 +151,7 @@ def test_any_precision_evaluates_at_any_other(trained, evaluations, tmp_path,
   assert count == oracle_count(tmp_path, short_runs.prepared(config).test_files)
 
 
+@pytest.mark.slow
 def test_the_loss_depends_neither_on_the_batch_size_nor_on_the_form(
     trained, evaluations, monkeypatch):
   forms = short_runs.noted_forms(monkeypatch)
@@ -348,6 +349,7 @@ def test_a_trainer_that_begins_there_is_waited_for(trained, tmp_path, capsys,
   assert 'not waiting' not in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('is_given', [False, True])
 def test_a_run_of_other_settings_that_begins_there_is_told(
     tmp_path, capsys, monkeypatch, is_given):

@@ -336,6 +336,7 @@ def test_errors_are_one_line(trained, tmp_path, flag, value, problem):
   assert os.listdir(str(tmp_path)) == []
 
 
+@pytest.mark.slow
 def test_the_data_set_is_that_of_the_run(tmp_path):
   (tmp_path / 'data').mkdir()
   data = synthetic_records.make_own_dataset(tmp_path / 'data')

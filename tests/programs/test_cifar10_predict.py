@@ -254,6 +254,7 @@ def test_a_process_refuses_flags_that_do_not_go_with_the_network(
   assert problem in err
 
 
+@pytest.mark.slow
 def test_the_data_set_is_that_of_the_run_unless_a_flag_names_another(
     tmp_path, exported):
   data_dir = synthetic_records.make_three_classes(tmp_path, 16, 1)

@@ -69,6 +69,7 @@ def test_layers_are_trained_one_after_another(pretrained, task):
     before = after
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('task, settings', [('rbm', {
     'activation': 'sigmoid'
 }), ('autoencoder', {
@@ -92,6 +93,7 @@ def test_a_layer_learns_in_bfloat16_too(tmp_path, task, settings):
   assert {name for name in plain if name.startswith('conv')} == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('task', pretraining.AUXILIARY)
 def test_an_auxiliary_task_trains_all_layers(pretrained, task):
   folder = pretrained(task)
@@ -121,6 +123,7 @@ def test_a_pair_is_one_image_in_two_distortions(tmp_path, augment):
   assert equal and bool(mirrored) == bool(augment)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('task, count', [('pairs', 16),
                                          ('distorted_pairs', 32)])
 def test_pairs_are_of_a_batch_or_of_its_distortions(tmp_path, monkeypatch, task,

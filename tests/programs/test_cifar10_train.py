@@ -318,6 +318,7 @@ def test_a_resumed_run_saves_at_multiples_of_save_steps(every_other, tmp_path):
   assert steps_saved(config) == [0, 2, 4, 5, 6, 8, 9]
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_back_keeps_what_it_saves(every_other, tmp_path,
                                                   capsys):
   config = copied(every_other, tmp_path)
@@ -342,6 +343,7 @@ def test_overwrite_deletes_nothing_if_a_name_is_taken(tmp_path):
   assert set(os.listdir(config.train_dir)) == before
 
 
+@pytest.mark.slow
 def test_checkpoints_by_time(tmp_path, monkeypatch):
 
   class Clock:
@@ -437,6 +439,7 @@ def test_a_whole_checkpoint_without_a_name_is_resumed(tmp_path, capsys):
       capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_named_by_a_person_is_resumed(tmp_path, capsys):
   config = short_runs.trained(tmp_path)
   state = tmp_path / 'train' / 'checkpoint'

@@ -42,6 +42,7 @@ def test_the_calibration_error_is_the_papers(pack_model):
   assert pack_model.calibration_error(*calibrated) == pytest.approx(0)
 
 
+@pytest.mark.slow
 def test_a_packed_run_is_one_of_no_machine(pack_model, tmp_path):
   config = short_runs.small_config(tmp_path, activation='elu', max_steps=2)
   cifar10_train.train(config)

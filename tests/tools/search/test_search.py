@@ -177,6 +177,7 @@ def test_each_job_needs_a_server_of_its_own(tmp_path):
   assert not (tmp_path / 'out').exists()
 
 
+@pytest.mark.slow
 def test_a_search_goes_on_in_its_own_space_and_draws_other_values(
     tmp_path, monkeypatch):
   tried = in_memory(tmp_path, monkeypatch)
