@@ -129,5 +129,6 @@ def test_a_buffer_that_fills_is_no_stall(tmp_path, start, seconds):
     assert steps == [0, 1]
   else:
     assert status == 1
-    assert 'no step for 10 s (--stall_secs), waiting for training images' in err
+    assert err.startswith('slow: error: no step for 10 s (--stall_secs, and 0 '
+                          's for the first step), waiting for training images')
     assert steps == [] and 'Step 0 is saved' in err
