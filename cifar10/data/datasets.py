@@ -162,6 +162,7 @@ def prepare(settings, url=_OFFICIAL_URL):
   """Fetches the data set that the settings name if it is missing; checks it.
 
   CIFAR-10 comes from `url`, unless --data_url names another place.
+
   Returns a DataSet with the parts that the settings hold out. Raises UserError
   if it cannot be fetched, is damaged, does not suit the model, or is too small.
   """

@@ -123,7 +123,7 @@ def find(directory, wanted=''):
 def meant_by(path, flag):
   """The checkpoint that has a file `path`, or the newest one of a run there.
 
-  Raises UserError, which names `flag`, if there is none.
+  If there is none, raises a UserError that names `flag`.
   """
   found = latest(path) if os.path.isdir(path) else FILE_SUFFIX.sub('', path)
   if found is None:
