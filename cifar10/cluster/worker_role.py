@@ -143,16 +143,13 @@ class _SessionCreator(tf.train.SessionCreator):
       with tf.Session(server.target, config=self._proto) as session:
         if not session.run(self._is_initialized):
           return None
+      return self._wait(manager, 0)
     wait_secs = server.settings.connect_timeout_secs
     deadline = time.monotonic() + wait_secs
     while True:
-      try:
-        return manager.wait_for_session(
-            server.target, config=self._proto,
-            max_wait_secs=0 if task.is_chief else _LOOK_SECS)
-      except tf.errors.DeadlineExceededError:
-        if task.is_chief:
-          return None
+      session = self._wait(manager, _LOOK_SECS)
+      if session is not None:
+        return session
       with tf.Session(server.target, config=self._proto) as session:
         problem = self._problem_of_chief(session)
       if time.monotonic() > deadline:
@@ -161,3 +158,11 @@ class _SessionCreator(tf.train.SessionCreator):
             f'{wait_secs} s (--connect_timeout_secs)')
       if problem:
         raise UserError(problem)
+
+  def _wait(self, manager, secs):
+    """A session once all variables are initialized; None if it takes longer."""
+    try:
+      return manager.wait_for_session(self._server.target, config=self._proto,
+                                      max_wait_secs=secs)
+    except tf.errors.DeadlineExceededError:
+      return None
