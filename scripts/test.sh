@@ -18,7 +18,7 @@ case ${1:-} in --all | --rest) which=$1 && shift ;; esac
 # run_tests FOLDER [arguments of pytest]: in the environment of this folder.
 run_tests() {
   echo "Testing with $(versions "$1")."
-  "$1/bin/python" -m pytest -n $(($(getconf _NPROCESSORS_ONLN) + 1)) \
+  "$1/bin/python" -m pytest -n $(($(getconf _NPROCESSORS_ONLN) + 2)) \
     --dist worksteal "${@:2}"
 }
 

@@ -140,7 +140,7 @@ def test_pairs_are_of_a_batch_or_of_its_distortions(tmp_path, monkeypatch, task,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('task', BY_LAYER + pretraining.AUXILIARY)
+@pytest.mark.parametrize('task', ['rbm', 'corrupted'])
 def test_a_run_begins_with_the_result(tmp_path, pretrained, task):
   folder = pretrained(task)
   parts = (task, 'local4') if task in BY_LAYER else (task,)
