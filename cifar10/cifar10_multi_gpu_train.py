@@ -85,14 +85,14 @@ def build_step(run, global_step, worker=None):
   """
   settings = run.settings
   images, labels = pipelines.distorted_inputs(settings, run.data)
-  batches = towers.split(images, labels, settings.num_towers)
+  parts = towers.split(images, labels, settings.num_towers)
   stages, tower_losses, tower_grads = [], [], []
   with variable_scope.training_scope(settings):
     for i in range(settings.num_towers):
       with towers.tower(cifar10.TOWER_NAME, i) as scope, \
            model_parallelism.placed(settings):
         # The step takes a batch that waits in the memory of the GPU.
-        stage, (images, labels) = towers.staged(batches[i], scope)
+        stage, (images, labels) = towers.staged(parts[i], scope)
         stages.append(stage)
         loss = tower_loss(scope, images, labels, settings)
         tower_losses.append(towers.named_losses(scope, loss))
