@@ -2,7 +2,7 @@
 
 Importing the package imports TensorFlow once, in graph mode, and keeps its
 start-up messages off the terminal; TF_CPP_MIN_LOG_LEVEL=0 shows them. It also
-turns oneDNN on, see processor.py.
+turns oneDNN on, see util/processor.py.
 
 Programs of the tutorial's time that say `import cifar10` find the names of its
 cifar10.py here, and the flags of its programs.
@@ -34,8 +34,8 @@ __version__ = '1.2.0.dev0'
 
 
 def __getattr__(name):
-  """The tutorial's names are those of cifar10.py, imported on first use."""
-  if name == 'cifar10_input':  # The tutorial's cifar10.py imports it.
+  """Finds the tutorial's names in cifar10.py, imported on first use."""
+  if name == 'cifar10_input':  # The tutorial's cifar10.py has this name, too.
     return importlib.import_module('cifar10.cifar10_input')
   if name not in _TUTORIAL_NAMES:
     raise AttributeError(f"module 'cifar10' has no attribute {name!r}")
@@ -43,7 +43,7 @@ def __getattr__(name):
 
 
 class _TutorialModule(types.ModuleType):
-  """cifar10.py or cifar10_input.py: a constant of both that is set on one."""
+  """cifar10.py or cifar10_input.py; sets a shared constant in both."""
 
   def __setattr__(self, name, value):
     super().__setattr__(name, value)
@@ -53,9 +53,9 @@ class _TutorialModule(types.ModuleType):
 
 
 class _Package(types.ModuleType):
-  """This module: one of the tutorial's names that is set is that of cifar10.py.
+  """This module; passes the assignment of a tutorial's name on to cifar10.py.
 
-  A module's `__getattr__` may be a function; its `__setattr__` may not.
+  It is a class because Python ignores a module's function `__setattr__`.
   """
 
   def __setattr__(self, name, value):

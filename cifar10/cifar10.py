@@ -9,7 +9,6 @@ The tutorial's sections "Model Inputs", "Model Prediction" and "Model
 Training". Without settings each function is the tutorial's.
 """
 
-import dataclasses
 import os
 import sys
 
@@ -29,7 +28,6 @@ from cifar10.nets import variable_scope
 from cifar10.optim import averages
 from cifar10.optim import optimizers
 from cifar10.optim import schedules
-from cifar10.settings import Settings
 from cifar10.util import graph_keys
 from cifar10.util import summaries
 from cifar10.util import tutorial_flags
@@ -60,69 +58,52 @@ _variable_with_weight_decay = layers.variable_with_weight_decay
 DATA_URL = sources.SOURCES['cifar10'].official[0].url
 
 
-def settings_of_flags(*names):
-  """The Settings by the tutorial's flags, for a program without Settings."""
-  values = tutorial_flags.chosen('batch_size', 'data_dir', 'use_fp16', *names)
-  return Settings(classes=datasets.unnamed(NUM_CLASSES), **values)
-
-
 def with_constants(settings):
-  """Replaces unset settings by the constants above.
-
-  So num_epochs_per_decay is NUM_EPOCHS_PER_DECAY, and so on.
-  """
-  values = settings.constants(globals())
-  values.update(optimizers.defaults(settings, INITIAL_LEARNING_RATE))
-  if settings.dataset == 'cifar10' and not settings.classes:
-    values['classes'] = datasets.unnamed(NUM_CLASSES)
-  return dataclasses.replace(settings, **values)
+  """Fills unset settings from the constants above; returns new Settings."""
+  return optimizers.with_defaults(settings, globals())
 
 
 def maybe_download_and_extract(settings=None):
   """Fetches the data set if it is missing; returns the checked DataSet.
 
-  Raises:
-    UserError: it cannot be fetched, or a file is missing or damaged.
+  Raises UserError if it cannot be fetched, or a file is missing or damaged.
   """
-  return datasets.prepare(settings or settings_of_flags(), DATA_URL)
+  settings = settings or tutorial_flags.settings()
+  return datasets.prepare(settings, DATA_URL, NUM_CLASSES)
 
 
 def distorted_inputs(settings=None, data=None):
   """Batches of distorted training images, for one step of all towers.
 
-  Args:
-    settings: settings.Settings; None: those of the flags.
-    data: the datasets.DataSet of the settings.
+  `data` is the datasets.DataSet of the settings. Without them, the tutorial's
+  flags count.
 
   Returns:
-    images: float32, or float16 with --use_fp16: [batch, IMAGE_SIZE, IMAGE_SIZE,
-      3]; other data sets and --image_size have other sizes.
+    images: float32, [batch, size, size, depth], of CIFAR-10 [batch, IMAGE_SIZE,
+      IMAGE_SIZE, 3]; float16 if the tutorial's flag use_fp16 is set.
     labels: int32, [batch].
   """
   if settings is not None:
     size = settings.examples_per_machine
     return cifar10_input.distorted_inputs(settings.data_dir, size, data,
                                           settings)
-  settings = settings_of_flags()
+  settings = tutorial_flags.settings()
   images, labels = cifar10_input.distorted_inputs(settings.batch_size)
   return tf.cast(images, settings.compute_type), labels
 
 
-def inputs(eval_data, settings=None):
+def inputs(eval_data, settings=None, data=None):
   """Batches of undistorted images: the test images, or the training images.
 
-  The tutorial's batches never end. With settings, each image comes once, and
-  the last batch may be smaller.
+  The tutorial's batches never end. With settings and their datasets.DataSet,
+  each image comes once, and the last batch may be smaller.
 
-  Returns:
-    images: float32, [batch_size, IMAGE_SIZE, IMAGE_SIZE, 3].
-    labels: int32, [batch_size].
+  Returns images and labels as `distorted_inputs` does.
   """
   if settings is not None:
-    data = datasets.describe(settings)
     return cifar10_input.inputs(eval_data, settings.data_dir,
                                 settings.batch_size, data, settings)
-  settings = settings_of_flags()
+  settings = tutorial_flags.settings()
   images, labels = cifar10_input.inputs(eval_data, settings.batch_size)
   return tf.cast(images, settings.compute_type), labels
 
@@ -133,13 +114,10 @@ def inference(images, num_classes=None):
 
   Args:
     images: float, [batch, height, width, depth]; only batch may be unknown.
-    num_classes: None: NUM_CLASSES.
+    num_classes: number of logits; None: NUM_CLASSES.
 
-  Returns:
-    float32 logits, [batch, num_classes].
-
-  Raises:
-    ValueError: `images` is not of rank 4, or its size is unknown.
+  Returns float32 logits, [batch, num_classes]. Raises ValueError if `images` is
+  not of rank 4, or its size is unknown.
   """
   num_classes = num_classes or NUM_CLASSES
 
@@ -217,12 +195,11 @@ def loss(logits, labels, scope=None, label_smoothing=0.0):
   Args:
     logits: float32, [batch, num_classes], from `inference`.
     labels: integers, [batch].
-    scope: name scope of one tower, 'tower_0/', whose losses are added up; None:
-      those of the whole graph.
+    scope: name scope of the tower whose losses to add up, 'tower_0/'; None: all
+      losses of the graph.
     label_smoothing: share of the probability that is spread over all classes.
 
-  Returns:
-    float32 scalar. Its terms are in the collection 'losses'.
+  Returns a float32 scalar, whose terms are in the collection 'losses'.
   """
   with tf.name_scope('loss'):
     labels = tf.cast(labels, tf.int64)
@@ -234,7 +211,7 @@ def loss(logits, labels, scope=None, label_smoothing=0.0):
           labels=labels, logits=logits, name='cross_entropy_per_example')
     cross_entropy_mean = tf.reduce_mean(cross_entropy,
                                         name='cross_entropy_mean')
-  # Outside the scope 'loss': checkpoints have cross_entropy/avg.
+  # Outside the scope 'loss': checkpoints name its average cross_entropy/avg.
   tf.add_to_collection('losses', tf.identity(cross_entropy_mean,
                                              'cross_entropy'))
   variable_scope.add_penalties()
@@ -252,11 +229,13 @@ def train(total_loss, global_step, settings=None, pace=None, grads=None,
     pace: schedules.Pace of the run; None: that of a new run on CIFAR-10.
     grads: list of pairs (gradient, variable); None: those of `total_loss`.
     worker: cluster.optimizer.Worker of a cluster; None: a single machine.
+
+  Returns the operation that takes the step.
   """
-  settings = with_constants(settings or settings_of_flags())
+  settings = with_constants(settings or tutorial_flags.settings())
   pace = pace or schedules.Pace(
-      NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN / settings.examples_per_machine, 0,
-      settings.max_steps)
+      NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN / settings.examples_per_machine,
+      offset=0, last_step=settings.max_steps)
 
   with tf.name_scope('train/'):
     # The rate falls with the examples seen, see schedules.Pace.
@@ -281,7 +260,7 @@ def train(total_loss, global_step, settings=None, pace=None, grads=None,
     for grad, var in grads:
       summaries.histogram(var.op.name + '/values', var.read_value())
       summaries.histogram(var.op.name + '/gradients', grad)
-    # The losses of a step are those before its update.
+    # A step reports the losses before its update.
     before = losses + averages.of_statistics(global_step, settings, worker)
     with tf.control_dependencies(before):
       grads = [(tf.identity(grad), var) for grad, var in grads]
@@ -297,17 +276,17 @@ def train(total_loss, global_step, settings=None, pace=None, grads=None,
               settings.moving_average_decay, num_updates=step)
           return tf.group(*averages.of_variables(variable_averages))
 
-    also = [loss_averages_op, *tf.get_collection(tf.GraphKeys.UPDATE_OPS)]
+    other_ops = [loss_averages_op, *tf.get_collection(tf.GraphKeys.UPDATE_OPS)]
     if worker is not None:  # It may average the gradients of all workers.
-      return worker.apply(apply, grads, global_step, also)
-    return tf.group(apply(grads), *also)
+      return worker.apply(apply, grads, global_step, other_ops)
+    return tf.group(apply(grads), *other_ops)
 
 
 def _add_loss_summaries(losses):
   """Adds summaries of losses and of their moving averages.
 
-  Both have the names of the losses' operations, in checkpoints with `/avg`.
-  Returns the operation that updates the averages.
+  A loss has the tag losses/NAME_raw, its average losses/NAME; checkpoints name
+  the average NAME/avg. Returns the operation that updates the averages.
   """
   loss_averages = tf.train.ExponentialMovingAverage(0.9, name='avg')
   with tf.device('/cpu:0'):

@@ -34,8 +34,8 @@ from cifar10.errors import UserError
 from cifar10.optim import model_parallelism
 from cifar10.run import banner
 from cifar10.run import initial_values
-from cifar10.run import train_dir
 from cifar10.run import session
+from cifar10.run import train_dir
 from cifar10.run import trainer
 from cifar10.store import run_state
 import tensorflow.compat.v1 as tf
@@ -59,7 +59,10 @@ def build_step(run, task, agreement, progress):
 
 
 def train(settings):
-  """Runs one task of the cluster to its end; UserError as `trainer.train`."""
+  """Runs one task of the cluster to its end.
+
+  Raises UserError as `trainer.train` does, or if the cluster is unusable.
+  """
   task = cluster_spec.task_from_settings(settings)
   for name in ('early_stopping', 'cache_frozen', 'master'):
     value = getattr(settings, name)
@@ -75,13 +78,14 @@ def train(settings):
   if task.is_chief:  # Before anything is fetched.
     initial_values.check_source(settings)
   settings, data = trainer.prepare_data(settings)
-  of_step = settings.examples_per_machine * task.workers_per_step(settings)
+  examples_per_step = (settings.examples_per_machine *
+                       task.workers_per_step(settings))
   with contextlib.ExitStack() as stack:
     if task.is_chief:
       stack.enter_context(train_dir.held(settings.train_dir))
     server = stack.enter_context(membership.joined(task, settings))
     for agreement in membership.agree(
-        server, lambda: train_dir.prepare(settings, data, of_step)):
+        server, lambda: train_dir.prepare(settings, data, examples_per_step)):
       with ending.announced(server, agreement):
         if task.index in lenders:
           membership.lend(server, agreement)
@@ -93,7 +97,10 @@ def train(settings):
 
 
 def take_steps(run, server, task, agreement):
-  """Builds the graph of a worker, and runs it step by step."""
+  """Builds the graph of a worker, and trains.
+
+  Raises UserError if its data are not those of the run.
+  """
   settings, state = run.settings, run.state
   # The data of a worker lies on its own machine.
   trained_on = run_state.trained_on(state, settings)
@@ -116,6 +123,7 @@ def take_steps(run, server, task, agreement):
 
 
 def _print_bytes(train_op):
+  """Prints how much a step sends and receives over the network."""
   received, sent, exchanged = (
       f'{n / 1e6:.2f} MB' for n in placement.bytes_of_step(train_op))
   print(f'Each step receives {received} from parameter servers and sends '

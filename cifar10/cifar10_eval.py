@@ -18,7 +18,6 @@ if not __package__:  # The package is one folder up.
 # The package first: it hides the start-up messages of TensorFlow.
 from cifar10 import cifar10
 from cifar10 import flags
-from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.infer import ensemble
 from cifar10.infer import following
@@ -28,6 +27,7 @@ from cifar10.infer import ranking
 from cifar10.nets import variable_scope
 from cifar10.store import checkpoints
 from cifar10.util import summaries
+from cifar10.util import tutorial_flags
 import tensorflow.compat.v1 as tf
 
 FLAGS = tf.app.flags.FLAGS
@@ -52,9 +52,10 @@ def eval_once(graph, checkpoint, settings):
   """Runs all images through the model, with the variables of `checkpoint`.
 
   Returns a precision.Result, and the bytes of the first batch's summaries.
-  Raises UserError if the checkpoint cannot be read or is of another model.
+  Raises UserError if the checkpoint cannot be read or is of another model, or
+  the input ends early.
   """
-  # Restores the moving averages, unless told otherwise.
+  # Restores the moving averages, unless --nouse_moving_averages is given.
   saver = graph.restorations.fitting(checkpoint, settings.use_moving_averages)
   true_count = in_top_k = total = loss = step = 0
   summary = None
@@ -81,8 +82,9 @@ def eval_once(graph, checkpoint, settings):
   if total != graph.num_images:
     raise UserError(f'--eval_data={settings.eval_data}: read {total} images; '
                     f'expected {graph.num_images}')
-  return precision.Result(true_count, in_top_k, total, loss / total, saver
-                          is graph.restorations.averaged), summary
+  averaged = saver is graph.restorations.averaged
+  result = precision.Result(true_count, in_top_k, total, loss / total, averaged)
+  return result, summary
 
 
 def evaluate(settings=None):
@@ -91,7 +93,7 @@ def evaluate(settings=None):
   Of several networks it evaluates the ensemble, once. Raises UserError if the
   data or a checkpoint is unusable, or missing when `run_once` is set.
   """
-  settings = settings or cifar10.settings_of_flags(
+  settings = settings or tutorial_flags.settings(
       'eval_dir', 'eval_data', 'checkpoint_dir', 'eval_interval_secs',
       'num_examples', 'run_once')
   with precision.answers(settings) as answers:
@@ -100,21 +102,22 @@ def evaluate(settings=None):
 
 
 def _evaluate(settings, answers):
+  """Evaluates the checkpoints of one network, and reports to `answers`."""
   follower = following.Follower(settings)
-  data = datasets.prepare(settings)
+  data = cifar10.maybe_download_and_extract(settings)
   with tf.Graph().as_default() as default_graph:
     graph = build(data, settings)
     with summaries.EventFile(settings.eval_dir) as summary_writer:
       summary_writer.add_graph(default_graph)
       for checkpoint in follower.new_checkpoints(data):
         due = time.monotonic() + settings.eval_interval_secs
-        found = None
+        evaluation = None
         with follower.unless_deleted(checkpoint):
           step = checkpoints.step(checkpoint)
-          found = eval_once(graph, checkpoint, settings)
-        if found is None:
+          evaluation = eval_once(graph, checkpoint, settings)
+        if evaluation is None:  # The checkpoint was deleted meanwhile.
           continue
-        result, summary = found
+        result, summary = evaluation
         summary = precision.add_to_summary(summary, result, settings)
         summary_writer.add_summary(summary, step)
         precision.report(result, step, settings, answers)
@@ -125,7 +128,7 @@ def _evaluate(settings, answers):
 
 def build(data, settings):
   """Builds the EvalGraph of `data` in the default graph."""
-  images, labels = cifar10.inputs(settings.eval_data == 'test', settings)
+  images, labels = cifar10.inputs(settings.eval_data == 'test', settings, data)
   # `inference()` of cifar10.py, unless the settings choose another network.
   with tf.variable_scope('', regularizer=variable_scope.regularizer(settings)):
     model = inference_graph.build(images, data, settings)
@@ -133,6 +136,8 @@ def build(data, settings):
   top_k_op = ranking.in_top_k(model.logits, labels, settings.top_k or 1)
   summaries.histogram('softmax/activations', model.probabilities)
   num_images = data.count(data.files(settings.eval_data))
+  # Enough batches for num_examples, which only old programs set; or for all
+  # images, where the last one ends the input if no image is left for it.
   num_iter = (-(-settings.num_examples // settings.batch_size) or
               num_images // settings.batch_size + 1)
   return EvalGraph(top_1_op, top_k_op, cifar10.loss(model.logits, labels),

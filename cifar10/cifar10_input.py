@@ -10,9 +10,7 @@ once, each image in its own way. All of this runs on the CPU, wherever the model
 runs, and there is one of each queue, however many towers take batches from it.
 """
 
-import contextlib
 import os
-import re
 import sys
 
 if not __package__:  # A program in this folder says `import cifar10_input`.
@@ -102,8 +100,8 @@ def read_records(filename_queue, layout, at_most, kept=None):
     filename_queue: queue of file names.
     layout: records.Layout.
     at_most: number of records, an int or int tensor; a read ends with its file.
-    kept: dict from path to number of records, the first ones of that file; None
-      or a missing path: the whole file.
+    kept: for files to read in part, a dict from the path to the number of
+      records, the first ones; None: read all files as a whole.
 
   Returns:
     uint8, [n, layout.record_bytes]; tf.errors.OutOfRangeError after the last
@@ -111,28 +109,15 @@ def read_records(filename_queue, layout, at_most, kept=None):
   """
   reader = tf.FixedLengthRecordReader(layout.record_bytes)
   keys, values = reader.read_up_to(filename_queue, tf.cast(at_most, tf.int64))
-  for path, count in (kept or {}).items():
-    values, keys = _first_records(values, keys, path, count)
+  values = records_lib.first_of_files(keys, values, kept or {})
   return records_lib.decode(values, layout)
 
 
-def _first_records(values, keys, path, count):
-  """Drops all but the first `count` records of a file.
-
-  A key is the path of the file, a colon, and the number of the record.
-  """
-  number = tf.strings.to_number(tf.strings.regex_replace(keys, '(?s).*:', ''),
-                                tf.int32)
-  is_of_file = tf.strings.regex_full_match(
-      keys, tf.constant(re.escape(path) + ':[0-9]+'))
-  is_kept = tf.logical_or(tf.logical_not(is_of_file), number < count)
-  return tf.boolean_mask(values, is_kept), tf.boolean_mask(keys, is_kept)
-
-
 def _cifar10(data_dir, eval_data):
-  """CIFAR-10 in a folder, a DataSet; ValueError if a file is missing.
+  """The DataSet of CIFAR-10 in a folder.
 
-  Only the files of 'test' or the training images, 'train_eval', must be there.
+  Raises ValueError if a file of the part `eval_data`, 'test' or 'train_eval',
+  is missing.
   """
   data = datasets.in_folder(data_dir)
   data = data._replace(classes=datasets.unnamed(NUM_CLASSES) or data.classes)
@@ -143,10 +128,11 @@ def _cifar10(data_dir, eval_data):
 
 
 def _folder_and_size(data_dir, batch_size):
-  """The folder of the files, and the size of batches, from their arguments.
+  """The folder and the batch size, also where `data_dir` is left out.
 
-  The tutorial's last form has no `data_dir`: the flag names the folder. Raises
-  UserError if that is the default, and belongs to another user.
+  Then, as in the tutorial's last form, the first argument is the batch size and
+  the flag names the folder. Raises UserError if the folder is the default and
+  belongs to another user.
   """
   if batch_size is None:
     data_dir, batch_size = None, data_dir
@@ -158,10 +144,10 @@ def _folder_and_size(data_dir, batch_size):
 
 
 def crop_size(layout, image_size=0):
-  """Height and width of the crops, in pixels: IMAGE_SIZE of 32, if 0 is set.
+  """Height and width of the crops, in pixels.
 
-  Raises:
-    UserError: --image_size or IMAGE_SIZE is larger than the images.
+  With `image_size` 0, IMAGE_SIZE for each 32 pixels of the image's height.
+  Raises UserError if --image_size or IMAGE_SIZE is larger than the images.
   """
   size = image_size or layout.height * IMAGE_SIZE // 32
   if size > min(layout.height, layout.width):
@@ -194,25 +180,25 @@ def distorted_inputs(data_dir=None, batch_size=None, data=None,
   data_dir, batch_size = _folder_and_size(data_dir, batch_size)
   data = data or _cifar10(data_dir, 'train_eval')
   # The tutorial's number, although the queue holds a whole epoch. (Departure:
-  # no "This will take a few minutes"; it takes about a second.)
+  # no "This will take a few minutes", because it does not.)
   print(
       'Filling queue with %d %s images before starting to train.' %
       (data.examples_per_epoch * MIN_FRACTION_OF_EXAMPLES_IN_QUEUE, data.name))
   with tf.device('/cpu:0'), tf.name_scope('distorted_inputs'):
     records = shuffled_records(data, batch_size).dequeue()
     size = crop_size(data.layout, settings.image_size)
-    with known_labels(records, data) as labels:
+    labels = records_lib.labels(records, data.layout)
+    with tf.control_dependencies([records_lib.assert_labels(labels, data)]):
       if distortions.are_changed(settings):
         images = distortions.distort(records, data, settings, size)
       else:
         count = tf.shape(records)[:1]
-        flips = 2 if data.flip else 1
-        # As tf.random_crop and tf.image.random_flip_left_right, of a batch.
+        # As tf.random_crop and tf.image.random_flip_left_right for one image.
         corner = [
             tf.random_uniform(count, 0, side - size + 1, dtype=tf.int32)
             for side in (data.layout.height, data.layout.width)
         ]
-        flip = tf.random_uniform(count, 0, flips, dtype=tf.int32)
+        flip = tf.random_uniform(count, 0, 2 if data.flip else 1, tf.int32)
         images = records_lib.crop(records, data.layout, size, corner, flip)
         # As tf.image.random_brightness and tf.image.random_contrast.
         per_image = tf.concat([count, [1, 1, 1]], 0)
@@ -243,7 +229,7 @@ def shuffled_records(data, batch_size):
   def read(start, left):
     del start  # The reader keeps its place.
     at_most = _records_per_read(data.layout)
-    # `left` would make small reads of what is left out.
+    # Small reads would take long to skip the part of a file that is left out.
     if not kept or in_queue < data.examples_per_epoch:
       at_most = tf.minimum(at_most, left)
     return read_records(filename_queue, data.layout, at_most, kept)
@@ -270,22 +256,11 @@ def _records_per_read(layout):
   return min(_RECORDS_PER_READ, most)
 
 
-@contextlib.contextmanager
-def known_labels(records, data):
-  """The labels of records, int32 [batch]; the body runs if they are known."""
-  labels = records_lib.labels(records, data.layout)
-  # The files were checked before; they may have been overwritten since.
-  largest, last = tf.reduce_max(labels), len(data.classes) - 1
-  found = [f'expected labels 0 to {last}; found', largest]
-  with tf.control_dependencies([tf.Assert(largest <= last, found)]):
-    yield labels
-
-
 def ready_batches(images, labels, batch_size, num_threads):
   """Computes batches of at most `batch_size` images before they are needed.
 
-  Up to `num_threads` threads do so, as the memory allows. Takes and returns
-  float32 images [batch, height, width, depth] and int32 labels [batch].
+  Up to `num_threads` threads do this, as far as memory allows. Takes and
+  returns float32 images [batch, height, width, depth] and int32 labels [batch].
   """
   shape = images.shape
   image_bytes = 4 * shape[1:].num_elements()
@@ -311,13 +286,14 @@ def inputs(eval_data, data_dir=None, batch_size=None, data=None,
       training images.
     data_dir: folder of CIFAR-10's files; it may be left out.
     batch_size: images in a batch.
-    data: datasets.DataSet to read in its place, each image once: the last batch
-      may be smaller, and tf.errors.OutOfRangeError follows it. None: CIFAR-10,
+    data: datasets.DataSet to read instead, each image once: the last batch may
+      be smaller, and tf.errors.OutOfRangeError follows it. None: CIFAR-10,
       again and again.
     settings: the size of the crops and their standardization.
 
   Returns:
-    images: float32, [batch_size, size, size, depth]: the middle, standardized.
+    images: float32, [batch_size, size, size, depth]: the middle of each image,
+      of mean 0 and variance 1 by default.
     labels: int32, [batch_size].
 
   Raises:
@@ -342,8 +318,8 @@ def inputs(eval_data, data_dir=None, batch_size=None, data=None,
     records = dequeue(batch_size)
     images = distortions.central_crop(records, layout, size,
                                       settings.standardization)
-    known = batch_size if is_endless else None
-    images.set_shape([known, size, size, layout.depth])
+    images.set_shape(
+        [batch_size if is_endless else None, size, size, layout.depth])
     images, labels = ready_batches(images, records_lib.labels(records, layout),
                                    batch_size, num_threads=1)
     summaries.images_and_labels(images, labels, data.classes)

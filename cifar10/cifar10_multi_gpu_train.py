@@ -19,8 +19,8 @@ if not __package__:  # The package is one folder up.
 # The package first: it hides the start-up messages of TensorFlow.
 from cifar10 import cifar10
 from cifar10 import flags
-from cifar10 import pipelines
 from cifar10 import networks
+from cifar10 import pipelines
 from cifar10.nets import variable_scope
 from cifar10.optim import model_parallelism
 from cifar10.optim import towers
@@ -28,6 +28,7 @@ from cifar10.run import hooks
 from cifar10.run import session
 from cifar10.run import trainer
 from cifar10.settings import Settings
+from cifar10.util import tutorial_flags
 import tensorflow.compat.v1 as tf
 
 FLAGS = tf.app.flags.FLAGS
@@ -40,7 +41,7 @@ def tower_loss(scope, images, labels, settings=Settings()):
     scope: name scope of the tower, 'tower_0/'.
     images: float32, [batch, height, width, depth], its part of the batch.
     labels: int32, [batch].
-    settings: settings.Settings; without it the tutorial's.
+    settings: settings.Settings; by default the tutorial's.
   """
   logits = networks.inference(images, settings, is_training=True)
   # Only this tower's losses: all towers share the collection 'losses'.
@@ -84,14 +85,14 @@ def build_step(run, global_step, worker=None):
   """
   settings = run.settings
   images, labels = pipelines.distorted_inputs(settings, run.data)
-  batches = towers.split(images, labels, settings.num_towers)
+  parts = towers.split(images, labels, settings.num_towers)
   stages, tower_losses, tower_grads = [], [], []
   with variable_scope.training_scope(settings):
     for i in range(settings.num_towers):
       with towers.tower(cifar10.TOWER_NAME, i) as scope, \
            model_parallelism.placed(settings):
         # The step takes a batch that waits in the memory of the GPU.
-        stage, (images, labels) = towers.staged(batches[i], scope)
+        stage, (images, labels) = towers.staged(parts[i], scope)
         stages.append(stage)
         loss = tower_loss(scope, images, labels, settings)
         tower_losses.append(towers.named_losses(scope, loss))
@@ -106,7 +107,7 @@ def build_step(run, global_step, worker=None):
 
 def train(settings=None):
   """Trains CIFAR-10 until the last step or a signal; see `trainer.train`."""
-  settings = settings or cifar10.settings_of_flags(
+  settings = settings or tutorial_flags.settings(
       'train_dir', 'max_steps', 'num_gpus', 'log_device_placement')
   trainer.train(model_parallelism.with_devices(settings), take_steps)
 
@@ -119,7 +120,8 @@ def take_steps(run):
     global_step = tf.train.get_or_create_global_step()
     train_op, loss, prefetch = build_step(run, global_step)
 
-    # Its hooks print and save: run/hooks.py, store/saving.py.
+    # Restores the newest checkpoint, if any (run/role.py). Its hooks print,
+    # write summaries (run/hooks.py) and save (store/saving.py).
     with session.training_session(run, train_op, loss, [prefetch]) as mon_sess:
       while not mon_sess.should_stop():
         mon_sess.run(train_op)

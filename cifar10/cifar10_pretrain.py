@@ -25,8 +25,8 @@ if not __package__:  # The package is one folder up.
 # The package first: it hides the start-up messages of TensorFlow.
 from cifar10 import cifar10
 from cifar10 import flags
-from cifar10 import pipelines
 from cifar10 import networks
+from cifar10 import pipelines
 from cifar10.data import distortions
 from cifar10.errors import UserError
 from cifar10.nets import layers
@@ -34,8 +34,8 @@ from cifar10.nets import pretraining
 from cifar10.nets import variable_scope
 from cifar10.nets.techniques import Techniques
 from cifar10.run import combinations
-from cifar10.run import train_dir
 from cifar10.run import session
+from cifar10.run import train_dir
 from cifar10.run import trainer
 from cifar10.store import checkpoints
 from cifar10.store import config
@@ -73,7 +73,7 @@ def train(settings):
   folder = os.path.join(settings.train_dir, settings.task)
   if settings.task in pretraining.AUXILIARY:
     run = dataclasses.replace(settings, train_dir=folder)
-    is_done = _is_trained(run, data, _take_steps)
+    is_done = _train_in_folder(run, data, _take_steps)
   else:
     run, is_done = _train_layers(settings, data, folder)
   if is_done:
@@ -108,12 +108,12 @@ def _train_layers(settings, data, folder):
     print(f'Pretraining {name}.')
     take_steps = functools.partial(_take_steps, layer=name,
                                    on_top=runs[number:])
-    if not _is_trained(run, data, take_steps):
+    if not _train_in_folder(run, data, take_steps):
       return run, False
   return run, True
 
 
-def _is_trained(settings, data, take_steps):
+def _train_in_folder(settings, data, take_steps):
   """Trains in a folder; returns True if it is at its last step."""
   trainer.start_or_resume(settings, data, take_steps)
   newest = checkpoints.latest(settings.train_dir)
@@ -121,7 +121,7 @@ def _is_trained(settings, data, take_steps):
 
 
 def _check(settings):
-  """Raises UserError unless the task suits the model, and settings count."""
+  """Raises UserError if the task does not suit the other settings."""
   task = settings.task
   if task in pretraining.AUXILIARY and settings.batch_size == 1:
     raise UserError(
@@ -140,10 +140,10 @@ def _check(settings):
 
 
 def _take_steps(run, layer=None, on_top=()):
-  """Builds the graph of a trainer.Run, and runs it step by step.
+  """Builds the graph of a trainer.Run, and trains one layer, or all.
 
-  Trains one layer, or all. Raises UserError if one of the Settings `on_top`, of
-  a layer above it, is trained already.
+  Raises UserError if one of the Settings `on_top`, of a layer above it, is
+  trained already.
   """
   settings = run.settings
   for above in on_top:

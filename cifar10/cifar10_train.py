@@ -16,11 +16,12 @@ if not __package__:  # The package is one folder up.
 # The package first: it hides the start-up messages of TensorFlow.
 from cifar10 import cifar10
 from cifar10 import flags
-from cifar10 import pipelines
 from cifar10 import networks
+from cifar10 import pipelines
 from cifar10.nets import variable_scope
 from cifar10.run import session
 from cifar10.run import trainer
+from cifar10.util import tutorial_flags
 import tensorflow.compat.v1 as tf
 
 FLAGS = tf.app.flags.FLAGS
@@ -28,7 +29,7 @@ FLAGS = tf.app.flags.FLAGS
 
 def train(settings=None):
   """Trains CIFAR-10 until the last step or a signal; see `trainer.train`."""
-  settings = settings or cifar10.settings_of_flags(
+  settings = settings or tutorial_flags.settings(
       'train_dir', 'max_steps', 'log_device_placement', 'log_frequency')
   trainer.train(settings, take_steps)
 
@@ -50,7 +51,8 @@ def take_steps(run):
   loss = cifar10.loss(logits, labels, label_smoothing=settings.label_smoothing)
   train_op = cifar10.train(loss, global_step, settings, run.pace)
 
-  # Its hooks print, write summaries (run/hooks.py) and save (store/saving.py).
+  # Restores the newest checkpoint, if any (run/role.py). Its hooks print, write
+  # summaries (run/hooks.py) and save (store/saving.py).
   with session.training_session(run, train_op, loss) as mon_sess:
     while not mon_sess.should_stop():
       mon_sess.run(train_op)

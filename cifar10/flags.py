@@ -188,7 +188,7 @@ def _checked_path(name, text):
 
 
 def _default_model(folder):
-  """The default of --checkpoint_dir, or the package's model without a run."""
+  """The default of --checkpoint_dir; the package's model if no run is there."""
   if files.is_of_another(folder):
     problem = f'{folder} belongs to another user'
   elif os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK):
@@ -204,7 +204,7 @@ def _default_model(folder):
 
 
 def _with_settings_of_run(settings, folder):
-  """Settings, if not given, of the data and the model of a --checkpoint_dir."""
+  """Takes settings of data and model, unless given, from a --checkpoint_dir."""
   wanted = settings.checkpoint
   if wanted and not wanted.isdecimal() and 'checkpoint_dir' in settings.given:
     found, named = map(os.path.realpath, (os.path.dirname(wanted), folder))

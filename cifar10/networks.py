@@ -15,12 +15,13 @@ from cifar10.nets import variable_scope
 from cifar10.nets.techniques import Techniques
 from cifar10.util import graph_keys
 
-# Settings that cifar10.inference does not handle; dropout only in training.
+# Settings that change the layers of cifar10.inference: always, or in training.
 _CHANGES = ('network', 'top_layers', 'hidden_layers', 'columns', 'activation',
             'normalization', 'normalize_logits')
-# The network and top layers that convnet.py builds.
-_CONVNETS = ('tutorial', 'full'), ('tutorial', 'local')
 _DROPOUTS = ('input_dropout', 'conv_dropout', 'dropout')
+
+# The pairs of network and top_layers that convnet.py builds.
+_CONVNETS = ('tutorial', 'full'), ('tutorial', 'local')
 
 
 def inference(images, settings, is_training=False, portable=False,
@@ -33,7 +34,7 @@ def inference(images, settings, is_training=False, portable=False,
     settings: settings.Settings with the classes of the data set.
     is_training: for training, with dropout.
     portable: use TensorFlow's own operations only.
-    varied: build with convnet.py even where `cifar10.inference` is the same.
+    varied: build as for settings that change the layers, even if none does.
 
   Returns:
     float32 logits, [batch, num_classes].
@@ -67,7 +68,10 @@ def _is_varied(settings, is_training):
 
 
 def varied_network(settings, is_training=True):
-  """The builder that the settings choose, of images and Techniques."""
+  """The builder of the settings' network, a function of images and Techniques.
+
+  Raises ValueError if there is none.
+  """
   names = settings.network, settings.top_layers
   if names == ('airbench', 'full'):
     return airbench.inference

@@ -8,6 +8,7 @@ from cifar10 import networks
 from cifar10.data import batches
 from cifar10.data import distortions
 from cifar10.data import feature_records
+from cifar10.data import records as records_lib
 from cifar10.nets import frozen_layers
 from cifar10.util import graph_keys
 from cifar10.util import summaries
@@ -37,7 +38,8 @@ def loaded_inputs(settings, data):
   num_threads = _num_threads(settings)
 
   def decode(records, flip=None):
-    with cifar10_input.known_labels(records, data) as labels:
+    labels = records_lib.labels(records, layout)
+    with tf.control_dependencies([records_lib.assert_labels(labels, data)]):
       images = distortions.distort(records, data, settings, size, flip)
     images.set_shape([batch_size, size, size, layout.depth])
     return images, labels
@@ -59,10 +61,10 @@ def loaded_inputs(settings, data):
 
 
 def distorted_pairs(settings, data):
-  """Batches of training images, each distorted twice; from the queues.
+  """Batches of training images from the queues, each image distorted twice.
 
-  Returns float32 [2 * batch_size, size, size, depth], and int32 [2 *
-  batch_size], the same number for both distortions of an image.
+  Returns float32 [2 * batch_size, size, size, depth], and int32 numbers [2 *
+  batch_size], the same for both distortions of an image.
   """
   batch_size, layout = settings.batch_size, data.layout
   size = cifar10_input.crop_size(layout, settings.image_size)
@@ -84,7 +86,9 @@ def _features(settings, data):
   batch_size = settings.examples_per_machine
   with tf.device('/cpu:0'), tf.name_scope(graph_keys.INPUT_SCOPE):
     records = cifar10_input.shuffled_records(feature_data, batch_size).dequeue()
-    with cifar10_input.known_labels(records, feature_data) as labels:
+    labels = records_lib.labels(records, feature_data.layout)
+    check = records_lib.assert_labels(labels, feature_data)
+    with tf.control_dependencies([check]):
       features = feature_records.features(records, feature_data.layout)
     features.set_shape(
         [batch_size, *feature_records.shape(feature_data.layout)])

@@ -158,16 +158,19 @@ def known_shape(settings, classes):
   return () if may_be_own or _kind(settings) == 'own' else records.Layout()[:3]
 
 
-def prepare(settings, url=_OFFICIAL_URL):
+def prepare(settings, url=_OFFICIAL_URL, num_classes=len(CLASSES)):
   """Fetches the data set that the settings name if it is missing; checks it.
 
-  CIFAR-10 comes from `url`, unless --data_url names another place.
+  CIFAR-10 comes from `url`, unless --data_url names another place, and has
+  `num_classes` classes, unless the settings have some.
 
   Returns a DataSet with the parts that the settings hold out. Raises UserError
   if it cannot be fetched, is damaged, does not suit the model, or is too small.
   """
   kind = _kind(settings)
   source = sources.SOURCES.get(kind)
+  if settings.dataset == 'cifar10' and not settings.classes:
+    settings = dataclasses.replace(settings, classes=unnamed(num_classes))
   if kind == 'cifar10':
     describe(settings)  # Fetch nothing that does not fit the model.
     if url != _OFFICIAL_URL and not settings.data_url:

@@ -6,6 +6,7 @@ this format; a `Layout` holds the sizes, in which they differ.
 """
 
 import os
+import re
 from typing import NamedTuple, Tuple
 
 import numpy as np
@@ -59,6 +60,35 @@ def decode(values, layout):
 def labels(records, layout):
   """The labels, int32 [n], of a uint8 tensor of records, [n, record_bytes]."""
   return layout.labels(tf.cast(records[:, :layout.label_bytes], tf.int32))
+
+
+def assert_labels(labels, data):
+  """An operation that fails unless all labels, int32 [n], are of a DataSet.
+
+  Its files were checked before; they may have been overwritten since.
+  """
+  largest, last = tf.reduce_max(labels), len(data.classes) - 1
+  found = [f'expected labels 0 to {last}; found', largest]
+  return tf.Assert(largest <= last, found)
+
+
+def first_of_files(keys, values, counts):
+  """Drops all but the first records of some files; returns the other values.
+
+  Args:
+    keys, values: strings [n], from a reader; a key is the path of a file, a
+      colon, and the number of the record in it.
+    counts: dict from paths to the numbers of records to keep.
+  """
+  for path, count in counts.items():
+    number = tf.strings.to_number(tf.strings.regex_replace(keys, '(?s).*:', ''),
+                                  tf.int32)
+    is_of_file = tf.strings.regex_full_match(
+        keys, tf.constant(re.escape(path) + ':[0-9]+'))
+    is_kept = tf.logical_or(tf.logical_not(is_of_file), number < count)
+    values = tf.boolean_mask(values, is_kept)
+    keys = tf.boolean_mask(keys, is_kept)
+  return values
 
 
 def crop(records, layout, size, corner, flip):

@@ -1,5 +1,6 @@
 """Optimizers, gradient clipping, and limits on the weights."""
 
+import dataclasses
 import functools
 
 import tensorflow.compat.v1 as tf
@@ -18,14 +19,19 @@ LEARNING_RATES = {
 }
 
 
-def defaults(settings, sgd_rate):
-  """The rate and momentum that an optimizer has unless they are set, a dict."""
-  found = {}
+def with_defaults(settings, constants):
+  """Settings with defaults, some of an optimizer, in place of None.
+
+  `constants` are the tutorial's: num_epochs_per_decay is NUM_EPOCHS_PER_DECAY,
+  and so on.
+  """
+  found = settings.constants(constants)
   if settings.learning_rate is None:
-    found['learning_rate'] = LEARNING_RATES.get(settings.optimizer, sgd_rate)
+    found['learning_rate'] = LEARNING_RATES.get(
+        settings.optimizer, constants['INITIAL_LEARNING_RATE'])
   if settings.momentum is None:
     found['momentum'] = 0.0 if settings.optimizer == 'rmsprop' else 0.9
-  return found
+  return dataclasses.replace(settings, **found)
 
 
 def is_plain(settings):

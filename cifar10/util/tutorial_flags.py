@@ -5,6 +5,7 @@ import sys
 from absl import flags as absl_flags
 
 from cifar10.settings import FIELDS
+from cifar10.settings import Settings
 from cifar10.util import paths
 
 DEFAULTS = {
@@ -33,6 +34,11 @@ def define():
   program = sys.argv[0] if sys.argv else ''  # None if embedded in another one.
   if any(name in program for name in ('ipykernel', 'colab_kernel')):
     absl_flags.FLAGS.mark_as_parsed()
+
+
+def settings(*names):
+  """The Settings that the flags of cifar10.py and further `names` choose."""
+  return Settings(**chosen('batch_size', 'data_dir', 'use_fp16', *names))
 
 
 def chosen(*names):

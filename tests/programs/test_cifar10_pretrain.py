@@ -80,7 +80,7 @@ def test_a_layer_learns_in_bfloat16_too(tmp_path, task, settings):
   config, data = trainer.prepare_data(
       config_for(tmp_path, task, precision='bfloat16', freeze='(?!conv2/)',
                  **settings))
-  assert cifar10_pretrain._is_trained(
+  assert cifar10_pretrain._train_in_folder(
       config, data,
       functools.partial(cifar10_pretrain._take_steps, layer='conv2'))
   first = short_runs.values(str(tmp_path / 'train' / 'model.ckpt-0'))
@@ -265,7 +265,7 @@ def test_layers_stay_what_those_above_were_trained_on(tmp_path, pretrained,
     assert run.train_dir == conv1
     return False
 
-  monkeypatch.setattr(cifar10_pretrain, '_is_trained', interrupted)
+  monkeypatch.setattr(cifar10_pretrain, '_train_in_folder', interrupted)
   cifar10_pretrain.train(dataclasses.replace(config, overwrite=True))
   for layer in LAYERS:
     folder = str(tmp_path / 'train' / task / layer)

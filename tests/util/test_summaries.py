@@ -58,7 +58,7 @@ def test_images_come_with_the_names_of_their_classes(training, batch_size,
   if training:
     _, labels = cifar10.distorted_inputs(config, data)
   else:
-    _, labels = cifar10.inputs(eval_data=True, settings=config)
+    _, labels = cifar10.inputs(eval_data=True, settings=config, data=data)
   fetches = [labels, tf.summary.merge_all()]
   with tf.train.MonitoredSession() as session:
     for _ in range(2):
