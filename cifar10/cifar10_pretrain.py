@@ -158,8 +158,8 @@ def _take_steps(run, layer=None, on_top=()):
   if settings.task == 'distorted_pairs':
     take_images = pipelines.distorted_pairs
   images, labels = take_images(settings, run.data)
-  form = layers.formed(conv=settings.conv, is_training=True)
-  with variable_scope.training_scope(settings), form:
+  options = layers.build_options(conv=settings.conv, is_training=True)
+  with variable_scope.training_scope(settings), options:
     if layer:
       loss = _layer_loss(images, layer, settings)
     elif settings.task in pretraining.PAIRS:
