@@ -63,7 +63,7 @@ DATA_URL = sources.SOURCES['cifar10'].official[0].url
 def settings_of_flags(*names):
   """The Settings by the tutorial's flags, for a program without Settings."""
   values = tutorial_flags.chosen('batch_size', 'data_dir', 'use_fp16', *names)
-  return Settings(classes=datasets.unnamed(NUM_CLASSES), **values)
+  return Settings(classes=datasets.numbered_classes(NUM_CLASSES), **values)
 
 
 def with_constants(settings):
@@ -74,7 +74,7 @@ def with_constants(settings):
   values = settings.constants(globals())
   values.update(optimizers.defaults(settings, INITIAL_LEARNING_RATE))
   if settings.dataset == 'cifar10' and not settings.classes:
-    values['classes'] = datasets.unnamed(NUM_CLASSES)
+    values['classes'] = datasets.numbered_classes(NUM_CLASSES)
   return dataclasses.replace(settings, **values)
 
 

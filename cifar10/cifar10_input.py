@@ -135,7 +135,8 @@ def _cifar10(data_dir, eval_data):
   Only the files of 'test' or the training images, 'train_eval', must be there.
   """
   data = datasets.in_folder(data_dir)
-  data = data._replace(classes=datasets.unnamed(NUM_CLASSES) or data.classes)
+  numbered = datasets.numbered_classes(NUM_CLASSES)
+  data = data._replace(classes=numbered or data.classes)
   for path in data.files(eval_data):
     if not os.path.exists(path):
       raise ValueError('Failed to find file: ' + path)
@@ -259,7 +260,7 @@ def examples_in_queue(data, batch_size):
   tutorial makes the queue smaller, so that the first step comes sooner.
   """
   most = _MAX_BYTES_IN_QUEUE // data.layout.record_bytes
-  if data.classes in (datasets.CLASSES, datasets.unnamed(NUM_CLASSES)):
+  if data.classes in (datasets.CLASSES, datasets.numbered_classes(NUM_CLASSES)):
     most = min(most, NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN)
   return min(data.examples_per_epoch, max(batch_size, most))
 

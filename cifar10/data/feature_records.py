@@ -1,6 +1,6 @@
 """Records of features: a label, as in CIFAR-10's format, and float32 numbers.
 
-The same readers and queues take them and images.
+The readers and queues of images take them, too.
 """
 
 import numpy as np
@@ -14,13 +14,16 @@ _BYTES = 4  # Of a float32.
 
 
 def layout_for(shape, layout):
-  """The Layout of features of a `shape`, with the label bytes of images."""
+  """The Layout of features, with the label bytes of their images' `layout`.
+
+  `shape` is the list [height, width, channels] or [channels].
+  """
   height, width, channels = [1] * (3 - len(shape)) + shape
   return layout._replace(height=height, width=width, depth=_BYTES * channels)
 
 
 def shape(layout):
-  """Height, width and channels of the features in records of a Layout."""
+  """Height, width and channels of the features in records of `layout`."""
   return layout.height, layout.width, layout.depth // _BYTES
 
 
