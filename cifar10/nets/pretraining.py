@@ -53,11 +53,8 @@ class TiedLayer:
 
   def up(self, x):
     """The units of the inputs `x`, before their activation; float32."""
-    if self._is_conv:
-      units = layers.conv2d(x, self._weights)
-    else:
-      units = tf.matmul(tf.cast(x, self._weights.dtype), self._weights)
-    return layers.upcast(units) + self._biases
+    multiply = layers.conv2d if self._is_conv else layers.matmul
+    return layers.upcast(multiply(x, self._weights)) + self._biases
 
   def down(self, units):
     """The inputs, reconstructed from the units' activations; float32."""

@@ -26,7 +26,8 @@ class Data(Group, exported=True, searched=False):
   cifar100_labels: str = choice('fine', 'coarse', fixed=True,
                                 needs='dataset=cifar100')
   data_dir: str = setting('/tmp/cifar10_data', agreed=False, is_path=True)
-  # Those of the run that is used, see run_state.trained_on; empty: not known.
+  # Classes and image shape of a trained run, see run_state.trained_on; empty:
+  # unknown.
   classes: Tuple[str, ...] = ()
   image_shape: Tuple[int, ...] = ()
 
