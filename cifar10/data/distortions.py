@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 from cifar10.data import records as records_lib
 from cifar10.errors import UserError
 
-# Of --standardization=fixed: red, green and blue in CIFAR-10's training images.
+# For --standardization=fixed: CIFAR-10's red, green and blue.
 _MEANS = 125.3, 123.0, 113.9
 _DEVIATIONS = 63.0, 62.1, 66.7
 

@@ -10,7 +10,7 @@ import tensorflow.compat.v1 as tf
 FILE_NAME = 'frozen_layers.bin'
 DESCRIPTION_NAME = 'frozen_layers.json'
 
-_BYTES = 4  # Of a float32.
+_FLOAT32_BYTES = 4
 
 
 def layout_for(shape, layout):
@@ -19,12 +19,13 @@ def layout_for(shape, layout):
   `shape` is the list [height, width, channels] or [channels].
   """
   height, width, channels = [1] * (3 - len(shape)) + shape
-  return layout._replace(height=height, width=width, depth=_BYTES * channels)
+  return layout._replace(height=height, width=width,
+                         depth=_FLOAT32_BYTES * channels)
 
 
 def shape(layout):
   """Height, width and channels of the features in records of `layout`."""
-  return layout.height, layout.width, layout.depth // _BYTES
+  return layout.height, layout.width, layout.depth // _FLOAT32_BYTES
 
 
 def encode(features, images, layout):
@@ -41,5 +42,5 @@ def encode(features, images, layout):
 def features(records, layout):
   """The features, float32 [n, height, width, channels], in a uint8 tensor."""
   numbers = tf.reshape(records[:, layout.label_bytes:],
-                       [-1, *shape(layout), _BYTES])
+                       [-1, *shape(layout), _FLOAT32_BYTES])
   return tf.bitcast(numbers, tf.float32)

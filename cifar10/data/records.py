@@ -138,7 +138,7 @@ def check_file(path, layout, num_classes):
       if size == 0 or size % layout.record_bytes:
         found = f'found {size:,} bytes' if size else 'the file is empty'
         raise UserError(f'{path}: {found}; {expected}')
-      # Not by a memory map, whose reader the system kills if the file is cut.
+      # Not memory-mapped: the system kills the reader of a file that is cut.
       for start in range(0, size, layout.record_bytes):
         source.seek(start)
         content += source.read(layout.label_bytes)

@@ -11,7 +11,7 @@ class _QueueRunner(tf.train.QueueRunner):
   def _run(self, sess, enqueue_op, coord=None):
     try:
       super()._run(sess, enqueue_op, coord)
-    except tf.errors.OpError:  # Without a coordinator.
+    except tf.errors.OpError:  # Raised only without a coordinator.
       sess.run(self.close_op)
       raise
 

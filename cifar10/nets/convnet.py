@@ -13,7 +13,7 @@ from cifar10.nets import columns
 from cifar10.nets import layers
 from cifar10.nets import local_layers
 
-_FILTERS = 64  # Of each convolution.
+_FILTERS = 64  # In each convolution.
 
 _FIRST = 3  # Number of the first hidden layer, local3.
 _SIZES = re.compile('([1-9][0-9]{0,4}(,[1-9][0-9]{0,4})*)?')

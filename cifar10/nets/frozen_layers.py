@@ -45,8 +45,8 @@ class FrozenLayers:
     self.num_examples = settings.cache_frozen * data.examples_per_epoch
     self._build, self._num_classes = build, len(data.classes)
     shape = [None, size, size, data.layout.depth]
-    # Of the layers, counted from the images, 0: the last one whose outputs are
-    # the same in each step; and whether a later one has been built.
+    # Number of the last layer whose outputs are the same in each step, where
+    # the images are 0; and whether a later layer has been built.
     self._last_fixed, self._varies = -1, False
     with tf.Graph().as_default(), variable_scope.training_scope(settings):
       self._build_with(self._find_last, tf.placeholder(tf.float32, shape))

@@ -23,7 +23,7 @@ from cifar10.util import summaries
 
 
 class BuildOptions(NamedTuple):
-  """How layers are built, see `build_options`."""
+  """The options of `build_options`."""
 
   conv: str = 'auto'
   is_portable: bool = False

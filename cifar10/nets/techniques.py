@@ -22,7 +22,7 @@ class Techniques:
     self.settings = settings
     self.num_classes = num_classes
     self._is_training = is_training
-    self._normalizations = {}  # By the names of layers.
+    self._normalizations = {}  # By name of layer.
 
   def conv2d(self, x, kernel, scaled=True):
     """A convolution; `scaled` gives batch normalization a trained scale."""
@@ -63,7 +63,7 @@ class Techniques:
     return norm.weights(weights)
 
   def _batch_normalization(self, x, scaled=True):
-    """Of the layer whose weights or outputs are `x`, [..., channels]."""
+    """For the layer whose weights or outputs are `x`, [..., channels]."""
     variables = normalization.variables(x.shape.as_list()[-1], scaled)
     # A frozen layer keeps its moving averages, too.
     name = tf.get_variable_scope().name

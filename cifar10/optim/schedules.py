@@ -77,7 +77,7 @@ def count_falls(validations, patience):
   """The number of falls of the learning rate after some validations.
 
   Validations are pairs (step, precision), in order. The rate falls after
-  `patience` of them in a row without a new best; then it waits anew.
+  `patience` of them in a row without a new best; then the count starts again.
   """
   best, waited, falls = -1.0, 0, 0
   for _, precision in validations:

@@ -20,7 +20,7 @@ def lines(data, settings):
   frozen = _parameters(tf.get_collection(graph_keys.FROZEN))
   of_them = f' {trained:,} of them trained,' if frozen else ''
   device = 'GPU' if session_settings.has_gpu() else 'CPU'
-  # Not by Settings.differs: unset ones are constants of the tutorial by now.
+  # Settings.differs would list the constants that `saved` fills in.
   changed = ' '.join(f'--{name}={value}'
                      for name, value in sorted(config.saved(settings).items())
                      if value != defaults[name])

@@ -54,7 +54,7 @@ class ValidationHook(tf.train.SessionRunHook):
       print(f'WARNING: --validation_steps={self._every}: the run ends at step '
             f'{run.last_step}, before the first validation.')
     self._has_stopped = False
-    # The best checkpoint is not among the run's own ones.
+    # Not among the run's own checkpoints.
     self._folder = os.path.join(self._settings.train_dir, train_dir.BEST)
     self._best = best_so_far(self._folder)
     by_name = {v.op.name: v for v in tf.global_variables()}

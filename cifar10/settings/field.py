@@ -5,7 +5,7 @@ import inspect
 import re
 
 # Upper limits of numbers that have no lower one.
-MOST = (1 << 31) - 1  # Of an int32, for TensorFlow and the system.
+MOST = (1 << 31) - 1  # TensorFlow and the system take an int32.
 MOST_STEPS = (1 << 63) - 1  # The global step is an int64.
 LARGEST = 1e38  # About the limit of a float32.
 
