@@ -78,7 +78,7 @@ def train(settings):
   of_step = settings.examples_per_machine * task.workers_per_step(settings)
   with contextlib.ExitStack() as stack:
     if task.is_chief:
-      stack.enter_context(train_dir.held(settings.train_dir))
+      stack.enter_context(train_dir.locked(settings.train_dir))
     server = stack.enter_context(membership.joined(task, settings))
     for agreement in membership.agree(
         server, lambda: train_dir.prepare(settings, data, of_step)):

@@ -134,9 +134,8 @@ def _cifar10(data_dir, eval_data):
 
   Only the files of 'test' or the training images, 'train_eval', must be there.
   """
-  data = datasets.in_folder(data_dir)
-  numbered = datasets.numbered_classes(NUM_CLASSES)
-  data = data._replace(classes=numbered or data.classes)
+  classes = datasets.numbered_classes(NUM_CLASSES) or datasets.CLASSES
+  data = datasets.in_folder(data_dir)._replace(classes=classes)
   for path in data.files(eval_data):
     if not os.path.exists(path):
       raise ValueError('Failed to find file: ' + path)

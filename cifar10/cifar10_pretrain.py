@@ -101,7 +101,7 @@ def _train_layers(settings, data, folder):
   if settings.overwrite:
     with contextlib.ExitStack() as stack:
       for run in runs:
-        stack.enter_context(train_dir.held(run.train_dir))
+        stack.enter_context(train_dir.locked(run.train_dir))
       for run in runs:
         train_dir.remove_run(run.train_dir)
   for number, (name, run) in enumerate(zip(names, runs), 1):

@@ -27,7 +27,7 @@ _NUM_IMAGES = 5000  # Training images for the whitening; the paper's number.
 _EPSILON = 5e-4  # Limits the gain in directions in which patches hardly differ.
 
 
-def of_run(run):
+def loader(run):
   """A function of a session that loads a new run's values; None on resume.
 
   `run` is the trainer.Run of the default graph. Prints which layers get values

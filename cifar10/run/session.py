@@ -43,7 +43,7 @@ def training_session(run, train_op, loss, hooks=(), role=None):
     DivergedError, SaveError, Stopped, UserError: as `guard.protect` does.
   """
   settings, role = run.settings, role or Role(run.settings)
-  init = initial_values.of_run(run) if role.saves else None
+  init = initial_values.loader(run) if role.saves else None
   saver = saving_lib.Saver(tf.global_variables())
   step = step_after(train_op)
   print(*banner.lines(run.data, settings), sep='\n')
@@ -87,7 +87,7 @@ def _begin_saving(run, validator, stack):
   # Only now that the graph is built, and all errors in the flags are found.
   if validator is not None:  # Locks the folder of the best checkpoint.
     best = os.path.join(settings.train_dir, train_dir.BEST)
-    stack.enter_context(train_dir.held(best))
+    stack.enter_context(train_dir.locked(best))
   if settings.overwrite:
     train_dir.remove_run(settings.train_dir)
   checkpoints.check_newest(settings.train_dir)

@@ -37,7 +37,7 @@ IN_USE = 'another trainer uses this directory'
 
 
 @contextlib.contextmanager
-def held(directory):
+def locked(directory):
   """Locks the training directory, which is made if it is missing.
 
   The system releases the lock however the process ends. After an error, new
@@ -62,10 +62,10 @@ def held(directory):
 def prepare(settings, data, examples_per_step):
   """The RunState to train with; None if the run is at its end.
 
-  The caller has locked the directory with `held`. With --overwrite, the session
-  deletes the old run later. `examples_per_step` counts those of all machines.
-  Raises UserError if the directory cannot be used, or holds a run of another
-  model or data set.
+  The caller has locked the directory, see `locked`. With --overwrite, the
+  session deletes the old run later. `examples_per_step` counts those of all
+  machines. Raises UserError if the directory cannot be used, or holds a run of
+  another model or data set.
   """
   directory = settings.train_dir
   combinations.check_with_data(settings, data)

@@ -66,7 +66,7 @@ def start_or_resume(settings, data, take_steps):
   Raises UserError if the directory is unusable or --master does not answer,
   OSError if the directory cannot be written to, and what `take_steps` raises.
   """
-  with train_dir.held(settings.train_dir):
+  with train_dir.locked(settings.train_dir):
     state = train_dir.prepare(settings, data, settings.examples_per_machine)
     if state is not None:
       with tf.Graph().as_default(), master.placed(settings):
