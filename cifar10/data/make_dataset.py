@@ -88,7 +88,7 @@ def _folders_in(folder):
 
 
 def _part(counts, label, fraction):
-  """The part for a class's next picture, so that `fraction` is to test on."""
+  """The part of a class's next picture: about `fraction` are for testing."""
   num_train, num_test = (counts[name][label] for name in _FILES)
   count = num_train + num_test + 1
   wanted = min(count - 1, max(1, int(count * fraction + 0.5)))

@@ -10,7 +10,7 @@ from cifar10.data import svhn
 from cifar10.errors import UserError
 from cifar10.errors import printable
 
-_MAX_SIZE_RATIO = 10  # Another file may be this much larger than the official.
+_MAX_SIZE_RATIO = 10  # Another file may be this many times as large.
 
 
 class Source(NamedTuple):

@@ -89,9 +89,9 @@ def _normal_cdf(x):
 
 
 def _portable_gelu(x, name):
-  """GELU of operations that TensorFlow Lite has, too.
+  """GELU by operations that TensorFlow Lite has, too.
 
-  In TensorFlow 1 it has no erf: Abramowitz and Stegun, "Handbook of
+  That of TensorFlow 1 has no erf: Abramowitz and Stegun, "Handbook of
   Mathematical Functions", 1964, 7.1.26, approximates it within 1.5e-7.
   """
   if tf.__version__ >= '2':
@@ -108,7 +108,7 @@ def _portable_gelu(x, name):
 
 
 def _portable_selu(x, name):
-  """SELU by ELU, which TensorFlow 1's TensorFlow Lite has, unlike SELU."""
+  """SELU by ELU: the TensorFlow Lite of TensorFlow 1 has only the latter."""
   scale, alpha = 1.0507009873554805, 1.6732632423543772
   below = alpha * tf.nn.elu(tf.minimum(x, 0.0))
   return tf.multiply(scale, tf.nn.relu(x) + below, name=name)

@@ -36,7 +36,7 @@ def check(count, flag, filters, sizes):
 def each(columns, scope, build):
   """A list of `build(column)`, in the name scopes `column_0` and so on.
 
-  These determine the devices. A single column has no name scope of its own.
+  The scopes determine the devices. A single column has none of its own.
   """
   columns = list(columns)
   if len(columns) == 1:
@@ -68,7 +68,7 @@ def lrn(columns, name, techniques, are_apart):
     return tf.slice(x, [0, 0, 0, begin], [-1, -1, -1, size])
 
   def pieces_of(i):
-    """Column i, and its RADIUS outer channels for each neighbor: a dict."""
+    """Column i, and for each neighbor its RADIUS outer channels: a dict."""
     takers = [j for j in (i - 1, i, i + 1) if 0 <= j < count]
     copies = dict(zip(takers, _copies(columns[i], len(takers))))
     for j in copies.keys() - {i}:

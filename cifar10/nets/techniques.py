@@ -12,7 +12,7 @@ RADIUS = 4  # The depth_radius of local response normalization.
 
 
 class Techniques:
-  """Normalization, activation and dropout of the layers of one network.
+  """Normalization, activation and dropout in one call of `inference`.
 
   Call the methods in the variable scope of a layer. In training, dropout drops
   and batch normalization updates its moving averages.

@@ -27,7 +27,7 @@ def updates(averages, variables=None):
 
 
 def statistics_updates(global_step, settings, worker=None):
-  """Operations that average the batches' statistics as `updates` the variables.
+  """Operations that update averages of the statistics of batches.
 
   Averages of the moving means and variances would lag behind. Run them before
   `global_step` counts the step. The list is empty if another worker does it.

@@ -160,9 +160,9 @@ def orthogonal(matrix):
 
 
 def apply(optimizer, gradients, settings):
-  """Operations that apply pairs (gradient, variable) with the settings' limits.
+  """A list of operations that apply pairs (gradient, variable).
 
-  Returns a list.
+  Gradients and weights stay within the limits of the settings.
   """
   applied = optimizer.apply_gradients(clipped(gradients, settings))
   with tf.control_dependencies([applied]):

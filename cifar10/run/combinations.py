@@ -58,7 +58,7 @@ def check(settings):
 
 
 def check_network(settings):
-  """Raises UserError if settings of a network, perhaps trained, contradict."""
+  """Raises UserError if the settings of a network contradict one another."""
   for setting, reason, excluded in _EXCLUDED:
     for other in excluded if _holds(settings, setting) else ():
       if _holds(settings, other):

@@ -68,7 +68,7 @@ def _source(settings):
 
 
 def _transfer(settings):
-  """Pairs (variable, its value in another run, averaged if there is such)."""
+  """Pairs (variable, its average in another run, or else its value there)."""
   if not settings.init_from:
     return []
   source = _source(settings)

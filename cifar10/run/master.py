@@ -50,7 +50,7 @@ def placed(settings):
 
 
 class LimitedCreator(tf.train.SessionCreator):
-  """Limits the time that another creator takes, by a UserError.
+  """Makes sessions by another creator; UserError if it takes too long.
 
   TensorFlow would wait forever for a server that is gone or stopped.
   """

@@ -23,7 +23,7 @@ def reporter(step, loss, settings, run_state, stack):
 
 
 class LiveLine:
-  """A context in which a line on a terminal is overwritten.
+  """A line on a terminal that each `show` overwrites, within a context.
 
   Whatever Python writes to standard output or error goes below the line, and
   the next line below that.

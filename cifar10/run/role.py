@@ -7,7 +7,7 @@ from cifar10.util import session_settings
 
 
 class Role:
-  """The role of a trainer on one machine, which does all of this itself."""
+  """The role of a trainer on one machine: it initializes, saves and ends."""
 
   saves = True  # Checkpoints, summaries and settings.
   server = None  # The servers.Server of a task of a cluster.

@@ -153,8 +153,8 @@ def _check_fixed(settings, data, changed, saved):
 def _folders(directory):
   """The training directory and, if it is this run's, the folder `best` in it.
 
-  A link is not: by it, others might have this user delete files elsewhere. Nor
-  is a folder of another run, which has starts of its own.
+  A link does not count: by it, others could have this user delete files. Nor
+  does a folder of another run, which has starts of its own.
   """
   best = os.path.join(directory, BEST)
   if os.path.islink(best):
