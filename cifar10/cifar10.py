@@ -261,7 +261,7 @@ def train(total_loss, global_step, settings=None, pace=None, grads=None,
       summaries.histogram(var.op.name + '/values', var.read_value())
       summaries.histogram(var.op.name + '/gradients', grad)
     # A step reports the losses before its update.
-    before = losses + averages.of_statistics(global_step, settings, worker)
+    before = losses + averages.statistics_updates(global_step, settings, worker)
     with tf.control_dependencies(before):
       grads = [(tf.identity(grad), var) for grad, var in grads]
 
@@ -274,7 +274,7 @@ def train(total_loss, global_step, settings=None, pace=None, grads=None,
           step = tf.assign_add(global_step, 1)
           variable_averages = tf.train.ExponentialMovingAverage(
               settings.moving_average_decay, num_updates=step)
-          return tf.group(*averages.of_variables(variable_averages))
+          return tf.group(*averages.updates(variable_averages))
 
     other_ops = [loss_averages_op, *tf.get_collection(tf.GraphKeys.UPDATE_OPS)]
     if worker is not None:  # It may average the gradients of all workers.

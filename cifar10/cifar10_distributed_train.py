@@ -82,7 +82,7 @@ def train(settings):
                        task.workers_per_step(settings))
   with contextlib.ExitStack() as stack:
     if task.is_chief:
-      stack.enter_context(train_dir.held(settings.train_dir))
+      stack.enter_context(train_dir.locked(settings.train_dir))
     server = stack.enter_context(membership.joined(task, settings))
     for agreement in membership.agree(
         server, lambda: train_dir.prepare(settings, data, examples_per_step)):

@@ -119,8 +119,8 @@ def _cifar10(data_dir, eval_data):
   Raises ValueError if a file of the part `eval_data`, 'test' or 'train_eval',
   is missing.
   """
-  data = datasets.in_folder(data_dir)
-  data = data._replace(classes=datasets.unnamed(NUM_CLASSES) or data.classes)
+  classes = datasets.numbered_classes(NUM_CLASSES) or datasets.CLASSES
+  data = datasets.in_folder(data_dir)._replace(classes=classes)
   for path in data.files(eval_data):
     if not os.path.exists(path):
       raise ValueError('Failed to find file: ' + path)
@@ -245,7 +245,7 @@ def examples_in_queue(data, batch_size):
   tutorial makes the queue smaller, so that the first step comes sooner.
   """
   most = _MAX_BYTES_IN_QUEUE // data.layout.record_bytes
-  if data.classes in (datasets.CLASSES, datasets.unnamed(NUM_CLASSES)):
+  if data.classes in (datasets.CLASSES, datasets.numbered_classes(NUM_CLASSES)):
     most = min(most, NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN)
   return min(data.examples_per_epoch, max(batch_size, most))
 

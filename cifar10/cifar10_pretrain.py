@@ -101,7 +101,7 @@ def _train_layers(settings, data, folder):
   if settings.overwrite:
     with contextlib.ExitStack() as stack:
       for run in runs:
-        stack.enter_context(train_dir.held(run.train_dir))
+        stack.enter_context(train_dir.locked(run.train_dir))
       for run in runs:
         train_dir.remove_run(run.train_dir)
   for number, (name, run) in enumerate(zip(names, runs), 1):
@@ -158,8 +158,8 @@ def _take_steps(run, layer=None, on_top=()):
   if settings.task == 'distorted_pairs':
     take_images = pipelines.distorted_pairs
   images, labels = take_images(settings, run.data)
-  form = layers.formed(conv=settings.conv, is_training=True)
-  with variable_scope.training_scope(settings), form:
+  options = layers.build_options(conv=settings.conv, is_training=True)
+  with variable_scope.training_scope(settings), options:
     if layer:
       loss = _layer_loss(images, layer, settings)
     elif settings.task in pretraining.PAIRS:

@@ -46,8 +46,8 @@ def inference(images, settings, is_training=False, portable=False,
   """
   frozen = tf.get_collection(graph_keys.FROZEN_LAYERS)
   num_classes = len(settings.classes) or cifar10.NUM_CLASSES
-  with layers.formed(conv=settings.conv, is_portable=portable,
-                     is_training=is_training):
+  with layers.build_options(conv=settings.conv, is_portable=portable,
+                            is_training=is_training):
     if frozen:
       logits = frozen[0].inference(images)
     elif varied or _is_varied(settings, is_training):
@@ -81,4 +81,4 @@ def varied_network(settings, is_training=True):
   count = settings.columns
   if is_training and settings.model_parallelism == 'filters':
     count = len(settings.devices)
-  return functools.partial(convnet.inference, count=count)
+  return functools.partial(convnet.inference, num_columns=count)

@@ -47,13 +47,13 @@ def loaded_inputs(settings, data):
   with tf.device('/cpu:0'), tf.name_scope(graph_keys.INPUT_SCOPE):
     if settings.input == 'tf_data':
       epoch_size = cifar10_input.examples_in_queue(data, batch_size)
-      images, labels = batches.batches_by_tf_data(data, epoch_size, batch_size,
-                                                  decode, num_threads)
+      images, labels = batches.tf_data(data, epoch_size, batch_size, decode,
+                                       num_threads)
       num_threads = 1
     else:
       is_alternating = 'alternating_flip' in distortions.names(settings.augment)
-      images, labels = decode(*batches.batches_of_preloaded(
-          data, batch_size, data.flip and is_alternating))
+      images, labels = decode(
+          *batches.preloaded(data, batch_size, data.flip and is_alternating))
     images, labels = cifar10_input.ready_batches(images, labels, batch_size,
                                                  num_threads)
     summaries.images_and_labels(images, labels, data.classes)

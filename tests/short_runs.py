@@ -87,16 +87,16 @@ def trained(tmp_path, **changes):
   return config
 
 
-def noted_forms(monkeypatch):
-  """A list of the forms in which convolutions are built from now on."""
-  forms, conv2d = [], layers.conv2d
+def noted_algorithms(monkeypatch):
+  """A list of the algorithms of convolutions that are built from now on."""
+  algorithms, conv2d = [], layers.conv2d
 
   def noted(*args, **optional):
-    forms.append(layers.form().conv)
+    algorithms.append(layers.current_options().conv)
     return conv2d(*args, **optional)
 
   monkeypatch.setattr(layers, 'conv2d', noted)
-  return forms
+  return algorithms
 
 
 def result_of_variant(name, seed, shares, flags, steps):

@@ -1,4 +1,4 @@
-"""Two ways to batches besides the queues: preloaded data, and tf.data."""
+"""The inputs besides the queues: --input=preloaded and --input=tf_data."""
 
 import tensorflow.compat.v1 as tf
 
@@ -8,33 +8,32 @@ from cifar10.data import shuffle_queue
 _READ_BYTES = 1 << 18
 
 
-def batches_of_preloaded(data, batch_size, alternating):
+def preloaded(data, batch_size, alternating):
   """Endless batches of records from one variable, shuffled anew each epoch.
 
-  Returns uint8 [batch_size, layout.record_bytes], and int32 [batch_size], 1 for
-  the images to flip, else 0; None if not `alternating`.
+  Returns uint8 [batch_size, layout.record_bytes]; and if `alternating`, int32
+  [batch_size], 1 for the images to flip, else 0; otherwise None.
   """
   paths, kept = data.files_to_train_on()
   parts = [
       records_lib.decode([tf.read_file(path)], data.layout)[:kept.get(path)]
       for path in paths
   ]
-  # Their number is known only when the files are read.
+  # The number of records is known only when the files are read.
   all_records = _local(tf.concat(parts, 0), name='preloaded',
                        validate_shape=False)
   all_records.set_shape([None, data.layout.record_bytes])
   num_examples = data.examples_per_epoch
-  if alternating:  # At random first, then every other time.
+  if alternating:  # The first epoch flips at random.
     flips = _local(lambda: tf.random_uniform([num_examples], 0, 2, tf.int32),
                    name='flips')
 
   def read_epoch(start, left):
-    # All at once, so it starts at 0.
-    numbers = tf.range(start, start + left)
+    numbers = tf.range(start, start + left)  # All at once: the start is 0.
     if not alternating:
       return numbers
-    # The next epoch shows each image the other way: Jordan, arXiv 2404.00498,
-    # section 3.6.
+    # The next epoch mirrors each image that this one does not, and the other
+    # way round: Jordan, arXiv 2404.00498, section 3.6.
     flip = flips.read_value()
     with tf.control_dependencies([flip]):
       swapped = tf.assign(flips, 1 - flip)
@@ -49,13 +48,13 @@ def batches_of_preloaded(data, batch_size, alternating):
 
 
 def _local(initial_value, **options):
-  """A variable that each session computes at its start, in no checkpoint."""
+  """A variable that each session initializes, in no checkpoint."""
   return tf.Variable(initial_value, trainable=False,
                      collections=[tf.GraphKeys.LOCAL_VARIABLES], **options)
 
 
-def batches_by_tf_data(data, epoch_size, batch_size, decode, num_threads):
-  """The next of endless batches of decoded records, by tf.data.
+def tf_data(data, epoch_size, batch_size, decode, num_threads):
+  """Endless batches of decoded records, by tf.data.
 
   Shuffles `epoch_size` records together. Returns the tuple of tensors of
   `decode`, a function of uint8 records, [batch_size, layout.record_bytes].
@@ -85,6 +84,6 @@ def batches_by_tf_data(data, epoch_size, batch_size, decode, num_threads):
       decode_strings,
       num_parallel_calls=num_threads if num_threads > 1 else None)
   iterator = tf.data.make_initializable_iterator(batches)
-  # With the local variables, at the start of each session.
+  # A session runs these initializers with those of the local variables.
   tf.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, iterator.initializer)
   return iterator.get_next()

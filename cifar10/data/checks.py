@@ -9,15 +9,15 @@ from cifar10.data import records
 from cifar10.errors import UserError
 from cifar10.errors import printable
 
-# Images of the largest class for each of the smallest from which to warn.
-_UNBALANCED = 5
+_UNBALANCED = 5  # Ratio of the largest to the smallest class at which to warn.
 
 
 def check_files(data, source):
   """Raises UserError if a file is missing, damaged, or not as described.
 
-  Returns the labels of the training and of the test records, int arrays. Warns
-  if a data set with a `source` has another number of records.
+  Returns the labels of the training and of the test records, int32 arrays [n].
+  Warns if there are not as many records as in the public data set `source`;
+  None if the data set is not public.
   """
   labels = []
   for paths, count in zip((data.train_files, data.test_files), data.counts):
@@ -45,19 +45,23 @@ def check_files(data, source):
 
 
 def _warn(data, problem):
-  """Prints a warning that names the folder of a data set."""
+  """Prints a warning that begins with the folder of a data set."""
   folder = os.path.dirname(data.test_files[0])
   print(printable(f'WARNING: {folder}: {problem}.'))
 
 
 def warn_of_classes(data, train, test):
-  """Warns of classes without images, and of rare ones, by all labels."""
+  """Warns of classes without images and of rare ones.
+
+  `train` and `test` are the labels of all records, as `check_files` returns.
+  """
   classes = np.array(data.classes)
   used = train[:data.examples_per_epoch]
   missing = [(part, classes[np.bincount(labels, minlength=len(classes)) == 0])
              for part, labels in (('training', used), ('test', test))]
   found = [
-      f'no {part} images of {few(names, ", ")}' for part, names in missing
+      f'no {part} images of {first_three(names, ", ")}'
+      for part, names in missing
       if names.size
   ]
   if found:
@@ -82,7 +86,7 @@ def warn_of_copies(data):
         'images; precision on them says nothing about new images')
 
 
-def few(values, separator):
-  """The first three values and, if there are more, their number."""
+def first_three(values, separator):
+  """The first three values as text; if there are more, also their number."""
   shown = separator.join(map(str, values[:3]))
   return f'{shown}, ... ({len(values)})' if len(values) > 3 else shown

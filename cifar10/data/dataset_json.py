@@ -19,17 +19,18 @@ from cifar10.util import files
 
 FILE_NAME = 'dataset.json'
 
-FILES = {'train': 'train.bin', 'test': 'test.bin'}  # That `save` describes.
+# The files that `save` describes.
+FILES = {'train': 'train.bin', 'test': 'test.bin'}
 
-# Limits of the height and width of images, in pixels. A record of the largest
-# has 300 MB: offsets in it must fit into 31 bits.
-SMALLEST, LARGEST = 2, 10000
+# Limits of the height and width of images, in pixels. The largest record has
+# 300 MB: offsets in it must fit into 31 bits.
+MIN_SIZE, MAX_SIZE = 2, 10000
 
 CHANNELS = (3, 1)
 
 
 def load(path):
-  """Reads the fields of a DataSet, except its name; UserError if damaged."""
+  """The fields of a DataSet except its name, a dict; UserError if damaged."""
   value = files.need_json(path)
   try:
     return _parse(value, os.path.dirname(path))
@@ -46,8 +47,8 @@ def _parse(value, folder):
   train, test = (_paths(value[part]['files'], folder) for part in FILES)
   if len(set(classes)) < max(2, len(classes)):
     raise ValueError('classes; expected a list of two or more different names')
-  if type(size) is not int or not SMALLEST <= size <= LARGEST:
-    raise ValueError(f'size {size!r}; expected {SMALLEST} to {LARGEST}')
+  if type(size) is not int or not MIN_SIZE <= size <= MAX_SIZE:
+    raise ValueError(f'size {size!r}; expected {MIN_SIZE} to {MAX_SIZE}')
   if type(channels) is not int or channels not in CHANNELS:
     raise ValueError(f'{channels!r} channels; expected 3 or 1')
   if not isinstance(flip, bool):

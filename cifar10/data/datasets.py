@@ -22,7 +22,7 @@ from cifar10.util import paths
 CLASSES = tuple(
     'airplane automobile bird cat deer dog frog horse ship truck'.split())
 
-# Classes of each label of CIFAR-100, in the order of their bytes in a record.
+# Number of classes of CIFAR-100's labels, in the order of their bytes.
 _CIFAR100_CLASSES = {'coarse': 20, 'fine': 100}
 
 _CIFAR10_SOURCE = sources.SOURCES['cifar10']
@@ -41,8 +41,8 @@ class DataSet(NamedTuple):
   # Records that train_files and test_files must hold; None if unknown.
   counts: Tuple[Optional[int], Optional[int]] = (None, None)
   name: str = 'CIFAR'  # In messages, as in "CIFAR images".
-  held_out: int = 0  # The last training records, for validation.
-  labelled: int = 0  # The first of the others, to train on; 0: all of them.
+  held_out: int = 0  # Number of the last training records, for validation.
+  labelled: int = 0  # Number of the first ones, to train on; 0: all others.
 
   @property
   def examples_per_epoch(self):
@@ -59,7 +59,7 @@ class DataSet(NamedTuple):
   def files_to_train_on(self):
     """The files to train on: a list of paths, and a dict of counts by path.
 
-    A file in the dict is trained on in part: that many records from its first.
+    Of a file in the dict, only that many first records are trained on.
     """
     if not (self.held_out or self.labelled):  # The files may be made later.
       return list(self.train_files), {}
@@ -110,12 +110,12 @@ def describe(settings):
   elif kind == 'own':
     data = load(settings.data_dir)
   elif kind == 'cifar10':
-    data = cifar10_below(settings.data_dir)
+    data = cifar10(settings.data_dir)
     path = os.path.join(os.path.dirname(data.test_files[0]), 'batches.meta.txt')
     if os.path.exists(path):
       data = data._replace(classes=_names(path))
     has_other_names = len(data.classes) != len(names)
-    if has_other_names and names and names == unnamed(len(names)):
+    if has_other_names and names and names == numbered_classes(len(names)):
       data = data._replace(classes=names)
   elif kind == 'svhn':
     data = load(_fetched_folder(settings))
@@ -125,8 +125,8 @@ def describe(settings):
   return data
 
 
-def unnamed(count):
-  """Names of another number of classes than CIFAR-10's in its files, or ()."""
+def numbered_classes(count):
+  """The names 'class 0', 'class 1', ...; () for as many classes as CIFAR-10."""
   return () if count == len(CLASSES) else tuple(
       f'class {i}' for i in range(count))
 
@@ -136,22 +136,21 @@ def check_fits(data, settings):
   compared = (('the classes', ', ', data.classes, settings.classes),
               ('images of', ' x ', data.layout[:3], settings.image_shape))
   for what, separator, found, trained in compared:
-    if trained in ((), found, unnamed(len(found))):
+    if trained in ((), found, numbered_classes(len(found))):
       continue
     where = f'--dataset={settings.dataset} --data_dir={settings.data_dir}: '
     # Perhaps a folder that has moved.
     if _kind(settings) == 'cifar10' and data.classes == CLASSES:
       where += f'is CIFAR-10, as there is no {dataset_json.FILE_NAME}; '
     raise UserError(
-        f'{where}found {what} {checks.few(found, separator)}; the model '
-        f'was trained on {checks.few(trained, separator)}')
+        f'{where}found {what} {checks.first_three(found, separator)}; the '
+        f'model was trained on {checks.first_three(trained, separator)}')
 
 
 def known_shape(settings, classes):
   """Height, width and depth of the images of a run that did not save them.
 
-  `classes` are those of the run. Returns an empty tuple if its data set may not
-  be public.
+  `classes` are those of the run. Returns () unless its data set is public.
   """
   may_be_own = settings.dataset == 'cifar10' and (
       classes != CLASSES or not os.path.isdir(settings.data_dir))
@@ -162,15 +161,14 @@ def prepare(settings, url=_OFFICIAL_URL, num_classes=len(CLASSES)):
   """Fetches the data set that the settings name if it is missing; checks it.
 
   CIFAR-10 comes from `url`, unless --data_url names another place, and has
-  `num_classes` classes, unless the settings have some.
-
-  Returns a DataSet with the parts that the settings hold out. Raises UserError
-  if it cannot be fetched, is damaged, does not suit the model, or is too small.
+  `num_classes` classes, unless the settings have some. Returns a DataSet with
+  its held-out and labelled parts. Raises UserError if it cannot be fetched, is
+  damaged, does not suit the model, or is too small.
   """
   kind = _kind(settings)
   source = sources.SOURCES.get(kind)
   if settings.dataset == 'cifar10' and not settings.classes:
-    settings = dataclasses.replace(settings, classes=unnamed(num_classes))
+    settings = dataclasses.replace(settings, classes=numbered_classes(num_classes))
   if kind == 'cifar10':
     describe(settings)  # Fetch nothing that does not fit the model.
     if url != _OFFICIAL_URL and not settings.data_url:
@@ -189,7 +187,7 @@ def prepare(settings, url=_OFFICIAL_URL, num_classes=len(CLASSES)):
 
 
 def _refuse_pictures(folder):
-  """Raises UserError if there are two or more folders, all with pictures.
+  """Raises UserError if `folder` holds folders of pictures, two or more.
 
   They are meant as the data set, but CIFAR-10 would be fetched into `folder`.
   """
@@ -225,7 +223,7 @@ def _split(data, settings):
 
 
 def check_owner(settings):
-  """Raises UserError if --data_dir, in use, is the default and another's."""
+  """Raises UserError if --data_dir is the default and another user's."""
   if settings.dataset != 'sample' and not settings.is_set('data_dir'):
     paths.refuse_of_another(settings.data_dir, '--data_dir')
 
@@ -239,7 +237,7 @@ def _kind(settings):
 
 
 def _fetched_folder(settings):
-  """The folder of a data set whose files name its classes, if there is one."""
+  """The folder of CIFAR-100 or SVHN; UserError if it has not been fetched."""
   folder = sources.SOURCES[settings.dataset].folder_in(settings.data_dir)
   if not os.path.isdir(folder):
     data_dir = shlex.quote(settings.data_dir)
@@ -275,8 +273,8 @@ def _names(path):
   names = tuple(line.strip() for line in lines if line.strip())
   if len(set(names)) < max(2, len(names)):
     raise UserError(
-        f'{path}: found {checks.few(names, ", ") or "no names"}; expected '
-        'two or more classes, each once, one a line')
+        f'{path}: found {checks.first_three(names, ", ") or "no names"}; '
+        'expected two or more classes, each once, one a line')
   return names
 
 
@@ -295,6 +293,6 @@ def in_folder(folder, train_names=_CIFAR10_SOURCE.train,
       test_files=tuple(os.path.join(folder, name) for name in test_names))
 
 
-def cifar10_below(data_dir):
-  """The DataSet of CIFAR-10, as it is fetched; its files may be missing."""
+def cifar10(data_dir):
+  """The DataSet of CIFAR-10 in `data_dir`; its files may be missing."""
   return in_folder(_CIFAR10_SOURCE.folder_in(data_dir))

@@ -9,15 +9,15 @@ import tensorflow.compat.v1 as tf
 from cifar10.data import records as records_lib
 from cifar10.errors import UserError
 
-# Of --standardization=fixed: red, green and blue in CIFAR-10's training images.
+# For --standardization=fixed: CIFAR-10's red, green and blue.
 _MEANS = 125.3, 123.0, 113.9
 _DEVIATIONS = 63.0, 62.1, 66.7
 
 # Ranges of the random distortions, from the tutorial.
-_MAX_BRIGHTNESS = 63  # Its change, of 255.
+_MAX_BRIGHTNESS = 63  # Added to or subtracted from pixels of 0 to 255.
 _MIN_CONTRAST, _MAX_CONTRAST = 0.2, 1.8
 
-# Ranges of the others.
+# Ranges of the other distortions.
 _MAX_ANGLE = np.radians(15)
 _MIN_ZOOM, _MAX_ZOOM = 0.8, 1.2
 _MIN_SATURATION, _MAX_SATURATION = 0.5, 1.5
@@ -29,7 +29,7 @@ _COLORS = ('saturation', 'hue')
 NAMES = (*TUTORIAL, 'shift', 'rotate', 'resize', *_COLORS, 'cutout',
          'alternating_flip')
 
-# Shares of the colors in the brightness of a pixel: ITU-R BT.601.
+# Weights of red, green and blue in the brightness of a pixel: ITU-R BT.601.
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 
 
@@ -68,13 +68,13 @@ def are_changed(settings):
 
 
 def distort(records, data, settings, size, flip=None):
-  """Decodes records and distorts each image at random, in its own way.
+  """Decodes records and distorts each image at random.
 
   Args:
     records: uint8 tensor, [batch, record_bytes].
-    data: their datasets.DataSet, which says if they may be flipped.
-    settings: settings.Settings with the distortions, some of NAMES.
-    size: height and width of the crops, in pixels; not at random, the middle.
+    data: datasets.DataSet of the records, which says if images may be flipped.
+    settings: settings.Settings, whose `augment` lists some of NAMES.
+    size: height and width of the crops, in pixels; without crop, the middle.
     flip: int32 tensor, [batch], 1 for the images to flip; None: at random.
 
   Returns float32 [batch, size, size, depth], `standardized`; cutout sets a
@@ -143,7 +143,7 @@ def resample(images, size, corner, angle, zoom):
   Args:
     images: float32 tensor, [n, height, width, depth].
     size: height and width of the squares, in pixels.
-    corner: float32 first rows and columns, [n], if nothing were turned.
+    corner: two float32 tensors, [n]; first row and column before turning.
     angle: float32 tensor, [n], in radians, clockwise.
     zoom: float32 tensor, [n]; 2 shows a quarter of the square, twice as large.
 
@@ -180,7 +180,7 @@ def resample(images, size, corner, angle, zoom):
 
 
 def _between(positions, length):
-  """The two pixels that positions lie between, and the share of the second."""
+  """The two pixels around each position, and the weight of the second one."""
   positions = tf.clip_by_value(positions, 0.0, length - 1.0)
   first = tf.floor(positions)
   index = tf.cast(first, tf.int32)
@@ -188,17 +188,17 @@ def _between(positions, length):
 
 
 def adjusted(images, brightness, contrast):
-  """Adds the brightness; then scales distances from the mean by the contrast.
+  """Adds the brightness, and scales the distance from the mean by the contrast.
 
   Takes and returns float32 [batch, height, width, depth], with brightness and
-  contrast [batch, 1, 1, 1]. In one step, unlike the tutorial.
+  contrast [batch, 1, 1, 1]. One pass over the images; the tutorial takes two.
   """
   means = tf.reduce_mean(images, [1, 2], keepdims=True)  # Of each channel.
   return images * contrast + (means * (1 - contrast) + brightness)
 
 
 def _colors(images, count, augment):
-  """Changes the saturation and hue of each image, by a matrix of its own."""
+  """Changes saturation and hue, by one 3 x 3 matrix for each image."""
   if not set(_COLORS) & set(augment):
     return images
   size = images.shape.as_list()[2]
@@ -216,7 +216,7 @@ def _colors(images, count, augment):
 
 
 def _hue_rotations(angle):
-  """Matrices that turn about the axis (1, 1, 1), by Rodrigues' formula."""
+  """Rotations about the axis (1, 1, 1), by Rodrigues' formula."""
   cross = np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]], np.float32) / 3**0.5
   return (tf.cos(angle) * tf.eye(3) + tf.sin(angle) * cross +
           (1 - tf.cos(angle)) * np.full([3, 3], 1 / 3, np.float32))
@@ -240,11 +240,11 @@ def _cutout_mask(count, size):
 
 
 def standardized(images, kind):
-  """Pixels whose mean is about 0 and whose deviation is about 1.
+  """Subtracts a mean from pixels of 0 to 255, and divides by a deviation.
 
-  Takes and returns float32 [batch, height, width, depth], of 0 to 255 before.
-  `kind` is 'image', mean and deviation are those of each image; or 'fixed',
-  those of CIFAR-10's colors, or for other depths their means.
+  Takes and returns float32 [batch, height, width, depth]. `kind` is 'image',
+  with mean and deviation of each image; or 'fixed', with those of CIFAR-10's
+  colors, averaged for images that are not RGB.
   """
   if kind == 'fixed':
     numbers = np.array([_MEANS, _DEVIATIONS], np.float32)
@@ -255,7 +255,10 @@ def standardized(images, kind):
 
 
 def central_crop(records, layout, size, standardization='image'):
-  """The middles of images in uint8 records, float32 [n, size, size, depth]."""
+  """The middles of the images in records, standardized.
+
+  Takes uint8 [n, record_bytes]; returns float32 [n, size, size, depth].
+  """
   zeros = tf.zeros_like(records[:, 0], tf.int32)
   corner = [zeros + (side - size) // 2 for side in layout[:2]]
   images = records_lib.crop(records, layout, size, corner, flip=zeros)

@@ -1,4 +1,4 @@
-"""Fetches and unpacks files; leaves no incomplete ones behind."""
+"""Fetches and unpacks files, and leaves no incomplete ones behind."""
 
 import contextlib
 import http.client
@@ -20,11 +20,11 @@ from cifar10.util import console
 from cifar10.util import files
 from cifar10.util import folder_lock
 
-_ATTEMPTS = 5  # In a row without progress.
+_ATTEMPTS = 5  # In a row without new bytes.
 _TIMEOUT_SECS = 30
 _CHUNK_BYTES = 1 << 18
 
-# Reasons for another attempt, even before the first byte.
+# Errors after which to try again, even before the first byte.
 _TEMPORARY = (ConnectionResetError, ConnectionAbortedError, TimeoutError,
               http.client.BadStatusLine, http.client.IncompleteRead,
               socket.timeout, ssl.SSLEOFError, ssl.SSLZeroReturnError)
@@ -44,7 +44,7 @@ def fetch_into(folder, remotes, fill):
   """Fetches files that are missing, and makes a folder from their contents.
 
   One process works, others wait for it. A failure leaves only files that are
-  complete or worth resuming. `fill` is a function (paths of the files, path of
+  complete or can be resumed. `fill` is a function (paths of the files, path of
   an empty folder) that writes the contents of `folder`, which appears when it
   is complete. Raises UserError if a file cannot be fetched or has the wrong
   checksum, and OSError if one cannot be written.
@@ -98,7 +98,7 @@ def _check(source, path, remote):
 
 
 def _fetch_checked(remote):
-  """Fetches a file; it appears when its checksum is verified."""
+  """Fetches a file, which appears when its checksum has been verified."""
   partial = f'{remote.path}.{remote.sha256[:8]}.part'
   with files.open_own(partial) as output:
     try:
@@ -122,7 +122,7 @@ def _fetch_whole(remote, partial, output):
     output.truncate(0)
     if not is_resumed:
       raise
-    _fetch_whole(remote, partial, output)  # The part was damaged.
+    _fetch_whole(remote, partial, output)  # The old part was damaged.
 
 
 def _fetch(remote, output):

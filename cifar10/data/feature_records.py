@@ -1,6 +1,6 @@
 """Records of features: a label, as in CIFAR-10's format, and float32 numbers.
 
-The same readers and queues take them and images.
+The readers and queues of images take them, too.
 """
 
 import numpy as np
@@ -10,18 +10,22 @@ import tensorflow.compat.v1 as tf
 FILE_NAME = 'frozen_layers.bin'
 DESCRIPTION_NAME = 'frozen_layers.json'
 
-_BYTES = 4  # Of a float32.
+_FLOAT32_BYTES = 4
 
 
 def layout_for(shape, layout):
-  """The Layout of features of a `shape`, with the label bytes of images."""
+  """The Layout of features, with the label bytes of their images' `layout`.
+
+  `shape` is the list [height, width, channels] or [channels].
+  """
   height, width, channels = [1] * (3 - len(shape)) + shape
-  return layout._replace(height=height, width=width, depth=_BYTES * channels)
+  return layout._replace(height=height, width=width,
+                         depth=_FLOAT32_BYTES * channels)
 
 
 def shape(layout):
-  """Height, width and channels of the features in records of a Layout."""
-  return layout.height, layout.width, layout.depth // _BYTES
+  """Height, width and channels of the features in records of `layout`."""
+  return layout.height, layout.width, layout.depth // _FLOAT32_BYTES
 
 
 def encode(features, images, layout):
@@ -38,5 +42,5 @@ def encode(features, images, layout):
 def features(records, layout):
   """The features, float32 [n, height, width, channels], in a uint8 tensor."""
   numbers = tf.reshape(records[:, layout.label_bytes:],
-                       [-1, *shape(layout), _BYTES])
+                       [-1, *shape(layout), _FLOAT32_BYTES])
   return tf.bitcast(numbers, tf.float32)

@@ -33,7 +33,7 @@ from cifar10.util import paths
 
 _FILES = dataset_json.FILES
 
-# Folders of these names alone, with folders in them, are no classes.
+# If all folders have such names and hold folders, they are not classes.
 _PART_NAMES = frozenset(
     'train training val valid validation dev test testing'.split())
 
@@ -47,7 +47,7 @@ def find(folder):
 
   Returns the sorted names of the classes, and a sorted list of tuples: path,
   number of the class, and part, 'train', 'test' or None. Raises UserError if
-  its pictures are not those of a data set.
+  the folder does not hold the pictures of a data set.
   """
   if not os.path.isdir(folder):
     raise UserError(f'{folder}: no such folder; expected {_EXPECTED}')
@@ -88,7 +88,7 @@ def _folders_in(folder):
 
 
 def _part(counts, label, fraction):
-  """The part of a class's next picture; about the fraction is to test on."""
+  """The part of a class's next picture: about `fraction` are for testing."""
   num_train, num_test = (counts[name][label] for name in _FILES)
   count = num_train + num_test + 1
   wanted = min(count - 1, max(1, int(count * fraction + 0.5)))
@@ -119,7 +119,7 @@ def write(folder, classes, found, args):
         print(error, file=sys.stderr)
       else:
         image = pictures.fit(picture, args.size, args.channels)
-        # Only now, so that broken pictures do not count.
+        # After the reading, so that broken pictures do not count.
         part = part or _part(counts, label, args.test_fraction)
         counts[part][label] += 1
         record = records.encode(image, layout, label)
@@ -136,7 +136,7 @@ def make(args):
   if os.path.lexists(args.out):
     raise UserError(f'--out={args.out}: already exists; expected a new folder')
   classes, found = find(args.folder)
-  # Outside, it begins with `..`; hidden folders are no classes.
+  # Elsewhere, this begins with `..`; hidden folders are not classes.
   inside = os.path.relpath(*map(os.path.realpath, (args.out, args.folder)))
   if not inside.startswith('.'):
     raise UserError(
@@ -170,7 +170,7 @@ def parser():
   add('folder', help='folder that holds one folder per class')
   add('--out', required=True, help='folder to write; must not exist')
   add('--size', default=32, help='height and width of the images',
-      type=arguments.number(int, dataset_json.SMALLEST, dataset_json.LARGEST))
+      type=arguments.number(int, dataset_json.MIN_SIZE, dataset_json.MAX_SIZE))
   add('--channels', choices=dataset_json.CHANNELS, default=3,
       help='color channels: 3, or 1 for gray')
   add('--test_fraction', type=arguments.number(float, 0, 0.999999), default=0.2,

@@ -22,13 +22,13 @@ try:
 except ImportError:
   pass  # `need_pillow` says so.
 
-# Formats that Pillow opens, but that are unsafe or not of pictures: EPS runs
+# Formats that Pillow opens, but that are unsafe or not pictures: EPS runs
 # Ghostscript; the others are only recognized, or handed to plugins.
-_NO_PICTURES = frozenset(('BUFR', 'EPS', 'GRIB', 'HDF5', 'IPTC', 'MPEG', 'WMF'))
-# Of gray levels of 2 and 4 bits, by Pillow's names of them.
-_FACTORS = {'L;2': 85, 'L;4': 17}
+_REFUSED = frozenset(('BUFR', 'EPS', 'GRIB', 'HDF5', 'IPTC', 'MPEG', 'WMF'))
+# Factors to 8 bits from gray levels of 2 and 4 bits, by Pillow's raw mode.
+_GRAY_FACTORS = {'L;2': 85, 'L;4': 17}
 _ORIENTATION = 0x0112  # The number of the EXIF tag.
-_STRIP_PIXELS = 1 << 22  # Converted at a time.
+_STRIP_PIXELS = 1 << 22  # To convert at a time.
 _NUM_NAMED = 3  # Names of skipped files to print.
 
 
@@ -39,11 +39,11 @@ def need_pillow():
 
 @functools.lru_cache(maxsize=None)
 def _extensions():
-  """The formats that are read: a dict of Pillow's names by '.png' and so on."""
+  """The formats that are read: Pillow's names by extension, such as '.png'."""
   return {
       extension: name
       for extension, name in Image.registered_extensions().items()
-      if name in Image.OPEN and name not in _NO_PICTURES
+      if name in Image.OPEN and name not in _REFUSED
   }
 
 
@@ -129,7 +129,8 @@ def read(name):
         image.load()
         # Pillow rotates a TIFF file on loading; Pillow 9 would do so twice.
         is_turned = image.format != 'TIFF' and _ORIENTATION in image.getexif()
-        return _flat(ImageOps.exif_transpose(image) if is_turned else image)
+        return _flattened(
+            ImageOps.exif_transpose(image) if is_turned else image)
   except Image.UnidentifiedImageError as error:
     raise UserError(
         f'{name}: not a picture; expected a format that Pillow reads, such as '
@@ -159,14 +160,14 @@ def _scale_transparent_color(image):
   """Scales the transparent color of a PNG file as Pillow scales its pixels."""
   color = image.info.get('transparency')
   if image.format == 'PNG' and color is not None:
-    layout = image.tile[0][3]
-    if layout == 'RGB;16B':
+    raw_mode = image.tile[0][3]
+    if raw_mode == 'RGB;16B':
       image.info['transparency'] = tuple(level >> 8 for level in color)
-    elif layout in _FACTORS:
-      image.info['transparency'] = color * _FACTORS[layout]
+    elif raw_mode in _GRAY_FACTORS:
+      image.info['transparency'] = color * _GRAY_FACTORS[raw_mode]
 
 
-def _flat(image):
+def _flattened(image):
   """Converts a picture to mode L or RGB, on white; in strips, for memory."""
   if image.mode[0] in 'FI':
     image = _eight_bits(image)
@@ -189,9 +190,9 @@ def _flat(image):
 def _eight_bits(image):
   """Scales gray levels of more than 8 bits, which Pillow would clip at 255.
 
-  White is 65535 for integers and 1 or 255 for floats, if all levels fit. Else
-  the lowest becomes 0, the highest 255, as for measurements, whose files do not
-  say which level is white. A transparent level becomes white.
+  White is 65535 for integers and 1 or 255 for floats, if all levels fit.
+  Otherwise, as for measurements, whose files do not say which level is white,
+  the lowest becomes 0 and the highest 255. A transparent level becomes white.
   """
   levels = np.asarray(image)
   finite = levels[np.isfinite(levels)]

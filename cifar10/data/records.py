@@ -2,7 +2,7 @@
 
 The tutorial's section "Input". A record is one image: a label byte, then the
 red, the green and the blue plane, row by row. All data sets of this project use
-this format; a `Layout` holds the sizes, in which they differ.
+this format, with sizes of their own: a `Layout`.
 """
 
 import os
@@ -36,9 +36,9 @@ class Layout(NamedTuple):
     return self.label_bytes + self.height * self.width * self.depth
 
   def labels(self, records):
-    """The labels, [n], of an array or tensor [n, at least label_bytes].
+    """The labels, [n], of an array or tensor, [n, label_bytes or more].
 
-    They have its type, an integer type that they must fit into.
+    They have its type, an integer type, which must be wide enough.
     """
     label = 0
     for at in self.label_at:
@@ -94,7 +94,7 @@ def first_of_files(keys, values, counts):
 def crop(records, layout, size, corner, flip):
   """Cuts a square out of each image and moves the color channels last.
 
-  Beyond its edges, an image is mirrored at them.
+  Beyond its edges, an image is mirrored.
 
   Args:
     records: uint8 tensor, [n, layout.record_bytes].
@@ -111,7 +111,7 @@ def crop(records, layout, size, corner, flip):
   rows = _mirrored(top + places, layout.height)
   columns = left + places + flip * (size - 1 - 2 * places)
   columns = _mirrored(columns, layout.width)  # [n, size]
-  # The rows of all planes of all images, and which of them are in the squares.
+  # All rows of all planes; then the row numbers of those in the squares.
   lines = tf.reshape(records[:, layout.label_bytes:], [-1, layout.width])
   planes = tf.range(layout.depth * tf.shape(records)[0]) * layout.height
   planes = tf.reshape(planes, [-1, layout.depth, 1])
@@ -128,12 +128,12 @@ def crop(records, layout, size, corner, flip):
 
 
 def _mirrored(index, length):
-  """Maps places beyond the edges of 0 to length - 1 to those inside."""
+  """Mirrors positions outside of 0 to length - 1 at these edges."""
   return length - 1 - abs(length - 1 - abs(index))
 
 
 def encode(image, layout, label=0):
-  """The uint8 record of an image, [height, width, depth], and of its label."""
+  """The uint8 record, [record_bytes], of an image, [height, width, depth]."""
   label = np.frombuffer(label.to_bytes(layout.label_bytes, 'big'), np.uint8)
   return np.concatenate([label, image.transpose(2, 0, 1).ravel()])
 
@@ -168,7 +168,7 @@ def check_file(path, layout, num_classes):
       if size == 0 or size % layout.record_bytes:
         found = f'found {size:,} bytes' if size else 'the file is empty'
         raise UserError(f'{path}: {found}; {expected}')
-      # Not by a memory map, whose reader the system kills if the file is cut.
+      # Not memory-mapped: the system kills the reader of a file that is cut.
       for start in range(0, size, layout.record_bytes):
         source.seek(start)
         content += source.read(layout.label_bytes)

@@ -6,18 +6,18 @@ _RAW_BATCHES = 4
 
 
 class _QueueRunner(tf.train.QueueRunner):
-  """Closes its queue after an error: nobody waits for what will not come."""
+  """Closes its queue after an error, so that nobody waits for more."""
 
   def _run(self, sess, enqueue_op, coord=None):
     try:
       super()._run(sess, enqueue_op, coord)
-    except tf.errors.OpError:  # Without a coordinator.
+    except tf.errors.OpError:  # Raised only without a coordinator.
       sess.run(self.close_op)
       raise
 
 
 def fill(queue, enqueue, num_threads=1):
-  """Has threads of the input run `enqueue`, until the queue is closed."""
+  """Has threads of the session run `enqueue` until the queue is closed."""
   ended = tf.errors.OutOfRangeError, tf.errors.CancelledError
   tf.train.add_queue_runner(
       _QueueRunner(queue, [enqueue] * num_threads,
@@ -27,8 +27,8 @@ def fill(queue, enqueue, num_threads=1):
 def batches(read, element, epoch_size, batch_size):
   """A queue of batches of elements, epoch after epoch, shuffled.
 
-  A RandomShuffleQueue draws at random from what it holds. For a random order
-  of the whole epoch it must hold the whole epoch, so one thread takes turns:
+  A RandomShuffleQueue draws at random from what it holds. To shuffle a whole
+  epoch it must hold the whole epoch, so one thread takes turns:
 
                          shuffle queue            raw batches
 

@@ -10,14 +10,14 @@ from cifar10.data import svhn
 from cifar10.errors import UserError
 from cifar10.errors import printable
 
-_MAX_SIZE_RATIO = 10  # Of another file to the official one.
+_MAX_SIZE_RATIO = 10  # Another file may be this many times as large.
 
 
 class Source(NamedTuple):
   """A public data set."""
 
   folder: str  # Name of its folder, in --data_dir and in its archive.
-  pickles: str  # Name of the folder of its Python version; '' if there is none.
+  python_folder: str  # The folder of its Python version; '' if there is none.
   official: Tuple[download.Remote, ...]  # Its files, without paths.
   counts: Tuple[int, int]  # Numbers of its training and of its test records.
   # Names of the files of training and of test records in `folder`.
@@ -29,12 +29,13 @@ class Source(NamedTuple):
   # Function (paths of the fetched files, path of a folder) that writes the data
   # set into the folder; None: unpacks the one archive.
   convert: Optional[Callable] = None
-  need: Optional[Callable] = None  # Raises UserError if a package is missing.
+  # Raises UserError if a package is missing that `convert` needs.
+  need: Optional[Callable] = None
 
   def folder_in(self, data_dir):
     """The path of its folder: in `data_dir`, or `data_dir` itself."""
     inside = os.path.join(data_dir, self.folder)
-    # Beside a dataset.json, files of such names belong to any data set.
+    # Beside a dataset.json, files of these names may be of another data set.
     has_name = os.path.basename(os.path.abspath(data_dir)) == self.folder
     is_own = os.path.exists(os.path.join(data_dir, dataset_json.FILE_NAME))
     is_folder = (has_name or not is_own) and any(
@@ -87,13 +88,13 @@ def fetch(source, settings):
     required = source.train + source.test + source.required
     download.unpack(archives[0], source.folder, to, required, source.optional)
 
-  data_dir = settings.data_dir
-  is_python = os.path.basename(os.path.abspath(data_dir)) == source.pickles
-  is_python |= os.path.isdir(os.path.join(data_dir, source.pickles))
-  if source.pickles and is_python:
+  data_dir, pickles = settings.data_dir, source.python_folder
+  is_python = os.path.basename(os.path.abspath(data_dir)) == pickles
+  is_python |= os.path.isdir(os.path.join(data_dir, pickles))
+  if pickles and is_python:
     print(
         printable(f'--data_dir={data_dir}: found the Python version, '
-                  f'{source.pickles}; the programs read the binary version, '
+                  f'{pickles}; the programs read the binary version, '
                   f'{source.folder}.'))
   folder, fill = source.folder_in(data_dir), source.convert or unpack
   download.fetch_into(folder, remotes(source, settings), fill)

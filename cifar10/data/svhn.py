@@ -35,7 +35,7 @@ def write_records(source, path):
   try:
     content = scipy_io.loadmat(source, variable_names=('X', 'y'))
     images, labels = np.moveaxis(content['X'], 3, 0), content['y'].ravel()
-  except Exception as error:  # Of many types, for damaged files.
+  except Exception as error:  # A damaged file raises any of many types.
     raise UserError(f'{source}: cannot be read: {error}') from error
   layout = records.Layout()
   with files.new_file(path) as output:

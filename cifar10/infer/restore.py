@@ -72,7 +72,7 @@ def describe(settings):
   """
   is_packaged = zoo.is_model(settings.run_dir) and settings.dataset == 'cifar10'
   if is_packaged and 'data_dir' not in settings.given:
-    return datasets.cifar10_below(settings.data_dir)
+    return datasets.cifar10(settings.data_dir)
   data, folder = datasets.describe(settings), settings.data_dir
   is_guessed = settings.dataset == 'cifar10' and not os.path.isdir(folder)
   if is_guessed and folder != FIELDS['data_dir'].default:

@@ -17,15 +17,15 @@ def activate(x, kind, is_training, name,
   Keeps the type and shape of `x`, [batch, ..., channels]. Raises ValueError if
   `kind` is unknown.
   """
-  portable = layers.form().is_portable
   if kind not in _KINDS:
     known = ', '.join(_KINDS)
     raise ValueError(f'activation is {kind!r}; expected one of {known}')
   if kind == 'rrelu' and is_training:
     return _random_relu(x, name)
+  is_portable = layers.current_options().is_portable
   if kind == 'gelu':
-    return _portable_gelu(x, name) if portable else _gelu(x, name)
-  if kind == 'selu' and portable:
+    return _portable_gelu(x, name) if is_portable else _gelu(x, name)
+  if kind == 'selu' and is_portable:
     return _portable_selu(x, name)
   # Maas et al., "Rectifier Nonlinearities Improve Neural Network Acoustic
   # Models", 2013, with a slope of 0.01. The default, 0.2, is that of Radford et
@@ -39,7 +39,7 @@ def activate(x, kind, is_training, name,
 
 
 def _random_relu(x, name):
-  """Slopes drawn at random, after Xu et al., arXiv 1505.00853, section 2.4.
+  """Random slopes below 0, after Xu et al., arXiv 1505.00853, section 2.4.
 
   Here the slopes are uniform from 1/8 to 1/3, with a mean of 11/48, the slope
   outside training. The paper draws their inverse uniformly from 3 to 8, which
@@ -52,7 +52,7 @@ def _random_relu(x, name):
 def _prelu(x, name):
   """A trained slope for each channel: He et al., arXiv 1502.01852, section 2.1.
 
-  It starts at the paper's 0.25. Weight decay would draw it to zero.
+  It starts at the paper's 0.25. Weight decay would pull it to zero.
   """
   slopes = layers.float32_variable('prelu_slopes', x.shape[-1:],
                                    tf.constant_initializer(0.25))
@@ -63,37 +63,36 @@ def _prelu(x, name):
 
 def _gelu(x, name):
   """Hendrycks and Gimpel, arXiv 1606.08415; TensorFlow 1 has no operation."""
-  # A dozen operations that each read and write memory take four times as long.
-  is_compiled = layers.one_loop_is_faster()
+  # Unfused, its dozen operations take four times as long.
+  is_compiled = layers.fusion_is_faster()
 
   @tf.custom_gradient
   def activated(x):
 
     def gradient(dy):
-      with layers.one_loop(is_compiled):
+      with layers.fused(is_compiled):
         wide = tf.cast(x, tf.float32)
-        share = _share_below(wide)
         density = tf.exp(-0.5 * tf.square(wide)) / math.sqrt(2 * math.pi)
-        dx = tf.cast(dy, tf.float32) * (share + wide * density)
+        dx = tf.cast(dy, tf.float32) * (_normal_cdf(wide) + wide * density)
         return tf.cast(dx, dy.dtype)
 
-    with layers.one_loop(is_compiled):
+    with layers.fused(is_compiled):
       wide = tf.cast(x, tf.float32)
-      return tf.cast(wide * _share_below(wide), x.dtype), gradient
+      return tf.cast(wide * _normal_cdf(wide), x.dtype), gradient
 
   return tf.identity(activated(x), name=name)
 
 
-def _share_below(x):
-  """The share of the normal distribution below `x`; erfc keeps small ones."""
+def _normal_cdf(x):
+  """The normal distribution function; erfc keeps its small values exact."""
   return 0.5 * tf.erfc(x * -0.5**0.5)
 
 
 def _portable_gelu(x, name):
-  """GELU with TensorFlow's own gradient, for TensorFlow Lite as well.
+  """GELU by operations that TensorFlow Lite has, too.
 
-  That has no erf in TensorFlow 1. There, Abramowitz and Stegun, "Handbook of
-  Mathematical Functions", 1964, 7.1.26, gives it within 1.5e-7.
+  That of TensorFlow 1 has no erf: Abramowitz and Stegun, "Handbook of
+  Mathematical Functions", 1964, 7.1.26, approximates it within 1.5e-7.
   """
   if tf.__version__ >= '2':
     return tf.multiply(0.5 * x, 1 + tf.erf(x * 0.5**0.5), name=name)
@@ -102,14 +101,14 @@ def _portable_gelu(x, name):
   polynomial = 0.254829592
   for factor in (-0.284496736, 1.421413741, -1.453152027, 1.061405429):
     polynomial = polynomial * u + factor
-  # The share of the normal distribution beyond `distance`. A quotient of two
-  # tensors: the reciprocal of one is not in TensorFlow Lite.
+  # 1 - _normal_cdf(distance). A quotient of two tensors: TensorFlow Lite has no
+  # reciprocal of one.
   tail = 0.5 * polynomial * tf.exp(-0.5 * tf.square(x)) / u**5
   return tf.subtract(tf.nn.relu(x), distance * tail, name=name)
 
 
 def _portable_selu(x, name):
-  """SELU by ELU, which the TensorFlow Lite of TensorFlow 1 has as well."""
+  """SELU by ELU: the TensorFlow Lite of TensorFlow 1 has only the latter."""
   scale, alpha = 1.0507009873554805, 1.6732632423543772
   below = alpha * tf.nn.elu(tf.minimum(x, 0.0))
   return tf.multiply(scale, tf.nn.relu(x) + below, name=name)
@@ -130,5 +129,5 @@ _FUNCTIONS = {
 
 _KINDS = ('leaky_relu', 'gelu', *_FUNCTIONS)
 
-# On CPUs, TensorFlow 1 has these for no smaller type than float32.
+# On CPUs, TensorFlow 1 lacks these for types smaller than float32.
 _IN_FLOAT32 = ('elu', 'selu', 'tanh', 'sigmoid')

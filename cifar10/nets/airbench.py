@@ -1,4 +1,4 @@
-"""The network of --network=airbench, which trains fast.
+"""The network of --network=airbench, which learns fast.
 
 Jordan, "94% on CIFAR-10 in 3.29 Seconds on a Single GPU", arXiv 2404.00498,
 section 2: 2 x 2 whitening, three groups of two convolutions with batch
@@ -15,8 +15,7 @@ from cifar10.errors import UserError
 from cifar10.nets import layers
 from cifar10.util import graph_keys
 
-# Smaller images, in pixels, have nothing left after all poolings.
-_MIN_SIZE = 25
+_MIN_SIZE = 25  # In pixels; of smaller images, the poolings leave nothing.
 _FILTERS = re.compile('[1-9][0-9]{0,4}(,[1-9][0-9]{0,4}){2}')
 
 
@@ -38,20 +37,20 @@ def inference(images, techniques):
         f'--network=airbench: images of {height} x {width} pixels; expected '
         f'{_MIN_SIZE} or more, see --image_size')
   x = _whitening(techniques.dropout(images, 'input_dropout'), techniques)
-  of_groups = group_filters(techniques.settings.group_filters)
-  for group, filters in enumerate(of_groups, 1):
-    with tf.variable_scope(f'group{group}'):
+  groups = group_filters(techniques.settings.group_filters)
+  for number, filters in enumerate(groups, 1):
+    with tf.variable_scope(f'group{number}'):
       x = _convolution(x, filters, 'conv1', techniques, pooled=True)
       x = _convolution(x, filters, 'conv2', techniques)
     x = techniques.dropout(x, 'conv_dropout')
-  # Of images of 32 x 32 pixels, [batch, 1, 1, filters].
+  # [batch, 1, 1, filters] for images of 32 x 32 pixels.
   x = tf.nn.max_pool(x, 3, 3, 'VALID', name='pool')
   # A linear layer without biases, its outputs scaled down.
   with tf.variable_scope('softmax_linear') as scope:
     rows, dim = layers.flatten(x)
     weights = layers.variable_with_weight_decay(
         'weights', [dim, techniques.num_classes],
-        initializer=_uniform(3**0.5))  # With a deviation of 1.
+        initializer=_uniform(3**0.5))  # Its standard deviation is 1.
     product = tf.cast(tf.matmul(rows, weights), tf.float32)
     logits = tf.multiply(product, 1 / dim, name=scope.name)
     layers.activation_summary(logits)
@@ -72,8 +71,8 @@ def _whitening(x, techniques):
                                         graph_keys.WHITENING)
     x, filters = tf.cast(x, scope.dtype), tf.cast(filters, scope.dtype)
     white = tf.nn.conv2d(x, filters, [1, 1, 1, 1], padding='VALID')
-    # PyTorch's limit: the root of 1 / number of inputs. In float32: their
-    # gradient is a sum over all pixels, which stalls in bfloat16.
+    # PyTorch's limit: 1 / sqrt(number of inputs). In float32: the gradient is a
+    # sum over all pixels, which stalls in bfloat16.
     biases = layers.variable_on_cpu('biases', shape[-1:],
                                     _uniform((4 * depth)**-0.5),
                                     dtype=tf.float32)
@@ -84,7 +83,7 @@ def _whitening(x, techniques):
 
 
 def _uniform(limit):
-  """Initializes with numbers between -limit and limit."""
+  """An initializer with numbers between -limit and limit."""
   return tf.random_uniform_initializer(-limit, limit)
 
 
@@ -100,12 +99,12 @@ def _convolution(x, filters, name, techniques, pooled=False):
 
 
 def _identity(shape, dtype, partition_info=None):
-  """Weights that pass on the channels; further filters are drawn at random.
+  """Filters that each copy a channel; those beyond the channels are random.
 
   Section 3.2 of the paper. Random weights are uniform with PyTorch's default
   variance, 1 / (3 * number of inputs).
   """
-  del partition_info  # Its variables are never in parts.
+  del partition_info  # --partition_ps does not go with this network.
   rows, columns, channels, filters = shape
   limit = (rows * columns * channels)**-0.5
   first = min(channels, filters)

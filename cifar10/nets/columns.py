@@ -34,9 +34,9 @@ def check(count, flag, filters, sizes):
 
 
 def each(columns, scope, build):
-  """Builds something of each column, in name scopes `column_0` and so on.
+  """A list of `build(column)`, in the name scopes `column_0` and so on.
 
-  Their devices follow from these. Returns the list.
+  The scopes determine the devices. A single column has none of its own.
   """
   columns = list(columns)
   if len(columns) == 1:
@@ -49,7 +49,7 @@ def each(columns, scope, build):
   return results
 
 
-def joined(columns):
+def concatenated(columns):
   """All columns side by side, in one tensor."""
   return tf.concat(columns, -1) if columns[1:] else columns[0]
 
@@ -67,11 +67,8 @@ def lrn(columns, name, techniques, are_apart):
   def channels(x, begin, size):
     return tf.slice(x, [0, 0, 0, begin], [-1, -1, -1, size])
 
-  def shares_of(i):
-    """For column i and its neighbors, by number, what they need of column i.
-
-    Itself, and for a neighbor the RADIUS channels next to it.
-    """
+  def pieces_of(i):
+    """Column i, and for each neighbor its RADIUS outer channels: a dict."""
     takers = [j for j in (i - 1, i, i + 1) if 0 <= j < count]
     copies = dict(zip(takers, _copies(columns[i], len(takers))))
     for j in copies.keys() - {i}:
@@ -80,7 +77,7 @@ def lrn(columns, name, techniques, are_apart):
     return copies
 
   with tf.name_scope(name) as scope:
-    pieces = each(range(count), scope, shares_of)
+    pieces = each(range(count), scope, pieces_of)
 
     def middle(j):
       x = tf.concat([piece[j] for piece in pieces if j in piece], -1)
@@ -89,21 +86,21 @@ def lrn(columns, name, techniques, are_apart):
     return each(range(count), scope, middle)
 
 
-def exchanged(columns):
-  """For each column all of them, side by side."""
+def all_gather(columns):
+  """For each column, a copy of all columns side by side."""
   if len(columns) == 1:
     return columns
   with tf.name_scope('exchanged') as scope:
     copies = each(columns, scope, lambda x: _copies(x, len(columns)))
-    return each(zip(*copies), scope, joined)
+    return each(zip(*copies), scope, concatenated)
 
 
 def _copies(x, count):
-  """A list of copies of `x`, whose gradients are added up where it is.
+  """A list of copies of `x`; adds up their gradients on the device of `x`.
 
   TensorFlow itself would add them up on the first device.
   """
-  if layers.form().is_portable:
+  if layers.current_options().is_portable:
     return [x] * count
 
   @tf.custom_gradient

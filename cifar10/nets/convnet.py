@@ -1,7 +1,7 @@
 """The tutorial's network, with whatever the settings can change in its layers.
 
-`cifar10.inference` is written to be read, this to be varied. At the defaults
-both compute the same.
+`cifar10.inference` is written to be read, this one to be varied. At the
+defaults both compute the same.
 """
 
 import re
@@ -13,16 +13,16 @@ from cifar10.nets import columns
 from cifar10.nets import layers
 from cifar10.nets import local_layers
 
-_FILTERS = 64  # Of each convolution.
+_FILTERS = 64  # In each convolution.
 
-_FIRST = 3  # The number of the first hidden layer: conv1 and conv2 are below.
+_FIRST = 3  # Number of the first hidden layer, local3.
 _SIZES = re.compile('([1-9][0-9]{0,4}(,[1-9][0-9]{0,4})*)?')
 
 
 def hidden_layers(sizes):
-  """The sizes of layers, by name, from --hidden_layers: an ordered dict.
+  """The layers of --hidden_layers, from the first one: a dict of name to units.
 
-  Raises UserError if `sizes` is not a list of them.
+  Raises UserError if `sizes` is not a list of numbers.
   """
   if not _SIZES.fullmatch(sizes):
     raise UserError(
@@ -33,25 +33,25 @@ def hidden_layers(sizes):
 
 
 @layers.network
-def inference(images, techniques, count=1):
-  """As `cifar10.inference`, with Techniques, in `count` columns.
+def inference(images, techniques, num_columns=1):
+  """As `cifar10.inference`, with Techniques.
 
-  Raises UserError unless `count` divides the filters of a convolution and the
-  units of each layer, and leaves enough filters to a column.
+  Raises UserError unless `num_columns` divides the filters of a convolution and
+  the units of each layer, and leaves enough filters to a column.
   """
   settings = techniques.settings
   sizes = hidden_layers(settings.hidden_layers)
   are_apart = settings.columns > 1
-  if count > 1:
+  if num_columns > 1:
     flag = '--columns' if are_apart else '--model_parallelism=filters'
-    columns.check(count, flag, _FILTERS, sizes)
+    columns.check(num_columns, flag, _FILTERS, sizes)
   images = techniques.dropout(images, 'input_dropout')
-  conv1 = _convolution([images] * count, 'conv1', techniques, bias=0.0)
+  conv1 = _convolution([images] * num_columns, 'conv1', techniques, bias=0.0)
   pool1 = _max_pool(conv1, 'pool1')
   norm1 = columns.lrn(pool1, 'norm1', techniques, are_apart)
   norm1 = _dropout(norm1, 'conv_dropout', techniques)
   if not are_apart:
-    norm1 = columns.exchanged(norm1)
+    norm1 = columns.all_gather(norm1)
   conv2 = _convolution(norm1, 'conv2', techniques, bias=0.1)
   norm2 = columns.lrn(conv2, 'norm2', techniques, are_apart)
   x = _dropout(_max_pool(norm2, 'pool2'), 'conv_dropout', techniques)
@@ -62,27 +62,27 @@ def inference(images, techniques, count=1):
     for name, units in sizes.items():
       x = _fully_connected(x, name, units, techniques)
   # The few weights of the last layer stay together, on the first device.
-  return _softmax_linear(columns.joined(x), techniques)
+  return _softmax_linear(columns.concatenated(x), techniques)
 
 
 def _convolution(inputs, name, techniques, bias):
-  """A convolution with filters of 5 x 5 pixels, of what each column sees."""
+  """A layer of 5 x 5 filters; `inputs` are what each column sees."""
   shape = [5, 5, inputs[0].shape.as_list()[3], _FILTERS]
   return _layer(inputs, name, shape, techniques, bias, stddev=5e-2)
 
 
 def _fully_connected(parts, name, units, techniques):
-  """A layer each of whose units sees all columns; with dropout."""
-  inputs = columns.exchanged(parts)
+  """A layer whose units all see all columns; with dropout."""
+  inputs = columns.all_gather(parts)
   shape = [inputs[0].shape[1:].num_elements(), units]
   outputs = _layer(inputs, name, shape, techniques, 0.1, stddev=0.04, wd=0.004)
   return _dropout(outputs, 'dropout', techniques)
 
 
 def _layer(inputs, name, shape, techniques, bias, **of_weights):
-  """The outputs of each column of a layer, from what each column sees.
+  """The outputs of each column of a layer; `inputs` are what each column sees.
 
-  `shape` is that of the weights of all columns.
+  `shape` is the shape of the weights of all columns.
   """
 
   def linear(x, weights):
@@ -121,10 +121,10 @@ def _dropout(parts, kind, techniques):
 
 
 def _softmax_linear(x, techniques):
-  """The logits, [batch, num_classes], of the outputs of the layer below.
+  """The logits, [batch, num_classes], from the outputs of the layer below.
 
-  The deviation of the weights is one over their inputs, the tutorial's 1 / 192
-  for any size.
+  The standard deviation of the weights is 1 / number of inputs: the tutorial's
+  1 / 192, for any size.
   """
   with tf.variable_scope('softmax_linear') as scope:
     rows, dim = layers.flatten(x)

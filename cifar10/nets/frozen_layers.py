@@ -23,10 +23,8 @@ from cifar10.util import summaries
 class FrozenLayers:
   """The frozen layers of the default graph, and the file of their features.
 
-  They are the layers from the images up that --freeze freezes whole, as far as
-  no dropout comes between them. It takes the datasets.DataSet to train on, the
-  size of crops, and a function that builds the network; and joins the
-  collection FROZEN_LAYERS. Raises UserError if the first layer is not frozen.
+  These are the layers below the first variable that is trained and the first
+  dropout. The object joins the collection FROZEN_LAYERS.
 
   Attributes:
     name: of their outputs, such as pool2.
@@ -37,16 +35,21 @@ class FrozenLayers:
   """
 
   def __init__(self, data, settings, size, build):
+    """Takes the DataSet to train on, and the size of crops, in pixels.
+
+    `build` is the function of images and Techniques that builds the network.
+    Raises UserError if its first layer is not frozen.
+    """
     self.settings = settings
     self.outputs = self.variables = None
     self.num_examples = settings.cache_frozen * data.examples_per_epoch
     self._build, self._num_classes = build, len(data.classes)
     shape = [None, size, size, data.layout.depth]
-    # The number of the last outputs, counted from the images, 0, that are the
-    # same in each step; and True once some are not.
+    # Number of the last layer whose outputs are the same in each step, where
+    # the images are 0; and whether a later layer has been built.
     self._last_fixed, self._varies = -1, False
     with tf.Graph().as_default(), variable_scope.training_scope(settings):
-      self._build_with(self._find_end, tf.placeholder(tf.float32, shape))
+      self._build_with(self._find_last, tf.placeholder(tf.float32, shape))
       if not self._last_fixed:
         raise UserError(
             f'--cache_frozen={settings.cache_frozen}: '
@@ -68,11 +71,11 @@ class FrozenLayers:
     tf.add_to_collection(graph_keys.FROZEN_LAYERS, self)
 
   def _build_with(self, function, images):
-    """Builds the network for images, with a `_Tapped`; returns its logits."""
-    return self._build(images,
-                       _Tapped(self.settings, self._num_classes, function))
+    """Builds the network with `_TappedTechniques`; returns its logits."""
+    return self._build(
+        images, _TappedTechniques(self.settings, self._num_classes, function))
 
-  def _find_end(self, x, kind):
+  def _find_last(self, x, kind):
     """Notes the last layer whose outputs `x` are the same in each step."""
     self._varies |= bool(tf.trainable_variables())
     if not self._varies:
@@ -83,10 +86,10 @@ class FrozenLayers:
     return x
 
   def inference(self, features):
-    """Builds the network, whose upper layers take features; returns the logits.
+    """Builds the network; returns the logits.
 
-    The frozen layers are built on the images that are fed, without summaries.
-    `features` is float32 [batch, height, width, channels].
+    The frozen layers take the images of `records`, and add no summaries; the
+    others take `features`, float32 [batch, height, width, channels].
     """
     before, calls = set(tf.global_variables()), itertools.count()
     with contextlib.ExitStack() as below:
@@ -105,11 +108,11 @@ class FrozenLayers:
       return self._build_with(substitute, self._images)
 
 
-class _Tapped(techniques.Techniques):
-  """Techniques in which a function replaces what dropout takes.
+class _TappedTechniques(techniques.Techniques):
+  """Techniques that pass the inputs of each dropout through a function.
 
-  It takes the images, then the outputs of each layer but the last, and the name
-  of the setting of their dropout, see `Techniques.dropout`.
+  The function takes the images, then the outputs of each layer but the last,
+  and the setting's name of their dropout, see `Techniques.dropout`.
   """
 
   def __init__(self, settings, num_classes, function):

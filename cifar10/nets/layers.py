@@ -1,9 +1,9 @@
 """The layers of the model: variables, convolution, normalization, summaries.
 
-Functions named as in tf.nn take its arguments, and compute the same in the form
-that is fastest here. Variables are float32. Convolutions and matrix products
-are computed in the type of the enclosing variable scope, see `compute_in`;
-Winograd's convolutions in at least float32.
+Functions named as in tf.nn take its arguments and compute the same, by the
+algorithm that is fastest here. Variables are float32. Convolutions and matrix
+products are computed in the type of the enclosing variable scope, see
+`compute_in`; Winograd's convolutions in at least float32.
 """
 
 import contextlib
@@ -14,50 +14,52 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from cifar10.nets import pooling
-from cifar10.nets import products
+from cifar10.nets import matmul_gradient
+from cifar10.nets import max_pool_gradients
 from cifar10.nets import variable_scope
 from cifar10.nets import winograd
 from cifar10.util import session_settings
 from cifar10.util import summaries
 
 
-class Form(NamedTuple):
-  """The form in which layers compute, see `formed`."""
+class BuildOptions(NamedTuple):
+  """The options of `build_options`."""
 
   conv: str = 'auto'
   is_portable: bool = False
   is_training: bool = False
 
 
-_FORM = contextvars.ContextVar('form', default=Form())  # noqa: B039  A tuple.
-form = _FORM.get
+_OPTIONS = contextvars.ContextVar(
+    'options', default=BuildOptions())  # noqa: B039  A tuple.
+current_options = _OPTIONS.get
 
 
 @contextlib.contextmanager
-def formed(**values):
-  """A context in which layers have this `Form`.
+def build_options(**options):
+  """A context in which layers are built with these options.
 
   Args:
-    conv: 'direct', tf.nn.conv2d; 'winograd', winograd.conv2d; or 'auto',
-      whichever is expected to be fastest of these two and products.conv2d.
+    conv: 'direct', tf.nn.conv2d; 'winograd', winograd.conv2d; or 'auto', the
+      one expected to be fastest of these two and matmul_gradient.conv2d.
     is_portable: use TensorFlow's own operations only, for a graph that runs
       elsewhere.
     is_training: gradients will be computed.
   """
-  before = _FORM.set(Form(**values))
+  before = _OPTIONS.set(BuildOptions(**options))
   try:
     yield
   finally:
-    _FORM.reset(before)
+    _OPTIONS.reset(before)
 
 
 def network(build):
   """Decorates a function of images that builds a network.
 
-  It takes anything that converts to a tensor; raises ValueError unless that has
-  rank 4 and all sizes but the batch's are known. It computes in the type of the
-  images if that is not float32. Max pooling has the gradients of pooling.py.
+  The images may be anything that converts to a tensor; raises ValueError unless
+  that has rank 4 and all sizes but the batch's are known. The network computes
+  in the type of the images if that is not float32, with the gradients of
+  max_pool_gradients.py.
   """
 
   @functools.wraps(build)
@@ -71,11 +73,17 @@ def network(build):
     scope = contextlib.nullcontext()
     if dtype not in (tf.float32, tf.get_variable_scope().dtype):
       scope = compute_in(dtype)
-    overrides = {} if form().is_portable else pooling.GRADIENTS
-    with scope, tf.get_default_graph().gradient_override_map(overrides):
+    with scope, _max_pool_gradients():
       return build(images, *args, **optional)
 
   return inference
+
+
+def _max_pool_gradients():
+  """A context in which ReLU and biases have the gradients of that module."""
+  overrides = max_pool_gradients.OVERRIDES
+  return tf.get_default_graph().gradient_override_map(
+      {} if current_options().is_portable else overrides)
 
 
 def compute_in(dtype):
@@ -134,7 +142,7 @@ def variable_with_weight_decay(name, shape, stddev=None, wd=None,
   return tf.cast(var, scope.dtype)
 
 
-def wide(x):
+def upcast(x):
   """Casts a tensor of 16 bits to float32; returns any other as it is."""
   return tf.cast(x, tf.float32) if x.dtype.size < 4 else x
 
@@ -146,10 +154,9 @@ def bias_add(value, bias):
   in 16 bits it would stall.
   """
   if value.shape.rank == 4 and bias.shape.rank == 1:
-    forms = {} if form().is_portable else pooling.GRADIENTS
-    with tf.get_default_graph().gradient_override_map(forms):
+    with _max_pool_gradients():
       return tf.nn.bias_add(value, tf.cast(bias, value.dtype))
-  return tf.cast(wide(value) + wide(bias), value.dtype)
+  return tf.cast(upcast(value) + upcast(bias), value.dtype)
 
 
 def dropout(x, rate, name):
@@ -159,7 +166,7 @@ def dropout(x, rate, name):
   from 0.5 to 1.
   """
   with tf.name_scope(name) as scope:
-    dropped = tf.nn.dropout(wide(x), rate=rate, name=scope)
+    dropped = tf.nn.dropout(upcast(x), rate=rate, name=scope)
     return tf.cast(dropped, x.dtype)
 
 
@@ -168,21 +175,21 @@ def conv2d(images, kernel, strides=(1, 1, 1, 1), padding='SAME'):
 
   Takes images [batch, height, width, channels], of which only the batch size
   may be unknown, and a kernel [rows, columns, channels, filters]. Raises
-  ValueError if the `Form` names an unknown algorithm, or Winograd's for a
+  ValueError if the build options name an unknown algorithm, or Winograd's for a
   kernel that is too large for it.
   """
-  kind = form().conv
-  if kind not in ('auto', 'direct', 'winograd'):
+  conv, is_portable, _ = current_options()
+  if conv not in ('auto', 'direct', 'winograd'):
     raise ValueError(
-        f'conv2d: conv is {kind!r}; expected auto, direct or winograd')
-  if form().is_portable or set(strides) != {1} or padding != 'SAME':
-    kind = 'direct'
-  if kind == 'winograd' or (kind == 'auto' and
-                            winograd.is_faster(images, kernel)):
+        f'conv2d: conv is {conv!r}; expected auto, direct or winograd')
+  if is_portable or set(strides) != {1} or padding != 'SAME':
+    conv = 'direct'
+  is_auto = conv == 'auto'
+  if conv == 'winograd' or (is_auto and winograd.is_faster(images, kernel)):
     return winograd.conv2d(images, kernel)
   images = tf.cast(images, kernel.dtype)
-  if kind == 'auto' and products.is_faster(images, kernel):
-    return products.conv2d(images, kernel)
+  if is_auto and matmul_gradient.is_faster(images, kernel):
+    return matmul_gradient.conv2d(images, kernel)
   return tf.nn.conv2d(images, kernel, list(strides), padding=padding)
 
 
@@ -226,19 +233,19 @@ def smoothed_cross_entropy(labels, logits, label_smoothing):
       logits, name='cross_entropy_per_example')
 
 
-def one_loop_is_faster():
-  """True where that was measured: in training on a CPU.
+def fusion_is_faster():
+  """True where `fused` was measured to be faster: training on a CPU.
 
   It was not measured with TensorFlow 1.
   """
-  return (form().is_training and tf.__version__ >= '2' and
+  return (current_options().is_training and tf.__version__ >= '2' and
           not session_settings.has_gpu())
 
 
-def one_loop(is_compiled):
+def fused(is_compiled):
   """A context whose operations XLA fuses into one loop, if `is_compiled`.
 
-  Unfused, each of them reads and writes memory.
+  Otherwise each of them reads and writes memory.
   """
   return (tf.xla.experimental.jit_scope()
           if is_compiled else contextlib.nullcontext())
@@ -259,7 +266,7 @@ def lrn(x, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, name='lrn'):
   """
   with tf.name_scope(name) as scope:
     # On CPUs, TensorFlow's own operation takes three to six times as long.
-    if (beta == 0.75 and not form().is_portable and
+    if (beta == 0.75 and not current_options().is_portable and
         not session_settings.has_gpu()):
       return banded_lrn(x, depth_radius, bias, alpha, scope)
     if x.dtype.size >= 4:
@@ -280,7 +287,7 @@ def banded_lrn(x, depth_radius, bias, alpha, name):
   dtype = x.dtype
   is_narrow = dtype.size < 4
   # Where there is nothing to cast, XLA gains too little for its compilation.
-  is_compiled = is_narrow and one_loop_is_faster()
+  is_compiled = is_narrow and fusion_is_faster()
   # Rounding the sums matters little: they are small beside the bias.
   is_fast = dtype == tf.bfloat16 and session_settings.cpu_has_bfloat16()
   sum_dtype = tf.float32 if is_narrow and not is_fast else dtype
@@ -290,25 +297,25 @@ def banded_lrn(x, depth_radius, bias, alpha, name):
 
   @tf.custom_gradient
   def normalize(x):
-    with one_loop(is_compiled):
-      squares = tf.cast(tf.square(wide(x)), sum_dtype)
+    with fused(is_compiled):
+      squares = tf.cast(tf.square(upcast(x)), sum_dtype)
     sums = windowed_sum(squares, alpha)
-    with one_loop(is_compiled):
-      scale = bias + wide(sums)
+    with fused(is_compiled):
+      scale = bias + upcast(sums)
       root = tf.rsqrt(scale)
       factor = root * tf.sqrt(root)  # scale ** -0.75; a power would be slow.
-      y = wide(x) * factor
+      y = upcast(x) * factor
       rounded = tf.cast(y, dtype)
 
     def gradient(dy):
-      with one_loop(is_compiled):
+      with fused(is_compiled):
         outputs, divisor = y, scale
-        if is_compiled:  # In a loop, this costs less than reading them.
-          outputs, divisor = wide(x) * factor, bias + wide(sums)
-        weighted = tf.cast(outputs * wide(dy) / divisor, sum_dtype)
+        if is_compiled:  # In one loop, computing them again beats reading them.
+          outputs, divisor = upcast(x) * factor, bias + upcast(sums)
+        weighted = tf.cast(outputs * upcast(dy) / divisor, sum_dtype)
       through_scale = windowed_sum(weighted, -2 * 0.75 * alpha)
-      with one_loop(is_compiled):
-        dx = factor * wide(dy) + wide(x) * wide(through_scale)
+      with fused(is_compiled):
+        dx = factor * upcast(dy) + upcast(x) * upcast(through_scale)
         return tf.cast(dx, dtype)
 
     return rounded, gradient

@@ -17,9 +17,9 @@ def layer(x, filters, name, techniques):
     weights = layers.variable_with_weight_decay('weights', shape, stddev=0.04,
                                                 wd=0.004)
     product = locally_connected(x, techniques.normalized_weights(weights))
-    if layers.form().is_portable:
-      # TensorFlow 1 converts the sum with biases wrongly without another
-      # operation in between.
+    if layers.current_options().is_portable:
+      # Without another operation in between, TensorFlow 1 converts the sum with
+      # the biases wrongly.
       product = tf.concat(tf.split(product, 2, 3), 3)
     shape = [height, width, filters]
     outputs = techniques.outputs(product, shape, 0.1, scope.name)
@@ -30,8 +30,8 @@ def locally_connected(x, weights):
   """Applies the filters of each position to the window around it.
 
   Takes images, [batch, height, width, channels], which it pads with zeros, and
-  weights, [height, width, rows, columns, channels, filters], an odd number of
-  rows and columns. Returns [batch, height, width, filters].
+  weights, [height, width, rows, columns, channels, filters], where rows and
+  columns are odd. Returns [batch, height, width, filters].
   """
   height, width, rows, columns, _, filters = weights.shape.as_list()
   # Positions first, for one matrix product per position.

@@ -4,9 +4,8 @@ The outputs of a linear layer, before its biases are added, become
 
     scale * (x - mean) / sqrt(variance + epsilon) + biases
 
-for each channel: in training with the mean and variance of the batch, later
-with their moving averages over the whole training. The biases of the layer are
-the offset, so a layer has no other one.
+for each channel: in training with the mean and variance of the batch,
+afterwards with their moving averages. The offset of the paper is the biases.
 """
 
 import tensorflow.compat.v1 as tf
@@ -18,9 +17,9 @@ _EPSILON = 1e-3
 
 
 class Normalization:
-  """The identity; subclasses change what they normalize.
+  """The identity on a layer's weights, outputs and biases.
 
-  That is a layer's weights, outputs [batch, ..., channels] or biases.
+  Subclasses override what they change. Outputs are [batch, ..., channels].
   """
 
   def weights(self, weights):
@@ -40,8 +39,8 @@ class Normalization:
 class BatchNormalization(Normalization):
   """Normalizes the outputs of a layer over a batch, in training.
 
-  The moving averages, with `decay`, follow the first of several towers: their
-  updates are in UPDATE_OPS, the float32 statistics in BATCH_STATISTICS.
+  The first tower updates the moving averages, which have `decay`, by
+  UPDATE_OPS. The batch's float32 statistics are in BATCH_STATISTICS.
   """
 
   def __init__(self, scale, mean, variance, decay):
@@ -49,7 +48,7 @@ class BatchNormalization(Normalization):
     self._mean, self._variance = mean, variance
 
   def outputs(self, x):
-    # TensorFlow's operation takes images.
+    # tf.nn.fused_batch_norm takes images.
     rows = tf.reshape(x, [-1, 1, 1, x.shape[-1]])
     return tf.reshape(self._normalized(rows, 0.0), tf.shape(x))
 
@@ -59,20 +58,20 @@ class BatchNormalization(Normalization):
     return self._normalized(x, tf.cast(biases, tf.float32))
 
   def _normalized(self, images, offset):
-    """Normalizes [batch, height, width, channels]; adds an offset to each."""
+    """Normalizes [batch, height, width, channels]; then adds the offset."""
     dtype = images.dtype
-    # The operation takes 16 bits in TensorFlow 2 only, float16 not on all CPUs.
+    # Only TensorFlow 2's operation takes 16 bits, float16 not on all CPUs.
     if dtype != tf.bfloat16 or tf.__version__ < '2':
       images = tf.cast(images, tf.float32)
     normalized, mean, variance = tf.nn.fused_batch_norm(
         images, self._scale, offset + tf.zeros_like(self._mean),
         epsilon=_EPSILON)
     if not tf.get_variable_scope().reuse:
-      self._follow(self._mean, mean)
-      self._follow(self._variance, variance)
+      self._update(self._mean, mean)
+      self._update(self._variance, variance)
     return tf.cast(normalized, dtype)
 
-  def _follow(self, average, value):
+  def _update(self, average, value):
     with tf.colocate_with(average):
       update = tf.assign_sub(average, (average - value) * (1 - self._decay))
     tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, update)
@@ -81,7 +80,7 @@ class BatchNormalization(Normalization):
 
 
 class FoldedBatchNormalization(Normalization):
-  """Normalizes by the moving averages, as part of the weights and biases."""
+  """Normalizes by the moving averages, folded into the weights and biases."""
 
   def __init__(self, scale, mean, variance):
     self._factor = scale * tf.rsqrt(variance + _EPSILON)
@@ -96,7 +95,7 @@ class FoldedBatchNormalization(Normalization):
 
 
 def variables(channels, scaled=True):
-  """A layer's scale, or ones; its moving mean; and its moving variance."""
+  """Creates a layer's scale, constant 1 if not `scaled`, mean and variance."""
   shape, key = [channels], graph_keys.STATISTICS
   zeros, ones = tf.zeros_initializer(), tf.ones_initializer()
   with tf.device('/cpu:0'), tf.variable_scope('batch_normalization') as scope:

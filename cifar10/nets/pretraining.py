@@ -1,9 +1,10 @@
 """Losses of pretraining.
 
-Layer by layer, each on the outputs of the layer below: an autoencoder (Hinton
-and Salakhutdinov, "Reducing the Dimensionality of Data with Neural Networks",
-2006), or a restricted Boltzmann machine (Hinton, "A Fast Learning Algorithm for
-Deep Belief Nets", 2006). In both, decoder weights are tied to the encoder's.
+An autoencoder (Hinton and Salakhutdinov, "Reducing the Dimensionality of Data
+with Neural Networks", 2006) or a restricted Boltzmann machine (Hinton, "A Fast
+Learning Algorithm for Deep Belief Nets", 2006) trains layer by layer, each on
+the outputs of the layer below; decoder weights are tied to the encoder's. The
+other losses train all layers at once.
 """
 
 import re
@@ -14,8 +15,8 @@ from cifar10.nets import convnet
 from cifar10.nets import layers
 from cifar10.util import graph_keys
 
-# The tasks that compare pairs of images, and all those that pretrain all layers
-# at once; others train one after another.
+# Tasks that compare pairs of images, and all tasks that train all layers at
+# once.
 PAIRS = ('pairs', 'distorted_pairs')
 AUXILIARY = ('corrupted', 'max_margin', *PAIRS)
 
@@ -33,7 +34,7 @@ class TiedLayer:
   """
 
   def __init__(self, name):
-    number = int(re.search('[0-9]+$', name).group())  # The first one has 1.
+    number = int(re.search('[0-9]+$', name).group())  # The first one is conv1.
     inputs = tf.get_collection(graph_keys.LAYER_INPUTS)[number - 1]
     with tf.variable_scope(name, reuse=True) as scope:
       # Biases in float32: their gradient is a sum, which stalls in 16 bits.
@@ -51,12 +52,9 @@ class TiedLayer:
                                                    dtype=tf.float32)
 
   def up(self, x):
-    """The units for the inputs `x`, before their activation; float32."""
-    if self._is_conv:
-      units = layers.conv2d(x, self._weights)
-    else:
-      units = tf.matmul(tf.cast(x, self._weights.dtype), self._weights)
-    return layers.wide(units) + self._biases
+    """The units of the inputs `x`, before their activation; float32."""
+    multiply = layers.conv2d if self._is_conv else layers.matmul
+    return layers.upcast(multiply(x, self._weights)) + self._biases
 
   def down(self, units):
     """The inputs, reconstructed from the units' activations; float32."""
@@ -67,11 +65,11 @@ class TiedLayer:
     else:
       inputs = tf.matmul(tf.cast(units, self._weights.dtype), self._weights,
                          transpose_b=True)
-    return layers.wide(inputs) + self.visible_biases
+    return layers.upcast(inputs) + self.visible_biases
 
 
 def autoencoder_loss(layer, activate, corrupt):
-  """Half the squared distance of a TiedLayer's inputs and reconstruction.
+  """Half the squared distance between a TiedLayer's inputs and reconstruction.
 
   Summed over channels, averaged over batch and pixels; a float32 scalar. If
   `corrupt` drops some of the inputs, it is a denoising autoencoder: Vincent et
@@ -104,7 +102,7 @@ def rbm_loss(layer, activation):
 def _energy(layer, inputs, units):
   """The mean of the part of the energy that depends on variables."""
   of_units = tf.reduce_sum(layer.up(inputs) * tf.stop_gradient(units), -1)
-  of_inputs = tf.reduce_sum(layer.visible_biases * layers.wide(inputs), -1)
+  of_inputs = tf.reduce_sum(layer.visible_biases * layers.upcast(inputs), -1)
   return -tf.reduce_mean(of_units) - tf.reduce_mean(of_inputs)
 
 
@@ -126,21 +124,22 @@ _UNITS = {'sigmoid': _binary, 'relu': _rectified}
 
 
 def _half_squared_distance(x, y):
-  difference = layers.wide(x) - layers.wide(y)
+  difference = layers.upcast(x) - layers.upcast(y)
   return tf.reduce_mean(tf.reduce_sum(tf.square(difference), -1)) / 2
 
 
 def margin_loss(real, corrupted):
-  """The hinge loss of scores, float32 [batch, 1], with a margin of 1.
+  """The hinge loss between scores, float32 [batch, 1], with a margin of 1.
 
-  As Collobert and Weston do with words, "A Unified Architecture for Natural
-  Language Processing", 2008, section 5; here with the same images, corrupted.
+  `corrupted` are scores of the same images, corrupted. Collobert and Weston, "A
+  Unified Architecture for Natural Language Processing", 2008, section 5, do
+  that with words.
   """
   return tf.reduce_mean(tf.nn.relu(1 - real + corrupted))
 
 
 def contrastive_loss(outputs, labels):
-  """Draws outputs of the same label together, and pushes others apart.
+  """Pulls outputs of the same label together, and pushes others apart.
 
   Hadsell, Chopra and LeCun, "Dimensionality Reduction by Learning an Invariant
   Mapping", 2006, with a margin of 1: over all pairs of a batch, at distances d,
@@ -155,7 +154,7 @@ def contrastive_loss(outputs, labels):
   # Above 0, where a root has no gradient.
   squares = tf.maximum(squares, 1e-12)
   are_same = tf.equal(labels[:, tf.newaxis], labels)
-  # An image is no pair with itself.
+  # An image does not form a pair with itself.
   same = tf.matrix_set_diag(tf.to_float(are_same), tf.zeros_like(norms))
   different = 1 - tf.to_float(are_same)
   return (_mean_where(same, squares) +
@@ -163,5 +162,5 @@ def contrastive_loss(outputs, labels):
 
 
 def _mean_where(mask, values):
-  """The mean of the values where the mask is 1, not 0; 0 if it nowhere is."""
+  """The mean of the values where the mask is 1; 0 if it is 0 everywhere."""
   return tf.reduce_sum(mask * values) / tf.maximum(tf.reduce_sum(mask), 1)

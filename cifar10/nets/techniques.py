@@ -1,4 +1,4 @@
-"""Normalization, activation and dropout of layers, as the settings choose."""
+"""Normalization, activation and dropout, as the settings choose them."""
 
 import tensorflow.compat.v1 as tf
 
@@ -8,26 +8,24 @@ from cifar10.nets import normalization
 from cifar10.settings import Settings
 from cifar10.util import graph_keys
 
-# Channels on either side that enter a local response normalization.
-RADIUS = 4
+RADIUS = 4  # The depth_radius of local response normalization.
 
 
 class Techniques:
-  """Normalization, activation and dropout of a network's layers.
+  """Normalization, activation and dropout in one call of `inference`.
 
-  Its methods are called in the variable scope of a layer. Make one for each
-  call of `inference`. In training, dropout drops, and batch normalization
-  follows the batches.
+  Call the methods in the variable scope of a layer. In training, dropout drops
+  and batch normalization updates its moving averages.
   """
 
   def __init__(self, settings=Settings(), is_training=False, num_classes=10):
     self.settings = settings
     self.num_classes = num_classes
     self._is_training = is_training
-    self._normalizations = {}  # By the names of layers.
+    self._normalizations = {}  # By name of layer.
 
   def conv2d(self, x, kernel, scaled=True):
-    """A convolution; if `scaled`, batch normalization has a trained scale."""
+    """A convolution; `scaled` gives batch normalization a trained scale."""
     tf.add_to_collection(graph_keys.LAYER_INPUTS, x)
     return layers.conv2d(x, self.normalized_weights(kernel, scaled))
 
@@ -37,9 +35,9 @@ class Techniques:
     return layers.matmul(x, self.normalized_weights(weights))
 
   def bias_add(self, x, biases):
-    """Adds biases to the linear part of a layer, [batch, ..., channels].
+    """Normalizes the linear part of a layer if asked to, and adds the biases.
 
-    If asked to, normalizes it before. Biases are [channels]; of a locally
+    `x` is [batch, ..., channels]; biases are [channels], or those of a locally
     connected layer, [height, width, channels].
     """
     norm = self._normalizations[tf.get_variable_scope().name]
@@ -56,7 +54,7 @@ class Techniques:
   def normalized_weights(self, weights, scaled=True):
     """Creates the layer's normalization, which `bias_add` looks up.
 
-    Returns the weights to compute with.
+    Returns the weights to compute with, which may include the normalization.
     """
     norm = normalization.Normalization()
     if self.settings.normalization == 'batch':
@@ -65,7 +63,7 @@ class Techniques:
     return norm.weights(weights)
 
   def _batch_normalization(self, x, scaled=True):
-    """That of the layer, for weights or outputs `x`, [..., channels]."""
+    """For the layer whose weights or outputs are `x`, [..., channels]."""
     variables = normalization.variables(x.shape.as_list()[-1], scaled)
     # A frozen layer keeps its moving averages, too.
     name = tf.get_variable_scope().name
@@ -92,8 +90,8 @@ class Techniques:
   def outputs(self, linear, shape, bias, name, dtype=None):
     """The outputs of a layer, from its linear part; with a summary.
 
-    Its biases, of a `shape` as for `bias_add`, start at `bias`; `dtype` is as
-    for `layers.variable_on_cpu`.
+    The biases, of `shape`, start at `bias`; `dtype` is as for
+    `layers.variable_on_cpu`.
     """
     initial = tf.constant_initializer(bias)
     biases = layers.variable_on_cpu('biases', shape, initial, dtype=dtype)
@@ -102,11 +100,11 @@ class Techniques:
     return outputs
 
   def dropout(self, x, kind):
-    """Drops the share of `x` in the setting `kind`; scales the rest up.
+    """Drops values of `x` at the rate of the setting `kind`.
 
     Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from
-    Overfitting", 2014. Networks call it for the images, then for the outputs of
-    each layer but the last; see frozen_layers.py.
+    Overfitting", 2014. A network must call it for the images, then for the
+    outputs of each layer but the last: frozen_layers.py counts the calls.
     """
     rate = getattr(self.settings, kind) if self._is_training else 0.0
     return layers.dropout(x, rate, kind) if rate else x

@@ -1,7 +1,4 @@
-"""The variable scope of a model in training.
-
-Type, initializer, regularizer and freezing.
-"""
+"""The variable scope of training: type, initializer, regularizer, freezing."""
 
 import re
 import types
@@ -11,7 +8,7 @@ import tensorflow.compat.v1 as tf
 from cifar10.errors import UserError
 from cifar10.util import graph_keys
 
-# The factor of the variance of weights, and its divisor, by TensorFlow's name.
+# Scale and default mode of tf.initializers.variance_scaling.
 _VARIANCE = {
     # Glorot and Bengio, "Understanding the difficulty of training deep
     # feedforward neural networks", 2010, equation 16.
@@ -22,13 +19,13 @@ _VARIANCE = {
     'lecun': (1.0, 'fan_in')
 }
 
-# TensorFlow's names.
+# TensorFlow's names for those of the flags.
 _FANS = {'in': 'fan_in', 'out': 'fan_out', 'mean': 'fan_avg', 'default': None}
 _DISTRIBUTIONS = {'normal': 'truncated_normal', 'uniform': 'uniform'}
 
 
 def training_scope(settings):
-  """The variable scope of a model in training, with its defaults."""
+  """The variable scope in which to build a model for training."""
   return tf.variable_scope('', dtype=tf.as_dtype(settings.compute_type),
                            initializer=initializer(settings),
                            regularizer=regularizer(settings),
@@ -36,17 +33,17 @@ def training_scope(settings):
 
 
 def initializer(settings):
-  """The initializer of weights; None for the tutorial's, which layers bring."""
+  """The initializer of weights; None: that of each layer, the tutorial's."""
   if settings.initializer == 'tutorial':
     return None
-  factor, fan = _VARIANCE[settings.initializer]
+  scale, fan = _VARIANCE[settings.initializer]
   scaling = tf.initializers.variance_scaling(
-      factor, _FANS[settings.initializer_fan] or fan,
+      scale, _FANS[settings.initializer_fan] or fan,
       _DISTRIBUTIONS[settings.initializer_distribution])
 
   def initial_value(shape, dtype, partition_info=None):
-    # Of a variable that is split over servers, the whole shape counts; of a
-    # locally connected layer, the filters of one position.
+    # The shape that counts: the whole one if the variable is split over
+    # servers; the filters of one position in a locally connected layer.
     whole = partition_info.full_shape if partition_info else shape
     counted = types.SimpleNamespace(full_shape=whole[-4:])
     return scaling(shape, dtype, counted)
@@ -55,7 +52,7 @@ def initializer(settings):
 
 
 def regularizer(settings):
-  """The regularizer of weights; None for the tutorial's, which layers bring."""
+  """The regularizer of weights; None: that of each layer, the tutorial's."""
 
   # Sparse weights: Tibshirani, "Regression Shrinkage via the Lasso", 1996.
   def l1(weights):
@@ -85,10 +82,10 @@ def add_penalties():
 
 
 def freezing_getter(pattern):
-  """A custom getter that freezes variables; None if `pattern` is empty.
+  """A custom getter that freezes the variables whose names match `pattern`.
 
-  Names begin with the regular expression `pattern`. The variables join the
-  collections FROZEN and MODEL_VARIABLES.
+  They join the collections FROZEN and MODEL_VARIABLES. Returns None if the
+  regular expression is empty.
   """
   if not pattern:
     return None

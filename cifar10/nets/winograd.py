@@ -24,8 +24,8 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.util import session_settings
 
-# For each even number of points, all of them but infinity. The 10 are the pairs
-# of fractions and their reciprocals that gave the least error of those tried.
+# For each even number of points, all points but infinity. The 10 are the pairs
+# of a fraction and its reciprocal that had the smallest error of those tried.
 _FINITE_POINTS = {
     2: '0',
     4: '0 1 -1',
@@ -35,8 +35,8 @@ _FINITE_POINTS = {
 }
 _MAX_POINTS = max(_FINITE_POINTS)
 
-# The algorithm along one axis of images, as float64 arrays: [points, weights],
-# and from pixels to points and back, both [points, tiles, size].
+# The matrices for one axis of images, float64: kernel [points, weights]; inputs
+# and outputs, between pixels and points, [points, tiles, pixels].
 _Axis = collections.namedtuple('_Axis', 'kernel inputs outputs')
 
 
@@ -76,7 +76,7 @@ def _axis(size, r):
     raise ValueError(
         f'winograd: a kernel of size {r}; expected at most {_MAX_POINTS}')
   choices = range(max(1, 3 - r), _MAX_POINTS - r + 2)
-  # The fewest values, and of those choices the most exact one.
+  # The fewest multiplications; among equals, the smallest error.
   m = min(choices, key=lambda m: ((m + r - 1) * -(-size // m), m))
   output, kernel, inputs = (np.array(a, np.float64) for a in matrices(m, r))
   n, tiles, before = m + r - 1, -(-size // m), (r - 1) // 2
@@ -140,7 +140,7 @@ def is_faster(x, kernel):
   if kernel.dtype == tf.bfloat16 and session_settings.cpu_has_bfloat16():
     if session_settings.cpu_has_amx():
       return False
-    least = 9 * 128  # Here a direct convolution is faster, too.
+    least = 9 * 128  # A direct convolution in bfloat16 is faster, too.
   batch, height, width, _ = x.shape.as_list()
   rows, columns, channels, filters = kernel.shape.as_list()
   return (3 <= min(rows, columns) <= max(rows, columns) <= 7 and

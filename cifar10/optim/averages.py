@@ -1,6 +1,6 @@
-"""Moving averages, each on the device of its variable.
+"""Moving averages, each computed on the device of its variable.
 
-Otherwise all variables of a cluster would be sent to the worker.
+Otherwise the variables of a cluster would all be sent to the worker.
 """
 
 import tensorflow.compat.v1 as tf
@@ -8,29 +8,29 @@ import tensorflow.compat.v1 as tf
 from cifar10.util import graph_keys
 
 
-def of_variables(averages, variables=None):
+def updates(averages, variables=None):
   """Operations that update a tf.train.ExponentialMovingAverage, by device.
 
-  By default of the trained variables, and the frozen ones: evaluation knows of
-  no freezing.
+  The default of `variables` is the trained and the frozen ones: evaluation does
+  not know which are frozen.
   """
   if variables is None:
     variables = tf.trainable_variables() + tf.get_collection(graph_keys.FROZEN)
   by_device = {}
   for variable in variables:
     by_device.setdefault(variable.device, []).append(variable)
-  updates = []
+  operations = []
   for device, found in by_device.items():
     with tf.device(device):
-      updates.append(averages.apply(found))
-  return updates
+      operations.append(averages.apply(found))
+  return operations
 
 
-def of_statistics(global_step, settings, worker=None):
-  """Operations that average the statistics of batches like the variables.
+def statistics_updates(global_step, settings, worker=None):
+  """Operations that update averages of the statistics of batches.
 
-  Averages of the moving means and variances would lag behind. The list is to
-  run before `global_step` counts the step; it is empty if other workers do so.
+  Averages of the moving means and variances would lag behind. Run them before
+  `global_step` counts the step. The list is empty if another worker does it.
   """
   statistics = tf.get_collection(graph_keys.STATISTICS)
   if not statistics:
@@ -38,18 +38,18 @@ def of_statistics(global_step, settings, worker=None):
   decay = settings.moving_average_decay
   averages = tf.train.ExponentialMovingAverage(decay)
   # Only to create the variables of the averages.
-  of_variables(averages, statistics)
+  updates(averages, statistics)
   step = tf.to_float(global_step.read_value() + 1)
   decay = tf.minimum(decay, (1 + step) / (10 + step))
-  # The statistics of frozen layers have no batches; they stay as they are.
+  # The statistics of frozen layers have no batches, and stay as they are.
   values = {variable.op.name: variable for variable in statistics}
   following = tf.get_collection(graph_keys.FOLLOWING_STATISTICS)
   batches = tf.get_collection(graph_keys.BATCH_STATISTICS)
   values.update(zip((variable.op.name for variable in following), batches))
-  updates = []
+  operations = []
   for variable in statistics:
     average = averages.average(variable)
     with tf.colocate_with(average):
       change = (average - values[variable.op.name]) * (1 - decay)
-      updates.append(tf.assign_sub(average, change))
-  return updates if worker is None or worker.averages_statistics else []
+      operations.append(tf.assign_sub(average, change))
+  return operations if worker is None or worker.averages_statistics else []

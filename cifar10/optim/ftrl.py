@@ -1,12 +1,12 @@
-"""FTRL-Proximal that begins at the initial weights.
+"""FTRL-Proximal that starts at the initial weights.
 
 McMahan et al., "Ad Click Prediction: a View from the Trenches", 2013,
 algorithm 1. In its words, a weight w minimizes
 
     z w + q w^2 / 2 + l1 |w|,    q = sqrt(n) / rate + 2 l2
 
-where n adds up squared gradients, and z gradients less what the change of q
-would add. For a weight that is not zero this fixes z = -(q w + l1 sign(w)).
+where n is the sum of squared gradients, and z that of gradients, each minus w
+times the change of q. For a weight that is not zero, z = -(q w + l1 sign(w)).
 """
 
 import tensorflow.compat.v1 as tf
@@ -17,10 +17,10 @@ _INITIAL_SQUARES = 0.1  # As in tf.train.FtrlOptimizer.
 class FtrlOptimizer(tf.train.Optimizer):
   """As tf.train.FtrlOptimizer, with the same slots, `Ftrl` and `Ftrl_1`.
 
-  TensorFlow's z begins at 0, and with it the weights, whatever they were. Here
-  z is computed from the weight and the current rate, unless the weight is 0;
-  only then the slot counts. So the initial weights are the solution before the
-  first step, for any l1 and l2, and remain it when a schedule changes the rate.
+  TensorFlow's z starts at 0, so the weights do, too, whatever they were. Here z
+  is computed from the weight and the current rate; only for a weight of 0 is it
+  read from its slot. So the initial weights are the minimum before the first
+  step, for any l1 and l2, and still are if a schedule changes the rate.
   """
 
   def __init__(self, learning_rate, l1, l2):
@@ -52,8 +52,8 @@ class FtrlOptimizer(tf.train.Optimizer):
     step = tf.where(tf.equal(wanted, new_balance), weights,
                     (balance + grad - new_balance) / q)
     new_linear = new_balance - q * (weights - step)
-    # All is read before anything is written. Sums and weights are added to, so
-    # that asynchronous workers do not undo each other's steps.
+    # Reads everything before it writes. Sums and weights are added to, so that
+    # asynchronous workers do not undo each other's steps.
     with tf.control_dependencies([new_squares, new_linear]):
       return tf.group(tf.assign_add(squares, tf.square(grad)),
                       tf.assign(linear, new_linear), tf.assign_sub(var, step))

@@ -16,15 +16,15 @@ from cifar10.util import session_settings
 _FULLY_CONNECTED = re.compile(
     '(^|/)(local[0-9]+|dropout|softmax_linear|cross_entropy)[^/]*(/|$)')
 
-# Those of a column of filters or units, see nets/columns.py.
+# Operations of a column of filters or units, see nets/columns.py.
 _COLUMN = re.compile(r'/column_(\d+)(/|$)')
 
 
 def with_devices(settings, tasks=()):
-  """The settings with the devices of one model, if it is to be divided.
+  """Sets the devices of the settings if --model_parallelism divides the model.
 
-  They are the GPUs of this machine, or one of each of `tasks`, device names of
-  a cluster. Raises UserError if their number does not fit.
+  They are the GPUs of this machine, or the first one of each of `tasks`, names
+  like '/job:worker/task:0'. Raises UserError if their number does not fit.
   """
   kind = settings.model_parallelism
   if kind == 'none':

@@ -7,7 +7,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.optim import ftrl
 
-# Initial learning rates; that of gradient descent is the tutorial's.
+# Default learning rates; that of gradient descent is the tutorial's.
 LEARNING_RATES = {
     'momentum': 0.01,
     'nesterov': 0.01,
@@ -36,41 +36,39 @@ def with_defaults(settings, constants):
 
 def is_plain(settings):
   """True if plain gradient descent trains all variables alike."""
-  return settings.optimizer == 'sgd' and _is_one_rate(settings)
+  return settings.optimizer == 'sgd' and _has_one_rate(settings)
 
 
-def _is_one_rate(settings):
+def _has_one_rate(settings):
   return settings.bias_rate == settings.softmax_rate == 1
 
 
 def create(settings, learning_rate):
   """A tf.train.Optimizer for the settings."""
-  if _is_one_rate(settings) and settings.optimizer != 'muon':
-    return _of_kind(settings.optimizer, settings, learning_rate)
-  return _ByKind(settings, learning_rate)
+  if _has_one_rate(settings) and settings.optimizer != 'muon':
+    return _by_name(settings.optimizer, settings, learning_rate)
+  return _PerGroupOptimizer(settings, learning_rate)
 
 
-class _ByKind(tf.train.Optimizer):
-  """Optimizers for hidden weights, the last layer's weights and all else."""
+class _PerGroupOptimizer(tf.train.Optimizer):
+  """An optimizer for each group of variables, see `_group`."""
 
   def __init__(self, settings, rate):
-    super().__init__(use_locking=False, name='ByKind')
-    kind = settings.optimizer
-    # Muon is for the weights of hidden layers.
-    others = 'nesterov' if kind == 'muon' else kind
-    factors = {'last': settings.softmax_rate, 'others': settings.bias_rate}
-    self._by_kind = {'weights': _of_kind(kind, settings, rate)}
-    self._decays = {'weights': 0.0}
-    for part, factor in factors.items():
-      self._by_kind[part] = _of_kind(others, settings, rate * factor)
-      # Divided by the factor of the rate: both kinds shrink alike.
-      self._decays[part] = settings.muon_decay / factor if factor else 0.0
+    super().__init__(use_locking=False, name='PerGroup')
+    name = settings.optimizer
+    self._groups = {'hidden': (_by_name(name, settings, rate), 0.0)}
+    # Muon is for the weights of hidden layers only.
+    name = 'nesterov' if name == 'muon' else name
+    factors = {'softmax': settings.softmax_rate, 'biases': settings.bias_rate}
+    for group, factor in factors.items():
+      # Divided by the factor of the rate: both groups shrink alike.
+      decay = settings.muon_decay / factor if factor else 0.0
+      self._groups[group] = _by_name(name, settings, rate * factor), decay
 
   def apply_gradients(self, grads_and_vars, global_step=None, name=None):
     updates = []
-    for part, optimizer in self._by_kind.items():
-      pairs = [(g, v) for g, v in grads_and_vars if _kind(v.op.name) == part]
-      decay = self._decays[part]
+    for group, (optimizer, decay) in self._groups.items():
+      pairs = [(g, v) for g, v in grads_and_vars if _group(v.op.name) == group]
       if decay:
         pairs = [(grad + decay * w.read_value(), w) for grad, w in pairs]
       if pairs:
@@ -78,15 +76,15 @@ class _ByKind(tf.train.Optimizer):
     return tf.group(*updates)
 
 
-def _kind(name):
-  """The key in `_ByKind` of the variable `name`."""
+def _group(name):
+  """The group of a variable: 'hidden' or 'softmax' weights; else 'biases'."""
   # Weights that are split over servers are weights/part_0.
   if 'weights' not in name.split('/')[-2:]:
-    return 'others'
-  return 'last' if name.startswith('softmax_linear/') else 'weights'
+    return 'biases'
+  return 'softmax' if name.startswith('softmax_linear/') else 'hidden'
 
 
-def _of_kind(kind, settings, rate):
+def _by_name(name, settings, rate):
   return {
       # Robbins and Monro, "A Stochastic Approximation Method", 1951.
       'sgd': lambda: tf.train.GradientDescentOptimizer(rate),
@@ -110,7 +108,7 @@ def _of_kind(kind, settings, rate):
       'muon': lambda: MuonOptimizer(rate, settings.muon_momentum),
       'ftrl': lambda: ftrl.FtrlOptimizer(rate, l1=settings.ftrl_l1, l2=settings.
                                          ftrl_l2)
-  }[kind]()
+  }[name]()
 
 
 class MuonOptimizer(tf.train.Optimizer):
@@ -119,10 +117,10 @@ class MuonOptimizer(tf.train.Optimizer):
   Jordan et al., "Muon: An optimizer for hidden layers in neural networks",
   2024, https://kellerjordan.github.io/posts/muon/
 
-  The weights of a layer are a matrix: a column for each unit or filter. A step
-  is the momentum with all its singular values near 1. Before it, the weights
-  are scaled to a norm of 1 for each unit, on average: it fits layers whose
-  outputs are normalized.
+  The weights of a layer are a matrix with a column for each unit or filter. A
+  step is the momentum with all its singular values near 1. Before each step the
+  weights are scaled to a norm of 1 per unit, on average, which suits layers
+  whose outputs are normalized.
   """
 
   def __init__(self, learning_rate, momentum):
@@ -149,8 +147,8 @@ class MuonOptimizer(tf.train.Optimizer):
 def orthogonal(matrix):
   """A matrix with the same singular vectors, and singular values near 1.
 
-  By iterations of the paper's polynomial, as many as in its CIFAR-10 record.
-  The factors commute, so `x` itself is multiplied once.
+  Iterates the paper's polynomial three times, as in its CIFAR-10 record. The
+  factors commute, so `x` itself is multiplied once.
   """
   rows, columns = matrix.shape.as_list()
   x = matrix / (tf.norm(matrix) + 1e-7)
@@ -168,17 +166,17 @@ def orthogonal(matrix):
 
 
 def apply(optimizer, gradients, settings):
-  """Applies pairs (gradient, variable) within the limits of the settings.
+  """A list of operations that apply pairs (gradient, variable).
 
-  Returns a list of operations.
+  Gradients and weights stay within the limits of the settings.
   """
-  applied = optimizer.apply_gradients(constrained(gradients, settings))
+  applied = optimizer.apply_gradients(clipped(gradients, settings))
   with tf.control_dependencies([applied]):
     return [applied, *_limit_norms(settings.max_norm)]
 
 
-def constrained(gradients, settings):
-  """Pairs (gradient, variable), clipped to the limits of the settings.
+def clipped(gradients, settings):
+  """Clips pairs (gradient, variable) to the limits of the settings.
 
   Pascanu et al., arXiv 1211.5063, section 3.2. With --hold_zeros, masks the
   gradients of zero weights: Han et al., arXiv 1506.02626.
@@ -209,8 +207,8 @@ def _limit_norms(max_norm):
   """
   limits = []
   for var in _trained_weights() if max_norm else ():
-    # The last axis is that of the units; the first ones of a locally connected
-    # layer are positions, each with units of its own.
+    # The last axis is the units; in a locally connected layer the first two are
+    # positions, each with units of its own.
     rank = var.shape.rank
     axes = list(range(max(0, rank - 4), rank - 1))
     with tf.colocate_with(var):
@@ -220,7 +218,7 @@ def _limit_norms(max_norm):
 
 
 def _trained_weights():
-  """Weights of all layers that are not frozen, as parts if they are split."""
+  """Weights of the layers that are not frozen; parts if they are split."""
   trained = {v.op.name for v in tf.trainable_variables()}
   weights = tf.get_collection(tf.GraphKeys.WEIGHTS)
   return [part for part in weights if part.op.name in trained]

@@ -1,7 +1,7 @@
 """Schedules of the learning rate, besides the tutorial's exponential decay.
 
-A schedule is a function of the examples that a run has seen, counted in steps
-of its present batch size. See `Pace.offset`.
+A schedule is a function of the examples that a run has seen, in steps of its
+current batch size, see `Pace.offset`.
 """
 
 from typing import NamedTuple
@@ -16,12 +16,12 @@ from cifar10.util import graph_keys
 class Pace(NamedTuple):
   """Converts epochs to steps."""
 
-  steps_per_epoch: float  # With N towers, 1/N of those with one.
-  offset: int  # The examples seen, in such steps, less the global step.
+  steps_per_epoch: float  # A step takes a batch for each tower.
+  offset: int  # Examples seen / examples per step, minus the global step.
   last_step: int  # The global step at which training ends.
 
   def decay_steps(self, epochs):
-    """Whole steps in some epochs, as a float: an int32 may be too small."""
+    """Whole steps in `epochs`, as a float: an int32 may be too small."""
     return float(max(1, int(self.steps_per_epoch * epochs)))
 
 
@@ -30,14 +30,14 @@ def create(steps, pace, settings):
 
   `steps` is the global step plus `pace.offset`.
   """
-  rate, fall = settings.learning_rate, settings.learning_rate_decay_factor
+  rate, factor = settings.learning_rate, settings.learning_rate_decay_factor
   decay_steps = pace.decay_steps(settings.num_epochs_per_decay)
   return {
       'constant': lambda: tf.constant(rate),
       'piecewise': lambda: _piecewise(steps, pace, settings),
       'power': lambda: rate *
                (1 + tf.to_float(steps) / decay_steps)**-settings.power,
-      'performance': lambda: rate * fall**_falls(),
+      'performance': lambda: rate * factor**_falls(),
       'one_cycle': lambda: _one_cycle(steps, pace, settings)
   }[settings.schedule]()
 
@@ -54,7 +54,10 @@ def _piecewise(steps, pace, settings):
 
 
 def _falls():
-  """Falls so far, set by a ValidationHook; saved, so all workers see them."""
+  """The falls so far, a variable that a ValidationHook sets.
+
+  It is saved, so that all workers see it.
+  """
   falls = graph_keys.LEARNING_RATE_FALLS
   return tf.get_variable(falls, [], tf.float32, tf.zeros_initializer(),
                          trainable=False,
@@ -71,10 +74,10 @@ def _one_cycle(steps, pace, settings):
 
 
 def count_falls(validations, patience):
-  """The falls of a rate that waits `patience` validations for a better one.
+  """The number of falls of the learning rate after some validations.
 
   Validations are pairs (step, precision), in order. The rate falls after
-  `patience` in a row that are not better than the best one; then it waits anew.
+  `patience` of them in a row without a new best; then the count starts again.
   """
   best, waited, falls = -1.0, 0, 0
   for _, precision in validations:
@@ -87,7 +90,7 @@ def count_falls(validations, patience):
 
 
 def boundaries_and_rates(settings):
-  """The floats in --boundaries and --rates; UserError if they do not fit."""
+  """The numbers in --boundaries and --rates; UserError if they do not match."""
   try:
     boundaries, rates = ([float(part)
                           for part in text.split(',')]

@@ -1,4 +1,4 @@
-"""Towers: copies of the model, one for each GPU, with variables in common.
+"""Towers: copies of the model, one for each GPU, that share their variables.
 
 The tutorial's section "Training a Model Using Multiple GPU Cards".
 """
@@ -10,7 +10,7 @@ import tensorflow.compat.v1 as tf
 
 @contextlib.contextmanager
 def tower(name, index):
-  """The device and scopes of a tower; yields its name scope, as 'tower_0/'."""
+  """The device and scopes of a tower; yields its name scope, 'tower_0/'."""
   # The first tower creates the variables, the others reuse them.
   reuse = True if index else None
   with tf.device(f'/gpu:{index}'), tf.variable_scope('', reuse=reuse):
@@ -19,17 +19,17 @@ def tower(name, index):
 
 
 def split(images, labels, num_gpus):
-  """Splits a batch into equal parts, a list of a pair for each tower."""
+  """Splits a batch equally: a list of (images, labels), one for each tower."""
   with tf.name_scope('parts'):
     return list(zip(tf.split(images, num_gpus), tf.split(labels, num_gpus)))
 
 
 def staged(tensors, name):
-  """Keeps a batch waiting in the memory of the current device.
+  """Keeps the next batch in the memory of the current device.
 
-  So a step does not wait for its copy. `name` is different for each tower.
-  Returns an operation that copies the next batch, tensors of known shapes, to
-  the device, and the list of its tensors there, which block until there is one.
+  So no step waits for the copy. `name` must differ between towers. Returns an
+  operation that copies a batch, tensors of known shapes, to the device, and the
+  tensors of the next batch there, which block until it has arrived.
   """
   stage = tf.raw_ops.Stage(values=list(tensors), shared_name=name)
   waiting = tf.raw_ops.Unstage(dtypes=[tensor.dtype for tensor in tensors],
@@ -41,12 +41,12 @@ def staged(tensors, name):
 
 def gradients(loss):
   """The gradients of a tower: a list of pairs (gradient, variable)."""
-  # Those of any optimizer; the one of `cifar10.train` applies their means.
+  # Any optimizer computes the same; that of `cifar10.train` applies their mean.
   return tf.train.GradientDescentOptimizer(0.0).compute_gradients(loss)
 
 
 def named_losses(scope, total_loss):
-  """A dict of a tower's losses by their names in its name scope, total last."""
+  """A tower's losses by their names in its name scope, the total one last."""
   losses = tf.get_collection('losses', scope) + [total_loss]
   return {loss.op.name[len(scope):]: loss for loss in losses}
 
@@ -54,7 +54,7 @@ def named_losses(scope, total_loss):
 def mean_loss(tower_losses):
   """The mean of the towers' total losses; takes their `named_losses`.
 
-  The means of the other losses take the place of theirs in 'losses'.
+  In the collection 'losses', the means of the other ones replace them.
   """
   means = [
       mean([losses[name]

@@ -1,1 +1,1 @@
-"""Takes the steps of a training run, and watches over them."""
+"""What all trainers share: session, hooks, directory, validation, recipes."""

@@ -1,4 +1,4 @@
-"""The lines of a trainer about its run: before its first step, at its end."""
+"""The lines that a trainer prints before the first step and after the last."""
 
 import os
 import shlex
@@ -14,13 +14,13 @@ from cifar10.util import session_settings
 
 
 def lines(data, settings):
-  """Describes the run of the default graph: data, model and settings."""
+  """Describes the data, the model (the default graph) and the settings."""
   layout, defaults = data.layout, config.saved(Settings())
-  trained = _size(tf.trainable_variables())
-  frozen = _size(tf.get_collection(graph_keys.FROZEN))
+  trained = _parameters(tf.trainable_variables())
+  frozen = _parameters(tf.get_collection(graph_keys.FROZEN))
   of_them = f' {trained:,} of them trained,' if frozen else ''
   device = 'GPU' if session_settings.has_gpu() else 'CPU'
-  # Not Settings.differs: values that are saved are completed with constants.
+  # Settings.differs would list the constants that `saved` fills in.
   changed = ' '.join(f'--{name}={value}'
                      for name, value in sorted(config.saved(settings).items())
                      if value != defaults[name])
@@ -35,7 +35,7 @@ def lines(data, settings):
   ]
 
 
-def _size(variables):
+def _parameters(variables):
   return sum(variable.shape.num_elements() for variable in variables)
 
 

@@ -1,4 +1,4 @@
-"""Combinations of settings that make no sense, found before a run begins."""
+"""Refuses combinations of settings that make no sense, before a run begins."""
 
 import contextlib
 import re
@@ -15,9 +15,9 @@ _DIVIDES = "divides the weights and biases of the tutorial's layers only"
 _NOT_DIVIDED = ('network=airbench', 'top_layers=local', 'normalization=batch',
                 'activation=prelu', 'cache_frozen')
 
-# A setting, why it does not go with others, and these. A name stands for any
-# value but the default, so 'sync' for --nosync; name=value,value for one of
-# these values.
+# A setting, a reason, and the settings that it does not go with. A name stands
+# for any value but the default, so 'sync' for --nosync; name=value,value for
+# one of these values.
 _EXCLUDED = (
     ('network=airbench', 'is made with --normalization=batch',
      ('normalization=lrn,none',)),
@@ -58,7 +58,7 @@ def check(settings):
 
 
 def check_network(settings):
-  """Raises UserError if settings, perhaps of a trained network, contradict."""
+  """Raises UserError if the settings of a network contradict one another."""
   for setting, reason, excluded in _EXCLUDED:
     for other in excluded if _holds(settings, setting) else ():
       if _holds(settings, other):
@@ -67,7 +67,7 @@ def check_network(settings):
 
 
 def _holds(settings, text):
-  """True if settings have what a text of `_EXCLUDED` says."""
+  """True if a text of `_EXCLUDED` is true of the settings."""
   name, _, values = text.partition('=')
   if values:
     return getattr(settings, name) in values.split(',')
@@ -75,7 +75,7 @@ def _holds(settings, text):
 
 
 def _flag(settings, text):
-  """The flag, with its value, that a text of `_EXCLUDED` means."""
+  """The flag, with its value, of a text of `_EXCLUDED`."""
   name = text.partition('=')[0]
   value = getattr(settings, name)
   if isinstance(value, bool):
@@ -84,7 +84,7 @@ def _flag(settings, text):
 
 
 def check_with_data(settings, data):
-  """Raises UserError if images cannot be cropped and distorted as meant."""
+  """Raises UserError if the images cannot be cropped or distorted like that."""
   distortions.check(settings, data.layout)
   with naming_recipe(settings):
     cifar10_input.crop_size(data.layout, settings.image_size)
@@ -92,7 +92,7 @@ def check_with_data(settings, data):
 
 @contextlib.contextmanager
 def naming_recipe(settings):
-  """Adds the recipe to an error about settings, which may come from it."""
+  """Adds the recipe to an error about settings: they may come from it."""
   try:
     yield
   except UserError as error:
@@ -102,18 +102,18 @@ def naming_recipe(settings):
 
 
 def has_effect(needs, values):
-  """True if a setting of the policy `needs` has an effect with `values`."""
+  """True if a setting with the policy `needs` has an effect with `values`."""
   if needs is None:
     return True
   owner, choices = needs
   if choices is None:
     return bool(values[owner])
-  # --augment names several.
+  # --augment lists several.
   return any(part.strip() in choices for part in values[owner].split(','))
 
 
 def _without_effect(settings):
-  """Yields a message for each setting that was given without an effect."""
+  """Yields a message for each setting that was given but has no effect."""
   values = settings.values(settings_lib.with_policy('help'))
   for name, needs in settings_lib.with_policy('needs').items():
     if not settings.is_set(name) or has_effect(needs, values):
@@ -130,7 +130,7 @@ def _without_effect(settings):
 
 
 def _of_layers(settings):
-  """Yields the problems of distortions and of layers, as messages."""
+  """Yields a message for each problem with distortions and layers."""
   flag = f'--augment={settings.augment}'
   distorted = distortions.names(settings.augment)
   if 'alternating_flip' in distorted:
@@ -146,7 +146,7 @@ def _of_layers(settings):
     yield (f'--dropout={settings.dropout:g} has no effect without a layer in '
            '--hidden_layers')
   has_dense = settings.hidden_layers and settings.top_layers == 'full'
-  # Layers with pixels have these to take a mean over.
+  # A layer with pixels takes the mean over these, too.
   if (settings.batch_size == 1 and settings.normalization == 'batch' and
       settings.network == 'tutorial' and
       (has_dense or settings.normalize_logits)):
@@ -156,7 +156,7 @@ def _of_layers(settings):
 
 
 def _of_training(settings):
-  """Yields the problems of validations and of patterns, as messages."""
+  """Yields a message for each problem with validations and patterns."""
   for flag in 'schedule=performance', 'early_stopping':
     if _holds(settings, flag) and not settings.validation_examples:
       yield (f'--{flag} needs images to validate on, which cifar10_train holds '

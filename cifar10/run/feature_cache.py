@@ -1,6 +1,6 @@
 """The file of the outputs of frozen layers for all training images.
 
-It is kept in --train_dir, with a description of what it was computed from, and
+It is in --train_dir, beside a description of what it was computed from, and is
 filled before the first step; see nets/frozen_layers.py.
 """
 
@@ -18,7 +18,7 @@ from cifar10.util import files
 
 
 class FillingCreator(tf.train.SessionCreator):
-  """Makes a session, then the file that its input reads, before it reads."""
+  """Makes a session, and fills the file before the session's input reads it."""
 
   def __init__(self, creator, frozen, train_data):
     self._creator, self._frozen, self._train_data = creator, frozen, train_data
@@ -34,19 +34,20 @@ def fill(frozen, train_data, session):
 
   `frozen` is the frozen_layers.FrozenLayers, `train_data` the datasets.DataSet
   of the images; `session` holds the variables. Raises OSError if a file cannot
-  be written. After an error nothing is left of the features.
+  be written; no features are left then.
   """
   data, settings = frozen.data, frozen.settings
   records = train_data.records_to_train_on()
   (path,) = data.train_files
-  text = os.path.join(os.path.dirname(path), feature_records.DESCRIPTION_NAME)
+  description_path = os.path.join(settings.train_dir,
+                                  feature_records.DESCRIPTION_NAME)
   num_bytes = frozen.num_examples * data.layout.record_bytes
   description = _describe(frozen, train_data, records, session)
-  if _are_kept(data, text, description, num_bytes):
+  if _is_filled(data, description_path, description, num_bytes):
     print(f'The outputs of the frozen layers are in {path}.')
     return
-  # First: a description never stands beside other outputs, and there is room.
-  _remove(text, path)
+  # Before the outputs, so that it never describes others; and to make room.
+  _remove(description_path, path)
   print(f'Computing the frozen layers up to {frozen.name} for '
         f'{settings.cache_frozen} versions of {len(records):,} images; the '
         f'outputs take {num_bytes / 1e6:.0f} MB in {path}.')
@@ -59,17 +60,17 @@ def fill(frozen, train_data, session):
       encoded = feature_records.encode(features, batch, data.layout)
       output.write(encoded.tobytes())
   try:
-    files.write_json(text, description)
+    files.write_json(description_path, description)
   except OSError:
-    _remove(text, path)
+    _remove(description_path, path)
     raise
 
 
-def _are_kept(data, text, description, num_bytes):
-  """True if the outputs that a dict describes are there, undamaged."""
+def _is_filled(data, description_path, description, num_bytes):
+  """True if the file has the outputs of this description, undamaged."""
   (path,) = data.train_files
   with contextlib.suppress(OSError, UserError):
-    if files.read_json(text) == description:
+    if files.read_json(description_path) == description:
       records_lib.check_file(path, data.layout, len(data.classes))
       return os.path.getsize(path) == num_bytes
   return False
@@ -82,7 +83,7 @@ def _remove(*paths):
 
 
 def _describe(frozen, train_data, records, session):
-  """All that the outputs depend on, a dict for JSON."""
+  """Everything that the outputs depend on, a dict for JSON."""
   settings, layout = frozen.settings, train_data.layout
   weights = hashlib.sha256()
   for value in session.run(frozen.variables):

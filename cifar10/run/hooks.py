@@ -1,8 +1,8 @@
 """Hooks of a training session: console lines, summaries, checks.
 
-They take `step`, the global step after the train_op of the same session call
-(see `session.step_after`), and `loss`, scalar tensors. A hook that fetched the
-global step itself would get it from before or after the update, by chance.
+They take the scalar tensors `loss` and `step`, the global step after the
+train_op of the same session call, see `session.step_after`. A hook that fetched
+the global step itself would get it from before or after the update, by chance.
 """
 
 import math
@@ -22,12 +22,11 @@ class LoggerHook(tf.train.SessionRunHook):
   def __init__(self, step, loss, settings, run_state):
     self._fetches = {'step': step, 'loss': loss}
     self._settings, self._run_state = settings, run_state
-    self._reported_time = None  # When the last line was printed.
+    self._reported_time = None
 
   def after_create_session(self, session, coord):
-    # The global step now, and at the last report.
     self._global_step = session.run(tf.train.get_global_step(session.graph))
-    self._reported_step = self._global_step
+    self._reported_step = self._global_step  # When the last line was printed.
 
   def before_run(self, run_context):
     if self._reported_time is None:
@@ -60,10 +59,10 @@ class LoggerHook(tf.train.SessionRunHook):
 
 
 class MetricsHook(LoggerHook):
-  """Appends a line of JSON to a file as often as LoggerHook prints."""
+  """Appends a line of JSON to --metrics whenever LoggerHook prints."""
 
   def __init__(self, step, loss, settings, run_state):
-    """Makes the file too; raises OSError if it cannot be written."""
+    """Also makes the file; raises OSError if it cannot be written."""
     super().__init__(step, loss, settings, run_state)
     files.open_to_append(settings.metrics).close()
     (rate,) = tf.get_collection(graph_keys.LEARNING_RATE)
@@ -83,10 +82,10 @@ class MetricsHook(LoggerHook):
 
 
 class DivergenceHook(tf.train.SessionRunHook):
-  """Raises DivergedError if a loss is not finite.
+  """Raises DivergedError if the loss is not finite.
 
-  Not tf.train.NanTensorHook: that lets infinity through, and its error names
-  neither the step nor the learning rate.
+  tf.train.NanTensorHook lets infinity through, and its error names neither the
+  step nor the learning rate.
   """
 
   def __init__(self, step, loss, settings):
@@ -119,14 +118,14 @@ class SummaryHook(tf.train.SessionRunHook):
 
   def after_create_session(self, session, coord):
     self._writer.add_graph(session.graph)
-    # The global step before the next step, and the next multiple of `every`.
+    # The tutorial's number of the next step, and of the next one to write.
     self._next = session.run(tf.train.get_global_step(session.graph))
     self._due = -(-self._next // self._every) * self._every
     self._writer.add_start(self._next)
 
   def before_run(self, run_context):
     fetches = {'step': self._step}
-    # Greater if other workers take steps too.
+    # Other workers may have passed it.
     if self._next >= min(self._due, self._last_step - 1):
       fetches['summaries'] = self._summaries
     return tf.train.SessionRunArgs(fetches)
@@ -143,7 +142,7 @@ class PrefetchHook(tf.train.SessionRunHook):
   """Copies the first batch to the devices, before the first step takes it."""
 
   def __init__(self, prefetch):
-    """Takes the operation that copies a batch to all towers."""
+    """`prefetch` is the operation that copies a batch to all towers."""
     self._prefetch, self._is_new = prefetch, False
 
   def after_create_session(self, session, coord):

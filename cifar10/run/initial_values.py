@@ -1,10 +1,9 @@
-"""Initial values of a new run that do not come from an initializer.
+"""Initial values of a new run that no initializer can give.
 
-With --init_from they are those of another run: Yosinski et al., "How
-transferable are features in deep neural networks?", arXiv 1411.1792. The first
-layer of --network=airbench has fixed filters that whiten: its outputs have a
-variance of nearly 1 and almost no correlation, see Jordan, arXiv 2404.00498,
-section 3.1.
+--init_from takes those of another run: Yosinski et al., "How transferable are
+features in deep neural networks?", arXiv 1411.1792. --network=airbench has
+whitening filters, made from training images: Jordan, arXiv 2404.00498, section
+3.1.
 """
 
 import itertools
@@ -25,24 +24,24 @@ from cifar10.util import graph_keys
 from cifar10.util import session_settings
 
 _NUM_IMAGES = 5000  # Training images for the whitening; the paper's number.
-_EPSILON = 5e-4  # Limits the gain of directions in which patches hardly differ.
+_EPSILON = 5e-4  # Limits the gain in directions in which patches hardly differ.
 
 
-def of_run(run):
+def loader(run):
   """A function of a session that loads a new run's values; None on resume.
 
-  The graph of the trainer.Run is the default graph. Prints which layers get
-  values of another run, which do not, and which of its layers are left behind.
-  Raises UserError if --init_from names no checkpoint, no variable there fits,
+  `run` is the trainer.Run of the default graph. Prints which layers get values
+  of another run, which do not, and which layers there are left behind. Raises
+  UserError if --init_from names no checkpoint, or none of its variables fits,
   or one that --init_scope names does not.
   """
   settings = run.settings
   if not settings.overwrite and checkpoints.latest(settings.train_dir):
     return None
-  loads = _whitening(run.data, settings) + _transfer(settings)
+  values = _whitening(run.data, settings) + _transfer(settings)
 
   def load(session):
-    for variable, value in loads:
+    for variable, value in values:
       checkpoints.load(variable, value, session)
 
   return load
@@ -69,7 +68,7 @@ def _source(settings):
 
 
 def _transfer(settings):
-  """Pairs (variable, value of another run), its averages if it has them."""
+  """Pairs (variable, its average in another run, or else its value there)."""
   if not settings.init_from:
     return []
   source = _source(settings)
@@ -88,14 +87,14 @@ def _transfer(settings):
     left = _layers_with_weights(there) - _layers_with_weights(names.values())
     if left:
       print(printable(f'Left behind: {", ".join(sorted(left))}.'))
-  # An average begins with the value of its variable.
+  # The averages here start at the values of their variables.
   taken.update({n + checkpoints.AVERAGE: taken[n] for n in list(taken)})
   named = [(v, checkpoints.name_of(v)) for v in tf.global_variables()]
   return [(v, taken[name]) for v, name in named if name in taken]
 
 
 def _names_there(expected, settings):
-  """Names in a checkpoint of the variables in --init_scope, by names here."""
+  """The names there of variables in --init_scope, a dict by names here."""
   flag = f'--init_map={settings.init_map}'
   names = {n: n for n in expected if re.match(settings.init_scope, n)}
   if not names:
@@ -113,16 +112,16 @@ def _names_there(expected, settings):
       raise UserError(f'{flag}: the model has no {here}; it has '
                       f'{", ".join(layers)}')
     for name in mapped:
-      if names.get(name) == name:  # Not of a pair before.
+      if names.get(name) == name:  # No pair before has mapped it.
         names[name] = there + name[len(here):]
   return names
 
 
 def _misfits(names, expected, values):
-  """The reasons why variables do not fit, by name.
+  """Why variables do not fit, a dict of messages by names here.
 
-  `names` are those there by those here, `expected` the shapes here, `values`
-  the arrays there or None. A layer whose weights do not fit is new as a whole.
+  The arguments are dicts by names here: names there, shapes here, and arrays
+  there or None. A layer whose weights do not fit is new as a whole.
   """
   misfits = {}
   for name, value in sorted(values.items()):
@@ -138,9 +137,9 @@ def _misfits(names, expected, values):
 
 
 def _report(settings, source, taken, misfits):
-  """Prints which layers begin with values of another run, and which do not.
+  """Prints which layers start with values of another run, and which do not.
 
-  Raises UserError if none does, or one that --init_scope names does not.
+  Raises UserError if none does, or if --init_scope names one that does not.
   """
   for name, misfit in misfits.items():
     if settings.init_scope:
@@ -156,13 +155,13 @@ def _report(settings, source, taken, misfits):
 
 
 def _layers_with_weights(names):
-  """The layers of a checkpoint that have weights, from its names."""
+  """The layers that have weights, a set, from the names of variables."""
   names = [name.replace(checkpoints.AVERAGE, '') for name in names]
   return {n.split('/')[0] for n in names if n.endswith('/weights')}
 
 
 def _whitening(data, settings):
-  """Pairs (variable, filters for a datasets.DataSet): one, or none."""
+  """A list of the pair (variable, filters) of a whitening layer, if any."""
   variables = tf.get_collection(graph_keys.WHITENING)
   if not variables:
     return []

@@ -1,9 +1,9 @@
-"""The server of TensorFlow's runtime that runs the graph of a trainer.
+"""The server --master, which runs the graph of a trainer.
 
-The trainer is its client: it builds the graph, and starts each step. Networks
-may train on one server one after another, each in a resource container of its
-own; otherwise variables and queues of the same name would be the same. Not at
-the same time: emptying a container ends all sessions on the server.
+The trainer is its client: it builds the graph and starts each step. Networks
+may train on a server one after another, each in a resource container of its
+own, as variables and queues of one name would be the same. They may not train
+at the same time: emptying a container ends all sessions on the server.
 """
 
 import contextlib
@@ -24,9 +24,9 @@ _ANSWER_SECS = 30
 def placed(settings):
   """Places operations on the server --master, in the container of the run.
 
-  The container is emptied after a run that ends well, and before any other: a
-  queue that a killed one left behind may be full or closed. Raises UserError if
-  the server does not answer. Without --master, this does nothing.
+  The container is emptied before each run, as a run that was killed may leave a
+  queue behind that is full or closed, and after a run that ends well. Raises
+  UserError if the server does not answer. Does nothing without --master.
   """
   target = settings.master
   if not target:
@@ -35,7 +35,7 @@ def placed(settings):
   if not target.startswith('grpc://'):
     raise UserError(f'--master={target}: expected grpc://host:port')
   session_settings.bypass_proxies(target[len('grpc://'):])
-  # Not the path of the directory, whose characters a container may not have.
+  # A digest: paths have characters that names of containers may not have.
   directory = os.path.abspath(settings.train_dir).encode('utf-8')
   name = hashlib.sha1(directory).hexdigest()
 
@@ -50,9 +50,9 @@ def placed(settings):
 
 
 class LimitedCreator(tf.train.SessionCreator):
-  """Makes sessions as another creator does; UserError if one takes too long.
+  """Makes sessions by another creator; UserError if it takes too long.
 
-  TensorFlow waits without end for a server that is gone or stopped.
+  TensorFlow would wait forever for a server that is gone or stopped.
   """
 
   def __init__(self, creator, settings):

@@ -1,4 +1,4 @@
-"""One live line on a terminal, instead of the tutorial's lines."""
+"""The live line of --progress, instead of the tutorial's lines."""
 
 import datetime
 import functools
@@ -8,13 +8,13 @@ import time
 from cifar10.run import hooks
 from cifar10.util import console
 
-_LONGEST_SECS = 999999999 * 24 * 60 * 60  # That datetime can express.
+_MAX_SECS = 999999999 * 24 * 60 * 60  # The limit of datetime.timedelta.
 
 
 def reporter(step, loss, settings, run_state, stack):
-  """The hook that reports the steps; arguments are those of hooks.py.
+  """The hook that reports steps; it takes what those in hooks.py take.
 
-  With --progress, on a terminal, it shows a live line, until `stack` ends.
+  With --progress, on a terminal, it shows a live line until `stack` ends.
   """
   if not (settings.progress and sys.stdout.isatty()):
     return hooks.LoggerHook(step, loss, settings, run_state)
@@ -23,10 +23,10 @@ def reporter(step, loss, settings, run_state, stack):
 
 
 class LiveLine:
-  """A line on a terminal that is written over, within a context.
+  """A line on a terminal that each `show` overwrites, within a context.
 
-  What Python writes to standard output or error comes below the line, and the
-  next line below that.
+  Whatever Python writes to standard output or error goes below the line, and
+  the next line below that.
   """
 
   def __init__(self):
@@ -58,8 +58,8 @@ class LiveLine:
       self._shown = ''
 
   def _draw(self, text, end):
-    # The cursor waits at the start of the line, so that what others write, as
-    # the terminal's ^C, is overwritten instead of left behind it.
+    # The cursor waits at the start of the line, so that the next one overwrites
+    # what others write, such as the terminal's ^C.
     self._write('\r' + text + end)
     sys.stdout.flush()
 
@@ -89,12 +89,12 @@ class ProgressHook(hooks.LoggerHook):
 
   def _report(self, step, loss):
     last_step = self._run_state.last_step(self._settings)
-    # Estimated from all steps so far, so that it does not jump.
+    # Estimated from all steps so far, so that the time left does not jump.
     elapsed = time.monotonic() - self._first_time
     seconds_per_step = elapsed / (step - self._first_step)
     # Other workers may have taken the run past its last step.
     left = round(seconds_per_step * max(0, last_step - step))
-    left = datetime.timedelta(seconds=min(left, _LONGEST_SECS))
+    left = datetime.timedelta(seconds=min(left, _MAX_SECS))
     epoch = self._run_state.epochs(step)
     _, rate = self._speed(step)
     self._line.show(

@@ -1,13 +1,10 @@
-"""Recipes: named sets of settings that work well together.
-
-`--recipe` takes one; flags given as well take precedence.
-"""
+"""The recipes of --recipe: named sets of settings that work well together."""
 
 from cifar10 import settings as settings_lib
 from cifar10.run import combinations
 from cifar10.util import session_settings
 
-# Settings that suit one optimizer and network.
+# Settings that suit only the optimizer and the network of their recipe.
 _RATES = ('learning_rate', 'bias_rate', 'softmax_rate')
 
 # The tutorial's layers with batch normalization, on whole images.
@@ -29,10 +26,10 @@ _BETTER = {
     'regularizer': 'none'  # Muon keeps the norm of the weights.
 }
 
-# 94 % in minutes with --tta: arXiv 2404.00498, with Muon. The numbers are
-# those of its author's later record with Muon
+# 94 % in minutes with --tta: the network of arXiv 2404.00498, with the numbers
+# of its author's later record with Muon
 # (https://github.com/KellerJordan/cifar10-airbench), which takes 8 epochs. Its
-# loss is a sum over the batch: rates here are for its mean.
+# loss is a sum over the batch; the rates here are for a mean.
 _FAST = {
     'network': 'airbench',
     'activation': 'gelu',
@@ -57,17 +54,17 @@ _FAST = {
     'regularizer': 'none'
 }
 
-# 95 % with --tta: the groups of the author's airbench95, trained with Muon.
+# 95 % with --tta: the filters of the author's airbench95, trained with Muon.
 _BEST = dict(_FAST, group_filters='128,384,384', epochs=15)
 del _BEST['max_shift']  # 4 pixels, the default.
 
 
 def applied(values, given):
-  """Adds the settings of their recipe to `values`, a dict by names.
+  """Settings, a dict by names, with those of their recipe.
 
-  Settings of the recipe that have no effect together with those `given`, a
-  collection of names, are left out; so are rates for another optimizer or
-  network.
+  Settings `given` as flags, a collection of names, take precedence. Leaves out
+  what has no effect with them, and the rates if another optimizer or network is
+  given.
   """
   recipe = settings(values['recipe'])
   wanted = {name: recipe[name] for name in recipe if name not in given}

@@ -7,10 +7,7 @@ from cifar10.util import session_settings
 
 
 class Role:
-  """The role of a trainer that runs alone.
-
-  It initializes, saves and ends the session.
-  """
+  """The role of a trainer on one machine: it initializes, saves and ends."""
 
   saves = True  # Checkpoints, summaries and settings.
   server = None  # The servers.Server of a task of a cluster.
@@ -19,11 +16,11 @@ class Role:
     self.settings = settings
 
   def creator(self, saver, init):
-    """The tf.train.SessionCreator, which initializes or restores.
+    """The tf.train.SessionCreator, which initializes or restores variables.
 
-    `init` is None, or a function of a session that loads values into variables
-    of a new run, once they are initialized. With --master, the session raises
-    UserError if the server does not answer.
+    `init` is None, or a function of a session that loads values into the
+    variables of a new run after their initialization. With --master, the
+    creator raises UserError if the server does not answer.
     """
     init_fn = init and (lambda scaffold, session: init(session))
     creator = tf.train.ChiefSessionCreator(

@@ -29,9 +29,12 @@ def training_session(run, train_op, loss, hooks=(), role=None):
   Does what tf.train.MonitoredTrainingSession does, with hooks that know the
   exact step; the library's may be off by one, depending on timing.
 
-  `run` is a trainer.Run. The caller runs `train_op` while not should_stop();
-  `loss`, a scalar tensor, is reported. `hooks` are those of this trainer, and
-  `role` is a Role; None: that of a trainer on its own.
+  Args:
+    run: trainer.Run.
+    train_op: operation to run while not should_stop().
+    loss: scalar tensor to report.
+    hooks: those of this trainer.
+    role: Role; None: that of a trainer on one machine.
 
   Raises:
     UserError: the newest checkpoint or --init_from does not fit the graph, or
@@ -40,7 +43,7 @@ def training_session(run, train_op, loss, hooks=(), role=None):
     DivergedError, SaveError, Stopped, UserError: as `guard.protect` does.
   """
   settings, role = run.settings, role or Role(run.settings)
-  init = initial_values.of_run(run) if role.saves else None
+  init = initial_values.loader(run) if role.saves else None
   saver = saving_lib.Saver(tf.global_variables())
   step = step_after(train_op)
   print(*banner.lines(run.data, settings), sep='\n')
@@ -50,7 +53,7 @@ def training_session(run, train_op, loss, hooks=(), role=None):
                                       settings)
   with contextlib.ExitStack() as stack:
     all_hooks = [
-        # First: the other hooks do not see a step that went wrong.
+        # First, so that no other hook sees a step that diverged.
         hooks_lib.DivergenceHook(step, loss, settings),
         # The line with loss and speed.
         progress.reporter(step, loss, settings, run.state, stack)
@@ -76,15 +79,15 @@ def training_session(run, train_op, loss, hooks=(), role=None):
 
 
 def _begin_saving(run, validator, stack):
-  """Saves what describes a run, if its newest checkpoint fits the graph.
+  """Saves the files that describe a run, if its checkpoint fits the graph.
 
   Returns its event file, which is open until `stack` ends.
   """
   settings = run.settings
-  # Not earlier: the graph is built, and every error in the flags is found.
+  # Only now that the graph is built, and all errors in the flags are found.
   if validator is not None:  # Locks the folder of the best checkpoint.
     best = os.path.join(settings.train_dir, train_dir.BEST)
-    stack.enter_context(train_dir.held(best))
+    stack.enter_context(train_dir.locked(best))
   if settings.overwrite:
     train_dir.remove_run(settings.train_dir)
   checkpoints.check_newest(settings.train_dir)

@@ -1,4 +1,4 @@
-"""The training directory: what a run writes there, and how a run begins."""
+"""The training directory: its lock, its files, and how a run begins in it."""
 
 import contextlib
 import dataclasses
@@ -20,14 +20,14 @@ from cifar10.store import run_state
 from cifar10.util import files
 from cifar10.util import folder_lock
 
-# Files of a trainer that first have a temporary name.
+# Files that a trainer writes under a temporary name first.
 _ATOMIC_FILES = (config.FILE_NAME, run_state.STATE_FILE,
                  feature_records.FILE_NAME, feature_records.DESCRIPTION_NAME)
 
-# What a trainer writes besides checkpoints; --overwrite deletes nothing else.
+# Files of a trainer besides checkpoints; --overwrite deletes nothing else.
 _RUN_FILES = ('graph.pbtxt', 'events.out.tfevents.*', *_ATOMIC_FILES)
 
-# Settings that count only when a run begins.
+# Settings that have an effect only when a run begins.
 _OF_INITIAL_VALUES = ('init_from', 'init_scope', 'init_map')
 
 BEST = 'best'  # The folder of the best checkpoint, if images are held out.
@@ -37,11 +37,11 @@ IN_USE = 'another trainer uses this directory'
 
 
 @contextlib.contextmanager
-def held(directory):
-  """Makes the training directory if it is missing, and keeps others out of it.
+def locked(directory):
+  """Locks the training directory, which is made if it is missing.
 
-  After an error, new folders that are empty are removed. The system releases
-  the lock however the process ends. Raises OSError if the directory cannot be
+  The system releases the lock however the process ends. After an error, new
+  folders that are empty are removed. Raises OSError if the directory cannot be
   written to, UserError if another trainer uses it.
   """
 
@@ -62,10 +62,10 @@ def held(directory):
 def prepare(settings, data, examples_per_step):
   """The RunState to train with; None if the run is at its end.
 
-  The caller holds the directory, see `held`. With --overwrite the old run is
-  left in place: the session of the new one deletes it. `examples_per_step`
-  counts those of all machines. Raises UserError if the directory cannot be
-  used, or holds a run of another model or data set.
+  The caller has locked the directory, see `locked`. With --overwrite, the
+  session deletes the old run later. `examples_per_step` counts those of all
+  machines. Raises UserError if the directory cannot be used, or holds a run of
+  another model or data set.
   """
   directory = settings.train_dir
   combinations.check_with_data(settings, data)
@@ -83,8 +83,8 @@ def prepare(settings, data, examples_per_step):
   step, changed = checkpoints.step(checkpoint), _changes(settings)
   state = dataclasses.replace(new, starts=())
   if saved is not None:
-    # A run that stopped early is over, unless --early_stopping has changed, or
-    # it has been resumed since and is at another step.
+    # A run that stopped early is over, unless --early_stopping has changed or
+    # it is at another step, because it has been resumed since.
     is_changed = any(name == 'early_stopping' for name, *_ in changed)
     is_over = saved.stopped_at == step and not is_changed
     state = dataclasses.replace(saved.resumed(step, new),
@@ -126,12 +126,12 @@ def _changes(settings):
 
 
 def _check_fixed(settings, data, changed, saved):
-  """Raises UserError if a run would go on with another data set or model."""
+  """Raises UserError if a run would resume with another data set or model."""
   earlier = {name: before for name, before, _ in changed}
   for name, before, now in changed:
     if name in settings_lib.with_policy('fixed'):
-      recipe = ''  # It may have set them.
-      if 'recipe' in earlier:
+      recipe = ''
+      if 'recipe' in earlier:  # The recipe before may have set it.
         recipe = f'--recipe={earlier["recipe"]} as before, '
       raise UserError(
           f'--{name}={now}: the run in {settings.train_dir} was trained with '
@@ -139,7 +139,7 @@ def _check_fixed(settings, data, changed, saved):
           'with --overwrite')
   if saved is None:
     return
-  # The data may lie elsewhere now.
+  # The data may have moved.
   data_dir = earlier.get('data_dir', settings.data_dir)
   moved = dataclasses.replace(settings, data_dir=data_dir)
   trained = run_state.trained_on(saved, moved)
@@ -151,15 +151,15 @@ def _check_fixed(settings, data, changed, saved):
 
 
 def _folders(directory):
-  """The training directory, and its folder of the best checkpoint.
+  """The training directory and, if it is this run's, the folder `best` in it.
 
-  Without that if it is a link, behind which others would have this user delete
-  files; or if another run is there, which has starts of its own.
+  A link does not count: by it, others could have this user delete files. Nor
+  does a folder of another run, which has starts of its own.
   """
   best = os.path.join(directory, BEST)
   if os.path.islink(best):
     return (directory,)
-  # A damaged run may be overwritten; a file of that name is refused elsewhere.
+  # A damaged run may be overwritten; `_check_names` refuses a file `best`.
   with contextlib.suppress(UserError, NotADirectoryError):
     states = [run_state.load(folder) for folder in (directory, best)]
     own, found = (
@@ -170,7 +170,7 @@ def _folders(directory):
 
 
 def _remove_unfinished(directory):
-  """Deletes what a trainer that was killed has left unfinished."""
+  """Deletes unfinished files of a trainer that was killed."""
   for folder in _folders(directory):
     checkpoint_files.remove_unfinished(folder)
     for path in files.matching(folder, *(f'{n}.tmp*' for n in _ATOMIC_FILES)):
@@ -178,9 +178,10 @@ def _remove_unfinished(directory):
 
 
 def remove_run(directory):
-  """Deletes what a trainer has written into `directory`, and no other file."""
+  """Deletes the files of a run in `directory`, and no others."""
   _remove_unfinished(directory)
-  # The best one first: after a kill, without the run, it would be another's.
+  # `best` first: if this process were killed in between, it would have no run
+  # to belong to.
   for folder in reversed(_folders(directory)):
     checkpoint_files.remove_all(folder)
     for path in files.matching(folder, *_RUN_FILES):
@@ -191,7 +192,7 @@ def remove_run(directory):
 
 
 def _check_names(directory, data):
-  """Raises UserError if a file, or the best checkpoint, has no place there."""
+  """Raises UserError if something else has the name of a file or of `best`."""
   for folder in _folders(directory):
     for path in files.matching(folder, 'checkpoint', *_RUN_FILES):
       if os.path.isdir(path) and not os.path.islink(path):

@@ -17,7 +17,7 @@ from cifar10.run import train_dir
 
 
 class Run(NamedTuple):
-  """A training run, or the part of it that one process takes."""
+  """A training run, or the part of one process in it."""
 
   settings: Any  # settings.Settings, as `prepare_data` returns them.
   data: Any  # datasets.DataSet to train on.
@@ -37,8 +37,8 @@ class Run(NamedTuple):
 def prepare_data(settings):
   """Fetches and checks the data of a trainer.
 
-  Returns the settings, completed with constants, classes and the shape of the
-  images, and the datasets.DataSet. Raises UserError if it is unusable.
+  Returns the settings with the tutorial's constants, the classes and the shape
+  of the images, and the datasets.DataSet. Raises UserError if it is unusable.
   """
   settings = cifar10.with_constants(settings)
   data = cifar10.maybe_download_and_extract(settings)
@@ -50,8 +50,8 @@ def train(settings, take_steps):
   """Trains until the last step, or until a signal.
 
   `take_steps` is a function of a Run, which builds the default graph and takes
-  steps in `Run.session` until that should stop. Raises UserError if the data or
-  the training directory is unusable, or training diverges.
+  steps in a `session.training_session` until that should stop. Raises UserError
+  if the data or the training directory is unusable, or training diverges.
   """
   initial_values.check_source(settings)  # Before anything is fetched.
   settings, data = prepare_data(settings)
@@ -63,10 +63,10 @@ def start_or_resume(settings, data, take_steps):
   """Starts or resumes the run in --train_dir, unless it is at its end.
 
   `settings` and `data` are from `prepare_data`; `take_steps` is as for `train`.
-  Raises UserError if the directory is unusable, or --master gives no answer,
-  OSError if it cannot be written to; and what `take_steps` raises.
+  Raises UserError if the directory is unusable or --master does not answer,
+  OSError if the directory cannot be written to, and what `take_steps` raises.
   """
-  with train_dir.held(settings.train_dir):
+  with train_dir.locked(settings.train_dir):
     state = train_dir.prepare(settings, data, settings.examples_per_machine)
     if state is not None:
       with tf.Graph().as_default(), master.placed(settings):

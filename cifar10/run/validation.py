@@ -47,14 +47,14 @@ class ValidationHook(tf.train.SessionRunHook):
     self._settings, self._run_state = run.settings, run.state
     self._last_step, self._saving = run.last_step, saving
     self._every = self._settings.validation_steps
-    # A step that was saved and not validated, as when its validation hangs, is
-    # validated at the next start.
+    # A step that was saved but not validated, for example because validation
+    # hung, is validated at the next start.
     self._validated_step = max(dict(run.state.validations), default=0)
     if run.last_step < self._every and not run.state.validations:
       print(f'WARNING: --validation_steps={self._every}: the run ends at step '
             f'{run.last_step}, before the first validation.')
     self._has_stopped = False
-    # Beside the run's own checkpoints: the best one, and what describes it.
+    # Not among the run's own checkpoints.
     self._folder = os.path.join(self._settings.train_dir, train_dir.BEST)
     self._best = best_so_far(self._folder)
     by_name = {v.op.name: v for v in tf.global_variables()}
@@ -66,7 +66,7 @@ class ValidationHook(tf.train.SessionRunHook):
     self._load_falls(session)
     step = int(session.run(self._global_step))
     precision = dict(self._run_state.validations).get(step)
-    if precision is not None:  # The event of a session start drops it.
+    if precision is not None:  # TensorBoard drops it at the start of a session.
       self._add_summary(precision, step)
     self._validate(session, step)
 
@@ -79,16 +79,16 @@ class ValidationHook(tf.train.SessionRunHook):
       self._stop(run_context)
 
   def _validate(self, session, step):
-    """Validates the variables if that is due at `step`."""
+    """Validates the variables if it is due at `step`."""
     if step // self._every <= self._validated_step // self._every:
       return
     self._validated_step = step
     correct = self._validator.correct(session.run(self._variables))
     with self._saving.surrounding():  # The state is saved there, too.
-      self._note(session, step, correct)
+      self._record(session, step, correct)
 
-  def _note(self, session, step, correct):
-    """Notes, saves and prints how many images are labeled right at `step`."""
+  def _record(self, session, step, correct):
+    """Saves and prints how many images are labeled right at `step`."""
     total = self._validator.total
     precision = correct / total
     validations = self._run_state.validations + ((step, precision),)
@@ -96,7 +96,7 @@ class ValidationHook(tf.train.SessionRunHook):
     self._run_state = state
     if self._best is None or precision > self._best[1]:
       self._saving.check_finite(session, step)
-      self._best = self._keep(session, precision), precision
+      self._best = self._save_best(session, precision), precision
       rank = 'the best so far'
     else:
       rank = 'best: %.3f at step %d' % self._best[::-1]
@@ -112,15 +112,15 @@ class ValidationHook(tf.train.SessionRunHook):
     self._writer.add_summary(tf.Summary(value=[value]), step)
 
   def _is_to_stop(self):
-    """True if too many validations came after the best one."""
+    """True after --early_stopping validations since the best one."""
     limit = self._settings.early_stopping
     if not limit or self._best is None:
       return False
     steps = [step for step, _ in self._run_state.validations]
     return sum(step > self._best[0] for step in steps) >= limit
 
-  def _keep(self, session, precision):
-    """Saves the best checkpoint, for other programs too; returns its step."""
+  def _save_best(self, session, precision):
+    """Saves the best checkpoint, as a run of its own; returns its step."""
     os.makedirs(self._folder, exist_ok=True)
     config.save(self._settings, self._folder)
     step = saving_lib.save_checkpoint(
@@ -134,8 +134,8 @@ class ValidationHook(tf.train.SessionRunHook):
   def _save_state_of_best(self, *replacing, stopped_at=None):
     """Saves the state beside the best checkpoint, with its precision.
 
-    `replacing` is a pair (path, precision) of one that is to take its place: if
-    this process is killed, the one that is there has its own precision.
+    `replacing` is a pair (path, precision) of a checkpoint about to replace it:
+    if this process is killed, whichever is there has its own precision.
     """
     path, pairs = checkpoints.latest(self._folder), replacing
     if self._best is not None and path is not None:
@@ -145,21 +145,21 @@ class ValidationHook(tf.train.SessionRunHook):
                         stopped_at=stopped_at).save(self._folder)
 
   def _load_falls(self, session):
-    """Tells the graph how often the learning rate has fallen."""
+    """Loads the number of falls of the learning rate into the graph."""
     validations, patience = self._run_state.validations, self._settings.patience
     for variable in self._falls:
       variable.load(schedules.count_falls(validations, patience), session)
 
   def _stop(self, run_context):
-    """Ends training with the variables and the step of the best checkpoint."""
+    """Ends training, with the variables and the step of the best checkpoint."""
     best = checkpoints.latest(self._folder)
     if best is None:
       raise UserError(
           f'{self._folder}: the best checkpoint, of step {self._best[0]}, is '
           'gone; expected it there until training ends')
     self._has_stopped = True
-    # Before the checkpoint that the run goes back to is the newest: if this
-    # process is killed in between, the next one continues from the last step.
+    # Before the best checkpoint becomes the newest: if this process is killed
+    # in between, the next one continues from the last step.
     dataclasses.replace(self._run_state,
                         stopped_at=self._best[0]).save(self._settings.train_dir)
     self._saving.saver.restore(run_context.session, best)
@@ -169,9 +169,7 @@ class ValidationHook(tf.train.SessionRunHook):
 
   def end(self, session):
     self._validator.close()
-    # Only a run whose last step is saved is over.
-    self._saving.end(session)
+    self._saving.end(session)  # A run is over once its last step is saved.
     is_over = session.run(self._global_step) >= self._last_step
     if self._best is not None and (self._has_stopped or is_over):
-      # Nothing better will come.
       self._save_state_of_best(stopped_at=self._best[0])

@@ -2,8 +2,7 @@
 
 Its fields come in groups; a program names the groups that are its flags. A
 field carries its default, help, limits and policies, see field.py. The defaults
-are the tutorial's. Everything may import this package; it imports nothing else
-of the project.
+are the tutorial's. This package imports nothing else of the project.
 """
 
 import dataclasses
@@ -17,7 +16,7 @@ GROUPS = tuple(group for module in (training, programs)
                for group in vars(module).values()
                if dataclasses.is_dataclass(group))
 FIELDS = {f.name: f for group in GROUPS for f in dataclasses.fields(group)}
-# A group goes by the name of its class in lower case.
+# The group of each setting, by the name of its class in lower case.
 GROUP_OF = {
     name: group.__name__.lower() for group in GROUPS
     for name in group.__dataclass_fields__
@@ -27,8 +26,7 @@ GROUP_OF = {
 class Settings(*GROUPS):
   """The settings of a program, a frozen dataclass like its groups."""
 
-  # The names of the settings that a person has given as flags.
-  given: FrozenSet[str] = frozenset()
+  given: FrozenSet[str] = frozenset()  # Names of settings given as flags.
 
   def values(self, names):
     """Some settings as a dict, by their names."""
@@ -43,15 +41,15 @@ class Settings(*GROUPS):
     return getattr(self, name) != FIELDS[name].default
 
   def is_set(self, name):
-    """True if a person gave the flag, or the value is not the default.
+    """True if the flag was given, or the value is not the default.
 
-    A flag does not count that was given as its default and is off, 0 or empty.
+    A flag that was given as its default counts unless it is off, 0 or empty.
     """
     is_given = name in self.given and getattr(self, name)
     return bool(is_given) or self.differs(name)
 
   def constants(self, values):
-    """Values for settings that are None, from a dict of constants."""
+    """Values for the settings that are None, from a dict of constants."""
     return {
         name: values[constant]
         for name, constant in with_policy('constant').items()
@@ -60,17 +58,17 @@ class Settings(*GROUPS):
 
   @property
   def compute_type(self):
-    """The type of convolutions and matrix products, by the flag --precision."""
+    """The type of convolutions and matrix products, of the flag --precision."""
     return self.precision
 
   @property
   def num_towers(self):
-    """Copies of the model on a machine: one for each GPU, or one for all."""
+    """Copies of the model on a machine: one per GPU, or one across all."""
     return self.num_gpus if self.model_parallelism == 'none' else 1
 
   @property
   def examples_per_machine(self):
-    """Training examples that one machine, with all towers, takes in a step."""
+    """Training examples in a step of all towers of one machine."""
     return self.batch_size * self.num_towers
 
   @property
@@ -82,9 +80,9 @@ class Settings(*GROUPS):
 
 
 def with_policy(policy):
-  """The settings with a policy, 'help' or 'choices': a dict of it by names.
+  """A policy, or 'help' or 'choices', of each setting: a dict by names.
 
-  Leaves out policies that are false, 0, empty or None.
+  Leaves out settings whose policy is false, 0, empty or None.
   """
   found = {n: field.metadata.get(policy) for n, field in FIELDS.items()}
   return {name: value for name, value in found.items() if value}

@@ -4,31 +4,31 @@ import dataclasses
 import inspect
 import re
 
-# The upper bounds of numbers that have no closer one.
-MOST = (1 << 31) - 1  # TensorFlow and the system take no more as an int32.
+# Upper limits of numbers that have no lower one.
+MOST = (1 << 31) - 1  # TensorFlow and the system take an int32.
 MOST_STEPS = (1 << 63) - 1  # The global step is an int64.
-LARGEST = 1e38  # About as much as a float32 can be.
+LARGEST = 1e38  # About the limit of a float32.
 
 # The policies of a setting, and their defaults.
 _POLICIES = {
     # Part of config.json, because it describes a training run. The next four
     # apply only to such settings.
     'saved': True,
-    'fixed': False,  # A run keeps it when it is resumed.
-    'agreed': True,  # All workers of a cluster must have the same.
-    'reported': True,  # A resumed run says that it has changed.
+    'fixed': False,  # It may not change when a run is resumed.
+    'agreed': True,  # All workers of a cluster must have the same value.
+    'reported': True,  # A resumed run prints that it has changed.
     'searched': True,  # The trials of a search may differ in it.
-    'shared': True,  # Several runs at a time may have the same.
+    'shared': True,  # Runs at the same time may have the same value.
     # The setting without which it has no effect: 'name', which must not be
-    # empty, or 'name=value,value'. Kept as a pair: name, and None or a tuple of
-    # values.
+    # empty, or 'name=value,value'. Stored as a pair: name, and None or a tuple
+    # of values.
     'needs': None,
-    'exported': False,  # An export holds it, whatever the setting says later.
+    'exported': False,  # An export has its value built in.
     'is_path': False,  # The path of a file or a folder.
     'holds_checkpoints': False,  # TensorFlow looks for checkpoints there.
-    'may_be_empty': False,  # No path means none; so it does without a default.
-    # True if the tutorial's constant of its name in cifar10.py counts while it
-    # is None. Kept as the name of the constant.
+    'may_be_empty': False,  # It may be ''; a default of '' implies that.
+    # True if None stands for the constant of its name in cifar10.py. Stored as
+    # the name of the constant.
     'constant': None
 }
 
@@ -37,7 +37,7 @@ _HELP = re.compile(r'^(\w+): (.+(?:\n .+)*)', re.MULTILINE)
 
 
 def setting(default, **about):
-  """A field; `about` has its policies where they differ from its group's."""
+  """A field; `about` are its policies, where they differ from its group's."""
   return dataclasses.field(default=default, metadata=about)
 
 
@@ -57,12 +57,12 @@ def amount(default, least=0.0, most=LARGEST, **about):
 
 
 def share(default, least=0.0, most=1.0, **about):
-  """A `setting` whose values are shares of a whole."""
+  """A `setting` whose values are fractions of a whole."""
   return setting(default, least=least, most=most, **about)
 
 
 def decay(default, **about):
-  """A `share` that a mean keeps at each step; at 1 it would never change."""
+  """A `share` below 1: the decay of a mean, which at 1 would never change."""
   return share(default, most=0.999999, **about)
 
 
@@ -70,7 +70,7 @@ class Group:
   """A group of settings that share `policies`; becomes a frozen dataclass.
 
   A field that the docstring of the class explains, `name: text`, is a flag with
-  that help. `python -OO` drops docstrings; TensorFlow fails under it as well.
+  that help. `python -OO` drops docstrings, but TensorFlow fails under it, too.
   """
 
   def __init_subclass__(cls, **policies):

@@ -1,4 +1,4 @@
-"""Settings of programs: runs, sessions, clusters, evaluation, answers."""
+"""Settings of programs: runs, sessions, clusters, evaluation, export."""
 
 from typing import Optional, Tuple
 
@@ -23,7 +23,7 @@ class Towers(Group):
 
   num_gpus: int = count(1, 1, 64)
   model_parallelism: str = choice('none', 'layers', 'filters')
-  # Those of the parts of one model, as TensorFlow names them; empty: towers.
+  # TensorFlow's names of the devices of one divided model; empty: towers.
   devices: Tuple[str, ...] = ()
 
 
@@ -178,7 +178,8 @@ class Evaluation(Group, saved=False):
   eval_data: str = choice('test', 'train_eval')
   eval_interval_secs: int = count(300)
   run_once: bool = False
-  num_examples: int = 0  # Of an old program, in whole batches; 0: all images.
+  # Images that an old program evaluates, in whole batches; 0: all of them.
+  num_examples: int = 0
 
 
 class Answers(Group, saved=False):

@@ -26,7 +26,8 @@ class Data(Group, exported=True, searched=False):
   cifar100_labels: str = choice('fine', 'coarse', fixed=True,
                                 needs='dataset=cifar100')
   data_dir: str = setting('/tmp/cifar10_data', agreed=False, is_path=True)
-  # Those of the run that is used, see run_state.trained_on; empty: not known.
+  # Classes and image shape of a trained run, see run_state.trained_on; empty:
+  # unknown.
   classes: Tuple[str, ...] = ()
   image_shape: Tuple[int, ...] = ()
 
@@ -242,7 +243,7 @@ class Optimizer(Group):
   rmsprop_decay: float = decay(0.9, needs='optimizer=rmsprop')
   adam_beta1: float = decay(0.9, needs='optimizer=adam')
   adam_beta2: float = decay(0.999, needs='optimizer=adam')
-  # In float32, the squares of gradients below 1e-19 are 0; so is their root.
+  # In float32, squares of gradients below 1e-19 are 0, and so are their roots.
   epsilon: float = amount(1e-08, 1e-16, needs='optimizer=rmsprop,adam')
   ftrl_l1: float = amount(0.0, needs='optimizer=ftrl')
   ftrl_l2: float = amount(0.0, needs='optimizer=ftrl')

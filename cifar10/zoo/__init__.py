@@ -1,8 +1,8 @@
 """Trained models that come with the package, such as `pretrained:fast`.
 
-Each is a directory like that of a run, whose checkpoint holds only what
-predictions need. Whatever reads a checkpoint or the directory of a run takes
-its name; --train_dir, which is written to, does not.
+Each is the directory of a run, whose checkpoint holds only what predictions
+need. Flags that read a checkpoint or a run take the name of a model; so
+--train_dir, which is written to, does not.
 """
 
 import os
@@ -27,10 +27,9 @@ def is_model(path):
 
 
 def directory(text, flag):
-  """The directory of a run, for a path or for the name of a model.
+  """The directory of a model by its name; any other `text` as it is.
 
-  Returns `text` itself unless it begins with PREFIX. Raises UserError, which
-  names `flag`, if there is no model of that name.
+  Raises UserError, which names `flag`, if there is no model of that name.
   """
   if not text.startswith(PREFIX):
     return text

@@ -64,7 +64,7 @@ def measure_normalization(table, rounds):
     x, dy = (tf.get_variable(name, [128, 12, 12, 64],
                              initializer=tf.random_normal_initializer(),
                              trainable=False) for name in ('x', 'dy'))
-    with layers.formed(is_portable=portable):
+    with layers.build_options(is_portable=portable):
       y = layers.lrn(x, 4, 1.0, 0.001 / 9, 0.75, 'norm1')
     return [y.op, tf.gradients(y, x, dy)[0].op]
 
@@ -88,7 +88,7 @@ def measure_convolution(table, rounds):
                      for name, shape in (('x', [128, 12, 12, 64]),
                                          ('kernel', [5, 5, 64, 64]),
                                          ('dy', [128, 12, 12, 64])))
-    with layers.formed(conv=algorithm):
+    with layers.build_options(conv=algorithm):
       y = layers.conv2d(x, kernel)
     gradients = tf.gradients(y, [x, kernel], dy) if with_gradients else []
     return [tensor.op for tensor in [y] + gradients]

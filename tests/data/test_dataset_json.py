@@ -87,7 +87,7 @@ def test_a_wrong_description_is_named(tmp_path, key, values, message):
 
 @pytest.mark.parametrize('channels', dataset_json.CHANNELS)
 def test_offsets_in_the_largest_record_fit_into_31_bits(channels):
-  largest = layout_for(dataset_json.LARGEST, channels, range(1000))
+  largest = layout_for(dataset_json.MAX_SIZE, channels, range(1000))
   assert largest.record_bytes < 1 << 31
 
 
@@ -99,7 +99,7 @@ def test_a_missing_description_is_named(tmp_path):
 @pytest.mark.slow
 def test_the_smallest_images_train(tmp_path, capsys):
   # Nothing would be left of smaller ones after the crop.
-  size = dataset_json.SMALLEST
+  size = dataset_json.MIN_SIZE
   layout = layout_for(size, 1, 'ab')
   records = np.random.RandomState(0).randint(0, 2, (8, layout.record_bytes))
   for name in ('train.bin', 'test.bin'):

@@ -18,7 +18,7 @@ from cifar10.store import saving
 @contextlib.contextmanager
 def saved_once(folder):
   """A run that has saved its step 0 and is at step 1; yields the LastSave."""
-  with train_dir.held(str(folder)), tf.Graph().as_default():
+  with train_dir.locked(str(folder)), tf.Graph().as_default():
     step = tf.train.get_or_create_global_step()
     with tf.Session() as session:
       session.run(step.initializer)
@@ -38,7 +38,7 @@ def test_nothing_is_saved_into_the_run_that_has_taken_its_place(
   with saved_once(folder) as save:
     folder.rename(tmp_path / 'moved')
     with contextlib.ExitStack() as other:
-      other.enter_context(train_dir.held(str(folder)))
+      other.enter_context(train_dir.locked(str(folder)))
       if has_ended:
         other.close()
       before = os.listdir(str(folder))
@@ -51,7 +51,7 @@ def test_nothing_is_saved_into_the_run_that_has_taken_its_place(
 def test_nothing_is_saved_beside_a_trainer_with_a_lock_of_its_own(tmp_path):
   with saved_once(tmp_path / 'train') as save:
     (tmp_path / 'train' / '.lock').unlink()
-    with train_dir.held(str(tmp_path / 'train')):
+    with train_dir.locked(str(tmp_path / 'train')):
       with pytest.raises(SaveError, match='or another trainer uses it now'):
         save()
 

@@ -67,7 +67,7 @@ def test_values_and_gradients_are_the_formulas(name, is_training):
 def test_a_portable_gelu_has_the_same_values(monkeypatch, version):
   monkeypatch.setattr(tf, '__version__', version)
   x = tf.constant(X, tf.float32)
-  with layers.formed(is_portable=True):
+  with layers.build_options(is_portable=True):
     y = activations.activate(x, 'gelu', False, 'conv1')
   np.testing.assert_allclose(run(y),
                              np.vectorize(FORMULAS['gelu'])(X), atol=1e-6)
@@ -88,7 +88,7 @@ def test_in_training_on_a_cpu_each_pass_of_gelu_is_one_loop(
   monkeypatch.setattr(session_settings, 'has_gpu', lambda: has_gpu)
   with tf.device('/cpu:0'):
     x = tf.placeholder(dtype, [None, 8])
-    with layers.formed(is_training=is_training):
+    with layers.build_options(is_training=is_training):
       y = activations.activate(x, 'gelu', is_training, name='conv1')
     slopes = tf.gradients(y, x)[0]
   labels = traced([y, slopes], {x: X})

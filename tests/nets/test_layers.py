@@ -64,7 +64,7 @@ def test_banded_normalization_takes_any_batch_size():
 def test_cpus_get_the_banded_normalization_unless_it_must_be_portable(
     graph, monkeypatch, has_gpu, portable):
   monkeypatch.setattr(session_settings, 'has_gpu', lambda: has_gpu)
-  with layers.formed(is_portable=portable):
+  with layers.build_options(is_portable=portable):
     y = layers.lrn(tf.ones([1, 2, 2, 64]), 4, 1.0, ALPHA, 0.75, 'norm1')
   assert y.op.name == 'norm1'
   by_tensorflow = has_gpu or portable
@@ -93,7 +93,7 @@ def test_half_precision_is_normalized_in_float32_and_rounded(
   monkeypatch.setattr(session_settings, 'cpu_has_bfloat16',
                       lambda: has_bfloat16)
   x, dy = (tf.cast(tf.constant(a), dtype) for a in random_pair(30.0, 64))
-  with layers.formed(is_portable=portable, is_training=is_training):
+  with layers.build_options(is_portable=portable, is_training=is_training):
     y = layers.lrn(x, 4, 1.0, ALPHA, 0.75, 'norm')
   gradients = tf.gradients(y, x, dy)[0]
   assert y.dtype == gradients.dtype == dtype and y.op.name == 'norm'
@@ -126,7 +126,7 @@ def test_loops_of_half_precision_are_compiled_in_training_on_a_cpu(
   monkeypatch.setattr(session_settings, 'has_gpu', lambda: has_gpu)
   with tf.device('/cpu:0'):
     x = tf.cast(tf.placeholder(tf.float32, [None, 2, 2, 64], 'images'), dtype)
-    with layers.formed(is_training=is_training):
+    with layers.build_options(is_training=is_training):
       y = layers.lrn(x, 4, 1.0, ALPHA, 0.75, 'norm')
     slopes = tf.gradients(y, x)[0]
   labels = traced([y, slopes], {'images:0': np.ones([3, 2, 2, 64])})

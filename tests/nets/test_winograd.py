@@ -57,7 +57,8 @@ def values_and_gradients(x, kernel, dy):
         (1, (1, 1), (1, 1), 2, 3),
         (0, (6, 6), (3, 3), 2, 3)
     ])
-def test_it_agrees_with_the_direct_form(batch, size, kernel, channels, filters):
+def test_it_agrees_with_the_direct_algorithm(batch, size, kernel, channels,
+                                             filters):
   # In float64 nothing but the algorithm itself is left to differ.
   values = random_values(batch, size, kernel, channels, filters, np.float64)
   for found, expected in zip(values_and_gradients(*values),
@@ -100,17 +101,17 @@ def test_low_precision_rounds_inputs_and_outputs_only(dtype):
   np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize('form', ['direct', 'winograd'])
-def test_images_of_float32_take_a_kernel_of_low_precision(form):
+@pytest.mark.parametrize('algorithm', ['direct', 'winograd'])
+def test_images_of_float32_take_a_kernel_of_low_precision(algorithm):
   x, kernel, _ = random_values(2, (12, 12), (5, 5), 16, 8, np.float32)
   kernel = tf.cast(kernel, 'float16')
-  with layers.formed(conv=form):
+  with layers.build_options(conv=algorithm):
     y = layers.conv2d(tf.constant(x), kernel)
-  assert y.dtype == ('float16' if form == 'direct' else 'float32')
+  assert y.dtype == ('float16' if algorithm == 'direct' else 'float32')
   expected = tf.nn.conv2d(x, tf.cast(kernel, tf.float32), 1, 'SAME')
   with tf.Session() as session:
     found, expected = session.run([tf.cast(y, tf.float32), expected])
-  tolerance = 1e-2 if form == 'direct' else 20 * 2.5e-5
+  tolerance = 1e-2 if algorithm == 'direct' else 20 * 2.5e-5
   np.testing.assert_allclose(found, expected, 0, tolerance * expected.std())
 
 
@@ -119,10 +120,10 @@ def test_a_large_kernel_is_refused():
     winograd.conv2d(tf.zeros([1, 16, 16, 1]), tf.zeros([3, 11, 1, 1]))
 
 
-def convolution(form, shape, kernel, dtype='float32'):
-  """The type of the last operation of a convolution in a form."""
+def convolution(algorithm, shape, kernel, dtype='float32'):
+  """The type of the last operation of a convolution by an algorithm."""
   x = tf.placeholder(dtype, shape)
-  with layers.formed(conv=form):
+  with layers.build_options(conv=algorithm):
     return layers.conv2d(x, tf.zeros(kernel, dtype)).op.type
 
 

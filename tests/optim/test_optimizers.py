@@ -161,7 +161,7 @@ def clipped(**settings):
   a = tf.get_variable('a', [3])
   b = tf.get_variable('b', [1])
   pairs = [(tf.constant([3.0, -4.0, 0.0]), a), (tf.constant([0.5]), b)]
-  found = optimizers.constrained(pairs, Settings(**settings))
+  found = optimizers.clipped(pairs, Settings(**settings))
   assert [variable for _, variable in found] == [a, b]
   with tf.Session() as session:
     return [list(v) for v in session.run([value for value, _ in found])]

@@ -83,7 +83,7 @@ def test_operations_are_named_and_ordered_as_in_the_tutorial(graph):
 
 
 def test_the_normalization_has_the_tutorials_numbers(graph):
-  with layers.formed(is_portable=True):
+  with layers.build_options(is_portable=True):
     cifar10.inference(random_images(2))
   for name in ('norm1', 'norm2'):
     norm = graph.get_operation_by_name(name)

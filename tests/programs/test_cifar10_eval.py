@@ -154,7 +154,7 @@ def test_any_precision_evaluates_at_any_other(trained, evaluations, tmp_path,
 @pytest.mark.slow
 def test_the_loss_depends_neither_on_the_batch_size_nor_on_the_form(
     trained, evaluations, monkeypatch):
-  forms = short_runs.noted_forms(monkeypatch)
+  algorithms = short_runs.noted_algorithms(monkeypatch)
   for batch_size, form in ((7, 'auto'), (500, 'direct'), (128, 'winograd')):
     config = short_runs.small_config(trained, batch_size=batch_size, conv=form)
     with tf.Graph().as_default():
@@ -163,7 +163,7 @@ def test_the_loss_depends_neither_on_the_batch_size_nor_on_the_form(
       result, _ = cifar10_eval.eval_once(graph, checkpoint, config)
     expected = evaluations[''].metrics['loss']
     assert result.loss == pytest.approx(expected, rel=1e-5), form
-  assert forms == 2 * ['auto'] + 2 * ['direct'] + 2 * ['winograd']
+  assert algorithms == 2 * ['auto'] + 2 * ['direct'] + 2 * ['winograd']
 
 
 def test_a_process_prints_the_tutorials_line_and_nothing_else(trained):

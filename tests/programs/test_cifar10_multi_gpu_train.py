@@ -56,10 +56,10 @@ def test_towers_are_named_as_in_the_tutorial_and_on_their_devices(four_towers):
 
 
 def test_all_towers_take_the_form_of_convolutions(tmp_path, monkeypatch):
-  forms = short_runs.noted_forms(monkeypatch)
+  algorithms = short_runs.noted_algorithms(monkeypatch)
   with tf.Graph().as_default():
     build(short_runs.small_config(tmp_path, num_gpus=2, conv='winograd'))
-  assert forms == ['winograd'] * 4
+  assert algorithms == ['winograd'] * 4
 
 
 def test_the_graph_is_in_boxes(four_towers):

@@ -379,13 +379,13 @@ def test_a_run_leaves_no_thread_and_a_final_graph(tmp_path, capfd, monkeypatch,
       yield session
 
   monkeypatch.setattr(session_lib, 'training_session', noted)
-  forms = short_runs.noted_forms(monkeypatch)
+  algorithms = short_runs.noted_algorithms(monkeypatch)
   config = short_runs.small_config(tmp_path, conv='direct')
   cifar10_train.train(config)
   assert capfd.readouterr().err == ''
   assert finalized == [True]  # Before the first step.
   # The form of convolutions is the one that is saved.
-  assert forms == ['direct'] * 2
+  assert algorithms == ['direct'] * 2
   assert config_lib.load(config.train_dir).conv == 'direct'
 
 

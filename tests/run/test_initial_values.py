@@ -43,7 +43,7 @@ def initial(source, tmp_path, names, **settings):
                     initializer=tf.zeros_initializer())
     session.run(tf.global_variables_initializer())
     before = {v.op.name: session.run(v) for v in tf.global_variables()}
-    initial_values.of_run(trainer.Run(settings, None, None))(session)
+    initial_values.loader(trainer.Run(settings, None, None))(session)
     after = {v.op.name: session.run(v) for v in tf.global_variables()}
     assert session.run(step) == 0
   return {
@@ -107,12 +107,12 @@ def test_a_damaged_source_is_named(source, tmp_path):
 def test_only_a_new_run_has_initial_values(source, tmp_path):
   resumed = Settings(init_from='/gone', train_dir=source)
   run = trainer.Run(resumed, None, None)
-  assert initial_values.of_run(run) is None
+  assert initial_values.loader(run) is None
   initial_values.check_source(resumed)  # Nor does it need them.
   with tf.Graph().as_default(), tf.Session() as session:
     new = Settings(train_dir=str(tmp_path))
     # None from elsewhere: the function has nothing to load.
-    initial_values.of_run(trainer.Run(new, None, None))(session)
+    initial_values.loader(trainer.Run(new, None, None))(session)
 
 
 def test_a_source_that_overwrite_would_delete_is_refused(source, tmp_path):

@@ -283,7 +283,7 @@ def test_another_run_in_its_folder_is_left_alone(tmp_path, validated, how,
   problem = 'best: holds a run of its own; the best checkpoint of .*/train is '
   with contextlib.ExitStack() as stack:
     if how == 'now':
-      stack.enter_context(train_dir.held(best))
+      stack.enter_context(train_dir.locked(best))
       problem = 'best: ' + train_dir.IN_USE
     before = contents(best)
     with pytest.raises(UserError, match=problem):

@@ -80,7 +80,7 @@ def test_a_new_run_has_those_of_its_images(trained):
   assert deviations.max() < 1.3 and deviations[0] > 0.7
   # A run that is resumed keeps them.
   settings = dataclasses.replace(trained, validation_examples=100, max_steps=2)
-  assert initial_values.of_run(trainer.Run(settings, data, None)) is None
+  assert initial_values.loader(trainer.Run(settings, data, None)) is None
 
 
 def test_large_images_are_taken_in_small_batches(trained, monkeypatch):
@@ -97,7 +97,7 @@ def test_large_images_are_taken_in_small_batches(trained, monkeypatch):
   with tf.Graph().as_default():
     weights = tf.get_variable('whitening/weights', [2, 2, 3, 24])
     tf.add_to_collection(graph_keys.WHITENING, weights)
-    initial_values.of_run(trainer.Run(fresh, data, None))
+    initial_values.loader(trainer.Run(fresh, data, None))
   count = len(data.records_to_train_on())
   assert sum(shape[0] for shape in shapes) == min(count, 5000)
   assert max(shape[0] for shape in shapes) == 99

@@ -111,7 +111,7 @@ def test_one_layer_is_imported_and_taken_over(tmp_path, capsys):
   with tf.Graph().as_default() as graph, tf.Session() as session:
     cifar10.inference(tf.zeros([1, 24, 24, 3]))
     session.run(tf.global_variables_initializer())
-    initial_values.of_run(trainer.Run(settings, None, None))(session)
+    initial_values.loader(trainer.Run(settings, None, None))(session)
     biases = [
         session.run(graph.get_tensor_by_name(layer + '/biases:0'))
         for layer in ('conv1', 'conv2')

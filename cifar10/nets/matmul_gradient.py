@@ -1,4 +1,4 @@
-"""Convolution with a product for the gradient of each place in the kernel.
+"""Convolution whose kernel gradient is a matrix product per kernel position.
 
 In bfloat16 on a processor with AMX, oneDNN multiplies matrices faster than it
 computes this gradient.

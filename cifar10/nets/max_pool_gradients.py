@@ -1,4 +1,4 @@
-"""Gradients directly below a max pooling, at the size of its outputs.
+"""Gradients of ReLU and biases directly below a max pooling.
 
 The gradient of a max pooling is zero except at the maximum of each window. So a
 ReLU directly below it only has to mask the gradients of the maxima, and the
@@ -10,10 +10,10 @@ import tensorflow.compat.v1 as tf
 
 # For tf.Graph.gradient_override_map, around any ReLU and biases: the functions
 # see whether a max pooling follows.
-GRADIENTS = {'Relu': 'ReluBelowMaxPool', 'BiasAdd': 'BiasAddBelowMaxPool'}
+OVERRIDES = {'Relu': 'ReluBelowMaxPool', 'BiasAdd': 'BiasAddBelowMaxPool'}
 
 
-@tf.RegisterGradient(GRADIENTS['Relu'])
+@tf.RegisterGradient(OVERRIDES['Relu'])
 def _relu_gradient(relu, grad):
   pool = grad.op
   if pool.type != 'MaxPoolGrad' or pool.inputs[0] is not relu.outputs[0]:
@@ -28,7 +28,7 @@ def _relu_gradient(relu, grad):
                                 grad=grad, **kind)
 
 
-@tf.RegisterGradient(GRADIENTS['BiasAdd'])
+@tf.RegisterGradient(OVERRIDES['BiasAdd'])
 def _bias_add_gradient(bias_add, grad):
   layout, pool, summed = bias_add.get_attr('data_format'), grad.op, grad
   if pool.type == 'MaxPoolGrad' and pool.get_attr('data_format') == layout:

@@ -5,7 +5,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10.nets import layers
-from cifar10.nets import products
+from cifar10.nets import matmul_gradient
 from cifar10.util import processor
 from cifar10.util import session_settings
 
@@ -28,7 +28,7 @@ def test_it_computes_what_tensorflows_does(size):
     x = tf.placeholder(tf.float32, [None, 7, 6, 4])
     kernel = tf.constant(rng.normal(size=[*size, 4, 5]), tf.float32)
     results = []
-    for conv2d in (products.conv2d, direct):
+    for conv2d in (matmul_gradient.conv2d, direct):
       results.append(
           values_and_gradients(conv2d, x, kernel, tf.constant(dy, tf.float32)))
       types = {op.type for op in graph.get_operations()}
@@ -43,22 +43,23 @@ SHAPES = {'size': 7, 'kernel': [3, 3, 128, 128], 'dtype': 'bfloat16'}
 
 @pytest.mark.parametrize('changes', [
     {}, {'size': 15}, {'kernel': [3, 3, 64, 128]}, {'kernel': [3, 3, 128, 64]},
-    {'kernel': [5, 5, 128, 128]}, {'dtype': 'float32'}, {'form': 'direct'},
+    {'kernel': [5, 5, 128, 128]}, {'dtype': 'float32'}, {'conv': 'direct'},
     {'has_gpu': True}, {'features': {'avx512_bf16'}}, {'version': '1.15.5'}
 ], ids=str)  # yapf: disable
 def test_auto_takes_it_where_it_was_measured_to_be_faster(monkeypatch, changes):
-  case = dict(SHAPES, form='auto', has_gpu=False, version='2.21.0',
+  case = dict(SHAPES, conv='auto', has_gpu=False, version='2.21.0',
               features={'avx512_bf16', 'amx_bf16'})
   case.update(changes)
   taken = []
   monkeypatch.setattr(tf, '__version__', case['version'])
   monkeypatch.setattr(processor, 'features', lambda: case['features'])
   monkeypatch.setattr(session_settings, 'has_gpu', lambda: case['has_gpu'])
-  monkeypatch.setattr(products, 'conv2d', lambda *args: taken.append(args))
+  monkeypatch.setattr(matmul_gradient, 'conv2d',
+                      lambda *args: taken.append(args))
   with tf.Graph().as_default():
     kernel = tf.zeros(case['kernel'], case['dtype'])
     images = tf.zeros([4, case['size'], case['size'], case['kernel'][2]],
                       case['dtype'])
-    with layers.formed(conv=case['form']):
+    with layers.build_options(conv=case['conv']):
       layers.conv2d(images, kernel)
   assert bool(taken) == (not changes)

@@ -5,7 +5,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10.nets import layers
-from cifar10.nets import pooling
+from cifar10.nets import max_pool_gradients
 from cifar10.nets.techniques import Techniques
 from cifar10.settings import Settings
 
@@ -40,7 +40,7 @@ def layer(x, biases, portable=False, activation='relu'):
     x = techniques.conv2d(x, kernel)
     return techniques.activation(techniques.bias_add(x, biases), 'conv1')
 
-  with layers.formed(is_portable=portable):
+  with layers.build_options(is_portable=portable):
     return build(x)
 
 
@@ -97,7 +97,7 @@ def test_the_gradients_differentiate_again(graph):
 
 
 def test_biases_may_be_those_of_the_second_axis(graph):
-  with graph.gradient_override_map(pooling.GRADIENTS):
+  with graph.gradient_override_map(max_pool_gradients.OVERRIDES):
     biases = tf.ones([7])
     y = tf.nn.bias_add(tf.constant(IMAGES, tf.float32), biases,
                        data_format='NCHW')
