@@ -75,8 +75,8 @@ def count_right(networks, records, batch_size):
   images that it has labeled.
   """
   correct, by_network = 0, [(folder, 0, 0) for folder in networks.folders]
-  for batch in predictions.batches(records, batch_size):
-    labels = ranking.labels_of(batch, networks.layout)
+  for batch in records_lib.batches(records, batch_size):
+    labels = records_lib.labels(batch, networks.layout)
     answers = networks.answers(batch)
     correct += ranking.count_right(answers.mean, labels)
     for i, probabilities in answers.by_network.items():

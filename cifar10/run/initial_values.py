@@ -17,9 +17,9 @@ import tensorflow.compat.v1 as tf
 from cifar10 import cifar10_input
 from cifar10 import zoo
 from cifar10.data import distortions
+from cifar10.data import records as records_lib
 from cifar10.errors import UserError
 from cifar10.errors import printable
-from cifar10.infer import predictions
 from cifar10.store import checkpoints
 from cifar10.util import graph_keys
 from cifar10.util import session_settings
@@ -180,7 +180,7 @@ def _images(data, settings):
     records = tf.placeholder(tf.uint8, [None, layout.record_bytes])
     middles = distortions.central_crop(records, layout, size,
                                        settings.standardization)
-    for batch in predictions.parts(all_records):
+    for batch in records_lib.small_batches(all_records):
       yield session.run(middles, {records: batch})
 
 

@@ -21,7 +21,6 @@ from cifar10.data import datasets
 from cifar10.data import records as records_lib
 from cifar10.errors import UserError
 from cifar10.infer import predictions
-from cifar10.infer import ranking
 from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from cifar10.store import config
@@ -150,7 +149,7 @@ def pack_model(args):
 
     def predict(values):
       predictor.load(values)
-      batches = predictions.batches(records, _BATCH_SIZE)
+      batches = records_lib.batches(records, _BATCH_SIZE)
       return np.concatenate([*map(predictor.probabilities, batches)])
 
     values = {
@@ -163,7 +162,7 @@ def pack_model(args):
   pack(settings, state, short, str(folder))
   print(f'Packed {args.run} with {bits} bits after the first one: {folder}, '
         f'{compressed_megabytes(folder):.1f} MB compressed.')
-  labels = ranking.labels_of(records, data.layout)
+  labels = records_lib.labels(records, data.layout)
   print(card(data.classes, labels, probabilities))
 
 
