@@ -13,7 +13,7 @@ from cifar10.store import config
 from cifar10.store import run_state
 from cifar10.util import files as files_lib
 
-# The tags of all precisions, see summaries.precision_tag. In titles of charts,
+# The tags of all precisions, see precision.tag. In titles of charts,
 # matplotlib takes what is between dollar signs for mathematics.
 _PRECISION = re.compile(r'Precision @ (\d{1,9})(?:, [^$]+)?')
 # A trainer notes its start before it opens its event file; the two clocks need
@@ -114,7 +114,7 @@ def precisions(files, since):
 
   Evaluations before the Unix time `since` are of another run. Returns Points in
   the order of their steps, the newest one of each step: a dict of lists by the
-  tags of summaries.precision_tag, with precision @ 1 for the test images first.
+  tags of precision.tag, with precision @ 1 for the test images first.
   """
   by_tag = {}
   for file in files:
