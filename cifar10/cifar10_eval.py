@@ -43,7 +43,7 @@ class EvalGraph(NamedTuple):
   top_k_op: Any  # bool, [batch]: it has one of the k largest logits.
   loss: Any  # float32 scalar, the total loss of the batch.
   summary_op: Any  # string scalar, images and activations of the batch.
-  restorations: Any  # restore.Restorations of the variables.
+  savers: Any  # restore.Savers of the variables.
   num_iter: int  # Batches; the last one is smaller, or ends the input.
   num_images: int  # Images in them, each to be counted once.
 
@@ -55,7 +55,7 @@ def eval_once(graph, checkpoint, settings):
   Raises UserError if the checkpoint cannot be read or is of another model.
   """
   # Restores the moving averages, unless told otherwise.
-  saver = graph.restorations.fitting(checkpoint, settings.use_moving_averages)
+  saver = graph.savers.choose(checkpoint, settings.use_moving_averages)
   true_count = in_top_k = total = loss = step = 0
   summary = None
   with inference_graph.session(settings) as sess:
@@ -81,8 +81,9 @@ def eval_once(graph, checkpoint, settings):
   if total != graph.num_images:
     raise UserError(f'--eval_data={settings.eval_data}: read {total} images; '
                     f'expected {graph.num_images}')
-  return precision.Result(true_count, in_top_k, total, loss / total, saver
-                          is graph.restorations.averaged), summary
+  result = precision.Result(true_count, in_top_k, total, loss / total, saver
+                            is graph.savers.averaged)
+  return result, summary
 
 
 def evaluate(settings=None):
@@ -136,7 +137,7 @@ def build(data, settings):
   num_iter = (-(-settings.num_examples // settings.batch_size) or
               num_images // settings.batch_size + 1)
   return EvalGraph(top_1_op, top_k_op, cifar10.loss(model.logits, labels),
-                   tf.summary.merge_all(), model.restorations, num_iter,
+                   tf.summary.merge_all(), model.savers, num_iter,
                    min(num_images, num_iter * settings.batch_size))
 
 

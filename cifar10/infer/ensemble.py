@@ -28,9 +28,9 @@ def load(settings):
   """
   networks = [*map(predictions.Network, settings.networks, newest(settings))]
   first, *others = settings.networks
-  data = restore.describe(first)
+  data = restore.describe_data(first)
   for member in others:
-    other = restore.describe(member)
+    other = restore.describe_data(member)
     if any(getattr(other, name) != getattr(data, name) for name in _SHARED):
       raise UserError(
           f'{member.checkpoint_dir}: has other classes or images than '

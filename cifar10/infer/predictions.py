@@ -60,15 +60,14 @@ class Predictor:
     for model, (settings, checkpoint) in zip(self._models, networks):
       if checkpoint:
         restore.announce(checkpoint)
-        saver = model.restorations.fitting(checkpoint,
-                                           settings.use_moving_averages)
+        saver = model.savers.choose(checkpoint, settings.use_moving_averages)
         saver.restore(self._session, checkpoint)
 
   @property
   def averages(self):
     """The variables of the only network, by the names of their averages."""
     (model,) = self._models
-    return dict(model.restorations.averaged.named)
+    return dict(model.savers.averaged.named)
 
   def load(self, values):
     """Loads arrays by the names of `averages`, or all of a checkpoint."""
@@ -167,7 +166,7 @@ def load(settings):
   folder = settings.checkpoint_dir
   if not is_export(folder):
     network = Network(settings, checkpoints.find(folder))
-    return Predictor(restore.describe(settings), network)
+    return Predictor(restore.describe_data(settings), network)
   for name in settings_lib.with_policy('exported'):
     if settings.is_set(name):
       raise UserError(

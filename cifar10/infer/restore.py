@@ -15,13 +15,13 @@ from cifar10.store import saving
 from cifar10.util import graph_keys
 
 
-class Restorations(NamedTuple):
+class Savers(NamedTuple):
   """Both ways to restore the variables of a model."""
 
   averaged: saving.Saver  # From their moving averages.
   plain: saving.Saver  # From the variables themselves.
 
-  def fitting(self, checkpoint, use_moving_averages):
+  def choose(self, checkpoint, use_moving_averages):
     """The Saver for a checkpoint; warns if it lacks averages that are wanted.
 
     Raises UserError if it cannot be read or belongs to another model.
@@ -38,8 +38,8 @@ class Restorations(NamedTuple):
     return chosen
 
 
-def restorations():
-  """Builds the Restorations of the current variable scope.
+def savers():
+  """Builds the Savers of the current variable scope.
 
   Checkpoints name the variables without the scope.
   """
@@ -56,7 +56,7 @@ def restorations():
     averaged = averages.variables_to_restore(
         trained + tf.get_collection(graph_keys.STATISTICS))
   plain = {v.op.name: v for v in trained + tf.model_variables()}
-  return Restorations(saver_of(averaged), saver_of(plain))
+  return Savers(saver_of(averaged), saver_of(plain))
 
 
 def announce(path):
@@ -64,7 +64,7 @@ def announce(path):
   print(printable(f'Model: {path}'), file=sys.stderr)
 
 
-def describe(settings):
+def describe_data(settings):
   """The DataSet of `datasets.describe`.
 
   That of a model of the package is CIFAR-10, whatever else is in the default

@@ -87,7 +87,7 @@ def precisions(models, settings):
 
   A list of floats, or of None if there are no images.
   """
-  data = restore.describe(settings)
+  data = restore.describe_data(settings)
   if not all(os.path.exists(path) for path in data.test_files):
     return [None] * len(models)
   validator = predictions.Validator(data.test_records(), data, settings)

@@ -49,7 +49,7 @@ def predict_test_images(checkpoint, settings):
   """
   # Now: a trainer may delete the checkpoint while images are predicted.
   step = checkpoints.step(checkpoint)
-  data = restore.describe(settings)
+  data = restore.describe_data(settings)
   layout, records = data.layout, data.test_records()
   network = predictions.Network(settings, checkpoint)
   with contextlib.closing(predictions.Predictor(data, network)) as predictor:
