@@ -81,8 +81,9 @@ def eval_once(graph, checkpoint, settings):
   if total != graph.num_images:
     raise UserError(f'--eval_data={settings.eval_data}: read {total} images; '
                     f'expected {graph.num_images}')
-  result = precision.Result(true_count, in_top_k, total, loss / total, saver
-                            is graph.savers.averaged)
+  is_averaged = saver is graph.savers.averaged
+  result = precision.Result(true_count, in_top_k, total, loss / total,
+                            is_averaged)
   return result, summary
 
 
