@@ -32,8 +32,7 @@ import statistics
 import sys
 import tempfile
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10.errors import UserError
 from cifar10.tools import variants
 from cifar10.tools.report import charts

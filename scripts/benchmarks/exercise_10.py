@@ -11,14 +11,12 @@ are written after each run: started again, it continues where it was stopped.
 
 import json
 import os
-from pathlib import Path
 import statistics
 import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10.errors import UserError
 from cifar10.tools import variants
 from cifar10.util import arguments

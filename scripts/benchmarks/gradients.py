@@ -10,11 +10,7 @@ one for the weights of each layer. Writes a JSON file, which
 plot.py draws.
 """
 
-from pathlib import Path
-import sys
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10 import cifar10
 from cifar10 import networks
 from cifar10.data import datasets

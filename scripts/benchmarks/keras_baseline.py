@@ -11,11 +11,9 @@ line on standard input makes it train one step. It keeps no moving averages and
 writes no summaries.
 """
 
-from pathlib import Path
 import sys
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 import baselines
 import keras
 import tensorflow as tf

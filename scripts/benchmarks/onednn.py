@@ -9,11 +9,9 @@ form without oneDNN, which is TensorFlow's default on processors that have AVX2
 but no instructions for neural networks. Needs TensorFlow 2.
 """
 
-from pathlib import Path
 import sys
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.settings import Settings

@@ -13,8 +13,7 @@ from pathlib import Path
 import sys
 import zlib
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10 import settings as settings_lib
 from cifar10 import zoo
 from cifar10.data import datasets

@@ -10,11 +10,8 @@ The minutes are those from the run's first checkpoint on.
 
 import dataclasses
 import json
-from pathlib import Path
-import sys
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10 import cifar10_eval
 from cifar10.data import datasets
 from cifar10.errors import UserError

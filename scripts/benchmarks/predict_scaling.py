@@ -9,11 +9,7 @@ step computes, reads the variables and sends gradients through full-duplex
 links, and the parameter servers apply the gradients of each worker.
 """
 
-from pathlib import Path
-import sys
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10.tools import variants
 from cifar10.util import arguments
 

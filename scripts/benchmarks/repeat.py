@@ -13,14 +13,11 @@ that was stopped resumes too. Nothing else should run meanwhile.
 
 import json
 import os
-from pathlib import Path
 import statistics
-import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10 import settings as settings_lib
 from cifar10.run import recipes
 from cifar10.errors import UserError

@@ -13,11 +13,9 @@ it continues where it was stopped. Prints a table in Markdown.
 
 import math
 import os
-from pathlib import Path
 import sys
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10.store import checkpoints
 from cifar10.tools import sparsify
 from cifar10.tools import variants

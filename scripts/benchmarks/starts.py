@@ -8,14 +8,13 @@ is one such process.
 
 import json
 import os
-from pathlib import Path
 import resource
 import sys
 import time
 
 BEGUN = time.time()
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+import package_path
 from cifar10.data import datasets
 from cifar10.settings import Settings
 from cifar10.tools import variants

@@ -25,12 +25,10 @@ Markdown, and draws the differences from the default next to --out.
 """
 
 import os
-from pathlib import Path
 import sys
 import tempfile
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10.store import run_state
 from cifar10.tools import variants
 from cifar10.tools.report import charts
