@@ -29,7 +29,7 @@ class Result(NamedTuple):
 
 @contextlib.contextmanager
 def answers(settings):
-  """Yields standard output; as JSON, results are alone there."""
+  """Yields standard output; with --json, all else goes to standard error."""
   output = sys.stdout
   with contextlib.redirect_stdout(sys.stderr if settings.json else output):
     yield output

@@ -72,7 +72,8 @@ class Predictor:
   def load(self, values):
     """Loads arrays by the names of `averages`, or all of a checkpoint."""
     for name, variable in self.averages.items():
-      variable.load(values[checkpoints.held_as(name, values)], self._session)
+      variable.load(values[checkpoints.stored_name(name, values)],
+                    self._session)
 
   def logits(self, records):
     """The only network's logits, float32 [n, classes]."""

@@ -65,10 +65,10 @@ def announce(path):
 
 
 def describe_data(settings):
-  """The DataSet of `datasets.describe`.
+  """The DataSet of a model, as `datasets.describe` finds it.
 
   That of a model of the package is CIFAR-10, whatever else is in the default
-  `data_dir`. Warns if CIFAR-10 is assumed, as another `data_dir` is missing.
+  `data_dir`. Warns if CIFAR-10 is assumed because `data_dir` is missing.
   """
   is_packaged = zoo.is_model(settings.run_dir) and settings.dataset == 'cifar10'
   if is_packaged and 'data_dir' not in settings.given:

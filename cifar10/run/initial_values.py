@@ -65,7 +65,7 @@ def check_source(settings):
 def _source(settings):
   """The checkpoint that --init_from names."""
   flag = '--init_from'
-  return checkpoints.meant_by(zoo.directory(settings.init_from, flag), flag)
+  return checkpoints.resolve(zoo.directory(settings.init_from, flag), flag)
 
 
 def _transfer(settings):
@@ -78,7 +78,7 @@ def _transfer(settings):
   expected = checkpoints.expected_shapes(model)
   names = _names_there(expected, settings)
   values = {
-      here: there.get(checkpoints.averaged(name, there))
+      here: there.get(checkpoints.averaged_name(name, there))
       for here, name in names.items()
   }
   misfits = _misfits(names, expected, values)

@@ -91,10 +91,11 @@ def run(runner, variant, experiments, args):
   metrics = os.path.join(directory, 'metrics.jsonl')
   end = experiments['steps']
   os.makedirs(directory, exist_ok=True)
-  found = trained(runner, directory, end // experiments['points'],
-                  f'--seed={variant["seed"]}',
-                  f'--max_steps={variant["steps"]}', f'--metrics={metrics}',
-                  *of_threads(args.jobs), *variant['flags'])
+  found = train_and_evaluate(runner, directory, end // experiments['points'],
+                             f'--seed={variant["seed"]}',
+                             f'--max_steps={variant["steps"]}',
+                             f'--metrics={metrics}', *thread_flags(args.jobs),
+                             *variant['flags'])
   if 'error' in found:
     return found
   loss = statistics.mean(
@@ -102,8 +103,8 @@ def run(runner, variant, experiments, args):
   return {'points': found['points'], 'total': found['total'], 'loss': loss}
 
 
-def trained(runner, directory, every, *flags):
-  """Trains a run in `directory`, and evaluates it `every` so many steps.
+def train_and_evaluate(runner, directory, every, *flags):
+  """Trains a run in `directory`, and evaluates it each `every` steps.
 
   Returns what precision_curve.py writes; or a dict of 'error'.
   """
@@ -116,8 +117,8 @@ def trained(runner, directory, every, *flags):
   return {'error': error} if error else files.read_json(curve)
 
 
-def of_threads(jobs):
-  """The flags of a trainer that is one of `jobs` at a time."""
+def thread_flags(jobs):
+  """The flags of a trainer that shares the cores with `jobs` - 1 others."""
   # 0: one per core.
   threads = 0 if jobs == 1 else max(1, (os.cpu_count() or 1) // jobs)
   return f'--intra_op_threads={threads}', f'--inter_op_threads={threads}'
@@ -175,8 +176,8 @@ def short_run(*flags):
     return rows(metrics)
 
 
-def kept(path, *names):
-  """Lists of results in a JSON file, a dict by `names`, and how to save it.
+def open_results(path, *names):
+  """The lists `names` of a JSON file, in a dict, and a function to save it.
 
   Saves it now: a run takes long, so find out first whether that works.
   """
@@ -194,7 +195,7 @@ def compare(args):
   """Runs what is missing, prints the table, and draws the chart."""
   experiments = with_default(load_experiments(args.experiments))
   runner = variants.Runner()
-  found, save = kept(args.out, 'results', 'times')
+  found, save = open_results(args.out, 'results', 'times')
 
   def done(result):
     save()
@@ -221,7 +222,7 @@ def compare(args):
     charts.save_png(comparison.draw(compared), chart)
 
 
-def parser_of(doc, runs, has_times=True):
+def make_parser(doc, runs, has_times=True):
   """The parser of a program that compares runs; `runs` is a default."""
   parser = arguments.Parser(doc)
   parser.add_argument('experiments', help='the JSON file of experiments')
@@ -238,4 +239,4 @@ def parser_of(doc, runs, has_times=True):
 
 
 if __name__ == '__main__':
-  parser_of(__doc__, '/tmp/cifar10_compare').run(compare, jobs=(1, None))
+  make_parser(__doc__, '/tmp/cifar10_compare').run(compare, jobs=(1, None))

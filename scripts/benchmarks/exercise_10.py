@@ -86,7 +86,7 @@ def table(results):
 
 def compare_all(args):
   """Makes the runs that are missing, and prints the table."""
-  found, save = compare.kept(args.out, 'results')
+  found, save = compare.open_results(args.out, 'results')
   limits = [{'steps': args.steps}] + [{'secs': args.secs}] * bool(args.secs)
   runner = variants.Runner()
   runner.run_missing([

@@ -77,7 +77,7 @@ def measure_variant(settings, data, steps):
 
 def measure(args):
   """Measures all variants, and writes what was found into --out."""
-  compare.kept(args.out)  # Finds out first whether that can be written.
+  compare.open_results(args.out)  # Finds out first whether that can be written.
   runs = []
   for name, changes in VARIANTS.items():
     settings = cifar10.with_constants(

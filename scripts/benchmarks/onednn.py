@@ -48,7 +48,7 @@ def measure(args):
   """Measures the four, prints the table and writes it into --out."""
   if tf.__version__ < '2':
     raise UserError(f'TensorFlow {tf.__version__} has no oneDNN; expected 2')
-  compare.kept(args.out)  # Finds out first whether that can be written.
+  compare.open_results(args.out)  # Finds out first whether that can be written.
   table = turns.Table()
   forms = {
       form + name: _steps_of(form, switch)

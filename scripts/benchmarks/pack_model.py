@@ -152,7 +152,7 @@ def pack_model(args):
       return np.concatenate([*map(predictor.probabilities, batches)])
 
     values = {
-        name: found[checkpoints.held_as(name, found)]
+        name: found[checkpoints.stored_name(name, found)]
         for name in [*predictor.averages, 'global_step']
     }
     probabilities = predict(values)

@@ -100,7 +100,7 @@ def repeat(args):
   held = {'flags': [], **(files.read_json(args.out) or about)}
   if not about.items() <= held.items():
     raise UserError(f'{args.out}: holds runs of other settings')
-  found, save = compare.kept(args.out, 'results')
+  found, save = compare.open_results(args.out, 'results')
   found.update(about)
   save()
   runner = variants.Runner()

@@ -179,4 +179,4 @@ def checkpoint_times(directory, starts):
       abs(os.path.getmtime(path) - starts[-1].time) > _WRITE_SECS):
     return []
   found = checkpoints.by_step(directory).values()
-  return sorted(map(checkpoints.written, found))
+  return sorted(map(checkpoints.write_time, found))
