@@ -65,10 +65,8 @@ def load_experiments(path, *others):
 
 def with_default(experiments):
   """Experiments with one more variant, the default."""
-  return dict(experiments, variants={
-      comparison.DEFAULT: [],
-      **experiments['variants']
-  })
+  found = {comparison.DEFAULT: [], **experiments['variants']}
+  return dict(experiments, variants=found)
 
 
 def run_name(variant):
@@ -140,9 +138,8 @@ def time_all(experiments, times, rounds, save):
   default's; calls `save()` after each. Raises UserError if the default cannot
   be trained.
   """
-  timed = [{
-      'flags': comparison.variant(name, experiments)['flags']
-  } for name in experiments['variants']]
+  timed = [{'flags': comparison.variant(name, experiments)['flags']}
+           for name in experiments['variants']]  # yapf: disable
   for count in range(1, rounds + 1):
     missing = [
         variant for variant in timed

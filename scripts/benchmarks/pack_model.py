@@ -51,11 +51,9 @@ def fewest_bits(predict, values):
 
 
 def rounded(values, bits):
-  """Numbers with fewer bits after the first one, which compresses better.
+  """An array with `bits`, 0 to 23, after the first one of each float32.
 
-  Args:
-    values: array; returned as it is unless it is float32.
-    bits: how many to keep, 0 to 23.
+  That compresses better. An array of another type is returned as it is.
   """
   dropped = 23 - bits
   if not dropped or values.dtype != np.float32:
@@ -65,12 +63,9 @@ def rounded(values, bits):
 
 
 def pack(settings, state, values, folder):
-  """Makes the directory of a model.
+  """Makes the directory of a model from what its run has saved.
 
-  Args:
-    settings, state: the Settings and the RunState of its run.
-    values: dict of arrays by name in checkpoints.
-    folder: the directory to make.
+  `values` are arrays by name in checkpoints.
   """
   # Paths and hosts are those of the machine that trained it.
   elsewhere = Settings().of_groups('running', 'cluster', 'transfer')

@@ -40,14 +40,13 @@ def asynchronous(workers, num_ps, link, step_secs, update_secs):
 
 def tables(step_secs, update_secs):
   """The tables of both, in Markdown."""
-  for name, predicted in (('sync', synchronous), ('async', asynchronous)):
-    heads = [f'{gbit} Gbit/s, {num_ps} ps' for gbit, num_ps in _COLUMNS]
-    rows = [[
-        str(workers), *('{:,.0f}'.format(
-            predicted(workers, num_ps, gbit * 1e9 / 8, step_secs, update_secs))
-                        for gbit, num_ps in _COLUMNS)
-    ]
-            for workers in _WORKERS]
+  heads = [f'{gbit} Gbit/s, {num_ps} ps' for gbit, num_ps in _COLUMNS]
+  for name, predict in (('sync', synchronous), ('async', asynchronous)):
+    rows = []
+    for workers in _WORKERS:
+      rates = (predict(workers, num_ps, gbit * 1e9 / 8, step_secs, update_secs)
+               for gbit, num_ps in _COLUMNS)
+      rows.append([str(workers), *map('{:,.0f}'.format, rates)])
     yield variants.table([f'{name}, workers', *heads], rows, right=range(1, 5))
 
 

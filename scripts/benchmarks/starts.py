@@ -66,12 +66,8 @@ def train(form, steps, data):
       first_step = time.time() - BEGUN
       for _ in range(steps):
         session.run(train_op)
-  print(
-      json.dumps({
-          'first_batch': first_batch,
-          'first_step': first_step,
-          'peak': peak_memory()
-      }))
+  found = {'first_batch': first_batch, 'first_step': first_step}
+  print(json.dumps(dict(found, peak=peak_memory())))
 
 
 def main():
