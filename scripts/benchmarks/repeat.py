@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Trains and evaluates a recipe again and again, with seeds of its own.
+"""Trains and evaluates a recipe again and again, each time with another seed.
 
     python scripts/benchmarks/repeat.py --recipe=fast --out=fast.json
     python scripts/benchmarks/repeat.py --recipe=tutorial --out=tutorial.json \\
