@@ -228,7 +228,7 @@ def train(total_loss, global_step, settings=None, pace=None, grads=None,
     settings: settings.Settings; None: the tutorial's.
     pace: schedules.Pace of the run; None: that of a new run on CIFAR-10.
     grads: list of pairs (gradient, variable); None: those of `total_loss`.
-    worker: cluster.optimizer.Worker of a cluster; None: a single machine.
+    worker: optimizer.WorkerOptimizer of a cluster; None: a single machine.
 
   Returns the operation that takes the step.
   """

@@ -27,7 +27,7 @@ from cifar10.cluster import ending
 from cifar10.cluster import membership
 from cifar10.cluster import placement
 from cifar10.cluster import shared_state
-from cifar10.cluster.optimizer import Worker
+from cifar10.cluster.optimizer import WorkerOptimizer
 from cifar10.cluster.worker_role import WorkerRole
 from cifar10.data import datasets
 from cifar10.errors import UserError
@@ -49,7 +49,7 @@ def build_step(run, task, agreement, progress):
   list of the hooks that the graph needs.
   """
   global_step, partitioner = tf.train.get_or_create_global_step(), None
-  worker = Worker(task, run.settings, progress, agreement.chief_start)
+  worker = WorkerOptimizer(task, run.settings, progress, agreement.chief_start)
   if run.settings.partition_ps:  # Splits large variables.
     partitioner = tf.min_max_variable_partitioner(len(task.ps))
   with tf.variable_scope('', partitioner=partitioner):

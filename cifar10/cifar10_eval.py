@@ -20,10 +20,10 @@ from cifar10 import cifar10
 from cifar10 import flags
 from cifar10.errors import UserError
 from cifar10.infer import ensemble
-from cifar10.infer import following
 from cifar10.infer import inference_graph
 from cifar10.infer import precision
 from cifar10.infer import ranking
+from cifar10.infer.follower import Follower
 from cifar10.nets import variable_scope
 from cifar10.store import checkpoints
 from cifar10.util import summaries
@@ -43,7 +43,7 @@ class EvalGraph(NamedTuple):
   top_k_op: Any  # bool, [batch]: it has one of the k largest logits.
   loss: Any  # float32 scalar, the total loss of the batch.
   summary_op: Any  # string scalar, images and activations of the batch.
-  restorations: Any  # restore.Restorations of the variables.
+  savers: Any  # restore.Savers of the variables.
   num_iter: int  # Batches; the last one is smaller, or ends the input.
   num_images: int  # Images in them, each to be counted once.
 
@@ -56,7 +56,7 @@ def eval_once(graph, checkpoint, settings):
   the input ends early.
   """
   # Restores the moving averages, unless --nouse_moving_averages is given.
-  saver = graph.restorations.fitting(checkpoint, settings.use_moving_averages)
+  saver = graph.savers.choose(checkpoint, settings.use_moving_averages)
   true_count = in_top_k = total = loss = step = 0
   summary = None
   with inference_graph.session(settings) as sess:
@@ -82,8 +82,9 @@ def eval_once(graph, checkpoint, settings):
   if total != graph.num_images:
     raise UserError(f'--eval_data={settings.eval_data}: read {total} images; '
                     f'expected {graph.num_images}')
-  averaged = saver is graph.restorations.averaged
-  result = precision.Result(true_count, in_top_k, total, loss / total, averaged)
+  is_averaged = saver is graph.savers.averaged
+  result = precision.Result(true_count, in_top_k, total, loss / total,
+                            is_averaged)
   return result, summary
 
 
@@ -103,7 +104,7 @@ def evaluate(settings=None):
 
 def _evaluate(settings, answers):
   """Evaluates the checkpoints of one network, and reports to `answers`."""
-  follower = following.Follower(settings)
+  follower = Follower(settings)
   data = cifar10.maybe_download_and_extract(settings)
   with tf.Graph().as_default() as default_graph:
     graph = build(data, settings)
@@ -141,7 +142,7 @@ def build(data, settings):
   num_iter = (-(-settings.num_examples // settings.batch_size) or
               num_images // settings.batch_size + 1)
   return EvalGraph(top_1_op, top_k_op, cifar10.loss(model.logits, labels),
-                   tf.summary.merge_all(), model.restorations, num_iter,
+                   tf.summary.merge_all(), model.savers, num_iter,
                    min(num_images, num_iter * settings.batch_size))
 
 

@@ -66,7 +66,7 @@ def export(settings):
   _check_targets(settings)
   checkpoint = checkpoints.find(settings.run_dir, settings.checkpoint)
   step = checkpoints.step(checkpoint)
-  data = restore.describe(settings)
+  data = restore.describe_data(settings)
   frozen = export_lib.freeze(data, checkpoint, settings)
   contents = {}  # By path, complete before the first file is written.
   if settings.tflite:

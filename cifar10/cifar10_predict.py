@@ -50,7 +50,7 @@ def predict(settings, names):
     load = ensemble.load if settings.networks else predictions.load
     predictor = load(settings)
   with contextlib.closing(predictor):
-    for batch in predictions.batches(paths, settings.batch_size):
+    for batch in records.batches(paths, settings.batch_size):
       labeled += _label(batch, predictor, settings)
   if settings.grid:
     contact_sheet.write(settings.grid, labeled)

@@ -142,7 +142,7 @@ def evaluated(config, step=None):
     logits = default_graph.get_tensor_by_name('softmax_linear/softmax_linear:0')
     kind = 'averaged' if config.use_moving_averages else 'plain'
     creator = tf.train.ChiefSessionCreator(
-        tf.train.Scaffold(saver=getattr(graph.restorations, kind)),
+        tf.train.Scaffold(saver=getattr(graph.savers, kind)),
         checkpoint_filename_with_path=checkpoint)
     with tf.train.MonitoredSession(creator) as session:
       correct, logits = session.run([graph.top_1_op, logits])

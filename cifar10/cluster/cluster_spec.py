@@ -46,7 +46,7 @@ class Task(NamedTuple):
     return f'--ps_hosts={ps} --worker_hosts={workers}'
 
   def describe(self, indices):
-    """The workers with these numbers, for a message."""
+    """The names and addresses of some workers, for a message."""
     return ', '.join(f'worker {i} ({self.workers[i]})' for i in indices)
 
   @property
@@ -186,7 +186,7 @@ def _from_tf_config(text):
 
 
 def _from_slurm(num_ps):
-  """The task of the step of Slurm that this process is."""
+  """This process's task in a job step of Slurm."""
   flag = f'--slurm_ps={num_ps}'
   num_tasks = _slurm_number('SLURM_NTASKS', flag)
   per_node = _slurm_number('SLURM_NTASKS_PER_NODE', flag)

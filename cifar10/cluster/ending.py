@@ -1,4 +1,4 @@
-"""The end of a cluster: the chief tells it, and the other workers wait for it.
+"""The end of a cluster: the chief announces it, and the others wait for it.
 
 The last step is lost if the chief fails to save it. So a worker that has taken
 it waits for the chief, and ends with an error if the chief does.
@@ -23,7 +23,7 @@ def notice():
 
 @contextlib.contextmanager
 def announced(server, agreement):
-  """Tells the other workers the end of the body, if this is the chief."""
+  """Tells the other workers, if this is the chief, that the body has ended."""
   if not server.task.is_chief:
     yield
     return

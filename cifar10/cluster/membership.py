@@ -56,9 +56,9 @@ def _serve_until_left(session, task, settings, signals):
   Also until the chief has left and the others no longer answer. Raises
   UserError if no worker that is left answers and the chief has not left.
   """
-  queue = shared_state.messages(task.index)
+  queue = shared_state.membership_queue(task.index)
   message, count = queue.dequeue(), queue.size()
-  others = set(range(len(task.workers)))  # Those that have not left.
+  present = set(range(len(task.workers)))  # Those that have not left.
   timeout_secs = settings.connect_timeout_secs
   # Monotonic times: of a worker's last answer, or the start; of a signal.
   answered = signaled = None
@@ -67,12 +67,12 @@ def _serve_until_left(session, task, settings, signals):
     while session.run(count):
       worker, joins = session.run(message)
       if joins:
-        others.add(int(worker))
+        present.add(int(worker))
       else:
-        others.discard(int(worker))
-    if not others:
+        present.discard(int(worker))
+    if not present:
       return
-    is_alone = all(reachability.unreachable(task.workers[i]) for i in others)
+    is_alone = all(reachability.unreachable(task.workers[i]) for i in present)
     if not is_alone or answered is None:
       answered = now
     if signals:
@@ -80,13 +80,13 @@ def _serve_until_left(session, task, settings, signals):
       if is_alone or now - signaled > _GRACE_SECS:
         return
     # The chief has left, and saved. A busy worker may miss an answer or two.
-    if 0 not in others and now - answered >= min(_GRACE_SECS, timeout_secs):
+    if 0 not in present and now - answered >= min(_GRACE_SECS, timeout_secs):
       return
     if now - answered > timeout_secs:
       problem = (
-          f'{task.describe(sorted(others))}: no answer for {timeout_secs} s '
+          f'{task.describe(sorted(present))}: no answer for {timeout_secs} s '
           '(--connect_timeout_secs)')
-      if len(others) < len(task.workers):
+      if len(present) < len(task.workers):
         problem += '; what the chief, worker 0, has not saved is lost'
       raise UserError(problem)
     time.sleep(_POLL_SECS)
@@ -144,7 +144,7 @@ def _check_run(server):
 
 
 def _begun(state):
-  """The time when the run of a RunState, or None, began: no other has it."""
+  """The time at which a run began, which tells it from others; or None."""
   return state.starts[0].time if state and state.starts else None
 
 
@@ -153,7 +153,7 @@ def _tell_servers(server, joins):
   message = server.task.index, joins
   with server.side_session() as session:
     for index in range(len(server.task.ps)):
-      session.run(shared_state.messages(index).enqueue(message))
+      session.run(shared_state.membership_queue(index).enqueue(message))
 
 
 def _wait_for_notice(server, name, source):

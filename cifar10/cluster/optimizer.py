@@ -16,27 +16,26 @@ _POLL_SECS = 0.5
 _LAST_STEPS_SECS = 3
 
 
-class Worker:
+class WorkerOptimizer:
   """Sends a worker's gradients to the parameter servers, and has them applied.
 
   With --sync, their mean is applied once those of all workers have arrived.
-  `hooks` are those that it needs in its session.
+  `hooks` are for the session of the worker.
   """
 
   def __init__(self, task, settings, progress, chief_start):
     """The chief has started `chief_start` times with these servers."""
-    # The chief keeps the averages of the losses, and of batch normalization.
-    self.is_chief = task.is_chief
-    # Averages of statistics go with those of the variables.
+    # Averages of batch statistics go with those of the variables.
     self.averages_statistics = task.is_chief or not settings.sync
     self.hooks = []
     self._task, self._settings = task, settings
     self._progress, self._chief_start = progress, chief_start
 
   def apply(self, apply, gradients, global_step, also):
-    """Sends pairs (gradient, variable); `apply` builds the update of a step.
+    """Sends pairs (gradient, variable); returns the operation of a step.
 
-    The chief also runs the operations `also` in each step.
+    `apply` builds the update of the variables from such pairs. The chief also
+    runs the operations `also`, which average the losses and batch statistics.
     """
 
     def update(gradients, *_):
@@ -46,7 +45,7 @@ class Worker:
 
     task, settings = self._task, self._settings
     noted, gradients = self._staleness_noted(gradients, global_step)
-    also = [noted, *(also if self.is_chief else ())]
+    also = [noted, *(also if task.is_chief else ())]
     sent = []
     for gradient, variable in gradients:
       cast = tf.cast(gradient, settings.grad_dtype)

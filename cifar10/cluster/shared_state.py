@@ -80,7 +80,7 @@ class Notice:
     return json.loads(session.run(self._text).decode('utf-8'))
 
 
-def messages(ps_index):
+def membership_queue(ps_index):
   """The tf.FIFOQueue on a parameter server where workers join and leave.
 
   It holds pairs: the worker's number, int32, and true if it joins.

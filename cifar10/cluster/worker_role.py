@@ -103,11 +103,9 @@ class _SessionCreator(tf.train.SessionCreator):
 
   def __init__(self, role, scaffold, init, is_initialized):
     self._server, self._problem_of_chief = role.server, role.problem_of_chief
-    server = role.server
     # Of all its sessions, only this one waits for workers that lend devices.
-    self._proto = server.config_proto()
-    task = server.task
-    for index in task.lenders(server.settings):
+    self._proto, task = role.server.config_proto(), role.server.task
+    for index in task.lenders(role.settings):
       self._proto.device_filters.append(task.worker_devices[index])
     self._scaffold, self._init = scaffold, init
     self._is_initialized, self._has_created = is_initialized, False

@@ -168,7 +168,8 @@ def prepare(settings, url=_OFFICIAL_URL, num_classes=len(CLASSES)):
   kind = _kind(settings)
   source = sources.SOURCES.get(kind)
   if settings.dataset == 'cifar10' and not settings.classes:
-    settings = dataclasses.replace(settings, classes=numbered_classes(num_classes))
+    classes = numbered_classes(num_classes)
+    settings = dataclasses.replace(settings, classes=classes)
   if kind == 'cifar10':
     describe(settings)  # Fetch nothing that does not fit the model.
     if url != _OFFICIAL_URL and not settings.data_url:

@@ -19,6 +19,11 @@ from cifar10.util import files
 # faster than a gather of single pixels.
 _WIDEST_PRODUCT = 256
 
+# The most records, and bytes of them, in a small batch. The outputs of a
+# network's first layers take some 100 times as many bytes.
+_MAX_RECORDS = 500
+_MAX_BYTES = 1 << 22
+
 
 class Layout(NamedTuple):
   """The layout of a record: labels, then `depth` planes of pixels."""
@@ -58,8 +63,28 @@ def decode(values, layout):
 
 
 def labels(records, layout):
-  """The labels, int32 [n], of a uint8 tensor of records, [n, record_bytes]."""
-  return layout.labels(tf.cast(records[:, :layout.label_bytes], tf.int32))
+  """The labels, int32 [n], of a uint8 tensor or array, [n, record_bytes]."""
+  found = records[:, :layout.label_bytes]
+  if isinstance(found, np.ndarray):
+    return layout.labels(found.astype(np.int32))
+  return layout.labels(tf.cast(found, tf.int32))
+
+
+def images(records, layout):
+  """The images, uint8 [n, height, width, depth], of an array of records."""
+  planes = records[:, layout.label_bytes:].reshape(-1, layout.depth,
+                                                   layout.height, layout.width)
+  return planes.transpose(0, 2, 3, 1)
+
+
+def batches(items, size):
+  """Splits a list or an array into parts of `size` items, the last of fewer."""
+  return [items[i:i + size] for i in range(0, len(items), size)]
+
+
+def small_batches(records, most=_MAX_RECORDS):
+  """Splits an array of records into batches that fit into memory."""
+  return batches(records, max(1, min(most, _MAX_BYTES // records.shape[1])))
 
 
 def assert_labels(labels, data):

@@ -16,7 +16,7 @@ from cifar10.guard import last_save
 from cifar10.guard.diagnosis import InputDiagnosis
 from cifar10.guard.liveness import Peers
 from cifar10.guard.stall import StallCheck
-from cifar10.guard.stall import Work
+from cifar10.guard.stall import StepCounter
 from cifar10.guard.watchdog import Watchdog
 from cifar10.store import checkpoints
 from cifar10.store.saving import CheckpointHook
@@ -50,18 +50,18 @@ def protect(run, role, creator, hooks, validator=None):
     watchdog = stack.enter_context(Watchdog())
     diagnosis = InputDiagnosis(run)
     peers = Peers(role) if role.server else None
-    work = Work(role, signals, diagnosis, validator, peers)
+    counter = StepCounter(role, signals, diagnosis, validator, peers)
     save = None  # Unless this task saves.
     for hook in hooks:
       if isinstance(hook, CheckpointHook):
         save = last_save.LastSave(hook, run.settings.train_dir)
-    stall = StallCheck(work, save, signals, run.settings.stall_secs)
+    stall = StallCheck(counter, save, signals, run.settings.stall_secs)
     for check in peers.checks() if peers else ():
       watchdog.watch(check)
     if tf.get_collection(graph_keys.FROZEN_LAYERS):
       creator = _StoppableCreator(creator, signals)
     # The guard's first: the others may end the session, or take long.
-    all_hooks = [h for h in (work, peers, save, diagnosis) if h] + hooks
+    all_hooks = [h for h in (counter, peers, save, diagnosis) if h] + hooks
     with _saving_session(creator, all_hooks, watchdog, stall,
                          diagnosis) as session:
       yield session

@@ -37,9 +37,9 @@ class Peers(tf.train.SessionRunHook):
     lenders = [task.workers[i] for i in task.lenders(settings)]
     needed += [([address], 'worker') for address in lenders]
     check = reachability.answer_check
-    return [self._look, *(check(*tasks, settings) for tasks in needed)]
+    return [self._exchange, *(check(*tasks, settings) for tasks in needed)]
 
-  def _look(self):
+  def _exchange(self):
     """Exchanges progress; returns the message of a chief that has failed."""
     session = self._session
     if session is None:

@@ -16,10 +16,10 @@ _OF_SLOWEST = 3
 
 _FIRST_SECS = 20  # More for the first step: TensorFlow prepares itself.
 
-_OWN_BYTES = 10000  # More than the watchdog itself reads from look to look.
+_OWN_BYTES = 10000  # More than the watchdog itself reads between two looks.
 
 
-class Work(tf.train.SessionRunHook):
+class StepCounter(tf.train.SessionRunHook):
   """Counts the steps of this process; ends the session after a signal.
 
   It completes the step under way. `count` are the steps of this process,
@@ -69,9 +69,9 @@ class Work(tf.train.SessionRunHook):
 class StallCheck:
   """A check that notices when no step ends for too long; saves if it can."""
 
-  def __init__(self, work, save, signals, stall_secs, clock=time.monotonic):
-    """Takes a Work, a LastSave or None, and the list of signals."""
-    self._work, self.save, self._signals = work, save, signals
+  def __init__(self, counter, save, signals, stall_secs, clock=time.monotonic):
+    """Takes a StepCounter, a LastSave or None, and the list of signals."""
+    self._counter, self.save, self._signals = counter, save, signals
     self._stall_secs, self._clock = stall_secs, clock
     self._is_ending, self._last, self._read_before = False, None, None
     self._waited, self._slowest, self._looked = 0, 0, clock()
@@ -90,7 +90,7 @@ class StallCheck:
         return None
       return (f'saving the last step takes longer than {self._stall_secs} s '
               '(--stall_secs)')
-    found = self._work.progress()
+    found = self._counter.progress()
     if found != self._last:
       if self._last is not None:
         self._slowest = max(self._slowest, self._waited)
@@ -107,18 +107,18 @@ class StallCheck:
     elif 2 * self._waited > limit and self._is_reading():
       self._waited = 0
     # The first look may come after many steps: none of them is the slowest.
-    if not self._work.count:
+    if not self._counter.count:
       limit += _FIRST_SECS
       if flag:
         flag = f' (--stall_secs, and {_FIRST_SECS} s for the first step)'
     if self._waited <= limit:
       return None
     message = 'no step for %d s%s, waiting for %s'
-    cause = self._work.waits_for()
+    cause = self._counter.waits_for()
     return last_save.with_last_save(message % (limit, flag, cause), self.save)
 
   def _is_reading(self):
     """True if the process has read more since the last look."""
-    before, self._read_before = self._read_before, self._work.bytes_read()
+    before, self._read_before = self._read_before, self._counter.bytes_read()
     # Not what it reads of itself, to know that.
     return before is not None and self._read_before > before + _OWN_BYTES

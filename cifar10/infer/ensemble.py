@@ -1,7 +1,7 @@
 """Ensembles: several trained networks, whose probabilities are averaged.
 
-Hansen and Salamon, "Neural Network Ensembles", 1990. The networks may differ in
-all but their classes and the size of their images.
+Hansen and Salamon, "Neural Network Ensembles", 1990. All networks have the same
+classes and the same size of images; all else may differ.
 """
 
 import contextlib
@@ -28,9 +28,9 @@ def load(settings):
   """
   networks = [*map(predictions.Network, settings.networks, newest(settings))]
   first, *others = settings.networks
-  data = restore.describe(first)
+  data = restore.describe_data(first)
   for member in others:
-    other = restore.describe(member)
+    other = restore.describe_data(member)
     if any(getattr(other, name) != getattr(data, name) for name in _SHARED):
       raise UserError(
           f'{member.checkpoint_dir}: has other classes or images than '
@@ -75,8 +75,8 @@ def count_right(networks, records, batch_size):
   images that it has labeled.
   """
   correct, by_network = 0, [(folder, 0, 0) for folder in networks.folders]
-  for batch in predictions.batches(records, batch_size):
-    labels = ranking.labels_of(batch, networks.layout)
+  for batch in records_lib.batches(records, batch_size):
+    labels = records_lib.labels(batch, networks.layout)
     answers = networks.answers(batch)
     correct += ranking.count_right(answers.mean, labels)
     for i, probabilities in answers.by_network.items():

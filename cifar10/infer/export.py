@@ -53,7 +53,7 @@ def freeze(data, checkpoint, settings):
   """
   with tf.Graph().as_default() as graph, _session(settings) as session:
     model = _build(data, settings)
-    saver = model.restorations.fitting(checkpoint, settings.use_moving_averages)
+    saver = model.savers.choose(checkpoint, settings.use_moving_averages)
     saver.restore(session, checkpoint)
     frozen = tf.graph_util.convert_variables_to_constants(
         session, graph.as_graph_def(), [*_OUTPUTS, 'classes'])

@@ -18,7 +18,7 @@ class InferenceGraph(NamedTuple):
 
   logits: Any  # float32 tensor, [batch, classes].
   probabilities: Any  # float32 tensor, [batch, classes].
-  restorations: restore.Restorations  # Of its variables.
+  savers: restore.Savers  # Of its variables.
 
 
 def session(settings):
@@ -27,7 +27,7 @@ def session(settings):
   return tf.Session(config=session_settings.config_proto(settings, use_gpu))
 
 
-def of_records(records, data, settings):
+def build_for_records(records, data, settings):
   """The InferenceGraph of the middles of images in records of `data`.
 
   Takes a uint8 tensor, [n, record_bytes].
@@ -57,7 +57,7 @@ def build(images, data, settings, portable=False):
     by_view = tf.reshape(logits, [len(views), -1, len(data.classes)])
     logits = tf.tensordot(shares, by_view, 1)
   probabilities = tf.nn.softmax(logits, name='softmax')
-  return InferenceGraph(logits, probabilities, restore.restorations())
+  return InferenceGraph(logits, probabilities, restore.savers())
 
 
 def _views(images, settings, is_mirrored):

@@ -11,9 +11,10 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.util import console
 from cifar10.util import files
-from cifar10.util import summaries
 
-_IMAGES = {'test': 'test', 'train_eval': 'training'}
+_IMAGES = {'test': 'test', 'train_eval': 'training', 'validation': 'held-out'}
+_PLAIN = 'variables without averages'
+_TTA = ', mirrored and shifted copies'
 
 
 class Result(NamedTuple):
@@ -28,7 +29,7 @@ class Result(NamedTuple):
 
 @contextlib.contextmanager
 def answers(settings):
-  """Yields standard output; as JSON, results are alone there."""
+  """Yields standard output; with --json, all else goes to standard error."""
   output = sys.stdout
   with contextlib.redirect_stdout(sys.stderr if settings.json else output):
     yield output
@@ -54,9 +55,7 @@ def report(result, step, settings, output):
     share = result.in_top_k / result.total
     values[f'precision @ {settings.top_k}'] = share
     line += f', precision @ {settings.top_k} = {share:.3f}'
-  model = 'moving averages'
-  if not result.averaged:
-    model = 'variables without averages'
+  model = 'moving averages' if result.averaged else _PLAIN
   _print(line + _conditions(model, settings), values, settings, output)
 
 
@@ -92,8 +91,8 @@ def _line(name, correct, total, step=''):
 
 
 def _conditions(model, settings):
-  copies = ', mirrored and shifted copies' if settings.tta else ''
-  return f' on {_IMAGES[settings.eval_data]} images, {model}{copies}'
+  images = f' on {_IMAGES[settings.eval_data]} images, {model}'
+  return images + _TTA if settings.tta else images
 
 
 def _print(text, values, settings, output):
@@ -103,16 +102,28 @@ def _print(text, values, settings, output):
     files.append_json_line(settings.metrics, values)
 
 
-def add_to_summary(content, result, settings):
-  """Adds a Result to the bytes of a tf.Summary; returns the tf.Summary.
+def tag(top_k=1, eval_data='test', averaged=True, tta=False):
+  """The tag of the summary of a precision.
 
-  Its tags tell evaluations apart.
+  The tutorial's tag, 'Precision @ 1', stands for the test images and the moving
+  averages; the tags of other evaluations say how they differ. `eval_data` is
+  'test', 'train_eval' or 'validation', the images held out.
   """
+  found = f'Precision @ {top_k}'
+  if eval_data != 'test':
+    found += f', {_IMAGES[eval_data]} images'
+  if not averaged:
+    found += ', ' + _PLAIN
+  return found + _TTA if tta else found
+
+
+def add_to_summary(content, result, settings):
+  """Adds a Result to the bytes of a tf.Summary; returns the tf.Summary."""
   summary = tf.Summary.FromString(content)
   counts = {1: result.correct, settings.top_k or 1: result.in_top_k}
   for k, count in counts.items():
-    tag = summaries.precision_tag(k, settings.eval_data, result.averaged,
-                                  settings.tta)
-    summary.value.add(tag=tag, simple_value=count / result.total)
+    summary.value.add(
+        tag=tag(k, settings.eval_data, result.averaged, settings.tta),
+        simple_value=count / result.total)
   summary.value.add(tag='loss', simple_value=result.loss)
   return summary

@@ -20,11 +20,6 @@ from cifar10.infer import ranking
 from cifar10.infer import restore
 from cifar10.store import checkpoints
 
-# Images, and bytes of their records, to compute at a time. The outputs of the
-# first layers take some 100 times as many bytes.
-_MAX_IMAGES = 500
-_MAX_BYTES = 1 << 22
-
 
 class Network(NamedTuple):
   """A trained network, or one whose variables are loaded later."""
@@ -57,7 +52,8 @@ class Predictor:
         # If there are fewer GPUs, they share one, or the CPU.
         with tf.device('/gpu:%d' % i), tf.variable_scope('network_%d' % i):
           self._models.append(
-              inference_graph.of_records(self._records, data, network.settings))
+              inference_graph.build_for_records(self._records, data,
+                                                network.settings))
       self._each = [model.probabilities for model in self._models]
       self._mean = tf.add_n(self._each) / len(networks)
       self._session = inference_graph.session(networks[0].settings)
@@ -65,20 +61,20 @@ class Predictor:
     for model, (settings, checkpoint) in zip(self._models, networks):
       if checkpoint:
         restore.announce(checkpoint)
-        saver = model.restorations.fitting(checkpoint,
-                                           settings.use_moving_averages)
+        saver = model.savers.choose(checkpoint, settings.use_moving_averages)
         saver.restore(self._session, checkpoint)
 
   @property
   def averages(self):
     """The variables of the only network, by the names of their averages."""
     (model,) = self._models
-    return dict(model.restorations.averaged.named)
+    return dict(model.savers.averaged.named)
 
   def load(self, values):
     """Loads arrays by the names of `averages`, or all of a checkpoint."""
     for name, variable in self.averages.items():
-      variable.load(values[checkpoints.held_as(name, values)], self._session)
+      variable.load(values[checkpoints.stored_name(name, values)],
+                    self._session)
 
   def logits(self, records):
     """The only network's logits, float32 [n, classes]."""
@@ -136,7 +132,7 @@ class ExportedPredictor:
 
   def probabilities(self, records):
     """The probabilities of records, as Predictor.probabilities has them."""
-    images = images_of(records, self.layout)
+    images = records_lib.images(records, self.layout)
     return self._session.run(self._probabilities, {self._images: images})
 
 
@@ -146,32 +142,16 @@ class Validator(Predictor):
   def __init__(self, records, data, settings):
     """Takes labeled images of `data`, uint8 [n, record_bytes]."""
     super().__init__(data, Network(settings))
-    self._batches, self.total = parts(records), len(records)
+    self._batches = records_lib.small_batches(records)
+    self.total = len(records)
 
   def correct(self, values):
     """Number of images labeled right, with `values` as of `load`."""
     self.load(values)
     return sum(
         ranking.count_right(self.logits(batch),
-                            ranking.labels_of(batch, self.layout))
+                            records_lib.labels(batch, self.layout))
         for batch in self._batches)
-
-
-def batches(items, size):
-  """Splits a list or an array into parts of `size` items, the last of fewer."""
-  return [items[i:i + size] for i in range(0, len(items), size)]
-
-
-def parts(records, most=_MAX_IMAGES):
-  """Splits records, [n, record_bytes], into batches that fit into memory."""
-  return batches(records, max(1, min(most, _MAX_BYTES // records.shape[1])))
-
-
-def images_of(records, layout):
-  """The images of records: uint8 [n, height, width, depth]."""
-  planes = records[:, layout.label_bytes:].reshape(-1, layout.depth,
-                                                   layout.height, layout.width)
-  return planes.transpose(0, 2, 3, 1)
 
 
 def is_export(folder):
@@ -188,7 +168,7 @@ def load(settings):
   folder = settings.checkpoint_dir
   if not is_export(folder):
     network = Network(settings, checkpoints.find(folder))
-    return Predictor(restore.describe(settings), network)
+    return Predictor(restore.describe_data(settings), network)
   for name in settings_lib.with_policy('exported'):
     if settings.is_set(name):
       raise UserError(

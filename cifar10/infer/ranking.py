@@ -34,8 +34,3 @@ def count_right(outputs, labels):
   """
   is_finite = np.isfinite(outputs).all(axis=1)
   return int((is_finite & (outputs.argmax(axis=1) == labels)).sum())
-
-
-def labels_of(records, layout):
-  """The labels, int [n], of records, uint8 array [n, record_bytes]."""
-  return layout.labels(records[:, :layout.label_bytes].astype(int))

@@ -15,13 +15,13 @@ from cifar10.store import saving
 from cifar10.util import graph_keys
 
 
-class Restorations(NamedTuple):
+class Savers(NamedTuple):
   """Both ways to restore the variables of a model."""
 
   averaged: saving.Saver  # From their moving averages.
   plain: saving.Saver  # From the variables themselves.
 
-  def fitting(self, checkpoint, use_moving_averages):
+  def choose(self, checkpoint, use_moving_averages):
     """The Saver for a checkpoint; warns if it lacks averages that are wanted.
 
     Raises UserError if it cannot be read or belongs to another model.
@@ -38,8 +38,8 @@ class Restorations(NamedTuple):
     return chosen
 
 
-def restorations():
-  """Builds the Restorations of the current variable scope.
+def savers():
+  """Builds the Savers of the current variable scope.
 
   Checkpoints name the variables without the scope.
   """
@@ -56,7 +56,7 @@ def restorations():
     averaged = averages.variables_to_restore(
         trained + tf.get_collection(graph_keys.STATISTICS))
   plain = {v.op.name: v for v in trained + tf.model_variables()}
-  return Restorations(saver_of(averaged), saver_of(plain))
+  return Savers(saver_of(averaged), saver_of(plain))
 
 
 def announce(path):
@@ -64,11 +64,11 @@ def announce(path):
   print(printable(f'Model: {path}'), file=sys.stderr)
 
 
-def describe(settings):
-  """The DataSet of `datasets.describe`.
+def describe_data(settings):
+  """The DataSet of a model, as `datasets.describe` finds it.
 
   That of a model of the package is CIFAR-10, whatever else is in the default
-  `data_dir`. Warns if CIFAR-10 is assumed, as another `data_dir` is missing.
+  `data_dir`. Warns if CIFAR-10 is assumed because `data_dir` is missing.
   """
   is_packaged = zoo.is_model(settings.run_dir) and settings.dataset == 'cifar10'
   if is_packaged and 'data_dir' not in settings.given:

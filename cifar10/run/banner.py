@@ -41,7 +41,7 @@ def _parameters(variables):
 
 def print_next_commands(settings):
   """Prints the commands that use the checkpoints of a run."""
-  evaluations = paths.of_evaluations(settings.train_dir)
+  evaluations = paths.eval_dir_for(settings.train_dir)
   train_dir, eval_dir = map(shlex.quote, (settings.train_dir, evaluations))
   flags = f' --checkpoint_dir={train_dir}'
   if evaluations != settings.eval_dir:

@@ -16,9 +16,9 @@ import tensorflow.compat.v1 as tf
 from cifar10 import cifar10_input
 from cifar10 import zoo
 from cifar10.data import distortions
+from cifar10.data import records as records_lib
 from cifar10.errors import UserError
 from cifar10.errors import printable
-from cifar10.infer import predictions
 from cifar10.store import checkpoints
 from cifar10.util import graph_keys
 from cifar10.util import session_settings
@@ -64,7 +64,7 @@ def check_source(settings):
 def _source(settings):
   """The checkpoint that --init_from names."""
   flag = '--init_from'
-  return checkpoints.meant_by(zoo.directory(settings.init_from, flag), flag)
+  return checkpoints.resolve(zoo.directory(settings.init_from, flag), flag)
 
 
 def _transfer(settings):
@@ -77,7 +77,7 @@ def _transfer(settings):
   expected = checkpoints.expected_shapes(model)
   names = _names_there(expected, settings)
   values = {
-      here: there.get(checkpoints.averaged(name, there))
+      here: there.get(checkpoints.averaged_name(name, there))
       for here, name in names.items()
   }
   misfits = _misfits(names, expected, values)
@@ -179,7 +179,7 @@ def _images(data, settings):
     records = tf.placeholder(tf.uint8, [None, layout.record_bytes])
     middles = distortions.central_crop(records, layout, size,
                                        settings.standardization)
-    for batch in predictions.parts(all_records):
+    for batch in records_lib.small_batches(all_records):
       yield session.run(middles, {records: batch})
 
 

@@ -14,10 +14,12 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
 from cifar10.util import console
+from cifar10.util import reachability
 from cifar10.util import session_settings
 from cifar10.util import time_limits
 
 _ANSWER_SECS = 30
+_SCHEME = 'grpc://'
 
 
 @contextlib.contextmanager
@@ -32,10 +34,10 @@ def placed(settings):
   if not target:
     yield
     return
-  if not target.startswith('grpc://'):
+  if not target.startswith(_SCHEME):
     raise UserError(f'--master={target}: expected grpc://host:port')
-  session_settings.bypass_proxies(target[len('grpc://'):])
-  # A digest: paths have characters that names of containers may not have.
+  session_settings.bypass_proxies(target[len(_SCHEME):])
+  # Not the path of the directory, whose characters a container may not have.
   directory = os.path.abspath(settings.train_dir).encode('utf-8')
   name = hashlib.sha1(directory).hexdigest()
 
@@ -81,7 +83,7 @@ def _task_of(target, config):
 
 def _answer(target, ask):
   """Returns `ask(target, config)`; UserError if there is no answer."""
-  late = UserError(f'--master={target}: no answer within {_ANSWER_SECS} s')
+  late = object()
   # TensorFlow 2 lets no other thread run while it waits; TensorFlow 1 does not
   # heed the limit while another task of the cluster is missing.
   config = tf.ConfigProto(operation_timeout_in_ms=1000 * _ANSWER_SECS)
@@ -92,5 +94,8 @@ def _answer(target, ask):
     except tf.errors.DeadlineExceededError:
       answer = late
   if answer is late:
-    raise late
+    problem = reachability.unreachable(target[len(_SCHEME):])
+    if problem != reachability.OTHER_PROGRAM:
+      problem = f'no answer within {_ANSWER_SECS} s'
+    raise UserError(f'--master={target}: {problem}')
   return answer

@@ -11,6 +11,7 @@ import os
 import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
+from cifar10.infer import precision as precision_lib
 from cifar10.optim import schedules
 from cifar10.run import train_dir
 from cifar10.store import checkpoint_files
@@ -20,7 +21,6 @@ from cifar10.store import run_state as run_state_lib
 from cifar10.store import saving as saving_lib
 from cifar10.util import console
 from cifar10.util import graph_keys
-from cifar10.util import summaries
 
 
 def best_so_far(folder):
@@ -107,7 +107,7 @@ class ValidationHook(tf.train.SessionRunHook):
     self._run_state.save(self._settings.train_dir)
 
   def _add_summary(self, precision, step):
-    tag = summaries.precision_tag(eval_data='validation')
+    tag = precision_lib.tag(eval_data='validation')
     value = tf.Summary.Value(tag=tag, simple_value=precision)
     self._writer.add_summary(tf.Summary(value=[value]), step)
 

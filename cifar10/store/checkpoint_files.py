@@ -14,10 +14,10 @@ from cifar10.util import files
 def name_newest(directory, stopped_at=None):
   """Names the newest whole checkpoint in the file `checkpoint`.
 
-  A trainer that is killed at the end of a save leaves a checkpoint without a
-  name. The file lists the others that were there when it was written; a later
-  one that is not listed was saved afterwards. A name that a person wrote, which
-  does not fit the list, is kept.
+  A trainer that is killed at the end of a save leaves a checkpoint that the
+  file does not name. The file lists all that were there when it was written; a
+  later one that it does not list was saved afterwards. A name that a person
+  wrote, which does not fit the list, is kept.
 
   `stopped_at` is the step to which the run has gone back, by stopping early, or
   None: it does not go on from later checkpoints. Raises UserError if the file
@@ -51,7 +51,7 @@ def name_newest(directory, stopped_at=None):
 
 
 def _unnamed(directory, named, found):
-  """Those of the checkpoints `found` that were saved after the one `named`."""
+  """The checkpoints of `found` that were saved after the one `named`."""
   state = tf.train.get_checkpoint_state(directory)
   listed = [os.path.basename(p) for p in state.all_model_checkpoint_paths]
   base = os.path.basename(named)

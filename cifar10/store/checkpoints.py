@@ -68,7 +68,7 @@ def by_step(directory):
   return {step: at_step(directory, step) for step in sorted(steps)}
 
 
-def written(path):
+def write_time(path):
   """The Unix time at which the checkpoint `path` was written."""
   index = path + '.index'
   return os.path.getmtime(index if os.path.exists(index) else path)
@@ -120,8 +120,8 @@ def find(directory, wanted=''):
       (', '.join(steps) or 'none'))
 
 
-def meant_by(path, flag):
-  """The checkpoint that has a file `path`, or the newest one of a run there.
+def resolve(path, flag):
+  """The checkpoint that has a file `path`, or the newest in a folder `path`.
 
   If there is none, raises a UserError that names `flag`.
   """
@@ -147,24 +147,24 @@ def saved_in(directory):
           if last else f'No step is saved in {directory}')
 
 
-def averaged(name, names):
+def averaged_name(name, names):
   """The name of a variable's moving average if `names` has it, else `name`."""
   return name + AVERAGE if name + AVERAGE in names else name
 
 
-def held_as(name, names):
+def stored_name(name, names):
   """A variable's name in a checkpoint; old programs gave the step no name."""
   is_nameless = name == _STEP and _STEP not in names and _NAMELESS in names
   return _NAMELESS if is_nameless else name
 
 
-def may_lack(name):
-  """True if a run resumes without a variable: the average of a loss."""
+def is_optional(name):
+  """True for a variable that a run resumes without: the average of a loss."""
   return name.endswith('/avg')
 
 
 @contextlib.contextmanager
-def _one_line(path):
+def _reading(path):
   """Turns the errors of reading a damaged file into a UserError."""
   try:
     yield
@@ -175,17 +175,17 @@ def _one_line(path):
 
 def shapes(path):
   """The shapes of all variables in the checkpoint `path`, lists by name."""
-  with _one_line(path):
+  with _reading(path):
     return tf.train.NewCheckpointReader(path).get_variable_to_shape_map()
 
 
 def step(path):
   """The global step of the checkpoint `path`, as an int."""
   found = shapes(path)
-  name = held_as(_STEP, found)
+  name = stored_name(_STEP, found)
   if name not in found:
     raise UserError(f'{path}: holds no global_step')
-  with _one_line(path):
+  with _reading(path):
     return int(tf.train.load_variable(path, name))
 
 
@@ -228,8 +228,8 @@ def check_fits(path, shapes_by_name, hint=''):
   """
   found = shapes(path)
   for variable, expected in sorted(shapes_by_name.items()):
-    name = held_as(variable, found)
-    if name not in found and may_lack(name):
+    name = stored_name(variable, found)
+    if name not in found and is_optional(name):
       continue
     if name not in found:
       raise UserError(f'{path}: holds no variable {name}{hint}')
@@ -242,7 +242,7 @@ def check_fits(path, shapes_by_name, hint=''):
     if shape != expected:
       raise UserError(
           f'{path}: {name} has shape {shape}; this model expects {expected}')
-    with _one_line(path):  # Verifies the checksum of its content.
+    with _reading(path):  # Verifies the checksum of its content.
       tf.train.load_variable(path, name)
 
 
@@ -259,7 +259,7 @@ def check_newest(directory):
 
 def read(path):
   """All variables of the checkpoint `path`: a dict of arrays by name."""
-  with _one_line(path):
+  with _reading(path):
     reader = tf.train.NewCheckpointReader(path)
     names = sorted(reader.get_variable_to_shape_map())
     return {name: reader.get_tensor(name) for name in names}

@@ -43,9 +43,9 @@ def load(directory):
   if values is None:
     return None
   # Those of the data are in the state of the run; version 1.0 has them here.
-  names = values.keys(
-  ) & settings_lib.FIELDS.keys() - {'classes', 'image_shape'}
-  for name in sorted(names):
+  known = settings_lib.FIELDS.keys() - {'classes', 'image_shape'}
+  names = sorted(values.keys() & known)
+  for name in names:
     field = settings_lib.FIELDS[name]
     most = field.metadata.get('most')
     is_number = type(values[name]) in (int, float) and is_finite(values[name])

@@ -23,7 +23,7 @@ class CheckpointHook(tf.train.SessionRunHook):
   finite, either.
   """
 
-  # A context in which all is saved; who protects a run puts its own here.
+  # The context of each save; the guard of a run puts its own here.
   surrounding = contextlib.nullcontext
 
   def __init__(self, step, saver, settings):
@@ -89,7 +89,7 @@ class CheckpointHook(tf.train.SessionRunHook):
 
 
 class Saver(tf.train.Saver):
-  """A saver that also restores older checkpoints, see `checkpoints.held_as`.
+  """A saver that also restores checkpoints of old programs.
 
   Its attribute `named` has pairs (name in checkpoints, variable).
   """
@@ -109,21 +109,20 @@ class Saver(tf.train.Saver):
       super().restore(sess, save_path)
       return
     for name, variable in self.named:
-      held_as = checkpoints.held_as(name, found)
-      if held_as not in found and checkpoints.may_lack(name):
+      stored = checkpoints.stored_name(name, found)
+      if stored in found or not checkpoints.is_optional(name):
+        checkpoints.load(variable, reader.get_tensor(stored), sess)
+      else:
         sess.run(variable.initializer)
-        continue
-      value = reader.get_tensor(held_as)
-      checkpoints.load(variable, value, sess)
 
 
 def save_checkpoint(saver, session, directory, note=None):
   """Saves the variables of a session, and names them as the newest checkpoint.
 
-  It is named by the step that it holds: in a cluster, others take steps while
-  it is written. `note` is called with its temporary path, before it has that
-  name. Returns the global step. Raises SaveError if it cannot be written; then
-  what was begun is removed.
+  Its name has the step that it holds: in a cluster, others take steps while it
+  is written. `note` is called with its temporary path, before it is renamed.
+  Returns the global step. Raises SaveError if it cannot be written, and removes
+  what was begun.
   """
   unfinished = f'{checkpoints.prefix(directory)}.tmp{os.getpid()}'
   try:

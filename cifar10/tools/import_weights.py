@@ -41,7 +41,7 @@ def variables(arrays, renamed, layers=tuple(_SHAPES)):
 
   Takes arrays by their names there, and names of layers there by those here;
   returns float32 arrays by their names in a checkpoint. Raises UserError if one
-  of `layers` misfits or, of all layers, an array is one too many.
+  of `layers` misfits or, with all layers, an array is left over.
   """
   found, left = {}, set(arrays)
   for layer in layers:
@@ -74,8 +74,8 @@ def variables(arrays, renamed, layers=tuple(_SHAPES)):
 
 def _numbers(array, name):
   """An array as float32; raises UserError unless it holds finite numbers."""
-  if array.dtype.kind not in 'fiu' or not (np.abs(array) <= np.finfo(
-      np.float32).max).all():
+  is_number = array.dtype.kind in 'fiu'
+  if not is_number or not (np.abs(array) <= np.finfo(np.float32).max).all():
     raise UserError(f'{name}: expected numbers that are finite as float32; '
                     f'found others, of type {array.dtype}')
   return array.astype(np.float32)

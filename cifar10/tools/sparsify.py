@@ -60,7 +60,9 @@ def _layers(values, *ends):
   """Variables of layers: arrays by name, the averages where there are any."""
   names = {name.replace(checkpoints.AVERAGE, '') for name in values}
   names = sorted(name for name in names if name.endswith(ends))
-  return {name: values[checkpoints.averaged(name, values)] for name in names}
+  return {
+      name: values[checkpoints.averaged_name(name, values)] for name in names
+  }
 
 
 def weights_of(values):
@@ -87,7 +89,7 @@ def precisions(models, settings):
 
   A list of floats, or of None if there are no images.
   """
-  data = restore.describe(settings)
+  data = restore.describe_data(settings)
   if not all(os.path.exists(path) for path in data.test_files):
     return [None] * len(models)
   validator = predictions.Validator(data.test_records(), data, settings)
@@ -104,7 +106,7 @@ def sparsify(args):
   """
   path = zoo.directory(args.checkpoint, 'CHECKPOINT')
   path = paths.check(path, 'CHECKPOINT', holds_checkpoints=True)
-  source = checkpoints.meant_by(path, 'CHECKPOINT')
+  source = checkpoints.resolve(path, 'CHECKPOINT')
   run_dir = os.path.dirname(source)
   settings, state = config.load(run_dir), run_state.load(run_dir)
   if settings is None or state is None:

@@ -1,4 +1,4 @@
-"""The terminal: output that may go away, errors in one line, progress bars."""
+"""The terminal: one that may go away, errors in one line, progress bars."""
 
 import atexit
 import contextlib
@@ -108,7 +108,7 @@ def fail(message):
 def leave(status):
   """Ends the process, with all output written.
 
-  By `sys.exit`, a daemon thread that returns from TensorFlow would abort it.
+  With `sys.exit`, a daemon thread that returns from TensorFlow would abort it.
   """
   atexit._run_exitfuncs()  # There is no public name for it.
   for stream in (sys.stdout, sys.stderr):
@@ -128,11 +128,12 @@ def guarded(work):
   except (UserError, OSError) as error:
     is_gone = isinstance(error, BrokenPipeError)
     if is_gone or getattr(error, 'filename', None) == _STDOUT:
-      with contextlib.suppress(
-          OSError):  # Python would still write at its exit.
+      with contextlib.suppress(OSError):
+        # Python would still write at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    return _SIGPIPE_STATUS if is_gone else fail(
-        str(error) or type(error).__name__)
+    if is_gone:
+      return _SIGPIPE_STATUS
+    return fail(str(error) or type(error).__name__)
   except SystemExit as end:
     return end.code
   except Stopped as stopped:

@@ -75,8 +75,8 @@ def check_new_checkpoint_folder(path, flag):
   return path
 
 
-def of_evaluations(train_dir):
-  """The folder for the evaluations of a run: the default, or one beside it."""
+def eval_dir_for(train_dir):
+  """The --eval_dir for a run: the default, or a folder beside the run's."""
   run = train_dir.rstrip('/')
   if os.path.basename(run) in (os.curdir, os.pardir):
     run = os.path.abspath(run)

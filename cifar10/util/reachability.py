@@ -1,4 +1,4 @@
-"""Whether TensorFlow's servers answer."""
+"""Checks whether TensorFlow's servers answer."""
 
 import socket
 import time
@@ -7,6 +7,8 @@ from cifar10.errors import UserError
 
 _POLL_SECS = 0.2
 _ANSWER_SECS = 2
+
+OTHER_PROGRAM = 'another program than a TensorFlow server answers'
 
 # RFC 9113, section 3.4: both sides begin with a SETTINGS frame, of type 4 and
 # stream 0. That of the client is empty; its length is in the first three bytes.
@@ -33,7 +35,7 @@ def unreachable(address):
       if not answer:
         return 'the connection was closed'
       if answer[3:] != _SETTINGS:
-        return 'another program than a TensorFlow server answers'
+        return OTHER_PROGRAM
       _numbers[address] = connection.getpeername()[:2]
   except socket.timeout:
     return f'no answer within {_ANSWER_SECS} s'

@@ -16,22 +16,6 @@ from cifar10.util import console
 _MAX_IMAGES = 10
 
 
-def precision_tag(top_k=1, eval_data='test', averaged=True, tta=False):
-  """The tag of a precision that the evaluator finds.
-
-  The tutorial's tag, 'Precision @ 1', stands for the test images and the moving
-  averages; the tags of other evaluations say how they differ. `eval_data` is
-  'test', 'train_eval' or 'validation', the images held out.
-  """
-  kinds = {'train_eval': 'training', 'validation': 'held-out'}
-  tag = f'Precision @ {top_k}'
-  if eval_data != 'test':
-    tag += f', {kinds[eval_data]} images'
-  if not averaged:
-    tag += ', variables without averages'
-  return tag + ', mirrored and shifted copies' if tta else tag
-
-
 def scalar(tag, x):
   """Adds a summary of a float scalar to the collection of summaries."""
   _add(tf.raw_ops.ScalarSummary(tags=tag, values=x))

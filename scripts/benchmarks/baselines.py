@@ -25,13 +25,9 @@ _SIZE = cifar10_input.IMAGE_SIZE
 
 def inference(images, form):
   """Builds the model: CLASSICAL, or in the precision of that name."""
-  precision = 'float32' if form == CLASSICAL else form
-  with layers.compute_in(precision):
-    return networks.inference(
-        images,
-        Settings(),
-        portable=form == CLASSICAL  # tf.nn.conv2d and tf.nn.lrn.
-    )
+  portable = form == CLASSICAL  # By tf.nn.conv2d and tf.nn.lrn.
+  with layers.compute_in('float32' if portable else form):
+    return networks.inference(images, Settings(), portable=portable)
 
 
 def train(images, labels, form, data):

@@ -17,12 +17,10 @@ rounds, with the smallest and the largest. Prints a table and writes
 import importlib.util
 import json
 import os
-from pathlib import Path
 import sys
 import time
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10.data import datasets
 from cifar10.nets import layers
 from cifar10.settings import Settings

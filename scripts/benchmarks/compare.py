@@ -32,8 +32,7 @@ import statistics
 import sys
 import tempfile
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10.errors import UserError
 from cifar10.tools import variants
 from cifar10.tools.report import charts
@@ -66,10 +65,8 @@ def load_experiments(path, *others):
 
 def with_default(experiments):
   """Experiments with one more variant, the default."""
-  return dict(experiments, variants={
-      comparison.DEFAULT: [],
-      **experiments['variants']
-  })
+  found = {comparison.DEFAULT: [], **experiments['variants']}
+  return dict(experiments, variants=found)
 
 
 def run_name(variant):
@@ -92,10 +89,11 @@ def run(runner, variant, experiments, args):
   metrics = os.path.join(directory, 'metrics.jsonl')
   end = experiments['steps']
   os.makedirs(directory, exist_ok=True)
-  found = trained(runner, directory, end // experiments['points'],
-                  f'--seed={variant["seed"]}',
-                  f'--max_steps={variant["steps"]}', f'--metrics={metrics}',
-                  *of_threads(args.jobs), *variant['flags'])
+  found = train_and_evaluate(runner, directory, end // experiments['points'],
+                             f'--seed={variant["seed"]}',
+                             f'--max_steps={variant["steps"]}',
+                             f'--metrics={metrics}', *thread_flags(args.jobs),
+                             *variant['flags'])
   if 'error' in found:
     return found
   loss = statistics.mean(
@@ -103,8 +101,8 @@ def run(runner, variant, experiments, args):
   return {'points': found['points'], 'total': found['total'], 'loss': loss}
 
 
-def trained(runner, directory, every, *flags):
-  """Trains a run in `directory`, and evaluates it `every` so many steps.
+def train_and_evaluate(runner, directory, every, *flags):
+  """Trains a run in `directory`, and evaluates it each `every` steps.
 
   Returns what precision_curve.py writes; or a dict of 'error'.
   """
@@ -117,8 +115,16 @@ def trained(runner, directory, every, *flags):
   return {'error': error} if error else files.read_json(curve)
 
 
-def of_threads(jobs):
-  """The flags of a trainer that is one of `jobs` at a time."""
+def evaluate(runner, train_dir, eval_dir, *flags):
+  """The answer of cifar10_eval on the newest checkpoint of a run, a dict."""
+  command = variants.command('cifar10_eval.py', f'--checkpoint_dir={train_dir}',
+                             f'--eval_dir={eval_dir}', '--run_once', '--json',
+                             *flags)
+  return json.loads(runner.answer(command))
+
+
+def thread_flags(jobs):
+  """The flags of a trainer that shares the cores with `jobs` - 1 others."""
   # 0: one per core.
   threads = 0 if jobs == 1 else max(1, (os.cpu_count() or 1) // jobs)
   return f'--intra_op_threads={threads}', f'--inter_op_threads={threads}'
@@ -140,9 +146,8 @@ def time_all(experiments, times, rounds, save):
   default's; calls `save()` after each. Raises UserError if the default cannot
   be trained.
   """
-  timed = [{
-      'flags': comparison.variant(name, experiments)['flags']
-  } for name in experiments['variants']]
+  timed = [{'flags': comparison.variant(name, experiments)['flags']}
+           for name in experiments['variants']]  # yapf: disable
   for count in range(1, rounds + 1):
     missing = [
         variant for variant in timed
@@ -176,8 +181,8 @@ def short_run(*flags):
     return rows(metrics)
 
 
-def kept(path, *names):
-  """Lists of results in a JSON file, a dict by `names`, and how to save it.
+def open_results(path, *names):
+  """The lists `names` of a JSON file, in a dict, and a function to save it.
 
   Saves it now: a run takes long, so find out first whether that works.
   """
@@ -195,7 +200,7 @@ def compare(args):
   """Runs what is missing, prints the table, and draws the chart."""
   experiments = with_default(load_experiments(args.experiments))
   runner = variants.Runner()
-  found, save = kept(args.out, 'results', 'times')
+  found, save = open_results(args.out, 'results', 'times')
 
   def done(result):
     save()
@@ -222,7 +227,7 @@ def compare(args):
     charts.save_png(comparison.draw(compared), chart)
 
 
-def parser_of(doc, runs, has_times=True):
+def make_parser(doc, runs, has_times=True):
   """The parser of a program that compares runs; `runs` is a default."""
   parser = arguments.Parser(doc)
   parser.add_argument('experiments', help='the JSON file of experiments')
@@ -239,4 +244,4 @@ def parser_of(doc, runs, has_times=True):
 
 
 if __name__ == '__main__':
-  parser_of(__doc__, '/tmp/cifar10_compare').run(compare, jobs=(1, None))
+  make_parser(__doc__, '/tmp/cifar10_compare').run(compare, jobs=(1, None))

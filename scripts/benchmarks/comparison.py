@@ -29,16 +29,10 @@ def variant(name, experiments, **seed):
 
 def experiments_of(results):
   """The experiments that results are of, as far as a comparison needs them."""
-  return {
-      'flags': [],
-      'steps': min((result['steps'] for result in results), default=0),
-      'variants': {
-          DEFAULT: [],
-          **{
-              result['name']: result['flags'] for result in results
-          }
-      }
-  }
+  steps = min((result['steps'] for result in results), default=0)
+  found = {DEFAULT: []}
+  found.update((result['name'], result['flags']) for result in results)
+  return {'flags': [], 'steps': steps, 'variants': found}
 
 
 def precision_at(result, step, kind='averaged'):

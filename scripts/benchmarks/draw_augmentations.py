@@ -6,11 +6,7 @@
 Takes training images of the bundled sample. Needs the extra `.[report]`.
 """
 
-from pathlib import Path
-import sys
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10 import cifar10_input
 from cifar10.data import datasets
 from cifar10.data import distortions

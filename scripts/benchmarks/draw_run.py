@@ -13,10 +13,8 @@ which all but the images can be drawn again. Needs the extra `.[report]`.
 import io
 import os
 from pathlib import Path
-import sys
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10.tools.report import charts
 from cifar10.tools.report import events
 from cifar10.util import arguments

@@ -9,16 +9,13 @@ for equal time, counted from the first step. Prints a table in Markdown. Results
 are written after each run: started again, it continues where it was stopped.
 """
 
-import json
 import os
-from pathlib import Path
 import statistics
 import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10.errors import UserError
 from cifar10.tools import variants
 from cifar10.util import arguments
@@ -56,15 +53,13 @@ def run(runner, variant, data_dir):
     if status:
       raise UserError(f'{variant}: ended with status {status}')
     rows = compare.rows(metrics)
-    line = runner.answer(
-        variants.command('cifar10_eval.py', f'--checkpoint_dir={train_dir}',
-                         f'--eval_dir={folder}', f'--data_dir={data_dir}',
-                         '--run_once', '--json'))
+    evaluation = compare.evaluate(runner, train_dir, folder,
+                                  f'--data_dir={data_dir}')
   rates = [row['examples_per_sec'] for row in rows[1:]]
   return {
       'rates': rates,
       'secs_taken': rows[-1]['time'] - rows[0]['time'],
-      'evaluation': json.loads(line)
+      'evaluation': evaluation
   }
 
 
@@ -88,7 +83,7 @@ def table(results):
 
 def compare_all(args):
   """Makes the runs that are missing, and prints the table."""
-  found, save = compare.kept(args.out, 'results')
+  found, save = compare.open_results(args.out, 'results')
   limits = [{'steps': args.steps}] + [{'secs': args.secs}] * bool(args.secs)
   runner = variants.Runner()
   runner.run_missing([

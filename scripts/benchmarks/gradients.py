@@ -10,11 +10,7 @@ one for the weights of each layer. Writes a JSON file, which
 plot.py draws.
 """
 
-from pathlib import Path
-import sys
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10 import cifar10
 from cifar10 import networks
 from cifar10.data import datasets
@@ -81,7 +77,7 @@ def measure_variant(settings, data, steps):
 
 def measure(args):
   """Measures all variants, and writes what was found into --out."""
-  compare.kept(args.out)  # Finds out first whether that can be written.
+  compare.open_results(args.out)  # Finds out first whether that can be written.
   runs = []
   for name, changes in VARIANTS.items():
     settings = cifar10.with_constants(

@@ -11,12 +11,9 @@ compare the ratios.
 
 import json
 import os
-from pathlib import Path
-import sys
 import time
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10 import pipelines
 from cifar10.data import datasets
 from cifar10.settings import Settings

@@ -11,11 +11,9 @@ line on standard input makes it train one step. It keeps no moving averages and
 writes no summaries.
 """
 
-from pathlib import Path
 import sys
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 import baselines
 import keras
 import tensorflow as tf
@@ -30,20 +28,14 @@ def batches(filenames):
     image, label = baselines.decode(record)
     return baselines.distort_image(image), label
 
-  return iter(
-      tf.data.FixedLengthRecordDataset(
-          filenames,
-          baselines.RECORD_BYTES).cache().shuffle(50000).repeat().map(
-              distorted, num_parallel_calls=tf.data.AUTOTUNE).batch(
-                  _BATCH_SIZE, drop_remainder=True).prefetch(2))
+  records = tf.data.FixedLengthRecordDataset(filenames, baselines.RECORD_BYTES)
+  images = records.cache().shuffle(50000).repeat().map(
+      distorted, num_parallel_calls=tf.data.AUTOTUNE)
+  return iter(images.batch(_BATCH_SIZE, drop_remainder=True).prefetch(2))
 
 
 def network(policy):
-  """The tutorial's network with its loss and optimizer, a Keras model.
-
-  Args:
-    policy: a Keras dtype policy.
-  """
+  """The tutorial's network with its loss and optimizer, a Keras model."""
   keras.mixed_precision.set_global_policy(policy)
 
   def normalization():

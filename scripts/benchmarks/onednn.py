@@ -9,11 +9,9 @@ form without oneDNN, which is TensorFlow's default on processors that have AVX2
 but no instructions for neural networks. Needs TensorFlow 2.
 """
 
-from pathlib import Path
 import sys
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.settings import Settings
@@ -50,7 +48,7 @@ def measure(args):
   """Measures the four, prints the table and writes it into --out."""
   if tf.__version__ < '2':
     raise UserError(f'TensorFlow {tf.__version__} has no oneDNN; expected 2')
-  compare.kept(args.out)  # Finds out first whether that can be written.
+  compare.open_results(args.out)  # Finds out first whether that can be written.
   table = turns.Table()
   forms = {
       form + name: _steps_of(form, switch)

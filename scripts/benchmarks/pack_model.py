@@ -3,8 +3,8 @@
 
     python scripts/benchmarks/pack_model.py /tmp/cifar10_fast --name=fast
 
-Keeps as few bits of each number as leave the answer to every test image as it
-is. The card, in Markdown: recall by class, calibration, confusions.
+Keeps the fewest bits of each number that leave the answers to all test images
+unchanged. The card, in Markdown: recall by class, calibration, confusions.
 """
 
 import contextlib
@@ -13,15 +13,13 @@ from pathlib import Path
 import sys
 import zlib
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10 import settings as settings_lib
 from cifar10 import zoo
 from cifar10.data import datasets
 from cifar10.data import records as records_lib
 from cifar10.errors import UserError
 from cifar10.infer import predictions
-from cifar10.infer import ranking
 from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from cifar10.store import config
@@ -53,11 +51,9 @@ def fewest_bits(predict, values):
 
 
 def rounded(values, bits):
-  """Numbers with fewer bits after the first one, which compresses better.
+  """An array with `bits`, 0 to 23, after the first one of each float32.
 
-  Args:
-    values: array; returned as it is unless it is float32.
-    bits: how many to keep, 0 to 23.
+  That compresses better. An array of another type is returned as it is.
   """
   dropped = 23 - bits
   if not dropped or values.dtype != np.float32:
@@ -67,12 +63,9 @@ def rounded(values, bits):
 
 
 def pack(settings, state, values, folder):
-  """Makes the directory of a model.
+  """Makes the directory of a model from what its run has saved.
 
-  Args:
-    settings, state: the Settings and the RunState of its run.
-    values: dict of arrays by name in checkpoints.
-    folder: the directory to make.
+  `values` are arrays by name in checkpoints.
   """
   # Paths and hosts are those of the machine that trained it.
   elsewhere = Settings().of_groups('running', 'cluster', 'transfer')
@@ -150,11 +143,11 @@ def pack_model(args):
 
     def predict(values):
       predictor.load(values)
-      batches = predictions.batches(records, _BATCH_SIZE)
+      batches = records_lib.batches(records, _BATCH_SIZE)
       return np.concatenate([*map(predictor.probabilities, batches)])
 
     values = {
-        name: found[checkpoints.held_as(name, found)]
+        name: found[checkpoints.stored_name(name, found)]
         for name in [*predictor.averages, 'global_step']
     }
     probabilities = predict(values)
@@ -163,7 +156,7 @@ def pack_model(args):
   pack(settings, state, short, str(folder))
   print(f'Packed {args.run} with {bits} bits after the first one: {folder}, '
         f'{compressed_megabytes(folder):.1f} MB compressed.')
-  labels = ranking.labels_of(records, data.layout)
+  labels = records_lib.labels(records, data.layout)
   print(card(data.classes, labels, probabilities))
 
 

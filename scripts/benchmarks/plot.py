@@ -15,12 +15,9 @@ machine. Needs the extra `.[report]`.
 """
 
 import os
-from pathlib import Path
 import statistics
-import sys
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10.errors import UserError
 from cifar10.tools.report import charts
 from cifar10.tools.search import chart as search_chart

@@ -10,11 +10,8 @@ The minutes are those from the run's first checkpoint on.
 
 import dataclasses
 import json
-from pathlib import Path
-import sys
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10 import cifar10_eval
 from cifar10.data import datasets
 from cifar10.errors import UserError
@@ -46,12 +43,12 @@ def evaluate(args):
       run, batch_size=args.batch_size, precision='float32',
       **run_state.trained_on(run_state.load(directory), run))
   data = datasets.prepare(settings)
-  begun = checkpoints.written(found[min(found)])
+  begun = checkpoints.write_time(found[min(found)])
   points = []
   with tf.Graph().as_default():
     graph = cifar10_eval.build(data, settings)
     for step, path in chosen.items():
-      minutes = (checkpoints.written(path) - begun) / 60
+      minutes = (checkpoints.write_time(path) - begun) / 60
       point = {'step': step, 'minutes': round(minutes, 2)}
       for kind in ('averaged', 'plain'):
         model = dataclasses.replace(settings,

@@ -9,11 +9,7 @@ step computes, reads the variables and sends gradients through full-duplex
 links, and the parameter servers apply the gradients of each worker.
 """
 
-from pathlib import Path
-import sys
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10.tools import variants
 from cifar10.util import arguments
 
@@ -44,14 +40,13 @@ def asynchronous(workers, num_ps, link, step_secs, update_secs):
 
 def tables(step_secs, update_secs):
   """The tables of both, in Markdown."""
-  for name, predicted in (('sync', synchronous), ('async', asynchronous)):
-    heads = [f'{gbit} Gbit/s, {num_ps} ps' for gbit, num_ps in _COLUMNS]
-    rows = [[
-        str(workers), *('{:,.0f}'.format(
-            predicted(workers, num_ps, gbit * 1e9 / 8, step_secs, update_secs))
-                        for gbit, num_ps in _COLUMNS)
-    ]
-            for workers in _WORKERS]
+  heads = [f'{gbit} Gbit/s, {num_ps} ps' for gbit, num_ps in _COLUMNS]
+  for name, predict in (('sync', synchronous), ('async', asynchronous)):
+    rows = []
+    for workers in _WORKERS:
+      rates = (predict(workers, num_ps, gbit * 1e9 / 8, step_secs, update_secs)
+               for gbit, num_ps in _COLUMNS)
+      rows.append([str(workers), *map('{:,.0f}'.format, rates)])
     yield variants.table([f'{name}, workers', *heads], rows, right=range(1, 5))
 
 

@@ -93,12 +93,8 @@ def optimizer(model):
   """Gradient descent at 0.1, with weight decay on local3 and local4."""
   decayed = [model[9].weight, model[11].weight]
   rest = [p for p in model.parameters() if all(p is not d for d in decayed)]
-  return torch.optim.SGD([{
-      'params': decayed,
-      'weight_decay': 0.004
-  }, {
-      'params': rest
-  }], 0.1)
+  groups = {'params': decayed, 'weight_decay': 0.004}, {'params': rest}
+  return torch.optim.SGD(groups, 0.1)
 
 
 def main():

@@ -11,12 +11,9 @@ else should run meanwhile.
 """
 
 import operator
-from pathlib import Path
 import statistics
-import sys
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10 import cifar10_input
 from cifar10.run import recipes
 from cifar10.settings import FIELDS

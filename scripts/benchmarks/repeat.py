@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Trains and evaluates a recipe again and again, with seeds of its own.
+"""Trains and evaluates a recipe again and again, each time with another seed.
 
     python scripts/benchmarks/repeat.py --recipe=fast --out=fast.json
     python scripts/benchmarks/repeat.py --recipe=tutorial --out=tutorial.json \\
@@ -11,16 +11,12 @@ each run: started again, it continues where it was stopped; with --runs, a run
 that was stopped resumes too. Nothing else should run meanwhile.
 """
 
-import json
 import os
-from pathlib import Path
 import statistics
-import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10 import settings as settings_lib
 from cifar10.run import recipes
 from cifar10.errors import UserError
@@ -47,12 +43,10 @@ def run(runner, args, seed, folder):
   evaluations = []
   for flags in ([], ['--tta']):
     began = time.time()
-    line = runner.answer(
-        variants.command('cifar10_eval.py', f'--checkpoint_dir={directory}',
-                         f'--eval_dir={os.path.join(folder, "eval")}',
-                         '--run_once', '--json', *flags))
+    found = compare.evaluate(runner, directory, os.path.join(folder, 'eval'),
+                             *flags)
     minutes = (time.time() - began) / 60
-    evaluations.append(dict(json.loads(line), minutes=minutes))
+    evaluations.append(dict(found, minutes=minutes))
   first = next(row for row in rows if 'step' in row)
   # From each start to the last step that followed.
   seconds = sum(row['time'] - before['time']
@@ -103,7 +97,7 @@ def repeat(args):
   held = {'flags': [], **(files.read_json(args.out) or about)}
   if not about.items() <= held.items():
     raise UserError(f'{args.out}: holds runs of other settings')
-  found, save = compare.kept(args.out, 'results')
+  found, save = compare.open_results(args.out, 'results')
   found.update(about)
   save()
   runner = variants.Runner()

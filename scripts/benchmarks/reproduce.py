@@ -25,8 +25,7 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10.errors import UserError
 from cifar10.tools import variants
 from cifar10.util import arguments

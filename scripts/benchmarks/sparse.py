@@ -13,11 +13,9 @@ it continues where it was stopped. Prints a table in Markdown.
 
 import math
 import os
-from pathlib import Path
 import sys
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10.store import checkpoints
 from cifar10.tools import sparsify
 from cifar10.tools import variants
@@ -42,7 +40,7 @@ def run(runner, variant, folder):
   flags = [
       f'--max_steps={steps}', f'--seed={variant["seed"]}', *variant['flags']
   ]
-  of_dense = compare.trained(runner, dense, steps // 5, *flags)
+  of_dense = compare.train_and_evaluate(runner, dense, steps // 5, *flags)
   if 'error' in of_dense:
     return of_dense
   source, sparse = checkpoints.at_step(dense, steps * 4 // 5), dense + '-sparse'
@@ -54,7 +52,8 @@ def run(runner, variant, folder):
     runner.answer(
         variants.command(_SPARSIFY, source, f'--out={sparse}',
                          f'--threshold={threshold!r}'))
-  found = compare.trained(runner, sparse, steps // 5, *flags, '--hold_zeros')
+  found = compare.train_and_evaluate(runner, sparse, steps // 5, *flags,
+                                     '--hold_zeros')
   if 'error' in found:
     return found
   plain = {n: v for n, v in values.items() if checkpoints.AVERAGE not in n}
@@ -90,7 +89,7 @@ def compare_all(args):
   """Runs what is missing, and prints the table."""
   experiments = compare.with_default(compare.load_experiments(args.experiments))
   runner = variants.Runner()
-  found, save = compare.kept(args.out, 'results')
+  found, save = compare.open_results(args.out, 'results')
   wanted = [
       dict(comparison.variant(name, experiments, seed=seed),
            steps=experiments['steps'], zeros=args.zeros)
@@ -119,7 +118,7 @@ def compare_all(args):
 
 
 if __name__ == '__main__':
-  parser = compare.parser_of(__doc__, '/tmp/cifar10_sparse', has_times=False)
+  parser = compare.make_parser(__doc__, '/tmp/cifar10_sparse', has_times=False)
   parser.add_argument('--zeros', default=0.9,
                       help='share of the weights to set to zero')
   parser.run(compare_all, jobs=(1, None), zeros=(0, 1))

@@ -25,12 +25,10 @@ Markdown, and draws the differences from the default next to --out.
 """
 
 import os
-from pathlib import Path
 import sys
 import tempfile
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10.store import run_state
 from cifar10.tools import variants
 from cifar10.tools.report import charts
@@ -63,7 +61,7 @@ def tune(runner, candidate, jobs):
     error = runner.error(
         variants.command('cifar10_train.py', f'--train_dir={folder}',
                          f'--max_steps={steps}', f'--validation_steps={steps}',
-                         *compare.of_threads(jobs), *candidate['tuning'],
+                         *compare.thread_flags(jobs), *candidate['tuning'],
                          *candidate['flags']))
     if error:
       return {'error': error}
@@ -172,7 +170,7 @@ def tune_all(args):
   """Runs what is missing, prints the table, and draws the chart."""
   experiments = compare.load_experiments(args.experiments, 'tuning_steps',
                                          'validation_examples')
-  found, save = compare.kept(args.out, 'tuning', 'results', 'times')
+  found, save = compare.open_results(args.out, 'tuning', 'results', 'times')
   if args.time_rounds:
     compare.time_all(comparison_of(experiments, found), found['times'],
                      args.time_rounds, save)
@@ -187,7 +185,7 @@ def tune_all(args):
 
 
 if __name__ == '__main__':
-  parser = compare.parser_of(__doc__, '/tmp/cifar10_tuning')
+  parser = compare.make_parser(__doc__, '/tmp/cifar10_tuning')
   parser.add_argument('--before', default='',
                       help='the JSON file of compare.py to compare with')
   parser.run(tune_all, jobs=(1, None))

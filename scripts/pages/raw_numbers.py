@@ -70,9 +70,8 @@ def runs(name):
   found = {}
   for result in read(name)['results']:
     for point in result.get('points', ()):
-      key = result['name'], point['step']
-      found.setdefault(key,
-                       []).append(100 * point['averaged'] / result['total'])
+      share = 100 * point['averaged'] / result['total']
+      found.setdefault((result['name'], point['step']), []).append(share)
   return found
 
 

@@ -19,17 +19,13 @@ import tuning
 
 
 def precision():
+  rows = {}
+  for name in ('bfloat16', 'float32'):
+    for p in raw.read(name)['points']:
+      shares = raw.percents([p['averaged'], p['plain']])
+      rows.setdefault(p['step'], []).extend([p['minutes'], *shares])
   shown = 5000, 10000, 15000, 20000, 40000, 60000, 80000, 100000
-  points = [{
-      p['step']: p for p in raw.read(name)['points']
-  } for name in ('bfloat16', 'float32')]
-  return [[
-      value
-      for p in points
-      for value in (p[step]['minutes'],
-                    *raw.percents([p[step]['averaged'], p[step]['plain']]))
-  ]
-          for step in shown]
+  return [rows[step] for step in shown]
 
 
 def techniques():
@@ -63,12 +59,10 @@ def times_of_recipes():
 def _seeds(name):
   """The runs of a recipe, their mean, and of three or more the deviation."""
   times = 'minutes of training', 'minutes to first step'
-  found = [[*raw.evaluated(run), *(run[time]
-                                   for time in times)]
-           for run in raw.read(name)['results']]
-  columns = list(zip(*found))
-  return [*found, [*map(mean, columns)]
-         ] + [[*map(stdev, columns)]] * (len(found) > 2)
+  rows = [[*raw.evaluated(run), *map(run.get, times)]
+          for run in raw.read(name)['results']]
+  measures = [mean, stdev] if len(rows) > 2 else [mean]
+  return rows + [[*map(measure, zip(*rows))] for measure in measures]
 
 
 better, fast, best = (
@@ -98,12 +92,11 @@ def speed():
       'conv2 forward': ((new, 'winograd'), (old, 'winograd')),
       'conv2 forward, backward': ((new, 'winograd'), (old, 'winograd'))
   }
-  return [[
-      number
-      for name, form in of_row
-      for number in raw.ratios(name, what, form)
+  return [
+      sum((raw.ratios(name, what, form)
+           for name, form in of_row), [])
+      for what, of_row in columns.items()
   ]
-          for what, of_row in columns.items()]
 
 
 def speed_of_readme():
@@ -139,21 +132,16 @@ def onednn():
 
 
 def inputs():
-  keys = 'median', 'ratio', 'lowest', 'highest'
-  return {
-      form: [
-          row[key]
-          for row in raw.read('inputs')['rows']
-          if row['form'] == form
-          for key in (keys[:1] if form == 'queues' else keys)
-      ] for form in ('queues', 'preloaded', 'tf_data')
-  }
+  keys, found = ('median', 'ratio', 'lowest', 'highest'), {}
+  for row in raw.read('inputs')['rows']:
+    shown = keys[:1] if row['form'] == 'queues' else keys
+    found.setdefault(row['form'], []).extend(row[key] for key in shown)
+  return found
 
 
 def gradients():
-  return [[norms[0]
-           for norms in run['norms'].values()]
-          for run in raw.read('gradients')['runs']]
+  runs = raw.read('gradients')['runs']
+  return [[norms[0] for norms in run['norms'].values()] for run in runs]
 
 
 def ensembles():
@@ -220,10 +208,8 @@ def other_layers():
 
 
 def other_layers_by_steps():
-  found = raw.runs('transfer_pictures')
-  return [[3 * mean(found[name, step])
-           for step in range(100, 501, 100)]
-          for name in _TOPS]
+  found, steps = raw.runs('transfer_pictures'), range(100, 501, 100)
+  return [[3 * mean(found[name, step]) for step in steps] for name in _TOPS]
 
 
 def few_labels():
@@ -247,12 +233,12 @@ def hundred_labels():
 
 
 def sparse():
-  return [[
-      100 * result['own_zeros'],
-      *raw.percents(p['averaged']
-                    for p in result['dense_points'][-1:] + result['points'])
-  ]
-          for result in raw.read('sparse')['results']]
+  rows = []
+  for result in raw.read('sparse')['results']:
+    points = result['dense_points'][-1:] + result['points']
+    shares = raw.percents(p['averaged'] for p in points)
+    rows.append([100 * result['own_zeros'], *shares])
+  return rows
 
 
 def sparse_longer():

@@ -159,7 +159,7 @@ def announce_cluster(tasks, hosts):
 def messages(tasks):
   """What workers have told the parameter server, as pairs (number, joins)."""
   with tasks.workers[0].side_session() as session:
-    queue = shared_state.messages(0)
+    queue = shared_state.membership_queue(0)
     return list(zip(*session.run(queue.dequeue_up_to(queue.size()))))
 
 
@@ -267,7 +267,7 @@ def serve(tasks, addresses=None, signals=(), **settings):
 def tell(tasks, *numbers, joins=False):
   """Lets workers tell the server that they leave or join."""
   with tasks.workers[0].side_session() as session:
-    queue = shared_state.messages(0)
+    queue = shared_state.membership_queue(0)
     session.run(queue.enqueue_many([list(numbers), [joins] * len(numbers)]))
 
 

@@ -143,7 +143,7 @@ WORKERS = ('a:1', 'b:1', 'c:1')
 
 
 def built_update(ps, index, gradients, **settings):
-  """A Worker's update of variables that are 0, by momentum at rate 1.
+  """A WorkerOptimizer's update of variables that are 0, by momentum at rate 1.
 
   `gradients` are tensors. Returns the Progress, the variables and the update.
   """
@@ -156,7 +156,8 @@ def built_update(ps, index, gradients, **settings):
         for i, g in enumerate(gradients)
     ]
   optimizer = tf.train.MomentumOptimizer(1.0, 0.0)
-  worker = optimizer_lib.Worker(task, Settings(**settings), progress, 3)
+  worker = optimizer_lib.WorkerOptimizer(task, Settings(**settings), progress,
+                                         3)
   update = worker.apply(
       lambda pairs: optimizer.apply_gradients(pairs, global_step),
       list(zip(gradients, variables)), global_step, [])

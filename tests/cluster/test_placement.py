@@ -179,8 +179,9 @@ def test_a_step_reads_all_variables_and_sends_all_gradients(dtype, size, sync):
     global_step = tf.train.get_or_create_global_step()
     logits = cifar10.inference(tf.zeros([2, 24, 24, 3]))
     total_loss = cifar10.loss(logits, [1, 2])
-    worker = optimizer.Worker(task, config,
-                              shared_state.progress(task, last_step=9), 1)
+    worker = optimizer.WorkerOptimizer(task, config,
+                                       shared_state.progress(task, last_step=9),
+                                       1)
     train_op = cifar10.train(total_loss, global_step, config, worker=worker)
   received, sent, exchanged = placement.bytes_of_step(train_op)
   assert exchanged == 0

@@ -69,7 +69,7 @@ def test_no_checkpoint_holds_what_is_shared():
     task = cluster_spec.Task('worker', 0, ('a:1',), ('b:1',))
     shared_state.progress(task, last_step=1).is_initialized()
     shared_state.Notice('run')
-    shared_state.messages(0)
+    shared_state.membership_queue(0)
     assert graph.get_all_collection_keys() == []
     # Nor would another container's reset or restore reach it.
     kept = [o for o in graph.get_operations() if 'container' in o.node_def.attr]
@@ -95,9 +95,10 @@ def test_each_server_hears_of_all_that_join_and_leave_in_their_order(ps, task):
   sent = [(0, True), (2, True), (0, False), (0, True)]
   with session_of_own(ps) as worker, worker.graph.as_default():
     for message in sent:
-      worker.run([shared_state.messages(i).enqueue(message) for i in range(2)])
+      worker.run(
+          [shared_state.membership_queue(i).enqueue(message) for i in range(2)])
   with session_of_own(ps) as server, server.graph.as_default():
     for i in range(2):
-      queue = shared_state.messages(i)
+      queue = shared_state.membership_queue(i)
       assert server.run(queue.size()) == 4
       assert list(zip(*server.run(queue.dequeue_many(4)))) == sent

@@ -35,9 +35,20 @@ def test_labels_of_arrays_and_tensors(name):
   if name == 'cifar100':
     content[:, 0] = 255  # The coarse label, which is not in use.
   assert layout.labels(content.astype(int)).tolist() == expected
+  assert records.labels(content, layout).tolist() == expected
   labels = records.labels(tf.constant(content), layout)
   assert labels.dtype == tf.int32 and labels.shape.as_list() == [3]
   assert run(labels).tolist() == expected
+
+
+@pytest.mark.parametrize('size, count, lengths', [(32, 600, [500, 100]),
+                                                  (96, 200, [151, 49]),
+                                                  (256, 30, [21, 9]),
+                                                  (4096, 2, [1, 1]),
+                                                  (32, 0, [])])
+def test_batches_of_large_images_are_small(size, count, lengths):
+  content = np.zeros([count, 1 + 3 * size**2], np.uint8)
+  assert [len(part) for part in records.small_batches(content)] == lengths
 
 
 @each_layout

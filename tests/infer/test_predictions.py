@@ -49,16 +49,6 @@ def test_probabilities_are_those_of_the_model(saved, averages):
   np.testing.assert_allclose(first, expected[:1], rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize('size, count, lengths', [(32, 600, [500, 100]),
-                                                  (96, 200, [151, 49]),
-                                                  (256, 30, [21, 9]),
-                                                  (4096, 2, [1, 1]),
-                                                  (32, 0, [])])
-def test_parts_of_large_images_are_small(size, count, lengths):
-  records = np.zeros([count, 1 + 3 * size**2], np.uint8)
-  assert [len(part) for part in predictions.parts(records)] == lengths
-
-
 @pytest.fixture(scope='module')
 def exported(saved, tmp_path_factory):
   """The folder of an export of `saved`."""

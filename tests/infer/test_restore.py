@@ -24,9 +24,9 @@ CIFAR10 = datasets.in_folder('nowhere')
 
 
 def build(top_layers='full'):
-  """Builds the model in the default graph; returns its Restorations."""
+  """Builds the model in the default graph; returns its Savers."""
   networks.inference(tf.zeros([1, 24, 24, 3]), Settings(top_layers=top_layers))
-  return restore.restorations()
+  return restore.savers()
 
 
 @pytest.fixture(scope='module')
@@ -40,7 +40,7 @@ def saved(tmp_path_factory):
 def test_variables_are_restored_from_either(graph, tmp_path, capsys, averages,
                                             are_there):
   checkpoint, values = random_models.save(tmp_path, CIFAR10, averages=are_there)
-  saver = build().fitting(checkpoint, averages)
+  saver = build().choose(checkpoint, averages)
   warning = (
       'WARNING: %s holds no moving averages; using the variables themselves.\n'
       % checkpoint)
@@ -67,7 +67,7 @@ def test_statistics_go_with_the_variables_or_their_averages(tmp_path, averages):
       values[variable.op.name + suffix] = value
   checkpoints.write(str(tmp_path), values)
   checkpoint = checkpoints.latest(str(tmp_path))
-  saver = restore.restorations().fitting(checkpoint, averages)
+  saver = restore.savers().choose(checkpoint, averages)
   with tf.Session() as session:
     saver.restore(session, checkpoint)
     found = session.run({v.op.name: v for v in tf.global_variables()})
@@ -78,28 +78,29 @@ def test_statistics_go_with_the_variables_or_their_averages(tmp_path, averages):
 
 def test_a_checkpoint_of_another_model_is_refused(graph, saved, tmp_path):
   checkpoint, _ = saved
-  restorations = build('local')
+  savers = build('local')
   with pytest.raises(UserError) as info:
-    restorations.fitting(checkpoint, True)
+    savers.choose(checkpoint, True)
   assert str(info.value) == (
       '%s: is of --top_layers=full; this model is of --top_layers=local' %
       checkpoint)
   path = str(tmp_path / 'model.ckpt-1')
   for averages in (True, False):
     with pytest.raises(UserError, match=path + ': cannot be read'):
-      restorations.fitting(path, averages)
+      savers.choose(path, averages)
 
 
 def test_the_classes_of_cifar10_are_assumed_with_a_warning(tmp_path, capsys):
   missing, there = str(tmp_path / 'no'), str(tmp_path)
-  assert restore.describe(Settings(data_dir=missing)).classes == CIFAR10.classes
+  assert restore.describe_data(
+      Settings(data_dir=missing)).classes == CIFAR10.classes
   assert capsys.readouterr() == (
       '', 'WARNING: --data_dir=%s: no such folder; assuming the classes of '
       'CIFAR-10.\n' % missing)
   for settings in (Settings(), Settings(data_dir=there),
                    Settings(dataset='sample', data_dir=missing)):
-    assert restore.describe(settings).classes == CIFAR10.classes
-  data = restore.describe(synthetic_records.make_own_dataset(tmp_path))
+    assert restore.describe_data(settings).classes == CIFAR10.classes
+  data = restore.describe_data(synthetic_records.make_own_dataset(tmp_path))
   assert data.classes == ('a', 'b', 'c')
   assert capsys.readouterr() == ('', '')
 
@@ -125,10 +126,10 @@ def test_a_model_of_the_package_is_of_cifar10(tmp_path):
   folder = zoo.directory(zoo.DEFAULT, '')
   settings = Settings(checkpoint_dir=folder, data_dir=own.data_dir,
                       classes=datasets.CLASSES, image_shape=(32, 32, 3))
-  data = restore.describe(settings)
+  data = restore.describe_data(settings)
   assert data.classes == datasets.CLASSES
   assert data.test_files == (os.path.join(own.data_dir, 'cifar-10-batches-bin',
                                           'test_batch.bin'),)
   given = dataclasses.replace(settings, given=frozenset(['data_dir']))
   with pytest.raises(UserError, match='the model was trained on airplane'):
-    restore.describe(given)
+    restore.describe_data(given)

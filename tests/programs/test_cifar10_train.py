@@ -331,7 +331,7 @@ def test_a_run_that_goes_back_keeps_what_it_saves(every_other, tmp_path,
   assert 'Resuming from %s.' % checkpoints.at_step(config.train_dir, 2) in out
   assert short_runs.steps(out) == [2, 3]
   assert steps_saved(config) == [2, 4]
-  assert checkpoints.written(checkpoints.latest(config.train_dir)) > before
+  assert checkpoints.write_time(checkpoints.latest(config.train_dir)) > before
 
 
 def test_overwrite_deletes_nothing_if_a_name_is_taken(tmp_path):

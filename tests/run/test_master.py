@@ -1,9 +1,11 @@
 """Trainers whose graph runs on a server of TensorFlow's runtime."""
 
 import dataclasses
+import http.server
 import signal
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -116,6 +118,19 @@ def test_a_server_that_does_not_answer_is_named(monkeypatch):
     count_in(Settings(master=target))
   assert str(info.value).startswith('--master=%s: ' % target)
   assert '\n' not in str(info.value)
+
+
+def test_a_web_server_is_not_a_server_of_tensorflow(monkeypatch):
+  monkeypatch.setattr(master, '_ANSWER_SECS', 1)
+  handler = http.server.BaseHTTPRequestHandler
+  with http.server.HTTPServer(('127.0.0.1', 0), handler) as server:
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    target = 'grpc://127.0.0.1:%d' % server.server_port
+    with pytest.raises(UserError) as info:
+      count_in(Settings(master=target))
+    server.shutdown()
+  assert str(info.value) == (
+      '--master=%s: another program than a TensorFlow server answers' % target)
 
 
 @pytest.mark.parametrize('target, problem',

@@ -85,7 +85,7 @@ def test_checkpoints_of_format_v1_count(tmp_path):
   with pytest.raises(UserError, match='names no existing .*: 9, 20$'):
     checkpoints.find(directory)
   assert checkpoints.step(checkpoints.find(directory, '9')) == 9
-  assert checkpoints.written(newest) == os.path.getmtime(newest)
+  assert checkpoints.write_time(newest) == os.path.getmtime(newest)
   checkpoint_files.name_newest(directory)
   assert checkpoints.latest(directory) == newest
   checkpoint_files.remove_all(directory)

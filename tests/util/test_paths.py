@@ -123,6 +123,6 @@ def test_the_evaluations_of_a_run_are_beside_it(tmp_path, monkeypatch):
   monkeypatch.chdir(str(run))
   expected = '%s_eval' % run
   for name in (expected[:-5], '%s/' % run, '.', './', '../run/.'):
-    assert os.path.abspath(paths.of_evaluations(name)) == expected
-  assert paths.of_evaluations('..') == '%s_eval' % tmp_path
-  assert paths.of_evaluations('/tmp/cifar10_train') == '/tmp/cifar10_eval'
+    assert os.path.abspath(paths.eval_dir_for(name)) == expected
+  assert paths.eval_dir_for('..') == '%s_eval' % tmp_path
+  assert paths.eval_dir_for('/tmp/cifar10_train') == '/tmp/cifar10_eval'

@@ -10,12 +10,12 @@ import re
 
 import numpy as np
 
+from cifar10.infer import precision
 from cifar10.tools.report import events
 from cifar10.util import files
 from cifar10.util import optional_packages
-from cifar10.util import summaries
 
-DEFAULT_PRECISION = summaries.precision_tag()
+DEFAULT_PRECISION = precision.tag()
 
 # Of curves of equal rank; further ones repeat the colors with other dashes.
 CURVE_COLORS = 'main', 'second', 'third', 'fourth'

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple, Tuple
 
 import numpy as np
 
+from cifar10.data import records as records_lib
 from cifar10.errors import UserError
 from cifar10.infer import predictions
-from cifar10.infer import ranking
 from cifar10.infer import restore
 from cifar10.store import checkpoints
 
@@ -49,11 +49,11 @@ def predict_test_images(checkpoint, settings):
   """
   # Now: a trainer may delete the checkpoint while images are predicted.
   step = checkpoints.step(checkpoint)
-  data = restore.describe(settings)
+  data = restore.describe_data(settings)
   layout, records = data.layout, data.test_records()
   network = predictions.Network(settings, checkpoint)
   with contextlib.closing(predictions.Predictor(data, network)) as predictor:
-    batches = predictions.parts(records, most=128)
+    batches = records_lib.small_batches(records, most=128)
     probabilities = np.concatenate([*map(predictor.probabilities, batches)])
   odd = ~np.isfinite(probabilities).all(axis=1)
   if odd.any():
@@ -61,8 +61,8 @@ def predict_test_images(checkpoint, settings):
         f'{checkpoint}: computes no finite probabilities for {odd.sum()} of '
         f'{len(odd)} images')
   return TestPredictions(step=step, classes=data.classes,
-                         images=predictions.images_of(records, layout),
-                         labels=ranking.labels_of(records, layout),
+                         images=records_lib.images(records, layout),
+                         labels=records_lib.labels(records, layout),
                          predicted=probabilities.argmax(axis=1),
                          confidences=probabilities.max(axis=1))
 

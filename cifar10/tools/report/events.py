@@ -13,7 +13,7 @@ from cifar10.store import config
 from cifar10.store import run_state
 from cifar10.util import files as files_lib
 
-# The tags of all precisions, see summaries.precision_tag. In titles of charts,
+# The tags of all precisions, see precision.tag. In titles of charts,
 # matplotlib takes what is between dollar signs for mathematics.
 _PRECISION = re.compile(r'Precision @ (\d{1,9})(?:, [^$]+)?')
 # A trainer notes its start before it opens its event file; the two clocks need
@@ -114,7 +114,7 @@ def precisions(files, since):
 
   Evaluations before the Unix time `since` are of another run. Returns Points in
   the order of their steps, the newest one of each step: a dict of lists by the
-  tags of summaries.precision_tag, with precision @ 1 for the test images first.
+  tags of precision.tag, with precision @ 1 for the test images first.
   """
   by_tag = {}
   for file in files:
@@ -179,4 +179,4 @@ def checkpoint_times(directory, starts):
       abs(os.path.getmtime(path) - starts[-1].time) > _WRITE_SECS):
     return []
   found = checkpoints.by_step(directory).values()
-  return sorted(map(checkpoints.written, found))
+  return sorted(map(checkpoints.write_time, found))

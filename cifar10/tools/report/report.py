@@ -106,7 +106,7 @@ def _filters(checkpoint, left_out):
   """
   try:
     shapes = checkpoints.shapes(checkpoint)
-    name = checkpoints.averaged('conv1/weights', shapes)
+    name = checkpoints.averaged_name('conv1/weights', shapes)
     checkpoints.check_fits(checkpoint, {name: shapes.get(name)})
     return tf.train.load_variable(checkpoint, name)
   except UserError as error:
@@ -137,7 +137,7 @@ def write(args):
   train_dir = zoo.directory(args.train_dir, 'train_dir')
   # Evaluations of a model of the package do not tell when it was trained.
   is_run = train_dir == args.train_dir
-  usual = paths.of_evaluations(train_dir) if is_run else None
+  usual = paths.eval_dir_for(train_dir) if is_run else None
   # A run that a person names may be another's, with its evaluations.
   is_ours = usual and not files.is_of_another(train_dir)
   if is_ours and files.is_of_another(usual):

@@ -4,17 +4,17 @@ import re
 
 import pytest
 
+from cifar10.infer import precision
 from cifar10.tools.report import charts
 from cifar10.tools.report import events
-from cifar10.util.summaries import precision_tag
 from tests.tools.report.runs import make_run
 
 pytest.importorskip('matplotlib')
 
-TEST = precision_tag()
-TRAIN = precision_tag(eval_data='train_eval')
-PLAIN = precision_tag(averaged=False)
-TOP_5 = precision_tag(top_k=5, eval_data='train_eval')
+TEST = precision.tag()
+TRAIN = precision.tag(eval_data='train_eval')
+PLAIN = precision.tag(averaged=False)
+TOP_5 = precision.tag(top_k=5, eval_data='train_eval')
 
 
 @pytest.mark.parametrize('log', [False, True])

@@ -5,9 +5,9 @@ import os
 import pytest
 import tensorflow.compat.v1 as tf
 
+from cifar10.infer import precision
 from cifar10.store.run_state import Start
 from cifar10.tools.report import events
-from cifar10.util import summaries
 
 
 def write_events(path, points, tag='learning_rate'):
@@ -42,7 +42,7 @@ def test_steps_that_a_restart_repeats_count_once(tmp_path):
 
 
 def test_steps_from_the_start_of_a_session_on_are_left_out(tmp_path):
-  path, tag = str(tmp_path / 'events.out.tfevents.'), summaries.precision_tag()
+  path, tag = str(tmp_path / 'events.out.tfevents.'), precision.tag()
   write_events(path + '1', [(0, 1.0, None), (0, 2.0, 0.5), (10, 3.0, 0.5),
                             (20, 4.0, 0.5), (30, 5.0, 0.5)])
   # An evaluator in the same folder: what it has found of step 20 is true.
@@ -143,12 +143,11 @@ def test_evaluations_of_another_run_are_left_out(tmp_path):
 
 def test_kinds_of_evaluations_are_kept_apart(tmp_path):
   tags = [
-      summaries.precision_tag(),
-      summaries.precision_tag(averaged=False),
-      summaries.precision_tag(eval_data='train_eval'),
-      summaries.precision_tag(top_k=5),
-      summaries.precision_tag(top_k=10, eval_data='train_eval', averaged=False),
-      'loss'
+      precision.tag(),
+      precision.tag(averaged=False),
+      precision.tag(eval_data='train_eval'),
+      precision.tag(top_k=5),
+      precision.tag(top_k=10, eval_data='train_eval', averaged=False), 'loss'
   ]
   for number, tag in enumerate(tags):
     path = tmp_path / ('events.out.tfevents.%d.host' % number)

@@ -2,20 +2,20 @@
 
 import pytest
 
+from cifar10.infer import precision
 from cifar10.settings import Settings
 from cifar10.store.run_state import Start
 from cifar10.tools.report import events
 from cifar10.tools.report import page
-from cifar10.util.summaries import precision_tag
 from tests.tools.report.parsed_page import Page
 from tests.tools.report.runs import make_run
 
 pytest.importorskip('jinja2')
 pytest.importorskip('matplotlib')
 
-TEST = precision_tag()
-TRAIN = precision_tag(eval_data='train_eval')
-TOP_5 = precision_tag(top_k=5)
+TEST = precision.tag()
+TRAIN = precision.tag(eval_data='train_eval')
+TOP_5 = precision.tag(top_k=5)
 
 
 def page_of(**changes):
