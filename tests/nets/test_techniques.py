@@ -259,8 +259,8 @@ def has_a_first(row):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    'settings', RUNS,
-    ids=lambda row: '%d%s' % (RUNS.index(row), '-first' * has_a_first(row)))
+    'settings', RUNS, ids=lambda row: '%d%s' %
+    (RUNS.index(row), '-first' * has_a_first(row)))
 def test_a_run_is_trained_resumed_evaluated_and_exported(tmp_path, settings):
   config = short_runs.small_config(tmp_path, max_steps=2, batch_size=4, seed=1,
                                    **settings)
