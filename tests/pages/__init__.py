@@ -8,10 +8,14 @@ from tests import short_runs
 KOREAN = {
     'README.ko.md': 'README.md',
     'docs/ko/distributed.md': 'docs/distributed.md',
+    'docs/ko/install.md': 'docs/install.md',
     'docs/ko/layers_and_training.md': 'docs/layers_and_training.md',
+    'docs/ko/platforms.md': 'docs/platforms.md',
     'docs/ko/questions.md': 'docs/questions.md',
+    'docs/ko/search.md': 'docs/search.md',
     'docs/ko/techniques.md': 'docs/techniques.md',
     'docs/ko/tensorflow1.md': 'docs/tensorflow1.md',
+    'docs/ko/tf1_on_tf2.md': 'docs/tf1_on_tf2.md',
     'docs/ko/transfer.md': 'docs/transfer.md',
     'docs/ko/tutorial.md': 'docs/tutorial.md'
 }
