@@ -23,7 +23,7 @@ from tests.pages import read
 ROOT = short_runs.ROOT
 PAGES = sorted(
     os.path.relpath(os.path.join(path, name), ROOT)
-    for folder in ('.', 'docs', 'docs/ko', 'docs/results')
+    for folder in ('.', 'docs', 'docs/ko', 'docs/ko/results', 'docs/results')
     for path, _, names in [next(os.walk(os.path.join(ROOT, folder)))]
     for name in names
     if name.endswith('.md'))

@@ -41,7 +41,19 @@ OTHERWISE = {
                             ('14.75 million', '1,475만 번'),
                             ('0.96 million', '96만 번'),
                             ('among ten classes', '10개 클래스 중 하나'),
-                            ('Every ten steps', '10스텝마다')]
+                            ('Every ten steps', '10스텝마다')],
+    'docs/ko/datasets.md': [('to three quarters of', '너비를 4분의 3으로')],
+    'docs/ko/results/clusters.md': [
+        ('links ten times as fast', '10배 빠른 링크'),
+        ('a twentieth of the time, a twentieth of the workers',
+         '20분의 1의 시간에 계산하면, 워커가 20분의 1만')
+    ],
+    'docs/ko/results/techniques.md': [
+        ('three quarters of the time', '시간은 4분의 3으로'),
+        ('ended within a point of', '차이가 1%p 이내이면'),
+        ('the variants within a point', '차이가 1%p 이내인 것'),
+        ('more than a point away', '차이가 1%p를 넘은')
+    ]
 }
 
 
