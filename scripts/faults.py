@@ -18,7 +18,7 @@ import sys
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-# Each process, and there are several, does with one core.
+# There are several processes, and one core is enough for each.
 os.environ.setdefault('TF_NUM_INTRAOP_THREADS', '1')
 
 _CLONE_NEWNS = 0x00020000

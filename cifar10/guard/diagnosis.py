@@ -19,14 +19,14 @@ _IN_INPUT = (f'node {graph_keys.INPUT_SCOPE}/',
 _READ_ERRORS = (tf.errors.DataLossError, tf.errors.NotFoundError,
                 tf.errors.PermissionDeniedError)
 
-_CHECK_SECS = 1  # Between looks at the sizes of the training files.
-LOOK_SECS = 5  # Limit of a look for the cause.
+_CHECK_SECS = 1  # Between checks of the sizes of the training files.
+LOOK_SECS = 5  # Limit of the search for a cause.
 
 
 class InputDiagnosis(tf.train.SessionRunHook):
   """Looks at the input of a session that fails, or whose step does not end.
 
-  A look at files or at the session may take forever where a network or a
+  A check of files or of the session may take forever where a network or a
   parameter server is gone: each has a time limit.
   """
 

@@ -46,8 +46,8 @@ class LastSave(tf.train.SessionRunHook):
   def _check_place(self):
     """Raises SaveError if the folder is no longer that of this trainer.
 
-    It was moved or deleted, and may hold the run of another trainer now. That
-    only the lock was deleted by hand does no harm.
+    It was moved or deleted, and may hold the run of another trainer now. It
+    does no harm if only the lock was deleted by hand.
     """
     (folder, lock), mine = folder_lock.identities(self.folder), self._place
     is_mine = lock == mine[1] if lock else folder in (None, mine[0])

@@ -16,7 +16,7 @@ _OF_SLOWEST = 3
 
 _FIRST_SECS = 20  # More for the first step: TensorFlow prepares itself.
 
-_OWN_BYTES = 10000  # More than the watchdog itself reads from look to look.
+_OWN_BYTES = 10000  # More than the watchdog itself reads between two looks.
 
 
 class StepCounter(tf.train.SessionRunHook):

@@ -1,7 +1,7 @@
 """Ensembles: several trained networks, whose probabilities are averaged.
 
-Hansen and Salamon, "Neural Network Ensembles", 1990. The networks may differ in
-all but their classes and the size of their images.
+Hansen and Salamon, "Neural Network Ensembles", 1990. All networks have the same
+classes and the same size of images; all else may differ.
 """
 
 import contextlib

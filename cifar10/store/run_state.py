@@ -60,7 +60,7 @@ class RunState:
 
   @property
   def step_offset(self):
-    """The examples seen, in steps of the present size, less the global step."""
+    """Examples seen, in steps of the current size, minus the global step."""
     pairs = zip(self.stretches, self.stretches[1:])
     seen = sum((end - start) * size for (start, size), (end, _) in pairs)
     start, size = self.stretches[-1]
@@ -75,7 +75,7 @@ class RunState:
     """The graph-level seed of the present start of a trainer.
 
     A resumed run continues with other random numbers, the same ones each time.
-    `more` tells starts at one step apart. Without --seed it is None.
+    `more` distinguishes starts at the same step. Without --seed it is None.
     """
     apart = (self.starts[-1].step, *more)
     if seed is None or not any(apart):

@@ -41,7 +41,7 @@ def variables(arrays, renamed, layers=tuple(_SHAPES)):
 
   Takes arrays by their names there, and names of layers there by those here;
   returns float32 arrays by their names in a checkpoint. Raises UserError if one
-  of `layers` misfits or, of all layers, an array is one too many.
+  of `layers` misfits or, with all layers, an array is left over.
   """
   found, left = {}, set(arrays)
   for layer in layers:

@@ -1,4 +1,4 @@
-"""The commands that errors and hints name, as they work where this runs."""
+"""Commands for errors and hints to name, as they work on this machine."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""The terminal: output that may go away, errors in one line, progress bars."""
+"""The terminal: one that may go away, errors in one line, progress bars."""
 
 import atexit
 import contextlib
@@ -108,7 +108,7 @@ def fail(message):
 def leave(status):
   """Ends the process, with all output written.
 
-  By `sys.exit`, a daemon thread that returns from TensorFlow would abort it.
+  With `sys.exit`, a daemon thread that returns from TensorFlow would abort it.
   """
   atexit._run_exitfuncs()  # There is no public name for it.
   for stream in (sys.stdout, sys.stderr):

@@ -97,7 +97,7 @@ def open_own(path, may_be_linked=False):
 
 
 def is_of_another(path):
-  """True if a folder, or a link in its place, is of another user but root."""
+  """True if a folder, or a link there, is neither this user's nor root's."""
   try:
     status = os.lstat(path)
   except OSError:
@@ -107,9 +107,9 @@ def is_of_another(path):
 
 
 def _is_own(status, folder):
-  """True if the os.stat of a file, or folder, in `folder` is of this user's.
+  """True if a file in `folder`, by its os.stat, belongs to this user.
 
-  A server may set the owners of all files, also of one that is made here.
+  A server may set the owner of every file, even of one that is made here.
   """
   if status.st_uid == os.geteuid():
     return True

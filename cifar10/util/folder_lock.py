@@ -17,7 +17,7 @@ _ATTEMPTS = 100
 def only_process(folder):
   """Makes a folder and locks it; waits while another process holds the lock.
 
-  Removes new folders after an error; UserError if it is something else.
+  Removes new folders after an error. Raises UserError if it is a file.
   """
 
   def wait(lock):

@@ -25,7 +25,7 @@ DEFINE = {
 
 
 def define():
-  """Defines the tutorial's flags, unless the program has, or will do so."""
+  """Defines the tutorial's flags, unless the program has or will."""
   for name, default in DEFAULTS.items():
     if name not in absl_flags.FLAGS:
       DEFINE[type(default)](name, default, "The tutorial's.",

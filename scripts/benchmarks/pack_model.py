@@ -3,8 +3,8 @@
 
     python scripts/benchmarks/pack_model.py /tmp/cifar10_fast --name=fast
 
-Keeps as few bits of each number as leave the answer to every test image as it
-is. The card, in Markdown: recall by class, calibration, confusions.
+Keeps the fewest bits of each number that leave the answers to all test images
+unchanged. The card, in Markdown: recall by class, calibration, confusions.
 """
 
 import contextlib

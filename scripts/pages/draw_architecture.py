@@ -6,7 +6,7 @@ The picture comes from the imports themselves, which the package grimp reads
 (pip install '.[lint]'). A part stands above all that it imports, as low as it
 can. An arrow that follows from others is left out; one that passes a row runs
 down the margin, in a lane of its own. The colors, which all pictures in docs/
-share, are those of the picture that is there.
+share, are taken from the existing picture.
 """
 
 from importlib import metadata

@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Draws the ways of the optimizers down one bowl.
+"""Draws the paths of the optimizers down one valley.
 
     python scripts/pages/draw_optimizers.py docs/optimizers.svg
 

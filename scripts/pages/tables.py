@@ -13,9 +13,8 @@ That of flags is written whole, from the settings of a group. For the other one,
 the function NAME of results.py returns the numbers of docs/results: for each
 row below the head, its values from the second cell on, in code and links left
 out; None keeps a number, text is written as it is. A dict has the rows by their
-first piece of code. The words are the page's, and so is how many digits a
-number has. With --check nothing is written, and the status is 1 if something
-should be.
+first piece of code. The page decides the words and the number of digits. With
+--check nothing is written, and the status is 1 if something should be.
 """
 
 import argparse

@@ -53,7 +53,7 @@ class Trials:
     """Yields the trials that are left, one by one."""
     for _ in range(count - len(self.finished())):
       trial = self._study.ask(self._space.distributions)
-      # What is taken up again keeps its folder.
+      # A trial that is resumed keeps its folder.
       trial.set_user_attr(_FOLDER, folder_of(trial))
       yield trial
 
