@@ -115,6 +115,14 @@ def train_and_evaluate(runner, directory, every, *flags):
   return {'error': error} if error else files.read_json(curve)
 
 
+def evaluate(runner, train_dir, eval_dir, *flags):
+  """The answer of cifar10_eval on the newest checkpoint of a run, a dict."""
+  command = variants.command('cifar10_eval.py', f'--checkpoint_dir={train_dir}',
+                             f'--eval_dir={eval_dir}', '--run_once', '--json',
+                             *flags)
+  return json.loads(runner.answer(command))
+
+
 def thread_flags(jobs):
   """The flags of a trainer that shares the cores with `jobs` - 1 others."""
   # 0: one per core.

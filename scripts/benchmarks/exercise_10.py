@@ -9,7 +9,6 @@ for equal time, counted from the first step. Prints a table in Markdown. Results
 are written after each run: started again, it continues where it was stopped.
 """
 
-import json
 import os
 import statistics
 import sys
@@ -54,15 +53,13 @@ def run(runner, variant, data_dir):
     if status:
       raise UserError(f'{variant}: ended with status {status}')
     rows = compare.rows(metrics)
-    line = runner.answer(
-        variants.command('cifar10_eval.py', f'--checkpoint_dir={train_dir}',
-                         f'--eval_dir={folder}', f'--data_dir={data_dir}',
-                         '--run_once', '--json'))
+    evaluation = compare.evaluate(runner, train_dir, folder,
+                                  f'--data_dir={data_dir}')
   rates = [row['examples_per_sec'] for row in rows[1:]]
   return {
       'rates': rates,
       'secs_taken': rows[-1]['time'] - rows[0]['time'],
-      'evaluation': json.loads(line)
+      'evaluation': evaluation
   }
 
 

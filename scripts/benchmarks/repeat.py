@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Trains and evaluates a recipe again and again, with seeds of its own.
+"""Trains and evaluates a recipe again and again, each time with another seed.
 
     python scripts/benchmarks/repeat.py --recipe=fast --out=fast.json
     python scripts/benchmarks/repeat.py --recipe=tutorial --out=tutorial.json \\
@@ -11,7 +11,6 @@ each run: started again, it continues where it was stopped; with --runs, a run
 that was stopped resumes too. Nothing else should run meanwhile.
 """
 
-import json
 import os
 import statistics
 import tempfile
@@ -44,12 +43,10 @@ def run(runner, args, seed, folder):
   evaluations = []
   for flags in ([], ['--tta']):
     began = time.time()
-    line = runner.answer(
-        variants.command('cifar10_eval.py', f'--checkpoint_dir={directory}',
-                         f'--eval_dir={os.path.join(folder, "eval")}',
-                         '--run_once', '--json', *flags))
+    found = compare.evaluate(runner, directory, os.path.join(folder, 'eval'),
+                             *flags)
     minutes = (time.time() - began) / 60
-    evaluations.append(dict(json.loads(line), minutes=minutes))
+    evaluations.append(dict(found, minutes=minutes))
   first = next(row for row in rows if 'step' in row)
   # From each start to the last step that followed.
   seconds = sum(row['time'] - before['time']
