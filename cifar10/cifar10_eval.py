@@ -21,10 +21,10 @@ from cifar10 import flags
 from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.infer import ensemble
-from cifar10.infer import following
 from cifar10.infer import inference_graph
 from cifar10.infer import precision
 from cifar10.infer import ranking
+from cifar10.infer.follower import Follower
 from cifar10.nets import variable_scope
 from cifar10.store import checkpoints
 from cifar10.util import summaries
@@ -102,7 +102,7 @@ def evaluate(settings=None):
 
 
 def _evaluate(settings, answers):
-  follower = following.Follower(settings)
+  follower = Follower(settings)
   data = datasets.prepare(settings)
   with tf.Graph().as_default() as default_graph:
     graph = build(data, settings)

@@ -27,7 +27,7 @@ def session(settings):
   return tf.Session(config=session_settings.config_proto(settings, use_gpu))
 
 
-def of_records(records, data, settings):
+def build_for_records(records, data, settings):
   """The InferenceGraph of the middles of images in records of `data`.
 
   Takes a uint8 tensor, [n, record_bytes].

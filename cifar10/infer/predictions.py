@@ -52,7 +52,8 @@ class Predictor:
         # If there are fewer GPUs, they share one, or the CPU.
         with tf.device('/gpu:%d' % i), tf.variable_scope('network_%d' % i):
           self._models.append(
-              inference_graph.of_records(self._records, data, network.settings))
+              inference_graph.build_for_records(self._records, data,
+                                                network.settings))
       self._each = [model.probabilities for model in self._models]
       self._mean = tf.add_n(self._each) / len(networks)
       self._session = inference_graph.session(networks[0].settings)

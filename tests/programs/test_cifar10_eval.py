@@ -21,7 +21,7 @@ from cifar10 import cifar10_train
 from cifar10.data import distortions
 from cifar10.data.records import Layout
 from cifar10.errors import UserError
-from cifar10.infer import following
+from cifar10.infer.follower import Follower
 from cifar10.settings import Settings
 from cifar10.store import checkpoint_files
 from cifar10.store import checkpoints
@@ -399,7 +399,7 @@ def test_without_a_checkpoint_nothing_is_written(tmp_path):
 
 def test_a_checkpoint_whose_folder_is_gone_was_deleted(tmp_path, capsys):
   path = str(tmp_path / 'gone' / 'model.ckpt-1')
-  follower = following.Follower(Settings(checkpoint_dir=os.path.dirname(path)))
+  follower = Follower(Settings(checkpoint_dir=os.path.dirname(path)))
   with follower.unless_deleted(path):
     checkpoints.step(path)
   assert capsys.readouterr(

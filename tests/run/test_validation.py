@@ -19,7 +19,7 @@ from cifar10 import cifar10_train
 from cifar10.data import datasets
 from cifar10.data import records
 from cifar10.errors import UserError
-from cifar10.infer import following
+from cifar10.infer import follower
 from cifar10.infer import predictions
 from cifar10.optim import schedules
 from cifar10.run import train_dir
@@ -185,7 +185,7 @@ def test_training_stops_with_the_best_checkpoint(tmp_path, stopped, capsys):
 def test_who_follows_ends_if_the_best_was_evaluated_before(
     tmp_path, stopped, monkeypatch, capsys):
   config = copied(stopped[0], tmp_path, run_once=False, eval_interval_secs=0)
-  monkeypatch.setattr(following, '_LOOK_SECS', 1)
+  monkeypatch.setattr(follower, '_LOOK_SECS', 1)
   cifar10_eval.evaluate(config)
   assert capsys.readouterr().out.count('precision @ 1 = 0.') == 1
 
