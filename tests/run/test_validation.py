@@ -402,7 +402,7 @@ def test_the_precision_is_that_of_the_averaged_variables(
   newest = checkpoints.latest(config.train_dir)
   assert checkpoints.step(best) == checkpoints.step(newest) == 4
   # As with large images: 7 of the 50 at a time.
-  monkeypatch.setattr(predictions, '_MAX_BYTES', 7 * 3073)
+  monkeypatch.setattr(records, '_MAX_BYTES', 7 * 3073)
   validator = predictions.Validator(data.held_out_records(), data, config)
   values = short_runs.values(newest)
   correct = validator.correct(

@@ -7,7 +7,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_train
-from cifar10.infer import predictions
+from cifar10.data import records as records_lib
 from cifar10.run import initial_values
 from cifar10.run import trainer
 from cifar10.store import checkpoints
@@ -84,7 +84,7 @@ def test_a_new_run_has_those_of_its_images(trained):
 
 
 def test_large_images_are_taken_in_small_batches(trained, monkeypatch):
-  monkeypatch.setattr(predictions, '_MAX_BYTES', 99 * 3073)
+  monkeypatch.setattr(records_lib, '_MAX_BYTES', 99 * 3073)
   shapes = []
 
   def noted(batches, _):
