@@ -66,8 +66,8 @@ OTHERWISE = {
     },
     'docs/ko/results/clusters.md': {
         'links ten times as fast': '10배 빠른 링크',
-        'a twentieth of the time, a twentieth of the workers':
-            '20분의 1의 시간에 계산하면, 워커가 20분의 1만'
+        'a twentieth of the time': '20분의 1의 시간에',
+        'a twentieth of the workers': '워커가 20분의 1만'
     },
     'docs/ko/results/techniques.md': {
         'three quarters of the time': '시간은 4분의 3으로',
