@@ -8,7 +8,10 @@ from tests import short_runs
 KOREAN = {
     'README.ko.md': 'README.md',
     'docs/ko/distributed.md': 'docs/distributed.md',
+    'docs/ko/exercises.md': 'docs/exercises.md',
+    'docs/ko/glossary.md': 'docs/glossary.md',
     'docs/ko/layers_and_training.md': 'docs/layers_and_training.md',
+    'docs/ko/learning_path.md': 'docs/learning_path.md',
     'docs/ko/questions.md': 'docs/questions.md',
     'docs/ko/techniques.md': 'docs/techniques.md',
     'docs/ko/tensorflow1.md': 'docs/tensorflow1.md',
