@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Checks the format, the style, the directions of imports, and what is made from
-# the code and the raw files: tables, and the picture of the architecture.
+# the code and the raw files: tables, answers, and the picture of the architecture.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/venv.sh
 
 make_venv .venv "$(find_python)" lint
-.venv/bin/yapf --diff --parallel --recursive cifar10 scripts tests setup.py
+.venv/bin/yapf --diff --parallel --recursive cifar10 docs scripts \
+  tests setup.py
 .venv/bin/ruff check .
 .venv/bin/python scripts/pages/tables.py --check
 .venv/bin/lint-imports --no-cache

@@ -62,7 +62,8 @@ def linked(markdown):
 def write(pages):
   """Writes all pages to the folder `pages`, in place of what is there."""
   shutil.rmtree(pages, ignore_errors=True)
-  shutil.copytree(ROOT / 'docs', pages)
+  shutil.copytree(ROOT / 'docs', pages,
+                  ignore=shutil.ignore_patterns('__pycache__'))
   files = set()
   for page in pages.rglob('*.md'):
     text = page.read_text(encoding='utf-8')

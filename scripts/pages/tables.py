@@ -13,8 +13,14 @@ That of flags is written whole, from the settings of a group. For the other one,
 the function NAME of results.py returns the numbers of docs/results: for each
 row below the head, its values from the second cell on, in code and links left
 out; None keeps a number, text is written as it is. A dict has the rows by their
-first piece of code. The page decides the words and the number of digits. With
---check nothing is written, and the status is 1 if something should be.
+first piece of code. The words are the page's, and so is how many digits a
+number has. Below
+
+    <!-- answer: NUMBER -->
+
+comes the answer to an exercise: the file in docs/exercises/answers without its
+docstring. With --check nothing is written, and the status is 1 if something
+should be.
 """
 
 import argparse
@@ -28,6 +34,8 @@ from cifar10 import cifar10
 from cifar10 import settings as settings_lib
 
 _TABLE = re.compile(r'(<!-- (results|flags): (\w+) -->\n\n)((?:\|.*\n)*)')
+_ANSWER = re.compile(r'(<!-- answer: (\d+) -->\n\n)```python\n.*?^```\n',
+                     re.MULTILINE | re.DOTALL)
 _WITH_FIRST_CELL = 'search',  # Tables whose first cell has values, too.
 
 
@@ -90,7 +98,7 @@ def filled_rows(name, rows):
 
 
 def written(text):
-  """A page with its tables as they should be."""
+  """A page with its tables and answers as they should be."""
 
   def table(match):
     marker, kind, name, old = match.groups()
@@ -102,7 +110,13 @@ def written(text):
       lines = [head, rule, *filled_rows(name, rows)]
     return '\n'.join([marker + lines[0], *lines[1:], ''])
 
-  return _TABLE.sub(table, text)
+  def answer(match):
+    marker, number = match.groups()
+    path = raw.ROOT / 'docs/exercises/answers' / f'exercise_{number}.py'
+    code = path.read_text(encoding='utf-8').partition('\n\n')[2]
+    return f'{marker}```python\n{code}```\n'
+
+  return _ANSWER.sub(answer, _TABLE.sub(table, text))
 
 
 def main():
@@ -127,7 +141,7 @@ def main():
   if missing:
     sys.exit(f'No page has the flags of {", ".join(missing)}.')
   if check and old:
-    sys.exit(f'{" ".join(old)}: to write the tables: python {sys.argv[0]}')
+    sys.exit(f'{" ".join(old)}: to write them: python {sys.argv[0]}')
 
 
 if __name__ == '__main__':

@@ -264,7 +264,7 @@ def test_files_exist(page):
   named = set(re.findall(r'[\w/]+\.(?:py|sh|css)\b', read(page)))
   there = {
       '/' + os.path.relpath(os.path.join(path, name), ROOT)
-      for folder in ('cifar10', 'scripts', 'tests')
+      for folder in ('cifar10', 'docs', 'scripts', 'tests')
       for path, _, names in os.walk(os.path.join(ROOT, folder))
       for name in names
   }

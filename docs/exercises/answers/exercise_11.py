@@ -1,0 +1,14 @@
+"""Exercise 11: gradients clipped by value."""
+
+import tensorflow.compat.v1 as tf
+
+
+def clipped_step(optimizer, loss, limit):
+  """A step in which each number of a gradient is from -limit to limit.
+
+  The loss does not use all variables.
+  """
+  pairs = [(tf.clip_by_value(gradient, -limit, limit), variable)
+           for gradient, variable in optimizer.compute_gradients(loss)
+           if gradient is not None]
+  return optimizer.apply_gradients(pairs)

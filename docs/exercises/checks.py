@@ -1,0 +1,9 @@
+"""What the checks of all exercises share."""
+
+import pytest
+
+
+def expect(condition, message):
+  """Fails with one line, which says what is expected, and no traceback."""
+  if not condition:
+    pytest.fail(message, pytrace=False)
