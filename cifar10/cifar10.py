@@ -220,7 +220,7 @@ def loss(logits, labels, scope=None, label_smoothing=0.0):
 
 def train(total_loss, global_step, settings=None, pace=None, grads=None,
           worker=None):
-  """Builds a training step: it updates variables, averages and the global step.
+  """Returns the operation that updates variables, averages and global step.
 
   Args:
     total_loss: float32 scalar, from `loss`.
@@ -229,8 +229,6 @@ def train(total_loss, global_step, settings=None, pace=None, grads=None,
     pace: schedules.Pace of the run; None: that of a new run on CIFAR-10.
     grads: list of pairs (gradient, variable); None: those of `total_loss`.
     worker: optimizer.WorkerOptimizer of a cluster; None: a single machine.
-
-  Returns the operation that takes the step.
   """
   settings = with_constants(settings or tutorial_flags.settings())
   pace = pace or schedules.Pace(
