@@ -15,24 +15,26 @@ import numpy as np
 import svg
 
 _LAYERS = 'conv1', 'conv2', 'local3', 'local4'
+_RATES = [('gray', 'far too low'), ('blue', 'too low'), ('green', 'good'),
+          ('orange', 'too high'), ('red', 'far too high')]
 
 
 def learning_rates():
   """The cross entropy over the steps, a curve for each rate."""
   raw = svg.ROOT / 'docs' / 'results' / 'learning_rates.json'
   found = json.loads(raw.read_text('utf-8'))
-  left, right, top, bottom, highest = 52, 470, 44, 330, 3.0
-  of_mean = found['steps of a mean']
+  left, right, top, bottom = 36, 470, 44, 344
+  lowest, highest = 1, 3
 
   def place(step, value):
     return (left + (right - left) * step / found['steps'],
-            bottom - (bottom - top) * min(value, highest) / highest)
+            bottom - (bottom - top) * (value - lowest) / (highest - lowest))
 
   yield svg.text(left, 26, 'cross entropy of the training batches')
-  for value in (0, 1, 2, 3):
+  for value in (1, 1.5, 2, 2.5, 3):
     _, y = place(0, value)
     yield [f'<path class="faint" d="M{left} {y:g}H{right}"/>']
-    yield svg.text(left - 8, y + 5, str(value), 'end')
+    yield svg.text(left - 8, y + 5, f'{value:g}', 'end')
   for step in range(0, found['steps'] + 1, 500):
     x, _ = place(step, 0)
     yield [f'<path class="faint" d="M{x:g} {top}V{bottom}"/>']
@@ -40,17 +42,13 @@ def learning_rates():
   yield svg.text((left + right) / 2, bottom + 44, 'step', 'middle')
   for run, (color, words) in zip(found['runs'], _RATES):
     points = [
-        place(of_mean * (number + 0.5), value)
+        place(found['steps of a mean'] * (number + 0.5), min(value, highest))
         for number, value in enumerate(run['cross_entropy'])
     ]
     line = 'L'.join(f'{x:.1f} {y:.1f}' for x, y in points)
     yield [f'<path class="line {color}-line" d="M{line}"/>']
     yield svg.text(right + 10, points[-1][1] + 5,
                    f'{run["learning_rate"]:g}: {words}', kind=f'{color}-text')
-
-
-_RATES = [('gray', 'far too low'), ('blue', 'too low'), ('green', 'good'),
-          ('orange', 'too high'), ('red', 'diverges')]
 
 
 def nesterov():
@@ -150,7 +148,7 @@ def pretraining():
 
 def main(folder):
   """Writes all pictures into the folder."""
-  for draw, height in [(learning_rates, 392), (nesterov, 320), (reuse, 430),
+  for draw, height in [(learning_rates, 402), (nesterov, 320), (reuse, 430),
                        (pretraining, 470)]:
     svg.write(Path(folder, f'{draw.__name__}.svg'), height, draw())
 
