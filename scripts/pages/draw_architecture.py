@@ -5,21 +5,17 @@
 The picture comes from the imports themselves, which the package grimp reads
 (pip install '.[lint]'). A part stands above all that it imports, as low as it
 can. An arrow that follows from others is left out; one that passes a row runs
-down the margin, in a lane of its own. The colors, which all pictures in docs/
-share, are taken from the existing picture.
+down the margin, in a lane of its own.
 """
 
 from importlib import metadata
-from pathlib import Path
-import re
 import sys
 
 import grimp
+import svg
 
-_ROOT = Path(__file__).resolve().parents[2]
-
-# Pixels. At this width, text is as large as that of a page.
-_WIDTH, _LANE_WIDTH = 640, 12
+# Pixels.
+_WIDTH, _LANE_WIDTH = svg.WIDTH, 12
 _BOX_WIDTH, _BOX_HEIGHT, _ROW_HEIGHT = 176, 52, 92
 
 
@@ -104,7 +100,7 @@ def arrow(start, end, lane):
 
 def box(part, modules, x, y):
   """The box of a part, with its name and the number of its modules."""
-  is_module = (_ROOT / 'cifar10' / f'{part}.py').exists()
+  is_module = (svg.ROOT / 'cifar10' / f'{part}.py').exists()
   kind = ('orange' if part == 'programs' else
           'blue' if part.startswith('cifar10') else 'gray')
   yield (f'<rect class="{kind}" x="{x - _BOX_WIDTH / 2:g}" y="{y:g}" '
@@ -117,28 +113,21 @@ def box(part, modules, x, y):
            'modules</text>')
 
 
-def draw(style):
-  """Draws the parts and the arrows between them; returns the SVG."""
+def draw(path):
+  """Draws the parts and the arrows between them."""
   modules, imports = imports_between_parts()
   rows, arrows = rows_of(imports), without_implied(imports)
   long = [(a, b) for a, b in arrows if rows[b] - rows[a] > 1]
   where = positions(rows, arrows, long)
-  height = 20 + max(rows.values()) * _ROW_HEIGHT + _BOX_HEIGHT
-  elements = [
-      f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" '
-      f'height="{height}" viewBox="0 0 {_WIDTH} {height}" '
-      'font-family="Helvetica, Arial, sans-serif" font-size="18">', style,
-      f'<rect class="page" width="{_WIDTH}" height="{height}"/>'
-  ]
+  elements = []
   for pair in arrows:
     lane = long.index(pair) if pair in long else None
     elements.append(arrow(*(where[part] for part in pair), lane))
   for part in modules:
     elements += box(part, modules[part], *where[part])
-  return '\n'.join([*elements, '</svg>', ''])
+  height = 20 + max(rows.values()) * _ROW_HEIGHT + _BOX_HEIGHT
+  svg.write(path, height, [elements])
 
 
 if __name__ == '__main__':
-  there = (_ROOT / 'docs' / 'architecture.svg').read_text(encoding='utf-8')
-  of_all = re.search('<style>.*</defs>', there, re.DOTALL).group()
-  Path(sys.argv[1]).write_text(draw(of_all), encoding='utf-8')
+  draw(*sys.argv[1:])

@@ -4,22 +4,20 @@
     python scripts/pages/draw_optimizers.py docs/optimizers.svg
 
 The loss, the rates and the start are those of the program in
-docs/layers_and_training.md. The colors are those of the other pictures.
+docs/layers_and_training.md.
 """
 
-from pathlib import Path
-import re
 import sys
 
+import svg
 import tensorflow.compat.v1 as tf
 
-_ROOT = Path(__file__).resolve().parents[2]
 _STEPS = 100
 _START = (10.0, 1.0)
 _CURVATURES = (0.02, 1.0)  # Along the valley, and across it.
 
 # Pixels of a panel, and of a unit along and across; the minimum in the panel.
-_WIDTH, _HEIGHT = 320, 176
+_WIDTH, _HEIGHT = svg.WIDTH // 2, 176
 _SCALE = (27.0, 62.0)
 _MINIMUM = (26.0, 114.0)
 
@@ -75,18 +73,10 @@ def panel(number, name, color, path):
 
 def main(out):
   """Writes the picture to the file `out`."""
-  style = re.search('<style>.*</style>',
-                    (_ROOT / 'docs' / 'schedules.svg').read_text('utf-8'))
-  width, height = 2 * _WIDTH, 3 * _HEIGHT
-  lines = [
-      f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" '
-      f'height="{height}" viewBox="0 0 {width} {height}" '
-      'font-family="Helvetica, Arial, sans-serif" font-size="18">',
-      style.group(), f'<rect class="page" width="{width}" height="{height}"/>'
-  ]
+  panels = []
   for number, (name, (color, optimizer)) in enumerate(_OPTIMIZERS.items()):
-    lines += panel(number, name, color, path_of(optimizer))
-  Path(out).write_text('\n'.join([*lines, '</svg>', '']), 'utf-8')
+    panels.append(panel(number, name, color, path_of(optimizer)))
+  svg.write(out, 3 * _HEIGHT, panels)
 
 
 if __name__ == '__main__':

@@ -68,6 +68,14 @@ def test_pictures_have_the_names_and_numbers_of_the_code():
   } <= shown[step]
 
 
+@pytest.mark.parametrize('script', ['draw_clusters', 'draw_training'])
+def test_pictures_are_those_of_their_scripts(script, tmp_path):
+  path = os.path.join(short_runs.ROOT, 'scripts', 'pages', script + '.py')
+  short_runs.module_at(path).main(tmp_path)
+  for drawn in tmp_path.iterdir():
+    assert drawn.read_text(encoding='utf-8') == PICTURES[drawn.name]
+
+
 @pytest.mark.parametrize('path', PICTURES)
 def test_a_picture_can_be_read_on_light_and_dark_pages(path):
   content = PICTURES[path]

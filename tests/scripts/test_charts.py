@@ -151,6 +151,21 @@ def test_the_falls_of_the_rate_are_marked():
 
 
 @pytest.mark.slow
+def test_each_rate_is_measured_from_the_same_start(tmp_path):
+  out = tmp_path / 'rates.json'
+  status, _, err = processes.run([
+      os.path.join(BENCHMARKS, 'learning_rates.py'), '--dataset=sample',
+      '--steps=20',
+      '--out=%s' % out
+  ])
+  assert status == 0, err
+  runs = json.loads(out.read_text())['runs']
+  assert [run['learning_rate'] for run in runs] == [0.001, 0.01, 0.1, 0.4, 1.0]
+  for run in runs[:3]:  # Of ten steps each.
+    assert run['cross_entropy'] == pytest.approx([2.3, 2.3], abs=0.2)
+
+
+@pytest.mark.slow
 def test_gradients_of_each_layer_are_measured_and_drawn(tmp_path):
   out = tmp_path / 'gradients.json'
   status, _, err = processes.run([
