@@ -34,6 +34,7 @@ _COMMANDS = {
 _VERSION = re.search("__version__ = '(.*)'",
                      _read(os.path.join('cifar10', '__init__.py'))).group(1)
 
+_NOTEBOOKS = ['ipykernel', 'nbclient', 'nbformat']
 _PICTURES = ['pillow']
 _REPORT = ['jinja2', 'matplotlib']
 _SEARCH = ['matplotlib', 'optuna']
@@ -63,13 +64,14 @@ setuptools.setup(
         'docs': ['zensical==0.0.*; python_version >= "3.11"'],
         'gpu': ['tensorflow[and-cuda]; python_version >= "3.9"'],
         'lint': ['ruff==0.17.*', 'yapf==0.43.*', 'import-linter'],
+        'notebooks': ['jupyterlab'] + _NOTEBOOKS,
         'pictures': _PICTURES,
         'report': _REPORT,
         'search': _SEARCH,
         'svhn': _SVHN,
         'tensorboard': ['tensorboard>=2.20; python_version >= "3.9"'],
-        'test': ['pytest', 'pytest-xdist'] + _PICTURES + _REPORT + _SEARCH +
-                _SVHN
+        'test': ['pytest', 'pytest-xdist'] + _NOTEBOOKS + _PICTURES + _REPORT +
+                _SEARCH + _SVHN
     },
     entry_points={
         'console_scripts': [

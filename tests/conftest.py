@@ -23,7 +23,7 @@ processes.heed_signals()
 # pages, pictures, scripts, flags, files, downloads, faults. A module that is
 # named on the command line runs in any case.
 _OF_ONE_VERSION = """
-pages/test_exercise_* pages/test_k* pages/test_p* pages/test_r*
+pages/test_exercise_* pages/test_k* pages/test_n* pages/test_p* pages/test_r*
 programs/test_bounds programs/test_flags programs/test_other_users
 scripts/*
 cluster/test_liveness cluster/test_local_cluster cluster/test_membership

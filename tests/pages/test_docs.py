@@ -21,6 +21,8 @@ from tests.pages import KOREAN
 from tests.pages import read
 
 ROOT = short_runs.ROOT
+of_pages = short_runs.module_at(
+    os.path.join(ROOT, 'scripts', 'pages', 'programs.py'))
 PAGES = sorted(
     os.path.relpath(os.path.join(path, name), ROOT)
     for folder in ('.', 'docs', 'docs/ko', 'docs/ko/results', 'docs/results')
@@ -56,13 +58,14 @@ def programs():
 
   Pages in Korean have those of the English ones: see test_korean_pages.py.
   """
-  block = re.compile('^```python\n(.*?)^```\n((?:^```text.*?\n(?:.*?)^```\n)+)',
-                     re.M | re.S)
-  return [
-      pytest.param(program, printed_here(outputs), id='%s-%d' % (page, number))
-      for page in PAGES if page != NOTEBOOK and page not in KOREAN
-      for number, (program, outputs) in enumerate(block.findall(read(page)), 1)
-  ]
+  here = of_pages.NEWEST if tf.__version__ >= '2' else of_pages.OLDEST
+  for page in PAGES:
+    if page != NOTEBOOK and page not in KOREAN:
+      blocks = of_pages.PROGRAM.findall(read(page))
+      for number, (program, outputs) in enumerate(blocks, 1):
+        yield pytest.param(program,
+                           of_pages.outputs(outputs)[here],
+                           id='%s-%d' % (page, number))
 
 
 @pytest.mark.slow
@@ -81,15 +84,6 @@ def test_the_cells_of_the_notebook_run_in_their_order(tmp_path):
   for block in re.findall('^```text\n(.*?)^```', text, re.M | re.S):
     for line in block.splitlines():
       assert line == '...' or shape(line) in printed, (line, out)
-
-
-def printed_here(outputs):
-  """What a program prints on this version: blocks of others have a title."""
-  blocks = re.findall('^```text(.*)\n((?:.*\n)*?)^```\n', outputs, re.M)
-  titles = ['', ' title="TensorFlow 2"', ' title="TensorFlow 1.15.5"']
-  assert {title for title, _ in blocks} in ({titles[0]}, set(titles[1:]))
-  return dict(blocks).get(titles[1 if tf.__version__ >= '2' else 2],
-                          blocks[0][1])
 
 
 @pytest.mark.parametrize('program, printed', programs())
@@ -137,10 +131,11 @@ def test_the_tutorial_has_the_sections_of_the_original_in_their_order():
 
 
 def blocks_of_the_tutorial():
-  """Its blocks of Python: quoted code, and answers to the exercises."""
+  """Its blocks of Python but for programs: quoted code, and answers."""
   parts = read('docs/tutorial.md').split('\n## Answers to the exercises\n')
   return [
-      re.findall('^```python\n(.*?)^```', part, re.M | re.S) for part in parts
+      re.findall('^```python\n(.*?)^```\n(?!```text)', part, re.M | re.S)
+      for part in parts
   ]
 
 

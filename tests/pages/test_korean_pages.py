@@ -24,6 +24,7 @@ OTHERWISE = {
         'in half an hour': '30분 만에'
     },
     'docs/ko/platforms.md': {
+        'in half an hour': '30분 만에',
         'five minutes before': '5분 전에'
     },
     'docs/ko/questions.md': {
@@ -113,7 +114,7 @@ def targets(page):
     if not link or '://' in link:
       return link
     path = os.path.normpath(os.path.join(os.path.dirname(page), link))
-    return KOREAN.get(path, path)
+    return KOREAN.get(path, path.replace('/notebooks/ko/', '/notebooks/'))
 
   links = re.findall(r'\]\(([^)#]*)[^)]*\)', without_code(read(page)))
   return sorted(map(target, links))
