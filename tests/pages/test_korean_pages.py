@@ -20,6 +20,9 @@ OTHERWISE = {
         'a tenth of the steepest': '10분의 1보다',
         'a tenth of the rate': '10분의 1이어도'
     },
+    'docs/ko/learning_path.md': {
+        'in half an hour': '30분 만에'
+    },
     'docs/ko/platforms.md': {
         'five minutes before': '5분 전에'
     },
