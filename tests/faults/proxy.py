@@ -81,7 +81,7 @@ def _move(port):
   original = tf.train.Server
 
   def server(cluster, job_name, task_index, **options):
-    jobs = cluster.as_dict()
+    jobs = tf.train.ClusterSpec(cluster).as_dict()
     jobs[job_name][task_index] = '127.0.0.1:%d' % port
     return original(tf.train.ClusterSpec(jobs), job_name=job_name,
                     task_index=task_index, **options)
