@@ -72,8 +72,9 @@ def _gelu(x, name):
     def gradient(dy):
       with layers.fused(is_compiled):
         wide = tf.cast(x, tf.float32)
+        cdf = _normal_cdf(wide)
         density = tf.exp(-0.5 * tf.square(wide)) / math.sqrt(2 * math.pi)
-        dx = tf.cast(dy, tf.float32) * (_normal_cdf(wide) + wide * density)
+        dx = tf.cast(dy, tf.float32) * (cdf + wide * density)
         return tf.cast(dx, dy.dtype)
 
     with layers.fused(is_compiled):
