@@ -27,7 +27,7 @@ import turns
 import tensorflow.compat.v1 as tf
 
 _STEPS_OF_MEAN = 10
-_RATES = 0.001, 0.01, 0.1, 0.4, 1.0
+_RATES = 0.001, 0.01, 0.1, 0.4, 1.0, 3.0
 
 
 def cross_entropies(settings, data, steps):

@@ -16,7 +16,8 @@ import svg
 
 _LAYERS = 'conv1', 'conv2', 'local3', 'local4'
 _RATES = [('gray', 'far too low'), ('blue', 'too low'), ('green', 'good'),
-          ('orange', 'too high'), ('red', 'far too high')]
+          ('orange', 'too high'), ('red', 'far too high'),
+          ('purple', 'diverges')]
 
 
 def learning_rates():
@@ -40,8 +41,10 @@ def learning_rates():
     yield [f'<path class="faint" d="M{x:g} {top}V{bottom}"/>']
     yield svg.text(x, bottom + 22, f'{step:,}', 'middle')
   yield svg.text((left + right) / 2, bottom + 44, 'step', 'middle')
+  # The initial weights are the same, and the lowest rate hardly moves them.
+  start = place(0, found['runs'][0]['cross_entropy'][0])
   for run, (color, words) in zip(found['runs'], _RATES):
-    points = [
+    points = [start] + [
         place(found['steps of a mean'] * (number + 0.5), min(value, highest))
         for number, value in enumerate(run['cross_entropy'])
     ]

@@ -160,7 +160,8 @@ def test_each_rate_is_measured_from_the_same_start(tmp_path):
   ])
   assert status == 0, err
   runs = json.loads(out.read_text())['runs']
-  assert [run['learning_rate'] for run in runs] == [0.001, 0.01, 0.1, 0.4, 1.0]
+  rates = [run['learning_rate'] for run in runs]
+  assert rates == [0.001, 0.01, 0.1, 0.4, 1.0, 3.0]
   for run in runs[:3]:  # Of ten steps each.
     assert run['cross_entropy'] == pytest.approx([2.3, 2.3], abs=0.2)
 
