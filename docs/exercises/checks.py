@@ -1,4 +1,4 @@
-"""What the checks of all exercises share."""
+"""Shared by the checks of all exercises."""
 
 import pytest
 

@@ -3,13 +3,13 @@
 import os
 import sys
 
-os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')  # Only checks speak.
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')  # Only checks print.
 sys.path.insert(0, os.path.abspath(os.path.join(__file__, '..', '..', '..')))
 
 import pytest
 import tensorflow.compat.v1 as tf
 
-import cifar10  # noqa: F401  It turns graphs on.
+import cifar10  # noqa: F401  Turns on graph mode.
 
 
 @pytest.fixture(autouse=True)

@@ -4,8 +4,8 @@ import tensorflow.compat.v1 as tf
 
 
 def clipped_step(optimizer, loss, limit):
-  """A step in which each number of a gradient is from -limit to limit.
+  """A step with each element of the gradients clipped to -limit to limit.
 
-  The loss does not use all variables.
+  The loss does not depend on all variables.
   """
   return optimizer.minimize(loss)  # Change this.

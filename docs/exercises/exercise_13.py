@@ -9,5 +9,5 @@ def limit_norms(weights, limit):
   The weights are [inputs, units], or [height, width, channels, filters]. A unit
   within the limit stays as it is.
   """
-  # Change this: it is a form that is often copied.
+  # Change this: this line is often copied, and wrong.
   return tf.assign(weights, tf.clip_by_norm(weights, limit, axes=[1]))

@@ -6,7 +6,7 @@ import cifar10
 
 
 def locally_connected(x, filters, name):
-  """A layer of 3 x 3 filters, with weights of its own at each position.
+  """A layer of 3 x 3 filters, with separate weights at each position.
 
   From [batch, height, width, channels] to [batch, height, width, filters].
   """

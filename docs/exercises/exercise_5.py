@@ -8,10 +8,10 @@ import cifar10
 def mean_gradients(images, labels, num_towers):
   """Computes the gradients of a batch on several GPUs.
 
-  Tower i, on /gpu:i, computes those of its part of the batch, in the name scope
-  tower_i. Returns pairs (mean gradient, variable).
+  Tower i, on /gpu:i and in the name scope tower_i, computes the gradients of
+  its part of the batch. Returns pairs (mean gradient, variable).
   """
-  # Change this: it is a single tower, with the whole batch.
+  # Change this: this is a single tower, with the whole batch.
   loss = cifar10.loss(cifar10.inference(images), labels)
   opt = tf.train.GradientDescentOptimizer(cifar10.INITIAL_LEARNING_RATE)
   return opt.compute_gradients(loss)

@@ -6,7 +6,7 @@ import tensorflow.compat.v1 as tf
 def drain(session, queue, enqueue_ops):
   """Runs each operation in a thread of its own; returns all elements.
 
-  An operation that has no more elements raises OutOfRangeError. In the end no
+  An operation that has no more elements raises OutOfRangeError. At the end, no
   thread is left, and any other error of a thread is raised here.
   """
   found, dequeue = [], queue.dequeue()

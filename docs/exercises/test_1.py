@@ -23,5 +23,5 @@ def test_probabilities(graph):
          'They must be the softmax of the logits: exp(logit) / their sum.')
   expect(
       np.allclose(huge, [[1] + 9 * [0]]),
-      'Of the logits 1000, 0, 0, .. the softmax is 1, 0, 0, ..; found %s.' %
+      'The softmax of the logits 1000, 0, 0, .. is 1, 0, 0, ..; found %s.' %
       huge[0][:3])

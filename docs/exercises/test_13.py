@@ -19,5 +19,5 @@ def test_each_unit_has_its_limit():
       norms = np.linalg.norm(session.run(weights).reshape(-1, 2), axis=0)
     expect(
         np.allclose(norms, [1, 0.5], atol=1e-4),
-        'With a limit of 1, units of norm 3 and 0.5 must get 1 and 0.5; shape '
-        '%s gets %.2f and %.2f.' % (shape, *norms))
+        'With a limit of 1, norms of 3 and 0.5 must become 1 and 0.5; for '
+        'shape %s they become %.2f and %.2f.' % (shape, *norms))

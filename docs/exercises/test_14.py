@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 
 
 def slow():
-  """A gradient that takes its time, so that whoever can is faster."""
+  """A slow gradient: an update that does not wait for it comes first."""
   time.sleep(0.1)
   return np.float32(4)
 

@@ -33,5 +33,5 @@ def test_a_worker_gets_what_another_one_puts():
       found = 'nothing'
   expect(
       found == 42,
-      'Worker 0 puts 42 into the queue; worker 1 must get it, and finds %s.' %
+      'Worker 0 puts 42 into the queue; worker 1 must get it, but gets %s.' %
       found)

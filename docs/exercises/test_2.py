@@ -16,7 +16,7 @@ def test_locally_connected():
   expect(
       count in (weights + 4, weights + 6 * 6 * 4),
       '6 x 6 positions need 6 * 6 * 9 * 8 * 4 = %d weights, and biases; found '
-      '%d numbers.' % (weights, count))
+      '%d parameters.' % (weights, count))
   gradient = tf.gradients(found[:, 2, 3], x)[0]
   with tf.Session() as session:
     session.run(tf.global_variables_initializer())
@@ -27,4 +27,4 @@ def test_locally_connected():
          'The output at (2, 3) must depend on rows 1 to 3 and columns 2 to 4 '
          'only, and on all of these.')
   expect(tf.get_collection('losses'),
-         "The collection 'losses' must have the weight decay of the layer.")
+         "The collection 'losses' must hold the weight decay of the layer.")

@@ -22,4 +22,4 @@ def test_the_tutorial_reads_the_records(tmp_path):
           label == digit,
           'The label of a %d must be %d; it is %d.' % (digit, digit, label[0]))
       expect((image == images[..., i]).all(),
-             'read_cifar10() must give image %d as it was.' % i)
+             'read_cifar10() must return image %d unchanged.' % i)

@@ -33,10 +33,10 @@ def test_pictures_become_batches(tmp_path):
       expect(
           np.allclose(some.mean((1, 2, 3)), 0, atol=1e-3) and
           np.allclose(some.std((1, 2, 3)), 1, atol=1e-2),
-          'Each image must have mean 0 and deviation 1; the first one has %.2f '
-          'and %.2f.' % (some[0].mean(), some[0].std()))
+          'Each image must have mean 0 and standard deviation 1; the first one '
+          'has %.2f and %.2f.' % (some[0].mean(), some[0].std()))
       is_sea = some[..., 2].mean((1, 2)) > some[..., 0].mean((1, 2))
       expect((is_sea == their).all(),
              'Each image must come with the number of its own folder.')
       seen |= set(their)
-  expect(seen == {0, 1}, '12 batches must have both classes; found %s.' % seen)
+  expect(seen == {0, 1}, '12 batches must hold both classes; found %s.' % seen)

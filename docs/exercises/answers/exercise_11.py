@@ -4,9 +4,9 @@ import tensorflow.compat.v1 as tf
 
 
 def clipped_step(optimizer, loss, limit):
-  """A step in which each number of a gradient is from -limit to limit.
+  """A step with each element of the gradients clipped to -limit to limit.
 
-  The loss does not use all variables.
+  The loss does not depend on all variables.
   """
   pairs = [(tf.clip_by_value(gradient, -limit, limit), variable)
            for gradient, variable in optimizer.compute_gradients(loss)

@@ -4,7 +4,7 @@ import tensorflow.compat.v1 as tf
 
 
 def train_op(optimizer, loss, averages):
-  """A step, then an update of the averages by the new variables.
+  """A step, then an update of the averages with the new values.
 
   Args:
     averages: tf.train.ExponentialMovingAverage, of all trained variables.

@@ -9,8 +9,8 @@ from cifar10 import cifar10_multi_gpu_train
 def mean_gradients(images, labels, num_towers):
   """Computes the gradients of a batch on several GPUs.
 
-  Tower i, on /gpu:i, computes those of its part of the batch, in the name scope
-  tower_i. Returns pairs (mean gradient, variable).
+  Tower i, on /gpu:i and in the name scope tower_i, computes the gradients of
+  its part of the batch. Returns pairs (mean gradient, variable).
   """
   parts = zip(tf.split(images, num_towers), tf.split(labels, num_towers))
   opt = tf.train.GradientDescentOptimizer(cifar10.INITIAL_LEARNING_RATE)
