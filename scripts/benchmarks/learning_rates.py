@@ -6,14 +6,10 @@
 Trains the tutorial's network at each rate, from the same initial weights. The
 JSON file holds the cross entropy of the training batches, without weight decay,
 each the mean of ten steps. A run ends at a value that is not finite.
-scripts/pages/draw_learning_rates.py draws it.
+scripts/pages/draw_training.py draws it.
 """
 
-from pathlib import Path
-import sys
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+import package_path
 from cifar10 import cifar10
 from cifar10.data import datasets
 from cifar10.settings import Settings
@@ -53,7 +49,7 @@ def cross_entropies(settings, data, steps):
 
 def measure(args):
   """Measures all rates, and writes what was found into --out."""
-  compare.kept(args.out)  # Finds out first whether that can be written.
+  compare.open_results(args.out)  # Finds out first whether that can be written.
   runs = []
   for rate in _RATES:
     settings = cifar10.with_constants(
