@@ -70,7 +70,7 @@ def _is_varied(settings, is_training):
 def varied_network(settings, is_training=True):
   """The builder of the settings' network, a function of images and Techniques.
 
-  Raises ValueError if there is none.
+  Raises ValueError for other values of `network` and `top_layers`.
   """
   names = settings.network, settings.top_layers
   if names == ('airbench', 'full'):

@@ -17,7 +17,7 @@ class Source(NamedTuple):
   """A public data set."""
 
   folder: str  # Name of its folder, in --data_dir and in its archive.
-  python_folder: str  # The folder of its Python version; '' if there is none.
+  python_folder: str  # The folder of its Python version, or ''.
   official: Tuple[download.Remote, ...]  # Its files, without paths.
   counts: Tuple[int, int]  # Numbers of its training and of its test records.
   # Names of the files of training and of test records in `folder`.

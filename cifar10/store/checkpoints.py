@@ -123,7 +123,7 @@ def find(directory, wanted=''):
 def resolve(path, flag):
   """The checkpoint that has a file `path`, or the newest in a folder `path`.
 
-  If there is none, raises a UserError that names `flag`.
+  Raises a UserError that names `flag` if it finds no checkpoint.
   """
   found = latest(path) if os.path.isdir(path) else FILE_SUFFIX.sub('', path)
   if found is None:

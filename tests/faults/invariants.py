@@ -97,7 +97,7 @@ def checkpoints_load(directory, spoiled=()):
   """Checks each checkpoint, and that those named exist.
 
   `spoiled` are steps whose checkpoints the fault itself has damaged. Returns
-  the step of the newest checkpoint; -1 if there is none.
+  the step of the newest checkpoint, or -1 without one.
   """
   found = checkpoints.by_step(directory)
   for step, path in found.items():
