@@ -18,6 +18,7 @@ from cifar10 import cifar10
 from cifar10 import zoo
 from cifar10.data import datasets
 from cifar10.data import distortions
+from cifar10.data import records as records_lib
 from cifar10.infer import restore
 from cifar10.settings import Settings
 import numpy as np
@@ -33,21 +34,21 @@ _GRAYS = 15  # Besides a color for transparent pixels: four bits a pixel.
 
 
 def computed():
-  """What the model makes of the image: arrays by their names, and the classes.
+  """Outputs of the layers for the image, a dict, and the names of the classes.
 
-  'crop' is the middle of the image, 'weights' are those of conv1.
+  In the dict, 'crop' is the middle of the image, 'weights' are those of conv1.
   """
   data = datasets.prepare(Settings(dataset='sample'))
   records = data.test_records()
-  ships = records[records[:, 0] == data.classes.index('ship')]
+  labels = records_lib.labels(records, data.layout)
+  ships = records[labels == data.classes.index('ship')]
   ship = ships[_SHIP:_SHIP + 1]
   with tf.Graph().as_default() as graph, tf.Session() as session:
     images = distortions.central_crop(tf.constant(ship), data.layout, 24)
     logits = cifar10.inference(images)
     folder = zoo.directory('pretrained:tutorial', '--checkpoint_dir')
     checkpoint = tf.train.latest_checkpoint(folder)
-    saver = restore.restorations().fitting(checkpoint, True)
-    saver.restore(session, checkpoint)
+    restore.savers().choose(checkpoint, True).restore(session, checkpoint)
     (weights,) = (v for v in tf.trainable_variables('conv1/weights'))
     fetches = {
         'standardized': images[0],
@@ -59,8 +60,7 @@ def computed():
       tensor = f'{name}/{name}:0' if is_scope else f'{name}:0'
       fetches[name] = graph.get_tensor_by_name(tensor)[0]
     found = session.run(fetches)
-  planes = ship.reshape(-1)[1:].reshape(3, 32, 32)
-  found['crop'] = planes[:, 4:28, 4:28].transpose(1, 2, 0)
+  found['crop'] = records_lib.images(ship, data.layout)[0, 4:28, 4:28]
   return found, data.classes
 
 

@@ -76,6 +76,15 @@ def test_pictures_are_those_of_their_scripts(script, tmp_path):
     assert drawn.read_text(encoding='utf-8') == PICTURES[drawn.name]
 
 
+@pytest.mark.slow
+def test_the_layers_of_a_ship_are_drawn(tmp_path):
+  path = os.path.join(short_runs.ROOT, 'scripts', 'pages', 'draw_layers.py')
+  parts = itertools.chain.from_iterable(short_runs.module_at(path).draw())
+  # Its pixels may round otherwise on another processor.
+  texts = [re.sub('.*">|</.*', '', part) for part in parts if '<text' in part]
+  assert texts == [element.text for element in elements(PICTURES['layers.svg'])]
+
+
 @pytest.mark.parametrize('path', PICTURES)
 def test_a_picture_can_be_read_on_light_and_dark_pages(path):
   content = PICTURES[path]
