@@ -1,16 +1,53 @@
 #!/usr/bin/env python
-"""Draws the diagrams of servers, queues and replicas in docs/distributed.md.
+"""Draws the diagrams of docs/distributed.md that are about who runs what.
 
     python scripts/pages/draw_clusters.py docs
 
-Writes services.svg, shared_queue.svg, networks.svg, replication.svg and
-divided.svg into the folder.
+Writes executor.svg, services.svg, shared_queue.svg, networks.svg,
+replication.svg and divided.svg into the folder.
 """
 
-from pathlib import Path
 import sys
 
 import svg
+
+
+def executor():
+  """Operations with their counters, and who runs those that are ready."""
+  yield svg.area('gray', 8, 12, 232, 306, 'operations')
+  ops = [('blue', 20, 52, 'A 0'), ('blue', 74, 52, 'B 0'),
+         ('orange', 128, 52, 'F 0'), ('orange', 182, 52, 'G 0'),
+         ('blue', 20, 138, 'C 1'), ('blue', 74, 138, 'D 2'),
+         ('orange', 155, 138, 'H 2'), ('blue', 114, 222, 'E 2')]
+  for kind, x, y, name in ops:
+    yield svg.box(kind, x, y, 46, 36, name)
+  for path in [
+      'M43 90V136', 'M48 90L92 136', 'M97 90V136', 'M151 90L172 136',
+      'M205 90L184 136', 'M100 176L130 220', 'M178 176L146 220'
+  ]:
+    yield svg.arrow(path)
+  yield svg.text(20, 286, 'The number counts the')
+  yield svg.text(20, 306, 'inputs still missing.')
+  for kind, y, title, names in [('blue', 12, 'CPU: two at a time', 'BA'),
+                                ('orange', 172, 'GPU: one after another', 'GF')
+                               ]:
+    yield svg.area(kind, 256, y, 376, 146, title)
+    for number, name in enumerate(names):
+      yield svg.box(kind, 268 + 40 * number, y + 58, 38, 36, name)
+    yield svg.text(306, y + 122, 'ready', 'middle')
+  yield svg.box('blue', 384, 52, 92, 34, 'thread 1')
+  yield svg.box('blue', 384, 94, 92, 34, 'thread 2')
+  yield svg.text(430, 148, 'inter-op pool', 'middle')
+  yield svg.arrow('M348 84L382 70')
+  yield svg.arrow('M348 94L382 110')
+  yield svg.box('gray', 500, 52, 122, 76, 'threads share', 'one operation')
+  yield svg.text(561, 148, 'intra-op pool', 'middle')
+  yield svg.arrow('M478 69H498')
+  yield svg.arrow('M478 111H498')
+  yield svg.box('orange', 384, 226, 92, 44, 'one stream')
+  yield svg.arrow('M348 248H382')
+  yield svg.box('gray', 500, 212, 122, 72, 'cores share', 'one operation')
+  yield svg.arrow('M478 248H498')
 
 
 def services():
@@ -115,9 +152,8 @@ def divided():
 
 def main(folder):
   """Writes all pictures into the folder."""
-  for draw, height in [(services, 420), (shared_queue, 216), (networks, 252),
-                       (replication, 484), (divided, 354)]:
-    svg.write(Path(folder, f'{draw.__name__}.svg'), height, draw())
+  svg.write_all(folder, [(executor, 326), (services, 420), (shared_queue, 216),
+                         (networks, 252), (replication, 484), (divided, 354)])
 
 
 if __name__ == '__main__':

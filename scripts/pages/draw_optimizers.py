@@ -52,14 +52,7 @@ def panel(number, name, color, path):
   x, y = left + _MINIMUM[0], top + _MINIMUM[1]
   yield f'<svg x="{left}" y="{top}" width="{_WIDTH}" height="{_HEIGHT}"'
   yield f' viewBox="{left} {top} {_WIDTH} {_HEIGHT}">'
-  for loss in (0.05, 0.2, 0.5, 1.0):
-    radii = [
-        scale * (2 * loss / curvature)**0.5
-        for scale, curvature in zip(_SCALE, _CURVATURES)
-    ]
-    yield (f'<ellipse class="faint" cx="{x:g}" cy="{y:g}" '
-           f'rx="{radii[0]:.1f}" ry="{radii[1]:.1f}"/>')
-  yield f'<path class="arrow" d="M{x - 5:g} {y:g}h10M{x:g} {y - 5:g}v10"/>'
+  yield from svg.bowl((x, y), _SCALE, _CURVATURES, (0.05, 0.2, 0.5, 1.0))
   places = [(x + _SCALE[0] * a, y - _SCALE[1] * b) for a, b in path]
   line = 'L'.join(f'{a:.1f} {b:.1f}' for a, b in places)
   yield f'<path class="line {color}-line" d="M{line}"/>'

@@ -8,7 +8,6 @@ nesterov.svg, reuse.svg and pretraining.svg into the folder.
 """
 
 import json
-from pathlib import Path
 import sys
 
 import numpy as np
@@ -67,14 +66,8 @@ def nesterov():
   def line(start, end):
     return 'M{:.1f} {:.1f}L{:.1f} {:.1f}'.format(*at(start), *at(end))
 
-  for loss in (0.05, 0.5, 1.2):
-    rx, ry = scale * (2 * loss / curvature)**0.5
-    yield [
-        f'<ellipse class="faint" cx="{minimum[0]:g}" cy="{minimum[1]:g}" '
-        f'rx="{rx:.1f}" ry="{ry:.1f}"/>'
-    ]
+  yield svg.bowl(minimum, scale, curvature, (0.05, 0.5, 1.2))
   x, y = minimum
-  yield [f'<path class="arrow" d="M{x - 5:g} {y:g}h10M{x:g} {y - 5:g}v10"/>']
   yield svg.text(x + 12, y + 5, 'minimum')
   yield svg.arrow(line(start, ahead), kind='arrow dashed')
   for color, where, words, below in [
@@ -151,9 +144,8 @@ def pretraining():
 
 def main(folder):
   """Writes all pictures into the folder."""
-  for draw, height in [(learning_rates, 402), (nesterov, 320), (reuse, 430),
-                       (pretraining, 470)]:
-    svg.write(Path(folder, f'{draw.__name__}.svg'), height, draw())
+  svg.write_all(folder, [(learning_rates, 402), (nesterov, 320), (reuse, 430),
+                         (pretraining, 470)])
 
 
 if __name__ == '__main__':

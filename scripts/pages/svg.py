@@ -47,6 +47,17 @@ def arrow(path, both=False, kind='arrow'):
   return [f'<path class="{kind}" d="{path}"{start} marker-end="url(#a)"/>']
 
 
+def bowl(minimum, scale, curvatures, losses):
+  """Contours of a quadratic loss, and a cross at its minimum, in pixels."""
+  x, y = minimum
+  for loss in losses:
+    rx, ry = (size * (2 * loss / curvature)**0.5
+              for size, curvature in zip(scale, curvatures))
+    yield (f'<ellipse class="faint" cx="{x:g}" cy="{y:g}" '
+           f'rx="{rx:.1f}" ry="{ry:.1f}"/>')
+  yield f'<path class="arrow" d="M{x - 5:g} {y:g}h10M{x:g} {y - 5:g}v10"/>'
+
+
 def write(path, height, parts):
   """Writes a picture of some parts to a file."""
   there = (ROOT / 'docs' / 'schedules.svg').read_text('utf-8')
@@ -60,3 +71,12 @@ def write(path, height, parts):
   for part in parts:
     lines += part
   Path(path).write_text('\n'.join([*lines, '</svg>', '']), 'utf-8')
+
+
+def write_all(folder, pictures):
+  """Writes pictures: pairs of a function, whose name is the file's, and height.
+
+  The functions return the parts.
+  """
+  for draw, height in pictures:
+    write(Path(folder, f'{draw.__name__}.svg'), height, draw())
