@@ -204,8 +204,5 @@ if __name__ == '__main__':
                       help='leave out the step alone and long runs')
   parser.add_argument('--rounds', default=5, help='turns of each form')
   parser.add_argument('--out', default='.', help='folder to write to')
-  parser.add_argument('--dataset', choices=('cifar10', 'sample'),
-                      default=Settings.dataset, help='the data set')
-  parser.add_argument('--data_dir', default=Settings.data_dir,
-                      help='the folder of the data set')
+  turns.add_data_flags(parser)
   parser.run(measure, rounds=(1, None))

@@ -100,9 +100,6 @@ if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('--steps', default=50, help='steps of each run')
   parser.add_argument('--batch_size', default=128, help='images in a batch')
-  parser.add_argument('--dataset', choices=('cifar10', 'sample'),
-                      default=Settings.dataset, help='the data set')
-  parser.add_argument('--data_dir', default=Settings.data_dir,
-                      help='the folder of the data set')
+  turns.add_data_flags(parser)
   parser.add_argument('--out', required=True, help='the JSON file to write')
   parser.run(measure, steps=(1, None), batch_size=(1, None))

@@ -71,9 +71,6 @@ def measure(args):
 if __name__ == '__main__':
   parser = arguments.Parser(__doc__)
   parser.add_argument('--steps', default=1500, help='steps at each rate')
-  parser.add_argument('--dataset', choices=('cifar10', 'sample'),
-                      default=Settings.dataset, help='the data set')
-  parser.add_argument('--data_dir', default=Settings.data_dir,
-                      help='the folder of the data set')
+  turns.add_data_flags(parser)
   parser.add_argument('--out', required=True, help='the JSON file to write')
   parser.run(measure, steps=(1, None))

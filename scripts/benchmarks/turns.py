@@ -17,6 +17,14 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 
+def add_data_flags(parser):
+  """Adds --dataset and --data_dir, with the defaults of the trainers."""
+  parser.add_argument('--dataset', choices=('cifar10', 'sample'),
+                      default=Settings.dataset, help='the data set')
+  parser.add_argument('--data_dir', default=Settings.data_dir,
+                      help='the folder of the data set')
+
+
 def machine():
   """The machine and the versions that the numbers come from, a dict."""
   model = platform.processor()
