@@ -18,7 +18,7 @@ import nbclient
 import nbformat
 from nbformat import v4
 
-import programs
+import page_parts as parts
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ('tutorial', 'tensorflow1', 'layers_and_training', 'distributed',
@@ -49,8 +49,7 @@ def anchors(page):
   """Of each heading: its anchor in the page, and that in the notebook."""
   headings = re.findall('^#+ (.*)$', _read(page).replace('`', ''), re.M)
   return {
-      re.sub(r'[^\w\- ]', '', heading.lower()).replace(' ', '-'):
-          heading.replace(' ', '-') for heading in headings
+      parts.anchor(heading): heading.replace(' ', '-') for heading in headings
   }
 
 
@@ -93,7 +92,7 @@ def _cells(page):
   """The cells of a page's notebook, but for the first of code."""
   # The notebook does not link to itself.
   text = re.sub(r' · \[[^]]*\]\([^)]*\.ipynb\)', '', _read(page), count=1)
-  pieces = programs.PROGRAM.split(text)
+  pieces = parts.PROGRAM.split(text)
   for prose, program, blocks in zip(pieces[::3], pieces[1::3] + [''],
                                     pieces[2::3] + ['']):
     for part in re.split(r'\n(?=##+ )', _linked(prose, page)):
@@ -103,10 +102,9 @@ def _cells(page):
       yield v4.new_markdown_cell(f'```python\n{program}```\n{blocks}')
     elif program:
       yield v4.new_code_cell(_code(program))
-      newest, oldest = programs.outputs(blocks).values()
+      newest, oldest = parts.outputs(blocks).values()
       if oldest != newest:  # The cell does not print it.
-        yield v4.new_markdown_cell(
-            f'{programs.OLDEST}:\n\n```text\n{oldest}```')
+        yield v4.new_markdown_cell(f'{parts.OLDEST}:\n\n```text\n{oldest}```')
 
 
 def made(page):
@@ -125,7 +123,7 @@ def code_cells(notebook):
 
 
 def printed(cell):
-  """What a cell that has run printed, on standard output and nothing else."""
+  """The output of a cell that has run: standard output and nothing else."""
   assert all(output.get('name') == 'stdout' for output in cell.outputs), cell
   return ''.join(output.text for output in cell.outputs)
 

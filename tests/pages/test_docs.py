@@ -22,7 +22,7 @@ from tests.pages import read
 
 ROOT = short_runs.ROOT
 of_pages = short_runs.module_at(
-    os.path.join(ROOT, 'scripts', 'pages', 'programs.py'))
+    os.path.join(ROOT, 'scripts', 'pages', 'page_parts.py'))
 PAGES = sorted(
     os.path.relpath(os.path.join(path, name), ROOT)
     for folder in ('.', 'docs', 'docs/ko', 'docs/ko/results', 'docs/results')
@@ -48,9 +48,8 @@ FOREIGN = {
 
 def anchors(page):
   """The anchors of a page's headings, as GitHub makes them."""
-  headings = re.findall(r'^#+ (.*)$', read(page), re.MULTILINE)
-  kept = (re.sub(r'[^\w\- ]', '', heading.lower()) for heading in headings)
-  return {heading.replace(' ', '-') for heading in kept}
+  return set(
+      map(of_pages.anchor, re.findall(r'^#+ (.*)$', read(page), re.MULTILINE)))
 
 
 def programs():
@@ -86,7 +85,7 @@ def test_the_cells_of_the_notebook_run_in_their_order(tmp_path):
       assert line == '...' or shape(line) in printed, (line, out)
 
 
-@pytest.mark.parametrize('program, printed', programs())
+@pytest.mark.parametrize('program, printed', [*programs()])
 def test_programs_print_what_the_page_says(program, printed, tmp_path):
   path = tmp_path / 'program.py'
   path.write_text(program)
@@ -134,7 +133,7 @@ def blocks_of_the_tutorial():
   """Its blocks of Python but for programs: quoted code, and answers."""
   parts = read('docs/tutorial.md').split('\n## Answers to the exercises\n')
   return [
-      re.findall('^```python\n(.*?)^```\n(?!```text)', part, re.M | re.S)
+      re.findall('^```python\n((?:(?!```).*\n)*)```\n(?!```text)', part, re.M)
       for part in parts
   ]
 

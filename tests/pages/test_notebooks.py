@@ -12,7 +12,7 @@ from tests.pages import read
 
 notebooks = short_runs.module_at(
     os.path.join(short_runs.ROOT, 'scripts', 'pages', 'notebooks.py'))
-programs = notebooks.programs
+parts = notebooks.parts
 
 
 def committed(page):
@@ -32,8 +32,8 @@ def test_a_notebook_is_what_the_script_makes_of_its_page(page):
 def test_a_notebook_shows_what_its_page_quotes(page):
   found = map(notebooks.printed, notebooks.code_cells(committed(page)))
   quoted = [
-      programs.outputs(blocks)[programs.NEWEST]
-      for program, blocks in programs.PROGRAM.findall(read(page))
+      parts.outputs(blocks)[parts.NEWEST]
+      for program, blocks in parts.PROGRAM.findall(read(page))
       if notebooks.is_cell(program)
   ]
   assert [*found] == ['', *quoted]
