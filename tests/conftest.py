@@ -79,7 +79,7 @@ def pytest_collection_modifyitems(config, items):
 
   def is_repeated(item):
     return not item.get_closest_marker('slow') or any(
-        fnmatch.fnmatchcase(item.nodeid, 'tests/' + name.replace('[', '[[]'))
+        fnmatch.fnmatchcase(item.nodeid, 'tests/' + name)
         for name in _SLOW_OF_BOTH)
 
   config.hook.pytest_deselected(
