@@ -192,7 +192,7 @@ def draw(rows, other='at_time', labels=('equal steps', 'equal time')):
   axes.set_yticks(range(len(rows)))
   axes.set_yticklabels([row['name'] for row in rows])
   axes.set_ylim(len(rows) - 0.5, -0.5)
-  axes.set_xlabel('points of precision @ 1 from the default')
+  axes.set_xlabel('points of accuracy from the default')
   return figure
 
 

@@ -54,8 +54,8 @@ def test_charts_show_the_results():
   # The best at the top; those far below the default are there as text.
   (axes,) = plot.draw_comparison(results('techniques.json')).axes
   names = labels(axes)
-  assert names[:2] == ['logits normalized too', 'batch normalization']
-  assert 'default' not in names and names[-1] in ('he', 'SELU')
+  assert names[:2] == ['batch normalization, logits too', 'batch normalization']
+  assert 'default' not in names and names[-1] in ('He', 'SELU')
   assert {'-67.7', '-9.9', 'diverges'} <= set(texts(axes))
 
 
