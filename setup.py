@@ -66,6 +66,7 @@ setuptools.setup(
         'lint': ['ruff==0.17.*', 'yapf==0.43.*', 'import-linter'],
         'notebooks': ['jupyterlab'] + _NOTEBOOKS,
         'pictures': _PICTURES,
+        'release': ['build', 'twine'],
         'report': _REPORT,
         'search': _SEARCH,
         'svhn': _SVHN,

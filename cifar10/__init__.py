@@ -30,7 +30,7 @@ _SHARED = ('IMAGE_SIZE', 'NUM_CLASSES', 'NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN',
 # For `from cifar10 import *`.
 __all__ = [name for name in sorted(_TUTORIAL_NAMES) if name[0] != '_']
 
-__version__ = '1.2.0.dev0'
+__version__ = '1.2.0'
 
 
 def __getattr__(name):

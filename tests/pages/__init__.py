@@ -25,7 +25,8 @@ KOREAN = {
     'docs/ko/tf1_on_tf2.md': 'docs/tf1_on_tf2.md',
     'docs/ko/transfer.md': 'docs/transfer.md',
     'docs/ko/troubleshooting.md': 'docs/troubleshooting.md',
-    'docs/ko/tutorial.md': 'docs/tutorial.md'
+    'docs/ko/tutorial.md': 'docs/tutorial.md',
+    'docs/ko/versions.md': 'docs/versions.md'
 }
 
 

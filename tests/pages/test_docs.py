@@ -271,7 +271,7 @@ def test_files_exist(page):
 
 @pytest.mark.parametrize('page', PAGES)
 def test_flags_exist(page):
-  text = re.sub(r'nft .*|pip install .*', '', read(page))
+  text = re.sub(r'(?:nft|pip install|pipx run|uvx) .*', '', read(page))
   named = set(re.findall(r'(?<![\w-])--(\w+)', text))
   assert named <= known_flags(), named - known_flags()
 
