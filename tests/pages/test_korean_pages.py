@@ -33,7 +33,7 @@ OTHERWISE = {
     },
     'docs/ko/search.md': {
         'a third of `--max_steps`': '`--max_steps`의 3분의 1',
-        'Twenty trials': '20개의 시도'
+        'Twenty trials': '시도 20개'
     },
     'docs/ko/techniques.md': {
         'three quarters of the time': '시간은 4분의 3',
