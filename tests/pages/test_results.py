@@ -104,7 +104,7 @@ def techniques():
   page = 'docs/techniques.md'
   yield page, 'Xavier +0.8, LeCun -0.4.', [by['Xavier'], by['LeCun']]
   yield page, 'tanh loses 3.2 points', [-by['tanh']]
-  yield page, '+1.6, and +2.1 with the logits', [
+  yield page, '+1.6, and +2.1 with `--normalize_logits`', [
       by['batch normalization'], by['batch normalization, logits too']
   ]
   yield page, 'Adam -1.2, RMSProp -1.4, AdaGrad -9.9.', [
