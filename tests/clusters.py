@@ -40,10 +40,15 @@ class Cluster:
     self.processes.append(process)
     return process
 
-  def start_all(self):
-    """Starts every task; returns the lists of servers and of workers."""
+  def start_all(self, step=None):
+    """Starts every task, and waits for a step of the first worker.
+
+    Returns the lists of servers and of workers.
+    """
     servers = [self.start('ps', i) for i in range(len(self.ps))]
     workers = [self.start('worker', i) for i in range(len(self.workers))]
+    if step is not None:
+      wait_for_step(workers[0], step)
     return servers, workers
 
   def __enter__(self):

@@ -31,23 +31,6 @@ def saved_model(path):
   return ('serving_default', 'images', 'pictures'), call, classes
 
 
-def loader(path):
-  """Loads a SavedModel in the way of TensorFlow 1."""
-  v1 = tf.compat.v1
-  session = v1.Session(graph=tf.Graph())
-  with session.graph.as_default():
-    signatures = v1.saved_model.loader.load(session, ['serve'],
-                                            path).signature_def
-
-  def call(signature, batch):
-    (given,) = signatures[signature].inputs.values()
-    wanted = {k: v.name for k, v in signatures[signature].outputs.items()}
-    return session.run(wanted, {given.name: batch})
-
-  classes = session.run(signatures['classes'].outputs['classes'].name)
-  return ('serving_default', 'images', 'pictures'), call, classes
-
-
 def frozen(path):
   """Loads a frozen graph."""
   graph_def = tf.compat.v1.GraphDef()

@@ -10,18 +10,6 @@ from tests import short_runs
 
 SCRIPT = os.path.join(short_runs.ROOT, 'cifar10', 'data', 'make_dataset.py')
 
-# Runs a script that cannot write a file larger than so many bytes.
-_WITH_LIMIT = """
-import resource
-import runpy
-import sys
-
-limit = int(sys.argv[1])
-resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-sys.argv[:] = sys.argv[2:]
-runpy.run_path(sys.argv[0], run_name='__main__')
-"""
-
 
 def noise(height, width, channels=3, seed=0):
   """Random pixels: uint8 [height, width, channels]."""
@@ -101,19 +89,3 @@ def shapes(count, size, seed=0):
 def make_dataset(folder, out, *flags):
   """Runs make_dataset.py; returns its status, output and error output."""
   return processes.run([SCRIPT, str(folder), '--out=%s' % out, *flags])
-
-
-def run_on_full_disk(folder, limit, command):
-  """Runs a script for which no file can grow beyond a size.
-
-  Args:
-    folder: pathlib.Path of a folder for a script of this function.
-    limit: the size, in bytes.
-    command: list of the path of the script and its arguments.
-
-  Returns:
-    Status, output and error output.
-  """
-  script = folder / 'with_limit.py'
-  script.write_text(_WITH_LIMIT)
-  return processes.run([str(script), str(limit), *command])

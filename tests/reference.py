@@ -15,7 +15,6 @@ _baselines = short_runs.module_at(
     os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'baselines.py'))
 read_by_tensorflow = _baselines.read_image
 distort_by_tensorflow = _baselines.distort_image
-classical_distorted_inputs = _baselines.classical_distorted_inputs
 
 
 def whiten(image):

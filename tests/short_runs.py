@@ -2,7 +2,9 @@
 
 import atexit
 import contextlib
+import dataclasses
 import functools
+import glob
 import importlib.util
 import os
 from pathlib import Path
@@ -26,6 +28,10 @@ from tests import processes
 from tests import synthetic_records
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+# The DataSet of a Config, fetched and checked as by a program; all variables of
+# a checkpoint, arrays by their names.
+prepared, values = datasets.prepare, checkpoints.read
 
 # The tutorial's line, as printed by the trainers and by the evaluator.
 TIME = r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}'
@@ -52,18 +58,12 @@ def module_at(path):
 
 def small_config(tmp_path, **changes):
   """A Config for a few quick steps on the sample."""
-  settings = {
-      'dataset': 'sample',
-      'batch_size': 16,
-      'max_steps': 4,
-      'log_frequency': 1,
-      'train_dir': str(tmp_path / 'train'),
-      'checkpoint_dir': str(tmp_path / 'train'),
-      'eval_dir': str(tmp_path / 'eval'),
-      'run_once': True
-  }
-  settings.update(changes)
-  return Settings(**settings)
+  config = Settings(dataset='sample', batch_size=16, max_steps=4,
+                    log_frequency=1, run_once=True,
+                    train_dir=str(tmp_path / 'train'),
+                    checkpoint_dir=str(tmp_path / 'train'),
+                    eval_dir=str(tmp_path / 'eval'))
+  return dataclasses.replace(config, **changes)
 
 
 @functools.lru_cache(maxsize=None)
@@ -124,11 +124,6 @@ def learning_rate(global_step, config, state):
   return tf.get_collection(graph_keys.LEARNING_RATE)[-1]
 
 
-def prepared(config):
-  """The DataSet of a Config, fetched and checked as by a program."""
-  return datasets.prepare(config)
-
-
 def evaluated(config, step=None):
   """What the evaluator finds for its first batch: right or not, and softmax.
 
@@ -150,23 +145,34 @@ def evaluated(config, step=None):
   return correct, odds / odds.sum(axis=1, keepdims=True)
 
 
-def values(checkpoint):
-  """All variables of a checkpoint, arrays by their names."""
-  return checkpoints.read(checkpoint)
-
-
 def frozen_probabilities(config, count):
   """What a frozen graph computes for the first test images of the sample."""
-  (path,) = prepared(config).test_files
-  records = np.fromfile(path, np.uint8).reshape(-1, 3073)[:count]
   graph_def = tf.GraphDef()
   with open(config.frozen_graph, 'rb') as content:
     graph_def.ParseFromString(content.read())
   with tf.Graph().as_default(), tf.Session() as session:
     images, probabilities = tf.import_graph_def(
         graph_def, return_elements=['images:0', 'probabilities:0'], name='')
-    found = synthetic_records.images_of(records)
-    return session.run(probabilities, {images: found})
+    return session.run(probabilities, {images: sample_images(count)})
+
+
+def sample_images(count):
+  """The first test images of the sample, uint8 [count, 32, 32, 3]."""
+  path = os.path.join(datasets.SAMPLE_FOLDER, 'test_batch.bin')
+  records = np.fromfile(path, np.uint8).reshape(-1, 3073)[:count]
+  return synthetic_records.images_of(records)
+
+
+def scalars(directory):
+  """All scalar summaries in a directory, as {tag: {step: value}}."""
+  found = {}
+  for path in glob.glob(os.path.join(directory, 'events.*')):
+    for event in tf.train.summary_iterator(path):
+      for value in event.summary.value:
+        if value.HasField('simple_value'):
+          steps = found.setdefault(value.tag, {})
+          steps[event.step] = value.simple_value
+  return found
 
 
 def copy_without_averages(source, target):

@@ -2,6 +2,7 @@
 
 import functools
 import os
+from pathlib import Path
 import re
 
 import numpy as np
@@ -92,17 +93,6 @@ def test_programs_print_what_the_page_says(program, printed, tmp_path):
   # Importing TensorFlow would be most of the time of a short program.
   status, out, err = processes.run([path], modules=('tensorflow.compat.v1',))
   assert (status, out) == (0, printed), err
-
-
-def sources(*folders):
-  """The text of each file of Python in folders of the project."""
-  return [
-      read(os.path.join(path, name))
-      for folder in folders
-      for path, _, names in os.walk(os.path.join(ROOT, folder))
-      for name in names
-      if name.endswith('.py')
-  ]
 
 
 @pytest.mark.parametrize('page', PAGES)
@@ -233,8 +223,10 @@ def known_flags():
   """The flags of all programs and scripts."""
   found = set(settings_lib.flag_names(*settings_lib.GROUP_OF.values()))
   found |= {'no' + name for name in found}
-  for text in sources('cifar10', 'scripts'):
-    found |= set(re.findall(r"\badd(?:_argument)?\(\s*'--(\w+)'", text))
+  for folder in ('cifar10', 'scripts'):
+    for path in Path(ROOT, folder).rglob('*.py'):
+      text = path.read_text(encoding='utf-8')
+      found |= set(re.findall(r"\badd(?:_argument)?\(\s*'--(\w+)'", text))
   return found | FOREIGN
 
 

@@ -39,10 +39,10 @@ def test_ways_take_turns_and_are_resumed(tmp_path, monkeypatch, capsys):
   exercise_10.compare_all(args)
   trained = [c for c in Runner.commands if c != 'eval']
   assert len(trained) == 8 and len(Runner.commands) == 16
-  for limit, part in (('--max_steps=50 ', trained[:4]), ('--max_steps=1000000 ',
-                                                         trained[4:])):
-    for command, flags in zip(part, exercise_10.WAYS.values()):
-      assert limit in command and command.endswith(' '.join(flags))
+  for number, command in enumerate(trained):
+    limit = '--max_steps=50 ' if number < 4 else '--max_steps=1000000 '
+    flags = list(exercise_10.WAYS.values())[number % 4]
+    assert limit in command and command.endswith(' '.join(flags))
   assert capsys.readouterr().out.splitlines()[2:4] == [
       '| synchronous | 50 steps | 50 | 102 | 25.0 % |',
       '| asynchronous | 50 steps | 50 | 102 | 25.0 % |'

@@ -11,74 +11,41 @@ from tests.pages import read
 HANGUL = re.compile('[\uac00-\ud7a3]')
 NUMBER = r'\d[\d,.]*\d|\d'
 
-# What a page writes with other numerals in Korean: the English, the Korean.
+# What is written with other numerals in Korean: the English, the Korean.
 OTHERWISE = {
-    'README.ko.md': {
-        'in half an hour': '30분 만에'
-    },
-    'docs/ko/layers_and_training.md': {
-        'a tenth of the steepest': '10분의 1보다',
-        'a tenth of the rate': '10분의 1이어도'
-    },
-    'docs/ko/learning_path.md': {
-        'in half an hour': '30분 만에'
-    },
-    'docs/ko/platforms.md': {
-        'in half an hour': '30분 만에',
-        'five minutes before': '5분 전에'
-    },
-    'docs/ko/questions.md': {
-        'a quarter of them': '4분의 1을',
-        'every ten minutes': '10분마다'
-    },
-    'docs/ko/search.md': {
-        'a third of `--max_steps`': '`--max_steps`의 3분의 1',
-        'Twenty trials': '시도 20개'
-    },
-    'docs/ko/techniques.md': {
-        'three quarters of the time': '시간은 4분의 3',
-        'a tenth of gradient': '경사 하강법의 10분의 1',
-        'ten times its default': '기본값의 10배',
-        'a third to a tenth of that': '3분의 1에서 10분의 1',
-        'a million weights': '가중치가 100만 개',
-        'the remaining tenth of the weights': '남은 가중치 10분의 1'
-    },
-    'docs/ko/tensorflow1.md': {
-        'in half an hour': '30분 만에'
-    },
-    'docs/ko/tf1_on_tf2.md': {
-        'after one second': '처리기는 1초 뒤',
-        'a quarter of the time': '약 4분의 1로',
-        'a quarter of the values': '값의 4분의 1만'
-    },
-    'docs/ko/transfer.md': {
-        'about a hundred labels': '레이블이 100개쯤'
-    },
-    'docs/ko/tutorial.md': {
-        'in half an hour': '30분 만에',
-        'ten classes: airplane': '10개 클래스(airplane',
-        'about 19.5 million': '약 1,950만 번',
-        '18.47 million': '1,847만 번',
-        '2.76 million': '276만 번',
-        '14.75 million': '1,475만 번',
-        '0.96 million': '96만 번',
-        'among ten classes': '10개 클래스 중 하나',
-        'Every ten steps': '10스텝마다'
-    },
-    'docs/ko/datasets.md': {
-        'to three quarters of': '너비를 4분의 3으로'
-    },
-    'docs/ko/results/clusters.md': {
-        'links ten times as fast': '10배 빠른 링크',
-        'a twentieth of the time': '20분의 1의 시간에',
-        'a twentieth of the workers': '워커가 20분의 1만'
-    },
-    'docs/ko/results/techniques.md': {
-        'three quarters of the time': '시간은 4분의 3으로',
-        'ended within a point of': '차이가 1%p 이내이면',
-        'the variants within a point': '차이가 1%p 이내인 것',
-        'more than a point away': '차이가 1%p를 넘은'
-    }
+    '0.96 million': '96만 번',
+    '14.75 million': '1,475만 번',
+    '18.47 million': '1,847만 번',
+    '2.76 million': '276만 번',
+    'Every ten steps': '10스텝마다',
+    'Twenty trials': '시도 20개',
+    'a million weights': '가중치가 100만 개',
+    'a quarter of the time': '약 4분의 1로',
+    'a quarter of the values': '값의 4분의 1만',
+    'a quarter of them': '4분의 1을',
+    'a tenth of gradient': '경사 하강법의 10분의 1',
+    'a tenth of the rate': '10분의 1이어도',
+    'a tenth of the steepest': '10분의 1보다',
+    'a third of `--max_steps`': '`--max_steps`의 3분의 1',
+    'a third to a tenth of that': '3분의 1에서 10분의 1',
+    'a twentieth of the time': '20분의 1의 시간에',
+    'a twentieth of the workers': '워커가 20분의 1만',
+    'about 19.5 million': '약 1,950만 번',
+    'about a hundred labels': '레이블이 100개쯤',
+    'after one second': '처리기는 1초 뒤',
+    'among ten classes': '10개 클래스 중 하나',
+    'ended within a point of': '차이가 1%p 이내이면',
+    'every ten minutes': '기본적으로 10분마다',
+    'five minutes before': '5분 전에',
+    'in half an hour': '30분 만에',
+    'links ten times as fast': '10배 빠른 링크',
+    'more than a point away': '차이가 1%p를 넘은',
+    'ten classes: airplane': '10개 클래스(airplane',
+    'ten times its default': '기본값의 10배',
+    'the remaining tenth of the weights': '남은 가중치 10분의 1',
+    'the variants within a point': '차이가 1%p 이내인 것',
+    'three quarters of the time': '시간은 4분의 3',
+    'to three quarters of': '너비를 4분의 3으로'
 }
 
 
@@ -151,14 +118,13 @@ def test_no_paragraph_is_left_in_english(korean):
 
 @pytest.mark.parametrize('korean', KOREAN)
 def test_numbers_of_the_prose_are_those_of_the_english(korean):
-  otherwise = OTHERWISE.get(korean, {})
-
-  def numbers(page, written):
-    prose = ' '.join(without_code(read(page)).split())
-    for words in written:
-      assert words in prose, words
-      prose = prose.replace(words, ' ', 1)
-    return sorted(re.findall(NUMBER, prose))
-
-  of_korean = numbers(korean, otherwise.values())
-  assert of_korean == numbers(KOREAN[korean], otherwise)
+  pages = [
+      ' '.join(without_code(read(page)).split())
+      for page in (KOREAN[korean], korean)
+  ]
+  for pair in OTHERWISE.items():
+    counts = [page.count(words) for page, words in zip(pages, pair)]
+    assert counts[0] == counts[1], (pair, counts)
+    pages = [page.replace(words, ' ') for page, words in zip(pages, pair)]
+  english, of_korean = (sorted(re.findall(NUMBER, page)) for page in pages)
+  assert of_korean == english

@@ -58,14 +58,6 @@ def test_trainable_variables_are_the_tutorials():
   assert sum(np.prod(shape) for shape in shapes.values()) == 1068298
 
 
-def test_variables_are_float32_on_the_cpu_whatever_the_device():
-  with tf.device('/gpu:0'):
-    cifar10.inference(random_images(2))
-  for v in tf.trainable_variables():
-    assert v.dtype.base_dtype == tf.float32
-    assert tf.DeviceSpec.from_string(v.device).device_type == 'CPU', v.name
-
-
 def test_operations_are_named_and_ordered_as_in_the_tutorial(graph):
   logits = cifar10.inference(random_images(2))
   assert logits.op.name == 'softmax_linear/softmax_linear'
@@ -210,16 +202,6 @@ def test_multiply_adds_are_the_tutorials(graph):
   assert multiply_adds == 18470784
 
 
-def test_inputs_are_of_the_configs_size_and_repeatable_with_a_seed():
-  config = Settings(dataset='sample', batch_size=6, num_gpus=3, seed=0)
-  images, labels = cifar10.distorted_inputs(config, short_runs.prepared(config))
-  assert images.shape.as_list() == [18, 24, 24, 3]
-  assert labels.shape.as_list() == [18]
-  # One after the other, so that their order is no accident.
-  runner = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)[-1]
-  assert len(runner.enqueue_ops) == 1
-
-
 def test_train_takes_a_step_of_gradient_descent_and_averages():
   images = tf.constant(np.random.RandomState(0).randn(4, 24, 24, 3), tf.float32)
   global_step = tf.train.get_or_create_global_step()
@@ -260,52 +242,6 @@ def test_a_variable_without_a_gradient_stays_and_is_averaged():
   ]
 
 
-def trained(config, form, initial):
-  """All variables after 50 steps on the sample, as one vector.
-
-  Args:
-    config: Settings.
-    form: how convolutions are computed.
-    initial: the first values of the variables.
-  """
-  (path,) = short_runs.prepared(config).train_files
-  records = np.fromfile(path, np.uint8).reshape([-1, 3073])
-  pixels = records[:, 1:].reshape([-1, 3, 32, 32]).transpose([0, 2, 3, 1])
-  batch_size = config.batch_size
-  with tf.Graph().as_default():
-    images = tf.placeholder(tf.float32, [None, 24, 24, 3])
-    labels = tf.placeholder(tf.int32, [None])
-    loss = cifar10.loss(networks.inference(images, Settings(conv=form)), labels)
-    step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
-    variables = tf.trainable_variables()
-    with tf.Session() as session:
-      session.run([tf.assign(v, i) for v, i in zip(variables, initial)])
-      for i in range(50):
-        chosen = np.arange(i * batch_size, (i + 1) * batch_size) % len(records)
-        batch = pixels[chosen, 4:28, 4:28] / 64.0 - 2
-        session.run(step, {images: batch, labels: records[chosen, 0]})
-      return np.concatenate([v.ravel() for v in session.run(variables)])
-
-
-@pytest.mark.slow
-def test_both_forms_of_convolution_train_alike():
-  # Training multiplies rounding errors. So a run in another form may differ
-  # from a direct one as much as direct ones whose initial values were rounded
-  # differently, but not more.
-  config = Settings(dataset='sample', batch_size=16)
-  cifar10.inference(random_images(2))
-  with initialized_session() as session:
-    initial = session.run(tf.trainable_variables())
-  direct = trained(config, 'direct', initial)
-  rounded = []
-  for change in (-4e-7, 2e-7, 4e-7):
-    others = [values * np.float32(1 + change) for values in initial]
-    found = trained(config, 'direct', others)
-    rounded.append(np.linalg.norm(found - direct))
-  difference = np.linalg.norm(trained(config, 'winograd', initial) - direct)
-  assert 0 < difference < 1.5 * max(rounded)
-
-
 def test_both_forms_of_convolution_have_the_same_gradients():
   images, labels = random_images(8), tf.constant(np.arange(8) % 10)
   losses = []
@@ -332,22 +268,16 @@ def test_unknown_forms_are_refused(name, value):
     networks.inference(random_images(2), Settings(**{name: value}))
 
 
-def total_losses(images, labels, precisions):
-  """The total loss in each precision, with the same variables."""
+@pytest.mark.parametrize('precision', ['bfloat16', 'float16'])
+def test_precision_changes_the_arithmetic_only(graph, precision):
+  images, labels = random_images(8), tf.constant(np.arange(8) % 10)
   losses = []
-  for i, precision in enumerate(precisions):
-    with layers.compute_in(precision), tf.variable_scope('', reuse=i > 0):
+  for i, name in enumerate(('float32', precision)):
+    with layers.compute_in(name), tf.variable_scope('', reuse=i > 0):
       with tf.name_scope('tower_%d' % i) as scope:
         logits = networks.inference(images, Settings(conv='direct'))
         assert logits.dtype == tf.float32
         losses.append(cifar10.loss(logits, labels, scope))
-  return losses
-
-
-@pytest.mark.parametrize('precision', ['bfloat16', 'float16'])
-def test_precision_changes_the_arithmetic_only(graph, precision):
-  images, labels = random_images(8), tf.constant(np.arange(8) % 10)
-  exact, loss = total_losses(images, labels, ['float32', precision])
   kernels = [
       operation.inputs[1].dtype
       for operation in graph.get_operations()
@@ -357,10 +287,10 @@ def test_precision_changes_the_arithmetic_only(graph, precision):
   assert kernels == [tf.as_dtype(precision)] * 5
   variables = tf.trainable_variables()
   assert {v.dtype.base_dtype for v in variables} == {tf.float32}
-  gradients = [tf.gradients(x, variables) for x in (exact, loss)]
+  gradients = [tf.gradients(loss, variables) for loss in losses]
   assert {g.dtype for g in gradients[1]} == {tf.float32}
   with initialized_session() as session:
-    exact, loss, gradients = session.run([exact, loss, gradients])
+    (exact, loss), gradients = session.run([losses, gradients])
   # Both round at each layer, bfloat16 to 8 bits. Most of the difference of
   # gradients comes from windows of the pooling whose largest one changes.
   assert loss == pytest.approx(exact, rel=1e-3) and loss != exact
@@ -380,43 +310,33 @@ def test_the_decay_is_in_the_loss_whatever_the_name_scope():
   assert len(total_loss.op.inputs) == 3
 
 
-def test_all_variables_are_on_the_cpu():
+def test_saved_variables_are_the_tutorials_and_on_the_cpu():
   with tf.device('/cpu:0'):
     global_step = tf.train.get_or_create_global_step()
-  logits = cifar10.inference(random_images(4))
-  total_loss = cifar10.loss(logits, tf.constant([1, 2, 3, 4]))
-  train(total_loss, global_step)
-  for v in tf.global_variables():
-    device = tf.DeviceSpec.from_string(v.device)
-    assert device.device_type == 'CPU', v.name
-
-
-def test_saved_variables_are_the_tutorials():
-  global_step = tf.train.get_or_create_global_step()
-  logits = cifar10.inference(random_images(4))
-  total_loss = cifar10.loss(logits, tf.constant([1, 2, 3, 4]))
-  train(total_loss, global_step)
+  with tf.device('/gpu:0'):
+    logits = cifar10.inference(random_images(4))
+  train(cifar10.loss(logits, [1, 2, 3, 4]), global_step)
   names = set(VARIABLES)
   names.update(name + '/ExponentialMovingAverage' for name in VARIABLES)
-  names.update(('global_step', 'cross_entropy/avg', 'total_loss/avg',
-                'local3/weight_loss/avg', 'local4/weight_loss/avg'))
-  assert {v.op.name for v in tf.global_variables()} == names
-  assert global_step.dtype.base_dtype == tf.int64
+  names.update(('cross_entropy/avg', 'total_loss/avg', 'local3/weight_loss/avg',
+                'local4/weight_loss/avg'))
+  types = {v.op.name: v.dtype.base_dtype for v in tf.global_variables()}
+  assert types == {'global_step': tf.int64, **dict.fromkeys(names, tf.float32)}
+  for v in tf.global_variables():
+    assert tf.DeviceSpec.from_string(v.device).device_type == 'CPU', v.name
 
 
 def test_summaries_are_named_without_towers_and_once():
-  with tf.variable_scope(''):
-    for i in range(2):
-      with tf.variable_scope('', reuse=i > 0), tf.name_scope('tower_%d' % i):
-        cifar10.inference(random_images(2))
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
+  for i in range(2):
+    with tf.variable_scope('', reuse=i > 0), tf.name_scope('tower_%d' % i):
+      cifar10.inference(random_images(2))
+  with initialized_session() as session:
     summary = tf.Summary.FromString(session.run(tf.summary.merge_all()))
-  tags = sorted(value.tag for value in summary.value)
   layer_names = {name.split('/')[0] for name in VARIABLES}
-  assert tags == sorted(name + kind
-                        for name in layer_names
-                        for kind in ('/activations', '/sparsity'))
+  assert sorted(value.tag for value in summary.value) == sorted(
+      name + kind
+      for name in layer_names
+      for kind in ('/activations', '/sparsity'))
 
 
 def test_without_a_run_training_ends_at_max_steps():
@@ -434,7 +354,7 @@ def test_without_a_run_training_ends_at_max_steps():
 def test_training_summaries():
   global_step = tf.train.get_or_create_global_step()
   logits = cifar10.inference(random_images(4))
-  train(cifar10.loss(logits, tf.constant([1, 2, 3, 4])), global_step)
+  train(cifar10.loss(logits, [1, 2, 3, 4]), global_step)
   with initialized_session() as session:
     summary = tf.Summary.FromString(session.run(tf.summary.merge_all()))
   tags = ['learning_rate']
@@ -464,20 +384,11 @@ def test_the_graph_is_in_boxes(graph, precision, top_layers):
   # TensorBoard draws a single operation as a dot.
   dots = {name for name, count in counts.items() if count == 1}
   assert dots == {'pool1', 'pool2'}
+  # Cross entropy and total loss hold their moving averages besides.
   assert set(counts) - dots == {
-      'global_step',
-      'distorted_inputs',
-      'conv1',
-      'norm1',
-      'conv2',
-      'norm2',
-      'local3',
-      'local4',
-      'softmax_linear',
-      'loss',
-      'cross_entropy',  # These two hold their moving averages besides.
-      'total_loss',
-      'train'
+      'global_step', 'distorted_inputs', 'conv1', 'norm1', 'conv2', 'norm2',
+      'local3', 'local4', 'softmax_linear', 'loss', 'cross_entropy',
+      'total_loss', 'train'
   }
 
 
@@ -499,28 +410,13 @@ def test_by_default_the_operations_are_those_of_the_tutorial(graph):
   assert found == expected
 
 
-def test_the_loss_is_computed_in_its_box_and_named_outside(graph):
-  cifar10.loss(tf.zeros([2, 10]), tf.constant([1, 2]))
-  operations = graph.get_operations()
-  (entropy,) = [o for o in operations if o.type.startswith('SparseSoftmax')]
-  assert entropy.name.startswith('loss/')
-  names = [loss.op.name for loss in tf.get_collection('losses')]
-  assert names == ['cross_entropy']
-
-
 def test_a_tower_smooths_its_labels_in_training():
-  images, labels = random_images(4), tf.constant([1, 2, 3, 4])
-
-  def cross_entropy(scope, **settings):
-    with tf.name_scope(scope) as name, tf.variable_scope(
-        '', reuse=tf.AUTO_REUSE):
-      cifar10_multi_gpu_train.tower_loss(name, images, labels,
-                                         Settings(**settings))
-    return next(loss for loss in tf.get_collection('losses', name)
-                if loss.op.name.endswith('cross_entropy'))
-
-  plain = cross_entropy('tower_0')
-  smooth = cross_entropy('tower_1', label_smoothing=0.5)
+  images, losses = random_images(4), []
+  for i, smoothing in enumerate((0.0, 0.5)):
+    with tf.variable_scope('', reuse=i > 0), tf.name_scope(f't_{i}') as scope:
+      losses.append(
+          cifar10_multi_gpu_train.tower_loss(
+              scope, images, [1, 2, 3, 4], Settings(label_smoothing=smoothing)))
   with initialized_session() as session:
-    plain, smooth = session.run([plain, smooth])
+    plain, smooth = session.run(losses)
   assert plain != smooth

@@ -9,7 +9,7 @@ import shutil
 import sys
 import threading
 import time
-from typing import Any, NamedTuple
+import types
 
 import numpy as np
 import pytest
@@ -21,8 +21,6 @@ from cifar10 import cifar10_train
 from cifar10.data import distortions
 from cifar10.data.records import Layout
 from cifar10.errors import UserError
-from cifar10.infer.follower import Follower
-from cifar10.settings import Settings
 from cifar10.store import checkpoint_files
 from cifar10.store import checkpoints
 from tests import processes
@@ -59,26 +57,18 @@ def evaluate(folder, capsys, **changes):
   return printed(out), out
 
 
-class Evaluation(NamedTuple):
-  """What an evaluation of the run has found."""
-
-  lines: Any  # As `printed` returns them.
-  out: Any  # What is printed.
-  summaries: Any  # The values of its summaries, by tag, with their steps.
-  metrics: Any  # The line of JSON, a dict.
-
-
 @pytest.fixture(scope='module', name='evaluations')
 def _evaluations(trained, tmp_path_factory):
-  """Four evaluations of the run, by what is special with them."""
+  """Four evaluations of the run, by what is special with them.
+
+  Each has the lines as `printed` returns them and as they are, the summaries by
+  tag with their steps, and the line of JSON.
+  """
   found = {}
-  for name, changes in (('', {}), ('train_eval', {
-      'eval_data': 'train_eval'
-  }), ('plain', {
-      'use_moving_averages': False
-  }), ('tta', {
-      'tta': True
-  })):
+  settings = [('', {}), ('train_eval', {'eval_data': 'train_eval'}),
+              ('plain', {'use_moving_averages': False}),
+              ('tta', {'tta': True})]  # yapf: disable
+  for name, changes in settings:
     folder, out = tmp_path_factory.mktemp('evaluation'), io.StringIO()
     metrics = folder / 'metrics.jsonl'
     with contextlib.redirect_stdout(out):
@@ -91,8 +81,9 @@ def _evaluations(trained, tmp_path_factory):
         for event in tf.train.summary_iterator(str(events))
         for value in event.summary.value
     }
-    found[name] = Evaluation(printed(out.getvalue()), out.getvalue(), values,
-                             json.loads(metrics.read_text()))
+    found[name] = types.SimpleNamespace(lines=printed(out.getvalue()),
+                                        out=out.getvalue(), summaries=values,
+                                        metrics=json.loads(metrics.read_text()))
   return found
 
 
@@ -395,12 +386,3 @@ def test_without_a_checkpoint_nothing_is_written(tmp_path):
   with pytest.raises(UserError, match='holds no checkpoint'):
     cifar10_eval.evaluate(config)
   assert os.listdir(str(tmp_path)) == []
-
-
-def test_a_checkpoint_whose_folder_is_gone_was_deleted(tmp_path, capsys):
-  path = str(tmp_path / 'gone' / 'model.ckpt-1')
-  follower = Follower(Settings(checkpoint_dir=os.path.dirname(path)))
-  with follower.unless_deleted(path):
-    checkpoints.step(path)
-  assert capsys.readouterr(
-  ).out == f'{path} was deleted; looking for the next.\n'

@@ -2,7 +2,6 @@
 
 import collections
 import os
-import sys
 import threading
 import time
 
@@ -12,7 +11,6 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_input
 from cifar10 import pipelines
-from cifar10.data import batches
 from cifar10.data import datasets
 from cifar10.data import records as records_lib
 from cifar10.data.records import Layout
@@ -45,6 +43,11 @@ def write(folder, *files):
 
 def data_set(names, layout=Layout()):
   return datasets.DataSet(train_files=names, test_files=names, layout=layout)
+
+
+@pytest.fixture(scope='module')
+def sample():
+  return short_runs.prepared(Settings(dataset='sample'))
 
 
 def training_inputs(data, batch_size, source='queues', **values):
@@ -83,31 +86,6 @@ def times_seen(records):
   return collections.Counter(row.tobytes() for row in records)
 
 
-@pytest.mark.parametrize('layout', [Layout(), OTHER_LAYOUT],
-                         ids=['cifar10', 'other'])
-def test_read_records_reads_each_record_once_in_order(tmp_path, layout):
-  first = synthetic_records.make_records([3, 9, 1], seed=1, layout=layout)
-  second = synthetic_records.make_records([0], seed=2, layout=layout)
-  names = write(tmp_path, first, second)
-  queue = tf.train.string_input_producer(names, num_epochs=1, shuffle=False)
-  records = cifar10_input.read_records(queue, layout, at_most=2)
-  assert records.dtype == tf.uint8
-  assert records.shape.as_list() == [None, layout.record_bytes]
-  found = []
-  with tf.Session() as session:
-    session.run(tf.local_variables_initializer())
-    coord = tf.train.Coordinator()
-    threads = tf.train.start_queue_runners(session, coord)
-    # No read goes beyond its file.
-    for expected in (first[:2], first[2:], second):
-      found.append(session.run(records))
-      np.testing.assert_array_equal(found[-1], expected)
-    with pytest.raises(tf.errors.OutOfRangeError):
-      session.run(records)
-    coord.request_stop()
-    coord.join(threads)
-
-
 def test_the_reference_reads_the_same(tmp_path):
   layout = Layout()
   names = write(tmp_path, synthetic_records.make_records([3, 9, 0]))
@@ -133,53 +111,33 @@ def test_the_reference_reads_the_same(tmp_path):
       assert alone[2].decode() == '%s:%d' % (names[0], number)
 
 
-def test_of_two_label_bytes_the_last_is_the_label(tmp_path):
-  layout = Layout(label_bytes=2, label_at=(1,))
-  records = synthetic_records.make_records([3, 9], layout=layout)
-  records[:, 0] = 77
-  names = write(tmp_path, records)
-  data = data_set(names)._replace(layout=layout)
-  images, labels = eval_inputs(data, 2)
-  ((images, labels),) = take_all([images, labels])
-  assert labels.tolist() == [3, 9]
-  expected = [
-      reference.central_crop(image, 24)
-      for image in synthetic_records.images_of(records, layout)
-  ]
-  np.testing.assert_allclose(images, expected, atol=1e-4)
-
-
-@pytest.mark.parametrize('batch_size', [1, 7, 100, 1000])
-def test_evaluation_gives_each_image_once_in_order(tmp_path, batch_size):
+@pytest.mark.parametrize('layout', [Layout(), OTHER_LAYOUT],
+                         ids=['cifar10', 'other'])
+@pytest.mark.parametrize('batch_size', [1, 7, 100, 2000])
+def test_evaluation_gives_each_image_once_in_order(tmp_path, batch_size,
+                                                   layout):
   files = [
-      synthetic_records.make_records(np.arange(n) % 10, seed=n)
-      for n in (13, 1, 29)
+      synthetic_records.make_records(np.arange(n) % 10, n, layout)
+      for n in (13, 1, 1029)  # The last one is longer than a read.
   ]
   names = write(tmp_path, *files)
-  tensors = eval_inputs(data_set(names), batch_size)
-  assert tensors[0].shape.as_list() == [None, 24, 24, 3]
+  tensors = eval_inputs(data_set(names, layout), batch_size)
+  size = 24 if layout.height == 32 else 36  # Three quarters.
+  assert tensors[0].shape.as_list() == [None, size, size, layout.depth]
   assert [t.dtype for t in tensors] == [tf.float32, tf.int32]
   batches = take_all(list(tensors))
   sizes = [len(labels) for _, labels in batches]
   assert sizes[:-1] == [batch_size] * (len(sizes) - 1)
-  assert sum(sizes) == 43
+  assert sum(sizes) == 1043
   records = np.concatenate(files)
   found = np.concatenate([images for images, _ in batches])
   expected = [
-      reference.central_crop(image, 24)
-      for image in synthetic_records.images_of(records)
+      reference.central_crop(image, size)
+      for image in synthetic_records.images_of(records, layout)
   ]
   np.testing.assert_allclose(found, expected, atol=1e-4)
   labels = np.concatenate([labels for _, labels in batches])
-  np.testing.assert_array_equal(labels, records[:, 0])
-
-
-def test_evaluation_reads_files_longer_than_a_read(tmp_path):
-  records = synthetic_records.make_records(np.arange(2345) % 10)
-  names = write(tmp_path, records)
-  _, labels = eval_inputs(data_set(names), 128, eval_data=False)
-  found = np.concatenate(take_all(labels))
-  np.testing.assert_array_equal(found, records[:, 0])
+  np.testing.assert_array_equal(labels, records[:, layout.label_at[-1]])
 
 
 def test_training_images_and_those_to_evaluate_on_are_kept_apart(tmp_path):
@@ -216,28 +174,18 @@ def test_training_batches_have_static_shapes_and_whole_contents(
   assert {label for _, labels in batches for label in labels} == set(range(10))
 
 
-def test_images_of_either_input_are_in_the_summaries():
-  data = short_runs.prepared(Settings(dataset='sample'))
-  for tensors in (lambda: training_inputs(data, 12),
-                  lambda: eval_inputs(data, 12)):
-    with tf.Graph().as_default():
-      tensors()
-      merged = tf.summary.merge_all()
-      with tf.train.MonitoredSession() as session:
-        summary = tf.Summary.FromString(session.run(merged))
-    tags = {value.tag for value in summary.value}
-    assert {'images/image/%d' % i for i in range(10)} <= tags
-
-
 def test_two_inputs_of_a_graph_have_summaries_of_their_own(tmp_path):
   folder = str(synthetic_records.make_folder(tmp_path))
-  cifar10_input.distorted_inputs(folder, 8)
-  cifar10_input.inputs('test', folder, 8)
+  cifar10_input.distorted_inputs(folder, 12)
+  cifar10_input.inputs('test', folder, 12)
   merged = tf.summary.merge_all()
   with tf.train.MonitoredSession() as session:
     summary = tf.Summary.FromString(session.run(merged))
   tags = {value.tag for value in summary.value}
-  assert {'images/image/0', 'images_1/image/0', 'labels', 'labels_1'} <= tags
+  images = {
+      f'{name}/image/{i}' for name in ('images', 'images_1') for i in range(10)
+  }
+  assert images | {'labels', 'labels_1'} <= tags
 
 
 @pytest.mark.filterwarnings(
@@ -276,49 +224,6 @@ def test_labels_stay_with_their_images(tmp_path, source):
       np.testing.assert_array_equal(is_lower.astype(int), found)
 
 
-def test_an_epoch_is_a_random_order_of_all_records(tmp_path):
-  records = synthetic_records.make_records(np.arange(300) % 10)
-  names = write(tmp_path, records[:100], records[100:150], records[150:])
-  found = raw_batches(names, 300, 25, 36)
-  epochs = np.split(found, 3)
-  for epoch in epochs:
-    assert times_seen(epoch) == times_seen(records)
-  assert (epochs[0] != records).any()
-  assert (epochs[0] != epochs[1]).any() and (epochs[1] != epochs[2]).any()
-
-
-def test_what_is_left_of_an_epoch_goes_into_the_next(tmp_path):
-  records = synthetic_records.make_records(np.arange(100) % 10)
-  names = write(tmp_path, records)
-  # 14 batches of 7 an epoch, and 2 records over: 20 batches are 140 records.
-  found = raw_batches(names, 100, 7, 20)
-  seen = times_seen(found)
-  assert len(times_seen(found[:98])) == 98
-  assert set(seen) <= set(times_seen(records))
-  assert max(seen.values()) == 2
-  # 100 batches are 7 epochs: each record came 7 times.
-  found = raw_batches(names, 100, 7, 100)
-  assert set(times_seen(found).values()) == {7}
-
-
-def test_a_batch_may_be_larger_than_an_epoch(tmp_path):
-  records = synthetic_records.make_records(np.arange(10))
-  names = write(tmp_path, records)
-  found = raw_batches(names, 10, 25, 2)
-  assert set(times_seen(found).values()) == {5}
-
-
-def test_more_than_fits_is_shuffled_in_parts(tmp_path, monkeypatch):
-  monkeypatch.setattr(cifar10_input, '_MAX_BYTES_IN_QUEUE', 80 * 3073)
-  monkeypatch.setattr(cifar10_input, '_RECORDS_PER_READ', 7)
-  records = synthetic_records.make_records(np.arange(200) % 10)
-  names = write(tmp_path, records)
-  found = raw_batches(names, 200, 10, 40)
-  # 80 examples at a time: 5 times for 2 epochs.
-  assert set(times_seen(found).values()) == {2}
-  assert times_seen(found[:80]) == times_seen(records[:80])
-
-
 @pytest.mark.parametrize('source', ['queues', 'tf_data'])
 @pytest.mark.parametrize('size, batch_size', [(32, 128), (64, 128), (256, 9)])
 def test_queues_hold_so_many_bytes_at_most(capsys, tmp_path, size, batch_size,
@@ -353,6 +258,7 @@ def test_queues_hold_so_many_bytes_at_most(capsys, tmp_path, size, batch_size,
 
 def test_files_of_more_than_fits_come_in_random_order(tmp_path, monkeypatch):
   monkeypatch.setattr(cifar10_input, '_MAX_BYTES_IN_QUEUE', 81 * 3073 - 1)
+  monkeypatch.setattr(cifar10_input, '_RECORDS_PER_READ', 7)
   files = [
       synthetic_records.make_records(np.arange(20) % 10, i) for i in range(10)
   ]
@@ -379,13 +285,11 @@ def chi_squared(labels):
   return values
 
 
-def sorted_files(tmp_path):
-  records = synthetic_records.make_records(np.repeat(np.arange(10), 100))
-  return write(tmp_path, *np.split(records, 5)), records
-
-
 def test_sorted_files_give_mixed_batches(tmp_path):
-  names, _ = sorted_files(tmp_path)
+  records = synthetic_records.make_records(np.repeat(np.arange(10), 100))
+  # What is not shuffled is found.
+  assert min(chi_squared(records[:, 0])) > CHI_SQUARED_9
+  names = write(tmp_path, *np.split(records, 5))
   labels = raw_batches(names, 1000, 20, 150)[:, 0]
   for epoch in np.split(labels, 3):
     assert max(chi_squared(epoch)) < CHI_SQUARED_9
@@ -397,46 +301,29 @@ def test_sorted_files_give_mixed_batches(tmp_path):
   assert abs(total - 9 * 150) < 4 * np.sqrt(2 * 9 * 150)
 
 
-def test_the_classical_input_does_not_mix_sorted_files(tmp_path):
-  names, records = sorted_files(tmp_path)
-  images, labels = reference.classical_distorted_inputs(names,
-                                                        num_examples=1000,
-                                                        batch_size=20)
-  assert images.shape.as_list() == [20, 24, 24, 3]
-  with tf.train.MonitoredSession() as session:
-    batches = [session.run([images, labels]) for _ in range(50)]
-  for images, _ in batches:
-    np.testing.assert_allclose(images.mean(axis=(1, 2, 3)), 0, atol=1e-4)
-    np.testing.assert_allclose(images.std(axis=(1, 2, 3)), 1, atol=1e-3)
-  found = np.concatenate([labels for _, labels in batches])
-  assert set(found) == set(range(10))
-  assert min(chi_squared(found)) > CHI_SQUARED_9
-  # Nor does what is not shuffled at all pass.
-  assert min(chi_squared(records[:, 0])) > CHI_SQUARED_9
-
-
 @pytest.mark.parametrize('source', SOURCES)
-def test_images_may_have_another_size(source):
-  data = short_runs.prepared(Settings(dataset='sample'))
-  images, _ = training_inputs(data, 8, source=source, image_size=30)
+@pytest.mark.parametrize('name, value', [('standardization', 'fixed'),
+                                         ('augment', 'brightness,saturation')])
+def test_images_may_have_another_size(source, sample, name, value):
+  images, _ = training_inputs(sample, 8, source=source, image_size=30,
+                              **{name: value})
   assert images.shape.as_list() == [8, 30, 30, 3]
-  middles, _ = eval_inputs(data, 8, image_size=30)
+  middles, _ = eval_inputs(sample, 8, image_size=30)
   with tf.train.MonitoredSession() as session:
     assert session.run(images).shape == (8, 30, 30, 3)
     assert session.run(middles).shape == (8, 30, 30, 3)
   with pytest.raises(UserError,
                      match='--image_size=33: larger .* have 32 x 32 pi'):
-    cifar10_input.crop_size(data.layout, 33)
+    cifar10_input.crop_size(sample.layout, 33)
 
 
 @pytest.mark.parametrize('source', SOURCES)
-def test_a_seed_makes_batches_repeatable(source):
-  data = short_runs.prepared(Settings(dataset='sample'))
+def test_a_seed_makes_batches_repeatable(source, sample):
 
   def batches(seed):
     with tf.Graph().as_default():
       tf.set_random_seed(seed)
-      tensors = training_inputs(data, 64, seed=1, source=source)
+      tensors = training_inputs(sample, 64, seed=1, source=source)
       with tf.train.MonitoredSession() as session:
         return [session.run(list(tensors)) for _ in range(40)]
 
@@ -457,48 +344,22 @@ def test_without_a_seed_each_run_has_its_own_order(tmp_path):
   assert (runs[0] != runs[1]).any()
 
 
-@pytest.mark.parametrize('source', ['preloaded', 'tf_data'])
-def test_other_inputs_are_on_the_cpu_too(graph, source):
-  data = short_runs.prepared(Settings(dataset='sample'))
+@pytest.mark.parametrize('source', SOURCES)
+def test_inputs_are_on_the_cpu(graph, source, sample):
   with tf.device('/gpu:0'):
-    training_inputs(data, 4, source=source)
+    images, _ = training_inputs(sample, 4, source=source)
+    eval_inputs(sample, 4)
+  assert images.op.name.startswith(graph_keys.INPUT_SCOPE + '/')
   for operation in graph.get_operations():
     assert operation.device == '/device:CPU:0', operation.name
 
 
-@pytest.mark.parametrize('source', SOURCES)
-@pytest.mark.parametrize('values', [{
-    'standardization': 'fixed'
-}, {
-    'augment': 'brightness,saturation'
-}])
-def test_images_of_each_source_have_a_shape(graph, source, values):
-  data = short_runs.prepared(Settings(dataset='sample'))
-  images, _ = training_inputs(data, 4, source=source, **values)
-  assert images.shape.as_list() == [4, 24, 24, 3]
-
-
-def test_input_is_on_the_cpu_with_one_shuffle_queue(graph):
-  data = short_runs.prepared(Settings(dataset='sample'))
-  with tf.device('/gpu:0'):
-    images, _ = training_inputs(data, 4)
-    eval_inputs(data, 4)
-  assert images.op.name.startswith(graph_keys.INPUT_SCOPE + '/')
-  queues = 0
-  for operation in graph.get_operations():
-    if operation.name.startswith(('distorted_inputs/', 'inputs/')):
-      assert operation.device == '/device:CPU:0', operation.name
-    queues += operation.type == 'RandomShuffleQueueV2'
-  assert queues == 1
-
-
-def test_the_filling_line_is_the_tutorials(monkeypatch, capsys):
+def test_the_filling_line_is_the_tutorials(monkeypatch, capsys, sample):
   line = 'Filling queue with %d CIFAR images before starting to train.\n'
-  data = short_runs.prepared(Settings(dataset='sample'))
-  training_inputs(data, 128)
+  training_inputs(sample, 128)
   assert capsys.readouterr().out == line % 400
   monkeypatch.setattr(datasets.DataSet, 'count', lambda self, files: 50000)
-  training_inputs(data, 128)
+  training_inputs(sample, 128)
   assert capsys.readouterr().out == line % 20000
   assert cifar10_input.NUM_PREPROCESS_THREADS == 16
 
@@ -607,29 +468,26 @@ def test_a_batch_may_be_larger_than_the_data_set(tmp_path, one_thread, source):
 
 
 @pytest.mark.parametrize('source', ['preloaded', 'tf_data'])
-def test_the_line_of_other_inputs_names_all_images(capsys, source):
-  data = short_runs.prepared(Settings(dataset='sample'))
-  training_inputs(data, 128, source=source)
+def test_the_line_of_other_inputs_names_all_images(capsys, source, sample):
+  training_inputs(sample, 128, source=source)
   assert capsys.readouterr().out == (
       'Loading 1000 CIFAR images before starting to train.\n')
 
 
-def test_preloaded_records_are_in_no_checkpoint(graph):
-  data = short_runs.prepared(Settings(dataset='sample'))
-  training_inputs(data, 8, source='preloaded')
+def test_preloaded_records_are_in_no_checkpoint(graph, sample):
+  training_inputs(sample, 8, source='preloaded')
   (variable,) = tf.local_variables()
   assert not tf.global_variables()
   with tf.train.MonitoredSession() as session:
     records = session.run(variable)
-  np.testing.assert_array_equal(records,
-                                records_lib.load(data.train_files, data.layout))
+  np.testing.assert_array_equal(
+      records, records_lib.load(sample.train_files, sample.layout))
 
 
-def test_the_preprocessing_threads_are_sixteen_or_one(graph):
-  data = short_runs.prepared(Settings(dataset='sample'))
+def test_the_preprocessing_threads_are_sixteen_or_one(graph, sample):
   for seed, count in ((None, 16), (1, 1)):
     with tf.Graph().as_default():
-      training_inputs(data, 4, seed=seed)
+      training_inputs(sample, 4, seed=seed)
       runners = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
       assert len(runners[-1].enqueue_ops) == count
 
@@ -643,9 +501,8 @@ def threads_left(before):
 
 
 @pytest.mark.parametrize('source', SOURCES)
-def test_sessions_end_without_noise_or_threads(capfd, source):
-  data = short_runs.prepared(Settings(dataset='sample'))
-  tensors = list(training_inputs(data, 8, source=source))
+def test_sessions_end_without_noise_or_threads(capfd, source, sample):
+  tensors = list(training_inputs(sample, 8, source=source))
   before = set(threading.enumerate())
   for _ in range(3):
     with tf.train.MonitoredSession() as session:
@@ -654,9 +511,8 @@ def test_sessions_end_without_noise_or_threads(capfd, source):
   assert capfd.readouterr().err == ''
 
 
-def test_a_coordinator_by_hand_ends_without_noise_or_threads(capfd):
-  data = short_runs.prepared(Settings(dataset='sample'))
-  tensors = list(training_inputs(data, 8))
+def test_a_coordinator_by_hand_ends_without_noise_or_threads(capfd, sample):
+  tensors = list(training_inputs(sample, 8))
   before = set(threading.enumerate())
   with tf.Session() as session:
     coord = tf.train.Coordinator()
@@ -715,16 +571,3 @@ def test_few_labelled_records_are_not_read_a_few_at_a_time(
   monkeypatch.setattr(cifar10_input, 'read_records', noted)
   assert set(order(data, 'queues', 10, 3)) == set(range(10))
   assert sizes == [1000]  # The rest of the file is skipped in one read.
-
-
-def test_tf_data_calls_the_functions_as_they_are_written(tmp_path, monkeypatch):
-  decode, callers = records_lib.decode, []
-
-  def noted(values, layout):
-    # Not a file that AutoGraph has written into the folder of temporary files.
-    callers.append(sys._getframe(1).f_code.co_filename)
-    return decode(values, layout)
-
-  monkeypatch.setattr(records_lib, 'decode', noted)
-  order(numbered(tmp_path, 20, 1), 'tf_data', 5, 1)
-  assert set(callers) == {batches.__file__}

@@ -1,5 +1,7 @@
 """Towers: their names and devices, their gradients, their checkpoints."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
@@ -27,32 +29,23 @@ def build(config):
                                               global_step)
 
 
-def session_without_gpus(prefetch):
-  config = session_settings.config_proto(Settings(), use_gpu=False)
-  return tf.train.MonitoredSession(tf.train.ChiefSessionCreator(config=config),
-                                   hooks=[prefetch])
-
-
-@pytest.fixture(scope='module', name='graph_of_four')
-def _graph_of_four(tmp_path_factory):
+@pytest.fixture(scope='module', name='four_towers')
+def _four_towers(tmp_path_factory):
   with tf.Graph().as_default() as graph:
     build(short_runs.small_config(tmp_path_factory.mktemp('four'), num_gpus=4))
   return graph
 
 
-@pytest.fixture
-def four_towers(graph_of_four):
-  with graph_of_four.as_default():
-    yield graph_of_four
-
-
 def test_towers_are_named_as_in_the_tutorial_and_on_their_devices(four_towers):
   for i in range(4):
-    for name in ('conv1/Conv2D', 'local4/MatMul', 'cross_entropy',
-                 'total_loss'):
+    for name in ('conv1/Conv2D', 'local4/MatMul', 'cross_entropy', 'total_loss',
+                 'Stage', 'Unstage'):
       operation = four_towers.get_operation_by_name('tower_%d/%s' % (i, name))
       device = tf.DeviceSpec.from_string(operation.device)
       assert (device.device_type, device.device_index) == ('GPU', i)
+    # The next batch waits there.
+    kernel = four_towers.get_operation_by_name('tower_%d/conv1/Conv2D' % i)
+    assert kernel.inputs[0].op is operation
 
 
 def test_all_towers_take_the_form_of_convolutions(tmp_path, monkeypatch):
@@ -64,36 +57,30 @@ def test_all_towers_take_the_form_of_convolutions(tmp_path, monkeypatch):
 
 def test_the_graph_is_in_boxes(four_towers):
   names = {o.name.split('/')[0] for o in four_towers.get_operations()}
-  layers = {v.op.name.split('/')[0] for v in tf.trainable_variables()}
+  variables = four_towers.get_collection('trainable_variables')
+  layers = {v.op.name.split('/')[0] for v in variables}
   assert {n for n in names - layers if not n.startswith('tower_')} == {
       'global_step', 'distorted_inputs', 'parts', 'cross_entropy', 'total_loss',
       'train', 'group_deps', 'group_deps_1'
   }
 
 
-def test_variables_are_shared_and_on_the_cpu(four_towers):
-  assert len(tf.trainable_variables()) == 10
-  for v in tf.global_variables():
-    device = tf.DeviceSpec.from_string(v.device)
-    assert device.device_type == 'CPU', v.name
-
-
-def test_there_is_one_input_on_the_cpu_however_many_towers(four_towers):
+def test_variables_are_shared_and_one_input_is_on_the_cpu(four_towers):
   operations = four_towers.get_operations()
   shuffle_queues = [o for o in operations if 'RandomShuffleQueue' in o.type]
   assert len(shuffle_queues) == 1
   ready = [o for o in operations if o.type.startswith('QueueDequeue')]
   takes = [o for o in ready if 'ready_batches' in o.inputs[0].op.name]
   assert len(takes) == 1
-  for operation in operations:
-    if operation.name.startswith('distorted_inputs/'):
-      device = tf.DeviceSpec.from_string(operation.device)
-      assert device.device_type == 'CPU', operation.name
+  assert len(four_towers.get_collection('trainable_variables')) == 10
+  of_input = [o for o in operations if o.name.startswith('distorted_inputs/')]
+  for each in [*four_towers.get_collection('variables'), *of_input]:
+    device = tf.DeviceSpec.from_string(each.device)
+    assert device.device_type == 'CPU', each.name
 
 
 def test_more_than_ten_towers_keep_their_losses_apart():
   # The name tower_1 is the beginning of tower_10.
-  images = tf.zeros([2, 24, 24, 3])
   with tf.Graph().as_default():
     for i in (10, 1):
       images = tf.zeros([2, 24, 24, 3])
@@ -150,7 +137,9 @@ def test_each_tower_has_its_own_part_of_the_batch(tmp_path):
         graph.get_tensor_by_name('tower_%d/total_loss:0' % i) for i in range(2)
     ]
     batches = []
-    with session_without_gpus(prefetch) as session:
+    proto = session_settings.config_proto(Settings(), use_gpu=False)
+    creator = tf.train.ChiefSessionCreator(config=proto)
+    with tf.train.MonitoredSession(creator, [prefetch]) as session:
       for _ in range(3):
         found, mean, of_towers, _ = session.run([parts, loss, losses, train_op])
         batches.extend(found)
@@ -163,36 +152,16 @@ def test_each_tower_has_its_own_part_of_the_batch(tmp_path):
   assert len(np.unique(images, axis=0)) == 96
 
 
-def test_the_next_batch_waits_on_the_device_of_its_tower(four_towers):
-  for i in range(4):
-    for name in ('Stage', 'Unstage'):
-      operation = four_towers.get_operation_by_name('tower_%d/%s' % (i, name))
-      device = tf.DeviceSpec.from_string(operation.device)
-      assert (device.device_type, device.device_index) == ('GPU', i)
-    kernel = four_towers.get_operation_by_name('tower_%d/conv1/Conv2D' % i)
-    assert kernel.inputs[0].op is operation
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize('activation', ['prelu', 'gelu'])  # XLA compiles GELU.
-def test_towers_share_what_techniques_need(tmp_path, capsys, activation):
-  settings = {
-      'num_gpus': 2,
-      'batch_size': 8,
-      'max_steps': 2,
-      'normalization': 'batch',
-      'activation': activation,
-      'optimizer': 'adam',
-      'regularizer': 'l2',
-      'dropout': 0.5,
-      'max_norm': 2.0,
-      'validation_examples': 8,
-      'validation_steps': 2
-  }
-  cifar10_multi_gpu_train.train(short_runs.small_config(tmp_path, **settings))
+def test_towers_share_what_techniques_need(tmp_path, capsys):
+  two = short_runs.small_config(tmp_path, num_gpus=2, batch_size=8, max_steps=2,
+                                normalization='batch', activation='prelu',
+                                optimizer='adam', regularizer='l2', dropout=0.5,
+                                max_norm=2.0, validation_examples=8,
+                                validation_steps=2)
+  cifar10_multi_gpu_train.train(two)
   assert 'validation precision' in capsys.readouterr().out
-  config = short_runs.small_config(tmp_path,
-                                   **dict(settings, num_gpus=1, max_steps=3))
+  config = dataclasses.replace(two, num_gpus=1, max_steps=3)
   # The trainer of one device finds all that it needs, and no more.
   of_towers = list_variables(config)
   cifar10_train.train(config)
@@ -220,22 +189,30 @@ def test_towers_resume_a_run_of_the_single_trainer(tmp_path, capsys):
   assert run_state.load(config.train_dir).step_offset == -2
 
 
-@pytest.mark.slow
-def test_a_process_says_what_it_runs_on(tmp_path):
-  status, out, err = short_runs.run('cifar10_multi_gpu_train', '--num_gpus=3',
-                                    '--batch_size=1', '--max_steps=1',
-                                    '--train_dir=%s' % tmp_path)
-  assert (status, err) == (0, '')
-  assert '3 towers, each with batches of 1: 3 images a step' in out
-  assert 'WARNING: --num_gpus=3, but TensorFlow finds ' in out
-  ((step, _, rate, seconds),) = short_runs.STEP_LINE.findall(out)
-  assert step == '0'
-  # As in the tutorial, sec/batch is for the batch of one tower.
-  assert float(rate) * float(seconds) == pytest.approx(1, rel=0.1)
-
-
-def test_one_tower_computes_what_the_single_trainer_computes(tmp_path):
-  single = short_runs.trained(tmp_path / 'single')
-  one = short_runs.small_config(tmp_path / 'towers', max_steps=1)
-  cifar10_multi_gpu_train.train(one)
-  assert list_variables(one) == list_variables(single)
+def test_towers_without_a_gpu_of_their_own_share_the_first(tmp_path):
+  # Devices of the processor in place of the GPUs: two, for three towers.
+  with tf.Graph().as_default() as graph:
+    build(short_runs.small_config(tmp_path, num_gpus=3, batch_size=2))
+    initialize = tf.global_variables_initializer()
+    losses, feeds = [], {}
+    for i in range(3):
+      losses.append(graph.get_tensor_by_name(f'tower_{i}/total_loss:0'))
+      images, labels = graph.get_operation_by_name(f'tower_{i}/Unstage').outputs
+      feeds.update({images: [[[[0] * 3] * 24] * 24] * 2, labels: [0, 1]})
+    for op in graph.get_operations():
+      op._set_device(op.device.replace('GPU', 'CPU'))
+    proto = session_settings.config_proto(Settings())
+    assert proto.allow_soft_placement
+    proto.device_count['CPU'] = 2
+    proto.graph_options.rewrite_options.disable_meta_optimizer = True
+    options = tf.RunOptions(output_partition_graphs=True)
+    metadata = tf.RunMetadata()
+    with tf.Session(config=proto) as sess:
+      sess.run(initialize)
+      sess.run(losses, feeds, options, metadata)
+  found = {(node.name[:7], node.device[-5:])
+           for part in metadata.partition_graphs
+           for node in part.node
+           if node.name.endswith(('/conv1/Conv2D', '/local4/MatMul'))}
+  assert found == {('tower_0', 'CPU:0'), ('tower_1', 'CPU:1'),
+                   ('tower_2', 'CPU:0')}

@@ -11,10 +11,8 @@ from cifar10 import cifar10_export
 from cifar10 import cifar10_predict
 from cifar10 import cifar10_train
 from cifar10.data import datasets
-from cifar10.data import download
 from cifar10.data.records import layout_for
 from cifar10.errors import UserError
-from cifar10.settings import Settings
 from tests import picture_folders
 from tests import processes
 from tests import short_runs
@@ -35,10 +33,8 @@ def trained(tmp_path_factory):
 def exported(tmp_path_factory):
   """A folder with the first COUNT test images of the sample as PNG files."""
   folder = tmp_path_factory.mktemp('exported')
-  data = short_runs.prepared(Settings(dataset='sample'))
-  records = np.fromfile(data.test_files[0], np.uint8).reshape(-1, 3073)
-  for index, image in enumerate(synthetic_records.images_of(records[:COUNT])):
-    Image.fromarray(image).save(str(folder / ('%03d.png' % index)))
+  for index, image in enumerate(short_runs.sample_images(COUNT)):
+    picture_folders.save(folder / ('%03d.png' % index), image)
   return folder
 
 
@@ -103,12 +99,6 @@ def test_broken_pictures_are_named_and_the_others_are_labeled(
            ] == ['Model', 'gone.png', __file__]
 
 
-def test_no_checkpoint(tmp_path, exported):
-  config = short_runs.small_config(tmp_path)
-  with pytest.raises(UserError, match='train: holds no checkpoint; .*_dir$'):
-    cifar10_predict.predict(config, [str(exported)])
-
-
 def test_a_sheet_shows_the_pictures_that_could_be_read(trained, exported,
                                                        tmp_path, capsys):
   path = tmp_path / 'sheet.png'
@@ -121,24 +111,6 @@ def test_a_sheet_shows_the_pictures_that_could_be_read(trained, exported,
   # The sixth place is empty.
   place = sheet[sheet.shape[0] // 2 + 10:, 2 * sheet.shape[1] // 3 + 10:]
   assert (place == 255).all()
-  # An existing file is not replaced.
-  with pytest.raises(UserError, match='already exists; expected a new file'):
-    predict(trained, capsys, names, grid=str(path))
-
-
-def test_a_full_disk_is_told_with_the_name_of_the_sheet(trained, exported,
-                                                        tmp_path):
-  sheet = tmp_path / 'sheet.bmp'
-  status, out, err = picture_folders.run_on_full_disk(
-      tmp_path, 10000,
-      [short_runs.script('cifar10_predict'),
-       str(exported / '001.png')] +
-      ['--checkpoint_dir=%s' % (trained / 'train'),
-       '--grid=%s' % sheet])
-  assert (status, out.count('\n')) == (1, 1)
-  assert processes.without_model(err) == (
-      "cifar10_predict: error: [Errno 27] File too large: '%s'\n" % sheet)
-  assert os.listdir(str(tmp_path)) == ['with_limit.py']
 
 
 def test_a_name_cannot_forge_an_answer(trained, exported, tmp_path, capsys):
@@ -176,26 +148,6 @@ def test_an_export_answers_like_its_run(trained, exported, tmp_path):
                                list(expected['probabilities'].values()),
                                rtol=1e-4, atol=1e-6)
     assert found['file'] == expected['file']
-  (model / 'saved_model.pb').write_bytes(b'damaged')
-  status, out, err = call(['--checkpoint_dir=%s' % model, *names])
-  assert (status, out, err.count('\n')) == (1, '', 1)
-  assert err.startswith('cifar10_predict: error: %s: not an export' % model)
-
-
-def test_nothing_is_fetched_or_changed(trained, exported, tmp_path, capsys,
-                                       monkeypatch):
-  monkeypatch.setattr(download, 'fetch_into', None)  # Not to be called.
-  names = [exported / '001.png']
-  before = sorted(os.listdir(str(trained / 'train')))
-  expected, _ = predict(trained, capsys, names)
-  for folder, warnings in ((str(tmp_path), 0), (str(tmp_path / 'no'), 1)):
-    lines, err = predict(trained, capsys, names, dataset='cifar10',
-                         data_dir=folder)
-    assert lines == expected
-    assert len(err) == warnings
-  assert err[0].startswith('WARNING: --data_dir=%s' % (tmp_path / 'no'))
-  assert os.listdir(str(tmp_path)) == []
-  assert sorted(os.listdir(str(trained / 'train'))) == before
 
 
 def test_the_warning_about_missing_averages_is_not_in_the_output(
@@ -237,21 +189,16 @@ def test_a_process(trained, exported, tmp_path):
 def test_a_process_without_pictures_says_what_it_expects():
   status, out, err = call(['--checkpoint_dir=pretrained:fast'])
   assert (status, out) == (1, '')
-  assert err == (
-      'cifar10_predict: error: no arguments: no pictures found; expected '
-      'files, folders of files in formats that Pillow reads, or - for a '
-      'picture on standard input\n')
+  assert 'error: no arguments: no pictures found; expected files, ' in err
 
 
-@pytest.mark.parametrize(
-    'flags, problem',
-    [(['--top_layers=local'], 'does not go with --top_layers=local'),
-     (['--network=tutorial', '--columns=2'], 'with --normalization=batch'),])
-def test_a_process_refuses_flags_that_do_not_go_with_the_network(
-    flags, problem):
-  status, out, err = call(['--checkpoint_dir=pretrained:fast', *flags, 'a.png'])
+def test_a_process_refuses_flags_that_do_not_go_with_the_network():
+  status, out, err = call([
+      '--checkpoint_dir=pretrained:fast', '--network=tutorial', '--columns=2',
+      'a.png'
+  ])
   assert (status, out, err.count('\n')) == (1, '', 1)
-  assert problem in err
+  assert 'with --normalization=batch' in err
 
 
 @pytest.mark.slow
@@ -271,9 +218,7 @@ def test_the_data_set_is_that_of_the_run_unless_a_flag_names_another(
   status, out, err = call([flag, '--json', *names])
   assert (status, err) == (0, '')
   answers = [json.loads(line) for line in out.splitlines()]
-  assert [answer['file'] for answer in answers] == names
   for answer in answers:
-    assert set(answer) == {'file', 'class', 'probabilities'}
     assert list(answer['probabilities']) == ['a', 'b', 'c']
   # As the evaluator finds for gray images of 16 x 16 pixels.
   _, expected = short_runs.evaluated(config)

@@ -70,16 +70,13 @@ def test_layers_are_trained_one_after_another(pretrained, task):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('task, settings', [('rbm', {
-    'activation': 'sigmoid'
-}), ('autoencoder', {
-    'activation': 'prelu',
-    'input_dropout': 0.3
-})])
-def test_a_layer_learns_in_bfloat16_too(tmp_path, task, settings):
+@pytest.mark.parametrize('task, activation, dropout',
+                         [('rbm', 'sigmoid', 0.0),
+                          ('autoencoder', 'prelu', 0.3)])
+def test_a_layer_learns_in_bfloat16_too(tmp_path, task, activation, dropout):
   config, data = trainer.prepare_data(
       config_for(tmp_path, task, precision='bfloat16', freeze='(?!conv2/)',
-                 **settings))
+                 activation=activation, input_dropout=dropout))
   assert cifar10_pretrain._train_in_folder(
       config, data,
       functools.partial(cifar10_pretrain._take_steps, layer='conv2'))
@@ -208,46 +205,22 @@ def test_a_signal_ends_it_and_it_goes_on_where_it_was(tmp_path):
   assert sorted(os.listdir(task)) == sorted(LAYERS)
 
 
-@pytest.mark.parametrize('task, settings, problem',
-                         [('rbm', {
-                             'top_layers': 'local'
-                         }, '=local: --task=rbm needs full'),
-                          ('rbm', {
-                              'network': 'airbench'
-                          }, '=airbench: .* needs tutorial'),
-                          ('autoencoder', {
-                              'network': 'airbench'
-                          }, '=airbench: .* needs tutorial'),
-                          ('corrupted', {
-                              'network': 'airbench'
-                          }, '=airbench: .* needs tutorial'),
-                          ('max_margin', {
-                              'network': 'airbench'
-                          }, '=airbench: .* needs tutorial'),
-                          ('pairs', {
-                              'network': 'airbench'
-                          }, '=airbench: .* needs tutorial'),
-                          ('distorted_pairs', {
-                              'input': 'preloaded'
-                          }, '=preloaded: .* needs queues'),
-                          ('autoencoder', {
-                              'normalization': 'batch'
-                          }, '=batch: .* needs lrn or none'),
-                          ('autoencoder', {
-                              'dropout': 0.5
-                          }, '--dropout=0.5: .* needs 0'),
-                          ('rbm', {
-                              'activation': 'tanh'
-                          }, '=tanh: .* needs relu or sigmoid'),
-                          ('rbm', {
-                              'input_dropout': 0.5
-                          }, '--input_dropout=0.5: .* needs 0'),
-                          ('max_margin', {
-                              'batch_size': 1
-                          }, '--batch_size=1: .* expected at least 2')])
-def test_other_settings_are_refused(tmp_path, task, settings, problem):
+AIRBENCH = 'network', 'airbench', '=airbench: .* needs tutorial'
+
+
+@pytest.mark.parametrize(
+    'task, name, value, problem',
+    [('rbm', 'top_layers', 'local', '=local: --task=rbm needs full'),
+     *((task, *AIRBENCH) for task in (*BY_LAYER, *pretraining.AUXILIARY)),
+     ('distorted_pairs', 'input', 'preloaded', '=preloaded: .* needs queues'),
+     ('autoencoder', 'normalization', 'batch', '=batch: .* needs lrn or none'),
+     ('autoencoder', 'dropout', 0.5, '--dropout=0.5: .* needs 0'),
+     ('rbm', 'activation', 'tanh', '=tanh: .* needs relu or sigmoid'),
+     ('rbm', 'input_dropout', 0.5, '--input_dropout=0.5: .* needs 0'),
+     ('max_margin', 'batch_size', 1, '--batch_size=1: .* expected at least 2')])
+def test_other_settings_are_refused(tmp_path, task, name, value, problem):
   with pytest.raises(UserError, match=problem):
-    cifar10_pretrain.train(config_for(tmp_path, task, **settings))
+    cifar10_pretrain.train(config_for(tmp_path, task, **{name: value}))
 
 
 @pytest.mark.slow

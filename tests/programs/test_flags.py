@@ -14,7 +14,6 @@ from cifar10 import cifar10
 from cifar10 import cifar10_eval
 from cifar10 import flags as flags_lib
 from cifar10 import settings as settings_lib
-from cifar10.errors import UserError
 from cifar10.settings import Settings
 from cifar10.util import console
 from cifar10.util import session_settings
@@ -81,16 +80,6 @@ def default(name):
   return vars(cifar10).get(field.metadata['constant'], field.default)
 
 
-def test_every_setting_is_a_flag_but_these():
-  flags = set(settings_lib.flag_names(*settings_lib.GROUP_OF.values()))
-  assert set(settings_lib.FIELDS) - flags == {
-      'classes', 'devices', 'image_shape', 'networks', 'num_examples',
-      'summary_steps'
-  }
-  for name in flags:
-    assert settings_lib.FIELDS[name].metadata['help'].endswith('.'), name
-
-
 @pytest.mark.parametrize('program, flags, message', [
     ('train', '--bach_size=4', 'there is no flag --bach_size; see --help'),
     ('train', '--num_gpus=2', '--num_gpus; cifar10_multi_gpu_train has it'),
@@ -102,8 +91,6 @@ def test_every_setting_is_a_flag_but_these():
     ('train', '--seed=one', '--seed=one: expected an integer'),
     ('train', '--max_shift=nan', '--max_shift=nan: expected an ordinary'),
     ('train', '--max_steps=9223372036854775808', '=9223372036854775808'),
-    ('train', '--optimizer=adam --momentum=0.9',
-     '--momentum=0.9 has no effect with --optimizer=adam; it needs momentum'),
     ('train', '--recipe=fast --optimizer=sgd --momentum=0.9',
      'it needs momentum, nesterov, rmsprop or muon (with'),
     ('pretrain', '--softmax_rate=1', '=1 has no effect in pretraining'),
@@ -115,12 +102,14 @@ def test_every_setting_is_a_flag_but_these():
     ('eval', '--norun_once=3', '--norun_once=3 does not take an argument'),
     ('eval', '--run_once False', "unexpected argument 'False'"),
     ('eval', '--eval_data=tests', '--eval_data=tests'),
+    ('export', '--checkpoint=/a/model.ckpt-3 --checkpoint_dir=/b',
+     '--checkpoint=/a/model.ckpt-3: is not in --checkpoint_dir=/b;'),
 ])  # yapf: disable
 def test_mistakes_are_named_and_nothing_is_done(tmp_path, program, flags,
                                                 message):
   name = 'cifar10/cifar10_%s.py' % program
-  directory = '--%s_dir=%s' % ('eval' if program == 'eval' else 'train',
-                               tmp_path / 'out')
+  kind = program if program in ('eval', 'export') else 'train'
+  directory = '--%s_dir=%s' % (kind, tmp_path / 'out')
   status, out, err = call([name, directory, *flags.split()])
   assert status == 1
   assert message in err and err.count('\n') == 1
@@ -130,23 +119,17 @@ def test_mistakes_are_named_and_nothing_is_done(tmp_path, program, flags,
 
 
 @pytest.mark.parametrize(
-    'error, status, line',
-    [(UserError('x: bad'), 1, 'program: error: x: bad\n'),
-     (FileNotFoundError(2, 'No such file or directory', 'x'), 1,
-      "program: error: [Errno 2] No such file or directory: 'x'\n"),
-     (tf.errors.ResourceExhaustedError(None, None, 'out of memory\nhint'), 1,
-      'program: error: out of memory\n'),
-     (KeyboardInterrupt(), 130, 'program: error: interrupted\n')],
-    ids=['user', 'system', 'tensorflow', 'interrupt'])
-def test_errors_from_outside_are_one_line(capsys, monkeypatch, error, status,
-                                          line):
-  monkeypatch.setattr(sys, 'argv', ['dir/program.py'])
+    'error, status, line', [(tf.errors.ResourceExhaustedError(
+        None, None, 'out of memory\nhint'), 1, 'out of memory'),
+                            (KeyboardInterrupt(), 130, 'interrupted')])
+def test_errors_from_outside_are_one_line(capsys, error, status, line):
 
   def work():
     raise error
 
   assert console.guarded(work) == status
-  assert capsys.readouterr().err == line
+  err = capsys.readouterr().err
+  assert err.endswith(f': error: {line}\n') and err.count('\n') == 1
 
 
 @pytest.mark.parametrize('takes_arguments', [True, False])
@@ -220,15 +203,3 @@ def test_the_versions_are_told():
   status, out, err = call(['cifar10/cifar10_eval.py', '--version'])
   assert (status, err) == (0, '')
   assert out.startswith('cifar10-tutorial ') and tf.__version__ in out
-
-
-def test_an_import_that_fails_tells_why(tmp_path):
-  package = tmp_path / 'tensorflow'
-  package.mkdir()
-  (package / '__init__.py').write_text(
-      "import os; os.write(2, b'no AVX\\n'); raise ImportError('broken')")
-  environment = {'PYTHONPATH': '%s:%s' % (tmp_path, ROOT)}
-  status, _, err = call(['-c', 'import cifar10'], cwd='/',
-                        TF_CPP_MIN_LOG_LEVEL='2', **environment)
-  assert status == 1
-  assert err.startswith('no AVX') and 'broken' in err

@@ -12,7 +12,6 @@ import pytest
 import tensorflow.compat.v1 as tf
 from tensorflow.python.framework import kernels
 
-from cifar10 import cifar10
 from cifar10 import cifar10_distributed_train
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_multi_gpu_train
@@ -26,9 +25,9 @@ from cifar10.cluster import shared_state
 from cifar10.data import datasets
 from cifar10.infer import export
 from cifar10.infer import predictions
+from cifar10.nets import pretraining
 from cifar10.run import recipes
 from cifar10.run import trainer
-from cifar10.settings import Settings
 from cifar10.store import run_state
 from cifar10.util import session_settings
 from tests import short_runs
@@ -134,7 +133,7 @@ def worker_operations(settings):
   return graph.get_operations()
 
 
-by_registry = pytest.mark.skipif(
+pytestmark = pytest.mark.skipif(
     all(kernel.device_type != 'GPU' for kernel in kernels_on_gpu('Conv2D')),
     reason='this TensorFlow registers no GPU kernels')
 in_each_precision = pytest.mark.parametrize('precision',
@@ -155,29 +154,16 @@ def _make(tmp_path):
   return make
 
 
-@by_registry
 @in_each_precision
 @by_each_recipe
-def test_a_trainer_on_one_gpu(make, recipe, precision):
+def test_trainers_with_one_gpu_two_towers_and_a_cluster(make, recipe,
+                                                        precision):
   check(built_by(cifar10_train.train, make(recipe, precision)))
-
-
-@by_registry
-@in_each_precision
-@by_each_recipe
-def test_two_towers(make, recipe, precision):
+  check(worker_operations(make(recipe, precision)), num_gpus=1)
   settings = make(recipe, precision, num_gpus=2)
   check(built_by(cifar10_multi_gpu_train.train, settings), num_gpus=2)
 
 
-@by_registry
-@in_each_precision
-@by_each_recipe
-def test_a_worker_of_a_cluster(make, recipe, precision):
-  check(worker_operations(make(recipe, precision)), num_gpus=1)
-
-
-@by_registry
 @in_each_precision
 @pytest.mark.parametrize('kind', ['layers', 'filters'])
 def test_the_parts_of_one_model(make, kind, precision):
@@ -185,26 +171,17 @@ def test_the_parts_of_one_model(make, kind, precision):
   check(built_by(cifar10_multi_gpu_train.train, settings), num_gpus=2)
 
 
-@by_registry
 @in_each_precision
-@pytest.mark.parametrize(
-    'task', ['corrupted', 'max_margin', 'pairs', 'distorted_pairs'])
-def test_pretraining(make, task, precision):
-  settings = make('tutorial', precision, task=task)
-  check(built_by(cifar10_pretrain.train, settings))
-
-
-@by_registry
-@in_each_precision
-@pytest.mark.parametrize('task', ['autoencoder', 'rbm'])
-@pytest.mark.parametrize('layer', ['conv2', 'local3'])
-def test_pretraining_of_layers(make, task, layer, precision):
+@pytest.mark.parametrize('task, layer', [
+    *((task, None) for task in pretraining.AUXILIARY), ('autoencoder', 'conv2'),
+    ('autoencoder', 'local3'), ('rbm', 'conv2'), ('rbm', 'local3')
+])
+def test_pretraining(make, task, layer, precision):
   settings, data = trainer.prepare_data(make('tutorial', precision, task=task))
   take_steps = functools.partial(cifar10_pretrain._take_steps, layer=layer)
   check(built_by(trainer.start_or_resume, settings, data, take_steps))
 
 
-@by_registry
 @in_each_precision
 @by_each_recipe
 def test_evaluation(make, recipe, precision):
@@ -215,7 +192,6 @@ def test_evaluation(make, recipe, precision):
   check(graph.get_operations())
 
 
-@by_registry
 @in_each_precision
 def test_an_ensemble(make, precision):
   networks = [
@@ -228,7 +204,6 @@ def test_an_ensemble(make, precision):
   check(model._mean.graph.get_operations(), num_gpus=2)
 
 
-@by_registry
 @by_each_recipe
 def test_an_export(make, recipe):
   settings = make(recipe, 'bfloat16')
@@ -244,54 +219,15 @@ def test_an_export(make, recipe):
   check(found)
 
 
-@by_registry
-@pytest.mark.parametrize(
-    'change, kind',
-    [(lambda x: tf.cast(tf.nn.lrn(tf.cast(x, tf.float16)), tf.float32), 'LRN'),
-     (lambda x: tf.strings.to_number(tf.as_string(x)), 'AsString'),])
-def test_an_operation_without_a_kernel_is_found(make, monkeypatch, change,
-                                                kind):
+def test_an_operation_without_a_kernel_is_found(make, monkeypatch):
   loss = cifar10_multi_gpu_train.tower_loss
 
   def with_change(scope, images, labels, settings):
-    return loss(scope, change(images), labels, settings)
+    normalized = tf.nn.lrn(tf.cast(images, tf.float16))
+    return loss(scope, tf.cast(normalized, tf.float32), labels, settings)
 
   monkeypatch.setattr(cifar10_multi_gpu_train, 'tower_loss', with_change)
   settings = make('tutorial', 'float32', num_gpus=2)
   operations = built_by(cifar10_multi_gpu_train.train, settings)
-  with pytest.raises(AssertionError, match=kind):
+  with pytest.raises(AssertionError, match='LRN'):
     check(operations, num_gpus=2)
-
-
-def test_towers_without_a_gpu_of_their_own_share_the_first(make):
-  # Devices of the processor in place of the GPUs: two, for three towers.
-  settings = cifar10.with_constants(make('tutorial', 'float32', num_gpus=3))
-  with tf.Graph().as_default() as graph:
-    global_step = tf.train.get_or_create_global_step()
-    data = datasets.prepare(settings)
-    run = trainer.Run(settings, data, run_state.begin(data, 6))
-    cifar10_multi_gpu_train.build_step(run, global_step)
-    towers = range(settings.num_gpus)
-    initialize = tf.global_variables_initializer()
-    losses, feeds = [], {}
-    for i in towers:
-      losses.append(graph.get_tensor_by_name(f'tower_{i}/total_loss:0'))
-      images, labels = graph.get_operation_by_name(f'tower_{i}/Unstage').outputs
-      feeds.update({images: [[[[0] * 3] * 24] * 24] * 2, labels: [0, 1]})
-    for op in graph.get_operations():
-      op._set_device(op.device.replace('GPU', 'CPU'))
-    proto = session_settings.config_proto(Settings())
-    assert proto.allow_soft_placement
-    proto.device_count['CPU'] = 2
-    proto.graph_options.rewrite_options.disable_meta_optimizer = True
-    options = tf.RunOptions(output_partition_graphs=True)
-    metadata = tf.RunMetadata()
-    with tf.Session(config=proto) as sess:
-      sess.run(initialize)
-      sess.run(losses, feeds, options, metadata)
-  found = {(node.name[:7], node.device[-5:])
-           for part in metadata.partition_graphs
-           for node in part.node
-           if node.name.endswith(('/conv1/Conv2D', '/local4/MatMul'))}
-  assert found == {('tower_0', 'CPU:0'), ('tower_1', 'CPU:1'),
-                   ('tower_2', 'CPU:0')}

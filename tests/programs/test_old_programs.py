@@ -12,10 +12,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_eval
-from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
-from cifar10.run import trainer
-from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from tests import processes
 from tests import short_runs
@@ -145,31 +142,6 @@ def test_it_goes_on_with_a_run_of_ours(tmp_path, data_dir, run_inside):
   assert 'step 7: precision @ 1 = ' in evaluated
 
 
-ASSIGNS = """
-import sys
-import cifar10
-from cifar10.util import graph_keys
-import tensorflow.compat.v1 as tf
-
-cifar10.FLAGS.data_dir = sys.argv[1]
-cifar10.FLAGS.batch_size = 7
-cifar10.INITIAL_LEARNING_RATE = 0.25
-images, labels = cifar10.inputs(True)
-print(images.shape)
-loss = cifar10.loss(cifar10.inference(images), labels)
-cifar10.train(loss, tf.train.get_or_create_global_step())
-with tf.train.MonitoredSession() as session:
-  print(*session.run(tf.get_collection(graph_keys.LEARNING_RATE)))
-"""
-
-
-def test_what_it_assigns_counts(tmp_path, data_dir):
-  path = tmp_path / 'assigns.py'
-  path.write_text(ASSIGNS)
-  out = run_anew(path, data_dir, PYTHONPATH=short_runs.ROOT)
-  assert out.splitlines()[-2:] == ['(7, 24, 24, 3)', '0.25']
-
-
 NAMES = """
 import cifar10_eval, cifar10_multi_gpu_train, cifar10_train  # Before cifar10.
 import helper
@@ -196,17 +168,6 @@ def test_it_finds_the_names_and_signatures(tmp_path, data_dir):
       '--data_dir=' + data_dir, '--its_own=1'
   ], env=dict(os.environ, PYTHONPATH=INSIDE), universal_newlines=True)
   assert out.splitlines()[-1] == '(7, 24, 24, 3) float16'
-
-
-def test_trainers_and_evaluator_need_no_settings(monkeypatch):
-  found = []
-  monkeypatch.setattr(trainer, 'train', lambda *args: found.append(args[0]))
-  monkeypatch.setattr(cifar10_eval, '_evaluate',
-                      lambda *args: found.append(args[0]))
-  cifar10_train.train()
-  cifar10_multi_gpu_train.train()
-  cifar10_eval.evaluate()
-  assert found == [Settings(), Settings(), Settings(num_examples=10000)]
 
 
 @pytest.mark.parametrize('place', ['elsewhere', 'inside'])
@@ -331,14 +292,22 @@ import tensorflow.compat.v1 as tf
 tf.app.flags.DEFINE_integer('batch_size', 7, 'Its own.')
 tf.app.flags.DEFINE_string('data_dir', sys.argv[1], 'Its own.')
 import cifar10
+from cifar10.util import graph_keys
+cifar10.INITIAL_LEARNING_RATE = 0.25
+images, labels = cifar10.inputs(True)
 print(cifar10.distorted_inputs()[0].shape[0], cifar10.FLAGS.batch_size)
+loss = cifar10.loss(cifar10.inference(images), labels)
+cifar10.train(loss, tf.train.get_or_create_global_step())
+with tf.train.MonitoredSession() as session:
+  print(*session.run(tf.get_collection(graph_keys.LEARNING_RATE)))
 """
 
 
-def test_a_flag_that_it_has_defined_is_kept(tmp_path, data_dir):
+def test_a_flag_that_it_has_defined_is_kept_and_what_it_assigns_counts(
+    tmp_path, data_dir):
   (tmp_path / 'before.py').write_text(BEFORE)
   out = run_anew(tmp_path / 'before.py', data_dir, PYTHONPATH=short_runs.ROOT)
-  assert out.splitlines()[-1] == '7 7'
+  assert out.splitlines()[-2:] == ['7 7', '0.25']
 
 
 NOTEBOOK = """

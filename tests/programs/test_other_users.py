@@ -1,4 +1,4 @@
-"""Folders of other users in /tmp, and servers that set the owners of files.
+"""Folders of other users in /tmp.
 
 Each program is a process with a /tmp of its own. The tests need root, who may
 make folders for others; user namespaces make another user of it.
@@ -7,7 +7,6 @@ make folders for others; user namespaces make another user of it.
 import ctypes
 import os
 import shutil
-import subprocess
 import sys
 
 import pytest
@@ -197,40 +196,3 @@ def test_a_report_has_the_evaluations_of_who_has_the_run(run, private, owner):
   out = run(private, 'tools/report/report', '/tmp/run', '--out=/tmp/out')[1]
   line = '/tmp/run_eval belongs to another user: its evaluations are left out.'
   assert (line in out) == (owner == 0)
-
-
-@pytest.fixture
-def served(tmp_path, private):
-  """A folder like /tmp on a server to which all files are nobody's."""
-  folder = tmp_path / 'served'
-  folder.mkdir()
-  if not shutil.which('bindfs'):
-    pytest.skip('needs bindfs')
-  private.chmod(0o777)  # Or nobody alone could delete what is there.
-  options = ['--force-user=nobody', '--force-group=nogroup', '--perms=a+rwX']
-  started = subprocess.run(
-      ['bindfs', *options, str(private),
-       str(folder)], check=False, stdout=subprocess.PIPE,
-      stderr=subprocess.PIPE)
-  if started.returncode:
-    pytest.skip('bindfs fails: %s' % started.stderr.decode())
-  yield folder
-  subprocess.run(['umount', str(folder)], check=True)
-
-
-@pytest.mark.parametrize('user', [0, 1000])
-def test_a_server_may_set_the_owners(run, served, private, user):
-  train = private / 'cifar10_train'
-  train.mkdir()
-  (train / '.lock').write_text('left by a process that was killed')
-  command = ['cifar10_train', '--dataset=sample', '--batch_size=8']
-  for steps in ('1', '2'):
-    status, out, err = run(served, *command, '--max_steps=' + steps, user=user)
-    assert (status, err) == (0, ''), out
-  assert 'Resuming from /tmp/cifar10_train/model.ckpt-1' in out
-  assert not (train / '.lock').exists()
-  status, _, err = run(served, 'cifar10_eval', '--run_once', user=user)
-  assert (status, err) == (0, 'Model: /tmp/cifar10_train/model.ckpt-2\n')
-  status, _, err = run(served, 'cifar10_predict', PICTURE, user=user)
-  assert (status, err) == (0, 'Model: /tmp/cifar10_train/model.ckpt-2\n')
-  assert made_in(private) == ['cifar10_eval', 'cifar10_train']

@@ -24,7 +24,6 @@ from cifar10 import zoo
 from tests import picture_folders
 from tests import processes
 from tests import short_runs
-from tests import synthetic_records
 
 pytestmark = pytest.mark.slow
 
@@ -42,11 +41,8 @@ def programs():
 @pytest.fixture(scope='module')
 def picture(tmp_path_factory):
   """The path of a test image of the sample as PNG."""
-  records = np.fromfile(
-      os.path.join(short_runs.ROOT, 'cifar10', 'data', 'sample',
-                   'test_batch.bin'), np.uint8).reshape(-1, 3073)
   path = tmp_path_factory.mktemp('pictures') / 'ship.png'
-  picture_folders.save(path, synthetic_records.images_of(records[:1])[0])
+  picture_folders.save(path, short_runs.sample_images(1)[0])
   return str(path)
 
 

@@ -21,16 +21,8 @@ NONE = {'steps': 5, 'seeds': [1], 'variants': {}}
 
 
 def test_variants_are_compared_at_equal_steps_and_equal_time():
-  experiments = {
-      'steps': 10,
-      'seeds': [1, 2],
-      'flags': [],
-      'variants': {
-          'default': [],
-          'slow': ['--a'],
-          'bad': ['--b']
-      }
-  }
+  variants = {'default': [], 'slow': ['--a'], 'bad': ['--b']}
+  experiments = dict(NONE, steps=10, seeds=[1, 2], flags=[], variants=variants)
   result = short_runs.result_of_variant
   results = [
       result('default', 1, [(0, 0.1), (10, 0.5), (20, 0.7)], [], 20),
@@ -75,11 +67,8 @@ def test_variants_are_compared_at_equal_steps_and_equal_time():
 
 def test_variants_are_timed_in_turns_with_the_default(monkeypatch):
   asked, speeds = [], [40.0, 80.0, 50.0]
-  experiments = dict(NONE, flags=['--all'], variants={
-      'default': [],
-      'a': ['--a'],
-      'b': ['--b']
-  })
+  variants = {'default': [], 'a': ['--a'], 'b': ['--b']}
+  experiments = dict(NONE, flags=['--all'], variants=variants)
 
   def speed(flags):
     asked.append(flags[-1])

@@ -13,15 +13,12 @@ from cifar10.store import config as config_lib
 from cifar10.store import run_state
 from tests import short_runs
 
-
-@pytest.fixture(scope='module')
-def pack_model():
-  return short_runs.module_at(
-      os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'pack_model.py'))
+pack_model = short_runs.module_at(
+    os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'pack_model.py'))
 
 
 @pytest.mark.parametrize('bits', [0, 5, 22, 23])
-def test_numbers_are_rounded_to_the_nearest_with_so_many_bits(pack_model, bits):
+def test_numbers_are_rounded_to_the_nearest_with_so_many_bits(bits):
   values = np.random.RandomState(0).normal(size=1000).astype(np.float32)
   values[0] = 0
   found = pack_model.rounded(values, bits)
@@ -32,7 +29,7 @@ def test_numbers_are_rounded_to_the_nearest_with_so_many_bits(pack_model, bits):
   assert pack_model.rounded(whole, bits) is whole
 
 
-def test_the_calibration_error_is_the_papers(pack_model):
+def test_the_calibration_error_is_the_papers():
   # 15 bins: two answers in the last one, one of them right; one in another.
   sure = np.array([0.95, 0.99, 0.5])
   right = np.array([True, False, True])
@@ -43,7 +40,7 @@ def test_the_calibration_error_is_the_papers(pack_model):
 
 
 @pytest.mark.slow
-def test_a_packed_run_is_one_of_no_machine(pack_model, tmp_path):
+def test_a_packed_run_is_one_of_no_machine(tmp_path):
   config = short_runs.small_config(tmp_path, activation='elu', max_steps=2)
   cifar10_train.train(config)
   source = config.train_dir

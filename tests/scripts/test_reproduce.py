@@ -22,11 +22,8 @@ def test_complete_figures_are_left_out_and_others_start_again(tmp_path):
   figures, out = tmp_path / 'figures.json', tmp_path / 'out'
   drawn = tmp_path / 'curve.json'
   draw = f'plot.py {drawn} --out={{out}}/curve.png'
-  figures.write_text(
-      json.dumps({
-          'scaling': ['predict_scaling.py --step_secs=0.05 --update_secs=0.01'],
-          'curve': [draw]
-      }))
+  scaling = 'predict_scaling.py --step_secs=0.05 --update_secs=0.01'
+  figures.write_text(json.dumps({'scaling': [scaling], 'curve': [draw]}))
   status, text, err = reproduce(figures, f'--out={out}')
   assert status == 1
   assert f'{drawn}: no such file' in err
@@ -36,12 +33,8 @@ def test_complete_figures_are_left_out_and_others_start_again(tmp_path):
   assert curve.startswith('| curve | stopped | ')
 
   point = {'step': 5, 'minutes': 1.0, 'averaged': 70, 'plain': 60}
-  drawn.write_text(
-      json.dumps({
-          'points': [point],
-          'total': 100,
-          'precision': 'float32'
-      }))
+  points = {'points': [point], 'total': 100, 'precision': 'float32'}
+  drawn.write_text(json.dumps(points))
   status, text, err = reproduce(figures, f'--out={out}')
   assert status == 0, err
   assert 'scaling ...' not in err and 'curve ...' in err
