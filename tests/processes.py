@@ -7,10 +7,12 @@ is one for subprocess itself.
 
 import array
 import atexit
+import contextlib
 import functools
 import glob
 import json
 import os
+import resource
 import select
 import shutil
 import signal
@@ -40,6 +42,17 @@ def heed_signals():
   for number, handler in handlers.items():
     if signal.getsignal(number) == signal.SIG_IGN:
       signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def full_disk(size):
+  """No file that this process writes can grow beyond `size` bytes."""
+  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+  resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+  try:
+    yield
+  finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 class _Server:
