@@ -93,21 +93,3 @@ def graph():
   with tf.Graph().as_default() as default_graph:
     tf.set_random_seed(1)
     yield default_graph
-
-
-@pytest.fixture
-def traced():
-  """A function that runs tensors with feeds; returns what was run, labels."""
-
-  def labels(tensors, feeds):
-    metadata, options = tf.RunMetadata(), tf.RunOptions(
-        trace_level=tf.RunOptions.FULL_TRACE)
-    with tf.Session() as session:
-      session.run(tensors, feeds, options, metadata)
-    return [
-        node.timeline_label
-        for device in metadata.step_stats.dev_stats
-        for node in device.node_stats
-    ]
-
-  return labels
