@@ -29,7 +29,7 @@ scripts/*
 cluster/test_liveness cluster/test_local_cluster cluster/test_membership
 cluster/test_s*
 data/test_archive data/test_dataset_json data/test_download data/test_fetch_data
-data/test_make_dataset data/test_pictures data/test_resampling
+data/test_make_dataset data/test_pictures
 data/test_sources data/test_svhn
 faults/* guard/* infer/test_contact_sheet
 run/test_combinations run/test_progress run/test_recipes
