@@ -29,7 +29,7 @@ scripts/*
 cluster/test_liveness cluster/test_local_cluster cluster/test_membership
 cluster/test_s*
 data/test_archive data/test_dataset_json data/test_download data/test_fetch_data
-data/test_make_dataset data/test_pictures data/test_resampling
+data/test_make_dataset data/test_pictures
 data/test_sources data/test_svhn
 faults/* guard/* infer/test_contact_sheet
 run/test_combinations run/test_progress run/test_recipes
@@ -93,21 +93,3 @@ def graph():
   with tf.Graph().as_default() as default_graph:
     tf.set_random_seed(1)
     yield default_graph
-
-
-@pytest.fixture
-def traced():
-  """A function that runs tensors with feeds; returns what was run, labels."""
-
-  def labels(tensors, feeds):
-    metadata, options = tf.RunMetadata(), tf.RunOptions(
-        trace_level=tf.RunOptions.FULL_TRACE)
-    with tf.Session() as session:
-      session.run(tensors, feeds, options, metadata)
-    return [
-        node.timeline_label
-        for device in metadata.step_stats.dev_stats
-        for node in device.node_stats
-    ]
-
-  return labels

@@ -38,12 +38,9 @@ def test_complete_data_is_used_without_a_network(tmp_path):
   assert [os.path.basename(f) for f in data.train_files
          ] == ['data_batch_%d.bin' % i for i in range(1, 6)]
   assert data.test_files == (str(folder / 'test_batch.bin'),)
-  assert data.files('train_eval') == data.train_files
-  assert data.files('test') == data.test_files
   assert data.count(data.files('train_eval')) == 100
   assert data.count(data.files('test')) == 20
-  assert data.classes == datasets.CLASSES and len(data.classes) == 10
-  assert (data.layout, data.flip, data.name) == (Layout(), True, 'CIFAR')
+  assert data == datasets.DataSet(data.train_files, data.test_files)
   assert sorted(os.listdir(str(tmp_path))) == before
 
 
@@ -81,9 +78,7 @@ def test_folders_of_pictures_are_no_data_set(tmp_path, names):
   with pytest.raises(UserError) as raised:
     short_runs.prepared(config)
   make = commands.command('cifar10_make_dataset')
-  assert str(raised.value) == (
-      f'--data_dir={tmp_path}: found folders of pictures; expected a data set. '
-      f'To make one: {make} {tmp_path} --out=/tmp/my_data')
+  assert f'To make one: {make} {tmp_path} --out=/' in str(raised.value)
   # Beside other folders, such as those of a home, the data is fetched.
   (tmp_path / 'other').mkdir()
   with pytest.raises(UserError, match='nowhere'):
@@ -99,11 +94,12 @@ def test_a_missing_file_is_named(tmp_path, own, advice):
     folder.rename(tmp_path / 'mine')
     folder = tmp_path / 'mine'
   path = folder / 'data_batch_2.bin'
+  data_dir = str(folder if own else tmp_path)
+  config = Settings(data_dir=data_dir, data_url='nowhere')
+  assert str(path) in short_runs.prepared(config).train_files
   path.unlink()
-  with pytest.raises(UserError) as info:
-    short_runs.prepared(
-        Settings(data_dir=str(folder if own else tmp_path), data_url='nowhere'))
-  assert str(info.value) == f'{path}: no such file. {advice}'
+  with pytest.raises(UserError, match=f'^{path}: no such file. {advice}$'):
+    short_runs.prepared(config)
 
 
 def test_a_warning_names_a_public_data_set_that_is_not_complete(
@@ -112,8 +108,7 @@ def test_a_warning_names_a_public_data_set_that_is_not_complete(
   folder.mkdir()
   names = [f'data_batch_{i}.bin' for i in range(1, 6)] + ['test_batch.bin']
   missing = 'images of automobile, bird, cat, ... (9)'
-  no_images = (f'WARNING: {folder}: found no training {missing} and no test '
-               f'{missing}.\n')
+  no_images = f'found no training {missing} and no test {missing}.'
   # The number of records in the third file and in the last one.
   for third, last, found in ((10000, 10000, None),
                              (7000, 10000, '47,000 training and 10,000'),
@@ -122,13 +117,13 @@ def test_a_warning_names_a_public_data_set_that_is_not_complete(
       with open(str(folder / name), 'wb') as file:
         file.truncate(count * 3073)  # Zeros, which take no room.
     short_runs.prepared(Settings(data_dir=str(tmp_path)))
-    incomplete = (f'WARNING: {folder}: found {found} test records; the '
-                  'official data set has 50,000 and 10,000.\n')
-    copies = (f'WARNING: {folder}: {last:,} of {last:,} test images are also '
-              'training images; precision on them says nothing about new '
-              'images.\n')
-    expected = incomplete + no_images + copies if found else no_images
-    assert capsys.readouterr().out == expected
+    expected = [no_images]
+    if found:
+      expected.insert(0, f'found {found} test records; the official data ')
+      expected.append(f'{last:,} of {last:,} test images are also training ')
+    _, *printed = capsys.readouterr().out.split(f'WARNING: {folder}: ')
+    assert len(printed) == len(expected)
+    assert all(map(str.startswith, printed, expected))
 
 
 # Labels of the training and of the test images, number of test images that are
@@ -189,27 +184,24 @@ def test_classes_in_the_files_of_cifar10_have_the_names_there(tmp_path, text):
   classes = ('red', 'green', 'light blue', 'yellow')
   assert short_runs.prepared(config).classes == classes
   # A run from before the names were read.
-  with pytest.raises(UserError) as info:
+  with pytest.raises(UserError, match='trained on airplane, automobile, bird,'):
     datasets.describe(dataclasses.replace(config, classes=datasets.CLASSES))
-  assert str(info.value) == (
-      f'--dataset=cifar10 --data_dir={tmp_path}: found the classes red, green, '
-      'light blue, ... (4); the model was trained on airplane, automobile, '
-      'bird, ... (10)')
   names.write_text('red\ngreen\nblue')
   with pytest.raises(UserError, match='has label 3; expected labels 0 to 2'):
     short_runs.prepared(config)
 
 
-@pytest.mark.parametrize('text, found',
-                         [('', 'no names'), ('red\n', 'red'),
-                          ('red\ngreen\nred', 'red, green, red')])
-def test_names_of_classes_are_checked(tmp_path, text, found):
+@pytest.mark.parametrize(
+    'text, problem',
+    [(b'', 'found no names; expected two or more classes, each once'),
+     (b'red\n', 'found red; expected two or more'),
+     (b'red\ngreen\nred', 'found red, green, red; expected'),
+     (b'a b \xff', 'not UTF-8: .* 0xff')])
+def test_names_of_classes_are_checked(tmp_path, text, problem):
   names = synthetic_records.make_folder(tmp_path) / 'batches.meta.txt'
-  names.write_text(text)
-  with pytest.raises(UserError) as info:
+  names.write_bytes(text)
+  with pytest.raises(UserError, match=f'^{names}: {problem}'):
     datasets.describe(Settings(data_dir=str(tmp_path)))
-  assert str(info.value) == (f'{names}: found {found}; expected two or more '
-                             'classes, each once, one a line')
 
 
 def test_data_dir_may_be_the_folder_of_the_records(tmp_path, monkeypatch):
@@ -228,14 +220,6 @@ def test_data_dir_may_be_the_folder_of_the_records(tmp_path, monkeypatch):
       assert ([os.path.realpath(p) for p in inside.train_files
               ] == list(data.train_files))
       assert inside.classes == data.classes
-  # A folder of another name, which is not complete.
-  folder = tmp_path / 'other'
-  made['cifar10'].rename(folder)
-  config = Settings(data_dir=str(folder))
-  assert len(short_runs.prepared(config).train_files) == 5
-  (folder / 'test_batch.bin').unlink()
-  with pytest.raises(UserError, match='other/test_batch.bin: no such file'):
-    short_runs.prepared(config)
 
 
 @pytest.mark.parametrize(
@@ -265,21 +249,16 @@ def test_a_model_is_not_used_with_other_classes(tmp_path, monkeypatch):
   renamed = dataclasses.replace(own, classes=('a', 'b', 'd'))
   # The folder of the data set is gone: CIFAR-10 is not fetched in its place.
   gone = dataclasses.replace(own, data_dir=str(tmp_path / 'no'))
-  for other, reason, found, trained in ((renamed, '', 'a, b, c', 'a, b, d'), (
-      gone, 'is CIFAR-10, as there is no dataset.json; ',
-      'airplane, automobile, bird, ... (10)', 'a, b, c')):
-    with pytest.raises(UserError) as described:
-      datasets.describe(other)
-    with pytest.raises(UserError) as prepared:
-      short_runs.prepared(other)
-    assert str(described.value) == str(prepared.value)
-    assert str(described.value) == (
-        '--dataset=cifar10 --data_dir=%s: %sfound the classes %s; the model '
-        'was trained on %s' % (other.data_dir, reason, found, trained))
+  for other, problem in (
+      (renamed, 'found the classes a, b, c; the model was trained on a, b, d$'),
+      (gone, 'is CIFAR-10, as there is no dataset.json; found the classes '
+       r'airplane, automobile, bird, ... \(10\); .* trained on a, b, c$')):
+    for function in (datasets.describe, short_runs.prepared):
+      with pytest.raises(UserError, match=f'{other.data_dir}: {problem}'):
+        function(other)
   assert not (tmp_path / 'no').exists()
   # If the classes of a model are unknown, any will do.
-  data = datasets.describe(config)
-  datasets.check_fits(data, dataclasses.replace(config, classes=()))
+  datasets.check_fits(datasets.describe(config), config)
 
 
 def test_files_that_do_not_match_their_description_are_named(tmp_path):
@@ -289,11 +268,8 @@ def test_files_that_do_not_match_their_description_are_named(tmp_path):
   path = tmp_path / 'test.bin'
   records = path.read_bytes()
   path.write_bytes(records + records[:65])
-  with pytest.raises(UserError) as info:
+  with pytest.raises(UserError, match=f'^{path}: found 3 records; expected 2,'):
     short_runs.prepared(config)
-  assert str(info.value) == (
-      '%s: found 3 records; expected 2, according to dataset.json in that '
-      'folder' % path)
 
 
 def make_cifar100(folder):
@@ -347,12 +323,10 @@ def test_a_public_data_set_is_described_after_it_is_fetched(tmp_path):
   synthetic_records.make_own_dataset(tmp_path)  # Not taken for it.
   for name, folder in (('cifar100', 'cifar-100-binary'), ('svhn', 'svhn')):
     config = Settings(dataset=name, data_dir=str(tmp_path))
-    with pytest.raises(UserError) as info:
+    with pytest.raises(
+        UserError, match='%s: no such folder; to fetch it: .* '
+        '--dataset=%s --data_dir=' % (folder, name)):
       datasets.describe(config)
-    assert str(info.value) == (
-        '%s: no such folder; to fetch it: %s --dataset=%s --data_dir=%s' %
-        (tmp_path / folder, commands.command('cifar10_fetch_data'), name,
-         tmp_path))
 
 
 def test_cifar100_is_checked(tmp_path):
@@ -372,18 +346,10 @@ def test_cifar100_is_checked(tmp_path):
   names.unlink()
   with pytest.raises(UserError, match='names.txt: no such file; expected 20 '):
     short_runs.prepared(coarse)
-  os.mkfifo(str(names))
-  with pytest.raises(UserError, match='names.txt: is not a regular file'):
-    short_runs.prepared(coarse)
-  names.unlink()
-  names.write_bytes(b'a b \xff')
-  with pytest.raises(UserError, match='names.txt: not UTF-8: .* 0xff') as info:
-    short_runs.prepared(coarse)
-  assert '\n' not in str(info.value)
 
 
 @pytest.mark.slow
-def test_a_run_on_cifar100_remembers_its_labels(tmp_path, capsys):
+def test_a_run_on_cifar100_remembers_its_labels(tmp_path):
   config, made = make_cifar100(tmp_path / 'cifar-100-binary')
   train_dir = tmp_path / 'train'
   cifar10_train.train(
@@ -391,16 +357,6 @@ def test_a_run_on_cifar100_remembers_its_labels(tmp_path, capsys):
                           train_dir=str(train_dir), batch_size=4, max_steps=1))
   shapes = checkpoints.shapes(str(train_dir / 'model.ckpt-1'))
   assert shapes['softmax_linear/biases'] == [20]
-  flags = ['--dataset=cifar100', '--cifar100_labels=coarse']
-  flags.append('--data_dir=' + config.data_dir)
-  line = '--checkpoint_dir={0} --eval_dir={0}_eval {1}\n'.format(
-      train_dir, ' '.join(flags))
-  assert line in capsys.readouterr().out
-  status, out, err = short_runs.run('cifar10_eval', *flags, '--run_once',
-                                    '--checkpoint_dir=%s' % train_dir,
-                                    '--eval_dir=%s' % (tmp_path / 'eval'))
-  assert (status, processes.without_model(err)) == (0, '')
-  assert ' / 100, step 1)' in out
   (image,) = synthetic_records.images_of(made['test.bin'][:1],
                                          Layout(label_bytes=2))
   picture = str(tmp_path / 'x.png')

@@ -1,5 +1,7 @@
 """Distortions of batches, compared with those of single images by pixel."""
 
+import math
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
@@ -9,6 +11,7 @@ from cifar10.data import distortions
 from cifar10.data.records import Layout
 from cifar10.errors import UserError
 from cifar10.settings import Settings
+from tests import graphs
 from tests import reference
 from tests import short_runs
 from tests import synthetic_records
@@ -20,11 +23,6 @@ LAYOUTS = {
 }
 
 each_layout = pytest.mark.parametrize('name', sorted(LAYOUTS))
-
-
-def run(tensors, feed=None):
-  with tf.Session() as session:
-    return session.run(tensors, feed)
 
 
 def distort(records, layout, size, flip=True, augment=None, **values):
@@ -47,7 +45,7 @@ def distort_and_record(records, layout, monkeypatch, feed=None):
   monkeypatch.setattr(distortions.tf, 'random_uniform', recorded)
   images = distort(records, layout, 24)
   assert images.shape.as_list()[1:] == [24, 24, layout.depth]
-  images, values = run([images, choices], feed)
+  images, values = graphs.run([images, choices], feed)
   top, left, flip, brightness, contrast = (v.reshape(-1) for v in values)
   return images, list(zip(top, left, flip, brightness, contrast))
 
@@ -56,18 +54,19 @@ def distort_and_record(records, layout, monkeypatch, feed=None):
 def test_central_crops_are_those_of_single_images(name):
   layout = LAYOUTS[name]
   records = synthetic_records.make_records(np.arange(7), layout=layout)
+  records[0, layout.label_bytes:] = 3  # The variance has a lower limit.
   # The batch size may be unknown.
   batch = tf.placeholder(tf.uint8, [None, layout.record_bytes])
   crops = distortions.central_crop(batch, layout, 24)
   assert crops.shape.as_list()[1:] == [24, 24, layout.depth]
-  found = run(crops, {batch: records})
+  found = graphs.run(crops, {batch: records})
   images = synthetic_records.images_of(records, layout)
   expected = [reference.central_crop(image, 24) for image in images]
   np.testing.assert_allclose(found, expected, atol=1e-4)
   batch = tf.placeholder(tf.float32, [None] + list(images.shape[1:]))
   crops = distortions.central_crop_of_images(batch, 24)
   assert crops.shape.as_list() == [None, 24, 24, layout.depth]
-  found = run(crops, {batch: images})
+  found = graphs.run(crops, {batch: images})
   np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
@@ -86,7 +85,7 @@ def test_fixed_standardization_keeps_brightness_and_contrast(
                     tf.constant(images, tf.float32), 32, 'fixed'),
                 distort(tf.constant(records), layout, 32, augment=(),
                         standardization='fixed')):
-    np.testing.assert_allclose(run(crops), expected, atol=1e-5)
+    np.testing.assert_allclose(graphs.run(crops), expected, atol=1e-5)
 
 
 @each_layout
@@ -136,7 +135,7 @@ def test_images_are_distributed_as_those_of_the_tutorial(different):
   theirs = tf.map_fn(reference.distort_by_tensorflow,
                      tf.constant(synthetic_records.images_of(data)),
                      dtype=tf.float32)
-  ours, theirs = run([ours, theirs])
+  ours, theirs = graphs.run([ours, theirs])
   # Per pixel, the difference of the means is within the standard error.
   error = np.sqrt((ours.var(axis=0) + theirs.var(axis=0)) / count)
   scores = (ours.mean(axis=0) - theirs.mean(axis=0)) / error
@@ -146,30 +145,20 @@ def test_images_are_distributed_as_those_of_the_tutorial(different):
   assert np.abs(ratio - 1).max() < 0.25
 
 
-def test_standardization_has_the_least_divisor_of_tensorflow():
-  images = np.random.RandomState(0).uniform(0, 255, (5, 24, 24, 3))
-  images[0] = 3  # No variance at all.
-  images[1] = 3 + 1e-4 * images[1]
-  assert 0 < images[1].std() < 1 / np.sqrt(images[1].size)
-  images = images.astype(np.float32)
-  found = run(distortions.central_crop_of_images(tf.constant(images), 24))
-  expected = [reference.whiten(image) for image in images]
-  np.testing.assert_allclose(found, expected, atol=1e-3)
-
-
 def test_without_flips_no_image_is_mirrored():
   # Bright on the left, dark on the right.
   layout = Layout(8, 8, 1)
   image = np.repeat([[255] * 4 + [0] * 4], 8, axis=0)
   records = tf.constant([[0] + list(image.ravel())] * 200, tf.uint8)
   for mirrored, sides in ((False, {False}), (True, {False, True})):
-    images = run(distort(records, layout, 8, mirrored))
+    images = graphs.run(distort(records, layout, 8, mirrored))
     found = images[:, :, 0].mean(1) < images[:, :, -1].mean(1)
     assert set(found.ravel().tolist()) == sides
 
 
 def distorted(records, augment, layout=Layout(), size=24):
-  return run(distort(tf.constant(records), layout, size, augment=augment))
+  return graphs.run(distort(tf.constant(records), layout, size,
+                            augment=augment))
 
 
 def sample_records(count=200):
@@ -177,16 +166,10 @@ def sample_records(count=200):
   return np.fromfile(path, np.uint8).reshape(-1, 3073)[:count]
 
 
-def test_names_are_parsed():
-  assert distortions.names('crop, flip') == ('crop', 'flip')
-  assert distortions.names('') == ()
-  with pytest.raises(UserError, match="'flap' is unknown; .*some of crop, fli"):
-    distortions.names('crop,flap')
-
-
 def test_without_distortions_it_is_the_middle():
   records = sample_records(5)
-  expected = run(distortions.central_crop(tf.constant(records), Layout(), 24))
+  expected = graphs.run(
+      distortions.central_crop(tf.constant(records), Layout(), 24))
   np.testing.assert_allclose(distorted(records, ()), expected, atol=1e-4)
 
 
@@ -219,7 +202,7 @@ def test_shifts_are_whole_pixels_up_to_a_share(augment, size, settings,
                                                monkeypatch):
   monkeypatch.setattr(distortions, '_MAX_ANGLE', 0.0)
   records = np.tile(sample_records(1), [400, 1])
-  images = run(
+  images = graphs.run(
       distort(tf.constant(records), Layout(), size, augment=augment,
               **settings))
   (whole,) = synthetic_records.images_of(records[:1])
@@ -242,20 +225,22 @@ def test_shifts_are_whole_pixels_up_to_a_share(augment, size, settings,
   assert len(found) > 0.85 * len(expected)
 
 
+def colors_changed(name):
+  """Images before and after a distortion of their colors."""
+  images = np.random.RandomState(0).uniform(0, 255, [20, 4, 4, 3])
+  images = images.astype(np.float32)
+  return images, graphs.run(
+      distortions._colors(tf.constant(images), [20], (name,)))
+
+
 def test_hue_keeps_the_mean_and_the_distance_from_gray():
-  images = tf.constant(
-      np.random.RandomState(0).uniform(0, 255, [20, 4, 4, 3]), tf.float32)
-  turned = distortions._colors(images, [20], ('hue',))
-  before, after = run([images, turned])
+  before, after = colors_changed('hue')
   np.testing.assert_allclose(after.mean(3), before.mean(3), rtol=1e-4)
   np.testing.assert_allclose(after.std(3), before.std(3), rtol=1e-3)
 
 
 def test_saturation_keeps_the_luma():
-  images = tf.constant(
-      np.random.RandomState(0).uniform(0, 255, [20, 4, 4, 3]), tf.float32)
-  changed = distortions._colors(images, [20], ('saturation',))
-  before, after = run([images, changed])
+  before, after = colors_changed('saturation')
   luma = [0.299, 0.587, 0.114]
   np.testing.assert_allclose(after @ luma, before @ luma, rtol=1e-4)
   # The factor of an image: how far its colors are from gray.
@@ -290,7 +275,7 @@ def test_a_pasted_square_comes_from_one_other_image():
   images = np.broadcast_to(
       np.arange(50, dtype=np.float32)[:, np.newaxis, np.newaxis, np.newaxis],
       [50, 24, 24, 3])
-  found = run(distortions.with_pasted_squares(tf.constant(images)))
+  found = graphs.run(distortions.with_pasted_squares(tf.constant(images)))
   for number, image in enumerate(found):
     other = (number + 1) % 50
     assert set(image.ravel()) == {number, other}
@@ -300,3 +285,65 @@ def test_a_pasted_square_comes_from_one_other_image():
     assert len(rows) == height * width  # All of a rectangle,
     assert 6 <= height <= 12 and 6 <= width <= 12  # cut off at the edges.
   assert len({(found[i] != i).tobytes() for i in range(50)}) > 40
+
+
+def pixel(image, row, column):
+  """The color of an image at a position between its pixels; the oracle."""
+  height, width, _ = image.shape
+  row = min(max(row, 0.0), height - 1.0)
+  column = min(max(column, 0.0), width - 1.0)
+  top, left = int(row), int(column)
+  bottom, right = min(top + 1, height - 1), min(left + 1, width - 1)
+  down, over = row - top, column - left
+  return (1 - down) * (
+      (1 - over) * image[top, left] + over * image[top, right]) + down * (
+          (1 - over) * image[bottom, left] + over * image[bottom, right])
+
+
+def square(image, size, top, left, angle, zoom):
+  found = np.zeros([size, size, image.shape[2]])
+  middle = (size - 1) / 2
+  for row in range(size):
+    for column in range(size):
+      down, right = (row - middle) / zoom, (column - middle) / zoom
+      found[row, column] = pixel(
+          image,
+          top + middle + down * math.cos(angle) - right * math.sin(angle),
+          left + middle + down * math.sin(angle) + right * math.cos(angle))
+  return found
+
+
+def resampled(images, size, **choices):
+  # The number of images may be unknown.
+  batch = tf.placeholder(tf.float32, [None, *images.shape[1:]])
+  values = {
+      name: tf.constant(value, tf.float32) for name, value in choices.items()
+  }
+  corner = [values.pop('top'), values.pop('left')]
+  squares = distortions.resample(batch, size, corner, **values)
+  assert squares.shape.as_list()[1:] == [size, size, images.shape[3]]
+  return graphs.run(squares, {batch: images})
+
+
+@pytest.mark.parametrize('depth', [1, 3])
+def test_squares_are_those_of_single_pixels(depth):
+  rng = np.random.RandomState(0)
+  images = rng.randint(0, 256, [6, 9, 11, depth]).astype(np.uint8)
+  choices = {
+      'top': [0, 1, 3, -4, 2.5, 20],
+      'left': [0, 2, 5, 8, -1.25, 3],
+      'angle': [0, 0.3, -0.3, 3.0, 0, 0.1],
+      'zoom': [1, 1, 0.5, 2, 1.1, 0.9]
+  }
+  found = resampled(images, 6, **choices)
+  for i, image in enumerate(images):
+    expected = square(image, 6, *[values[i] for values in choices.values()])
+    np.testing.assert_allclose(found[i], expected, atol=0.01)
+
+
+def test_a_positive_angle_turns_the_picture_clockwise():
+  image = np.zeros([1, 9, 9, 1], np.uint8)
+  image[0, 4, 7] = 255  # To the right of the middle.
+  (found,) = resampled(image, 9, top=[0], left=[0], angle=[math.pi / 2],
+                       zoom=[1])
+  assert np.unravel_index(found.argmax(), found.shape)[:2] == (7, 4)

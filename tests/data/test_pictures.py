@@ -3,7 +3,6 @@
 import io
 import os
 import struct
-import subprocess
 import sys
 import zlib
 
@@ -15,21 +14,6 @@ from cifar10.data import pictures
 from cifar10.errors import UserError
 from tests.picture_folders import noise
 from tests.picture_folders import save
-from tests.short_runs import ROOT
-
-# Prints how much the peak of a process's memory rises by reading a picture.
-_PEAK = """
-import re, sys
-from cifar10.data import pictures
-
-def peak():
-  with open('/proc/self/status') as status:
-    return 1024 * int(re.search(r'VmHWM:\\s*(\\d+) kB', status.read()).group(1))
-
-before = peak()
-pictures.read(sys.argv[1])
-print(peak() - before)
-"""
 
 
 def read(path, size=8, channels=3):
@@ -60,19 +44,21 @@ def test_gray_is_repeated_for_colors(tmp_path):
 
 
 @pytest.mark.parametrize(
-    'start', [
-        b'%!PS-Adobe-3.0 EPSF', b'\0\0\1\xb3', b'\x89HDF\r\n\x1a\n',
-        b'GRIB\0\0\0\1'
-    ] + [b'\xd7\xcd\xc6\x9a\0\0', b'%PDF-1.4', b'BUFR'],
-    ids=['EPS', 'MPEG', 'HDF5', 'GRIB', 'WMF', 'PDF', 'BUFR'])
-def test_what_is_no_picture_or_runs_a_program_is_refused(tmp_path, start):
+    'content', [
+        b'', b'hello', b'\0\0\1\xb3' + bytes(99),
+        b'\x89HDF\r\n\x1a\n' + bytes(99), b'GRIB\0\0\0\1' + bytes(99),
+        b'\xd7\xcd\xc6\x9a\0\0' + bytes(99), b'%PDF-1.4' + bytes(99),
+        b'BUFR' + bytes(99), None
+    ],
+    ids=['empty', 'text', 'MPEG', 'HDF5', 'GRIB', 'WMF', 'PDF', 'BUFR', 'EPS'])
+def test_what_is_no_picture_or_runs_a_program_is_refused(tmp_path, content):
   path = tmp_path / 'x.png'  # The content counts, not the name.
-  if start.startswith(b'%!PS'):
+  if content is None:
     save(tmp_path / 'x.eps', noise(8, 8))
     (tmp_path / 'x.eps').rename(path)
   else:
-    path.write_bytes(start + bytes(99))
-  with pytest.raises(UserError, match='x.png: not a picture; expected'):
+    path.write_bytes(content)
+  with pytest.raises(UserError, match='x.png: not a picture; expected a form'):
     pictures.read(str(path))
 
 
@@ -118,11 +104,9 @@ def png(pixels, bits, color):
   ])
 
 
-@pytest.mark.parametrize('channels', [1, 3])
-@pytest.mark.parametrize('bits', [1, 2, 4, 8, 16])
-def test_one_transparent_color_is_made_white(tmp_path, bits, channels):
-  if channels == 3 and bits < 8:
-    pytest.skip('PNG has no such colors')
+@pytest.mark.parametrize('channels, bits', [(1, 1), (1, 2), (1, 4), (1, 8),
+                                            (1, 16), (3, 8), (3, 16)])
+def test_one_transparent_color_is_made_white(tmp_path, channels, bits):
   pixels = np.random.RandomState(0).randint(0, 1 << bits, [8, 8, channels])
   pixels[..., 1:] &= -2  # So the first level is not white.
   pixels = pixels.squeeze() if channels == 1 else pixels
@@ -151,20 +135,21 @@ def test_transparency_of_gray_and_palettes_is_put_on_white(tmp_path, mode):
   assert found[:4].max() == 0 and found[4:].min() == 255
 
 
-@pytest.mark.parametrize('kind', ['png', 'tif'])
-def test_16_bits_are_scaled_to_8(tmp_path, kind):
-  pixels = np.arange(64, dtype=np.uint16).reshape(8, 8) * 1024
-  found = read(save(tmp_path / ('x.' + kind), pixels), channels=1)
-  np.testing.assert_array_equal(found[..., 0], pixels >> 8)
+LEVELS = np.arange(256).reshape(16, 16)
 
 
-@pytest.mark.parametrize('scale, shift', [(1 / 255, 0), (1, 0), (3, 0),
-                                          (1, -99), (1e-2, 700)])
-def test_float_levels_are_scaled_to_8_bits(tmp_path, scale, shift):
-  expected = np.arange(256, dtype=np.uint8).reshape(16, 16)
-  levels = (expected.astype(float) * scale + shift).astype(np.float32)
-  found = read(save(tmp_path / 'x.tif', levels), 16, 1)[..., 0]
-  np.testing.assert_array_equal(found, expected)
+# Integers of 16 bits; then levels of which the file does not say what is white.
+@pytest.mark.parametrize('kind, levels', [
+    ('png', (LEVELS * 256 + 200).astype(np.uint16)),
+    ('tif', (LEVELS * 256 + 200).astype(np.uint16)),
+    ('tif', (LEVELS * 1000000 - 5).astype(np.int32)),
+    *(('tif', (LEVELS * scale + shift).astype(np.float32))
+      for scale, shift in ((1 / 255, 0), (1, 0), (3, 0), (1, -99),
+                           (1e-2, 700)))
+])  # yapf: disable
+def test_levels_are_scaled_to_8_bits(tmp_path, kind, levels):
+  found = read(save(tmp_path / ('x.' + kind), levels), 16, 1)[..., 0]
+  np.testing.assert_array_equal(found, LEVELS)
 
 
 def test_levels_that_are_not_numbers_are_black(tmp_path):
@@ -174,13 +159,6 @@ def test_levels_that_are_not_numbers_are_black(tmp_path):
   assert found[0].max() == 0 and set(found[1:].ravel()) == {128}
   levels[:] = np.nan
   assert read(save(tmp_path / 'x.tif', levels)).max() == 0
-
-
-def test_32_bits_are_stretched_to_8(tmp_path):
-  expected = np.arange(256, dtype=np.int32).reshape(16, 16)
-  path = save(tmp_path / 'x.tif', expected * 1000000 - 5)
-  found = read(path, 16, 1)[..., 0]
-  np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize('mode, color, expected',
@@ -226,18 +204,6 @@ def test_a_picture_is_the_same_in_strips(tmp_path, monkeypatch, channels):
   np.testing.assert_array_equal(np.asarray(pictures.read(path)), whole)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not os.path.exists('/proc/self/status'),
-                    reason='measures memory as Linux counts it')
-def test_a_large_picture_takes_little_more_than_its_pixels(tmp_path):
-  path, size = str(tmp_path / 'x.png'), 6000
-  Image.new('RGBA', (size, size)).save(path)
-  # A process of its own, whose peak is that of this picture.
-  peak = subprocess.check_output([sys.executable, '-c', _PEAK, path], cwd=ROOT)
-  # What the file holds, and what is returned; Pillow has 4 bytes in a pixel.
-  assert int(peak) < 1.5 * 2 * 4 * size**2
-
-
 @pytest.mark.parametrize('shape', [(80, 160), (160, 80)])
 def test_the_central_square_of_a_large_picture_is_averaged(tmp_path, shape):
   # A checkerboard in the central square, which becomes gray. The rest is cut
@@ -263,11 +229,8 @@ def test_files_and_folders_are_found_in_order(tmp_path):
   (tmp_path / 'empty').mkdir()
   empty = str(tmp_path / 'empty')
   for names, found in (([empty], empty), ([], 'no arguments')):
-    with pytest.raises(UserError) as info:
+    with pytest.raises(UserError, match=f'^{found}: no pictures found; expect'):
       pictures.find(names)
-    assert str(info.value) == (
-        '%s: no pictures found; expected files, folders of files in formats '
-        'that Pillow reads, or - for a picture on standard input' % found)
 
 
 def test_other_files_of_a_folder_are_counted_on_one_line(tmp_path, capsys):
@@ -278,17 +241,13 @@ def test_other_files_of_a_folder_are_counted_on_one_line(tmp_path, capsys):
   folder = str(tmp_path)
   assert len(pictures.find([folder])) == 3
   assert capsys.readouterr() == ('', '')
-  (tmp_path / 'b' / 'film.mp4').write_bytes(b'')
-  for given in (folder, folder + '/'):
-    pictures.find([given])
-    assert capsys.readouterr().err == (
-        '1 other file in %s/ skipped: %s/b/film.mp4\n' % (folder, folder))
-  for name in ('x\ny.txt', 'drawing.eps', 'data.h5'):
+  for name in ('b/film.mp4', 'x\ny.txt', 'drawing.eps', 'data.h5'):
     (tmp_path / name).write_bytes(b'')
-  pictures.find([folder, folder + '/a/1.png'])
-  assert capsys.readouterr().err == (
-      '4 other files in %s/ skipped: %s/b/film.mp4, %s/data.h5, '
-      '%s/drawing.eps, ...\n' % ((folder,) * 4))
+  for given in (folder, folder + '/'):
+    pictures.find([given, folder + '/a/1.png'])
+    assert capsys.readouterr().err == (
+        '4 other files in {0}/ skipped: {0}/b/film.mp4, {0}/data.h5, '
+        '{0}/drawing.eps, ...\n'.format(folder))
 
 
 def test_standard_input_is_read(tmp_path, monkeypatch):
@@ -297,16 +256,6 @@ def test_standard_input_is_read(tmp_path, monkeypatch):
   content = io.BytesIO((tmp_path / 'x.png').read_bytes())
   monkeypatch.setattr(sys, 'stdin', io.TextIOWrapper(content))
   np.testing.assert_array_equal(read('-'), pixels)
-
-
-@pytest.mark.parametrize('content, message',
-                         [(b'', 'not a picture; expected a format that Pill'),
-                          (b'hello', 'not a picture; expected a format'),
-                          (b'\x89PNG\r\n\x1a\n' + bytes(50), '')])
-def test_a_file_that_is_not_a_picture_is_named(tmp_path, content, message):
-  (tmp_path / 'x.png').write_bytes(content)
-  with pytest.raises(UserError, match='x.png: ' + message):
-    read(str(tmp_path / 'x.png'))
 
 
 def test_a_truncated_file_is_named(tmp_path):

@@ -94,17 +94,14 @@ def test_a_damaged_file_is_named(tmp_path):
       scipy_io.savemat(str(source), {'Z': [1]})  # Something else.
     else:
       source.write_bytes(content)
-    with pytest.raises(UserError, match='x.mat: cannot be read: ') as info:
+    with pytest.raises(UserError, match='x.mat: cannot be read: '):
       svhn.write_records(str(source), str(tmp_path / 'x.bin'))
-    assert '\n' not in str(info.value)
 
 
 def test_without_scipy_nothing_is_fetched(tmp_path, monkeypatch):
   monkeypatch.setitem(sys.modules, 'scipy', None)
   monkeypatch.setitem(sys.modules, 'scipy.io', None)
   config = Settings(dataset='svhn', data_dir=str(tmp_path), data_url='nowhere')
-  with pytest.raises(UserError) as info:
+  with pytest.raises(UserError, match="needs scipy: pip install '..svhn.'"):
     short_runs.prepared(config)
-  assert str(info.value) == (
-      "--dataset=svhn: reading its files needs scipy: pip install '.[svhn]'")
   assert os.listdir(str(tmp_path)) == []

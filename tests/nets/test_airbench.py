@@ -7,9 +7,9 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10 import networks
-from cifar10.errors import UserError
 from cifar10.nets import variable_scope
 from cifar10.settings import Settings
+from tests import graphs
 from tests import reference
 
 GROUPS = 'group1', 'group2', 'group3'
@@ -99,9 +99,7 @@ def test_it_computes_the_papers_formula_in_both_forms():
 
 
 def test_folded_it_computes_what_was_trained():
-  images = tf.random_normal([64, 32, 32, 3], seed=3)
-  with tf.Session() as session:
-    images = tf.constant(session.run(images))
+  images = tf.constant(graphs.run(tf.random_normal([64, 32, 32, 3], seed=3)))
   settings = dataclasses.replace(AIRBENCH, batch_norm_decay=0.0)
   trained = networks.inference(images, settings, is_training=True)
   with tf.variable_scope('', reuse=True):
@@ -120,9 +118,7 @@ def test_folded_it_computes_what_was_trained():
 def initial_values(settings=AIRBENCH):
   """The first values of the trained variables, a dict by name."""
   networks.inference(tf.zeros([2, 32, 32, 3]), settings)
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
-    return session.run({v.op.name: v for v in tf.trainable_variables()})
+  return graphs.run(graphs.trained())
 
 
 def test_biases_of_the_whitening_and_the_last_layer_start_as_in_the_record():
@@ -148,7 +144,7 @@ def test_at_first_convolutions_pass_on_their_channels():
   np.testing.assert_array_equal(second, identity)
 
 
-def test_fewer_filters_than_channels_pass_on_the_first_ones():
+def test_at_first_fewer_filters_pass_on_the_first_channels():
   settings = dataclasses.replace(AIRBENCH, group_filters='8,16,12')
   first = initial_values(settings)['group1/conv1/weights']
   np.testing.assert_array_equal(first[1, 1], np.eye(24, 8))
@@ -165,8 +161,3 @@ def test_layers_with_frozen_weights_keep_their_normalization(pattern, expected):
       op.name.split('/')[0] for op in tf.get_collection(tf.GraphKeys.UPDATE_OPS)
   }
   assert moved == expected
-
-
-def test_small_images_are_an_error():
-  with pytest.raises(UserError, match='24 x 24 pixels; expected 25 or more'):
-    networks.inference(tf.zeros([2, 24, 24, 3]), AIRBENCH)

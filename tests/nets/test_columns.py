@@ -143,9 +143,8 @@ def test_normalization_stays_in_its_column():
      (Settings(model_parallelism='filters', devices=('/cpu:0',) * 3),
       '--model_parallelism=filters: 3 columns; expected 2, 4')])
 def test_other_numbers_of_columns_are_refused(settings, error):
-  with tf.Graph().as_default():
-    with pytest.raises(UserError, match='^' + error):
-      networks.inference(tf.constant(images()), settings, is_training=True)
+  with pytest.raises(UserError, match='^' + error):
+    networks.inference(tf.constant(images()), settings, is_training=True)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Both builders of the tutorial's layers: to be read, and to be varied."""
+"""Both builders of the layers, to be read and to be varied; --hidden_layers."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,12 @@ import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
 from cifar10 import networks
+from cifar10.errors import UserError
+from cifar10.nets import convnet
 from cifar10.nets import variable_scope
 from cifar10.settings import Settings
+from tests import graphs
+from tests import reference
 
 
 def built(varied, precision, values=None):
@@ -79,3 +83,71 @@ def test_the_literal_one_is_taken_unless_a_setting_departs(
   assert taken == [10] * 3
   build(Settings(**changes), is_training=True)
   assert taken == [10] * 3
+
+
+SIZES = {'': [], '384': [384], '20,300,80': [20, 300, 80]}
+
+
+def logits_of(sizes, **settings):
+  """The logits of three images, [3, 10]."""
+  settings = Settings(hidden_layers=sizes, **settings)
+  with variable_scope.training_scope(settings):
+    return networks.inference(tf.random_normal([3, 24, 24, 3], seed=2),
+                              settings)
+
+
+@pytest.mark.parametrize('sizes', SIZES)
+def test_the_layers_have_their_sizes_and_begin_like_local4(sizes):
+  logits_of(sizes)
+  widths = [6 * 6 * 64] + SIZES[sizes] + [10]
+  names = ['local%d' % n for n in range(3, len(widths) + 1)]
+  names += ['softmax_linear']
+  losses = {loss.op.name: loss for loss in tf.get_collection('losses')}
+  values, decay = graphs.run([graphs.trained(), losses])
+  shapes = {name: value.shape for name, value in values.items()}
+  expected = {}
+  for name, inputs, units in zip(names, widths, widths[1:]):
+    expected[name + '/weights'] = (inputs, units)
+    expected[name + '/biases'] = (units,)
+    is_last = name == 'softmax_linear'
+    weights = values[name + '/weights'].astype(np.float64)
+    # A normal distribution that is cut off at two deviations.
+    stddev = 0.8796 * (1 / inputs if is_last else 0.04)
+    assert weights.std() == pytest.approx(stddev, rel=0.1)
+    assert (values[name + '/biases'] == np.float32(not is_last and 0.1)).all()
+    if not is_last:
+      penalty = 0.004 * (weights**2).sum() / 2
+      assert decay.pop(name + '/weight_loss') == pytest.approx(penalty, 1e-4)
+  assert not decay
+  assert {n: s for n, s in shapes.items() if 'conv' not in n} == expected
+
+
+@pytest.mark.parametrize('sizes', SIZES)
+def test_logits_and_gradients_are_those_of_the_formula(graph, sizes):
+  # The tutorial's last layer begins too small to tell the others apart.
+  logits = logits_of(sizes, initializer='he')
+  names = [*convnet.hidden_layers(sizes), 'softmax_linear']
+  variables = graphs.trained()
+  pairs = [[variables[name + kind]
+            for kind in ('/weights', '/biases')]
+           for name in names]
+  dy = np.random.RandomState(0).normal(size=[3, 10]).astype(np.float32)
+  grads = tf.gradients(logits, [v for pair in pairs for v in pair], dy)
+  pool2 = graph.get_tensor_by_name('pool2:0')
+  x, found, found_grads, pairs = graphs.run([pool2, logits, grads, pairs])
+  expected, expected_grads = reference.fully_connected(x.reshape(3, -1), pairs,
+                                                       dy)
+  np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+  assert np.abs(expected).max() > 0.1
+  for found, expected in zip(found_grads, expected_grads):
+    np.testing.assert_allclose(found, expected, rtol=1e-2,
+                               atol=1e-4 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(
+    'sizes',
+    ['0', 'x', '8,', ',8', '8,0', '-8', '8, 8', '8.5', '1e2', '100000'])
+def test_other_texts_are_refused(sizes):
+  problem = f'^--hidden_layers={sizes}: .*expected the size of each'
+  with pytest.raises(UserError, match=problem):
+    logits_of(sizes)

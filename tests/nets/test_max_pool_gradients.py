@@ -8,6 +8,7 @@ from cifar10.nets import layers
 from cifar10.nets import max_pool_gradients
 from cifar10.nets.techniques import Techniques
 from cifar10.settings import Settings
+from tests import graphs
 
 # Small whole numbers: many windows have several equal maxima or none above 0,
 # and sums of them are exact.
@@ -25,8 +26,7 @@ def values(build, dtype):
   y = build(x, biases)
   dy = np.random.RandomState(2).randint(-3, 4, y.shape.as_list())
   tensors = [y, *tf.gradients(y, [x, biases], tf.constant(dy, dtype))]
-  with tf.Session() as session:
-    return session.run([tf.cast(t, tf.float64) for t in tensors])
+  return graphs.run([tf.cast(t, tf.float64) for t in tensors])
 
 
 def layer(x, biases, portable=False, activation='relu'):
@@ -91,8 +91,7 @@ def test_the_gradients_differentiate_again(graph):
   y = pooled(layer(x, biases))
   slopes = tf.gradients(tf.square(y), biases)[0]
   curvature = tf.gradients(slopes, biases)[0]
-  with tf.Session() as session:
-    found, y = session.run([curvature, y])
+  found, y = graphs.run([curvature, y])
   np.testing.assert_allclose(found, 2 * (y > 0).sum((0, 1, 2)))
 
 
@@ -101,6 +100,5 @@ def test_biases_may_be_those_of_the_second_axis(graph):
     biases = tf.ones([7])
     y = tf.nn.bias_add(tf.constant(IMAGES, tf.float32), biases,
                        data_format='NCHW')
-  with tf.Session() as session:
-    found = session.run(tf.gradients(y, biases)[0])
+  found = graphs.run(tf.gradients(y, biases)[0])
   np.testing.assert_array_equal(found, [4 * 6 * 5] * 7)

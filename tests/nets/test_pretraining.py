@@ -10,6 +10,7 @@ import tensorflow.compat.v1 as tf
 from cifar10 import networks
 from cifar10.nets import pretraining
 from cifar10.settings import Settings
+from tests import graphs
 from tests import reference
 
 
@@ -20,16 +21,17 @@ def tied_layer(name, batch=3):
   return pretraining.TiedLayer(name)
 
 
-def randomized(session):
-  """Gives all variables other values, biases too; returns them by name."""
+def run(tensors):
+  """Other values of all variables, biases too, by name; and tensors of them."""
   random = np.random.RandomState(1)
-  session.run(tf.global_variables_initializer())
   values = {}
-  for variable in tf.global_variables():
-    value = random.normal(0, 0.1, variable.shape.as_list())
-    variable.load(value.astype(np.float32), session)
-    values[variable.op.name] = value.astype(np.float32).astype(np.float64)
-  return values
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for variable in tf.global_variables():
+      value = random.normal(0, 0.1, variable.shape.as_list())
+      variable.load(value.astype(np.float32), session)
+      values[variable.op.name] = value.astype(np.float32).astype(np.float64)
+    return values, session.run(tensors)
 
 
 @pytest.mark.parametrize('name', ['conv1', 'conv2'])
@@ -39,9 +41,7 @@ def test_a_convolutional_layer_leads_up_and_down(name):
   units = np.random.RandomState(2).normal(size=shape[:3] + [64])
   up = layer.up(layer.inputs)
   down = layer.down(tf.constant(units, tf.float32))
-  with tf.Session() as session:
-    values = randomized(session)
-    inputs, up, down = session.run([layer.inputs, up, down])
+  values, (inputs, up, down) = run([layer.inputs, up, down])
   kernel = values[name + '/weights']
   expected, backward, _ = reference.conv2d(inputs, kernel, units)
   np.testing.assert_allclose(up, expected + values[name + '/biases'], atol=1e-4)
@@ -59,9 +59,7 @@ def test_a_hidden_layer_leads_up_and_down():
   assert layer.inputs.shape.as_list() == [3, 5]
   up = layer.up(layer.inputs)
   down = layer.down(up)
-  with tf.Session() as session:
-    values = randomized(session)
-    inputs, up, down = session.run([layer.inputs, up, down])
+  values, (inputs, up, down) = run([layer.inputs, up, down])
   weights = values['local5/weights']
   np.testing.assert_allclose(up, inputs @ weights + values['local5/biases'],
                              atol=1e-5)
@@ -83,7 +81,7 @@ def sigmoid(x):
 
 def gradients(loss):
   """The gradients of local4's weights, biases and visible biases."""
-  variables = {v.op.name: v for v in tf.trainable_variables()}
+  variables = graphs.trained()
   found = tf.gradients(loss, dense(variables))
   # Nothing below the layer is trained.
   assert tf.gradients(loss, [variables['local3/weights']]) == [None]
@@ -93,10 +91,7 @@ def gradients(loss):
 def test_an_autoencoder_gives_its_inputs_back():
   layer = tied_layer('local4', 5)
   loss = pretraining.autoencoder_loss(layer, tf.sigmoid, lambda x: x * 0.5)
-  grads = gradients(loss)
-  with tf.Session() as session:
-    values = randomized(session)
-    x, found, grads = session.run([layer.inputs, loss, grads])
+  values, (x, found, grads) = run([layer.inputs, loss, gradients(loss)])
   weights, biases, visible = dense(values)
   units = sigmoid(0.5 * x @ weights + biases)
   error = units @ weights.T + visible - x
@@ -118,10 +113,7 @@ def test_contrastive_divergence_is_the_gradient_of_an_rbm(
                       (means(x), tf.sin(x)))
   layer = tied_layer('local4', 5)
   loss = pretraining.rbm_loss(layer, activation)
-  grads = gradients(loss)
-  with tf.Session() as session:
-    values = randomized(session)
-    x, found, grads = session.run([layer.inputs, loss, grads])
+  values, (x, found, grads) = run([layer.inputs, loss, gradients(loss)])
   weights, biases, visible = dense(values)
   means = numpy_means[activation]
   before = means(x @ weights + biases)
@@ -140,11 +132,8 @@ def test_a_convolutional_rbm_averages_over_positions(monkeypatch):
                       (tf.nn.relu(x), tf.nn.relu(x)))
   layer = tied_layer('conv2')
   loss = pretraining.rbm_loss(layer, 'relu')
-  variables = {v.op.name: v for v in tf.trainable_variables()}
-  grad = tf.gradients(loss, variables['conv2/weights'])[0]
-  with tf.Session() as session:
-    values = randomized(session)
-    x, grad = session.run([layer.inputs, grad])
+  grad = tf.gradients(loss, graphs.trained()['conv2/weights'])[0]
+  values, (x, grad) = run([layer.inputs, grad])
   weights, biases = values['conv2/weights'], values['conv2/biases']
 
   def up(inputs):
@@ -164,10 +153,9 @@ def test_samples_have_their_means():
   x = np.array([-2.0, -0.5, 0.0, 1.0, 3.0])
   count = 40000
   repeated = tf.constant(np.tile(x, [count, 1]), tf.float32)
-  with tf.Session() as session:
-    binary, rectified = session.run(
-        [pretraining._binary(repeated),
-         pretraining._rectified(repeated)])
+  binary, rectified = graphs.run(
+      [pretraining._binary(repeated),
+       pretraining._rectified(repeated)])
   means, samples = binary
   assert set(samples.ravel()) == {0.0, 1.0}
   np.testing.assert_allclose(means[0], sigmoid(x), rtol=1e-5)
@@ -188,8 +176,7 @@ def test_the_margin_wants_real_images_to_score_higher_by_one():
   real = np.array([[2.0], [0.5], [-1.0]], np.float32)
   corrupted = np.array([[0.5], [0.0], [1.0]], np.float32)
   loss = pretraining.margin_loss(tf.constant(real), tf.constant(corrupted))
-  with tf.Session() as session:
-    assert session.run(loss) == pytest.approx((0 + 0.5 + 3) / 3)
+  assert graphs.run(loss) == pytest.approx((0 + 0.5 + 3) / 3)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +208,6 @@ def test_pairs_of_a_label_are_near_and_others_apart(labels):
   assert max(distances) > 1
   given = tf.constant(outputs, tf.float32)
   loss = pretraining.contrastive_loss(given, tf.constant(labels, tf.int32))
-  with tf.Session() as session:
-    found, found_gradient = session.run([loss, tf.gradients(loss, given)[0]])
+  found, found_gradient = graphs.run([loss, tf.gradients(loss, given)[0]])
   assert found == pytest.approx(expected, rel=1e-5)
   np.testing.assert_allclose(found_gradient, gradient, rtol=1e-4, atol=1e-5)

@@ -20,14 +20,14 @@ from cifar10.run import combinations
 from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from cifar10.store import config as config_lib
+from tests import graphs
 from tests import short_runs
 
 
 def test_dropout_drops_a_share_and_scales_the_rest():
   techniques = Techniques(Settings(dropout=0.2), is_training=True)
   dropped = techniques.dropout(tf.ones([100, 100]), 'dropout')
-  with tf.Session() as session:
-    values = session.run(dropped)
+  values = graphs.run(dropped)
   assert set(values.ravel()) == {0.0, 1.25}
   assert values.mean() == pytest.approx(1, abs=4 * 0.5 / 100)
 
@@ -38,7 +38,7 @@ def test_dropout_in_16_bits_has_the_mask_and_scale_of_float32(dtype, rate):
   techniques = Techniques(Settings(dropout=rate), is_training=True)
 
   def dropped(is_wide):
-    with tf.Graph().as_default(), tf.Session() as session:
+    with tf.Graph().as_default():
       tf.set_random_seed(1)
       x = tf.cast(tf.linspace(1.0, 2.0, 10**6), dtype)
       # Either way, there is one cast before the seed of the mask is taken.
@@ -46,7 +46,7 @@ def test_dropout_in_16_bits_has_the_mask_and_scale_of_float32(dtype, rate):
       y = techniques.dropout(x, 'dropout')
       assert y.dtype == x.dtype
       rounded = [tf.cast(t, dtype) for t in (y, tf.gradients(y, x)[0])]
-      return session.run([tf.cast(t, tf.float32) for t in rounded])
+      return graphs.run([tf.cast(t, tf.float32) for t in rounded])
 
   expected = dropped(is_wide=True)
   share = (expected[0] == 0).mean()
@@ -190,7 +190,7 @@ FACTORS = {
     'schedule': ['exponential', 'one_cycle', 'power'],
     'dropout': [0.0, 0.5],
     'max_norm': [0.0, 3.0],
-    'augment': ['crop,flip,brightness,contrast', 'rotate,cutout'],
+    'augment': ['crop,flip,brightness,contrast', 'rotate, cutout'],
     'top_layers': ['full', 'local']
 }
 

@@ -8,6 +8,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.nets import layers
 from cifar10.nets import winograd
+from tests import graphs
 from tests import reference
 
 
@@ -39,8 +40,7 @@ def values_and_gradients(x, kernel, dy):
   y = winograd.conv2d(batch, weights)
   assert y.shape.as_list() == [None, *dy.shape[1:]]
   gradients = tf.gradients(y, [batch, weights], tf.constant(dy))
-  with tf.Session() as session:
-    return session.run([y] + gradients, {batch: x})
+  return graphs.run([y] + gradients, {batch: x})
 
 
 @pytest.mark.parametrize(
@@ -94,10 +94,9 @@ def test_low_precision_rounds_inputs_and_outputs_only(dtype):
   exact = winograd.conv2d(tf.cast(x, tf.float32), tf.cast(kernel, tf.float32))
   gradients = tf.gradients(y, [x, kernel])
   assert [gradient.dtype for gradient in gradients] == [dtype] * 2
-  with tf.Session() as session:
-    found, expected = session.run(
-        [tf.cast(y, tf.float32),
-         tf.cast(tf.cast(exact, dtype), tf.float32)])
+  found, expected = graphs.run(
+      [tf.cast(y, tf.float32),
+       tf.cast(tf.cast(exact, dtype), tf.float32)])
   np.testing.assert_array_equal(found, expected)
 
 
@@ -109,8 +108,7 @@ def test_images_of_float32_take_a_kernel_of_low_precision(algorithm):
     y = layers.conv2d(tf.constant(x), kernel)
   assert y.dtype == ('float16' if algorithm == 'direct' else 'float32')
   expected = tf.nn.conv2d(x, tf.cast(kernel, tf.float32), 1, 'SAME')
-  with tf.Session() as session:
-    found, expected = session.run([tf.cast(y, tf.float32), expected])
+  found, expected = graphs.run([tf.cast(y, tf.float32), expected])
   tolerance = 1e-2 if algorithm == 'direct' else 20 * 2.5e-5
   np.testing.assert_allclose(found, expected, 0, tolerance * expected.std())
 

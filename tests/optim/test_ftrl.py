@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10.optim import ftrl
+from cifar10.optim import optimizers
+from cifar10.settings import Settings
 from cifar10.store import checkpoints
 
 L1, L2 = 0.3, 0.05
@@ -24,7 +25,8 @@ class Problem:
                              **variable)
     self.gradient = tf.placeholder(tf.float32, [len(start)])
     self.rate = tf.placeholder(tf.float32, [])
-    optimizer = ftrl.FtrlOptimizer(self.rate, l1, l2)
+    optimizer = optimizers.create(
+        Settings(optimizer='ftrl', ftrl_l1=l1, ftrl_l2=l2), self.rate)
     self.step = optimizer.apply_gradients([(self.gradient, self.w)])
     self.session = tf.Session()
     self.session.run(tf.global_variables_initializer())
@@ -85,15 +87,6 @@ def test_it_goes_on_from_a_checkpoint_of_tensorflows():
                                problem.session.run(theirs), rtol=1e-4)
 
 
-def test_without_penalties_it_is_adagrad():
-  problem = Problem(l1=0.0, l2=0.0)
-  w, n = START, 0.1
-  for gradient in GRADIENTS:
-    n = n + gradient**2
-    w = w - 0.2 * gradient / np.sqrt(n)
-    np.testing.assert_allclose(problem.after(gradient, 0.2), w, rtol=1e-5)
-
-
 @pytest.mark.parametrize('l1, l2', [(0.0, 0.0), (L1, L2), (20.0, 20.0)])
 def test_no_gradient_is_no_change(l1, l2):
   problem = Problem(l1=l1, l2=l2)
@@ -124,7 +117,8 @@ def test_weights_that_are_loaded_are_the_start():
 def test_parts_of_a_variable_have_parts_of_its_slots():
   with tf.variable_scope('', partitioner=tf.fixed_size_partitioner(2)):
     w = tf.get_variable('w', [6], initializer=tf.ones_initializer())
-  step = ftrl.FtrlOptimizer(tf.constant(0.1), 0.0, 0.0).minimize(
+  settings = Settings(optimizer='ftrl', ftrl_l1=0.0, ftrl_l2=0.0)
+  step = optimizers.create(settings, tf.constant(0.1)).minimize(
       tf.reduce_sum(tf.convert_to_tensor(w)))
   shapes = checkpoints.expected_shapes(tf.global_variables())
   assert shapes == {'w': [6], 'w/Ftrl': [6], 'w/Ftrl_1': [6]}

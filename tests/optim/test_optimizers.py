@@ -8,6 +8,7 @@ from cifar10 import cifar10
 from cifar10.optim import optimizers
 from cifar10.settings import FIELDS
 from cifar10.settings import Settings
+from tests import graphs
 
 START = np.array([0.5, -1.0, 2.0])
 RATE = 0.1
@@ -57,46 +58,27 @@ def adam(w, state, t):
   return w - RATE * mean / (np.sqrt(square) + epsilon)
 
 
-def ftrl(w, state, t):
-  before = state.get('n', 0.1)
-  # The start at which w minimizes z w + q w^2 / 2 + l1 |w|.
-  initial = -w * (np.sqrt(before) / RATE + 2 * 0.03) - np.sign(w) * 0.05
-  state['n'] = before + gradient(w)**2
-  sigma = (np.sqrt(state['n']) - np.sqrt(before)) / RATE
-  state['z'] = state.get('z', initial) + gradient(w) - sigma * w
-  z = state['z']
-  shrunk = z - np.sign(z) * 0.05
-  found = -shrunk / (np.sqrt(state['n']) / RATE + 2 * 0.03)
-  return np.where(np.abs(z) <= 0.05, 0, found)
-
-
 FORMULAS = {
     'sgd': sgd,
     'momentum': momentum,
     'nesterov': nesterov,
     'adagrad': adagrad,
     'rmsprop': rmsprop,
-    'adam': adam,
-    'ftrl': ftrl
+    'adam': adam
 }
 SETTINGS = {
     'momentum': 0.8,
     'rmsprop_decay': 0.7,
     'adam_beta1': 0.6,
     'adam_beta2': 0.7,
-    'epsilon': 1e-3,
-    'ftrl_l1': 0.05,
-    'ftrl_l2': 0.03
+    'epsilon': 1e-3
 }
 
 
-def test_all_are_tried():
-  field = FIELDS['optimizer']
-  # For that one see test_muon.py.
-  assert set(field.metadata['choices']) == {*FORMULAS, 'muon'}
-
-
-@pytest.mark.parametrize('name', sorted(FORMULAS))
+# For the others see test_ftrl.py and below.
+@pytest.mark.parametrize(
+    'name',
+    sorted({*FIELDS['optimizer'].metadata['choices']} - {'ftrl', 'muon'}))
 def test_steps_are_the_formulas(name):
   settings = Settings(optimizer=name, **SETTINGS)
   w = tf.get_variable('w', initializer=tf.constant(START, tf.float32))
@@ -109,6 +91,54 @@ def test_steps_are_the_formulas(name):
       session.run(step)
       expected = FORMULAS[name](expected, state, t)
       np.testing.assert_allclose(session.run(w), expected, rtol=2e-4)
+
+
+@pytest.mark.parametrize('shape', [(20, 8), (8, 20), (9, 9)])
+def test_singular_vectors_stay_and_singular_values_come_near_one(shape):
+  random = np.random.RandomState(1)
+  u, _ = np.linalg.qr(random.randn(shape[0], min(shape)))
+  v, _ = np.linalg.qr(random.randn(shape[1], min(shape)))
+  values = np.linspace(0.3, 1.0, min(shape))
+  matrix = (u * values) @ v.T
+  found = graphs.run(optimizers.orthogonal(tf.constant(matrix, tf.float32)))
+  rotated = u.T @ found @ v
+  diagonal = np.diag(rotated)
+  np.testing.assert_allclose(rotated - np.diag(diagonal), 0, atol=1e-4)
+  assert 0.5 < diagonal.min() and diagonal.max() < 1.5
+  np.testing.assert_allclose(found, polynomial(matrix), atol=1e-5)
+  # A step does not depend on the size of the gradient.
+  again = graphs.run(optimizers.orthogonal(tf.constant(50 * matrix,
+                                                       tf.float32)))
+  np.testing.assert_allclose(again, found, atol=1e-4)
+
+
+def polynomial(matrix):
+  x = matrix / np.linalg.norm(matrix)
+  for _ in range(3):
+    square = x @ x.T
+    x = 3.4445 * x + (-4.775 * square + 2.0315 * square @ square) @ x
+  return x
+
+
+def test_steps_of_muon_are_the_formula():
+  random = np.random.RandomState(2)
+  start = random.randn(3, 3, 2, 6)
+  target = random.randn(3, 3, 2, 6)
+  w = tf.get_variable('w', initializer=tf.constant(start, tf.float32))
+  loss = tf.reduce_sum(tf.square(w - tf.constant(target, tf.float32))) / 2
+  step = optimizers.MuonOptimizer(tf.constant(0.1), 0.6).minimize(loss)
+  expected, momentum = start, 0
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for _ in range(4):
+      session.run(step)
+      gradient = expected - target
+      momentum = 0.6 * momentum + gradient
+      rows = (gradient + 0.6 * momentum).reshape(-1, 6)  # [18, 6]
+      scaled = expected * np.sqrt(6) / np.linalg.norm(expected)
+      update = polynomial(rows.T).T.reshape(start.shape)
+      expected = scaled - 0.1 * update
+      np.testing.assert_allclose(session.run(w), expected, atol=1e-4)
 
 
 NAMES = ('conv1/weights', 'conv1/biases', 'softmax_linear/weights')
@@ -138,9 +168,7 @@ def test_biases_and_the_last_layer_have_rates_of_their_own(name):
 def test_muon_is_for_the_weights_of_hidden_layers():
   found = steps_of(optimizer='muon', momentum=0.5, bias_rate=5.0,
                    softmax_rate=0.5)
-  x = 1.0
-  for _ in range(3):
-    x = 3.4445 * x - 4.775 * x**3 + 2.0315 * x**5
+  ((x,),) = polynomial(np.ones([1, 1]))
   nesterov_step = RATE * (1 + 0.5)
   expected = [RATE * x, 5 * nesterov_step, nesterov_step / 2]
   np.testing.assert_allclose(found, expected, rtol=1e-3)
@@ -157,52 +185,42 @@ def test_what_muon_does_not_train_decays_alike_at_any_rate():
   assert still[1] == 0
 
 
-def clipped(**settings):
-  a = tf.get_variable('a', [3])
-  b = tf.get_variable('b', [1])
-  pairs = [(tf.constant([3.0, -4.0, 0.0]), a), (tf.constant([0.5]), b)]
-  found = optimizers.clipped(pairs, Settings(**settings))
-  assert [variable for _, variable in found] == [a, b]
-  with tf.Session() as session:
-    return [list(v) for v in session.run([value for value, _ in found])]
+NORM = 25.25**0.5
 
 
 @pytest.mark.parametrize(
-    'settings, expected',
-    [({}, [[3, -4, 0], [0.5]]), ({
-        'clip_value': 1.0
-    }, [[1, -1, 0], [0.5]]),
-     ({
-         'clip_norm_each': 1.0
-     }, [[0.6, -0.8, 0], [0.5]]),
-     ({
-         'clip_norm': 1.0
-     }, [np.array([3, -4, 0]) / 25.25**0.5, [0.5 / 25.25**0.5]])])
-def test_gradients_are_clipped(settings, expected):
-  for found, wanted in zip(clipped(**settings), expected):
-    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    'name, expected',
+    [('', [[3, -4, 0], [0.5]]), ('clip_value', [[1, -1, 0], [0.5]]),
+     ('clip_norm_each', [[0.6, -0.8, 0], [0.5]]),
+     ('clip_norm', [[3 / NORM, -4 / NORM, 0], [0.5 / NORM]]),])
+def test_gradients_are_clipped(name, expected):
+  settings = Settings(**({name: 1.0} if name else {}))
+  a = tf.get_variable('a', [3])
+  b = tf.get_variable('b', [1])
+  pairs = [(tf.constant([3.0, -4.0, 0.0]), a), (tf.constant([0.5]), b)]
+  found = optimizers.clipped(pairs, settings)
+  assert [variable for _, variable in found] == [a, b]
+  with tf.Session() as session:
+    for (gradient, _), wanted in zip(found, expected):
+      np.testing.assert_allclose(session.run(gradient), wanted, rtol=1e-6)
+
+
+def completed(**settings):
+  return cifar10.with_constants(Settings(**settings))
 
 
 def test_each_optimizer_has_a_learning_rate_of_its_own():
-
-  def rate(**settings):
-    return cifar10.with_constants(Settings(**settings)).learning_rate
-
-  assert rate() == 0.1
-  assert rate(optimizer='adam') == 0.001
-  assert rate(optimizer='adam', learning_rate=0.0) == 0
-  names = {*FORMULAS, 'muon'} - {'sgd'}
+  assert completed().learning_rate == 0.1
+  assert completed(optimizer='adam').learning_rate == 0.001
+  assert completed(optimizer='adam', learning_rate=0.0).learning_rate == 0
+  names = {*FIELDS['optimizer'].metadata['choices']} - {'sgd'}
   assert set(optimizers.LEARNING_RATES) == names
   assert Settings().learning_rate is None
 
 
 def test_rmsprop_has_no_momentum_unless_it_is_given():
-
-  def momentum_of(**settings):
-    return cifar10.with_constants(Settings(**settings)).momentum
-
-  assert momentum_of(optimizer='rmsprop') == 0
-  assert momentum_of(optimizer='rmsprop', momentum=0.7) == 0.7
+  assert completed(optimizer='rmsprop').momentum == 0
+  assert completed(optimizer='rmsprop', momentum=0.7).momentum == 0.7
   for name in ('momentum', 'nesterov', 'muon'):
-    assert momentum_of(optimizer=name) == 0.9
-  assert momentum_of(optimizer='nesterov', momentum=0.0) == 0
+    assert completed(optimizer=name).momentum == 0.9
+  assert completed(optimizer='nesterov', momentum=0.0).momentum == 0

@@ -16,7 +16,7 @@ STATE = run_state.RunState((), 1000, ((0, 10),))
 
 def rates(steps, state=STATE, **settings):
   global_step = tf.train.get_or_create_global_step()
-  config = Settings(learning_rate=0.5, **settings)
+  config = Settings(**dict({'learning_rate': 0.5}, **settings))
   rate = short_runs.learning_rate(global_step, config, state)
   assert rate.dtype == tf.float32
   found = []
@@ -28,10 +28,27 @@ def rates(steps, state=STATE, **settings):
   return found
 
 
-def test_exponential_falls_in_steps():
-  found = rates([0, 199, 200, 399, 400], num_epochs_per_decay=2.0,
-                learning_rate_decay_factor=0.5)
-  np.testing.assert_allclose(found, [0.5, 0.5, 0.25, 0.25, 0.125])
+@pytest.mark.parametrize(
+    'examples_per_epoch, batch_size, decay_steps',
+    [
+        (50000, 128, 136718),  # The tutorial's.
+        (50000, 256, 68359),
+        (50000, 1000, 17500),
+        (1000, 128, 2734)
+    ])
+def test_the_tutorials_falls_to_a_tenth_every_350_epochs(
+    examples_per_epoch, batch_size, decay_steps):
+  state = run_state.RunState((), examples_per_epoch, ((0, batch_size),))
+  found = rates([0, decay_steps - 1, decay_steps, 2 * decay_steps - 1] +
+                [2 * decay_steps], state, learning_rate=None)
+  np.testing.assert_allclose(found, [0.1, 0.1, 0.01, 0.01, 0.001], rtol=1e-5)
+
+
+def test_it_counts_examples_when_the_batch_has_changed():
+  # 36,718 more batches of 128 are 18,359 of 256.
+  state = run_state.RunState((), 50000, ((0, 128), (100000, 256)))
+  found = rates([100000, 118358, 118359], state, learning_rate=None)
+  np.testing.assert_allclose(found, [0.1, 0.1, 0.01], rtol=1e-5)
 
 
 def test_exponential_falls_at_each_step():
@@ -68,41 +85,26 @@ def test_one_cycle_rises_and_falls_in_straight_lines():
   np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize('settings', [{
-    'num_epochs_per_decay': 2.0
-}, {
-    'schedule': 'power',
-    'num_epochs_per_decay': 2.0
-}, {
-    'schedule': 'piecewise',
-    'boundaries': '2',
-    'rates': '1,2'
-}, {
-    'schedule': 'one_cycle',
-    'epochs': 4
-}])
-def test_another_batch_size_changes_nothing_by_examples(settings):
+@pytest.mark.parametrize('schedule', ['power', 'piecewise', 'one_cycle'])
+def test_another_batch_size_changes_nothing_by_examples(schedule):
   # 150 steps of 10 images, then batches of 20.
   changed = run_state.RunState((), 1000, ((0, 10), (150, 20)))
+  settings = {'num_epochs_per_decay': 2.0, 'boundaries': '2', 'rates': '1,2'}
+  settings.update(schedule=schedule, epochs=4)
   (expected,) = rates([200], **settings)
   with tf.Graph().as_default():
     (found,) = rates([175], changed, **settings)
   assert found == pytest.approx(expected, rel=0.01)
 
 
-@pytest.mark.parametrize('boundaries, values', [('', ''), ('1', '0.1'),
-                                                ('1,2', '0.1,0.2'),
-                                                ('2,1', '0.1,0.2,0.3'),
-                                                ('1,1', '0.1,0.2,0.3'),
-                                                ('x', '0.1,0.2'),
-                                                ('inf', '0.1,0.2'),
-                                                ('-1e38,1', '0.1,0.2,0.3'),
-                                                ('0,1', '0.1,0.2,0.3'),
-                                                ('1', 'nan,0.2'),
-                                                ('1', '0.1,-0.2')])
-def test_boundaries_and_rates_that_do_not_fit_are_shown(boundaries, values):
+@pytest.mark.parametrize('text', [
+    ':', '1:0.1', '1,2:0.1,0.2', '2,1:0.1,0.2,0.3', '1,1:0.1,0.2,0.3',
+    'x:0.1,0.2', 'inf:0.1,0.2', '-1e38,1:0.1,0.2,0.3', '0,1:0.1,0.2,0.3',
+    '1:nan,0.2', '1:0.1,-0.2'
+])
+def test_boundaries_and_rates_that_do_not_fit_are_shown(text):
+  boundaries, values = text.split(':')
   config = Settings(schedule='piecewise', boundaries=boundaries, rates=values)
-  with pytest.raises(UserError) as info:
+  problem = f'found --boundaries={boundaries} and --rates={values};'
+  with pytest.raises(UserError, match=problem):
     schedules.boundaries_and_rates(config)
-  line = str(info.value)
-  assert 'found --boundaries=%s and --rates=%s;' % (boundaries, values) in line

@@ -1,4 +1,4 @@
-"""Towers: their scopes, staged batches and means."""
+"""Towers: their batches, devices and means."""
 
 import numpy as np
 import pytest
@@ -6,18 +6,6 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.optim import towers
 from cifar10.settings import Settings
-
-
-def test_towers_share_variables_and_have_their_own_scope_and_device():
-  made = []
-  for i in range(2):
-    with towers.tower('tower', i) as scope:
-      v = tf.get_variable('v', [1])
-      made.append((scope, v, tf.constant(0.0, name='c')))
-  assert [scope for scope, _, _ in made] == ['tower_0/', 'tower_1/']
-  assert made[0][1] is made[1][1] and made[0][1].op.name == 'v'
-  assert [c.op.name for _, _, c in made] == ['tower_0/c', 'tower_1/c']
-  assert [c.device for _, _, c in made] == ['/device:GPU:0', '/device:GPU:1']
 
 
 def test_a_batch_is_split_into_equal_parts():
@@ -55,17 +43,14 @@ def test_missing_gpus_are_told(num_gpus, end, monkeypatch, capsys):
 
 
 def test_losses_are_averaged_by_name():
-  losses = [{
-      'cross_entropy': tf.constant(1.0),
-      'total_loss': tf.constant(2.0)
-  }, {
-      'cross_entropy': tf.constant(2.0),
-      'total_loss': tf.constant(6.0)
-  }]
+  names = 'cross_entropy', 'total_loss'
+  losses = [
+      dict(zip(names, map(tf.constant, values)))
+      for values in ((1.0, 2.0), (2.0, 6.0))
+  ]
   tf.add_to_collection('losses', losses[0]['cross_entropy'])
   total = towers.mean_loss(losses)
-  (entropy,) = tf.get_collection('losses')
-  means = [entropy, total]
-  assert [mean.op.name for mean in means] == ['cross_entropy', 'total_loss']
+  means = [*tf.get_collection('losses'), total]
+  assert tuple(mean.op.name for mean in means) == names
   with tf.Session() as session:
     assert session.run(means) == [1.5, 4.0]

@@ -28,7 +28,6 @@ def settings_of(text):
     ('augment=crop,flap', "'flap' is unknown; expected some of crop, "),
     ('schedule=piecewise', 'found --boundaries= and --rates='),
     ('freeze=conv[', '--freeze=conv.: unterminated .*expected a regular'),
-    ('hidden_layers=384,', '384,: expected the size of each layer'),
     ('group_filters=64,256', '64,256: expected three numbers of filters'),
     # One that another one leaves without effect.
     ('adam_beta1=0.5', '--adam_beta1=0.5 has no effect with --optimizer=sgd'),
@@ -47,22 +46,14 @@ def settings_of(text):
     (f'{AIRBENCH} freeze=conv cache_frozen=2', 'with --cache_frozen=2$'),
     (f'{AIRBENCH} normalize_logits=True', 'with --normalize_logits$'),
     (f'{AIRBENCH} partition_ps=True', 'one place.* with --network=airbench$'),
-    ('partition_ps=True max_norm=2', 'in one place; .* with --max_norm=2.0$'),
     ('partition_ps=True validation_examples=9', '--validation_examples=9$'),
     ('columns=2 top_layers=local', '^--columns=2 divides.*--top_layers=local$'),
-    ('columns=2 normalization=batch', 'with --normalization=batch$'),
-    ('columns=2 activation=prelu', 'with --activation=prelu$'),
     (f'{AIRBENCH} model_parallelism=filters', '=filters div.*with --network='),
-    ('model_parallelism=filters freeze=c cache_frozen=2', '--cache_frozen=2$'),
     ('cache_frozen=2 freeze=conv input=tf_data', 'with --input=tf_data$'),
-    ('cache_frozen=2 freeze=conv input_dropout=0.1', '--input_dropout=0.1$'),
     ('cache_frozen=2 freeze=conv activation=rrelu', '--activation=rrelu$'),
     ('activation=selu max_norm=2', 'selu keeps.*with --max_norm=2.0$'),
-    ('activation=selu dropout=0.5', 'selu keeps.*with --dropout=0.5$'),
     ('optimizer=muon partition_ps=True', 'with --partition_ps$'),
-    ('optimizer=muon hold_zeros=True', 'with --hold_zeros$'),
     ('optimizer=muon sync=False', 'with --nosync$'),
-    ('optimizer=muon max_norm=2', 'with --max_norm=2.0$'),
     ('optimizer=muon top_layers=local', 'with --top_layers=local$'),
     # What else they need.
     ('early_stopping=3', '--early_stopping needs images to validate on'),
@@ -74,9 +65,8 @@ def settings_of(text):
      '^--batch_size=1: '),
 ])  # yapf: disable
 def test_they_are_refused(settings, problem):
-  with pytest.raises(UserError, match=problem) as info:
+  with pytest.raises(UserError, match=problem):
     combinations.check(settings_of(settings))
-  assert '\n' not in str(info.value)
 
 
 @pytest.mark.parametrize('settings', [

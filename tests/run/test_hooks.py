@@ -2,7 +2,6 @@
 
 import json
 import os
-import threading
 from unittest import mock
 
 import pytest
@@ -10,6 +9,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.errors import DivergedError
 from cifar10.run import hooks
+from cifar10.run import progress
 from cifar10.settings import Settings
 from cifar10.store import run_state
 from cifar10.util import graph_keys
@@ -19,14 +19,14 @@ from tests import short_runs
 class Clock:
   """Seconds that pass only where the test says so."""
 
-  now = 0.0
+  now = 100.0
 
   def monotonic(self):
     return self.now
 
 
-def lines_of(config, first_step, seconds, monkeypatch, capsys, stride=1):
-  """Runs steps that take the given seconds; returns what the lines say.
+def take_steps(monkeypatch, hook, first_step, seconds, stride=1):
+  """Runs steps that take the given seconds, with `hook(step, loss)`.
 
   Each takes the global step `stride` further, as with other workers.
   """
@@ -38,20 +38,20 @@ def lines_of(config, first_step, seconds, monkeypatch, capsys, stride=1):
     return True
 
   monkeypatch.setattr(hooks, 'time', clock)
-  with tf.Graph().as_default():
-    step = tf.train.get_or_create_global_step()
-    with tf.control_dependencies([tf.py_func(work, [], tf.bool)]):
-      count = tf.assign_add(step, stride)
-    state = run_state.RunState((), 50000, ((0, config.examples_per_machine),))
-    hook = hooks.LoggerHook(count, tf.constant(2.5), config, state)
-    init = tf.assign(step, first_step)
-    scaffold = tf.train.Scaffold(init_op=init)
-    creator = tf.train.ChiefSessionCreator(scaffold)
-    with tf.train.MonitoredSession(creator, [hook]) as session:
-      while seconds:
-        session.run(count)
-  found = short_runs.STEP_LINE.findall(capsys.readouterr().out)
-  return [(int(a), float(b), float(c), float(d)) for a, b, c, d in found]
+  monkeypatch.setattr(progress, 'time', clock)
+  step = tf.train.get_or_create_global_step()
+  with tf.control_dependencies([tf.py_func(work, [], tf.bool)]):
+    count = tf.assign_add(step, stride)
+  scaffold = tf.train.Scaffold(init_op=tf.assign(step, first_step))
+  creator = tf.train.ChiefSessionCreator(scaffold)
+  with tf.train.MonitoredSession(creator,
+                                 [hook(count, tf.constant(2.5))]) as session:
+    while seconds:
+      session.run(count)
+
+
+def state_for(settings):
+  return run_state.RunState((), 50000, ((0, settings.examples_per_machine),))
 
 
 @pytest.mark.parametrize('settings, first_step, stride, seconds, expected', [
@@ -69,25 +69,32 @@ def lines_of(config, first_step, seconds, monkeypatch, capsys, stride=1):
 def test_the_rate_is_that_of_the_steps_since_the_line_before(
     monkeypatch, capsys, settings, first_step, stride, seconds, expected):
   settings = Settings(**dict({'batch_size': 100}, **settings))
-  found = lines_of(settings, first_step, seconds, monkeypatch, capsys, stride)
-  assert found == [(step, 2.5, rate, batch) for step, rate, batch in expected]
+  take_steps(
+      monkeypatch, lambda step, loss: hooks.LoggerHook(step, loss, settings,
+                                                       state_for(settings)),
+      first_step, seconds, stride)
+  found = short_runs.STEP_LINE.findall(capsys.readouterr().out)
+  assert [tuple(map(float, numbers)) for numbers in found
+         ] == [(step, 2.5, rate, batch) for step, rate, batch in expected]
 
 
-def call(work):
-  """What `work()` returns or raises, also an error; fails if it hangs."""
-  found = []
-
-  def run():
-    try:
-      found.append(work())
-    except OSError as error:
-      found.append(error)
-
-  thread = threading.Thread(target=run, daemon=True)
-  thread.start()
-  thread.join(30)
-  assert found, 'It hangs.'
-  return found[0]
+def test_the_rate_is_of_the_last_steps_and_the_time_left_of_all(monkeypatch):
+  settings = Settings(batch_size=10, num_gpus=2, max_steps=100000,
+                      log_frequency=8)
+  line = mock.Mock(spec=['show'])
+  take_steps(
+      monkeypatch, lambda step, loss: progress.ProgressHook(
+          step, loss, settings, state_for(settings), line), 1008,
+      [3.0] + [1.0] * 9 + [2.0] * 8)
+  # 20 images a step; 98,991 steps of 3 seconds, 98,983 of 11 / 9 seconds,
+  # 98,975 of 26 / 17 seconds, and 98,974 of 28 / 18 seconds.
+  assert [call[0][0] for call in line.show.call_args_list] == [
+      f'step {step} of 100000, epoch 0.4, loss = 2.50, {rest} left'
+      for step, rest in ((1009, '6.7 examples/sec, 3 days, 10:29:33'),
+                         (1017, '20.0 examples/sec, 1 day, 9:36:19'),
+                         (1025, '10.7 examples/sec, 1 day, 18:02:54'),
+                         (1026, '10.0 examples/sec, 1 day, 18:46:00'))
+  ]
 
 
 def test_a_loss_that_diverges_is_told_with_the_rates():
@@ -99,31 +106,24 @@ def test_a_loss_that_diverges_is_told_with_the_rates():
       'loss is nan at step 2 with --learning_rate=0.2 --softmax_rate=5; ')
 
 
-def metrics_hook(path):
-  """A MetricsHook, or the error of making it."""
-  settings = Settings(metrics=str(path))
-  state = run_state.RunState((), 50000, ((0, 128),))
-
-  def make():
-    with tf.Graph().as_default():
-      tf.add_to_collection(graph_keys.LEARNING_RATE, tf.constant(0.1))
-      hook = hooks.MetricsHook(tf.constant(1), tf.constant(2.5), settings,
-                               state)
-    hook._reported_time, hook._reported_step = 0.0, 0
-    return hook
-
-  return call(make)
-
-
 def test_a_pipe_that_nobody_reads_is_an_error(tmp_path):
-  pipe = tmp_path / 'pipe'
-  os.mkfifo(str(pipe))
-  error = metrics_hook(pipe)
-  assert isinstance(error, OSError) and error.filename == str(pipe)
-  reader = os.open(str(pipe), os.O_RDONLY | os.O_NONBLOCK)
-  hook = metrics_hook(pipe)
-  assert call(lambda: hook._report(1, 2.5, 0.1)) is None
+  pipe = str(tmp_path / 'pipe')
+  os.mkfifo(pipe)
+  settings = Settings(metrics=pipe)
+  tf.add_to_collection(graph_keys.LEARNING_RATE, tf.constant(0.1))
+
+  def made():
+    return hooks.MetricsHook(None, None, settings, state_for(settings))
+
+  with pytest.raises(OSError) as info:
+    made()
+  assert info.value.filename == pipe
+  reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+  hook = made()
+  hook._reported_time, hook._reported_step = 0.0, 0
+  hook._report(1, 2.5, 0.1)
   assert json.loads(os.read(reader, 1000).decode())['loss'] == 2.5
   os.close(reader)
-  error = call(lambda: hook._report(2, 2.5, 0.1))
-  assert isinstance(error, OSError) and error.filename == str(pipe)
+  with pytest.raises(OSError) as info:
+    hook._report(2, 2.5, 0.1)
+  assert info.value.filename == pipe

@@ -8,15 +8,10 @@ import re
 import struct
 import sys
 import termios
-from unittest import mock
 
 import pytest
-import tensorflow.compat.v1 as tf
 
-from cifar10.run import hooks
 from cifar10.run import progress
-from cifar10.settings import Settings
-from cifar10.store import run_state
 from tests import processes
 from tests import short_runs
 
@@ -167,63 +162,3 @@ def test_the_line_fits_however_long_it_is(monkeypatch, columns, width):
     line.show('z')
     line.show(width * 'y' + 'z')
   assert seen(terminal) == [width * 'y', '']
-
-
-def test_a_terminal_made_narrower_holds_the_next_line(monkeypatch):
-  terminal = taken_output(monkeypatch)
-  with progress.LiveLine() as line:
-    line.show('x' * 20)
-    size = struct.pack('HHHH', 24, 10, 0, 0)
-    fcntl.ioctl(terminal.slave, termios.TIOCSWINSZ, size)
-    line.show('y' * 20)
-    line.show('z')
-  seen(terminal)
-  drawn = [text for text in terminal.written.split('\r') if text]
-  assert drawn == ['x' * 20, 'y' * 9, 'z' + ' ' * 8, 'z', '\n']
-
-
-class Clock:
-  """Seconds that pass only where the test says so."""
-
-  now = 100.0
-
-  def monotonic(self):
-    return self.now
-
-
-def test_the_rate_is_of_the_last_steps_and_the_time_left_of_all(monkeypatch):
-  clock = Clock()
-  seconds = [3.0] + [1.0] * 9 + [2.0] * 8
-
-  def work():
-    clock.now += seconds.pop(0)
-    return True
-
-  monkeypatch.setattr(hooks, 'time', clock)
-  monkeypatch.setattr(progress, 'time', clock)
-  line = mock.Mock(spec=['show'])
-  config = Settings(batch_size=10, num_gpus=2, max_steps=100000,
-                    log_frequency=8)
-  with tf.Graph().as_default():
-    step = tf.train.get_or_create_global_step()
-    with tf.control_dependencies([tf.py_func(work, [], tf.bool)]):
-      count = tf.assign_add(step, 1)
-    state = run_state.RunState((), 50000, ((0, 20),))
-    hook = progress.ProgressHook(count, tf.constant(2.5), config, state, line)
-    scaffold = tf.train.Scaffold(init_op=tf.assign(step, 1008))
-    creator = tf.train.ChiefSessionCreator(scaffold)
-    with tf.train.MonitoredSession(creator, [hook]) as session:
-      while seconds:
-        session.run(count)
-  # 20 images a step; 98,991 steps of 3 seconds, 98,983 of 11 / 9 seconds,
-  # 98,975 of 26 / 17 seconds, and 98,974 of 28 / 18 seconds.
-  assert [call[0][0] for call in line.show.call_args_list] == [
-      'step 1009 of 100000, epoch 0.4, loss = 2.50, '
-      '6.7 examples/sec, 3 days, 10:29:33 left',
-      'step 1017 of 100000, epoch 0.4, loss = 2.50, '
-      '20.0 examples/sec, 1 day, 9:36:19 left',
-      'step 1025 of 100000, epoch 0.4, loss = 2.50, '
-      '10.7 examples/sec, 1 day, 18:02:54 left',
-      'step 1026 of 100000, epoch 0.4, loss = 2.50, '
-      '10.0 examples/sec, 1 day, 18:46:00 left'
-  ]

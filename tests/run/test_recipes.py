@@ -110,14 +110,3 @@ def test_what_goes_with_no_recipe_is_refused(tmp_path):
     assert status == 1
     assert problem in err and err.endswith('(with --recipe=fast)\n')
     assert not (tmp_path / 'run' / 'config.json').exists()
-
-
-def test_the_better_one_trains_the_tutorials_network(tmp_path):
-  status, out, err = train(tmp_path, '--recipe=better', '--batch_size=10',
-                           '--max_steps=2')
-  assert (status, err) == (0, '')
-  assert 'step 1, loss' in out
-  saved = json.loads((tmp_path / 'run' / 'config.json').read_text())
-  assert saved['network'] == 'tutorial'
-  expected = dict(recipes.settings('better'), recipe='better', batch_size=10)
-  assert expected.items() <= saved.items()

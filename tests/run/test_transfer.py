@@ -2,15 +2,10 @@
 
 import numpy as np
 import pytest
-import tensorflow.compat.v1 as tf
 
-from cifar10 import cifar10
 from cifar10 import cifar10_multi_gpu_train
 from cifar10 import cifar10_train
 from cifar10 import zoo
-from cifar10.errors import UserError
-from cifar10.nets import variable_scope
-from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from tests import clusters
 from tests import short_runs
@@ -83,38 +78,10 @@ def test_other_classes_and_layers_begin_with_a_model_in_one_command(
   np.testing.assert_array_equal(first['local4/weights'],
                                 there['local4/weights' + AVERAGE])
   assert first['softmax_linear/weights'].shape == (96, 3)
-  found = capsys.readouterr().out
-  for line in (
-      'Not taken over: local5/biases (no local5/biases there).',
-      'Not taken over: local5/weights (no local5/weights there).',
-      'Not taken over: softmax_linear/biases ([10] there, [3] here).',
-      'Not taken over: softmax_linear/weights ([192, 10] there, [96, 3] here).'
-  ):
-    assert line in found.splitlines()
-
-
-@pytest.mark.slow
-def test_something_must_be_left_to_train(tmp_path, source):
-  with pytest.raises(UserError, match='--freeze=.: nothing is left to train'):
-    first_values(tmp_path, init_from=source, freeze='.')
-
-
-def test_frozen_layers_take_part_in_no_gradient():
-  counts = {}
-  for freeze in ('', 'conv[12]'):
-    with tf.Graph().as_default() as graph:
-      config = Settings(freeze=freeze)
-      with variable_scope.training_scope(config):
-        logits = cifar10.inference(tf.random_normal([2, 24, 24, 3]))
-      loss = cifar10.loss(logits, tf.constant([1, 2]))
-      gradients = tf.gradients(loss, tf.trainable_variables())
-      assert None not in gradients
-      variable_scope.check_freezing(freeze)
-      counts[freeze] = {
-          o.type for o in graph.get_operations() if 'gradients' in o.name
-      }
-  assert 'MaxPoolGrad' in counts['']
-  assert not any('Pool' in o or 'Conv' in o for o in counts['conv[12]'])
+  lines = capsys.readouterr().out.splitlines()
+  assert 'Not taken over: local5/biases (no local5/biases there).' in lines
+  line = 'Not taken over: softmax_linear/biases ([10] there, [3] here).'
+  assert line in lines
 
 
 @pytest.mark.slow

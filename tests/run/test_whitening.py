@@ -94,10 +94,9 @@ def test_large_images_are_taken_in_small_batches(trained, monkeypatch):
   monkeypatch.setattr(initial_values, 'whitening_filters', noted)
   data = short_runs.prepared(trained)
   fresh = dataclasses.replace(trained, overwrite=True)
-  with tf.Graph().as_default():
-    weights = tf.get_variable('whitening/weights', [2, 2, 3, 24])
-    tf.add_to_collection(graph_keys.WHITENING, weights)
-    initial_values.loader(trainer.Run(fresh, data, None))
+  weights = tf.get_variable('whitening/weights', [2, 2, 3, 24])
+  tf.add_to_collection(graph_keys.WHITENING, weights)
+  initial_values.loader(trainer.Run(fresh, data, None))
   count = len(data.records_to_train_on())
   assert sum(shape[0] for shape in shapes) == min(count, 5000)
   assert max(shape[0] for shape in shapes) == 99

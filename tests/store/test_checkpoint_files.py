@@ -250,24 +250,6 @@ def test_a_kill_while_it_is_removed_leaves_no_checkpoint_without_data(
   assert not checkpoints.by_step(str(tmp_path))
 
 
-def test_only_what_was_left_unfinished_is_removed(tmp_path):
-  folder = tmp_path / 'run[1]'  # Not a pattern.
-  other = tmp_path / 'run1'
-  kept = ['checkpoint', 'model.ckpt-5.index', 'notes.tmp', 'tmp']
-  left = [
-      'model.ckpt.tmp7.index', 'model.ckpt.tmp7.data-00000-of-00001',
-      'model.ckpt-9.data-00000-of-00001.tempstate123', 'model.ckpt-9.tmp12',
-      'checkpoint.tmp44'
-  ]
-  for path in (folder, other):
-    path.mkdir()
-    for name in kept + left:
-      (path / name).write_bytes(b'x')
-  checkpoint_files.remove_unfinished(str(folder))
-  assert sorted(os.listdir(str(folder))) == kept
-  assert sorted(os.listdir(str(other))) == sorted(kept + left)
-
-
 def test_all_checkpoints_go_and_other_files_stay(tmp_path, make):
   make(1, 20)
   set_named(tmp_path, 20)

@@ -63,24 +63,6 @@ def test_it_is_flat_on_disk(tmp_path):
   assert values['num_gpus'] == 3
   assert values['data_dir'] == os.path.abspath('here')  # From elsewhere, too.
   assert not any(isinstance(value, (dict, list)) for value in values.values())
-  assert not {'classes', 'eval_dir', 'top_k', 'export_dir', 'metrics'
-             } & set(values)
-
-
-def test_a_step_is_computed_alike_in_all_workers():
-  agreed = set(settings_lib.with_policy('agreed'))
-  assert agreed <= set(settings_lib.with_policy('saved'))
-  # What each worker computes with.
-  assert agreed >= {
-      'augment', 'batch_size', 'clip_norm', 'dropout', 'grad_dtype',
-      'hold_zeros', 'image_size', 'learning_rate', 'max_shift', 'momentum',
-      'moving_average_decay', 'optimizer', 'schedule', 'sync'
-  }
-  # The chief's alone, or each machine's own.
-  assert not agreed & {
-      'data_dir', 'init_from', 'initializer', 'max_steps', 'precision',
-      'save_secs', 'task_index', 'train_dir', 'validation_steps'
-  }
 
 
 @pytest.mark.parametrize('text, expected', [
@@ -115,6 +97,5 @@ def test_files_of_other_versions_are_loaded(tmp_path, text, expected):
 ])  # yapf: disable
 def test_a_damaged_file_or_value_is_named(tmp_path, text, problem):
   (tmp_path / 'config.json').write_text(text)
-  with pytest.raises(UserError, match='config.json: ' + problem) as info:
+  with pytest.raises(UserError, match='config.json: ' + problem):
     config_lib.load(str(tmp_path))
-  assert '\n' not in str(info.value)

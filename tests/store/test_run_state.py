@@ -79,9 +79,8 @@ def test_a_damaged_file_is_named(tmp_path, name, value):
   path = tmp_path / 'run_state.json'
   values = json.loads(path.read_text())
   path.write_text(json.dumps(dict(values, **{name: value})))
-  with pytest.raises(UserError, match='run_state.json: ') as info:
+  with pytest.raises(UserError, match='run_state.json: '):
     run_state.load(str(tmp_path))
-  assert '\n' not in str(info.value)
 
 
 def test_each_start_has_its_own_seed():

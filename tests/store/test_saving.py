@@ -12,26 +12,21 @@ from cifar10.store import saving
 def test_a_later_step_than_the_newest_checkpoint_is_saved_at_the_end(tmp_path):
   # As when the chief of a cluster is killed before it saves, and joins again:
   # the parameter servers still hold the step.
-  with tf.Graph().as_default():
-    global_step = tf.train.get_or_create_global_step()
-    load = tf.placeholder(tf.int64, [])
-    at = tf.assign(global_step, load)
-    saver = tf.train.Saver()
-    with tf.Session() as session:
-      session.run(at, {load: 3})
-      saver.save(session, str(tmp_path / 'model.ckpt'), global_step=3)
-      hook = saving.CheckpointHook(global_step, saver,
-                                   Settings(train_dir=str(tmp_path)))
-      for step in (5, 7):
-        session.run(at, {load: step})
-        hook.after_create_session(session, None)
-        hook.end(session)
-        assert checkpoints.step(checkpoints.latest(str(tmp_path))) == step
-      # The session is lost and made anew: what was not saved still is not.
-      session.run(at, {load: 9})
+  global_step = tf.train.get_or_create_global_step()
+  load = tf.placeholder(tf.int64, [])
+  at = tf.assign(global_step, load)
+  saver = tf.train.Saver()
+  with tf.Session() as session:
+    session.run(at, {load: 3})
+    saver.save(session, str(tmp_path / 'model.ckpt'), global_step=3)
+    hook = saving.CheckpointHook(global_step, saver,
+                                 Settings(train_dir=str(tmp_path)))
+    # Also when a session is lost and made anew: what was not saved is not.
+    for step in (5, 7, 9):
+      session.run(at, {load: step})
       hook.after_create_session(session, None)
       hook.end(session)
-      assert checkpoints.step(checkpoints.latest(str(tmp_path))) == 9
+      assert checkpoints.step(checkpoints.latest(str(tmp_path))) == step
 
 
 class LateSaver(tf.train.Saver):
@@ -43,15 +38,14 @@ class LateSaver(tf.train.Saver):
 
 
 def test_a_checkpoint_is_called_by_the_step_that_it_holds(tmp_path):
-  with tf.Graph().as_default():
-    global_step = tf.train.get_or_create_global_step()
-    tf.add_to_collection('bump', tf.assign_add(global_step, 1))
-    with tf.Session() as session:
-      session.run(tf.global_variables_initializer())
-      hook = saving.CheckpointHook(global_step, LateSaver(),
-                                   Settings(train_dir=str(tmp_path)))
-      hook.after_create_session(session, None)
-      hook.end(session)  # Nothing more is to be saved.
+  global_step = tf.train.get_or_create_global_step()
+  tf.add_to_collection('bump', tf.assign_add(global_step, 1))
+  with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    hook = saving.CheckpointHook(global_step, LateSaver(),
+                                 Settings(train_dir=str(tmp_path)))
+    hook.after_create_session(session, None)
+    hook.end(session)  # Nothing more is to be saved.
   (step,) = checkpoints.by_step(str(tmp_path))
   assert step == 1 == checkpoints.step(checkpoints.latest(str(tmp_path)))
   assert not [name for name in os.listdir(str(tmp_path)) if '.tmp' in name]
