@@ -9,7 +9,8 @@ const TEXTS = {
     choose: 'Choose a picture, drop one or paste it',
     flip: 'Flip', brightness: 'Brightness', contrast: 'Contrast',
     facts: (name, step, weights, work) => `${name}, step ${step} · ` +
-        `${weights} weights · ${work} million multiplications a picture`,
+        `${weights} weights · ${(work / 1e6).toFixed(1)} million ` +
+        'multiplications a picture',
     status: (ms) => `${ms} ms in this browser; nothing is sent`,
     busy: 'computing …',
     hint: 'Drag the frame or move it with the arrow keys: the network sees ' +
@@ -38,6 +39,8 @@ const TEXTS = {
     seen: (value) => `Its strongest value, ${value}, is at the mark and ` +
         'depends on the framed part of the picture.',
     value: (value) => `Its value is ${value}.`,
+    bars: 'The bars say how much each map speaks for the chosen answer ' +
+        '(blue) or against it (orange).',
     views: ['picture', 'map', 'filter', 'filter, mean'],
     strongest: (layer) => `Inputs that it weighs most, from ${layer}:`,
     without: (name, p, q) => `Without this map, ${name} goes from ${p} to ${q}.`,
@@ -49,7 +52,7 @@ const TEXTS = {
     choose: '이미지를 선택하거나 끌어다 놓거나 붙여 넣으세요',
     flip: '뒤집기', brightness: '밝기', contrast: '대비',
     facts: (name, step, weights, work) => `${name}, 스텝 ${step} · 가중치 ` +
-        `${weights}개 · 이미지당 곱셈 ${work}백만 번`,
+        `${weights}개 · 이미지당 곱셈 ${Math.round(work / 1e4)}만 번`,
     status: (ms) => `이 브라우저에서 ${ms} ms; 아무것도 전송하지 않습니다`,
     busy: '계산 중 …',
     hint: '틀을 끌거나 화살표 키로 옮기세요. 신경망은 틀 안만 봅니다.',
@@ -75,6 +78,8 @@ const TEXTS = {
     seen: (value) => `표시한 곳에서 ${value}로 가장 강합니다. 이 값은 이미지에서 ` +
         '테두리 안만 보고 정해집니다.',
     value: (value) => `값은 ${value}입니다.`,
+    bars: '막대는 맵이 선택한 예측에 얼마나 유리한지(파랑) 또는 불리한지(주황) ' +
+        '나타냅니다.',
     views: ['이미지', '맵', '필터', '필터 평균'],
     strongest: (layer) => `${layer}에서 가장 크게 가중하는 입력:`,
     without: (name, p, q) => `이 맵이 없으면 ${name}의 확률이 ${p}에서 ${q}로 ` +
@@ -86,7 +91,7 @@ const TEXTS = {
 
 const byId = (id) => document.getElementById(id);
 const percent = (share) => `${(100 * share).toFixed(1)}\u00a0%`;
-const brief = (x) => Math.abs(x) < 10 ? x.toFixed(2) : x.toFixed(0);
+const brief = (x) => (+x.toPrecision(3)).toString().replace('-', '−');
 
 function element(tag, properties, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
@@ -296,8 +301,7 @@ function show(model) {
   }
   const cost = costOf(model), number = new Intl.NumberFormat(language);
   byId('facts').textContent = text.facts(model.name,
-      number.format(model.step), number.format(cost.weights),
-      number.format(Math.round(cost.work / 1e5) / 10));
+      number.format(model.step), number.format(cost.weights), cost.work);
 
   const layers = layersOf(model), last = lastMaps(model, layers);
   const state = {options: {}, chosen: null, scores: null};
@@ -309,7 +313,8 @@ function show(model) {
     byId('network').append(element('section', {className: 'layer'},
         element('h3', {}, layer.name, element('span', {className: 'shape'},
             layer.shape.join(' × ')), grid.legend),
-        element('p', {className: 'note'}, caption(model, layer, text)),
+        element('p', {className: 'note'}, caption(model, layer, text),
+            last.includes(layer) ? ` ${text.bars}` : ''),
         element('div', {className: 'grid'}, grid.canvas, grid.marker)));
     return grid;
   });
@@ -384,7 +389,7 @@ function show(model) {
       const x = state.values[grid.layer.number], isLast =
           last.includes(grid.layer);
       grid.draw(x, color, isLast && new Float32Array(grid.layer.size));
-      const isSigned = x.some((value) => value < -0.01 * grid.scale);
+      const isSigned = x.some((value) => value < -0.05 * grid.scale);
       const bound = brief(grid.scale);
       grid.legend.replaceChildren(isSigned ? `−${bound}` : '0',
           element('i', {className: isSigned ? 'signed' : ''}), bound);
@@ -526,6 +531,7 @@ function show(model) {
     byId('label').textContent = label === null ? '' : classes[label];
     byId('problem').textContent = '';
     document.body.classList.remove('empty');
+    if (!state.values) redraw();
     drawPicture(byId('picture'), pixels, size, depth);
     [...byId('samples').children].forEach((button, i) =>
       button.setAttribute('aria-pressed', model.samples[i].pixels === pixels));
@@ -621,7 +627,7 @@ function show(model) {
     }
   };
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
-  new ResizeObserver(redraw).observe(byId('network'));
+  addEventListener('resize', redraw);
   const [sample] = model.samples;
   if (sample) open(sample.pixels, sample.label);
 }
