@@ -496,7 +496,7 @@ function show(model) {
     worker.onerror = () => {
       ask = inline;
       isBusy = false;
-      update();
+      if (state.pixels) update();
     };
     worker.postMessage({model, last: numbers});
     ask = (image) => worker.postMessage({image});
