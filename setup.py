@@ -50,6 +50,7 @@ setuptools.setup(
     packages=setuptools.find_packages(include=['cifar10', 'cifar10.*']),
     package_data={
         'cifar10.data': ['sample/*.bin'],
+        'cifar10.infer': ['model_*.css', 'model_*.html', 'model_*.js'],
         'cifar10.tools.report': ['page.css', 'page.html'],
         'cifar10.zoo': ['*/*']
     },

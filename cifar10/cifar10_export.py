@@ -3,6 +3,8 @@
     python cifar10_export.py                         a SavedModel
     python cifar10_export.py --tflite=cifar10.tflite --frozen_graph=cifar10.pb
                                                      and these files
+    python cifar10_export.py --export_dir= --html=model.html
+                                                     a page to look inside it
 
 The exported model takes images, or PNG, JPEG, BMP and GIF files, and returns
 the class and the probability of each class.
@@ -20,6 +22,7 @@ from cifar10 import flags
 from cifar10.errors import UserError
 from cifar10.errors import printable
 from cifar10.infer import export as export_lib
+from cifar10.infer import model_page
 from cifar10.infer import restore
 from cifar10.store import checkpoints
 from cifar10.util import console
@@ -45,7 +48,9 @@ Its classes: unzip -p {shell} labels.txt""",
   images uint8 {shape} or pictures string [n]
   -> class, label, probabilities; classes
 To load it: graph_def.ParseFromString(open({path!r}, 'rb').read())
-  tf.import_graph_def(graph_def, name='')"""
+  tf.import_graph_def(graph_def, name='')""",
+    'html': """Web page: {name}
+To look inside the model: open it in a browser"""
 }
 
 # For TensorFlow Lite files, TensorFlow 2 refers to a package of its own.
@@ -74,6 +79,8 @@ def export(settings):
       contents[settings.tflite] = export_lib.tflite(frozen, data, settings)
   if settings.frozen_graph:
     contents[settings.frozen_graph] = frozen.SerializeToString()
+  if settings.html:
+    contents[settings.html] = model_page.render(frozen, data, step, settings)
   if settings.export_dir:
     path = settings.export_dir
     with console.naming(f'{path}: cannot be written'):

@@ -247,11 +247,15 @@ def standardized(images, kind):
   colors, averaged for images that are not RGB.
   """
   if kind == 'fixed':
-    numbers = np.array([_MEANS, _DEVIATIONS], np.float32)
-    is_color = images.shape.as_list()[-1] == 3
-    means, deviations = numbers if is_color else numbers.mean(1)
+    means, deviations = fixed_standardization(images.shape.as_list()[-1])
     return (images - means) / deviations
   return tf.image.per_image_standardization(images)
+
+
+def fixed_standardization(depth):
+  """Means and deviations of the channels: float32 [2, depth] or [2, 1]."""
+  numbers = np.array([_MEANS, _DEVIATIONS], np.float32)
+  return numbers if depth == 3 else numbers.mean(1, keepdims=True)
 
 
 def central_crop(records, layout, size, standardization='image'):

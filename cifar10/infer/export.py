@@ -4,6 +4,7 @@ The graph has these named nodes. Feed either `images` or `pictures`:
 
     images         uint8 [n, height, width, depth]; another size is an error
     pictures       string [n], the contents of PNG, JPEG, BMP or GIF files
+    standardized   float32 [n, size, size, depth], what the network sees
     class          int32 [n], the most probable class
     label          string [n], the name of that class
     probabilities  float32 [n, classes]
@@ -108,7 +109,8 @@ def _build(data, settings):
   size = cifar10_input.crop_size(data.layout, settings.image_size)
   cropped = distortions.central_crop_of_images(pixels, size,
                                                settings.standardization)
-  model = inference_graph.build(cropped, data, settings, portable=True)
+  standardized = tf.identity(cropped, 'standardized')
+  model = inference_graph.build(standardized, data, settings, portable=True)
   tf.identity(model.probabilities, 'probabilities')
   number = tf.argmax(model.logits, 1, output_type=tf.int32, name='class')
   classes = tf.constant(data.classes, name='classes')

@@ -212,6 +212,7 @@ class Export(Group, saved=False):
   export_dir: Folder for a SavedModel; empty: none.
   tflite: File for a TensorFlow Lite model.
   frozen_graph: File for a frozen graph, whose variables are constants.
+  html: File for a web page that runs the model in a browser.
   """
 
   checkpoint: str = setting('', holds_checkpoints=True)
@@ -219,3 +220,4 @@ class Export(Group, saved=False):
                             may_be_empty=True)
   tflite: str = setting('', is_path=True)
   frozen_graph: str = setting('', is_path=True)
+  html: str = setting('', is_path=True)

@@ -48,6 +48,7 @@ _TEXTS = {
     'checkpoint': ('', '12', '6', '5', '-1', 'model.ckpt-6', '9' * 30),
     'tflite': ('', 'm.tflite', 'no/such/m.tflite'),
     'frozen_graph': ('', 'm.pb', 'no/such/m.pb', '/'),
+    'html': ('', 'm.html', 'no/such/m.html'),
     'grid': ('', 'g.png', 'g', 'no/such/g.png')
 }
 
