@@ -20,8 +20,6 @@ import shutil
 import subprocess
 import sys
 
-from latex2mathml import converter
-
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / 'build' / 'pages'
 SITE = ROOT / 'build' / 'site'
@@ -82,6 +80,8 @@ def linked(markdown, path):
 
 def with_formulas(markdown):
   """A page with its formulas, which are in LaTeX between $, in MathML."""
+  from latex2mathml import converter
+
   parts = _BLOCKS.split(markdown)
   parts[::2] = [
       _FORMULA.sub(lambda match: converter.convert(match.group(1)), part)
