@@ -125,7 +125,7 @@ def finish(site):
   for page in site.rglob('*.html'):
     text = page.read_text(encoding='utf-8')
     text = _CODE_IN_LINE.sub(_with_whole_flags, text)
-    if page.is_relative_to(site / 'ko'):
+    if site / 'ko' in page.parents:
       # The folder of the index, and of the links of the name of the site.
       text = re.sub(r'("base":"[^"]*)', r'\1/ko', text)
     page.write_text(text, encoding='utf-8')

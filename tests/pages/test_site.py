@@ -48,7 +48,7 @@ def test_links_to_code_lead_to_the_line():
 def test_flags_stay_whole_and_each_language_has_its_search(tmp_path):
   pages = {'tutorial': '..', 'flags': '..', 'ko/tutorial': '../..', 'ko': '..'}
   for name, base in pages.items():
-    (tmp_path / name).mkdir(parents=True)
+    (tmp_path / name).mkdir(parents=True, exist_ok=True)
     (tmp_path / name / 'index.html').write_text(PAGE % base)
   (tmp_path / 'index.html').write_text(PAGE % '.')
   places = '', 'tutorial/#a', 'flags/#b', 'ko/', 'ko/tutorial/#c'
