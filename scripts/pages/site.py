@@ -37,9 +37,9 @@ _LINK = re.compile(r'(\[([^][]*))?\]\(([^)\s#:]+)(#[^)\s]*)?\)')
 _CODE = re.compile(r'(?:cifar10|scripts|tests)/[\w/]+\.py')
 _BLOCKS = re.compile(r'(^```.*?^```|^ {4}.*?$|`[^`\n]*`)', re.M | re.S)
 _FORMULA = re.compile(r'\$([^$\n]+)\$')
-# Code in a line, and a flag in it: a line may not end behind its hyphens.
+# Code in a line, and a flag or a name in it: no line ends behind its hyphens.
 _CODE_IN_LINE = re.compile(r'(?<!<pre>)<code>([^<]+)</code>')
-_FLAG = re.compile(r'(?<!\S)-[^\s]{1,34}(?!\S)')
+_WORD = re.compile(r'(?<!\S)(?=\S*[-./[])\S{2,34}(?!\S)')
 
 
 def _line_of_definition(name, code):
@@ -83,10 +83,12 @@ def with_formulas(markdown):
   from latex2mathml import converter
 
   parts = _BLOCKS.split(markdown)
-  parts[::2] = [
-      _FORMULA.sub(lambda match: converter.convert(match.group(1)), part)
-      for part in parts[::2]
-  ]
+
+  def formula(match):
+    # In a span, a formula at the beginning of a line stays in its paragraph.
+    return f'<span>{converter.convert(match.group(1))}</span>'
+
+  parts[::2] = [_FORMULA.sub(formula, part) for part in parts[::2]]
   return ''.join(parts)
 
 
@@ -112,19 +114,19 @@ def write(pages):
         encoding='utf-8')
 
 
-def _with_whole_flags(match):
-  flags = _FLAG.sub(r'<span class="flag">\g<0></span>', match.group(1))
-  return f'<code>{flags}</code>'
+def _with_whole_words(match):
+  words = _WORD.sub(r'<span class="whole">\g<0></span>', match.group(1))
+  return f'<code>{words}</code>'
 
 
 def finish(site):
-  """Keeps flags whole, and gives each language a search of its own.
+  """Keeps flags and names whole, and gives each language a search of its own.
 
   That of the Korean pages also finds pages which are only in English.
   """
   for page in site.rglob('*.html'):
     text = page.read_text(encoding='utf-8')
-    text = _CODE_IN_LINE.sub(_with_whole_flags, text)
+    text = _CODE_IN_LINE.sub(_with_whole_words, text)
     if site / 'ko' in page.parents:
       # The folder of the index, and of the links of the name of the site.
       text = re.sub(r'("base":"[^"]*)', r'\1/ko', text)

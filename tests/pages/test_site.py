@@ -45,7 +45,7 @@ def test_links_to_code_lead_to_the_line():
   assert lines[int(number) - 1].startswith('def loss(')
 
 
-def test_flags_stay_whole_and_each_language_has_its_search(tmp_path):
+def test_flags_are_kept_whole_and_each_language_has_its_search(tmp_path):
   pages = {'tutorial': '..', 'flags': '..', 'ko/tutorial': '../..', 'ko': '..'}
   for name, base in pages.items():
     (tmp_path / name).mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def test_flags_stay_whole_and_each_language_has_its_search(tmp_path):
       }))
   site.finish(tmp_path)
   found = (tmp_path / 'ko' / 'tutorial' / 'index.html').read_text()
-  assert found == ('<p><code>a <span class="flag">--b=1</span></code></p>'
+  assert found == ('<p><code>a <span class="whole">--b=1</span></code></p>'
                    '<pre><code>a --b=1\n</code></pre>{"base":"../../ko"}')
   assert '{"base":".."}' in (tmp_path / 'flags' / 'index.html').read_text()
 
