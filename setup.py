@@ -62,7 +62,10 @@ setuptools.setup(
     ],
     extras_require={
         'bench': _REPORT + ['torch'],
-        'docs': ['zensical==0.0.*; python_version >= "3.11"'],
+        'docs': [
+            'latex2mathml==3.*',
+            'zensical>=0.0.73,<0.2; python_version >= "3.11"'
+        ],
         'gpu': ['tensorflow[and-cuda]; python_version >= "3.9"'],
         'lint': ['ruff==0.17.*', 'yapf==0.43.*', 'import-linter'],
         'notebooks': ['jupyterlab'] + _NOTEBOOKS,

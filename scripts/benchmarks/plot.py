@@ -6,12 +6,13 @@
     python scripts/benchmarks/plot.py search.json
     python scripts/benchmarks/plot.py gradients.json
     python scripts/benchmarks/plot.py float32.json tutorial.json better.json \\
-        fast.json --times=recipe_times.json --out=precision.png
+        fast.json best.json --times=recipe_times.json --out=precision.png
 
 Takes one file of benchmark.py, of compare.py, of gradients.py or of a search,
 or any number of precision_curve.py and of repeat.py, which it draws together:
 --times replaces their minutes by those that recipe_times.py measured on one
-machine. Needs the extra `.[report]`.
+machine. Runs of a recipe with other flags are called as their file, without
+.json. Needs the extra `.[report]`.
 """
 
 import os
@@ -180,6 +181,10 @@ def _read(path, keys):
   result = files.need_json(path)
   if not keys & set(result):
     raise UserError(f'{path}: expected results of a benchmark or a search')
+  if result.get('recipe') != 'tutorial' and result.get('flags'):
+    # Of another recipe, such as `best`, before it had its name.
+    name, _ = os.path.splitext(os.path.basename(path))
+    result = dict(result, recipe=name)
   return result
 
 

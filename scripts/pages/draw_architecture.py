@@ -5,7 +5,8 @@
 The picture comes from the imports themselves, which the package grimp reads
 (pip install '.[lint]'). A part stands above all that it imports, as low as it
 can. An arrow that follows from others is left out; one that passes a row runs
-down the margin, in a lane of its own.
+down the margin, in a lane of its own. It ends at the last box of a row, and
+leaves any other box downwards, so that no arrow runs behind a box.
 """
 
 from importlib import metadata
@@ -17,6 +18,7 @@ import svg
 # Pixels.
 _WIDTH, _LANE_WIDTH = svg.WIDTH, 12
 _BOX_WIDTH, _BOX_HEIGHT, _ROW_HEIGHT = 176, 52, 92
+_WAY_DOWN = 14  # Of an arrow that leaves a box downwards.
 
 
 def imports_between_parts():
@@ -75,26 +77,30 @@ def positions(rows, arrows, long):
     ends_long = any(imported == part for _, imported in long)
     return ends_long, sum(above) / max(1, len(above)), part
 
+  width = _WIDTH - _LANE_WIDTH * (len(long) + 1)
   for number in range(1 + max(rows.values())):
     parts = [part for part in rows if rows[part] == number]
-    for index, part in enumerate(sorted(parts, key=place), 1):
-      x = _WIDTH * index / (len(parts) + 1)
+    for index, part in enumerate(sorted(parts, key=place)):
+      x = width * (index + 0.5) / len(parts)
       found[part] = (x, 10 + number * _ROW_HEIGHT)
   return found
 
 
-def arrow(start, end, lane):
-  """An arrow between two boxes; one with a lane goes from side to side."""
+def arrow(start, end, lane, is_last=True):
+  """An arrow between two boxes; one with a lane goes through the margin.
+
+  `is_last`: the box where it starts is the last one of its row.
+  """
   (x1, y1), (x2, y2) = start, end
   if lane is None:
     # It ends on the side that it comes from, so as to pass other boxes.
     x2 += max(-60, min(60, (x1 - x2) / 3))
     path = f'M{x1:g} {y1 + _BOX_HEIGHT:g}L{x2:g} {y2:g}'
   else:
-    x1, x2 = (x + _BOX_WIDTH / 2 for x in (x1, x2))
-    y1, y2 = (y + _BOX_HEIGHT / 2 for y in (y1, y2))
     x = _WIDTH - _LANE_WIDTH * (lane + 1)
-    path = f'M{x1:g} {y1:g}H{x:g}V{y2:g}H{x2:g}'
+    out = (f'M{x1 + _BOX_WIDTH / 2:g} {y1 + _BOX_HEIGHT / 2:g}' if is_last else
+           f'M{x1 + _BOX_WIDTH / 3:g} {y1 + _BOX_HEIGHT:g}v{_WAY_DOWN}')
+    path = f'{out}H{x:g}V{y2 + _BOX_HEIGHT / 2:g}H{x2 + _BOX_WIDTH / 2:g}'
   return f'<path class="arrow" d="{path}" marker-end="url(#a)"/>'
 
 
@@ -119,10 +125,11 @@ def draw(path):
   rows, arrows = rows_of(imports), without_implied(imports)
   long = [(a, b) for a, b in arrows if rows[b] - rows[a] > 1]
   where = positions(rows, arrows, long)
-  elements = []
+  elements, last = [], {y: x for x, y in sorted(where.values())}
   for pair in arrows:
+    start, end = (where[part] for part in pair)
     lane = long.index(pair) if pair in long else None
-    elements.append(arrow(*(where[part] for part in pair), lane))
+    elements.append(arrow(start, end, lane, start[0] == last[start[1]]))
   for part in modules:
     elements += box(part, modules[part], *where[part])
   height = 20 + max(rows.values()) * _ROW_HEIGHT + _BOX_HEIGHT

@@ -66,6 +66,12 @@ def test_precisions_are_drawn_against_minutes_of_one_machine():
   np.testing.assert_allclose(lines['tutorial, float32, averaged'][-1],
                              [100000 * 0.15 / 60, 85.84], atol=0.01)
   np.testing.assert_allclose(lines['fast: 93.42 %'][:, 0], [225 * 8 / 60] * 10)
+  # The runs of `best` were those of another recipe, with flags.
+  names = {
+      name: plot._read(os.path.join(RESULTS, name + '.json'), {'recipe'})
+            ['recipe'] for name in ('tutorial', 'better', 'fast', 'best')
+  }
+  assert names == {name: name for name in names}
 
 
 @pytest.mark.parametrize(
