@@ -3,6 +3,7 @@
 import re
 import time
 
+from cifar10.cluster import cluster_spec
 from cifar10.cluster import local_cluster
 from tests import processes
 from tests import short_runs
@@ -11,6 +12,14 @@ from tests import short_runs
 def free_addresses(count):
   """Loopback addresses, `host:port`, that no process listens at."""
   return ['127.0.0.1:%d' % port for port in local_cluster.free_ports(count)]
+
+
+def new_tasks(num_workers):
+  """The cluster_spec.Tasks of a parameter server and of its workers."""
+  ps, *workers = free_addresses(1 + num_workers)
+  task = cluster_spec.Task('ps', 0, (ps,), tuple(workers))
+  return [task
+         ] + [task._replace(job='worker', index=i) for i in range(num_workers)]
 
 
 class Cluster:

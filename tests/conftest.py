@@ -35,7 +35,7 @@ faults/* guard/* infer/test_contact_sheet
 run/test_combinations run/test_progress run/test_recipes
 tools/report/* tools/search/* tools/test_variants
 util/test_commands util/test_console util/test_files util/test_folder_lock
-util/test_optional_packages util/test_paths util/test_signals
+util/test_paths util/test_signals
 """
 # Of the slow tests, 1.15.5 repeats these: graphs, numbers, old programs, entry
 # points, a cluster of each mode. One that is named with :: runs in any case.

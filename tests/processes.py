@@ -212,6 +212,13 @@ def running(*texts):
   return found
 
 
+def script(folder, code):
+  """Writes program.py with some code into a folder; returns its path."""
+  path = folder / 'program.py'
+  path.write_text(code)
+  return str(path)
+
+
 def start(command, **options):
   """Starts a process: see Process."""
   return Process(command, **options)

@@ -50,33 +50,26 @@ def test_a_task_comes_from_the_flags(monkeypatch):
 PARTS = {'model_parallelism': 'filters'}
 
 
-@pytest.mark.parametrize(
-    'problem, name, value',
-    [('--task_index is 2; expected 0 to 1, the number of a task in --worker_h',
-      'task_index', 2), ('--task_index is -1', 'task_index', -1),
-     ("--job_name is ''; expected ps or worker", 'job_name', ''),
-     ('--ps_hosts names no host', 'ps_hosts', ''),
-     ('--worker_hosts names no host', 'worker_hosts', ''),
-     ("--ps_hosts: 'a'; expected host:port", 'ps_hosts', 'a'),
-     ("--ps_hosts: 'a:x'; expected host:port", 'ps_hosts', 'a:x'),
-     ("--ps_hosts: 'a..b:1'; expected host:port", 'ps_hosts', 'a..b:1'),
-     ("--ps_hosts: 'a:99999'; expected host:port", 'ps_hosts', 'a:99999'),
-     ("--ps_hosts: 'a:2_2'; expected host:port", 'ps_hosts', 'a:2_2'),
-     ('b:2222 is the address of two tasks', 'ps_hosts', 'b:2222'),
-     ('--backup_workers is 2; expected less than 2', 'backup_workers', 2),
-     ('--slurm_ps=1: not together with --ps_hosts', 'slurm_ps', 1)])
-def test_wrong_flags_are_named(problem, name, value):
-  check_refused(problem, task_from_flags, **{name: value})
-
-
-def test_flags_that_do_not_fit_are_named():
-  check_refused('no cluster given; expected --ps_hosts and --worker_hosts',
-                task_from_flags, ps_hosts='', worker_hosts='')
-  check_refused('--backup_workers is 1; expected less than 1', task_from_flags,
-                backup_workers=1, **PARTS)
-  check_refused(
-      '--nosync: with --model_parallelism=filters and --num_gpus=1 only',
-      task_from_flags, sync=False, **PARTS)
+@pytest.mark.parametrize('problem, changes', [
+    ('--task_index is 2; expected 0 to 1, the number of a task in --worker_h',
+     {'task_index': 2}), ('--task_index is -1', {'task_index': -1}),
+    ("--job_name is ''; expected ps or worker", {'job_name': ''}),
+    ('no cluster given; expected --ps_hosts and --worker_hosts',
+     {'ps_hosts': '', 'worker_hosts': ''}),
+    ('--ps_hosts names no host', {'ps_hosts': ''}),
+    ('--worker_hosts names no host', {'worker_hosts': ''}),
+    *(("--ps_hosts: '%s'; expected host:port" % host, {'ps_hosts': host})
+      for host in ('a', 'a:x', 'a..b:1', 'a:99999', 'a:2_2')),
+    ('b:2222 is the address of two tasks', {'ps_hosts': 'b:2222'}),
+    ('--backup_workers is 2; expected less than 2', {'backup_workers': 2}),
+    ('--backup_workers is 1; expected less than 1',
+     {'backup_workers': 1, **PARTS}),
+    ('--nosync: with --model_parallelism=filters and --num_gpus=1 only',
+     {'sync': False, **PARTS}),
+    ('--slurm_ps=1: not together with --ps_hosts', {'slurm_ps': 1})
+])  # yapf: disable
+def test_wrong_flags_are_named(problem, changes):
+  check_refused(problem, task_from_flags, **changes)
 
 
 def test_batches_of_a_step_are_those_of_workers_that_do_not_lend_devices():
@@ -189,11 +182,7 @@ def test_chief_and_master_of_tf_config_are_the_first_workers(
     tf_config(index='x')
 ])
 def test_a_tf_config_that_cannot_be_read_is_shown(of_pod, text):
-  with pytest.raises(UserError) as info:
-    of_pod(text)
-  assert str(info.value) == (
-      'TF_CONFIG: found %s; expected {"cluster": {"ps": [...], "worker": '
-      '[...]}, "task": {"type": ..., "index": ...}}' % text)
+  check_refused('TF_CONFIG: found %s; expected {"clus' % text, of_pod, text)
 
 
 @pytest.mark.parametrize(
@@ -220,25 +209,10 @@ def test_a_flag_that_contradicts_slurm_or_tf_config_is_named(slurm, of_pod):
   assert of_pod(text, job_name='worker').index == 1
 
 
-def test_each_pod_of_the_manifest_is_a_task(of_pod):
+def test_the_manifest_has_pods_of_the_known_kinds():
   page = os.path.join(short_runs.ROOT, 'docs', 'platforms.md')
   with open(page, encoding='utf-8') as text:
     manifest = text.read().split('```yaml\n')[1].split('```')[0]
-  name = re.search(r'^  name: (\S+)$', manifest, re.M).group(1)
-  replicas = dict(
-      re.findall(r'^    (\w+):\n      replicas: (\d+)$', manifest, re.M))
-  # As Kubeflow's training operator fills it in.
-  cluster = {
-      kind.lower(): [
-          '%s-%s-%d.default.svc:2222' % (name, kind.lower(), index)
-          for index in range(int(count))
-      ] for kind, count in replicas.items()
-  }
-  assert set(cluster) == {'chief', 'ps', 'worker'}
-  tasks = set()
-  for kind, addresses in cluster.items():
-    for index, address in enumerate(addresses):
-      task = of_pod(tf_config(kind, index, **cluster))
-      assert (task.address, task.is_chief) == (address, kind == 'chief')
-      tasks.add(task)
-  assert len(tasks) == sum(int(count) for count in replicas.values())
+  kinds = re.findall(r'^    (\w+):\n      replicas: \d+$', manifest, re.M)
+  # The training operator writes them into TF_CONFIG in lower case.
+  assert sorted(kinds) == ['Chief', 'PS', 'Worker']

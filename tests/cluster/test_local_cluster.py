@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
 import sys
 import time
 
@@ -28,26 +27,11 @@ def start(tmp_path, *flags, launcher=LAUNCHER):
     return processes.start(command, stdout=out, stderr=out)
 
 
-def launcher_of(tmp_path, program):
-  """The path of a launcher whose tasks run a program of one's own."""
-  task, launcher = tmp_path / 'task.py', tmp_path / 'launcher.py'
-  task.write_text(program)
-  launcher.write_text('import sys\n'
-                      'sys.path.insert(0, %r)\n'
-                      'from cifar10.cluster import local_cluster\n'
-                      'local_cluster._PROGRAM = %r\n'
-                      'local_cluster.main()' % (short_runs.ROOT, str(task)))
-  return str(launcher)
-
-
-def wait_for(tmp_path, pattern, timeout=300):
-  """Waits until the launcher has printed what matches; returns its output."""
-  deadline = time.monotonic() + timeout
-  while True:
-    out = (tmp_path / 'out').read_text()
-    if re.search(pattern, out):
-      return out
-    assert time.monotonic() < deadline, out
+def wait_for(tmp_path, pattern):
+  """Waits until the launcher has printed what matches."""
+  deadline = time.monotonic() + 300
+  while not re.search(pattern, (tmp_path / 'out').read_text()):
+    assert time.monotonic() < deadline, (tmp_path / 'out').read_text()
     time.sleep(0.05)
 
 
@@ -72,8 +56,14 @@ def check_shown(tmp_path, names):
 
 @pytest.mark.slow
 def test_tasks_are_run_to_their_end_shown_and_logged(tmp_path):
-  launcher = launcher_of(tmp_path,
-                         "import sys\nprint('runs with', *sys.argv[1:])")
+  task = tmp_path / 'task.py'
+  task.write_text("import sys\nprint('runs with', *sys.argv[1:])")
+  launcher = processes.script(
+      tmp_path, 'import sys\n'
+      'sys.path.insert(0, %r)\n'
+      'from cifar10.cluster import local_cluster\n'
+      'local_cluster._PROGRAM = %r\n'
+      'local_cluster.main()' % (short_runs.ROOT, str(task)))
   process = start(tmp_path, '--num_ps=2', '--num_workers=3', '--max_steps=5',
                   launcher=launcher)
   assert process.wait(timeout=300) == 0
@@ -113,32 +103,25 @@ def test_when_a_task_fails_all_end_and_they_ask_no_proxy_for_each_other(
 
 
 @pytest.mark.slow
-def test_ctrl_c_saves_and_leaves_no_process(tmp_path):
-  launcher = start(tmp_path, '--num_workers=1', '--precision=bfloat16')
-  wait_for(tmp_path, r'worker 0 \| .* step 3,')
-  assert len(tasks(tmp_path)) == 2
-  launcher.send_signal(signal.SIGINT)
-  assert launcher.wait(timeout=300) == 128 + signal.SIGINT
-  assert not tasks(tmp_path)
-  out = (tmp_path / 'out').read_text()
-  assert 'Traceback' not in out and 'error' not in out
-  assert all('|' in line for line in out.splitlines())
-  assert 'Step %d is saved' % saved_step(tmp_path) in out
-  assert saved_step(tmp_path) >= 4
-
-
-@pytest.mark.slow
-def test_the_tasks_of_a_killed_launcher_save_and_end(tmp_path):
-  launcher = start(tmp_path)
+@pytest.mark.parametrize('number, status, seconds', [(signal.SIGINT, 130, 0),
+                                                     (signal.SIGKILL, -9, 120)])
+def test_the_tasks_of_a_launcher_that_ends_save_and_end(tmp_path, number,
+                                                        status, seconds):
+  launcher = start(tmp_path, '--precision=bfloat16')
   wait_for(tmp_path, r'worker 0 \| .* step 3,')
   assert len(tasks(tmp_path)) == 3
-  launcher.kill()
-  launcher.wait()
-  deadline = time.monotonic() + 120
+  launcher.send_signal(number)
+  assert launcher.wait(timeout=300) == status
+  deadline = time.monotonic() + seconds
   while tasks(tmp_path):
     assert time.monotonic() < deadline, tasks(tmp_path)
     time.sleep(0.1)
+  out = (tmp_path / 'out').read_text()
+  assert 'Traceback' not in out and 'error' not in out
+  assert all('|' in line for line in out.splitlines())
   assert saved_step(tmp_path) >= 4
+  is_told = 'Step %d is saved' % saved_step(tmp_path) in out
+  assert is_told or number == signal.SIGKILL
 
 
 @pytest.mark.parametrize(
@@ -164,26 +147,3 @@ def test_when_a_task_cannot_start_those_before_it_end(tmp_path):
   assert launcher.wait(timeout=120) == 1
   assert 'worker1.log' in (tmp_path / 'out').read_text()
   assert not tasks(tmp_path)
-
-
-@pytest.mark.slow
-def test_output_may_be_closed_from_the_start(tmp_path):
-  logs = tmp_path / 'logs'
-  names = ['ps0.log', 'worker0.log', 'worker1.log']
-  # A worker fails when all have printed: the first failure stops the others.
-  launcher = launcher_of(
-      tmp_path, 'import os, sys, time\n'
-      'print("runs", flush=True)\n'
-      'is_worker = "worker" in sys.argv[1]\n'
-      'paths = %r\n'
-      'while is_worker and not all(\n'
-      '    os.path.exists(p) and os.path.getsize(p) for p in paths):\n'
-      '  time.sleep(0.1)\n'
-      'sys.exit(is_worker)' % [str(logs / name) for name in names])
-  process = subprocess.run([
-      'bash', '-c', 'exec "$0" "$@" >&-', sys.executable, launcher,
-      '--log_dir=%s' % logs
-  ], check=False, stderr=subprocess.PIPE, timeout=120)
-  assert (process.returncode, b'Error' in process.stderr) == (1, False)
-  for name in names:
-    assert (logs / name).read_text() == 'runs\n'

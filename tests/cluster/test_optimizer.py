@@ -22,14 +22,6 @@ def _quick_polls(monkeypatch):
   monkeypatch.setattr(optimizer_lib, '_POLL_SECS', 0.1)
 
 
-@pytest.fixture(name='ps')
-def _ps():
-  """The address and the target of a parameter server in this process."""
-  (address,) = clusters.free_addresses(1)
-  server = tf.train.Server({'ps': [address]}, job_name='ps', task_index=0)
-  yield address, server.target
-
-
 @contextlib.contextmanager
 def sync_chief(target, replicas=1, num_workers=2, backups=0, start=1):
   """A chief of several workers, whose steps take the gradients of `replicas`.
@@ -139,40 +131,31 @@ def test_a_restarted_chief_releases_workers_in_step_with_an_earlier_one(ps):
       session.run(end)
 
 
-WORKERS = ('a:1', 'b:1', 'c:1')
+def built_update(ps, index, gradient, **settings):
+  """An asynchronous update of a variable, which is 0, by a WorkerOptimizer.
 
-
-def built_update(ps, index, gradients, **settings):
-  """A WorkerOptimizer's update of variables that are 0, by momentum at rate 1.
-
-  `gradients` are tensors. Returns the Progress, the variables and the update.
+  Returns the Progress, the variable and the update.
   """
-  task = cluster_spec.Task('worker', index, (ps,), WORKERS)
+  task = cluster_spec.Task('worker', index, (ps,), ('a:1', 'b:1', 'c:1'))
   with tf.device('/job:ps/task:0/cpu:0'):
     progress = shared_state.progress(task, last_step=100)
     global_step = tf.train.get_or_create_global_step()
-    variables = [
-        tf.get_variable('v%d' % i, initializer=tf.zeros(g.shape))
-        for i, g in enumerate(gradients)
-    ]
-  optimizer = tf.train.MomentumOptimizer(1.0, 0.0)
-  worker = optimizer_lib.WorkerOptimizer(task, Settings(**settings), progress,
-                                         3)
+    variable = tf.get_variable('v', initializer=tf.zeros(gradient.shape))
+  optimizer = tf.train.GradientDescentOptimizer(1.0)
+  worker = optimizer_lib.WorkerOptimizer(task, Settings(sync=False, **settings),
+                                         progress, 3)
   update = worker.apply(
       lambda pairs: optimizer.apply_gradients(pairs, global_step),
-      list(zip(gradients, variables)), global_step, [])
-  return progress, variables, update
+      [(gradient, variable)], global_step, [])
+  return progress, variable, update
 
 
 def test_steps_of_others_since_the_variables_were_read_are_its_staleness(
     monkeypatch):
-  ps, *workers = clusters.free_addresses(4)
-  task = cluster_spec.Task('worker', 1, (ps,), tuple(workers))
-  settings = Settings(sync=False)
+  ps, _, task, _ = clusters.new_tasks(3)
   # What the worker reads is its own copy, as in a process of its own.
-  holder = servers.Server(task._replace(job='ps', index=0), settings)
-  server = servers.Server(task, settings)
-  assert holder.task.address == ps
+  holder, server = [servers.Server(t, Settings(sync=False)) for t in (ps, task)]
+  assert holder.task is ps
   reads = []
   with tf.Graph().as_default() as graph, tf.device(task.device + '/cpu:0'):
     with tf.device('/job:ps/task:0/cpu:0'):
@@ -189,7 +172,7 @@ def test_steps_of_others_since_the_variables_were_read_are_its_staleness(
       return reads[-1]
 
     monkeypatch.setattr(global_step, 'read_value', noted_read)
-    progress, (v,), update = built_update(ps, 1, [gradient], sync=False)
+    progress, v, update = built_update(ps.address, 1, gradient)
     # They take them after this worker has begun.
     advanced.op._add_control_input(reads[0].op)
     (summary,) = graph.get_collection(tf.GraphKeys.SUMMARIES)
@@ -208,50 +191,11 @@ def test_steps_of_others_since_the_variables_were_read_are_its_staleness(
   assert (mean.tag, mean.simple_value) == ('staleness', 4.0)
 
 
-def ancestors(operation):
-  """All operations that have run before one runs."""
-  pending, seen = [operation], set()
-  while pending:
-    op = pending.pop()
-    before = {t.op for t in op.inputs} | set(op.control_inputs)
-    pending += before - seen
-    seen |= before
-  return seen
-
-
-COUNTERS = {
-    False: ['AssignAdd', 'AssignAddVariableOp'],
-    # In step, the chief counts it once it has all gradients.
-    True: ['AccumulatorApplyGradient', 'ResourceAccumulatorApplyGradient']
-}
-
-
-@pytest.mark.parametrize('sync', [False, True])
-def test_steps_count_after_staleness_is_read_and_starts_share_variables(sync):
-  with tf.Graph().as_default() as graph:
-    built_update('p:1', 1, [tf.ones([2]), tf.ones([3])], sync=sync)
-    ops = graph.get_operations()
-  (noted,) = [op for op in ops if op.type.endswith('ScatterUpdate')]
-  staleness = noted.inputs[2].op
-  counted = [op for op in ops if op.type in COUNTERS[sync]]
-  assert len(counted) == (2 if sync else 1)
-  assert any(staleness in ancestors(op) for op in counted)
-  # Variables and slots are those of all starts of the chief, gradients not.
-  containers = {
-      op.name: op.get_attr('container')
-      for op in ops
-      if 'container' in op.node_def.attr and op.type != 'FIFOQueueV2' and
-      not op.name.startswith('shared/')
-  }
-  assert containers.pop('v0') == containers.pop('v0/Momentum') == b''
-  assert (b'sync3' in containers.values()) == sync
-
-
 def test_an_update_rounds_gradients_to_their_type(ps):
   exact = np.array([1 / 3, -1e-3, 5.0], np.float32)
   with tf.Graph().as_default():
-    progress, (v,), update = built_update(ps[0], 0, [tf.constant(exact)],
-                                          grad_dtype='float16', sync=False)
+    progress, v, update = built_update(ps[0], 0, tf.constant(exact),
+                                       grad_dtype='float16')
     with tf.Session(ps[1]) as session:
       session.run([tf.global_variables_initializer(), progress.initializer])
       session.run(update)

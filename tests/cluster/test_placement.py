@@ -123,18 +123,12 @@ LAYERS = {
     'softmax_linear/MatMul': 1
 }
 
-
-def by_column(name):
-  return {
-      template % (name, i): i
-      for template in ('%s/column_%d/', 'gradients/%s/column_%d/')
-      for i in range(2)
-  }
-
-
-COLUMNS = {'softmax_linear/MatMul': 0, 'gradients/AddN': 0}
-for _layer in 'conv1 pool1 conv2 norm2 pool2 local3 local4 local5'.split():
-  COLUMNS.update(by_column(_layer))
+COLUMNS = {
+    '%s%s/column_%d/' % (before, layer, i): i for before in ('', 'gradients/')
+    for layer in 'conv1 pool1 conv2 norm2 pool2 local3 local4 local5'.split()
+    for i in range(2)
+}
+COLUMNS.update({'softmax_linear/MatMul': 0, 'gradients/AddN': 0})
 
 
 @pytest.mark.parametrize('kind, parts', [('layers', LAYERS),

@@ -1,7 +1,6 @@
 """Servers of tasks, and the devices that their sessions see."""
 
 import socket
-import types
 from unittest import mock
 
 import pytest
@@ -44,19 +43,7 @@ def test_a_server_that_only_begins_to_speak_is_given_up(monkeypatch):
     (port,) = local_cluster.free_ports(1)
     task = cluster_spec.Task('worker', 0, (ps,), ('127.0.0.1:%d' % port,))
     server = servers.Server(task, Settings(connect_timeout_secs=1))
-    with pytest.raises(UserError) as error:
+    with pytest.raises(UserError,
+                       match=f'^{ps}: no answer within 1 s .*secs.$'):
       with server.side_session():
         pass
-  assert str(
-      error.value) == (f'{ps}: no answer within 1 s (--connect_timeout_secs)')
-
-
-@pytest.mark.parametrize('job, index, filters',
-                         [('worker', 3, ['/job:ps', '/job:worker/task:3']),
-                          ('ps', 1, ['/job:ps/task:1'])])
-def test_sessions_know_of_no_other_task_but_parameter_servers(
-    job, index, filters):
-  task = cluster_spec.Task(job, index, ('a:1', 'b:1'), tuple('cdef'))
-  server = types.SimpleNamespace(task=task, settings=Settings())
-  proto = servers.Server.config_proto(server)
-  assert list(proto.device_filters) == filters

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tests import processes
 from tests import short_runs
 from tests import synthetic_records
 
@@ -14,37 +15,21 @@ pytestmark = pytest.mark.slow
 STALL_SECS = 10  # Longer than a busy machine takes to save.
 
 
-def truncate(path):
-  os.truncate(path, 0)
-
-
-def cut_between_records(path):
-  os.truncate(path, 3073)
-
-
 def relabel(path):
   with open(path, 'r+b') as file:
     file.write(b'\xff')
 
 
-EXPECTED = {
-    truncate: 'the file is empty; expected ',
-    cut_between_records: 'found 3073 bytes; expected 61460, as when training',
-    relabel: 'record 0 has label 255; expected labels 0 to 9',
-    os.remove: 'no such file'
-}
-
-
 def start(tmp_path, source):
   """A trainer that has begun, and the path of a file that it reads."""
   folder = synthetic_records.make_folder(tmp_path / 'data', per_file=20)
-  process = short_runs.processes.start([
+  process = processes.start([
       short_runs.script('cifar10_train'),
       '--data_dir=%s' % (tmp_path / 'data'),
       '--train_dir=%s' % (tmp_path / 'train'), '--batch_size=8',
       '--input=%s' % source, '--log_frequency=1',
       '--stall_secs=%d' % STALL_SECS
-  ], stdout=short_runs.processes.PIPE, stderr=short_runs.processes.PIPE)
+  ], stdout=processes.PIPE, stderr=processes.PIPE)
   while not short_runs.steps(process.stdout.readline()):
     assert process.poll() is None
   return process, str(folder / 'data_batch_3.bin')
@@ -62,20 +47,24 @@ def test_a_preloaded_run_needs_no_file_any_more(tmp_path):
 
 
 # The reader alone notices a label; a size, the trainer beside any reader.
-@pytest.mark.parametrize('damage, source', [(truncate, 'tf_data'),
-                                            (cut_between_records, 'queues'),
-                                            (relabel, 'queues'),
-                                            (relabel, 'tf_data'),
-                                            (os.remove, 'queues')])
-def test_a_file_that_changes_ends_a_run_that_saves(tmp_path, damage, source):
+@pytest.mark.parametrize('source, damage, problem', [
+    ('tf_data', lambda path: os.truncate(path, 0),
+     'the file is empty; expected '),
+    ('queues', lambda path: os.truncate(path, 3073),
+     'found 3073 bytes; expected 61460, as when training'),
+    ('queues', relabel, 'record 0 has label 255; expected labels 0 to 9'),
+    ('tf_data', relabel, 'record 0 has label 255; expected labels 0 to 9'),
+    ('queues', os.remove, 'o such file')
+], ids=range(5))  # yapf: disable
+def test_a_file_that_changes_ends_a_run_that_saves(tmp_path, source, damage,
+                                                   problem):
   process, path = start(tmp_path, source)
   damage(path)
   out, err = process.communicate(60)
   assert process.returncode == 1
   assert err.startswith('cifar10_train: error: ') and err.count('\n') == 1
-  assert path + ': ' + EXPECTED[damage] in err or (damage is os.remove and
-                                                   path in err and
-                                                   'o such file' in err)
+  assert path in err
+  assert problem in err if damage is os.remove else f'{path}: {problem}' in err
   last = ([0] + short_runs.steps(out))[-1]
   saved = int(err.rsplit('. Step ', 1)[1].split()[0])
   assert saved > last
@@ -114,11 +103,10 @@ cifar10_train.main()
 
 @pytest.mark.parametrize('start, seconds', [(0, 0.015), (500, 1000)])
 def test_a_buffer_that_fills_is_no_stall(tmp_path, start, seconds):
-  script = tmp_path / 'slow.py'
   # 1,000 records take longer than --stall_secs.
-  script.write_text(SLOW.format(start=start, seconds=seconds))
-  status, out, err = short_runs.processes.run([
-      str(script), '--dataset=sample',
+  program = SLOW.format(start=start, seconds=seconds)
+  status, out, err = processes.run([
+      processes.script(tmp_path, program), '--dataset=sample',
       '--train_dir=%s' % (tmp_path / 'train'), '--input=tf_data',
       '--batch_size=8', '--max_steps=2', '--log_frequency=1',
       '--stall_secs=%d' % STALL_SECS
@@ -129,6 +117,7 @@ def test_a_buffer_that_fills_is_no_stall(tmp_path, start, seconds):
     assert steps == [0, 1]
   else:
     assert status == 1
-    assert err.startswith('slow: error: no step for 10 s (--stall_secs, and 0 '
-                          's for the first step), waiting for training images')
+    assert err.startswith(
+        'program: error: no step for 10 s (--stall_secs, and 0 '
+        's for the first step), waiting for training images')
     assert steps == [] and 'Step 0 is saved' in err

@@ -6,7 +6,6 @@ Their servers are in this process.
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10.cluster import cluster_spec
 from cifar10.cluster import ending
 from cifar10.cluster import membership
 from cifar10.cluster import servers
@@ -21,12 +20,8 @@ class Cluster:
   """A parameter server and two workers."""
 
   def __init__(self):
-    ps, *workers = clusters.free_addresses(3)
-    self.ps = cluster_spec.Task('ps', 0, (ps,), tuple(workers))
-    self.tasks = [self.ps._replace(job='worker', index=i) for i in (0, 1)]
-    self.servers = [
-        servers.Server(task, Settings()) for task in [self.ps, *self.tasks]
-    ]
+    self.ps, *self.tasks = tasks = clusters.new_tasks(2)
+    self.servers = [servers.Server(task, Settings()) for task in tasks]
 
   def peers(self, index, **settings):
     """The Peers of a worker, and a session of its graph, the default one."""
@@ -65,21 +60,18 @@ def test_steps_of_all_and_validations_of_the_chief_are_progress_of_all(cluster):
 
 
 def test_the_error_of_the_chief_ends_the_others(cluster):
-  with tf.Graph().as_default():
-    chief, _, _ = cluster.peers(0)
-  with tf.Graph().as_default():
-    other, _, _ = cluster.peers(1)
-    for start, problem in ((1, 'disk full'), (2, None), (2, 'disk full')):
-      with cluster.servers[1].side_session() as session:
-        ending.notice().write(session, {
-            'chief_start': start,
-            'problem': problem
-        })
-      found = other.checks()[0]()
-      assert (found is not None) == (start == 2 and problem is not None)
-    assert chief.checks()[0]() is None
-  assert found == ('the chief (%s) has ended with an error: disk full' %
-                   cluster.tasks[0].workers[0])
+  with cluster.servers[1].side_session() as session:
+    ending.notice().write(session, {'chief_start': 2, 'problem': 'disk full'})
+  found = []
+  for index in range(2):
+    with tf.Graph().as_default():
+      peers, _, _ = cluster.peers(index)
+      found.append(peers.checks()[0]())
+  assert found == [
+      None,
+      'the chief (%s) has ended with an error: disk full' %
+      cluster.tasks[0].address
+  ]
 
 
 def test_silent_workers_are_waited_for_and_then_slow_ones(cluster, monkeypatch):

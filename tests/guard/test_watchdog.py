@@ -29,9 +29,8 @@ HANGS = 'session.run(tf.FIFOQueue(1, [tf.int32]).dequeue())'
 
 def run(tmp_path, check, body):
   """Runs a program with a watchdog: status, output and error output."""
-  path = tmp_path / 'program.py'
-  path.write_text(PROGRAM.format(check=check, body=body))
-  return processes.run([str(path)])
+  program = PROGRAM.format(check=check, body=body)
+  return processes.run([processes.script(tmp_path, program)])
 
 
 @pytest.mark.parametrize(
@@ -40,11 +39,9 @@ def run(tmp_path, check, body):
      ("raise OSError('disk full')", 'the watchdog has failed: disk full')],
     ids=['message', 'exception'])
 def test_a_hanging_process_ends_with_one_line(tmp_path, check, message):
-  status, out, err = run(tmp_path, check, HANGS)
-  assert (status, out) == (1, '')
-  assert err == 'program: error: %s\n' % message
+  line = 'program: error: %s\n' % message
+  assert run(tmp_path, check, HANGS) == (1, '', line)
 
 
 def test_as_long_as_all_is_well_nothing_happens(tmp_path):
-  status, out, err = run(tmp_path, 'return None', 'time = 0')
-  assert (status, out, err) == (0, 'done\n', '')
+  assert run(tmp_path, 'return None', 'time = 0') == (0, 'done\n', '')

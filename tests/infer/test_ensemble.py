@@ -200,38 +200,34 @@ def test_the_program_prints_each_network_and_the_ensemble(
     status, out, err = short_runs.run('cifar10_eval', *flags)
     assert (status, processes.without_model(err)) == (0, '')
     assert err.count('Model: ') == 2
-    lines = out.splitlines()
-    assert len(lines) == 3
-    for folder, line in zip(two, lines):
-      assert line.startswith(folder + ': precision @ 1 = ')
-      assert line.endswith(' / 500)')
-    assert ' / 500) on test images, ensemble of 2 networks' in lines[2]
+    *each, last = out.splitlines()
+    assert [line.split(': precision @ 1 = ')[0] for line in each] == two
+    assert ' / 500) on test images, ensemble of 2 networks' in last
     values = json.loads(metrics.read_text())
     assert [n['checkpoint_dir'] for n in values['networks']] == two
     # The same as evaluated one by one.
     assert [n['correct'] for n in values['networks']] == correct
 
 
+def with_second(config, second):
+  return dataclasses.replace(config, networks=(config.networks[0], second))
+
+
 def test_what_cannot_be_an_ensemble_is_named(folders, tmp_path, monkeypatch):
   config = config_of(folders, 'graph', dataset='sample')
-  first = config.networks[0]
-  other, export = tmp_path / 'other', tmp_path / 'export'
-  for folder in (other, export):
-    folder.mkdir()
-  random_models.save(other, random_models.own_data(other))
-  (export / 'saved_model.pb').write_bytes(b'')
-  monkeypatch.setattr(datasets, 'prepare', None)  # Nothing is fetched before.
-  for folder, problem in ((tmp_path, 'holds no checkpoint'),
-                          (export, 'is an export; expected the --train_dir')):
-    second = Settings(checkpoint_dir=str(folder))
-    with pytest.raises(UserError, match=problem):
-      cifar10_eval.evaluate(
-          dataclasses.replace(config, networks=(first, second)))
-  with pytest.raises(UserError, match='--top_k=3: an ensemble is'):
-    cifar10_eval.evaluate(dataclasses.replace(config, top_k=3))
-  second = Settings(checkpoint_dir=str(other), data_dir=str(other))
+  other = str(tmp_path)
+  random_models.save(tmp_path, random_models.own_data(tmp_path))
   with pytest.raises(UserError, match='has other classes or images than'):
-    ensemble.load(dataclasses.replace(config, networks=(first, second)))
+    ensemble.load(
+        with_second(config, Settings(checkpoint_dir=other, data_dir=other)))
+  (tmp_path / 'saved_model.pb').write_bytes(b'')
+  monkeypatch.setattr(datasets, 'prepare', None)  # Nothing is fetched before.
+  for wrong, problem in ((with_second(config, Settings(checkpoint_dir=other)),
+                          'is an export; expected the --train_dir'),
+                         (dataclasses.replace(config, top_k=3),
+                          '--top_k=3: an ensemble is')):
+    with pytest.raises(UserError, match=problem):
+      cifar10_eval.evaluate(wrong)
 
 
 @pytest.mark.parametrize('form', FORMS)
@@ -239,8 +235,7 @@ def test_a_network_of_another_model_is_an_error(folders, form, capfd):
   config = config_of(folders, form)
   wrong = dataclasses.replace(config.networks[1], top_layers='local')
   with pytest.raises(UserError) as info:
-    ensemble.load(
-        dataclasses.replace(config, networks=(config.networks[0], wrong)))
+    ensemble.load(with_second(config, wrong))
   text = str(info.value) + capfd.readouterr().err
   assert 'model.ckpt-7' in text and 'Traceback' not in text
   assert not multiprocessing.active_children()

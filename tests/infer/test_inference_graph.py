@@ -6,7 +6,6 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.data import datasets
 from cifar10.infer import inference_graph
-from cifar10.nets import layers
 from cifar10.settings import Settings
 
 PRODUCTS = ('Conv2D', 'MatMul', 'BatchMatMul', 'BatchMatMulV2')
@@ -31,21 +30,6 @@ def test_products_have_the_given_precision(graph, precision):
   assert types == [precision] * 5
   # The scope that calls it keeps its own type.
   assert tf.get_variable_scope().dtype == tf.float32
-
-
-@pytest.mark.parametrize('portable', [True, False])
-def test_a_portable_graph_has_operations_of_tensorflow_only(
-    graph, monkeypatch, portable):
-  monkeypatch.setattr(layers.session_settings, 'has_gpu', lambda: False)
-  inference_graph.build(images(), DATA, Settings(), portable=portable)
-  norms = [o.name for o in graph.get_operations() if o.type == 'LRN']
-  assert norms == (['norm1', 'norm2'] if portable else [])
-  marked = [
-      operation.name
-      for operation in graph.get_operations()
-      if '_gradient_op_type' in operation.node_def.attr
-  ]
-  assert bool(marked) != portable
 
 
 @pytest.mark.parametrize('flip, size', [(True, 24), (False, 2), (True, 1)])

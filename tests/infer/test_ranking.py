@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import json
 
 import numpy as np
 from PIL import Image
@@ -50,9 +51,9 @@ def test_ties_rank_by_class_and_what_is_not_finite_is_wrong(kind):
   assert 0 < right < 400
 
 
-def dead_network(folder, value=0.0):
+def dead_network(folder, value=0.0, **settings):
   """A network whose weights all have one value: its Config and variables."""
-  config = short_runs.small_config(folder, top_k=3)
+  config = short_runs.small_config(folder, top_k=3, **settings)
   _, values = random_models.save(folder, short_runs.prepared(config))
   values = {
       name: np.full_like(v, value) if v.shape else v
@@ -98,9 +99,13 @@ def test_a_dead_network_is_right_about_class_0_in_every_program(
 
 @pytest.mark.slow
 def test_what_is_not_finite_is_no_answer(tmp_path, capsys):
-  config, values = dead_network(tmp_path, np.nan)
+  metrics = tmp_path / 'metrics.jsonl'
+  config, values = dead_network(tmp_path, np.nan, metrics=str(metrics))
   cifar10_eval.evaluate(config)
   out = capsys.readouterr().out
+  # JSON knows no such numbers.
+  line = json.loads(metrics.read_text(), parse_constant=pytest.fail)
+  assert line['loss'] is None and line['precision @ 1'] == 0
   assert 'precision @ 1 = 0.000 (0 / 500' in out
   assert 'precision @ 3 = 0.000' in out
   assert sparsify.precisions([values], config) == [0]

@@ -14,9 +14,6 @@ from cifar10.errors import UserError
 from cifar10.infer import restore
 from cifar10.settings import Settings
 from cifar10.store import checkpoints
-from tests import picture_folders
-from tests import processes
-from tests import short_runs
 from tests import synthetic_records
 from tests.infer import random_models
 
@@ -27,12 +24,6 @@ def build(top_layers='full'):
   """Builds the model in the default graph; returns its Savers."""
   networks.inference(tf.zeros([1, 24, 24, 3]), Settings(top_layers=top_layers))
   return restore.savers()
-
-
-@pytest.fixture(scope='module')
-def saved(tmp_path_factory):
-  """A checkpoint and its values."""
-  return random_models.save(tmp_path_factory.mktemp('saved'), CIFAR10)
 
 
 @pytest.mark.parametrize('averages', [True, False])
@@ -76,14 +67,12 @@ def test_statistics_go_with_the_variables_or_their_averages(tmp_path, averages):
     np.testing.assert_array_equal(value, values[name + suffix])
 
 
-def test_a_checkpoint_of_another_model_is_refused(graph, saved, tmp_path):
-  checkpoint, _ = saved
+def test_a_checkpoint_of_another_model_is_refused(graph, tmp_path):
+  checkpoint, _ = random_models.save(tmp_path, CIFAR10)
   savers = build('local')
-  with pytest.raises(UserError) as info:
+  problem = '-7: is of --top_layers=full; this model is of --top_layers=local'
+  with pytest.raises(UserError, match=problem):
     savers.choose(checkpoint, True)
-  assert str(info.value) == (
-      '%s: is of --top_layers=full; this model is of --top_layers=local' %
-      checkpoint)
   path = str(tmp_path / 'model.ckpt-1')
   for averages in (True, False):
     with pytest.raises(UserError, match=path + ': cannot be read'):
@@ -105,22 +94,6 @@ def test_the_classes_of_cifar10_are_assumed_with_a_warning(tmp_path, capsys):
   assert capsys.readouterr() == ('', '')
 
 
-@pytest.mark.slow
-def test_no_program_takes_images_of_another_size(tmp_path):
-  own = synthetic_records.make_images_of_size(tmp_path / 'own', 40)
-  picture = str(tmp_path / 'noise.png')
-  picture_folders.save(tmp_path / 'noise.png', picture_folders.noise(40, 40))
-  flags = ['--data_dir=' + own.data_dir, '--checkpoint_dir=pretrained:fast']
-  out = '--eval_dir=%s' % (tmp_path / 'out')
-  for program, more in (('eval', ['--run_once', out]), ('predict', [picture]),
-                        ('export', ['--export_dir=%s' % (tmp_path / 'out')])):
-    status, _, err = processes.run(
-        [short_runs.script('cifar10_' + program), *flags, *more])
-    assert (status, err.count('\n')) == (1, 1)
-    assert 'found images of 40 x 40 x 3; the model was trained on' in err
-  assert not (tmp_path / 'out').exists()
-
-
 def test_a_model_of_the_package_is_of_cifar10(tmp_path):
   own = synthetic_records.make_own_dataset(tmp_path)
   folder = zoo.directory(zoo.DEFAULT, '')
@@ -130,6 +103,11 @@ def test_a_model_of_the_package_is_of_cifar10(tmp_path):
   assert data.classes == datasets.CLASSES
   assert data.test_files == (os.path.join(own.data_dir, 'cifar-10-batches-bin',
                                           'test_batch.bin'),)
-  given = dataclasses.replace(settings, given=frozenset(['data_dir']))
-  with pytest.raises(UserError, match='the model was trained on airplane'):
-    restore.describe_data(given)
+  large = synthetic_records.make_images_of_size(tmp_path / 'large', 40)
+  for data_dir, problem in (
+      (own.data_dir, 'the model was trained on airplane'),
+      (large.data_dir, 'of 40 x 40 x 3; the model was trained on 32 x 32')):
+    given = dataclasses.replace(settings, data_dir=data_dir,
+                                given=frozenset(['data_dir']))
+    with pytest.raises(UserError, match=problem):
+      restore.describe_data(given)

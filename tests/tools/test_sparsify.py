@@ -25,12 +25,6 @@ def layer(size, seed):
   return np.random.RandomState(seed).normal(size=size).astype(np.float32)
 
 
-def sparsify_run(checkpoint, out, keep):
-  sparsify.sparsify(
-      argparse.Namespace(checkpoint=str(checkpoint), out=str(out), keep=keep,
-                         threshold=None))
-
-
 def test_a_share_of_each_layer_is_kept():
   values = {'a/weights': layer((50, 20), 0), 'b/weights': 9 * layer((7, 9), 1)}
   values['a/biases'] = np.zeros(20, np.float32)
@@ -72,6 +66,11 @@ def test_the_average_decides_and_what_moves_weights_goes_with_them():
     np.testing.assert_array_equal(found[name], value)
 
 
+def arguments(checkpoint, out):
+  return argparse.Namespace(checkpoint=str(checkpoint), out=str(out), keep=0.25,
+                            threshold=None)
+
+
 SETTINGS = {'optimizer': 'nesterov', 'normalization': 'batch'}
 
 
@@ -96,16 +95,13 @@ def test_without_images_there_is_no_precision_and_damaged_ones_are_named(
 
 
 @pytest.mark.slow
-def test_after_muon_another_optimizer_is_suggested(trained, tmp_path, capsys):
-  shutil.copytree(str(trained / 'train'), str(tmp_path / 'train'))
-  path = tmp_path / 'train' / 'config.json'
-  settings = json.loads(path.read_text())
-  path.write_text(json.dumps(dict(settings, optimizer='muon')))
-  out = str(tmp_path / 'a b')
-  sparsify_run(tmp_path / 'train', out, 0.5)
-  assert capsys.readouterr().out.endswith(
-      f"To train on: --init_from='{out}' --hold_zeros, and the settings of the "
-      'run, with another --optimizer.\n')
+def test_what_cannot_be_read_or_written_is_named(trained, tmp_path):
+  train = trained / 'train'
+  for checkpoint, out, problem in ((tmp_path / 'none', tmp_path / 'out',
+                                    'none: there is no such checkpoint'),
+                                   (train, train, 'exists; expected a new')):
+    with pytest.raises(UserError, match=problem):
+      sparsify.sparsify(arguments(checkpoint, out))
 
 
 @pytest.mark.slow
@@ -114,9 +110,7 @@ def test_a_sparse_checkpoint_evaluates_and_trains_on(trained, tmp_path):
   status, printed, err = processes.run(
       [SCRIPT, str(trained / 'train'), '--keep=0.25',
        '--out=%s' % out])
-  assert (status,
-          err) == (0,
-                   'Model: %s\n' % checkpoints.latest(str(trained / 'train')))
+  assert (status, processes.without_model(err)) == (0, '')
   header, before, after, last = printed.splitlines()
   assert last.endswith('run, with a larger --max_steps or --epochs.')
   assert before.split()[:3] == ['before', '0.0', '%']
@@ -140,22 +134,6 @@ def test_a_sparse_checkpoint_evaluates_and_trains_on(trained, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    'flags, problem',
-    [(['/nowhere', '--keep=0.5'], '=/nowhere: there is no such checkpoint'),
-     (['{train}', '--keep=0.5', '--out={train}'], 'exists; expected a new'),
-     (['{train}', '--keep=1', '--out=' + SCRIPT], 'exists; expected a new'),
-     (['{train}', '--keep=2'], '--keep=2.0: expected 0 to 1'),
-     (['{train}'], 'one of the arguments --threshold --keep is required')])
-def test_mistakes_are_one_line(trained, tmp_path, flags, problem):
-  flags = [flag.format(train=trained / 'train') for flag in flags]
-  out = ['--out=%s' % (tmp_path / 'out')]
-  status, _, err = processes.run([SCRIPT] + out + flags)
-  assert status and problem in err.splitlines()[-1]
-  assert not (tmp_path / 'out').exists()
-
-
-@pytest.mark.slow
 def test_a_model_of_the_package_is_averages_only(tmp_path, monkeypatch, capsys):
   # The same model, whose precision is that on the few images of the sample.
   folder = tmp_path / 'zoo' / 'tutorial'
@@ -165,7 +143,7 @@ def test_a_model_of_the_package_is_averages_only(tmp_path, monkeypatch, capsys):
       json.dumps(dict(settings, dataset='sample')))
   monkeypatch.setattr(zoo, 'FOLDER', str(tmp_path / 'zoo'))
   before = os.listdir(str(folder))
-  sparsify_run('pretrained:tutorial', tmp_path / 'sparse', 0.25)
+  sparsify.sparsify(arguments('pretrained:tutorial', tmp_path / 'sparse'))
   header, dense, sparse, last = capsys.readouterr().out.splitlines()
   assert dense.split()[:2] + sparse.split()[:2] == [
       'before', '0.0', 'after', '75.0'

@@ -15,7 +15,9 @@ from tests import short_runs
      ('cifar10/cifar10_eval.py', 'python cifar10/cifar10_train.py'),
      ('/a b/cifar10/cifar10_eval.py', "python '/a b/cifar10/cifar10_train.py'"),
      ('/a.b/bin/cifar10_eval', '/a.b/bin/cifar10_train'),
-     ('cifar10_eval', 'cifar10_train')])
+     ('cifar10_eval', 'cifar10_train'),
+     ('/python/pytest/__main__.py',
+      'python %s/cifar10/cifar10_train.py' % short_runs.ROOT)])
 def test_a_program_is_named_as_this_one_was_called(monkeypatch, called, trains):
   folder = os.path.join(short_runs.ROOT, 'cifar10')
   monkeypatch.chdir(folder if called == 'cifar10_eval.py' else short_runs.ROOT)
@@ -30,12 +32,6 @@ def test_a_program_that_is_no_script_is_a_command(monkeypatch, tmp_path):
   installed = tmp_path / 'cifar10_report'
   installed.write_text('')
   assert commands.command('cifar10_report') == str(installed)
-
-
-def test_from_elsewhere_the_whole_path_is_named(monkeypatch):
-  monkeypatch.setattr(sys, 'argv', ['/python/pytest/__main__.py'])
-  path = os.path.join(short_runs.ROOT, 'cifar10', 'cifar10_train.py')
-  assert commands.command('cifar10_train') == 'python ' + path
 
 
 def test_an_extra_of_a_clone_and_of_an_installed_package(monkeypatch, tmp_path):

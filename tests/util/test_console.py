@@ -42,9 +42,8 @@ for stream in (sys.stdout, sys.stderr):
 
 def run(tmp_path, kind, **streams):
   """Runs a program: status, output, error output, whether it got through."""
-  program, done = tmp_path / 'program.py', tmp_path / 'done'
-  program.write_text(PROGRAM)
-  status, out, err = processes.run([str(program), kind, str(done)], **streams)
+  program, done = processes.script(tmp_path, PROGRAM), tmp_path / 'done'
+  status, out, err = processes.run([program, kind, done], **streams)
   return status, out, err, done.exists()
 
 
@@ -55,13 +54,10 @@ def broken_pipe():
 
 
 def test_no_escape_sequence_reaches_the_terminal(tmp_path):
-  program = tmp_path / 'program.py'
-  program.write_text(PRINTS_ALL)
+  program = processes.script(tmp_path, PRINTS_ALL)
+  shown = '\tcaf\u00e9 \\x1b[2J\\x9b31m\\x07\\udcff\nend\n'
   for kind in ('run', 'answers'):
-    status, out, err = processes.run([str(program), kind])
-    assert (status, out) == (0,
-                             '\tcaf\u00e9 \\x1b[2J\\x9b31m\\x07\\udcff\nend\n')
-    assert err == out
+    assert processes.run([program, kind]) == (0, shown, shown)
 
 
 def test_a_run_goes_on_without_a_reader_or_with_a_full_disk(tmp_path):
@@ -86,14 +82,11 @@ def test_answers_that_cannot_be_written_are_an_error(tmp_path):
 
 @pytest.mark.slow
 def test_streams_may_be_closed_from_the_start(tmp_path):
-  program, done = tmp_path / 'program.py', tmp_path / 'done'
-  program.write_text(PROGRAM)
-  command = 'exec "$0" "$@" >&- 2>&-'
-  python = [os.sys.executable, str(program), 'run', str(done)]
-  environment = dict(os.environ, PYTHONPATH=os.getcwd())
-  process = subprocess.run(['sh', '-c', command] + python, check=False,
-                           env=environment)
-  assert (process.returncode, done.exists()) == (0, True)
+  program, done = processes.script(tmp_path, PROGRAM), tmp_path / 'done'
+  command = ['sh', '-c', 'exec "$0" "$@" >&- 2>&-', sys.executable, program]
+  subprocess.run([*command, 'run', str(done)], check=True,
+                 env=dict(os.environ, PYTHONPATH=os.getcwd()))
+  assert done.exists()
 
 
 @pytest.mark.parametrize(
@@ -156,20 +149,20 @@ sys.exit(console.guarded(work))
                                             (signal.SIGHUP, 129),
                                             (signal.SIGINT, 130)])
 def test_a_signal_leaves_no_temporary_folder(tmp_path, number, status):
-  program = tmp_path / 'program.py'
-  program.write_text(FILLS_A_FOLDER)
-  process = processes.start([str(program), str(tmp_path / 'out')],
-                            stdout=processes.PIPE)
+  program = processes.script(tmp_path, FILLS_A_FOLDER)
+  process = processes.start([program, tmp_path / 'out'], stdout=processes.PIPE)
   assert process.stdout.readline() == 'filling\n'
   process.send_signal(number)
   assert process.wait(timeout=60) == status
   assert os.listdir(str(tmp_path)) == ['program.py']
 
 
-class Terminal(io.StringIO):
-
-  def isatty(self):
-    return True
+def terminal(monkeypatch):
+  """Has a terminal take the place of standard output; returns the stream."""
+  stream = io.StringIO()
+  stream.isatty = lambda: True
+  monkeypatch.setattr(sys, 'stdout', stream)
+  return stream
 
 
 def test_a_file_gets_a_line_for_every_tenth(capsys):
@@ -185,40 +178,28 @@ def test_a_file_gets_a_line_for_every_tenth(capsys):
 
 
 def test_a_terminal_gets_one_live_line(monkeypatch):
-  terminal = Terminal()
-  monkeypatch.setattr(sys, 'stdout', terminal)
+  stream = terminal(monkeypatch)
+  console.ProgressBar('Pictures', 3).end()
+  assert stream.getvalue() == ''  # One that was not shown.
   bar = console.ProgressBar('Pictures', 3)
   for done in range(4):
     bar.show(done)
     bar.show(done)  # Not printed again.
   bar.end()
-  assert terminal.getvalue() == (
+  assert stream.getvalue() == (
       '\rPictures   0 % [                         ] 0'
       '\rPictures  33 % [########                 ] 1'
       '\rPictures  66 % [################         ] 2'
       '\rPictures 100 % [#########################] 3\n')
 
 
-def test_a_bar_that_is_not_shown_ends_without_a_line(monkeypatch):
-  terminal = Terminal()
-  monkeypatch.setattr(sys, 'stdout', terminal)
-  bar = console.ProgressBar('Pictures', 100)
-  bar.end()
-  assert terminal.getvalue() == ''
-  bar.show(8)
-  bar.clear()
-  bar.end()
-  line = '\rPictures   8 % [##                       ] 8'
-  assert terminal.getvalue() == line + '\r' + 44 * ' ' + '\r'
-
-
-def test_a_bar_fits_into_a_narrow_terminal(monkeypatch):
-  terminal, size = Terminal(), os.terminal_size((30, 24))
-  monkeypatch.setattr(sys, 'stdout', terminal)
-  monkeypatch.setattr(terminal, 'fileno', lambda: 1, raising=False)
+def test_a_bar_fits_into_a_narrow_terminal_and_is_cleared(monkeypatch):
+  stream, size = terminal(monkeypatch), os.terminal_size((30, 24))
+  stream.fileno = lambda: 1
   monkeypatch.setattr(os, 'get_terminal_size', lambda number: size)
   bar = console.ProgressBar('Pictures', 100)
   bar.show(100)
   bar.clear()
+  bar.end()
   line = 'Pictures 100 % [#############'
-  assert terminal.getvalue() == '\r' + line + '\r' + 29 * ' ' + '\r'
+  assert stream.getvalue() == '\r' + line + '\r' + 29 * ' ' + '\r'

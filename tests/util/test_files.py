@@ -1,6 +1,5 @@
 """Atomic writes of files and folders, checksums, and JSON files."""
 
-import errno
 import os
 import resource
 import stat
@@ -11,19 +10,15 @@ from cifar10.errors import UserError
 from cifar10.util import files
 
 
-def umask():
-  mask = os.umask(0)
-  os.umask(mask)
-  return mask
-
-
 @pytest.mark.parametrize('mode', [0o600, 0o664, 0o400])
 def test_a_file_keeps_its_mode_and_a_link_its_target(tmp_path, mode):
   folder, path = tmp_path / 'folder', tmp_path / 'x'
   folder.mkdir()
+  (tmp_path / 'other').write_bytes(b'')
   path.symlink_to('folder/y')
   files.write_atomically(str(path), b'new')  # Whose target is missing.
-  assert stat.S_IMODE((folder / 'y').stat().st_mode) == 0o666 & ~umask()
+  usual = (tmp_path / 'other').stat().st_mode
+  assert (folder / 'y').stat().st_mode == usual
   (folder / 'y').chmod(mode)
   files.write_atomically(str(path), b'newer')
   assert stat.S_IMODE((folder / 'y').stat().st_mode) == mode
@@ -100,10 +95,8 @@ def test_a_file_of_another_user_is_refused(tmp_path):
   path = tmp_path / 'x'
   path.write_text('theirs')
   os.chown(str(path), 12345, -1)
-  with pytest.raises(UserError) as info:
+  with pytest.raises(UserError, match=f'^{path}: belongs to another user; exp'):
     files.open_own(str(path))
-  assert str(info.value) == (
-      f'{path}: belongs to another user; expected a file of your own')
 
 
 def test_a_file_is_own_where_the_server_sets_the_owners(tmp_path, monkeypatch):
@@ -131,19 +124,6 @@ def test_a_link_counts_by_its_own_owner(tmp_path, monkeypatch):
   assert files.is_of_another(str(tmp_path / 'theirs_link'))
 
 
-def test_an_error_without_a_file_gets_its_name():
-  # The subclass follows from the number.
-  with pytest.raises(BrokenPipeError) as info:
-    with files.naming('a/b'):
-      raise OSError(errno.EPIPE, 'pipe')
-  assert info.value.filename == 'a/b'
-  for error in (OSError(errno.ENOENT, 'no', 'other'), OSError('text')):
-    with pytest.raises(OSError) as info:
-      with files.naming('a/b'):
-        raise error
-    assert info.value is error
-
-
 def test_only_a_regular_file_is_read(tmp_path):
   path, pipe, link = (tmp_path / name for name in ('x', 'pipe', 'link'))
   path.write_bytes(b'content')
@@ -154,10 +134,8 @@ def test_only_a_regular_file_is_read(tmp_path):
       assert file.read() == b'content'
   for name in (pipe, tmp_path, '/dev/zero'):
     for read in (files.open_regular, files.sha256, files.read_json):
-      with pytest.raises(UserError) as info:
+      with pytest.raises(UserError, match=f'^{name}: is not a regular file; '):
         read(str(name))
-      assert str(info.value) == ('%s: is not a regular file; expected one' %
-                                 name)
 
 
 @pytest.mark.parametrize(
@@ -177,16 +155,6 @@ def test_other_content_is_an_error_of_one_line(tmp_path, content, reason):
     files.read_json(str(path))
   message = str(info.value)
   assert message.startswith(f'{path}: {reason}') and '\n' not in message
-
-
-def test_json_that_is_written_is_read_and_keeps_its_order(tmp_path):
-  path = tmp_path / 'x.json'
-  assert files.read_json(str(path)) is None
-  value = {'b': [1, 2], 'a': {'text': '\u00e9"', 'c': '\U0001f600'}}
-  files.write_json(str(path), value)
-  assert files.read_json(str(path)) == value
-  assert path.read_text().startswith('{\n  "b": [\n')
-  assert path.read_text().endswith('}\n')
 
 
 def test_a_line_of_json_is_appended_whole_or_not_at_all(tmp_path):

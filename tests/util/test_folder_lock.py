@@ -35,27 +35,17 @@ def is_locked(path):
 @pytest.fixture
 def hold(tmp_path):
   """Starts processes that hold the lock in a folder."""
-  script = tmp_path / 'hold.py'
-  script.write_text(HOLDER)
-  started = []
+  script, started = processes.script(tmp_path, HOLDER), []
 
   def start(folder):
     started.append(
-        processes.start([str(script), str(folder)], cwd=short_runs.ROOT,
+        processes.start([script, folder], cwd=short_runs.ROOT,
                         stdin=processes.PIPE, stdout=processes.PIPE))
     return started[-1]
 
   yield start
   for process in started:
     process.kill()
-
-
-def test_the_lock_is_there_while_it_is_held(tmp_path):
-  folder = tmp_path / 'new' / 'er'
-  with folder_lock.only_process(str(folder)):
-    assert os.listdir(str(folder)) == ['.fetch.lock']
-    assert is_locked(folder / '.fetch.lock')
-  assert os.listdir(str(folder)) == []
 
 
 def test_a_path_that_cannot_be_made_leaves_nothing(tmp_path):
@@ -89,30 +79,6 @@ def test_who_waits_gets_a_lock_that_others_see(tmp_path, hold):
     process.stdin.flush()
     assert process.wait(60) == 0
   assert not (folder / '.fetch.lock').exists()
-
-
-def test_the_lock_of_a_folder_copied_by_hard_links_is_made_anew(tmp_path, hold):
-  original, copy = tmp_path / 'original', tmp_path / 'copy'
-  copy.mkdir()
-  process = hold(original)
-  assert process.stdout.readline() == 'held\n'
-  os.link(str(original / '.fetch.lock'), str(copy / '.fetch.lock'))
-
-  def refuse(lock):
-    raise UserError('busy')
-
-  with pytest.raises(UserError, match='busy'):  # It may be held by this name.
-    with folder_lock.held(str(copy / '.fetch.lock'), refuse):
-      pass
-  process.kill()
-  process.wait(60)
-  (original / '.fetch.lock').write_text('precious')
-  with folder_lock.only_process(str(copy)):
-    assert is_locked(copy / '.fetch.lock')
-    assert not is_locked(original / '.fetch.lock')
-    assert not (copy / '.fetch.lock').samefile(original / '.fetch.lock')
-  assert (original / '.fetch.lock').read_text() == 'precious'
-  assert os.listdir(str(copy)) == []
 
 
 def test_another_file_in_its_place_is_not_removed(tmp_path):

@@ -5,7 +5,6 @@ import threading
 
 import pytest
 
-from cifar10.cluster import cluster_spec
 from cifar10.cluster import servers
 from cifar10.errors import UserError
 from cifar10.settings import Settings
@@ -27,14 +26,13 @@ def address_of(listener):
 
 
 def test_a_server_that_comes_late_is_reached():
-  (address,) = clusters.free_addresses(1)
-  task = cluster_spec.Task('ps', 0, (address,), ('127.0.0.1:1',))
+  task, _ = clusters.new_tasks(1)
   timer = threading.Timer(0.5, servers.Server, (task, Settings()))
-  assert reachability.unreachable(address) == 'Connection refused'
+  assert reachability.unreachable(task.address) == 'Connection refused'
   timer.start()
-  reachability.reach([address], 'worker', timeout_secs=20)
+  reachability.reach([task.address], 'worker', timeout_secs=20)
   timer.join()
-  assert reachability.unreachable(address) is None
+  assert reachability.unreachable(task.address) is None
 
 
 def test_another_program_is_no_server(listener):
@@ -51,21 +49,9 @@ def test_another_program_is_no_server(listener):
 
 def test_a_host_out_of_reach_is_named():
   (address,) = clusters.free_addresses(1)
-  with pytest.raises(UserError) as error:
+  problem = 'worker %s cannot be reached .*: Connection refused$' % address
+  with pytest.raises(UserError, match=problem):
     reachability.reach([address], 'worker', timeout_secs=1)
-  assert str(error.value).startswith('worker %s cannot be reached' % address)
-  assert 'Connection refused' in str(error.value)
-
-
-def test_a_host_that_no_resolver_knows_is_named(monkeypatch):
-
-  def resolve(*arguments):
-    raise socket.gaierror(socket.EAI_NONAME, 'Name or service not known')
-
-  monkeypatch.setattr(socket, 'getaddrinfo', resolve)
-  with pytest.raises(UserError,
-                     match='worker nosuchhost:1 cannot be .* not known'):
-    reachability.reach(['nosuchhost:1'], 'worker', timeout_secs=0)
 
 
 def test_a_task_may_be_silent_for_a_while_and_is_named_then(

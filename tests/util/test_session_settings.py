@@ -21,16 +21,6 @@ def test_settings_reach_the_session():
   assert proto.inter_op_parallelism_threads == 5
 
 
-def test_only_on_a_server_convolutions_in_bfloat16_are_not_joined():
-  for precision in ('bfloat16', 'float16', 'float32'):
-    for on_server in (False, True):
-      options = session_settings.config_proto(
-          Settings(precision=precision),
-          on_server=on_server).graph_options.rewrite_options
-      is_off = options.remapping == options.OFF
-      assert is_off == (on_server and precision == 'bfloat16')
-
-
 # Counts the threads that a process starts up to its first large product.
 COUNT_THREADS = """
 import os
@@ -40,73 +30,45 @@ from cifar10.settings import Settings
 from cifar10.util import session_settings
 import tensorflow.compat.v1 as tf
 
-
-def num_threads():
-  return len(os.listdir('/proc/self/task'))
-
-
-before = num_threads()
+before = os.listdir('/proc/self/task')
 session_settings.start_threads(Settings(intra_op_threads=int(sys.argv[1])))
-proto = session_settings.config_proto(Settings())
-with tf.Session(config=proto) as session:
+with tf.Session() as session:
   session.run(tf.matmul(tf.ones([500, 500]), tf.ones([500, 500])))
-print(num_threads() - before)
+print(len(os.listdir('/proc/self/task')) - len(before))
 """
 
 
 @pytest.mark.slow
 def test_the_first_session_sets_the_number_of_threads(tmp_path):
-  script = tmp_path / 'count_threads.py'
-  script.write_text(COUNT_THREADS)
-  counts = []
+  script, counts = processes.script(tmp_path, COUNT_THREADS), []
   for threads in (1, 9):
-    status, out, err = processes.run([str(script), str(threads)],
-                                     cwd=short_runs.ROOT)
+    status, out, err = processes.run([script, threads], cwd=short_runs.ROOT)
     assert (status, err) == (0, '')
     counts.append(int(out))
   assert counts[1] >= counts[0] + 8
 
 
-def test_starting_threads_prints_nothing(capfd):
-  # Nor does it log the placement of its one operation.
-  session_settings.start_threads(Settings(log_device_placement=True))
-  assert capfd.readouterr() == ('', '')
-
-
-def cpu_with(features, tmp_path, monkeypatch):
+@pytest.mark.parametrize('precision, features, version, has_gpu, is_slow', [
+    ('float32', 'avx512f', '1.15.5', False, False),
+    ('bfloat16', 'avx512_bf16', '2.21.0', False, False),
+    ('bfloat16', 'amx_bf16 amx_tile', '2.21.0', False, False),
+    ('bfloat16', 'avx512_bf16', '1.15.5', False, True),
+    ('bfloat16', 'avx512f', '2.21.0', False, True),
+    ('float16', 'avx512_bf16', '2.21.0', False, True),
+    ('float16', 'avx512f', '2.21.0', True, False)
+])  # yapf: disable
+def test_a_slow_precision_prints_a_warning(tmp_path, monkeypatch, capsys,
+                                           precision, features, version,
+                                           has_gpu, is_slow):
   info = tmp_path / 'cpuinfo'
   info.write_text('processor\t: 0\nflags\t\t: fpu sse2 %s avx2\n' % features)
   monkeypatch.setattr(processor, '_CPU_INFO', str(info))
-  monkeypatch.setattr(session_settings, 'has_gpu', lambda: False)
-
-
-@pytest.mark.parametrize('features', ['avx512_bf16', 'amx_bf16 amx_tile'])
-def test_bfloat16_is_fast_if_the_processor_has_instructions_for_it(
-    tmp_path, monkeypatch, capsys, features):
-  cpu_with(features, tmp_path, monkeypatch)
-  monkeypatch.setattr(session_settings.tf, '__version__', '2.21.0')
-  session_settings.warn_of_slow_type('bfloat16')
-  session_settings.warn_of_slow_type('float32')
-  assert capsys.readouterr().out == ''
-  monkeypatch.setattr(session_settings.tf, '__version__', '1.15.5')
-  session_settings.warn_of_slow_type('bfloat16')
-  assert '--precision=bfloat16' in capsys.readouterr().out
-
-
-@pytest.mark.parametrize('precision', ['bfloat16', 'float16'])
-def test_a_slow_precision_prints_a_warning(tmp_path, monkeypatch, capsys,
-                                           precision):
-  cpu_with('avx512f', tmp_path, monkeypatch)
-  session_settings.warn_of_slow_type(precision)
-  warning = capsys.readouterr().out
-  assert warning == (
-      'WARNING: --precision=%s is slower than float32 on this processor, which '
-      'has no instructions for it.\n' % precision)
-  monkeypatch.setattr(session_settings, 'has_gpu', lambda: True)
-  session_settings.warn_of_slow_type(precision)
-  assert capsys.readouterr().out == ''
-  session_settings.warn_of_slow_type(precision, use_gpu=False)
-  assert capsys.readouterr().out == warning
+  monkeypatch.setattr(session_settings, 'has_gpu', lambda: has_gpu)
+  monkeypatch.setattr(session_settings.tf, '__version__', version)
+  warning = 'WARNING: --precision=%s is slower than float32' % precision
+  for use_gpu, is_told in ((True, is_slow), (False, is_slow or has_gpu)):
+    session_settings.warn_of_slow_type(precision, use_gpu=use_gpu)
+    assert capsys.readouterr().out[:len(warning)] == warning * is_told
 
 
 @pytest.mark.parametrize('known, expected', [

@@ -36,14 +36,11 @@ for turn in range(int(sys.argv[2])):
 
 @pytest.fixture(name='start')
 def _start(tmp_path):
-  program = tmp_path / 'program.py'
-  program.write_text(PROGRAM)
-  started = []
+  program, started = processes.script(tmp_path, PROGRAM), []
 
   def start(kind, turns=1):
-    process = processes.start(
-        [str(program), kind, str(turns)], stdout=processes.PIPE,
-        stderr=processes.PIPE)
+    process = processes.start([program, kind, turns], stdout=processes.PIPE,
+                              stderr=processes.PIPE)
     started.append(process)
     assert process.stdout.readline() == 'ready\n'
     return process
@@ -82,12 +79,10 @@ def test_the_second_signal_ends_a_process_that_hangs(start):
 
 @pytest.mark.slow
 def test_what_nohup_and_a_script_have_ignored_is_ignored(tmp_path):
-  program = tmp_path / 'program.py'
-  program.write_text(PROGRAM)
+  program = [sys.executable, processes.script(tmp_path, PROGRAM), 'wait', '1']
   process = subprocess.Popen(
       # As a script does that starts `nohup program &`.
-      ['sh', '-c', 'trap "" INT; exec nohup "$@"', 'sh', sys.executable] +
-      [str(program), 'wait', '1'],
+      ['sh', '-c', 'trap "" INT; exec nohup "$@"', 'sh', *program],
       stdin=subprocess.DEVNULL,
       stdout=subprocess.PIPE,
       stderr=subprocess.DEVNULL,
@@ -117,9 +112,8 @@ time.sleep(600)
 
 
 def test_the_same_signal_does_no_harm_when_the_work_is_done(tmp_path):
-  program = tmp_path / 'program.py'
-  program.write_text(BURST)
-  process = processes.start([str(program)], stdout=processes.PIPE)
+  process = processes.start([processes.script(tmp_path, BURST)],
+                            stdout=processes.PIPE)
   assert process.stdout.readline() == 'noted\n'
   time.sleep(0.2)
   process.send_signal(signal.SIGTERM)
@@ -149,38 +143,11 @@ print(noted)
 
 
 def test_a_task_that_has_begun_to_end_is_not_killed(tmp_path):
-  program = tmp_path / 'program.py'
-  program.write_text(UNTIL_EXIT)
-  assert processes.run([str(program)]) == (0, '[%d]\n' % signal.SIGTERM, '')
+  program = processes.script(tmp_path, UNTIL_EXIT)
+  assert processes.run([program]) == (0, '[%d]\n' % signal.SIGTERM, '')
 
 
 AS_PROCESS_1 = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc']
-
-
-@pytest.fixture(name='start_as_process_1')
-def _start_as_process_1(tmp_path):
-  """Starts a program as process 1 of a namespace; returns its true number."""
-  if not shutil.which('unshare') or subprocess.call([*AS_PROCESS_1, 'true'],
-                                                    stderr=subprocess.DEVNULL):
-    pytest.skip('needs the right to make namespaces')
-  started = []
-
-  def start(program, *flags):
-    command = [sys.executable, program, *flags]
-    process = subprocess.Popen([*AS_PROCESS_1, *command],
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               cwd=str(tmp_path),
-                               env=dict(os.environ, PYTHONPATH=short_runs.ROOT))
-    started.append(process)
-    children = '/proc/%d/task/%d/children' % (process.pid, process.pid)
-    while not open(children).read():
-      time.sleep(0.01)
-    return process, int(open(children).read())
-
-  yield start
-  for process in started:
-    process.kill()
-    process.communicate()
 
 
 # What each task waits for at its start, and how it ends.
@@ -190,45 +157,32 @@ def _start_as_process_1(tmp_path):
     ('worker', b'', 143, b''),
     ('ps', b'Serving at', 0, b'Stopped by SIGTERM.\nServed.\n'),
 ])  # yapf: disable
-def test_a_program_that_waits_ends_as_process_1(start_as_process_1, program,
-                                                line, status, out):
+def test_a_program_that_waits_ends_as_process_1(tmp_path, program, line, status,
+                                                out):
+  if not shutil.which('unshare') or subprocess.call([*AS_PROCESS_1, 'true'],
+                                                    stderr=subprocess.DEVNULL):
+    pytest.skip('needs the right to make namespaces')
   ps, worker = clusters.free_addresses(2)
   flags = ['--checkpoint_dir=none', '--eval_dir=eval']
   if program != 'cifar10_eval':
     flags = ['--ps_hosts=' + ps, '--worker_hosts=' + worker]
     flags += ['--job_name=' + program, '--train_dir=run']
     program = 'cifar10_distributed_train'
-  process, pid = start_as_process_1(short_runs.script(program),
-                                    '--dataset=sample', *flags)
-  if line:
-    assert line in process.stdout.readline()
-  while not line and reachability.unreachable(worker):
-    assert process.poll() is None
-    time.sleep(0.1)
-  os.kill(pid, signal.SIGTERM)
-  found, _ = process.communicate(timeout=60)
-  assert process.returncode == status and out in (None, found)
-
-
-IMPORTS = """
-import os, signal, sys
-
-class Finder:
-  def find_spec(self, name, *more):
-    if name == 'tensorflow':
-      os.kill(os.getpid(), int(sys.argv[1]))
-
-sys.meta_path.insert(0, Finder())
-import cifar10
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_importing_tensorflow_ends_as_process_1(start_as_process_1, tmp_path,
-                                                number):
-  program = tmp_path / 'program.py'
-  program.write_text(IMPORTS)
-  process, _ = start_as_process_1(str(program), str(int(number)))
-  out, _ = process.communicate(timeout=60)
-  assert (process.returncode, out) == (128 + number, b'')
+  command = [sys.executable, short_runs.script(program), '--dataset=sample']
+  process = subprocess.Popen([*AS_PROCESS_1, *command, *flags],
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             cwd=str(tmp_path))
+  try:
+    if line:
+      assert line in process.stdout.readline()
+    while not line and reachability.unreachable(worker):
+      assert process.poll() is None
+      time.sleep(0.1)
+    # By its number out here.
+    children = '/proc/%d/task/%d/children' % (process.pid, process.pid)
+    os.kill(int(open(children).read()), signal.SIGTERM)
+    found, _ = process.communicate(timeout=60)
+    assert process.returncode == status and out in (None, found)
+  finally:
+    process.kill()
+    process.communicate()

@@ -39,23 +39,6 @@ def test_a_curve_is_smoothed_by_medians():
   assert charts.smooth([]) == []
 
 
-def points(*steps):
-  return [events.Point(step, 50.0 + step, 0.25) for step in steps]
-
-
-@pytest.fixture
-def drawn_charts(monkeypatch):
-  """The arguments of all calls of charts.line_chart, by title."""
-  calls = {}
-
-  def line_chart(title, lines, steps, **options):
-    calls[title] = {label: values for label, values, _ in lines}, steps
-    return ''
-
-  monkeypatch.setattr(charts, 'line_chart', line_chart)
-  return calls
-
-
 @pytest.mark.parametrize(
     'tags, title, labels',
     [([TEST], 'Precision @ 1, %', ['test images']),
@@ -64,9 +47,13 @@ def drawn_charts(monkeypatch):
       ['test images', 'training images', 'variables without averages']),
      ([TEST, TOP_5
       ], 'Precision, %', ['@ 1, test images', '@ 5, training images'])])
-def test_evaluations_are_told_apart(drawn_charts, tags, title, labels):
-  charts.draw(make_run(precisions={tag: points(0, 100) for tag in tags}))
-  lines, _ = drawn_charts[title]
-  assert list(lines) == labels
+def test_evaluations_are_told_apart(monkeypatch, tags, title, labels):
+  drawn = {}
+  monkeypatch.setattr(
+      charts, 'line_chart',
+      lambda name, curves, *_, **__: drawn.update({name: curves}))
+  points = [events.Point(step, 50.0 + step, 0.25) for step in (0, 100)]
+  charts.draw(make_run(precisions=dict.fromkeys(tags, points)))
+  assert [label for label, _, _ in drawn[title]] == labels
   # In percent, without the untrained model.
-  assert [(p.step, p.value) for p in lines[labels[0]]] == [(100, 25.0)]
+  assert [(p.step, p.value) for p in drawn[title][0][1]] == [(100, 25.0)]

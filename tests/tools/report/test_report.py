@@ -10,17 +10,14 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from cifar10 import cifar10
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_train
 from cifar10 import zoo
 from cifar10.data import datasets
-from cifar10.data import distortions
 from cifar10.data.records import layout_for
 from cifar10.errors import UserError
 from cifar10.store import checkpoints
 from cifar10.store import config as config_lib
-from cifar10.tools.report import events
 from cifar10.tools.report import page
 from cifar10.tools.report import report
 from tests import processes
@@ -35,7 +32,6 @@ pytest.importorskip('matplotlib')
 pytestmark = pytest.mark.slow
 
 HELD_OUT = 'Precision @ 1, held-out images'
-CHANGED = (('max_steps', 20, 40),)
 SCRIPT = os.path.join(short_runs.ROOT, 'cifar10', 'tools', 'report',
                       'report.py')
 
@@ -54,19 +50,7 @@ def trained(tmp_path_factory):
                                      validation_steps=20)
     cifar10_train.train(config)
     cifar10_eval.evaluate(config)
-  files, _ = events.read_folder(config.train_dir)
-  times = [file.start_time for file in files]
-  set_starts(folder / 'train', *zip((0, 20), times, ((), CHANGED)))
   return folder
-
-
-def set_starts(train_dir, *starts):
-  """Sets the starts, triples (step, time, changed), in a run's state."""
-  path = train_dir / 'run_state.json'
-  state = json.loads(path.read_text())
-  names = 'step', 'time', 'changed'
-  state['starts'] = [dict(zip(names, start)) for start in starts]
-  path.write_text(json.dumps(state))
 
 
 @pytest.fixture
@@ -74,20 +58,6 @@ def copied(trained, tmp_path):
   """A copy of the run, to be damaged."""
   shutil.copytree(str(trained / 'train'), str(tmp_path / 'train'))
   return tmp_path / 'train'
-
-
-def oracle(trained):
-  """Records and probabilities, from a model fed from numpy, all at once."""
-  data = short_runs.prepared(short_runs.small_config(trained))
-  content = np.fromfile(data.test_files[0], np.uint8).reshape(-1, 3073)
-  with tf.Graph().as_default():
-    images = distortions.central_crop(tf.constant(content), data.layout, 24)
-    probabilities = tf.nn.softmax(cifar10.inference(images))
-    averages = tf.train.ExponentialMovingAverage(0.9999)
-    saver = tf.train.Saver(averages.variables_to_restore())
-    with tf.Session() as session:
-      saver.restore(session, checkpoints.latest(str(trained / 'train')))
-      return content, session.run(probabilities)
 
 
 def test_what_is_gathered_of_a_run(trained):
@@ -99,13 +69,6 @@ def test_what_is_gathered_of_a_run(trained):
   precisions = run.precisions['Precision @ 1']
   assert precisions[1].value == pytest.approx(run.predictions.precision)
   assert (run.predictions.step, run.left_out) == (40, [])
-  # Every second step, and the last one of each start.
-  steps = [*range(0, 20, 2), 19, *range(20, 40, 2), 39]
-  for tag in ('losses/total_loss', 'losses/cross_entropy', 'learning_rate'):
-    points = events.curve(run.files, tag)
-    assert [point.step for point in points] == steps
-  # No rate between the last of one start and the first of the next.
-  assert [p.step for p in run.throughput] == [s for s in steps if s % 20]
   averages = 'conv1/weights/ExponentialMovingAverage'
   checkpoint = checkpoints.latest(str(trained / 'train'))
   np.testing.assert_array_equal(run.filters,
@@ -135,7 +98,10 @@ def test_the_page_of_a_run(trained, tmp_path):
   assert [row[3] for row in starts[1:]] == ['', '--max_steps 20 -> 40']
   assert {row[0]: row[1] for row in settings}['--batch_size'] == '64'
 
-  records, probabilities = oracle(trained)
+  config = short_runs.small_config(trained, batch_size=500)
+  records = np.fromfile(short_runs.prepared(config).test_files[0], np.uint8)
+  records = records.reshape(-1, 3073)
+  _, probabilities = short_runs.evaluated(config)
   labels, given = records[:, 0], probabilities.argmax(axis=1)
   counts = np.zeros([10, 10], int)
   np.add.at(counts, (labels, given), 1)
@@ -184,12 +150,17 @@ def test_without_events_the_checkpoint_is_reported(copied):
   assert found.charts == [] and len(found.tables) == 5
 
 
-def test_a_file_in_place_of_a_folder_is_one_line(copied):
-  path = str(copied / 'config.json')
-  with pytest.raises(UserError, match='--eval_dir: .*json is not a folder$'):
-    report.gather(str(copied), path)
-  with pytest.raises(UserError, match='train_dir: .*json is not a folder$'):
-    report.gather(path, '/nowhere')
+@pytest.mark.parametrize('train_dir, eval_dir, problem', [
+    ('.', 'config.json', '--eval_dir: .*json is not a folder$'),
+    ('config.json', 'none', 'train_dir: .*json is not a folder$'),
+    ('empty', 'none', 'empty: holds neither event files nor a checkpoint; ')
+])  # yapf: disable
+def test_what_is_not_a_run_or_its_evaluations_is_named(copied, train_dir,
+                                                       eval_dir, problem):
+  (copied / 'empty').mkdir()
+  with pytest.raises(UserError, match=problem):
+    report.gather(
+        *(os.path.join(str(copied), x) for x in (train_dir, eval_dir)))
 
 
 def test_without_a_checkpoint_the_curves_are_reported(copied, tmp_path):
@@ -230,17 +201,6 @@ def flags_of(tmp_path, **changes):
   return argparse.Namespace(**flags)
 
 
-def test_the_evaluations_of_a_run_are_beside_it(copied, trained, tmp_path,
-                                                capsys):
-  args = flags_of(tmp_path, train_dir=str(copied))
-  report.write(args)
-  missing = f'No evaluations of this run in {copied}_eval (--eval_dir): '
-  assert missing in capsys.readouterr().out
-  shutil.copytree(trained / 'eval', f'{copied}_eval')
-  report.write(args)
-  assert 'No evaluations' not in capsys.readouterr().out
-
-
 def test_a_model_of_the_package_has_no_curves(tmp_path, trained, monkeypatch,
                                               capsys):
   # The usual --eval_dir may hold evaluations of another run.
@@ -257,15 +217,6 @@ def test_a_model_of_the_package_has_no_curves(tmp_path, trained, monkeypatch,
   ]
   found = Page((tmp_path / 'page.html').read_text())
   assert len(found.images) > 64  # Filters, and mistakes.
-
-
-def test_what_cannot_be_done_is_one_line_and_status_1(tmp_path):
-  out = tmp_path / 'page.html'
-  assert processes.run([
-      SCRIPT, str(tmp_path), f'--out={out}'
-  ]) == (1, '', f'report: error: {tmp_path}: holds neither event files nor a '
-         'checkpoint; expected the --train_dir of a trainer\n')
-  assert not out.exists()
 
 
 @pytest.mark.parametrize('package, name', [('jinja2', 'Jinja2'),
@@ -296,19 +247,16 @@ def test_only_a_report_is_written_over(tmp_path):
 def make_dataset(folder, names, layout, count):
   """Random images of a person's own classes; returns those of the test.
 
-  There are `count` in each of three files, two of them of test images.
+  There are `count` in each of two files of test images, and to train on.
   """
-  parts = {'train.bin': None, 'test_1.bin': None, 'test_2.bin': None}
-  for seed, name in enumerate(parts):
-    labels = np.arange(count) % len(names)
-    parts[name] = synthetic_records.make_records(labels, seed, layout)
-    (folder / name).write_bytes(parts[name].tobytes())
-  value = {'classes': names, 'size': layout.height, 'channels': layout.depth}
-  value['train'] = {'files': ['train.bin']}
-  value['test'] = {'files': ['test_1.bin', 'test_2.bin']}
-  (folder / 'dataset.json').write_text(json.dumps(dict(value, flip=False)))
-  tests = np.concatenate([parts['test_1.bin'], parts['test_2.bin']])
-  return synthetic_records.images_of(tests, layout)
+  files = ['test_1.bin', 'test_2.bin']
+  synthetic_records.make_own_dataset(folder, classes=names, size=layout.height,
+                                     test={'files': files})
+  labels = np.arange(count) % len(names)
+  parts = [synthetic_records.make_records(labels, i, layout) for i in range(2)]
+  for name, records in zip([*files, 'train.bin'], [*parts, parts[0]]):
+    (folder / name).write_bytes(records.tobytes())
+  return synthetic_records.images_of(np.concatenate(parts), layout)
 
 
 @pytest.mark.parametrize('classes, size, count', [(3, 48, 60), (300, 16, 300)])

@@ -2,21 +2,17 @@
 
 from cifar10.tools.search import chart
 
-TRIALS = [{
-    'params': {
-        'learning_rate': rate,
-        'dropout': dropout,
-        'augment': augment
-    },
-    'precision': precision,
-    'validations': validations
-} for rate, dropout, augment, precision, validations in (
-    (0.01, 0.0, 'crop', 0.5, [[10, 0.4], [20, 0.5]]),
-    (0.02, 0.5, 'crop,flip', 0.7, [[10, 0.6], [20, 0.7]]),
-    (0.04, 0.5, 'crop', 0.6, [[10, 0.6]]), (0.08, 0.0, 'crop', 0.55,
-                                            [[10, 0.55]]),
-    (0.16, 0.0, 'crop,flip', None, [[10, 0.3]]), (0.32, 0.0, 'crop', None, []),
-)]
+TRIALS = [
+    {'params': dict(zip(('learning_rate', 'dropout', 'augment'), params)),
+     'precision': precision, 'validations': validations}
+    for *params, precision, validations in (
+        (0.01, 0.0, 'crop', 0.5, [[10, 0.4], [20, 0.5]]),
+        (0.02, 0.5, 'crop,flip', 0.7, [[10, 0.6], [20, 0.7]]),
+        (0.04, 0.5, 'crop', 0.6, [[10, 0.6]]),
+        (0.08, 0.0, 'crop', 0.55, [[10, 0.55]]),
+        (0.16, 0.0, 'crop,flip', None, [[10, 0.3]]),
+        (0.32, 0.0, 'crop', None, []))
+]  # yapf: disable
 
 
 def dots(axes):

@@ -26,22 +26,20 @@ FLAGS = [
 ]
 RANGE = {'learning_rate': {'low': 0.01, 'high': 0.1}}
 
+SCRIPT = os.path.join(short_runs.ROOT, 'cifar10', 'tools', 'search',
+                      'search.py')
+
 
 @pytest.fixture
 def start(tmp_path):
-  """Starts a search, which ends with the test."""
+  """Starts a search of one trial, which ends with the test."""
   started = []
 
-  def start_one(flags, space, count, *more):
-    path = write_space(tmp_path, flags, space)
-    script = os.path.join(short_runs.ROOT, 'cifar10', 'tools', 'search',
-                          'search.py')
+  def start_one(flags, space):
+    command = [SCRIPT, write_space(tmp_path, flags, space), '--trials=1']
     started.append(
-        processes.start([
-            script, path,
-            '--trials=%d' % count,
-            '--out=%s' % (tmp_path / 'out'), *more
-        ], stdout=processes.PIPE, stderr=processes.PIPE))
+        processes.start([*command, '--out=%s' % (tmp_path / 'out')],
+                        stdout=processes.PIPE, stderr=processes.PIPE))
     return started[-1]
 
   yield start_one
@@ -79,14 +77,14 @@ def test_a_search_that_is_killed_or_interrupted_goes_on(tmp_path, start,
                                                         capsys):
   flags = FLAGS + ['--max_steps=240', '--validation_steps=20']
   rates, folder = {'learning_rate': [0.01]}, tmp_path / 'out' / 'trial_000'
-  first = start(flags, rates, 1)
+  first = start(flags, rates)
   wait(lambda: steps_in(folder) or first.poll() is not None)
   first.kill()
   first.communicate()
   wait(lambda: not processes.running(tmp_path))  # The trainer saves and ends.
   before = steps_in(folder)
   assert 0 < len(before) < 12
-  second = start(flags, rates, 1)
+  second = start(flags, rates)
   wait(lambda: len(steps_in(folder)) > len(before))
   # Two searches do not share a folder.
   with pytest.raises(UserError, match='out: another search uses this folder$'):
@@ -104,7 +102,7 @@ def test_a_search_that_is_killed_or_interrupted_goes_on(tmp_path, start,
   assert (second.returncode, err) == (130, 'search: error: interrupted\n')
   assert not processes.running(tmp_path)
   assert 'is saved in' in (folder / 'trainer.log').read_text()
-  third = start(flags, rates, 1)
+  third = start(flags, rates)
   out, err = third.communicate(120)
   assert (third.returncode, err) == (0, '')
   # What is resumed is another trial in the same folder.
@@ -156,7 +154,7 @@ def test_what_was_given_up_is_not_the_best(tmp_path):
   assert [trial['precision'] for trial in written] == [0.5, None, None]
 
 
-def in_memory(tmp_path, monkeypatch):
+def in_memory(monkeypatch):
   """Replaces training; returns the list of the rates that are tried."""
   tried = []
 
@@ -180,7 +178,7 @@ def test_each_job_needs_a_server_of_its_own(tmp_path):
 @pytest.mark.slow
 def test_a_search_goes_on_in_its_own_space_and_draws_other_values(
     tmp_path, monkeypatch):
-  tried = in_memory(tmp_path, monkeypatch)
+  tried = in_memory(monkeypatch)
   for count in (2, 4):
     search_lib.search(arguments(tmp_path, RANGE, count))
   assert len(set(tried)) == len(tried) == 4
@@ -195,7 +193,7 @@ def test_a_search_goes_on_in_its_own_space_and_draws_other_values(
 
 @pytest.mark.parametrize('name', ['sea%41', 'sea{x}', 'sea{', 'sea#', 'a;b&c'])
 def test_a_search_is_in_the_folder_that_is_named(tmp_path, monkeypatch, name):
-  in_memory(tmp_path, monkeypatch)
+  in_memory(monkeypatch)
   args = arguments(tmp_path, RANGE, 1)
   args.out = str(tmp_path / name)
   search_lib.search(args)
@@ -204,7 +202,7 @@ def test_a_search_is_in_the_folder_that_is_named(tmp_path, monkeypatch, name):
 
 
 def test_trials_without_their_search_are_refused(tmp_path, monkeypatch):
-  tried = in_memory(tmp_path, monkeypatch)
+  tried = in_memory(monkeypatch)
   (tmp_path / 'out' / 'trial_000').mkdir(parents=True)
   with pytest.raises(UserError, match='out: holds trials, such as trial_000, '):
     search_lib.search(arguments(tmp_path, RANGE, 1))

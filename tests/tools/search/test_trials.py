@@ -87,18 +87,6 @@ def test_a_trial_is_worth_its_best_precision(tmp_path, trainer):
     ]
 
 
-def test_what_is_finished_already_counts(tmp_path, trainer):
-  study = study_of()
-  for i in range(4):
-    make_run(tmp_path / 'out' / ('trial_%03d' % i), ((12, 0.5),), 12)
-  trainer('')
-  for count, expected in ((2, 2), (1, 2), (4, 4)):
-    trials = trials_of(tmp_path, study)
-    trials.run(count, jobs=2)
-    assert states(study) == ['COMPLETE'] * expected
-    assert len(trials.finished()) == expected
-
-
 @pytest.mark.parametrize('code, step, problem, state', [
     ('sys.exit("bad\\nno such flag")', None, 'trial_000: no such fl', 'FAIL'),
     ('sys.exit(4)', None, 'trial_000: status 4$', 'FAIL'),
@@ -202,16 +190,6 @@ def test_an_unfinished_trial_is_taken_up_once_in_its_folder(
   folders = [trials_lib.folder_of(trial) for trial in taken]
   assert folders == ['trial_000', 'trial_001']
   assert trials_lib.folder_of(next(trials._asked(9))) == 'trial_004'
-
-
-@pytest.mark.parametrize('name', ['../other', 'trial_000/../../other', '', 7])
-def test_a_folder_outside_the_search_is_refused(tmp_path, trainer, name):
-  study = study_of()
-  study.enqueue_trial({}, user_attrs={trials_lib._FOLDER: name})
-  trainer('')
-  with pytest.raises(UserError, match=f'search.db: names {name!r} as the'):
-    trials_of(tmp_path, study).run(1, 1)
-  assert os.listdir(str(tmp_path)) == ['trainer.py'], 'a trainer was started'
 
 
 @pytest.mark.parametrize('visible, gpus, seen', [
