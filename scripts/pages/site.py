@@ -5,8 +5,8 @@
     python scripts/pages/site.py build --strict
 
 copies docs/ to build/pages and adds what is outside: the README becomes the
-first page, and each file of code that a page links to is a page under code/.
-Then it builds the site with zensical, in build/site: each language has its own
+first page, each file of code that a page links to is a page under code/, and
+model.html shows the inside of a model that comes with the package. Then it builds the site with zensical, in build/site: each language has its own
 search there. `serve` shows it at http://localhost:8000.
 """
 
@@ -154,6 +154,10 @@ def main(command, *flags):
   if command not in ('build', 'serve'):
     sys.exit(__doc__)
   write(PAGES)
+  subprocess.run([
+      sys.executable, '-m', 'cifar10.cifar10_export', '--export_dir=',
+      '--checkpoint_dir=pretrained:tutorial', f'--html={PAGES / "model.html"}'
+  ], cwd=ROOT, check=True)
   status = subprocess.run(
       [sys.executable, '-m', 'zensical', 'build', '--clean', *flags], cwd=ROOT,
       check=False).returncode
