@@ -20,7 +20,7 @@ from tests import synthetic_records
 
 COUNT = 100  # Images to compare on.
 
-FLAGS = ('export_dir', 'tflite', 'frozen_graph')
+FLAGS = ('export_dir', 'tflite', 'frozen_graph', 'html')
 
 # Functions of load_export.py, and the flags of what they load.
 FORMATS = {'tflite': 'tflite', 'frozen': 'frozen_graph'}
