@@ -151,7 +151,14 @@ def fit(image, size, channels):
   if mode == 'L':
     image = image.convert(mode)
   if image.size != (size, size):
-    image = ImageOps.fit(image, (size, size), Image.LANCZOS)
+    width, height = image.size
+    side = min(image.size)
+    left, top = (width - side) / 2, (height - side) / 2
+    # Two steps: which axis is first changes the pixels, and depends on Pillow.
+    image = image.resize((size, height), Image.LANCZOS,
+                         (left, 0, left + side, height))
+    image = image.resize((size, size), Image.LANCZOS,
+                         (0, top, size, top + side))
   # Gray becomes RGB when it is small: each copy takes memory.
   return np.asarray(image.convert(mode)).reshape(size, size, channels)
 

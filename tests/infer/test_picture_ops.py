@@ -15,7 +15,8 @@ from tests.picture_folders import noise
 from tests.picture_folders import save
 
 # Height and width: equal, wider, higher, larger, smaller, extreme.
-SIZES = [(32, 32), (32, 37), (45, 32), (64, 64), (500, 333), (70, 301)]
+SIZES = [(32, 32), (32, 37), (45, 32), (50, 37), (64, 64), (500, 333),
+         (70, 301)]
 SIZES += [(16, 20), (33, 32), (1, 1), (2, 500)]
 
 
