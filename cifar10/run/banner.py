@@ -21,7 +21,7 @@ def lines(data, settings):
   of_them = f' {trained:,} of them trained,' if frozen else ''
   device = 'GPU' if session_settings.has_gpu() else 'CPU'
   # Settings.differs would list the constants that `saved` fills in.
-  changed = ' '.join(f'--{name}={value}'
+  changed = ' '.join(f'--{name}={shlex.quote(str(value))}'
                      for name, value in sorted(config.saved(settings).items())
                      if value != defaults[name])
   return [

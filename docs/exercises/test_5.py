@@ -27,15 +27,23 @@ def test_two_towers_have_the_gradients_of_one(graph):
   expect(
       len(tf.trainable_variables()) == 10,
       'The towers must share the 10 variables.')
+  gradients = [gradient for gradient, _ in pairs]
+  variables = [variable for _, variable in pairs]
+  expect(
+      sorted(v.op.name for v in variables) == sorted(
+          v.op.name for v in tf.trainable_variables()),
+      'There must be one pair for each of the 10 variables; there are %d.' %
+      len(pairs))
   tf.get_variable_scope().reuse_variables()
   with tf.name_scope('whole') as scope:
     loss = cifar10.loss(cifar10.inference(images), labels, scope)
+    whole = tf.gradients(loss, variables)
   proto = tf.ConfigProto(allow_soft_placement=True)
   with tf.Session(config=proto) as session:
     session.run(tf.global_variables_initializer())
-    for gradient, variable in pairs:
-      found, expected = session.run([gradient, tf.gradients(loss, variable)[0]])
-      expect(
-          np.allclose(found, expected, atol=1e-4),
-          'The gradient of %s must be the mean of both towers, that of the '
-          'whole batch.' % variable.op.name)
+    results = session.run([gradients, whole])
+  for variable, found, expected in zip(variables, *results):
+    expect(
+        np.allclose(found, expected, atol=1e-4),
+        'The gradient of %s must be the mean of both towers, that of the '
+        'whole batch.' % variable.op.name)

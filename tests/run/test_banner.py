@@ -9,7 +9,7 @@ from tests import short_runs
 
 
 def test_data_model_and_settings_are_named(tmp_path):
-  config = short_runs.small_config(tmp_path)
+  config = short_runs.small_config(tmp_path, freeze='conv|local')
   data = short_runs.prepared(config)
   tf.get_variable('weights', [1000, 7])
   tf.get_variable('counter', [], trainable=False)
@@ -19,8 +19,8 @@ def test_data_model_and_settings_are_named(tmp_path):
       '32 x 32 pixels, from /')
   assert model.startswith('Model: 7,000 parameters, float32, on the ')
   assert settings == (
-      'Settings: --batch_size=16 --dataset=sample --log_frequency=1 '
-      '--max_steps=4 --train_dir=%s.' % config.train_dir)
+      "Settings: --batch_size=16 --dataset=sample --freeze='conv|local' "
+      '--log_frequency=1 --max_steps=4 --train_dir=%s.' % config.train_dir)
   # Parameters that are not trained count.
   frozen = tf.get_variable('frozen', [10], trainable=False)
   tf.add_to_collection(graph_keys.FROZEN, frozen)
