@@ -10,9 +10,15 @@ from cifar10 import flags
 from cifar10.data import datasets
 
 
+def fetch(settings):
+  """Fetches the data set of the settings, and says where it is."""
+  datasets.prepare(settings)
+  print(f'{settings.dataset} is in {settings.data_dir}.')
+
+
 def main():
   """The console command."""
-  flags.run(datasets.prepare, ('data', 'download'), __doc__)
+  flags.run(fetch, ('data', 'download'), __doc__)
 
 
 if __name__ == '__main__':

@@ -91,9 +91,7 @@ def run(fault, keep=False):
       problem = printable(failure)
     except Exception:
       problem = 'the campaign failed: ' + traceback.format_exc()
-    transcript = sandbox.transcript() if problem or keep else ''
-    if keep:
-      transcript = 'Kept: %s\n%s' % (sandbox.folder, transcript)
+    transcript = sandbox.transcript() if problem else ''
   return {
       'seed': fault.seed,
       'class': fault.group,
@@ -126,14 +124,11 @@ def _passed(path, faults):
 
 
 def main(faults, jobs, out=None, keep=False):
-  """Runs faults and prints how they came out; returns the exit status.
+  """Runs Faults, `jobs` at a time, and prints how they came out.
 
-  Args:
-    faults: list of Fault.
-    jobs: how many at a time.
-    out: file to write results to as they come; None: none. What has come out
-      well there already is not run again.
-    keep: whether to keep the folders of all faults and print all output.
+  Results are written to the file `out` as they come; what has come out well
+  there already is not run again. With `keep` the folders of all faults are
+  kept. Returns the exit status.
   """
   results = _passed(out, faults) if out else []
   passed = {result['seed'] for result in results}
@@ -146,7 +141,7 @@ def main(faults, jobs, out=None, keep=False):
     try:
       for future in concurrent.futures.as_completed(pending):
         results.append(future.result())
-        _report(results, len(faults), keep)
+        _report(results, len(faults))
         if out:
           files.write_json(out, {'results': results})
     except KeyboardInterrupt:
@@ -162,12 +157,10 @@ def main(faults, jobs, out=None, keep=False):
   return 1 if failed else 0
 
 
-def _report(results, count, keep):
+def _report(results, count):
   """Prints the latest of the results."""
   last = results[-1]
   print(
       '%4d of %d  %-28s %13d %6.1f s  %s' %
       (len(results), count, last['kind'], last['seed'], last['seconds'],
        printable(last['problem'] or 'ok')), flush=True)
-  if keep:
-    print(last['transcript'])

@@ -97,16 +97,9 @@ def of_a_run(sandbox, random):
   """A program that reads a run with a damaged file: success or one line."""
   trained.copy(sandbox, 'train', 'eval', 'pictures')
   train, evals = sandbox.path('train'), sandbox.path('eval')
-  run = '--checkpoint_dir=' + train
-  command = random.choice([
-      ['cifar10_predict', run, sandbox.path('pictures/cat')],
-      ['cifar10_eval', run, '--run_once', '--batch_size=100',
-       '--eval_dir=' + sandbox.path('eval2')],
-      ['cifar10_export', run, '--export_dir=' + sandbox.path('export')],
-      ['report', train, '--out=' + sandbox.path('r.html'),
-       '--eval_dir=' + evals],
-  ])  # yapf: disable
-  is_eval = command[0] == 'report' and random.random() < 0.5
+  name = random.choice(('grid', 'eval', 'export', 'report'))
+  command = trained.writers(sandbox, train, sandbox.path('out.png'))[name]
+  is_eval = name == 'report' and random.random() < 0.5
   _damage(sandbox,
           'eval/events.*' if is_eval else 'train/' + random.choice(_RUN_FILES),
           random)
@@ -129,12 +122,8 @@ def of_a_data_set(sandbox, random):
 
 def _check(sandbox, command, *paths):
   """Checks that a command ends either way, and that paths are unchanged."""
-  before = invariants.Unchanged(*paths, ignored=['.fetch.lock'])
-  run = sandbox.start(*command)
-  invariants.ended_either_way(run, invariants.START_SECS)
-  invariants.no_process(sandbox)
-  before.check()
-  invariants.no_leftovers(str(sandbox.folder))
+  with invariants.unchanged(sandbox, *paths, ignored=['.fetch.lock']):
+    invariants.ended_either_way(sandbox.start(*command), invariants.START_SECS)
 
 
 def of_a_run_that_is_resumed(sandbox, random):
@@ -148,16 +137,13 @@ def of_a_run_that_is_resumed(sandbox, random):
   # Checkpoints and events are never written over. The others are written anew.
   kept = glob.glob(os.path.join(train, 'model.ckpt-*'))
   kept += glob.glob(os.path.join(train, 'events.*'))
-  before = invariants.Unchanged(notes, *kept)
-  run = sandbox.start('cifar10_train', '--train_dir=' + train,
-                      '--dataset=sample', '--batch_size=8',
-                      '--max_steps=%d' % last)
-  if invariants.ended_either_way(run, invariants.START_SECS) == 0:
-    saved = invariants.checkpoints_load(train, (6, trained.MAX_STEPS))
-    expect(saved == last, 'step %s is saved; expected %d', saved, last)
-  invariants.no_process(sandbox)
-  before.check()
-  invariants.no_leftovers(train)
+  with invariants.unchanged(sandbox, notes, *kept):
+    run = sandbox.start('cifar10_train', '--train_dir=' + train,
+                        '--dataset=sample', '--batch_size=8',
+                        '--max_steps=%d' % last)
+    if invariants.ended_either_way(run, invariants.START_SECS) == 0:
+      saved = invariants.checkpoints_load(train, (6, trained.MAX_STEPS))
+      expect(saved == last, 'step %s is saved; expected %d', saved, last)
 
 
 KINDS = {of_a_run: 12, of_a_run_that_is_resumed: 5, of_a_data_set: 6}

@@ -30,40 +30,26 @@ def trainer_may_only_read(sandbox, random):
   sandbox.mount('train', 60)
   trained.copy(sandbox, 'train')
   sandbox.remount('train', 'ro')
-  before = invariants.Unchanged(directory)
   flags = random.choice(([], ['--overwrite']))
-  run = sandbox.start('cifar10_train', '--train_dir=' + directory,
-                      '--dataset=sample', *flags)
-  invariants.ended_with_error(run, invariants.START_SECS, names=directory)
-  before.check()
-  invariants.no_process(sandbox)
+  with invariants.unchanged(sandbox, directory):
+    run = sandbox.start('cifar10_train', '--train_dir=' + directory,
+                        '--dataset=sample', *flags)
+    invariants.ended_with_error(run, invariants.START_SECS, names=directory)
 
 
 def other(sandbox, random):
   """The disk is full for what another program writes: one line."""
   trained.copy(sandbox, 'train', 'pictures')
-  train, pictures = sandbox.path('train'), sandbox.path('pictures')
-  run, out = '--checkpoint_dir=' + train, sandbox.path('out')
-  before = invariants.Unchanged(train, pictures)
-  # Pages that the command does not fit in, and the command.
-  pages, *command = random.choice([
-      [14, 'cifar10_eval', '--run_once', '--batch_size=100', run,
-       '--eval_dir=%s/eval' % out],
-      [700, 'cifar10_export', run, '--export_dir=%s/export' % out],
-      [700, 'cifar10_export', run, '--export_dir=',
-       '--frozen_graph=%s/a.pb' % out],
-      [19, 'report', train, '--out=%s/report.html' % out,
-       '--eval_dir=' + sandbox.path('eval')],
-      [6, 'make_dataset', pictures, '--out=%s/dataset' % out],
-      [6, 'cifar10_predict', run, pictures, '--grid=%s/sheet.png' % out]
-  ])  # yapf: disable
+  train, out = sandbox.path('train'), sandbox.path('out')
+  # Pages that what is written does not fit in.
+  name, pages = random.choice((('eval', 14), ('export', 700), ('frozen', 700),
+                               ('report', 19), ('data', 6), ('grid', 6)))
+  command = trained.writers(sandbox, train, out + '/new.png')[name]
   # A file system of 0 bytes is one without a limit.
   sandbox.mount('out', random.randrange(1, pages) / 256)
-  run = sandbox.start(*command)
-  invariants.ended_with_error(run, invariants.START_SECS, names=out)
-  invariants.no_process(sandbox)
-  before.check()
-  invariants.no_leftovers(out)
+  with invariants.unchanged(sandbox, train, sandbox.path('pictures')):
+    run = sandbox.start(*command)
+    invariants.ended_with_error(run, invariants.START_SECS, names=out)
 
 
 KINDS = {trainer: 5, trainer_may_only_read: 1, other: 4}

@@ -1,5 +1,6 @@
 """What must hold after every fault."""
 
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -26,6 +27,12 @@ def expect(condition, text, *values):
   """Raises a BrokenPromiseError unless `condition`."""
   if not condition:
     raise BrokenPromiseError(text % values)
+
+
+def equal(found, expected, text, *values):
+  """Raises a BrokenPromiseError that names both unless they are equal."""
+  expect(found == expected, text + ': %s; expected: %s', *values, found,
+         expected)
 
 
 def ended_clean(run, seconds, since='its start'):
@@ -143,6 +150,16 @@ def no_process(sandbox, seconds=2):
   while sandbox.pids() and time.monotonic() < deadline:
     time.sleep(0.05)
   expect(not sandbox.pids(), 'processes %s are left', sandbox.pids())
+
+
+@contextlib.contextmanager
+def unchanged(sandbox, *paths, ignored=()):
+  """Checks that the body changes no path, and leaves no process and no file."""
+  before = Unchanged(*paths, ignored=ignored)
+  yield
+  no_process(sandbox)
+  before.check()
+  no_leftovers(str(sandbox.folder))
 
 
 class Unchanged:

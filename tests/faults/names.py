@@ -97,11 +97,8 @@ class _Place:
 
   def works(self, *command):
     """Checks that a command works; returns its Run."""
-    run = self._sandbox.start(*command)
-    status = invariants.ended_either_way(run, _RUN_SECS)
-    expect(status == 0, '%s: status %s; expected 0', run.name, status)
-    self.check_others()
-    return run
+    expect(self.works_or_is_refused(*command), '%s refuses it', command[0])
+    return self._sandbox.runs[-1]
 
 
 def of_a_run(sandbox, random):
@@ -125,24 +122,14 @@ def of_a_run(sandbox, random):
                     '--eval_dir=' + sandbox.path('eval'), '--batch_size=100',
                     *random.choice(([], ['--run_once'])))
   expect('precision @ 1' in run.out, '%s: no precision', run.name)
-  place.works(*random.choice(_users(sandbox, place.name)))
-  before.check()
-
-
-def _users(sandbox, name):
-  """Commands that use the run of a name, which may begin like a flag."""
   trained.copy(sandbox, 'pictures')
-  run = '--checkpoint_dir=' + name
-  return [['cifar10_predict', run, sandbox.path('pictures')],
-          ['cifar10_export', run, '--export_dir=' + sandbox.path('export'),
-           '--frozen_graph=' + sandbox.path('frozen.pb')],
-          ['cifar10_train', '--init_from=' + name, '--dataset=sample',
-           '--train_dir=' + sandbox.path('next'), '--batch_size=8',
-           '--max_steps=1'],
-          ['sparsify', '--keep=0.5', '--out=' + sandbox.path('sparse'), '--',
-           name],
-          ['report', '--out=' + sandbox.path('report.html'),
-           '--eval_dir=' + sandbox.path('eval'), '--', name]]  # yapf: disable
+  commands = trained.writers(sandbox, place.name, sandbox.path('out.png'))
+  del commands['data']
+  commands['init'] = ['cifar10_train', '--init_from=' + place.name,
+                      '--train_dir=' + sandbox.path('next'), '--max_steps=1',
+                      '--dataset=sample', '--batch_size=8']  # yapf: disable
+  place.works(*commands[random.choice(sorted(commands))])
+  before.check()
 
 
 def of_data(sandbox, random):
@@ -164,24 +151,21 @@ def of_data(sandbox, random):
 def of_an_output(sandbox, random):
   """What a program writes appears under its name, or nothing does."""
   place = _Place(sandbox, random)
-  train, name = sandbox.path('train'), place.name
-  run = '--checkpoint_dir=' + train
+  trained.copy(sandbox, 'pictures')
   step = ['--dataset=sample', '--batch_size=8', '--max_steps=1']
-  command = random.choice([
-      ['cifar10_eval', run, '--run_once', '--eval_dir=' + name],
-      ['cifar10_export', run, '--export_dir=' + name],
-      ['cifar10_export', run, '--export_dir=', '--frozen_graph=' + name],
-      ['sparsify', train, '--keep=0.5', '--out=' + name],
-      ['report', train, '--eval_dir=' + train, '--out=' + name],
-      ['cifar10_train', '--train_dir=' + sandbox.path('new'), *step,
-       '--log_frequency=1', '--metrics=' + name],
-      ['cifar10_pretrain', '--task=corrupted', '--train_dir=' + name, *step]
-  ])  # yapf: disable
+  commands = trained.writers(sandbox, sandbox.path('train'), place.name)
+  commands.update({
+      'metrics': ['cifar10_train', '--train_dir=' + sandbox.path('new'), *step,
+                  '--log_frequency=1', '--metrics=' + place.name],
+      'pretrain': ['cifar10_pretrain', '--task=corrupted', *step,
+                   '--train_dir=' + place.name]
+  })  # yapf: disable
+  command = commands[random.choice(sorted(commands))]
   if place.works_or_is_refused(*command):
-    expect(os.path.lexists(place.path), 'nothing is written to %r', name)
+    expect(os.path.lexists(place.path), 'nothing is written to %r', place.name)
     expect(
         os.path.isfile(place.path) or os.listdir(place.path),
-        '%s leaves %r empty', command[0], name)
+        '%s leaves %r empty', command[0], place.name)
 
 
 KINDS = {of_a_run: 5, of_data: 2, of_an_output: 4}

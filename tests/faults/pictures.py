@@ -61,12 +61,12 @@ def predicted(sandbox, random):
   folder = sandbox.path('odd')
   os.mkdir(folder)
   paths = _write(folder, random)
-  before = invariants.Unchanged(folder, sandbox.path('train'))
   flags = random.choice(([], ['--json'], ['--grid=' + sandbox.path('a.png')]))
-  run = sandbox.start('cifar10_predict',
-                      '--checkpoint_dir=' + sandbox.path('train'), *flags,
-                      *paths)
-  run.wait(invariants.START_SECS)
+  with invariants.unchanged(sandbox, folder, sandbox.path('train')):
+    run = sandbox.start('cifar10_predict',
+                        '--checkpoint_dir=' + sandbox.path('train'), *flags,
+                        *paths)
+    run.wait(invariants.START_SECS)
   bad, last = _check_lines(run)
   expect(run.status == bool(bad), '%s: status %s', run.name, run.status)
   expect(['could not be read' in line for line in last] == [True] * bool(bad),
@@ -74,7 +74,6 @@ def predicted(sandbox, random):
   answers = [line for line in run.out.splitlines() if re.search(r'/p\d-', line)]
   expect(
       len(answers) == _NUM_PICTURES - bad, '%s: answers %r', run.name, answers)
-  before.check()
 
 
 def _check_lines(run):

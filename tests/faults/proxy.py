@@ -9,12 +9,13 @@ Proxy here. The task behind it listens at another port than its flags say:
 import contextlib
 import runpy
 import socket
+import socketserver
 import struct
 import sys
 import threading
 
 
-class Proxy:
+class Proxy(socketserver.ThreadingTCPServer):
   """Passes on what is sent to a port of this machine to another one.
 
   Attributes:
@@ -22,16 +23,15 @@ class Proxy:
       sent nor new connections: a cut cable.
   """
 
+  allow_reuse_address = daemon_threads = True
+
   def __init__(self, port, target):
+    super().__init__(('127.0.0.1', port), None)
     self.flows = threading.Event()
     self.flows.set()
-    self._target = target
+    self._target = '127.0.0.1', target
     self._open = []  # Both ends of all connections.
-    self._listener = socket.socket()
-    self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    self._listener.bind(('127.0.0.1', port))
-    self._listener.listen(5)
-    threading.Thread(target=self._accept, daemon=True).start()
+    threading.Thread(target=self.serve_forever, daemon=True).start()
 
   def drop(self):
     """Resets all connections; new ones are welcome."""
@@ -45,26 +45,22 @@ class Proxy:
 
   def close(self):
     """Ends the proxy; its connections are reset."""
-    self._listener.shutdown(socket.SHUT_RDWR)
-    self._listener.close()
+    self.shutdown()
+    self.socket.close()
     self.flows.set()
     self.drop()
 
-  def _accept(self):
-    while True:
-      try:
-        near, _ = self._listener.accept()
-      except OSError:  # Closed.
-        return
-      self.flows.wait()
-      try:
-        far = socket.create_connection(('127.0.0.1', self._target))
-      except OSError:
-        near.close()
-        continue
-      self._open += [near, far]
-      for ends in ((near, far), (far, near)):
-        threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
+  def finish_request(self, near, address):
+    """Serves a connection, in a thread of its own, to its end."""
+    self.flows.wait()
+    with contextlib.suppress(OSError):
+      with socket.create_connection(self._target) as far:
+        self._open += [near, far]
+        back = threading.Thread(target=self._pass_on, args=(far, near),
+                                daemon=True)
+        back.start()
+        self._pass_on(near, far)
+        back.join()
 
   def _pass_on(self, source, target):
     """Sends to `target` what `source` receives, to its end."""

@@ -6,6 +6,7 @@ its end. Only the batches are others.
 
 import json
 import os
+import pathlib
 import re
 import shutil
 import time
@@ -15,6 +16,7 @@ import numpy as np
 from cifar10.run import validation
 from tests.faults import invariants
 from tests.faults import runs
+from tests.faults.invariants import equal
 from tests.faults.invariants import expect
 
 _RUN_SECS = 90
@@ -99,8 +101,10 @@ class _Plan:
         '--metrics=' + self._sandbox.path('%s.json' % metrics))
 
   def lines(self, metrics):
-    """The lines of the metrics of a start, or of `reference`."""
-    return _lines_of(self._sandbox.path('%s.json' % metrics))
+    """The lines of a start's metrics; a killed trainer may have cut one."""
+    path = pathlib.Path(self._sandbox.path('%s.json' % metrics))
+    text = path.read_text(encoding='utf-8') if path.exists() else ''
+    return [json.loads(line) for line in text.split('\n')[:-1]]
 
   def reference(self):
     """The lines of a run that nothing interrupts, by step."""
@@ -108,31 +112,20 @@ class _Plan:
     invariants.ended_clean(run, _RUN_SECS)
     lines = self.lines('reference')
     shutil.rmtree(self._sandbox.path('reference'))
-    expect([line['step'] for line in lines] == list(range(self.last_step)),
-           '%s: not a line for each step: %s', run.name, lines)
+    equal([line['step'] for line in lines], list(range(self.last_step)),
+          'steps of the reference')
     return lines
-
-
-def _lines_of(path):
-  """The objects in a file of metrics; a killed trainer may have cut one."""
-  if not os.path.exists(path):
-    return []
-  with open(path, encoding='utf-8') as file:
-    return [json.loads(text) for text in file.read().split('\n')[:-1]]
 
 
 def _copy(source, target, random):
   """Copies a run as `cp -r` does: all times are new, in any order."""
-  shutil.copytree(source, target)
-  paths = [
-      os.path.join(folder, name)
-      for folder, _, names in os.walk(target)
-      for name in sorted(names)
-  ]
-  random.shuffle(paths)
-  step = random.choice((0, 0.01))
-  for number, path in enumerate(paths):
-    os.utime(path, (time.time() + step * number,) * 2)
+  seconds = random.choice((0, 0.5))
+
+  def copy(old, new):
+    shutil.copy(old, new)
+    os.utime(new, (time.time() + random.uniform(0, seconds),) * 2)
+
+  shutil.copytree(source, target, copy_function=copy)
 
 
 def anywhere(sandbox, random):
@@ -157,10 +150,8 @@ def anywhere(sandbox, random):
   if plan.every:
     _check_validations(plan, path)
   else:
-    step = invariants.checkpoints_load(path)
-    expect(
-        invariants.named(path) == step == plan.last_step,
-        'step %d is the last one saved', step)
+    found = invariants.named(path), invariants.checkpoints_load(path)
+    equal(found, (plan.last_step,) * 2, 'the step named and the last one saved')
   _check_steps(plan, floors, reference, path)
   # A copy is at its end too, and stays as it is.
   copy = sandbox.path('copy')
@@ -212,19 +203,13 @@ def _check_validations(plan, path):
   after_best = sum(at > best_step for at in validated)
   has_stopped = bool(plan.limit) and after_best >= plan.limit
   last = validated[-1] if has_stopped else plan.last_step
-  expect(validated == list(range(plan.every, last + 1, plan.every)),
-         'validations at %s; expected one every %d steps to %d', validated,
-         plan.every, last)
-  expect(not has_stopped or after_best == plan.limit,
-         '%d validations after the best one; expected %d', after_best,
-         plan.limit)
-  end = best_step if has_stopped else plan.last_step
-  expect(state['stopped_at'] == (end if has_stopped else None),
-         'stopped_at is %s; the best validation was at %s of %s',
-         state['stopped_at'], best_step, validated)
-  expect(
-      invariants.named(path) == end, 'step %s is named; expected %d',
-      invariants.named(path), end)
+  equal(validated, list(range(plan.every, last + 1, plan.every)), 'validations')
+  end, stopped_at = plan.last_step, None
+  if has_stopped:
+    end = stopped_at = best_step
+    equal(after_best, plan.limit, 'validations after the best one')
+  equal(state['stopped_at'], stopped_at, 'stopped_at')
+  equal(invariants.named(path), end, 'named step')
   # No validation of any start has found a better precision.
   _, precision = validation.best_so_far(best)
   found = [

@@ -83,10 +83,7 @@ class Plan:
           steps and steps[0] >= saved and steps == list(range(steps[0], last)),
           '%s: took the steps %s; step %d was saved before', run.name, steps,
           saved)
-      expect(
-          invariants.named(self.train_dir) == last,
-          '%s: step %s is named; expected %d', run.name,
-          invariants.named(self.train_dir), last)
+      invariants.equal(invariants.named(self.train_dir), last, 'named step')
     self.check_after()
     invariants.no_leftovers(self.train_dir)
 

@@ -136,7 +136,9 @@ class Sandbox:
       run.process.wait()
     for path in self._mounts:
       subprocess.call(['umount', '--lazy', path])
-    if not self._keep:
+    if self._keep:
+      print('Kept:', self.folder)
+    else:
       shutil.rmtree(str(self.folder), ignore_errors=True)
 
   def path(self, name):
@@ -163,13 +165,10 @@ class Sandbox:
          self.path(name)])
 
   def start(self, program, *flags, wrapper=(), **options):
-    """Starts a program; returns its Run.
+    """Starts a program, a module of cifar10/; returns its Run.
 
-    Args:
-      program: name of a module of cifar10/, without `.py`.
-      *flags: its arguments.
-      wrapper: a script that runs the program, and its arguments.
-      **options: as Process takes them; stdout and stderr are files by default.
+    `wrapper` is a script that runs the program, and its arguments; `options`
+    are those of Process. Output goes to files by default.
     """
     number, paths = len(self.runs), {}
     with contextlib.ExitStack() as opened:

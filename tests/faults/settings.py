@@ -69,14 +69,12 @@ def of_a_reader(sandbox, random):
   else:
     arguments = [sandbox.path('pictures')]
   given.update({name: value.text for name, value in drawn.items()})
-  before = invariants.Unchanged(sandbox.path('train'), sandbox.path('pictures'))
-  run = _start(sandbox, program, given, arguments)
-  _either_way(run, given, drawn, sandbox)
-  if run.status == 0:
-    expect(run.out, '%s: no answer', run.name)
-  invariants.no_process(sandbox)
-  before.check()
-  invariants.no_leftovers(str(sandbox.folder))
+  with invariants.unchanged(sandbox, sandbox.path('train'),
+                            sandbox.path('pictures')):
+    run = _start(sandbox, program, given, arguments)
+    _either_way(run, given, drawn, sandbox)
+    if run.status == 0:
+      expect(run.out, '%s: no answer', run.name)
 
 
 def _train(sandbox, random, program, resumed_from=0):
@@ -123,9 +121,7 @@ def _train(sandbox, random, program, resumed_from=0):
   run = _start(sandbox, program, given)
   invariants.ended_clean(run, _RUN_SECS)
   expect('nothing to do' in run.out, '%s: finds something to do', run.name)
-  expect(
-      invariants.named(directory) == found, '%s: from step %s to %s', run.name,
-      found, invariants.named(directory))
+  invariants.equal(invariants.named(directory), found, 'named step')
   mine.check()
 
 
@@ -189,17 +185,14 @@ def _check_run(run, directory, given, drawn):
   with open(os.path.join(directory, 'config.json'), encoding='utf-8') as file:
     saved = json.load(file)
   for name, value in drawn.items():
-    expect(
-        saved.get(name, value.value) == value.value,
-        '%s: --%s=%s was given; config.json has %r', directory, name,
-        value.text, saved.get(name))
+    invariants.equal(saved.get(name, value.value), value.value,
+                     '%s in config.json', name)
   found, last = invariants.named(directory), int(given['max_steps'])
-  expect(found == invariants.saved(directory), 'step %s is named', found)
+  invariants.equal(found, invariants.saved(directory), 'named step')
   if last > _MANY_STEPS:
     expect(found > max(run.steps), '%s: step %s is saved', run.name, found)
   elif not _OTHER_ENDS & set(drawn):
-    expect(found == last, '%s: step %s is saved; expected %s', run.name, found,
-           last)
+    invariants.equal(found, last, '%s: step that is saved', run.name)
 
 
 KINDS = {of_a_new_run: 12, of_a_run_that_is_resumed: 4, of_a_reader: 6}

@@ -39,15 +39,11 @@ class Tasks:
   """
 
   def __init__(self, sandbox, random, linked=False, patient=False):
-    """Draws a cluster.
+    """Draws a cluster; if `linked`, its first parameter server has a Proxy.
 
-    Args:
-      sandbox: sandbox.Sandbox.
-      random: random.Random.
-      linked: whether the first parameter server is reached over a Proxy.
-      patient: whether it waits long for tasks, which are expected back, and
-        ends at a --max_steps, if workers wait for one another. Otherwise one
-        may come late and find a run that has ended.
+    A `patient` one waits long for tasks, which are expected back, and ends at a
+    --max_steps, if workers wait for one another. Otherwise one may come late
+    and find a run that has ended.
     """
     self._sandbox = sandbox
     mode = random.choice(sorted(_FLAGS_OF_MODE))
@@ -180,10 +176,8 @@ class Tasks:
   def expect_either_way(self, since, but=(), goes_on=True):
     """Checks that tasks end with an error or go on, and lose no step silently.
 
-    Args:
-      since: since when, in words.
-      but: the tasks that are gone.
-      goes_on: whether the run may go on till it is told to end; else it ends.
+    `but` are the tasks that are gone. Unless the run `goes_on`, till it is told
+    to end, it ends.
     """
     if self.last is None and goes_on and self.chief not in but:
       self._end_after_more_steps()

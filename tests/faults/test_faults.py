@@ -3,11 +3,11 @@
 scripts/faults.py runs as many faults as one likes.
 """
 
+import contextlib
 import json
+import os
 import random
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -62,70 +62,54 @@ def test_what_fails_is_counted_and_repeated(monkeypatch, tmp_path, capsys):
     assert sorted(r['seed'] for r in results) == sorted(drawn)
 
 
-def save_checkpoint(directory, step, value=1.0):
-  """Saves a checkpoint of a dozen variables."""
-  values = {'v%d' % number: np.float32(value) for number in range(12)}
-  checkpoints.write(str(directory), dict(values, global_step=np.int64(step)))
+def broken(promise):
+  return pytest.raises(BrokenPromiseError, match=promise)
 
 
-def test_checkpoints_are_checked(tmp_path):
-  assert invariants.checkpoints_load(str(tmp_path)) == -1
-  save_checkpoint(tmp_path, 3)
-  save_checkpoint(tmp_path, 5)
-  assert invariants.checkpoints_load(str(tmp_path)) == 5
-  (index,) = tmp_path.glob('*-5.index')
+def test_what_is_damaged_changed_or_left_is_noticed(tmp_path):
+  folder, values = str(tmp_path), {'v%d' % i: np.float32(i) for i in range(12)}
+  assert invariants.checkpoints_load(folder) == -1
+  for step in (3, 5):
+    before = invariants.Unchanged(folder)
+    checkpoints.write(folder, dict(values, global_step=np.int64(step)))
+    assert invariants.checkpoints_load(folder) == step
+  invariants.no_leftovers(folder)
   (data,) = tmp_path.glob('*-5.data*')
-  content = bytearray(data.read_bytes())
-  content[8] ^= 1
-  data.write_bytes(content)
-  with pytest.raises(BrokenPromiseError, match='does not load'):
-    invariants.checkpoints_load(str(tmp_path))
-  index.unlink()  # Named, and not there.
-  with pytest.raises(BrokenPromiseError, match='is named and not there'):
-    invariants.checkpoints_load(str(tmp_path))
-  save_checkpoint(tmp_path, 7, value=float('nan'))
-  with pytest.raises(BrokenPromiseError, match='not finite'):
-    invariants.checkpoints_load(str(tmp_path))
-
-
-def test_what_is_changed_or_left_is_noticed(tmp_path):
-  (tmp_path / 'folder').mkdir()
-  before = invariants.Unchanged(tmp_path)
-  before.check()
-  invariants.no_leftovers(str(tmp_path))
-  (tmp_path / 'folder' / 'x.tmp17').write_text('b')
-  with pytest.raises(BrokenPromiseError, match='has changed'):
+  data.write_bytes(b'x' + data.read_bytes()[1:])
+  with broken('does not load'):
+    invariants.checkpoints_load(folder)
+  os.remove(folder + '/model.ckpt-5.index')
+  with broken('is named and not there'):
+    invariants.checkpoints_load(folder)
+  with broken('has changed'):
     before.check()
-  with pytest.raises(BrokenPromiseError, match='is left'):
-    invariants.no_leftovers(str(tmp_path))
-  with Sandbox() as sandbox:
-    process = subprocess.Popen(
-        [sys.executable, '-c', 'import time; time.sleep(100)'],
-        cwd=sandbox.path('work'))
-    with pytest.raises(BrokenPromiseError, match='are left'):
-      invariants.no_process(sandbox, seconds=0.1)
-  assert process.wait(10) == -9
-  assert not sandbox.folder.exists()
+  values['v0'] = np.float32('nan')
+  checkpoints.write(folder, dict(values, global_step=np.int64(7)))
+  with broken('not finite'):
+    invariants.checkpoints_load(folder)
+  (tmp_path / 'x.tmp17').write_text('b')
+  with broken('is left'):
+    invariants.no_leftovers(folder)
 
 
 @pytest.mark.parametrize(
     'body, problem',
-    [('sys.exit("odd: error: /x: bad")', None),
-     ('sys.exit("odd: error: bad")', 'the error names'),
-     ('sys.exit("odd: error: /x: bad\\nand more")', 'expected one line'),
+    [('sys.exit("program: error: /x: bad")', None),
+     ('sys.exit("program: error: bad")', 'the error names'),
+     ('sys.exit("program: error: /x: bad\\nand more")', 'expected one line'),
      ('1 / 0', 'traceback'), ('pass', 'status 0'),
      ('import time; time.sleep(30)', 'still runs')])
 def test_error_output_is_checked(tmp_path, monkeypatch, body, problem):
-  program = tmp_path / 'odd.py'
-  program.write_text('import sys\n' + body)
-  monkeypatch.setattr('tests.faults.sandbox.script', lambda name: str(program))
+  path = processes.script(tmp_path, 'import sys\n' + body)
+  monkeypatch.setattr('tests.faults.sandbox.script', lambda name: path)
+  hangs, fine = problem == 'still runs', contextlib.nullcontext()
   with Sandbox() as sandbox:
-    run = sandbox.start('odd')
-    if problem is None:
-      invariants.ended_with_error(run, 9)
-    else:
-      with pytest.raises(BrokenPromiseError, match=problem):
-        invariants.ended_with_error(run, 0.5 if problem == 'still runs' else 9)
+    run = sandbox.start('program')
+    with broken(problem) if problem else fine:
+      invariants.ended_with_error(run, 0.5 if hangs else 9)
+    with broken('are left') if hangs else fine:
+      invariants.no_process(sandbox, seconds=0.1)
+  assert run.status is not None and not sandbox.folder.exists()
 
 
 def test_the_script_says_what_it_takes():

@@ -56,6 +56,27 @@ def _run(program, *flags):
   assert status == 0, (program, out, err)
 
 
+def writers(sandbox, run, out):
+  """Commands that use a run and write `out`, a file or folder: lists by name.
+
+  Of what `copy` copies they need `pictures`, `eval` and the run. Either path
+  may begin like a flag.
+  """
+  given, pictures = '--checkpoint_dir=' + run, sandbox.path('pictures')
+  return {
+      'eval': ['cifar10_eval', given, '--run_once', '--batch_size=100',
+               '--eval_dir=' + out],
+      'export': ['cifar10_export', given, '--export_dir=' + out],
+      'frozen': ['cifar10_export', given, '--export_dir=',
+                 '--frozen_graph=' + out],
+      'grid': ['cifar10_predict', given, pictures, '--grid=' + out],
+      'data': ['make_dataset', pictures, '--out=' + out, '--size=32'],
+      'sparse': ['sparsify', '--keep=0.5', '--out=' + out, '--', run],
+      'report': ['report', '--eval_dir=' + sandbox.path('eval'),
+                 '--out=' + out, '--', run]
+  }  # yapf: disable
+
+
 def picture(random, size=40):
   """A picture of noise, as Pillow has it."""
   source = np.random.RandomState(random.randrange(1 << 32))

@@ -8,6 +8,7 @@ from cifar10.store import config as config_lib
 
 # Greater values than any machine can do, where no bound is lower.
 _HUGE = (1 << 31, 1 << 63, 10**30)
+_BOOLS = {'true': True, 'false': False}
 _NOT_NUMBERS = ('', 'x1', '1,5', '0x', '--1', 'nan', 'inf', '1e999')
 
 # The largest values that a small machine does in seconds, where they are less
@@ -44,13 +45,12 @@ _TEXTS = {
     'init_map': ('', 'conv1:conv1', 'conv1:conv2', 'x', 'a:b:c', ':'),
     'freeze': ('', 'conv', 'conv[12]', '.*', '[', 'nothing'),
     'master': ('', 'nonsense', 'a:1', 'grpc://'),
-    'metrics': ('', 'm.json', 'no/such/m.json', '/'),
     'checkpoint': ('', '12', '6', '5', '-1', 'model.ckpt-6', '9' * 30),
-    'tflite': ('', 'm.tflite', 'no/such/m.tflite'),
-    'frozen_graph': ('', 'm.pb', 'no/such/m.pb', '/'),
-    'html': ('', 'm.html', 'no/such/m.html'),
-    'grid': ('', 'g.png', 'g', 'no/such/g.png')
-}
+    **{name: ('', 'm.' + kind, 'm', 'no/such/m.' + kind, '/')
+       for name, kind in (('metrics', 'json'), ('tflite', 'tflite'),
+                          ('frozen_graph', 'pb'), ('grid', 'png'),
+                          ('html', 'html'))}
+}  # yapf: disable
 
 
 class Value(NamedTuple):
@@ -78,10 +78,7 @@ def draw(name, random):
   else:
     text = _number(name, kind, limits, random)
   try:
-    value = {
-        'true': True,
-        'false': False
-    }[text.lower()] if kind is bool else kind(text)
+    value = _BOOLS[text.lower()] if kind is bool else kind(text)
   except (KeyError, ValueError):
     return Value(text, None, True)
   is_right = (config_lib.is_finite(value) and
@@ -93,20 +90,11 @@ def draw(name, random):
 def _number(name, kind, limits, random):
   """The text of a number of the flag `name`."""
   low, high = limits.get('least', -100), limits.get('most', math.inf)
-  how = random.choice(('right',) * 9 +
-                      ('zero', 'negative', 'huge', 'bound', 'nonsense'))
-  if how == 'zero':
-    return '0'
-  if how == 'negative':
-    return '-0.5' if kind is float else '-7'
-  if how == 'huge':
-    return str(
-        random.choice([n for n in _HUGE if n > high or high == math.inf] or
-                      ['1e30']))
-  if how == 'bound':
-    return str(low if high == math.inf else high + 1)
-  if how == 'nonsense':
-    return random.choice(_NOT_NUMBERS)
+  huge = [n for n in _HUGE if n > high or high == math.inf] or ['1e30']
+  odd = ('0', '-0.5' if kind is float else '-7', random.choice(huge),
+         low if high == math.inf else high + 1, random.choice(_NOT_NUMBERS))
+  if random.random() < len(odd) / 14:
+    return str(random.choice(odd))
   low = max(low, _SMALLEST.get(name, low))
   if kind is int:
     high = min(high, _LARGEST.get(name, low + 1000))
