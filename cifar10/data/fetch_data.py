@@ -6,14 +6,16 @@
 Without an internet connection, put the official files into --data_dir first.
 """
 
+import os
+
 from cifar10 import flags
 from cifar10.data import datasets
 
 
 def fetch(settings):
   """Fetches the data set of the settings, and says where it is."""
-  datasets.prepare(settings)
-  print(f'{settings.dataset} is in {settings.data_dir}.')
+  data = datasets.prepare(settings)
+  print(f'{settings.dataset} is in {os.path.dirname(data.train_files[0])}.')
 
 
 def main():
