@@ -41,7 +41,8 @@ util/test_paths util/test_signals
 # points, a cluster of each mode. One that is named with :: runs in any case.
 _SLOW_OF_BOTH = """
 infer/test_ensemble.py::test_the_answer_is_the_mean_of_all_networks
-infer/test_export.py::* nets/test_convnet.py::*
+infer/test_export.py::* infer/test_model_page.py::test_the_page_computes*
+nets/test_convnet.py::*
 nets/test_columns.py::test_columns_apart_agree_with_numpy*
 nets/test_columns.py::test_parts_on_devices_compute*
 nets/test_techniques.py::test_gradients_in_16_bits_are_those_of_float32*
