@@ -6,8 +6,9 @@
 
 copies docs/ to build/pages and adds what is outside: the README becomes the
 first page, each file of code that a page links to is a page under code/, and
-model.html shows the inside of a model that comes with the package. Then it builds the site with zensical, in build/site: each language has its own
-search there. `serve` shows it at http://localhost:8000.
+model.html shows the inside of a model that comes with the package. Then it
+builds the site with zensical, in build/site: each language has its own search
+there. `serve` shows it at http://localhost:8000.
 """
 
 import functools
