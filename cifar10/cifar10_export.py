@@ -1,15 +1,15 @@
 """Exports the trained CIFAR-10 model, to be used without this program.
 
-    python cifar10_export.py                         a SavedModel
+    python cifar10_export.py                    a SavedModel
     python cifar10_export.py --tflite=cifar10.tflite --frozen_graph=cifar10.pb
-                                                     and these files
-    python cifar10_export.py --export_dir= --html=model.html
-                                                     a page to look inside it
+                                                these files instead
+    python cifar10_export.py --html=model.html  a page to look inside it
 
 The exported model takes images, or PNG, JPEG, BMP and GIF files, and returns
 the class and the probability of each class.
 """
 
+import dataclasses
 import os
 from shlex import quote
 import sys
@@ -31,6 +31,8 @@ from cifar10.util import paths
 import tensorflow.compat.v1 as tf
 
 GROUPS = ('data', 'model', 'checkpoint', 'export')
+
+_EXPORT_DIR = '/tmp/cifar10_export'  # If no target is named.
 
 # By flag, the report on the file it names: its contents and how to load it.
 _REPORTS = {
@@ -68,6 +70,9 @@ def export(settings):
   it is of another model, or a target exists already; also if the SavedModel
   cannot be written.
   """
+  if not any(settings.values(_REPORTS).values()):
+    paths.refuse_of_another(_EXPORT_DIR, '--export_dir')
+    settings = dataclasses.replace(settings, export_dir=_EXPORT_DIR)
   _check_targets(settings)
   checkpoint = checkpoints.find(settings.run_dir, settings.checkpoint)
   step = checkpoints.step(checkpoint)
@@ -101,7 +106,7 @@ def export(settings):
 
 
 def _check_targets(settings):
-  """Raises UserError unless there are targets, all of them new and apart."""
+  """Raises UserError unless all targets are new and apart."""
   targets = {n: path for n, path in settings.values(_REPORTS).items() if path}
   for name, path in targets.items():
     if name == 'export_dir':
@@ -110,8 +115,6 @@ def _check_targets(settings):
       raise UserError(f'--{name}={path}: already exists; expected a new file')
     elif path.endswith('/'):
       raise UserError(f'--{name}={path}: ends with /; expected a new file')
-  if not targets:
-    raise UserError('--export_dir is empty; expected a folder to write to')
   places = sorted(os.path.abspath(path) + '/' for path in targets.values())
   if any(b.startswith(a) for a, b in zip(places, places[1:])):
     flags_given = ' '.join(f'--{name}={path}' for name, path in targets.items())

@@ -163,7 +163,7 @@ def _settings(names, has_model):
       paths.refuse_of_another(folder, '--checkpoint_dir')
   folders = [_checked_path('checkpoint_dir', folder) for folder in folders]
   for name in settings_lib.with_policy('is_path').keys() & values.keys():
-    if values[name] or name not in settings_lib.with_policy('may_be_empty'):
+    if values[name] or settings_lib.FIELDS[name].default:
       values[name] = _checked_path(name, values[name])
   paths.refuse_defaults(values, given)
   settings = Settings(given=given, **values)

@@ -40,7 +40,7 @@ assert cifar10.__file__.startswith("'"$away"'"), cifar10.__file__'
 cifar10_predict "$picture"
 tar xzf "$models/pretrained_tutorial-$version.tar.gz"
 cifar10_predict --checkpoint_dir=pretrained_tutorial "$picture"
-cifar10_export --checkpoint_dir=pretrained:tutorial --export_dir= --html=model.html
+cifar10_export --checkpoint_dir=pretrained:tutorial --html=model.html
 cifar10_train --dataset=sample --max_steps=2 --batch_size=8 --train_dir=run
 cifar10_eval --checkpoint_dir=run --eval_dir=eval --run_once
 cifar10_eval --checkpoint_dir=pretrained:fast --dataset=sample \

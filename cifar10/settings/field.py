@@ -24,9 +24,8 @@ _POLICIES = {
     # of values.
     'needs': None,
     'exported': False,  # An export has its value built in.
-    'is_path': False,  # The path of a file or a folder.
+    'is_path': False,  # A file or a folder; may be '' if the default is.
     'holds_checkpoints': False,  # TensorFlow looks for checkpoints there.
-    'may_be_empty': False,  # It may be ''; a default of '' implies that.
     # True if None stands for the constant of its name in cifar10.py. Stored as
     # the name of the constant.
     'constant': None
@@ -87,8 +86,6 @@ class Group:
       for policy in ('fixed', 'agreed', 'reported', 'searched'):
         about[policy] = about['saved'] and about[policy]
       about['is_path'] = about['is_path'] or about['holds_checkpoints']
-      if about['is_path'] and not field.default:
-        about['may_be_empty'] = True
       if about['constant']:
         about['constant'] = name.upper()
       if about['needs']:

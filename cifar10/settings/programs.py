@@ -209,15 +209,15 @@ class Export(Group, saved=False):
 
   checkpoint: The checkpoint to export: a step of the run in --checkpoint_dir,
     the path of a checkpoint, or a model of the package; empty: the newest one.
-  export_dir: Folder for a SavedModel; empty: none.
+  export_dir: Folder for a SavedModel; /tmp/cifar10_export if no other format
+    is named.
   tflite: File for a TensorFlow Lite model.
   frozen_graph: File for a frozen graph, whose variables are constants.
   html: File for a web page that runs the model in a browser.
   """
 
   checkpoint: str = setting('', holds_checkpoints=True)
-  export_dir: str = setting('/tmp/cifar10_export', is_path=True,
-                            may_be_empty=True)
+  export_dir: str = setting('', is_path=True)
   tflite: str = setting('', is_path=True)
   frozen_graph: str = setting('', is_path=True)
   html: str = setting('', is_path=True)

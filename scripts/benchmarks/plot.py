@@ -107,17 +107,18 @@ def draw_precision(results):
   colors = {'tutorial': 'C0'}  # Curves are of that recipe.
   for number, result in enumerate(r for r in results if 'points' in r):
     points = result['points']
-    for kind, style in (('averaged', '-'), ('plain', ':')):
+    for kind, style, name in (('averaged', '-', 'moving averages'),
+                              ('plain', ':', 'without')):
       axes.plot([p['minutes'] for p in points],
                 [100 * p[kind] / result['total'] for p in points], style,
                 color=f'C{number and number + 3}',
-                label=f'tutorial, {result["precision"]}, {kind}')
+                label=f'tutorial, {result["precision"]}, {name}')
   for result in results:
     if 'points' not in result:
       color = colors.setdefault(result['recipe'], f'C{len(colors)}')
       _draw_ends(axes, color, result)
   axes.set_xlabel('minutes of training')
-  axes.set_ylabel('precision @ 1, %')
+  axes.set_ylabel('accuracy on the test images, %')
   axes.set_ylim(bottom=60)
   axes.grid(alpha=0.3)
   axes.legend(loc='lower right', fontsize='small', ncol=2, columnspacing=1,

@@ -156,7 +156,7 @@ def main(command, *flags):
     sys.exit(__doc__)
   write(PAGES)
   subprocess.run([
-      sys.executable, '-m', 'cifar10.cifar10_export', '--export_dir=',
+      sys.executable, '-m', 'cifar10.cifar10_export',
       '--checkpoint_dir=pretrained:tutorial', f'--html={PAGES / "model.html"}'
   ], cwd=ROOT, check=True)
   status = subprocess.run(

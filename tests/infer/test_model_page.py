@@ -236,8 +236,8 @@ def test_an_unknown_operation_is_refused(tmp_path):
   data = datasets.in_folder('nowhere')
   path, _ = random_models.save(tmp_path, data, top_layers='local')
   target = tmp_path / 'made' / 'x.html'
-  config = Settings(checkpoint=path, top_layers='local', export_dir='',
-                    html=str(target), frozen_graph=str(tmp_path / 'x.pb'))
+  config = Settings(checkpoint=path, top_layers='local', html=str(target),
+                    frozen_graph=str(tmp_path / 'x.pb'))
   before = sorted(os.listdir(str(tmp_path)))
   with pytest.raises(UserError) as info:
     cifar10_export.export(config)
@@ -265,7 +265,7 @@ def test_models_of_the_package(tmp_path, name):
   }
   expected = [[expected[i][c] for c in data.classes] for i in range(100)]
   target = tmp_path / 'x.html'
-  status, out, err = short_runs.run('cifar10_export', model, '--export_dir=',
+  status, out, err = short_runs.run('cifar10_export', model,
                                     '--html=%s' % target)
   assert (status, err) == (0, '') and 'Web page: %s' % target in out
   found = by_page(tmp_path, target.read_text(encoding='utf-8'), images)

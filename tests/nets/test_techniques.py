@@ -279,7 +279,7 @@ def test_a_run_is_trained_resumed_evaluated_and_exported(tmp_path, settings):
   saved = config_lib.load(config.train_dir)
   assert saved.of_groups('model') == config.of_groups('model')
 
-  config = dataclasses.replace(config, batch_size=20, export_dir='')
+  config = dataclasses.replace(config, batch_size=20)
   _, expected = short_runs.evaluated(config)
   config = dataclasses.replace(config, frozen_graph=str(tmp_path / 'model.pb'))
   cifar10_export.export(config)

@@ -169,8 +169,7 @@ def test_the_graph_runs_elsewhere(exported):
 
 def export_frozen(folder, target, **changes):
   """Exports a frozen graph to `target`, a new path; returns the GraphDef."""
-  settings = {'export_dir': '', 'frozen_graph': str(target)}
-  settings.update(changes)
+  settings = dict(changes, frozen_graph=str(target))
   cifar10_export.export(short_runs.small_config(folder, **settings))
   return read_frozen(target)
 
@@ -222,23 +221,28 @@ def test_nothing_is_overwritten(trained, tmp_path, kind):
     assert file.read_text() == 'precious'
 
 
-def test_there_is_a_target_and_no_two_are_the_same(trained, tmp_path):
+def test_without_a_target_there_is_a_saved_model(trained, tmp_path,
+                                                 monkeypatch):
+  target = tmp_path / 'default'
+  monkeypatch.setattr(cifar10_export, '_EXPORT_DIR', str(target))
+  cifar10_export.export(short_runs.small_config(trained))
+  assert sorted(os.listdir(str(target))) == ['saved_model.pb', 'variables']
+
+
+def test_no_two_targets_are_the_same(trained, tmp_path):
   same, again = str(tmp_path / 'x'), str(tmp_path / 'y' / '..' / 'x')
   for other in again, again + '/inside':
     with pytest.raises(UserError, match='--tflite=.* --frozen_graph=.* inside'):
       export_frozen(trained, same, tflite=other)
   with pytest.raises(UserError, match='ends with /'):
     export_frozen(trained, same + '/')
-  with pytest.raises(UserError, match='--export_dir is empty'):
-    export_frozen(trained, '')
   assert os.listdir(str(tmp_path)) == []
 
 
 @pytest.mark.parametrize('flag', FLAGS)
 def test_a_full_disk_is_told_with_the_name_of_the_file(trained, tmp_path, flag):
   target = str(tmp_path / 'target')
-  settings = {'export_dir': '', flag: target}
-  config = short_runs.small_config(trained, **settings)
+  config = short_runs.small_config(trained, **{flag: target})
   problem = f'{target}.*File too large|File too large.*{target}'
   with processes.full_disk(100000):
     with pytest.raises((UserError, OSError), match=problem):
@@ -259,7 +263,7 @@ def test_the_data_set_is_that_of_the_run(tmp_path):
   # Not by short_runs.run, which names a data set.
   status, out, err = processes.run([
       short_runs.script('cifar10_export'), '--checkpoint=train/model.ckpt-2',
-      '--export_dir=', '--frozen_graph=x'
+      '--frozen_graph=x'
   ], cwd=str(tmp_path))
   assert (status, err) == (0, '')
   assert out.startswith('Step 2, from train/model.ckpt-2. 3 classes: a, b, c.')

@@ -83,7 +83,7 @@ def test_every_program_checks_its_paths(tmp_path, program, arguments, flag,
 
 
 @pytest.mark.parametrize('program, flags', [
-    ('export', ['--export_dir=', '--tflite=', '--frozen_graph=x']),
+    ('export', ['--tflite=', '--frozen_graph=x']),
     ('predict', ['x.png', '--grid='])
 ])  # yapf: disable
 def test_an_empty_path_means_none_where_there_may_be_none(
