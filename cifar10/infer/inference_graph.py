@@ -12,8 +12,9 @@ from cifar10.infer import restore
 from cifar10.nets import layers
 from cifar10.util import session_settings
 
-# The least difference between the two largest probabilities of a sure answer.
-_SURE = 0.5
+# The least difference between the two largest probabilities of a sure answer;
+# docs/techniques.md has the numbers.
+_SURE = 0.6
 
 
 class InferenceGraph(NamedTuple):

@@ -156,9 +156,9 @@ class Inference(Group, saved=False):
   """Inference with a trained model.
 
   eval_device: Where the model runs; without a GPU, gpu means the CPU.
-  tta: Average over shifted and mirrored copies of each image, six, or three
-    where a mirrored image changes its class: more precise, and as many times
-    the work.
+  tta: If the model is unsure of an image, average over six shifted and mirrored
+    copies, or three where a mirrored image changes its class: more precise, and
+    about twice the work.
   """
 
   eval_device: str = choice('gpu', 'cpu')

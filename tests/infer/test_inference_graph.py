@@ -33,7 +33,10 @@ def test_products_have_the_given_precision(graph, precision):
 
 
 @pytest.mark.parametrize('flip, size', [(True, 24), (False, 2), (True, 1)])
-def test_tta_is_the_mean_of_mirrored_and_shifted_images(flip, size):
+def test_tta_is_the_mean_of_copies_where_the_answer_is_unsure(
+    flip, size, monkeypatch):
+  least = tf.placeholder(tf.float32, [])
+  monkeypatch.setattr(inference_graph, '_SURE', least)
   data = datasets.in_folder('nowhere')._replace(flip=flip)
   pixels = np.random.RandomState(1).randn(3, size, size, 3).astype(np.float32)
   placeholder = tf.placeholder(tf.float32, [None, size, size, 3])
@@ -53,6 +56,11 @@ def test_tta_is_the_mean_of_mirrored_and_shifted_images(flip, size):
       return (found + mirrored) / 2
 
     up, down = padded[:, 2:, 2:], padded[:, :-2, :-2]
-    expected = logits(pixels) / 2 + logits(up) / 4 + logits(down) / 4
-    found = session.run(seen.logits, {placeholder: pixels})
-  np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    mean = logits(pixels) / 2 + logits(up) / 4 + logits(down) / 4
+    own, probabilities = session.run(plain[:2], {placeholder: pixels})
+    _, second, first = np.sort(probabilities)[:, -3:].T
+    margins = np.sort(first - second)
+    for limit in 0, margins[:2].mean(), margins[1:].mean(), 1.1:
+      expected = np.where((first - second < limit)[:, np.newaxis], mean, own)
+      found = session.run(seen.logits, {placeholder: pixels, least: limit})
+      np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)

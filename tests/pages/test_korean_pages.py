@@ -18,6 +18,7 @@ OTHERWISE = {
     '18.47 million': '1,847만 번',
     '2.76 million': '276만 번',
     'Every ten steps': '10스텝마다',
+    'In November 2026': '2026년 11월',
     'Twenty trials': '시도 20개',
     'a million weights': '가중치가 100만 개',
     'a quarter of the time': '약 4분의 1로',

@@ -85,7 +85,7 @@ def recipes():
 def techniques():
   rows = raw.compared()
   by = {name: 100 * row.get('at_steps', 0) for name, row in rows.items()}
-  yield 'README.md', 'effect of 54 variants was measured', [len(rows) - 1]
+  yield 'README.md', 'Each of 54 variants of', [len(rows) - 1]
   page = 'docs/results/techniques.md'
   yield page, 'only 51.9 %', [100 * rows['He, uniform']['averaged']]
   yield page, 'schedule costs 9.3', [-by['exponential, continuous']]

@@ -59,11 +59,11 @@ def test_precisions_are_drawn_against_minutes_of_one_machine():
       [plot.timed_again(run, seconds) for run in found]).axes
   lines = {line.get_label(): line.get_xydata() for line in axes.get_lines()}
   assert list(lines) == [
-      'tutorial, float32, moving averages', 'tutorial, float32, without',
+      'tutorial, float32', 'tutorial, float32, no averages',
       'tutorial: 85.84 %', 'tutorial, --tta: 87.43 %', 'fast: 93.42 %',
       'fast, --tta: 94.15 %'
   ]
-  np.testing.assert_allclose(lines['tutorial, float32, moving averages'][-1],
+  np.testing.assert_allclose(lines['tutorial, float32'][-1],
                              [100000 * 0.15 / 60, 85.84], atol=0.01)
   np.testing.assert_allclose(lines['fast: 93.42 %'][:, 0], [225 * 8 / 60] * 10)
   # The runs of `best` were those of another recipe, with flags.
