@@ -22,7 +22,8 @@ def start(tmp_path, *flags, launcher=LAUNCHER):
   """Starts a launcher; its output goes to the file `out`."""
   command = [launcher, '--log_dir=%s' % (tmp_path / 'logs')]
   command += ['--train_dir=%s' % (tmp_path / 'train'), '--dataset=sample']
-  command += ['--batch_size=4', '--log_frequency=1'] + list(flags)
+  command += ['--batch_size=4', '--log_frequency=1', '--hidden_layers=']
+  command += ['--conv=direct', '--augment=flip', *flags]
   with open(str(tmp_path / 'out'), 'wb') as out:
     return processes.start(command, stdout=out, stderr=out)
 
@@ -107,9 +108,9 @@ def test_when_a_task_fails_all_end_and_they_ask_no_proxy_for_each_other(
                                                      (signal.SIGKILL, -9, 120)])
 def test_the_tasks_of_a_launcher_that_ends_save_and_end(tmp_path, number,
                                                         status, seconds):
-  launcher = start(tmp_path, '--precision=bfloat16')
+  launcher = start(tmp_path, '--precision=bfloat16', '--num_workers=1')
   wait_for(tmp_path, r'worker 0 \| .* step 3,')
-  assert len(tasks(tmp_path)) == 3
+  assert len(tasks(tmp_path)) == 2
   launcher.send_signal(number)
   assert launcher.wait(timeout=300) == status
   deadline = time.monotonic() + seconds

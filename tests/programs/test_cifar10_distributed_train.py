@@ -18,12 +18,16 @@ from cifar10 import cifar10_train
 from cifar10 import pipelines
 from cifar10.errors import UserError
 from cifar10.run import initial_values
+from cifar10.store import checkpoint_files
 from cifar10.store import checkpoints
 from tests import clusters
 from tests import short_runs
 from tests import synthetic_records
 
 pytestmark = pytest.mark.slow
+
+# A model, and distortions, that are built in half of the time.
+SMALL = ('--hidden_layers=', '--conv=direct', '--augment=flip')
 
 
 def saved(train_dir):
@@ -34,10 +38,13 @@ def saved(train_dir):
 def check_computes_as_one_trainer(monkeypatch, tmp_path, single, **of_workers):
   """Compares steps 2 and 3 of one trainer with those of two workers.
 
-  `single` are the Settings of the trainer, up to its step 1; `of_workers` those
-  that workers have in place of its. All train on the same images, worker 1 on
-  those that follow worker 0's. Returns the folder of the cluster's run.
+  `single` are the Settings of the trainer; `of_workers` those that workers have
+  in place of its. All train on the same images, worker 1 on those that follow
+  worker 0's. Returns the folder of the cluster's run.
   """
+  # Winograd's convolution rounds halves of a batch otherwise.
+  single = dataclasses.replace(single, max_steps=3, save_steps=1, seed=1,
+                               hidden_layers='8', conv='direct')
   images = np.random.RandomState(0).randn(32, 24, 24, 3).astype(np.float32)
   labels = np.arange(32, dtype=np.int32) % 10
 
@@ -49,10 +56,13 @@ def check_computes_as_one_trainer(monkeypatch, tmp_path, single, **of_workers):
 
   monkeypatch.setattr(pipelines, 'distorted_inputs', part)
   cifar10_train.train(single)
+  # The cluster begins at step 1.
   train_dir = str(tmp_path / 'cluster')
-  shutil.copytree(single.train_dir, train_dir)
-  single = dataclasses.replace(single, max_steps=3)
-  cifar10_train.train(single)
+  os.mkdir(train_dir)
+  for name in ('config.json', 'run_state.json', 'model.ckpt-1.*'):
+    for path in (tmp_path / 'train').glob(name):
+      shutil.copy(str(path), train_dir)
+  checkpoint_files.set_newest(checkpoints.at_step(train_dir, 1))
   ps, *workers = clusters.free_addresses(3)
   tasks = [
       dataclasses.replace(single, train_dir=train_dir, ps_hosts=ps,
@@ -74,27 +84,27 @@ def check_computes_as_one_trainer(monkeypatch, tmp_path, single, **of_workers):
 
 
 def test_two_workers_compute_what_one_trainer_computes(tmp_path, monkeypatch):
-  single = short_runs.small_config(
-      tmp_path, max_steps=1, batch_size=32, seed=1, optimizer='nesterov',
-      regularizer='l1_l2', max_norm=0.5, clip_norm_each=0.5, activation='prelu',
-      schedule='power', normalization='none',
-      conv='direct')  # Winograd's rounds halves of a batch otherwise.
+  single = short_runs.small_config(tmp_path, batch_size=16,
+                                   optimizer='nesterov', regularizer='l1_l2',
+                                   max_norm=0.5, clip_norm_each=0.5,
+                                   activation='prelu', schedule='power',
+                                   normalization='none')
   train_dir = check_computes_as_one_trainer(monkeypatch, tmp_path, single,
-                                            batch_size=16)
+                                            batch_size=8)
   staleness = short_runs.scalars(train_dir)['staleness']
   assert list(staleness.values()) == [0, 0]
 
 
 def test_two_workers_with_half_a_model_each_compute_what_one_computes(
     tmp_path, monkeypatch):
-  single = short_runs.small_config(tmp_path, max_steps=1, conv='direct', seed=1)
+  single = short_runs.small_config(tmp_path, batch_size=8)
   check_computes_as_one_trainer(monkeypatch, tmp_path, single,
                                 model_parallelism='filters')
 
 
 def test_half_a_model_is_on_each_worker_until_a_signal_or_a_kill(tmp_path):
   flags = ('--model_parallelism=filters', '--columns=2', '--save_steps=5',
-           '--connect_timeout_secs=5')
+           '--connect_timeout_secs=5', *SMALL)
   with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
     servers, workers = cluster.start_all(6)
     workers[1].send_signal(signal.SIGTERM)
@@ -143,7 +153,7 @@ def test_a_cluster_in_step_trains_whitens_saves_and_ends(tmp_path):
   metrics = tmp_path / 'metrics'
   # The recipe's input is preloaded, its optimizer is Muon.
   flags = ('--max_steps=6', '--recipe=fast', '--batch_size=8',
-           '--metrics=%s' % metrics)
+           '--group_filters=4,8,8', '--metrics=%s' % metrics)
   with clusters.Cluster(tmp_path, 2, 2, *flags, *VALIDATION) as cluster:
     workers, values = check_end(cluster, metrics)
     # From the first to the last.
@@ -163,7 +173,8 @@ def test_an_async_cluster_trains_saves_and_ends(tmp_path, capsys):
   metrics = tmp_path / 'metrics'
   flags = ('--max_steps=6', '--nosync', '--input=tf_data',
            '--normalization=batch', '--normalize_logits', '--optimizer=adam',
-           '--dropout=0.5', '--activation=rrelu', '--metrics=%s' % metrics)
+           '--dropout=0.5', '--activation=rrelu', '--hidden_layers=8',
+           '--conv=direct', '--metrics=%s' % metrics)
   with clusters.Cluster(tmp_path, 1, 2, *flags, *VALIDATION) as cluster:
     _, values = check_end(cluster, metrics)
   last = int(values['global_step'])
@@ -174,7 +185,8 @@ def test_an_async_cluster_trains_saves_and_ends(tmp_path, capsys):
       assert (values[name] != 0).all()
   # One machine evaluates it, and goes on.
   config = short_runs.small_config(tmp_path, normalization='batch',
-                                   normalize_logits=True, activation='rrelu')
+                                   normalize_logits=True, activation='rrelu',
+                                   hidden_layers='8')
   cifar10_eval.evaluate(config)
   ((_, _, total,
     step),) = short_runs.PRECISION_LINE.findall(capsys.readouterr().out)
@@ -198,7 +210,7 @@ def test_what_is_for_one_machine_is_refused(tmp_path, name, value):
 
 def test_a_frozen_server_is_named_and_the_cluster_resumes_until_a_signal(
     tmp_path,):
-  flags = ('--connect_timeout_secs=5', '--save_steps=5')
+  flags = ('--connect_timeout_secs=5', '--save_steps=5', *SMALL)
   with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
     servers, workers = cluster.start_all(12)
     servers[0].send_signal(signal.SIGSTOP)
@@ -225,7 +237,7 @@ def test_a_frozen_server_is_named_and_the_cluster_resumes_until_a_signal(
 
 
 def test_a_parameter_server_that_comes_back_empty_is_an_error(tmp_path):
-  flags = ('--nosync', '--save_steps=1000', '--connect_timeout_secs=10')
+  flags = ('--nosync', '--save_steps=1000', '--connect_timeout_secs=10', *SMALL)
   with clusters.Cluster(tmp_path, 1, 1, *flags) as cluster:
     servers, workers = cluster.start_all(5)
     servers[0].kill()
@@ -240,7 +252,7 @@ def test_a_parameter_server_that_comes_back_empty_is_an_error(tmp_path):
 
 
 def test_without_a_worker_sync_names_it_and_saves(tmp_path):
-  with clusters.Cluster(tmp_path, 1, 2, '--stall_secs=4') as cluster:
+  with clusters.Cluster(tmp_path, 1, 2, '--stall_secs=4', *SMALL) as cluster:
     servers, workers = cluster.start_all(3)
     workers[1].kill()
     assert clusters.wait([workers[0]], timeout=300) == [1]
@@ -257,7 +269,7 @@ def end_server(server):
 
 
 def test_a_step_over_its_time_limit_is_named_and_the_last_saved(tmp_path):
-  flags = ('--operation_timeout_ms=6000', '--connect_timeout_secs=8')
+  flags = ('--operation_timeout_ms=6000', '--connect_timeout_secs=8', *SMALL)
   with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
     servers, workers = cluster.start_all(5)
     workers[1].send_signal(signal.SIGSTOP)
@@ -289,8 +301,8 @@ def kill(worker):
 
 def test_tasks_started_again_join_and_go_on_and_overwrite_nothing(tmp_path):
   # A loss stands for a batch: the variables stay as they are.
-  flags = ('--max_steps=120', '--save_steps=10', '--seed=1')
-  flags += ('--learning_rate=0', '--regularizer=none')
+  flags = ('--max_steps=80', '--save_steps=10', '--seed=1')
+  flags += ('--learning_rate=0', '--regularizer=none', *SMALL)
   with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
     server = cluster.start('ps', 0)
     chiefs = [cluster.start('worker', 0, '--overwrite')]
@@ -320,30 +332,30 @@ def test_tasks_started_again_join_and_go_on_and_overwrite_nothing(tmp_path):
     assert clusters.wait(last) == [0, 0, 0]
     # Not a step is lost, even without the chief.
     begun = clusters.steps(workers[1])[0]
-    assert clusters.steps(workers[1]) == list(range(begun, 120))
+    assert clusters.steps(workers[1]) == list(range(begun, 80))
     assert clusters.steps(chiefs[2])[0] >= seen
-    assert clusters.steps(chiefs[2])[-1] == 119
+    assert clusters.steps(chiefs[2])[-1] == 79
     # And no task has seen its first images again.
     first = [tuple(clusters.losses(task)[:8]) for task in chiefs + workers]
     assert len(set(first)) == len(first) == 5
-    assert int(saved(cluster.train_dir)['global_step']) == 120
+    assert int(saved(cluster.train_dir)['global_step']) == 80
     for process in last:
       assert clusters.is_clean(process), clusters.output(process)
 
 
 def test_backup_workers_are_not_waited_for(tmp_path):
-  flags = ('--backup_workers=1', '--max_steps=30', '--stall_secs=20')
+  flags = ('--backup_workers=1', '--max_steps=60', '--stall_secs=20', *SMALL)
   with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
     servers, workers = cluster.start_all(3)
     workers[1].kill()
     assert clusters.wait(workers[:1]) == [0]
-    assert int(saved(cluster.train_dir)['global_step']) >= 30
+    assert int(saved(cluster.train_dir)['global_step']) >= 60
     end_server(servers[0])
 
 
 def test_async_goes_on_without_a_worker_and_the_chief_comes_back(tmp_path):
   # Without a last step: no worker ends before the chief is back.
-  flags = ('--nosync', '--save_steps=1000000')
+  flags = ('--nosync', '--save_steps=1000000', *SMALL)
   with clusters.Cluster(tmp_path, 1, 3, *flags) as cluster:
     servers, workers = cluster.start_all()
     for worker in workers:
@@ -371,6 +383,7 @@ def test_workers_that_differ_are_named_and_hear_of_the_error_of_the_chief(
   for name, size in (('a', 32), ('b', 40)):
     synthetic_records.make_images_of_size(tmp_path / name, size)
   flags = ['--dataset=cifar10', '--connect_timeout_secs=30', '--save_steps=5']
+  flags += SMALL
   with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
     data, other_data = ('--data_dir=%s' % (tmp_path / name) for name in 'ab')
     server = cluster.start('ps', 0)

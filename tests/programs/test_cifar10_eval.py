@@ -33,7 +33,7 @@ def trained(tmp_path_factory):
   """A directory with a run of 30 steps on the sample, saved every 10."""
   folder = tmp_path_factory.mktemp('trained')
   cifar10_train.train(
-      short_runs.small_config(folder, batch_size=32, max_steps=30,
+      short_runs.small_config(folder, batch_size=16, max_steps=30,
                               save_steps=10, log_frequency=100))
   return folder
 
@@ -348,7 +348,7 @@ def test_a_run_of_other_settings_that_begins_there_is_told(
   def begin():
     cifar10_train.train(
         short_runs.small_config(tmp_path, max_steps=2, regularizer='l2',
-                                activation='elu'))
+                                batch_size=4, activation='elu'))
 
   keep_time(monkeypatch, {1: begin})
   warning = ('WARNING: the loss is that of --regularizer=tutorial, with which '

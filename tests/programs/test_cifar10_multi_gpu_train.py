@@ -155,6 +155,7 @@ def test_each_tower_has_its_own_part_of_the_batch(tmp_path):
 @pytest.mark.slow
 def test_towers_share_what_techniques_need(tmp_path, capsys):
   two = short_runs.small_config(tmp_path, num_gpus=2, batch_size=8, max_steps=2,
+                                hidden_layers='8', conv='direct',
                                 normalization='batch', activation='prelu',
                                 optimizer='adam', regularizer='l2', dropout=0.5,
                                 max_norm=2.0, validation_examples=8,

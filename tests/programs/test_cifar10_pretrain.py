@@ -5,6 +5,7 @@ import functools
 import os
 import shutil
 import signal
+import types
 
 import numpy as np
 import pytest
@@ -16,19 +17,23 @@ from cifar10 import pipelines
 from cifar10.errors import UserError
 from cifar10.nets import pretraining
 from cifar10.run import trainer
-from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from tests import processes
 from tests import short_runs
 
 BY_LAYER = ('autoencoder', 'rbm')
-LAYERS = pretraining.layer_names(Settings())
+LAYERS = ['conv1', 'conv2', 'local3']  # Of config_for.
 AVERAGE = '/ExponentialMovingAverage'
 
 
 def config_for(folder, task, **settings):
-  settings = dict({'optimizer': 'adam'}, **settings)
-  return short_runs.small_config(folder, task=task, **settings)
+  small = {
+      'batch_size': 4,
+      'max_steps': 2,
+      'optimizer': 'adam',
+      'hidden_layers': '8'
+  }
+  return short_runs.small_config(folder, task=task, **dict(small, **settings))
 
 
 def newest(folder, *parts):
@@ -38,23 +43,30 @@ def newest(folder, *parts):
 
 
 @pytest.fixture(scope='module')
-def pretrained(tmp_path_factory):
-  """A function that returns the folder of a run of a task."""
-  folders = {}
+def pretrained(request, tmp_path_factory):
+  """The folder of a run of a task, the parameter, and shapes of its pairs."""
+  task, shapes = request.param, []
+  folder, loss_of = tmp_path_factory.mktemp(task), pretraining.contrastive_loss
 
-  def run(task):
-    if task not in folders:
-      folders[task] = tmp_path_factory.mktemp(task)
-      cifar10_pretrain.train(config_for(folders[task], task))
-    return folders[task]
+  def loss(outputs, labels):
+    shapes.extend([outputs.shape.as_list(), labels.shape.as_list()])
+    return loss_of(outputs, labels)
 
-  return run
+  with pytest.MonkeyPatch.context() as patched:
+    patched.setattr(pretraining, 'contrastive_loss', loss)
+    cifar10_pretrain.train(config_for(folder, task))
+  return types.SimpleNamespace(task=task, folder=folder, shapes=shapes)
+
+
+def of_tasks(*tasks):
+  """Parametrizes a test by the task of `pretrained`; tests of one share it."""
+  return pytest.mark.parametrize('pretrained', tasks, indirect=True)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('task', BY_LAYER)
-def test_layers_are_trained_one_after_another(pretrained, task):
-  folder, before = pretrained(task), None
+@of_tasks(*BY_LAYER)
+def test_layers_are_trained_one_after_another(pretrained):
+  task, folder, before = pretrained.task, pretrained.folder, None
   for number, layer in enumerate(LAYERS):
     after = newest(folder, task, layer)
     first = short_runs.values(
@@ -67,6 +79,30 @@ def test_layers_are_trained_one_after_another(pretrained, task):
       assert changed == (other == number)
     assert (layer + '/visible_biases') in after
     before = after
+  assert sorted(os.listdir(str(folder / 'train' / task))) == LAYERS
+
+
+@pytest.mark.slow
+@of_tasks('autoencoder')
+def test_layers_stay_what_those_above_were_trained_on(tmp_path, pretrained,
+                                                      monkeypatch):
+  task = 'autoencoder'
+  shutil.copytree(str(pretrained.folder / 'train'), str(tmp_path / 'train'))
+  config = config_for(tmp_path, task, max_steps=6)
+  with pytest.raises(UserError, match='conv2 was trained on top of what is in'):
+    cifar10_pretrain.train(config)
+  # Interrupted in the first layer, nothing is left of the others.
+  conv1 = str(tmp_path / 'train' / task / 'conv1')
+
+  def interrupted(run, data, take_steps):
+    assert run.train_dir == conv1
+    return False
+
+  monkeypatch.setattr(cifar10_pretrain, '_train_in_folder', interrupted)
+  cifar10_pretrain.train(dataclasses.replace(config, overwrite=True))
+  for layer in LAYERS:
+    folder = str(tmp_path / 'train' / task / layer)
+    assert checkpoints.latest(folder) is None
 
 
 @pytest.mark.slow
@@ -91,9 +127,12 @@ def test_a_layer_learns_in_bfloat16_too(tmp_path, task, activation, dropout):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('task', pretraining.AUXILIARY)
-def test_an_auxiliary_task_trains_all_layers(pretrained, task):
-  folder = pretrained(task)
+@of_tasks(*pretraining.AUXILIARY)
+def test_an_auxiliary_task_trains_all_layers(pretrained):
+  task, folder = pretrained.task, pretrained.folder
+  # Pairs are those of a batch, or of its distortions.
+  count = {'pairs': 4, 'distorted_pairs': 8}.get(task)
+  assert pretrained.shapes == ([[count, 64], [count]] if count else [])
   after = newest(folder, task)
   before = short_runs.values(str(folder / 'train' / task / 'model.ckpt-0'))
   for layer in LAYERS:
@@ -104,7 +143,8 @@ def test_an_auxiliary_task_trains_all_layers(pretrained, task):
 @pytest.mark.parametrize('augment', ['', 'flip'])
 def test_a_pair_is_one_image_in_two_distortions(tmp_path, augment):
   settings, data = trainer.prepare_data(
-      config_for(tmp_path, 'distorted_pairs', augment=augment, seed=1))
+      config_for(tmp_path, 'distorted_pairs', augment=augment, batch_size=16,
+                 seed=1))
   with tf.Graph().as_default():
     batch = pipelines.distorted_pairs(settings, data)
     with tf.train.MonitoredSession() as session:
@@ -121,66 +161,38 @@ def test_a_pair_is_one_image_in_two_distortions(tmp_path, augment):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('task, count', [('pairs', 16),
-                                         ('distorted_pairs', 32)])
-def test_pairs_are_of_a_batch_or_of_its_distortions(tmp_path, monkeypatch, task,
-                                                    count):
-  shapes, loss_of = [], pretraining.contrastive_loss
-
-  def loss(outputs, labels):
-    shapes.extend([outputs.shape.as_list(), labels.shape.as_list()])
-    return loss_of(outputs, labels)
-
-  monkeypatch.setattr(pretraining, 'contrastive_loss', loss)
-  cifar10_pretrain.train(config_for(tmp_path, task, max_steps=1))
-  assert shapes == [[count, 64], [count]]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('task', ['rbm', 'corrupted'])
-def test_a_run_begins_with_the_result(tmp_path, pretrained, task):
-  folder = pretrained(task)
-  parts = (task, 'local4') if task in BY_LAYER else (task,)
+@of_tasks('rbm', 'corrupted')
+def test_a_run_begins_with_the_result(tmp_path, pretrained):
+  task, folder = pretrained.task, pretrained.folder
+  parts = (task, 'local3') if task in BY_LAYER else (task,)
   there = newest(folder, *parts)
-  config = short_runs.small_config(
-      tmp_path, train_dir=str(tmp_path / 'labelled'),
-      init_from=os.path.join(str(folder / 'train'), *parts),
-      init_scope='conv|local', labelled_examples=100)
-  cifar10_train.train(config)
+  cifar10_train.train(
+      config_for(tmp_path, task, max_steps=1, optimizer='sgd',
+                 train_dir=str(tmp_path / 'labelled'),
+                 init_from=os.path.join(str(folder / 'train'), *parts),
+                 init_scope='conv|local', labelled_examples=100))
   first = short_runs.values(str(tmp_path / 'labelled' / 'model.ckpt-0'))
   for layer in LAYERS:
     for name in (layer + '/weights', layer + '/biases'):
       np.testing.assert_array_equal(first[name], there[name + AVERAGE])
   assert not [name for name in first if 'visible' in name]
-  assert first['softmax_linear/weights'].shape == (192, 10)
+  assert first['softmax_linear/weights'].shape == (8, 10)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('task', ['rbm', 'corrupted'])
-def test_what_is_finished_is_not_trained_again(pretrained, task, capsys):
-  folder, by_layer = pretrained(task), task in BY_LAYER
+@of_tasks('rbm', 'corrupted')
+def test_what_is_finished_is_not_trained_again(pretrained, capsys):
+  task, folder = pretrained.task, pretrained.folder
+  by_layer = task in BY_LAYER
   capsys.readouterr()
   cifar10_pretrain.train(config_for(folder, task))
   out = capsys.readouterr().out
-  assert out.count('nothing to do') == (4 if by_layer else 1)
+  assert out.count('nothing to do') == (len(LAYERS) if by_layer else 1)
   assert ', loss' not in out
   result = os.path.join(str(folder / 'train'), task,
-                        'local4' if by_layer else '')
-  result = result.rstrip('/')
-  hint = "--init_from=%s --init_scope='conv|local' --dataset=sample" % result
-  assert hint in out
-
-
-@pytest.mark.slow
-def test_other_hidden_layers_are_trained_too(tmp_path, capsys):
-  config = config_for(tmp_path, 'autoencoder', hidden_layers='8', max_steps=1)
-  cifar10_pretrain.train(config)
-  folder = os.path.join(config.train_dir, 'autoencoder')
-  assert sorted(os.listdir(folder)) == ['conv1', 'conv2', 'local3']
-  assert newest(tmp_path, 'autoencoder',
-                'local3')['local3/weights'].shape == (2304, 8)
-  hint = f"--init_from={folder}/local3 --init_scope='conv|local' "
-  assert hint + '--dataset=sample --hidden_layers=8' in capsys.readouterr().out
+                        'local3' if by_layer else '').rstrip('/')
+  assert (f"--init_from={result} --init_scope='conv|local' --dataset=sample "
+          '--hidden_layers=8') in out
 
 
 @pytest.mark.slow
@@ -188,7 +200,8 @@ def test_a_signal_ends_it_and_it_goes_on_where_it_was(tmp_path):
   directory = str(tmp_path / 'train')
   command = [
       short_runs.script('cifar10_pretrain'), '--dataset=sample',
-      '--batch_size=8', '--log_frequency=1', '--train_dir=' + directory
+      '--batch_size=4', '--log_frequency=1', '--train_dir=' + directory,
+      '--hidden_layers='
   ]
   process = processes.start(command, stdout=processes.PIPE)
   while not short_runs.steps(process.stdout.readline()):
@@ -202,7 +215,7 @@ def test_a_signal_ends_it_and_it_goes_on_where_it_was(tmp_path):
   status, out, _ = processes.run(command + ['--max_steps=%d' % (step + 2)])
   assert status == 0
   assert 'step %d, loss' % (step + 1) in out
-  assert sorted(os.listdir(task)) == sorted(LAYERS)
+  assert sorted(os.listdir(task)) == ['conv1', 'conv2']
 
 
 AIRBENCH = 'network', 'airbench', '=airbench: .* needs tutorial'
@@ -221,25 +234,3 @@ AIRBENCH = 'network', 'airbench', '=airbench: .* needs tutorial'
 def test_other_settings_are_refused(tmp_path, task, name, value, problem):
   with pytest.raises(UserError, match=problem):
     cifar10_pretrain.train(config_for(tmp_path, task, **{name: value}))
-
-
-@pytest.mark.slow
-def test_layers_stay_what_those_above_were_trained_on(tmp_path, pretrained,
-                                                      monkeypatch):
-  task = 'autoencoder'
-  shutil.copytree(str(pretrained(task) / 'train'), str(tmp_path / 'train'))
-  config = config_for(tmp_path, task, max_steps=6)
-  with pytest.raises(UserError, match='conv2 was trained on top of what is in'):
-    cifar10_pretrain.train(config)
-  # Interrupted in the first layer, nothing is left of the others.
-  conv1 = str(tmp_path / 'train' / task / 'conv1')
-
-  def interrupted(run, data, take_steps):
-    assert run.train_dir == conv1
-    return False
-
-  monkeypatch.setattr(cifar10_pretrain, '_train_in_folder', interrupted)
-  cifar10_pretrain.train(dataclasses.replace(config, overwrite=True))
-  for layer in LAYERS:
-    folder = str(tmp_path / 'train' / task / layer)
-    assert checkpoints.latest(folder) is None

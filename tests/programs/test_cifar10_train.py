@@ -33,6 +33,15 @@ from cifar10.store import saving
 from tests import processes
 from tests import short_runs
 
+# A model, and distortions, that are built in half of the time.
+SMALL = {
+    'batch_size': 4,
+    'hidden_layers': '',
+    'conv': 'direct',
+    'augment': 'flip'
+}
+FLAGS = ['--%s=%s' % item for item in SMALL.items()]
+
 
 def variable(train_dir, name, step=None):
   path = checkpoints.latest(train_dir)
@@ -46,7 +55,7 @@ def _every_other(tmp_path_factory):
   """The Config of a run with the checkpoints of steps 0, 2, 4 and 5."""
   config = short_runs.small_config(tmp_path_factory.mktemp('every_other'),
                                    learning_rate=0.03, max_steps=5,
-                                   save_steps=2, summary_steps=3)
+                                   save_steps=2, summary_steps=3, **SMALL)
   cifar10_train.train(config)
   return config
 
@@ -67,43 +76,43 @@ def begin(config):
 @pytest.mark.slow
 def test_a_run_prints_saves_resumes_and_finishes(tmp_path):
   train_dir = str(tmp_path / 'train')
-  flags = ['--train_dir=' + train_dir, '--batch_size=16']
+  flags = ['--train_dir=' + train_dir, '--batch_size=4']
   # Into a pipe, there are the tutorial's lines and no live one.
-  status, out, err = short_runs.run('cifar10_train', '--max_steps=21',
+  status, out, err = short_runs.run('cifar10_train', '--max_steps=11',
                                     '--progress', *flags)
   assert (status, err) == (0, '')
   assert '\r' not in out and ' left' not in out
   lines = out.splitlines()
   assert lines[0] == (
       'Filling queue with 400 CIFAR images before starting to train.')
-  assert short_runs.steps(out) == [0, 10, 20]
+  assert short_runs.steps(out) == [0, 10]
   for _, loss, rate, seconds in short_runs.STEP_LINE.findall(out):
     assert 3.5 < float(loss) < 5.5
     # Both are rounded: to 0.1 and to 0.001.
-    rounding = 0.0005 + 0.05 * 16 / float(rate)**2
-    assert 16 / float(rate) == pytest.approx(float(seconds), abs=rounding)
+    rounding = 0.0005 + 0.05 * 4 / float(rate)**2
+    assert 4 / float(rate) == pytest.approx(float(seconds), abs=rounding)
   words = [line.split()[0] for line in lines[1:4]]
   assert words == ['Data:', 'Model:', 'Settings:']
-  assert lines[7] == 'Step 21 is saved in %s/model.ckpt-21.' % train_dir
-  assert lines[8].startswith('To evaluate: python ')
-  assert lines[9].startswith(
+  assert lines[6] == 'Step 11 is saved in %s/model.ckpt-11.' % train_dir
+  assert lines[7].startswith('To evaluate: python ')
+  assert lines[8].startswith(
       'TensorBoard: tensorboard --logdir_spec=train:%s,eval:%s_eval   (' %
       (train_dir, train_dir))
-  assert len(lines) == 10
+  assert len(lines) == 9
   average = variable(train_dir, 'total_loss/avg')
 
-  status, out, err = short_runs.run('cifar10_train', '--max_steps=41', *flags)
+  status, out, err = short_runs.run('cifar10_train', '--max_steps=21', *flags)
   assert (status, err) == (0, '')
-  assert out.startswith('Resuming from %s/model.ckpt-21.\n' % train_dir)
-  assert '\nChanged from here on: --max_steps, 21 -> 41.\n' in out
-  assert short_runs.steps(out) == [30, 40]
+  assert out.startswith('Resuming from %s/model.ckpt-11.\n' % train_dir)
+  assert '\nChanged from here on: --max_steps, 11 -> 21.\n' in out
+  assert short_runs.steps(out) == [20]
   # The first run's checkpoint is as it was.
-  assert variable(train_dir, 'total_loss/avg', step=21) == average
+  assert variable(train_dir, 'total_loss/avg', step=11) == average
   files = sorted(os.listdir(train_dir))
 
-  status, out, err = short_runs.run('cifar10_train', '--max_steps=41', *flags)
+  status, out, err = short_runs.run('cifar10_train', '--max_steps=21', *flags)
   assert (status, err) == (0, '')
-  assert out.startswith('%s is at step 41 already' % train_dir)
+  assert out.startswith('%s is at step 21 already' % train_dir)
   assert short_runs.steps(out) == []
   assert sorted(os.listdir(train_dir)) == files
 
@@ -119,7 +128,7 @@ def wait_for_step_3(process):
 def test_a_signal_saves_the_step_and_ends_cleanly(tmp_path):
   train_dir = str(tmp_path / 'train')
   process = short_runs.start('cifar10_train', '--train_dir=' + train_dir,
-                             '--batch_size=16', '--log_frequency=1')
+                             '--log_frequency=1', *FLAGS)
   line = wait_for_step_3(process)
   process.send_signal(signal.SIGHUP)
   out, err = process.communicate(timeout=300)
@@ -132,10 +141,10 @@ def test_a_signal_saves_the_step_and_ends_cleanly(tmp_path):
 
 @pytest.mark.slow
 def test_a_kill_loses_no_more_than_what_is_not_saved(tmp_path, capsys):
-  config = short_runs.small_config(tmp_path)
+  config = short_runs.small_config(tmp_path, **SMALL)
   process = short_runs.start('cifar10_train', '--save_steps=1',
                              '--train_dir=' + config.train_dir,
-                             '--batch_size=16', '--log_frequency=1')
+                             '--log_frequency=1', *FLAGS)
   wait_for_step_3(process)
   process.kill()
   process.communicate()
@@ -173,7 +182,7 @@ def test_seeded_runs_are_equal_and_others_not(tmp_path):
   def trained(name, seed, **changes):
     metrics = tmp_path / (name + '.jsonl')
     config = short_runs.small_config(tmp_path / name, seed=seed,
-                                     metrics=str(metrics), **changes)
+                                     metrics=str(metrics), **SMALL, **changes)
     cifar10_train.train(config)
     loss = json.loads(metrics.read_text().splitlines()[0])['loss']
     return short_runs.values(checkpoints.latest(config.train_dir)), loss
@@ -206,7 +215,7 @@ def batches_seen(config, train=cifar10_train.train):
                           (cifar10_multi_gpu_train.train, 2)])
 def test_a_resumed_seeded_run_sees_other_images(tmp_path, train, num_gpus):
   config = short_runs.small_config(tmp_path, max_steps=3, seed=1,
-                                   num_gpus=num_gpus)
+                                   num_gpus=num_gpus, **SMALL)
   first = batches_seen(config, train)
   copy = dataclasses.replace(config, train_dir=str(tmp_path / 'copy'))
   shutil.copytree(config.train_dir, copy.train_dir)
@@ -313,7 +322,8 @@ def test_checkpoints_by_time(tmp_path, monkeypatch):
   monkeypatch.setattr(hooks, 'time', clock)
   monkeypatch.setattr(saving, 'time', clock)
   monkeypatch.setattr(hooks.LoggerHook, 'after_run', after_a_minute)
-  config = short_runs.small_config(tmp_path, max_steps=12, save_secs=300)
+  config = short_runs.small_config(tmp_path, max_steps=12, save_secs=300,
+                                   **SMALL)
   cifar10_train.train(config)
   assert steps_saved(config) == [0, 5, 10, 12]
 
@@ -321,7 +331,7 @@ def test_checkpoints_by_time(tmp_path, monkeypatch):
 def test_a_run_leaves_no_thread(tmp_path, capfd, monkeypatch):
   before = threading.active_count()
   algorithms = short_runs.noted_algorithms(monkeypatch)
-  config = short_runs.small_config(tmp_path, conv='direct')
+  config = short_runs.small_config(tmp_path, **SMALL)
   cifar10_train.train(config)
   assert capfd.readouterr().err == ''
   # The form of convolutions is the one that is saved.
@@ -384,7 +394,7 @@ def test_a_step_that_spoils_variables_is_not_saved(tmp_path, monkeypatch):
   # The loss of step 0 is finite, what its gradients make of the variables is
   # not; the loss would tell at step 1 only.
   config = short_runs.small_config(tmp_path, save_steps=1,
-                                   learning_rate=float('inf'))
+                                   learning_rate=float('inf'), **SMALL)
   with pytest.raises(DivergedError, match='not finite at step 1'):
     cifar10_train.train(config)
   assert variable(config.train_dir, 'global_step') == 0
@@ -406,9 +416,10 @@ def test_memory_does_not_grow(tmp_path):
       'MALLOC_TRIM_THRESHOLD_': str(1 << 16)
   }
   process = subprocess.Popen(
-      [sys.executable, short_runs.script('cifar10_train')] +
-      ['--dataset=sample', '--batch_size=8', '--image_size=12'] +
-      ['--max_steps=2401', '--log_frequency=300', '--learning_rate=0.001'] +
+      [sys.executable, short_runs.script('cifar10_train')] + [
+          '--dataset=sample', '--batch_size=8', '--image_size=12',
+          '--hidden_layers='
+      ] + ['--max_steps=1601', '--log_frequency=200', '--learning_rate=0.001'] +
       ['--train_dir=%s' % tmp_path], env=dict(os.environ, **limits),
       stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
   memory = {}
@@ -417,20 +428,21 @@ def test_memory_does_not_grow(tmp_path):
       memory[step] = resident_megabytes(process.pid)
   _, err = process.communicate(timeout=300)
   assert (process.returncode, err) == (0, '')
-  assert sorted(memory) == list(range(0, 2401, 300))
+  assert sorted(memory) == list(range(0, 1601, 200))
   # The least of three: the next step, with its gradients, may be under way when
-  # memory is read. A leak of conv1's weights in each step would be 23 MB, one
-  # of the images 17 MB. Threads that get their first work late take 1 to 4 MB.
+  # memory is read. A leak of conv1's weights in each step would be 15 MB, one
+  # of the images 11 MB. Threads that get their first work late take 1 to 4 MB.
   early, late = (min(memory[step]
                      for step in steps)
-                 for steps in ((600, 900, 1200), (1800, 2100, 2400)))
+                 for steps in ((400, 600, 800), (1200, 1400, 1600)))
   assert late - early < 9
 
 
 @pytest.mark.slow
 def test_epochs_end_a_run_as_steps_do(tmp_path, capsys):
   # 1,000 images: 4 steps of 250, or 5 of 200.
-  config = short_runs.small_config(tmp_path, batch_size=250, max_steps=99)
+  config = short_runs.small_config(tmp_path, max_steps=99,
+                                   **dict(SMALL, batch_size=250))
   cifar10_train.train(dataclasses.replace(config, epochs=1))
   assert steps_saved(config)[-1] == 4
   cifar10_train.train(dataclasses.replace(config, epochs=1))
@@ -474,9 +486,9 @@ def test_a_run_outlives_its_console(tmp_path):
   os.close(reader)
   with open('/dev/full', 'w') as full:
     status, _, _ = processes.run([
-        short_runs.script('cifar10_train'), '--dataset=sample',
-        '--batch_size=8', '--max_steps=4', '--log_frequency=1',
-        '--train_dir=%s' % tmp_path
+        short_runs.script('cifar10_train'), '--dataset=sample', '--max_steps=4',
+        '--log_frequency=1',
+        '--train_dir=%s' % tmp_path, *FLAGS
     ], stdout=pipe, stderr=full)
   os.close(pipe)
   assert status == 0

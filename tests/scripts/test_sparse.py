@@ -26,7 +26,10 @@ def test_a_variant_is_trained_dense_and_sparse(tmp_path, monkeypatch, capsys):
       json.dumps({
           'steps': 5,
           'seeds': [1],
-          'flags': [f'--data_dir={data_dir}', '--batch_size=4', *flags],
+          'flags': [
+              f'--data_dir={data_dir}', '--batch_size=4', '--hidden_layers=8',
+              '--conv=direct', *flags
+          ],
           'variants': {}
       }))
   args = argparse.Namespace(experiments=str(experiments), out=str(out), jobs=1,

@@ -71,7 +71,12 @@ def arguments(checkpoint, out):
                             threshold=None)
 
 
-SETTINGS = {'optimizer': 'nesterov', 'normalization': 'batch'}
+SETTINGS = {
+    'optimizer': 'nesterov',
+    'normalization': 'batch',
+    'hidden_layers': '8',
+    'batch_size': 8
+}
 
 
 @pytest.fixture(scope='module')

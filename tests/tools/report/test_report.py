@@ -44,7 +44,7 @@ def trained(tmp_path_factory):
   """
   folder = tmp_path_factory.mktemp('trained')
   for steps in (20, 40):
-    config = short_runs.small_config(folder, batch_size=64, max_steps=steps,
+    config = short_runs.small_config(folder, batch_size=16, max_steps=steps,
                                      summary_steps=2, seed=1,
                                      validation_examples=100,
                                      validation_steps=20)
@@ -96,7 +96,7 @@ def test_the_page_of_a_run(trained, tmp_path):
   assert found.facts['Training time'][1] == 'starts: 2'
   matrix, classes, mistakes, starts, settings = found.tables
   assert [row[3] for row in starts[1:]] == ['', '--max_steps 20 -> 40']
-  assert {row[0]: row[1] for row in settings}['--batch_size'] == '64'
+  assert {row[0]: row[1] for row in settings}['--batch_size'] == '16'
 
   config = short_runs.small_config(trained, batch_size=500)
   records = np.fromfile(short_runs.prepared(config).test_files[0], np.uint8)

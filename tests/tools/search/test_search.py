@@ -75,7 +75,10 @@ def wait(condition):
 @pytest.mark.slow
 def test_a_search_that_is_killed_or_interrupted_goes_on(tmp_path, start,
                                                         capsys):
-  flags = FLAGS + ['--max_steps=240', '--validation_steps=20']
+  flags = FLAGS + [
+      '--max_steps=480', '--validation_steps=40', '--hidden_layers=',
+      '--conv=direct', '--augment='
+  ]
   rates, folder = {'learning_rate': [0.01]}, tmp_path / 'out' / 'trial_000'
   first = start(flags, rates)
   wait(lambda: steps_in(folder) or first.poll() is not None)
@@ -111,12 +114,12 @@ def test_a_search_that_is_killed_or_interrupted_goes_on(tmp_path, start,
   ]
   assert steps_in(folder)[:len(before)] == before
   state = run_state.load(str(folder))
-  assert len(state.starts) == 3 and state.validations[-1][0] == 240
+  assert len(state.starts) == 3 and state.validations[-1][0] == 480
   # The table, and the best of it.
   best = max(precision for _, precision in state.validations)
-  assert f'| trial_000 | {best:.4f} | 240 | 0.01 |' in out
+  assert f'| trial_000 | {best:.4f} | 480 | 0.01 |' in out
   again = re.search(r'The best is trial_000\. .* To train it again: (.*)', out)
-  for flag in ('--max_steps=240', '--learning_rate=0.01',
+  for flag in ('--max_steps=480', '--learning_rate=0.01',
                f'--train_dir={tmp_path}/out/again_trial_000'):
     assert flag in again.group(1)
   (trial,) = json.loads(
