@@ -270,8 +270,7 @@ def test_an_edited_number_of_classes_counts(tmp_path, folder_of, name):
   directory = str(tmp_path / 'train')
   data = '--data_dir=' + folder_of(15), '--batch_size=8'
   out = run_anew(programs / 'cifar10_train.py', *data, '--max_steps=1',
-                 '--train_dir=' + directory, '--hidden_layers=',
-                 '--conv=direct', PYTHONPATH='')
+                 '--train_dir=' + directory, PYTHONPATH='')
   assert ' 15 classes,' in out
   assert shapes(directory)['softmax_linear/biases'] == [15]
   out = run_anew(programs / 'cifar10_eval.py', *data, '--run_once',
