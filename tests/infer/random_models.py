@@ -36,9 +36,8 @@ def save(folder, data, top_layers='full', averages=True, step=7, seed=3,
     (weights,) = [v for v in variables if v.op.name == 'softmax_linear/weights']
     session.run(tf.assign(weights, 50 * weights))
     if averages:
-      for variable in variables:
-        session.run(tf.assign(ema.average(variable), 1.1 * variable))
-    session.run(tf.assign(global_step, step))
+      session.run([tf.assign(ema.average(v), 1.1 * v) for v in variables])
+    global_step.load(step, session)
     path = tf.train.Saver().save(session, str(folder / 'model.ckpt'), step)
     return path, session.run({v.op.name: v for v in tf.global_variables()})
 

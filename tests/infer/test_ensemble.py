@@ -184,8 +184,10 @@ def test_each_network_counts_for_what_it_has_labeled(capsys):
 def test_the_program_prints_each_network_and_the_ensemble(
     folders, tmp_path, capsys):
   # The third is of another model, which its config.json says.
-  config = config_of(folders, 'graph', dataset='sample', run_once=True,
-                     json=True, eval_dir=str(tmp_path / 'eval'))
+  synthetic_records.make_folder(tmp_path, per_file=50)
+  config = config_of(folders, 'graph', dataset='cifar10',
+                     data_dir=str(tmp_path), run_once=True, json=True,
+                     eval_dir=str(tmp_path / 'eval'))
   alone = [config.networks[0], config.networks[2]]
   two = [network.checkpoint_dir for network in alone]
   correct = []
@@ -195,14 +197,16 @@ def test_the_program_prints_each_network_and_the_ensemble(
   for form in FORMS:
     metrics = tmp_path / form
     flags = ['--checkpoint_dir=' + folder for folder in two]
-    flags += ['--ensemble=' + form, '--batch_size=300']
+    flags += ['--ensemble=' + form, '--batch_size=30']
+    flags += ['--dataset=cifar10', '--data_dir=%s' % tmp_path]
     flags += ['--metrics=%s' % metrics]
     status, out, err = short_runs.run('cifar10_eval', *flags)
     assert (status, processes.without_model(err)) == (0, '')
     assert err.count('Model: ') == 2
-    *each, last = out.splitlines()
+    warning, *each, last = out.splitlines()
+    assert '250 training and 50 test records' in warning
     assert [line.split(': precision @ 1 = ')[0] for line in each] == two
-    assert ' / 500) on test images, ensemble of 2 networks' in last
+    assert ' / 50) on test images, ensemble of 2 networks' in last
     values = json.loads(metrics.read_text())
     assert [n['checkpoint_dir'] for n in values['networks']] == two
     # The same as evaluated one by one.

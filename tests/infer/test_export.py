@@ -1,5 +1,7 @@
 """The exported graph: its precision, the conversion, the comparison."""
 
+import itertools
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
@@ -89,15 +91,20 @@ def test_another_model_is_no_export(saved, tmp_path, monkeypatch):
     export.write_saved_model(right, str(tmp_path / 'model'), CONFIG)
 
 
-_MODELS = [{
-    name: value
-}
-           for name in ('activation', 'normalization', 'top_layers')
-           for value in settings_lib.FIELDS[name].metadata['choices']]
-_MODELS += [{'columns': 2}, {'columns': 16}, {'hidden_layers': '30,20'}]
-_MODELS += [{'normalization': 'batch', 'normalize_logits': True}]
-_MODELS += [{'normalization': 'batch', 'top_layers': 'local'}]
-_MODELS += [{'normalization': 'batch', 'network': 'airbench', 'image_size': 32}]
+_SHAPES = [
+    {}, {'columns': 2}, {'columns': 16}, {'hidden_layers': '30,20'},
+    {'normalization': 'none'}, {'top_layers': 'local'},
+    {'normalization': 'batch', 'normalize_logits': True},
+    {'normalization': 'batch', 'top_layers': 'local'},
+    {'normalization': 'batch', 'network': 'airbench', 'image_size': 32,
+     'group_filters': '8,12,16'}
+]  # yapf: disable
+_ACTIVATIONS = settings_lib.FIELDS['activation'].metadata['choices']
+# Each shape of a network, and each activation.
+_MODELS = [
+    dict(shape or {}, activation=activation or 'relu')
+    for shape, activation in itertools.zip_longest(_SHAPES, _ACTIVATIONS)
+]
 
 
 @pytest.mark.slow

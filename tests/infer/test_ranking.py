@@ -20,6 +20,7 @@ from cifar10.tools import sparsify
 from cifar10.tools.report import confusion
 from tests import reference
 from tests import short_runs
+from tests import synthetic_records
 from tests.infer import random_models
 
 CLASSES = 6
@@ -53,7 +54,9 @@ def test_ties_rank_by_class_and_what_is_not_finite_is_wrong(kind):
 
 def dead_network(folder, value=0.0, **settings):
   """A network whose weights all have one value: its Config and variables."""
-  config = short_runs.small_config(folder, top_k=3, **settings)
+  synthetic_records.make_folder(folder, per_file=50)
+  config = short_runs.small_config(folder, top_k=3, dataset='cifar10',
+                                   data_dir=str(folder), **settings)
   _, values = random_models.save(folder, short_runs.prepared(config))
   values = {
       name: np.full_like(v, value) if v.shape else v
@@ -92,7 +95,7 @@ def test_a_dead_network_is_right_about_class_0_in_every_program(
   both = dataclasses.replace(config, networks=(config, config))
   with contextlib.closing(ensemble.load(both)) as networks:
     records = short_runs.prepared(config).test_records()
-    right, by_network = ensemble.count_right(networks, records, 500)
+    right, by_network = ensemble.count_right(networks, records, 50)
   assert right == by_network[0][1] == int(correct)
   assert not exported_classes(config, checkpoint, found.images[:9]).any()
 
@@ -106,11 +109,11 @@ def test_what_is_not_finite_is_no_answer(tmp_path, capsys):
   # JSON knows no such numbers.
   line = json.loads(metrics.read_text(), parse_constant=pytest.fail)
   assert line['loss'] is None and line['precision @ 1'] == 0
-  assert 'precision @ 1 = 0.000 (0 / 500' in out
+  assert 'precision @ 1 = 0.000 (0 / 50' in out
   assert 'precision @ 3 = 0.000' in out
   assert sparsify.precisions([values], config) == [0]
   checkpoint = str(tmp_path / 'train' / 'model.ckpt-7')
-  with pytest.raises(UserError, match='finite probabilities for 500 of 500'):
+  with pytest.raises(UserError, match='finite probabilities for 50 of 50'):
     confusion.predict_test_images(checkpoint, config)
   path = str(tmp_path / 'gray.png')
   Image.new('L', (32, 32), 128).save(path)

@@ -29,7 +29,8 @@ def results(values=None, **settings):
   """Builds a network in training, and its gradients.
 
   Returns the values of its variables by name, which are `values` or drawn at
-  random, and a list: the loss, the logits and the gradients.
+  random, with biases that tell channels apart, and a list: the loss, the logits
+  and the gradients.
   """
   config = model_parallelism.with_devices(Settings(**settings))
   with tf.Graph().as_default():
@@ -40,9 +41,11 @@ def results(values=None, **settings):
     wanted = [loss, logits] + tf.gradients(loss, variables)
     with tf.Session() as session:
       session.run(tf.global_variables_initializer())
-      for variable in variables if values else ():
-        variable.load(values[variable.op.name], session)
-      found = {v.op.name: session.run(v) for v in variables}
+      names = [v.op.name for v in variables]
+      found = values or random_biases(dict(zip(names, session.run(variables))))
+      assert list(found) == names
+      for variable in variables:
+        variable.load(found[variable.op.name], session)
       return found, session.run(wanted)
 
 
@@ -57,22 +60,20 @@ def random_biases(values):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('settings', [
-    {}, {'conv': 'winograd'}, {'hidden_layers': '16,8,4'}, {'columns': 2}
+@pytest.mark.parametrize('settings, num_gpus', [
+    ({}, 2), ({'conv': 'winograd'}, 2), ({'hidden_layers': '16,8,4'}, 4),
+    ({'columns': 2}, 2)
 ])  # yapf: disable
-def test_parts_on_devices_compute_what_one_device_computes(settings):
-  values, _ = results(**settings)
-  values, expected = results(random_biases(values), **settings)
-  for num_gpus in (2, 4) if 'columns' not in settings else (2,):
-    names, found = results(values, model_parallelism='filters',
-                           num_gpus=num_gpus, **settings)
-    assert list(names) == list(values)
-    for x, y in zip(found, expected):
-      np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-5 * abs(y).max())
+def test_parts_on_devices_compute_what_one_device_computes(settings, num_gpus):
+  values, expected = results(**settings)
+  _, found = results(values, model_parallelism='filters', num_gpus=num_gpus,
+                     **settings)
+  for x, y in zip(found, expected):
+    np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-5 * abs(y).max())
 
 
-def loss_in_numpy(values, columns):
-  """The loss of a network whose convolutions are in columns, a float64."""
+def pool2_in_numpy(values, columns):
+  """What convolutions in columns compute, float64, [2, 256]."""
 
   def convolution(x, name, side):
     kernel = values[name + '/weights'][..., side]
@@ -88,7 +89,11 @@ def loss_in_numpy(values, columns):
     x = convolution(x, 'conv2', side)
     x = reference.local_response_norm(x, 4, 0.001 / 9)
     pool2.append(reference.max_pool(x))
-  x = np.concatenate(pool2, 3).reshape([2, -1])
+  return np.concatenate(pool2, 3).reshape([2, -1])
+
+
+def loss_in_numpy(values, x):
+  """The loss of a network whose pool2 is x, [2, 256], a float64."""
   for name in ('local3', 'local4'):
     x = np.maximum(
         x.dot(values[name + '/weights']) + values[name + '/biases'], 0)
@@ -103,22 +108,27 @@ def loss_in_numpy(values, columns):
 @pytest.mark.parametrize('columns', [
     2, pytest.param(4, marks=pytest.mark.slow)])  # yapf: disable
 def test_columns_apart_agree_with_numpy(columns):
-  values, _ = results(columns=columns)
+  values, (loss, _, *gradients) = results(columns=columns)
   shapes = {name: value.shape for name, value in values.items()}
   assert shapes['conv1/weights'] == (5, 5, 3, 64)
   assert shapes['conv2/weights'] == (5, 5, 64 // columns, 64)
   assert shapes['local3/weights'] == (2 * 2 * 64, 384)
-  values, (loss, _, *gradients) = results(random_biases(values),
-                                          columns=columns)
   values = {n: value.astype(np.float64) for n, value in values.items()}
-  assert loss == pytest.approx(loss_in_numpy(values, columns), rel=1e-5)
+  pool2 = pool2_in_numpy(values, columns)
+  assert loss == pytest.approx(loss_in_numpy(values, pool2), rel=1e-5)
+
+  def moved_loss(name, moved):
+    changed = dict(values, **{name: moved})
+    x = pool2_in_numpy(changed, columns) if 'conv' in name else pool2
+    return loss_in_numpy(changed, x)
+
   random = np.random.RandomState(2)
   for (name, value), gradient in zip(values.items(), gradients):
     # Along the gradient, and elsewhere, so that no other one fits.
     for direction in (gradient, random.randn(*value.shape) * abs(gradient)):
       step = 1e-6 * direction / np.linalg.norm(direction)
-      above, below = (loss_in_numpy(dict(values, **{name: moved}), columns)
-                      for moved in (value + step, value - step))
+      above, below = (
+          moved_loss(name, moved) for moved in (value + step, value - step))
       expected = 2 * (gradient * step).sum()
       assert above - below == pytest.approx(expected, rel=1e-2, abs=1e-11), name
 
@@ -149,25 +159,22 @@ def test_other_numbers_of_columns_are_refused(settings, error):
 
 @pytest.mark.slow
 def test_a_run_in_parts_is_that_of_one_device(tmp_path, capsys):
-  config = short_runs.small_config(tmp_path, max_steps=2, num_gpus=2,
-                                   model_parallelism='filters',
-                                   validation_examples=20, validation_steps=1)
+  single = short_runs.small_config(tmp_path, max_steps=3, batch_size=4,
+                                   hidden_layers='8,8', validation_examples=20)
+  config = dataclasses.replace(single, max_steps=2, num_gpus=2,
+                               model_parallelism='filters', validation_steps=1)
   cifar10_multi_gpu_train.train(config)
   out = capsys.readouterr().out
   assert short_runs.steps(out) == [0, 1]
-  assert 'parts are on /cpu:0, /cpu:1, with batches of 16: 16 images' in out
+  assert 'parts are on /cpu:0, /cpu:1, with batches of 4: 4 images' in out
+  found = checkpoints.shapes(checkpoints.latest(config.train_dir))
   # One device resumes and evaluates it, and it goes on in parts.
-  single = short_runs.small_config(tmp_path, max_steps=4,
-                                   validation_examples=20)
   cifar10_train.train(single)
+  # Each saves its own variables, and the averages.
+  assert checkpoints.shapes(checkpoints.latest(config.train_dir)) == found
   cifar10_eval.evaluate(single)
-  cifar10_multi_gpu_train.train(dataclasses.replace(config, max_steps=6))
+  cifar10_multi_gpu_train.train(dataclasses.replace(config, max_steps=4))
   out = capsys.readouterr().out
-  assert short_runs.steps(out) == [2, 3, 4, 5]
+  assert short_runs.steps(out) == [2, 3]
   assert '--model_parallelism, filters -> none.' in out
   assert len(short_runs.PRECISION_LINE.findall(out)) == 1
-  # And has the variables, and the averages, of the default's checkpoint.
-  (tmp_path / 'default').mkdir()
-  default = short_runs.trained(tmp_path / 'default')
-  expected = checkpoints.shapes(checkpoints.latest(default.train_dir))
-  assert checkpoints.shapes(checkpoints.latest(config.train_dir)) == expected

@@ -17,8 +17,8 @@ from tests import reference
 def built(varied, precision, values=None):
   """A step of training, and its operations by name and type.
 
-  Returns them, the variables before the step, and after it; with `values` as
-  those before it.
+  Returns them, the variables before the step, which are `values` or drawn at
+  random, and after it.
   """
   settings = cifar10.with_constants(Settings(precision=precision, batch_size=4))
   random = np.random.RandomState(1)
@@ -31,10 +31,11 @@ def built(varied, precision, values=None):
     train_op = cifar10.train(cifar10.loss(logits, [3, 0, 9, 3]), step, settings)
     variables = tf.global_variables()
     with tf.Session() as session:
-      session.run(tf.global_variables_initializer())
+      given = values and {
+          v.initializer.inputs[1]: values[v.op.name] for v in variables
+      }
+      session.run(tf.global_variables_initializer(), given)
       before = session.run({v.op.name: v for v in variables})
-      for variable in variables if values else ():
-        variable.load(values[variable.op.name], session)
       found, _ = session.run([logits, train_op])
       after = session.run({v.op.name: v for v in variables})
   # Rows are reshaped to rows where the number of layers varies.
@@ -49,11 +50,12 @@ def built(varied, precision, values=None):
                  for name in ('bfloat16', 'float16'))])  # yapf: disable
 def test_at_the_defaults_they_are_equal_to_the_bit(precision):
   operations, logits, before, after = built(False, precision)
-  others, varied, _, varied_after = built(True, precision, before)
+  others, varied, varied_before, varied_after = built(True, precision, before)
   assert operations == others
   np.testing.assert_array_equal(logits, varied)
   assert list(after) == list(varied_after)
   for name, value in after.items():
+    np.testing.assert_array_equal(before[name], varied_before[name], name)
     np.testing.assert_array_equal(value, varied_after[name], name)
     assert name.endswith(('/avg', 'averages')) or (value != before[name]).any()
 

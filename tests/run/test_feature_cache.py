@@ -26,14 +26,14 @@ from tests import synthetic_records
 pytestmark = pytest.mark.slow
 
 TRAINERS = {1: cifar10_train.train, 2: cifar10_multi_gpu_train.train}
-COUNT = 100  # Training images: five files of 20.
+COUNT = 50  # Training images: five files of 10.
 
 
 @pytest.fixture(scope='module')
 def source(tmp_path_factory):
   """The --train_dir of a short run, and the data that it was trained on."""
   folder = tmp_path_factory.mktemp('source')
-  synthetic_records.make_folder(folder / 'data')
+  synthetic_records.make_folder(folder / 'data', COUNT // 5)
   cifar10_train.train(config_for(folder, folder, cache_frozen=0, freeze=''))
   return folder
 
@@ -107,22 +107,22 @@ def test_a_run_learns_from_what_the_layers_give(tmp_path, source, capsys,
                                                 freeze, name, shape, num_gpus):
   # A run that keeps nothing, in batches of all images.
   (tmp_path / 'plain').mkdir()
-  config = config_for(tmp_path / 'plain', source, augment='', max_steps=5,
+  config = config_for(tmp_path / 'plain', source, augment='', max_steps=3,
                       batch_size=COUNT, freeze=freeze, cache_frozen=0,
                       metrics=str(tmp_path / 'plain_metrics'))
   plain_losses = losses(config, cifar10_train.train)
   # Two versions, which differ by distortions only. Batches hold all of both, so
   # that their order does not matter.
-  config = config_for(tmp_path, source, augment='', max_steps=5, cache_frozen=2,
+  config = config_for(tmp_path, source, augment='', max_steps=3, cache_frozen=2,
                       batch_size=2 * COUNT // num_gpus, num_gpus=num_gpus,
                       freeze=freeze, metrics=str(tmp_path / 'metrics'))
   found = losses(config, TRAINERS[num_gpus])
-  assert len(found) == 5 and found[4] < found[0]
+  assert len(found) == 3 and found[2] < found[0]
   np.testing.assert_allclose(found, plain_losses, rtol=2e-4)
   num_bytes = 2 * COUNT * (1 + 4 * np.prod(shape))
   assert os.path.getsize(kept(tmp_path)) == num_bytes
   assert (
-      f'up to {name.split("/")[0]} for 2 versions of 100 images; the '
+      f'up to {name.split("/")[0]} for 2 versions of {COUNT} images; the '
       f'outputs take {num_bytes / 1e6:.0f} MB in ') in capsys.readouterr().out
   values = short_runs.values(checkpoints.latest(config.train_dir))
   expected, labels = computed(source, values, name)
@@ -146,9 +146,9 @@ def test_a_run_learns_from_what_the_layers_give(tmp_path, source, capsys,
 
 def test_dropout_after_a_frozen_layer_is_drawn_in_each_step(tmp_path, source):
   config = config_for(tmp_path, source, augment='', conv_dropout=0.5,
-                      learning_rate=0.0, regularizer='none', max_steps=4,
+                      learning_rate=0.0, regularizer='none', max_steps=3,
                       batch_size=COUNT, metrics=str(tmp_path / 'metrics'))
-  assert len(set(losses(config, cifar10_train.train))) == 4
+  assert len(set(losses(config, cifar10_train.train))) == 3
   values = short_runs.values(checkpoints.latest(config.train_dir))
   expected, _ = computed(source, values, 'norm1')
   found, _ = load_kept(tmp_path, [12, 12, 64])
@@ -233,7 +233,8 @@ def test_it_goes_with_other_images_and_techniques(tmp_path, capsys):
   # Gray ones of another size. Crops of 27 pixels become 7 x 7.
   folder = synthetic_records.make_three_classes(tmp_path, size=36, channels=1)
   first = config_for(tmp_path, tmp_path, data_dir=folder, cache_frozen=0,
-                     freeze='', normalization='batch', top_layers='local')
+                     freeze='', normalization='batch', top_layers='local',
+                     batch_size=4, max_steps=2)
   cifar10_train.train(first)
   config = dataclasses.replace(first, train_dir=str(tmp_path / 'next'),
                                checkpoint_dir=str(tmp_path / 'next'),
@@ -262,7 +263,7 @@ def test_a_damaged_file_ends_a_run_that_saves(tmp_path, source, cached):
   _, err = process.communicate(60)
   assert process.returncode == 1
   assert err.startswith('cifar10_train: error: ') and err.count('\n') == 1
-  assert 'frozen_layers.bin: found 9217 bytes; expected 921700' in err
+  assert 'frozen_layers.bin: found 9217 bytes; expected 460850' in err
 
 
 def start(config, *more):
@@ -275,7 +276,7 @@ def start(config, *more):
 
 
 def test_a_signal_leaves_nothing_unfinished(tmp_path, source):
-  config = config_for(tmp_path, source, cache_frozen=10000)
+  config = config_for(tmp_path, source, cache_frozen=2000)
   process = start(config)
   while 'Computing' not in process.stdout.readline():
     assert process.poll() is None

@@ -66,20 +66,23 @@ def test_the_fast_one_trains_on_towers_resumes_on_one_device_and_is_used(
     tmp_path):
   data_dir = synthetic_records.make_three_classes(tmp_path)
   data = ['--dataset=cifar10', '--data_dir=' + data_dir]
-  fast = [*data, '--recipe=fast', '--batch_size=10', '--learning_rate=0.1']
-  status, out, err = train(tmp_path, *fast, '--max_steps=2', '--num_gpus=2',
+  fast = [
+      *data, '--recipe=fast', '--batch_size=4', '--learning_rate=0.1',
+      '--group_filters=4,8,8'
+  ]
+  status, out, err = train(tmp_path, *fast, '--max_steps=1', '--num_gpus=2',
                            trainer='multi_gpu_train')
   assert (status, err) == (0, '')
   saved = json.loads((tmp_path / 'run' / 'config.json').read_text())
-  expected = dict(recipes.settings('fast'), recipe='fast', batch_size=10,
-                  learning_rate=0.1)
+  expected = dict(recipes.settings('fast'), recipe='fast', batch_size=4,
+                  learning_rate=0.1, group_filters='4,8,8')
   assert expected.items() <= saved.items()
-  for name in ('recipe=fast', 'network=airbench', 'batch_size=10'):
+  for name in ('recipe=fast', 'network=airbench', 'batch_size=4'):
     assert '--%s ' % name in out
   # It goes on, also on one device, though not as something else.
-  status, out, err = train(tmp_path, *fast, '--max_steps=4')
+  status, out, err = train(tmp_path, *fast, '--max_steps=2')
   assert (status, err) == (0, '')
-  assert 'Resuming from' in out and 'step 3, loss' in out
+  assert 'Resuming from' in out and 'step 1, loss' in out
   status, _, err = train(tmp_path, *data, '--max_steps=5')
   assert status == 1
   assert '--network=tutorial: the run in' in err

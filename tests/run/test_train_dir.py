@@ -143,7 +143,8 @@ def test_a_run_keeps_its_model_and_its_data_set(tmp_path):
 def test_a_run_goes_on_with_images_of_its_size(tmp_path):
   synthetic_records.make_folder(tmp_path, per_file=20)
   config = short_runs.small_config(tmp_path, dataset='cifar10',
-                                   data_dir=str(tmp_path), image_size=24)
+                                   data_dir=str(tmp_path), image_size=24,
+                                   batch_size=4, hidden_layers='8', max_steps=2)
   cifar10_train.train(dataclasses.replace(config, max_steps=1))
   other = synthetic_records.make_images_of_size(tmp_path / 'own', 40)
   larger = dataclasses.replace(config, data_dir=other.data_dir)

@@ -12,6 +12,7 @@ from tests import short_runs
 from tests import synthetic_records
 
 AVERAGE = '/ExponentialMovingAverage'
+SMALL = {'hidden_layers': '12,8', 'batch_size': 4}
 
 
 @pytest.fixture(scope='module')
@@ -19,13 +20,14 @@ def source(tmp_path_factory):
   """The newest checkpoint of a short run, with batch normalization."""
   folder = tmp_path_factory.mktemp('source')
   cifar10_train.train(
-      short_runs.small_config(folder, normalization='batch', seed=1))
+      short_runs.small_config(folder, normalization='batch', seed=1,
+                              max_steps=1, **SMALL))
   return checkpoints.latest(str(folder / 'train'))
 
 
 def first_values(folder, **settings):
   """The variables of a new run before its first step."""
-  settings = dict({'normalization': 'batch'}, **settings)
+  settings = {**SMALL, 'normalization': 'batch', **settings}
   train = cifar10_train.train
   if 'num_gpus' in settings:
     train = cifar10_multi_gpu_train.train
@@ -61,8 +63,7 @@ def test_all_variables_are_taken_over_and_the_frozen_ones_stay(
   assert not {'conv1', 'conv2'} & changed
   assert not any('Adam' in name for name in first if name.startswith('conv'))
   if not settings:  # Evaluation finds what it needs.
-    config = short_runs.small_config(tmp_path, normalization='batch',
-                                     batch_size=4)
+    config = short_runs.small_config(tmp_path, normalization='batch', **SMALL)
     short_runs.evaluated(config)
 
 
@@ -87,8 +88,8 @@ def test_other_classes_and_layers_begin_with_a_model_in_one_command(
 @pytest.mark.slow
 def test_a_cluster_takes_over_and_freezes(tmp_path, source):
   flags = [
-      '--max_steps=3', '--init_from=' + source, '--freeze=conv[12]',
-      '--normalization=batch', '--partition_ps', '--hidden_layers=384,192,96'
+      '--max_steps=2', '--init_from=' + source, '--freeze=conv[12]',
+      '--normalization=batch', '--partition_ps', '--hidden_layers=12,8,6'
   ]
   with clusters.Cluster(tmp_path, 2, 2, *flags) as cluster:
     servers, workers = cluster.start_all()
@@ -97,10 +98,10 @@ def test_a_cluster_takes_over_and_freezes(tmp_path, source):
   there = short_runs.values(source)
   found = {
       step: short_runs.values('%s/model.ckpt-%d' % (cluster.train_dir, step))
-      for step in (0, 3)
+      for step in (0, 2)
   }
   for name in ('conv1/weights', 'local3/weights', 'local4/biases'):
     np.testing.assert_array_equal(found[0][name], there[name + AVERAGE])
-  assert found[3]['local5/weights'].shape == (192, 96)
+  assert found[2]['local5/weights'].shape == (8, 6)
   for name, same in (('conv1/weights', True), ('local3/weights', False)):
-    assert (found[3][name] == found[0][name]).all() == same
+    assert (found[2][name] == found[0][name]).all() == same

@@ -95,7 +95,13 @@ class Precisions:
 
 
 def settings_of_run(tmp_path, **settings):
-  values = {'validation_examples': 50, 'validation_steps': 2, 'max_steps': 20}
+  values = {
+      'validation_examples': 50,
+      'validation_steps': 2,
+      'max_steps': 20,
+      'batch_size': 4,
+      'hidden_layers': '8'
+  }
   return short_runs.small_config(tmp_path, **dict(values, **settings))
 
 

@@ -20,6 +20,8 @@ pytestmark = pytest.mark.slow
 
 SETTINGS = {
     'network': 'airbench',
+    'group_filters': '4,4,4',
+    'batch_size': 4,
     'normalization': 'batch',
     'image_size': 32,
     'max_steps': 1
