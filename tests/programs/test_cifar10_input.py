@@ -467,13 +467,6 @@ def test_a_batch_may_be_larger_than_the_data_set(tmp_path, one_thread, source):
   assert set(np.bincount(order(data, source, 25, 2))) == {5}
 
 
-@pytest.mark.parametrize('source', ['preloaded', 'tf_data'])
-def test_the_line_of_other_inputs_names_all_images(capsys, source, sample):
-  training_inputs(sample, 128, source=source)
-  assert capsys.readouterr().out == (
-      'Loading 1000 CIFAR images before starting to train.\n')
-
-
 def test_preloaded_records_are_in_no_checkpoint(graph, sample):
   training_inputs(sample, 8, source='preloaded')
   (variable,) = tf.local_variables()
@@ -557,17 +550,3 @@ def test_a_file_that_vanishes_is_named(tmp_path, training, vanished):
     with tf.train.MonitoredSession() as session:
       while True:
         session.run(list(tensors))
-
-
-def test_few_labelled_records_are_not_read_a_few_at_a_time(
-    tmp_path, monkeypatch):
-  data = numbered(tmp_path, 100, 2)._replace(labelled=10)
-  read_records, sizes = cifar10_input.read_records, []
-
-  def noted(queue, layout, at_most, kept):
-    sizes.append(at_most)
-    return read_records(queue, layout, at_most, kept)
-
-  monkeypatch.setattr(cifar10_input, 'read_records', noted)
-  assert set(order(data, 'queues', 10, 3)) == set(range(10))
-  assert sizes == [1000]  # The rest of the file is skipped in one read.

@@ -2,19 +2,15 @@
 
 import hashlib
 import os
-import shutil
 
 import numpy as np
-import pytest
 
-from cifar10.data import datasets
 from cifar10.settings import Settings
 from tests import processes
 from tests import short_runs
 from tests import synthetic_records
 
 SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'make_sample.py')
-REAL = os.path.join(Settings().data_dir, 'cifar-10-batches-bin')
 
 make_sample = short_runs.module_at(SCRIPT)
 
@@ -59,20 +55,3 @@ def test_the_program_writes_both_files_or_an_error(tmp_path):
   status, printed, err = processes.run([SCRIPT, out, '--out=%s' % tmp_path])
   assert (status, printed) == (1, '')
   assert err.startswith('make_sample: error: %s/data_batch_2.bin: ' % out)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not os.path.isdir(REAL), reason='needs ' + REAL)
-def test_the_bundled_sample_is_made_from_cifar10_in_any_order(tmp_path):
-  folder = tmp_path / 'permuted'
-  shutil.copytree(REAL, str(folder))
-  first, last = (folder / ('data_batch_%d.bin' % i) for i in (1, 5))
-  of_first, of_last = first.read_bytes(), last.read_bytes()
-  first.write_bytes(of_last)
-  last.write_bytes(of_first)
-  make_sample.make(str(folder), str(tmp_path / 'sample'))
-  shutil.rmtree(str(folder))  # 180 MB, which pytest would keep.
-  for name in ('data_batch_1.bin', 'test_batch.bin'):
-    made = (tmp_path / 'sample' / name).read_bytes()
-    with open(os.path.join(datasets.SAMPLE_FOLDER, name), 'rb') as bundled:
-      assert made == bundled.read(), name

@@ -13,14 +13,6 @@ recipe_times = short_runs.module_at(
     os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'recipe_times.py'))
 
 
-def test_steps_of_a_whole_run():
-  assert recipe_times.steps('tutorial') == 100000
-  # 9 epochs of 50,000 images.
-  assert recipe_times.steps('fast') == 225
-  # 100 epochs; the last batch is filled up.
-  assert recipe_times.steps('better') == 9766
-
-
 def test_the_table_multiplies_and_compares_within_a_round():
   seconds = {'tutorial': [0.1, 0.2, 0.15], 'fast': [8, 24, 9]}
   assert recipe_times.table(seconds).splitlines()[2:] == [
