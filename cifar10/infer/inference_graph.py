@@ -71,7 +71,9 @@ def _seen_again(images, logits, settings, is_mirrored):
   # And the first image, since no operation may see an empty batch.
   rows = tf.concat([[0], unsure[:, 0]], 0)
   copies, shares = _copies(tf.gather(images, rows), is_mirrored)
-  with tf.variable_scope(tf.get_variable_scope(), reuse=True):
+  # Weight decay joins the losses once, with the first network.
+  with tf.variable_scope(tf.get_variable_scope(), reuse=True,
+                         regularizer=tf.no_regularizer):
     by_copy = networks.inference(tf.concat(copies, 0), settings)
   by_copy = tf.reshape(by_copy, [len(copies), -1, logits.shape[1]])
   own = (1 - sum(shares)) * tf.gather(logits, rows)

@@ -42,6 +42,7 @@ def test_tta_is_the_mean_of_copies_where_the_answer_is_unsure(
   placeholder = tf.placeholder(tf.float32, [None, size, size, 3])
   with tf.variable_scope('model'):
     seen = inference_graph.build(placeholder, data, Settings(tta=True))
+  assert len(tf.get_collection('losses')) == 2  # Of local3 and local4, once.
   with tf.variable_scope('model', reuse=True):
     plain = inference_graph.build(placeholder, data, Settings())
   padded = np.pad(pixels, ((0, 0), (1, 1), (1, 1), (0, 0)), 'reflect')
