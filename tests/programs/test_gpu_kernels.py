@@ -136,8 +136,10 @@ def worker_operations(settings):
 pytestmark = pytest.mark.skipif(
     all(kernel.device_type != 'GPU' for kernel in kernels_on_gpu('Conv2D')),
     reason='this TensorFlow registers no GPU kernels')
-in_each_precision = pytest.mark.parametrize('precision',
-                                            ['float32', 'float16', 'bfloat16'])
+in_each_precision = pytest.mark.parametrize(
+    'precision',
+    ['float32', 'bfloat16',
+     pytest.param('float16', marks=pytest.mark.slow)])
 # The recipe best has the operations of fast.
 by_each_recipe = pytest.mark.parametrize('recipe',
                                          ['tutorial', 'better', 'fast'])
