@@ -11,6 +11,7 @@ from cifar10.data import distortions
 from cifar10.infer import restore
 from cifar10.nets import layers
 from cifar10.util import session_settings
+from cifar10.util import summaries
 
 # The least difference between the two largest probabilities of a sure answer;
 # docs/techniques.md has the numbers.
@@ -53,8 +54,8 @@ def build(images, data, settings, portable=False):
   settings = dataclasses.replace(settings, classes=data.classes, **changes)
   with layers.compute_in(settings.compute_type):
     logits = networks.inference(images, settings, portable=portable)
-    if settings.tta:
-      logits = _seen_again(images, logits, settings, data.flip)
+  if settings.tta:
+    logits = _seen_again(images, logits, settings, data.flip)
   probabilities = tf.nn.softmax(logits, name='softmax')
   return InferenceGraph(logits, probabilities, restore.savers())
 
@@ -66,19 +67,25 @@ def _seen_again(images, logits, settings, is_mirrored):
   GPU", arXiv 2404.00498: images shifted by a pixel, and, if `is_mirrored` as in
   training, mirrored ones, which keep their class.
   """
-  two = tf.nn.top_k(tf.nn.softmax(logits), 2).values
+  two = tf.nn.top_k(tf.nn.softmax(logits, name='first_answer'), 2).values
   unsure = tf.where(two[:, 0] - two[:, 1] < _SURE)
-  # And the first image, since no operation may see an empty batch.
-  rows = tf.concat([[0], unsure[:, 0]], 0)
+  count = tf.shape(unsure)[0]
+  # If there is none, the first image: no operation may see an empty batch.
+  rows = tf.concat([unsure[:, 0], tf.zeros([1], tf.int64)], 0)
+  rows = rows[:tf.maximum(count, 1)]
   copies, shares = _copies(tf.gather(images, rows), is_mirrored)
-  # Weight decay joins the losses once, with the first network.
-  with tf.variable_scope(tf.get_variable_scope(), reuse=True,
-                         regularizer=tf.no_regularizer):
+  # What the same network adds to losses and summaries is there already.
+  losses = tf.get_collection_ref('losses')
+  num_losses = len(losses)
+  # A scope of its own, in which names that TensorFlow counts start again.
+  with layers.compute_in(settings.compute_type) as scope, summaries.dropped():
+    scope.reuse_variables()
     by_copy = networks.inference(tf.concat(copies, 0), settings)
+  del losses[num_losses:]
   by_copy = tf.reshape(by_copy, [len(copies), -1, logits.shape[1]])
   own = (1 - sum(shares)) * tf.gather(logits, rows)
   mean = own + tf.tensordot(shares, by_copy, 1)
-  return tf.tensor_scatter_nd_update(logits, unsure, mean[1:])
+  return tf.tensor_scatter_nd_update(logits, unsure, mean[:count])
 
 
 def _copies(images, is_mirrored):

@@ -158,7 +158,7 @@ class Inference(Group, saved=False):
   eval_device: Where the model runs; without a GPU, gpu means the CPU.
   tta: If the model is unsure of an image, average over six shifted and mirrored
     copies, or three where a mirrored image changes its class: more precise, and
-    about twice the work.
+    up to six times the work, about twice with the models of the package.
   """
 
   eval_device: str = choice('gpu', 'cpu')

@@ -467,8 +467,10 @@ def test_a_batch_may_be_larger_than_the_data_set(tmp_path, one_thread, source):
   assert set(np.bincount(order(data, source, 25, 2))) == {5}
 
 
-def test_preloaded_records_are_in_no_checkpoint(graph, sample):
+def test_preloaded_records_are_in_no_checkpoint(graph, sample, capsys):
   training_inputs(sample, 8, source='preloaded')
+  assert capsys.readouterr().out == (
+      'Loading 1000 CIFAR images before starting to train.\n')
   (variable,) = tf.local_variables()
   assert not tf.global_variables()
   with tf.train.MonitoredSession() as session:

@@ -149,6 +149,7 @@ def test_a_server_that_dies_ends_the_trainer(tmp_path, after, signal_number,
       'print("It serves.", flush=True)\n'
       'server.join()\n')
   server = processes.start([script], stdout=processes.PIPE)
+  trainer = None
   try:
     # A trainer that comes before it may wait too long for its first answer.
     assert server.stdout.readline() == 'It serves.\n'
@@ -165,4 +166,5 @@ def test_a_server_that_dies_ends_the_trainer(tmp_path, after, signal_number,
   finally:
     server.kill()
     server.wait()
-    trainer.kill()
+    if trainer:
+      trainer.kill()

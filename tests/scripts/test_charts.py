@@ -152,13 +152,14 @@ def measured(program, tmp_path, *flags):
 
 @pytest.mark.slow
 def test_each_rate_is_measured_from_the_same_start(tmp_path, monkeypatch):
-  monkeypatch.setattr(learning_rates, '_RATES', (0.001, 0.1))
+  monkeypatch.setattr(learning_rates, '_RATES', (0.001, 0.1, 1e6))
   path = tmp_path / 'out.json'
   learning_rates.measure(
       types.SimpleNamespace(dataset='sample', data_dir='', out=str(path),
                             steps=20))
   runs = json.loads(path.read_text())['runs']
-  assert [run['learning_rate'] for run in runs] == [0.001, 0.1]
+  assert [run['learning_rate'] for run in runs] == [0.001, 0.1, 1e6]
+  assert len(runs.pop()['cross_entropy']) < 2  # It diverges.
   for run in runs:  # Of ten steps each.
     assert run['cross_entropy'] == pytest.approx([2.3, 2.3], abs=0.2)
 

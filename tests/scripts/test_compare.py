@@ -9,7 +9,6 @@ import pytest
 from cifar10.errors import DivergedError
 from cifar10.errors import UserError
 from tests import forked_variants
-from tests import processes
 from tests import short_runs
 from tests import synthetic_records
 
@@ -129,20 +128,6 @@ def test_it_goes_on_where_it_was_stopped(tmp_path, monkeypatch, capsys):
   assert run() == (found, table, '')
   monkeypatch.setattr(compare, '_TIMED_STEPS', 12)
   assert compare._speed(flags) > 0
-
-
-@pytest.mark.parametrize('script, arguments', [('compare.py', ['e.json']),
-                                               ('repeat.py', [])])
-def test_where_results_cannot_be_is_named_before_a_run(tmp_path, script,
-                                                       arguments):
-  (tmp_path / 'e.json').write_text(json.dumps(NONE))
-  out = tmp_path / 'e.json' / 'out.json'  # In a file.
-  status, _, err = processes.run(
-      [os.path.join(FOLDER, script), *arguments,
-       '--out=%s' % out], cwd=str(tmp_path))
-  assert status == 1
-  assert str(tmp_path / 'e.json') in err and err.count('\n') == 1
-  assert os.listdir(str(tmp_path)) == ['e.json']
 
 
 @pytest.mark.parametrize('content, problem', [
