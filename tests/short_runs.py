@@ -29,6 +29,10 @@ from tests import synthetic_records
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
+# A model, and distortions, that are built in half of the time.
+SMALL = {'hidden_layers': '', 'conv': 'direct', 'augment': 'flip'}
+SMALL_FLAGS = [f'--{name}={value}' for name, value in SMALL.items()]
+
 # The DataSet of a Config, fetched and checked as by a program; all variables of
 # a checkpoint, arrays by their names.
 prepared, values = datasets.prepare, checkpoints.read

@@ -10,8 +10,8 @@ from cifar10 import networks
 from cifar10.data import distortions
 from cifar10.infer import restore
 from cifar10.nets import layers
+from cifar10.util import graph_keys
 from cifar10.util import session_settings
-from cifar10.util import summaries
 
 # The least difference between the two largest probabilities of a sure answer;
 # docs/techniques.md has the numbers.
@@ -70,18 +70,16 @@ def _seen_again(images, logits, settings, is_mirrored):
   two = tf.nn.top_k(tf.nn.softmax(logits, name='first_answer'), 2).values
   unsure = tf.where(two[:, 0] - two[:, 1] < _SURE)
   count = tf.shape(unsure)[0]
-  # If there is none, the first image: no operation may see an empty batch.
-  rows = tf.concat([unsure[:, 0], tf.zeros([1], tf.int64)], 0)
-  rows = rows[:tf.maximum(count, 1)]
+  # An operation may fail on an empty batch: take the first image in place of
+  # none.
+  rows = tf.concat([unsure[:, 0], [0]], 0)[:tf.maximum(count, 1)]
   copies, shares = _copies(tf.gather(images, rows), is_mirrored)
-  # What the same network adds to losses and summaries is there already.
-  losses = tf.get_collection_ref('losses')
-  num_losses = len(losses)
-  # A scope of its own, in which names that TensorFlow counts start again.
-  with layers.compute_in(settings.compute_type) as scope, summaries.dropped():
+  # The network has added its losses and summaries before. In a scope of its
+  # own, the names that TensorFlow numbers start again.
+  added = graph_keys.unchanged('losses', tf.GraphKeys.SUMMARIES)
+  with layers.compute_in(settings.compute_type) as scope, added:
     scope.reuse_variables()
     by_copy = networks.inference(tf.concat(copies, 0), settings)
-  del losses[num_losses:]
   by_copy = tf.reshape(by_copy, [len(copies), -1, logits.shape[1]])
   own = (1 - sum(shares)) * tf.gather(logits, rows)
   mean = own + tf.tensordot(shares, by_copy, 1)

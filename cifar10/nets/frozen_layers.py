@@ -17,7 +17,6 @@ from cifar10.errors import UserError
 from cifar10.nets import techniques
 from cifar10.nets import variable_scope
 from cifar10.util import graph_keys
-from cifar10.util import summaries
 
 
 class FrozenLayers:
@@ -93,7 +92,7 @@ class FrozenLayers:
     """
     before, calls = set(tf.global_variables()), itertools.count()
     with contextlib.ExitStack() as below:
-      below.enter_context(summaries.dropped())
+      below.enter_context(graph_keys.unchanged(tf.GraphKeys.SUMMARIES))
 
       def substitute(outputs, kind):
         if next(calls) != self._last_fixed:

@@ -49,15 +49,6 @@ def images_and_labels(images, labels, classes):
           serialized_summary_metadata=metadata.SerializeToString()))
 
 
-@contextlib.contextmanager
-def dropped():
-  """Drops the summaries that the body adds."""
-  summaries = tf.get_collection_ref(tf.GraphKeys.SUMMARIES)
-  before = list(summaries)
-  yield
-  summaries[:] = before
-
-
 def _add(summary):
   tf.add_to_collection(tf.GraphKeys.SUMMARIES, summary)
 

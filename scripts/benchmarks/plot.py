@@ -107,12 +107,12 @@ def draw_precision(results):
   colors = {'tutorial': 'C0'}  # Curves are of that recipe.
   for number, result in enumerate(r for r in results if 'points' in r):
     points = result['points']
-    for kind, style, name in (('averaged', '-', ''), ('plain', ':',
-                                                      ', no averages')):
+    curves = ('averaged', '-', ''), ('plain', ':', ', no averages')
+    for kind, style, suffix in curves:
       axes.plot([p['minutes'] for p in points],
                 [100 * p[kind] / result['total'] for p in points], style,
                 color=f'C{number and number + 3}',
-                label=f'tutorial, {result["precision"]}{name}')
+                label=f'tutorial, {result["precision"]}{suffix}')
   for result in results:
     if 'points' not in result:
       color = colors.setdefault(result['recipe'], f'C{len(colors)}')

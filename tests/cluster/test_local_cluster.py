@@ -22,8 +22,8 @@ def start(tmp_path, *flags, launcher=LAUNCHER):
   """Starts a launcher; its output goes to the file `out`."""
   command = [launcher, '--log_dir=%s' % (tmp_path / 'logs')]
   command += ['--train_dir=%s' % (tmp_path / 'train'), '--dataset=sample']
-  command += ['--batch_size=4', '--log_frequency=1', '--hidden_layers=']
-  command += ['--conv=direct', '--augment=flip', *flags]
+  command += ['--batch_size=4', '--log_frequency=1', *short_runs.SMALL_FLAGS]
+  command += flags
   with open(str(tmp_path / 'out'), 'wb') as out:
     return processes.start(command, stdout=out, stderr=out)
 

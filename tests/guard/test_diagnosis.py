@@ -12,8 +12,6 @@ from tests import synthetic_records
 
 pytestmark = pytest.mark.slow
 
-# Built in half of the time.
-SMALL = ('--hidden_layers=', '--conv=direct', '--augment=')
 STALL_SECS = 10  # Longer than a busy machine takes to save.
 
 
@@ -30,7 +28,7 @@ def start(tmp_path, source):
       '--data_dir=%s' % (tmp_path / 'data'),
       '--train_dir=%s' % (tmp_path / 'train'), '--batch_size=8',
       '--input=%s' % source, '--log_frequency=1',
-      '--stall_secs=%d' % STALL_SECS, *SMALL
+      '--stall_secs=%d' % STALL_SECS, *short_runs.SMALL_FLAGS
   ], stdout=processes.PIPE, stderr=processes.PIPE)
   while not short_runs.steps(process.stdout.readline()):
     assert process.poll() is None
@@ -111,7 +109,7 @@ def test_a_buffer_that_fills_is_no_stall(tmp_path, start, seconds):
       processes.script(tmp_path, program), '--dataset=sample',
       '--train_dir=%s' % (tmp_path / 'train'), '--input=tf_data',
       '--batch_size=8', '--max_steps=2', '--log_frequency=1',
-      '--stall_secs=%d' % STALL_SECS, *SMALL
+      '--stall_secs=%d' % STALL_SECS, *short_runs.SMALL_FLAGS
   ], cwd=short_runs.ROOT)
   steps = short_runs.steps(out)
   if seconds < 1:

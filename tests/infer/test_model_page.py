@@ -254,7 +254,7 @@ def test_an_unknown_operation_is_refused(tmp_path):
 @pytest.mark.parametrize('name', ['tutorial', 'fast'])
 def test_models_of_the_package(tmp_path, name):
   data = datasets.describe(Settings(dataset='sample'))
-  images = synthetic_records.images_of(data.test_records()[:20])
+  images = synthetic_records.images_of(data.test_records()[:100])
   picture_folders.write_pngs(tmp_path / 'images', images)
   model = '--checkpoint_dir=pretrained:' + name
   status, out, _ = short_runs.run('cifar10_predict', model,
@@ -265,7 +265,7 @@ def test_models_of_the_package(tmp_path, name):
       int(os.path.basename(answer['file'])[:-4]): answer['probabilities']
       for answer in map(json.loads, out.splitlines())
   }
-  expected = [[expected[i][c] for c in data.classes] for i in range(20)]
+  expected = [[expected[i][c] for c in data.classes] for i in range(100)]
   target = tmp_path / 'x.html'
   status, out, err = short_runs.run('cifar10_export', model,
                                     '--html=%s' % target)

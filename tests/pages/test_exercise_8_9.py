@@ -20,8 +20,7 @@ pytest.importorskip('optuna')
 SPACE = {
     'flags': [
         '--dataset=sample', '--max_steps=8', '--validation_examples=100',
-        '--validation_steps=4', '--batch_size=8', '--hidden_layers=',
-        '--conv=direct', '--augment='
+        '--validation_steps=4', '--batch_size=8', *short_runs.SMALL_FLAGS
     ],
     'space': {
         'learning_rate': [0.001, 0.003, 0.01, 0.03]

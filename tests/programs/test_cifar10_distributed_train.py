@@ -26,9 +26,6 @@ from tests import synthetic_records
 
 pytestmark = pytest.mark.slow
 
-# A model, and distortions, that are built in half of the time.
-SMALL = ('--hidden_layers=', '--conv=direct', '--augment=flip')
-
 
 def saved(train_dir):
   """All variables of the newest checkpoint, by name."""
@@ -104,7 +101,7 @@ def test_two_workers_with_half_a_model_each_compute_what_one_computes(
 
 def test_half_a_model_is_on_each_worker_until_a_signal_or_a_kill(tmp_path):
   flags = ('--model_parallelism=filters', '--columns=2', '--save_steps=5',
-           '--connect_timeout_secs=5', *SMALL)
+           '--connect_timeout_secs=5', *short_runs.SMALL_FLAGS)
   with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
     servers, workers = cluster.start_all(6)
     workers[1].send_signal(signal.SIGTERM)
@@ -210,7 +207,8 @@ def test_what_is_for_one_machine_is_refused(tmp_path, name, value):
 
 def test_a_frozen_server_is_named_and_the_cluster_resumes_until_a_signal(
     tmp_path,):
-  flags = ('--connect_timeout_secs=5', '--save_steps=5', *SMALL)
+  flags = ('--connect_timeout_secs=5', '--save_steps=5',
+           *short_runs.SMALL_FLAGS)
   with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
     servers, workers = cluster.start_all(12)
     servers[0].send_signal(signal.SIGSTOP)
@@ -237,7 +235,8 @@ def test_a_frozen_server_is_named_and_the_cluster_resumes_until_a_signal(
 
 
 def test_a_parameter_server_that_comes_back_empty_is_an_error(tmp_path):
-  flags = ('--nosync', '--save_steps=1000', '--connect_timeout_secs=10', *SMALL)
+  flags = ('--nosync', '--save_steps=1000', '--connect_timeout_secs=10',
+           *short_runs.SMALL_FLAGS)
   with clusters.Cluster(tmp_path, 1, 1, *flags) as cluster:
     servers, workers = cluster.start_all(5)
     servers[0].kill()
@@ -252,7 +251,8 @@ def test_a_parameter_server_that_comes_back_empty_is_an_error(tmp_path):
 
 
 def test_without_a_worker_sync_names_it_and_saves(tmp_path):
-  with clusters.Cluster(tmp_path, 1, 2, '--stall_secs=4', *SMALL) as cluster:
+  with clusters.Cluster(tmp_path, 1, 2, '--stall_secs=4',
+                        *short_runs.SMALL_FLAGS) as cluster:
     servers, workers = cluster.start_all(3)
     workers[1].kill()
     assert clusters.wait([workers[0]], timeout=300) == [1]
@@ -269,7 +269,8 @@ def end_server(server):
 
 
 def test_a_step_over_its_time_limit_is_named_and_the_last_saved(tmp_path):
-  flags = ('--operation_timeout_ms=6000', '--connect_timeout_secs=8', *SMALL)
+  flags = ('--operation_timeout_ms=6000', '--connect_timeout_secs=8',
+           *short_runs.SMALL_FLAGS)
   with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
     servers, workers = cluster.start_all(5)
     workers[1].send_signal(signal.SIGSTOP)
@@ -302,7 +303,7 @@ def kill(worker):
 def test_tasks_started_again_join_and_go_on_and_overwrite_nothing(tmp_path):
   # A loss stands for a batch: the variables stay as they are.
   flags = ('--max_steps=80', '--save_steps=10', '--seed=1')
-  flags += ('--learning_rate=0', '--regularizer=none', *SMALL)
+  flags += ('--learning_rate=0', '--regularizer=none', *short_runs.SMALL_FLAGS)
   with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
     server = cluster.start('ps', 0)
     chiefs = [cluster.start('worker', 0, '--overwrite')]
@@ -344,7 +345,8 @@ def test_tasks_started_again_join_and_go_on_and_overwrite_nothing(tmp_path):
 
 
 def test_backup_workers_are_not_waited_for(tmp_path):
-  flags = ('--backup_workers=1', '--max_steps=60', '--stall_secs=20', *SMALL)
+  flags = ('--backup_workers=1', '--max_steps=60', '--stall_secs=20',
+           *short_runs.SMALL_FLAGS)
   with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
     servers, workers = cluster.start_all(3)
     workers[1].kill()
@@ -355,7 +357,7 @@ def test_backup_workers_are_not_waited_for(tmp_path):
 
 def test_async_goes_on_without_a_worker_and_the_chief_comes_back(tmp_path):
   # Without a last step: no worker ends before the chief is back.
-  flags = ('--nosync', '--save_steps=1000000', *SMALL)
+  flags = ('--nosync', '--save_steps=1000000', *short_runs.SMALL_FLAGS)
   with clusters.Cluster(tmp_path, 1, 3, *flags) as cluster:
     servers, workers = cluster.start_all()
     for worker in workers:
@@ -383,7 +385,7 @@ def test_workers_that_differ_are_named_and_hear_of_the_error_of_the_chief(
   for name, size in (('a', 32), ('b', 40)):
     synthetic_records.make_images_of_size(tmp_path / name, size)
   flags = ['--dataset=cifar10', '--connect_timeout_secs=30', '--save_steps=5']
-  flags += SMALL
+  flags += short_runs.SMALL_FLAGS
   with clusters.Cluster(tmp_path, 1, 2, *flags) as cluster:
     data, other_data = ('--data_dir=%s' % (tmp_path / name) for name in 'ab')
     server = cluster.start('ps', 0)

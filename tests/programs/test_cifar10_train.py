@@ -33,14 +33,8 @@ from cifar10.store import saving
 from tests import processes
 from tests import short_runs
 
-# A model, and distortions, that are built in half of the time.
-SMALL = {
-    'batch_size': 4,
-    'hidden_layers': '',
-    'conv': 'direct',
-    'augment': 'flip'
-}
-FLAGS = ['--%s=%s' % item for item in SMALL.items()]
+SMALL = dict(short_runs.SMALL, batch_size=4)
+FLAGS = [*short_runs.SMALL_FLAGS, '--batch_size=4']
 
 
 def variable(train_dir, name, step=None):

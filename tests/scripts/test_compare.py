@@ -130,6 +130,12 @@ def test_it_goes_on_where_it_was_stopped(tmp_path, monkeypatch, capsys):
   assert compare._speed(flags) > 0
 
 
+def test_where_results_cannot_be_is_found_out_first(tmp_path):
+  (tmp_path / 'file').write_text('')
+  with pytest.raises((UserError, OSError), match=str(tmp_path / 'file')):
+    compare.open_results(str(tmp_path / 'file' / 'out.json'))
+
+
 @pytest.mark.parametrize('content, problem', [
     (None, 'no such file'), ({'steps': 5}, 'expected seeds, variants'),
     (dict(NONE, steps=7), 'steps=7: expected a multiple of points=5')

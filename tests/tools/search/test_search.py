@@ -76,8 +76,7 @@ def wait(condition):
 def test_a_search_that_is_killed_or_interrupted_goes_on(tmp_path, start,
                                                         capsys):
   flags = FLAGS + [
-      '--max_steps=480', '--validation_steps=40', '--hidden_layers=',
-      '--conv=direct', '--augment='
+      '--max_steps=480', '--validation_steps=40', *short_runs.SMALL_FLAGS
   ]
   rates, folder = {'learning_rate': [0.01]}, tmp_path / 'out' / 'trial_000'
   first = start(flags, rates)
