@@ -185,8 +185,8 @@ class Optimization(Group):
   """The length and the pace of training.
 
   max_steps: Global step at which training ends.
-  epochs: Epochs, passes over the training images, after which training ends; 0:
-    only --max_steps counts.
+  epochs: Epochs, passes over the training images, after which training ends,
+    such as 7.6; 0: only --max_steps counts.
   early_stopping: End training, with the best checkpoint, after this many
     validations in a row without a better precision; 0: never.
   learning_rate: Initial learning rate; with one_cycle, the highest one. Each
@@ -197,7 +197,7 @@ class Optimization(Group):
   """
 
   max_steps: int = count(1000000, 1, MOST_STEPS, agreed=False)
-  epochs: int = count(0, agreed=False)
+  epochs: float = amount(0.0, agreed=False)
   early_stopping: int = count(0, agreed=False)
   learning_rate: Optional[float] = amount(
       None, needs='schedule=exponential,constant,power,performance,one_cycle')
