@@ -92,7 +92,10 @@ def _convolution(x, filters, name, techniques, pooled=False):
   with tf.variable_scope(name):
     kernel = layers.variable_with_weight_decay(
         'weights', [3, 3, x.shape.as_list()[3], filters], initializer=_identity)
-    conv = techniques.conv2d(x, kernel, scaled=False)
+    size = x.shape.as_list()[1:3]
+    if pooled:  # Of an odd size, the last row and column are not.
+      size = [side // 2 * 2 for side in size]
+    conv = techniques.conv2d(x, kernel, scaled=False, needed=size)
     if pooled:
       conv = tf.nn.max_pool(conv, 2, 2, 'VALID')
     return techniques.outputs(conv, [filters], 0.0, name, dtype=tf.float32)

@@ -170,13 +170,15 @@ def dropout(x, rate, name):
     return tf.cast(dropped, x.dtype)
 
 
-def conv2d(images, kernel, strides=(1, 1, 1, 1), padding='SAME'):
+def conv2d(images, kernel, strides=(1, 1, 1, 1), padding='SAME', needed=None):
   """As tf.nn.conv2d; returns the kernel's type, or by Winograd the images'.
 
   Takes images [batch, height, width, channels], of which only the batch size
-  may be unknown, and a kernel [rows, columns, channels, filters]. Raises
-  ValueError if the build options name an unknown algorithm, or Winograd's for a
-  kernel that is too large for it.
+  may be unknown, and a kernel [rows, columns, channels, filters]. `needed` is
+  the height and width of the outputs that matter, if not all do: Winograd's
+  algorithm leaves out the rows and columns beyond. Raises ValueError if the
+  build options name an unknown algorithm, or Winograd's for a kernel that is
+  too large for it.
   """
   conv, is_portable, _ = current_options()
   if conv not in ('auto', 'direct', 'winograd'):
@@ -186,7 +188,7 @@ def conv2d(images, kernel, strides=(1, 1, 1, 1), padding='SAME'):
     conv = 'direct'
   is_auto = conv == 'auto'
   if conv == 'winograd' or (is_auto and winograd.is_faster(images, kernel)):
-    return winograd.conv2d(images, kernel)
+    return winograd.conv2d(images, kernel, needed)
   images = tf.cast(images, kernel.dtype)
   if is_auto and matmul_gradient.is_faster(images, kernel):
     return matmul_gradient.conv2d(images, kernel)

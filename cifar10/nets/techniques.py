@@ -24,10 +24,11 @@ class Techniques:
     self._is_training = is_training
     self._normalizations = {}  # By name of layer.
 
-  def conv2d(self, x, kernel, scaled=True):
-    """A convolution; `scaled` gives batch normalization a trained scale."""
+  def conv2d(self, x, kernel, scaled=True, needed=None):
+    """A `layers.conv2d`; `scaled`: batch normalization has a trained scale."""
     tf.add_to_collection(graph_keys.LAYER_INPUTS, x)
-    return layers.conv2d(x, self.normalized_weights(kernel, scaled))
+    kernel = self.normalized_weights(kernel, scaled)
+    return layers.conv2d(x, kernel, needed=needed)
 
   def matmul(self, x, weights):
     """The product of a fully connected layer, [batch, units]."""

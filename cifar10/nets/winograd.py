@@ -70,33 +70,38 @@ def matrices(m, r):
 
 
 @functools.lru_cache(maxsize=None)
-def _axis(size, r):
-  """The `_Axis` for `size` pixels and `r` weights with padding 'SAME'."""
+def _axis(size, r, needed):
+  """The `_Axis` for `size` pixels and `r` weights with padding 'SAME'.
+
+  It has the first `needed` of the outputs only.
+  """
   if r > _MAX_POINTS:
     raise ValueError(
         f'winograd: a kernel of size {r}; expected at most {_MAX_POINTS}')
   choices = range(max(1, 3 - r), _MAX_POINTS - r + 2)
   # The fewest multiplications; among equals, the smallest error.
-  m = min(choices, key=lambda m: ((m + r - 1) * -(-size // m), m))
+  m = min(choices, key=lambda m: ((m + r - 1) * -(-needed // m), m))
   output, kernel, inputs = (np.array(a, np.float64) for a in matrices(m, r))
-  n, tiles, before = m + r - 1, -(-size // m), (r - 1) // 2
-  all_inputs, all_outputs = np.zeros([2, n, tiles, tiles * m + n])
+  n, tiles, before = m + r - 1, -(-needed // m), (r - 1) // 2
+  all_inputs, all_outputs = np.zeros([2, n, tiles, max(size, tiles * m) + n])
   for tile in range(tiles):
     start = tile * m
     all_inputs[:, tile, start:start + n] = inputs
     all_outputs[:, tile, start:start + m] = output.T
   all_inputs = all_inputs[..., before:before + size]  # Without padding.
-  return _Axis(kernel, all_inputs, all_outputs[..., :size])
+  return _Axis(kernel, all_inputs, all_outputs[..., :needed])
 
 
-def conv2d(x, kernel):
+def conv2d(x, kernel, needed=None):
   """As `layers.conv2d`, in at least float32; returns the type of `x`.
 
-  Raises ValueError for kernels of more than 10 rows or columns.
+  `needed` is the height and width of the outputs; None: those of `x`. Raises
+  ValueError for kernels of more than 10 rows or columns.
   """
   _, height, width, channels = x.shape.as_list()
   rows, columns, _, filters = kernel.shape.as_list()
-  down, across = _axis(height, rows), _axis(width, columns)
+  needed = needed or (height, width)
+  down, across = map(_axis, (height, width), (rows, columns), needed)
   dtype = x.dtype
 
   @tf.custom_gradient

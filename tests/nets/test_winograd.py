@@ -33,11 +33,11 @@ def random_values(batch, size, kernel, channels, filters, dtype):
   ]
 
 
-def values_and_gradients(x, kernel, dy):
+def values_and_gradients(x, kernel, dy, needed=None):
   """The outputs for `x`, and the gradients for `dy` to `x` and `kernel`."""
   batch = tf.placeholder(x.dtype, [None, *x.shape[1:]])
   weights = tf.constant(kernel)
-  y = winograd.conv2d(batch, weights)
+  y = winograd.conv2d(batch, weights, needed)
   assert y.shape.as_list() == [None, *dy.shape[1:]]
   gradients = tf.gradients(y, [batch, weights], tf.constant(dy))
   return graphs.run([y] + gradients, {batch: x})
@@ -64,6 +64,21 @@ def test_it_agrees_with_the_direct_algorithm(batch, size, kernel, channels,
   for found, expected in zip(values_and_gradients(*values),
                              reference.conv2d(*values)):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize('size, needed', [((7, 9), (6, 8)), ((15, 15), (14, 9)),
+                                          ((31, 2), (2, 1))])
+def test_outputs_that_are_not_needed_are_left_out(size, needed):
+  values = random_values(3, size, (3, 3), 2, 4, np.float64)
+  x, kernel, dy = values
+  used = dy[:, :needed[0], :needed[1]]
+  found = values_and_gradients(x, kernel, used, needed)
+  dy = np.pad(used, [(0, 0), *((0, a - b) for a, b in zip(size, needed)),
+                     (0, 0)])
+  y, *gradients = reference.conv2d(x, kernel, dy)
+  expected = [y[:, :needed[0], :needed[1]], *gradients]
+  for value, exact in zip(found, expected):
+    np.testing.assert_allclose(value, exact, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(
