@@ -24,7 +24,7 @@ def precision():
     for p in raw.read(name)['points']:
       shares = raw.percents([p['averaged'], p['plain']])
       rows.setdefault(p['step'], []).extend([p['minutes'], *shares])
-  shown = 5000, 10000, 15000, 20000, 40000, 60000, 80000, 100000
+  shown = 5000, 10000, 20000, 40000, 80000, 100000
   return [rows[step] for step in shown]
 
 
@@ -67,6 +67,19 @@ def _seeds(name):
 
 better, fast, best = (
     functools.partial(_seeds, name) for name in ('better', 'fast', 'best'))
+
+
+def heldout():
+  found = []
+  for run in raw.read('heldout')['runs']:
+    given = dict(flag.split('=') for flag in run['flags'])
+    found.append([
+        float(given.get('--batch_size', 2000)),
+        float(given.get('--learning_rate', 0.24)), run['seed'],
+        *(run['right'][name]
+          for name in ('with --tta', 'with --tta, without moving averages'))
+    ])
+  return found
 
 
 def models():
