@@ -24,8 +24,6 @@ from tests import short_runs
 BY_LAYER = ('autoencoder', 'rbm')
 LAYERS = ['conv1', 'conv2', 'local3']  # Of config_for.
 AVERAGE = '/ExponentialMovingAverage'
-# Of 11 images two have the same label: there is always a pair to pull together.
-PAIRS_BATCH = 11
 
 
 def config_for(folder, task, **settings):
@@ -56,8 +54,8 @@ def pretrained(request, tmp_path_factory):
 
   with pytest.MonkeyPatch.context() as patched:
     patched.setattr(pretraining, 'contrastive_loss', loss)
-    batch = {'batch_size': PAIRS_BATCH} if task == 'pairs' else {}
-    cifar10_pretrain.train(config_for(folder, task, **batch))
+    # Two of 11 images have the same label: a pair to pull together.
+    cifar10_pretrain.train(config_for(folder, task, batch_size=11))
   return types.SimpleNamespace(task=task, folder=folder, shapes=shapes)
 
 
@@ -134,7 +132,7 @@ def test_a_layer_learns_in_bfloat16_too(tmp_path, task, activation, dropout):
 def test_an_auxiliary_task_trains_all_layers(pretrained):
   task, folder = pretrained.task, pretrained.folder
   # Pairs are those of a batch, or of its distortions.
-  count = {'pairs': PAIRS_BATCH, 'distorted_pairs': 8}.get(task)
+  count = {'pairs': 11, 'distorted_pairs': 22}.get(task)
   assert pretrained.shapes == ([[count, 64], [count]] if count else [])
   after = newest(folder, task)
   before = short_runs.values(str(folder / 'train' / task / 'model.ckpt-0'))
