@@ -92,10 +92,10 @@ def _convolution(x, filters, name, techniques, pooled=False):
   with tf.variable_scope(name):
     kernel = layers.variable_with_weight_decay(
         'weights', [3, 3, x.shape.as_list()[3], filters], initializer=_identity)
-    size = x.shape.as_list()[1:3]
-    if pooled:  # Of an odd size, the last row and column are not.
-      size = [side // 2 * 2 for side in size]
-    conv = techniques.conv2d(x, kernel, scaled=False, needed=size)
+    # The pooling takes no last row and column of an odd size.
+    needed = [side // 2 * 2 for side in x.shape.as_list()[1:3]]
+    conv = techniques.conv2d(x, kernel, scaled=False,
+                             needed=needed if pooled else None)
     if pooled:
       conv = tf.nn.max_pool(conv, 2, 2, 'VALID')
     return techniques.outputs(conv, [filters], 0.0, name, dtype=tf.float32)

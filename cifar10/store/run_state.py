@@ -95,7 +95,7 @@ class RunState:
       return self.stopped_at
     if not settings.epochs:
       return settings.max_steps
-    examples = round(settings.epochs * self.examples_per_epoch)
+    examples = max(1, round(settings.epochs * self.examples_per_epoch))
     # Rounded up: the last step completes the epochs.
     steps = -(-examples // self.examples_per_step) - self.step_offset
     return min(settings.max_steps, steps)

@@ -73,12 +73,9 @@ def heldout():
   found = []
   for run in raw.read('heldout')['runs']:
     given = dict(flag.split('=') for flag in run['flags'])
-    found.append([
-        float(given.get('--batch_size', 2000)),
-        float(given.get('--learning_rate', 0.24)), run['seed'],
-        *(run['right'][name]
-          for name in ('with --tta', 'with --tta, without moving averages'))
-    ])
+    _, *right = run['right'].values()  # The first one is without --tta.
+    numbers = float(given['--batch_size']), float(given['--learning_rate'])
+    found.append([*numbers, run['seed'], *right])
   return found
 
 

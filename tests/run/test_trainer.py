@@ -17,7 +17,7 @@ from tests import synthetic_records
                          [(16, 1, 0, 70, 70), (16, 1, 2, 10**6, 125),
                           (16, 2, 2, 10**6, 63), (300, 1, 1, 10**6, 4),
                           (100, 1, 1.1, 10**6, 11), (16, 1, 0.5, 10**6, 32),
-                          (16, 1, 2, 70, 70)])
+                          (16, 1, 2, 70, 70), (16, 1, 1e-6, 70, 1)])
 def test_a_run_ends_after_its_steps_or_its_epochs(batch_size, num_gpus, epochs,
                                                   max_steps, last_step):
   settings = Settings(batch_size=batch_size, num_gpus=num_gpus, epochs=epochs,
