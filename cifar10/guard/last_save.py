@@ -17,12 +17,14 @@ class LastSave(tf.train.SessionRunHook):
   """Saves the last whole step, also while the session runs another one.
 
   Serializes all saves of a run, from the main thread and from a watchdog, and
-  refuses them once the folder is no longer this trainer's.
+  refuses them once the folder is no longer this trainer's. `is_saving` tells
+  whether one is under way, `count` how many have ended.
   """
 
   def __init__(self, hook, folder):
     """Takes the saving.CheckpointHook of the run in `folder`."""
     self.folder, self._hook, self._session = folder, hook, None
+    self.is_saving, self.count = False, 0
     self._place, self._lock = folder_lock.identities(folder), threading.RLock()
     hook.surrounding = self._checked_one_by_one
 
@@ -41,7 +43,11 @@ class LastSave(tf.train.SessionRunHook):
   def _checked_one_by_one(self):
     with self._lock:
       self._check_place()
-      yield
+      self.is_saving = True
+      try:
+        yield
+      finally:
+        self.is_saving, self.count = False, self.count + 1
 
   def _check_place(self):
     """Raises SaveError if the folder is no longer that of this trainer.

@@ -85,12 +85,12 @@ class StallCheck:
     # Not the time when this process was stopped, by Ctrl-Z for instance.
     self._waited += min(now - self._looked, _MAX_LOOK_SECS)
     self._looked = now
-    if self._is_ending:
+    if self._is_ending or (self.save and self.save.is_saving):
+      # After a signal, too: nothing is lost while a slow disk still writes.
       if self._waited <= self._stall_secs:
         return None
-      return (f'saving the last step takes longer than {self._stall_secs} s '
-              '(--stall_secs)')
-    found = self._counter.progress()
+      return f'saving takes longer than {self._stall_secs} s (--stall_secs)'
+    found = self._counter.progress(), self.save and self.save.count
     if found != self._last:
       if self._last is not None:
         self._slowest = max(self._slowest, self._waited)
