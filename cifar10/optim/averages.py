@@ -29,13 +29,15 @@ def updates(averages, variables=None):
 def statistics_updates(global_step, settings, worker=None):
   """Operations that update averages of the statistics of batches.
 
-  Averages of the moving means and variances would lag behind. Run them before
-  `global_step` counts the step. The list is empty if another worker does it.
+  Averages of the moving means and variances would lag behind. They cover as
+  many batches as these at least: with a decay of 0, not the last one alone. Run
+  them before `global_step` counts the step. The list is empty if another worker
+  does it.
   """
   statistics = tf.get_collection(graph_keys.STATISTICS)
   if not statistics:
     return []
-  decay = settings.moving_average_decay
+  decay = max(settings.moving_average_decay, settings.batch_norm_decay)
   averages = tf.train.ExponentialMovingAverage(decay)
   # Only to create the variables of the averages.
   updates(averages, statistics)

@@ -28,11 +28,14 @@ def test_gradients_are_clipped_to_a_global_norm():
     np.testing.assert_allclose(session.run([a, b]), [[-0.3], [-0.4]], rtol=1e-5)
 
 
-def test_the_averages_of_statistics_are_of_the_batches_and_count_the_step():
+@pytest.mark.parametrize('batch_norm_decay, used', [(0.5, 0.6), (0.75, 0.75)])
+def test_the_averages_of_statistics_are_of_the_batches_and_count_the_step(
+    batch_norm_decay, used):
   x = tf.placeholder(tf.float32, [None, 2])
   norm = normalization.BatchNormalization(*normalization.variables(2), 0.75)
   loss = tf.reduce_sum(norm.outputs(x), name='total_loss')
-  train_op = update(None, loss, moving_average_decay=0.6)
+  train_op = update(None, loss, moving_average_decay=0.6,
+                    batch_norm_decay=batch_norm_decay)
   variables = {v.op.name: v for v in tf.global_variables()}
   names = [
       'batch_normalization/moving_' + name + suffix
@@ -49,7 +52,7 @@ def test_the_averages_of_statistics_are_of_the_batches_and_count_the_step():
       of_batch = values.mean(axis=0), values.var(axis=0, ddof=1)
       mean = 0.75 * mean + 0.25 * of_batch[0]
       variance = 0.75 * variance + 0.25 * of_batch[1]
-      decay = min(0.6, (1 + step) / (10 + step))
+      decay = min(used, (1 + step) / (10 + step))
       average_mean = decay * average_mean + (1 - decay) * of_batch[0]
       average_variance = decay * average_variance + (1 - decay) * of_batch[1]
       np.testing.assert_allclose(
