@@ -6,6 +6,7 @@ worker 0 is the chief, which saves. Each task is a process.
 
 import collections
 import os
+import re
 import subprocess
 from typing import NamedTuple, Tuple
 
@@ -123,8 +124,8 @@ def _check_addresses(addresses, flag):
   for address in addresses:
     host, _, port = address.rpartition(':')
     try:
-      is_valid = (host.encode('idna') and port.isdecimal() and
-                  0 < int(port) < 65536)
+      is_valid = (host.encode('idna') and '/' not in host and
+                  re.fullmatch('[0-9]+', port) and 0 < int(port) < 65536)
     except ValueError:  # The host may be 'a..b'.
       is_valid = False
     if not is_valid:
@@ -203,9 +204,9 @@ def _from_slurm(num_ps):
     hosts = resolver.cluster_spec().as_dict()
     job, index = resolver.get_task_info()
     address = hosts[job][index]
-  # KeyError, RuntimeError: a variable is missing, or numbers do not fit.
+  # LookupError, RuntimeError: a variable is missing, or numbers do not fit.
   # OSError, SubprocessError: TensorFlow 1 runs scontrol.
-  except (KeyError, OSError, RuntimeError, ValueError,
+  except (LookupError, OSError, RuntimeError, ValueError,
           subprocess.SubprocessError) as error:
     raise UserError(
         f'{flag}: the variables of Slurm do not describe this task: {error!r}'

@@ -33,7 +33,7 @@ _OWN_FLAG = re.compile('--?(ps_hosts|worker_hosts|job_name|task_index)(=|$)')
 _LOG_DIR = '/tmp/cifar10_cluster_logs'  # Unless --log_dir is given.
 _MOST_TASKS = 256  # Of a kind: each is a process with a network of its own.
 _POLL_SECS = 0.1
-_STOP_SECS = 40  # Longer than a task takes to save and leave.
+_STOP_SECS = 300  # Longer than a slow step, and then to save and leave.
 
 
 def free_ports(count):
@@ -95,7 +95,10 @@ def _stop(tasks):
       task.process.send_signal(signal.SIGTERM)  # Unless it has ended.
     _wait(chosen, secs=_STOP_SECS)
     for task in chosen:
-      task.process.kill()
+      if task.is_running():
+        print(f'local_cluster: {task.name} did not end within {_STOP_SECS} s; '
+              'it is killed')
+        task.process.kill()
 
 
 def _run(num_ps, num_workers, log_dir, flags):

@@ -27,62 +27,72 @@ _POLL_SECS = 0.5
 
 _ENDS = 'max_steps', 'epochs'  # Settings that a worker takes from the chief.
 
-# How long a parameter server stays after a signal, so that workers can leave.
+# How long silent workers are waited for that need not answer any more; and
+# after a signal, those that have not begun.
 _GRACE_SECS = 10
+
+# What a worker takes, beside the flags' limits, to end in an orderly way.
+_END_SECS = 25
 
 
 def serve(task, settings):
   """Serves the variables of a parameter server until the workers have left.
 
-  After a signal, workers still have some seconds to leave. Raises UserError if
-  the port is taken, or no worker can be reached.
+  A signal has the workers end, too. Raises UserError if the port is taken, no
+  worker can be reached, or the chief has left with an error.
   """
   server = Server(task, settings)
   signals = signals_lib.noted_until_exit()
   print(f'Serving at {task.address}.')
   with tf.Graph().as_default():
     with tf.Session(server.target, config=server.config_proto()) as session:
-      if task.index == 0:
-        shared_state.Notice('cluster').write(session, task.hosts)
-      _serve_until_left(session, task, settings, signals)
+      shared_state.Notice('cluster', task.index).write(session, task.hosts)
+      has_failed = _serve_until_left(server, session, signals)
     time.sleep(1)  # The workers' last sessions close meanwhile.
   signals_lib.print_first(signals)
+  if has_failed:
+    raise UserError(f'the chief ({task.workers[0]}) has ended with an error')
   print('Served.')
 
 
-def _serve_until_left(session, task, settings, signals):
-  """Serves until all workers have left, or some seconds after a signal.
+def _serve_until_left(server, session, signals):
+  """Serves until all workers have left; returns whether the chief has failed.
 
-  Also until the chief has left and the others no longer answer. Raises
-  UserError if no worker that is left answers and the chief has not left.
+  Also until the chief has left, or a signal has come, and the others no longer
+  answer. Raises UserError if no worker that is left answers and the chief has
+  not left.
   """
+  task, timeout_secs = server.task, server.settings.connect_timeout_secs
   queue = shared_state.membership_queue(task.index)
   message, count = queue.dequeue(), queue.size()
   present = set(range(len(task.workers)))  # Those that have not left.
-  timeout_secs = settings.connect_timeout_secs
-  # Monotonic times: of a worker's last answer, or the start; of a signal.
-  answered = signaled = None
+  has_failed = has_answered = False
+  answered = time.monotonic()  # When a worker did, or the start.
+  leaves_by = None  # After a signal.
   while True:
     now = time.monotonic()
     while session.run(count):
-      worker, joins = session.run(message)
-      if joins:
+      worker, event = session.run(message)
+      if event == shared_state.JOINS:
         present.add(int(worker))
       else:
         present.discard(int(worker))
+      if worker == 0:
+        has_failed = event == shared_state.FAILS
     if not present:
-      return
-    is_alone = all(reachability.unreachable(task.workers[i]) for i in present)
-    if not is_alone or answered is None:
-      answered = now
-    if signals:
-      signaled = signaled or now
-      if is_alone or now - signaled > _GRACE_SECS:
-        return
+      return has_failed
+    if not all(reachability.unreachable(task.workers[i]) for i in present):
+      answered, has_answered = now, True
+    silent = now - answered
+    if signals and leaves_by is None:
+      leaves_by = now + _secs_to_end(server)
     # The chief has left, and saved. A busy worker may miss an answer or two.
-    if 0 not in present and now - answered >= min(_GRACE_SECS, timeout_secs):
-      return
-    if now - answered > timeout_secs:
+    if ((0 not in present or signals) and
+        silent >= min(_GRACE_SECS, timeout_secs)):
+      return has_failed
+    if signals and (now > leaves_by or not has_answered):
+      return has_failed
+    if silent > timeout_secs:
       problem = (
           f'{task.describe(sorted(present))}: no answer for {timeout_secs} s '
           '(--connect_timeout_secs)')
@@ -90,6 +100,25 @@ def _serve_until_left(session, task, settings, signals):
         problem += '; what the chief, worker 0, has not saved is lost'
       raise UserError(problem)
     time.sleep(_POLL_SECS)
+
+
+def _secs_to_end(server):
+  """Asks the workers to end; returns how long they may take, in seconds."""
+  settings = server.settings
+  with contextlib.suppress(UserError):
+    if _ask_to_end(server):
+      return settings.connect_timeout_secs + settings.stall_secs + _END_SECS
+  return _GRACE_SECS
+
+
+def _ask_to_end(server):
+  """Asks the workers to end early, and to save; False if none has begun."""
+  with server.side_session() as session:
+    progress = shared_state.progress(server.task, 0)
+    has_begun = session.run(progress.is_initialized())
+    if has_begun:
+      progress.is_to_end.load(1, session)
+  return has_begun
 
 
 @contextlib.contextmanager
@@ -105,19 +134,22 @@ def joined(task, settings):
   reachability.reach(task.ps, 'parameter server', timeout_secs)
   if cluster_spec.steps_wait_for_all(settings):
     reachability.reach(task.workers, 'worker', timeout_secs)
-  hosts = _wait_for_notice(server, 'cluster', task.ps[0])
-  if hosts != task.hosts:
-    raise UserError(
-        f'the cluster is {task.hosts} here, but {hosts} at parameter server '
-        f'{task.ps[0]}')
+  for index, address in enumerate(task.ps):
+    hosts = _wait_for_notice(server, 'cluster', address, index)
+    if hosts != task.hosts:
+      raise UserError(
+          f'the cluster is {task.hosts} here, but {hosts} at parameter server '
+          f'{address}')
   if task.is_chief:
     _check_run(server)
-  _tell_servers(server, joins=True)
+  _tell_servers(server, shared_state.JOINS)
+  event = shared_state.FAILS
   try:
     yield server
+    event = shared_state.LEAVES
   finally:
     with contextlib.suppress(UserError):
-      _tell_servers(server, joins=False)
+      _tell_servers(server, event)
 
 
 def _check_run(server):
@@ -148,20 +180,20 @@ def _begun(state):
   return state.starts[0].time if state and state.starts else None
 
 
-def _tell_servers(server, joins):
-  """Tells the parameter servers that this worker joins, or leaves."""
-  message = server.task.index, joins
+def _tell_servers(server, event):
+  """Tells the parameter servers that this worker joins, leaves or fails."""
+  message = server.task.index, event
   with server.side_session() as session:
     for index in range(len(server.task.ps)):
       session.run(shared_state.membership_queue(index).enqueue(message))
 
 
-def _wait_for_notice(server, name, source):
-  """The value of the notice `name`, which the task at `source` writes."""
+def _wait_for_notice(server, name, source, ps_index=0):
+  """The value of a Notice, which the task at `source` writes."""
   timeout_secs = server.settings.connect_timeout_secs
   deadline = time.monotonic() + timeout_secs
   with server.side_session() as session:
-    notice = shared_state.Notice(name)
+    notice = shared_state.Notice(name, ps_index)
     while time.monotonic() < deadline:
       value = notice.read(session)
       if value is not None:
@@ -229,6 +261,9 @@ def _announce(server, state, problem=None):
                  state=dataclasses.asdict(state),
                  train_dir=os.path.abspath(settings.train_dir),
                  **settings.values(_ENDS))
+    elif problem is None:  # All is saved, if a start before has not said so.
+      end = {'chief_start': run['chief_start'], 'problem': None}
+      ending.notice().write(session, end)
     notice.write(session, run)
   return run['chief_start']
 
@@ -277,10 +312,8 @@ def lend(server, agreement):
   print(f'Computing a part of the model of the chief, {task.workers[0]}.')
 
   def end_chief_on_signal():
-    if signals:  # The chief saves after the step that it takes now.
-      with server.side_session() as session:
-        last_step = shared_state.progress(task, 0).last_step
-        session.run(tf.assign(last_step, 0))
+    if signals:
+      _ask_to_end(server)
 
   ending.wait(server, agreement, end_chief_on_signal)
   signals_lib.print_first(signals)

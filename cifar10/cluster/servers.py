@@ -46,6 +46,7 @@ class Server:
     """
     timeout_secs = self.settings.connect_timeout_secs
     proto = self.config_proto()
+    proto.device_filters.append('/job:ps/task:0')  # It has the shared state.
     proto.operation_timeout_in_ms = 1000 * timeout_secs
     problem = f'{", ".join(self.task.ps)}: no answer'
     late = UserError(f'{problem} within {timeout_secs} s '

@@ -30,6 +30,7 @@ class Progress(NamedTuple):
   # the worker's last step.
   staleness: Any
   last_step: Any  # The global step at which all workers end; a scalar.
+  is_to_end: Any  # 1 once a task asks the workers to end early; a scalar.
 
   @property
   def initializer(self):
@@ -51,7 +52,7 @@ def progress(task, last_step):
   The chief initializes its last step with `last_step`.
   """
   zeros = [0] * len(task.workers)
-  values = Progress(zeros, zeros, last_step)
+  values = Progress(zeros, zeros, last_step, 0)
   with _in_container():
     return Progress(*(_variable(field, tf.constant(value, tf.int64))
                       for field, value in values._asdict().items()))
@@ -65,8 +66,8 @@ def _variable(name, value):
 class Notice:
   """A value that one task writes and others read, as JSON."""
 
-  def __init__(self, name):
-    with _in_container():
+  def __init__(self, name, ps_index=0):
+    with _in_container(ps_index):
       self._text = _variable(name, '')
       self._exists = tf.identity(tf.is_variable_initialized(self._text))
 
@@ -80,11 +81,15 @@ class Notice:
     return json.loads(session.run(self._text).decode('utf-8'))
 
 
+# What a worker tells the parameter servers.
+JOINS, LEAVES, FAILS = range(3)  # It leaves with an error if it fails.
+
+
 def membership_queue(ps_index):
   """The tf.FIFOQueue on a parameter server where workers join and leave.
 
-  It holds pairs: the worker's number, int32, and true if it joins.
+  It holds pairs of int32: the worker's number, and what it tells.
   """
   with _in_container(ps_index):
-    return tf.FIFOQueue(-1, [tf.int32, tf.bool], shapes=[[], []],
+    return tf.FIFOQueue(-1, [tf.int32, tf.int32], shapes=[[], []],
                         shared_name='messages')

@@ -57,7 +57,8 @@ class WorkerRole(tf.train.SessionRunHook, Role):
     """Returns this object, which is a hook itself."""
     del last_step  # The chief has put it into the Progress.
     with tf.control_dependencies([step]):
-      fetches = [step, self._progress.last_step.read_value()]
+      shared = self._progress.last_step, self._progress.is_to_end
+      fetches = [step, *(variable.read_value() for variable in shared)]
     # Not the operation_timeout_in_ms of the session, which would also limit the
     # time of saving the last step.
     limit = tf.RunOptions(timeout_in_ms=self.settings.operation_timeout_ms)
@@ -68,7 +69,9 @@ class WorkerRole(tf.train.SessionRunHook, Role):
     return self._run_args
 
   def after_run(self, run_context, run_values):
-    step, last_step = run_values.results
+    step, last_step, is_asked = run_values.results
+    if is_asked:
+      self._is_to_end = self._steps_to_go() is not None
     if self._is_to_end and not self._announced:
       self._announced = True
       last_step = min(last_step, step + self._steps_to_go())

@@ -59,7 +59,8 @@ PARTS = {'model_parallelism': 'filters'}
     ('--ps_hosts names no host', {'ps_hosts': ''}),
     ('--worker_hosts names no host', {'worker_hosts': ''}),
     *(("--ps_hosts: '%s'; expected host:port" % host, {'ps_hosts': host})
-      for host in ('a', 'a:x', 'a..b:1', 'a:99999', 'a:2_2')),
+      for host in ('a', 'a:x', 'a..b:1', 'a:99999', 'a:2_2', 'a:٢',
+                   'grpc://a:1')),
     ('b:2222 is the address of two tasks', {'ps_hosts': 'b:2222'}),
     ('--backup_workers is 2; expected less than 2', {'backup_workers': 2}),
     ('--backup_workers is 1; expected less than 1',

@@ -9,6 +9,7 @@ import signal
 import pytest
 import tensorflow.compat.v1 as tf
 
+from cifar10.cluster import ending
 from cifar10.cluster import membership
 from cifar10.cluster import servers
 from cifar10.cluster import shared_state
@@ -109,6 +110,9 @@ def test_a_worker_is_told_that_the_run_is_at_its_end(tasks, capsys):
   assert agreements(tasks.worker(1)) == []
   assert capsys.readouterr().out == (
       'The run of the chief is at its end already: nothing to do.\n')
+  # A worker that has taken the last step may still wait for an earlier start.
+  here = tasks.worker(1, clusters.free_addresses(2), connect_timeout_secs=9)
+  ending.wait(here, membership.Agreement(here.settings, STATE, 1, 0))
 
 
 def test_an_error_of_the_chief_before_the_run_reaches_the_workers(tasks):
@@ -135,7 +139,7 @@ def announce_cluster(tasks, hosts):
 
 
 def messages(tasks):
-  """What workers have told the parameter server, as pairs (number, joins)."""
+  """What workers have told the parameter server, as pairs (number, event)."""
   with tasks.workers[0].side_session() as session:
     queue = shared_state.membership_queue(0)
     return list(zip(*session.run(queue.dequeue_up_to(queue.size()))))
@@ -158,9 +162,9 @@ def test_servers_hear_that_a_worker_joins_and_leaves_also_by_an_error(
   announce_cluster(tasks, tasks.hosts)
   with pytest.raises(KeyError):
     with join(1):
-      assert messages(tasks) == [(1, True)]
+      assert messages(tasks) == [(1, shared_state.JOINS)]
       raise KeyError
-  assert messages(tasks) == [(1, False)]
+  assert messages(tasks) == [(1, shared_state.FAILS)]
 
 
 OTHER_RUN = dataclasses.replace(STATE, starts=(run_state.Start(0, 3.5),))
@@ -185,7 +189,7 @@ def test_a_chief_joins_only_to_continue_the_run_of_the_servers(
     with join(index, overwrite=overwrite, train_dir=str(tmp_path)):
       pass
   # Nor do the servers hear of it.
-  told = [(index, True), (index, False)]
+  told = [(index, shared_state.JOINS), (index, shared_state.LEAVES)]
   assert messages(tasks) == ([] if problem else told)
 
 
@@ -232,31 +236,34 @@ def test_a_chief_that_announces_nothing_is_named(tasks, clock):
 
 
 def serve(tasks, addresses=None, signals=(), **settings):
-  """Lets the parameter server serve until the workers have left."""
-  task = tasks.ps.task
+  """Serves until the workers have left; returns whether the chief failed."""
+  server = copy.copy(tasks.ps)
+  server.settings = Settings(**settings)
   if addresses is not None:
-    task = task._replace(workers=tuple(addresses))
-  with tf.Graph().as_default(), tf.Session(tasks.ps.target) as session:
-    membership._serve_until_left(session, task, Settings(**settings), signals)
+    server.task = server.task._replace(workers=tuple(addresses))
+  with tf.Graph().as_default(), tf.Session(server.target) as session:
+    return membership._serve_until_left(server, session, signals)
 
 
-def tell(tasks, *numbers, joins=False):
-  """Lets workers tell the server that they leave or join."""
+def tell(tasks, *numbers, event=shared_state.LEAVES):
+  """Lets workers tell the server that they leave, fail or join."""
   with tasks.workers[0].side_session() as session:
     queue = shared_state.membership_queue(0)
-    session.run(queue.enqueue_many([list(numbers), [joins] * len(numbers)]))
+    session.run(queue.enqueue_many([list(numbers), [event] * len(numbers)]))
 
 
 def test_a_server_serves_until_all_workers_have_left(tasks, clock):
   tell(tasks, 0)
   # Worker 0 starts again, and leaves later than worker 1; it answers.
   clock.alarms = {
-      1.0: lambda: tell(tasks, 0, joins=True),
+      1.0: lambda: tell(tasks, 0, event=shared_state.JOINS),
       2.0: lambda: tell(tasks, 1),
       12.0: lambda: tell(tasks, 0)
   }
-  serve(tasks, connect_timeout_secs=5)
+  assert not serve(tasks, connect_timeout_secs=5)
   assert clock.now == 12.0
+  tell(tasks, 0, 1, event=shared_state.FAILS)
+  assert serve(tasks)
 
 
 LOST = '; what the chief, worker 0, has not saved is lost'
@@ -284,11 +291,27 @@ def test_silent_workers_are_not_waited_for_once_the_chief_has_left(
   assert clock.now == seconds
 
 
-def test_after_a_signal_workers_have_some_seconds_to_leave(tasks, clock):
+@pytest.mark.parametrize('has_begun, seconds', [(False, 12.5), (True, 67.5)])
+def test_after_a_signal_workers_end_too(tasks, clock, has_begun, seconds):
   signals = []
+  if has_begun:
+    take_steps(tasks, [1, 1])
   clock.alarms[2.0] = lambda: signals.append(signal.SIGTERM)
-  serve(tasks, signals=signals)
-  assert clock.now == 12.5
-  # Nobody is left who could take them.
-  serve(tasks, clusters.free_addresses(2), signals)
-  assert clock.now == 12.5
+  serve(tasks, signals=signals, connect_timeout_secs=20, stall_secs=20)
+  assert clock.now == seconds  # They answer, and do not leave.
+  with tasks.workers[0].side_session() as session:
+    progress = shared_state.progress(tasks.ps.task, 0)
+    if has_begun:
+      assert session.run(progress.is_to_end) == 1
+  # Those that have never answered are not waited for.
+  serve(tasks, clusters.free_addresses(2), signals, connect_timeout_secs=20)
+  assert clock.now == seconds
+
+
+def test_after_a_signal_a_worker_may_miss_an_answer(tasks, clock, monkeypatch):
+  is_silent = {0.5, 1.0, 1.5}
+  monkeypatch.setattr(membership.reachability, 'unreachable',
+                      lambda address: clock.now in is_silent)
+  clock.alarms[3.0] = lambda: tell(tasks, 0, 1)
+  serve(tasks, signals=[signal.SIGTERM])
+  assert clock.now == 3.0

@@ -24,9 +24,9 @@ def test_tasks_find_the_progress_of_each_other_by_its_name(ps):
     ])
   with session_of_own(ps) as worker, worker.graph.as_default():
     progress = shared_state.progress(task, last_step=0)
-    steps, staleness, last_step = worker.run(list(progress))
+    steps, staleness, last_step, is_to_end = worker.run(list(progress))
     assert steps.tolist() == [0, 0, 5] and staleness.tolist() == [0, 4, 0]
-    assert last_step == 77
+    assert last_step == 77 and is_to_end == 0
     assert {v.device for v in progress} == {'/job:ps/task:0/device:CPU:0'}
 
 
@@ -39,5 +39,5 @@ def test_no_checkpoint_holds_what_is_shared():
     assert graph.get_all_collection_keys() == []
     # Nor would another container's reset or restore reach it.
     kept = [o for o in graph.get_operations() if 'container' in o.node_def.attr]
-    assert len(kept) == 5
+    assert len(kept) == 6
     assert {o.get_attr('container') for o in kept} == {b'shared'}

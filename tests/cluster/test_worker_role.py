@@ -79,16 +79,23 @@ def role_of(ps, index, **settings):
 
 
 class Signals(tf.train.SessionRunHook):
-  """Ends a role as the guard does, once signals have come."""
+  """Ends a role as the guard does, once signals have come.
+
+  Or as a parameter server does, if it has got them: by `is_to_end`.
+  """
 
   have_come = False
 
-  def __init__(self, role):
-    self._role = role
+  def __init__(self, role, is_to_end=None):
+    self._role, self._is_to_end = role, is_to_end
 
   def after_run(self, run_context, run_values):
-    if self.have_come:
+    if not self.have_come:
+      return
+    if self._is_to_end is None:
       self._role.end_early(run_context)
+    else:
+      self._is_to_end.load(1, run_context.session)
 
 
 ON_ITS_OWN = {'sync': False}
@@ -108,13 +115,25 @@ def test_after_a_signal_the_right_workers_end_at_the_right_step(
   check_end(ps, index, settings, 1, 2, (taken, last_step, is_last))
 
 
+# One step later: a worker sees it with its next step.
+@pytest.mark.parametrize('index, settings, taken', [(0, ON_ITS_OWN, 4),
+                                                    (1, ON_ITS_OWN, 9),
+                                                    (1, IN_STEP, 5),
+                                                    (0, BACKED_UP, 6),
+                                                    (1, BACKED_UP, 9)])
+def test_workers_that_end_all_do_so_when_a_parameter_server_asks(
+    ps, index, settings, taken):
+  check_end(ps, index, settings, 1, 2, (taken, taken, True), is_asked=True)
+
+
 @pytest.mark.parametrize('settings', [ON_ITS_OWN, IN_STEP, BACKED_UP])
 def test_a_worker_ends_at_the_last_step_also_after_a_late_signal(ps, settings):
   # Other workers take steps too.
   check_end(ps, 0, settings, 3, 6, (9, 9, True))
 
 
-def check_end(ps, index, settings, stride, signal_after, expected):
+def check_end(ps, index, settings, stride, signal_after, expected,
+              is_asked=False):
   """Lets a worker's steps count `stride` each, and signals come after some.
 
   `expected` are the step taken last, the last step of all, and if it is theirs.
@@ -123,14 +142,15 @@ def check_end(ps, index, settings, stride, signal_after, expected):
     step = tf.train.get_or_create_global_step()
     role, progress = role_of(ps, index, **settings)
     train_op = tf.assign_add(step, stride, use_locking=True)
-    hooks = [Signals(role), role.last_step_hook(train_op, 9)]
+    signals = Signals(role, progress.is_to_end if is_asked else None)
+    hooks = [signals, role.last_step_hook(train_op, 9)]
     scaffold = tf.train.Scaffold(local_init_op=progress.initializer)
     creator = tf.train.ChiefSessionCreator(scaffold, ps[1])
     with tf.train.MonitoredSession(creator, hooks) as session:
       found = 0
       while not session.should_stop():
         assert not role.has_taken_last_step
-        hooks[0].have_come = found >= signal_after
+        signals.have_come = found >= signal_after
         found = session.run(train_op)
     with tf.Session(ps[1]) as session:
       last_step, at = session.run([progress.last_step, step])
