@@ -148,11 +148,18 @@ def guarded(work):
   return 0
 
 
+# Lines in which TensorFlow says nothing of the cause; a server begins with one.
+_EMPTY = re.compile(r'|=+|Graph execution error:|(\w+: )?From /job:.*:|'
+                    r'\d+ root error\(s\) found\.')
+
+
 def summary(error):
   """A tf.errors.OpError in one line, without the name of the node."""
-  lines = error.message.splitlines() or [type(error).__name__]
+  lines = error.message.splitlines()
   nodes = [i for i, line in enumerate(lines) if line.startswith('Node:')]
-  return lines[nodes[-1] + 1] if nodes and lines[nodes[-1] + 1:] else lines[0]
+  after = lines[nodes[-1] + 1:] if nodes else lines
+  causes = [line for line in after if not _EMPTY.fullmatch(line)]
+  return (causes or lines or [type(error).__name__])[0]
 
 
 @contextlib.contextmanager

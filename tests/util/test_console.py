@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+import tensorflow.compat.v1 as tf
 
 from cifar10.errors import UserError
 from cifar10.util import console
@@ -163,6 +164,20 @@ def terminal(monkeypatch):
   stream.isatty = lambda: True
   monkeypatch.setattr(sys, 'stdout', stream)
   return stream
+
+
+@pytest.mark.parametrize('beginning', [
+    '', 'From /job:ps/replica:0/task:0:\n',
+    'Graph execution error:\n\nDetected at node \'x\' defined at (most recent '
+    "call last):\n    File 'x'\nNode: 'x'\n=====================\n"
+    'NOT_FOUND: From /job:worker/replica:0/task:0:\n'
+])
+def test_an_error_of_an_operation_is_summed_up_by_its_cause(beginning):
+  message = beginning + '/a; No such file\n\t [[{{node x}}]]\nAdditional: y'
+  error = tf.errors.NotFoundError(None, None, message)
+  assert console.summary(error) == '/a; No such file'
+  error = tf.errors.NotFoundError(None, None, '')
+  assert console.summary(error) == 'NotFoundError'
 
 
 def test_a_file_gets_a_line_for_every_tenth(capsys):
