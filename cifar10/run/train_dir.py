@@ -154,7 +154,8 @@ def _folders(directory):
   """The training directory and, if it is this run's, the folder `best` in it.
 
   A link does not count: by it, others could have this user delete files. Nor
-  does a folder of another run, which has starts of its own.
+  does a folder of another run, which has starts of its own, or checkpoints
+  without any.
   """
   best = os.path.join(directory, BEST)
   if os.path.islink(best):
@@ -164,7 +165,8 @@ def _folders(directory):
     states = [run_state.load(folder) for folder in (directory, best)]
     own, found = (
         [s.time for s in state.starts] if state else [] for state in states)
-    if found != own[:len(found)]:
+    is_own = bool(found) or not checkpoints.by_step(best)
+    if not is_own or found != own[:len(found)]:
       return (directory,)
   return directory, best
 

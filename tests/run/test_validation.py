@@ -275,7 +275,7 @@ def contents(folder):
 
 
 @pytest.mark.parametrize('overwrite', [False, True])
-@pytest.mark.parametrize('how', ['new', 'from the best one', 'now'])
+@pytest.mark.parametrize('how', ['new', 'unknown', 'from the best one', 'now'])
 def test_another_run_in_its_folder_is_left_alone(tmp_path, validated, how,
                                                  overwrite):
   config = copied(validated, tmp_path, overwrite=overwrite, **RATES)
@@ -285,6 +285,8 @@ def test_another_run_in_its_folder_is_left_alone(tmp_path, validated, how,
   if how != 'now':
     starts += (run_state.Start(4, 5.0),)
   dataclasses.replace(state, starts=starts).save(best)
+  if how == 'unknown':  # Copied there, or of another program.
+    os.remove(os.path.join(best, 'run_state.json'))
   # Of a trainer that is at work there, it may not be known yet.
   problem = 'best: holds a run of its own; the best checkpoint of .*/train is '
   with contextlib.ExitStack() as stack:
