@@ -82,6 +82,9 @@ def _transfer(settings):
   }
   misfits = _misfits(names, expected, values)
   taken = {n: values[n] for n in values if n not in misfits}
+  for name, value in taken.items():
+    if not np.isfinite(value).all():
+      raise UserError(f'--init_from={source}: {names[name]} is not finite')
   _report(settings, source, taken, misfits)
   if not settings.init_scope:
     left = _layers_with_weights(there) - _layers_with_weights(names.values())
@@ -111,9 +114,12 @@ def _names_there(expected, settings):
       layers = sorted({name.partition('/')[0] for name in expected})
       raise UserError(f'{flag}: the model has no {here}; it has '
                       f'{", ".join(layers)}')
-    for name in mapped:
-      if names.get(name) == name:  # No pair before has mapped it.
-        names[name] = there + name[len(here):]
+    unmapped = [name for name in mapped if names.get(name) == name]
+    if not unmapped:
+      raise UserError(f'{flag}: {here} is not in --init_scope='
+                      f'{settings.init_scope}, or is mapped twice')
+    for name in unmapped:
+      names[name] = there + name[len(here):]
   return names
 
 

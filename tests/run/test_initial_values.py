@@ -25,6 +25,7 @@ def _source(tmp_path_factory):
     values[name] = np.full([2], i + 1, np.float32)
     values[name + AVERAGE] = np.full([2], i + 1.5, np.float32)
   values['local/w'] = np.full([4], 9, np.float32)  # Has no average.
+  values['inf/w'] = np.float32([1, np.inf])
   values['left\n\x1b[2J/weights'] = np.float32(0)
   checkpoints.write(folder, values)
   return folder
@@ -81,6 +82,9 @@ def test_what_does_not_fit_keeps_its_own_values_unless_it_is_named(
 
 
 @pytest.mark.parametrize('settings, problem', [
+    ({'init_map': 'new:inf'}, '/model.ckpt-7: inf/w is not finite$'),
+    ({'init_map': 'new:a,new:b'}, 'new is not in --init_scope=, or is mapped '
+     'twice$'),
     ({}, 'none of its variables fits; expected a run with the same --network'),
     ({'init_scope': 'conv'}, '--init_scope=conv: names no variable; expected '
      'the beginning of some of new/w$'),
