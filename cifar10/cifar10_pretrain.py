@@ -127,7 +127,9 @@ def _check(settings):
     raise UserError(
         f'--batch_size=1: --task={task} compares images of a batch; '
         'expected at least 2')
-  for name in ('label_smoothing', 'softmax_rate'):
+  # Auxiliary tasks train an output layer of their own.
+  rates = () if task in pretraining.AUXILIARY else ('softmax_rate',)
+  for name in ('label_smoothing', *rates):
     if settings.is_set(name):
       raise UserError(
           f'--{name}={getattr(settings, name):g} has no effect in pretraining, '

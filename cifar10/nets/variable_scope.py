@@ -116,7 +116,7 @@ def check_freezing(pattern):
   trained = tf.trainable_variables()
   if not pattern or (frozen and trained):
     return
-  problem = 'no variable begins like that'
+  problem = 'no trained variable begins like that'
   if frozen:
     problem = 'nothing is left to train'
   layers = {variable.op.name.split('/')[0] for variable in trained + frozen}

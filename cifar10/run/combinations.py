@@ -26,7 +26,8 @@ _EXCLUDED = (
     ('columns', _DIVIDES, _NOT_DIVIDED),
     ('model_parallelism=filters', _DIVIDES, _NOT_DIVIDED),
     ('partition_ps', 'leaves no variable in one place',
-     ('network=airbench', 'max_norm', 'validation_examples')),
+     ('network=airbench', 'clip_norm_each', 'max_norm',
+      'validation_examples')),
     ('cache_frozen', 'reads what it keeps through --input=queues',
      ('input=preloaded,tf_data',)),
     ('cache_frozen', 'keeps the outputs of layers, so they may not change',
@@ -165,6 +166,6 @@ def _of_training(settings):
     pattern = getattr(settings, name)
     try:
       re.compile(pattern)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
       yield (f'--{name}={pattern}: {error}; expected a regular expression, '
              'such as conv[12]')

@@ -31,8 +31,8 @@ class Running(Group, agreed=False, searched=False):
   """The training directory, and a run's files and console lines.
 
   train_dir: Where checkpoints and summaries are written.
-  overwrite: Start from scratch; the run in --train_dir is deleted once the new
-    one is ready.
+  overwrite: Start from scratch; the run in --train_dir is deleted once the
+    graph of the new one is built, before its first checkpoint.
   save_secs: Seconds between checkpoints; 0: do not save by time.
   save_steps: Save a checkpoint at steps that are multiples of this; 0: do not
     save by steps.

@@ -47,6 +47,7 @@ def settings_of(text):
     (f'{AIRBENCH} normalize_logits=True', 'with --normalize_logits$'),
     (f'{AIRBENCH} partition_ps=True', 'one place.* with --network=airbench$'),
     ('partition_ps=True validation_examples=9', '--validation_examples=9$'),
+    ('partition_ps=True clip_norm_each=1', '--clip_norm_each=1'),
     ('columns=2 top_layers=local', '^--columns=2 divides.*--top_layers=local$'),
     (f'{AIRBENCH} model_parallelism=filters', '=filters div.*with --network='),
     ('cache_frozen=2 freeze=conv input=tf_data', 'with --input=tf_data$'),

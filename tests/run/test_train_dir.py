@@ -89,7 +89,7 @@ TOO_SMALL = 'images of 24 x 24 pixels; expected 25 or more, see --image_size'
     ({'image_size': 33}, '--image_size=33: larger than the images, which have'),
     ({'network': 'airbench', 'normalization': 'batch'}, TOO_SMALL),
     ({'augment': 'shift', 'max_shift': 0.01}, '=0.01: less than half a pixel'),
-    ({'freeze': 'cnv'}, '--freeze=cnv: no variable begins like that'),
+    ({'freeze': 'cnv'}, '--freeze=cnv: no trained variable begins like that'),
     ({'freeze': '.'}, '--freeze=.: nothing is left to train'),
     ({'freeze': 'conv2', 'cache_frozen': 1}, '=1: conv1/weights is not frozen'),
     ({'init_from': 'SOURCE', 'init_scope': 'cnv'}, '--init_scope=cnv'),
