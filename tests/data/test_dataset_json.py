@@ -59,7 +59,8 @@ def files_of(*names):
     ('train', [None, [], {}], "TypeError|KeyError..files'"),
     ('test', [files_of(), {'files': 'x'}], 'files .*; expected a list'),
     ('test', [files_of(7)], 'TypeError'),
-    ('test', [dict(files_of('x'), count=9.0)], 'counts .*; expected whole'),
+    ('train', [files_of('x', 'w', 'x'), files_of('y')], 'expected each name'),
+    ('test', [dict(files_of('u'), count=9.0)], 'counts .*; expected whole'),
     ('test', [files_of('x', n) for n in ('../x', '/etc/passwd', 'a/b')],
      'expected a name without a folder'),
 ])  # yapf: disable
