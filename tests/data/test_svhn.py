@@ -89,13 +89,22 @@ def test_a_wrong_file_is_named_and_nothing_is_converted(tmp_path):
 def test_a_damaged_file_is_named(tmp_path):
   scipy_io = pytest.importorskip('scipy.io')
   source = tmp_path / 'x.mat'
-  for content in (b'', b'no mat', b'MATLAB 5.0' + b'?' * 999, None):
-    if content is None:
-      scipy_io.savemat(str(source), {'Z': [1]})  # Something else.
+  images = np.zeros((32, 32, 3, 2), np.uint8)
+  for content, problem in (
+      (b'', ''), (b'no mat', ''), (b'MATLAB 5.0' + b'?' * 999, ''),
+      ({'Z': [1]}, ''),  # Something else.
+      ({'X': images, 'y': [10, 15]}, 'y holds 15; expected labels 1 to 10'),
+      ({'X': images, 'y': [10]}, r'found X uint8 .* 2\] and 1 labels'),
+      ({'X': images[..., :0], 'y': []}, 'and 0 labels; expected .* or more'),
+      ({'X': images / 255, 'y': [1, 2]}, 'found X float64'),
+      ({'X': images[1:], 'y': [1, 2]}, r'X uint8 \[31, ')):  # yapf: disable
+    if isinstance(content, dict):
+      scipy_io.savemat(str(source), content)
     else:
       source.write_bytes(content)
-    with pytest.raises(UserError, match='x.mat: cannot be read: '):
+    with pytest.raises(UserError, match='x.mat: cannot be read.*' + problem):
       svhn.write_records(str(source), str(tmp_path / 'x.bin'))
+    assert os.listdir(str(tmp_path)) == ['x.mat']
 
 
 def test_without_scipy_nothing_is_fetched(tmp_path, monkeypatch):
