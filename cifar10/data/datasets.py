@@ -104,7 +104,7 @@ def describe(settings):
   Raises UserError if the files that describe the data set are missing or
   damaged, or if its classes or the size of its images are not the model's.
   """
-  kind, names = _kind(settings), settings.classes
+  kind, names = kind_of(settings), settings.classes
   if kind == 'sample':
     data = in_folder(SAMPLE_FOLDER, _CIFAR10_SOURCE.train[:1])
   elif kind == 'own':
@@ -140,7 +140,7 @@ def check_fits(data, settings):
       continue
     where = f'--dataset={settings.dataset} --data_dir={settings.data_dir}: '
     # Perhaps a folder that has moved.
-    if _kind(settings) == 'cifar10' and data.classes == CLASSES:
+    if kind_of(settings) == 'cifar10' and data.classes == CLASSES:
       where += f'is CIFAR-10, as there is no {dataset_json.FILE_NAME}; '
     raise UserError(
         f'{where}found {what} {checks.first_three(found, separator)}; the '
@@ -154,7 +154,9 @@ def known_shape(settings, classes):
   """
   may_be_own = settings.dataset == 'cifar10' and (
       classes != CLASSES or not os.path.isdir(settings.data_dir))
-  return () if may_be_own or _kind(settings) == 'own' else records.Layout()[:3]
+  if may_be_own or kind_of(settings) == 'own':
+    return ()
+  return records.Layout()[:3]
 
 
 def prepare(settings, url=_OFFICIAL_URL, num_classes=len(CLASSES)):
@@ -165,7 +167,7 @@ def prepare(settings, url=_OFFICIAL_URL, num_classes=len(CLASSES)):
   its held-out and labelled parts. Raises UserError if it cannot be fetched, is
   damaged, does not suit the model, or is too small.
   """
-  kind = _kind(settings)
+  kind = kind_of(settings)
   source = sources.SOURCES.get(kind)
   if settings.dataset == 'cifar10' and not settings.classes:
     classes = numbered_classes(num_classes)
@@ -229,7 +231,7 @@ def check_owner(settings):
     paths.refuse_of_another(settings.data_dir, '--data_dir')
 
 
-def _kind(settings):
+def kind_of(settings):
   """The name of the data set; 'own' if --data_dir holds a dataset.json."""
   check_owner(settings)
   own = os.path.join(settings.data_dir, dataset_json.FILE_NAME)

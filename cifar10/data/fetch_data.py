@@ -9,13 +9,19 @@ Without an internet connection, put the official files into --data_dir first.
 import os
 
 from cifar10 import flags
+from cifar10.data import dataset_json
 from cifar10.data import datasets
 
 
 def fetch(settings):
   """Fetches the data set of the settings, and says where it is."""
   data = datasets.prepare(settings)
-  print(f'{settings.dataset} is in {os.path.dirname(data.train_files[0])}.')
+  folder = os.path.dirname(data.train_files[0])
+  if datasets.kind_of(settings) == 'own':
+    print(f'The data set {data.name} is in {folder}, by its '
+          f'{dataset_json.FILE_NAME}: nothing to fetch.')
+  else:
+    print(f'{settings.dataset} is in {folder}.')
 
 
 def main():

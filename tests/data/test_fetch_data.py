@@ -23,6 +23,14 @@ def test_complete_data_is_checked_without_a_network(tmp_path):
   assert out.startswith(f'WARNING: {folder}: found no training images of auto')
 
 
+def test_a_data_set_of_ones_own_is_not_fetched(tmp_path):
+  synthetic_records.make_own_dataset(tmp_path)
+  status, out, err = run('--data_dir=%s' % tmp_path)
+  assert (status, err) == (0, '')
+  assert out.endswith(f'The data set {tmp_path.name} is in {tmp_path}, by its '
+                      'dataset.json: nothing to fetch.\n')
+
+
 def test_a_failure_leaves_no_trace(tmp_path):
   found = run('--data_dir=%s/typo' % tmp_path, '--data_url=file:///none')
   assert found == (
