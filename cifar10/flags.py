@@ -238,7 +238,7 @@ def _run_guarded(work, names, argv, takes_arguments=False, has_model=False):
 
   def configured_work():
     settings = _settings(names, has_model)
-    check = combinations.check_network
+    check = combinations.check_use
     if 'optimizer' in names:
       check = combinations.check
     with combinations.naming_recipe(settings):

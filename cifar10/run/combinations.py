@@ -47,19 +47,26 @@ def check(settings):
   if settings.schedule == 'piecewise':
     schedules.boundaries_and_rates(settings)
   problems = [
-      *_without_effect(settings), *_of_layers(settings), *_of_training(settings)
+      *_without_effect(settings, settings_lib.FIELDS), *_of_layers(settings),
+      *_of_training(settings)
   ]
   if problems:
     raise UserError(problems[0])
-  check_network(settings)
+  check_use(settings)
   is_meant = (settings.normalization, settings.initializer) == ('none', 'lecun')
   if settings.activation == 'selu' and not is_meant:
     print('WARNING: --activation=selu normalizes by itself: it is meant for '
           '--normalization=none and --initializer=lecun.')
 
 
-def check_network(settings):
-  """Raises UserError if the settings of a network contradict one another."""
+def check_use(settings):
+  """As `check`, for a program that takes what is not a flag from a run.
+
+  Of settings without effect, it refuses flags that name a data set.
+  """
+  of_data = settings.of_groups('data', 'download').keys() & settings.given
+  for problem in _without_effect(settings, of_data):
+    raise UserError(problem)
   for setting, reason, excluded in _EXCLUDED:
     for other in excluded if _holds(settings, setting) else ():
       if _holds(settings, other):
@@ -113,11 +120,12 @@ def has_effect(needs, values):
   return any(part.strip() in choices for part in values[owner].split(','))
 
 
-def _without_effect(settings):
-  """Yields a message for each setting that was given but has no effect."""
+def _without_effect(settings, names):
+  """Yields a message for each of some settings that is set without effect."""
   values = settings.values(settings_lib.with_policy('help'))
   for name, needs in settings_lib.with_policy('needs').items():
-    if not settings.is_set(name) or has_effect(needs, values):
+    is_set = name in names and settings.is_set(name)
+    if not is_set or has_effect(needs, values):
       continue
     owner, choices = needs
     problem = f'{_flag(settings, name)} has no effect'

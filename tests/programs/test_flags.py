@@ -102,6 +102,7 @@ def default(name):
     ('eval', '--norun_once=3', '--norun_once=3 does not take an argument'),
     ('eval', '--run_once False', "unexpected argument 'False'"),
     ('eval', '--eval_data=tests', '--eval_data=tests'),
+    ('eval', '--dataset=sample --data_url=x', '=x has no effect with --datas'),
     ('export', '--checkpoint=/a/model.ckpt-3 --checkpoint_dir=/b',
      '--checkpoint=/a/model.ckpt-3: is not in --checkpoint_dir=/b;'),
 ])  # yapf: disable

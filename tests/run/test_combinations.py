@@ -98,6 +98,14 @@ def test_what_is_given_at_its_default_is_refused_too(settings, name, problem):
     combinations.check(dataclasses.replace(found, given=frozenset([name])))
 
 
+def test_the_data_set_of_a_run_is_refused_only_as_a_flag():
+  found = settings_of('dataset=sample cifar100_labels=coarse warmup=0.5')
+  combinations.check_use(found)
+  found = dataclasses.replace(found, given=frozenset(['cifar100_labels']))
+  with pytest.raises(UserError, match='=coarse has no effect with --dataset=s'):
+    combinations.check_use(found)
+
+
 @pytest.mark.parametrize(
     'settings, names',
     [
