@@ -219,7 +219,8 @@ def read_json(path):
       value = json.loads(source.read().decode('utf-8'))
     text = json.dumps(value, ensure_ascii=False)
     text.encode('utf-8')  # Without lone surrogates.
-    if '\\u0000' in text:
+    # Not after an escaped backslash.
+    if '\\u0000' in text.replace('\\\\', ''):
       raise ValueError('a string holds a NUL')
   except FileNotFoundError:
     return None

@@ -143,7 +143,7 @@ def test_only_a_regular_file_is_read(tmp_path):
     [(b'', 'not JSON: '), (b'{"a": 1', 'not JSON: '),
      (b'{"a": "\xff"}', 'not JSON: '), (b'[1]', 'expected a JSON object'),
      (b'{"a": ["x\\u0000"]}', 'not JSON: a string holds a NUL'),
-     (b'{"a\\u0000": 1}', 'not JSON: a string holds a NUL'),
+     (b'{"a\\\\\\u0000": 1}', 'not JSON: a string holds a NUL'),
      (b'{"a": {"b": "\\udcff"}}', 'not JSON: '),
      (b'{"\\ud800": 1}', 'not JSON: '),
      (b'{"a": ' + b'[' * 100000 + b']' * 100000 + b'}', 'too many levels of '),
@@ -155,6 +155,12 @@ def test_other_content_is_an_error_of_one_line(tmp_path, content, reason):
     files.read_json(str(path))
   message = str(info.value)
   assert message.startswith(f'{path}: {reason}') and '\n' not in message
+
+
+def test_a_backslash_before_u0000_is_no_nul(tmp_path):
+  path, value = str(tmp_path / 'x.json'), {'a': '\\u0000'}
+  files.write_json(path, value)
+  assert files.read_json(path) == value
 
 
 def test_a_line_of_json_is_appended_whole_or_not_at_all(tmp_path):
