@@ -103,7 +103,8 @@ def _fetch_checked(remote):
   with files.open_own(partial) as output:
     try:
       _fetch_whole(remote, partial, output)
-      os.fsync(output.fileno())
+      with files.naming(remote.path):
+        os.fsync(output.fileno())
     except BaseException:
       if not _size(output):
         with contextlib.suppress(OSError):

@@ -11,6 +11,7 @@ import struct
 import tarfile
 import threading
 import time
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -346,15 +347,19 @@ def test_an_archive_from_the_user_is_used_but_never_changed(data):
   assert_complete(data)
 
 
-def test_a_full_disk_names_the_file_and_keeps_the_part(data, serve, waits):
+def test_a_full_disk_names_the_file_and_keeps_the_part(data, serve, waits,
+                                                       monkeypatch):
   archive = data / 'archive.tar.gz'
   with processes.full_disk(500000):
     message = error_of(data, serve().url)
   assert message == f'{archive}: cannot be written: File too large'
   assert waits == []
   server = serve()
+  with monkeypatch.context() as patched:  # As NFS reports it.
+    patched.setattr(os, 'fsync', mock.Mock(side_effect=OSError(28, 'full')))
+    assert error_of(data, server.url) == f"[Errno 28] full: '{archive}'"
   fetch(data, server.url)
-  assert server.asked == [500000]
+  assert server.asked[0] == 500000
   shutil.rmtree(str(data / 'folder'))
   with processes.full_disk(500000):  # While unpacking.
     message = error_of(data, NOWHERE)
