@@ -67,7 +67,8 @@ def warn_of_classes(data, train, test):
   if found:
     _warn(data, 'found ' + ' and '.join(found))
   counts = np.bincount(train)
-  most, least = counts.argmax(), np.where(counts, counts, len(train)).argmin()
+  most = counts.argmax()
+  least = np.where(counts, counts, len(train) + 1).argmin()
   if counts[most] >= _UNBALANCED * counts[least]:
     _warn(
         data, f'found {counts[most]:,} training images of {classes[most]} and '

@@ -132,6 +132,7 @@ def test_a_warning_names_a_public_data_set_that_is_not_complete(
     ([0, 1, 2] * 4, [0, 1, 2], 0, []),
     ([1, 2] * 4, [1, 2], 0,
      ['found no training images of a and no test images of a']),
+    ([1] * 8, [0, 1, 2], 0, ['found no training images of a, c']),
     ([0, 1, 2], [2, 2], 0, ['found no test images of a, b']),
     ([0, 1, 2] * 9, [0, 1, 2] * 9, 19, [
         '19 of 27 test images are also training images; precision on them says '
