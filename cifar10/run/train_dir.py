@@ -146,8 +146,12 @@ def _check_fixed(settings, data, changed, saved):
   datasets.check_fits(data, dataclasses.replace(settings, **trained))
   found, before = data.examples_per_epoch, saved.examples_per_epoch
   if found != before:
+    others = ''
+    if data.held_out:
+      others = (f' The last {data.held_out} images are held out, other ones '
+                'than before; the run may have been trained on some.')
     print(f'WARNING: found {found} training images; earlier starts of this run '
-          f'had {before}.')
+          f'had {before}.{others}')
 
 
 def _folders(directory):

@@ -117,7 +117,7 @@ def test_a_folder_with_the_name_of_a_file_is_found_before_that(tmp_path):
   assert checkpoints.latest(config.train_dir)
 
 
-def test_a_run_keeps_its_model_and_its_data_set(tmp_path):
+def test_a_run_keeps_its_model_and_its_data_set(tmp_path, capsys):
   config = short_runs.trained(tmp_path, max_steps=5)
   path = tmp_path / 'train' / 'config.json'
   saved = json.loads(path.read_text())
@@ -137,6 +137,8 @@ def test_a_run_keeps_its_model_and_its_data_set(tmp_path):
     assert not (tmp_path / 'train' / '.lock').exists()
   settings, data = trainer.prepare_data(config)
   assert train_dir.prepare(settings, data, 16) is not None
+  assert train_dir.prepare(settings, data._replace(held_out=9), 16) is not None
+  assert 'had 1000. The last 9 images are held out' in capsys.readouterr().out
 
 
 @pytest.mark.slow
