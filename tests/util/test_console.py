@@ -168,7 +168,7 @@ def terminal(monkeypatch):
 
 @pytest.mark.parametrize('beginning', [
     '', 'From /job:ps/replica:0/task:0:\n',
-    'Graph execution error:\n\nDetected at node \'x\' defined at (most recent '
+    "Graph execution error:\n\nDetected at node 'x' defined at (most recent "
     "call last):\n    File 'x'\nNode: 'x'\n=====================\n"
     'NOT_FOUND: From /job:worker/replica:0/task:0:\n'
 ])
