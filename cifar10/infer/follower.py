@@ -8,6 +8,7 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.data import datasets
 from cifar10.errors import UserError
+from cifar10.infer import predictions
 from cifar10.infer import restore
 from cifar10.store import checkpoints
 from cifar10.store import config
@@ -25,9 +26,19 @@ class Follower:
   """Follows the run in the `checkpoint_dir` of the settings."""
 
   def __init__(self, settings):
-    """Raises UserError if there is no checkpoint and `run_once` is set."""
+    """Raises UserError if no checkpoint is there and none can come.
+
+    None is waited for with `run_once`, nor in an export or a file.
+    """
     self._settings, self._directory = settings, settings.checkpoint_dir
     self._evaluated = None  # The last checkpoint evaluated, and its step.
+    if predictions.is_export(self._directory):
+      raise UserError(
+          f'{self._directory}: is an export; expected the --train_dir of a '
+          'run; cifar10_predict takes exports')
+    if os.path.exists(self._directory) and not os.path.isdir(self._directory):
+      raise UserError(f'{self._directory}: is not a folder; expected the '
+                      '--train_dir of a run')
     if settings.run_once:
       checkpoints.find(self._directory)
 

@@ -21,6 +21,7 @@ from cifar10 import cifar10_train
 from cifar10.data import distortions
 from cifar10.data.records import Layout
 from cifar10.errors import UserError
+from cifar10.infer.follower import Follower
 from cifar10.store import checkpoint_files
 from cifar10.store import checkpoints
 from tests import processes
@@ -386,3 +387,13 @@ def test_without_a_checkpoint_nothing_is_written(tmp_path):
   with pytest.raises(UserError, match='holds no checkpoint'):
     cifar10_eval.evaluate(config)
   assert os.listdir(str(tmp_path)) == []
+
+
+def test_what_can_never_hold_a_run_is_not_waited_for(tmp_path):
+  model = tmp_path / 'saved_model.pb'
+  model.write_bytes(b'')
+  for path, problem in (tmp_path, 'is an export'), (model, 'is not a folder'):
+    config = short_runs.small_config(tmp_path, checkpoint_dir=str(path),
+                                     run_once=False)
+    with pytest.raises(UserError, match=f'{path}: {problem}; expected the --'):
+      Follower(config)
