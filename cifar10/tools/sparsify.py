@@ -84,15 +84,18 @@ def _compressed_bytes(values):
   return sum(len(zlib.compress(value.tobytes(), 9)) for value in arrays)
 
 
-def precisions(models, settings):
+def precisions(models, checkpoint, settings):
   """Precision @ 1 on the test images of models, dicts of their variables.
 
-  A list of floats, or of None if there are no images.
+  All have those of `checkpoint`. Returns a list of floats, or of None if there
+  are no images; raises UserError if the checkpoint is of another model.
   """
   data = restore.describe_data(settings)
   if not all(os.path.exists(path) for path in data.test_files):
     return [None] * len(models)
   validator = predictions.Validator(data.test_records(), data, settings)
+  shapes = {name: v.shape.as_list() for name, v in validator.averages.items()}
+  checkpoints.check_fits(checkpoint, shapes)
   found = [validator.correct(model) / validator.total for model in models]
   validator.close()
   return found
@@ -122,7 +125,7 @@ def sparsify(args):
   settings = dataclasses.replace(settings,
                                  **run_state.trained_on(state, settings))
   models = {'before': dense, 'after': sparse}
-  found = precisions(models.values(),
+  found = precisions(models.values(), source,
                      dataclasses.replace(settings, checkpoint_dir=run_dir))
   with files.new_folder(out) as folder:
     checkpoints.write(folder, sparse)

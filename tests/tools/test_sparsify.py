@@ -87,16 +87,20 @@ def trained(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_without_images_there_is_no_precision_and_damaged_ones_are_named(
+def test_without_images_there_is_no_precision_and_what_misfits_is_named(
     trained, tmp_path):
   config = short_runs.small_config(trained, dataset='cifar10',
                                    data_dir=str(tmp_path), **SETTINGS)
-  assert sparsify.precisions([{}], config) == [None]
-  values = checkpoints.read(checkpoints.latest(config.train_dir))
+  checkpoint = checkpoints.latest(config.train_dir)
+  assert sparsify.precisions([{}], checkpoint, config) == [None]
+  values = [checkpoints.read(checkpoint)]
   folder = synthetic_records.make_folder(tmp_path)
+  other = dataclasses.replace(config, hidden_layers='9')
+  with pytest.raises(UserError, match='local3/.* this model expects'):
+    sparsify.precisions(values, checkpoint, other)
   (folder / 'test_batch.bin').write_bytes(b'')
   with pytest.raises(UserError, match='test_batch.bin: '):
-    sparsify.precisions([values], config)
+    sparsify.precisions(values, checkpoint, config)
 
 
 @pytest.mark.slow
