@@ -34,14 +34,27 @@ GROUPS = ('data', 'model', 'checkpoint', 'export')
 
 _EXPORT_DIR = '/tmp/cifar10_export'  # If no target is named.
 
+# How to load a SavedModel and a TensorFlow Lite file; for the latter,
+# TensorFlow 2 refers to a package of its own.
+_LOADER = """session = tf.Session()
+  tf.saved_model.load(session, ['serve'], {path!r})
+  session.run(['label:0', 'probabilities:0'],
+              {{'pictures:0': [content_of_file]}})"""
+_INTERPRETER = 'interpreter = tf.lite.Interpreter'
+if tf.__version__ >= '2':
+  _LOADER = """model = tf.saved_model.load({path!r})
+  model.signatures['pictures'](pictures=tf.constant([content_of_file]))"""
+  _INTERPRETER = """pip install ai-edge-litert
+  from ai_edge_litert.interpreter import Interpreter
+  interpreter = Interpreter"""
+
 # By flag, the report on the file it names: its contents and how to load it.
 _REPORTS = {
     'export_dir': """SavedModel: {name}, with the signatures
   images, serving_default: images uint8 {shape} -> class, label, probabilities
   pictures: pictures string [n] -> class, label, probabilities
   classes: nothing -> classes
-To load it: model = tf.saved_model.load({path!r})
-  model.signatures['pictures'](pictures=tf.constant([content_of_file]))""",
+To load it: """ + _LOADER,
     'tflite': """TensorFlow Lite: {name},
   images float32 {shape}, 0 to 255 -> class, probabilities
 To load it: {interpreter}({path!r})
@@ -54,13 +67,6 @@ To load it: graph_def.ParseFromString(open({path!r}, 'rb').read())
     'html': """Web page: {name}
 To look inside the model: open it in a browser"""
 }
-
-# For TensorFlow Lite files, TensorFlow 2 refers to a package of its own.
-_INTERPRETER = 'interpreter = tf.lite.Interpreter'
-if tf.__version__ >= '2':
-  _INTERPRETER = """pip install ai-edge-litert
-  from ai_edge_litert.interpreter import Interpreter
-  interpreter = Interpreter"""
 
 
 def export(settings):

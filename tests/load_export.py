@@ -19,16 +19,20 @@ OUTPUTS = ('class', 'label', 'probabilities')
 
 
 def saved_model(path):
-  """Loads a SavedModel in the way of TensorFlow 2."""
+  """Loads a SavedModel in the way of this TensorFlow."""
+  keys = ('serving_default', 'images', 'pictures')
+  if tf.__version__ < '2':
+    session = tf.Session(graph=tf.Graph())
+    tf.saved_model.load(session, ['serve'], path)
+    return (keys, *run_in(session))
   model = tf.saved_model.load(path)
 
   def call(signature, batch):
-    name = 'images' if signature == 'serving_default' else signature
-    found = model.signatures[signature](**{name: tf.constant(batch)})
+    given = {name_of_input(signature): tf.constant(batch)}
+    found = model.signatures[signature](**given)
     return {key: value.numpy() for key, value in found.items()}
 
-  classes = model.signatures['classes']()['classes'].numpy()
-  return ('serving_default', 'images', 'pictures'), call, classes
+  return keys, call, model.signatures['classes']()['classes'].numpy()
 
 
 def frozen(path):
@@ -39,13 +43,22 @@ def frozen(path):
   graph = tf.Graph()
   with graph.as_default():
     tf.import_graph_def(graph_def, name='')
-  session = tf.compat.v1.Session(graph=graph)
+  return (('images', 'pictures'), *run_in(tf.compat.v1.Session(graph=graph)))
 
-  def call(name, batch):
+
+def run_in(session):
+  """How to call the model in a session, and its classes."""
+
+  def call(signature, batch):
     return session.run({output: output + ':0' for output in OUTPUTS},
-                       {name + ':0': batch})
+                       {name_of_input(signature) + ':0': batch})
 
-  return ('images', 'pictures'), call, session.run('classes:0')
+  return call, session.run('classes:0')
+
+
+def name_of_input(signature):
+  """The name of the input of a signature."""
+  return 'images' if signature == 'serving_default' else signature
 
 
 def tflite(path):

@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+import textwrap
 
 import numpy as np
 import pytest
+import tensorflow
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10_export
@@ -23,9 +25,11 @@ COUNT = 100  # Images to compare on.
 FLAGS = ('export_dir', 'tflite', 'frozen_graph', 'html')
 
 # Functions of load_export.py, and the flags of what they load.
-FORMATS = {'tflite': 'tflite', 'frozen': 'frozen_graph'}
-if tf.__version__ >= '2':
-  FORMATS['saved_model'] = 'export_dir'
+FORMATS = {
+    'tflite': 'tflite',
+    'frozen': 'frozen_graph',
+    'saved_model': 'export_dir'
+}
 
 
 @pytest.fixture(scope='module')
@@ -133,7 +137,7 @@ def check_outputs(file_format, found, probabilities):
       np.testing.assert_array_equal(value, numbers, message)
 
 
-def test_it_prints_what_it_has_written(trained, exported):
+def test_it_prints_what_it_has_written(trained, exported, images, tmp_path):
   lines = exported['out'].splitlines()
   checkpoint = str(trained / 'train' / 'model.ckpt-20')
   assert lines[0] == 'Step 20, from %s. 10 classes: %s.' % (
@@ -146,6 +150,13 @@ def test_it_prints_what_it_has_written(trained, exported):
   graph = exported['frozen_graph']
   assert 'Frozen graph: %s,' % graph.replace('\n', '\\n') in lines
   assert "open(%r, 'rb')" % graph in exported['out']
+  # What it says of the SavedModel loads it.
+  picture_folders.save(tmp_path / 'x.png', images[0])
+  content = (tmp_path / 'x.png').read_bytes()
+  text, _, _ = exported['out'].partition('\nTensorFlow Lite')
+  text = textwrap.dedent('  ' + text.partition('To load it: ')[2])
+  with tf.Graph().as_default():
+    exec(text, {'tf': tensorflow, 'content_of_file': content})
   # No temporary files are left.
   assert sorted(os.listdir(str(trained / 'away'))) == ['model', 'model.tflite']
   assert os.listdir(str(trained / 'files')) == [os.path.basename(graph)]
