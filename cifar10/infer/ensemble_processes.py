@@ -16,10 +16,11 @@ from cifar10.infer import predictions
 from cifar10.util import console
 from cifar10.util import session_settings
 
-# A network that takes longer for a batch counts as lost.
+# A network that takes longer to load, or for a batch, counts as lost.
 _ANSWER_SECS = 120
 
-_PIPE_ENDS = EOFError, ConnectionError  # The other process is gone.
+# The other process is gone; in the middle of a message, it is a plain OSError.
+_PIPE_ENDS = EOFError, OSError
 
 
 class Processes:
@@ -37,8 +38,12 @@ class Processes:
     self._threads = futures.ThreadPoolExecutor(len(networks))
     try:
       self._start(data, networks)
-      self._gather(lambda pipe: pipe.recv(), _ANSWER_SECS)
+      _, late = self._gather(lambda pipe: pipe.recv())
       for i, folder in enumerate(self.folders):
+        if i in late:
+          raise UserError(
+              f'{folder}: this network has not loaded within {_ANSWER_SECS} s; '
+              '--ensemble=graph has no such limit')
         if i not in self._processes:
           raise UserError(f'{folder}: this network ended before all had '
                           'started; its error is above')
@@ -61,20 +66,24 @@ class Processes:
     finally:
       signal.signal(signal.SIGINT, handler)
 
-  def _gather(self, work, secs=None):
+  def _gather(self, work):
     """Calls `work` for all pipes at once: the results by network, a dict.
 
-    Networks that end, or take longer than `secs`, leave `_processes`.
+    Networks that end, or are late, leave `_processes`; also returns the numbers
+    of the late ones.
     """
-    submit, found = self._threads.submit, {}
+    submit, found, late = self._threads.submit, {}, []
     pending = {i: submit(work, self._pipes[i]) for i in self._processes}
-    futures.wait(pending.values(), secs)
+    futures.wait(pending.values(), _ANSWER_SECS)
     for i, result in pending.items():
       try:
         found[i] = result.result(timeout=0)
-      except (*_PIPE_ENDS, futures.TimeoutError):
+      except futures.TimeoutError:  # First: from Python 3.11 on, an OSError.
+        late.append(i)
         self._end(i)
-    return found
+      except _PIPE_ENDS:
+        self._end(i)
+    return found, late
 
   def answers(self, records):
     """The Answers of the networks that are left; UserError if all are lost."""
@@ -84,7 +93,7 @@ class Processes:
       return pipe.recv()
 
     before = list(self._processes)
-    found = self._gather(ask, _ANSWER_SECS)
+    found, _ = self._gather(ask)
     left = f'{len(found)} of {len(self.folders)} are left'
     for i in before:
       if i not in found:

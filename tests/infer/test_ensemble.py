@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 import threading
 
@@ -143,9 +144,13 @@ def test_processes_may_be_lost_and_the_rest_still_answers(
     assert processes_of(networks) == [first, third]
     monkeypatch.setattr(ensemble_processes, '_ANSWER_SECS', 5)
     assert set(networks.answers(records[:3]).by_network) == {2}
-    os.kill(third.pid, signal.SIGKILL)
+    # One ends in the middle of an answer.
+    networks._pipes[2], theirs = multiprocessing.Pipe()
+    os.write(theirs.fileno(), b'\0\0\0\x09half')
+    with socket.socket(fileno=os.dup(theirs.fileno())) as end:
+      end.shutdown(socket.SHUT_WR)
     with pytest.raises(UserError, match='^all 3 networks are lost$'):
-      networks.answers(records)
+      networks.answers(records[:3])
   # No process and no thread is left.
   assert not multiprocessing.active_children()
   assert threads.issuperset(t for t in threading.enumerate() if t is not ctrl_c)
@@ -232,6 +237,12 @@ def test_what_cannot_be_an_ensemble_is_named(folders, tmp_path, monkeypatch):
                           '--top_k=3: an ensemble is')):
     with pytest.raises(UserError, match=problem):
       cifar10_eval.evaluate(wrong)
+
+
+def test_a_network_that_loads_slowly_has_not_ended(folders, monkeypatch):
+  monkeypatch.setattr(ensemble_processes, '_ANSWER_SECS', 0)
+  with pytest.raises(UserError, match='has not loaded within 0 s'):
+    ensemble.load(config_of(folders, 'processes'))
 
 
 @pytest.mark.parametrize('form', FORMS)
