@@ -107,9 +107,12 @@ class ExportedPredictor:
     # A damaged file yields exceptions of many types, from the parser of the
     # file to the importer of the graph; so do signatures of other programs.
     except Exception as error:
-      raise UserError(
-          f'{folder}: not an export of cifar10_export, with the signatures '
-          f'images and classes, or damaged: {first_line(error)}') from error
+      problem = ('not an export of cifar10_export, with the signatures images '
+                 'and classes, or damaged')
+      if 'Op type not registered' in str(error):
+        problem = ('written with a newer TensorFlow, or by another program; '
+                   f'expected an export with TensorFlow {tf.__version__}')
+      raise UserError(f'{folder}: {problem}: {first_line(error)}') from error
 
   def _load(self, folder, settings):
     with tf.Graph().as_default(), warnings.catch_warnings():

@@ -109,12 +109,11 @@ def test_what_is_no_export_or_damaged_is_named(exported, tmp_path, recwarn,
   folder = str(tmp_path / 'folder')
   model = os.path.join(folder, 'saved_model.pb')
 
-  def check():
+  def check(problem='not an export of cifar10_export, with the signatures '
+            'images and classes, or damaged: '):
     with pytest.raises(UserError) as info:
       predictions.load(Settings(checkpoint_dir=folder))
-    assert str(info.value).startswith(
-        '%s: not an export of cifar10_export, with the signatures images and '
-        'classes, or damaged: ' % folder)
+    assert str(info.value).startswith(f'{folder}: {problem}')
     assert '\n' not in str(info.value)
 
   # First without the signatures, then with one that takes something else.
@@ -136,4 +135,7 @@ def test_what_is_no_export_or_damaged_is_named(exported, tmp_path, recwarn,
     with open(model, 'wb') as content:
       content.write(damaged)
     check()
+  with open(model, 'wb') as content:
+    content.write(whole.replace(b'Softmax', b'Hardmax'))
+  check('written with a newer TensorFlow, or by another program; expected an')
   assert list(recwarn) == []
