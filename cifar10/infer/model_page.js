@@ -414,7 +414,7 @@ function show(model) {
     const {layer, selected: map} = state.grid, {kernel} = layer, views = [];
     const x = state.values[layer.number];
     byId('inspected').textContent = layer.isMaps ? text.map(layer.name, map) :
-      text.unit(classes.length === layer.size ? classes[map] : layer.name, map);
+      text.unit(layer === layers.at(-1) ? classes[map] : layer.name, map);
     let note = text.value(brief(x[map]));
     if (layer.isMaps) {
       const [rows, columns] = layer.shape, at = (row, column) =>
