@@ -34,6 +34,10 @@ def load(path):
     raise UserError(
         f'{path}: expected "flags", a list of flags of all trials, and '
         '"space", an object with the values of others')
+  for flag in flags:
+    if not str(flag).startswith('--'):
+      raise UserError(f'{path}: "flags": found {flag}; expected --name=value '
+                      'in one item')
   parts = [str(flag).lstrip('-').partition('=') for flag in flags]
   names = [name for name, _, _ in parts]
   values = {name: value for name, _, value in parts}  # The last one counts.

@@ -43,6 +43,7 @@ def test_lists_are_choices_and_limits_are_ranges(tmp_path):
     (FLAGS + ['--validation_examples=0'], RATES, 'without --validation_exampl'),
     (FLAGS[1:], RATES, 'without --max_steps, a trial has no end'),
     (FLAGS + ['--max_steps=0'], RATES, 'without --max_steps, a trial has no'),
+    (FLAGS[1:] + ['--max_steps', 20], RATES, 'found 20; expected --name=value'),
     (FLAGS, {}, 'expected "flags", a list of flags of all trials, and "spac'),
     (FLAGS, {'learning_rat': [1]}, 'cifar10_train has no flag --learning_rat'),
     (FLAGS + ['--eval_data=test'], RATES, 'has no flag --eval_data'),
