@@ -79,6 +79,11 @@ def heldout():
   return found
 
 
+def heldout_wider():
+  runs = raw.read('heldout')['wider']
+  return [[*run['right'].values()] for run in runs]
+
+
 def models():
   ends = (raw.evaluated(raw.read(name)['results'][0])
           for name in ('fast', 'tutorial'))
