@@ -1,13 +1,13 @@
 """Atomic writes of files and folders, checksums, and JSON files."""
 
 import os
-import resource
 import stat
 
 import pytest
 
 from cifar10.errors import UserError
 from cifar10.util import files
+from tests import processes
 
 
 @pytest.mark.parametrize('mode', [0o600, 0o664, 0o400])
@@ -166,12 +166,8 @@ def test_a_backslash_before_u0000_is_no_nul(tmp_path):
 def test_a_line_of_json_is_appended_whole_or_not_at_all(tmp_path):
   path = tmp_path / 'lines'
   files.append_json_line(str(path), {'step': 1})
-  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-  resource.setrlimit(resource.RLIMIT_FSIZE, (20, limits[1]))
-  try:
+  with processes.full_disk(20):
     with pytest.raises(OSError, match='No space left') as info:
       files.append_json_line(str(path), {'step': 2})
-  finally:
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
   assert info.value.filename == str(path)
   assert path.read_text() == '{"step": 1}\n'

@@ -1,7 +1,6 @@
 """Summaries: tags, contents, event files, and a disk that is full."""
 
 import os
-import resource
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.settings import Settings
 from cifar10.util import summaries
+from tests import processes
 from tests import short_runs
 
 
@@ -106,16 +106,11 @@ def test_events_are_read_back(tmp_path, monkeypatch):
 
 
 def test_a_full_disk_names_the_file(tmp_path):
-  before = resource.getrlimit(resource.RLIMIT_FSIZE)
   text = tf.Summary(value=[tf.Summary.Value(tag='x' * 10000)])
   with summaries.EventFile(str(tmp_path)) as file:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, before[1]))
-    try:
-      with pytest.raises(UserError) as info:
-        for step in range(10):
-          file.add_summary(text, step)
-    finally:
-      resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with processes.full_disk(5000), pytest.raises(UserError) as info:
+      for step in range(10):
+        file.add_summary(text, step)
   (name,) = os.listdir(str(tmp_path))
   assert str(info.value).startswith('%s: cannot be written: ' %
                                     (tmp_path / name))
