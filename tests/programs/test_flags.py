@@ -15,7 +15,6 @@ from cifar10 import cifar10_eval
 from cifar10 import flags as flags_lib
 from cifar10 import settings as settings_lib
 from cifar10.settings import Settings
-from cifar10.util import console
 from cifar10.util import session_settings
 from tests import processes
 from tests import short_runs
@@ -117,20 +116,6 @@ def test_mistakes_are_named_and_nothing_is_done(tmp_path, program, flags,
   assert err.startswith('cifar10_%s: error: ' % program)
   assert out == ''
   assert os.listdir(str(tmp_path)) == []
-
-
-@pytest.mark.parametrize(
-    'error, status, line', [(tf.errors.ResourceExhaustedError(
-        None, None, 'out of memory\nhint'), 1, 'out of memory'),
-                            (KeyboardInterrupt(), 130, 'interrupted')])
-def test_errors_from_outside_are_one_line(capsys, error, status, line):
-
-  def work():
-    raise error
-
-  assert console.guarded(work) == status
-  err = capsys.readouterr().err
-  assert err.endswith(f': error: {line}\n') and err.count('\n') == 1
 
 
 @pytest.mark.parametrize('takes_arguments', [True, False])

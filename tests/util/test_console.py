@@ -90,16 +90,21 @@ def test_streams_may_be_closed_from_the_start(tmp_path):
   assert done.exists()
 
 
-@pytest.mark.parametrize(
-    'error, line', [(UserError('a\nb\x1b[2J\udcff'), r'a\nb\x1b[2J\udcff'),
-                    (OSError(), 'OSError'), (MemoryError(), 'out of memory')])
-def test_an_error_is_one_line_that_a_terminal_can_show(capsys, error, line):
+@pytest.mark.parametrize('error, status, line', [
+    (UserError('a\nb\x1b[2J\udcff'), 1, r'a\nb\x1b[2J\udcff'),
+    (OSError(), 1, 'OSError'), (MemoryError(), 1, 'out of memory'),
+    (tf.errors.ResourceExhaustedError(None, None, 'no room\nhint'), 1,
+     'no room'), (KeyboardInterrupt(), 130, 'interrupted')
+])  # yapf: disable
+def test_an_error_is_one_line_that_a_terminal_can_show(capsys, error, status,
+                                                       line):
 
   def work():
     raise error
 
-  assert console.guarded(work) == 1
-  assert capsys.readouterr().err.endswith('error: %s\n' % line)
+  assert console.guarded(work) == status
+  err = capsys.readouterr().err
+  assert err.endswith(f': error: {line}\n') and err.count('\n') == 1
 
 
 def test_a_reader_that_pauses_delays_only_the_first_line(monkeypatch):
