@@ -10,6 +10,22 @@ def run(tensors, feed=None):
     return session.run(tensors, feed)
 
 
+def read_frozen(path):
+  """The GraphDef in the file of a frozen graph."""
+  graph_def = tf.GraphDef()
+  with open(str(path), 'rb') as content:
+    graph_def.ParseFromString(content.read())
+  return graph_def
+
+
+def run_frozen(graph_def, given, output='probabilities'):
+  """Runs a frozen graph with {name of an input: value}."""
+  given = {name + ':0': value for name, value in given.items()}
+  with tf.Graph().as_default(), tf.Session() as session:
+    tf.import_graph_def(graph_def, name='')
+    return session.run(output + ':0', given)
+
+
 def trained():
   """The trainable variables of the default graph, by their names."""
   return {v.op.name: v for v in tf.trainable_variables()}

@@ -149,17 +149,6 @@ def evaluated(config, step=None):
   return correct, odds / odds.sum(axis=1, keepdims=True)
 
 
-def frozen_probabilities(config, count):
-  """What a frozen graph computes for the first test images of the sample."""
-  graph_def = tf.GraphDef()
-  with open(config.frozen_graph, 'rb') as content:
-    graph_def.ParseFromString(content.read())
-  with tf.Graph().as_default(), tf.Session() as session:
-    images, probabilities = tf.import_graph_def(
-        graph_def, return_elements=['images:0', 'probabilities:0'], name='')
-    return session.run(probabilities, {images: sample_images(count)})
-
-
 def sample_images(count):
   """The first test images of the sample, uint8 [count, 32, 32, 3]."""
   path = os.path.join(datasets.SAMPLE_FOLDER, 'test_batch.bin')

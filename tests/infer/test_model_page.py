@@ -20,6 +20,7 @@ from cifar10.infer import export
 from cifar10.infer import model_page
 from cifar10.settings import Settings
 from tests import browser
+from tests import graphs
 from tests import picture_folders
 from tests import short_runs
 from tests import synthetic_records
@@ -59,14 +60,6 @@ def by_page(folder, page, images, values='at(-1)'):
           '"uint8")).%s])' % (json.dumps(texts), values)))
 
 
-def by_tensorflow(frozen, given, output='probabilities'):
-  with tf.Graph().as_default(), tf.Session() as session:
-    tf.import_graph_def(frozen, name='')
-    return session.run(output + ':0', {
-        name + ':0': value for name, value in given.items()
-    })
-
-
 def exported(folder, data, **settings):
   """The frozen graph of a random model, and its page."""
   path, _ = random_models.save(folder, data, averages=False, **settings)
@@ -99,7 +92,7 @@ _MODELS = [
 def test_the_page_computes_the_models_probabilities(tmp_path, settings):
   frozen, page = exported(tmp_path, datasets.in_folder('nowhere'), **settings)
   images = noise(3, 32, 3)
-  expected = by_tensorflow(frozen, {'images': images})
+  expected = graphs.run_frozen(frozen, {'images': images})
   np.testing.assert_allclose(by_page(tmp_path, page, images), expected,
                              atol=1e-3)
 
@@ -144,8 +137,8 @@ def test_each_operation_is_computed(tmp_path, name):
   page = model_page.render(frozen, data, 0,
                            Settings(image_size=11)).decode('utf-8')
   given = by_page(tmp_path, page, noise(1, 11, 3), 'at(0)')
-  expected = by_tensorflow(frozen,
-                           {'standardized': given.reshape(1, 11, 11, 3)})
+  expected = graphs.run_frozen(frozen,
+                               {'standardized': given.reshape(1, 11, 11, 3)})
   found = by_page(tmp_path, page, noise(1, 11, 3))
   np.testing.assert_allclose(found, expected, atol=1e-3)
 
@@ -166,10 +159,10 @@ def test_erased_maps_and_receptive_fields(tmp_path):
   assert (name, others) == ('conv2', 0)
   # conv2 sees 5 x 5 of pool1, which are 11 x 11 of conv1, 15 x 15 of the image.
   assert box == [4, 0, 19, 9]
-  maps = by_tensorflow(frozen, {'images': images}, 'conv2/conv2')
+  maps = graphs.run_frozen(frozen, {'images': images}, 'conv2/conv2')
   maps = np.where(np.eye(64, dtype=bool)[:, None, None], 0, maps)
-  expected = by_tensorflow(frozen, {'conv2/conv2': maps},
-                           'softmax_linear/softmax_linear')
+  expected = graphs.run_frozen(frozen, {'conv2/conv2': maps},
+                               'softmax_linear/softmax_linear')
   np.testing.assert_allclose(np.reshape(scores, [64, 10]), expected,
                              atol=2e-3 * abs(expected).max())
 
@@ -227,7 +220,7 @@ def test_the_page_in_a_browser(tmp_path):
     assert chromium.messages == []  # No errors, nothing forbidden.
   assert names == list(data.classes) and counts == [8, 0]
   image = synthetic_records.images_of(data.test_records()[:1], data.layout)
-  (expected,) = by_tensorflow(frozen, {'images': image})
+  (expected,) = graphs.run_frozen(frozen, {'images': image})
   np.testing.assert_allclose(shares, 100 * expected, atol=0.16)
   assert layers == ('conv1 pool1 norm1 conv2 norm2 pool2 local3 local4 '
                     'softmax_linear')

@@ -18,6 +18,7 @@ from cifar10.infer import ranking
 from cifar10.store import checkpoints
 from cifar10.tools import sparsify
 from cifar10.tools.report import confusion
+from tests import graphs
 from tests import reference
 from tests import short_runs
 from tests import synthetic_records
@@ -68,16 +69,6 @@ def dead_network(folder, value=0.0, **settings):
   return config, values
 
 
-def exported_classes(config, checkpoint, images):
-  """The classes that an export of a checkpoint finds for images."""
-  graph_def = export.freeze(short_runs.prepared(config), checkpoint, config)
-  with tf.Graph().as_default(), tf.Session() as session:
-    fed, found = tf.import_graph_def(graph_def,
-                                     return_elements=['images:0',
-                                                      'class:0'], name='')
-    return session.run(found, {fed: images})
-
-
 @pytest.mark.slow
 def test_a_dead_network_is_right_about_class_0_in_every_program(
     tmp_path, capsys):
@@ -86,7 +77,8 @@ def test_a_dead_network_is_right_about_class_0_in_every_program(
   cifar10_eval.evaluate(config)
   out = capsys.readouterr().out
   ((_, correct, total, _),) = short_runs.PRECISION_LINE.findall(out)
-  assert sparsify.precisions([values], config) == [int(correct) / int(total)]
+  found = sparsify.precisions([values], checkpoint, config)
+  assert found == [int(correct) / int(total)]
   found = confusion.predict_test_images(checkpoint, config)
   assert found.precision == int(correct) / int(total)
   assert int(correct) == (found.labels == 0).sum() > 0
@@ -97,7 +89,9 @@ def test_a_dead_network_is_right_about_class_0_in_every_program(
     records = short_runs.prepared(config).test_records()
     right, by_network = ensemble.count_right(networks, records, 50)
   assert right == by_network[0][1] == int(correct)
-  assert not exported_classes(config, checkpoint, found.images[:9]).any()
+  frozen = export.freeze(short_runs.prepared(config), checkpoint, config)
+  given = {'images': found.images[:9]}
+  assert not graphs.run_frozen(frozen, given, 'class').any()
 
 
 @pytest.mark.slow
@@ -111,8 +105,8 @@ def test_what_is_not_finite_is_no_answer(tmp_path, capsys):
   assert line['loss'] is None and line['precision @ 1'] == 0
   assert 'precision @ 1 = 0.000 (0 / 50' in out
   assert 'precision @ 3 = 0.000' in out
-  assert sparsify.precisions([values], config) == [0]
   checkpoint = str(tmp_path / 'train' / 'model.ckpt-7')
+  assert sparsify.precisions([values], checkpoint, config) == [0]
   with pytest.raises(UserError, match='finite probabilities for 50 of 50'):
     confusion.predict_test_images(checkpoint, config)
   path = str(tmp_path / 'gray.png')

@@ -288,7 +288,8 @@ def test_a_run_is_trained_resumed_evaluated_and_exported(tmp_path, settings):
   _, expected = short_runs.evaluated(config)
   config = dataclasses.replace(config, frozen_graph=str(tmp_path / 'model.pb'))
   cifar10_export.export(config)
-  found = short_runs.frozen_probabilities(config, 20)
+  found = graphs.run_frozen(graphs.read_frozen(config.frozen_graph),
+                            {'images': short_runs.sample_images(20)})
   np.testing.assert_allclose(found, expected, atol=1e-4)
 
 

@@ -14,6 +14,7 @@ from cifar10 import cifar10_export
 from cifar10 import cifar10_train
 from cifar10.data import datasets
 from cifar10.errors import UserError
+from tests import graphs
 from tests import load_export
 from tests import picture_folders
 from tests import processes
@@ -164,15 +165,8 @@ def test_it_prints_what_it_has_written(trained, exported, images, tmp_path):
       exported['export_dir'])) == ['saved_model.pb', 'variables']
 
 
-def read_frozen(path):
-  graph_def = tf.GraphDef()
-  with open(str(path), 'rb') as content:
-    graph_def.ParseFromString(content.read())
-  return graph_def
-
-
 def test_the_graph_runs_elsewhere(exported):
-  graph_def = read_frozen(exported['frozen_graph'])
+  graph_def = graphs.read_frozen(exported['frozen_graph'])
   assert {node.device for node in graph_def.node} == {''}
   ops = {node.op for node in graph_def.node}
   assert not [op for op in ops if 'Variable' in op or 'Summary' in op]
@@ -182,15 +176,7 @@ def export_frozen(folder, target, **changes):
   """Exports a frozen graph to `target`, a new path; returns the GraphDef."""
   settings = dict(changes, frozen_graph=str(target))
   cifar10_export.export(short_runs.small_config(folder, **settings))
-  return read_frozen(target)
-
-
-def answers(graph_def, given, output='probabilities'):
-  """Runs a frozen graph with {name of an input: value}."""
-  given = {name + ':0': value for name, value in given.items()}
-  with tf.Graph().as_default(), tf.Session() as session:
-    tf.import_graph_def(graph_def, name='')
-    return session.run(output + ':0', given)
+  return graphs.read_frozen(target)
 
 
 @pytest.mark.slow
@@ -203,7 +189,7 @@ def test_a_checkpoint_is_chosen_by_step_or_path(trained, newest, images,
             ('use_moving_averages', False, expected(trained, averaged=False))]
   for number, (name, value, _) in enumerate(wanted):
     graph_def = export_frozen(trained, tmp_path / str(number), **{name: value})
-    found = answers(graph_def, {'images': images})
+    found = graphs.run_frozen(graph_def, {'images': images})
     assert not np.allclose(found, newest, rtol=1e-4)
     close = [np.allclose(found, other, rtol=1e-4) for _, _, other in wanted]
     assert close == [other == number for other in range(3)]
@@ -278,11 +264,12 @@ def test_the_data_set_is_that_of_the_run(tmp_path):
   ], cwd=str(tmp_path))
   assert (status, err) == (0, '')
   assert out.startswith('Step 2, from train/model.ckpt-2. 3 classes: a, b, c.')
-  graph_def = read_frozen(tmp_path / 'x')
+  graph_def = graphs.read_frozen(tmp_path / 'x')
   image = picture_folders.noise(8, 8, 1)
   path = tmp_path / 'x.png'
   picture_folders.save(path, image)
-  found = answers(graph_def, {'pictures': [path.read_bytes()]})
-  np.testing.assert_array_equal(found, answers(graph_def, {'images': [image]}))
-  classes = answers(graph_def, {}, 'classes').tolist()
+  found = graphs.run_frozen(graph_def, {'pictures': [path.read_bytes()]})
+  np.testing.assert_array_equal(
+      found, graphs.run_frozen(graph_def, {'images': [image]}))
+  classes = graphs.run_frozen(graph_def, {}, 'classes').tolist()
   assert classes == [b'a', b'b', b'c']
