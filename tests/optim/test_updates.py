@@ -17,15 +17,24 @@ def update(gradients, loss=None, **settings):
                        Settings(learning_rate=1.0, **settings), grads=gradients)
 
 
-def test_gradients_are_clipped_to_a_global_norm():
-  a = tf.get_variable('a', initializer=[0.0])
-  b = tf.get_variable('b', initializer=[0.0])
-  gradients = [(tf.constant([3.0]), a), (tf.constant([4.0]), b)]
-  train_op = update(gradients, clip_norm=0.5)
+NORM = 25.25**0.5
+
+
+@pytest.mark.parametrize(
+    'name, expected',
+    [('', [[3, -4, 0], [0.5]]), ('clip_value', [[1, -1, 0], [0.5]]),
+     ('clip_norm_each', [[0.6, -0.8, 0], [0.5]]),
+     ('clip_norm', [[3 / NORM, -4 / NORM, 0], [0.5 / NORM]]),])
+def test_gradients_are_clipped(name, expected):
+  a = tf.get_variable('a', [3], initializer=tf.zeros_initializer())
+  b = tf.get_variable('b', [1], initializer=tf.zeros_initializer())
+  gradients = [(tf.constant([3.0, -4.0, 0.0]), a), (tf.constant([0.5]), b)]
+  train_op = update(gradients, **({name: 1.0} if name else {}))
   with tf.Session() as session:
     session.run(tf.global_variables_initializer())
     session.run(train_op)
-    np.testing.assert_allclose(session.run([a, b]), [[-0.3], [-0.4]], rtol=1e-5)
+    for value, wanted in zip(session.run([a, b]), expected):
+      np.testing.assert_allclose(-value, wanted, rtol=1e-5)
 
 
 @pytest.mark.parametrize('batch_norm_decay, used', [(0.5, 0.6), (0.75, 0.75)])
