@@ -51,29 +51,23 @@ def test_it_counts_examples_when_the_batch_has_changed():
   np.testing.assert_allclose(found, [0.1, 0.1, 0.01], rtol=1e-5)
 
 
-def test_exponential_falls_at_each_step():
-  steps = [0, 1, 100, 250]
-  found = rates(steps, num_epochs_per_decay=2.0, learning_rate_decay_factor=0.5,
-                staircase=False)
-  expected = [0.5 * 0.5**(step / 200) for step in steps]
-  np.testing.assert_allclose(found, expected, rtol=1e-6)
-
-
-def test_constant_stays():
-  np.testing.assert_allclose(rates([0, 10**9], schedule='constant'), [0.5, 0.5])
+@pytest.mark.parametrize('formula, settings', [
+    (lambda step: 0.5 * 0.5**(step / 200),
+     {'learning_rate_decay_factor': 0.5, 'staircase': False}),
+    (lambda step: 0.5, {'schedule': 'constant'}),
+    (lambda step: 0.5 / (1 + step / 200)**0.5,
+     {'schedule': 'power', 'power': 0.5}),
+], ids=['exponential', 'constant', 'power'])  # yapf: disable
+def test_the_rate_of_a_step_is_the_formula(formula, settings):
+  steps = [0, 1, 100, 250, 1000, 10**9]
+  found = rates(steps, num_epochs_per_decay=2.0, **settings)
+  np.testing.assert_allclose(found, [formula(s) for s in steps], rtol=1e-6)
 
 
 def test_piecewise_changes_at_the_epochs():
   found = rates([0, 149, 150, 299, 300], schedule='piecewise',
                 boundaries='1.5,3', rates='0.3,0.2,0.1')
   np.testing.assert_allclose(found, [0.3, 0.3, 0.2, 0.2, 0.1])
-
-
-def test_power_falls_as_a_power():
-  steps = [0, 100, 1000]
-  found = rates(steps, schedule='power', num_epochs_per_decay=2.0, power=0.5)
-  expected = [0.5 / (1 + step / 200)**0.5 for step in steps]
-  np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_one_cycle_rises_and_falls_in_straight_lines():
