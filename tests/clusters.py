@@ -102,12 +102,14 @@ def wait(processes, timeout=300):
   return [process.returncode for process in processes]
 
 
-def is_clean(process):
-  """Whether a task has printed nothing but what it is meant to."""
+def check_clean(processes):
+  """Checks that tasks have printed nothing but what they are meant to."""
   expected = re.compile(
       r'Serving at |Served\.|Filling queue |Loading \d+ '
       r'|Each step (?:receives|sends) |Computing a part |Resuming from '
       r'|Data: |Model: |Settings: |Changed from here on: '
       r'|Stopped by |Step \d+ is saved|To evaluate: |TensorBoard: |' +
       short_runs.TIME)
-  return all(expected.match(line) for line in output(process).splitlines())
+  for process in processes:
+    for line in output(process).splitlines():
+      assert expected.match(line), output(process)

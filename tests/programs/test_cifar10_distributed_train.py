@@ -110,8 +110,7 @@ def test_half_a_model_is_on_each_worker_until_a_signal_or_a_kill(tmp_path):
         workers[1]) == ('Computing a part of the model of the chief, %s.\n'
                         'Stopped by SIGTERM.\n' % cluster.workers[0])
     assert 'from worker to worker' in clusters.output(workers[0])
-    for task in servers + workers:
-      assert clusters.is_clean(task), clusters.output(task)
+    clusters.check_clean(servers + workers)
     at = int(saved(cluster.train_dir)['global_step'])
     # The last step may be one that the signal has kept from being taken.
     assert at in (clusters.steps(workers[0])[-1] + n for n in (0, 1))
@@ -136,8 +135,7 @@ def check_end(cluster, metrics):
   servers, workers = cluster.start_all()
   assert clusters.wait(workers) == [0, 0]
   assert clusters.wait(servers) == [0] * len(servers)
-  for process in cluster.processes:
-    assert clusters.is_clean(process), clusters.output(process)
+  clusters.check_clean(cluster.processes)
   lines = [json.loads(line) for line in metrics.read_text().splitlines()]
   # The chief's alone.
   assert [line['step'] for line in lines] == clusters.steps(workers[0])
@@ -230,8 +228,7 @@ def test_a_frozen_server_is_named_and_the_cluster_resumes_until_a_signal(
     last = clusters.steps(workers[0])[-1] + 1
     assert int(saved(cluster.train_dir)['global_step']) == last
     assert 'Stopped by SIGINT' in clusters.output(servers[0])
-    for process in servers + workers:
-      assert clusters.is_clean(process), clusters.output(process)
+    clusters.check_clean(servers + workers)
 
 
 def test_a_parameter_server_that_comes_back_empty_is_an_error(tmp_path):
@@ -340,8 +337,7 @@ def test_tasks_started_again_join_and_go_on_and_overwrite_nothing(tmp_path):
     first = [tuple(clusters.losses(task)[:8]) for task in chiefs + workers]
     assert len(set(first)) == len(first) == 5
     assert int(saved(cluster.train_dir)['global_step']) == 80
-    for process in last:
-      assert clusters.is_clean(process), clusters.output(process)
+    clusters.check_clean(last)
 
 
 def test_backup_workers_are_not_waited_for(tmp_path):
