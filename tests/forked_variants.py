@@ -6,6 +6,7 @@ import types
 
 from cifar10.tools import variants
 from tests import processes
+from tests import synthetic_records
 
 
 class _Program(processes.Process):
@@ -16,6 +17,12 @@ class _Program(processes.Process):
 
   def terminate(self):
     self.send_signal(signal.SIGTERM)
+
+
+def quick_flags(folder):
+  """The flags of quick trainings on a data set, which is made in a folder."""
+  data_dir = synthetic_records.make_three_classes(folder, 8, 1)
+  return [f'--data_dir={data_dir}', '--batch_size=4', '--log_frequency=1']
 
 
 def fork(monkeypatch):

@@ -10,7 +10,6 @@ from cifar10.errors import DivergedError
 from cifar10.errors import UserError
 from tests import forked_variants
 from tests import short_runs
-from tests import synthetic_records
 
 FOLDER = os.path.join(short_runs.ROOT, 'scripts', 'benchmarks')
 compare = short_runs.module_at(os.path.join(FOLDER, 'compare.py'))
@@ -90,8 +89,7 @@ def test_variants_are_timed_in_turns_with_the_default(monkeypatch):
 def test_it_goes_on_where_it_was_stopped(tmp_path, monkeypatch, capsys):
   forked_variants.fork(monkeypatch)
   path, out = tmp_path / 'experiments.json', tmp_path / 'a' / 'b' / 'out.json'
-  data_dir = synthetic_records.make_three_classes(tmp_path, 8, 1)
-  flags = [f'--data_dir={data_dir}', '--batch_size=4', '--log_frequency=1']
+  flags = forked_variants.quick_flags(tmp_path)
   variants = {'adam': ['--optimizer=adam'], 'bad': ['--learning_rate=1e30']}
   path.write_text(
       json.dumps(dict(NONE, steps=2, points=1, flags=flags, variants=variants)))

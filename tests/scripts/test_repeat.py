@@ -10,7 +10,6 @@ import pytest
 from cifar10.errors import UserError
 from tests import forked_variants
 from tests import short_runs
-from tests import synthetic_records
 
 SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'repeat.py')
 repeat = short_runs.module_at(SCRIPT)
@@ -25,8 +24,7 @@ def test_a_run_that_was_stopped_resumes_and_its_minutes_add_up(
     tmp_path, monkeypatch, capsys):
   forked_variants.fork(monkeypatch)
   out, runs = tmp_path / 'out.json', tmp_path / 'runs'
-  data_dir = synthetic_records.make_three_classes(tmp_path, 8, 1)
-  flags = [f'--data_dir={data_dir}', '--batch_size=4', '--log_frequency=1']
+  flags = forked_variants.quick_flags(tmp_path)
   args = argparse.Namespace(recipe='tutorial', seeds=[3], out=str(out),
                             runs=str(runs), flags=flags + ['--max_steps=2'])
   with monkeypatch.context() as context, pytest.raises(KeyboardInterrupt):

@@ -8,7 +8,6 @@ import pytest
 
 from tests import forked_variants
 from tests import short_runs
-from tests import synthetic_records
 
 sparse = short_runs.module_at(
     os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'sparse.py'))
@@ -17,7 +16,6 @@ sparse = short_runs.module_at(
 @pytest.mark.slow
 def test_a_variant_is_trained_dense_and_sparse(tmp_path, monkeypatch, capsys):
   forked_variants.fork(monkeypatch)
-  data_dir = synthetic_records.make_three_classes(tmp_path, 8, 1)
   experiments, out = tmp_path / 'experiments.json', tmp_path / 'out.json'
   # What l1 draws to zero, ftrl_l1 keeps there.
   flags = ['--optimizer=ftrl', '--learning_rate=0.5', '--ftrl_l1=1',
@@ -27,7 +25,7 @@ def test_a_variant_is_trained_dense_and_sparse(tmp_path, monkeypatch, capsys):
           'steps': 5,
           'seeds': [1],
           'flags': [
-              f'--data_dir={data_dir}', '--batch_size=4', '--hidden_layers=8',
+              *forked_variants.quick_flags(tmp_path), '--hidden_layers=8',
               '--conv=direct', *flags
           ],
           'variants': {}

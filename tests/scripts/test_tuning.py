@@ -8,7 +8,6 @@ import pytest
 
 from tests import forked_variants
 from tests import short_runs
-from tests import synthetic_records
 
 tuning = short_runs.module_at(
     os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'tuning.py'))
@@ -101,8 +100,7 @@ def test_rows_have_what_was_tried_and_the_difference_before():
 def test_it_goes_on_where_it_was_stopped(tmp_path, monkeypatch, capsys):
   forked_variants.fork(monkeypatch)
   path, out = tmp_path / 'experiments.json', tmp_path / 'out.json'
-  data_dir = synthetic_records.make_three_classes(tmp_path, 8, 1)
-  flags = [f'--data_dir={data_dir}', '--batch_size=4', '--log_frequency=1']
+  flags = forked_variants.quick_flags(tmp_path)
   experiments = dict(EXPERIMENTS, flags=flags)
   path.write_text(json.dumps(experiments))
   args = argparse.Namespace(experiments=str(path), out=str(out), jobs=1,
