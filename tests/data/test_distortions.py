@@ -124,13 +124,16 @@ def test_the_choices_have_the_tutorials_ranges(monkeypatch):
   assert np.abs(correlations).max() < 4 / np.sqrt(count)
 
 
+def sample_records(count):
+  (path,) = short_runs.prepared(Settings(dataset='sample')).test_files
+  return np.fromfile(path, np.uint8).reshape(-1, 3073)[:count]
+
+
 # A single image shows small differences; training uses many images.
 @pytest.mark.parametrize('different', [1, 500])
 def test_images_are_distributed_as_those_of_the_tutorial(different):
-  (path,) = short_runs.prepared(Settings(dataset='sample')).test_files
-  data = np.fromfile(path, np.uint8).reshape(-1, 3073)
   count = 4000
-  data = np.tile(data[:different], [count // different, 1])
+  data = np.tile(sample_records(different), [count // different, 1])
   ours = distort(tf.constant(data), Layout(), 24)
   theirs = tf.map_fn(reference.distort_by_tensorflow,
                      tf.constant(synthetic_records.images_of(data)),
@@ -159,18 +162,6 @@ def test_without_flips_no_image_is_mirrored():
 def distorted(records, augment, layout=Layout(), size=24):
   return graphs.run(distort(tf.constant(records), layout, size,
                             augment=augment))
-
-
-def sample_records(count=200):
-  (path,) = short_runs.prepared(Settings(dataset='sample')).test_files
-  return np.fromfile(path, np.uint8).reshape(-1, 3073)[:count]
-
-
-def test_without_distortions_it_is_the_middle():
-  records = sample_records(5)
-  expected = graphs.run(
-      distortions.central_crop(tf.constant(records), Layout(), 24))
-  np.testing.assert_allclose(distorted(records, ()), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize('name', distortions.NAMES)
