@@ -186,19 +186,15 @@ def test_a_process(trained, exported, tmp_path):
       'cifar10_predict: error: 1 of 3 pictures could not be read')
 
 
-def test_a_process_without_pictures_says_what_it_expects():
-  status, out, err = call(['--checkpoint_dir=pretrained:fast'])
-  assert (status, out) == (1, '')
-  assert 'error: no arguments: no pictures found; expected files, ' in err
-
-
-def test_a_process_refuses_flags_that_do_not_go_with_the_network():
-  status, out, err = call([
-      '--checkpoint_dir=pretrained:fast', '--network=tutorial', '--columns=2',
-      'a.png'
-  ])
+@pytest.mark.parametrize('arguments, problem', [
+    ([], 'error: no arguments: no pictures found; expected files, '),
+    (['--network=tutorial', '--columns=2', 'a.png'],
+     'with --normalization=batch'),
+])  # yapf: disable
+def test_a_process_says_what_it_expects(arguments, problem):
+  status, out, err = call(['--checkpoint_dir=pretrained:fast', *arguments])
   assert (status, out, err.count('\n')) == (1, '', 1)
-  assert 'with --normalization=batch' in err
+  assert problem in err
 
 
 @pytest.mark.slow
