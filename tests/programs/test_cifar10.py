@@ -17,6 +17,7 @@ from cifar10.run import session as session_lib
 from cifar10.settings import Settings
 from cifar10.store import run_state
 from cifar10.util import graph_keys
+from tests import graphs
 from tests import short_runs
 
 # Shapes from the tutorial's section "Model Prediction".
@@ -88,8 +89,7 @@ def test_the_normalization_has_the_tutorials_numbers(graph):
 
 def test_initial_values_are_the_tutorials():
   cifar10.inference(random_images(2))
-  with initialized_session() as session:
-    values = {v.op.name: session.run(v) for v in tf.trainable_variables()}
+  values = graphs.run(graphs.trained())
   biases = {'conv1': 0, 'conv2': 0.1, 'local3': 0.1, 'local4': 0.1}
   biases['softmax_linear'] = 0
   stddevs = {'conv1': 0.05, 'conv2': 0.05, 'local3': 0.04, 'local4': 0.04}
@@ -102,34 +102,13 @@ def test_initial_values_are_the_tutorials():
     assert np.abs(weights).max() <= 2 * stddevs[layer]
 
 
-def test_weight_decay_is_on_exactly_two_variables():
-  cifar10.inference(random_images(2))
-  losses = tf.get_collection('losses')
-  names = [loss.op.name for loss in losses]
-  assert names == ['local3/weight_loss', 'local4/weight_loss']
-  with initialized_session() as session:
-    for loss, name in zip(losses, ('local3/weights', 'local4/weights')):
-      (weights,) = [v for v in tf.trainable_variables() if v.op.name == name]
-      value, decay = session.run([weights, loss])
-      assert decay == pytest.approx(0.004 * (value**2).sum() / 2, rel=1e-4)
-
-
-def test_first_loss_is_the_tutorials():
-  logits = cifar10.inference(random_images(128))
-  labels = tf.random_uniform([128], 0, 10, tf.int32, seed=3)
-  total_loss = cifar10.loss(logits, labels)
-  with initialized_session() as session:
-    assert session.run(total_loss) == pytest.approx(4.68, abs=0.05)
-
-
 @pytest.mark.parametrize('dtype', [np.int32, np.int64, np.uint8, np.float32])
 def test_loss_is_mean_cross_entropy_and_decay(dtype):
   labels = np.array([3, 0, 9, 9], dtype)
   logits = cifar10.inference(random_images(4))
   total_loss = cifar10.loss(logits, tf.constant(labels))
   decay = tf.add_n(tf.get_collection('losses')[:2])
-  with initialized_session() as session:
-    scores, found, decay = session.run([logits, total_loss, decay])
+  scores, found, decay = graphs.run([logits, total_loss, decay])
   scores = scores.astype(np.float64)
   log_sums = np.log(np.exp(scores).sum(axis=1))
   of_labels = scores[np.arange(4), labels.astype(int)]
@@ -143,8 +122,7 @@ def test_smoothed_labels_spread_a_share_over_all_classes():
   logits = tf.constant(scores)
   total_loss = cifar10.loss(logits, tf.constant(labels), label_smoothing=0.2)
   (gradient,) = tf.gradients(total_loss, logits)
-  with initialized_session() as session:
-    found, gradient = session.run([total_loss, gradient])
+  found, gradient = graphs.run([total_loss, gradient])
   odds = np.exp(scores.astype(np.float64))
   probabilities = odds / odds.sum(axis=1, keepdims=True)
   targets = 0.8 * np.eye(10)[labels] + 0.2 / 10
@@ -160,24 +138,6 @@ def test_smoothed_labels_spread_a_share_over_all_classes():
 ], ids=['array', 'list'])
 def test_images_may_be_anything_that_becomes_a_tensor(images):
   assert cifar10.inference(images()).shape == [2, 10]
-
-
-def test_any_batch_size_also_an_unknown_one():
-  images = tf.placeholder(tf.float32, [None, 24, 24, 3])
-  logits = cifar10.inference(images)
-  assert logits.shape.as_list() == [None, 10]
-  values = np.random.RandomState(0).randn(7, 24, 24, 3)
-  with initialized_session() as session:
-    together = session.run(logits, {images: values})
-    for i in range(7):
-      alone = session.run(logits, {images: values[i:i + 1]})
-      np.testing.assert_allclose(alone[0], together[i], atol=1e-5)
-
-
-def test_another_number_of_classes_size_and_depth():
-  logits = networks.inference(tf.zeros([2, 48, 48, 1]),
-                              Settings(classes=('a', 'b', 'c')))
-  assert logits.shape.as_list() == [2, 3]
 
 
 @pytest.mark.parametrize('shape', [[2, 24, 24], [2, None, 24, 3]])
@@ -252,8 +212,7 @@ def test_both_forms_of_convolution_have_the_same_gradients():
         losses.append(cifar10.loss(logits, labels, scope))
   variables = tf.trainable_variables()
   gradients = [tf.gradients(loss, variables) for loss in losses]
-  with initialized_session() as session:
-    losses, gradients = session.run([losses, gradients])
+  losses, gradients = graphs.run([losses, gradients])
   assert losses[1] == pytest.approx(losses[0], rel=1e-6)
   for variable, direct, winograd in zip(variables, *gradients):
     error = np.linalg.norm(winograd - direct)
@@ -261,10 +220,12 @@ def test_both_forms_of_convolution_have_the_same_gradients():
     assert error < 1e-3 * np.linalg.norm(direct), variable.name
 
 
-@pytest.mark.parametrize('name, value', [('top_layers', 'none'),
-                                         ('network', 'vgg'), ('conv', 'fast')])
-def test_unknown_forms_are_refused(name, value):
-  with pytest.raises(ValueError, match=f'{value!r}.*; expected'):
+@pytest.mark.parametrize('name, value, known',
+                         [('top_layers', 'none', ''), ('network', 'vgg', ''),
+                          ('conv', 'fast', ''),
+                          ('activation', 'swish', ' one of leaky_relu,')])
+def test_unknown_forms_are_refused(name, value, known):
+  with pytest.raises(ValueError, match=f'{value!r}.*; expected{known}'):
     networks.inference(random_images(2), Settings(**{name: value}))
 
 
@@ -289,8 +250,7 @@ def test_precision_changes_the_arithmetic_only(graph, precision):
   assert {v.dtype.base_dtype for v in variables} == {tf.float32}
   gradients = [tf.gradients(loss, variables) for loss in losses]
   assert {g.dtype for g in gradients[1]} == {tf.float32}
-  with initialized_session() as session:
-    (exact, loss), gradients = session.run([losses, gradients])
+  (exact, loss), gradients = graphs.run([losses, gradients])
   # Both round at each layer, bfloat16 to 8 bits. Most of the difference of
   # gradients comes from windows of the pooling whose largest one changes.
   assert loss == pytest.approx(exact, rel=1e-3) and loss != exact
@@ -330,8 +290,7 @@ def test_summaries_are_named_without_towers_and_once():
   for i in range(2):
     with tf.variable_scope('', reuse=i > 0), tf.name_scope('tower_%d' % i):
       cifar10.inference(random_images(2))
-  with initialized_session() as session:
-    summary = tf.Summary.FromString(session.run(tf.summary.merge_all()))
+  summary = tf.Summary.FromString(graphs.run(tf.summary.merge_all()))
   layer_names = {name.split('/')[0] for name in VARIABLES}
   assert sorted(value.tag for value in summary.value) == sorted(
       name + kind
@@ -355,8 +314,7 @@ def test_training_summaries():
   global_step = tf.train.get_or_create_global_step()
   logits = cifar10.inference(random_images(4))
   train(cifar10.loss(logits, [1, 2, 3, 4]), global_step)
-  with initialized_session() as session:
-    summary = tf.Summary.FromString(session.run(tf.summary.merge_all()))
+  summary = tf.Summary.FromString(graphs.run(tf.summary.merge_all()))
   tags = ['learning_rate']
   losses = ['cross_entropy', 'total_loss']
   losses += ['local3/weight_loss', 'local4/weight_loss']
@@ -417,6 +375,5 @@ def test_a_tower_smooths_its_labels_in_training():
       losses.append(
           cifar10_multi_gpu_train.tower_loss(
               scope, images, [1, 2, 3, 4], Settings(label_smoothing=smoothing)))
-  with initialized_session() as session:
-    plain, smooth = session.run(losses)
+  plain, smooth = graphs.run(losses)
   assert plain != smooth
