@@ -198,6 +198,14 @@ def without_model(err):
   return ''.join(line for line in lines if not line.startswith('Model: '))
 
 
+def threads_left(before):
+  """The threads of this process that are new since `before` and do not end."""
+  deadline = time.monotonic() + 10
+  while set(threading.enumerate()) - before and time.monotonic() < deadline:
+    time.sleep(0.01)
+  return set(threading.enumerate()) - before
+
+
 def running(*texts):
   """The numbers of the processes whose command line has all of `texts`."""
   found = []

@@ -3,7 +3,6 @@
 import collections
 import os
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from cifar10.data.records import Layout
 from cifar10.errors import UserError
 from cifar10.settings import Settings
 from cifar10.util import graph_keys
+from tests import processes
 from tests import reference
 from tests import short_runs
 from tests import synthetic_records
@@ -354,16 +354,6 @@ def test_inputs_are_on_the_cpu(graph, source, sample):
     assert operation.device == '/device:CPU:0', operation.name
 
 
-def test_the_filling_line_is_the_tutorials(monkeypatch, capsys, sample):
-  line = 'Filling queue with %d CIFAR images before starting to train.\n'
-  training_inputs(sample, 128)
-  assert capsys.readouterr().out == line % 400
-  monkeypatch.setattr(datasets.DataSet, 'count', lambda self, files: 50000)
-  training_inputs(sample, 128)
-  assert capsys.readouterr().out == line % 20000
-  assert cifar10_input.NUM_PREPROCESS_THREADS == 16
-
-
 def numbered(tmp_path, count, num_files, **parts):
   """A data set in which each record has a class of its own."""
   layout = Layout(label_bytes=2, label_at=(0, 1))
@@ -454,17 +444,16 @@ def test_only_the_records_to_train_on_are_read(tmp_path, one_thread, source):
     assert set(found) == set(range(left))
 
 
+# 100 batches of 7 are 7 epochs; a batch may be larger than the data set.
 @pytest.mark.parametrize('source', SOURCES)
-def test_what_is_left_of_an_epoch_is_not_lost(tmp_path, one_thread, source):
-  data = numbered(tmp_path, 100, 2)
-  # 100 batches of 7 are 7 epochs.
-  assert set(np.bincount(order(data, source, 7, 100))) == {7}
-
-
-@pytest.mark.parametrize('source', SOURCES)
-def test_a_batch_may_be_larger_than_the_data_set(tmp_path, one_thread, source):
-  data = numbered(tmp_path, 10, 1)
-  assert set(np.bincount(order(data, source, 25, 2))) == {5}
+@pytest.mark.parametrize('size, num_files, batch_size, count, epochs',
+                         [(100, 2, 7, 100, 7), (10, 1, 25, 2, 5)])
+def test_what_is_left_of_an_epoch_is_not_lost(tmp_path, one_thread, source,
+                                              size, num_files, batch_size,
+                                              count, epochs):
+  data = numbered(tmp_path, size, num_files)
+  found = order(data, source, batch_size, count)
+  assert set(np.bincount(found)) == {epochs}
 
 
 def test_preloaded_records_are_in_no_checkpoint(graph, sample, capsys):
@@ -487,14 +476,6 @@ def test_the_preprocessing_threads_are_sixteen_or_one(graph, sample):
       assert len(runners[-1].enqueue_ops) == count
 
 
-def threads_left(before):
-  """The threads that are new since `before` and do not end."""
-  deadline = time.time() + 10
-  while set(threading.enumerate()) - before and time.time() < deadline:
-    time.sleep(0.01)
-  return set(threading.enumerate()) - before
-
-
 @pytest.mark.parametrize('source', SOURCES)
 def test_sessions_end_without_noise_or_threads(capfd, source, sample):
   tensors = list(training_inputs(sample, 8, source=source))
@@ -502,7 +483,7 @@ def test_sessions_end_without_noise_or_threads(capfd, source, sample):
   for _ in range(3):
     with tf.train.MonitoredSession() as session:
       session.run(tensors)
-    assert not threads_left(before)
+    assert not processes.threads_left(before)
   assert capfd.readouterr().err == ''
 
 
@@ -516,7 +497,7 @@ def test_a_coordinator_by_hand_ends_without_noise_or_threads(capfd, sample):
     session.run(tensors)
     coord.request_stop()
     coord.join(threads)
-  assert not threads_left(before)
+  assert not processes.threads_left(before)
   assert capfd.readouterr().err == ''
 
 
