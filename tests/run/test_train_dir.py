@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+from pathlib import Path
 import signal
 import socket
 
@@ -12,7 +13,6 @@ from cifar10 import cifar10_train
 from cifar10.errors import UserError
 from cifar10.run import train_dir
 from cifar10.run import trainer
-from cifar10.store import checkpoints
 from cifar10.store import run_state
 from tests import short_runs
 from tests import synthetic_records
@@ -109,12 +109,18 @@ def test_what_is_wrong_is_found_before_a_run_is_deleted(tmp_path, settings,
   assert set(os.listdir(config.train_dir)) == before
 
 
-def test_a_folder_with_the_name_of_a_file_is_found_before_that(tmp_path):
+@pytest.mark.parametrize('name, make, problem', [
+    ('events.out.tfevents.1', Path.mkdir, 'is a folder; expected'),
+    ('best', Path.touch, 'is not a folder'),
+])  # yapf: disable
+def test_a_name_that_is_taken_is_found_before_that(tmp_path, name, make,
+                                                   problem):
   config = short_runs.trained(tmp_path)
-  (tmp_path / 'train' / 'events.out.tfevents.1').mkdir()
-  with pytest.raises(UserError, match=r'tfevents\.1: is a folder; expected'):
+  make(tmp_path / 'train' / name)
+  before = set(os.listdir(config.train_dir))
+  with pytest.raises(UserError, match=f'/{name}: {problem}'):
     cifar10_train.train(dataclasses.replace(config, overwrite=True))
-  assert checkpoints.latest(config.train_dir)
+  assert set(os.listdir(config.train_dir)) == before
 
 
 def test_a_run_keeps_its_model_and_its_data_set(tmp_path, capsys):

@@ -26,6 +26,12 @@ def test_a_run_ends_after_its_steps_or_its_epochs(batch_size, num_gpus, epochs,
   assert trainer.Run(settings, None, state).last_step == last_step
 
 
+def test_epochs_count_what_was_seen_in_batches_of_another_size():
+  # 1,000 images: 4 steps of 250, then 5 of 200.
+  state = run_state.RunState((), 1000, ((0, 250), (4, 200)))
+  assert state.last_step(Settings(batch_size=200, epochs=2)) == 9
+
+
 def test_settings_are_prepared_with_constants_classes_and_shape(
     tmp_path, monkeypatch):
   monkeypatch.setattr(cifar10, 'INITIAL_LEARNING_RATE', 0.25)
