@@ -133,9 +133,8 @@ def evaluated(config, step=None):
 
   `step` says which checkpoint it evaluates; None: the newest.
   """
-  checkpoint = checkpoints.latest(config.checkpoint_dir)
-  if step is not None:
-    checkpoint = '%s-%d' % (checkpoints.prefix(config.checkpoint_dir), step)
+  wanted = '' if step is None else str(step)
+  checkpoint = checkpoints.find(config.checkpoint_dir, wanted)
   with tf.Graph().as_default() as default_graph:
     graph = cifar10_eval.build(prepared(config), config)
     logits = default_graph.get_tensor_by_name('softmax_linear/softmax_linear:0')
