@@ -7,10 +7,10 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from cifar10.cluster import cluster_spec
-from cifar10.cluster import local_cluster
 from cifar10.cluster import servers
 from cifar10.errors import UserError
 from cifar10.settings import Settings
+from tests import clusters
 
 
 def test_a_taken_port_is_named():
@@ -23,15 +23,13 @@ def test_a_taken_port_is_named():
       servers.Server(task, Settings())
 
 
-@pytest.mark.parametrize('job, devices', [('ps', {'GPU': 0}), ('worker', {})])
-def test_only_workers_see_gpus(monkeypatch, job, devices):
+@pytest.mark.parametrize('number, devices', [(0, {'GPU': 0}), (1, {})])
+def test_only_workers_see_gpus(monkeypatch, number, devices):
   found = []
   monkeypatch.setattr(
       tf.train, 'Server',
       lambda *_, config, **__: found.append(config) or mock.Mock())
-  addresses = ['127.0.0.1:%d' % p for p in local_cluster.free_ports(2)]
-  servers.Server(cluster_spec.Task(job, 0, (addresses[0],), (addresses[1],)),
-                 Settings())
+  servers.Server(clusters.new_tasks(1)[number], Settings())
   assert dict(found[0].device_count) == devices
 
 
@@ -40,8 +38,7 @@ def test_a_server_that_only_begins_to_speak_is_given_up(monkeypatch):
     silent.bind(('127.0.0.1', 0))
     silent.listen(5)
     ps = '127.0.0.1:%d' % silent.getsockname()[1]
-    (port,) = local_cluster.free_ports(1)
-    task = cluster_spec.Task('worker', 0, (ps,), ('127.0.0.1:%d' % port,))
+    task = clusters.new_tasks(1)[1]._replace(ps=(ps,))
     server = servers.Server(task, Settings(connect_timeout_secs=1))
     with pytest.raises(UserError,
                        match=f'^{ps}: no answer within 1 s .*secs.$'):

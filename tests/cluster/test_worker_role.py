@@ -1,5 +1,7 @@
 """A chief joins what parameter servers hold; the time limit of a step."""
 
+import types
+
 import pytest
 import tensorflow.compat.v1 as tf
 
@@ -59,21 +61,13 @@ def test_what_a_chief_left_that_died_early_is_initialized_again(tmp_path):
   assert chief.start(die) == 2.0  # The next one joins, and initializes nothing.
 
 
-class Handle:
-  """What a WorkerRole needs of a Server that runs already."""
-
-  def __init__(self, task, settings, target):
-    self.task, self.settings, self.target = task, settings, target
-
-  def config_proto(self):
-    return tf.ConfigProto()
-
-
 def role_of(ps, index, **settings):
   """The WorkerRole of one of three workers, and the Progress; last step 9."""
   address, target = ps
   task = cluster_spec.Task('worker', index, (address,), ('a:1', 'b:1', 'c:1'))
-  server = Handle(task, Settings(**settings), target)
+  # What a WorkerRole needs of a Server that runs already.
+  server = types.SimpleNamespace(task=task, settings=Settings(**settings),
+                                 target=target, config_proto=tf.ConfigProto)
   progress = shared_state.progress(task, 9)
   return worker_role.WorkerRole(server, None, progress), progress
 
