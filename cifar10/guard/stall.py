@@ -85,11 +85,11 @@ class StallCheck:
     # Not the time when this process was stopped, by Ctrl-Z for instance.
     self._waited += min(now - self._looked, _MAX_LOOK_SECS)
     self._looked = now
-    if self._is_ending or (self.save and self.save.is_saving):
-      # After a signal, too: nothing is lost while a slow disk still writes.
+    if self._is_ending:
       if self._waited <= self._stall_secs:
         return None
-      return f'saving takes longer than {self._stall_secs} s (--stall_secs)'
+      return (f'saving the last step takes longer than {self._stall_secs} s '
+              '(--stall_secs)')
     found = self._counter.progress(), self.save and self.save.count
     if found != self._last:
       if self._last is not None:
@@ -101,7 +101,8 @@ class StallCheck:
   def _problem(self):
     """The message about a step that does not end; None while it may go on."""
     limit, flag = self._stall_secs, ' (--stall_secs)'
-    if self._signals:
+    # A save after the step may take long: the disk may be slow.
+    if self._signals and not (self.save and self.save.is_saving):
       limit = max(_SIGNALED_SECS, _OF_SLOWEST * self._slowest)
       limit, flag = min((limit, ''), (self._stall_secs, flag))
     elif 2 * self._waited > limit and self._is_reading():

@@ -113,7 +113,8 @@ def test_a_save_may_take_stall_secs_after_a_signal_too():
     stall.check.save.count += 1
     assert stall.after(5) is None  # For the end of the step.
   stall.check.save.is_saving = True
-  assert stall.after(100) == 'saving takes longer than 100 s (--stall_secs)'
+  assert stall.after(100) == (
+      'no step for 100 s (--stall_secs), waiting for x. Step 1 is saved in y')
 
 
 def test_the_last_save_has_a_limit_too():
@@ -122,4 +123,5 @@ def test_the_last_save_has_a_limit_too():
   assert stall.after(90) is None
   stall.check.expect_end()
   assert stall.after(100) is None
-  assert stall.after(1) == 'saving takes longer than 100 s (--stall_secs)'
+  assert stall.after(1) == (
+      'saving the last step takes longer than 100 s (--stall_secs)')
