@@ -21,6 +21,11 @@ def notice():
   return shared_state.Notice('ending')
 
 
+def write(session, chief_start, problem=None):
+  """Writes the notice: this start of the chief ends, with a problem or None."""
+  notice().write(session, {'chief_start': chief_start, 'problem': problem})
+
+
 @contextlib.contextmanager
 def announced(server, agreement):
   """Tells the other workers, if this is the chief, that the body has ended."""
@@ -34,10 +39,9 @@ def announced(server, agreement):
     problem = str(error) or type(error).__name__
     raise
   finally:
-    ending = {'chief_start': agreement.chief_start, 'problem': problem}
     with contextlib.suppress(UserError):
       with server.side_session() as session:
-        notice().write(session, ending)
+        write(session, agreement.chief_start, problem)
 
 
 def problem_of_chief(task, agreement, ending):

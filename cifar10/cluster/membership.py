@@ -262,8 +262,7 @@ def _announce(server, state, problem=None):
                  train_dir=os.path.abspath(settings.train_dir),
                  **settings.values(_ENDS))
     elif problem is None:  # All is saved, if a start before has not said so.
-      end = {'chief_start': run['chief_start'], 'problem': None}
-      ending.notice().write(session, end)
+      ending.write(session, run['chief_start'])
     notice.write(session, run)
   return run['chief_start']
 

@@ -169,8 +169,8 @@ def _folders(directory):
     states = [run_state.load(folder) for folder in (directory, best)]
     own, found = (
         [s.time for s in state.starts] if state else [] for state in states)
-    is_own = bool(found) or not checkpoints.by_step(best)
-    if not is_own or found != own[:len(found)]:
+    is_unknown = not found and checkpoints.by_step(best)
+    if is_unknown or found != own[:len(found)]:
       return (directory,)
   return directory, best
 
