@@ -31,7 +31,7 @@ def config_for(folder, task, **settings):
       'batch_size': 4,
       'max_steps': 2,
       'optimizer': 'adam',
-      'hidden_layers': '8'
+      'hidden_layers': '32'
   }
   return short_runs.small_config(folder, task=task, **dict(small, **settings))
 
@@ -177,7 +177,7 @@ def test_a_run_begins_with_the_result(tmp_path, pretrained):
     for name in (layer + '/weights', layer + '/biases'):
       np.testing.assert_array_equal(first[name], there[name + AVERAGE])
   assert not [name for name in first if 'visible' in name]
-  assert first['softmax_linear/weights'].shape == (8, 10)
+  assert first['softmax_linear/weights'].shape == (32, 10)
 
 
 @pytest.mark.slow
@@ -193,7 +193,7 @@ def test_what_is_finished_is_not_trained_again(pretrained, capsys):
   result = os.path.join(str(folder / 'train'), task,
                         'local3' if by_layer else '').rstrip('/')
   assert (f"--init_from={result} --init_scope='conv|local' --dataset=sample "
-          '--hidden_layers=8') in out
+          '--hidden_layers=32') in out
 
 
 @pytest.mark.slow
