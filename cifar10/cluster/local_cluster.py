@@ -22,6 +22,7 @@ from cifar10.util import arguments
 from cifar10.util import console
 from cifar10.util import paths
 from cifar10.util import processes
+from cifar10.util import signals as signals_lib
 
 _PROGRAM = os.path.join(
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
@@ -109,22 +110,21 @@ def _run(num_ps, num_workers, log_dir, flags):
       '--ps_hosts=' + ','.join(addresses[:num_ps]),
       '--worker_hosts=' + ','.join(addresses[num_ps:]), *flags
   ]
-  tasks, signals = [], []
-  for signum in (signal.SIGINT, signal.SIGTERM):
-    signal.signal(signum, lambda number, frame: signals.append(number))
+  tasks = []
 
   def failed():
     return next((task for task in tasks if task.process.poll()), None)
 
-  try:
-    for job, count in (('ps', num_ps), ('worker', num_workers)):
-      for index in range(count):
-        tasks.append(_Task(job, index, flags, log_dir))
-    _wait(tasks, lambda: signals or failed())
-    first_failed = failed()
-  finally:
-    _stop(tasks)
-    _wait(tasks)
+  with signals_lib.noted() as signals:  # A second one ends it at once.
+    try:
+      for job, count in (('ps', num_ps), ('worker', num_workers)):
+        for index in range(count):
+          tasks.append(_Task(job, index, flags, log_dir))
+      _wait(tasks, lambda: signals or failed())
+      first_failed = failed()
+    finally:
+      _stop(tasks)
+      _wait(tasks)
   if signals:
     return 128 + signals[0]
   if first_failed is None:

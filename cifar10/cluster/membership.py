@@ -59,8 +59,8 @@ def _serve_until_left(server, session, signals):
   """Serves until all workers have left; returns whether the chief has failed.
 
   Also until the chief has left, or a signal has come, and the others no longer
-  answer. Raises UserError if no worker that is left answers and the chief has
-  not left.
+  answer, or have not begun. Raises UserError if no worker that is left answers
+  and the chief has not left, or they do not end after a signal.
   """
   task, timeout_secs = server.task, server.settings.connect_timeout_secs
   queue = shared_state.membership_queue(task.index)
@@ -68,7 +68,7 @@ def _serve_until_left(server, session, signals):
   present = set(range(len(task.workers)))  # Those that have not left.
   has_failed = has_answered = False
   answered = time.monotonic()  # When a worker did, or the start.
-  leaves_by = None  # After a signal.
+  signaled, limit = None, _GRACE_SECS  # Of the time from a signal to the end.
   while True:
     now = time.monotonic()
     while session.run(count):
@@ -83,19 +83,23 @@ def _serve_until_left(server, session, signals):
       return has_failed
     if not all(reachability.unreachable(task.workers[i]) for i in present):
       answered, has_answered = now, True
-    silent = now - answered
-    if signals and leaves_by is None:
-      leaves_by = now + _secs_to_end(server)
-    # The chief has left, and saved. A busy worker may miss an answer or two.
-    if ((0 not in present or signals) and
-        silent >= min(_GRACE_SECS, timeout_secs)):
+    silent, names = now - answered, task.describe(sorted(present))
+    is_ending = signals or 0 not in present  # The chief saves, or has saved.
+    # A busy worker may miss an answer or two.
+    if (is_ending and silent >= min(_GRACE_SECS, timeout_secs) or
+        signals and not has_answered):
       return has_failed
-    if signals and (now > leaves_by or not has_answered):
-      return has_failed
+    if signals:  # At each look: a chief that starts meanwhile has forgotten it.
+      signaled = signaled or now
+      limit = max(limit, _secs_to_end(server))
+      if now > signaled + limit:
+        if limit == _GRACE_SECS:
+          return has_failed
+        raise UserError(f'{names}: not ended {limit} s after a signal; what is '
+                        'not saved is lost')
     if silent > timeout_secs:
-      problem = (
-          f'{task.describe(sorted(present))}: no answer for {timeout_secs} s '
-          '(--connect_timeout_secs)')
+      problem = f'{names}: no answer for {timeout_secs} s'
+      problem += ' (--connect_timeout_secs)'
       if len(present) < len(task.workers):
         problem += '; what the chief, worker 0, has not saved is lost'
       raise UserError(problem)
@@ -104,9 +108,10 @@ def _serve_until_left(server, session, signals):
 
 def _secs_to_end(server):
   """Asks the workers to end; returns how long they may take, in seconds."""
-  settings = server.settings
+  settings, task = server.settings, server.task
+  is_alone = task.index and reachability.unreachable(task.ps[0])
   with contextlib.suppress(UserError):
-    if _ask_to_end(server):
+    if not is_alone and _ask_to_end(server):
       return settings.connect_timeout_secs + settings.stall_secs + _END_SECS
   return _GRACE_SECS
 

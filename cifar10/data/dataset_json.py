@@ -45,7 +45,7 @@ def _parse(value, folder):
   classes = tuple(map(str, classes))
   size, channels, flip = value['size'], value['channels'], value['flip']
   train, test = (_paths(value[part]['files'], folder) for part in FILES)
-  names = [os.path.basename(path) for path in train + test]
+  names = value['train']['files'] + value['test']['files']
   if len(set(names)) < len(names):
     raise ValueError(f'files {names!r}; expected each name once')
   if len(set(classes)) < max(2, len(classes)):

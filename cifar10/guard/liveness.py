@@ -65,6 +65,11 @@ class Peers(tf.train.SessionRunHook):
       return self._steps, self._validated
     return count, validated
 
+  def chief_may_save(self):
+    """True if this worker is in step with a chief that answers."""
+    return (self._role.waits_for_all and not self._task.is_chief and
+            not reachability.unreachable(self._task.workers[0]))
+
   def waits_for(self):
     """Names tasks that a step waits for; None if it waits for no other task."""
     # Each host that is cut off takes some seconds.

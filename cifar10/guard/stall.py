@@ -57,6 +57,10 @@ class StepCounter(tf.train.SessionRunHook):
       return int(counters.readline().split()[1])  # rchar: of all read calls.
     return 0  # The system does not tell.
 
+  def chief_may_save(self):
+    """True if a worker waits for a chief that answers, and may be saving."""
+    return self._peers is not None and self._peers.chief_may_save()
+
   def waits_for(self):
     """Names the cause of a step that does not end."""
     cause = self._diagnosis.missing()
@@ -102,7 +106,7 @@ class StallCheck:
     """The message about a step that does not end; None while it may go on."""
     limit, flag = self._stall_secs, ' (--stall_secs)'
     # A save after the step may take long: the disk may be slow.
-    if self._signals and not (self.save and self.save.is_saving):
+    if self._signals and not self._may_save():
       limit = max(_SIGNALED_SECS, _OF_SLOWEST * self._slowest)
       limit, flag = min((limit, ''), (self._stall_secs, flag))
     elif 2 * self._waited > limit and self._is_reading():
@@ -117,6 +121,10 @@ class StallCheck:
     message = 'no step for %d s%s, waiting for %s'
     cause = self._counter.waits_for()
     return last_save.with_last_save(message % (limit, flag, cause), self.save)
+
+  def _may_save(self):
+    """True if this task is saving, or waits for a chief that may be."""
+    return self.save.is_saving if self.save else self._counter.chief_may_save()
 
   def _is_reading(self):
     """True if the process has read more since the last look."""

@@ -15,16 +15,9 @@ def in_top_k(logits, labels, k):
   larger than the number of classes. With k = 1 it is argmax. A label that is
   not a class is never right, nor is one of a row that holds infinity or NaN.
   """
-  labels = labels[:, tf.newaxis]
-  classes = tf.range(tf.shape(logits)[1])
-  is_label = tf.equal(classes, labels)
-  of_label = tf.reduce_sum(tf.where(is_label, logits, tf.zeros_like(logits)),
-                           axis=1, keepdims=True)
-  is_ahead = (logits > of_label) | (tf.equal(logits, of_label) &
-                                    (classes < labels))
-  rank = tf.reduce_sum(tf.cast(is_ahead, tf.int32), axis=1)
-  is_known = tf.reduce_any(is_label, axis=1)
-  return (rank < k) & is_known & tf.reduce_all(tf.is_finite(logits), axis=1)
+  best = tf.nn.top_k(logits, tf.minimum(k, tf.shape(logits)[1])).indices
+  is_right = tf.reduce_any(tf.equal(best, labels[:, tf.newaxis]), axis=1)
+  return is_right & tf.reduce_all(tf.is_finite(logits), axis=1)
 
 
 def count_right(outputs, labels):

@@ -169,7 +169,9 @@ def _folders(directory):
     states = [run_state.load(folder) for folder in (directory, best)]
     own, found = (
         [s.time for s in state.starts] if state else [] for state in states)
-    is_unknown = not found and checkpoints.by_step(best)
+    # A killed trainer leaves at most a config.json there without a state.
+    is_unknown = not found and (checkpoints.by_step(best) or files.matching(
+        best, 'checkpoint', 'graph.pbtxt', 'events.out.tfevents.*'))
     if is_unknown or found != own[:len(found)]:
       return (directory,)
   return directory, best

@@ -149,7 +149,7 @@ def guarded(work):
 
 
 # Lines in which TensorFlow says nothing of the cause; a server begins with one.
-_EMPTY = re.compile(r'|=+|Graph execution error:|(\w+: )?From /job:.*:|'
+_EMPTY = re.compile(r'|=+|Graph execution error:|([\w ]+: )?From /job:.*:|'
                     r'\d+ root error\(s\) found\.')
 
 

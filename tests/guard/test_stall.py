@@ -17,6 +17,7 @@ class Stall:
 
   def __init__(self, save=None, stall_secs=100, count=0):
     self.count, self.read, self.now, self.signals = count, 0, 0.0, []
+    self.waits_for_chief = False
     self.check = stall_lib.StallCheck(self, save, self.signals, stall_secs,
                                       clock=lambda: self.now)
     assert self.check() is None
@@ -26,6 +27,9 @@ class Stall:
 
   def bytes_read(self):
     return self.read
+
+  def chief_may_save(self):
+    return self.waits_for_chief
 
   def waits_for(self):
     return 'x'
@@ -115,6 +119,16 @@ def test_a_save_may_take_stall_secs_after_a_signal_too():
   stall.check.save.is_saving = True
   assert stall.after(100) == (
       'no step for 100 s (--stall_secs), waiting for x. Step 1 is saved in y')
+
+
+def test_a_worker_in_step_waits_for_a_save_of_the_chief():
+  stall = Stall()
+  stall.waits_for_chief = True
+  stall.step(1)
+  stall.signals.append(15)
+  assert stall.after(99) is None
+  stall.waits_for_chief = False  # The chief no longer answers.
+  assert stall.after(1) == 'no step for 5 s, waiting for x'
 
 
 def test_the_last_save_has_a_limit_too():

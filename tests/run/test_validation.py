@@ -277,7 +277,8 @@ def contents(folder):
 
 
 @pytest.mark.parametrize('overwrite', [False, True])
-@pytest.mark.parametrize('how', ['new', 'unknown', 'from the best one', 'now'])
+@pytest.mark.parametrize(
+    'how', ['new', 'unknown', 'other names', 'from the best one', 'now'])
 def test_another_run_in_its_folder_is_left_alone(tmp_path, validated, how,
                                                  overwrite):
   config = copied(validated, tmp_path, overwrite=overwrite, **RATES)
@@ -287,8 +288,11 @@ def test_another_run_in_its_folder_is_left_alone(tmp_path, validated, how,
   if how != 'now':
     starts += (run_state.Start(4, 5.0),)
   dataclasses.replace(state, starts=starts).save(best)
-  if how == 'unknown':  # Copied there, or of another program.
+  if how in ('unknown', 'other names'):  # Copied there, or of another program.
     os.remove(os.path.join(best, 'run_state.json'))
+  if how == 'other names':
+    for path in Path(best).glob('model.ckpt-*'):
+      path.rename(path.with_name(path.name[len('model.'):]))
   # Of a trainer that is at work there, it may not be known yet.
   problem = 'best: holds a run of its own; the best checkpoint of .*/train is '
   with contextlib.ExitStack() as stack:

@@ -175,7 +175,8 @@ def terminal(monkeypatch):
     '', 'From /job:ps/replica:0/task:0:\n',
     "Graph execution error:\n\nDetected at node 'x' defined at (most recent "
     "call last):\n    File 'x'\nNode: 'x'\n=====================\n"
-    'NOT_FOUND: From /job:worker/replica:0/task:0:\n'
+    'NOT_FOUND: From /job:worker/replica:0/task:0:\n',
+    '=====\nNot found: From /job:ps/replica:0/task:0:\n'
 ])
 def test_an_error_of_an_operation_is_summed_up_by_its_cause(beginning):
   message = beginning + '/a; No such file\n\t [[{{node x}}]]\nAdditional: y'
