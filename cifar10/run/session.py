@@ -53,7 +53,7 @@ def training_session(run, train_op, loss, hooks=(), role=None):
                                       settings)
   with contextlib.ExitStack() as stack:
     all_hooks = [
-        # First, so that no other hook sees a step that diverged.
+        # First, so that the others do not see a step that diverged.
         hooks_lib.DivergenceHook(step, loss, settings),
         # The line with loss and speed.
         progress.reporter(step, loss, settings, run.state, stack)
