@@ -20,8 +20,8 @@ _TUTORIAL_NAMES = frozenset(
     'LEARNING_RATE_DECAY_FACTOR MOVING_AVERAGE_DECAY NUM_CLASSES '
     'NUM_EPOCHS_PER_DECAY TOWER_NAME NUM_EXAMPLES_PER_EPOCH_FOR_EVAL '
     'NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN distorted_inputs inference inputs loss '
-    'maybe_download_and_extract train _activation_summary _variable_on_cpu '
-    '_variable_with_weight_decay'.split())
+    'maybe_download_and_extract train _activation_summary _add_loss_summaries '
+    '_variable_on_cpu _variable_with_weight_decay'.split())
 
 # The constants that are in cifar10.py and in cifar10_input.py.
 _SHARED = ('IMAGE_SIZE', 'NUM_CLASSES', 'NUM_EXAMPLES_PER_EPOCH_FOR_TRAIN',
@@ -40,6 +40,10 @@ def __getattr__(name):
   if name not in _TUTORIAL_NAMES:
     raise AttributeError(f"module 'cifar10' has no attribute {name!r}")
   return getattr(importlib.import_module('cifar10.cifar10'), name)
+
+
+def __dir__():
+  return sorted({*globals(), *_TUTORIAL_NAMES})
 
 
 class _TutorialModule(types.ModuleType):

@@ -254,7 +254,7 @@ def train(total_loss, global_step, settings=None, pace=None, grads=None,
     grads = [(grad, var) for grad, var in grads if grad is not None]
 
     losses = tf.get_collection('losses') + [total_loss]
-    loss_averages_op = _add_loss_summaries(losses)
+    loss_averages_op = _add_loss_summaries(total_loss)
     for grad, var in grads:
       summaries.histogram(var.op.name + '/values', var.read_value())
       summaries.histogram(var.op.name + '/gradients', grad)
@@ -280,12 +280,13 @@ def train(total_loss, global_step, settings=None, pace=None, grads=None,
     return tf.group(apply(grads), *other_ops)
 
 
-def _add_loss_summaries(losses):
-  """Adds summaries of losses and of their moving averages.
+def _add_loss_summaries(total_loss):
+  """Adds summaries of all losses and of their moving averages.
 
   A loss has the tag losses/NAME_raw, its average losses/NAME; checkpoints name
   the average NAME/avg. Returns the operation that updates the averages.
   """
+  losses = tf.get_collection('losses') + [total_loss]
   loss_averages = tf.train.ExponentialMovingAverage(0.9, name='avg')
   with tf.device('/cpu:0'):
     loss_averages_op = loss_averages.apply(losses)

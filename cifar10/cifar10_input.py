@@ -113,6 +113,26 @@ def read_records(filename_queue, layout, at_most, kept=None):
   return records_lib.decode(values, layout)
 
 
+def _generate_image_and_label_batch(image, label, min_queue_examples,
+                                    batch_size, shuffle):
+  """Makes batches of single images; as `read_cifar10`, for your own programs.
+
+  Takes an image [height, width, depth], its label [1], and the number of images
+  that the queue keeps at least. Returns the images, [batch_size, height, width,
+  depth], and the labels, [batch_size].
+  """
+  capacity = min_queue_examples + 3 * batch_size
+  if shuffle:
+    images, labels = tf.train.shuffle_batch([image, label], batch_size,
+                                            capacity, min_queue_examples,
+                                            num_threads=NUM_PREPROCESS_THREADS)
+  else:
+    images, labels = tf.train.batch([image, label], batch_size,
+                                    NUM_PREPROCESS_THREADS, capacity)
+  tf.summary.image('images', images)
+  return images, tf.reshape(labels, [batch_size])
+
+
 def _cifar10(data_dir, eval_data):
   """The DataSet of CIFAR-10 in a folder.
 

@@ -25,6 +25,7 @@ from cifar10.store import config
 from cifar10.store import run_state
 from cifar10.util import console
 from cifar10.util import files
+from cifar10.util import log_suppression
 from cifar10.util import paths
 from cifar10.util import session_settings
 from cifar10.util import tutorial_flags
@@ -118,7 +119,10 @@ def _parse(argv):
 
 def _define_flags(names, defaults):
   """Defines flags, with the defaults of the program for some."""
+  assigned = {}  # By a program that calls `main`.
   for name in tutorial_flags.DEFAULTS:  # Those of old programs.
+    if not flags.FLAGS[name].using_default_value:
+      assigned[name] = flags.FLAGS[name].value
     delattr(flags.FLAGS, name)
   constants = vars(tutorial)
   for name in names:
@@ -139,6 +143,8 @@ def _define_flags(names, defaults):
         help=text % constants if '%(' in text else text,
         module_name=sys.argv[0],  # --help lists it as the program's own.
         **limits)
+  for name in assigned.keys() & set(names):
+    setattr(flags.FLAGS, name, assigned[name])
 
 
 def _settings(names, has_model):
@@ -147,7 +153,8 @@ def _settings(names, has_model):
   for name, value in values.items():
     if not config.is_finite(value):
       raise UserError(f'--{name}={value}: expected an ordinary number')
-  given = frozenset(name for name in names if flags.FLAGS[name].present)
+  given = frozenset(
+      name for name in names if not flags.FLAGS[name].using_default_value)
   for name in settings_lib.with_policy('constant'):
     if name in values and name not in given:
       values[name] = None
@@ -234,6 +241,7 @@ def _run_guarded(work, names, argv, takes_arguments=False, has_model=False):
         'a switch --name or --noname')
   # absl turns TensorFlow's INFO lines on, and prints them a second time.
   tf.logging.set_verbosity(tf.logging.WARN)
+  tf.get_logger().addFilter(log_suppression.is_shown)
   tf.get_logger().propagate = False
 
   def configured_work():

@@ -53,6 +53,8 @@ def inference(images, settings, is_training=False, portable=False,
     elif varied or _is_varied(settings, is_training):
       build = varied_network(settings, is_training)
       logits = build(images, Techniques(settings, is_training, num_classes))
+    elif num_classes == cifar10.NUM_CLASSES:  # A program's own function in its
+      logits = cifar10.inference(images)  # place may take images alone.
     else:
       logits = cifar10.inference(images, num_classes)
   if is_training:

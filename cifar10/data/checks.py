@@ -26,7 +26,7 @@ def check_files(data, source):
       if source and not os.path.exists(path):
         folder = os.path.dirname(os.path.abspath(path))
         if os.path.basename(folder) == source.folder:
-          todo = 'Remove its folder, and the data is fetched again'
+          todo = 'Without its folder, the data is fetched again'
         else:  # A person's own.
           todo = f'Expected all files of {source.folder} there'
         raise UserError(f'{path}: no such file. {todo}')

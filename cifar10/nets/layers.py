@@ -9,6 +9,7 @@ products are computed in the type of the enclosing variable scope, see
 import contextlib
 import contextvars
 import functools
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -105,9 +106,19 @@ def float32_variable(name, shape, initializer, regularizer=None, **options):
 
 
 def variable_on_cpu(name, shape, initializer, dtype=None):
-  """The value of a `float32_variable`, cast to `dtype`, or the scope's type."""
+  """A `float32_variable`, or its value in `dtype`, or else the scope's type."""
   var = float32_variable(name, shape, initializer)
-  return tf.cast(var, dtype or tf.get_variable_scope().dtype)
+  return _cast_variable(var, dtype or tf.get_variable_scope().dtype)
+
+
+def _cast_variable(var, dtype):
+  """The variable itself if that has the type; else a tensor.
+
+  The parts of a partitioned variable are joined.
+  """
+  if dtype == tf.float32 and len(variable_scope.parts(var)) == 1:
+    return var
+  return tf.cast(var, dtype)
 
 
 def untrained_variable(name, shape, initializer, collection):
@@ -124,22 +135,21 @@ def variable_with_weight_decay(name, shape, stddev=None, wd=None,
   `stddev` is the deviation before truncation, unless there is an `initializer`;
   `wd` the factor of the L2 loss, which joins the collection 'losses'. The
   scope's initializer replaces `stddev` and `initializer`, its regularizer `wd`.
-  The variable, or its parts, joins the collection WEIGHTS. Returns its value,
-  of the type of the scope.
+  The variable, or its parts, joins the collection WEIGHTS. Returns it, or its
+  value in the type of the scope, as `variable_on_cpu` does.
   """
   scope = tf.get_variable_scope()
   initializer = initializer or tf.truncated_normal_initializer(stddev=stddev)
   initializer = scope.initializer or initializer
   var = float32_variable(name, shape, initializer, scope.regularizer)
-  if not scope.reuse:
+  if scope.reuse is not True:
     for part in variable_scope.parts(var):
       tf.add_to_collection(tf.GraphKeys.WEIGHTS, part)
-  # A tensor, unrounded for the L2 loss; parts of a split variable are joined.
-  var = tf.cast(var, tf.float32)
+  var = _cast_variable(var, tf.float32)  # Unrounded for the L2 loss.
   if wd is not None and scope.regularizer is None:
     weight_decay = tf.multiply(tf.nn.l2_loss(var), wd, name='weight_loss')
     tf.add_to_collection('losses', weight_decay)
-  return tf.cast(var, scope.dtype)
+  return _cast_variable(var, scope.dtype)
 
 
 def upcast(x):
@@ -186,7 +196,7 @@ def conv2d(images, kernel, strides=(1, 1, 1, 1), padding='SAME', needed=None):
         f'conv2d: conv is {conv!r}; expected auto, direct or winograd')
   if is_portable or set(strides) != {1} or padding != 'SAME':
     conv = 'direct'
-  is_auto = conv == 'auto'
+  is_auto, kernel = conv == 'auto', tf.convert_to_tensor(kernel)
   if conv == 'winograd' or (is_auto and winograd.is_faster(images, kernel)):
     return winograd.conv2d(images, kernel, needed)
   images = tf.cast(images, kernel.dtype)
@@ -197,23 +207,25 @@ def conv2d(images, kernel, strides=(1, 1, 1, 1), padding='SAME', needed=None):
 
 def matmul(x, weights):
   """As tf.matmul, in the type of the weights."""
+  weights = tf.convert_to_tensor(weights)
   return tf.matmul(tf.cast(x, weights.dtype), weights)
 
 
 def activation_summary(x):
   """Adds a histogram and the fraction of zeros of a layer, in its scope.
 
-  The tags begin with the name of the variable scope, which has no `tower_N/` in
-  it. Only the first of several towers adds summaries.
+  The tags begin with the name of the variable scope, or else of `x`, without
+  `tower_N/`. Only the first of several towers adds summaries.
   """
   scope = tf.get_variable_scope()
-  if scope.reuse:
+  if scope.reuse is True:  # tf.AUTO_REUSE may make a layer.
     return
+  name = scope.name or re.sub('tower_[0-9]*/', '', x.op.name)
   x = tf.cast(x, tf.float32)
   # Departure from the tutorial: the histogram is of the first 16 images. One of
   # all activations of conv1 takes as long as three training steps.
-  summaries.histogram(scope.name + '/activations', x[:16])
-  summaries.scalar(scope.name + '/sparsity', tf.nn.zero_fraction(x))
+  summaries.histogram(name + '/activations', x[:16])
+  summaries.scalar(name + '/sparsity', tf.nn.zero_fraction(x))
 
 
 def flatten(x):

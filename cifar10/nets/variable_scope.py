@@ -107,7 +107,7 @@ def freezing_getter(pattern):
 
 def parts(variable):
   """A list of the parts of a partitioned variable, or of a whole one alone."""
-  return [variable] if isinstance(variable, tf.Variable) else list(variable)
+  return [variable] if hasattr(variable, 'read_value') else list(variable)
 
 
 def check_freezing(pattern):

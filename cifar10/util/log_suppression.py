@@ -21,6 +21,11 @@ def is_shown(record):
   return record.levelno >= logging.INFO + 10 * level
 
 
+def is_no_deprecation(record):
+  """False for lines about deprecated functions, unless _LEVEL shows them."""
+  return is_shown(record) or 'deprecated' not in str(record.msg)
+
+
 def open_missing_streams():
   """Opens /dev/null for standard streams that are closed.
 

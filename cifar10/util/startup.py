@@ -21,13 +21,16 @@ def begin():
   with _interrupted_silently(), log_suppression.stderr_held_back():
     import tensorflow.compat.v1 as tf
 
-    tf.get_logger().addFilter(log_suppression.is_shown)
+    tf.get_logger().addFilter(log_suppression.is_no_deprecation)
+    if hasattr(sys, 'ps1'):  # In a notebook, TensorFlow's INFO lines are on.
+      tf.logging.set_verbosity(tf.logging.WARN)
     # Not disable_eager_execution(): alone it leaves resource variables on in
     # TensorFlow 2 and off in TensorFlow 1.
     tf.disable_v2_behavior()
-    # The first search for GPUs logs an error if there is no driver. It claims
-    # no memory on the GPUs that it finds.
-    tf.config.experimental.list_physical_devices('GPU')
+    # The first search for GPUs logs an error if there is no driver. If there
+    # is one, a program may still choose GPUs by CUDA_VISIBLE_DEVICES.
+    if not any(map(os.path.exists, ('/dev/nvidiactl', '/dev/dxg'))):
+      tf.config.experimental.list_physical_devices('GPU')
 
 
 def _exit(number, frame):

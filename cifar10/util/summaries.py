@@ -1,6 +1,7 @@
 """Summaries, which TensorBoard displays, and the file that holds them.
 
-Unlike tf.summary, these functions do not prefix tags with the name scope.
+Unlike tf.summary, these functions do not prefix tags with the name scope; like
+it, they number a tag that is in the graph already.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ _MAX_IMAGES = 10
 
 def scalar(tag, x):
   """Adds a summary of a float scalar to the collection of summaries."""
-  _add(tf.raw_ops.ScalarSummary(tags=tag, values=x))
+  _add(tf.raw_ops.ScalarSummary(tags=_unique(tag), values=x))
 
 
 def histogram(tag, x):
@@ -26,7 +27,7 @@ def histogram(tag, x):
   # At the first NaN, TensorFlow's own raises an error, before the check of the
   # loss can report that training diverged.
   x = tf.where(tf.is_finite(x), x, tf.zeros_like(x))
-  _add(tf.raw_ops.HistogramSummary(tag=tag, values=x))
+  _add(tf.raw_ops.HistogramSummary(tag=_unique(tag), values=x))
 
 
 def images_and_labels(images, labels, classes):
@@ -34,10 +35,7 @@ def images_and_labels(images, labels, classes):
 
   Takes float32 [batch, height, width, depth], int32 [batch], and names.
   """
-  before = [s.op.type for s in tf.get_collection(tf.GraphKeys.SUMMARIES)]
-  count = before.count('ImageSummary')  # An old program may have two inputs.
-  tag, of_labels = (
-      f'{n}_{count}' if count else n for n in ('images', 'labels'))
+  tag, of_labels = _unique('images'), _unique('labels')
   _add(tf.raw_ops.ImageSummary(tag=tag, tensor=images, max_images=_MAX_IMAGES))
   names = tf.gather(tf.constant(classes), labels[:_MAX_IMAGES])
   tags = tf.constant([f'{tag}/image/{i}' for i in range(_MAX_IMAGES)])
@@ -47,6 +45,12 @@ def images_and_labels(images, labels, classes):
       tf.raw_ops.TensorSummaryV2(
           tag=of_labels, tensor=tf.stack([tags, names], axis=1),
           serialized_summary_metadata=metadata.SerializeToString()))
+
+
+def _unique(tag):
+  """The tag, numbered if an old program has it too: one tag is one summary."""
+  with tf.name_scope(None):
+    return tf.get_default_graph().unique_name(tag)
 
 
 def _add(summary):

@@ -86,7 +86,7 @@ def test_folders_of_pictures_are_no_data_set(tmp_path, names):
 
 
 @pytest.mark.parametrize(
-    'own, advice', [(False, 'Remove its folder, and the data is fetched again'),
+    'own, advice', [(False, 'Without its folder, the data is fetched again'),
                     (True, 'Expected all files of cifar-10-batches-bin there')])
 def test_a_missing_file_is_named(tmp_path, own, advice):
   folder = synthetic_records.make_folder(tmp_path)

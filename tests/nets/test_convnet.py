@@ -69,9 +69,9 @@ def test_the_literal_one_is_taken_unless_a_setting_departs(
     monkeypatch, changes):
   taken = []
 
-  def inference(images, num_classes):
-    taken.append(num_classes)
-    return tf.get_variable('logits', [2, num_classes]) + tf.reduce_sum(images)
+  def inference(images):  # As the tutorial's.
+    taken.append(images)
+    return tf.get_variable('logits', [2, 10]) + tf.reduce_sum(images)
 
   monkeypatch.setattr(cifar10, 'inference', inference)
 
@@ -82,9 +82,9 @@ def test_the_literal_one_is_taken_unless_a_setting_departs(
   build(Settings(), is_training=True)
   build(Settings(conv='direct'), portable=True)
   build(Settings(dropout=0.5))
-  assert taken == [10] * 3
+  assert len(taken) == 3
   build(Settings(**changes), is_training=True)
-  assert taken == [10] * 3
+  assert len(taken) == 3
 
 
 SIZES = {'': [], '384': [384], '20,300,80': [20, 300, 80]}

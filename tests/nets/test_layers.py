@@ -139,9 +139,11 @@ def test_the_variable_scope_sets_the_type_of_values_but_not_of_variables(dtype):
                                     tf.constant_initializer(0.1))
     exact = layers.variable_on_cpu('exact', [40], tf.constant_initializer(0.1),
                                    dtype=tf.float32)
-  assert weights.dtype == biases.dtype == dtype
-  assert exact.dtype == tf.float32
+  assert weights.dtype.base_dtype == biases.dtype.base_dtype == dtype
   variables = graphs.trained()
+  # Without a cast, an old program gets the variable, which it can assign to.
+  assert exact is variables['layer/exact']
+  assert (weights is variables['layer/weights']) == (dtype == tf.float32)
   assert sorted(variables) == ['layer/biases', 'layer/exact', 'layer/weights']
   for variable in variables.values():
     assert variable.dtype.base_dtype == tf.float32

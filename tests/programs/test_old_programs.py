@@ -202,6 +202,30 @@ def test_flags_that_a_launcher_sets_count(tmp_path, data_dir, run_inside):
     assert b'clone_1/' in content.read()
 
 
+def test_flags_that_a_launcher_sets_count_in_main(tmp_path, data_dir):
+  directory = str(tmp_path / 'train')
+  out = run_there('launch_main', data_dir, directory)
+  assert 'Settings: --batch_size=8' in out and '--max_steps=3' in out
+  assert checkpoints.step(checkpoints.latest(directory)) == 3
+
+
+@pytest.mark.parametrize('kind', ['ref', 'resource'])
+def test_it_makes_a_network_of_its_own_with_the_helpers(data_dir, kind):
+  folder = os.path.join(data_dir, 'cifar-10-batches-bin')
+  path = os.path.join(PROGRAMS, 'own_network.py')
+  status, out, err = processes.run([path, folder, kind],
+                                   env=dict(os.environ, PYTHONPATH=INSIDE),
+                                   modules=('tensorflow.compat.v1',))
+  assert not status, err
+  tags = out.splitlines()[-1].split()
+  for name in ('conv1/activations', 'conv1/activations_1', 'pool/sparsity',
+               'learning_rate', 'learning_rate_1', 'images_2/image/0',
+               'conv1/weights/gradients'):
+    assert name in tags
+  assert 'It is built.' in err and 'loss = ' in err
+  assert 'deprecated' not in err
+
+
 def test_the_folder_of_the_data_may_be_left_out(tmp_path, data_dir):
   out = run_there('without_folder', '--data_dir=' + data_dir, '--batch_size=7',
                   '--max_steps=3', f'--train_dir={tmp_path}')
