@@ -25,7 +25,6 @@ from cifar10.store import config
 from cifar10.store import run_state
 from cifar10.util import console
 from cifar10.util import files
-from cifar10.util import log_suppression
 from cifar10.util import paths
 from cifar10.util import session_settings
 from cifar10.util import tutorial_flags
@@ -241,7 +240,6 @@ def _run_guarded(work, names, argv, takes_arguments=False, has_model=False):
         'a switch --name or --noname')
   # absl turns TensorFlow's INFO lines on, and prints them a second time.
   tf.logging.set_verbosity(tf.logging.WARN)
-  tf.get_logger().addFilter(log_suppression.is_shown)
   tf.get_logger().propagate = False
 
   def configured_work():

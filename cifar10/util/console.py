@@ -16,6 +16,7 @@ from cifar10.errors import Stopped
 from cifar10.errors import UserError
 from cifar10.errors import printable
 from cifar10.util import files
+from cifar10.util import log_suppression
 
 # Faults outside the program: TensorFlow's message, no traceback.
 _ENVIRONMENT_ERRORS = (tf.errors.DataLossError, tf.errors.NotFoundError,
@@ -120,9 +121,12 @@ def leave(status):
 def guarded(work):
   """Calls `work()`; reports what is not the program's fault in one line.
 
+  TensorFlow's log is hidden, as `log_suppression` says.
+
   Returns the exit status: 0 also for Stopped, 1 for an error, 130 for Ctrl-C,
   141 if the reader of the answers has gone, or that of `sys.exit`.
   """
+  tf.get_logger().addFilter(log_suppression.is_shown)
   try:
     work()
   except (UserError, OSError) as error:
