@@ -108,17 +108,18 @@ def float32_variable(name, shape, initializer, regularizer=None, **options):
 def variable_on_cpu(name, shape, initializer, dtype=None):
   """A `float32_variable`, or its value in `dtype`, or else the scope's type."""
   var = float32_variable(name, shape, initializer)
-  return _cast_variable(var, dtype or tf.get_variable_scope().dtype)
+  return _in_type(_whole(var), dtype or tf.get_variable_scope().dtype)
 
 
-def _cast_variable(var, dtype):
-  """The variable itself if that has the type; else a tensor.
+def _whole(var):
+  """The variable itself, or the value of a partitioned one."""
+  is_whole = len(variable_scope.parts(var)) == 1
+  return var if is_whole else tf.convert_to_tensor(var)
 
-  The parts of a partitioned variable are joined.
-  """
-  if dtype == tf.float32 and len(variable_scope.parts(var)) == 1:
-    return var
-  return tf.cast(var, dtype)
+
+def _in_type(value, dtype):
+  """The float32 variable or value itself; cast if that is not its type."""
+  return value if dtype == tf.float32 else tf.cast(value, dtype)
 
 
 def untrained_variable(name, shape, initializer, collection):
@@ -145,11 +146,11 @@ def variable_with_weight_decay(name, shape, stddev=None, wd=None,
   if scope.reuse is not True:
     for part in variable_scope.parts(var):
       tf.add_to_collection(tf.GraphKeys.WEIGHTS, part)
-  var = _cast_variable(var, tf.float32)  # Unrounded for the L2 loss.
+  var = _whole(var)
   if wd is not None and scope.regularizer is None:
     weight_decay = tf.multiply(tf.nn.l2_loss(var), wd, name='weight_loss')
     tf.add_to_collection('losses', weight_decay)
-  return _cast_variable(var, scope.dtype)
+  return _in_type(var, scope.dtype)  # The L2 loss is of unrounded values.
 
 
 def upcast(x):
