@@ -15,10 +15,12 @@ from cifar10.nets import variable_scope
 from cifar10.nets.techniques import Techniques
 from cifar10.util import graph_keys
 
-# Settings that change the layers of cifar10.inference: always, or in training.
+# Settings that change the layers of cifar10.inference. Dropout does so only in
+# training; but who edits one of the two builders must not train with one, and
+# evaluate with the other.
 _CHANGES = ('network', 'top_layers', 'hidden_layers', 'columns', 'activation',
-            'normalization', 'normalize_logits')
-_DROPOUTS = ('input_dropout', 'conv_dropout', 'dropout')
+            'normalization', 'normalize_logits', 'input_dropout',
+            'conv_dropout', 'dropout')
 
 # The pairs of network and top_layers that convnet.py builds.
 _CONVNETS = ('tutorial', 'full'), ('tutorial', 'local')
@@ -50,7 +52,8 @@ def inference(images, settings, is_training=False, portable=False,
                             is_training=is_training):
     if frozen:
       logits = frozen[0].inference(images)
-    elif varied or _is_varied(settings, is_training):
+    elif (varied or any(map(settings.differs, _CHANGES)) or
+          is_training and settings.model_parallelism == 'filters'):
       build = varied_network(settings, is_training)
       logits = build(images, Techniques(settings, is_training, num_classes))
     elif num_classes == cifar10.NUM_CLASSES:  # A program's own function in its
@@ -60,13 +63,6 @@ def inference(images, settings, is_training=False, portable=False,
   if is_training:
     variable_scope.check_freezing(settings.freeze)
   return logits
-
-
-def _is_varied(settings, is_training):
-  """True if a setting changes the layers of `cifar10.inference`."""
-  names = _CHANGES + _DROPOUTS if is_training else _CHANGES
-  return (any(map(settings.differs, names)) or
-          is_training and settings.model_parallelism == 'filters')
 
 
 def varied_network(settings, is_training=True):

@@ -139,8 +139,9 @@ def check_fits(data, settings):
     if trained in ((), found, numbered_classes(len(found))):
       continue
     where = f'--dataset={settings.dataset} --data_dir={settings.data_dir}: '
-    # Perhaps a folder that has moved.
-    if kind_of(settings) == 'cifar10' and data.classes == CLASSES:
+    if not os.path.isdir(settings.data_dir):  # Perhaps it has moved.
+      where += 'there is no such folder, so this is CIFAR-10; '
+    elif kind_of(settings) == 'cifar10' and data.classes == CLASSES:
       where += f'is CIFAR-10, as there is no {dataset_json.FILE_NAME}; '
     raise UserError(
         f'{where}found {what} {checks.first_three(found, separator)}; the '

@@ -24,6 +24,9 @@ def check(path, flag, holds_checkpoints=False):
   name = f'{flag}={path}'
   if not path:
     raise UserError(f'{name}: is empty; expected a path')
+  if path.startswith(('~', '--')):
+    problem = 'is a flag' if path[0] == '-' else 'no shell has expanded the ~'
+    raise UserError(f'{name}: {problem}; expected a path, such as ./{path}')
   if _REMOTE.match(path):
     raise UserError(
         f'{name}: is an address; expected a path of a file system, in which '

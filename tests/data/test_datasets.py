@@ -250,10 +250,13 @@ def test_a_model_is_not_used_with_other_classes(tmp_path, monkeypatch):
   renamed = dataclasses.replace(own, classes=('a', 'b', 'd'))
   # The folder of the data set is gone: CIFAR-10 is not fetched in its place.
   gone = dataclasses.replace(own, data_dir=str(tmp_path / 'no'))
+  empty = dataclasses.replace(own, data_dir=str(tmp_path / 'empty'))
+  (tmp_path / 'empty').mkdir()
   for other, problem in (
       (renamed, 'found the classes a, b, c; the model was trained on a, b, d$'),
-      (gone, 'is CIFAR-10, as there is no dataset.json; found the classes '
-       r'airplane, automobile, bird, ... \(10\); .* trained on a, b, c$')):
+      (gone, 'there is no such folder, so this is CIFAR-10; found the classes '
+       r'airplane, automobile, bird, ... \(10\); .* trained on a, b, c$'),
+      (empty, 'is CIFAR-10, as there is no dataset.json; found the classes')):
     for function in (datasets.describe, short_runs.prepared):
       with pytest.raises(UserError, match=f'{other.data_dir}: {problem}'):
         function(other)

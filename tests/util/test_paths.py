@@ -16,6 +16,7 @@ LATIN = os.fsdecode(b'\xe9')
 @pytest.mark.parametrize('name, problem', [
     *((name, 'for a pattern') for name in ('exp[1]', 'exp*', 'exp?', 'a\\1')),
     *((name, 'is an address') for name in ('gs://a', 's3://a/b', 'file:///a')),
+    ('~/a', 'no shell has expanded'), ('--steps=1', 'is a flag'),
     ('/a/' + LATIN, 'is not UTF-8'), *((name, None) for name in (
         'a', 'a b', 'a]', '\u00fc', "a'b", 'C:/a'))
 ])  # yapf: disable
