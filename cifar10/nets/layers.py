@@ -113,7 +113,8 @@ def variable_on_cpu(name, shape, initializer, dtype=None):
 
 def _whole(var):
   """The variable itself, or the value of a partitioned one."""
-  is_whole = len(variable_scope.parts(var)) == 1
+  # Not by the number of its parts: it may have one.
+  is_whole = variable_scope.parts(var)[0] is var
   return var if is_whole else tf.convert_to_tensor(var)
 
 
