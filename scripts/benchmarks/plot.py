@@ -129,12 +129,10 @@ def draw_precision(results):
 def _draw_ends(axes, color, result):
   """Draws the ends of the runs of a recipe; with --tta, they are open dots."""
   recipe = result['recipe']
-  for with_tta, face in ((False, color), (True, 'none')):
-    dots = [(run['minutes of training'], 100 * found['precision @ 1'])
-            for run in result['results']
-            for found in run['evaluations']
-            if (found['eval_data'], found['moving_averages'],
-                found['tta']) == ('test', True, with_tta)]
+  for with_tta, face in enumerate((color, 'none')):
+    dots = [(run['minutes of training'],
+             100 * run['evaluations'][with_tta]['precision @ 1'])
+            for run in result['results']]
     mean = statistics.mean(y for _, y in dots)
     axes.plot(*zip(*dots), 'o', color=color, markerfacecolor=face,
               label=f'{recipe}{", --tta" * with_tta}: {mean:.2f} %')

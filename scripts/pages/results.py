@@ -37,18 +37,12 @@ def tuned():
 
 
 def recipes():
-  (tutorial,) = raw.read('tutorial')['results']
-  ends = {
-      'tutorial': [*raw.evaluated(tutorial), tutorial['minutes of training']]
-  }
-  for name in ('better', 'fast', 'best'):
-    found = raw.read(name)['results']
-    ends[name] = [mean(values) for values in zip(*map(raw.evaluated, found))]
-    if name != 'better':  # Its runs are of another machine.
-      ends[name].append(mean(run['minutes of training'] for run in found))
-  return [[
-      *ends[name], recipe_times.steps(name) * median(seconds) / 60
-  ] for name, seconds in raw.read('recipe_times')['seconds of a step'].items()]
+  rows = []
+  for name, seconds in raw.read('recipe_times')['seconds of a step'].items():
+    ends = zip(*map(raw.evaluated, raw.read(name)['results']))
+    minutes = recipe_times.steps(name) * median(seconds) / 60
+    rows.append([*map(mean, ends), minutes])
+  return rows
 
 
 def times_of_recipes():

@@ -35,12 +35,12 @@ def test_each_is_consistent(name):
 
 # Settings that suit one optimizer and network.
 RATES = {'learning_rate', 'bias_rate', 'softmax_rate'}
+OF_MUON = {'muon_momentum', 'muon_decay'}
 
 
 @pytest.mark.parametrize('recipe, given, left_out', [
-    ('fast', {'optimizer': 'adam'}, RATES | {'momentum', 'muon_decay'}),
-    ('fast', {'optimizer': 'nesterov', 'bias_rate': 2.0},
-     RATES | {'muon_decay'}),
+    ('fast', {'optimizer': 'adam'}, RATES | OF_MUON | {'momentum'}),
+    ('fast', {'optimizer': 'nesterov', 'bias_rate': 2.0}, RATES | OF_MUON),
     ('fast', {'optimizer': 'muon', 'epochs': 1}, set()),
     ('fast', {'schedule': 'constant'}, {'warmup'}),
     ('fast', {'augment': 'crop', 'input': 'queues'}, {'max_shift'}),

@@ -14,10 +14,10 @@ recipe_times = short_runs.module_at(
 
 
 def test_the_table_multiplies_and_compares_within_a_round():
-  seconds = {'tutorial': [0.1, 0.2, 0.15], 'fast': [8, 24, 9]}
+  seconds = {'tutorial': [0.1, 0.2, 0.15], 'fast': [2, 6, 2.25]}
   assert recipe_times.table(seconds).splitlines()[2:] == [
       '| `tutorial` | 100,000 | 0.15 (0.1 to 0.2) | 250 | 100,000 |',
-      '| `fast` | 225 | 9 (8 to 24) | 34 | 18,000 |'
+      '| `fast` | 743 | 2.25 (2 to 6) | 28 | 14,860 |'
   ]
 
 
