@@ -35,12 +35,6 @@ VARIABLES = {
 }
 
 
-def initialized_session():
-  session = tf.Session()
-  session.run(tf.global_variables_initializer())
-  return session
-
-
 def train(total_loss, global_step, **settings):
   """The train_op, of the tutorial's data set and batches."""
   state = run_state.RunState(('a', 'b'), 50000, ((0, 128),))
@@ -176,7 +170,7 @@ def test_train_takes_a_step_of_gradient_descent_and_averages():
       if v.op.name.endswith('/ExponentialMovingAverage')
   }
   assert len(averages) == len(variables) == 10
-  with initialized_session() as session:
+  with graphs.session() as session:
     before, slopes = session.run([variables, gradients])
     session.run(train_op)
     after, step = session.run([variables, global_step])
@@ -194,7 +188,7 @@ def test_a_variable_without_a_gradient_stays_and_is_averaged():
   other = tf.get_variable('other', initializer=3.0)
   total_loss = cifar10.loss(cifar10.inference(random_images(4)), [1, 2, 3, 4])
   train_op = cifar10.train(total_loss, tf.train.get_or_create_global_step())
-  with initialized_session() as session:
+  with graphs.session() as session:
     session.run(train_op)
     assert session.run(other) == 3
   assert 'other/ExponentialMovingAverage' in [
@@ -305,7 +299,7 @@ def test_without_a_run_training_ends_at_max_steps():
   cifar10.train(cifar10.loss(cifar10.inference(random_images(2)), [1, 2]),
                 global_step, settings)
   (rate,) = tf.get_collection(graph_keys.LEARNING_RATE)
-  with initialized_session() as session:
+  with graphs.session() as session:
     global_step.load(79, session)
     assert session.run(rate) == pytest.approx(0.5 * (1 - 0.795) / 0.5)
 

@@ -146,10 +146,9 @@ def test_a_pair_is_one_image_in_two_distortions(tmp_path, augment):
   settings, data = trainer.prepare_data(
       config_for(tmp_path, 'distorted_pairs', augment=augment, batch_size=16,
                  seed=1))
-  with tf.Graph().as_default():
-    batch = pipelines.distorted_pairs(settings, data)
-    with tf.train.MonitoredSession() as session:
-      images, numbers = session.run(batch)
+  batch = pipelines.distorted_pairs(settings, data)
+  with tf.train.MonitoredSession() as session:
+    images, numbers = session.run(batch)
   assert list(numbers) == list(range(16)) * 2
   equal, mirrored = 0, 0
   for first, second in zip(images[:16], images[16:]):
