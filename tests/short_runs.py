@@ -197,3 +197,11 @@ def run(program, *flags):
 def steps(out):
   """The numbers of the steps that a trainer has printed."""
   return [int(step) for step, _, _, _ in STEP_LINE.findall(out)]
+
+
+def wait_for_step(process, step=0):
+  """Waits until a trainer prints a step from `step` on; returns its line."""
+  for line in process.stdout:
+    if max(steps(line), default=-1) >= step:
+      return line
+  raise AssertionError(process.communicate())

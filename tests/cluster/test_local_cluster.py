@@ -113,10 +113,7 @@ def test_the_tasks_of_a_launcher_that_ends_save_and_end(tmp_path, number,
   assert len(tasks(tmp_path)) == 2
   launcher.send_signal(number)
   assert launcher.wait(timeout=300) == status
-  deadline = time.monotonic() + seconds
-  while tasks(tmp_path):
-    assert time.monotonic() < deadline, tasks(tmp_path)
-    time.sleep(0.1)
+  processes.wait_until(lambda: not tasks(tmp_path), seconds)
   out = (tmp_path / 'out').read_text()
   assert 'Traceback' not in out and 'error' not in out
   assert all('|' in line for line in out.splitlines())

@@ -204,8 +204,7 @@ def test_a_signal_ends_it_and_it_goes_on_where_it_was(tmp_path):
       '--hidden_layers='
   ]
   process = processes.start(command, stdout=processes.PIPE)
-  while not short_runs.steps(process.stdout.readline()):
-    assert process.poll() is None
+  short_runs.wait_for_step(process)
   process.send_signal(signal.SIGINT)
   out, _ = process.communicate(60)
   assert 'conv2' not in out and 'To start' not in out
