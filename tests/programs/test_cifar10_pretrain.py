@@ -27,13 +27,9 @@ AVERAGE = '/ExponentialMovingAverage'
 
 
 def config_for(folder, task, **settings):
-  small = {
-      'batch_size': 4,
-      'max_steps': 2,
-      'optimizer': 'adam',
-      'hidden_layers': '32'
-  }
-  return short_runs.small_config(folder, task=task, **dict(small, **settings))
+  config = short_runs.small_config(folder, task=task, batch_size=4, max_steps=2,
+                                   optimizer='adam', hidden_layers='32')
+  return dataclasses.replace(config, **settings)
 
 
 def newest(folder, *parts):
