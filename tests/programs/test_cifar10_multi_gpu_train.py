@@ -172,17 +172,6 @@ def list_variables(config):
   return {n: (s, types[n]) for n, s in tf.train.list_variables(path)}
 
 
-@pytest.mark.slow
-def test_towers_resume_a_run_of_the_single_trainer(tmp_path, capsys):
-  config = short_runs.trained(tmp_path, max_steps=6, num_gpus=2)
-  of_one = list_variables(config)
-  cifar10_multi_gpu_train.train(config)
-  assert short_runs.steps(capsys.readouterr().out) == [4, 5]
-  assert list_variables(config) == of_one
-  # 4 steps of 16 examples are 2 steps of 2 x 16.
-  assert run_state.load(config.train_dir).step_offset == -2
-
-
 def test_towers_without_a_gpu_of_their_own_share_the_first(graph, tmp_path):
   # Devices of the processor in place of the GPUs: two, for three towers.
   build(short_runs.small_config(tmp_path, num_gpus=3, batch_size=2))
