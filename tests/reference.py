@@ -4,15 +4,12 @@ Here each image is read and distorted by itself, as the tutorial describes it,
 and none of the project's own reading and distorting is called.
 """
 
-import os
-
 import numpy as np
 
 from tests import short_runs
 
 # The tutorial's own pipeline, which is also what the benchmark compares with.
-_baselines = short_runs.module_at(
-    os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'baselines.py'))
+_baselines = short_runs.module_of('benchmarks', 'baselines')
 read_by_tensorflow = _baselines.read_image
 distort_by_tensorflow = _baselines.distort_image
 

@@ -60,6 +60,11 @@ def module_at(path):
   return module
 
 
+def module_of(folder, program):
+  """The module of a program in a folder of scripts/."""
+  return module_at(os.path.join(ROOT, 'scripts', folder, program + '.py'))
+
+
 def small_config(tmp_path, **changes):
   """A Config for a few quick steps on the sample."""
   config = Settings(dataset='sample', batch_size=16, max_steps=4,
