@@ -1,14 +1,10 @@
 """Picture files and folders of them, for tests, and data sets made of them."""
 
-import os
-
 import numpy as np
 from PIL import Image
 
 from tests import processes
 from tests import short_runs
-
-SCRIPT = os.path.join(short_runs.ROOT, 'cifar10', 'data', 'make_dataset.py')
 
 
 def noise(height, width, channels=3, seed=0):
@@ -77,4 +73,5 @@ def shapes(count, size, seed=0):
 
 def make_dataset(folder, out, *flags):
   """Runs make_dataset.py; returns its status, output and error output."""
-  return processes.run([SCRIPT, str(folder), '--out=%s' % out, *flags])
+  script = short_runs.script('make_dataset')
+  return processes.run([script, str(folder), '--out=%s' % out, *flags])

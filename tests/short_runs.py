@@ -184,8 +184,10 @@ def copy_without_averages(source, target):
 
 
 def script(program):
-  """The path of a program's script."""
-  return os.path.join(ROOT, 'cifar10', program + '.py')
+  """The path of a program's script, in cifar10/ or one of its folders."""
+  (path,) = glob.glob(os.path.join(ROOT, 'cifar10', '**', program + '.py'),
+                      recursive=True)
+  return path
 
 
 def start(program, *flags):

@@ -14,11 +14,8 @@ from cifar10.store import checkpoints
 from tests import processes
 from tests import short_runs
 
-LAUNCHER = os.path.join(short_runs.ROOT, 'cifar10', 'cluster',
-                        'local_cluster.py')
 
-
-def start(tmp_path, *flags, launcher=LAUNCHER):
+def start(tmp_path, *flags, launcher=short_runs.script('local_cluster')):
   """Starts a launcher; its output goes to the file `out`."""
   command = [launcher, '--log_dir=%s' % (tmp_path / 'logs')]
   command += ['--train_dir=%s' % (tmp_path / 'train'), '--dataset=sample']

@@ -25,9 +25,6 @@ FLAGS = [
 ]
 RANGE = {'learning_rate': {'low': 0.01, 'high': 0.1}}
 
-SCRIPT = os.path.join(short_runs.ROOT, 'cifar10', 'tools', 'search',
-                      'search.py')
-
 
 @pytest.fixture
 def start(tmp_path):
@@ -35,10 +32,10 @@ def start(tmp_path):
   started = []
 
   def start_one(flags, space):
-    command = [SCRIPT, write_space(tmp_path, flags, space), '--trials=1']
+    command = [short_runs.script('search'), write_space(tmp_path, flags, space)]
+    command += ['--trials=1', '--out=%s' % (tmp_path / 'out')]
     started.append(
-        processes.start([*command, '--out=%s' % (tmp_path / 'out')],
-                        stdout=processes.PIPE, stderr=processes.PIPE))
+        processes.start(command, stdout=processes.PIPE, stderr=processes.PIPE))
     return started[-1]
 
   yield start_one
