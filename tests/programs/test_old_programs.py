@@ -233,7 +233,7 @@ def test_it_makes_a_network_of_its_own_with_the_helpers(data_dir, kind):
 
 def test_the_folder_of_the_data_may_be_left_out(data_dir):
   out = run_there('without_folder', '--data_dir=' + data_dir, '--batch_size=7')
-  assert '(7, 24, 24, 3) (5, 24, 24, 3)' in out
+  assert '(7, 24, 24, 3) (5, 24, 24, 3) [0 1 2 3 4]' in out
   assert re.search(r'loss = \d+\.\d\d', out)
 
 

@@ -14,10 +14,11 @@ FLAGS = tf.app.flags.FLAGS
 def main(argv=None):
   images, labels = cifar10_input.distorted_inputs(FLAGS.batch_size)
   test_images, _ = cifar10_input.inputs('test', FLAGS.batch_size)
-  others, _ = cifar10_input.inputs(eval_data=True, batch_size=5)
+  others = cifar10_input.inputs(eval_data=True, batch_size=5)
   loss = cifar10.loss(cifar10.inference(images), labels)
   with tf.train.MonitoredTrainingSession() as mon_sess:
-    print(mon_sess.run(test_images).shape, mon_sess.run(others).shape)
+    values, first = mon_sess.run(others)
+    print(mon_sess.run(test_images).shape, values.shape, first)
     print('loss = %.2f' % mon_sess.run(loss))
 
 
