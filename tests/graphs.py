@@ -3,11 +3,17 @@
 import tensorflow.compat.v1 as tf
 
 
+def session():
+  """A session of the default graph, whose variables are initialized."""
+  found = tf.Session()
+  found.run(tf.global_variables_initializer())
+  return found
+
+
 def run(tensors, feed=None):
   """The values of tensors in a session of their own, variables initialized."""
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
-    return session.run(tensors, feed)
+  with session() as opened:
+    return opened.run(tensors, feed)
 
 
 def read_frozen(path):

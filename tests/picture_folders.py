@@ -1,14 +1,10 @@
 """Picture files and folders of them, for tests, and data sets made of them."""
 
-import os
-
 import numpy as np
 from PIL import Image
 
 from tests import processes
 from tests import short_runs
-
-SCRIPT = os.path.join(short_runs.ROOT, 'cifar10', 'data', 'make_dataset.py')
 
 
 def noise(height, width, channels=3, seed=0):
@@ -18,15 +14,10 @@ def noise(height, width, channels=3, seed=0):
 
 
 def save(path, pixels, **options):
-  """Saves pixels as a picture in the format of its extension.
+  """Saves a picture in the format of its extension; returns the path, a string.
 
-  Args:
-    path: pathlib.Path.
-    pixels: uint8 array, [height, width, channels] or [height, width] for gray.
-    **options: options of the format, as Pillow takes them.
-
-  Returns:
-    The path, a string.
+  Takes uint8 [height, width, channels], or [height, width] for gray, and the
+  options of the format, as Pillow takes them.
   """
   if pixels.ndim == 3 and pixels.shape[2] == 1:
     pixels = pixels[..., 0]
@@ -42,16 +33,10 @@ def write_pngs(folder, images):
 
 
 def write_noise(folder, counts, size=8, channels=3):
-  """Writes PNG files of noise into class folders.
+  """Writes PNG files of noise into class folders, which are in a folder.
 
-  Args:
-    folder: pathlib.Path of the folder of the class folders.
-    counts: dict of class name: number of pictures.
-    size: height and width of the pictures.
-    channels: color channels of the pictures.
-
-  Returns:
-    List of (class name, image), no two alike.
+  `counts` is a dict of class name: number of pictures. Returns a list of (class
+  name, image), no two alike.
   """
   made = []
   for name, count in sorted(counts.items()):
@@ -88,4 +73,5 @@ def shapes(count, size, seed=0):
 
 def make_dataset(folder, out, *flags):
   """Runs make_dataset.py; returns its status, output and error output."""
-  return processes.run([SCRIPT, str(folder), '--out=%s' % out, *flags])
+  script = short_runs.script('make_dataset')
+  return processes.run([script, str(folder), '--out=%s' % out, *flags])

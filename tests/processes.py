@@ -206,6 +206,14 @@ def threads_left(before):
   return set(threading.enumerate()) - before
 
 
+def wait_until(condition, seconds=120):
+  """Waits until something holds; it must within some seconds."""
+  deadline = time.monotonic() + seconds
+  while not condition():
+    assert time.monotonic() < deadline
+    time.sleep(0.01)
+
+
 def running(*texts):
   """The numbers of the processes whose command line has all of `texts`."""
   found = []

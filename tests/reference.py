@@ -4,28 +4,18 @@ Here each image is read and distorted by itself, as the tutorial describes it,
 and none of the project's own reading and distorting is called.
 """
 
-import os
-
 import numpy as np
 
 from tests import short_runs
 
 # The tutorial's own pipeline, which is also what the benchmark compares with.
-_baselines = short_runs.module_at(
-    os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'baselines.py'))
+_baselines = short_runs.module_of('benchmarks', 'baselines')
 read_by_tensorflow = _baselines.read_image
 distort_by_tensorflow = _baselines.distort_image
 
 
 def whiten(image):
-  """Mean 0, variance 1; the divisor is at least 1 / sqrt(pixels).
-
-  Args:
-    image: array, [height, width, depth].
-
-  Returns:
-    float64 array of the same shape.
-  """
+  """An image, float64: mean 0, variance 1, the divisor >= 1 / sqrt(pixels)."""
   image = image.astype(np.float64)
   deviation = max(image.std(), 1 / np.sqrt(image.size))
   return (image - image.mean()) / deviation
@@ -39,18 +29,11 @@ def central_crop(image, size):
 
 
 def distort(image, size, top, left, flip, brightness, contrast):
-  """Distorts an image by the given choices.
+  """Distorts an image, uint8 [height, width, depth], by the given choices.
 
-  Args:
-    image: uint8 array, [height, width, depth].
-    size: height and width of the result.
-    top, left: where the crop begins.
-    flip: whether the crop is mirrored left to right.
-    brightness: added to each pixel.
-    contrast: factor on each pixel's distance from the mean of its color.
-
-  Returns:
-    float64 array, [size, size, depth].
+  The crop of size x size pixels begins at `top`, `left`; `flip` mirrors it left
+  to right. `brightness` is added to each pixel; `contrast` is a factor on its
+  distance from the mean of its color. Returns float64 [size, size, depth].
   """
   image = image[top:top + size, left:left + size].astype(np.float64)
   if flip:
@@ -63,14 +46,8 @@ def distort(image, size, top, left, flip, brightness, contrast):
 def local_response_norm(x, depth_radius, alpha):
   """x / (1 + alpha * sum of squares) ** 0.75, the sum channel by channel.
 
-  Args:
-    x: float array, [batch, height, width, channels].
-    depth_radius: channels on either side that enter the sum, besides the
-      channel itself.
-    alpha: float.
-
-  Returns:
-    float array of the shape of `x`.
+  Takes [batch, height, width, channels]; `depth_radius` channels on either side
+  enter the sum, besides the channel itself.
   """
   y = np.empty_like(x)
   for channel in range(x.shape[3]):
@@ -84,12 +61,8 @@ def local_response_norm(x, depth_radius, alpha):
 def locally_connected(x, weights):
   """At each position, the products of its own filters and its own window.
 
-  Args:
-    x: float array, [batch, height, width, channels].
-    weights: float array, [height, width, rows, columns, channels, filters].
-
-  Returns:
-    float array, [batch, height, width, filters].
+  Takes images, [batch, height, width, channels], and weights, [height, width,
+  rows, columns, channels, filters]. Returns [batch, height, width, filters].
   """
   height, width, rows, columns = weights.shape[:4]
   y = np.zeros(x.shape[:3] + weights.shape[5:], x.dtype)
@@ -103,13 +76,9 @@ def locally_connected(x, weights):
 def conv2d(x, kernel, dy):
   """A convolution with padding 'SAME' and its gradients, a weight at a time.
 
-  Args:
-    x: array, [batch, height, width, channels].
-    kernel: array, [rows, columns, channels, filters].
-    dy: array, [batch, height, width, filters].
-
-  Returns:
-    The outputs, and the gradients to `x` and `kernel`, float64 arrays.
+  Takes images, [batch, height, width, channels], a kernel, [rows, columns,
+  channels, filters], and the gradients of the outputs. Returns the outputs, and
+  the gradients to `x` and `kernel`, all float64.
   """
   x, kernel, dy = (np.asarray(a, np.float64) for a in (x, kernel, dy))
   rows, columns = kernel.shape[:2]
@@ -132,14 +101,9 @@ def conv2d(x, kernel, dy):
 def fully_connected(x, layers, dy):
   """Layers with rectified linear units, but for the last one, and gradients.
 
-  Args:
-    x: array, [batch, inputs].
-    layers: pairs of weights, [inputs, units], and biases, [units].
-    dy: array, [batch, units of the last layer].
-
-  Returns:
-    The outputs, and a list of the gradients to weights, biases, weights and so
-    on, float64 arrays.
+  Takes x, [batch, inputs], pairs of weights, [inputs, units], and biases, and
+  the gradients of the outputs. Returns the outputs, and a list of the gradients
+  to weights, biases, weights and so on, all float64.
   """
   inputs, gradients = [], []
   x, delta = np.asarray(x, np.float64), np.asarray(dy, np.float64)
@@ -170,16 +134,10 @@ def max_pool(x):
 
 
 def in_top_k(logits, labels, k):
-  """Whether each label is one of the k classes with the largest logits.
+  """Whether each label is one of the k classes with the largest logits: a list.
 
-  Args:
-    logits: float array, [n, classes]. Of equal logits the one of the lower
-      class is ahead; a row with one that is not finite has no right label.
-    labels: int array, [n].
-    k: int.
-
-  Returns:
-    List of bools.
+  Of equal logits the one of the lower class is ahead; a row, of [n, classes],
+  with one that is not finite has no right label.
   """
   found = []
   for row, label in zip(logits, labels):

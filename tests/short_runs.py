@@ -60,6 +60,11 @@ def module_at(path):
   return module
 
 
+def module_of(folder, program):
+  """The module of a program in a folder of scripts/."""
+  return module_at(os.path.join(ROOT, 'scripts', folder, program + '.py'))
+
+
 def small_config(tmp_path, **changes):
   """A Config for a few quick steps on the sample."""
   config = Settings(dataset='sample', batch_size=16, max_steps=4,
@@ -179,8 +184,10 @@ def copy_without_averages(source, target):
 
 
 def script(program):
-  """The path of a program's script."""
-  return os.path.join(ROOT, 'cifar10', program + '.py')
+  """The path of a program's script, in cifar10/ or one of its folders."""
+  (path,) = glob.glob(os.path.join(ROOT, 'cifar10', '**', program + '.py'),
+                      recursive=True)
+  return path
 
 
 def start(program, *flags):
@@ -197,3 +204,11 @@ def run(program, *flags):
 def steps(out):
   """The numbers of the steps that a trainer has printed."""
   return [int(step) for step, _, _, _ in STEP_LINE.findall(out)]
+
+
+def wait_for_step(process, step=0):
+  """Waits until a trainer prints a step from `step` on; returns its line."""
+  for line in process.stdout:
+    if max(steps(line), default=-1) >= step:
+      return line
+  raise AssertionError(process.communicate())

@@ -39,11 +39,7 @@ def images_of(records, layout=Layout()):
 
 
 def make_folder(data_dir, per_file=20):
-  """Makes a cifar-10-batches-bin in `data_dir`, with `per_file` records a file.
-
-  Returns:
-    The folder, a pathlib.Path.
-  """
+  """Makes a cifar-10-batches-bin with `per_file` records a file; its Path."""
   folder = data_dir / 'cifar-10-batches-bin'
   folder.mkdir(parents=True)
   names = ['data_batch_%d.bin' % i for i in range(1, 6)] + ['test_batch.bin']
@@ -75,14 +71,9 @@ def make_archive(path, folder):
 def make_own_dataset(folder, **changes):
   """Makes a data set with a dataset.json: 3 classes of gray 8 x 8 images.
 
-  Both files hold a record of the first class and one of the last.
-
-  Args:
-    folder: the folder to write to, a pathlib.Path that exists.
-    **changes: other values for entries of the dataset.json.
-
-  Returns:
-    The Config that names the data set.
+  Both files hold a record of the first class and one of the last. The folder
+  exists; `changes` are other values for entries of the dataset.json. Returns
+  the Config that names the data set.
   """
   classes = changes.get('classes', ['a', 'b', 'c'])
   layout = layout_for(8, 1, classes)
@@ -107,14 +98,9 @@ def make_own_dataset(folder, **changes):
 
 
 def make_images_of_size(folder, size):
-  """Makes a data set of the classes of CIFAR-10 and another size.
+  """Makes a data set of the classes of CIFAR-10 and another size, in color.
 
-  Args:
-    folder: the folder to make, a pathlib.Path.
-    size: height and width of its 20 color images, for both parts.
-
-  Returns:
-    The Config that names it.
+  It has 20 images for both parts. Returns the Config that names it.
   """
   folder.mkdir()
   config = make_own_dataset(folder, classes=list(CLASSES), size=size,

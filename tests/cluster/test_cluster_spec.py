@@ -1,5 +1,6 @@
 """Tasks of clusters as flags, Slurm and TF_CONFIG describe them."""
 
+import dataclasses
 import json
 import os
 import re
@@ -20,12 +21,9 @@ def no_tf_config(monkeypatch):
 
 
 def task_from_flags(**changes):
-  flags = {
-      'ps_hosts': 'a:2222',
-      'worker_hosts': 'b:2222,c:2222',
-      'job_name': 'worker'
-  }
-  return cluster_spec.task_from_settings(Settings(**{**flags, **changes}))
+  flags = Settings(ps_hosts='a:2222', worker_hosts='b:2222,c:2222',
+                   job_name='worker')
+  return cluster_spec.task_from_settings(dataclasses.replace(flags, **changes))
 
 
 def given(slurm_ps=0, **flags):

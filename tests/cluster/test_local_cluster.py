@@ -14,11 +14,8 @@ from cifar10.store import checkpoints
 from tests import processes
 from tests import short_runs
 
-LAUNCHER = os.path.join(short_runs.ROOT, 'cifar10', 'cluster',
-                        'local_cluster.py')
 
-
-def start(tmp_path, *flags, launcher=LAUNCHER):
+def start(tmp_path, *flags, launcher=short_runs.script('local_cluster')):
   """Starts a launcher; its output goes to the file `out`."""
   command = [launcher, '--log_dir=%s' % (tmp_path / 'logs')]
   command += ['--train_dir=%s' % (tmp_path / 'train'), '--dataset=sample']
@@ -113,10 +110,7 @@ def test_the_tasks_of_a_launcher_that_ends_save_and_end(tmp_path, number,
   assert len(tasks(tmp_path)) == 2
   launcher.send_signal(number)
   assert launcher.wait(timeout=300) == status
-  deadline = time.monotonic() + seconds
-  while tasks(tmp_path):
-    assert time.monotonic() < deadline, tasks(tmp_path)
-    time.sleep(0.1)
+  processes.wait_until(lambda: not tasks(tmp_path), seconds)
   out = (tmp_path / 'out').read_text()
   assert 'Traceback' not in out and 'error' not in out
   assert all('|' in line for line in out.splitlines())

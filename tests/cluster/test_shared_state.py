@@ -30,14 +30,13 @@ def test_tasks_find_the_progress_of_each_other_by_its_name(ps):
     assert {v.device for v in progress} == {'/job:ps/task:0/device:CPU:0'}
 
 
-def test_no_checkpoint_holds_what_is_shared():
-  with tf.Graph().as_default() as graph:
-    task = cluster_spec.Task('worker', 0, ('a:1',), ('b:1',))
-    shared_state.progress(task, last_step=1).is_initialized()
-    shared_state.Notice('run')
-    shared_state.membership_queue(0)
-    assert graph.get_all_collection_keys() == []
-    # Nor would another container's reset or restore reach it.
-    kept = [o for o in graph.get_operations() if 'container' in o.node_def.attr]
-    assert len(kept) == 6
-    assert {o.get_attr('container') for o in kept} == {b'shared'}
+def test_no_checkpoint_holds_what_is_shared(graph):
+  task = cluster_spec.Task('worker', 0, ('a:1',), ('b:1',))
+  shared_state.progress(task, last_step=1).is_initialized()
+  shared_state.Notice('run')
+  shared_state.membership_queue(0)
+  assert graph.get_all_collection_keys() == []
+  # Nor would another container's reset or restore reach it.
+  kept = [o for o in graph.get_operations() if 'container' in o.node_def.attr]
+  assert len(kept) == 6
+  assert {o.get_attr('container') for o in kept} == {b'shared'}

@@ -10,7 +10,6 @@ import socket
 import struct
 import tarfile
 import threading
-import time
 from unittest import mock
 
 import numpy as np
@@ -456,13 +455,6 @@ def test_members_outside_the_folder_are_not_written(tmp_path, data):
   assert os.listdir(str(tmp_path)) == ['data']
 
 
-def wait_for(condition):
-  deadline = time.monotonic() + 60
-  while not condition():
-    assert time.monotonic() < deadline
-    time.sleep(0.005)
-
-
 def test_killed_while_fetching(data, serve):
   flags = [f'--data_dir={data}', f'--data_sha256={SHA256}']
   flags.append(
@@ -473,7 +465,7 @@ def test_killed_while_fetching(data, serve):
   def held():
     return sum(part.stat().st_size for part in data.glob('*.part'))
 
-  wait_for(lambda: held() > 200000)
+  processes.wait_until(lambda: held() > 200000)
   process.kill()
   process.wait()
   kept, again = held(), serve()
@@ -497,9 +489,9 @@ def test_of_two_at_once_one_fetches_and_the_other_waits(data, serve, capsys):
       threading.Thread(target=fetch, args=(data, server.url)) for _ in range(2)
   ]
   threads[0].start()
-  wait_for(lambda: server.sent > 0)
+  processes.wait_until(lambda: server.sent > 0)
   threads[1].start()
-  wait_for(is_waiting)
+  processes.wait_until(is_waiting)
   server.go.set()
   for thread in threads:
     thread.join(60)

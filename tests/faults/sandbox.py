@@ -1,7 +1,6 @@
 """The folder of one fault, and the processes that run in it."""
 
 import contextlib
-import glob
 import os
 import pathlib
 import re
@@ -25,14 +24,6 @@ IS_ADMIN = bool(int(_CAPABILITIES.group(1), 16) >> 21 & 1)  # CAP_SYS_ADMIN.
 
 class BrokenPromiseError(Exception):
   """A promise was not kept: what was expected, and what was found."""
-
-
-def script(program):
-  """The path of a program's script."""
-  (path,) = glob.glob(
-      os.path.join(short_runs.ROOT, 'cifar10', '**', program + '.py'),
-      recursive=True)
-  return path
 
 
 class Run:
@@ -177,10 +168,10 @@ class Sandbox:
           paths[stream] = self.folder / 'logs' / ('%d.%s' % (number, stream))
           file = opened.enter_context(paths[stream].open('wb'))
           options['std' + stream] = file
-      process = processes.start([*wrapper, script(program), *flags],
-                                cwd=self.path('work'),
-                                env=dict(os.environ, TMPDIR=self.path('tmp')),
-                                start_new_session=True, **options)
+      process = processes.start(
+          [*wrapper, short_runs.script(program), *flags], cwd=self.path('work'),
+          env=dict(os.environ,
+                   TMPDIR=self.path('tmp')), start_new_session=True, **options)
     self.runs.append(
         Run(program, process, paths, '%s (process %d)' % (program, number)))
     return self.runs[-1]

@@ -14,6 +14,7 @@ import pytest
 
 from cifar10.store import checkpoints
 from tests import processes
+from tests import short_runs
 from tests.faults import campaign
 from tests.faults import damage
 from tests.faults import invariants
@@ -101,7 +102,7 @@ def test_what_is_damaged_changed_or_left_is_noticed(tmp_path):
      ('import time; time.sleep(30)', 'still runs')])
 def test_error_output_is_checked(tmp_path, monkeypatch, body, problem):
   path = processes.script(tmp_path, 'import sys\n' + body)
-  monkeypatch.setattr('tests.faults.sandbox.script', lambda name: path)
+  monkeypatch.setattr(short_runs, 'script', lambda name: path)
   hangs, fine = problem == 'still runs', contextlib.nullcontext()
   with Sandbox() as sandbox:
     run = sandbox.start('program')

@@ -13,8 +13,8 @@ from PIL import Image
 
 from tests import picture_folders
 from tests import processes
+from tests import short_runs
 from tests import synthetic_records
-from tests.faults.sandbox import script
 
 MAX_STEPS = 12
 _LOCK = threading.Lock()
@@ -52,7 +52,7 @@ def _made():
 
 
 def _run(program, *flags):
-  status, out, err = processes.run([script(program), *flags])
+  status, out, err = processes.run([short_runs.script(program), *flags])
   assert status == 0, (program, out, err)
 
 

@@ -30,8 +30,7 @@ def start(tmp_path, source):
       '--input=%s' % source, '--log_frequency=1',
       '--stall_secs=%d' % STALL_SECS, *short_runs.SMALL_FLAGS
   ], stdout=processes.PIPE, stderr=processes.PIPE)
-  while not short_runs.steps(process.stdout.readline()):
-    assert process.poll() is None
+  short_runs.wait_for_step(process)
   return process, str(folder / 'data_batch_3.bin')
 
 

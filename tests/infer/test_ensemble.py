@@ -84,6 +84,7 @@ def expected(folders):
         predictor.probabilities(records),
         random_models.probabilities(records, CIFAR10, third, '', 'local')
     ]
+  assert found[1].dtype == np.float32
   # The networks differ.
   assert abs(found[0] - found[1]).max() > 0.01
   assert abs(found[0] - found[2]).max() > 0.01

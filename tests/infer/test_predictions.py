@@ -26,29 +26,6 @@ def saved(tmp_path_factory):
   return random_models.save(tmp_path_factory.mktemp('saved'), CIFAR10)
 
 
-def predict(batches, data, checkpoint, **settings):
-  """The probabilities of several batches of records, by one Predictor."""
-  network = predictions.Network(Settings(**settings), checkpoint)
-  with contextlib.closing(predictions.Predictor(data, network)) as predictor:
-    return [predictor.probabilities(records) for records in batches]
-
-
-@pytest.mark.parametrize('averages', [True, False])
-def test_probabilities_are_those_of_the_model(saved, averages):
-  checkpoint, values = saved
-  records = synthetic_records.make_records(np.arange(9))
-  suffix = random_models.AVERAGE if averages else ''
-  expected = random_models.probabilities(records, CIFAR10, values, suffix)
-  assert expected.std(axis=0).max() > 0.01  # The images differ.
-  unlabeled = records.copy()
-  unlabeled[:, 0] = 0
-  together, first = predict([unlabeled, records[:1]], CIFAR10, checkpoint,
-                            use_moving_averages=averages)
-  assert together.dtype == np.float32
-  np.testing.assert_allclose(together, expected, rtol=1e-4, atol=1e-6)
-  np.testing.assert_allclose(first, expected[:1], rtol=1e-4, atol=1e-6)
-
-
 @pytest.fixture(scope='module')
 def exported(saved, tmp_path_factory):
   """The folder of an export of `saved`."""

@@ -20,18 +20,23 @@ from tests.infer import random_models
 CIFAR10 = datasets.in_folder('nowhere')
 
 
-def build(top_layers='full'):
-  """Builds the model in the default graph; returns its Savers."""
-  networks.inference(tf.zeros([1, 24, 24, 3]), Settings(top_layers=top_layers))
-  return restore.savers()
-
-
+@pytest.mark.parametrize('normalization, count', [('lrn', 10), ('batch', 22)])
 @pytest.mark.parametrize('averages', [True, False])
 @pytest.mark.parametrize('are_there', [True, False])
-def test_variables_are_restored_from_either(graph, tmp_path, capsys, averages,
-                                            are_there):
-  checkpoint, values = random_models.save(tmp_path, CIFAR10, averages=are_there)
-  saver = build().choose(checkpoint, averages)
+def test_variables_and_statistics_are_restored_from_either(
+    tmp_path, capsys, normalization, count, averages, are_there):
+  networks.inference(tf.zeros([1, 24, 24, 3]),
+                     Settings(normalization=normalization))
+  variables = {v.op.name: v for v in tf.global_variables()}
+  assert len(variables) == count
+  rng, values = np.random.RandomState(0), {'global_step': np.int64(3)}
+  for name, variable in variables.items():
+    for suffix in ('', random_models.AVERAGE)[:1 + are_there]:
+      value = rng.normal(size=variable.shape.as_list())
+      values[name + suffix] = value.astype(np.float32)
+  checkpoints.write(str(tmp_path), values)
+  checkpoint = checkpoints.latest(str(tmp_path))
+  saver = restore.savers().choose(checkpoint, averages)
   warning = (
       'WARNING: %s holds no moving averages; using the variables themselves.\n'
       % checkpoint)
@@ -39,37 +44,16 @@ def test_variables_are_restored_from_either(graph, tmp_path, capsys, averages,
   assert capsys.readouterr() == (warning if is_missing else '', '')
   with tf.Session() as session:
     saver.restore(session, checkpoint)
-    found = session.run({v.op.name: v for v in tf.trainable_variables()})
-  assert len(found) == 10
+    found = session.run(variables)
   suffix = random_models.AVERAGE if averages and are_there else ''
   for name, value in found.items():
     np.testing.assert_array_equal(value, values[name + suffix])
 
 
-@pytest.mark.parametrize('averages', [False, True])
-def test_statistics_go_with_the_variables_or_their_averages(tmp_path, averages):
-  networks.inference(tf.zeros([1, 24, 24, 3]), Settings(normalization='batch'))
-  assert len(tf.model_variables()) == 8
-  rng = np.random.RandomState(0)
-  values = {'global_step': np.int64(3)}
-  for variable in tf.global_variables():
-    for suffix in ('', random_models.AVERAGE):
-      value = rng.normal(size=variable.shape.as_list()).astype(np.float32)
-      values[variable.op.name + suffix] = value
-  checkpoints.write(str(tmp_path), values)
-  checkpoint = checkpoints.latest(str(tmp_path))
-  saver = restore.savers().choose(checkpoint, averages)
-  with tf.Session() as session:
-    saver.restore(session, checkpoint)
-    found = session.run({v.op.name: v for v in tf.global_variables()})
-  for name, value in found.items():
-    suffix = random_models.AVERAGE if averages else ''
-    np.testing.assert_array_equal(value, values[name + suffix])
-
-
-def test_a_checkpoint_of_another_model_is_refused(graph, tmp_path):
+def test_a_checkpoint_of_another_model_is_refused(tmp_path):
   checkpoint, _ = random_models.save(tmp_path, CIFAR10)
-  savers = build('local')
+  networks.inference(tf.zeros([1, 24, 24, 3]), Settings(top_layers='local'))
+  savers = restore.savers()
   problem = '-7: is of --top_layers=full; this model is of --top_layers=local'
   with pytest.raises(UserError, match=problem):
     savers.choose(checkpoint, True)

@@ -82,8 +82,7 @@ def test_it_computes_the_papers_formula_in_both_forms():
       logits.append(
           networks.inference(tf.constant(images, tf.float32),
                              dataclasses.replace(AIRBENCH, conv=form)))
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
+  with graphs.session() as session:
     values = {}
     for variable in tf.global_variables():
       name, shape = variable.op.name, variable.shape.as_list()
@@ -104,8 +103,7 @@ def test_folded_it_computes_what_was_trained():
   trained = networks.inference(images, settings, is_training=True)
   with tf.variable_scope('', reuse=True):
     used = networks.inference(images, AIRBENCH)
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
+  with graphs.session() as session:
     for variable in tf.get_collection('whitening'):
       filters = np.random.RandomState(0).normal(size=variable.shape.as_list())
       variable.load(filters, session)

@@ -133,15 +133,13 @@ def test_columns_apart_agree_with_numpy(columns):
       assert above - below == pytest.approx(expected, rel=1e-2, abs=1e-11), name
 
 
-def test_normalization_stays_in_its_column():
-  graph = tf.Graph()
-  with graph.as_default():
-    networks.inference(tf.constant(images()), Settings(columns=2))
-    first, second = (graph.get_tensor_by_name('norm1/column_%d/norm1:0' % i)
-                     for i in range(2))
-    conv1 = graph.get_tensor_by_name('conv1/column_1/conv1:0')
-    assert tf.gradients(first, conv1) == [None]
-    assert tf.gradients(second, conv1) != [None]
+def test_normalization_stays_in_its_column(graph):
+  networks.inference(tf.constant(images()), Settings(columns=2))
+  first, second = (
+      graph.get_tensor_by_name('norm1/column_%d/norm1:0' % i) for i in range(2))
+  conv1 = graph.get_tensor_by_name('conv1/column_1/conv1:0')
+  assert tf.gradients(first, conv1) == [None]
+  assert tf.gradients(second, conv1) != [None]
 
 
 @pytest.mark.parametrize(

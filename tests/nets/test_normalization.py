@@ -12,6 +12,7 @@ from cifar10.nets import variable_scope
 from cifar10.optim import towers
 from cifar10.settings import Settings
 from cifar10.util import graph_keys
+from tests import graphs
 
 BATCH = Settings(normalization='batch')
 LOGITS = Settings(normalization='batch', normalize_logits=True)
@@ -40,8 +41,7 @@ def test_values_and_gradients_are_the_papers(shape):
                                        0.9).outputs(x)
   (scale,) = tf.trainable_variables()
   slopes = tf.gradients(y, [x, scale], tf.constant(upstream, tf.float32))
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
+  with graphs.session() as session:
     scale.load(scales, session)
     found, (by_x, by_scale) = session.run([y, slopes])
   rows = values.reshape(-1, 3)
@@ -73,8 +73,7 @@ def test_logits_are_normalized_before_their_biases(graph, top_layers, name):
   ]
   upstream = rng.normal(size=(16, 10))
   slopes = tf.gradients(logits, layer, tf.constant(upstream, tf.float32))
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
+  with graphs.session() as session:
     for variable in layer[1:]:
       variable.load(rng.uniform(0.5, 2, 10), session)
     x, (weights, biases,
@@ -112,8 +111,7 @@ def test_folded_it_computes_what_was_trained(model, top_layers, tolerance):
   trained = networks.inference(images, model, is_training=True)
   with tf.variable_scope('', reuse=True):
     used = networks.inference(images, model)
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
+  with graphs.session() as session:
     for scale in named('batch_normalization/scale'):
       scale.load(rng.uniform(0.5, 2, scale.shape.as_list()), session)
     for _ in range(30):  # Until the averages are those of this batch.

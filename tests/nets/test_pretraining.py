@@ -25,8 +25,7 @@ def run(tensors):
   """Other values of all variables, biases too, by name; and tensors of them."""
   random = np.random.RandomState(1)
   values = {}
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
+  with graphs.session() as session:
     for variable in tf.global_variables():
       value = random.normal(0, 0.1, variable.shape.as_list())
       variable.load(value.astype(np.float32), session)

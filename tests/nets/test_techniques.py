@@ -169,8 +169,7 @@ def test_the_norms_of_weights_are_limited_after_the_step():
   step = cifar10.train(loss, tf.train.get_or_create_global_step(), config)
   weights = tf.get_collection(tf.GraphKeys.WEIGHTS)
   assert len(weights) == 5
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
+  with graphs.session() as session:
     before = session.run(weights)
     session.run(step)
     after = session.run(weights)

@@ -7,6 +7,7 @@ import tensorflow.compat.v1 as tf
 from cifar10.optim import optimizers
 from cifar10.settings import Settings
 from cifar10.store import checkpoints
+from tests import graphs
 
 L1, L2 = 0.3, 0.05
 # They cross 0, stay there, and come from there.
@@ -28,8 +29,7 @@ class Problem:
     optimizer = optimizers.create(
         Settings(optimizer='ftrl', ftrl_l1=l1, ftrl_l2=l2), self.rate)
     self.step = optimizer.apply_gradients([(self.gradient, self.w)])
-    self.session = tf.Session()
-    self.session.run(tf.global_variables_initializer())
+    self.session = graphs.session()
 
   def after(self, gradient, rate):
     """The weights after a step."""
@@ -122,8 +122,7 @@ def test_parts_of_a_variable_have_parts_of_its_slots():
       tf.reduce_sum(tf.convert_to_tensor(w)))
   shapes = checkpoints.expected_shapes(tf.global_variables())
   assert shapes == {'w': [6], 'w/Ftrl': [6], 'w/Ftrl_1': [6]}
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
+  with graphs.session() as session:
     session.run(step)
     found = session.run(tf.convert_to_tensor(w))
   np.testing.assert_allclose(found, 1 - 0.1 / np.sqrt(1.1), rtol=1e-5)

@@ -85,8 +85,7 @@ def test_steps_are_the_formulas(name):
   optimizer = optimizers.create(settings, tf.constant(RATE))
   step = optimizer.minimize(tf.reduce_sum((w - 1)**4) / 4)
   expected, state = START, {}
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
+  with graphs.session() as session:
     for t in range(1, STEPS + 1):
       session.run(step)
       expected = FORMULAS[name](expected, state, t)
@@ -128,8 +127,7 @@ def test_steps_of_muon_are_the_formula():
   loss = tf.reduce_sum(tf.square(w - tf.constant(target, tf.float32))) / 2
   step = optimizers.MuonOptimizer(tf.constant(0.1), 0.6).minimize(loss)
   expected, momentum = start, 0
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
+  with graphs.session() as session:
     for _ in range(4):
       session.run(step)
       gradient = expected - target

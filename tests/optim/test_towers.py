@@ -6,15 +6,14 @@ import tensorflow.compat.v1 as tf
 
 from cifar10.optim import towers
 from cifar10.settings import Settings
+from tests import graphs
 
 
 def test_a_batch_is_split_into_equal_parts():
   images = np.arange(12, dtype=np.float32).reshape(6, 2, 1, 1)
   labels = np.arange(6, dtype=np.int32)
   parts = towers.split(tf.constant(images), tf.constant(labels), 3)
-  with tf.Session() as session:
-    found = session.run(parts)
-  for i, (some_images, some_labels) in enumerate(found):
+  for i, (some_images, some_labels) in enumerate(graphs.run(parts)):
     np.testing.assert_array_equal(some_images, images[2 * i:2 * i + 2])
     assert some_labels.tolist() == [2 * i, 2 * i + 1]
 
@@ -52,5 +51,4 @@ def test_losses_are_averaged_by_name():
   total = towers.mean_loss(losses)
   means = [*tf.get_collection('losses'), total]
   assert tuple(mean.op.name for mean in means) == names
-  with tf.Session() as session:
-    assert session.run(means) == [1.5, 4.0]
+  assert graphs.run(means) == [1.5, 4.0]

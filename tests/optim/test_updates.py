@@ -7,6 +7,7 @@ import tensorflow.compat.v1 as tf
 from cifar10 import cifar10
 from cifar10.nets import normalization
 from cifar10.settings import Settings
+from tests import graphs
 
 
 def update(gradients, loss=None, **settings):
@@ -30,8 +31,7 @@ def test_gradients_are_clipped(name, expected):
   b = tf.get_variable('b', [1], initializer=tf.zeros_initializer())
   gradients = [(tf.constant([3.0, -4.0, 0.0]), a), (tf.constant([0.5]), b)]
   train_op = update(gradients, **({name: 1.0} if name else {}))
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
+  with graphs.session() as session:
     session.run(train_op)
     for value, wanted in zip(session.run([a, b]), expected):
       np.testing.assert_allclose(-value, wanted, rtol=1e-5)
@@ -53,8 +53,7 @@ def test_the_averages_of_statistics_are_of_the_batches_and_count_the_step(
   ]
   mean = average_mean = np.zeros(2)
   variance = average_variance = np.ones(2)
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
+  with graphs.session() as session:
     for step in range(1, 30):
       values = np.random.RandomState(step).normal([1, 5], [2, 3], (50, 2))
       session.run(train_op, {x: values})
@@ -75,8 +74,7 @@ def test_loss_averages_decay_by_a_tenth():
                     tf.constant(2.0, name='total_loss'))
   (average,) = [v for v in tf.global_variables() if 'avg' in v.op.name]
   assert average.op.name == 'total_loss/avg'
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
+  with graphs.session() as session:
     for expected in (0.2, 0.38):
       session.run(train_op)
       assert session.run(average) == pytest.approx(expected)

@@ -22,8 +22,7 @@ from tests.pages import KOREAN
 from tests.pages import read
 
 ROOT = short_runs.ROOT
-of_pages = short_runs.module_at(
-    os.path.join(ROOT, 'scripts', 'pages', 'page_parts.py'))
+of_pages = short_runs.module_of('pages', 'page_parts')
 PAGES = sorted(
     os.path.relpath(os.path.join(path, name), ROOT)
     for folder in ('.', 'docs', 'docs/ko', 'docs/ko/results', 'docs/results')

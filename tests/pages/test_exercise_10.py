@@ -1,15 +1,13 @@
 """The comparison of ways to train on a cluster: its runs and its table."""
 
 import json
-import os
 import time
 import types
 
 from cifar10.tools import variants
 from tests import short_runs
 
-exercise_10 = short_runs.module_at(
-    os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'exercise_10.py'))
+exercise_10 = short_runs.module_of('benchmarks', 'exercise_10')
 
 
 class Runner(variants.Runner):

@@ -10,8 +10,7 @@ from tests import short_runs
 from tests.pages import KOREAN
 from tests.pages import read
 
-notebooks = short_runs.module_at(
-    os.path.join(short_runs.ROOT, 'scripts', 'pages', 'notebooks.py'))
+notebooks = short_runs.module_of('pages', 'notebooks')
 parts = notebooks.parts
 
 

@@ -70,16 +70,15 @@ def test_pictures_have_the_names_and_numbers_of_the_code():
 
 @pytest.mark.parametrize('script', ['draw_clusters', 'draw_training'])
 def test_pictures_are_those_of_their_scripts(script, tmp_path):
-  path = os.path.join(short_runs.ROOT, 'scripts', 'pages', script + '.py')
-  short_runs.module_at(path).main(tmp_path)
+  short_runs.module_of('pages', script).main(tmp_path)
   for drawn in tmp_path.iterdir():
     assert drawn.read_text(encoding='utf-8') == PICTURES[drawn.name]
 
 
 @pytest.mark.slow
 def test_the_layers_of_a_ship_are_drawn(tmp_path):
-  path = os.path.join(short_runs.ROOT, 'scripts', 'pages', 'draw_layers.py')
-  parts = itertools.chain.from_iterable(short_runs.module_at(path).draw())
+  draw_layers = short_runs.module_of('pages', 'draw_layers')
+  parts = itertools.chain.from_iterable(draw_layers.draw())
   # Its pixels may round otherwise on another processor.
   texts = [re.sub('.*">|</.*', '', part) for part in parts if '<text' in part]
   assert texts == [element.text for element in elements(PICTURES['layers.svg'])]

@@ -4,7 +4,6 @@ scripts/pages/tables.py writes those of the tables; scripts/lint.sh checks them.
 """
 
 import csv
-import os
 from statistics import mean
 from statistics import median
 
@@ -13,9 +12,8 @@ import pytest
 from tests import short_runs
 from tests.pages import read
 
-results, tables = (short_runs.module_at(
-    os.path.join(short_runs.ROOT, 'scripts', 'pages', name))
-                   for name in ('results.py', 'tables.py'))
+results, tables = (
+    short_runs.module_of('pages', name) for name in ('results', 'tables'))
 raw = results.raw
 
 

@@ -12,9 +12,8 @@ import pytest
 from tests import short_runs
 from tests.pages import read
 
-site, publish = (short_runs.module_at(
-    os.path.join(short_runs.ROOT, 'scripts', 'pages', name))
-                 for name in ('site.py', 'publish.py'))
+site, publish = (
+    short_runs.module_of('pages', name) for name in ('site', 'publish'))
 PAGE = ('<p><code>a --b=1</code></p><pre><code>a --b=1\n</code></pre>'
         '{"base":"%s"}')
 

@@ -35,12 +35,6 @@ VARIABLES = {
 }
 
 
-def initialized_session():
-  session = tf.Session()
-  session.run(tf.global_variables_initializer())
-  return session
-
-
 def train(total_loss, global_step, **settings):
   """The train_op, of the tutorial's data set and batches."""
   state = run_state.RunState(('a', 'b'), 50000, ((0, 128),))
@@ -147,21 +141,6 @@ def test_images_of_another_shape_are_refused(shape):
     cifar10.inference(images)
 
 
-def test_multiply_adds_are_the_tutorials(graph):
-  cifar10.inference(tf.zeros([1, 24, 24, 3]))
-  multiply_adds = 0
-  for operation in graph.get_operations():
-    # Those of layers; 'norm1' and 'norm2' may be matrix products too.
-    in_layer = operation.name.startswith(('conv', 'local', 'softmax'))
-    if in_layer and operation.type in ('Conv2D', 'MatMul'):
-      kernel = operation.inputs[1].shape.as_list()
-      positions = operation.outputs[0].shape[1:-1].num_elements() or 1
-      multiply_adds += positions * int(np.prod(kernel))
-  # The tutorial says about 19.5 million; conv1 2.76, conv2 14.75, the fully
-  # connected layers 0.96.
-  assert multiply_adds == 18470784
-
-
 def test_train_takes_a_step_of_gradient_descent_and_averages():
   images = tf.constant(np.random.RandomState(0).randn(4, 24, 24, 3), tf.float32)
   global_step = tf.train.get_or_create_global_step()
@@ -176,7 +155,7 @@ def test_train_takes_a_step_of_gradient_descent_and_averages():
       if v.op.name.endswith('/ExponentialMovingAverage')
   }
   assert len(averages) == len(variables) == 10
-  with initialized_session() as session:
+  with graphs.session() as session:
     before, slopes = session.run([variables, gradients])
     session.run(train_op)
     after, step = session.run([variables, global_step])
@@ -194,7 +173,7 @@ def test_a_variable_without_a_gradient_stays_and_is_averaged():
   other = tf.get_variable('other', initializer=3.0)
   total_loss = cifar10.loss(cifar10.inference(random_images(4)), [1, 2, 3, 4])
   train_op = cifar10.train(total_loss, tf.train.get_or_create_global_step())
-  with initialized_session() as session:
+  with graphs.session() as session:
     session.run(train_op)
     assert session.run(other) == 3
   assert 'other/ExponentialMovingAverage' in [
@@ -305,7 +284,7 @@ def test_without_a_run_training_ends_at_max_steps():
   cifar10.train(cifar10.loss(cifar10.inference(random_images(2)), [1, 2]),
                 global_step, settings)
   (rate,) = tf.get_collection(graph_keys.LEARNING_RATE)
-  with initialized_session() as session:
+  with graphs.session() as session:
     global_step.load(79, session)
     assert session.run(rate) == pytest.approx(0.5 * (1 - 0.795) / 0.5)
 

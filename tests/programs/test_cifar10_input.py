@@ -140,21 +140,6 @@ def test_evaluation_gives_each_image_once_in_order(tmp_path, batch_size,
   np.testing.assert_array_equal(labels, records[:, layout.label_at[-1]])
 
 
-def test_training_images_and_those_to_evaluate_on_are_kept_apart(tmp_path):
-  for folder in ('train', 'test'):
-    (tmp_path / folder).mkdir()
-  data = datasets.DataSet(
-      write(tmp_path / 'train', synthetic_records.make_records([1] * 6)),
-      write(tmp_path / 'test', synthetic_records.make_records([2] * 4)))
-  for eval_data, expected in ((False, [1] * 6), (True, [2] * 4)):
-    with tf.Graph().as_default():
-      _, labels = eval_inputs(data, 10, eval_data)
-      assert np.concatenate(take_all(labels)).tolist() == expected
-  _, labels = training_inputs(data, 24)
-  with tf.train.MonitoredSession() as session:
-    assert session.run(labels).tolist() == [1] * 24
-
-
 @pytest.mark.parametrize('source', SOURCES)
 @pytest.mark.parametrize('layout', [Layout(), OTHER_LAYOUT])
 def test_training_batches_have_static_shapes_and_whole_contents(

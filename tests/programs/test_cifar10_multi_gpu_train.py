@@ -15,6 +15,7 @@ from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from cifar10.store import run_state
 from cifar10.util import session_settings
+from tests import graphs
 from tests import short_runs
 
 
@@ -50,8 +51,7 @@ def test_towers_are_named_as_in_the_tutorial_and_on_their_devices(four_towers):
 
 def test_all_towers_take_the_form_of_convolutions(tmp_path, monkeypatch):
   algorithms = short_runs.noted_algorithms(monkeypatch)
-  with tf.Graph().as_default():
-    build(short_runs.small_config(tmp_path, num_gpus=2, conv='winograd'))
+  build(short_runs.small_config(tmp_path, num_gpus=2, conv='winograd'))
   assert algorithms == ['winograd'] * 4
 
 
@@ -81,71 +81,64 @@ def test_variables_are_shared_and_one_input_is_on_the_cpu(four_towers):
 
 def test_more_than_ten_towers_keep_their_losses_apart():
   # The name tower_1 is the beginning of tower_10.
-  with tf.Graph().as_default():
-    for i in (10, 1):
-      images = tf.zeros([2, 24, 24, 3])
-      with tf.variable_scope('', reuse=i == 1), tf.name_scope('tower_%d' % i):
-        scope = 'tower_%d/' % i
-        loss = cifar10_multi_gpu_train.tower_loss(scope, images, [0, 1],
-                                                  Settings())
-      losses = towers.named_losses(scope, loss)
-      assert sorted(losses) == [
-          'cross_entropy', 'local3/weight_loss', 'local4/weight_loss',
-          'total_loss'
-      ]
-      assert losses['total_loss'] is loss
-      total = loss.op
-      assert len(total.inputs) == 3
-      for term in total.inputs:
-        assert term.op.name.startswith('tower_%d/' % i)
+  for i in (10, 1):
+    images = tf.zeros([2, 24, 24, 3])
+    with tf.variable_scope('', reuse=i == 1), tf.name_scope('tower_%d' % i):
+      scope = 'tower_%d/' % i
+      loss = cifar10_multi_gpu_train.tower_loss(scope, images, [0, 1],
+                                                Settings())
+    losses = towers.named_losses(scope, loss)
+    assert sorted(losses) == [
+        'cross_entropy', 'local3/weight_loss', 'local4/weight_loss',
+        'total_loss'
+    ]
+    assert losses['total_loss'] is loss
+    assert len(loss.op.inputs) == 3
+    for term in loss.op.inputs:
+      assert term.op.name.startswith(scope)
 
 
 @pytest.mark.parametrize('count', [1, 2, 4])
 def test_gradients_are_those_of_the_whole_batch(count):
   values = np.random.RandomState(0).randn(8, 24, 24, 3).astype(np.float32)
   labels = np.arange(8, dtype=np.int32)
-  with tf.Graph().as_default():
-    tf.set_random_seed(1)
-    optimizer = tf.train.GradientDescentOptimizer(0.1)
-    whole = cifar10.loss(cifar10.inference(tf.constant(values)), labels)
-    expected = [gradient for gradient, _ in optimizer.compute_gradients(whole)]
-    gradients = []
-    for i, part in enumerate(np.split(np.arange(8), count)):
-      with tf.variable_scope('', reuse=True), tf.name_scope('tower_%d' % i):
-        loss = cifar10_multi_gpu_train.tower_loss('tower_%d/' % i,
-                                                  tf.constant(values[part]),
-                                                  labels[part], Settings())
-        gradients.append(optimizer.compute_gradients(loss))
-    averaged = cifar10_multi_gpu_train.average_gradients(gradients)
-    assert [v for _, v in averaged] == tf.trainable_variables()
-    with tf.Session() as session:
-      session.run(tf.global_variables_initializer())
-      found, expected = session.run([[g for g, _ in averaged], expected])
+  optimizer = tf.train.GradientDescentOptimizer(0.1)
+  whole = cifar10.loss(cifar10.inference(tf.constant(values)), labels)
+  expected = [gradient for gradient, _ in optimizer.compute_gradients(whole)]
+  gradients = []
+  for i, part in enumerate(np.split(np.arange(8), count)):
+    with tf.variable_scope('', reuse=True), tf.name_scope('tower_%d' % i):
+      loss = cifar10_multi_gpu_train.tower_loss('tower_%d/' % i,
+                                                tf.constant(values[part]),
+                                                labels[part], Settings())
+      gradients.append(optimizer.compute_gradients(loss))
+  averaged = cifar10_multi_gpu_train.average_gradients(gradients)
+  assert [v for _, v in averaged] == tf.trainable_variables()
+  found, expected = graphs.run([[g for g, _ in averaged], expected])
   for a, b in zip(found, expected):
     np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
 
 
-def test_each_tower_has_its_own_part_of_the_batch(tmp_path):
-  with tf.Graph().as_default() as graph:
-    train_op, loss, prefetch = build(
-        short_runs.small_config(tmp_path, num_gpus=2))
-    parts = [
-        graph.get_operation_by_name('tower_%d/conv1/Conv2D' % i).inputs[0]
-        for i in range(2)
-    ]
-    losses = [
-        graph.get_tensor_by_name('tower_%d/total_loss:0' % i) for i in range(2)
-    ]
-    batches = []
-    proto = session_settings.config_proto(Settings(), use_gpu=False)
-    creator = tf.train.ChiefSessionCreator(config=proto)
-    with tf.train.MonitoredSession(creator, [prefetch]) as session:
-      for _ in range(3):
-        found, mean, of_towers, _ = session.run([parts, loss, losses, train_op])
-        batches.extend(found)
-        # The loss shown is the mean of the towers.
-        assert of_towers[0] != of_towers[1]
-        assert mean == pytest.approx(sum(of_towers) / 2, rel=1e-6)
+def test_each_tower_has_its_own_part_of_the_batch(graph, tmp_path):
+  train_op, loss, prefetch = build(short_runs.small_config(
+      tmp_path, num_gpus=2))
+  parts = [
+      graph.get_operation_by_name('tower_%d/conv1/Conv2D' % i).inputs[0]
+      for i in range(2)
+  ]
+  losses = [
+      graph.get_tensor_by_name('tower_%d/total_loss:0' % i) for i in range(2)
+  ]
+  batches = []
+  proto = session_settings.config_proto(Settings(), use_gpu=False)
+  creator = tf.train.ChiefSessionCreator(config=proto)
+  with tf.train.MonitoredSession(creator, [prefetch]) as session:
+    for _ in range(3):
+      found, mean, of_towers, _ = session.run([parts, loss, losses, train_op])
+      batches.extend(found)
+      # The loss shown is the mean of the towers.
+      assert of_towers[0] != of_towers[1]
+      assert mean == pytest.approx(sum(of_towers) / 2, rel=1e-6)
   assert {batch.shape for batch in batches} == {(16, 24, 24, 3)}
   # Not one image twice: neither in both towers nor in two steps.
   images = np.concatenate(batches).reshape(96, -1)
@@ -179,38 +172,26 @@ def list_variables(config):
   return {n: (s, types[n]) for n, s in tf.train.list_variables(path)}
 
 
-@pytest.mark.slow
-def test_towers_resume_a_run_of_the_single_trainer(tmp_path, capsys):
-  config = short_runs.trained(tmp_path, max_steps=6, num_gpus=2)
-  of_one = list_variables(config)
-  cifar10_multi_gpu_train.train(config)
-  assert short_runs.steps(capsys.readouterr().out) == [4, 5]
-  assert list_variables(config) == of_one
-  # 4 steps of 16 examples are 2 steps of 2 x 16.
-  assert run_state.load(config.train_dir).step_offset == -2
-
-
-def test_towers_without_a_gpu_of_their_own_share_the_first(tmp_path):
+def test_towers_without_a_gpu_of_their_own_share_the_first(graph, tmp_path):
   # Devices of the processor in place of the GPUs: two, for three towers.
-  with tf.Graph().as_default() as graph:
-    build(short_runs.small_config(tmp_path, num_gpus=3, batch_size=2))
-    initialize = tf.global_variables_initializer()
-    losses, feeds = [], {}
-    for i in range(3):
-      losses.append(graph.get_tensor_by_name(f'tower_{i}/total_loss:0'))
-      images, labels = graph.get_operation_by_name(f'tower_{i}/Unstage').outputs
-      feeds.update({images: [[[[0] * 3] * 24] * 24] * 2, labels: [0, 1]})
-    for op in graph.get_operations():
-      op._set_device(op.device.replace('GPU', 'CPU'))
-    proto = session_settings.config_proto(Settings())
-    assert proto.allow_soft_placement
-    proto.device_count['CPU'] = 2
-    proto.graph_options.rewrite_options.disable_meta_optimizer = True
-    options = tf.RunOptions(output_partition_graphs=True)
-    metadata = tf.RunMetadata()
-    with tf.Session(config=proto) as sess:
-      sess.run(initialize)
-      sess.run(losses, feeds, options, metadata)
+  build(short_runs.small_config(tmp_path, num_gpus=3, batch_size=2))
+  initialize = tf.global_variables_initializer()
+  losses, feeds = [], {}
+  for i in range(3):
+    losses.append(graph.get_tensor_by_name(f'tower_{i}/total_loss:0'))
+    images, labels = graph.get_operation_by_name(f'tower_{i}/Unstage').outputs
+    feeds.update({images: [[[[0] * 3] * 24] * 24] * 2, labels: [0, 1]})
+  for op in graph.get_operations():
+    op._set_device(op.device.replace('GPU', 'CPU'))
+  proto = session_settings.config_proto(Settings())
+  assert proto.allow_soft_placement
+  proto.device_count['CPU'] = 2
+  proto.graph_options.rewrite_options.disable_meta_optimizer = True
+  options = tf.RunOptions(output_partition_graphs=True)
+  metadata = tf.RunMetadata()
+  with tf.Session(config=proto) as sess:
+    sess.run(initialize)
+    sess.run(losses, feeds, options, metadata)
   found = {(node.name[:7], node.device[-5:])
            for part in metadata.partition_graphs
            for node in part.node

@@ -27,13 +27,9 @@ AVERAGE = '/ExponentialMovingAverage'
 
 
 def config_for(folder, task, **settings):
-  small = {
-      'batch_size': 4,
-      'max_steps': 2,
-      'optimizer': 'adam',
-      'hidden_layers': '32'
-  }
-  return short_runs.small_config(folder, task=task, **dict(small, **settings))
+  config = short_runs.small_config(folder, task=task, batch_size=4, max_steps=2,
+                                   optimizer='adam', hidden_layers='32')
+  return dataclasses.replace(config, **settings)
 
 
 def newest(folder, *parts):
@@ -146,10 +142,9 @@ def test_a_pair_is_one_image_in_two_distortions(tmp_path, augment):
   settings, data = trainer.prepare_data(
       config_for(tmp_path, 'distorted_pairs', augment=augment, batch_size=16,
                  seed=1))
-  with tf.Graph().as_default():
-    batch = pipelines.distorted_pairs(settings, data)
-    with tf.train.MonitoredSession() as session:
-      images, numbers = session.run(batch)
+  batch = pipelines.distorted_pairs(settings, data)
+  with tf.train.MonitoredSession() as session:
+    images, numbers = session.run(batch)
   assert list(numbers) == list(range(16)) * 2
   equal, mirrored = 0, 0
   for first, second in zip(images[:16], images[16:]):
@@ -205,8 +200,7 @@ def test_a_signal_ends_it_and_it_goes_on_where_it_was(tmp_path):
       '--hidden_layers='
   ]
   process = processes.start(command, stdout=processes.PIPE)
-  while not short_runs.steps(process.stdout.readline()):
-    assert process.poll() is None
+  short_runs.wait_for_step(process)
   process.send_signal(signal.SIGINT)
   out, _ = process.communicate(60)
   assert 'conv2' not in out and 'To start' not in out

@@ -100,19 +100,11 @@ def test_a_run_prints_saves_resumes_and_finishes(tmp_path):
   assert sorted(os.listdir(train_dir)) == files
 
 
-def wait_for_step_3(process):
-  line = ''
-  while 'step 3,' not in line:
-    line = process.stdout.readline()
-    assert line, process.communicate()
-  return line
-
-
 def test_a_signal_saves_the_step_and_ends_cleanly(tmp_path):
   train_dir = str(tmp_path / 'train')
   process = short_runs.start('cifar10_train', '--train_dir=' + train_dir,
                              '--log_frequency=1', *FLAGS)
-  line = wait_for_step_3(process)
+  line = short_runs.wait_for_step(process, 3)
   process.send_signal(signal.SIGHUP)
   out, err = process.communicate(timeout=300)
   assert (process.returncode, err) == (0, '')
@@ -128,7 +120,7 @@ def test_a_kill_loses_no_more_than_what_is_not_saved(tmp_path, capsys):
   process = short_runs.start('cifar10_train', '--save_steps=1',
                              '--train_dir=' + config.train_dir,
                              '--log_frequency=1', *FLAGS)
-  wait_for_step_3(process)
+  short_runs.wait_for_step(process, 3)
   process.kill()
   process.communicate()
   saved = variable(config.train_dir, 'global_step')

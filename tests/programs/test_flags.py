@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 import tensorflow.compat.v1 as tf
@@ -176,10 +175,7 @@ def test_ctrl_c_during_the_imports_is_quiet(tmp_path):
       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
   # TensorFlow is being imported when its libraries are mapped.
   maps = '/proc/%d/maps' % process.pid
-  deadline = time.monotonic() + 60
-  while 'tensorflow' not in open(maps).read():
-    assert time.monotonic() < deadline and process.poll() is None
-    time.sleep(0.01)
+  processes.wait_until(lambda: 'tensorflow' in open(maps).read())
   process.send_signal(signal.SIGINT)
   assert process.communicate(timeout=60) == (b'', b'')
   assert process.returncode == -signal.SIGINT

@@ -231,11 +231,10 @@ def test_it_makes_a_network_of_its_own_with_the_helpers(data_dir, kind):
   assert 'deprecated' not in err
 
 
-def test_the_folder_of_the_data_may_be_left_out(tmp_path, data_dir):
-  out = run_there('without_folder', '--data_dir=' + data_dir, '--batch_size=7',
-                  '--max_steps=3', f'--train_dir={tmp_path}')
-  assert '(7, 24, 24, 3) (5, 24, 24, 3)' in out
-  assert re.search(r'step 3, loss = \d+\.\d\d', out)
+def test_the_folder_of_the_data_may_be_left_out(data_dir):
+  out = run_there('without_folder', '--data_dir=' + data_dir, '--batch_size=7')
+  assert '(7, 24, 24, 3) (5, 24, 24, 3) [0 1 2 3 4]' in out
+  assert re.search(r'loss = \d+\.\d\d', out)
 
 
 @pytest.mark.parametrize('module', ['cifar10', 'cifar10_input'])

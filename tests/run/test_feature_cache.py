@@ -54,15 +54,11 @@ def copied(cached, tmp_path, source, **settings):
 
 def config_for(folder, source, **settings):
   """The Config of a run that caches the layers of the run in `source`."""
-  settings = dict(
-      {
-          'dataset': 'cifar10',
-          'data_dir': str(source / 'data'),
-          'init_from': '' if folder == source else str(source / 'train'),
-          'freeze': 'conv',
-          'cache_frozen': 1
-      }, **settings)
-  return short_runs.small_config(folder, **settings)
+  init_from = '' if folder == source else str(source / 'train')
+  config = short_runs.small_config(folder, dataset='cifar10', freeze='conv',
+                                   cache_frozen=1, init_from=init_from,
+                                   data_dir=str(source / 'data'))
+  return dataclasses.replace(config, **settings)
 
 
 def kept(folder):

@@ -22,8 +22,7 @@ from tests import synthetic_records
 def test_a_second_trainer_is_refused(tmp_path):
   first = short_runs.start('cifar10_train', f'--train_dir={tmp_path / "train"}',
                            '--batch_size=8', '--log_frequency=1')
-  while not short_runs.steps(first.stdout.readline()):
-    assert first.poll() is None
+  short_runs.wait_for_step(first)
   directory = tmp_path / 'train'
   files = sorted(os.listdir(str(directory)))
   problem = ('%s: another trainer uses this directory: process %d on %s.' %

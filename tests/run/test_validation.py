@@ -95,14 +95,10 @@ class Precisions:
 
 
 def settings_of_run(tmp_path, **settings):
-  values = {
-      'validation_examples': 50,
-      'validation_steps': 2,
-      'max_steps': 20,
-      'batch_size': 4,
-      'hidden_layers': '8'
-  }
-  return short_runs.small_config(tmp_path, **dict(values, **settings))
+  config = short_runs.small_config(tmp_path, validation_examples=50,
+                                   validation_steps=2, max_steps=20,
+                                   batch_size=4, hidden_layers='8')
+  return dataclasses.replace(config, **settings)
 
 
 def train(config, numbers, before=lambda left: None):

@@ -16,10 +16,9 @@ from tests import short_runs
 BENCHMARKS = os.path.join(short_runs.ROOT, 'scripts', 'benchmarks')
 RESULTS = os.path.join(short_runs.ROOT, 'docs', 'results')
 
-draw_augmentations, draw_run, learning_rates, plot = (short_runs.module_at(
-    os.path.join(BENCHMARKS,
-                 name + '.py')) for name in ('draw_augmentations', 'draw_run',
-                                             'learning_rates', 'plot'))
+draw_augmentations, draw_run, learning_rates, plot = (short_runs.module_of(
+    'benchmarks', name) for name in ('draw_augmentations', 'draw_run',
+                                     'learning_rates', 'plot'))
 
 
 def results(name):

@@ -11,9 +11,8 @@ from cifar10.errors import UserError
 from tests import forked_variants
 from tests import short_runs
 
-FOLDER = os.path.join(short_runs.ROOT, 'scripts', 'benchmarks')
-compare = short_runs.module_at(os.path.join(FOLDER, 'compare.py'))
-comparison = short_runs.module_at(os.path.join(FOLDER, 'comparison.py'))
+compare = short_runs.module_of('benchmarks', 'compare')
+comparison = short_runs.module_of('benchmarks', 'comparison')
 
 NONE = {'steps': 5, 'seeds': [1], 'variants': {}}
 

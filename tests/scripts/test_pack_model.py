@@ -1,7 +1,6 @@
 """Packing of models: rounding, calibration, and what becomes of a run."""
 
 import dataclasses
-import os
 
 import numpy as np
 import pytest
@@ -13,8 +12,7 @@ from cifar10.store import config as config_lib
 from cifar10.store import run_state
 from tests import short_runs
 
-pack_model = short_runs.module_at(
-    os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'pack_model.py'))
+pack_model = short_runs.module_of('benchmarks', 'pack_model')
 
 
 @pytest.mark.parametrize('bits', [0, 5, 22, 23])

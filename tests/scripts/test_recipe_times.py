@@ -2,15 +2,13 @@
 
 import argparse
 import json
-import os
 
 import pytest
 
 from tests import forked_variants
 from tests import short_runs
 
-recipe_times = short_runs.module_at(
-    os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'recipe_times.py'))
+recipe_times = short_runs.module_of('benchmarks', 'recipe_times')
 
 
 def test_the_table_multiplies_and_compares_within_a_round():

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import os
 import time
 
 import pytest
@@ -11,8 +10,7 @@ from cifar10.errors import UserError
 from tests import forked_variants
 from tests import short_runs
 
-SCRIPT = os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'repeat.py')
-repeat = short_runs.module_at(SCRIPT)
+repeat = short_runs.module_of('benchmarks', 'repeat')
 
 
 def interrupted(metrics):

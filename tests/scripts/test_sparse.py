@@ -9,8 +9,7 @@ import pytest
 from tests import forked_variants
 from tests import short_runs
 
-sparse = short_runs.module_at(
-    os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'sparse.py'))
+sparse = short_runs.module_of('benchmarks', 'sparse')
 
 
 @pytest.mark.slow

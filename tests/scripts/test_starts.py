@@ -1,14 +1,12 @@
 """scripts/benchmarks/starts.py measures the memory of a process."""
 
 import inspect
-import os
 import subprocess
 import sys
 
 from tests import short_runs
 
-starts = short_runs.module_at(
-    os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'starts.py'))
+starts = short_runs.module_of('benchmarks', 'starts')
 
 
 def test_the_peak_of_a_process_is_not_that_of_its_parent():

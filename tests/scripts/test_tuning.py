@@ -2,15 +2,13 @@
 
 import argparse
 import json
-import os
 
 import pytest
 
 from tests import forked_variants
 from tests import short_runs
 
-tuning = short_runs.module_at(
-    os.path.join(short_runs.ROOT, 'scripts', 'benchmarks', 'tuning.py'))
+tuning = short_runs.module_of('benchmarks', 'tuning')
 
 EXPERIMENTS = {
     'tuning_steps': 2,

@@ -1,7 +1,6 @@
 """Weights of another framework, against a forward pass in its own layout."""
 
 import argparse
-import os
 import re
 
 import numpy as np
@@ -15,8 +14,6 @@ from cifar10.tools import import_weights
 from tests import processes
 from tests import reference
 from tests import short_runs
-
-SCRIPT = os.path.join(short_runs.ROOT, 'cifar10', 'tools', 'import_weights.py')
 
 SHAPES = {
     'conv1': [64, 3, 5, 5],
@@ -75,7 +72,8 @@ def test_it_computes_what_the_other_framework_computes(tmp_path):
   weights, out = state_dict(), str(tmp_path / 'out')
   renamed = {n.replace('conv1', 'features.0'): v for n, v in weights.items()}
   status, printed, err = processes.run([
-      SCRIPT, write(tmp_path, renamed), '--out=' + out, '--map=conv1:features.0'
+      short_runs.script('import_weights'), write(tmp_path, renamed),
+      '--out=' + out, '--map=conv1:features.0'
   ])  # yapf: disable
   assert (status, err) == (0, '')
   checkpoint = checkpoints.latest(out)

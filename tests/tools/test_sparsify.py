@@ -18,8 +18,6 @@ from tests import processes
 from tests import short_runs
 from tests import synthetic_records
 
-SCRIPT = os.path.join(short_runs.ROOT, 'cifar10', 'tools', 'sparsify.py')
-
 
 def layer(size, seed):
   return np.random.RandomState(seed).normal(size=size).astype(np.float32)
@@ -116,9 +114,11 @@ def test_what_cannot_be_read_or_written_is_named(trained, tmp_path):
 @pytest.mark.slow
 def test_a_sparse_checkpoint_evaluates_and_trains_on(trained, tmp_path):
   out = tmp_path / 'train'
-  status, printed, err = processes.run(
-      [SCRIPT, str(trained / 'train'), '--keep=0.25',
-       '--out=%s' % out])
+  status, printed, err = processes.run([
+      short_runs.script('sparsify'),
+      str(trained / 'train'), '--keep=0.25',
+      '--out=%s' % out
+  ])
   assert (status, processes.without_model(err)) == (0, '')
   header, before, after, last = printed.splitlines()
   assert last.endswith('run, with a larger --max_steps or --epochs.')

@@ -11,6 +11,7 @@ from cifar10.data import datasets
 from cifar10.errors import UserError
 from cifar10.settings import Settings
 from cifar10.util import summaries
+from tests import graphs
 from tests import processes
 from tests import short_runs
 
@@ -26,16 +27,14 @@ def test_the_name_scope_changes_the_operation_but_not_the_tag(graph):
     summaries.histogram('a/b_c', tf.constant([1.0]))
   names = {operation.name.split('/')[0] for operation in graph.get_operations()}
   assert names == {'outer'}
-  with tf.Session() as session:
-    found = values_of(session.run(tf.summary.merge_all()))
+  found = values_of(graphs.run(tf.summary.merge_all()))
   assert sorted(found) == ['a/b', 'a/b_c']
   assert found['a/b'].simple_value == 2
 
 
 def test_values_that_are_not_finite_count_as_zero_in_a_histogram():
   summaries.histogram('x', tf.constant([1.0, np.nan, np.inf, -2.0]))
-  with tf.Session() as session:
-    found = values_of(session.run(tf.summary.merge_all()))
+  found = values_of(graphs.run(tf.summary.merge_all()))
   assert found['x'].histo.num == 4
   assert found['x'].histo.sum == -1
   assert (found['x'].histo.min, found['x'].histo.max) == (-2, 1)

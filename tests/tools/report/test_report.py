@@ -32,8 +32,6 @@ pytest.importorskip('matplotlib')
 pytestmark = pytest.mark.slow
 
 HELD_OUT = 'Precision @ 1, held-out images'
-SCRIPT = os.path.join(short_runs.ROOT, 'cifar10', 'tools', 'report',
-                      'report.py')
 
 
 @pytest.fixture(scope='module')
@@ -79,9 +77,10 @@ def test_the_page_of_a_run(trained, tmp_path):
   out = tmp_path / 'page.html'
   flags = ['--out=%s' % out, '--eval_dir=%s' % (trained / 'eval')]
   checkpoint = checkpoints.latest(str(trained / 'train'))
-  assert processes.run([SCRIPT, str(trained / 'train'),
-                        *flags]) == (0, '%s is written.\n' % out,
-                                     'Model: %s\n' % checkpoint)
+  assert processes.run(
+      [short_runs.script('report'),
+       str(trained / 'train'),
+       *flags]) == (0, '%s is written.\n' % out, 'Model: %s\n' % checkpoint)
   assert os.listdir(str(tmp_path)) == ['page.html']
   found = Page(out.read_text(encoding='utf-8'))
   assert found.title == 'Run report: train'

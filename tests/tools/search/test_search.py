@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 
 import pytest
 
@@ -26,9 +25,6 @@ FLAGS = [
 ]
 RANGE = {'learning_rate': {'low': 0.01, 'high': 0.1}}
 
-SCRIPT = os.path.join(short_runs.ROOT, 'cifar10', 'tools', 'search',
-                      'search.py')
-
 
 @pytest.fixture
 def start(tmp_path):
@@ -36,10 +32,10 @@ def start(tmp_path):
   started = []
 
   def start_one(flags, space):
-    command = [SCRIPT, write_space(tmp_path, flags, space), '--trials=1']
+    command = [short_runs.script('search'), write_space(tmp_path, flags, space)]
+    command += ['--trials=1', '--out=%s' % (tmp_path / 'out')]
     started.append(
-        processes.start([*command, '--out=%s' % (tmp_path / 'out')],
-                        stdout=processes.PIPE, stderr=processes.PIPE))
+        processes.start(command, stdout=processes.PIPE, stderr=processes.PIPE))
     return started[-1]
 
   yield start_one
@@ -65,13 +61,6 @@ def steps_in(folder):
   return [step for step, _ in state.validations] if state else []
 
 
-def wait(condition):
-  deadline = time.time() + 120
-  while not condition():
-    assert time.time() < deadline
-    time.sleep(0.05)
-
-
 @pytest.mark.slow
 def test_a_search_that_is_killed_or_interrupted_goes_on(tmp_path, start,
                                                         capsys):
@@ -80,14 +69,15 @@ def test_a_search_that_is_killed_or_interrupted_goes_on(tmp_path, start,
   ]
   rates, folder = {'learning_rate': [0.01]}, tmp_path / 'out' / 'trial_000'
   first = start(flags, rates)
-  wait(lambda: steps_in(folder) or first.poll() is not None)
+  processes.wait_until(lambda: steps_in(folder) or first.poll() is not None)
   first.kill()
   first.communicate()
-  wait(lambda: not processes.running(tmp_path))  # The trainer saves and ends.
+  # The trainer saves and ends.
+  processes.wait_until(lambda: not processes.running(tmp_path))
   before = steps_in(folder)
   assert 0 < len(before) < 12
   second = start(flags, rates)
-  wait(lambda: len(steps_in(folder)) > len(before))
+  processes.wait_until(lambda: len(steps_in(folder)) > len(before))
   # Two searches do not share a folder.
   with pytest.raises(UserError, match='out: another search uses this folder$'):
     search_lib.search(arguments(tmp_path, rates, 1, flags))
