@@ -175,14 +175,16 @@ def test_seeded_runs_are_equal_and_others_not(tmp_path):
 
 
 def batches_seen(config, train=cifar10_train.train):
-  """The losses of the steps of a start: variables stay, so each is a batch."""
+  """The losses of all steps so far: variables stay, so each is a batch."""
   metrics = os.path.join(config.train_dir + '.jsonl')
   train(
       dataclasses.replace(config, learning_rate=0.0, regularizer='none',
                           metrics=metrics))
   with open(metrics) as lines:
     found = [json.loads(line) for line in lines]
-  return {line['step']: line['loss'] for line in found}
+  losses = {line['step']: line['loss'] for line in found}
+  assert len(losses) == len(found)  # A start that resumes repeats no step.
+  return losses
 
 
 @pytest.mark.slow
