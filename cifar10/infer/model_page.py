@@ -25,6 +25,7 @@ from cifar10.errors import UserError
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _MAX_SAMPLES = 20  # Of as many classes, one each.
+_WEIGHTS = np.float16  # The type of stored arrays, half the size of float32.
 
 _UNARY = ('Abs', 'Elu', 'Erf', 'Exp', 'Relu', 'Selu', 'Sigmoid', 'Square',
           'Tanh')
@@ -218,8 +219,8 @@ def _without_ones(tensor):
 
 def _constant(value):
   """An array as the script reads it, as float16 if that can hold it."""
-  fits = value.size > 1 and np.abs(value).max() < np.finfo(np.float16).max
-  kind = np.float16 if fits else np.float32
+  fits = value.size > 1 and np.abs(value).max() < np.finfo(_WEIGHTS).max
+  kind = _WEIGHTS if fits else np.float32
   return {
       'shape': value.shape,
       'type': kind.__name__,
