@@ -207,7 +207,7 @@ def threads_left(before):
 
 
 def wait_until(condition, seconds=120):
-  """Waits until something holds; it must within some seconds."""
+  """Waits until `condition()` is true; fails after some seconds."""
   deadline = time.monotonic() + seconds
   while not condition():
     assert time.monotonic() < deadline

@@ -26,6 +26,7 @@ from cifar10.util import arguments
 from cifar10.util import files
 import comparison
 import numpy as np
+import repeat
 import turns
 
 _SECONDS = 'seconds of a step'  # By recipe, in files of recipe_times.py.
@@ -129,13 +130,12 @@ def draw_precision(results):
 def _draw_ends(axes, color, result):
   """Draws the ends of the runs of a recipe; with --tta, they are open dots."""
   recipe = result['recipe']
-  for with_tta, face in enumerate((color, 'none')):
-    dots = [(run['minutes of training'],
-             100 * run['evaluations'][with_tta]['precision @ 1'])
+  for index, face in enumerate((color, 'none')):
+    dots = [(run['minutes of training'], repeat.percent(run, index))
             for run in result['results']]
     mean = statistics.mean(y for _, y in dots)
     axes.plot(*zip(*dots), 'o', color=color, markerfacecolor=face,
-              label=f'{recipe}{", --tta" * with_tta}: {mean:.2f} %')
+              label=f'{recipe}{", --tta" * index}: {mean:.2f} %')
 
 
 def draw_comparison(result):

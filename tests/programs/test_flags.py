@@ -175,7 +175,8 @@ def test_ctrl_c_during_the_imports_is_quiet(tmp_path):
       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
   # TensorFlow is being imported when its libraries are mapped.
   maps = '/proc/%d/maps' % process.pid
-  processes.wait_until(lambda: 'tensorflow' in open(maps).read())
+  processes.wait_until(
+      lambda: process.poll() is not None or 'tensorflow' in open(maps).read())
   process.send_signal(signal.SIGINT)
   assert process.communicate(timeout=60) == (b'', b'')
   assert process.returncode == -signal.SIGINT
