@@ -7,6 +7,7 @@ import tensorflow.compat.v1 as tf
 from cifar10.data import datasets
 from cifar10.infer import inference_graph
 from cifar10.settings import Settings
+from tests import graphs
 
 PRODUCTS = ('Conv2D', 'MatMul', 'BatchMatMul', 'BatchMatMulV2')
 
@@ -46,8 +47,7 @@ def test_tta_is_the_mean_of_copies_where_the_answer_is_unsure(
   with tf.variable_scope('model', reuse=True):
     plain = inference_graph.build(placeholder, data, Settings())
   padded = np.pad(pixels, ((0, 0), (1, 1), (1, 1), (0, 0)), 'reflect')
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
+  with graphs.session() as session:
 
     def logits(images):
       found = session.run(plain.logits, {placeholder: images})

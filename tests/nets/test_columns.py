@@ -15,6 +15,7 @@ from cifar10.errors import UserError
 from cifar10.optim import model_parallelism
 from cifar10.settings import Settings
 from cifar10.store import checkpoints
+from tests import graphs
 from tests import reference
 from tests import short_runs
 
@@ -39,8 +40,7 @@ def results(values=None, **settings):
     loss = cifar10.loss(logits, LABELS)
     variables = tf.trainable_variables()
     wanted = [loss, logits] + tf.gradients(loss, variables)
-    with tf.Session() as session:
-      session.run(tf.global_variables_initializer())
+    with graphs.session() as session:
       names = [v.op.name for v in variables]
       found = values or random_biases(dict(zip(names, session.run(variables))))
       assert list(found) == names

@@ -8,6 +8,7 @@ from cifar10.errors import UserError
 from cifar10.optim import schedules
 from cifar10.settings import Settings
 from cifar10.store import run_state
+from tests import graphs
 from tests import short_runs
 
 # 100 steps an epoch.
@@ -20,8 +21,7 @@ def rates(steps, state=STATE, **settings):
   rate = short_runs.learning_rate(global_step, config, state)
   assert rate.dtype == tf.float32
   found = []
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
+  with graphs.session() as session:
     for step in steps:
       global_step.load(step, session)
       found.append(session.run(rate))

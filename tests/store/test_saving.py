@@ -7,6 +7,7 @@ import tensorflow.compat.v1 as tf
 from cifar10.settings import Settings
 from cifar10.store import checkpoints
 from cifar10.store import saving
+from tests import graphs
 
 
 def test_a_later_step_than_the_newest_checkpoint_is_saved_at_the_end(tmp_path):
@@ -40,8 +41,7 @@ class LateSaver(tf.train.Saver):
 def test_a_checkpoint_is_called_by_the_step_that_it_holds(tmp_path):
   global_step = tf.train.get_or_create_global_step()
   tf.add_to_collection('bump', tf.assign_add(global_step, 1))
-  with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
+  with graphs.session() as session:
     hook = saving.CheckpointHook(global_step, LateSaver(),
                                  Settings(train_dir=str(tmp_path)))
     hook.after_create_session(session, None)
