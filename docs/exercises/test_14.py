@@ -20,7 +20,10 @@ def test_the_averages_are_those_of_the_new_variables():
   step = exercise_14.train_op(tf.train.GradientDescentOptimizer(1.0),
                               weight * tf.py_func(slow, [], tf.float32),
                               averages)
-  with tf.Session() as session:
+  # Two threads of its own: with one, as on a single core, the update waits.
+  config = tf.ConfigProto(use_per_session_threads=True,
+                          inter_op_parallelism_threads=2)
+  with tf.Session(config=config) as session:
     session.run(tf.global_variables_initializer())
     found = []
     for _ in range(3):
