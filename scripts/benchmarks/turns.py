@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import subprocess
+import sys
 import time
 
 from cifar10.settings import Settings
@@ -37,8 +38,21 @@ def machine():
       'gpus': len(tf.config.experimental.list_physical_devices('GPU')),
       'tensorflow': tf.__version__,
       'python': platform.python_version(),
-      'date': time.strftime('%Y-%m-%d')
+      'date': time.strftime('%Y-%m-%d'),
+      **_versions('keras', 'torch')
   }
+
+
+def _versions(*packages):
+  """Those of the packages that are installed, a dict."""
+  if sys.version_info < (3, 8):  # TensorFlow 1, which none of them joins.
+    return {}
+  from importlib import metadata
+  found = {}
+  for name in packages:
+    with contextlib.suppress(metadata.PackageNotFoundError):
+      found[name] = metadata.version(name)
+  return found
 
 
 def ratios(values, others, unit):

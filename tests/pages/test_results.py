@@ -55,10 +55,18 @@ def recipes():
   tutorial, better, fast, best = results.recipes()
   yield 'docs/recipes.md', 'reach **94.07 %', fast[1:2]
   yield 'CHANGELOG.md', '93.25 % accuracy, 94.07 % with `--tta`', fast[:2]
-  page, with_tta = 'docs/recipes.md', [
-      raw.evaluated(run)[1] for run in raw.read('fast')['results']
-  ]
+  yield 'CHANGELOG.md', '94.68 %, 95.17 % with `--tta`', best[:2]
+  yield 'CHANGELOG.md', '89.06 %, 90.02 % with `--tta`', better[:2]
+  page, runs = 'docs/recipes.md', raw.read('fast')['results']
+  with_tta = [raw.evaluated(run)[1] for run in runs]
   yield page, '(93.80 to 94.31 %)', [min(with_tta), max(with_tta)]
+  averaged = runs[0]['evaluations'][-1]
+  yield page, 'reached 93.92 % with them and `--tta`, and 94.10 %', [
+      100 * averaged['precision @ 1'], with_tta[0]
+  ]
+  nine = results.fast_9_epochs()[-2]
+  yield page, 'it reached 94.15 %', nine[1:2]
+  yield page, 'took 8.3 minutes', nine[2:3]
   yield page, 'reach **95.17 %', best[1:2]
   yield page, 'and reach **89.06 %', better[:1]
   yield page, 'or 90.02 % with', better[1:2]

@@ -3,7 +3,9 @@
 import json
 
 import pytest
+import tensorflow.compat.v1 as tf
 
+from cifar10 import networks
 from cifar10 import settings as settings_lib
 from cifar10.run import combinations
 from cifar10.run import recipes
@@ -11,6 +13,7 @@ from cifar10.settings import Settings
 from tests import processes
 from tests import short_runs
 from tests import synthetic_records
+from tests.pages import read
 
 pytestmark = pytest.mark.slow
 
@@ -31,6 +34,22 @@ def test_each_is_consistent(name):
   settings.pop('precision', None)  # The processor's.
   for setting, value in settings.items():
     assert value != settings_lib.FIELDS[setting].default, setting
+
+
+@pytest.mark.parametrize('name, parameters', [
+    ('tutorial', '1,068,298'),
+    ('better', '1,757,130'),
+    ('fast', '1,971,352'),
+    ('best', '4,604,440')
+])  # yapf: disable
+def test_pages_say_how_many_parameters_are_trained(name, parameters):
+  settings = Settings(**recipes.settings(name))
+  networks.inference(tf.zeros([1, *2 * [settings.image_size or 24], 3]),
+                     settings)
+  count = sum(v.shape.num_elements() for v in tf.trainable_variables())
+  assert f'{count:,}' == parameters
+  for page in ('README.md', 'docs/recipes.md'):
+    assert parameters in read(page)
 
 
 # Settings that suit one optimizer and network.
