@@ -119,8 +119,9 @@ def others(script, forms, data):
   script = os.path.join(os.path.dirname(__file__), script)
   return {
       form: turns.stepping_process(
-          [sys.executable, script, *first,
-           *data.train_files]) for form, first in forms.items()
+          [sys.executable, script, *first, *data.train_files])
+      for form, first in forms.items()
+      if 'bfloat16' in baselines.FORMS or 'bfloat16' not in form
   }
 
 
