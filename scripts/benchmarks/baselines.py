@@ -18,7 +18,8 @@ import tensorflow.compat.v1 as tf
 
 CLASSICAL = 'classical'
 FORMS = CLASSICAL, 'float32'
-if session_settings.cpu_has_bfloat16():  # Elsewhere a step takes seconds.
+# Processors without instructions for it take seconds for a step.
+if session_settings.cpu_has_bfloat16() or session_settings.has_gpu():
   FORMS += 'bfloat16',
 
 RECORD_BYTES = 1 + 3 * 32 * 32

@@ -7,11 +7,11 @@
 The classical form is a queue of single images, distorted one by one, and
 TensorFlow's own convolution and local response normalization, in float32. With
 TensorFlow 2, Keras joins the comparison, and with the extra `.[bench]` PyTorch,
-eager and compiled. The forms take turns, so that whatever slows the machine
-down slows all of them down. Compare the ratios between them: the median of all
-rounds, with the smallest and the largest. Prints a table and writes
-`benchmark.json` and `benchmark.png` into --out. Needs the extra `.[report]` or
-`.[bench]`.
+eager and compiled; bfloat16 only where there are instructions for it. The forms
+take turns, so that whatever slows the machine down slows all of them down.
+Compare the ratios between them: the median of all rounds, with the smallest and
+the largest. Prints a table and writes `benchmark.json` and `benchmark.png` into
+--out. Needs the extra `.[report]` or `.[bench]`.
 """
 
 import importlib.util
@@ -92,7 +92,7 @@ def measure_convolution(table, rounds):
     return [tensor.op for tensor in [y] + gradients]
 
   names = ['direct', 'winograd']
-  if session_settings.cpu_has_bfloat16():
+  if 'bfloat16' in baselines.FORMS:
     names.append('direct bfloat16')
   for what, passes in (('conv2 forward', 1), ('conv2 forward, backward', 3)):
     forms = {form: turns.stepping(build, form, passes > 1) for form in names}

@@ -6,7 +6,6 @@ import os
 import platform
 import re
 import subprocess
-import sys
 import time
 
 from cifar10.settings import Settings
@@ -45,7 +44,7 @@ def machine():
 
 def _versions(*packages):
   """Those of the packages that are installed, a dict."""
-  if sys.version_info < (3, 8):  # TensorFlow 1, which none of them joins.
+  if tf.__version__ < '2':  # Which none of them joins.
     return {}
   from importlib import metadata
   found = {}
