@@ -18,8 +18,10 @@ import tensorflow.compat.v1 as tf
 
 CLASSICAL = 'classical'
 FORMS = CLASSICAL, 'float32'
-# Processors without instructions for it take seconds for a step.
-if session_settings.cpu_has_bfloat16() or session_settings.has_gpu():
+# TensorFlow 1 has bfloat16 on no processor; without instructions for it, a step
+# takes seconds.
+if session_settings.cpu_has_bfloat16() or (tf.__version__ >= '2' and
+                                           session_settings.has_gpu()):
   FORMS += 'bfloat16',
 
 RECORD_BYTES = 1 + 3 * 32 * 32
