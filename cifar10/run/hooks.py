@@ -22,11 +22,11 @@ class LoggerHook(tf.train.SessionRunHook):
   def __init__(self, step, loss, settings, run_state):
     self._fetches = {'step': step, 'loss': loss}
     self._settings, self._run_state = settings, run_state
-    self._reported_time = None
 
   def after_create_session(self, session, coord):
     self._global_step = session.run(tf.train.get_global_step(session.graph))
-    self._reported_step = self._global_step  # When the last line was printed.
+    # When the last line was printed; a session made anew starts again.
+    self._reported_step, self._reported_time = self._global_step, None
 
   def before_run(self, run_context):
     if self._reported_time is None:

@@ -78,6 +78,26 @@ def test_the_rate_is_that_of_the_steps_since_the_line_before(
          ] == [(step, 2.5, rate, batch) for step, rate, batch in expected]
 
 
+def test_the_time_between_two_sessions_is_not_that_of_steps(
+    monkeypatch, capsys):
+  clock, step = Clock(), tf.train.get_or_create_global_step()
+  monkeypatch.setattr(hooks, 'time', clock)
+  settings = Settings(batch_size=100, log_frequency=1)
+  hook = hooks.LoggerHook(None, None, settings, state_for(settings))
+  with tf.Session() as session:
+    for first_step in 5, 3:  # The second session has lost two steps.
+      session.run(tf.assign(step, first_step))
+      hook.after_create_session(session, None)
+      hook.before_run(None)
+      clock.now += 2
+      results = {'step': first_step + 1, 'loss': 2.5}
+      hook.after_run(None, mock.Mock(results=results))
+      clock.now += 60
+  found = short_runs.STEP_LINE.findall(capsys.readouterr().out)
+  assert [tuple(map(float, numbers)) for numbers in found] == [(5, 2.5, 50, 2),
+                                                               (3, 2.5, 50, 2)]
+
+
 def test_the_rate_is_of_the_last_steps_and_the_time_left_of_all(monkeypatch):
   settings = Settings(batch_size=10, num_gpus=2, max_steps=100000,
                       log_frequency=8)
