@@ -33,7 +33,7 @@ def sample(paths, per_class):
     records_lib.check_file(path, layout, len(datasets.CLASSES))
   records = sorted(records_lib.load(paths, layout),
                    key=lambda record: hashlib.sha256(record).digest())
-  labels = layout.labels(np.array(records))
+  labels = records_lib.labels(np.array(records), layout)
   chosen = [
       np.flatnonzero(labels == label)[:per_class]
       for label in range(len(datasets.CLASSES))

@@ -40,16 +40,6 @@ class Layout(NamedTuple):
     """Size of a record in bytes."""
     return self.label_bytes + self.height * self.width * self.depth
 
-  def labels(self, records):
-    """The labels, [n], of an array or tensor, [n, label_bytes or more].
-
-    They have its type, an integer type, which must be wide enough.
-    """
-    label = 0
-    for at in self.label_at:
-      label = 256 * label + records[:, at]
-    return label
-
 
 def layout_for(size, channels, classes):
   """The Layout of square images, with as many label bytes as classes need."""
@@ -63,11 +53,14 @@ def decode(values, layout):
 
 
 def labels(records, layout):
-  """The labels, int32 [n], of a uint8 tensor or array, [n, record_bytes]."""
+  """The labels, int32 [n], of a uint8 array or tensor, [n, record_bytes]."""
   found = records[:, :layout.label_bytes]
-  if isinstance(found, np.ndarray):
-    return layout.labels(found.astype(np.int32))
-  return layout.labels(tf.cast(found, tf.int32))
+  is_array = isinstance(found, np.ndarray)
+  found = found.astype(np.int32) if is_array else tf.cast(found, tf.int32)
+  label = 0
+  for at in layout.label_at:
+    label = 256 * label + found[:, at]
+  return label
 
 
 def images(records, layout):
@@ -200,7 +193,7 @@ def check_file(path, layout, num_classes):
   except FileNotFoundError as error:
     raise UserError(f'{path}: no such file; {expected}') from error
   content = np.frombuffer(content, np.uint8).reshape(-1, layout.label_bytes)
-  found = layout.labels(content.astype(np.int32))
+  found = labels(content, layout)
   wrong = np.flatnonzero(found >= num_classes)
   if wrong.size:
     raise UserError(f'{path}: record {wrong[0]} has label {found[wrong[0]]}; '

@@ -9,6 +9,7 @@ import pytest
 from cifar10 import cifar10_eval
 from cifar10 import cifar10_train
 from cifar10.data import make_dataset
+from cifar10.data import records as records_lib
 from cifar10.data.records import Layout
 from cifar10.errors import UserError
 from cifar10.settings import Settings
@@ -24,7 +25,7 @@ def contents(out):
   found = {}
   for part, (path,) in (('train', data.train_files), ('test', data.test_files)):
     records = np.fromfile(path, np.uint8).reshape(-1, data.layout.record_bytes)
-    labels = data.layout.labels(records.astype(int))
+    labels = records_lib.labels(records, data.layout)
     images = synthetic_records.images_of(records, data.layout)
     found[part] = [(data.classes[k], i) for k, i in zip(labels, images)]
   return data, found
