@@ -1,8 +1,4 @@
-"""Placement of variables and operations, and the bytes sent between tasks.
-
-The parameter servers hold the variables, the workers compute. In each step a
-worker reads the variables and sends gradients.
-"""
+"""Placement of variables and operations, and the bytes sent between tasks."""
 
 import tensorflow.compat.v1 as tf
 
@@ -18,30 +14,20 @@ def device_function(task, settings):
 
   An operation stays where optim/model_parallelism.py has put it.
   """
-  worker_device = task.device + '/cpu:0'
-  strategy = None  # Round robin.
-  if settings.ps_strategy == 'by_size':
-    strategy = _fewest_bytes(len(task.ps))
-  place = tf.train.replica_device_setter(len(task.ps),
-                                         worker_device=worker_device,
-                                         ps_strategy=strategy)
-  return lambda op: (worker_device if op.name.startswith(_INPUT) else place(op))
+  worker_device, loads = task.device + '/cpu:0', [0] * len(task.ps)
 
-
-def _fewest_bytes(num_ps):
-  """A strategy for each variable: the parameter server with the fewest bytes.
-
-  As tf.contrib.training.GreedyLoadBalancingStrategy with byte_size_load_fn;
-  TensorFlow 2 has no contrib.
-  """
-  loads = [0] * num_ps
-
-  def choose(op):
+  # As tf.contrib.training.GreedyLoadBalancingStrategy with byte_size_load_fn;
+  # TensorFlow 2 has no contrib.
+  def fewest_bytes(variable):
     index = loads.index(min(loads))
-    loads[index] += _size(op.outputs[0])
+    loads[index] += _size(variable.outputs[0])
     return index
 
-  return choose
+  strategies = {'by_size': fewest_bytes, 'round_robin': None}
+  place = tf.train.replica_device_setter(
+      len(task.ps), worker_device=worker_device,
+      ps_strategy=strategies[settings.ps_strategy])
+  return lambda op: (worker_device if op.name.startswith(_INPUT) else place(op))
 
 
 def bytes_of_step(train_op):
