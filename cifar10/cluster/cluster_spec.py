@@ -72,13 +72,8 @@ class Task(NamedTuple):
     return self.num_trainers(settings) - settings.backup_workers
 
 
-class _Sources(NamedTuple):
-  """The flags or variables that the fields of a Task come from."""
-
-  job: str
-  index: str
-  ps: str
-  workers: str
+# The flags or variables that the fields of a Task come from.
+_Sources = collections.namedtuple('_Sources', Task._fields)
 
 
 def steps_wait_for_all(settings):
