@@ -18,7 +18,6 @@ from cifar10.data import datasets
 from cifar10.data import records as records_lib
 from cifar10.errors import UserError
 from cifar10.infer import ensemble
-from cifar10.infer import ensemble_processes
 from cifar10.infer import precision
 from cifar10.infer import predictions
 from cifar10.settings import Settings
@@ -143,7 +142,7 @@ def test_processes_may_be_lost_and_the_rest_still_answers(
     with pytest.raises(KeyboardInterrupt):
       networks.answers(records)
     assert processes_of(networks) == [first, third]
-    monkeypatch.setattr(ensemble_processes, '_ANSWER_SECS', 5)
+    monkeypatch.setattr(ensemble, '_ANSWER_SECS', 5)
     assert set(networks.answers(records[:3]).by_network) == {2}
     # One ends in the middle of an answer.
     networks._pipes[2], theirs = multiprocessing.Pipe()
@@ -241,7 +240,7 @@ def test_what_cannot_be_an_ensemble_is_named(folders, tmp_path, monkeypatch):
 
 
 def test_a_network_that_loads_slowly_has_not_ended(folders, monkeypatch):
-  monkeypatch.setattr(ensemble_processes, '_ANSWER_SECS', 0)
+  monkeypatch.setattr(ensemble, '_ANSWER_SECS', 0)
   with pytest.raises(UserError, match='has not loaded within 0 s'):
     ensemble.load(config_of(folders, 'processes'))
 
