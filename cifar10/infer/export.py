@@ -58,10 +58,10 @@ def freeze(data, checkpoint, settings):
     saver.restore(session, checkpoint)
     frozen = tf.graph_util.convert_variables_to_constants(
         session, graph.as_graph_def(), [*_OUTPUTS, 'classes'])
-    expected = _probabilities(session)
+    found = _probabilities(session)
   for node in frozen.node:
     node.device = ''  # The variables were pinned to the CPU.
-  _check(_probabilities_of(frozen, settings), expected, 'frozen graph')
+  _check(found, frozen, settings, 'frozen graph')
   return frozen
 
 
@@ -71,19 +71,16 @@ def _probabilities(session):
   return session.run('probabilities:0', {images: _noise(images.shape[1:])})
 
 
-def _probabilities_of(frozen, settings):
-  with tf.Graph().as_default(), _session(settings) as session:
-    tf.import_graph_def(frozen, name='')
-    return _probabilities(session)
-
-
 def _noise(shape):
   """An image for all exports to be compared on: uint8, [1, *shape]."""
   return np.random.RandomState(0).randint(0, 256, [1, *shape]).astype(np.uint8)
 
 
-def _check(found, expected, name):
-  """Raises UserError unless an export has the probabilities of its model."""
+def _check(found, frozen, settings, name):
+  """Raises UserError unless a frozen graph has the probabilities `found`."""
+  with tf.Graph().as_default(), _session(settings) as session:
+    tf.import_graph_def(frozen, name='')
+    expected = _probabilities(session)
   if not np.allclose(found, expected, rtol=1e-2, atol=1e-4, equal_nan=True):
     difference = np.abs(found - expected).max()
     raise UserError(
@@ -145,7 +142,7 @@ def write_saved_model(frozen, path, settings):
   with tf.Graph().as_default(), _session(settings) as session:
     tf.saved_model.loader.load(session, [tf.saved_model.SERVING], path)
     found = _probabilities(session)
-  _check(found, _probabilities_of(frozen, settings), 'SavedModel')
+  _check(found, frozen, settings, 'SavedModel')
 
 
 def tflite(frozen, data, settings):
@@ -166,8 +163,7 @@ def tflite(frozen, data, settings):
                                                    list(_TFLITE_OUTPUTS))
     converter = tf.lite.TFLiteConverter(numbers_only, [images], outputs)
   content, found = _converted(converter, settings.tflite)
-  expected = _probabilities_of(frozen, settings)
-  _check(found, expected, f'--tflite={settings.tflite}')
+  _check(found, frozen, settings, f'--tflite={settings.tflite}')
   with_labels = io.BytesIO(content)
   with zipfile.ZipFile(with_labels, 'a') as archive:
     archive.writestr(_TFLITE_LABELS, '\n'.join(data.classes) + '\n')
