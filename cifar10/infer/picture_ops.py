@@ -28,16 +28,12 @@ def decode(pictures, layout):
   tf.errors.InvalidArgumentError if a picture cannot be decoded.
   """
 
-  def of_jpeg(picture):
-    # As Pillow decodes it. TensorFlow's default is faster, less accurate.
-    return tf.image.decode_jpeg(picture, dct_method='INTEGER_ACCURATE')
-
-  def of_others(picture):
-    return tf.image.decode_image(_checked(picture), expand_animations=False)
-
   def image(picture):
-    decoded = tf.cond(tf.image.is_jpeg(picture), lambda: of_jpeg(picture),
-                      lambda: of_others(picture))
+    # As Pillow decodes JPEG. TensorFlow's default is faster, less accurate.
+    decoded = tf.cond(
+        tf.image.is_jpeg(picture),
+        lambda: tf.image.decode_jpeg(picture, dct_method='INTEGER_ACCURATE'),
+        lambda: _decode_others(picture))
     decoded.set_shape([None, None, None])
     colors = _in_colors(decoded)
     if layout.depth == 1:
@@ -50,8 +46,8 @@ def decode(pictures, layout):
   return images
 
 
-def _checked(picture):
-  """A picture; its first frame fills the canvas if it is a GIF file."""
+def _decode_others(picture):
+  """Decodes other formats; the first frame of a GIF must fill its canvas."""
 
   def of_gif():
     content = tf.cast(tf.decode_raw(picture, tf.uint8), tf.int32)
@@ -76,7 +72,8 @@ def _checked(picture):
       return tf.identity(picture)
 
   is_gif = tf.equal(tf.strings.substr(picture, 0, 3), 'GIF')
-  return tf.cond(is_gif, of_gif, lambda: picture)
+  checked = tf.cond(is_gif, of_gif, lambda: picture)
+  return tf.image.decode_image(checked, expand_animations=False)
 
 
 def _in_colors(image):
