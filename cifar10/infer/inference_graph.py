@@ -5,9 +5,7 @@ from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from cifar10 import cifar10_input
 from cifar10 import networks
-from cifar10.data import distortions
 from cifar10.infer import restore
 from cifar10.nets import layers
 from cifar10.util import graph_keys
@@ -30,18 +28,6 @@ def session(settings):
   """A session of the default graph, on the device of the settings."""
   use_gpu = settings.eval_device == 'gpu'
   return tf.Session(config=session_settings.config_proto(settings, use_gpu))
-
-
-def build_for_records(records, data, settings):
-  """The InferenceGraph of the middles of images in records of `data`.
-
-  Takes a uint8 tensor, [n, record_bytes].
-  """
-  size = cifar10_input.crop_size(data.layout, settings.image_size)
-  with tf.device('/cpu:0'):
-    images = distortions.central_crop(records, data.layout, size,
-                                      settings.standardization)
-  return build(images, data, settings)
 
 
 def build(images, data, settings, portable=False):

@@ -11,7 +11,9 @@ import warnings
 
 import tensorflow.compat.v1 as tf
 
+from cifar10 import cifar10_input
 from cifar10 import settings as settings_lib
+from cifar10.data import distortions
 from cifar10.data import records as records_lib
 from cifar10.errors import UserError
 from cifar10.errors import first_line
@@ -48,12 +50,14 @@ class Predictor:
     with tf.Graph().as_default():
       self._records = tf.placeholder(tf.uint8, [None, data.layout.record_bytes])
       self._models = []
-      for i, network in enumerate(networks):
+      for i, (settings, _) in enumerate(networks):
+        size = cifar10_input.crop_size(data.layout, settings.image_size)
         # If there are fewer GPUs, they share one, or the CPU.
         with tf.device('/gpu:%d' % i), tf.variable_scope('network_%d' % i):
-          self._models.append(
-              inference_graph.build_for_records(self._records, data,
-                                                network.settings))
+          with tf.device('/cpu:0'):
+            images = distortions.central_crop(self._records, data.layout, size,
+                                              settings.standardization)
+          self._models.append(inference_graph.build(images, data, settings))
       self._each = [model.probabilities for model in self._models]
       self._mean = tf.add_n(self._each) / len(networks)
       self._session = inference_graph.session(networks[0].settings)
