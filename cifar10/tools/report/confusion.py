@@ -67,16 +67,6 @@ def predict_test_images(checkpoint, settings):
                          confidences=probabilities.max(axis=1))
 
 
-def precision_and_recall(matrix):
-  """Precision and recall of each class, a pair of float arrays, [classes].
-
-  NaN if there are no predictions, or no images, of a class.
-  """
-  correct = np.diag(matrix)
-  with np.errstate(invalid='ignore'):
-    return correct / matrix.sum(axis=0), correct / matrix.sum(axis=1)
-
-
 def frequent_mistakes(matrix, count):
   """The pairs of classes that are confused most often, in that order.
 

@@ -83,26 +83,23 @@ def render(run):
     parts['filters'] = _filters(run.filters)
   if run.settings is not None:
     parts['settings'] = _settings(run.settings)
+  # A single start that changed nothing is not shown.
+  if len(run.starts) > 1 or any(start.changed for start in run.starts):
+    parts['starts'] = list(zip(run.starts, run.durations))
   return environment.get_template('page.html').render(
       parts, mark=MARK, run=run, default_precision=charts.DEFAULT_PRECISION,
-      labels=charts.precision_labels, charts=charts.draw(run),
-      starts=_starts(run), time=time.time(), tensorflow=tf.__version__,
-      python=platform.python_version())
-
-
-def _starts(run):
-  """Pairs (start, seconds); none for a single start that changed nothing."""
-  if len(run.starts) < 2 and not any(start.changed for start in run.starts):
-    return []
-  return list(zip(run.starts, run.durations))
+      labels=charts.precision_labels, charts=charts.draw(run), time=time.time(),
+      tensorflow=tf.__version__, python=platform.python_version())
 
 
 def _prediction_parts(predictions):
   """The parts of the page on the predictions for test images, by name."""
   matrix, classes = predictions.confusion_matrix, predictions.classes
-  totals = matrix.sum(axis=1)
+  right, totals = np.diag(matrix), matrix.sum(axis=1)
   shares = matrix / np.maximum(1, totals)[:, np.newaxis]
-  precision, recall = confusion.precision_and_recall(matrix)
+  # NaN if there are no predictions, or no images, of a class.
+  with np.errstate(invalid='ignore'):
+    precision, recall = right / matrix.sum(axis=0), right / totals
   mistakes = confusion.frequent_mistakes(matrix, _MAX_MISTAKES)
   parts = {
       'classes': list(zip(classes, totals, precision, recall)),
