@@ -46,12 +46,9 @@ def check(settings):
   airbench.group_filters(settings.group_filters)
   if settings.schedule == 'piecewise':
     schedules.boundaries_and_rates(settings)
-  problems = [
-      *_without_effect(settings, settings_lib.FIELDS), *_of_layers(settings),
-      *_of_training(settings)
-  ]
-  if problems:
-    raise UserError(problems[0])
+  _check_effect(settings, settings_lib.FIELDS)
+  _check_layers(settings)
+  _check_training(settings)
   check_use(settings)
   is_meant = (settings.normalization, settings.initializer) == ('none', 'lecun')
   if settings.activation == 'selu' and not is_meant:
@@ -65,8 +62,7 @@ def check_use(settings):
   Of settings without effect, it refuses flags that name a data set.
   """
   of_data = settings.of_groups('data', 'download').keys() & settings.given
-  for problem in _without_effect(settings, of_data):
-    raise UserError(problem)
+  _check_effect(settings, of_data)
   for setting, reason, excluded in _EXCLUDED:
     for other in excluded if _holds(settings, setting) else ():
       if _holds(settings, other):
@@ -120,8 +116,8 @@ def has_effect(needs, values):
   return any(part.strip() in choices for part in values[owner].split(','))
 
 
-def _without_effect(settings, names):
-  """Yields a message for each of some settings that is set without effect."""
+def _check_effect(settings, names):
+  """Raises UserError if one of some settings is set without effect."""
   values = settings.values(settings_lib.with_policy('help'))
   for name, needs in settings_lib.with_policy('needs').items():
     is_set = name in names and settings.is_set(name)
@@ -130,50 +126,53 @@ def _without_effect(settings, names):
     owner, choices = needs
     problem = f'{_flag(settings, name)} has no effect'
     if choices is None:
-      yield f'{problem} without --{owner}'
-    elif owner not in settings_lib.with_policy('choices'):
-      yield f'{problem} without {choices[0]} in --{owner}'
-    else:
-      suited = ' or '.join(filter(None, [', '.join(choices[:-1]), choices[-1]]))
-      yield f'{problem} with --{owner}={values[owner]}; it needs {suited}'
+      raise UserError(f'{problem} without --{owner}')
+    if owner not in settings_lib.with_policy('choices'):
+      raise UserError(f'{problem} without {choices[0]} in --{owner}')
+    suited = ' or '.join(filter(None, [', '.join(choices[:-1]), choices[-1]]))
+    raise UserError(
+        f'{problem} with --{owner}={values[owner]}; it needs {suited}')
 
 
-def _of_layers(settings):
-  """Yields a message for each problem with distortions and layers."""
+def _check_layers(settings):
+  """Raises UserError for distortions and layers that do not go together."""
   flag = f'--augment={settings.augment}'
   distorted = distortions.names(settings.augment)
   if 'alternating_flip' in distorted:
     if 'flip' in distorted:
-      yield f'{flag}: flip and alternating_flip; leave out one of them'
+      raise UserError(
+          f'{flag}: flip and alternating_flip; leave out one of them')
     if settings.input != 'preloaded':
-      yield (f'{flag}: alternating_flip remembers each image, which needs '
-             '--input=preloaded')
+      raise UserError(f'{flag}: alternating_flip remembers each image, which '
+                      'needs --input=preloaded')
   if settings.top_layers == 'local' and settings.is_set('hidden_layers'):
-    yield (f'--hidden_layers={settings.hidden_layers} has no effect with '
-           '--top_layers=local; it needs full')
+    raise UserError(f'--hidden_layers={settings.hidden_layers} has no effect '
+                    'with --top_layers=local; it needs full')
   if settings.dropout and not settings.hidden_layers:
-    yield (f'--dropout={settings.dropout:g} has no effect without a layer in '
-           '--hidden_layers')
+    raise UserError(f'--dropout={settings.dropout:g} has no effect without a '
+                    'layer in --hidden_layers')
   has_dense = settings.hidden_layers and settings.top_layers == 'full'
   # A layer with pixels takes the mean over these, too.
   if (settings.batch_size == 1 and settings.normalization == 'batch' and
       settings.network == 'tutorial' and
       (has_dense or settings.normalize_logits)):
-    yield ('--batch_size=1: --normalization=batch subtracts the mean of the '
-           'batch, which leaves nothing of one image in a fully connected '
-           'layer; expected at least 2')
+    raise UserError(
+        '--batch_size=1: --normalization=batch subtracts the mean of the '
+        'batch, which leaves nothing of one image in a fully connected layer; '
+        'expected at least 2')
 
 
-def _of_training(settings):
-  """Yields a message for each problem with validations and patterns."""
+def _check_training(settings):
+  """Raises UserError if validations lack images, or a pattern is wrong."""
   for flag in 'schedule=performance', 'early_stopping':
     if _holds(settings, flag) and not settings.validation_examples:
-      yield (f'--{flag} needs images to validate on, which cifar10_train holds '
-             'out with --validation_examples=5000')
+      raise UserError(
+          f'--{flag} needs images to validate on, which cifar10_train holds '
+          'out with --validation_examples=5000')
   for name in 'init_scope', 'freeze':
     pattern = getattr(settings, name)
     try:
       re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
-      yield (f'--{name}={pattern}: {error}; expected a regular expression, '
-             'such as conv[12]')
+      raise UserError(f'--{name}={pattern}: {error}; expected a regular '
+                      'expression, such as conv[12]') from error
