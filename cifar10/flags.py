@@ -244,9 +244,8 @@ def _run_guarded(work, names, argv, takes_arguments=False, has_model=False):
 
   def configured_work():
     settings = _settings(names, has_model)
-    check = combinations.check_use
-    if 'optimizer' in names:
-      check = combinations.check
+    is_trainer = 'optimizer' in names
+    check = combinations.check if is_trainer else combinations.check_use
     with combinations.naming_recipe(settings):
       for network in settings.networks or [settings]:
         check(network)

@@ -122,14 +122,14 @@ def sparsify(args):
   if not weights:
     raise UserError(f'{source}: holds no weights of layers')
   sparse = sparse_values(dense, threshold=args.threshold, keep=args.keep)
-  settings = dataclasses.replace(settings,
+  settings = dataclasses.replace(settings, checkpoint_dir=run_dir,
+                                 train_dir=out,
                                  **run_state.trained_on(state, settings))
   models = {'before': dense, 'after': sparse}
-  found = precisions(models.values(), source,
-                     dataclasses.replace(settings, checkpoint_dir=run_dir))
+  found = precisions(models.values(), source, settings)
   with files.new_folder(out) as folder:
     checkpoints.write(folder, sparse)
-    config.save(dataclasses.replace(settings, train_dir=out), folder)
+    config.save(settings, folder)
     # What was validated and stopped is another model.
     dataclasses.replace(state, validations=(), stopped_at=None).save(folder)
   row = '%-8s %8s %15s %12s'

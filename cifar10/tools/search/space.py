@@ -39,7 +39,6 @@ def load(path):
       raise UserError(f'{path}: "flags": found {flag}; expected --name=value '
                       'in one item')
   parts = [str(flag).lstrip('-').partition('=') for flag in flags]
-  names = [name for name, _, _ in parts]
   values = {name: value for name, _, value in parts}  # The last one counts.
   for name, why in (('max_steps', 'a trial has no end'),
                     ('validation_examples',
@@ -48,15 +47,14 @@ def load(path):
       raise UserError(f'{path}: "flags": without --{name}, {why}')
   trainer = set(settings_lib.flag_names(*flags_lib.TRAINER_GROUPS))
   switches = {'no' + name for name in trainer}
-  for name in [*(set(names) - switches), *space]:
+  for name in [*(values.keys() - switches), *space]:
     if name not in trainer:
       raise UserError(f'{path}: cifar10_train has no flag --{name}')
-  for name in names:
-    if name in trainer - set(settings_lib.with_policy('shared')):
+    policies = settings_lib.FIELDS[name].metadata
+    if name in values and not policies['shared']:
       raise UserError(
           f'{path}: "flags": a search sets --{name} itself; leave it out')
-  for name in space:
-    if name in names or name not in settings_lib.with_policy('searched'):
+    if name in space and (name in values or not policies['searched']):
       raise UserError(
           f'{path}: "space": --{name} is the same for all trials; leave it out')
   found = {n: _distribution(path, n, values) for n, values in space.items()}
