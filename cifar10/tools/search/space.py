@@ -38,16 +38,17 @@ def load(path):
     if not str(flag).startswith('--'):
       raise UserError(f'{path}: "flags": found {flag}; expected --name=value '
                       'in one item')
+  trainer = set(settings_lib.flag_names(*flags_lib.TRAINER_GROUPS))
+  switches = {'no' + name: name for name in trainer}
   parts = [str(flag).lstrip('-').partition('=') for flag in flags]
-  values = {name: value for name, _, value in parts}  # The last one counts.
+  # The last one counts.
+  values = {switches.get(name, name): value for name, _, value in parts}
   for name, why in (('max_steps', 'a trial has no end'),
                     ('validation_examples',
                      'there are no images to compare trials on')):
     if not values.get(name, '').strip('0'):
       raise UserError(f'{path}: "flags": without --{name}, {why}')
-  trainer = set(settings_lib.flag_names(*flags_lib.TRAINER_GROUPS))
-  switches = {'no' + name for name in trainer}
-  for name in [*(values.keys() - switches), *space]:
+  for name in [*values, *space]:
     if name not in trainer:
       raise UserError(f'{path}: cifar10_train has no flag --{name}')
     policies = settings_lib.FIELDS[name].metadata

@@ -49,6 +49,8 @@ def test_lists_are_choices_and_limits_are_ranges(tmp_path):
     (FLAGS + ['--eval_data=test'], RATES, 'has no flag --eval_data'),
     (FLAGS, {'max_steps': [1, 2]}, '--max_steps is the same for all trials'),
     (FLAGS, {'train_dir': ['a']}, '--train_dir is the same for all trials'),
+    (FLAGS + ['--nostaircase'], {'staircase': [True, False]},
+     '--staircase is the same for all trials'),
     (FLAGS + ['--overwrite'], RATES, 'a search sets --overwrite itself'),
     (FLAGS, {'dropout': 3}, '"dropout": .*expected a list'),
     (FLAGS, {'dropout': {'low': 0.5}}, '"dropout": \'high\'; expected a list'),
