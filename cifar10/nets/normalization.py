@@ -16,28 +16,8 @@ from cifar10.util import graph_keys
 _EPSILON = 1e-3
 
 
-class Normalization:
-  """The identity on a layer's weights, outputs and biases.
-
-  Subclasses override what they change. Outputs are [batch, ..., channels].
-  """
-
-  def weights(self, weights):
-    return weights
-
-  def outputs(self, x):
-    return x
-
-  def biases(self, biases):
-    return biases
-
-  def with_biases(self, x, biases):
-    """The outputs of a layer with biases, see `layers.bias_add`."""
-    return layers.bias_add(self.outputs(x), self.biases(biases))
-
-
-class BatchNormalization(Normalization):
-  """Normalizes the outputs of a layer over a batch, in training.
+class BatchNormalization:
+  """Normalizes a layer's outputs, [batch, ..., channels], over a batch.
 
   The first tower updates the moving averages, which have `decay`, by
   UPDATE_OPS. The batch's float32 statistics are in BATCH_STATISTICS.
@@ -47,6 +27,9 @@ class BatchNormalization(Normalization):
     self._scale, self._decay = scale, decay
     self._mean, self._variance = mean, variance
 
+  def weights(self, weights):
+    return weights
+
   def outputs(self, x):
     # tf.nn.fused_batch_norm takes images.
     rows = tf.reshape(x, [-1, 1, 1, x.shape[-1]])
@@ -54,7 +37,7 @@ class BatchNormalization(Normalization):
 
   def with_biases(self, x, biases):
     if x.shape.rank != 4 or biases.shape.rank != 1:
-      return super().with_biases(x, biases)
+      return layers.bias_add(self.outputs(x), biases)
     return self._normalized(x, tf.cast(biases, tf.float32))
 
   def _normalized(self, images, offset):
@@ -79,7 +62,7 @@ class BatchNormalization(Normalization):
     tf.add_to_collection(graph_keys.BATCH_STATISTICS, value)
 
 
-class FoldedBatchNormalization(Normalization):
+class FoldedBatchNormalization:
   """Normalizes by the moving averages, folded into the weights and biases."""
 
   def __init__(self, scale, mean, variance):
@@ -90,8 +73,12 @@ class FoldedBatchNormalization(Normalization):
     folded = tf.cast(weights, tf.float32) * self._factor
     return tf.cast(folded, weights.dtype)
 
-  def biases(self, biases):
-    return tf.cast(tf.cast(biases, tf.float32) - self._shift, biases.dtype)
+  def outputs(self, x):
+    return self.weights(x) - self._shift
+
+  def with_biases(self, x, biases):
+    shifted = tf.cast(biases, tf.float32) - self._shift
+    return layers.bias_add(x, tf.cast(shifted, biases.dtype))
 
 
 def variables(channels, scaled=True):

@@ -41,25 +41,23 @@ class Techniques:
     `x` is [batch, ..., channels]; biases are [channels], or those of a locally
     connected layer, [height, width, channels].
     """
-    norm = self._normalizations[tf.get_variable_scope().name]
-    return norm.with_biases(x, biases)
+    norm = self._normalizations.get(tf.get_variable_scope().name)
+    return norm.with_biases(x, biases) if norm else layers.bias_add(x, biases)
 
   def logits(self, product):
     """The last layer's product, [batch, classes], normalized if asked to."""
     if not self.settings.normalize_logits:
       return product
-    norm = self._batch_normalization(product)
-    # A folded normalization scales and shifts the product itself.
-    return norm.biases(norm.outputs(norm.weights(product)))
+    return self._batch_normalization(product).outputs(product)
 
   def normalized_weights(self, weights, scaled=True):
-    """Creates the layer's normalization, which `bias_add` looks up.
+    """Creates the layer's batch normalization, which `bias_add` looks up.
 
     Returns the weights to compute with, which may include the normalization.
     """
-    norm = normalization.Normalization()
-    if self.settings.normalization == 'batch':
-      norm = self._batch_normalization(weights, scaled)
+    if self.settings.normalization != 'batch':
+      return weights
+    norm = self._batch_normalization(weights, scaled)
     self._normalizations[tf.get_variable_scope().name] = norm
     return norm.weights(weights)
 
