@@ -3,8 +3,6 @@
 The tutorial's, `cifar10.inference`, unless a setting departs from it.
 """
 
-import functools
-
 import tensorflow.compat.v1 as tf
 
 from cifar10 import cifar10
@@ -22,8 +20,12 @@ _CHANGES = ('network', 'top_layers', 'hidden_layers', 'columns', 'activation',
             'normalization', 'normalize_logits', 'input_dropout',
             'conv_dropout', 'dropout')
 
-# The pairs of network and top_layers that convnet.py builds.
-_CONVNETS = ('tutorial', 'full'), ('tutorial', 'local')
+# Builders that take Techniques, by network and top_layers.
+_BUILDERS = {
+    ('tutorial', 'full'): convnet.inference,
+    ('tutorial', 'local'): convnet.inference,
+    ('airbench', 'full'): airbench.inference
+}
 
 
 def inference(images, settings, is_training=False, portable=False,
@@ -54,7 +56,7 @@ def inference(images, settings, is_training=False, portable=False,
       logits = frozen[0].inference(images)
     elif (varied or any(map(settings.differs, _CHANGES)) or
           is_training and settings.model_parallelism == 'filters'):
-      build = varied_network(settings, is_training)
+      build = varied_network(settings)
       logits = build(images, Techniques(settings, is_training, num_classes))
     elif num_classes == cifar10.NUM_CLASSES:  # A program's own function in its
       logits = cifar10.inference(images)  # place may take images alone.
@@ -65,18 +67,13 @@ def inference(images, settings, is_training=False, portable=False,
   return logits
 
 
-def varied_network(settings, is_training=True):
+def varied_network(settings):
   """The builder of the settings' network, a function of images and Techniques.
 
   Raises ValueError for other values of `network` and `top_layers`.
   """
   names = settings.network, settings.top_layers
-  if names == ('airbench', 'full'):
-    return airbench.inference
-  if names not in _CONVNETS:
+  if names not in _BUILDERS:
     raise ValueError(f'network and top_layers are {names}; expected one of '
-                     f"{[*_CONVNETS, ('airbench', 'full')]}")
-  count = settings.columns
-  if is_training and settings.model_parallelism == 'filters':
-    count = len(settings.devices)
-  return functools.partial(convnet.inference, num_columns=count)
+                     f'{list(_BUILDERS)}')
+  return _BUILDERS[names]

@@ -33,15 +33,17 @@ def hidden_layers(sizes):
 
 
 @layers.network
-def inference(images, techniques, num_columns=1):
+def inference(images, techniques):
   """As `cifar10.inference`, with Techniques.
 
-  Raises UserError unless `num_columns` divides the filters of a convolution and
-  the units of each layer, and leaves enough filters to a column.
+  Raises UserError unless the number of columns divides the filters of a
+  convolution and the units of each layer, and leaves a column enough filters.
   """
   settings = techniques.settings
   sizes = hidden_layers(settings.hidden_layers)
-  are_apart = settings.columns > 1
+  num_columns, are_apart = settings.columns, settings.columns > 1
+  if techniques.is_training and settings.model_parallelism == 'filters':
+    num_columns = len(settings.devices)
   if num_columns > 1:
     flag = '--columns' if are_apart else '--model_parallelism=filters'
     columns.check(num_columns, flag, _FILTERS, sizes)

@@ -21,7 +21,7 @@ class Techniques:
   def __init__(self, settings=Settings(), is_training=False, num_classes=10):
     self.settings = settings
     self.num_classes = num_classes
-    self._is_training = is_training
+    self.is_training = is_training
     self._normalizations = {}  # By name of layer.
 
   def conv2d(self, x, kernel, scaled=True, needed=None):
@@ -68,7 +68,7 @@ class Techniques:
     name = tf.get_variable_scope().name
     trained = variables[0].op.name if scaled else name + '/weights'
     frozen = {v.op.name for v in tf.get_collection(graph_keys.FROZEN)}
-    if self._is_training and trained not in frozen:
+    if self.is_training and trained not in frozen:
       decay = self.settings.batch_norm_decay
       return normalization.BatchNormalization(*variables, decay)
     return normalization.FoldedBatchNormalization(*variables)
@@ -83,7 +83,7 @@ class Techniques:
   def activation(self, x, name):
     """The activation function of `x`, see `activations.activate`."""
     settings = self.settings
-    return activations.activate(x, settings.activation, self._is_training, name,
+    return activations.activate(x, settings.activation, self.is_training, name,
                                 settings.leaky_relu_slope)
 
   def outputs(self, linear, shape, bias, name, dtype=None):
@@ -105,5 +105,5 @@ class Techniques:
     Overfitting", 2014. A network must call it for the images, then for the
     outputs of each layer but the last: frozen_layers.py counts the calls.
     """
-    rate = getattr(self.settings, kind) if self._is_training else 0.0
+    rate = getattr(self.settings, kind) if self.is_training else 0.0
     return layers.dropout(x, rate, kind) if rate else x
