@@ -134,11 +134,11 @@ def _check(settings):
       raise UserError(
           f'--{name}={getattr(settings, name):g} has no effect in pretraining, '
           'which predicts no classes; leave it out')
-  values = settings.of_groups('pipeline', 'model', 'regularization')
-  for name, expected in _NEEDS.get(task, {}).items():
-    if values[name] not in expected:
+  for name, expected in _NEEDS[task].items():
+    value = getattr(settings, name)
+    if value not in expected:
       needed = ' or '.join(map(str, expected))
-      raise UserError(f'--{name}={values[name]}: --task={task} needs {needed}')
+      raise UserError(f'--{name}={value}: --task={task} needs {needed}')
 
 
 def _take_steps(run, layer=None, on_top=()):

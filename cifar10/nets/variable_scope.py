@@ -19,9 +19,8 @@ _VARIANCE = {
     'lecun': (1.0, 'fan_in')
 }
 
-# TensorFlow's names for those of the flags.
+# TensorFlow's names for those of --initializer_fan.
 _FANS = {'in': 'fan_in', 'out': 'fan_out', 'mean': 'fan_avg', 'default': None}
-_DISTRIBUTIONS = {'normal': 'truncated_normal', 'uniform': 'uniform'}
 
 
 def training_scope(settings):
@@ -37,9 +36,10 @@ def initializer(settings):
   if settings.initializer == 'tutorial':
     return None
   scale, fan = _VARIANCE[settings.initializer]
+  # TensorFlow truncates a normal distribution by default.
   scaling = tf.initializers.variance_scaling(
       scale, _FANS[settings.initializer_fan] or fan,
-      _DISTRIBUTIONS[settings.initializer_distribution])
+      settings.initializer_distribution)
 
   def initial_value(shape, dtype, partition_info=None):
     # The shape that counts: the whole one if the variable is split over
