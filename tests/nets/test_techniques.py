@@ -158,7 +158,8 @@ def test_each_dropout_has_its_place_in_training_only(kind, graph):
       name.replace('norm1/norm1', 'norm1') for name in DROPPED[kind]
   }
   with tf.Graph().as_default() as used:
-    cifar10.inference(tf.random_normal([2, 24, 24, 3]))
+    networks.inference(tf.random_normal([2, 24, 24, 3]),
+                       Settings(**{kind: 0.5}), varied=True)
     assert not dropped(used)
 
 

@@ -28,27 +28,20 @@ def rates(steps, state=STATE, **settings):
   return found
 
 
-@pytest.mark.parametrize(
-    'examples_per_epoch, batch_size, decay_steps',
-    [
-        (50000, 128, 136718),  # The tutorial's.
-        (50000, 256, 68359),
-        (50000, 1000, 17500),
-        (1000, 128, 2734)
-    ])
+@pytest.mark.parametrize('examples_per_epoch, stretches, first, second', [
+    (50000, ((0, 128),), 136718, 273436),  # The tutorial's.
+    (50000, ((0, 256),), 68359, 136718),
+    (50000, ((0, 1000),), 17500, 35000),
+    (1000, ((0, 128),), 2734, 5468),
+    # 36,718 more batches of 128 are 18,359 of 256.
+    (50000, ((0, 128), (100000, 256)), 118359, 186718),
+])  # yapf: disable
 def test_the_tutorials_falls_to_a_tenth_every_350_epochs(
-    examples_per_epoch, batch_size, decay_steps):
-  state = run_state.RunState((), examples_per_epoch, ((0, batch_size),))
-  found = rates([0, decay_steps - 1, decay_steps, 2 * decay_steps - 1] +
-                [2 * decay_steps], state, learning_rate=None)
+    examples_per_epoch, stretches, first, second):
+  state = run_state.RunState((), examples_per_epoch, stretches)
+  found = rates([stretches[-1][0], first - 1, first, second - 1, second], state,
+                learning_rate=None)
   np.testing.assert_allclose(found, [0.1, 0.1, 0.01, 0.01, 0.001], rtol=1e-5)
-
-
-def test_it_counts_examples_when_the_batch_has_changed():
-  # 36,718 more batches of 128 are 18,359 of 256.
-  state = run_state.RunState((), 50000, ((0, 128), (100000, 256)))
-  found = rates([100000, 118358, 118359], state, learning_rate=None)
-  np.testing.assert_allclose(found, [0.1, 0.1, 0.01], rtol=1e-5)
 
 
 @pytest.mark.parametrize('formula, settings', [
