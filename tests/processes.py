@@ -12,6 +12,7 @@ import functools
 import glob
 import json
 import os
+import re
 import resource
 import select
 import shutil
@@ -24,6 +25,9 @@ import threading
 import time
 
 PIPE, STDOUT, DEVNULL = subprocess.PIPE, subprocess.STDOUT, subprocess.DEVNULL
+
+# Error output: lines that name the models of a program, and whatever there is.
+MODELS, ANY = r'(?:Model: .*\n)*', r'(?s).*'
 
 # What all programs of the project import.
 _PROGRAMS = ('cifar10.flags', 'cifar10.infer.inference_graph',
@@ -249,3 +253,13 @@ def run(command, timeout=300, **options):
   finally:
     process.kill()
   return process.returncode, out, err
+
+
+def output(command, errors='', **options):
+  """Runs a process that succeeds; returns its output.
+
+  `errors` is a regular expression that its whole error output matches.
+  """
+  status, out, err = run(command, **options)
+  assert status == 0 and re.fullmatch(errors, err), err
+  return out

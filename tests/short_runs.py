@@ -153,11 +153,14 @@ def evaluated(config, step=None):
   return correct, odds / odds.sum(axis=1, keepdims=True)
 
 
+def sample_records(count):
+  """The first test records of the sample, uint8 [count, 3073]."""
+  return prepared(Settings(dataset='sample')).test_records()[:count]
+
+
 def sample_images(count):
   """The first test images of the sample, uint8 [count, 32, 32, 3]."""
-  path = os.path.join(datasets.SAMPLE_FOLDER, 'test_batch.bin')
-  records = np.fromfile(path, np.uint8).reshape(-1, 3073)[:count]
-  return synthetic_records.images_of(records)
+  return synthetic_records.images_of(sample_records(count))
 
 
 def scalars(directory):
@@ -196,9 +199,10 @@ def start(program, *flags):
                          stdout=processes.PIPE, stderr=processes.PIPE)
 
 
-def run(program, *flags):
-  """Runs a program to its end: returns status, output and error output."""
-  return processes.run([script(program), '--dataset=sample', *flags])
+def output(program, *flags, **options):
+  """Runs a program that succeeds; returns its output: see processes.output."""
+  return processes.output([script(program), '--dataset=sample', *flags],
+                          **options)
 
 
 def steps(out):

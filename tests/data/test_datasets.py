@@ -369,11 +369,10 @@ def test_a_run_on_cifar100_remembers_its_labels(tmp_path):
   moved = str(tmp_path / 'moved')
   os.rename(config.data_dir, moved)
   # Without --dataset and --cifar100_labels, which the run has saved.
-  status, out, err = processes.run([
+  out = processes.output([
       short_runs.script('cifar10_predict'), picture, '--json',
       '--data_dir=' + moved,
       '--checkpoint_dir=%s' % train_dir
-  ])
-  assert (status, processes.without_model(err)) == (0, '')
+  ], errors=processes.MODELS)
   assert list(
       json.loads(out)['probabilities']) == ['coarse_%d' % i for i in range(20)]

@@ -124,16 +124,11 @@ def test_the_choices_have_the_tutorials_ranges(monkeypatch):
   assert np.abs(correlations).max() < 4 / np.sqrt(count)
 
 
-def sample_records(count):
-  (path,) = short_runs.prepared(Settings(dataset='sample')).test_files
-  return np.fromfile(path, np.uint8).reshape(-1, 3073)[:count]
-
-
 # A single image shows small differences; training uses many images.
 @pytest.mark.parametrize('different', [1, 500])
 def test_images_are_distributed_as_those_of_the_tutorial(different):
   count = 4000
-  data = np.tile(sample_records(different), [count // different, 1])
+  data = np.tile(short_runs.sample_records(different), [count // different, 1])
   ours = distort(tf.constant(data), Layout(), 24)
   theirs = tf.map_fn(reference.distort_by_tensorflow,
                      tf.constant(synthetic_records.images_of(data)),
@@ -166,7 +161,7 @@ def distorted(records, augment, layout=Layout(), size=24):
 
 @pytest.mark.parametrize('name', distortions.NAMES)
 def test_each_alone_changes_each_image_in_its_own_way(name):
-  records = np.tile(sample_records(1), [100, 1])
+  records = np.tile(short_runs.sample_records(1), [100, 1])
   images = distorted(records, (name,))
   if name == 'brightness':  # Standardization takes it away.
     np.testing.assert_allclose(images, images[:1].repeat(100, 0), atol=1e-3)
@@ -192,7 +187,7 @@ def test_each_alone_changes_each_image_in_its_own_way(name):
 def test_shifts_are_whole_pixels_up_to_a_share(augment, size, settings,
                                                monkeypatch):
   monkeypatch.setattr(distortions, '_MAX_ANGLE', 0.0)
-  records = np.tile(sample_records(1), [400, 1])
+  records = np.tile(short_runs.sample_records(1), [400, 1])
   images = graphs.run(
       distort(tf.constant(records), Layout(), size, augment=augment,
               **settings))
@@ -248,7 +243,7 @@ def test_colors_need_colors():
 
 
 def test_cutout_is_a_square_of_half_the_side():
-  records = np.tile(sample_records(1), [500, 1])
+  records = np.tile(short_runs.sample_records(1), [500, 1])
   images = distorted(records, ('cutout',))
   (plain,) = distorted(records[:1], ())
   zeros = (images == 0).all(axis=3) & (plain != 0).any(axis=2)

@@ -52,8 +52,7 @@ def _made():
 
 
 def _run(program, *flags):
-  status, out, err = processes.run([short_runs.script(program), *flags])
-  assert status == 0, (program, out, err)
+  processes.output([short_runs.script(program), *flags], errors=processes.ANY)
 
 
 def writers(sandbox, run, out):

@@ -36,11 +36,9 @@ def test_without_the_guard_a_run_trains_saves_and_resumes(tmp_path):
   code = session.read_text()
   assert (code.count(IMPORT), code.count(CALL)) == (1, 1)
   session.write_text(code.replace(IMPORT, '').replace(CALL, PLAIN))
-  status, out, err = processes.run([processes.script(tmp_path, PROGRAM)],
-                                   cwd=str(tmp_path),
-                                   env=dict(os.environ, PYTHONPATH=''),
-                                   modules=('tensorflow.compat.v1',))
-  assert (status, err) == (0, '')
+  out = processes.output([processes.script(tmp_path, PROGRAM)],
+                         cwd=str(tmp_path), env=dict(os.environ, PYTHONPATH=''),
+                         modules=('tensorflow.compat.v1',))
   assert short_runs.steps(out) == [0, 1, 2, 3, 4]
   assert 'Resuming from' in out
   found = checkpoints.by_step(str(tmp_path / 'train'))

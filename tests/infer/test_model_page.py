@@ -22,6 +22,7 @@ from cifar10.settings import Settings
 from tests import browser
 from tests import graphs
 from tests import picture_folders
+from tests import processes
 from tests import short_runs
 from tests import synthetic_records
 from tests.infer import random_models
@@ -251,20 +252,18 @@ def test_models_of_the_package(tmp_path, monkeypatch, name, tolerance):
   images = synthetic_records.images_of(data.test_records()[:100])
   picture_folders.write_pngs(tmp_path / 'images', images)
   model = '--checkpoint_dir=pretrained:' + name
-  status, out, _ = short_runs.run('cifar10_predict', model,
-                                  '--json', '--precision=float32',
-                                  str(tmp_path / 'images'))
-  assert status == 0
+  out = short_runs.output('cifar10_predict', model, '--json',
+                          '--precision=float32', tmp_path / 'images',
+                          errors=processes.ANY)
   expected = {
       int(os.path.basename(answer['file'])[:-4]): answer['probabilities']
       for answer in map(json.loads, out.splitlines())
   }
   expected = [[expected[i][c] for c in data.classes] for i in range(100)]
   target, frozen = tmp_path / 'x.html', tmp_path / 'x.pb'
-  status, out, err = short_runs.run('cifar10_export', model,
-                                    '--html=%s' % target,
-                                    '--frozen_graph=%s' % frozen)
-  assert (status, err) == (0, '') and 'Web page: %s' % target in out
+  out = short_runs.output('cifar10_export', model, '--html=%s' % target,
+                          '--frozen_graph=%s' % frozen)
+  assert 'Web page: %s' % target in out
   found = by_page(tmp_path, target.read_text(encoding='utf-8'), images)
   np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
   if name == 'fast':  # Only its rounded weights make a difference.

@@ -60,9 +60,8 @@ def exported(trained):
   paths = {flag: str(trained / path) for flag, path in flags.items()}
   os.makedirs(paths['export_dir'])  # An empty folder may exist.
   paths['export_dir'] += '/'
-  status, out, err = short_runs.run(
-      'cifar10_export', *['--%s=%s' % item for item in paths.items()])
-  assert (status, err) == (0, '')
+  out = short_runs.output('cifar10_export',
+                          *['--%s=%s' % item for item in paths.items()])
   return dict(paths, out=out)
 
 
@@ -258,11 +257,10 @@ def test_the_data_set_is_that_of_the_run(tmp_path):
   for name in ('train.bin', 'test.bin'):
     os.remove(str(tmp_path / 'data' / name))
   # Not by short_runs.run, which names a data set.
-  status, out, err = processes.run([
+  out = processes.output([
       short_runs.script('cifar10_export'), '--checkpoint=train/model.ckpt-2',
       '--frozen_graph=x'
   ], cwd=str(tmp_path))
-  assert (status, err) == (0, '')
   assert out.startswith('Step 2, from train/model.ckpt-2. 3 classes: a, b, c.')
   graph_def = graphs.read_frozen(tmp_path / 'x')
   image = picture_folders.noise(8, 8, 1)

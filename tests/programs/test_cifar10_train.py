@@ -61,9 +61,8 @@ def test_a_run_prints_saves_resumes_and_finishes(tmp_path):
   train_dir = str(tmp_path / 'train')
   flags = ['--train_dir=' + train_dir, '--batch_size=4']
   # Into a pipe, there are the tutorial's lines and no live one.
-  status, out, err = short_runs.run('cifar10_train', '--max_steps=11',
-                                    '--progress', *flags)
-  assert (status, err) == (0, '')
+  out = short_runs.output('cifar10_train', '--max_steps=11', '--progress',
+                          *flags)
   assert '\r' not in out and ' left' not in out
   lines = out.splitlines()
   assert lines[0] == (
@@ -84,8 +83,7 @@ def test_a_run_prints_saves_resumes_and_finishes(tmp_path):
   assert len(lines) == 9
   average = variable(train_dir, 'total_loss/avg')
 
-  status, out, err = short_runs.run('cifar10_train', '--max_steps=21', *flags)
-  assert (status, err) == (0, '')
+  out = short_runs.output('cifar10_train', '--max_steps=21', *flags)
   assert out.startswith('Resuming from %s/model.ckpt-11.\n' % train_dir)
   assert '\nChanged from here on: --max_steps, 11 -> 21.\n' in out
   assert short_runs.steps(out) == [20]
@@ -93,8 +91,7 @@ def test_a_run_prints_saves_resumes_and_finishes(tmp_path):
   assert variable(train_dir, 'total_loss/avg', step='11') == average
   files = sorted(os.listdir(train_dir))
 
-  status, out, err = short_runs.run('cifar10_train', '--max_steps=21', *flags)
-  assert (status, err) == (0, '')
+  out = short_runs.output('cifar10_train', '--max_steps=21', *flags)
   assert out.startswith('%s is at step 21 already' % train_dir)
   assert short_runs.steps(out) == []
   assert sorted(os.listdir(train_dir)) == files

@@ -130,11 +130,10 @@ def ports(tmp_path_factory):
     found = []
     for i, model in enumerate(MODELS):
       folder = tmp_path_factory.mktemp('models') / 'cifar10'
-      status, _, err = processes.run([
+      processes.output([
           short_runs.script('cifar10_export'), '--checkpoint_dir=' + model,
           '--export_dir=%s' % (folder / str(i + 7))
-      ])
-      assert status == 0, err
+      ], errors=processes.ANY)
       assert os.listdir(str(folder)) == [str(i + 7)]
       found.append(stack.enter_context(stand_in(Model(str(folder)))))
     yield found
@@ -142,10 +141,9 @@ def ports(tmp_path_factory):
 
 def predicted(picture, *models):
   """The probabilities that cifar10_predict prints, by class."""
-  status, out, err = processes.run(
+  out = processes.output(
       [short_runs.script('cifar10_predict'), '--json', picture] +
-      ['--checkpoint_dir=' + model for model in models])
-  assert status == 0, err
+      ['--checkpoint_dir=' + model for model in models], errors=processes.ANY)
   return json.loads(out)
 
 
@@ -163,10 +161,9 @@ def run_program(program, tmp_path, picture, replaced):
   shutil.copy(picture, str(tmp_path / 'ship.png'))
   path = tmp_path / 'program.py'
   path.write_text(program)
-  status, out, err = processes.run([path], cwd=str(tmp_path),
-                                   modules=('tensorflow.compat.v1',))
-  assert status == 0, err
-  return out
+  return processes.output([path], cwd=str(tmp_path),
+                          modules=('tensorflow.compat.v1',),
+                          errors=processes.ANY)
 
 
 def test_a_picture(ports, picture, expected, tmp_path):

@@ -36,12 +36,11 @@ def test_the_list_is_complete():
 
 
 def evaluation(name, dataset, tmp_path):
-  status, out, err = processes.run([
+  out = processes.output([
       'cifar10/cifar10_eval.py', '--checkpoint_dir=pretrained:' + name,
       '--dataset=' + dataset,
       '--eval_dir=%s' % tmp_path, '--batch_size=500', '--run_once', '--json'
-  ], cwd=short_runs.ROOT)
-  assert (status, processes.without_model(err)) == (0, '')
+  ], cwd=short_runs.ROOT, errors=processes.MODELS)
   return json.loads(out)
 
 
