@@ -49,14 +49,19 @@ def make_folder(data_dir, per_file=20):
   return folder
 
 
+def _write_parts(folder, labels, layout):
+  """Writes records of these labels to train on, and others to test on."""
+  for seed, name in enumerate(('train.bin', 'test.bin')):
+    records = make_records(labels, seed, layout)
+    (folder / name).write_bytes(records.tobytes())
+
+
 def make_three_classes(folder, size=32, channels=3):
   """Makes a data set of a person's own, of 60 images; returns its data_dir."""
   layout = layout_for(size, channels, 'abc')
   path = folder / 'data'
   path.mkdir()
-  for seed, name in enumerate(('train.bin', 'test.bin')):
-    content = make_records(np.arange(60) % 3, seed, layout)
-    (path / name).write_bytes(content.tobytes())
+  _write_parts(path, np.arange(60) % 3, layout)
   dataset_json.save(str(path), 'abc', size, channels, True, [60, 60])
   return str(path)
 
@@ -76,10 +81,7 @@ def make_own_dataset(folder, **changes):
   the Config that names the data set.
   """
   classes = changes.get('classes', ['a', 'b', 'c'])
-  layout = layout_for(8, 1, classes)
-  records = make_records([0, len(classes) - 1], layout=layout)
-  (folder / 'train.bin').write_bytes(records.tobytes())
-  (folder / 'test.bin').write_bytes(records.tobytes())
+  _write_parts(folder, [0, len(classes) - 1], layout_for(8, 1, classes))
   value = {
       'classes': classes,
       'size': 8,
@@ -105,8 +107,5 @@ def make_images_of_size(folder, size):
   folder.mkdir()
   config = make_own_dataset(folder, classes=list(CLASSES), size=size,
                             channels=3)
-  layout = layout_for(size, 3, CLASSES)
-  for name in ('train.bin', 'test.bin'):
-    records = make_records(np.arange(20) % 10, layout=layout)
-    (folder / name).write_bytes(records.tobytes())
+  _write_parts(folder, np.arange(20) % 10, layout_for(size, 3, CLASSES))
   return config
