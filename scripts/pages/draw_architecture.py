@@ -87,7 +87,7 @@ def positions(rows, arrows, long):
 
 
 def arrow(start, end, lane, is_last=True):
-  """An arrow between two boxes; one with a lane goes through the margin.
+  """Lines of an arrow between two boxes; one with a lane is in the margin.
 
   `is_last`: the box where it starts is the last one of its row.
   """
@@ -101,7 +101,7 @@ def arrow(start, end, lane, is_last=True):
     out = (f'M{x1 + _BOX_WIDTH / 2:g} {y1 + _BOX_HEIGHT / 2:g}' if is_last else
            f'M{x1 + _BOX_WIDTH / 3:g} {y1 + _BOX_HEIGHT:g}v{_WAY_DOWN}')
     path = f'{out}H{x:g}V{y2 + _BOX_HEIGHT / 2:g}H{x2 + _BOX_WIDTH / 2:g}'
-  return f'<path class="arrow" d="{path}" marker-end="url(#a)"/>'
+  return svg.arrow(path)
 
 
 def box(part, modules, x, y):
@@ -109,8 +109,7 @@ def box(part, modules, x, y):
   is_module = (svg.ROOT / 'cifar10' / f'{part}.py').exists()
   kind = ('orange' if part == 'programs' else
           'blue' if part.startswith('cifar10') else 'gray')
-  yield (f'<rect class="{kind}" x="{x - _BOX_WIDTH / 2:g}" y="{y:g}" '
-         f'width="{_BOX_WIDTH}" height="{_BOX_HEIGHT}" rx="4"/>')
+  yield svg.rect(kind, x - _BOX_WIDTH / 2, y, _BOX_WIDTH, _BOX_HEIGHT, 4)
   middle = f'class="on" text-anchor="middle" x="{x:g}"'
   name_y = y + (21.8 if len(modules) > 1 else 31.8)
   yield f'<text {middle} y="{name_y:g}">{part}{".py" * is_module}</text>'
@@ -125,15 +124,14 @@ def draw(path):
   rows, arrows = rows_of(imports), without_implied(imports)
   long = [(a, b) for a, b in arrows if rows[b] - rows[a] > 1]
   where = positions(rows, arrows, long)
-  elements, last = [], {y: x for x, y in sorted(where.values())}
+  parts, last = [], {y: x for x, y in sorted(where.values())}
   for pair in arrows:
     start, end = (where[part] for part in pair)
     lane = long.index(pair) if pair in long else None
-    elements.append(arrow(start, end, lane, start[0] == last[start[1]]))
-  for part in modules:
-    elements += box(part, modules[part], *where[part])
+    parts.append(arrow(start, end, lane, start[0] == last[start[1]]))
+  parts += (box(part, modules[part], *where[part]) for part in modules)
   height = 20 + max(rows.values()) * _ROW_HEIGHT + _BOX_HEIGHT
-  svg.write(path, height, [elements])
+  svg.write(path, height, parts)
 
 
 if __name__ == '__main__':

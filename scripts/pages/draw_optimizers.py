@@ -64,13 +64,11 @@ def panel(number, name, color, path):
          f'{name}</text>')
 
 
-def main(out):
-  """Writes the picture to the file `out`."""
-  panels = []
+def draw():
+  """The panels of the picture."""
   for number, (name, (color, optimizer)) in enumerate(_OPTIMIZERS.items()):
-    panels.append(panel(number, name, color, path_of(optimizer)))
-  svg.write(out, 3 * _HEIGHT, panels)
+    yield panel(number, name, color, path_of(optimizer))
 
 
 if __name__ == '__main__':
-  main(*sys.argv[1:])
+  svg.write(sys.argv[1], 3 * _HEIGHT, draw())

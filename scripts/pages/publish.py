@@ -40,12 +40,9 @@ def write_lists(folder, versions):
   """
 
   def write_list(path, entries):
-    path.write_text(
-        json.dumps([{
-            'version': version,
-            'title': title,
-            'aliases': aliases
-        } for version, title, aliases in entries]), encoding='utf-8')
+    keys = 'version', 'title', 'aliases'
+    found = [dict(zip(keys, entry)) for entry in entries]
+    path.write_text(json.dumps(found), encoding='utf-8')
 
   write_list(folder / 'versions.json', ((v, v, []) for v in versions))
   for version in versions:
