@@ -27,14 +27,6 @@ def variant(name, experiments, **seed):
   }
 
 
-def experiments_of(results):
-  """The experiments that results are of, as far as a comparison needs them."""
-  steps = min((result['steps'] for result in results), default=0)
-  found = {DEFAULT: []}
-  found.update((result['name'], result['flags']) for result in results)
-  return {'flags': [], 'steps': steps, 'variants': found}
-
-
 def precision_at(result, step, kind='averaged'):
   """The precision of a result at a step, between its checkpoints."""
   steps, right = zip(*((p['step'], p[kind]) for p in result['points']))
@@ -75,6 +67,16 @@ def compared(experiments, results, times):
       row.update(_differences(found, defaults, end, row.get('time')))
       rows.append(row)
   return rows
+
+
+def compared_in(found):
+  """The rows of what compare.py has written, a dict, from that alone."""
+  results = found['results']
+  steps = min((result['steps'] for result in results), default=0)
+  flags = {DEFAULT: []}  # First: the others are compared with it.
+  flags.update((result['name'], result['flags']) for result in results)
+  experiments = {'flags': [], 'steps': steps, 'variants': flags}
+  return compared(experiments, results, found.get('times', []))
 
 
 def _means(found, end):

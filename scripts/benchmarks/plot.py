@@ -140,10 +140,7 @@ def _draw_ends(axes, color, result):
 
 def draw_comparison(result):
   """Draws the differences between the variants of compare.py."""
-  results = result['results']
-  return comparison.draw(
-      comparison.compared(comparison.experiments_of(results), results,
-                          result['times']))
+  return comparison.draw(comparison.compared_in(result))
 
 
 def draw_gradients(result):

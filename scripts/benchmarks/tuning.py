@@ -128,10 +128,7 @@ def compared(experiments, found, before):
   the variant of this name was from the default in `before`, the results of
   compare.py.
   """
-  old = {
-      row['name']: row for row in comparison.compared(
-          comparison.experiments_of(before['results']), before['results'], [])
-  }
+  old = {row['name']: row for row in comparison.compared_in(before)}
   rows = comparison.compared(experiments, found['results'], found['times'])
   for row in rows:
     row['before'] = old.get(row['name'], {}).get('at_steps')

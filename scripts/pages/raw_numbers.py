@@ -77,9 +77,7 @@ def runs(name):
 
 def compared():
   """The rows of the comparison of techniques, by name."""
-  found = read('techniques')
-  rows = comparison.compared(comparison.experiments_of(found['results']),
-                             found['results'], found['times'])
+  rows = comparison.compared_in(read('techniques'))
   return {row['name']: row for row in rows}
 
 
