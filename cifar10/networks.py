@@ -20,11 +20,11 @@ _CHANGES = ('network', 'top_layers', 'hidden_layers', 'columns', 'activation',
             'normalization', 'normalize_logits', 'input_dropout',
             'conv_dropout', 'dropout')
 
-# Builders that take Techniques, by network and top_layers.
+# Modules with an `inference` that takes Techniques, by network and top_layers.
 _BUILDERS = {
-    ('tutorial', 'full'): convnet.inference,
-    ('tutorial', 'local'): convnet.inference,
-    ('airbench', 'full'): airbench.inference
+    ('tutorial', 'full'): convnet,
+    ('tutorial', 'local'): convnet,
+    ('airbench', 'full'): airbench
 }
 
 
@@ -76,4 +76,4 @@ def varied_network(settings):
   if names not in _BUILDERS:
     raise ValueError(f'network and top_layers are {names}; expected one of '
                      f'{list(_BUILDERS)}')
-  return _BUILDERS[names]
+  return _BUILDERS[names].inference

@@ -261,5 +261,5 @@ def output(command, errors='', **options):
   `errors` is a regular expression that its whole error output matches.
   """
   status, out, err = run(command, **options)
-  assert status == 0 and re.fullmatch(errors, err), err
+  assert status == 0 and re.fullmatch(errors, err), (command, status, out, err)
   return out

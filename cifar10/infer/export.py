@@ -58,10 +58,10 @@ def freeze(data, checkpoint, settings):
     saver.restore(session, checkpoint)
     frozen = tf.graph_util.convert_variables_to_constants(
         session, graph.as_graph_def(), [*_OUTPUTS, 'classes'])
-    found = _probabilities(session)
+    of_model = _probabilities(session)
   for node in frozen.node:
     node.device = ''  # The variables were pinned to the CPU.
-  _check(found, frozen, settings, 'frozen graph')
+  _check(of_model, frozen, settings, 'frozen graph')
   return frozen
 
 

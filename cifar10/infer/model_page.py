@@ -128,7 +128,8 @@ def _operations(frozen, shape, flag):
   operation i, and -1 - i constant i. Returns the operations and the constants,
   two lists of dicts.
   """
-  on_cpu = tf.ConfigProto(device_count={'GPU': 0})  # Trainers use GPUs.
+  # Takes no GPU memory from a trainer.
+  on_cpu = tf.ConfigProto(device_count={'GPU': 0})
   with tf.Graph().as_default(), tf.Session(config=on_cpu) as session:
     image = tf.placeholder(tf.float32, [1, *shape], 'image_of_the_page')
     (output,) = tf.import_graph_def(frozen, {'standardized:0': image},

@@ -47,7 +47,7 @@ def decode(pictures, layout):
 
 
 def _decode_others(picture):
-  """Decodes other formats; the first frame of a GIF must fill its canvas."""
+  """Decodes what is not JPEG; a GIF's first frame must fill its canvas."""
 
   def of_gif():
     content = tf.cast(tf.decode_raw(picture, tf.uint8), tf.int32)

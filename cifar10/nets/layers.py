@@ -225,7 +225,7 @@ def activation_summary(x):
   name = scope.name or re.sub('tower_[0-9]*/', '', x.op.name)
   x = tf.cast(x, tf.float32)
   # Departure from the tutorial: the histogram is of the first 16 images. One of
-  # all activations of conv1 takes as long as three training steps.
+  # all activations of conv1 takes longer than a training step.
   summaries.histogram(name + '/activations', x[:16])
   summaries.scalar(name + '/sparsity', tf.nn.zero_fraction(x))
 

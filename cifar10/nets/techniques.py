@@ -41,8 +41,10 @@ class Techniques:
     `x` is [batch, ..., channels]; biases are [channels], or those of a locally
     connected layer, [height, width, channels].
     """
-    norm = self._normalizations.get(tf.get_variable_scope().name)
-    return norm.with_biases(x, biases) if norm else layers.bias_add(x, biases)
+    if self.settings.normalization != 'batch':
+      return layers.bias_add(x, biases)
+    norm = self._normalizations[tf.get_variable_scope().name]
+    return norm.with_biases(x, biases)
 
   def logits(self, product):
     """The last layer's product, [batch, classes], normalized if asked to."""

@@ -36,7 +36,7 @@ def initializer(settings):
   if settings.initializer == 'tutorial':
     return None
   scale, fan = _VARIANCE[settings.initializer]
-  # TensorFlow truncates a normal distribution by default.
+  # TensorFlow's normal distribution is a truncated one here.
   scaling = tf.initializers.variance_scaling(
       scale, _FANS[settings.initializer_fan] or fan,
       settings.initializer_distribution)

@@ -70,7 +70,7 @@ def compared(experiments, results, times):
 
 
 def compared_in(found):
-  """The rows of what compare.py has written, a dict, from that alone."""
+  """The rows of a file of compare.py, from its content alone, a dict."""
   results = found['results']
   steps = min((result['steps'] for result in results), default=0)
   flags = {DEFAULT: []}  # First: the others are compared with it.

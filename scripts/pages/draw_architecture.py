@@ -109,7 +109,7 @@ def box(part, modules, x, y):
   is_module = (svg.ROOT / 'cifar10' / f'{part}.py').exists()
   kind = ('orange' if part == 'programs' else
           'blue' if part.startswith('cifar10') else 'gray')
-  yield svg.rect(kind, x - _BOX_WIDTH / 2, y, _BOX_WIDTH, _BOX_HEIGHT, 4)
+  yield from svg.rect(kind, x - _BOX_WIDTH / 2, y, _BOX_WIDTH, _BOX_HEIGHT, 4)
   middle = f'class="on" text-anchor="middle" x="{x:g}"'
   name_y = y + (21.8 if len(modules) > 1 else 31.8)
   yield f'<text {middle} y="{name_y:g}">{part}{".py" * is_module}</text>'

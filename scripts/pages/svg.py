@@ -22,14 +22,16 @@ def text(x, y, words, anchor='start', kind=''):
 
 
 def rect(kind, x, y, width, height, radius):
-  """A rectangle with round corners, a line of SVG."""
-  return (f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" '
-          f'height="{height:g}" rx="{radius}"/>')
+  """A rectangle with round corners."""
+  return [
+      f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" '
+      f'height="{height:g}" rx="{radius}"/>'
+  ]
 
 
 def box(kind, x, y, width, height, *words):
   """A filled box with lines of text in its middle."""
-  found = [rect(kind, x, y, width, height, 4)]
+  found = rect(kind, x, y, width, height, 4)
   for number, line in enumerate(words):
     middle = y + height / 2 + (number - (len(words) - 1) / 2) * _LINE
     found += text(x + width / 2, middle + 5.5, line, 'middle', kind='on')
@@ -38,7 +40,7 @@ def box(kind, x, y, width, height, *words):
 
 def area(kind, x, y, width, height, title=''):
   """A frame around other parts, with a title in its upper left corner."""
-  frame = [rect(f'{kind}-area', x, y, width, height, 8)]
+  frame = rect(f'{kind}-area', x, y, width, height, 8)
   return frame + text(x + 12, y + 24, title) if title else frame
 
 

@@ -21,7 +21,6 @@ OTHERWISE = {
     'In November 2026': '2026년 11월',
     'Twenty trials': '시도 20개',
     'a million weights': '가중치가 100만 개',
-    'a quarter of the time': '약 4분의 1로',
     'a quarter of the values': '값의 4분의 1만',
     'a quarter of them': '4분의 1을',
     'a tenth of gradient': '경사 하강법의 10분의 1',

@@ -256,7 +256,7 @@ def test_the_data_set_is_that_of_the_run(tmp_path):
   # The export needs the dataset.json, but no records.
   for name in ('train.bin', 'test.bin'):
     os.remove(str(tmp_path / 'data' / name))
-  # Not by short_runs.run, which names a data set.
+  # Not by short_runs.output, which names a data set.
   out = processes.output([
       short_runs.script('cifar10_export'), '--checkpoint=train/model.ckpt-2',
       '--frozen_graph=x'

@@ -52,6 +52,7 @@ def test_lists_are_choices_and_limits_are_ranges(tmp_path):
     (FLAGS + ['--nostaircase'], {'staircase': [True, False]},
      '--staircase is the same for all trials'),
     (FLAGS + ['--overwrite'], RATES, 'a search sets --overwrite itself'),
+    (FLAGS + ['--nooverwrite'], RATES, 'a search sets --overwrite itself'),
     (FLAGS, {'dropout': 3}, '"dropout": .*expected a list'),
     (FLAGS, {'dropout': {'low': 0.5}}, '"dropout": \'high\'; expected a list'),
     (FLAGS, {'dropout': {'low': 0.5, 'high': 0}}, '"dropout": .*a list of v'),
