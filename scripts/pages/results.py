@@ -78,6 +78,16 @@ def heldout_wider():
   return [[*run['right'].values()] for run in runs]
 
 
+def heldout_best():
+  found = []
+  for run in raw.read('heldout')['best']:
+    given = dict(flag.split('=') for flag in run['flags'])
+    _, *right = run['right'].values()  # The first one is without --tta.
+    pixels = 32 * float(given['--max_shift'])
+    found.append([float(given['--epochs']), pixels, *right])
+  return found
+
+
 def models():
   ends = (raw.evaluated(raw.read(name)['results'][0])
           for name in ('fast', 'tutorial'))
