@@ -1,4 +1,8 @@
-"""Placement of variables and operations, and the bytes sent between tasks."""
+"""Placement of variables and operations, and the bytes sent between tasks.
+
+The parameter servers hold the variables, the workers compute. In each step a
+worker reads the variables and sends gradients.
+"""
 
 import tensorflow.compat.v1 as tf
 

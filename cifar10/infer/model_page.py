@@ -22,6 +22,7 @@ from cifar10.data import datasets
 from cifar10.data import distortions
 from cifar10.data import records as records_lib
 from cifar10.errors import UserError
+from cifar10.util import session_settings
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _MAX_SAMPLES = 20  # Of as many classes, one each.
@@ -86,8 +87,7 @@ def _model(frozen, data, step, settings):
   """The dict that the script reads."""
   depth = data.layout.depth
   crop = cifar10_input.crop_size(data.layout, settings.image_size)
-  operations, constants = _operations(frozen, [crop, crop, depth],
-                                      f'--html={settings.html}')
+  operations, constants = _operations(frozen, [crop, crop, depth], settings)
   fixed = None  # Each image has its own mean and deviation.
   if settings.standardization == 'fixed':
     fixed = distortions.fixed_standardization(depth).tolist()
@@ -121,16 +121,15 @@ def _samples(data):
   } for label, image in zip(labels, images)]
 
 
-def _operations(frozen, shape, flag):
+def _operations(frozen, shape, settings):
   """The operations from the standardized image to the probabilities.
 
   The inputs of an operation are numbers: 0 is the image, i + 1 the output of
   operation i, and -1 - i constant i. Returns the operations and the constants,
   two lists of dicts.
   """
-  # Takes no GPU memory from a trainer.
-  on_cpu = tf.ConfigProto(device_count={'GPU': 0})
-  with tf.Graph().as_default(), tf.Session(config=on_cpu) as session:
+  proto = session_settings.config_proto(settings, use_gpu=False)
+  with tf.Graph().as_default(), tf.Session(config=proto) as session:
     image = tf.placeholder(tf.float32, [1, *shape], 'image_of_the_page')
     (output,) = tf.import_graph_def(frozen, {'standardized:0': image},
                                     ['probabilities:0'], name='')
@@ -144,7 +143,7 @@ def _operations(frozen, shape, flag):
 
     # By distance: columns of a layer are side by side.
     for op in sorted(filter(distances.get, distances), key=distances.get)[1:]:
-      inputs = _inputs(op, distances, flag)
+      inputs = _inputs(op, distances, settings)
       operation = {
           'kind': op.type,
           'name': op.name,
@@ -178,7 +177,7 @@ def _distances(image, output):
   return distances
 
 
-def _inputs(op, distances, flag):
+def _inputs(op, distances, settings):
   """The inputs of an operation, without axes and shapes.
 
   Raises UserError unless the script computes the operation.
@@ -201,9 +200,9 @@ def _inputs(op, distances, flag):
       is_known &= given == whole[len(whole) - len(given):]
   if not is_known:
     raise UserError(
-        f'{flag}: the page cannot compute {op.name}, of type {op.type}; '
-        f'expected {", ".join(sorted(_ATTRIBUTES))}, as networks of this '
-        'project use them')
+        f'--html={settings.html}: the page cannot compute {op.name}, of type '
+        f'{op.type}; expected {", ".join(sorted(_ATTRIBUTES))}, as networks of '
+        'this project use them')
   return inputs
 
 

@@ -63,14 +63,18 @@ better, fast, best = (
     functools.partial(_seeds, name) for name in ('better', 'fast', 'best'))
 
 
-def heldout():
-  found = []
-  for run in raw.read('heldout')['runs']:
-    given = dict(flag.split('=') for flag in run['flags'])
+def _heldout(part):
+  """Yields flags, a dict, the seed, and the counts with --tta, of each run."""
+  for run in raw.read('heldout')[part]:
     _, *right = run['right'].values()  # The first one is without --tta.
-    numbers = float(given['--batch_size']), float(given['--learning_rate'])
-    found.append([*numbers, run['seed'], *right])
-  return found
+    yield dict(flag.split('=') for flag in run['flags']), run['seed'], right
+
+
+def heldout():
+  return [[
+      float(flags['--batch_size']),
+      float(flags['--learning_rate']), seed, *right
+  ] for flags, seed, right in _heldout('runs')]
 
 
 def heldout_wider():
@@ -79,13 +83,8 @@ def heldout_wider():
 
 
 def heldout_best():
-  found = []
-  for run in raw.read('heldout')['best']:
-    given = dict(flag.split('=') for flag in run['flags'])
-    _, *right = run['right'].values()  # The first one is without --tta.
-    pixels = 32 * float(given['--max_shift'])
-    found.append([float(given['--epochs']), pixels, *right])
-  return found
+  return [[float(flags['--epochs']), 32 * float(flags['--max_shift']), *right]
+          for flags, _, right in _heldout('best')]
 
 
 def models():
@@ -245,12 +244,11 @@ def few_labels():
 
 def hundred_labels():
   found = raw.runs('hundred_labels')
+  names = 'corrupted', 'pairs', 'distorted_pairs'
   return [
       raw.spread(found[trained, 500]) +
       raw.spread(found[f'{frozen}, convolutions frozen', 500])
-      for trained, frozen in (('default', 'random'), ('corrupted', 'corrupted'),
-                              ('pairs', 'pairs'), ('distorted_pairs',
-                                                   'distorted_pairs'))
+      for trained, frozen in (('default', 'random'), *zip(names, names))
   ]
 
 

@@ -43,14 +43,21 @@ def run_elsewhere(name, *arguments):
   return processes.output([path, *arguments], errors=processes.ANY)
 
 
-def run_anew(path, *arguments, fails=False, **environment):
+def ended_anew(path, *arguments, **environment):
   """Runs a program with a Python that has imported TensorFlow alone.
+
+  Returns its status, output and error output.
+  """
+  return processes.run([path, *arguments], env=dict(os.environ, **environment),
+                       modules=('tensorflow.compat.v1',))
+
+
+def run_anew(path, *arguments, fails=False, **environment):
+  """Runs a program as `ended_anew`.
 
   Returns what it prints, or if it is expected to fail, its errors.
   """
-  status, out, err = processes.run([path, *arguments],
-                                   env=dict(os.environ, **environment),
-                                   modules=('tensorflow.compat.v1',))
+  status, out, err = ended_anew(path, *arguments, **environment)
   assert bool(status) == fails, err
   return err if fails else out
 
@@ -210,10 +217,8 @@ def test_flags_that_a_launcher_sets_count_in_main(tmp_path, data_dir):
 @pytest.mark.parametrize('kind', ['ref', 'resource'])
 def test_it_makes_a_network_of_its_own_with_the_helpers(data_dir, kind):
   folder = os.path.join(data_dir, 'cifar-10-batches-bin')
-  status, out, err = processes.run(
-      [os.path.join(PROGRAMS, 'own_network.py'), folder, kind],
-      env=dict(os.environ,
-               PYTHONPATH=INSIDE), modules=('tensorflow.compat.v1',))
+  path = os.path.join(PROGRAMS, 'own_network.py')
+  status, out, err = ended_anew(path, folder, kind, PYTHONPATH=INSIDE)
   assert not status, err
   tags = out.splitlines()[-1].split()
   for name in ('conv1/activations', 'conv1/activations_1', 'pool/sparsity',
