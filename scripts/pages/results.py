@@ -95,12 +95,12 @@ def models():
   return [[], [], [], counts, with_tta, [], [], [], [], []]
 
 
-_ZEN_4 = 'benchmark_zen4'  # Before three changes that make steps faster.
+_ZEN_5 = 'benchmark_zen5'
 
 
 def speed():
   new, old = 'benchmark', 'benchmark_1.15.5'
-  types = (new, 'float32'), (_ZEN_4, 'bfloat16')
+  types = (new, 'float32'), (_ZEN_5, 'bfloat16')
   columns = {
       'training, batch 128': (*types, (old, 'float32')),
       'step, batch 128': types,
@@ -123,8 +123,8 @@ def speed():
 def speed_of_readme():
   alone, both, *_ = onednn()
   row = speed()[0]
-  zen_4 = raw.ratios(_ZEN_4, 'training, batch 128', 'float32') + row[3:6]
-  return [alone[1:], both[4:] + row[:3], zen_4]
+  zen_5 = raw.ratios(_ZEN_5, 'training, batch 128', 'float32') + row[3:6]
+  return [alone[1:], both[4:] + row[:3], zen_5]
 
 
 def parts_of_speed():
@@ -133,11 +133,11 @@ def parts_of_speed():
 
 
 def frameworks():
-  found, zen_4 = raw.rates('benchmark'), raw.rates(_ZEN_4)
-  ours, in_bfloat16 = found['float32'], zen_4['bfloat16']
+  found, zen_5 = raw.rates('benchmark'), raw.rates(_ZEN_5)
+  ours, in_bfloat16 = found['float32'], zen_5['bfloat16']
   return [[median(ours)]] + [[
       median(found[form]), *raw.times_as_fast(ours, found[form]),
-      *raw.times_as_fast(in_bfloat16, zen_4[form + ' bfloat16'])
+      *raw.times_as_fast(in_bfloat16, zen_5[form + ' bfloat16'])
   ] for form in ('Keras', 'PyTorch', 'PyTorch compiled')]
 
 
@@ -223,9 +223,8 @@ _TOPS = [
 
 
 def other_layers():
-  return [
-      raw.spread(raw.runs('transfer_pictures')[name, 500]) for name in _TOPS
-  ]
+  found = raw.runs('transfer_pictures')
+  return [raw.spread(found[name, 500]) for name in _TOPS]
 
 
 def other_layers_by_steps():
