@@ -39,10 +39,10 @@ def speed():
   page = 'docs/results/README.md'
   yield page, 'the second row: 2.24 (2.15 to 2.42)', ratios(
       'benchmark', what, 'float32')
-  conv2 = raw.ratios('benchmark', 'conv2 forward, backward', 'winograd')
-  conv2 += raw.ratios('benchmark_zen5', 'conv2 forward, backward', 'winograd')
+  zen_3, zen_5 = (ratios(name, 'conv2 forward, backward', 'winograd')[0]
+                  for name in ('benchmark', 'benchmark_zen5'))
   yield 'docs/departures.md', '34 % of the time on a Zen 3, and 56 %', [
-      100 / conv2[0], 3, 100 / conv2[3]
+      100 / zen_3, 3, 100 / zen_5
   ]
   for text, name, form in [('at 352 GFLOP/s', 'benchmark', 'winograd'),
                            ('at 115 GFLOP/s', 'benchmark', 'direct'),
@@ -51,9 +51,9 @@ def speed():
                            ('ran at 851', 'benchmark_zen5', 'direct bfloat16')]:
     conv2 = raw.rates(name, 'conv2 forward, backward')
     yield page, text, [median(conv2[form])]
-  of_zen_5 = raw.rates('benchmark_zen5')
+  rates = raw.rates('benchmark_zen5')
   yield page, 'than in float32: 4,066 and 4,166', [
-      median(of_zen_5[form]) for form in ('bfloat16', 'float32')
+      median(rates[form]) for form in ('bfloat16', 'float32')
   ]
   preloaded = results.inputs()['preloaded']
   yield 'docs/distributed.md', 'Batches come [1.22', preloaded[5:6]
